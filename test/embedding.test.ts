@@ -1,10 +1,10 @@
 /** The sidecar embedded in another program, with a function as the census source. */
-import t, { type Test } from 'tap';
+import type { Test } from 'tap';
 import { type CensusFunction, createSidecar, readConfig, type SidecarOptions } from '../src/index.ts';
 import { silentLog } from '../src/telemetry/log.ts';
 import { type SimulatorOptions, startSimulator } from '../src/testing.ts';
 import { apiAt } from './support/api.ts';
-import { newDatabaseUrl } from './support/engine.ts';
+import { newDatabaseUrl, onEitherEngine } from './support/engine.ts';
 import { eventually } from './support/eventually.ts';
 import { makeKeys, type Variables, variablesFor } from './support/settings.ts';
 import { syncIn } from './support/stage.ts';
@@ -31,32 +31,35 @@ async function embed(t: Test, given: Given) {
   return { simulator, sidecar, uploads, api: apiAt(() => sidecar.api, keys) };
 }
 
-t.test('the function is called when the service requests a census, and its result is uploaded', async (t) => {
-  const asked: string[] = [];
-  const world = new Map<string, unknown>();
-  const census: CensusFunction = async (employerId) => {
-    asked.push(employerId);
-    const given = simulator.world.get(employerId) ?? null;
-    world.set(employerId, given);
-    // More employees than fit into one chunk.
-    return given && { ...given, employees: given.employees.map((one) => ({ ...one, pay_group: 'crew' })) };
-  };
-  const { simulator, api, uploads } = await embed(t, {
-    options: { census },
-    simulator: { employeesEach: 600 },
-  });
-  await simulator.requestCensus('maple-bakery');
-  t.match(await syncIn(api, 'maple-bakery', 'completed'), { reason: null });
-  t.strictSame(asked, ['maple-bakery']);
-  t.equal((await api.get('/v1/censuses')).source, 'function', 'the source is shown in the API');
-  t.strictSame(
-    uploads().map(({ status, body }) => ({ status, body })),
-    [{ status: 200, body: world.get('maple-bakery') }],
-    'unchanged except for the pay group',
-  );
-});
+onEitherEngine(
+  'the function is called when the service requests a census, and its result is uploaded',
+  async (t) => {
+    const asked: string[] = [];
+    const world = new Map<string, unknown>();
+    const census: CensusFunction = async (employerId) => {
+      asked.push(employerId);
+      const given = simulator.world.get(employerId) ?? null;
+      world.set(employerId, given);
+      // More employees than fit into one chunk.
+      return given && { ...given, employees: given.employees.map((one) => ({ ...one, pay_group: 'crew' })) };
+    };
+    const { simulator, api, uploads } = await embed(t, {
+      options: { census },
+      simulator: { employeesEach: 600 },
+    });
+    await simulator.requestCensus('maple-bakery');
+    t.match(await syncIn(api, 'maple-bakery', 'completed'), { reason: null });
+    t.strictSame(asked, ['maple-bakery']);
+    t.equal((await api.get('/v1/censuses')).source, 'function', 'the source is shown in the API');
+    t.strictSame(
+      uploads().map(({ status, body }) => ({ status, body })),
+      [{ status: 200, body: world.get('maple-bakery') }],
+      'unchanged except for the pay group',
+    );
+  },
+);
 
-t.test('a function may return chunks of any size from a shared buffer', async (t) => {
+onEitherEngine('a function may return chunks of any size from a shared buffer', async (t) => {
   let returned = 0;
   async function* parts(text: string): AsyncGenerator<Uint8Array> {
     const shared = Buffer.alloc(1_000);
@@ -94,7 +97,7 @@ const unusable: [string, unknown, RegExp][] = [
   ['an object without employees', { organization: {} }, /gave neither a census/],
   ['a stream of texts', textStream(), /gave a part that is not bytes$/],
 ];
-t.test(
+onEitherEngine(
   "an error of the function becomes the sync's reason, without its message, and the function is called again",
   async (t) => {
     type Case = { error: unknown; given: unknown; reason: RegExp };
@@ -134,7 +137,7 @@ t.test(
   },
 );
 
-t.test('a census that breaks the contract fails its sync by row and field', async (t) => {
+onEitherEngine('a census that breaks the contract fails its sync by row and field', async (t) => {
   const census = (async (employerId: string) => ({
     ...simulator.world.get(employerId),
     employees: [{ employee_id: 'one' }, undefined],
@@ -147,7 +150,7 @@ t.test('a census that breaks the contract fails its sync by row and field', asyn
   t.strictSame(uploads(), []);
 });
 
-t.test(
+onEitherEngine(
   'a stop aborts the signal of a running function and waits for it no longer than for a request',
   async (t) => {
     const asked = Promise.withResolvers<AbortSignal>();
@@ -164,7 +167,7 @@ t.test(
   },
 );
 
-t.test('a function together with a configured source is rejected', async (t) => {
+onEitherEngine('a function together with a configured source is rejected', async (t) => {
   const census: CensusFunction = async () => null;
   const embedding = embed(t, { variables: { CENSUS_SOURCE: 'dir:/tmp' }, options: { census } });
   await t.rejects(embedding, {

@@ -1,16 +1,15 @@
-import t from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { dismissEvent } from '../../src/inbox/events.ts';
 import { pauseSending } from '../../src/outbox/circuit-breaker.ts';
 import { enqueueMany } from '../../src/outbox/queue.ts';
 import { createReceivingCounts } from '../../src/telemetry/receiver-counts.ts';
-import { engineOfTests } from '../support/engine.ts';
+import { engineOf, onEitherEngine } from '../support/engine.ts';
 import { onlyReceived } from '../telemetry/still.ts';
 import { deductionOf, deliver, eventOf, receive } from './deliver.ts';
 import { NOW, start } from './start.ts';
 
-t.test('a new database shows nothing, and sending active', async (t) => {
+onEitherEngine('a new database shows nothing, and sending active', async (t) => {
   const { call } = await start(t);
   const { status, json } = await call({ url: '/v1/activity' });
   t.equal(status, 200);
@@ -30,11 +29,11 @@ t.test('a new database shows nothing, and sending active', async (t) => {
   });
   t.equal(minutes.length, 60);
   t.ok(database_bytes > 10_000, `${database_bytes} bytes`);
-  if (engineOfTests() === 'postgres') t.equal(disk_free_bytes, null);
+  if (engineOf(t) === 'postgres') t.equal(disk_free_bytes, null);
   else t.ok(disk_free_bytes > 0, `${disk_free_bytes} bytes free`);
 });
 
-t.test('pending work and open problems are counted, and dismissed ones are not', async (t) => {
+onEitherEngine('pending work and open problems are counted, and dismissed ones are not', async (t) => {
   const { call, db } = await start(t);
   await deliver(db, [deductionOf('e1', {}), deductionOf('e2', {}, '2026-01-11T00:00:00Z')]);
   await deliver(db, [eventOf('q1', 'employee.deduction-updated', {})], '2026-01-16T00:00:00.000Z');
@@ -95,7 +94,7 @@ async function requests(db: Db): Promise<void> {
   });
 }
 
-t.test('an import of any size does not change the time of the last event', async (t) => {
+onEitherEngine('an import of any size does not change the time of the last event', async (t) => {
   const { call, db } = await start(t);
   const last = async () => (await call({ url: '/v1/activity' })).json.events.last_received_at;
   const imported = async (from: number, count: number, at: string) => {
@@ -123,7 +122,7 @@ t.test('an import of any size does not change the time of the last event', async
   t.equal(await last(), '2026-01-09T00:00:00.000Z');
 });
 
-t.test('the counts per minute come from the receiver thread', async (t) => {
+onEitherEngine('the counts per minute come from the receiver thread', async (t) => {
   const counts = createReceivingCounts(() => NOW, []);
   for (const tookMs of [2, 2, 20]) counts.acknowledged(tookMs);
   const { call } = await start(t, { receiving: async () => onlyReceived(counts.read()) });

@@ -1,13 +1,13 @@
-import t from 'tap';
 import { createApi } from '../../src/api/server.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { allows, createToken, revokeToken, SCOPES, type Scope } from '../../src/security/tokens.ts';
+import { onEitherEngine } from '../support/engine.ts';
 import { FIRST_TOKEN, NOW, start } from './start.ts';
 
 /** Returns a URL of a route, with unknown ids and an existing file of the reference page. */
 const addressOf = (url: string) => url.replace(/:[a-z_]+/g, 'unknown').replace('*', 'index.css');
 
-t.test(
+onEitherEngine(
   'every token gets 403 on every route without its scope, even for unknown ids, and neither 401 nor 403 with it',
   async (t) => {
     const { app, call, tokenWith } = await start(t);
@@ -32,7 +32,7 @@ t.test(
   },
 );
 
-t.test('without a valid token only the public routes respond', async (t) => {
+onEitherEngine('without a valid token only the public routes respond', async (t) => {
   let now = NOW;
   const { app, call, db, tokenWith } = await start(t, { now: () => now });
   const expired = await transact(db, (trx) =>
@@ -62,13 +62,13 @@ t.test('without a valid token only the public routes respond', async (t) => {
   }
 });
 
-t.test('livez and readyz are declared as public', async (t) => {
+onEitherEngine('livez and readyz are declared as public', async (t) => {
   const { app } = await start(t);
   const open = app.routeTable.routes.filter(({ scope }) => scope === 'public').map(({ url }) => url);
   t.strictSame(open.sort(), ['/livez', '/readyz']);
 });
 
-t.test('the scheme of a token is case-insensitive, and malformed headers are rejected', async (t) => {
+onEitherEngine('the scheme of a token is case-insensitive, and malformed headers are rejected', async (t) => {
   const { call, tokenWith } = await start(t);
   const token = await tokenWith('ledger:read');
   const status = async (authorization: string) =>
@@ -82,7 +82,7 @@ t.test('the scheme of a token is case-insensitive, and malformed headers are rej
   }
 });
 
-t.test('only the reference also accepts the token as a Basic password, for browsers', async (t) => {
+onEitherEngine('only the reference also accepts the token as a Basic password, for browsers', async (t) => {
   const { app, call, tokenWith } = await start(t);
   const token = await tokenWith('events:read');
   const headers = { authorization: `Basic ${Buffer.from(`any:${token}`).toString('base64')}` };
@@ -107,7 +107,7 @@ t.test('only the reference also accepts the token as a Basic password, for brows
   );
 });
 
-t.test('a route without a declared scope prevents the start', async (t) => {
+onEitherEngine('a route without a declared scope prevents the start', async (t) => {
   const { parts } = await start(t);
   const app = createApi(parts);
   t.teardown(() => app.close());
@@ -117,28 +117,34 @@ t.test('a route without a declared scope prevents the start', async (t) => {
   await t.rejects(async () => app.ready(), /GET \/v1\/forgotten declares no scope/);
 });
 
-t.test('rejected requests are logged with the name of the token and never with the token', async (t) => {
-  const { call, logged, tokenWith } = await start(t);
-  const token = await tokenWith('events:read');
-  await call({ url: '/v1/deductions/d1', token });
-  await call({ url: '/v1/deductions/d1', token: `${token}x` });
-  t.strictSame(
-    logged.map(({ level, fields }) => ({ level, fields })),
-    [
-      { level: 'warn', fields: { route: 'GET /v1/deductions/:deduction_id', status: 403, token: 'token 1' } },
-      { level: 'warn', fields: { route: 'GET /v1/deductions/:deduction_id', status: 401 } },
-    ],
-  );
-});
+onEitherEngine(
+  'rejected requests are logged with the name of the token and never with the token',
+  async (t) => {
+    const { call, logged, tokenWith } = await start(t);
+    const token = await tokenWith('events:read');
+    await call({ url: '/v1/deductions/d1', token });
+    await call({ url: '/v1/deductions/d1', token: `${token}x` });
+    t.strictSame(
+      logged.map(({ level, fields }) => ({ level, fields })),
+      [
+        {
+          level: 'warn',
+          fields: { route: 'GET /v1/deductions/:deduction_id', status: 403, token: 'token 1' },
+        },
+        { level: 'warn', fields: { route: 'GET /v1/deductions/:deduction_id', status: 401 } },
+      ],
+    );
+  },
+);
 
-t.test('the configured first token has all scopes, if one is set', async (t) => {
+onEitherEngine('the configured first token has all scopes, if one is set', async (t) => {
   const { call } = await start(t);
   t.equal((await call({ url: '/v1/events' })).status, 200);
   const without = await start(t, { firstToken: null });
   t.equal((await without.call({ url: '/v1/events', token: FIRST_TOKEN })).status, 401);
 });
 
-t.test('a HEAD request needs the same scope as GET', async (t) => {
+onEitherEngine('a HEAD request needs the same scope as GET', async (t) => {
   const { call, tokenWith } = await start(t);
   const token = await tokenWith('events:read');
   t.equal((await call({ method: 'HEAD', url: '/docs/static/index.css', token: null })).status, 401);
@@ -150,25 +156,28 @@ t.test('a HEAD request needs the same scope as GET', async (t) => {
   );
 });
 
-t.test('too many failed attempts from one address are 429, and a valid token is still served', async (t) => {
-  let now = NOW;
-  const { call, logged } = await start(t, { now: () => now });
-  const failed = () => call({ url: '/v1/events', token: 'wrong' });
-  for (let count = 0; count < 20; count += 1) t.equal((await failed()).status, 401);
-  t.equal(
-    (await call({ url: '/v1/events', token: null })).status,
-    401,
-    'a request without a token does not count',
-  );
-  const refused = await failed();
-  t.equal(refused.status, 429);
-  t.equal(refused.headers['retry-after'], '60');
-  t.match(refused.json, {
-    type: 'urn:benefits-sidecar:problem:too-many-attempts',
-    detail: /expired or revoked/,
-  });
-  t.equal((await call({ url: '/v1/events' })).status, 200, 'a valid token from the same address');
-  t.match(logged.at(-1), { level: 'warn', fields: { status: 429, count: 1 } });
-  now = new Date(NOW.getTime() + 60_000);
-  t.equal((await failed()).status, 401, 'a minute later');
-});
+onEitherEngine(
+  'too many failed attempts from one address are 429, and a valid token is still served',
+  async (t) => {
+    let now = NOW;
+    const { call, logged } = await start(t, { now: () => now });
+    const failed = () => call({ url: '/v1/events', token: 'wrong' });
+    for (let count = 0; count < 20; count += 1) t.equal((await failed()).status, 401);
+    t.equal(
+      (await call({ url: '/v1/events', token: null })).status,
+      401,
+      'a request without a token does not count',
+    );
+    const refused = await failed();
+    t.equal(refused.status, 429);
+    t.equal(refused.headers['retry-after'], '60');
+    t.match(refused.json, {
+      type: 'urn:benefits-sidecar:problem:too-many-attempts',
+      detail: /expired or revoked/,
+    });
+    t.equal((await call({ url: '/v1/events' })).status, 200, 'a valid token from the same address');
+    t.match(logged.at(-1), { level: 'warn', fields: { status: 429, count: 1 } });
+    now = new Date(NOW.getTime() + 60_000);
+    t.equal((await failed()).status, 401, 'a minute later');
+  },
+);

@@ -1,10 +1,10 @@
-import t from 'tap';
 import { census, employee } from '../contract/samples.ts';
+import { onEitherEngine } from '../support/engine.ts';
 import { CASES } from './bad-input-cases.ts';
 import { deductionOf, deliver, eventOf } from './deliver.ts';
 import { type Request, start } from './start.ts';
 
-t.test('invalid input returns problem+json with field and rule, and never a 5xx', async (t) => {
+onEitherEngine('invalid input returns problem+json with field and rule, and never a 5xx', async (t) => {
   const { call, logged } = await start(t);
   for (const [name, { status, errors, detail, ...request }] of Object.entries(CASES)) {
     const answer = await call(request);
@@ -28,7 +28,7 @@ t.test('invalid input returns problem+json with field and rule, and never a 5xx'
   t.equal(({} as { state?: unknown }).state, undefined, 'the prototype is unchanged');
 });
 
-t.test('no personal value of a request is in a response or the log', async (t) => {
+onEitherEngine('no personal value of a request is in a response or the log', async (t) => {
   const { call, logged, db } = await start(t);
   const canary = 'canary-7f3a';
   const bad = {

@@ -1,5 +1,4 @@
 import { Readable } from 'node:stream';
-import t from 'tap';
 import { createApi } from '../../src/api/server.ts';
 import { recordUpload } from '../../src/census/staged.ts';
 import { failSyncs } from '../../src/census/sync-progress.ts';
@@ -9,6 +8,7 @@ import { placeOf } from '../../src/outbox/queue.ts';
 import { createEncryptor } from '../../src/security/encryption.ts';
 import { address, census, employee, organization } from '../contract/samples.ts';
 import { encryptor } from '../outbox/parts.ts';
+import { onEitherEngine } from '../support/engine.ts';
 import { call as callOn, FIRST_TOKEN, NOW, type Running, start } from './start.ts';
 
 const URL = '/v1/employers/acme%20%2F%20co/census';
@@ -22,7 +22,7 @@ const bad = {
 const put = ({ call }: Running, body: unknown, headers: Record<string, string> = {}) =>
   call({ method: 'PUT', url: URL, body, headers });
 
-t.test(
+onEitherEngine(
   'a valid census is stored encrypted, can be read as it would be uploaded, and updates the roster',
   async (t) => {
     const running = await start(t);
@@ -44,12 +44,12 @@ t.test(
   },
 );
 
-t.test('an employer without a staged census is 404', async (t) => {
+onEitherEngine('an employer without a staged census is 404', async (t) => {
   const { call } = await start(t);
   t.equal((await call({ url: URL })).status, 404);
 });
 
-t.test('a census can be CSV, with the organization in a header', async (t) => {
+onEitherEngine('a census can be CSV, with the organization in a header', async (t) => {
   const running = await start(t);
   const columns = [
     'employee_id',
@@ -87,7 +87,7 @@ t.test('a census can be CSV, with the organization in a header', async (t) => {
   t.strictSame((await running.call({ url: URL })).json, { organization: utf8, employees: [employee] });
 });
 
-t.test('a problem is named by path and rule, and the previous census stays', async (t) => {
+onEitherEngine('a problem is named by path and rule, and the previous census stays', async (t) => {
   const running = await start(t);
   await put(running, census);
   const { status, json } = await put(running, bad);
@@ -98,7 +98,7 @@ t.test('a problem is named by path and rule, and the previous census stays', asy
   t.equal(running.woken.send, 1, 'the send loop is not woken');
 });
 
-t.test('the first 1,000 problems are named and all are counted', async (t) => {
+onEitherEngine('the first 1,000 problems are named and all are counted', async (t) => {
   const running = await start(t);
   const many = Array.from({ length: 1_500 }, (_, index) => ({
     ...employee,
@@ -111,7 +111,7 @@ t.test('the first 1,000 problems are named and all are counted', async (t) => {
   t.equal(json.error_count, 1_500);
 });
 
-t.test('validating returns the same problems and stores nothing', async (t) => {
+onEitherEngine('validating returns the same problems and stores nothing', async (t) => {
   const { call, db } = await start(t);
   const validate = async (body: unknown) =>
     (await call({ method: 'POST', url: `${URL}/validate`, body })).json;
@@ -133,67 +133,73 @@ t.test('validating returns the same problems and stores nothing', async (t) => {
   t.strictSame(await db.selectFrom('staged_censuses').selectAll().execute(), []);
 });
 
-t.test('validating reports the changes since the last upload, by id and field, without values', async (t) => {
-  const running = await start(t);
-  const { call, db } = running;
-  const other = { ...employee, employee_id: 'emp-2' };
-  const { json: staged } = await put(running, { organization, employees: [employee, other] });
-  await transact(db, (trx) => recordUpload(trx, EMPLOYER, staged.census_id, NOW.toISOString()));
-  const now = {
-    organization: { ...organization, legal_business_name: 'CANARY' },
-    employees: [
-      { ...employee, last_name: 'CANARY' },
-      { ...employee, employee_id: 'emp-3' },
-    ],
-  };
-  const { status, json, text } = await call({ method: 'POST', url: `${URL}/validate`, body: now });
-  t.equal(status, 200);
-  t.notMatch(text, 'CANARY');
-  t.match(json, { valid: true, last_upload: { ...staged, uploaded_at: NOW.toISOString(), employees: 2 } });
-  t.strictSame(json.changes, {
-    added: { count: 1, employee_ids: ['emp-3'] },
-    changed: { count: 1, employees: [{ employee_id: employee.employee_id, fields: ['last_name'] }] },
-    absent: { count: 1, employee_ids: ['emp-2'] },
-    unchanged: 0,
-    organization: ['legal_business_name'],
-  });
-});
+onEitherEngine(
+  'validating reports the changes since the last upload, by id and field, without values',
+  async (t) => {
+    const running = await start(t);
+    const { call, db } = running;
+    const other = { ...employee, employee_id: 'emp-2' };
+    const { json: staged } = await put(running, { organization, employees: [employee, other] });
+    await transact(db, (trx) => recordUpload(trx, EMPLOYER, staged.census_id, NOW.toISOString()));
+    const now = {
+      organization: { ...organization, legal_business_name: 'CANARY' },
+      employees: [
+        { ...employee, last_name: 'CANARY' },
+        { ...employee, employee_id: 'emp-3' },
+      ],
+    };
+    const { status, json, text } = await call({ method: 'POST', url: `${URL}/validate`, body: now });
+    t.equal(status, 200);
+    t.notMatch(text, 'CANARY');
+    t.match(json, { valid: true, last_upload: { ...staged, uploaded_at: NOW.toISOString(), employees: 2 } });
+    t.strictSame(json.changes, {
+      added: { count: 1, employee_ids: ['emp-3'] },
+      changed: { count: 1, employees: [{ employee_id: employee.employee_id, fields: ['last_name'] }] },
+      absent: { count: 1, employee_ids: ['emp-2'] },
+      unchanged: 0,
+      organization: ['legal_business_name'],
+    });
+  },
+);
 
-t.test('staged censuses are listed by employer with the last upload, without their contents', async (t) => {
-  const { call, db, tokenWith } = await start(t);
-  const bring = async (employer: string) =>
-    (await call({ method: 'PUT', url: `/v1/employers/${employer}/census`, body: census })).json.census_id;
-  const first = await bring('b');
-  await transact(db, (trx) => recordUpload(trx, 'b', first, NOW.toISOString()));
-  const [second, other] = [await bring('b'), await bring('a')];
-  await transact(db, (trx) => recordUpload(trx, 'a', other, NOW.toISOString()));
-  await bring('c');
-  const token = await tokenWith('census:read');
-  const page = (await call({ url: '/v1/censuses?limit=2', token })).json;
-  const uploaded_at = NOW.toISOString();
-  t.strictSame(page.data, [
-    {
-      employer_id: 'a',
-      census_id: other,
-      employees: 1,
-      staged_at: NOW.toISOString(),
-      last_upload: { census_id: other, employees: 1, uploaded_at },
-    },
-    {
-      employer_id: 'b',
-      census_id: second,
-      employees: 1,
-      staged_at: NOW.toISOString(),
-      last_upload: { census_id: first, employees: 1, uploaded_at },
-    },
-  ]);
-  const rest = (await call({ url: `/v1/censuses?limit=2&cursor=${page.next_cursor}`, token })).json;
-  t.match(rest, { data: [{ employer_id: 'c', last_upload: null }], next_cursor: null, source: 'push' });
-  t.match((await call({ url: '/v1/censuses?employer_id=b' })).json.data, [{ employer_id: 'b' }]);
-  t.strictSame((await call({ url: '/v1/censuses?employer_id=nobody' })).json.data, []);
-});
+onEitherEngine(
+  'staged censuses are listed by employer with the last upload, without their contents',
+  async (t) => {
+    const { call, db, tokenWith } = await start(t);
+    const bring = async (employer: string) =>
+      (await call({ method: 'PUT', url: `/v1/employers/${employer}/census`, body: census })).json.census_id;
+    const first = await bring('b');
+    await transact(db, (trx) => recordUpload(trx, 'b', first, NOW.toISOString()));
+    const [second, other] = [await bring('b'), await bring('a')];
+    await transact(db, (trx) => recordUpload(trx, 'a', other, NOW.toISOString()));
+    await bring('c');
+    const token = await tokenWith('census:read');
+    const page = (await call({ url: '/v1/censuses?limit=2', token })).json;
+    const uploaded_at = NOW.toISOString();
+    t.strictSame(page.data, [
+      {
+        employer_id: 'a',
+        census_id: other,
+        employees: 1,
+        staged_at: NOW.toISOString(),
+        last_upload: { census_id: other, employees: 1, uploaded_at },
+      },
+      {
+        employer_id: 'b',
+        census_id: second,
+        employees: 1,
+        staged_at: NOW.toISOString(),
+        last_upload: { census_id: first, employees: 1, uploaded_at },
+      },
+    ]);
+    const rest = (await call({ url: `/v1/censuses?limit=2&cursor=${page.next_cursor}`, token })).json;
+    t.match(rest, { data: [{ employer_id: 'c', last_upload: null }], next_cursor: null, source: 'push' });
+    t.match((await call({ url: '/v1/censuses?employer_id=b' })).json.data, [{ employer_id: 'b' }]);
+    t.strictSame((await call({ url: '/v1/censuses?employer_id=nobody' })).json.data, []);
+  },
+);
 
-t.test('a missing data key returns 503 with its id', async (t) => {
+onEitherEngine('a missing data key returns 503 with its id', async (t) => {
   const first = await start(t);
   await put(first, census);
   const encryptor = createEncryptor([{ id: 'other', key: Buffer.alloc(32, 8) }]);
@@ -209,7 +215,7 @@ t.test('a missing data key returns 503 with its id', async (t) => {
   }
 });
 
-t.test('three censuses are read at once, and a fourth gets 503', async (t) => {
+onEitherEngine('three censuses are read at once, and a fourth gets 503', async (t) => {
   const { app, call } = await start(t);
   const whole = JSON.stringify(census);
   /** Sends the beginning of a census, and the rest after `finish`. */
@@ -249,7 +255,7 @@ t.test('three censuses are read at once, and a fourth gets 503', async (t) => {
   t.equal((await call({ ...validate, body: bad })).json.valid, false);
 });
 
-t.test('a manually requested sync is created and wakes the send loop', async (t) => {
+onEitherEngine('a manually requested sync is created and wakes the send loop', async (t) => {
   const { call, woken } = await start(t);
   const { status, json } = await call({ method: 'POST', url: `${URL}/sync` });
   t.equal(status, 202);
@@ -258,7 +264,7 @@ t.test('a manually requested sync is created and wakes the send loop', async (t)
   t.strictSame((await call({ url: '/v1/census-syncs' })).json, { data: [json], next_cursor: null });
 });
 
-t.test('syncs are listed newest first, by employer, state and overdue', async (t) => {
+onEitherEngine('syncs are listed newest first, by employer, state and overdue', async (t) => {
   const running = await start(t);
   const { call, db } = running;
   const minutesAgo = (minutes: number) => new Date(NOW.getTime() - minutes * 60_000).toISOString();
@@ -294,7 +300,7 @@ t.test('syncs are listed newest first, by employer, state and overdue', async (t
   t.strictSame(await list(`limit=2&cursor=${first.json.next_cursor}`), ['e1']);
 });
 
-t.test('a failed sync lists its problems, at most a thousand per page', async (t) => {
+onEitherEngine('a failed sync lists its problems, at most a thousand per page', async (t) => {
   const { call, db } = await start(t);
   const problems = Array.from({ length: 700 }, (_, index) => ({
     path: `employees[${index}].dob`,
@@ -351,7 +357,7 @@ async function rejectedSync({ db }: Running, employerId: string, answer: string)
   return sync_id;
 }
 
-t.test(
+onEitherEngine(
   'the response that failed an upload is shown with the scope for personal data, and recorded',
   async (t) => {
     const running = await start(t, { encryptor });
@@ -394,7 +400,7 @@ t.test(
   },
 );
 
-t.test('a sync whose upload was not rejected has no response to show', async (t) => {
+onEitherEngine('a sync whose upload was not rejected has no response to show', async (t) => {
   const { db, call } = await start(t);
   await transact(db, (trx) => requestSync(trx, { employerId: 'acme', eventId: 'evt-1', now: HOUR_AGO }));
   const [{ sync_id }] = (await call({ url: '/v1/census-syncs' })).json.data;

@@ -1,7 +1,8 @@
-import t, { type Test } from 'tap';
+import type { Test } from 'tap';
 import { stageCensus } from '../../src/census/staging.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { census, deduction, employee } from '../contract/samples.ts';
+import { onEitherEngine } from '../support/engine.ts';
 import { deductionOf, deliver } from './deliver.ts';
 import { type Running, start } from './start.ts';
 
@@ -27,7 +28,7 @@ async function employ({ parts }: Running, employerId: string, ...employees: stri
 
 const ids = (answer: { json: { data: { id: string }[] } }) => answer.json.data.map(({ id }) => id);
 
-t.test('a deduction has the fields as sent and those of the ledger', async (t) => {
+onEitherEngine('a deduction has the fields as sent and those of the ledger', async (t) => {
   const { call, db } = await start(t);
   await deliver(db, [deductionOf('e1', FULL, '2026-01-10T02:00:00+02:00')], '2026-01-15T00:00:00.000Z');
   t.strictSame((await call({ url: '/v1/deductions/ded-full' })).json, {
@@ -41,7 +42,7 @@ t.test('a deduction has the fields as sent and those of the ledger', async (t) =
   });
 });
 
-t.test('optional fields that are absent or null are left out', async (t) => {
+onEitherEngine('optional fields that are absent or null are left out', async (t) => {
   const { call, db } = await start(t);
   const { coverage_type, effective_start, effective_end, ...rest } = FULL;
   await deliver(db, [deductionOf('e1', { ...deduction, id: 'd', description: null, effective_end: null })]);
@@ -52,7 +53,7 @@ t.test('optional fields that are absent or null are left out', async (t) => {
   t.ok(rest);
 });
 
-t.test('an unknown deduction is 404, and so are its versions', async (t) => {
+onEitherEngine('an unknown deduction is 404, and so are its versions', async (t) => {
   const { call } = await start(t);
   for (const url of ['/v1/deductions/none', '/v1/deductions/none/versions']) {
     const { status, json } = await call({ url });
@@ -61,7 +62,7 @@ t.test('an unknown deduction is 404, and so are its versions', async (t) => {
   }
 });
 
-t.test(
+onEitherEngine(
   'the versions of a deduction are listed in order of recording, with the reason for their order',
   async (t) => {
     const { call, db } = await start(t);
@@ -83,7 +84,7 @@ t.test(
   },
 );
 
-t.test('the versions of a deduction are listed page by page, the first recorded first', async (t) => {
+onEitherEngine('the versions of a deduction are listed page by page, the first recorded first', async (t) => {
   const { call, db } = await start(t);
   const names = ['e1', 'e2', 'e3', 'e4', 'e5'];
   await deliver(
@@ -106,7 +107,7 @@ t.test('the versions of a deduction are listed page by page, the first recorded 
   t.equal((await call({ url: '/v1/deductions/d/versions?cursor=x' })).status, 400);
 });
 
-t.test('newest_first lists the newest versions first, page by page', async (t) => {
+onEitherEngine('newest_first lists the newest versions first, page by page', async (t) => {
   const { call, db } = await start(t);
   const names = ['e1', 'e2', 'e3', 'e4', 'e5'];
   await deliver(
@@ -148,7 +149,7 @@ async function startWithTwoVersions(t: Test) {
   return running;
 }
 
-t.test('one deduction is shown as of a day and as known at an instant, like the list', async (t) => {
+onEitherEngine('one deduction is shown as of a day and as known at an instant, like the list', async (t) => {
   const { call } = await startWithTwoVersions(t);
   const amount = async (query: string) => {
     const { status, json } = await call({ url: `/v1/deductions/d?${query}` });
@@ -172,7 +173,7 @@ t.test('one deduction is shown as of a day and as known at an instant, like the 
   );
 });
 
-t.test('every filter narrows the list, and filters combine', async (t) => {
+onEitherEngine('every filter narrows the list, and filters combine', async (t) => {
   const running = await start(t);
   const { call, db } = running;
   await employ(running, 'one', 'a', 'b');
@@ -197,7 +198,7 @@ t.test('every filter narrows the list, and filters combine', async (t) => {
   t.match((await call({ url: '/v1/deductions/d4' })).json, { employer_id: null, matched: false });
 });
 
-t.test('on is a day, known_at an instant with any offset', async (t) => {
+onEitherEngine('on is a day, known_at an instant with any offset', async (t) => {
   const { call } = await startWithTwoVersions(t);
   const amounts = async (query: string) =>
     (await call({ url: `/v1/deductions?${query}` })).json.data.map(
@@ -218,7 +219,7 @@ t.test('on is a day, known_at an instant with any offset', async (t) => {
   t.strictSame(await amounts('known_at=2026-01-01T00:00:00Z'), []);
 });
 
-t.test('cursors list 250 rows completely, each once, even while rows are added', async (t) => {
+onEitherEngine('cursors list 250 rows completely, each once, even while rows are added', async (t) => {
   const { call, db } = await start(t);
   const many = Array.from({ length: 250 }, (_, index) => `${index}`.padStart(3, '0'));
   await deliver(
@@ -252,38 +253,41 @@ function addAround(db: Db, page: number): Promise<void> {
   ]);
 }
 
-t.test('the feed has each version once, in order of position; a full page has a cursor', async (t) => {
-  const { call, db } = await start(t);
-  const batch = (from: number) =>
-    Array.from({ length: 50 }, (_, index) => deductionOf(`e${from + index}`, { id: `d${index % 7}` }));
-  await deliver(db, batch(0));
-  const seen: number[] = [];
-  let after: string | null = '0';
-  let pages = 0;
-  while (after !== null) {
-    const { json } = await call({ url: `/v1/deduction-versions?after=${after}&limit=30` });
-    seen.push(...json.data.map((one: { position: number }) => one.position));
-    after = json.next_cursor;
-    pages += 1;
-    if (pages === 1) await deliver(db, batch(50));
-    if (json.data.length === 30) t.equal(after, String(seen.at(-1)), 'the position as text');
-  }
-  t.strictSame(
-    seen,
-    Array.from({ length: 100 }, (_, index) => index + 1),
-  );
-  const rest = (await call({ url: '/v1/deduction-versions?after=90' })).json;
-  t.strictSame([rest.data.length, rest.next_cursor], [10, null], 'a partial page is the end for now');
-  const nothing = await call({ url: '/v1/deduction-versions?after=100' });
-  t.strictSame(nothing.json, { data: [], next_cursor: null });
-  t.equal(
-    (await call({ url: '/v1/deduction-versions' })).json.data.length,
-    100,
-    'from the beginning by default',
-  );
-});
+onEitherEngine(
+  'the feed has each version once, in order of position; a full page has a cursor',
+  async (t) => {
+    const { call, db } = await start(t);
+    const batch = (from: number) =>
+      Array.from({ length: 50 }, (_, index) => deductionOf(`e${from + index}`, { id: `d${index % 7}` }));
+    await deliver(db, batch(0));
+    const seen: number[] = [];
+    let after: string | null = '0';
+    let pages = 0;
+    while (after !== null) {
+      const { json } = await call({ url: `/v1/deduction-versions?after=${after}&limit=30` });
+      seen.push(...json.data.map((one: { position: number }) => one.position));
+      after = json.next_cursor;
+      pages += 1;
+      if (pages === 1) await deliver(db, batch(50));
+      if (json.data.length === 30) t.equal(after, String(seen.at(-1)), 'the position as text');
+    }
+    t.strictSame(
+      seen,
+      Array.from({ length: 100 }, (_, index) => index + 1),
+    );
+    const rest = (await call({ url: '/v1/deduction-versions?after=90' })).json;
+    t.strictSame([rest.data.length, rest.next_cursor], [10, null], 'a partial page is the end for now');
+    const nothing = await call({ url: '/v1/deduction-versions?after=100' });
+    t.strictSame(nothing.json, { data: [], next_cursor: null });
+    t.equal(
+      (await call({ url: '/v1/deduction-versions' })).json.data.length,
+      100,
+      'from the beginning by default',
+    );
+  },
+);
 
-t.test('an operator decides whether a version with a moved start applies', async (t) => {
+onEitherEngine('an operator decides whether a version with a moved start applies', async (t) => {
   const { call, db } = await start(t);
   const election = { ...deduction, id: 'd' };
   await deliver(db, [

@@ -1,6 +1,6 @@
 import { request as httpRequest } from 'node:http';
-import t from 'tap';
 import { compensationChange, demographic, newHire, termination } from '../contract/samples.ts';
+import { onEitherEngine } from '../support/engine.ts';
 import { FIRST_TOKEN, type Running, start } from './start.ts';
 
 const URL = '/v1/employee-changes/batch';
@@ -24,7 +24,7 @@ const hire = { kind: 'new-hire', ...newHire };
 const leave = { kind: 'termination', ...termination };
 const leaveOf = (employee_id: string) => ({ ...leave, employee_id });
 
-t.test('an array returns a result for each change, in order', async (t) => {
+onEitherEngine('an array returns a result for each change, in order', async (t) => {
   const running = await start(t);
   const changes = [
     hire,
@@ -53,7 +53,7 @@ t.test('an array returns a result for each change, in order', async (t) => {
   t.match(running.logged, [{ fields: { count: 4, token: 'API_TOKEN' } }]);
 });
 
-t.test('an invalid line has its problems and affects no other', async (t) => {
+onEitherEngine('an invalid line has its problems and affects no other', async (t) => {
   const running = await start(t);
   const good = JSON.stringify(leave);
   const text = [
@@ -101,7 +101,7 @@ t.test('an invalid line has its problems and affects no other', async (t) => {
   );
 });
 
-t.test('a line with a key is accepted once within and across batches', async (t) => {
+onEitherEngine('a line with a key is accepted once within and across batches', async (t) => {
   const running = await start(t);
   const keyed = [
     { ...leaveOf('a'), idempotency_key: '1' },
@@ -141,7 +141,7 @@ t.test('a line with a key is accepted once within and across batches', async (t)
   t.equal(alone.json.change_id, first[0].change_id, 'the same as a single change');
 });
 
-t.test('10,000 changes are accepted, and a larger batch is rejected as a whole', async (t) => {
+onEitherEngine('10,000 changes are accepted, and a larger batch is rejected as a whole', async (t) => {
   const running = await start(t);
   const text = Array.from({ length: 10_000 }, (_, at) => JSON.stringify(leaveOf(`e${at % 4_000}`)));
   const { text: answer } = await batch(running, text.join('\n'), NDJSON);
@@ -159,7 +159,7 @@ t.test('10,000 changes are accepted, and a larger batch is rejected as a whole',
   t.equal((await accepted(running)).length, 10_000);
 });
 
-t.test('a malformed batch is rejected as a whole', async (t) => {
+onEitherEngine('a malformed batch is rejected as a whole', async (t) => {
   const running = await start(t);
   const line = JSON.stringify(leave);
   const cases: [string, unknown, Record<string, string>, number][] = [
@@ -180,7 +180,7 @@ t.test('a malformed batch is rejected as a whole', async (t) => {
   t.strictSame(await accepted(running), []);
 });
 
-t.test('every line of a UTF-16 batch is invalid', async (t) => {
+onEitherEngine('every line of a UTF-16 batch is invalid', async (t) => {
   const running = await start(t);
   const body = Buffer.from(`${JSON.stringify(leave)}\n${JSON.stringify(leave)}`, 'utf16le');
   const { status, text } = await batch(running, body, NDJSON);
@@ -191,7 +191,7 @@ t.test('every line of a UTF-16 batch is invalid', async (t) => {
   );
 });
 
-t.test('no personal value of a batch is in its response', async (t) => {
+onEitherEngine('no personal value of a batch is in its response', async (t) => {
   const running = await start(t);
   const canary = 'canary-7f3a';
   const { text } = await batch(running, [
@@ -202,7 +202,7 @@ t.test('no personal value of a batch is in its response', async (t) => {
   t.notMatch(text + JSON.stringify(running.logged), canary);
 });
 
-t.test('a batch without an announced length is read to its limit, and not further', async (t) => {
+onEitherEngine('a batch without an announced length is read to its limit, and not further', async (t) => {
   const running = await start(t);
   const address = await running.app.listen({ host: '127.0.0.1', port: 0 });
   const status = await new Promise<number | undefined>((resolve, reject) => {

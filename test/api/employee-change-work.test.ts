@@ -1,8 +1,9 @@
 import type { KyselyPlugin } from 'kysely';
-import t, { type Test } from 'tap';
+import type { Test } from 'tap';
 import { createEncryptor } from '../../src/security/encryption.ts';
 import { oweCensus, report, service } from '../employment/stage.ts';
 import { encryptor, START } from '../outbox/parts.ts';
+import { onEitherEngine } from '../support/engine.ts';
 import { type Request, type Running, start } from './start.ts';
 
 const CHANGES = '/v1/employee-changes';
@@ -32,30 +33,35 @@ const post = ({ call }: Running, path: string, body?: unknown, more: Partial<Req
 
 const readsOf = ({ db }: Running) => db.selectFrom('pii_reads').selectAll().orderBy('read_id').execute();
 
-t.test('changes are listed newest first, by state, employee, kind and time, page by page', async (t) => {
-  const running = await staged(t);
-  const { db, call, clock } = running;
-  const ids: string[] = [];
-  for (const employee of ['a/b c.d', 'a/b c.d', 'Zoë 🙂']) {
-    ids.push(await report(db, 'demographic', employee, { clock }));
-    clock.advance(1_000);
-  }
-  const list = async (query: string) =>
-    (await call({ url: `${CHANGES}?${query}` })).json.data.map((one: { change_id: string }) => one.change_id);
-  t.strictSame(await list(''), ids.toReversed());
-  t.strictSame(await list(`employee_id=${encodeURIComponent('a/b c.d')}`), [ids[1], ids[0]]);
-  t.strictSame(await list(`employee_id=${encodeURIComponent('Zoë 🙂')}&state=pending&kind=demographic`), [
-    ids[2],
-  ]);
-  t.strictSame(await list('kind=termination'), []);
-  t.strictSame(await list('from=2026-01-31T09:30:01Z&until=2026-01-31T09:30:02Z'), [ids[1]]);
-  const first = (await call({ url: `${CHANGES}?limit=2` })).json;
-  t.equal(first.data.length, 2);
-  const rest = (await call({ url: `${CHANGES}?limit=2&cursor=${first.next_cursor}` })).json;
-  t.match(rest, { data: [{ change_id: ids[0] }], next_cursor: null });
-});
+onEitherEngine(
+  'changes are listed newest first, by state, employee, kind and time, page by page',
+  async (t) => {
+    const running = await staged(t);
+    const { db, call, clock } = running;
+    const ids: string[] = [];
+    for (const employee of ['a/b c.d', 'a/b c.d', 'Zoë 🙂']) {
+      ids.push(await report(db, 'demographic', employee, { clock }));
+      clock.advance(1_000);
+    }
+    const list = async (query: string) =>
+      (await call({ url: `${CHANGES}?${query}` })).json.data.map(
+        (one: { change_id: string }) => one.change_id,
+      );
+    t.strictSame(await list(''), ids.toReversed());
+    t.strictSame(await list(`employee_id=${encodeURIComponent('a/b c.d')}`), [ids[1], ids[0]]);
+    t.strictSame(await list(`employee_id=${encodeURIComponent('Zoë 🙂')}&state=pending&kind=demographic`), [
+      ids[2],
+    ]);
+    t.strictSame(await list('kind=termination'), []);
+    t.strictSame(await list('from=2026-01-31T09:30:01Z&until=2026-01-31T09:30:02Z'), [ids[1]]);
+    const first = (await call({ url: `${CHANGES}?limit=2` })).json;
+    t.equal(first.data.length, 2);
+    const rest = (await call({ url: `${CHANGES}?limit=2&cursor=${first.next_cursor}` })).json;
+    t.match(rest, { data: [{ change_id: ids[0] }], next_cursor: null });
+  },
+);
 
-t.test('a change is shown with its attempts and what blocks it, without its contents', async (t) => {
+onEitherEngine('a change is shown with its attempts and what blocks it, without its contents', async (t) => {
   const running = await staged(t);
   const { db, call, answers, says, send, logged } = running;
   const id = await report(db, 'new-hire', 'e', { fields: HIRE });
@@ -82,7 +88,7 @@ t.test('a change is shown with its attempts and what blocks it, without its cont
   t.notMatch(text + (await call({ url: CHANGES })).text + JSON.stringify(logged), /Marker|4321/);
 });
 
-t.test(
+onEitherEngine(
   'the contents of a change need the scope for personal data, mask the SSN, and are recorded',
   async (t) => {
     const running = await staged(t);
@@ -118,7 +124,7 @@ t.test(
   },
 );
 
-t.test('without the scope for personal data no contents are shown, found or recorded', async (t) => {
+onEitherEngine('without the scope for personal data no contents are shown, found or recorded', async (t) => {
   const running = await staged(t);
   const { db, call, tokenWith } = running;
   const id = await report(db, 'new-hire', 'e', { fields: HIRE });
@@ -134,7 +140,7 @@ t.test('without the scope for personal data no contents are shown, found or reco
   t.strictSame(await readsOf(running), [], 'nor for an unknown change');
 });
 
-t.test('contents are not shown if the read cannot be recorded', async (t) => {
+onEitherEngine('contents are not shown if the read cannot be recorded', async (t) => {
   const running = await staged(t);
   const id = await report(running.db, 'new-hire', 'e', { fields: HIRE });
   const other = await start(t, { db: running.db.withPlugin(REFUSES_READS), encryptor, now: () => START });
@@ -143,7 +149,7 @@ t.test('contents are not shown if the read cannot be recorded', async (t) => {
   t.notMatch(text, MARKER);
 });
 
-t.test('an erased body is null, with the reason', async (t) => {
+onEitherEngine('an erased body is null, with the reason', async (t) => {
   const running = await staged(t);
   const { db, call, send } = running;
   const gone = await report(db, 'demographic', 'e');
@@ -155,7 +161,7 @@ t.test('an erased body is null, with the reason', async (t) => {
   t.match(await shown(given), { body: null, body_absent: 'erased: the change was canceled' });
 });
 
-t.test('a rejected change is retried before the changes that wait for it', async (t) => {
+onEitherEngine('a rejected change is retried before the changes that wait for it', async (t) => {
   const running = await staged(t);
   const { db, answers, send, received, woken, logged } = running;
   const hire = await report(db, 'new-hire', 'e', { fields: HIRE });
@@ -175,7 +181,7 @@ t.test('a rejected change is retried before the changes that wait for it', async
   t.strictSame(received, [hire, hire, move]);
 });
 
-t.test('a retry that may undo a newer change is rejected unless forced', async (t) => {
+onEitherEngine('a retry that may undo a newer change is rejected unless forced', async (t) => {
   const running = await staged(t);
   const { db, answers, send } = running;
   const old = await report(db, 'demographic', 'e');
@@ -189,7 +195,7 @@ t.test('a retry that may undo a newer change is rejected unless forced', async (
   t.match(await post(running, `${old}/retry`, { force: true }), { status: 202, json: { state: 'pending' } });
 });
 
-t.test('a change is canceled with a reason, and the changes that wait for it are sent', async (t) => {
+onEitherEngine('a change is canceled with a reason, and the changes that wait for it are sent', async (t) => {
   const running = await staged(t);
   const { db, answers, send, received, woken } = running;
   const hire = await report(db, 'new-hire', 'e', { fields: HIRE });
@@ -208,7 +214,7 @@ t.test('a change is canceled with a reason, and the changes that wait for it are
   });
 });
 
-t.test('a released new hire stays rejected and holds nothing', async (t) => {
+onEitherEngine('a released new hire stays rejected and holds nothing', async (t) => {
   const running = await staged(t);
   const { db, answers, send, received } = running;
   const hire = await report(db, 'new-hire', 'e', { fields: HIRE });
@@ -224,7 +230,7 @@ t.test('a released new hire stays rejected and holds nothing', async (t) => {
   t.match(await post(running, `${hire}/release`), { status: 409, json: { detail: /holds nothing back/ } });
 });
 
-t.test('an unknown change is 404, and a wrong body names its fields', async (t) => {
+onEitherEngine('an unknown change is 404, and a wrong body names its fields', async (t) => {
   const running = await staged(t);
   const census = await oweCensus(running.db);
   for (const id of ['unknown', census, 'a%2Fb']) {
@@ -253,7 +259,7 @@ t.test('an unknown change is 404, and a wrong body names its fields', async (t) 
   t.equal((await running.call({ url: `${CHANGES}/unknown?body=yes` })).status, 400);
 });
 
-t.test('a change whose key is missing names the key', async (t) => {
+onEitherEngine('a change whose key is missing names the key', async (t) => {
   const running = await staged(t);
   const id = await report(running.db, 'new-hire', 'e', { fields: HIRE });
   const other = await start(t, {

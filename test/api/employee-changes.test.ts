@@ -1,7 +1,7 @@
-import t from 'tap';
 import type { ChangeKind } from '../../src/employment/change.ts';
 import { CHANGE_KINDS } from '../../src/outbox/manual.ts';
 import { compensationChange, demographic, newHire, termination } from '../contract/samples.ts';
+import { onEitherEngine } from '../support/engine.ts';
 import { deductionOf, deliver } from './deliver.ts';
 import { NOW, type Running, start } from './start.ts';
 
@@ -15,7 +15,7 @@ const BODIES: Record<ChangeKind, { employee_id: string }> = {
 const post = ({ call }: Running, kind: ChangeKind, body: unknown, headers: Record<string, string> = {}) =>
   call({ method: 'POST', url: `/v1/employee-changes/${kind}`, body, headers });
 
-t.test('each kind of change is accepted, queued and signaled to the send loop', async (t) => {
+onEitherEngine('each kind of change is accepted, queued and signaled to the send loop', async (t) => {
   const running = await start(t);
   for (const [index, kind] of CHANGE_KINDS.entries()) {
     const { status, json } = await post(running, kind, BODIES[kind]);
@@ -49,7 +49,7 @@ t.test('each kind of change is accepted, queued and signaled to the send loop', 
   );
 });
 
-t.test('the same key with the same change returns the first response', async (t) => {
+onEitherEngine('the same key with the same change returns the first response', async (t) => {
   const running = await start(t);
   const headers = { 'idempotency-key': 'hire-1' };
   const first = await post(running, 'new-hire', newHire, headers);
@@ -63,7 +63,7 @@ t.test('the same key with the same change returns the first response', async (t)
   t.equal((await running.call({ url: '/v1/employee-changes' })).json.data.length, 1);
 });
 
-t.test('the same key with another change is 409, and the first change remains', async (t) => {
+onEitherEngine('the same key with another change is 409, and the first change remains', async (t) => {
   const running = await start(t);
   const headers = { 'idempotency-key': 'k' };
   await post(running, 'termination', termination, headers);
@@ -84,14 +84,14 @@ t.test('the same key with another change is 409, and the first change remains', 
   t.equal((await running.call({ url: '/v1/employee-changes' })).json.data.length, 1);
 });
 
-t.test('without a key each request is a new change', async (t) => {
+onEitherEngine('without a key each request is a new change', async (t) => {
   const running = await start(t);
   const one = await post(running, 'termination', termination);
   const other = await post(running, 'termination', termination);
   t.not(one.json.change_id, other.json.change_id);
 });
 
-t.test('an invalid key is rejected by name', async (t) => {
+onEitherEngine('an invalid key is rejected by name', async (t) => {
   const running = await start(t);
   const keys = ['', 'k'.repeat(256), 'k'.repeat(1024), 'two words', 'k\u00e9', 'a, b'];
   for (const key of keys) {
@@ -108,7 +108,7 @@ t.test('an invalid key is rejected by name', async (t) => {
   }
 });
 
-t.test('every invalid or unknown field is named, and nothing is accepted', async (t) => {
+onEitherEngine('every invalid or unknown field is named, and nothing is accepted', async (t) => {
   const running = await start(t);
   const bad: [ChangeKind, unknown, string[]][] = [
     [
@@ -151,7 +151,7 @@ t.test('every invalid or unknown field is named, and nothing is accepted', async
   t.strictSame(running.logged, [], 'nothing is logged as an error');
 });
 
-t.test('February 29 exists in leap years only', async (t) => {
+onEitherEngine('February 29 exists in leap years only', async (t) => {
   const running = await start(t);
   const on = (termination_date: string) => post(running, 'termination', { ...termination, termination_date });
   for (const day of ['2024-02-29', '2028-02-29', '2000-02-29']) t.equal((await on(day)).status, 202, day);
@@ -162,7 +162,7 @@ t.test('February 29 exists in leap years only', async (t) => {
   }
 });
 
-t.test('a body that is not JSON in UTF-8, or is ambiguous, is rejected', async (t) => {
+onEitherEngine('a body that is not JSON in UTF-8, or is ambiguous, is rejected', async (t) => {
   const running = await start(t);
   const text = JSON.stringify(termination);
   const utf16 = Buffer.from(text, 'utf16le');
@@ -190,7 +190,7 @@ t.test('a body that is not JSON in UTF-8, or is ambiguous, is rejected', async (
   t.equal((await post(running, 'termination', text, good)).status, 202);
 });
 
-t.test('ids may contain slashes, spaces, dots and any letter', async (t) => {
+onEitherEngine('ids may contain slashes, spaces, dots and any letter', async (t) => {
   const running = await start(t);
   for (const id of ['a/b', '../..', '. .', 'Zo\u00eb \u5c71', '\u{1F600}', '%2F', '"', "'", '\u202e']) {
     const { status, json } = await post(running, 'termination', { ...termination, employee_id: id });
@@ -201,27 +201,33 @@ t.test('ids may contain slashes, spaces, dots and any letter', async (t) => {
   }
 });
 
-t.test('deductions of an unknown employee match automatically when the employee is hired', async (t) => {
-  const running = await start(t);
-  await deliver(running.db, [deductionOf('e1', { id: 'd1', employee_id: 'emp-1' })]);
-  const matched = async (is: boolean) =>
-    (await running.call({ url: `/v1/deductions?matched=${is}` })).json.data;
-  t.match(await matched(false), [{ id: 'd1', employer_id: null }]);
-  await post(running, 'new-hire', newHire);
-  t.strictSame(await matched(false), []);
-  t.match(await matched(true), [{ id: 'd1', employer_id: newHire.employer_id }]);
-});
+onEitherEngine(
+  'deductions of an unknown employee match automatically when the employee is hired',
+  async (t) => {
+    const running = await start(t);
+    await deliver(running.db, [deductionOf('e1', { id: 'd1', employee_id: 'emp-1' })]);
+    const matched = async (is: boolean) =>
+      (await running.call({ url: `/v1/deductions?matched=${is}` })).json.data;
+    t.match(await matched(false), [{ id: 'd1', employer_id: null }]);
+    await post(running, 'new-hire', newHire);
+    t.strictSame(await matched(false), []);
+    t.match(await matched(true), [{ id: 'd1', employer_id: newHire.employer_id }]);
+  },
+);
 
-t.test('the employer is forwarded if given, and no personal value is in a response or the log', async (t) => {
-  const running = await start(t);
-  const canary = 'canary-7f3a';
-  const { text } = await post(running, 'new-hire', {
-    ...newHire,
-    ssn: canary,
-    employer: canary,
-    first_name: canary,
-  });
-  const bad = await post(running, 'new-hire', { ...newHire, dob: canary, [canary]: canary, email: canary });
-  t.equal(bad.status, 422);
-  t.notMatch(text + bad.text + JSON.stringify(running.logged), canary);
-});
+onEitherEngine(
+  'the employer is forwarded if given, and no personal value is in a response or the log',
+  async (t) => {
+    const running = await start(t);
+    const canary = 'canary-7f3a';
+    const { text } = await post(running, 'new-hire', {
+      ...newHire,
+      ssn: canary,
+      employer: canary,
+      first_name: canary,
+    });
+    const bad = await post(running, 'new-hire', { ...newHire, dob: canary, [canary]: canary, email: canary });
+    t.equal(bad.status, 422);
+    t.notMatch(text + bad.text + JSON.stringify(running.logged), canary);
+  },
+);

@@ -1,8 +1,8 @@
-import t from 'tap';
 import { report } from '../employment/stage.ts';
 import { encryptor } from '../outbox/parts.ts';
 import { taken } from '../payroll/finalized.ts';
 import { deduct, EMPLOYER, employ, LATELY, NOW } from '../payroll/ready.ts';
+import { onEitherEngine } from '../support/engine.ts';
 import { deductionOf, deliver } from './deliver.ts';
 import { bodyOn, PAY_DATE, startPayroll } from './payroll-stage.ts';
 import { type Running, start } from './start.ts';
@@ -13,52 +13,55 @@ const clock = () => NOW;
 const show = async ({ call }: Running, id: string, token?: string) =>
   call({ url: `${EMPLOYEES}/${encodeURIComponent(id)}`, ...(token !== undefined && { token }) });
 
-t.test('an employee is shown with the history of the roster, deductions, changes and arrears', async (t) => {
-  const payroll = await startPayroll(t, { encryptor });
-  const { db, finalized } = payroll;
-  const move = await report(db, 'demographic', 'emp-1', { clock });
-  const fields = { termination_date: '2026-08-31' };
-  const leaves = await report(db, 'termination', 'emp-1', { clock, fields });
-  await finalized('r', { pay_date: PAY_DATE });
-  await taken(db, 'r', { employee_id: 'emp-1', amount: '60.00' });
-  const { status, json } = await show(payroll, 'emp-1');
-  t.equal(status, 200);
-  t.match(json, { employee_id: 'emp-1', employer_id: EMPLOYER, left_out: [] });
-  t.match(json.roster, [
-    {
-      employer_id: EMPLOYER,
-      termination_date: null,
-      absent: false,
-      source: 'census',
-      pay_frequency: 'biweekly',
-    },
-    { termination_date: '2026-08-31', source: 'termination', source_id: leaves, pay_frequency: null },
-  ]);
-  t.ok(json.roster[0].position < json.roster[1].position, 'in order of positions');
-  t.match(json.deductions, {
-    data: [{ id: 'ded-1', member_contribution: '150.00', employer_id: EMPLOYER, version: 1 }],
-    next_cursor: null,
-    list: '/v1/deductions?employee_id=emp-1',
-  });
-  t.match(json.changes, {
-    data: [{ change_id: leaves }, { change_id: move }],
-    next_cursor: null,
-    list: '/v1/employee-changes?employee_id=emp-1',
-  });
-  t.match(json.arrears, [
-    {
-      employer_id: EMPLOYER,
-      run_id: 'r',
-      deduction_id: 'ded-1',
-      line_of_coverage: 'medical',
-      amount: '9.23',
-      explanation: 'run r: 69.23 finalized - 60.00 taken = 9.23',
-    },
-  ]);
-  t.match((await show(payroll, 'emp-2')).json, { arrears: [], changes: { data: [] } });
-});
+onEitherEngine(
+  'an employee is shown with the history of the roster, deductions, changes and arrears',
+  async (t) => {
+    const payroll = await startPayroll(t, { encryptor });
+    const { db, finalized } = payroll;
+    const move = await report(db, 'demographic', 'emp-1', { clock });
+    const fields = { termination_date: '2026-08-31' };
+    const leaves = await report(db, 'termination', 'emp-1', { clock, fields });
+    await finalized('r', { pay_date: PAY_DATE });
+    await taken(db, 'r', { employee_id: 'emp-1', amount: '60.00' });
+    const { status, json } = await show(payroll, 'emp-1');
+    t.equal(status, 200);
+    t.match(json, { employee_id: 'emp-1', employer_id: EMPLOYER, left_out: [] });
+    t.match(json.roster, [
+      {
+        employer_id: EMPLOYER,
+        termination_date: null,
+        absent: false,
+        source: 'census',
+        pay_frequency: 'biweekly',
+      },
+      { termination_date: '2026-08-31', source: 'termination', source_id: leaves, pay_frequency: null },
+    ]);
+    t.ok(json.roster[0].position < json.roster[1].position, 'in order of positions');
+    t.match(json.deductions, {
+      data: [{ id: 'ded-1', member_contribution: '150.00', employer_id: EMPLOYER, version: 1 }],
+      next_cursor: null,
+      list: '/v1/deductions?employee_id=emp-1',
+    });
+    t.match(json.changes, {
+      data: [{ change_id: leaves }, { change_id: move }],
+      next_cursor: null,
+      list: '/v1/employee-changes?employee_id=emp-1',
+    });
+    t.match(json.arrears, [
+      {
+        employer_id: EMPLOYER,
+        run_id: 'r',
+        deduction_id: 'ded-1',
+        line_of_coverage: 'medical',
+        amount: '9.23',
+        explanation: 'run r: 69.23 finalized - 60.00 taken = 9.23',
+      },
+    ]);
+    t.match((await show(payroll, 'emp-2')).json, { arrears: [], changes: { data: [] } });
+  },
+);
 
-t.test(
+onEitherEngine(
   'arrears are the amount left by the last report, minus the amounts that later runs collected',
   async (t) => {
     const payroll = await startPayroll(t, { encryptor });
@@ -78,7 +81,7 @@ t.test(
   },
 );
 
-t.test('a token sees the parts it has scopes for, and the names of the others', async (t) => {
+onEitherEngine('a token sees the parts it has scopes for, and the names of the others', async (t) => {
   const payroll = await startPayroll(t, { encryptor });
   await report(payroll.db, 'demographic', 'emp-1', { clock });
   const some = await show(payroll, 'emp-1', await payroll.tokenWith('ledger:read', 'runs:read'));
@@ -94,7 +97,7 @@ t.test('a token sees the parts it has scopes for, and the names of the others', 
   t.equal((await show(payroll, 'emp-1', await payroll.tokenWith('changes:read', 'runs:read'))).status, 403);
 });
 
-t.test('any payroll id is found, percent-encoded', async (t) => {
+onEitherEngine('any payroll id is found, percent-encoded', async (t) => {
   const running = await start(t, { encryptor });
   for (const id of ['a/b', 'a b', 'a.b', '..x', 'Zoë 🙂', '50%', 'a+b', "o'neill", 'a\\b', '%2F', 'x?y#z']) {
     await employ(running.db, id);
@@ -106,7 +109,7 @@ t.test('any payroll id is found, percent-encoded', async (t) => {
   }
 });
 
-t.test('an employee with a fact, a deduction or a change is known; any other is 404', async (t) => {
+onEitherEngine('an employee with a fact, a deduction or a change is known; any other is 404', async (t) => {
   const running = await start(t, { encryptor });
   const { db, tokenWith } = running;
   await deliver(db, [deductionOf('evt-1', { employee_id: 'deducted' })]);
@@ -125,36 +128,42 @@ t.test('an employee with a fact, a deduction or a change is known; any other is 
   );
 });
 
-t.test('the first of many deductions and changes are shown, and cursors continue their lists', async (t) => {
-  const running = await start(t, { encryptor });
-  const { db, call } = running;
-  const many = Array.from({ length: 130 }, (_, index) => index);
-  await deliver(
-    db,
-    many.map((index) => deductionOf(`evt-${index}`, { id: `d-${index}`, employee_id: 'e' })),
-  );
-  for (const _ of many.slice(0, 101)) await report(db, 'demographic', 'e');
-  const { json } = await show(running, 'e');
-  for (const [part, left] of [
-    ['deductions', 30],
-    ['changes', 1],
-  ] as const) {
-    const { data, next_cursor, list } = json[part];
-    t.equal(data.length, 100);
-    t.equal((await call({ url: `${list}&cursor=${next_cursor}` })).json.data.length, left, part);
-  }
-});
+onEitherEngine(
+  'the first of many deductions and changes are shown, and cursors continue their lists',
+  async (t) => {
+    const running = await start(t, { encryptor });
+    const { db, call } = running;
+    const many = Array.from({ length: 130 }, (_, index) => index);
+    await deliver(
+      db,
+      many.map((index) => deductionOf(`evt-${index}`, { id: `d-${index}`, employee_id: 'e' })),
+    );
+    for (const _ of many.slice(0, 101)) await report(db, 'demographic', 'e');
+    const { json } = await show(running, 'e');
+    for (const [part, left] of [
+      ['deductions', 30],
+      ['changes', 1],
+    ] as const) {
+      const { data, next_cursor, list } = json[part];
+      t.equal(data.length, 100);
+      t.equal((await call({ url: `${list}&cursor=${next_cursor}` })).json.data.length, left, part);
+    }
+  },
+);
 
-t.test('an employee of two employers is shown with both and without a current employer', async (t) => {
-  const running = await start(t, { encryptor });
-  const { db } = running;
-  await employ(db, 'e', { employer_id: 'a' });
-  await employ(db, 'e', { employer_id: 'b' });
-  await deduct(db, 'evt-1', { employee_id: 'e' }, LATELY);
-  const { json } = await show(running, 'e');
-  t.equal(json.employer_id, null);
-  t.strictSame(
-    json.roster.map((fact: { employer_id: string }) => fact.employer_id),
-    ['a', 'b'],
-  );
-});
+onEitherEngine(
+  'an employee of two employers is shown with both and without a current employer',
+  async (t) => {
+    const running = await start(t, { encryptor });
+    const { db } = running;
+    await employ(db, 'e', { employer_id: 'a' });
+    await employ(db, 'e', { employer_id: 'b' });
+    await deduct(db, 'evt-1', { employee_id: 'e' }, LATELY);
+    const { json } = await show(running, 'e');
+    t.equal(json.employer_id, null);
+    t.strictSame(
+      json.roster.map((fact: { employer_id: string }) => fact.employer_id),
+      ['a', 'b'],
+    );
+  },
+);

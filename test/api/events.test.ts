@@ -1,5 +1,5 @@
-import t from 'tap';
 import { dropDue } from '../../src/operations/retention.ts';
+import { onEitherEngine } from '../support/engine.ts';
 import { apply, type Delivery, deductionOf, deliver, eventOf, receive } from './deliver.ts';
 import { NOW, type Running, start } from './start.ts';
 
@@ -14,7 +14,7 @@ async function oneOfEach({ db }: Running): Promise<void> {
   await receive(db, [deductionOf('p1', { id: 'd2' })], '2026-01-13T00:00:00.000Z');
 }
 
-t.test('events are listed newest first, by state, type and time, without their bodies', async (t) => {
+onEitherEngine('events are listed newest first, by state, type and time, without their bodies', async (t) => {
   const running = await start(t);
   await oneOfEach(running);
   t.strictSame(await list(running, ''), ['p1', 'q1', 'i1', 'a1']);
@@ -40,7 +40,7 @@ t.test('events are listed newest first, by state, type and time, without their b
   t.match(json.data[0].reason, /member_contribution/);
 });
 
-t.test('each page of events continues the previous one, even while events arrive', async (t) => {
+onEitherEngine('each page of events continues the previous one, even while events arrive', async (t) => {
   const running = await start(t);
   const many = Array.from({ length: 25 }, (_, index) => eventOf(`e${index}`, 'x', {}));
   await deliver(running.db, many);
@@ -55,7 +55,7 @@ t.test('each page of events continues the previous one, even while events arrive
   t.strictSame(seen, many.map(({ eventId }) => eventId).reverse());
 });
 
-t.test('one event has its exact body, and other bodies received under its id', async (t) => {
+onEitherEngine('one event has its exact body, and other bodies received under its id', async (t) => {
   const { call, db } = await start(t);
   const first: Delivery = {
     eventId: 'e/1 ü',
@@ -80,7 +80,7 @@ t.test('one event has its exact body, and other bodies received under its id', a
   t.equal((await call({ url: '/v1/events/none' })).status, 404);
 });
 
-t.test('events with another body under their id are listed until that is dismissed', async (t) => {
+onEitherEngine('events with another body under their id are listed until that is dismissed', async (t) => {
   const running = await start(t);
   await deliver(running.db, [deductionOf('a', { id: 'd1' }), deductionOf('b', { id: 'd2' })]);
   await deliver(running.db, [deductionOf('a', { id: 'd3' })]);
@@ -91,43 +91,46 @@ t.test('events with another body under their id are listed until that is dismiss
   t.strictSame(await list(running, 'conflict=true'), []);
 });
 
-t.test('an event shows its result: the version it added or the census sync it requested', async (t) => {
-  const { call, db } = await start(t);
-  const at = '2026-01-20T00:00:00.000Z';
-  await deliver(
-    db,
-    [
-      deductionOf('new', { id: 'd1' }, '2026-01-12T00:00:00Z'),
-      deductionOf('old', { id: 'd1' }, '2026-01-11T00:00:00Z'),
-      deductionOf('tie', { id: 'd1', member_contribution: '9.99' }, '2026-01-12T00:00:00Z'),
-      deductionOf('soon', { id: 'd2' }, '2027-01-12T00:00:00Z'),
-      eventOf('sync', 'employee-census.sync-request', { employer_id: 'acme' }),
-    ],
-    at,
-  );
-  const version = async (eventId: string) =>
-    (await call({ url: `/v1/events/${eventId}` })).json.led_to.version;
-  const first = {
-    deduction_id: 'd1',
-    version: 1,
-    position: 1,
-    late: false,
-    tie_changed: false,
-    ahead: false,
-  };
-  t.strictSame(await version('new'), first);
-  t.strictSame(await version('old'), { ...first, version: 2, position: 2, late: true });
-  t.strictSame(await version('tie'), { ...first, version: 3, position: 3, tie_changed: true });
-  t.strictSame(await version('soon'), { ...first, deduction_id: 'd2', position: 4, ahead: true });
-  const { json } = await call({ url: '/v1/events/sync' });
-  const [sync] = (await call({ url: '/v1/census-syncs' })).json.data;
-  t.strictSame(json.led_to, {
-    version: null,
-    census_sync: { sync_id: sync.sync_id, employer_id: 'acme' },
-  });
-});
+onEitherEngine(
+  'an event shows its result: the version it added or the census sync it requested',
+  async (t) => {
+    const { call, db } = await start(t);
+    const at = '2026-01-20T00:00:00.000Z';
+    await deliver(
+      db,
+      [
+        deductionOf('new', { id: 'd1' }, '2026-01-12T00:00:00Z'),
+        deductionOf('old', { id: 'd1' }, '2026-01-11T00:00:00Z'),
+        deductionOf('tie', { id: 'd1', member_contribution: '9.99' }, '2026-01-12T00:00:00Z'),
+        deductionOf('soon', { id: 'd2' }, '2027-01-12T00:00:00Z'),
+        eventOf('sync', 'employee-census.sync-request', { employer_id: 'acme' }),
+      ],
+      at,
+    );
+    const version = async (eventId: string) =>
+      (await call({ url: `/v1/events/${eventId}` })).json.led_to.version;
+    const first = {
+      deduction_id: 'd1',
+      version: 1,
+      position: 1,
+      late: false,
+      tie_changed: false,
+      ahead: false,
+    };
+    t.strictSame(await version('new'), first);
+    t.strictSame(await version('old'), { ...first, version: 2, position: 2, late: true });
+    t.strictSame(await version('tie'), { ...first, version: 3, position: 3, tie_changed: true });
+    t.strictSame(await version('soon'), { ...first, deduction_id: 'd2', position: 4, ahead: true });
+    const { json } = await call({ url: '/v1/events/sync' });
+    const [sync] = (await call({ url: '/v1/census-syncs' })).json.data;
+    t.strictSame(json.led_to, {
+      version: null,
+      census_sync: { sync_id: sync.sync_id, employer_id: 'acme' },
+    });
+  },
+);
 
-t.test('events are found by time, also if a clock is slightly behind', async (t) => {
+onEitherEngine('events are found by time, also if a clock is slightly behind', async (t) => {
   const running = await start(t);
   const begin = Date.parse('2026-01-10T00:00:00Z');
   // Every fourth arrives at a receiver whose clock is half a minute behind.
@@ -150,7 +153,7 @@ t.test('events are found by time, also if a clock is slightly behind', async (t)
   t.equal((await all('until=0001-01-01T00:00:00Z')).length, 0);
 });
 
-t.test(
+onEitherEngine(
   'reprocessing puts an event back to pending, wakes the apply loop, and has no second effect',
   async (t) => {
     const running = await start(t);
@@ -167,7 +170,7 @@ t.test(
   },
 );
 
-t.test('many are reprocessed by state, type and time', async (t) => {
+onEitherEngine('many are reprocessed by state, type and time', async (t) => {
   const running = await start(t);
   const { call, woken } = running;
   await oneOfEach(running);
@@ -186,21 +189,24 @@ t.test('many are reprocessed by state, type and time', async (t) => {
   t.equal(woken.apply, 2);
 });
 
-t.test('several batches of events are reprocessed, but none received after the request', async (t) => {
-  const running = await start(t);
-  const many = Array.from({ length: 1_201 }, (_, index) => eventOf(`e${index}`, 'x', {}));
-  await deliver(running.db, many);
-  await deliver(running.db, [eventOf('later', 'x', {})], new Date(NOW.getTime() + 1).toISOString());
-  const { json } = await running.call({
-    method: 'POST',
-    url: '/v1/events/reprocess',
-    body: { state: 'ignored' },
-  });
-  t.strictSame(json, { reprocessed: 1_201, without_body: 0 });
-  t.strictSame(await list(running, 'state=ignored'), ['later']);
-});
+onEitherEngine(
+  'several batches of events are reprocessed, but none received after the request',
+  async (t) => {
+    const running = await start(t);
+    const many = Array.from({ length: 1_201 }, (_, index) => eventOf(`e${index}`, 'x', {}));
+    await deliver(running.db, many);
+    await deliver(running.db, [eventOf('later', 'x', {})], new Date(NOW.getTime() + 1).toISOString());
+    const { json } = await running.call({
+      method: 'POST',
+      url: '/v1/events/reprocess',
+      body: { state: 'ignored' },
+    });
+    t.strictSame(json, { reprocessed: 1_201, without_body: 0 });
+    t.strictSame(await list(running, 'state=ignored'), ['later']);
+  },
+);
 
-t.test(
+onEitherEngine(
   'a dismissal keeps its reason and leaves the event in the list; bulk reprocessing skips it',
   async (t) => {
     const running = await start(t);
@@ -225,7 +231,7 @@ t.test(
   },
 );
 
-t.test('an event that needs no decision cannot be dismissed', async (t) => {
+onEitherEngine('an event that needs no decision cannot be dismissed', async (t) => {
   const running = await start(t);
   await oneOfEach(running);
   const dismiss = async (id: string) =>
@@ -235,7 +241,7 @@ t.test('an event that needs no decision cannot be dismissed', async (t) => {
   t.equal(await dismiss('none'), 404);
 });
 
-t.test('a conflict is dismissed with its event', async (t) => {
+onEitherEngine('a conflict is dismissed with its event', async (t) => {
   const { call, db } = await start(t);
   await deliver(db, [eventOf('e1', 'x', {})]);
   await deliver(db, [eventOf('e1', 'y', {})]);
@@ -250,7 +256,7 @@ t.test('a conflict is dismissed with its event', async (t) => {
   t.equal(await check(), 'pass');
 });
 
-t.test('an event without its body has the reason, and is not reprocessed', async (t) => {
+onEitherEngine('an event without its body has the reason, and is not reprocessed', async (t) => {
   const { call, db, url } = await start(t);
   await deliver(db, [deductionOf('old', { id: 'd1' })], '2025-01-10T00:00:00.000Z');
   await deliver(db, [deductionOf('new', { id: 'd2' })]);

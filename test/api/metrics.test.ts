@@ -1,8 +1,8 @@
-import t from 'tap';
 import { RUN_ROUTES } from '../../src/api/server.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { AppError } from '../../src/errors.ts';
 import { acceptLosses } from '../../src/inbox/data-loss.ts';
+import { onEitherEngine } from '../support/engine.ts';
 import { read } from '../support/scrape.ts';
 import { type Running, start } from './start.ts';
 
@@ -12,7 +12,7 @@ async function scraped({ call }: Running) {
   return { headers, ...read(text) };
 }
 
-t.test('requests are counted by declared route, never by id', async (t) => {
+onEitherEngine('requests are counted by declared route, never by id', async (t) => {
   const running = await start(t);
   const { call } = running;
   for (const id of ['d1', 'd2', 'd3']) await call({ url: `/v1/deductions/${id}` });
@@ -26,7 +26,7 @@ t.test('requests are counted by declared route, never by id', async (t) => {
   t.notMatch(metrics.text, /d1|secret-of-someone/);
 });
 
-t.test('work on runs is counted by kind, and each kind is a declared route', async (t) => {
+onEitherEngine('work on runs is counted by kind, and each kind is a declared route', async (t) => {
   const running = await start(t);
   const routes = running.app.routeTable.routes.flatMap(({ methods, url }) =>
     methods.map((one) => `${one} ${url}`),
@@ -51,7 +51,7 @@ t.test('work on runs is counted by kind, and each kind is a declared route', asy
   t.equal(metrics.of('payroll_run_seconds_bucket{work="preview",le="60"}'), 1);
 });
 
-t.test(
+onEitherEngine(
   'a scrape fails when the receiver thread does not respond, instead of leaving its counts out',
   async (t) => {
     const silent = new AppError('THREAD_SILENT', 'a thread of this process did not answer within 2000 ms');
@@ -64,7 +64,7 @@ t.test(
   },
 );
 
-t.test('a process that cannot commit reports it with its counts', async (t) => {
+onEitherEngine('a process that cannot commit reports it with its counts', async (t) => {
   const running = await start(t, { whyNotReady: async () => 'disk-full' });
   t.equal((await scraped(running)).of('ready'), 0);
   const { status, json } = await running.call({ url: '/readyz', token: null });
@@ -72,7 +72,7 @@ t.test('a process that cannot commit reports it with its counts', async (t) => {
   t.match(json.detail, 'the disk of the database is full');
 });
 
-t.test('while the database does not respond, the other metrics are exported', async (t) => {
+onEitherEngine('while the database does not respond, the other metrics are exported', async (t) => {
   const running = await start(t);
   const db = new Proxy(running.db, {
     get: (target, name) => {
@@ -86,7 +86,7 @@ t.test('while the database does not respond, the other metrics are exported', as
   t.equal(metrics.of('events_pending'), undefined);
 });
 
-t.test('a data loss is reported until it is accepted', async (t) => {
+onEitherEngine('a data loss is reported until it is accepted', async (t) => {
   const running = await start(t);
   const open = async () => (await scraped(running)).of('data_loss');
   t.equal(await open(), 0);

@@ -1,6 +1,6 @@
-import t from 'tap';
 import { ROWS_BODY_BYTES_MAX } from '../../src/api/bodies.ts';
 import { BIWEEKLY, EMPLOYER } from '../payroll/ready.ts';
+import { onEitherEngine } from '../support/engine.ts';
 import { bodyOn, PAY_DATE, RUNS, startPayroll } from './payroll-stage.ts';
 import type { Request } from './start.ts';
 
@@ -309,7 +309,7 @@ const CASES: Record<string, Case> = {
   },
 };
 
-t.test('invalid payroll input is rejected with field and rule, and nothing is stored', async (t) => {
+onEitherEngine('invalid payroll input is rejected with field and rule, and nothing is stored', async (t) => {
   const { call, db, put: putRun, finalized, logged } = await startPayroll(t);
   await putRun('open', bodyOn('2026-07-31'));
   await finalized('final');
@@ -341,14 +341,14 @@ t.test('invalid payroll input is rejected with field and rule, and nothing is st
   t.equal(logged.length, lines, 'nothing is logged as an error');
 });
 
-t.test('a byte-order mark before a file is ignored', async (t) => {
+onEitherEngine('a byte-order mark before a file is ignored', async (t) => {
   const { finalized, post } = await startPayroll(t);
   await finalized('r');
   const { status } = await post('/r/taken', '\uFEFFemployee_id,amount\nemp-1,60', CSV);
   t.equal(status, 200);
 });
 
-t.test('no value that could be personal is in a response or the log', async (t) => {
+onEitherEngine('no value that could be personal is in a response or the log', async (t) => {
   const { call, finalized, logged } = await startPayroll(t);
   await finalized('final');
   const canary = 'canary-7f3a';

@@ -1,11 +1,12 @@
 /** Lines as a file: streamed no faster than the client reads. */
 import { type IncomingMessage, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import t, { type Test } from 'tap';
+import type { Test } from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { FACTS_AT_ONCE, type NewFact, recordFacts } from '../../src/ledger/roster.ts';
 import { EMPLOYER, LATELY } from '../payroll/ready.ts';
+import { onEitherEngine } from '../support/engine.ts';
 import { settled } from '../support/settled.ts';
 import { deductionOf, deliver } from './deliver.ts';
 import { listenerObserving, RUNS, startPayroll } from './payroll-stage.ts';
@@ -65,7 +66,7 @@ async function ask(port: number, accept: string): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => asked.on('error', reject).once('response', resolve));
 }
 
-t.test('lines are not read ahead of a slow client', async (t) => {
+onEitherEngine('lines are not read ahead of a slow client', async (t) => {
   const { port, reads } = await listening(t, 6_000);
   for (const accept of ['text/csv', 'application/x-ndjson']) {
     const before = reads();
@@ -80,7 +81,7 @@ t.test('lines are not read ahead of a slow client', async (t) => {
   }
 });
 
-t.test('a client that disconnects stops the reads, which is not logged as an error', async (t) => {
+onEitherEngine('a client that disconnects stops the reads, which is not logged as an error', async (t) => {
   const { port, reads, logged } = await listening(t, 4_000);
   const lines = logged.length;
   const response = await ask(port, 'text/csv');
@@ -90,7 +91,7 @@ t.test('a client that disconnects stops the reads, which is not logged as an err
   t.equal(logged.length, lines);
 });
 
-t.test('a file that fails midway is cut off without an end, and the cause is logged', async (t) => {
+onEitherEngine('a file that fails midway is cut off without an end, and the cause is logged', async (t) => {
   const { port, logged } = await listening(t, 600, (reads) => {
     if (reads > 1) throw new Error('gone');
   });

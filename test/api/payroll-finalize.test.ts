@@ -1,15 +1,15 @@
-import t from 'tap';
 import { transact } from '../../src/database/transaction.ts';
 import { verifyRuns } from '../../src/payroll/runs/verify-runs.ts';
 import { open } from '../database/scratch.ts';
 import { code, deduct, EMPLOYER, employ } from '../payroll/ready.ts';
+import { onEitherEngine } from '../support/engine.ts';
 import { bodyOn, listenerObserving, RUNS, startPayroll } from './payroll-stage.ts';
 
 const PROBLEM = 'urn:benefits-sidecar:problem:';
 const LATER = '2026-07-01T00:00:00Z';
 const quoted = (etag: string) => ({ 'if-match': `"${etag}"` });
 
-t.test('a run is finalized with the reviewed ETag, and remains final', async (t) => {
+onEitherEngine('a run is finalized with the reviewed ETag, and remains final', async (t) => {
   const { put, post, get, db, logged } = await startPayroll(t);
   const { etag } = (await put('r')).json;
   const { status, json, headers } = await post('/r/finalize', undefined, quoted(etag));
@@ -24,7 +24,7 @@ t.test('a run is finalized with the reviewed ETag, and remains final', async (t)
   t.strictSame((await get('/r')).json, json);
 });
 
-t.test('without If-Match, or with *, the current lines are finalized', async (t) => {
+onEitherEngine('without If-Match, or with *, the current lines are finalized', async (t) => {
   const { put, post } = await startPayroll(t);
   await put('one');
   t.equal((await post('/one/finalize')).status, 200);
@@ -32,7 +32,7 @@ t.test('without If-Match, or with *, the current lines are finalized', async (t)
   t.equal((await post('/two/finalize', {}, { 'if-match': '*' })).status, 200);
 });
 
-t.test('a stale If-Match is 412 with the current ETag, and nothing is frozen', async (t) => {
+onEitherEngine('a stale If-Match is 412 with the current ETag, and nothing is frozen', async (t) => {
   const { put, post, get, db } = await startPayroll(t);
   const { etag } = (await put('r')).json;
   await deduct(db, 'evt-3', { id: 'ded-1', member_contribution: '200.00' }, LATER);
@@ -47,7 +47,7 @@ t.test('a stale If-Match is 412 with the current ETag, and nothing is frozen', a
   t.equal((await post('/r/finalize', {}, { 'if-match': String(headers.etag) })).status, 200);
 });
 
-t.test(
+onEitherEngine(
   'an ETag matches with or without quotes, a weak one never matches, and two are rejected',
   async (t) => {
     const { put, post } = await startPayroll(t);
@@ -60,29 +60,32 @@ t.test(
   },
 );
 
-t.test('a finalize repeated with its ETag or its key is 200, and any other is rejected', async (t) => {
-  const payroll = await startPayroll(t);
-  const { finalized, post, get } = payroll;
-  const { json } = await finalized('r');
-  const repeated = await post('/r/finalize', {}, quoted(json.etag));
-  t.strictSame([repeated.status, repeated.json], [200, json]);
-  t.equal((await post('/r/finalize', {}, quoted('x'))).status, 412);
-  const again = await post('/r/finalize', {});
-  t.equal(again.status, 409);
-  t.equal(again.json.type, `${PROBLEM}conflict`);
-  t.match(again.json.detail, /no longer open/);
-  t.strictSame((await get('/r')).json, json);
-  const { put } = payroll;
-  await put('s', bodyOn('2026-07-31'));
-  const key = { 'idempotency-key': 'k-1' };
-  const first = await post('/s/finalize', {}, key);
-  t.equal(first.status, 200);
-  t.strictSame((await post('/s/finalize', {}, key)).json, first.json);
-  t.equal((await post('/s/finalize', {}, { 'idempotency-key': 'k-2' })).status, 409);
-  t.equal((await post('/s/finalize', {}, { 'idempotency-key': 'two words' })).status, 400);
-});
+onEitherEngine(
+  'a finalize repeated with its ETag or its key is 200, and any other is rejected',
+  async (t) => {
+    const payroll = await startPayroll(t);
+    const { finalized, post, get } = payroll;
+    const { json } = await finalized('r');
+    const repeated = await post('/r/finalize', {}, quoted(json.etag));
+    t.strictSame([repeated.status, repeated.json], [200, json]);
+    t.equal((await post('/r/finalize', {}, quoted('x'))).status, 412);
+    const again = await post('/r/finalize', {});
+    t.equal(again.status, 409);
+    t.equal(again.json.type, `${PROBLEM}conflict`);
+    t.match(again.json.detail, /no longer open/);
+    t.strictSame((await get('/r')).json, json);
+    const { put } = payroll;
+    await put('s', bodyOn('2026-07-31'));
+    const key = { 'idempotency-key': 'k-1' };
+    const first = await post('/s/finalize', {}, key);
+    t.equal(first.status, 200);
+    t.strictSame((await post('/s/finalize', {}, key)).json, first.json);
+    t.equal((await post('/s/finalize', {}, { 'idempotency-key': 'k-2' })).status, 409);
+    t.equal((await post('/s/finalize', {}, { 'idempotency-key': 'two words' })).status, 400);
+  },
+);
 
-t.test('a failed check prevents finalizing until it is accepted by name', async (t) => {
+onEitherEngine('a failed check prevents finalizing until it is accepted by name', async (t) => {
   const { put, post, get, accept, db, logged } = await startPayroll(t);
   await put('r');
   await deduct(db, 'evt-9', { id: 'ded-9', employee_id: 'emp-1' }, LATER);
@@ -111,7 +114,7 @@ t.test('a failed check prevents finalizing until it is accepted by name', async 
   });
 });
 
-t.test('an acceptance of a check that does not exist is rejected by name', async (t) => {
+onEitherEngine('an acceptance of a check that does not exist is rejected by name', async (t) => {
   const { put, post } = await startPayroll(t);
   await put('r');
   const { status, json } = await post('/r/finalize', { accept: ['overlap', 'bogus'] });
@@ -122,7 +125,7 @@ t.test('an acceptance of a check that does not exist is rejected by name', async
   ]);
 });
 
-t.test(
+onEitherEngine(
   'a 412 on an acceptance has the ETag of the readiness report, which the next attempt can use',
   async (t) => {
     const { put, post, db } = await startPayroll(t);
@@ -137,7 +140,7 @@ t.test(
   },
 );
 
-t.test('an acceptance that is not needed leaves no reason', async (t) => {
+onEitherEngine('an acceptance that is not needed leaves no reason', async (t) => {
   const { put, post } = await startPayroll(t);
   await put('r');
   const { json } = await post('/r/finalize', { accept: ['overlap'], reason: 'to be sure' });
@@ -145,7 +148,7 @@ t.test('an acceptance that is not needed leaves no reason', async (t) => {
   t.strictSame(json.accepted_checks, []);
 });
 
-t.test('each pay group has one run per pay date, and a conflict names it', async (t) => {
+onEitherEngine('each pay group has one run per pay date, and a conflict names it', async (t) => {
   const { finalized, put, post } = await startPayroll(t);
   await finalized('first');
   await put('second', { remainder: 'none' });
@@ -154,7 +157,7 @@ t.test('each pay group has one run per pay date, and a conflict names it', async
   t.match(json.detail, /the run first is finalized for this pay date/);
 });
 
-t.test('a payroll change during finalizing stops it', async (t) => {
+onEitherEngine('a payroll change during finalizing stops it', async (t) => {
   const payroll = await startPayroll(t);
   const { put } = payroll;
   await put('r');
@@ -171,7 +174,7 @@ t.test('a payroll change during finalizing stops it', async (t) => {
   t.equal((await payroll.accept('r')).status, 200, 'the next attempt succeeds');
 });
 
-t.test('a voided run stays readable with its reason, and frees its pay date', async (t) => {
+onEitherEngine('a voided run stays readable with its reason, and frees its pay date', async (t) => {
   const { finalized, put, post, get, logged } = await startPayroll(t);
   const before = (await finalized('r')).json;
   const lines = (await get('/r/lines')).json;
@@ -191,7 +194,7 @@ t.test('a voided run stays readable with its reason, and frees its pay date', as
   t.equal((await post('/again/finalize')).status, 200);
 });
 
-t.test('only a finalized run can be voided, and only once', async (t) => {
+onEitherEngine('only a finalized run can be voided, and only once', async (t) => {
   const { put, post } = await startPayroll(t);
   await put('r');
   const open = await post('/r/void', { reason: 'x' });
@@ -204,7 +207,7 @@ t.test('only a finalized run can be voided, and only once', async (t) => {
   t.match(twice.json.detail, 'the run is voided');
 });
 
-t.test('readiness of a run has every check, and a failed check stops finalizing', async (t) => {
+onEitherEngine('readiness of a run has every check, and a failed check stops finalizing', async (t) => {
   const { put, get, db } = await startPayroll(t);
   await put('r');
   const ready = (await get('/r/readiness')).json;
@@ -220,7 +223,7 @@ t.test('readiness of a run has every check, and a failed check stops finalizing'
   );
 });
 
-t.test('open runs have readiness, other runs have verification', async (t) => {
+onEitherEngine('open runs have readiness, other runs have verification', async (t) => {
   const { put, post, get } = await startPayroll(t);
   await put('r');
   const early = await get('/r/verify');
@@ -232,7 +235,7 @@ t.test('open runs have readiness, other runs have verification', async (t) => {
   t.match(late.json.detail, /is finalized/);
 });
 
-t.test('a run finalized by the rules of another release cannot be verified', async (t) => {
+onEitherEngine('a run finalized by the rules of another release cannot be verified', async (t) => {
   const { finalized, get, db } = await startPayroll(t);
   await finalized('r');
   await transact(db, (trx) => trx.updateTable('payroll_runs').set({ rules_version: '1' }).execute());
@@ -247,7 +250,7 @@ t.test('a run finalized by the rules of another release cannot be verified', asy
   t.strictSame(await verifyRuns(db, verifying), { runs: 1, lines: 0, otherRules: 1 });
 });
 
-t.test(
+onEitherEngine(
   'a finalized run is verified from the ledger, whatever arrived since; tampered lines are named',
   async (t) => {
     const { finalized, get, db } = await startPayroll(t);
@@ -284,7 +287,7 @@ t.test(
   },
 );
 
-t.test('voiding a run names the later finalized runs that adjusted it', async (t) => {
+onEitherEngine('voiding a run names the later finalized runs that adjusted it', async (t) => {
   const { finalized, post, db } = await startPayroll(t);
   await finalized('one');
   await deduct(db, 'evt-3', { id: 'ded-1', member_contribution: '200.00' }, LATER);
@@ -293,7 +296,7 @@ t.test('voiding a run names the later finalized runs that adjusted it', async (t
   t.strictSame((await post('/one/void', { reason: 'wrong' })).json.settled_by, ['two']);
 });
 
-t.test('an id unknown to the employer is rejected by field', async (t) => {
+onEitherEngine('an id unknown to the employer is rejected by field', async (t) => {
   const { put, call, db } = await startPayroll(t);
   await employ(db, 'other', { employer_id: 'globex' });
   await deduct(db, 'evt-4', { id: 'ded-other', employee_id: 'other' });

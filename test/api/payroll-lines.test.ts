@@ -1,8 +1,8 @@
 import { parse } from 'csv-parse/sync';
-import t from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import type { Line } from '../../src/payroll/calculation/line.ts';
 import { deduct, EMPLOYER, employ } from '../payroll/ready.ts';
+import { onEitherEngine } from '../support/engine.ts';
 import { bodyOn, type Payroll, startPayroll } from './payroll-stage.ts';
 
 const CSV = { headers: { accept: 'text/csv' } };
@@ -34,7 +34,7 @@ async function pages(
   return seen;
 }
 
-t.test('a line has every field of the reference', async (t) => {
+onEitherEngine('a line has every field of the reference', async (t) => {
   const { put, get } = await startPayroll(t);
   await put('r');
   const { status, json, headers } = await get('/r/lines');
@@ -71,7 +71,7 @@ t.test('a line has every field of the reference', async (t) => {
   t.equal(json.next_cursor, null);
 });
 
-t.test('pages of any size have each line once, even if they end inside an employee', async (t) => {
+onEitherEngine('pages of any size have each line once, even if they end inside an employee', async (t) => {
   const payroll = await startPayroll(t);
   await several(payroll.db);
   await payroll.put('r');
@@ -90,25 +90,28 @@ t.test('pages of any size have each line once, even if they end inside an employ
   }
 });
 
-t.test('all pages are computed at the position of the first, whatever arrives in the meantime', async (t) => {
-  const payroll = await startPayroll(t);
-  const { db, put, get } = payroll;
-  await several(db);
-  await put('r');
-  const [whole = []] = await pages(payroll, '');
-  const seen = await pages(payroll, 'limit=2', async (page) => {
-    await deduct(db, `evt-late-${page}`, {
-      id: 'ded-2',
-      employee_id: 'emp-2',
-      member_contribution: `${page}`,
+onEitherEngine(
+  'all pages are computed at the position of the first, whatever arrives in the meantime',
+  async (t) => {
+    const payroll = await startPayroll(t);
+    const { db, put, get } = payroll;
+    await several(db);
+    await put('r');
+    const [whole = []] = await pages(payroll, '');
+    const seen = await pages(payroll, 'limit=2', async (page) => {
+      await deduct(db, `evt-late-${page}`, {
+        id: 'ded-2',
+        employee_id: 'emp-2',
+        member_contribution: `${page}`,
+      });
+      await deduct(db, `evt-new-${page}`, { id: `ded-new-${page}`, employee_id: 'emp-1' });
     });
-    await deduct(db, `evt-new-${page}`, { id: `ded-new-${page}`, employee_id: 'emp-1' });
-  });
-  t.strictSame(seen.flat(), whole);
-  t.not((await get('/r/lines')).json.data.length, whole.length, 'a new list has the new lines');
-});
+    t.strictSame(seen.flat(), whole);
+    t.not((await get('/r/lines')).json.data.length, whole.length, 'a new list has the new lines');
+  },
+);
 
-t.test('a list begun before the run was finalized at another position must start over', async (t) => {
+onEitherEngine('a list begun before the run was finalized at another position must start over', async (t) => {
   const { put, get, post, db } = await startPayroll(t);
   await put('r');
   const { next_cursor } = (await get('/r/lines?limit=1')).json;
@@ -120,7 +123,7 @@ t.test('a list begun before the run was finalized at another position must start
   t.match(json.detail, /was finalized while the list was read/);
 });
 
-t.test('the lines of one employee can be requested', async (t) => {
+onEitherEngine('the lines of one employee can be requested', async (t) => {
   const payroll = await startPayroll(t);
   await several(payroll.db);
   await payroll.put('r');
@@ -134,7 +137,7 @@ t.test('the lines of one employee can be requested', async (t) => {
   }
 });
 
-t.test('the same lines are available as CSV and as newline-delimited JSON', async (t) => {
+onEitherEngine('the same lines are available as CSV and as newline-delimited JSON', async (t) => {
   const payroll = await startPayroll(t);
   const { get, post, put } = payroll;
   await several(payroll.db);
@@ -166,13 +169,13 @@ t.test('the same lines are available as CSV and as newline-delimited JSON', asyn
   }
 });
 
-t.test('frozen lines have the ETag of their run, in every content type', async (t) => {
+onEitherEngine('frozen lines have the ETag of their run, in every content type', async (t) => {
   const { finalized, get } = await startPayroll(t);
   const { etag } = (await finalized('r')).json;
   for (const more of [{}, CSV, NDJSON]) t.equal((await get('/r/lines', more)).headers.etag, `"${etag}"`);
 });
 
-t.test('a run without lines has an empty page, a CSV header, or an empty text', async (t) => {
+onEitherEngine('a run without lines has an empty page, a CSV header, or an empty text', async (t) => {
   const { put, get, db } = await startPayroll(t);
   await employ(db, 'emp-3');
   await put('r', { employee_ids: ['emp-3'] });
@@ -181,7 +184,7 @@ t.test('a run without lines has an empty page, a CSV header, or an empty text', 
   t.equal((await get('/r/lines', NDJSON)).text, '');
 });
 
-t.test('an unavailable type is 406, and files have no pages', async (t) => {
+onEitherEngine('an unavailable type is 406, and files have no pages', async (t) => {
   const { put, get } = await startPayroll(t);
   await put('r');
   const html = await get('/r/lines', { headers: { accept: 'text/html' } });
@@ -196,7 +199,7 @@ t.test('an unavailable type is 406, and files have no pages', async (t) => {
   t.equal((await get('/r/lines', { method: 'HEAD' })).status, 405, 'only file routes have HEAD');
 });
 
-t.test('a file of a run that can no longer be computed is rejected before it begins', async (t) => {
+onEitherEngine('a file of a run that can no longer be computed is rejected before it begins', async (t) => {
   const { put, get, call } = await startPayroll(t);
   await put('r');
   const moved = { pay_frequency: 'biweekly', pay_dates: bodyDates(1) };
@@ -209,7 +212,7 @@ t.test('a file of a run that can no longer be computed is rejected before it beg
   }
 });
 
-t.test('lines are filtered by kind, change or flag, in pages and as a file', async (t) => {
+onEitherEngine('lines are filtered by kind, change or flag, in pages and as a file', async (t) => {
   const payroll = await startPayroll(t);
   const { db, put, get, post, finalized } = payroll;
   await finalized('before', bodyOn('2026-07-03'));

@@ -1,5 +1,5 @@
-import t from 'tap';
 import { employ } from '../payroll/ready.ts';
+import { onEitherEngine } from '../support/engine.ts';
 import { bodyOn, type Payroll, startPayroll } from './payroll-stage.ts';
 
 const CSV = { 'content-type': 'text/csv; charset=utf-8' };
@@ -13,25 +13,28 @@ const TAKEN = {
 } as const;
 
 for (const [type, [body, headers]] of Object.entries(TAKEN)) {
-  t.test(`deductions taken are reported as ${type}, and the next run collects the rest`, async (t) => {
-    const { finalized, post, get, put, logged } = await startPayroll(t);
-    await finalized('r');
-    const { status, json } = await post('/r/taken', body, headers);
-    t.equal(status, 200);
-    const differing = { employee_id: 'emp-1', member_amount: '69.23', taken: '60.00', owed: '9.23' };
-    t.match(json, { report: 1, lines: 1, owed: '9.23', difference_count: 1, differences: [differing] });
-    t.match(logged.at(-1), {
-      fields: { run_id: 'r', employer_id: 'acme', count: 1, token: 'API_TOKEN' },
-      message: 'what payroll took was recorded',
-    });
-    t.match((await get('/r')).json.taken_reports, [{ report: 1, lines: 1 }]);
-    await put('next', bodyOn('2026-07-31', { arrears: 'include' }));
-    const { data } = (await get('/next/lines?employee_id=emp-1')).json;
-    t.match(data, [{ kind: 'regular' }, { kind: 'arrears', adjustment_for: 'r', member_amount: '9.23' }]);
-  });
+  onEitherEngine(
+    `deductions taken are reported as ${type}, and the next run collects the rest`,
+    async (t) => {
+      const { finalized, post, get, put, logged } = await startPayroll(t);
+      await finalized('r');
+      const { status, json } = await post('/r/taken', body, headers);
+      t.equal(status, 200);
+      const differing = { employee_id: 'emp-1', member_amount: '69.23', taken: '60.00', owed: '9.23' };
+      t.match(json, { report: 1, lines: 1, owed: '9.23', difference_count: 1, differences: [differing] });
+      t.match(logged.at(-1), {
+        fields: { run_id: 'r', employer_id: 'acme', count: 1, token: 'API_TOKEN' },
+        message: 'what payroll took was recorded',
+      });
+      t.match((await get('/r')).json.taken_reports, [{ report: 1, lines: 1 }]);
+      await put('next', bodyOn('2026-07-31', { arrears: 'include' }));
+      const { data } = (await get('/next/lines?employee_id=emp-1')).json;
+      t.match(data, [{ kind: 'regular' }, { kind: 'arrears', adjustment_for: 'r', member_amount: '9.23' }]);
+    },
+  );
 }
 
-t.test('a later report replaces the lines it names, and the earlier one is kept', async (t) => {
+onEitherEngine('a later report replaces the lines it names, and the earlier one is kept', async (t) => {
   const { finalized, post, get } = await startPayroll(t);
   await finalized('r');
   await post('/r/taken', ...TAKEN.json);
@@ -42,7 +45,7 @@ t.test('a later report replaces the lines it names, and the earlier one is kept'
   t.equal(taken_reports.length, 2);
 });
 
-t.test('deductions taken are reported for finalized runs only', async (t) => {
+onEitherEngine('deductions taken are reported for finalized runs only', async (t) => {
   const { put, post } = await startPayroll(t);
   await put('r');
   const open = await post('/r/taken', ...TAKEN.json);
@@ -55,7 +58,7 @@ t.test('deductions taken are reported for finalized runs only', async (t) => {
   t.match(voided.json.detail, 'the run is voided');
 });
 
-t.test('wrong rows are named, and the report is not recorded', async (t) => {
+onEitherEngine('wrong rows are named, and the report is not recorded', async (t) => {
   const { finalized, post, get, db } = await startPayroll(t);
   await finalized('r');
   const lines = [
@@ -75,7 +78,7 @@ t.test('wrong rows are named, and the report is not recorded', async (t) => {
   t.strictSame(await db.selectFrom('taken_lines').selectAll().execute(), []);
 });
 
-t.test('the first 1,000 wrong rows are named and all are counted', async (t) => {
+onEitherEngine('the first 1,000 wrong rows are named and all are counted', async (t) => {
   const { finalized, post } = await startPayroll(t);
   await finalized('r');
   const lines = Array.from({ length: 1_500 }, () => ({ employee_id: 'nobody', amount: '1.00' }));
@@ -114,7 +117,7 @@ async function audited({ post }: Payroll, type: keyof typeof AUDIT) {
   return post('/r/audit', body, headers);
 }
 
-t.test(
+onEitherEngine(
   'a payroll file is compared by category, with an open and a finalized run, in every type',
   async (t) => {
     const payroll = await startPayroll(t);
@@ -143,7 +146,7 @@ t.test(
   },
 );
 
-t.test('an audit names its wrong rows', async (t) => {
+onEitherEngine('an audit names its wrong rows', async (t) => {
   const { put, post } = await startPayroll(t);
   await put('r');
   const { status, json } = await post('/r/audit', { lines: [{ employee_id: 'emp-1', member_amount: '1' }] });
@@ -151,7 +154,7 @@ t.test('an audit names its wrong rows', async (t) => {
   t.match(json.errors, [{ path: 'lines[0]', rule: /must say what it is for/ }]);
 });
 
-t.test('another content type is 415, and an empty body is 400', async (t) => {
+onEitherEngine('another content type is 415, and an empty body is 400', async (t) => {
   const { finalized, post } = await startPayroll(t);
   await finalized('r');
   for (const path of ['/r/taken', '/r/audit']) {

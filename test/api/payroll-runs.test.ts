@@ -1,6 +1,6 @@
-import t from 'tap';
 import { PREVIEWED_LINES } from '../../src/payroll/runs/begin.ts';
 import { BIWEEKLY, deduct, EMPLOYER, employ } from '../payroll/ready.ts';
+import { onEitherEngine } from '../support/engine.ts';
 import { deductionOf, deliver } from './deliver.ts';
 import { bodyOn, PAY_DATE, RUNS, startPayroll } from './payroll-stage.ts';
 
@@ -21,7 +21,7 @@ const DEFAULTS = {
   stated_options: [],
 };
 
-t.test('the request and state of a run are returned without computing it', async (t) => {
+onEitherEngine('the request and state of a run are returned without computing it', async (t) => {
   const { put, get, post } = await startPayroll(t);
   const put1 = (await put('r', { employee_ids: ['emp-2', 'emp-1'], arrears: 'include' })).json;
   const open = (await get('/r/outline')).json;
@@ -33,7 +33,7 @@ t.test('the request and state of a run are returned without computing it', async
   t.equal((await get('/nobody/outline')).status, 404);
 });
 
-t.test('a created run is returned with its defaults, totals and ETag', async (t) => {
+onEitherEngine('a created run is returned with its defaults, totals and ETag', async (t) => {
   const { put, logged } = await startPayroll(t);
   const { status, json, headers } = await put('2026-15');
   t.equal(status, 201);
@@ -73,22 +73,25 @@ t.test('a created run is returned with its defaults, totals and ETag', async (t)
   ]);
 });
 
-t.test('the same body again is 200, even with an explicit kind and its ids in another order', async (t) => {
-  const { put, post, get, logged } = await startPayroll(t);
-  const ids = { employee_ids: ['emp-2', 'emp-1'] };
-  t.equal((await put('r', ids)).status, 201);
-  const again = await put('r', { kind: 'regular', employee_ids: ['emp-1', 'emp-2'] });
-  t.equal(again.status, 200);
-  t.strictSame((await get('/r')).json, again.json);
-  t.strictSame(again.json.employee_ids, ['emp-1', 'emp-2']);
-  t.equal(logged.length, 1, 'nothing was changed');
-  t.equal((await post('/r/finalize')).status, 200);
-  const late = await put('r', ids);
-  t.equal(late.status, 200, 'even after it is finalized');
-  t.equal(late.json.state, 'finalized');
-});
+onEitherEngine(
+  'the same body again is 200, even with an explicit kind and its ids in another order',
+  async (t) => {
+    const { put, post, get, logged } = await startPayroll(t);
+    const ids = { employee_ids: ['emp-2', 'emp-1'] };
+    t.equal((await put('r', ids)).status, 201);
+    const again = await put('r', { kind: 'regular', employee_ids: ['emp-1', 'emp-2'] });
+    t.equal(again.status, 200);
+    t.strictSame((await get('/r')).json, again.json);
+    t.strictSame(again.json.employee_ids, ['emp-1', 'emp-2']);
+    t.equal(logged.length, 1, 'nothing was changed');
+    t.equal((await post('/r/finalize')).status, 200);
+    const late = await put('r', ids);
+    t.equal(late.status, 200, 'even after it is finalized');
+    t.equal(late.json.state, 'finalized');
+  },
+);
 
-t.test('another body under the same id is 409 and changes nothing', async (t) => {
+onEitherEngine('another body under the same id is 409 and changes nothing', async (t) => {
   const { put, get } = await startPayroll(t);
   const first = await put('r');
   const other = await put('r', { remainder: 'none' });
@@ -97,7 +100,7 @@ t.test('another body under the same id is 409 and changes nothing', async (t) =>
   t.strictSame((await get('/r')).json, first.json);
 });
 
-t.test('a run that cannot be computed is rejected and not stored', async (t) => {
+onEitherEngine('a run that cannot be computed is rejected and not stored', async (t) => {
   const { put, get } = await startPayroll(t);
   const refused = await put('r', { pay_date: '2026-07-18' });
   t.equal(refused.status, 422);
@@ -111,7 +114,7 @@ t.test('a run that cannot be computed is rejected and not stored', async (t) => 
   t.strictSame((await get('')).json, { data: [], next_cursor: null });
 });
 
-t.test('an open run is recomputed for each read, and its ETag changes with its lines', async (t) => {
+onEitherEngine('an open run is recomputed for each read, and its ETag changes with its lines', async (t) => {
   const { put, get, db } = await startPayroll(t);
   const before = (await put('r')).json;
   t.equal((await get('/r')).json.etag, before.etag, 'the ETag is unchanged');
@@ -123,7 +126,7 @@ t.test('an open run is recomputed for each read, and its ETag changes with its l
   t.ok(json.position > before.position);
 });
 
-t.test('a run without pay dates has an assumed calendar', async (t) => {
+onEitherEngine('a run without pay dates has an assumed calendar', async (t) => {
   const { db, call } = await startPayroll(t);
   await employ(db, 'emp-9', { employer_id: 'other', pay_frequency: 'weekly' });
   const body = {
@@ -142,7 +145,7 @@ t.test('a run without pay dates has an assumed calendar', async (t) => {
   t.strictSame([unknown.calendar_assumed, unknown.pay_dates_used], [false, null]);
 });
 
-t.test('runs are listed by pay date, employer and state without being computed', async (t) => {
+onEitherEngine('runs are listed by pay date, employer and state without being computed', async (t) => {
   const { put, get, db, call, finalized } = await startPayroll(t);
   await finalized('first');
   await put('second', bodyOn('2026-07-31'));
@@ -166,7 +169,7 @@ t.test('runs are listed by pay date, employer and state without being computed',
   t.strictSame(await ids(`limit=3&cursor=${page.next_cursor}`), ['of-other']);
 });
 
-t.test('an open run can be deleted, a finalized one cannot', async (t) => {
+onEitherEngine('an open run can be deleted, a finalized one cannot', async (t) => {
   const { put, get, call, finalized, logged } = await startPayroll(t);
   await put('r');
   const gone = await call({ method: 'DELETE', url: `${RUNS}/r` });
@@ -180,7 +183,7 @@ t.test('an open run can be deleted, a finalized one cannot', async (t) => {
   t.equal((await get('/r')).json.state, 'finalized');
 });
 
-t.test('an unknown run is 404 on every route that names one', async (t) => {
+onEitherEngine('an unknown run is 404 on every route that names one', async (t) => {
   const { get, post, call } = await startPayroll(t);
   for (const path of ['', '/lines', '/readiness', '/verify']) {
     const { status, json } = await get(`/none${path}`);
@@ -192,7 +195,7 @@ t.test('an unknown run is 404 on every route that names one', async (t) => {
   t.equal((await post('/none/void', { reason: 'x' })).status, 404);
 });
 
-t.test('a preview equals the run and is not stored', async (t) => {
+onEitherEngine('a preview equals the run and is not stored', async (t) => {
   const { put, post, get, logged } = await startPayroll(t);
   const preview = await post('/preview', bodyOn(PAY_DATE));
   t.equal(preview.status, 200);
@@ -204,7 +207,7 @@ t.test('a preview equals the run and is not stored', async (t) => {
   for (const [name, value] of Object.entries(comesTo)) t.strictSame(json[name], value, name);
 });
 
-t.test('a preview of one employee has the lines with an explanation of each cent', async (t) => {
+onEitherEngine('a preview of one employee has the lines with an explanation of each cent', async (t) => {
   const { post } = await startPayroll(t);
   const { json } = await post('/preview', bodyOn(PAY_DATE, { employee_ids: ['emp-1'] }));
   t.match(json.lines, [
@@ -218,7 +221,7 @@ t.test('a preview of one employee has the lines with an explanation of each cent
   t.equal(json.totals.employees, 1);
 });
 
-t.test('a preview of some employees lists the others as not in the run', async (t) => {
+onEitherEngine('a preview of some employees lists the others as not in the run', async (t) => {
   const { put, post, db } = await startPayroll(t);
   await employ(db, 'emp-3');
   await deduct(db, 'evt-3', {
@@ -238,7 +241,7 @@ t.test('a preview of some employees lists the others as not in the run', async (
     t.strictSame(preview[name], json[name], name);
 });
 
-t.test('a preview shows the first lines, and its totals count all', async (t) => {
+onEitherEngine('a preview shows the first lines, and its totals count all', async (t) => {
   const { post, db } = await startPayroll(t);
   const many = Array.from({ length: PREVIEWED_LINES }, (_, index) =>
     deductionOf(`evt-m${index}`, { id: `m${index}`, employee_id: 'emp-1', line_of_coverage: 'life' }),
@@ -249,7 +252,7 @@ t.test('a preview shows the first lines, and its totals count all', async (t) =>
   t.equal(json.totals.lines, PREVIEWED_LINES + 1);
 });
 
-t.test('a run may name many employees, up to a limit', async (t) => {
+onEitherEngine('a run may name many employees, up to a limit', async (t) => {
   const { put, call } = await startPayroll(t);
   const employee_ids = Array.from({ length: 20_000 }, (_, at) => `employee-${`${at}`.padStart(26, '0')}`);
   const { status, json } = await put('r', { employee_ids: [...employee_ids, 'emp-1'] });

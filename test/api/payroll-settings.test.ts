@@ -1,17 +1,17 @@
-import t from 'tap';
 import { BIWEEKLY, EMPLOYER } from '../payroll/ready.ts';
+import { onEitherEngine } from '../support/engine.ts';
 import { bodyOn, PAY_DATE, startPayroll } from './payroll-stage.ts';
 
 const SCHEDULE = `/v1/employers/${EMPLOYER}/pay-schedule`;
 const CODES = `/v1/employers/${EMPLOYER}/payroll-codes`;
 
-t.test('any employer without settings has empty lists', async (t) => {
+onEitherEngine('any employer without settings has empty lists', async (t) => {
   const { call } = await startPayroll(t);
   t.strictSame((await call({ url: '/v1/employers/nobody/pay-schedule' })).json, { schedules: [] });
   t.strictSame((await call({ url: '/v1/employers/nobody/payroll-codes' })).json, { codes: [] });
 });
 
-t.test('pay schedules are set as a whole, and runs use them immediately', async (t) => {
+onEitherEngine('pay schedules are set as a whole, and runs use them immediately', async (t) => {
   const { call, put, get, logged } = await startPayroll(t);
   await put('r');
   const rest = BIWEEKLY.map((date) => ({ ...date }));
@@ -44,7 +44,7 @@ t.test('pay schedules are set as a whole, and runs use them immediately', async 
   t.equal((await get('/r')).json.calendar_assumed, true);
 });
 
-t.test('payroll codes are set as a whole, and lines have them immediately', async (t) => {
+onEitherEngine('payroll codes are set as a whole, and lines have them immediately', async (t) => {
   const { call, put, get, logged } = await startPayroll(t);
   await put('r');
   const codes = [
@@ -62,7 +62,7 @@ t.test('payroll codes are set as a whole, and lines have them immediately', asyn
   t.match(logged.at(-1), { fields: { employer_id: EMPLOYER, count: 2 }, message: 'payroll codes were set' });
 });
 
-t.test('an employer with only payroll settings is known', async (t) => {
+onEitherEngine('an employer with only payroll settings is known', async (t) => {
   const { call, put } = await startPayroll(t);
   t.equal((await put('r', { employer_id: 'new' })).status, 422);
   await call({
@@ -75,7 +75,7 @@ t.test('an employer with only payroll settings is known', async (t) => {
   t.equal(json.employees, 0);
 });
 
-t.test('a payroll policy is set, inherited by runs, and kept with its history', async (t) => {
+onEitherEngine('a payroll policy is set, inherited by runs, and kept with its history', async (t) => {
   const { call, put } = await startPayroll(t);
   const url = `/v1/employers/${EMPLOYER}/payroll-policy`;
   t.strictSame((await call({ url })).json, { versions: [] });

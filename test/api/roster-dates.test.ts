@@ -1,5 +1,5 @@
 /** Reports with effective dates, and the runs that they change. */
-import t, { type Test } from 'tap';
+import type { Test } from 'tap';
 import { createCensusSender } from '../../src/census/census-sender.ts';
 import { requestSyncManually } from '../../src/census/syncs.ts';
 import { transact } from '../../src/database/transaction.ts';
@@ -16,6 +16,7 @@ import {
 import { encryptor, sendAll, sendLoop, setClock } from '../outbox/parts.ts';
 import { json as respond, stubService } from '../outbox/stub-service.ts';
 import { every } from '../payroll/calendars.ts';
+import { onEachEngine } from '../support/engine.ts';
 import { deductionOf, deliver } from './deliver.ts';
 import { type Answer, start } from './start.ts';
 
@@ -57,7 +58,7 @@ async function begin(t: Test, now: string) {
   };
 }
 
-t.test('a pay frequency reported for a later day does not change runs before that day', async (t) => {
+onEachEngine('a pay frequency reported for a later day does not change runs before that day', async (t) => {
   const { db, call, clock, census, report, employee, paidOn } = await begin(t, '2026-07-01T09:00:00.000Z');
   const schedules = (['weekly', 'biweekly'] as const).map((pay_frequency) => ({
     pay_frequency,
@@ -94,7 +95,7 @@ t.test('a pay frequency reported for a later day does not change runs before tha
   });
 });
 
-t.test(
+onEachEngine(
   'an effective date is kept with each change and census row, and never sent to the service',
   async (t) => {
     const { db, call, clock, census, report, employee } = await begin(t, '2026-03-01T09:00:00.000Z');
@@ -137,7 +138,7 @@ t.test(
   },
 );
 
-t.test('the same key with another effective date is another change', async (t) => {
+onEachEngine('the same key with another effective date is another change', async (t) => {
   const { report } = await begin(t, '2026-03-01T09:00:00.000Z');
   const headers = { 'idempotency-key': 'one' };
   const body = { ...termination, effective_on: '2026-03-31' };
@@ -148,7 +149,7 @@ t.test('the same key with another effective date is another change', async (t) =
   }
 });
 
-t.test('an invalid effective date is rejected by name', async (t) => {
+onEachEngine('an invalid effective date is rejected by name', async (t) => {
   const { call, report } = await begin(t, '2026-03-01T09:00:00.000Z');
   const wrong = await report('demographic', { employee_id: 'emp-1', address, effective_on: 'soon' });
   t.equal(wrong.status, 422);

@@ -1,12 +1,13 @@
 import { once } from 'node:events';
 import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import t, { type Test } from 'tap';
+import type { Test } from 'tap';
 import { createApi } from '../../src/api/server.ts';
 import { CENSUS_BYTES_MAX } from '../../src/census/reading.ts';
 import { census, employee } from '../contract/samples.ts';
 import { rawSocket, statusOf } from '../inbox/raw-socket.ts';
 import { cpuTime } from '../support/cpu-time.ts';
+import { onEitherEngine } from '../support/engine.ts';
 import { eventually } from '../support/eventually.ts';
 import { FIRST_TOKEN, type Running, start } from './start.ts';
 
@@ -19,7 +20,7 @@ async function listen(t: Test): Promise<Running & { base: string; port: number }
   return { ...running, port, base: `http://127.0.0.1:${port}` };
 }
 
-t.test('a census of many chunks is streamed in and out over real HTTP', async (t) => {
+onEitherEngine('a census of many chunks is streamed in and out over real HTTP', async (t) => {
   const { base } = await listen(t);
   const employees = Array.from({ length: 3_000 }, (_, index) => ({ ...employee, employee_id: `e${index}` }));
   const text = JSON.stringify({ ...census, employees });
@@ -41,7 +42,7 @@ t.test('a census of many chunks is streamed in and out over real HTTP', async (t
   t.equal(await read.text(), text);
 });
 
-t.test('a census with too large a content length is rejected before it is read', async (t) => {
+onEitherEngine('a census with too large a content length is rejected before it is read', async (t) => {
   const { port } = await listen(t);
   const answer = await new Promise<{ status: number | undefined; text: string }>((resolve, reject) => {
     const put = request({
@@ -63,7 +64,7 @@ t.test('a census with too large a content length is rejected before it is read',
   t.match(answer.text, '256 MiB');
 });
 
-t.test('a census rejected while it is being sent gets the problem', async (t) => {
+onEitherEngine('a census rejected while it is being sent gets the problem', async (t) => {
   const { port } = await listen(t);
   const put = request({
     port,
@@ -81,7 +82,7 @@ t.test('a census rejected while it is being sent gets the problem', async (t) =>
   t.match(text, 'census-refused');
 });
 
-t.test('a response to a request with an unread body closes the connection', async (t) => {
+onEitherEngine('a response to a request with an unread body closes the connection', async (t) => {
   const { port } = await listen(t);
   const unread: Record<string, number> = {
     'GET /livez': 200,
@@ -99,7 +100,7 @@ t.test('a response to a request with an unread body closes the connection', asyn
   }
 });
 
-t.test('two Host headers are 400, on public routes too', async (t) => {
+onEitherEngine('two Host headers are 400, on public routes too', async (t) => {
   const { port } = await listen(t);
   for (const path of ['/livez', '/v1/events']) {
     const { socket, answers } = await rawSocket(t, port);
@@ -109,55 +110,58 @@ t.test('two Host headers are 400, on public routes too', async (t) => {
   }
 });
 
-t.test('uploads rejected because three are in flight are logged in one line with their count', async (t) => {
-  const { port, call, logged } = await listen(t);
-  const uploads = new Set<ClientRequest>();
-  let refused = 0;
-  // An upload that sends nothing more is aborted after some seconds, and another one takes its slot.
-  const fill = () => {
-    while (uploads.size < 3) {
-      const put = request({
-        port,
-        method: 'PUT',
-        path: '/v1/employers/acme/census',
-        headers: { authorization, 'content-type': 'application/json', 'content-length': 1_000 },
-      });
-      uploads.add(put);
-      put.on('error', () => {}).on('close', () => uploads.delete(put));
-      put.on('response', ({ statusCode }) => {
-        if (statusCode === 503) refused += 1;
-      });
-      put.write('{');
-    }
-  };
-  const one = async () => {
-    const { status } = await call({ method: 'PUT', url: '/v1/employers/acme/census', body: {} });
-    if (status === 503) refused += 1;
-    return status;
-  };
-  // A request that arrives together with an upload may take its slot, so it is sent once all three are in
-  // flight.
-  const filled = async () => {
-    if (uploads.size === 3) return one();
-    fill();
-    return null;
-  };
-  await eventually('every slot is taken', filled, (status) => status === 503);
-  await Promise.all(Array.from({ length: 20 }, one));
-  t.ok(refused > 1);
-  for (const put of uploads) put.destroy();
-  const lines = () => logged.filter(({ message }) => message.startsWith('requests were refused'));
-  const counted = () => lines().reduce((sum, { fields }) => sum + Number(fields.count), 0);
-  await eventually('every rejection is counted', counted, (sum) => sum === refused);
-  t.ok(lines().length < refused, `${lines().length} lines`);
-  t.match(lines()[0], { level: 'warn', fields: { reason: 'censuses' } });
-  t.strictSame(
-    logged.filter(({ level }) => level === 'error'),
-    [],
-  );
-});
+onEitherEngine(
+  'uploads rejected because three are in flight are logged in one line with their count',
+  async (t) => {
+    const { port, call, logged } = await listen(t);
+    const uploads = new Set<ClientRequest>();
+    let refused = 0;
+    // An upload that sends nothing more is aborted after some seconds, and another one takes its slot.
+    const fill = () => {
+      while (uploads.size < 3) {
+        const put = request({
+          port,
+          method: 'PUT',
+          path: '/v1/employers/acme/census',
+          headers: { authorization, 'content-type': 'application/json', 'content-length': 1_000 },
+        });
+        uploads.add(put);
+        put.on('error', () => {}).on('close', () => uploads.delete(put));
+        put.on('response', ({ statusCode }) => {
+          if (statusCode === 503) refused += 1;
+        });
+        put.write('{');
+      }
+    };
+    const one = async () => {
+      const { status } = await call({ method: 'PUT', url: '/v1/employers/acme/census', body: {} });
+      if (status === 503) refused += 1;
+      return status;
+    };
+    // A request that arrives together with an upload may take its slot, so it is sent once all three are in
+    // flight.
+    const filled = async () => {
+      if (uploads.size === 3) return one();
+      fill();
+      return null;
+    };
+    await eventually('every slot is taken', filled, (status) => status === 503);
+    await Promise.all(Array.from({ length: 20 }, one));
+    t.ok(refused > 1);
+    for (const put of uploads) put.destroy();
+    const lines = () => logged.filter(({ message }) => message.startsWith('requests were refused'));
+    const counted = () => lines().reduce((sum, { fields }) => sum + Number(fields.count), 0);
+    await eventually('every rejection is counted', counted, (sum) => sum === refused);
+    t.ok(lines().length < refused, `${lines().length} lines`);
+    t.match(lines()[0], { level: 'warn', fields: { reason: 'censuses' } });
+    t.strictSame(
+      logged.filter(({ level }) => level === 'error'),
+      [],
+    );
+  },
+);
 
-t.test('an aborted upload leaves nothing behind and is not logged as an error', async (t) => {
+onEitherEngine('an aborted upload leaves nothing behind and is not logged as an error', async (t) => {
   const { port, db, logged, app } = await listen(t);
   const reached = Promise.withResolvers<void>();
   app.server.on('request', (incoming) => incoming.once('data', () => reached.resolve()));
@@ -184,7 +188,7 @@ t.test('an aborted upload leaves nothing behind and is not logged as an error', 
   t.strictSame(logged, []);
 });
 
-t.test('responses must not be cached, and no browser renders them as pages', async (t) => {
+onEitherEngine('responses must not be cached, and no browser renders them as pages', async (t) => {
   const { base } = await listen(t);
   const { headers } = await fetch(`${base}/v1/deductions`, { headers: { authorization } });
   t.equal(headers.get('cache-control'), 'no-store');
@@ -192,7 +196,7 @@ t.test('responses must not be cached, and no browser renders them as pages', asy
   t.match(headers.get('content-security-policy'), "default-src 'none'");
 });
 
-t.test('headers, bodies, idle time and the number of connections are limited', async (t) => {
+onEitherEngine('headers, bodies, idle time and the number of connections are limited', async (t) => {
   const { app } = await listen(t);
   const { headersTimeout, requestTimeout, timeout, maxConnections } = app.server;
   t.strictSame(
@@ -206,7 +210,7 @@ t.test('headers, bodies, idle time and the number of connections are limited', a
   );
 });
 
-t.test('the listener is ready within a second', async (t) => {
+onEitherEngine('the listener is ready within a second', async (t) => {
   const { parts } = await start(t);
   const { cpuMs } = await cpuTime(async () => {
     const app = createApi(parts);

@@ -1,6 +1,6 @@
-import t from 'tap';
 import { transact } from '../../src/database/transaction.ts';
 import { beginSession, forgeryToken, SESSION_IDLE_MS } from '../../src/security/sessions.ts';
+import { onEitherEngine } from '../support/engine.ts';
 import { FIRST_TOKEN, NOW, type Request, type Running, start } from './start.ts';
 
 const MINUTE_MS = 60_000;
@@ -23,39 +23,42 @@ const inSession = (secret: string, request: Request): Request => ({
 const idsOf = async ({ call }: Running, token: string): Promise<string[]> =>
   (await call({ url: '/v1/sessions', token })).json.data.map((session: { id: string }) => session.id);
 
-t.test('a token lists its own sessions that have not ended, newest first, page by page', async (t) => {
-  let now = NOW;
-  const running = await start(t, { now: () => now });
-  const { call, tokenWith } = running;
-  const token = await tokenWith('events:read');
-  await begin(running, FIRST_TOKEN);
-  for (const minute of [0, 1, 1, 2]) await begin(running, token, at(minute));
-  const current = await begin(running, token, at(3));
-  // Within a minute, in which no use is recorded.
-  now = new Date(at(4).getTime() - 1);
-  const { data, next_cursor } = (await call(inSession(current, { url: '/v1/sessions' }))).json;
-  t.equal(next_cursor, null);
-  t.strictSame(
-    data.map(({ created_at, is_current }: Record<string, unknown>) => [created_at, is_current]),
-    [3, 2, 1, 1, 0].map((minute) => [at(minute).toISOString(), minute === 3]),
-  );
-  for (const { id } of data) t.match(id, /^[0-9a-f]{16}$/);
+onEitherEngine(
+  'a token lists its own sessions that have not ended, newest first, page by page',
+  async (t) => {
+    let now = NOW;
+    const running = await start(t, { now: () => now });
+    const { call, tokenWith } = running;
+    const token = await tokenWith('events:read');
+    await begin(running, FIRST_TOKEN);
+    for (const minute of [0, 1, 1, 2]) await begin(running, token, at(minute));
+    const current = await begin(running, token, at(3));
+    // Within a minute, in which no use is recorded.
+    now = new Date(at(4).getTime() - 1);
+    const { data, next_cursor } = (await call(inSession(current, { url: '/v1/sessions' }))).json;
+    t.equal(next_cursor, null);
+    t.strictSame(
+      data.map(({ created_at, is_current }: Record<string, unknown>) => [created_at, is_current]),
+      [3, 2, 1, 1, 0].map((minute) => [at(minute).toISOString(), minute === 3]),
+    );
+    for (const { id } of data) t.match(id, /^[0-9a-f]{16}$/);
 
-  const paged: unknown[] = [];
-  for (let cursor: string | null = ''; cursor !== null; ) {
-    const more: string = cursor === '' ? '' : `&cursor=${cursor}`;
-    const { json } = await call({ url: `/v1/sessions?limit=2${more}`, token });
-    paged.push(...json.data);
-    cursor = json.next_cursor;
-  }
-  const asProgram = data.map((session: object) => ({ ...session, is_current: false }));
-  t.strictSame(paged, asProgram, 'the same list with the bearer token');
+    const paged: unknown[] = [];
+    for (let cursor: string | null = ''; cursor !== null; ) {
+      const more: string = cursor === '' ? '' : `&cursor=${cursor}`;
+      const { json } = await call({ url: `/v1/sessions?limit=2${more}`, token });
+      paged.push(...json.data);
+      cursor = json.next_cursor;
+    }
+    const asProgram = data.map((session: object) => ({ ...session, is_current: false }));
+    t.strictSame(paged, asProgram, 'the same list with the bearer token');
 
-  now = new Date(at(2).getTime() + SESSION_IDLE_MS);
-  t.equal((await idsOf(running, token)).length, 1, 'idle sessions have expired');
-});
+    now = new Date(at(2).getTime() + SESSION_IDLE_MS);
+    t.equal((await idsOf(running, token)).length, 1, 'idle sessions have expired');
+  },
+);
 
-t.test('an ended session is rejected from its next request on', async (t) => {
+onEitherEngine('an ended session is rejected from its next request on', async (t) => {
   const running = await start(t);
   const { call, tokenWith } = running;
   const token = await tokenWith('events:read');
@@ -69,7 +72,7 @@ t.test('an ended session is rejected from its next request on', async (t) => {
   t.equal((await call({ method: 'DELETE', url, token })).status, 404, 'it has already ended');
 });
 
-t.test('a user never sees or ends the sessions of another token', async (t) => {
+onEitherEngine('a user never sees or ends the sessions of another token', async (t) => {
   const running = await start(t);
   const { call, tokenWith } = running;
   const [mine, other] = [await tokenWith('all'), await tokenWith('all')];
@@ -86,24 +89,27 @@ t.test('a user never sees or ends the sessions of another token', async (t) => {
   for (const secret of secrets) t.equal((await call(inSession(secret, { url: '/v1/events' }))).status, 200);
 });
 
-t.test('ending all other sessions keeps the one in use; a bearer token ends all its sessions', async (t) => {
-  const running = await start(t);
-  const { call, tokenWith, logged } = running;
-  const token = await tokenWith('events:read');
-  const current = await begin(running, token);
-  const others = [await begin(running, token), await begin(running, token)];
-  t.equal((await call(inSession(current, { method: 'DELETE', url: '/v1/sessions' }))).status, 204);
-  for (const secret of others) t.equal((await call(inSession(secret, { url: '/v1/events' }))).status, 401);
-  t.equal((await call(inSession(current, { url: '/v1/events' }))).status, 200);
-  t.strictSame(
-    logged.filter(({ level }) => level === 'info').map(({ fields }) => fields),
-    [{ count: 2, token: 'token 1' }],
-  );
-  t.equal((await call({ method: 'DELETE', url: '/v1/sessions', token })).status, 204);
-  t.equal((await call(inSession(current, { url: '/v1/events' }))).status, 401);
-});
+onEitherEngine(
+  'ending all other sessions keeps the one in use; a bearer token ends all its sessions',
+  async (t) => {
+    const running = await start(t);
+    const { call, tokenWith, logged } = running;
+    const token = await tokenWith('events:read');
+    const current = await begin(running, token);
+    const others = [await begin(running, token), await begin(running, token)];
+    t.equal((await call(inSession(current, { method: 'DELETE', url: '/v1/sessions' }))).status, 204);
+    for (const secret of others) t.equal((await call(inSession(secret, { url: '/v1/events' }))).status, 401);
+    t.equal((await call(inSession(current, { url: '/v1/events' }))).status, 200);
+    t.strictSame(
+      logged.filter(({ level }) => level === 'info').map(({ fields }) => fields),
+      [{ count: 2, token: 'token 1' }],
+    );
+    t.equal((await call({ method: 'DELETE', url: '/v1/sessions', token })).status, 204);
+    t.equal((await call(inSession(current, { url: '/v1/events' }))).status, 401);
+  },
+);
 
-t.test('a session ends another one only with the CSRF header', async (t) => {
+onEitherEngine('a session ends another one only with the CSRF header', async (t) => {
   const running = await start(t);
   const secret = await begin(running, FIRST_TOKEN);
   for (const url of ['/v1/sessions', '/v1/sessions/0000000000000000']) {

@@ -128,6 +128,9 @@ type Described = { content?: Record<string, Media>; $ref?: string };
 // biome-ignore lint/suspicious/noExplicitAny: the reference is JSON; its own test checks its shape.
 export type Reference = any;
 
+/** The same for every listener. Generating it takes longer than most calls. */
+let reference: Reference;
+
 function assertDescribed(
   app: Api,
   method: string,
@@ -136,7 +139,7 @@ function assertDescribed(
   type: string,
   json: unknown,
 ): void {
-  const reference: Reference = app.swagger();
+  reference ??= app.swagger() as Reference;
   const path = url.replace(/\?.*$/s, '');
   const template = Object.keys(reference.paths)
     .sort((one, other) => one.split('{').length - other.split('{').length)

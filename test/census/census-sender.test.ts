@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import t, { type Test } from 'tap';
+import type { Test } from 'tap';
 import { createCensusSender } from '../../src/census/census-sender.ts';
 import type { CensusContent } from '../../src/census/reading.ts';
 import type { CensusSource } from '../../src/census/source.ts';
@@ -14,6 +14,7 @@ import { createEncryptor } from '../../src/security/encryption.ts';
 import { scratch } from '../database/scratch.ts';
 import { encryptor, sendAll, sendLoop, setClock } from '../outbox/parts.ts';
 import { json, type Received, stubService } from '../outbox/stub-service.ts';
+import { onEitherEngine } from '../support/engine.ts';
 import { censusOf, contentOf, person, stage } from './parts.ts';
 
 const HOUR_MS = 3_600_000;
@@ -65,7 +66,7 @@ async function setUp(t: Test, { fetch, answer }: Options = {}) {
 const good = censusOf([person('e-1'), person('e-2')]);
 const bad = censusOf([person('e-1', { dob: 'SECRET-VALUE' }), person('e-2')]);
 
-t.test('push: the staged census is uploaded, then completed by the service', async (t) => {
+onEitherEngine('push: the staged census is uploaded, then completed by the service', async (t) => {
   const { put, ask, send, complete, syncs, received, clock } = await setUp(t);
   await put(good);
   await ask('event-1');
@@ -78,7 +79,7 @@ t.test('push: the staged census is uploaded, then completed by the service', asy
   t.match(await syncs(), [{ state: 'completed' }]);
 });
 
-t.test('only a census that the service accepted counts as the last upload', async (t) => {
+onEitherEngine('only a census that the service accepted counts as the last upload', async (t) => {
   let status = 500;
   const { db, put, ask, send, clock } = await setUp(t, { answer: (response) => json(response, status) });
   await put(good);
@@ -101,23 +102,26 @@ t.test('only a census that the service accepted counts as the last upload', asyn
   t.match(await lastUpload(db, 'a'), { employees: 1 });
 });
 
-t.test('push: without a fresh census the sync waits, with its reason, until one is staged', async (t) => {
-  const { put, ask, send, syncs, requests, received, clock } = await setUp(t);
-  await put(good);
-  clock.advance(25 * HOUR_MS);
-  await ask('event-1');
-  await send();
-  t.equal(received.length, 0);
-  t.match(await syncs(), [{ state: 'waiting', reason: /older than CENSUS_MAX_AGE/ }]);
-  t.match(await requests(), [{ state: 'canceled', reason: /older than CENSUS_MAX_AGE/ }]);
-  await put(good);
-  t.match(await syncs(), [{ state: 'requested', reason: null }]);
-  await send();
-  t.match(await syncs(), [{ state: 'uploaded' }]);
-  t.equal(received.length, 1);
-});
+onEitherEngine(
+  'push: without a fresh census the sync waits, with its reason, until one is staged',
+  async (t) => {
+    const { put, ask, send, syncs, requests, received, clock } = await setUp(t);
+    await put(good);
+    clock.advance(25 * HOUR_MS);
+    await ask('event-1');
+    await send();
+    t.equal(received.length, 0);
+    t.match(await syncs(), [{ state: 'waiting', reason: /older than CENSUS_MAX_AGE/ }]);
+    t.match(await requests(), [{ state: 'canceled', reason: /older than CENSUS_MAX_AGE/ }]);
+    await put(good);
+    t.match(await syncs(), [{ state: 'requested', reason: null }]);
+    await send();
+    t.match(await syncs(), [{ state: 'uploaded' }]);
+    t.equal(received.length, 1);
+  },
+);
 
-t.test('push: a first census requests all waiting syncs again, with one upload', async (t) => {
+onEitherEngine('push: a first census requests all waiting syncs again, with one upload', async (t) => {
   const { put, ask, send, syncs, received } = await setUp(t);
   for (const id of ['event-1', 'event-2']) {
     await ask(id);
@@ -130,14 +134,14 @@ t.test('push: a first census requests all waiting syncs again, with one upload',
   t.equal(received.length, 1);
 });
 
-t.test('push: a census without a sync is not uploaded', async (t) => {
+onEitherEngine('push: a census without a sync is not uploaded', async (t) => {
   const { put, send, requests } = await setUp(t);
   await put(good);
   await send();
   t.strictSame(await requests(), []);
 });
 
-t.test('push: a census staged while the send loop looks for one is not missed', async (t) => {
+onEitherEngine('push: a census staged while the send loop looks for one is not missed', async (t) => {
   const { db, clock, ask } = await setUp(t);
   const sender = createCensusSender({ db, encryptor, now: clock, source: null, maxAgeMs: HOUR_MS });
   await ask('event-1');
@@ -151,7 +155,7 @@ t.test('push: a census staged while the send loop looks for one is not missed', 
   t.match(await db.selectFrom('census_syncs').select('state').execute(), [{ state: 'requested' }]);
 });
 
-t.test('a request that arrives during an upload creates a new one', async (t) => {
+onEitherEngine('a request that arrives during an upload creates a new one', async (t) => {
   const { put, ask, send, syncs, received } = await setUp(t, {
     answer: async (response, _, index) => {
       if (index === 0) {
@@ -171,7 +175,7 @@ t.test('a request that arrives during an upload creates a new one', async (t) =>
   t.not(ids[0], ids[1]);
 });
 
-t.test('an upload that is retried absorbs a newer request', async (t) => {
+onEitherEngine('an upload that is retried absorbs a newer request', async (t) => {
   const { put, ask, send, syncs, requests, received, clock } = await setUp(t, {
     answer: async (response, _, index) => {
       if (index === 0) await ask('event-2');
@@ -190,7 +194,7 @@ t.test('an upload that is retried absorbs a newer request', async (t) => {
   t.match(await syncs(), [{ state: 'uploaded' }, { state: 'uploaded' }]);
 });
 
-t.test('the idempotency key changes if and only if the content changes', async (t) => {
+onEitherEngine('the idempotency key changes if and only if the content changes', async (t) => {
   const { put, ask, send, received, clock } = await setUp(t, {
     answer: (response, _, index) => (index < 2 ? response.socket?.resetAndDestroy() : json(response, 200)),
   });
@@ -208,25 +212,28 @@ t.test('the idempotency key changes if and only if the content changes', async (
   t.not(keys[1], keys[2]);
 });
 
-t.test('a completion after a lost response completes the sync, and nothing is sent again', async (t) => {
-  const { put, ask, send, complete, syncs, requests, received, clock } = await setUp(t, {
-    answer: (response) => response.socket?.resetAndDestroy(),
-  });
-  await put(good);
-  await ask('event-1');
-  await send();
-  t.match(await syncs(), [
-    { state: 'requested', reason: 'the service gave no answer: the upload is tried again' },
-  ]);
-  t.equal(await complete(), 1);
-  clock.advance(MINUTE_MS);
-  await send();
-  t.equal(received.length, 1);
-  t.match(await syncs(), [{ state: 'completed', reason: null }]);
-  t.match(await requests(), [{ state: 'canceled', reason: 'no census sync waits for it any more' }]);
-});
+onEitherEngine(
+  'a completion after a lost response completes the sync, and nothing is sent again',
+  async (t) => {
+    const { put, ask, send, complete, syncs, requests, received, clock } = await setUp(t, {
+      answer: (response) => response.socket?.resetAndDestroy(),
+    });
+    await put(good);
+    await ask('event-1');
+    await send();
+    t.match(await syncs(), [
+      { state: 'requested', reason: 'the service gave no answer: the upload is tried again' },
+    ]);
+    t.equal(await complete(), 1);
+    clock.advance(MINUTE_MS);
+    await send();
+    t.equal(received.length, 1);
+    t.match(await syncs(), [{ state: 'completed', reason: null }]);
+    t.match(await requests(), [{ state: 'canceled', reason: 'no census sync waits for it any more' }]);
+  },
+);
 
-t.test('a response does not undo a completion that arrived before it', async (t) => {
+onEitherEngine('a response does not undo a completion that arrived before it', async (t) => {
   const { put, ask, send, complete, syncs, clock } = await setUp(t, {
     answer: async (response) => {
       await complete();
@@ -239,24 +246,28 @@ t.test('a response does not undo a completion that arrived before it', async (t)
   t.match(await syncs(), [{ state: 'completed', uploaded_at: clock().toISOString() }]);
 });
 
-t.test('a later attempt does not change the upload time of a sync completed by an earlier one', async (t) => {
-  const { put, ask, send, complete, syncs, clock } = await setUp(t, {
-    answer: (response, _, index) => (index === 0 ? response.socket?.resetAndDestroy() : json(response, 200)),
-  });
-  await put(good);
-  await ask('event-1');
-  await send();
-  await complete();
-  clock.advance(MINUTE_MS);
-  await ask('event-2');
-  await send();
-  const [first, second] = await syncs();
-  t.equal(first?.request_id, second?.request_id, 'both syncs share one upload');
-  t.match(first, { state: 'completed', uploaded_at: null });
-  t.match(second, { state: 'uploaded', uploaded_at: clock().toISOString() });
-});
+onEitherEngine(
+  'a later attempt does not change the upload time of a sync completed by an earlier one',
+  async (t) => {
+    const { put, ask, send, complete, syncs, clock } = await setUp(t, {
+      answer: (response, _, index) =>
+        index === 0 ? response.socket?.resetAndDestroy() : json(response, 200),
+    });
+    await put(good);
+    await ask('event-1');
+    await send();
+    await complete();
+    clock.advance(MINUTE_MS);
+    await ask('event-2');
+    await send();
+    const [first, second] = await syncs();
+    t.equal(first?.request_id, second?.request_id, 'both syncs share one upload');
+    t.match(first, { state: 'completed', uploaded_at: null });
+    t.match(second, { state: 'uploaded', uploaded_at: clock().toISOString() });
+  },
+);
 
-t.test('a temporarily rejected upload completes nothing', async (t) => {
+onEitherEngine('a temporarily rejected upload completes nothing', async (t) => {
   const { put, ask, send, complete, syncs } = await setUp(t, { answer: (response) => json(response, 429) });
   await put(good);
   await ask('event-1');
@@ -265,7 +276,7 @@ t.test('a temporarily rejected upload completes nothing', async (t) => {
   t.match(await syncs(), [{ state: 'requested', upload_started_at: null, reason: /answered 429/ }]);
 });
 
-t.test('a rejection fails the syncs with its status; a new census is uploaded', async (t) => {
+onEitherEngine('a rejection fails the syncs with its status; a new census is uploaded', async (t) => {
   const { db, put, ask, send, complete, syncs, requests, received } = await setUp(t, {
     answer: (response, _, index) => json(response, index === 0 ? 422 : 200, { error: 'SECRET-VALUE' }),
   });
@@ -285,7 +296,7 @@ t.test('a rejection fails the syncs with its status; a new census is uploaded', 
   t.notOk(JSON.stringify(await syncs()).includes('SECRET-VALUE'));
 });
 
-t.test('a success that is not JSON does not count as an upload', async (t) => {
+onEitherEngine('a success that is not JSON does not count as an upload', async (t) => {
   const { db, put, ask, send, complete, syncs, requests } = await setUp(t, {
     answer: (response) => response.writeHead(200).end('<h1>Maintenance</h1>'),
   });
@@ -299,7 +310,7 @@ t.test('a success that is not JSON does not count as an upload', async (t) => {
   t.equal(await complete(), 1, 'the service may have accepted it');
 });
 
-t.test('a census whose data key is missing is not sent, and the reason names the key', async (t) => {
+onEitherEngine('a census whose data key is missing is not sent, and the reason names the key', async (t) => {
   const { db, clock, ask, send, syncs, requests, received } = await setUp(t);
   const old = createEncryptor([{ id: 'old', key: Buffer.alloc(32, 9) }]);
   await stageCensus({ db, encryptor: old, now: clock }, 'a', contentOf(good));
@@ -313,7 +324,7 @@ t.test('a census whose data key is missing is not sent, and the reason names the
   t.equal(Date.parse(request!.due_at) - clock().getTime(), 1_999);
 });
 
-t.test('a chunk that cannot be decrypted is not reported as a missing response', async (t) => {
+onEitherEngine('a chunk that cannot be decrypted is not reported as a missing response', async (t) => {
   const { db, put, ask, send, complete, syncs, requests, received } = await setUp(t);
   await put(censusOf(Array.from({ length: CHUNKFUL }, (_, n) => person(`e-${n}`))));
   await transact(db, (trx) =>
@@ -333,18 +344,21 @@ t.test('a chunk that cannot be decrypted is not reported as a missing response',
   t.equal(await complete(), 0, 'the service never received it');
 });
 
-t.test('an incomplete census is not sent as a complete one, and the reason names the fix', async (t) => {
-  const { db, put, ask, send, syncs, requests, received } = await setUp(t);
-  await put(censusOf(Array.from({ length: CHUNKFUL }, (_, n) => person(`e-${n}`))));
-  await transact(db, (trx) => trx.deleteFrom('census_chunks').where('chunk', '=', 1).execute());
-  await ask('event-1');
-  await send();
-  t.equal(received.length, 0);
-  t.match(await syncs(), [{ state: 'requested', reason: /lacks a part: if this stays, bring it again/ }]);
-  t.match(await requests(), [{ state: 'pending', reason: 'no answer: CENSUS_CUT', unknown_outcome: 0 }]);
-});
+onEitherEngine(
+  'an incomplete census is not sent as a complete one, and the reason names the fix',
+  async (t) => {
+    const { db, put, ask, send, syncs, requests, received } = await setUp(t);
+    await put(censusOf(Array.from({ length: CHUNKFUL }, (_, n) => person(`e-${n}`))));
+    await transact(db, (trx) => trx.deleteFrom('census_chunks').where('chunk', '=', 1).execute());
+    await ask('event-1');
+    await send();
+    t.equal(received.length, 0);
+    t.match(await syncs(), [{ state: 'requested', reason: /lacks a part: if this stays, bring it again/ }]);
+    t.match(await requests(), [{ state: 'pending', reason: 'no answer: CENSUS_CUT', unknown_outcome: 0 }]);
+  },
+);
 
-t.test('a paused circuit breaker also delays censuses', async (t) => {
+onEitherEngine('a paused circuit breaker also delays censuses', async (t) => {
   const { db, put, ask, send, syncs } = await setUp(t, { answer: (response) => json(response, 401) });
   await put(good);
   await ask('event-1');
@@ -353,7 +367,7 @@ t.test('a paused circuit breaker also delays censuses', async (t) => {
   t.match(await syncs(), [{ state: 'requested', reason: /answered 401/ }]);
 });
 
-t.test('pull: the census is fetched on request', async (t) => {
+onEitherEngine('pull: the census is fetched on request', async (t) => {
   const { ask, send, syncs, received, fetches, clock } = await setUp(t, { fetch: () => contentOf(good) });
   await ask('event-1');
   await send();
@@ -365,7 +379,7 @@ t.test('pull: the census is fetched on request', async (t) => {
   t.equal(fetches(), 2, 'a new request fetches again');
 });
 
-t.test('pull: one fetch serves all attempts of a request', async (t) => {
+onEitherEngine('pull: one fetch serves all attempts of a request', async (t) => {
   const { ask, send, received, fetches, clock } = await setUp(t, {
     fetch: () => contentOf(good),
     answer: (response, _, index) => json(response, index === 0 ? 503 : 200),
@@ -378,19 +392,22 @@ t.test('pull: one fetch serves all attempts of a request', async (t) => {
   t.equal(received[0]?.headers['idempotency-key'], received[1]?.headers['idempotency-key']);
 });
 
-t.test('pull: a fetched census that became stale while the service was down is fetched again', async (t) => {
-  const { ask, send, fetches, clock } = await setUp(t, {
-    fetch: () => contentOf(good),
-    answer: (response) => json(response, 503),
-  });
-  await ask('event-1');
-  await send();
-  clock.advance(25 * HOUR_MS);
-  await send();
-  t.equal(fetches(), 2);
-});
+onEitherEngine(
+  'pull: a fetched census that became stale while the service was down is fetched again',
+  async (t) => {
+    const { ask, send, fetches, clock } = await setUp(t, {
+      fetch: () => contentOf(good),
+      answer: (response) => json(response, 503),
+    });
+    await ask('event-1');
+    await send();
+    clock.advance(25 * HOUR_MS);
+    await send();
+    t.equal(fetches(), 2);
+  },
+);
 
-t.test(
+onEitherEngine(
   'pull: a source that cannot be reached is retried with backoff, and the reason is shown',
   async (t) => {
     const { ask, send, syncs, requests, received, clock } = await setUp(t, {
@@ -414,7 +431,7 @@ t.test(
   },
 );
 
-t.test(
+onEitherEngine(
   'pull: an invalid census fails the syncs with its problems, is not sent, and is fetched again later',
   async (t) => {
     const { ask, send, syncs, requests, received, clock } = await setUp(t, {
@@ -440,7 +457,7 @@ t.test(
   },
 );
 
-t.test('pull: an uploaded census completes the failed syncs', async (t) => {
+onEitherEngine('pull: an uploaded census completes the failed syncs', async (t) => {
   const { put, ask, send, syncs, received, fetches, clock } = await setUp(t, { fetch: () => contentOf(bad) });
   await ask('event-1');
   await send();
@@ -452,7 +469,7 @@ t.test('pull: an uploaded census completes the failed syncs', async (t) => {
   t.equal(fetches(), 1);
 });
 
-t.test('pull: an interrupted source leaves nothing staged', async (t) => {
+onEitherEngine('pull: an interrupted source leaves nothing staged', async (t) => {
   async function* breaking(): AsyncGenerator<Uint8Array> {
     yield Buffer.from(good.slice(0, 100));
     throw new AppError('CENSUS_SOURCE_FAILED', 'the census source cannot be reached: ECONNRESET');
@@ -464,7 +481,7 @@ t.test('pull: an interrupted source leaves nothing staged', async (t) => {
   t.strictSame(await db.selectFrom('staged_censuses').selectAll().execute(), []);
 });
 
-t.test('an employer id that does not fit into a URL fails its sync without retries', async (t) => {
+onEitherEngine('an employer id that does not fit into a URL fails its sync without retries', async (t) => {
   const { ask, send, syncs, requests, received } = await setUp(t, { fetch: () => contentOf(good) });
   await ask('event-1', '..');
   await send();
@@ -473,7 +490,7 @@ t.test('an employer id that does not fit into a URL fails its sync without retri
   t.equal(received.length, 0);
 });
 
-t.test('a census dated further ahead than clocks may differ is not fresh', async (t) => {
+onEitherEngine('a census dated further ahead than clocks may differ is not fresh', async (t) => {
   const { put, ask, send, syncs, clock } = await setUp(t);
   await put(good);
   clock.advance(-48 * HOUR_MS);
@@ -482,7 +499,7 @@ t.test('a census dated further ahead than clocks may differ is not fresh', async
   t.match(await syncs(), [{ state: 'waiting' }]);
 });
 
-t.test('a manually requested sync is uploaded like any other', async (t) => {
+onEitherEngine('a manually requested sync is uploaded like any other', async (t) => {
   const { db, put, send, syncs, clock } = await setUp(t);
   await put(good);
   await transact(db, (trx) => requestSyncManually(trx, { employerId: 'a', now: clock().toISOString() }));

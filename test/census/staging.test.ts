@@ -1,4 +1,3 @@
-import t from 'tap';
 import { CHUNK_BYTES } from '../../src/census/chunks.ts';
 import { resumeRosterUpdates, updateRoster } from '../../src/census/roster-update.ts';
 import { currentCensus } from '../../src/census/staged.ts';
@@ -10,7 +9,7 @@ import { transact } from '../../src/database/transaction.ts';
 import { recordFacts, rosterOf } from '../../src/ledger/roster.ts';
 import { open, scratch } from '../database/scratch.ts';
 import { encryptor, setClock } from '../outbox/parts.ts';
-import { rawBytes } from '../support/engine.ts';
+import { onEitherEngine, rawBytes } from '../support/engine.ts';
 import { censusOf, contentOf, organization, person, stage, uploadText } from './parts.ts';
 
 const HOUR_MS = 3_600_000;
@@ -26,7 +25,7 @@ async function count(db: Db, table: 'census_chunks' | 'staged_censuses' | 'roste
 
 const roster = async (db: Db, id: string) => (await rosterOf(db, [id])).get(id) ?? [];
 
-t.test('the upload is the staged census without the pay group', async (t) => {
+onEitherEngine('the upload is the staged census without the pay group', async (t) => {
   const { db } = await scratch(t);
   const people = [person('e-1', { pay_group: 'north' }), person('e-2', { first_name: 'Zoë 😀 "]}\n' })];
   const staged = await stage(db, setClock(), censusOf(people));
@@ -38,7 +37,7 @@ t.test('the upload is the staged census without the pay group', async (t) => {
   t.equal(await uploadText(t, db, 'nobody'), null);
 });
 
-t.test('a census of many chunks is read completely and in order', async (t) => {
+onEitherEngine('a census of many chunks is read completely and in order', async (t) => {
   const { db } = await scratch(t);
   const people = Array.from({ length: 3_000 }, (_, n) => person(`e-${n}`));
   const text = censusOf(people);
@@ -47,26 +46,29 @@ t.test('a census of many chunks is read completely and in order', async (t) => {
   t.equal(await uploadText(t, db), text);
 });
 
-t.test('a census that breaks the contract leaves nothing stored and keeps the previous one', async (t) => {
-  const { db } = await scratch(t);
-  const clock = setClock();
-  const good = censusOf([person('e-1')]);
-  await stage(db, clock, good);
-  const many = Array.from({ length: 3_000 }, (_, n) => person(`e-${n}`));
-  const staged = await stage(db, clock, censusOf([...many, person('e-x', { dob: '2026-02-30' })]));
-  t.match(staged, {
-    ok: false,
-    employees: 3_001,
-    problemCount: 1,
-    problems: [{ path: 'employees[3000].dob' }],
-  });
-  t.equal(await uploadText(t, db), good);
-  t.equal(await count(db, 'staged_censuses'), 1);
-  t.equal(await count(db, 'census_chunks'), 2);
-  t.strictSame(await roster(db, 'e-5'), []);
-});
+onEitherEngine(
+  'a census that breaks the contract leaves nothing stored and keeps the previous one',
+  async (t) => {
+    const { db } = await scratch(t);
+    const clock = setClock();
+    const good = censusOf([person('e-1')]);
+    await stage(db, clock, good);
+    const many = Array.from({ length: 3_000 }, (_, n) => person(`e-${n}`));
+    const staged = await stage(db, clock, censusOf([...many, person('e-x', { dob: '2026-02-30' })]));
+    t.match(staged, {
+      ok: false,
+      employees: 3_001,
+      problemCount: 1,
+      problems: [{ path: 'employees[3000].dob' }],
+    });
+    t.equal(await uploadText(t, db), good);
+    t.equal(await count(db, 'staged_censuses'), 1);
+    t.equal(await count(db, 'census_chunks'), 2);
+    t.strictSame(await roster(db, 'e-5'), []);
+  },
+);
 
-t.test('an interrupted source leaves nothing stored', async (t) => {
+onEitherEngine('an interrupted source leaves nothing stored', async (t) => {
   const { db } = await scratch(t);
   async function* breaking(): AsyncGenerator<Uint8Array> {
     yield Buffer.from(censusOf(Array.from({ length: 3_000 }, (_, n) => person(`e-${n}`))).slice(0, -10));
@@ -78,7 +80,7 @@ t.test('an interrupted source leaves nothing stored', async (t) => {
   t.equal(await count(db, 'census_chunks'), 0);
 });
 
-t.test('no personal data is readable in the database or its log', async (t) => {
+onEitherEngine('no personal data is readable in the database or its log', async (t) => {
   const { db, url } = await scratch(t);
   await stage(db, setClock(), censusOf([person('e-1', { ssn: '078-05-1120', last_name: 'Canaryname' })]));
   const bytes = await rawBytes(db, url);
@@ -86,7 +88,7 @@ t.test('no personal data is readable in the database or its log', async (t) => {
   t.notOk(bytes.includes('078-05-1120') || bytes.includes('Canaryname'));
 });
 
-t.test(
+onEitherEngine(
   'the newest census replaces the previous one, which is deleted when no upload can be reading it',
   async (t) => {
     const { db } = await scratch(t);
@@ -104,7 +106,7 @@ t.test(
   },
 );
 
-t.test('a staging whose process died is deleted after hours', async (t) => {
+onEitherEngine('a staging whose process died is deleted after hours', async (t) => {
   const { db } = await scratch(t);
   const clock = setClock();
   const left = {
@@ -123,7 +125,7 @@ t.test('a staging whose process died is deleted after hours', async (t) => {
   t.equal(await count(db, 'staged_censuses'), 0);
 });
 
-t.test('a chunk moved to another census cannot be decrypted', async (t) => {
+onEitherEngine('a chunk moved to another census cannot be decrypted', async (t) => {
   const { db } = await scratch(t);
   const clock = setClock();
   await stage(db, clock, censusOf([person('e-1')]));
@@ -136,7 +138,7 @@ t.test('a chunk moved to another census cannot be decrypted', async (t) => {
   await t.rejects(uploadText(t, db), { code: 'DECRYPTION_FAILED' });
 });
 
-t.test('a census updates the roster, and the next one marks missing employees', async (t) => {
+onEitherEngine('a census updates the roster, and the next one marks missing employees', async (t) => {
   const { db } = await scratch(t);
   const clock = setClock();
   await stage(
@@ -159,7 +161,7 @@ t.test('a census updates the roster, and the next one marks missing employees', 
   t.match(await roster(db, 'e-2'), [{ absent: 0 }, { absent: 1 }, { absent: 0 }]);
 });
 
-t.test('absence from one employer’s census does not affect another', async (t) => {
+onEitherEngine('absence from one employer’s census does not affect another', async (t) => {
   const { db } = await scratch(t);
   const clock = setClock();
   await stage(db, clock, censusOf([person('e-1')]));
@@ -176,23 +178,26 @@ t.test('absence from one employer’s census does not affect another', async (t)
   );
 });
 
-t.test('an interrupted roster update is repeated at the next start and writes nothing twice', async (t) => {
-  const { db } = await scratch(t);
-  const clock = setClock();
-  const people = Array.from({ length: 900 }, (_, n) => person(`e-${n}`));
-  await stage(db, clock, censusOf(people));
-  t.equal(await resumeRosterUpdates({ db, encryptor, now: clock }), 0);
-  await transact(db, (trx) => trx.updateTable('staged_censuses').set({ learned_at: null }).execute());
-  t.equal(await resumeRosterUpdates({ db, encryptor, now: clock }), 1);
-  t.equal(await count(db, 'roster_facts'), 900);
-  const { learned_at } = await db
-    .selectFrom('staged_censuses')
-    .select('learned_at')
-    .executeTakeFirstOrThrow();
-  t.ok(learned_at);
-});
+onEitherEngine(
+  'an interrupted roster update is repeated at the next start and writes nothing twice',
+  async (t) => {
+    const { db } = await scratch(t);
+    const clock = setClock();
+    const people = Array.from({ length: 900 }, (_, n) => person(`e-${n}`));
+    await stage(db, clock, censusOf(people));
+    t.equal(await resumeRosterUpdates({ db, encryptor, now: clock }), 0);
+    await transact(db, (trx) => trx.updateTable('staged_censuses').set({ learned_at: null }).execute());
+    t.equal(await resumeRosterUpdates({ db, encryptor, now: clock }), 1);
+    t.equal(await count(db, 'roster_facts'), 900);
+    const { learned_at } = await db
+      .selectFrom('staged_censuses')
+      .select('learned_at')
+      .executeTakeFirstOrThrow();
+    t.ok(learned_at);
+  },
+);
 
-t.test('a report received after the census was staged stays in effect', async (t) => {
+onEitherEngine('a report received after the census was staged stays in effect', async (t) => {
   const { db } = await scratch(t);
   const clock = setClock();
   await stage(db, clock, censusOf([person('e-1')]));
@@ -211,7 +216,7 @@ t.test('a report received after the census was staged stays in effect', async (t
   t.match(await roster(db, 'hired since'), [{ absent: 0 }]);
 });
 
-t.test('a replaced census does not update the roster', async (t) => {
+onEitherEngine('a replaced census does not update the roster', async (t) => {
   const { db } = await scratch(t);
   const clock = setClock();
   await stage(db, clock, censusOf([person('e-1')]));
@@ -223,7 +228,7 @@ t.test('a replaced census does not update the roster', async (t) => {
   t.equal(await count(db, 'roster_facts'), facts);
 });
 
-t.test('a roster update stops if its census is replaced', async (t) => {
+onEitherEngine('a roster update stops if its census is replaced', async (t) => {
   const { db, url } = await scratch(t);
   const clock = setClock();
   await stage(db, clock, censusOf([person('e-1')]));
@@ -245,7 +250,7 @@ t.test('a roster update stops if its census is replaced', async (t) => {
   t.match(await db.selectFrom('staged_censuses').selectAll().execute(), [{ learned_at: null }]);
 });
 
-t.test('one of two concurrent censuses of an employer is current and complete', async (t) => {
+onEitherEngine('one of two concurrent censuses of an employer is current and complete', async (t) => {
   const { db } = await scratch(t);
   const clock = setClock();
   const texts = ['x', 'y'].map((name) =>

@@ -1,10 +1,10 @@
-import t from 'tap';
 import { listSyncs } from '../../src/census/sync-list.ts';
 import { completeSyncs, requestSync, requestSyncManually } from '../../src/census/syncs.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { scratch } from '../database/scratch.ts';
 import { type SetClock, setClock } from '../outbox/parts.ts';
+import { onEitherEngine } from '../support/engine.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -14,7 +14,7 @@ const ask = (db: Db, clock: SetClock, employerId: string, eventId: string) =>
 const list = (db: Db, clock: SetClock, filter = {}, page = {}) =>
   listSyncs(db, filter, { limit: 10, ...page }, { now: clock(), overdueMs: HOUR_MS });
 
-t.test('the service’s request opens a sync and enqueues an upload', async (t) => {
+onEitherEngine('the service’s request opens a sync and enqueues an upload', async (t) => {
   const { db } = await scratch(t);
   const clock = setClock();
   await ask(db, clock, 'a', 'event-1');
@@ -41,7 +41,7 @@ t.test('the service’s request opens a sync and enqueues an upload', async (t) 
   ]);
 });
 
-t.test('the same event twice has no second effect', async (t) => {
+onEitherEngine('the same event twice has no second effect', async (t) => {
   const { db } = await scratch(t);
   const clock = setClock();
   await ask(db, clock, 'a', 'event-1');
@@ -49,7 +49,7 @@ t.test('the same event twice has no second effect', async (t) => {
   t.equal((await list(db, clock)).syncs.length, 1);
 });
 
-t.test('requests of one employer share the pending upload, those of another do not', async (t) => {
+onEitherEngine('requests of one employer share the pending upload, those of another do not', async (t) => {
   const { db } = await scratch(t);
   const clock = setClock();
   await ask(db, clock, 'a', 'event-1');
@@ -60,7 +60,7 @@ t.test('requests of one employer share the pending upload, those of another do n
   t.equal((await db.selectFrom('outbox').selectAll().execute()).length, 2);
 });
 
-t.test('a manual request makes a waiting upload due now', async (t) => {
+onEitherEngine('a manual request makes a waiting upload due now', async (t) => {
   const { db } = await scratch(t);
   const clock = setClock();
   await ask(db, clock, 'a', 'event-1');
@@ -73,7 +73,7 @@ t.test('a manual request makes a waiting upload due now', async (t) => {
   t.ok((await list(db, clock)).syncs.some(({ sync_id }) => sync_id === syncId));
 });
 
-t.test('a completion completes the syncs whose upload started before it was received', async (t) => {
+onEitherEngine('a completion completes the syncs whose upload started before it was received', async (t) => {
   const { db } = await scratch(t);
   const clock = setClock();
   const at = (ms: number) => new Date(clock().getTime() + ms).toISOString();
@@ -96,7 +96,7 @@ t.test('a completion completes the syncs whose upload started before it was rece
   t.match(syncs, [{ event_id: 'before', completed_at: at(5) }]);
 });
 
-t.test(
+onEitherEngine(
   'syncs are listed newest first, by page, by employer, state and whether they are overdue',
   async (t) => {
     const { db } = await scratch(t);

@@ -1,13 +1,13 @@
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
-import t from 'tap';
 import { recordUpload } from '../../src/census/staged.ts';
 import { failSyncs } from '../../src/census/sync-progress.ts';
 import { readDataKeys } from '../../src/config.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { placeOf } from '../../src/outbox/queue.ts';
 import { createEncryptor } from '../../src/security/encryption.ts';
+import { onEitherEngine } from '../support/engine.ts';
 import { environment, FIXTURES, here, jsonOf, withDatabase } from './harness.ts';
 
 const JSON_FILE = join(FIXTURES, 'census/json/maple-bakery.json');
@@ -25,7 +25,7 @@ function spoiled(folder: string): string {
 }
 
 for (const file of [JSON_FILE, CSV_FILE]) {
-  t.test(`a valid census passes without any configuration: ${file.slice(-4)}`, async (t) => {
+  onEitherEngine(`a valid census passes without any configuration: ${file.slice(-4)}`, async (t) => {
     t.match(await here(t, {}, ['census', 'validate', file]), {
       code: 0,
       stdout: '5 employees, no problem\n',
@@ -35,41 +35,44 @@ for (const file of [JSON_FILE, CSV_FILE]) {
   });
 }
 
-t.test('with an employer a validation reports changes against the last upload, without values', async (t) => {
-  const { env, db } = await withDatabase(t);
-  const employer = ['--employer', 'maple-bakery'];
-  const validate = (file: string, ...more: string[]) =>
-    here(t, env, ['census', 'validate', file, ...employer, ...more]);
-  t.match(await validate(CSV_FILE), { code: 0, stdout: /no problem\nnothing to compare with: no census/ });
-  const { stdout } = await here(t, env, ['census', 'stage', JSON_FILE, ...employer, '--json']);
-  const { census_id } = JSON.parse(stdout);
-  await transact(db, (trx) => recordUpload(trx, 'maple-bakery', census_id, '2026-01-31T09:30:00.000Z'));
+onEitherEngine(
+  'with an employer a validation reports changes against the last upload, without values',
+  async (t) => {
+    const { env, db } = await withDatabase(t);
+    const employer = ['--employer', 'maple-bakery'];
+    const validate = (file: string, ...more: string[]) =>
+      here(t, env, ['census', 'validate', file, ...employer, ...more]);
+    t.match(await validate(CSV_FILE), { code: 0, stdout: /no problem\nnothing to compare with: no census/ });
+    const { stdout } = await here(t, env, ['census', 'stage', JSON_FILE, ...employer, '--json']);
+    const { census_id } = JSON.parse(stdout);
+    await transact(db, (trx) => recordUpload(trx, 'maple-bakery', census_id, '2026-01-31T09:30:00.000Z'));
 
-  const census = JSON.parse(readFileSync(JSON_FILE, 'utf8'));
-  const [first, second] = census.employees;
-  census.employees[0] = { ...first, last_name: CANARY };
-  census.employees[1] = { ...second, employee_id: 'someone-new' };
-  const path = join(t.testdirName, 'changed.json');
-  writeFileSync(path, JSON.stringify(census));
-  const people = await validate(path);
-  t.match(people, { code: 0, stdout: /1 added, 1 changed, 1 absent, 3 unchanged\n/ });
-  t.match(
-    people.stdout,
-    `  added someone-new\n  changed ${first.employee_id}: last_name\n  absent ${second.employee_id}\n`,
-  );
-  const programs = await validate(path, '--json');
-  t.match(jsonOf(programs), {
-    valid: true,
-    last_upload: { census_id },
-    changes: {
-      unchanged: 3,
-      changed: { employees: [{ employee_id: first.employee_id, fields: ['last_name'] }] },
-    },
-  });
-  t.notMatch(people.stdout + programs.stdout, CANARY);
-});
+    const census = JSON.parse(readFileSync(JSON_FILE, 'utf8'));
+    const [first, second] = census.employees;
+    census.employees[0] = { ...first, last_name: CANARY };
+    census.employees[1] = { ...second, employee_id: 'someone-new' };
+    const path = join(t.testdirName, 'changed.json');
+    writeFileSync(path, JSON.stringify(census));
+    const people = await validate(path);
+    t.match(people, { code: 0, stdout: /1 added, 1 changed, 1 absent, 3 unchanged\n/ });
+    t.match(
+      people.stdout,
+      `  added someone-new\n  changed ${first.employee_id}: last_name\n  absent ${second.employee_id}\n`,
+    );
+    const programs = await validate(path, '--json');
+    t.match(jsonOf(programs), {
+      valid: true,
+      last_upload: { census_id },
+      changes: {
+        unchanged: 3,
+        changed: { employees: [{ employee_id: first.employee_id, fields: ['last_name'] }] },
+      },
+    });
+    t.notMatch(people.stdout + programs.stdout, CANARY);
+  },
+);
 
-t.test('every row and field that breaks the contract is named without its value', async (t) => {
+onEitherEngine('every row and field that breaks the contract is named without its value', async (t) => {
   const file = spoiled(t.testdir());
   const people = await here(t, {}, ['census', 'validate', file]);
   t.equal(people.code, 1);
@@ -84,7 +87,7 @@ t.test('every row and field that breaks the contract is named without its value'
   t.notMatch(people.stdout + people.stderr + report.stdout, CANARY);
 });
 
-t.test('the first 1,000 problems are named and the others counted', async (t) => {
+onEitherEngine('the first 1,000 problems are named and the others counted', async (t) => {
   const census = JSON.parse(readFileSync(JSON_FILE, 'utf8'));
   census.employees = Array(1_500).fill({ employee_id: 'e' });
   const path = join(t.testdir(), 'many.json');
@@ -96,7 +99,7 @@ t.test('the first 1,000 problems are named and the others counted', async (t) =>
   t.match(lines.at(-1), /^… and \d{4,} more$/);
 });
 
-t.test('a CSV without its organization file is rejected for that reason', async (t) => {
+onEitherEngine('a CSV without its organization file is rejected for that reason', async (t) => {
   const path = join(t.testdir(), 'alone.csv');
   copyFileSync(CSV_FILE, path);
   t.match(await here(t, {}, ['census', 'validate', path]), {
@@ -105,31 +108,37 @@ t.test('a CSV without its organization file is rejected for that reason', async 
   });
 });
 
-t.test('a staged census is shown without personal data, and a sync waits for its upload', async (t) => {
-  const { env } = await withDatabase(t);
-  const employer = ['--employer', 'maple-bakery'];
-  t.same(jsonOf(await here(t, env, ['census', 'show', ...employer, '--json'])), { census: null, syncs: [] });
-  t.match(await here(t, env, ['census', 'stage', CSV_FILE, ...employer]), {
-    code: 0,
-    stdout: /staged 5 employees/,
-  });
-  const sync = jsonOf(await here(t, env, ['census', 'sync', ...employer, '--json']));
-  t.match(sync, { employer_id: 'maple-bakery', state: 'requested', event_id: null, overdue: false });
-  t.notHas(sync, 'request_id');
+onEitherEngine(
+  'a staged census is shown without personal data, and a sync waits for its upload',
+  async (t) => {
+    const { env } = await withDatabase(t);
+    const employer = ['--employer', 'maple-bakery'];
+    t.same(jsonOf(await here(t, env, ['census', 'show', ...employer, '--json'])), {
+      census: null,
+      syncs: [],
+    });
+    t.match(await here(t, env, ['census', 'stage', CSV_FILE, ...employer]), {
+      code: 0,
+      stdout: /staged 5 employees/,
+    });
+    const sync = jsonOf(await here(t, env, ['census', 'sync', ...employer, '--json']));
+    t.match(sync, { employer_id: 'maple-bakery', state: 'requested', event_id: null, overdue: false });
+    t.notHas(sync, 'request_id');
 
-  const shown = await here(t, env, ['census', 'show', ...employer, '--json']);
-  t.match(jsonOf(shown), {
-    census: { employer_id: 'maple-bakery', employees: 5, fresh: true },
-    syncs: [{ sync_id: sync.sync_id }],
-  });
-  const people = await here(t, env, ['census', 'show', ...employer]);
-  t.match(people.stdout, /employees +5\nfresh +yes/);
-  for (const { first_name, last_name, email } of JSON.parse(readFileSync(JSON_FILE, 'utf8')).employees) {
-    for (const value of [first_name, last_name, email]) t.notMatch(shown.stdout + people.stdout, value);
-  }
-});
+    const shown = await here(t, env, ['census', 'show', ...employer, '--json']);
+    t.match(jsonOf(shown), {
+      census: { employer_id: 'maple-bakery', employees: 5, fresh: true },
+      syncs: [{ sync_id: sync.sync_id }],
+    });
+    const people = await here(t, env, ['census', 'show', ...employer]);
+    t.match(people.stdout, /employees +5\nfresh +yes/);
+    for (const { first_name, last_name, email } of JSON.parse(readFileSync(JSON_FILE, 'utf8')).employees) {
+      for (const value of [first_name, last_name, email]) t.notMatch(shown.stdout + people.stdout, value);
+    }
+  },
+);
 
-t.test('a census that breaks the contract is not staged', async (t) => {
+onEitherEngine('a census that breaks the contract is not staged', async (t) => {
   const { env, db } = await withDatabase(t);
   const file = spoiled(t.testdirName);
   const ran = await here(t, env, ['census', 'stage', file, '--employer', 'maple-bakery']);
@@ -138,14 +147,17 @@ t.test('a census that breaks the contract is not staged', async (t) => {
   t.same(await db.selectFrom('staged_censuses').selectAll().execute(), []);
 });
 
-t.test('an employer id that does not fit into a URL is rejected before the file is read', async (t) => {
-  for (const id of ['', '.', '..', 'x'.repeat(256)]) {
-    const ran = await here(t, environment(t), ['census', 'stage', '/no/such.json', '--employer', id]);
-    t.match(ran, { code: 2, stderr: /--employer must be an id/ });
-  }
-});
+onEitherEngine(
+  'an employer id that does not fit into a URL is rejected before the file is read',
+  async (t) => {
+    for (const id of ['', '.', '..', 'x'.repeat(256)]) {
+      const ran = await here(t, environment(t), ['census', 'stage', '/no/such.json', '--employer', id]);
+      t.match(ran, { code: 2, stderr: /--employer must be an id/ });
+    }
+  },
+);
 
-t.test(
+onEitherEngine(
   'census show --answer shows the response that failed the latest upload, and records that it was read',
   async (t) => {
     const { env, db } = await withDatabase(t);

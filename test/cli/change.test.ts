@@ -1,9 +1,9 @@
-import t, { type Test } from 'tap';
+import type { Test } from 'tap';
 import { transact } from '../../src/database/transaction.ts';
 import { createEncryptor } from '../../src/security/encryption.ts';
 import { compensationChange, demographic, newHire, termination } from '../contract/samples.ts';
 import { employ } from '../payroll/ready.ts';
-import { rawBytes } from '../support/engine.ts';
+import { onEitherEngine, rawBytes } from '../support/engine.ts';
 import { DATA_KEY, here, jsonOf, type Terminals, withDatabase } from './harness.ts';
 import { filesOf } from './payroll-stage.ts';
 
@@ -59,22 +59,25 @@ async function stage(t: Test) {
 const lines = (...rows: string[]) => `${rows.join('\r\n')}\r\n`;
 
 for (const [kind, sample] of Object.entries(SAMPLES)) {
-  t.test(`${kind}: a JSON file with one change, a list, and one change per line are accepted`, async (t) => {
-    const { report, bodies } = await stage(t);
-    const second = { ...sample, employee_id: 'emp-2' };
-    const one = await report(kind, 'one.json', JSON.stringify(sample));
-    t.match(one, {
-      code: 0,
-      stdout: '1 change: 1 accepted, 0 here before\n',
-      stderr: /running "serve" sends/,
-    });
-    await report(kind, 'list.json', JSON.stringify([sample, second]));
-    await report(kind, 'lines.ndjson', `${JSON.stringify(sample)}\n\n${JSON.stringify(second)}\n`);
-    t.strictSame(await bodies(), [sample, sample, second, sample, second]);
-  });
+  onEitherEngine(
+    `${kind}: a JSON file with one change, a list, and one change per line are accepted`,
+    async (t) => {
+      const { report, bodies } = await stage(t);
+      const second = { ...sample, employee_id: 'emp-2' };
+      const one = await report(kind, 'one.json', JSON.stringify(sample));
+      t.match(one, {
+        code: 0,
+        stdout: '1 change: 1 accepted, 0 here before\n',
+        stderr: /running "serve" sends/,
+      });
+      await report(kind, 'list.json', JSON.stringify([sample, second]));
+      await report(kind, 'lines.ndjson', `${JSON.stringify(sample)}\n\n${JSON.stringify(second)}\n`);
+      t.strictSame(await bodies(), [sample, sample, second, sample, second]);
+    },
+  );
 }
 
-t.test('a CSV has a column for each field path, and an empty cell is an absent field', async (t) => {
+onEitherEngine('a CSV has a column for each field path, and an empty cell is an absent field', async (t) => {
   const { report, bodies } = await stage(t);
   const accepted = (count: number) => ({
     code: 0,
@@ -122,44 +125,50 @@ t.test('a CSV has a column for each field path, and an empty cell is an absent f
   ]);
 });
 
-t.test('the same file under any name changes nothing, and another prefix reports it again', async (t) => {
-  const { report, list } = await stage(t);
-  const content = JSON.stringify([compensationChange, compensationChange]);
-  const first = jsonOf(await report('compensation-change', 'a.json', content, ['--json']));
-  t.match(first, { changes: 2, accepted: 2, repeated: 0, conflicts: 0 });
-  t.match(first.data, [
-    { path: 'changes[0]', outcome: 'accepted' },
-    { path: 'changes[1]', outcome: 'accepted' },
-  ]);
-  const again = await report('compensation-change', 'b.json', content);
-  t.match(again, {
-    code: 0,
-    stdout: '2 changes: 0 accepted, 2 here before\n',
-    stderr: /set a different --key-prefix/,
-  });
-  const repeated = jsonOf(await report('compensation-change', 'b.json', content, ['--json']));
-  const idsOf = ({ data }: { data: { change_id: string }[] }) => data.map((one) => one.change_id);
-  t.strictSame(idsOf(repeated), idsOf(first));
-  t.equal((await list()).length, 2);
-  const prefix = ['--key-prefix', 'in-may'];
-  t.match(await report('compensation-change', 'b.json', content, prefix), { stdout: /2 accepted/ });
-  t.match(await report('compensation-change', 'b.json', content, prefix), { stdout: /2 here before/ });
-  t.equal((await list()).length, 4);
-});
+onEitherEngine(
+  'the same file under any name changes nothing, and another prefix reports it again',
+  async (t) => {
+    const { report, list } = await stage(t);
+    const content = JSON.stringify([compensationChange, compensationChange]);
+    const first = jsonOf(await report('compensation-change', 'a.json', content, ['--json']));
+    t.match(first, { changes: 2, accepted: 2, repeated: 0, conflicts: 0 });
+    t.match(first.data, [
+      { path: 'changes[0]', outcome: 'accepted' },
+      { path: 'changes[1]', outcome: 'accepted' },
+    ]);
+    const again = await report('compensation-change', 'b.json', content);
+    t.match(again, {
+      code: 0,
+      stdout: '2 changes: 0 accepted, 2 here before\n',
+      stderr: /set a different --key-prefix/,
+    });
+    const repeated = jsonOf(await report('compensation-change', 'b.json', content, ['--json']));
+    const idsOf = ({ data }: { data: { change_id: string }[] }) => data.map((one) => one.change_id);
+    t.strictSame(idsOf(repeated), idsOf(first));
+    t.equal((await list()).length, 2);
+    const prefix = ['--key-prefix', 'in-may'];
+    t.match(await report('compensation-change', 'b.json', content, prefix), { stdout: /2 accepted/ });
+    t.match(await report('compensation-change', 'b.json', content, prefix), { stdout: /2 here before/ });
+    t.equal((await list()).length, 4);
+  },
+);
 
-t.test('a row whose key was used for another change is named, and the others are accepted', async (t) => {
-  const { report, list } = await stage(t);
-  const prefix = ['--key-prefix', 'in-may'];
-  const other = { ...termination, termination_date: '2026-04-30' };
-  await report('termination', 'a.json', JSON.stringify([termination]), prefix);
-  const ran = await report('termination', 'b.json', JSON.stringify([other, termination]), prefix);
-  t.equal(ran.code, 1);
-  t.match(ran.stdout, '2 changes: 1 accepted, 0 here before');
-  t.match(ran.stderr, /changes\[0\]: another change came under its key before/);
-  t.equal((await list()).length, 2);
-});
+onEitherEngine(
+  'a row whose key was used for another change is named, and the others are accepted',
+  async (t) => {
+    const { report, list } = await stage(t);
+    const prefix = ['--key-prefix', 'in-may'];
+    const other = { ...termination, termination_date: '2026-04-30' };
+    await report('termination', 'a.json', JSON.stringify([termination]), prefix);
+    const ran = await report('termination', 'b.json', JSON.stringify([other, termination]), prefix);
+    t.equal(ran.code, 1);
+    t.match(ran.stdout, '2 changes: 1 accepted, 0 here before');
+    t.match(ran.stderr, /changes\[0\]: another change came under its key before/);
+    t.equal((await list()).length, 2);
+  },
+);
 
-t.test('one wrong row rejects the file, with each row and field named', async (t) => {
+onEitherEngine('one wrong row rejects the file, with each row and field named', async (t) => {
   const { report, list } = await stage(t);
   const wrong = [
     demographic,
@@ -247,14 +256,14 @@ for (const [what, kind, name, content, message] of [
     /must have at least one of/,
   ],
 ] as const) {
-  t.test(`an unusable file is rejected in one line: ${what}`, async (t) => {
+  onEitherEngine(`an unusable file is rejected in one line: ${what}`, async (t) => {
     const { report, list } = await stage(t);
     t.match(await report(kind, name, content as string), { code: 1, stdout: '', stderr: message });
     t.strictSame(await list(), []);
   });
 }
 
-t.test('wrong usage is rejected with the correct usage', async (t) => {
+onEitherEngine('wrong usage is rejected with the correct usage', async (t) => {
   const { report, change } = await stage(t);
   t.match(await report('termination', 'a.txt', 'x'), { code: 2, stderr: /\.csv, \.json or \.ndjson/ });
   t.match(await change('termination'), { code: 2, stderr: /--file/ });
@@ -263,7 +272,7 @@ t.test('wrong usage is rejected with the correct usage', async (t) => {
   t.match(spaced, { code: 2, stderr: /--key-prefix must be/ });
 });
 
-t.test('many changes are accepted in order, with progress on a terminal', async (t) => {
+onEitherEngine('many changes are accepted in order, with progress on a terminal', async (t) => {
   const { report, list, db } = await stage(t);
   const rows = Array.from({ length: 1_203 }, (_, index) => `e-${index},2026-03-31`);
   const content = lines('employee_id,termination_date', ...rows);
@@ -279,7 +288,7 @@ t.test('many changes are accepted in order, with progress on a terminal', async 
   t.equal((await list('--limit', '1000')).length, 1_000);
 });
 
-t.test('a stopped report ends with 1, and the same file again continues it', async (t) => {
+onEitherEngine('a stopped report ends with 1, and the same file again continues it', async (t) => {
   const { report } = await stage(t);
   const rows = Array.from({ length: 600 }, (_, index) => `e-${index},2026-03-31`);
   const content = lines('employee_id,termination_date', ...rows);
@@ -291,7 +300,7 @@ t.test('a stopped report ends with 1, and the same file again continues it', asy
   t.match(await report('termination', 'a.csv', content), { code: 0, stdout: /600 accepted/ });
 });
 
-t.test('accepted changes are in the roster and listed without their contents', async (t) => {
+onEitherEngine('accepted changes are in the roster and listed without their contents', async (t) => {
   const { env, report, list, change, db } = await stage(t);
   await employ(db, 'emp-1');
   await report('new-hire', 'a.json', JSON.stringify({ ...SAMPLES['new-hire'], employee_id: 'emp-9' }));
@@ -322,7 +331,7 @@ t.test('accepted changes are in the roster and listed without their contents', a
   t.ok(bytes.includes('emp-9'));
 });
 
-t.test('filters narrow the list, page by page', async (t) => {
+onEitherEngine('filters narrow the list, page by page', async (t) => {
   const { report, list, change } = await stage(t);
   const rows = ['a/1', 'b', 'a/1'].map((employee_id) => ({ ...compensationChange, employee_id }));
   await report('compensation-change', 'a.json', JSON.stringify(rows));
@@ -339,7 +348,7 @@ t.test('filters narrow the list, page by page', async (t) => {
   t.match(await change('list', '--state', 'rejected'), { code: 0, stdout: '', stderr: /no such changes/ });
 });
 
-t.test('a rejected change is retried, canceled with a reason, or released', async (t) => {
+onEitherEngine('a rejected change is retried, canceled with a reason, or released', async (t) => {
   const { report, list, change, reject } = await stage(t);
   for (const employee_id of ['a', 'b', 'c']) {
     await report('new-hire', 'a.json', JSON.stringify({ ...SAMPLES['new-hire'], employee_id }));
@@ -360,7 +369,7 @@ t.test('a rejected change is retried, canceled with a reason, or released', asyn
   }
 });
 
-t.test('readiness counts rejected changes and advises what to do', async (t) => {
+onEitherEngine('readiness counts rejected changes and advises what to do', async (t) => {
   const { env, report, reject } = await stage(t);
   const check = async (id: string) =>
     jsonOf(await here(t, env, ['readiness', '--json'])).checks.find((one: { id: string }) => one.id === id);

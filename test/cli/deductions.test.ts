@@ -1,5 +1,5 @@
-import t from 'tap';
 import { deductionOf, deliver } from '../api/deliver.ts';
+import { onEitherEngine } from '../support/engine.ts';
 import { here, jsonOf, type Variables, withDatabase, withFixtures } from './harness.ts';
 
 async function ids(t: Parameters<typeof here>[0], env: Variables, ...filter: string[]): Promise<string[]> {
@@ -7,7 +7,7 @@ async function ids(t: Parameters<typeof here>[0], env: Variables, ...filter: str
   return data.map((deduction: { id: string }) => deduction.id);
 }
 
-t.test('deductions are listed as the API shows them', async (t) => {
+onEitherEngine('deductions are listed as the API shows them', async (t) => {
   const { env } = await withFixtures(t);
   const page = jsonOf(await here(t, env, ['deductions', 'list', '--json', '--employee', 'maple-bakery-001']));
   t.equal(page.next_cursor, null);
@@ -20,7 +20,7 @@ t.test('deductions are listed as the API shows them', async (t) => {
   });
 });
 
-t.test('filters narrow the list', async (t) => {
+onEitherEngine('filters narrow the list', async (t) => {
   const { env } = await withFixtures(t);
   t.equal((await ids(t, env)).length, 8);
   t.same(await ids(t, env, '--line-of-coverage', 'dental'), ['ded_fixture_dental', 'ded_fixture_unmatched']);
@@ -33,7 +33,7 @@ t.test('filters narrow the list', async (t) => {
   t.equal((await ids(t, env, '--taxability', 'pre_tax', '--matched', 'false')).length > 0, true);
 });
 
-t.test('pages follow each other without a gap', async (t) => {
+onEitherEngine('pages follow each other without a gap', async (t) => {
   const { env } = await withFixtures(t);
   const all = await ids(t, env);
   const first = jsonOf(await here(t, env, ['deductions', 'list', '--json', '--limit', '5']));
@@ -43,14 +43,14 @@ t.test('pages follow each other without a gap', async (t) => {
   t.match(people.stderr, `--cursor ${first.next_cursor}`);
 });
 
-t.test('the table shows which deductions are unmatched', async (t) => {
+onEitherEngine('the table shows which deductions are unmatched', async (t) => {
   const { env } = await withFixtures(t);
   const { stdout } = await here(t, env, ['deductions', 'list', '--employee', 'maple-bakery-001']);
   t.match(stdout, /employee pays/);
   t.match(stdout, /unmatched +maple-bakery-001 +ded_fixture_medical +medical +171\.00 +470\.25/);
 });
 
-t.test('versions of a deduction are listed in the order they were recorded', async (t) => {
+onEitherEngine('versions of a deduction are listed in the order they were recorded', async (t) => {
   const { env } = await withFixtures(t);
   const { data } = jsonOf(await here(t, env, ['deductions', 'versions', 'ded_fixture_medical', '--json']));
   t.same(
@@ -65,7 +65,7 @@ t.test('versions of a deduction are listed in the order they were recorded', asy
   t.match(await here(t, env, ['deductions', 'versions', 'x']), { code: 1, stderr: /no deduction x/ });
 });
 
-t.test('a moved start is decided, and the versions show the decision', async (t) => {
+onEitherEngine('a moved start is decided, and the versions show the decision', async (t) => {
   const { env, db } = await withDatabase(t);
   const july = { id: 'ded-1', effective_start: '2026-07-01' };
   const august = { id: 'ded-1', effective_start: '2026-08-01', member_contribution: '99.00' };

@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
-import t, { type Test } from 'tap';
+import type { Test } from 'tap';
 import { checkEnvironment, checkUnknown, VARIABLES } from '../../src/cli/doctor/configuration.ts';
 import { isMadeUp } from '../../src/cli/doctor/database.ts';
 import { holdServeLock, sqlitePath } from '../../src/database/open.ts';
@@ -10,7 +10,7 @@ import { transact } from '../../src/database/transaction.ts';
 import { createToken } from '../../src/security/tokens.ts';
 import { FIRST_TOKEN, variables } from '../config-samples.ts';
 import { start } from '../simulator/start.ts';
-import { engineOfTests } from '../support/engine.ts';
+import { engineOf, onEitherEngine } from '../support/engine.ts';
 import { lastingPort } from '../support/settings.ts';
 import {
   environment,
@@ -48,10 +48,10 @@ const always =
   (_request, response) =>
     void response.writeHead(status, headers).end();
 
-t.test('a healthy sidecar passes and the service receives only reads', async (t) => {
+onEitherEngine('a healthy sidecar passes and the service receives only reads', async (t) => {
   const { env } = await withFixtures(t);
   // Independent of the umask of the tests.
-  if (engineOfTests() === 'sqlite') chmodSync(dirname(sqlitePath(env.DATABASE_URL as string)), 0o700);
+  if (engineOf(t) === 'sqlite') chmodSync(dirname(sqlitePath(env.DATABASE_URL as string)), 0o700);
   const simulator = await start(t, { apiKey: env.BENEFITS_API_KEY as string });
   const source = `dir:${join(FIXTURES, 'census/json')}`;
   const { code, found } = await diagnose(t, {
@@ -64,7 +64,7 @@ t.test('a healthy sidecar passes and the service receives only reads', async (t)
   });
   t.equal(code, 0);
   for (const [id, { result }] of Object.entries(found)) {
-    const isSeen = engineOfTests() === 'sqlite' || !['serving', 'disk-space', 'data-loss'].includes(id);
+    const isSeen = engineOf(t) === 'sqlite' || !['serving', 'disk-space', 'data-loss'].includes(id);
     t.equal(result, isSeen ? 'pass' : 'unknown', id);
   }
   t.match(found['census-source']?.message, /has 2 censuses/);
@@ -72,7 +72,7 @@ t.test('a healthy sidecar passes and the service receives only reads', async (t)
     t.match({ method, body }, { method: 'GET', body: null });
 });
 
-t.test('every variable is reported with its meaning and without its secret', async (t) => {
+onEitherEngine('every variable is reported with its meaning and without its secret', async (t) => {
   const env = environment(t);
   const file = join(t.testdirName, 'token');
   writeFileSync(file, FIRST_TOKEN, { mode: 0o600 });
@@ -107,7 +107,7 @@ t.test('every variable is reported with its meaning and without its secret', asy
   t.match(shared('API_TOKEN'), { result: 'warn', message: /every user .* may read/, advice: /chmod 600/ });
 });
 
-t.test('a port is reported as free, used by a sidecar, or used by another process', async (t) => {
+onEitherEngine('a port is reported as free, used by a sidecar, or used by another process', async (t) => {
   const port = async (answer: RequestListener) => new URL(await service(t, answer)).port;
   const at = async (variables: Variables) =>
     (await diagnose(t, { ...environment(t), API_PORT: '0', RECEIVER_HOST: '127.0.0.1', ...variables })).found[
@@ -120,10 +120,10 @@ t.test('a port is reported as free, used by a sidecar, or used by another proces
   t.match(await at({ RECEIVER_PORT: 'high' }), { result: 'unknown', message: /needs RECEIVER_PORT/ });
 });
 
-t.test('doctor detects a serving process without blocking it', async (t) => {
+onEitherEngine('doctor detects a serving process without blocking it', async (t) => {
   const { env } = await withDatabase(t);
   const serving = async () => (await diagnose(t, env)).found.serving;
-  if (engineOfTests() === 'postgres') return t.match(await serving(), { result: 'unknown' });
+  if (engineOf(t) === 'postgres') return t.match(await serving(), { result: 'unknown' });
   t.match(await serving(), { result: 'pass', message: /^no process/ });
   const release = holdServeLock(env.DATABASE_URL as string);
   t.match(await serving(), { result: 'pass', message: /^a process serves/ });
@@ -137,7 +137,7 @@ t.test('doctor detects a serving process without blocking it', async (t) => {
   t.match(await serving(), { message: /^no process/ });
 });
 
-t.test('doctor warns of missing, expiring and guessable tokens', async (t) => {
+onEitherEngine('doctor warns of missing, expiring and guessable tokens', async (t) => {
   const { env, db } = await withDatabase(t);
   const found = async (more: Variables = {}) => (await diagnose(t, { ...env, ...more })).found;
   t.match((await found()).tokens, { result: 'warn', message: /^no token can call/, advice: /token create/ });
@@ -162,7 +162,7 @@ t.test('doctor warns of missing, expiring and guessable tokens', async (t) => {
   }
 });
 
-t.test('every malformed variable is named at once', async (t) => {
+onEitherEngine('every malformed variable is named at once', async (t) => {
   const bad = {
     BENEFITS_ENVIRONMENT: 'test',
     BENEFITS_BASE_URL: 'somewhere',
@@ -191,31 +191,34 @@ t.test('every malformed variable is named at once', async (t) => {
   t.match(people.stdout, /FAIL {2}configuration\.API_PORT: API_PORT must be a port.*\n {6}Set it/);
 });
 
-t.test('a variable with one of our prefixes that is never read is listed, without its value', async (t) => {
-  t.strictSame([...VARIABLES].sort(), [...variables()].sort(), 'every variable that is read is known');
-  const check = (set: Variables) => checkUnknown({ ...environment(t), ...set });
-  for (const name of [
-    'RETENTION_EVENT',
-    'CENSUS_MAXAGE',
-    'WEBHOOK_SECRET',
-    'BENEFITS_KEY',
-    'receiver_prot',
-  ]) {
-    const { result, message } = check({ [name]: 'value-of-it' });
-    t.equal(result, 'warn', name);
-    t.match(message, name);
-    t.notMatch(message, 'value-of-it');
-  }
-  for (const name of ['API_KEY', 'DATABASE_HOST', 'LOG_FILE', 'PORT', 'PATH', 'BENEFITS_SIDECAR_PORT']) {
-    t.match(check({ [name]: 'x' }), { result: 'pass' }, name);
-  }
-  t.match(check({ RETENTION_EVENT: '' }), { result: 'pass' }, 'an empty variable counts as not set');
-  t.match((await diagnose(t, { ...environment(t), RETENTION_EVENT: '9d' })).found.variables, {
-    result: 'warn',
-  });
-});
+onEitherEngine(
+  'a variable with one of our prefixes that is never read is listed, without its value',
+  async (t) => {
+    t.strictSame([...VARIABLES].sort(), [...variables()].sort(), 'every variable that is read is known');
+    const check = (set: Variables) => checkUnknown({ ...environment(t), ...set });
+    for (const name of [
+      'RETENTION_EVENT',
+      'CENSUS_MAXAGE',
+      'WEBHOOK_SECRET',
+      'BENEFITS_KEY',
+      'receiver_prot',
+    ]) {
+      const { result, message } = check({ [name]: 'value-of-it' });
+      t.equal(result, 'warn', name);
+      t.match(message, name);
+      t.notMatch(message, 'value-of-it');
+    }
+    for (const name of ['API_KEY', 'DATABASE_HOST', 'LOG_FILE', 'PORT', 'PATH', 'BENEFITS_SIDECAR_PORT']) {
+      t.match(check({ [name]: 'x' }), { result: 'pass' }, name);
+    }
+    t.match(check({ RETENTION_EVENT: '' }), { result: 'pass' }, 'an empty variable counts as not set');
+    t.match((await diagnose(t, { ...environment(t), RETENTION_EVENT: '9d' })).found.variables, {
+      result: 'warn',
+    });
+  },
+);
 
-t.test('a port that both listeners would use is reported once', async (t) => {
+onEitherEngine('a port that both listeners would use is reported once', async (t) => {
   const found = async (more: Variables) => (await diagnose(t, { ...environment(t), ...more })).found;
   const same = await found({ RECEIVER_PORT: '8081' });
   t.match(same['configuration.API_PORT'], {
@@ -228,14 +231,14 @@ t.test('a port that both listeners would use is reported once', async (t) => {
   t.match(apart['configuration.API_PORT'], { result: 'pass', message: '8080' });
 });
 
-t.test('a missing database is reported as created by the first start', async (t) => {
+onEitherEngine('a missing database is reported as created by the first start', async (t) => {
   const { found } = await diagnose(t, environment(t));
   t.match(found['database.opens'], { result: 'warn', advice: /serve/ });
   const env = { ...environment(t), DATABASE_URL: `sqlite:${FIXTURES}README.md/sidecar.db` };
   t.match((await diagnose(t, env)).found['database.opens'], { result: 'fail', advice: /DATABASE_URL/ });
 });
 
-t.test('a database of the other environment fails', async (t) => {
+onEitherEngine('a database of the other environment fails', async (t) => {
   const { env } = await withDatabase(t);
   const { found } = await diagnose(t, { ...env, BENEFITS_ENVIRONMENT: 'live' });
   t.match(found['database.migrated'], { result: 'fail', message: /belongs to sandbox/ });
@@ -256,7 +259,7 @@ const looks: [environment: string, address: string, key: string, warning: RegExp
   ['sandbox', 'https://live.sandbox.benefits.example', '4f1clive', null],
 ];
 for (const [environmentName, address, key, warning] of looks) {
-  t.test(
+  onEitherEngine(
     `${address} with a key like ${key} ${warning ? 'contradicts' : 'fits'} ${environmentName}`,
     async (t) => {
       const config = { baseUrl: address, apiKey: key };
@@ -269,7 +272,7 @@ for (const [environmentName, address, key, warning] of looks) {
   );
 }
 
-t.test('an address and a key of the other environment warn and fail nothing', async (t) => {
+onEitherEngine('an address and a key of the other environment warn and fail nothing', async (t) => {
   const env = {
     ...environment(t),
     BENEFITS_ENVIRONMENT: 'live',
@@ -282,7 +285,7 @@ t.test('an address and a key of the other environment warn and fail nothing', as
   });
 });
 
-t.test('plain http to another machine fails in live and warns in sandbox', async (t) => {
+onEitherEngine('plain http to another machine fails in live and warns in sandbox', async (t) => {
   const plain = {
     BENEFITS_BASE_URL: 'http://192.0.2.1:9',
     CENSUS_SOURCE: 'http://192.0.2.1:9/{employer_id}',
@@ -298,7 +301,7 @@ t.test('plain http to another machine fails in live and warns in sandbox', async
   }
 });
 
-t.test('certificates that Node does not verify fail in live and warn in sandbox', async (t) => {
+onEitherEngine('certificates that Node does not verify fail in live and warn in sandbox', async (t) => {
   const at = async (more: Variables) =>
     (await diagnose(t, { ...environment(t), ...more })).found.certificates;
   const off = { NODE_TLS_REJECT_UNAUTHORIZED: '0' };
@@ -308,7 +311,7 @@ t.test('certificates that Node does not verify fail in live and warn in sandbox'
   t.match(await at({ ...off, BENEFITS_ENVIRONMENT: 'live' }), { result: 'fail' });
 });
 
-t.test('a data folder that other users can write to warns', async (t) => {
+onEitherEngine('a data folder that other users can write to warns', async (t) => {
   const given = environment(t);
   const folder = t.testdirName;
   mkdirSync(join(folder, 'data'));
@@ -333,7 +336,7 @@ t.test('a data folder that other users can write to warns', async (t) => {
   );
 });
 
-t.test('a missing data key fails with its id', async (t) => {
+onEitherEngine('a missing data key fails with its id', async (t) => {
   const { env } = await withDatabase(t);
   await here(t, env, ['census', 'stage', join(FIXTURES, 'census/json/maple-bakery.json'), '--employer', 'm']);
   t.match((await diagnose(t, env)).found['data-keys'], {
@@ -344,7 +347,7 @@ t.test('a missing data key fails with its id', async (t) => {
   t.match((await diagnose(t, other)).found['data-keys'], { result: 'fail', message: /has no key k1/ });
 });
 
-t.test('staged censuses are counted, with the fresh ones', async (t) => {
+onEitherEngine('staged censuses are counted, with the fresh ones', async (t) => {
   const { env } = await withDatabase(t);
   const count = async () => (await diagnose(t, env)).found['census-source'];
   t.match(await count(), {
@@ -355,7 +358,7 @@ t.test('staged censuses are counted, with the fresh ones', async (t) => {
   t.match(await count(), { result: 'pass', message: /of 1 employers .* 1 have a fresh one/ });
 });
 
-t.test('a refused key fails', async (t) => {
+onEitherEngine('a refused key fails', async (t) => {
   const simulator = await start(t, { apiKey: 'another' });
   const { code, found } = await diagnose(t, { ...environment(t), BENEFITS_BASE_URL: simulator.url });
   t.equal(code, 1);
@@ -363,13 +366,13 @@ t.test('a refused key fails', async (t) => {
   t.match(found['service.key'], { result: 'fail', message: /401/, advice: /BENEFITS_API_KEY/ });
 });
 
-t.test('an undetermined property of the service is reported as unknown', async (t) => {
+onEitherEngine('an undetermined property of the service is reported as unknown', async (t) => {
   const url = await service(t, always(404));
   const { found } = await diagnose(t, { ...environment(t), BENEFITS_BASE_URL: url });
   t.match(found['service.key'], { result: 'unknown', message: /404 with the key and without/ });
 });
 
-t.test('redirects, refusals and server errors of the service are distinguished', async (t) => {
+onEitherEngine('redirects, refusals and server errors of the service are distinguished', async (t) => {
   const at = async (status: number) =>
     (await diagnose(t, { ...environment(t), BENEFITS_BASE_URL: await service(t, always(status)) })).found;
   t.match((await at(302))['service.reachable'], { result: 'fail', advice: /final address/ });
@@ -377,7 +380,7 @@ t.test('redirects, refusals and server errors of the service are distinguished',
   t.match((await at(500))['service.reachable'], { result: 'warn', message: /500/ });
 });
 
-t.test('an unreachable service fails its check and leaves the others unknown', async (t) => {
+onEitherEngine('an unreachable service fails its check and leaves the others unknown', async (t) => {
   const { code, found } = await diagnose(t, environment(t));
   t.equal(code, 1);
   t.match(found['service.reachable'], { result: 'fail', message: /ECONNREFUSED/ });
@@ -391,7 +394,7 @@ for (const [seconds, result] of [
   [70, 'fail'],
   [-70, 'fail'],
 ] as const) {
-  t.test(`a clock ${seconds} s off: ${result}`, async (t) => {
+  onEitherEngine(`a clock ${seconds} s off: ${result}`, async (t) => {
     const url = await service(t, (_request, response) => {
       const date = new Date(Date.now() - seconds * 1_000).toUTCString();
       response.writeHead(404, { date }).end();
@@ -402,7 +405,7 @@ for (const [seconds, result] of [
   });
 }
 
-t.test('a missing census folder fails', async (t) => {
+onEitherEngine('a missing census folder fails', async (t) => {
   const folder = t.testdir();
   mkdirSync(join(folder, 'empty'));
   const at = async (path: string) =>
@@ -414,7 +417,7 @@ t.test('a missing census folder fails', async (t) => {
   t.match(await at(join(folder, 'empty')), { result: 'warn', message: /no census/ });
 });
 
-t.test('a census endpoint that fails or rejects the token fails', async (t) => {
+onEitherEngine('a census endpoint that fails or rejects the token fails', async (t) => {
   const token = 'canary-census-token';
   const url = await service(t, (request, response) => {
     const good = request.headers.authorization === `Bearer ${token}` && request.method === 'GET';

@@ -1,11 +1,11 @@
-import t from 'tap';
 import { transact } from '../../src/database/transaction.ts';
 import { apply, deliver, eventOf, receive } from '../api/deliver.ts';
+import { onEitherEngine } from '../support/engine.ts';
 import { here, jsonOf, withDatabase, withFixtures } from './harness.ts';
 
 const QUARANTINED = 'msg_fixture0000000000016';
 
-t.test('events are listed newest first, page by page', async (t) => {
+onEitherEngine('events are listed newest first, page by page', async (t) => {
   const { env } = await withFixtures(t);
   const seen: string[] = [];
   let cursor: string[] = [];
@@ -19,12 +19,12 @@ t.test('events are listed newest first, page by page', async (t) => {
   t.same(seen, [...new Set(seen)].sort().reverse());
 });
 
-t.test('an invalid cursor is rejected', async (t) => {
+onEitherEngine('an invalid cursor is rejected', async (t) => {
   const { env } = await withFixtures(t);
   t.match(await here(t, env, ['events', 'list', '--cursor', 'abc']), { code: 1, stderr: /cursor: must be/ });
 });
 
-t.test('filters narrow the list', async (t) => {
+onEitherEngine('filters narrow the list', async (t) => {
   const { env } = await withFixtures(t);
   const count = async (...filter: string[]): Promise<number> =>
     jsonOf(await here(t, env, ['events', 'list', '--json', ...filter])).data.length;
@@ -36,7 +36,7 @@ t.test('filters narrow the list', async (t) => {
   t.equal(await count('--until', '2026-01-15'), 0);
 });
 
-t.test('events are printed as a table, and an empty list as a note', async (t) => {
+onEitherEngine('events are printed as a table, and an empty list as a note', async (t) => {
   const { env } = await withFixtures(t);
   const { stdout } = await here(t, env, ['events', 'list', '--state', 'quarantined']);
   t.match(stdout, /^received +event +type +state +reason\n.*msg_fixture0000000000016.*quarantined/);
@@ -44,7 +44,7 @@ t.test('events are printed as a table, and an empty list as a note', async (t) =
   t.match(none, { code: 0, stdout: '', stderr: /no such events/ });
 });
 
-t.test('a long reason is shortened in the list and complete in show', async (t) => {
+onEitherEngine('a long reason is shortened in the list and complete in show', async (t) => {
   const { env, db } = await withDatabase(t);
   const data = Object.fromEntries(['id', 'employee_id', 'period', 'taxability'].map((name) => [name, 7]));
   await deliver(db, [eventOf('long', 'employee.deduction-updated', data)]);
@@ -62,7 +62,7 @@ t.test('a long reason is shortened in the list and complete in show', async (t) 
   t.equal(JSON.parse(await of('list', '--json')).data[0].reason, reason);
 });
 
-t.test('the body of an event is shown by show only', async (t) => {
+onEitherEngine('the body of an event is shown by show only', async (t) => {
   const { env } = await withFixtures(t);
   for (const format of [[], ['--json']]) {
     t.match((await here(t, env, ['events', 'show', QUARANTINED, ...format])).stdout, /ded_fixture_number/);
@@ -73,7 +73,7 @@ t.test('the body of an event is shown by show only', async (t) => {
   t.match(await here(t, env, ['events', 'show', 'msg_x']), { code: 1, stdout: '', stderr: /no event msg_x/ });
 });
 
-t.test("text from a sender can't control a terminal", async (t) => {
+onEitherEngine("text from a sender can't control a terminal", async (t) => {
   const { env, db } = await withDatabase(t);
   await receive(db, [{ eventId: 'msg_evil', body: Buffer.from('\u001b[2J\u009b2J\u202egone') }]);
   const { stdout } = await here(t, env, ['events', 'show', 'msg_evil']);
@@ -81,7 +81,7 @@ t.test("text from a sender can't control a terminal", async (t) => {
   t.equal(stdout, stdout.replace(/[^\n\x20-\x7e]/g, ''), 'only printable characters remain');
 });
 
-t.test('a second body under the same id is shown with the first', async (t) => {
+onEitherEngine('a second body under the same id is shown with the first', async (t) => {
   const { env, db } = await withFixtures(t);
   await receive(db, [{ eventId: QUARANTINED, body: Buffer.from('{"other":true}') }]);
   t.match(
@@ -92,7 +92,7 @@ t.test('a second body under the same id is shown with the first', async (t) => {
   t.match(shown.conflicts, [{ body: '{"other":true}', dismissed_at: null }]);
 });
 
-t.test('dismissing requires a reason and makes readiness pass', async (t) => {
+onEitherEngine('dismissing requires a reason and makes readiness pass', async (t) => {
   // Later than all events, so that none is future-dated.
   const { env, db } = await withFixtures(t, '2026-07-01T00:00:00.000Z');
   const failing = async () =>
@@ -118,7 +118,7 @@ t.test('dismissing requires a reason and makes readiness pass', async (t) => {
   });
 });
 
-t.test('events are put back to pending by id, all or none', async (t) => {
+onEitherEngine('events are put back to pending by id, all or none', async (t) => {
   const { env, db } = await withFixtures(t);
   const pending = async () =>
     jsonOf(await here(t, env, ['events', 'list', '--state', 'pending', '--json'])).data.length;
@@ -132,21 +132,24 @@ t.test('events are put back to pending by id, all or none', async (t) => {
   t.equal(await pending(), 0);
 });
 
-t.test('events are put back to pending by filter in batches, except dismissed and newer ones', async (t) => {
-  const { env, db } = await withDatabase(t);
-  const bodies = Array.from({ length: 1_203 }, (_, index) => ({
-    eventId: `msg_${index}`,
-    body: Buffer.from('?'),
-  }));
-  await receive(db, bodies);
-  await apply(db);
-  await here(t, env, ['events', 'dismiss', 'msg_7', '--reason', 'nonsense']);
-  const ran = await here(t, env, ['events', 'reprocess', '--state', 'quarantined', '--json'], {
-    isTTY: true,
-  });
-  t.same(jsonOf(ran), { reprocessed: 1_202, without_body: 0 });
-  t.match(ran.stderr, /events put back to pending: 1202/, 'with progress on a terminal');
-  const quiet = await here(t, env, ['events', 'reprocess', '--state', 'quarantined', '--json']);
-  t.same(jsonOf(quiet), { reprocessed: 0, without_body: 0 });
-  t.equal(quiet.stderr, '', 'and without one elsewhere');
-});
+onEitherEngine(
+  'events are put back to pending by filter in batches, except dismissed and newer ones',
+  async (t) => {
+    const { env, db } = await withDatabase(t);
+    const bodies = Array.from({ length: 1_203 }, (_, index) => ({
+      eventId: `msg_${index}`,
+      body: Buffer.from('?'),
+    }));
+    await receive(db, bodies);
+    await apply(db);
+    await here(t, env, ['events', 'dismiss', 'msg_7', '--reason', 'nonsense']);
+    const ran = await here(t, env, ['events', 'reprocess', '--state', 'quarantined', '--json'], {
+      isTTY: true,
+    });
+    t.same(jsonOf(ran), { reprocessed: 1_202, without_body: 0 });
+    t.match(ran.stderr, /events put back to pending: 1202/, 'with progress on a terminal');
+    const quiet = await here(t, env, ['events', 'reprocess', '--state', 'quarantined', '--json']);
+    t.same(jsonOf(quiet), { reprocessed: 0, without_body: 0 });
+    t.equal(quiet.stderr, '', 'and without one elsewhere');
+  },
+);

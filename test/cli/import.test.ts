@@ -1,6 +1,7 @@
-import t, { type Test } from 'tap';
+import type { Test } from 'tap';
 import { holdServeLock } from '../../src/database/open.ts';
 import { employ } from '../payroll/ready.ts';
+import { onEitherEngine } from '../support/engine.ts';
 import { here, jsonOf, withDatabase } from './harness.ts';
 import { filesOf } from './payroll-stage.ts';
 
@@ -18,7 +19,7 @@ async function stage(t: Test, name: string, content: string) {
   return { env, db, path, add: (...more: string[]) => here(t, env, ['import', 'deductions', path, ...more]) };
 }
 
-t.test(
+onEitherEngine(
   'imported deductions are in the ledger immediately, and the same file again changes nothing',
   async (t) => {
     const { env, db, add } = await stage(t, 'a.csv', [HEAD, ...ROWS, ''].join('\r\n'));
@@ -35,34 +36,37 @@ t.test(
   },
 );
 
-t.test('one wrong row rejects the file: every wrong row is named and nothing is stored', async (t) => {
-  const wrong = [
-    'ded-3,emp-1,teeth,150.00,0.00,monthly,pre_tax,2026-01-01',
-    'ded-4,emp-1,vision,much,0.00,monthly,pre_tax,2026-01-01',
-  ];
-  const { env, add } = await stage(t, 'a.csv', [HEAD, ...ROWS, ...wrong, ''].join('\n'));
-  const { code, stdout, stderr } = await add();
-  t.equal(code, 1);
-  t.equal(stdout, '');
-  t.match(stderr, /^benefits-sidecar: the file is refused, and nothing was changed:$/m);
-  t.match(stderr, /^ {2}deductions\[2\]\.line_of_coverage: /m);
-  t.match(stderr, /^ {2}deductions\[3\]\.member_contribution: /m);
-  t.notMatch(stderr, /teeth|much/);
-  t.match(jsonOf(await here(t, env, ['events', 'list', '--json'])).data, []);
-});
+onEitherEngine(
+  'one wrong row rejects the file: every wrong row is named and nothing is stored',
+  async (t) => {
+    const wrong = [
+      'ded-3,emp-1,teeth,150.00,0.00,monthly,pre_tax,2026-01-01',
+      'ded-4,emp-1,vision,much,0.00,monthly,pre_tax,2026-01-01',
+    ];
+    const { env, add } = await stage(t, 'a.csv', [HEAD, ...ROWS, ...wrong, ''].join('\n'));
+    const { code, stdout, stderr } = await add();
+    t.equal(code, 1);
+    t.equal(stdout, '');
+    t.match(stderr, /^benefits-sidecar: the file is refused, and nothing was changed:$/m);
+    t.match(stderr, /^ {2}deductions\[2\]\.line_of_coverage: /m);
+    t.match(stderr, /^ {2}deductions\[3\]\.member_contribution: /m);
+    t.notMatch(stderr, /teeth|much/);
+    t.match(jsonOf(await here(t, env, ['events', 'list', '--json'])).data, []);
+  },
+);
 
 for (const [what, content, line] of [
   ['semicolons', HEAD.replaceAll(',', ';'), /semicolons between its columns/],
   ['an unknown column', `${HEAD},colour\n`, /column 9, colour: is not a column/],
   ['a line of a megabyte', `${HEAD}\n${'x'.repeat(1_100_000)}\n`, /must be at most 1 MiB/],
 ] as const) {
-  t.test(`an unreadable file is rejected in one line: ${what}`, async (t) => {
+  onEitherEngine(`an unreadable file is rejected in one line: ${what}`, async (t) => {
     const { add } = await stage(t, 'a.csv', content);
     t.match(await add(), { code: 1, stdout: '', stderr: line });
   });
 }
 
-t.test('an import leaves applying to a running serve', async (t) => {
+onEitherEngine('an import leaves applying to a running serve', async (t) => {
   const { env, add } = await stage(t, 'a.csv', [HEAD, ...ROWS, ''].join('\n'));
   if (env.DATABASE_URL?.startsWith('sqlite:') !== true) return t.pass('sidecars take turns there');
   const release = holdServeLock(env.DATABASE_URL);

@@ -1,9 +1,9 @@
-import t from 'tap';
 import { readDataKeys } from '../../src/config.ts';
 import { authenticate } from '../../src/security/tokens.ts';
+import { onEitherEngine } from '../support/engine.ts';
 import { here, jsonOf, withDatabase } from './harness.ts';
 
-t.test('a generated key is valid for DATA_KEYS and different each time', async (t) => {
+onEitherEngine('a generated key is valid for DATA_KEYS and different each time', async (t) => {
   const [one, other] = [await here(t, {}, ['keys', 'generate']), await here(t, {}, ['keys', 'generate'])];
   t.match(one, { code: 0, stderr: /DATA_KEYS/ });
   t.not(one.stdout, other.stdout);
@@ -12,7 +12,7 @@ t.test('a generated key is valid for DATA_KEYS and different each time', async (
   t.match(keys[0]?.id, /^k\d{8}-[0-9a-f]{4}$/);
 });
 
-t.test('only the token is on stdout, and it works until it is revoked', async (t) => {
+onEitherEngine('only the token is on stdout, and it works until it is revoked', async (t) => {
   const { env, db } = await withDatabase(t);
   const scopes = ['--scope', 'ledger:read', 'events:read'];
   const made = await here(t, env, ['token', 'create', '--name', 'payroll', ...scopes, '--expires', '90d']);
@@ -37,7 +37,7 @@ t.test('only the token is on stdout, and it works until it is revoked', async (t
   t.match(await here(t, env, ['token', 'revoke', 'payroll']), { code: 1, stderr: /no token to revoke/ });
 });
 
-t.test('a token pasted instead of its id is not printed', async (t) => {
+onEitherEngine('a token pasted instead of its id is not printed', async (t) => {
   const { env } = await withDatabase(t);
   const { stdout } = await here(t, env, ['token', 'create', '--name', 'x', '--scope', 'all']);
   const ran = await here(t, env, ['token', 'revoke', stdout.trim()]);
@@ -45,7 +45,7 @@ t.test('a token pasted instead of its id is not printed', async (t) => {
   t.notMatch(ran.stderr, stdout.trim());
 });
 
-t.test('an unknown scope is rejected with the list of scopes', async (t) => {
+onEitherEngine('an unknown scope is rejected with the list of scopes', async (t) => {
   const { env } = await withDatabase(t);
   const ran = await here(t, env, ['token', 'create', '--name', 'x', '--scope', 'everything']);
   t.match(ran, { code: 1, stdout: '', stderr: /unknown scope everything: the scopes are ledger:read/ });

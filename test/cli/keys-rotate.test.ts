@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import t, { type Test } from 'tap';
+import type { Test } from 'tap';
 import { readDataKeys } from '../../src/config.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { acceptChange } from '../../src/employment/accept.ts';
@@ -7,6 +7,7 @@ import type { Change } from '../../src/employment/change.ts';
 import { createEncryptor, type Place } from '../../src/security/encryption.ts';
 import { openHasher } from '../../src/security/hashing.ts';
 import { open } from '../database/scratch.ts';
+import { onEitherEngine } from '../support/engine.ts';
 import { DATA_KEY, FIXTURES, here, jsonOf, type Variables, withDatabase } from './harness.ts';
 
 const NEW_KEY = `k2:${Buffer.alloc(32, 'n').toString('base64')}`;
@@ -31,7 +32,7 @@ async function sealed(t: Test) {
 const rotate = (t: Test, env: Variables, keys: string) =>
   here(t, { ...env, DATA_KEYS: keys }, ['keys', 'rotate', '--json']);
 
-t.test('after a rotation everything opens and hashes compare without the old key', async (t) => {
+onEitherEngine('after a rotation everything opens and hashes compare without the old key', async (t) => {
   const { env, db, hash } = await sealed(t);
   const accept = (on: Db, keys: string, change: Change = CHANGE) =>
     acceptChange(
@@ -76,7 +77,7 @@ t.test('after a rotation everything opens and hashes compare without the old key
   t.match(await rotate(t, env, NEW_KEY), { code: 0, stdout: /"resealed":0/ });
 });
 
-t.test('a rotation prints the number of values and the keys no longer needed', async (t) => {
+onEitherEngine('a rotation prints the number of values and the keys no longer needed', async (t) => {
   const { env } = await sealed(t);
   const ran = await here(t, { ...env, DATA_KEYS: `${NEW_KEY} ${DATA_KEY}` }, ['keys', 'rotate']);
   t.match(ran, {
@@ -87,7 +88,7 @@ t.test('a rotation prints the number of values and the keys no longer needed', a
   t.match(ran.stdout, /k2 +first +hash_keys\.sealed: 1, census_chunks\.sealed: 2/);
 });
 
-t.test('a missing key is named with what needs it and fails the command', async (t) => {
+onEitherEngine('a missing key is named with what needs it and fails the command', async (t) => {
   const { env } = await sealed(t);
   const ran = await here(t, { ...env, DATA_KEYS: NEW_KEY }, ['keys', 'rotate']);
   t.equal(ran.code, 1);
@@ -96,7 +97,7 @@ t.test('a missing key is named with what needs it and fails the command', async 
   t.match(await rotate(t, env, `${NEW_KEY} ${DATA_KEY}`), { code: 0, stdout: /"resealed":3/ });
 });
 
-t.test('a stopped rotation says that it can be run again', async (t) => {
+onEitherEngine('a stopped rotation says that it can be run again', async (t) => {
   const { env } = await sealed(t);
   const stopping = new AbortController();
   const keys = { ...env, DATA_KEYS: `${NEW_KEY} ${DATA_KEY}` };

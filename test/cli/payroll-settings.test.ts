@@ -1,9 +1,9 @@
-import t from 'tap';
 import { schedule } from '../payroll/ready.ts';
+import { onEitherEngine } from '../support/engine.ts';
 import { here, jsonOf } from './harness.ts';
 import { payrollStage } from './payroll-stage.ts';
 
-t.test('a pay schedule is set from a file and shown as it was set', async (t) => {
+onEitherEngine('a pay schedule is set from a file and shown as it was set', async (t) => {
   const { env, file } = await payrollStage(t);
   const body = { schedules: [schedule({ pay_group: 'north' })] };
   const put = await here(t, env, [
@@ -20,7 +20,7 @@ t.test('a pay schedule is set from a file and shown as it was set', async (t) =>
   t.match(none, { code: 0, stdout: '', stderr: 'no pay schedule\n' });
 });
 
-t.test('payroll codes are set from a file, shown, and on the lines of a run', async (t) => {
+onEitherEngine('payroll codes are set from a file, shown, and on the lines of a run', async (t) => {
   const { env, file, run } = await payrollStage(t);
   const codes = [
     { line_of_coverage: 'medical', side: 'employee', code: 'MED1' },
@@ -53,7 +53,7 @@ for (const [what, argv, content, line] of [
   ],
   ['no JSON', 'codes', 'code', /c\.json is not valid JSON/],
 ] as const) {
-  t.test(`an invalid setting is rejected in one line and nothing is saved: ${what}`, async (t) => {
+  onEitherEngine(`an invalid setting is rejected in one line and nothing is saved: ${what}`, async (t) => {
     const { env, file } = await payrollStage(t);
     const ran = await here(t, env, [argv, 'put', file('c.json', content), '--employer', 'e']);
     t.match(ran, { code: 1, stdout: '', stderr: line });

@@ -1,6 +1,7 @@
-import t, { type Test } from 'tap';
+import type { Test } from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import { deductionOf, deliver, eventOf } from '../api/deliver.ts';
+import { onEitherEngine } from '../support/engine.ts';
 import { here, jsonOf, type Variables, withDatabase } from './harness.ts';
 
 const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString();
@@ -19,7 +20,7 @@ const kept = async (db: Db) =>
     ({ event_id }) => event_id,
   );
 
-t.test('a dry run counts data to drop and drops nothing', async (t) => {
+onEitherEngine('a dry run counts data to drop and drops nothing', async (t) => {
   const { env, db } = await filled(t);
   const ran = await here(t, env, ['retention', '--dry-run']);
   t.equal(ran.code, 0);
@@ -31,7 +32,7 @@ t.test('a dry run counts data to drop and drops nothing', async (t) => {
   t.equal((await kept(db)).length, 3);
 });
 
-t.test('retention drops bodies and responses, and later reads report it', async (t) => {
+onEitherEngine('retention drops bodies and responses, and later reads report it', async (t) => {
   const { env, db } = await filled(t);
   const ran = await here(t, env, ['retention']);
   t.match(ran, { code: 0, stdout: '2 bodies dropped; attempts and answers of 0 requests dropped\n' });
@@ -50,7 +51,7 @@ t.test('retention drops bodies and responses, and later reads report it', async 
   t.match(all, { code: 0, stdout: /^1 event put back/, stderr: /2 left alone: their bodies are dropped/ });
 });
 
-t.test('an unset retention keeps everything, and too short a period is rejected', async (t) => {
+onEitherEngine('an unset retention keeps everything, and too short a period is rejected', async (t) => {
   const { env, db } = await filled(t);
   const { RETENTION_EVENTS, ...unset } = env;
   const ran = await here(t, unset, ['retention']);
@@ -66,10 +67,13 @@ t.test('an unset retention keeps everything, and too short a period is rejected'
   });
 });
 
-t.test('after retention verify checks the remaining bodies and the hashes of the others', async (t) => {
-  const { env } = await filled(t);
-  await here(t, env, ['retention']);
-  const ran = await here(t, env, ['verify', '--json']);
-  t.equal(ran.code, 0);
-  t.match(jsonOf(ran), { clean: true, versions: { by_body: 1, by_hash: 1 } });
-});
+onEitherEngine(
+  'after retention verify checks the remaining bodies and the hashes of the others',
+  async (t) => {
+    const { env } = await filled(t);
+    await here(t, env, ['retention']);
+    const ran = await here(t, env, ['verify', '--json']);
+    t.equal(ran.code, 0);
+    t.match(jsonOf(ran), { clean: true, versions: { by_body: 1, by_hash: 1 } });
+  },
+);

@@ -1,8 +1,8 @@
 import { PassThrough } from 'node:stream';
-import t from 'tap';
 import { run as runCommand } from '../../src/cli/program.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { employ } from '../payroll/ready.ts';
+import { onEitherEngine } from '../support/engine.ts';
 import { here, jsonOf } from './harness.ts';
 import { NEXT_PAY_DATE, optionsOn, PAY_DATE, payrollStage, type Stage } from './payroll-stage.ts';
 
@@ -25,29 +25,32 @@ async function answering({ env }: Stage, answer: string | null, ...argv: string[
   return { code, asked };
 }
 
-t.test('a run is created with its totals and ETag, and creating it again changes nothing', async (t) => {
-  const { run } = await payrollStage(t);
-  const created = await run('create', 'r1', ...optionsOn(PAY_DATE));
-  t.equal(created.code, 0);
-  t.equal(created.stderr, '');
-  t.match(created.stdout, /^state +open$/m);
-  t.match(created.stdout, /^pay dates of the year +26$/m);
-  t.match(created.stdout, /^medical +1 +1 +69\.23 +161\.53$/m);
-  t.match(created.stdout, /^all pre_tax +2 +2 +138\.46 +323\.06$/m);
-  t.match(created.stdout, /^total +2 +2 +138\.46 +323\.06$/m);
-  t.match(created.stdout, /^employees in the run +2$/m);
+onEitherEngine(
+  'a run is created with its totals and ETag, and creating it again changes nothing',
+  async (t) => {
+    const { run } = await payrollStage(t);
+    const created = await run('create', 'r1', ...optionsOn(PAY_DATE));
+    t.equal(created.code, 0);
+    t.equal(created.stderr, '');
+    t.match(created.stdout, /^state +open$/m);
+    t.match(created.stdout, /^pay dates of the year +26$/m);
+    t.match(created.stdout, /^medical +1 +1 +69\.23 +161\.53$/m);
+    t.match(created.stdout, /^all pre_tax +2 +2 +138\.46 +323\.06$/m);
+    t.match(created.stdout, /^total +2 +2 +138\.46 +323\.06$/m);
+    t.match(created.stdout, /^employees in the run +2$/m);
 
-  const again = await run('create', 'r1', ...optionsOn(PAY_DATE), '--kind', 'regular', '--json');
-  t.match(again, { code: 0, stderr: /nothing was changed/ });
-  t.match(created.stdout, `etag                  ${jsonOf(again).etag}`);
-  t.match(await run('create', 'r1', ...optionsOn(PAY_DATE), '--remainder', 'none'), {
-    code: 1,
-    stdout: '',
-    stderr: /another run has the id r1/,
-  });
-});
+    const again = await run('create', 'r1', ...optionsOn(PAY_DATE), '--kind', 'regular', '--json');
+    t.match(again, { code: 0, stderr: /nothing was changed/ });
+    t.match(created.stdout, `etag                  ${jsonOf(again).etag}`);
+    t.match(await run('create', 'r1', ...optionsOn(PAY_DATE), '--remainder', 'none'), {
+      code: 1,
+      stdout: '',
+      stderr: /another run has the id r1/,
+    });
+  },
+);
 
-t.test('every field of a run has an option, and a file can set them all', async (t) => {
+onEitherEngine('every field of a run has an option, and a file can set them all', async (t) => {
   const { run, file } = await payrollStage(t);
   const options = [
     ...['--kind', 'off_cycle', '--pay-group', 'g', '--employee', 'emp-2', 'emp-1', '--deduction', 'ded-1'],
@@ -128,7 +131,7 @@ for (const [what, argv, code, line] of [
   ['two formats at once', ['lines', 'r', '--csv', '--json'], 2, /either --csv or --json/],
   ['a rows file with an unknown suffix', ['taken', 'r', 'rows.xlsx'], 2, /\.csv, \.json or \.ndjson/],
 ] as const) {
-  t.test(`rejected in one line: ${what}`, async (t) => {
+  onEitherEngine(`rejected in one line: ${what}`, async (t) => {
     const { run } = await payrollStage(t);
     const ran = await run(...argv);
     t.match(ran, { code, stdout: '', stderr: line });
@@ -137,7 +140,7 @@ for (const [what, argv, code, line] of [
   });
 }
 
-t.test('each problem is printed on its own line', async (t) => {
+onEitherEngine('each problem is printed on its own line', async (t) => {
   const { run } = await payrollStage(t);
   const { code, stderr } = await run('create', 'r', '--employer', 'acme', '--scheme', 'monthly');
   t.equal(code, 1);
@@ -147,7 +150,7 @@ t.test('each problem is printed on its own line', async (t) => {
   t.match(problems.join('\n'), /^ {2}scheme: must be one of annualized, month-even, first-checks$/m);
 });
 
-t.test('a preview shows the lines of one employee and saves nothing', async (t) => {
+onEitherEngine('a preview shows the lines of one employee and saves nothing', async (t) => {
   const { run } = await payrollStage(t);
   const { code, stdout } = await run('preview', ...optionsOn(PAY_DATE), '--employee', 'emp-1');
   t.equal(code, 0);
@@ -162,7 +165,7 @@ t.test('a preview shows the lines of one employee and saves nothing', async (t) 
   t.match(await run('list'), { stdout: '', stderr: /no such runs/ });
 });
 
-t.test('a run is compared with the previous one and lists employees not in it', async (t) => {
+onEitherEngine('a run is compared with the previous one and lists employees not in it', async (t) => {
   const { run, deduct, db } = await payrollStage(t);
   await employ(db, 'emp-3', { pay_frequency: 'monthly' });
   await deduct('evt-3', { id: 'ded-3', employee_id: 'emp-3', line_of_coverage: 'vision' });
@@ -180,7 +183,7 @@ t.test('a run is compared with the previous one and lists employees not in it', 
   t.match(stdout, /^emp-3 +other_frequency$/m);
 });
 
-t.test('lines print as a table, as CSV, or as one JSON object per line', async (t) => {
+onEitherEngine('lines print as a table, as CSV, or as one JSON object per line', async (t) => {
   const { run } = await payrollStage(t);
   await run('create', 'r1', ...optionsOn(PAY_DATE));
   const people = await run('lines', 'r1');
@@ -202,7 +205,7 @@ t.test('lines print as a table, as CSV, or as one JSON object per line', async (
   t.match(await run('lines', 'r1', '--employee', 'nobody'), { code: 0, stdout: '', stderr: /no lines/ });
 });
 
-t.test('an interrupted list of lines fails the command', async (t) => {
+onEitherEngine('an interrupted list of lines fails the command', async (t) => {
   const { run, env } = await payrollStage(t);
   await run('create', 'r1', ...optionsOn(PAY_DATE));
   const stopping = new AbortController();
@@ -213,7 +216,7 @@ t.test('an interrupted list of lines fails the command', async (t) => {
   t.match(ran, { code: 1, stderr: /not complete/ });
 });
 
-t.test('runs are listed by pay date, page by page', async (t) => {
+onEitherEngine('runs are listed by pay date, page by page', async (t) => {
   const { run } = await payrollStage(t);
   await run('create', 'a', ...optionsOn(PAY_DATE));
   await run('create', 'b', ...optionsOn(NEXT_PAY_DATE));
@@ -224,7 +227,7 @@ t.test('runs are listed by pay date, page by page', async (t) => {
   t.match(await run('list', '--state', 'finalized'), { stdout: '', stderr: /no such runs/ });
 });
 
-t.test('readiness of a run prints advice and exits with 1 if it fails', async (t) => {
+onEitherEngine('readiness of a run prints advice and exits with 1 if it fails', async (t) => {
   const { run, deduct } = await payrollStage(t);
   await run('create', 'r1', ...optionsOn(PAY_DATE));
   const ready = await run('readiness', 'r1');
@@ -245,7 +248,7 @@ t.test('readiness of a run prints advice and exits with 1 if it fails', async (t
   t.match(await run('readiness', 'r1'), { code: 1, stderr: /the run is finalized/ });
 });
 
-t.test('only the reviewed lines are finalized', async (t) => {
+onEitherEngine('only the reviewed lines are finalized', async (t) => {
   const { run, deduct } = await payrollStage(t);
   const { etag } = jsonOf(await run('create', 'r1', ...optionsOn(PAY_DATE), '--json'));
   await deduct('evt-3', { id: 'ded-1', member_contribution: '200.00' }, '2026-07-01T00:00:00Z');
@@ -260,13 +263,13 @@ t.test('only the reviewed lines are finalized', async (t) => {
   t.match(await run('delete', 'r1'), { code: 1, stderr: /stays as proof/ });
 });
 
-t.test('--yes finalizes the current lines and prints their ETag', async (t) => {
+onEitherEngine('--yes finalizes the current lines and prints their ETag', async (t) => {
   const { run } = await payrollStage(t);
   const { etag } = jsonOf(await run('create', 'r1', ...optionsOn(PAY_DATE), '--json'));
   t.match(await run('finalize', 'r1', '--yes'), { code: 0, stdout: new RegExp(`^etag +${etag}$`, 'm') });
 });
 
-t.test('on a terminal finalizing shows the totals and asks for confirmation', async (t) => {
+onEitherEngine('on a terminal finalizing shows the totals and asks for confirmation', async (t) => {
   const stage = await payrollStage(t);
   await stage.run('create', 'r1', ...optionsOn(PAY_DATE));
   const no = await answering(stage, 'no', 'finalize', 'r1');
@@ -282,7 +285,7 @@ t.test('on a terminal finalizing shows the totals and asks for confirmation', as
   t.equal(jsonOf(await stage.run('show', 'r1', '--json')).state, 'finalized');
 });
 
-t.test('a second run for a pay date is rejected and names the first', async (t) => {
+onEitherEngine('a second run for a pay date is rejected and names the first', async (t) => {
   const { run } = await payrollStage(t);
   await run('create', 'r1', ...optionsOn(PAY_DATE));
   await run('create', 'r2', ...optionsOn(PAY_DATE));
@@ -297,7 +300,7 @@ t.test('a second run for a pay date is rejected and names the first', async (t) 
   t.match(await run('finalize', 'r2', '--yes'), { code: 0 });
 });
 
-t.test('a finalized run is verified; changed frozen lines are detected', async (t) => {
+onEitherEngine('a finalized run is verified; changed frozen lines are detected', async (t) => {
   const { run, db, deduct } = await payrollStage(t);
   await run('create', 'r1', ...optionsOn(PAY_DATE));
   t.match(await run('verify', 'r1'), { code: 1, stderr: /nothing is frozen yet/ });
@@ -318,41 +321,44 @@ t.test('a finalized run is verified; changed frozen lines are detected', async (
   t.match(jsonOf(await run('verify', 'r1', '--json')), { identical: false, difference_count: 1 });
 });
 
-t.test('after a report of deductions taken the next run collects arrears and adjustments', async (t) => {
-  const { run, file, deduct } = await payrollStage(t);
-  await run('create', 'r1', ...optionsOn(PAY_DATE));
-  const taken = file('taken.csv', '\uFEFFemployee_id,amount\r\nemp-1,50\r\n');
-  t.match(await run('taken', 'r1', taken), { code: 1, stderr: /the run is open/ });
-  await run('finalize', 'r1', '--yes');
-  t.match(await run('taken', 'r1', taken), {
-    code: 0,
-    stdout: /^report 1: 1 line named, .*; owed 19\.23$/m,
-  });
-  t.match(jsonOf(await run('taken', 'r1', taken, '--json')), { report: 2, lines: 1, owed: '19.23' });
-  await deduct('evt-3', { id: 'ded-1', member_contribution: '200.00' }, '2026-07-01T00:00:00Z');
-  await run(
-    'create',
-    'r2',
-    ...optionsOn(NEXT_PAY_DATE),
-    '--adjustments',
-    'include',
-    '--arrears',
-    'include',
-    '--policy-reason',
-    'agreed',
-  );
-  const { stdout } = await run('lines', 'r2', '--employee', 'emp-1');
-  t.match(
-    stdout,
-    /medical +92\.30 +161\.53 {2}pre_tax, changed from 69\.23, amount change: changed \(employee \+23\.07, employer \+0\.00\)$/m,
-  );
-  t.match(stdout, /medical +23\.07 +0\.00 {2}pre_tax, adjustment of r1 {2}retro_pre_tax$/m);
-  t.match(stdout, /92\.30 due, 69\.23 finalized: 23\.07$/m);
-  t.match(stdout, /medical +19\.23 +0\.00 {2}pre_tax, arrears of r1$/m);
-  t.match(await run('delete', 'r2', '--json'), { code: 0, stdout: /"deleted":true/ });
-});
+onEitherEngine(
+  'after a report of deductions taken the next run collects arrears and adjustments',
+  async (t) => {
+    const { run, file, deduct } = await payrollStage(t);
+    await run('create', 'r1', ...optionsOn(PAY_DATE));
+    const taken = file('taken.csv', '\uFEFFemployee_id,amount\r\nemp-1,50\r\n');
+    t.match(await run('taken', 'r1', taken), { code: 1, stderr: /the run is open/ });
+    await run('finalize', 'r1', '--yes');
+    t.match(await run('taken', 'r1', taken), {
+      code: 0,
+      stdout: /^report 1: 1 line named, .*; owed 19\.23$/m,
+    });
+    t.match(jsonOf(await run('taken', 'r1', taken, '--json')), { report: 2, lines: 1, owed: '19.23' });
+    await deduct('evt-3', { id: 'ded-1', member_contribution: '200.00' }, '2026-07-01T00:00:00Z');
+    await run(
+      'create',
+      'r2',
+      ...optionsOn(NEXT_PAY_DATE),
+      '--adjustments',
+      'include',
+      '--arrears',
+      'include',
+      '--policy-reason',
+      'agreed',
+    );
+    const { stdout } = await run('lines', 'r2', '--employee', 'emp-1');
+    t.match(
+      stdout,
+      /medical +92\.30 +161\.53 {2}pre_tax, changed from 69\.23, amount change: changed \(employee \+23\.07, employer \+0\.00\)$/m,
+    );
+    t.match(stdout, /medical +23\.07 +0\.00 {2}pre_tax, adjustment of r1 {2}retro_pre_tax$/m);
+    t.match(stdout, /92\.30 due, 69\.23 finalized: 23\.07$/m);
+    t.match(stdout, /medical +19\.23 +0\.00 {2}pre_tax, arrears of r1$/m);
+    t.match(await run('delete', 'r2', '--json'), { code: 0, stdout: /"deleted":true/ });
+  },
+);
 
-t.test('an amount changed by the calendar is shown with both differences', async (t) => {
+onEitherEngine('an amount changed by the calendar is shown with both differences', async (t) => {
   const { run } = await payrollStage(t);
   const monthly = ['--scheme', 'month-even', '--policy-reason', 'agreed'];
   // July has three pay dates, August two.
@@ -391,7 +397,7 @@ for (const [what, name, content, line] of [
   ],
   ['nothing at all', 'a.ndjson', '', /lines: must have at least 1 element/],
 ] as const) {
-  t.test(`a report of deductions taken is rejected as a whole: ${what}`, async (t) => {
+  onEitherEngine(`a report of deductions taken is rejected as a whole: ${what}`, async (t) => {
     const { run, file } = await payrollStage(t);
     await run('create', 'r1', ...optionsOn(PAY_DATE));
     await run('finalize', 'r1', '--yes');
@@ -402,21 +408,24 @@ for (const [what, name, content, line] of [
   });
 }
 
-t.test("an audit shows differences from payroll's file in four categories and ends with 1", async (t) => {
-  const { run, file } = await payrollStage(t);
-  await run('create', 'r1', ...optionsOn(PAY_DATE));
-  const head = 'employee_id,line_of_coverage,member_amount\n';
-  const same = file('same.csv', `${head}emp-1,medical,69.23\nemp-2,dental,69.23\n`);
-  t.match(await run('audit', 'r1', same), { code: 0, stdout: /^matched +2 +138\.46 +138\.46 /m });
-  const other = file('other.csv', `${head}emp-1,medical,60.00\nemp-1,vision,5.00\nemp-9,dental,7.00\n`);
-  const { code, stdout } = await run('audit', 'r1', other);
-  t.equal(code, 1);
-  t.match(stdout, /^only here +1 +69\.23 +0\.00 /m);
-  t.match(stdout, /^only in payroll +1 +0\.00 +5\.00 /m);
-  t.match(stdout, /^amount differs +1 +69\.23 +60\.00 /m);
-  t.match(stdout, /^employee unknown +1 +0\.00 +7\.00 /m);
-  t.match(stdout, /^emp-2 +dental +69\.23 +- /m);
-  t.match(jsonOf(await run('audit', 'r1', other, '--json')), { only_here: { count: 1 } });
-  const wrong = await run('audit', 'r1', file('wrong.csv', 'employee_id,member_amount\nemp-1,5\n'));
-  t.match(wrong, { code: 1, stdout: '', stderr: /lines\[0\]: must say what it is for/ });
-});
+onEitherEngine(
+  "an audit shows differences from payroll's file in four categories and ends with 1",
+  async (t) => {
+    const { run, file } = await payrollStage(t);
+    await run('create', 'r1', ...optionsOn(PAY_DATE));
+    const head = 'employee_id,line_of_coverage,member_amount\n';
+    const same = file('same.csv', `${head}emp-1,medical,69.23\nemp-2,dental,69.23\n`);
+    t.match(await run('audit', 'r1', same), { code: 0, stdout: /^matched +2 +138\.46 +138\.46 /m });
+    const other = file('other.csv', `${head}emp-1,medical,60.00\nemp-1,vision,5.00\nemp-9,dental,7.00\n`);
+    const { code, stdout } = await run('audit', 'r1', other);
+    t.equal(code, 1);
+    t.match(stdout, /^only here +1 +69\.23 +0\.00 /m);
+    t.match(stdout, /^only in payroll +1 +0\.00 +5\.00 /m);
+    t.match(stdout, /^amount differs +1 +69\.23 +60\.00 /m);
+    t.match(stdout, /^employee unknown +1 +0\.00 +7\.00 /m);
+    t.match(stdout, /^emp-2 +dental +69\.23 +- /m);
+    t.match(jsonOf(await run('audit', 'r1', other, '--json')), { only_here: { count: 1 } });
+    const wrong = await run('audit', 'r1', file('wrong.csv', 'employee_id,member_amount\nemp-1,5\n'));
+    t.match(wrong, { code: 1, stdout: '', stderr: /lines\[0\]: must say what it is for/ });
+  },
+);

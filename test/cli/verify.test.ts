@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import t, { type Test } from 'tap';
+import type { Test } from 'tap';
 import { migrate } from '../../src/database/migrate.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { putSchedules } from '../../src/payroll/settings/schedules.ts';
@@ -7,12 +7,12 @@ import { deductionOf, deliver } from '../api/deliver.ts';
 import { open } from '../database/scratch.ts';
 import { finalized, hireMany, taken } from '../payroll/finalized.ts';
 import { BIWEEKLY, EMPLOYER, LATELY, schedule } from '../payroll/ready.ts';
-import { engineOfTests, newDatabaseUrl } from '../support/engine.ts';
+import { engineOf, newDatabaseUrl, onEitherEngine } from '../support/engine.ts';
 import { altering } from './alter.ts';
 import { environment, here, jsonOf, withDatabase, withFixtures } from './harness.ts';
 import { staged } from './verify-stage.ts';
 
-t.test('a database with all fixtures and rows in every table is clean', async (t) => {
+onEitherEngine('a database with all fixtures and rows in every table is clean', async (t) => {
   for (const make of [withFixtures, staged]) {
     const { env } = await make(t);
     const ran = await here(t, env, ['verify', '--json']);
@@ -21,7 +21,7 @@ t.test('a database with all fixtures and rows in every table is clean', async (t
   }
 });
 
-t.test('differences are named without values and fail the command', async (t) => {
+onEitherEngine('differences are named without values and fail the command', async (t) => {
   const { env } = await withFixtures(t);
   const by = await altering(t, env.DATABASE_URL as string);
   await by.run("update deduction_versions set member_contribution = '77.77' where position = 1");
@@ -41,7 +41,7 @@ t.test('differences are named without values and fail the command', async (t) =>
   });
 });
 
-t.test('an altered schema is reported, until it is restored', async (t) => {
+onEitherEngine('an altered schema is reported, until it is restored', async (t) => {
   const { db, env } = await withSchemaOfItsOwn(t);
   const change = (statement: string) => transact(db, (trx) => sql.raw(statement).execute(trx));
   await change('create index one_more on inbox (event_type)');
@@ -57,13 +57,13 @@ t.test('an altered schema is reported, until it is restored', async (t) => {
 /** Tests on PostgreSQL share databases, so a test that changes the schema needs its own. */
 async function withSchemaOfItsOwn(t: Test) {
   const env = environment(t);
-  const url = engineOfTests() === 'sqlite' ? (env.DATABASE_URL as string) : await newDatabaseUrl(t);
+  const url = engineOf(t) === 'sqlite' ? (env.DATABASE_URL as string) : await newDatabaseUrl(t);
   const db = open(t, url);
   await migrate(db, 'sandbox', new Date());
   return { db, env: { ...env, DATABASE_URL: url } };
 }
 
-t.test('a version without its body is verified as far as its hash allows', async (t) => {
+onEitherEngine('a version without its body is verified as far as its hash allows', async (t) => {
   const { env, db } = await staged(t);
   const by = await altering(t, env.DATABASE_URL as string);
   const hash = Buffer.alloc(32, 7);
@@ -95,7 +95,7 @@ t.test('a version without its body is verified as far as its hash allows', async
   }
 });
 
-t.test('removed, truncated and moved rows are reported', async (t) => {
+onEitherEngine('removed, truncated and moved rows are reported', async (t) => {
   const { env } = await staged(t);
   const by = await altering(t, env.DATABASE_URL as string);
   const findings = async (): Promise<Record<string, number>> =>
@@ -110,11 +110,11 @@ t.test('removed, truncated and moved rows are reported', async (t) => {
   const { seq } = await by.row('inbox', "state = 'quarantined'");
   await by.run(`delete from inbox where seq = ${seq}`);
   // PostgreSQL leaves gaps in sequences.
-  const missing = engineOfTests() === 'sqlite' ? 1 : undefined;
+  const missing = engineOf(t) === 'sqlite' ? 1 : undefined;
   t.equal((await findings())['inbox.seq'], missing, 'an event that had no effect');
 });
 
-t.test('an open run with an impossible body is reported', async (t) => {
+onEitherEngine('an open run with an impossible body is reported', async (t) => {
   const { env } = await staged(t);
   const by = await altering(t, env.DATABASE_URL as string);
   const row = await by.row('payroll_runs', "run_id = '2026-07-17'");
@@ -133,7 +133,7 @@ t.test('an open run with an impossible body is reported', async (t) => {
   t.match(jsonOf(await here(t, env, ['verify', '--json'])), { clean: true }, 'after it is restored');
 });
 
-t.test('a year of payroll, with changes between its runs, is clean', async (t) => {
+onEitherEngine('a year of payroll, with changes between its runs, is clean', async (t) => {
   const { env, db } = await withDatabase(t);
   await transact(db, (trx) => putSchedules(trx, EMPLOYER, [schedule()], LATELY));
   const employees = await hireMany(db, 10);

@@ -1,7 +1,6 @@
-import t from 'tap';
 import { insertMany, isOneOf, updateMany } from '../../src/database/bulk.ts';
 import { transact } from '../../src/database/transaction.ts';
-import { notUnique } from '../support/engine.ts';
+import { notUnique, onEachEngine } from '../support/engine.ts';
 import { scratch } from './scratch.ts';
 
 const COLUMNS = ['event_id', 'source', 'received_at', 'body', 'state'] as const;
@@ -11,7 +10,7 @@ function event(id: number, body = `{"n":${id}}`): unknown[] {
   return [`event-${id}`, 'webhook', '2026-01-31T09:30:00.000Z', Buffer.from(body), 'pending'];
 }
 
-t.test('any number of rows is inserted, each once and in order', async (t) => {
+onEachEngine('any number of rows is inserted, each once and in order', async (t) => {
   const { db } = await scratch(t);
   await transact(db, async (trx) => {
     for (let rows = 0; rows <= MOST_ROWS; rows += 1) {
@@ -25,29 +24,32 @@ t.test('any number of rows is inserted, each once and in order', async (t) => {
   });
 });
 
-t.test('a conflict in the middle rolls the whole transaction back', async (t) => {
+onEachEngine('a conflict in the middle rolls the whole transaction back', async (t) => {
   const { db } = await scratch(t);
   const events = Array.from({ length: 100 }, (_, id) => event(id === 90 ? 10 : id));
   const inserting = transact(db, (trx) => insertMany(trx, 'inbox', COLUMNS, events));
-  await t.rejects(inserting, notUnique());
+  await t.rejects(inserting, notUnique(t));
   t.strictSame(await db.selectFrom('inbox').selectAll().execute(), []);
 });
 
-t.test('rows skipped by a suffix are not counted, and the first of two duplicates is kept', async (t) => {
-  const { db } = await scratch(t);
-  const events = Array.from({ length: 100 }, (_, id) => event(id % 70, `{"n":${id}}`));
-  const inserted = await transact(db, (trx) =>
-    insertMany(trx, 'inbox', COLUMNS, events, 'on conflict (event_id) do nothing'),
-  );
-  t.equal(inserted, 70);
-  const rows = await db.selectFrom('inbox').select('body').orderBy('seq').execute();
-  t.strictSame(
-    rows.map((row) => row.body),
-    Array.from({ length: 70 }, (_, id) => Buffer.from(`{"n":${id}}`)),
-  );
-});
+onEachEngine(
+  'rows skipped by a suffix are not counted, and the first of two duplicates is kept',
+  async (t) => {
+    const { db } = await scratch(t);
+    const events = Array.from({ length: 100 }, (_, id) => event(id % 70, `{"n":${id}}`));
+    const inserted = await transact(db, (trx) =>
+      insertMany(trx, 'inbox', COLUMNS, events, 'on conflict (event_id) do nothing'),
+    );
+    t.equal(inserted, 70);
+    const rows = await db.selectFrom('inbox').select('body').orderBy('seq').execute();
+    t.strictSame(
+      rows.map((row) => row.body),
+      Array.from({ length: 70 }, (_, id) => Buffer.from(`{"n":${id}}`)),
+    );
+  },
+);
 
-t.test('rows updated by a suffix are counted', async (t) => {
+onEachEngine('rows updated by a suffix are counted', async (t) => {
   const { db } = await scratch(t);
   const columns = ['minute', 'cause', 'refused'] as const;
   const suffix =
@@ -69,7 +71,7 @@ t.test('rows updated by a suffix are counted', async (t) => {
   ]);
 });
 
-t.test('a list of any length matches its rows, by text and by number', async (t) => {
+onEachEngine('a list of any length matches its rows, by text and by number', async (t) => {
   const { db } = await scratch(t);
   const events = Array.from({ length: MOST_ROWS }, (_, id) => event(id));
   // Kept as sent, whatever the characters: the list is passed as text.
@@ -93,7 +95,7 @@ t.test('a list of any length matches its rows, by text and by number', async (t)
   }
 });
 
-t.test('rows are updated by key if the guard holds, and counted', async (t) => {
+onEachEngine('rows are updated by key if the guard holds, and counted', async (t) => {
   const { db } = await scratch(t);
   const finish = (seqs: readonly number[]) => {
     const rows = seqs.map((seq) => ['ignored', `reason ${seq}`, '2026-01-31T09:31:00.000Z', seq]);

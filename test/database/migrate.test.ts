@@ -2,11 +2,11 @@ import { appendFileSync, cpSync, renameSync, rmSync, writeFileSync } from 'node:
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import BetterSqlite3 from 'better-sqlite3';
-import t, { type Test } from 'tap';
+import type { Test } from 'tap';
 import { checkSchema, migrate } from '../../src/database/migrate.ts';
 import { openDatabase, sqlitePath } from '../../src/database/open.ts';
 import { transact } from '../../src/database/transaction.ts';
-import { engineOfTests, newDatabaseUrl, tablesOf } from '../support/engine.ts';
+import { engineOf, newDatabaseUrl, onEitherEngine, onSqlite, tablesOf } from '../support/engine.ts';
 import { startChild } from './child.ts';
 import { open, scratch } from './scratch.ts';
 
@@ -23,7 +23,7 @@ async function copied(t: Test, name?: string) {
   // On PostgreSQL nothing else clears the table of an earlier test.
   rmSync(folder, { recursive: true, force: true });
   cpSync(RELEASED, folder, { recursive: true });
-  const path = join(folder, engineOfTests());
+  const path = join(folder, engineOf(t));
   const applied = await db.selectFrom('migrations').select('number').execute();
   const number = String(applied.length + 1).padStart(4, '0');
   const write = (name: string, text: string) => writeFileSync(join(path, name.replace('0999', number)), text);
@@ -32,10 +32,10 @@ async function copied(t: Test, name?: string) {
 
 /** The address of another database without tables. */
 function anotherUrl(t: Test, name: string): Promise<string> | string {
-  return engineOfTests() === 'sqlite' ? `sqlite:${t.testdirName}/${name}.db` : newDatabaseUrl(t);
+  return engineOf(t) === 'sqlite' ? `sqlite:${t.testdirName}/${name}.db` : newDatabaseUrl(t);
 }
 
-t.test('a new database gets the whole schema, and migrating again changes nothing', async (t) => {
+onEitherEngine('a new database gets the whole schema, and migrating again changes nothing', async (t) => {
   const db = open(t, await newDatabaseUrl(t));
   const applied = await migrate(db, 'live', NOW);
   t.equal(applied[0], '0001_database');
@@ -57,7 +57,7 @@ t.test('a new database gets the whole schema, and migrating again changes nothin
   await t.resolves(checkSchema(db, 'live'));
 });
 
-t.test('a start without migrations rejects an outdated database', async (t) => {
+onEitherEngine('a start without migrations rejects an outdated database', async (t) => {
   const db = open(t, await newDatabaseUrl(t));
   await t.rejects(checkSchema(db, 'sandbox'), { code: 'SCHEMA_REFUSED', message: /0001_database.*migrate/ });
 
@@ -69,7 +69,7 @@ t.test('a start without migrations rejects an outdated database', async (t) => {
   t.notOk((await tablesOf(behind)).includes('next'));
 });
 
-t.test('a failed migration rolls back all pending migrations', async (t) => {
+onEitherEngine('a failed migration rolls back all pending migrations', async (t) => {
   const { db, folder, write } = await copied(t);
   const before = await tablesOf(db);
   write(NEXT, 'CREATE TABLE next (one INTEGER);\nINSERT INTO nowhere VALUES (1);\n');
@@ -84,7 +84,7 @@ t.test('a failed migration rolls back all pending migrations', async (t) => {
   t.match(await migrate(db, 'sandbox', NOW, folder), [/_next$/], 'the corrected migration is applied');
 });
 
-t.test('a migration that was edited after it was applied is rejected', async (t) => {
+onEitherEngine('a migration that was edited after it was applied is rejected', async (t) => {
   const { db, path, folder } = await copied(t);
   appendFileSync(join(path, FIRST), '-- a harmless remark\n');
   const refusal = { code: 'SCHEMA_REFUSED', message: /0001_database is not the text that was applied/ };
@@ -92,7 +92,7 @@ t.test('a migration that was edited after it was applied is rejected', async (t)
   await t.rejects(checkSchema(db, 'sandbox', folder), refusal);
 });
 
-t.test('a database newer than the code is rejected', async (t) => {
+onEitherEngine('a database newer than the code is rejected', async (t) => {
   const { db, path, folder, write } = await copied(t);
   write(NEXT, 'CREATE TABLE next (one INTEGER);\n');
   await migrate(db, 'sandbox', NOW, folder);
@@ -102,7 +102,7 @@ t.test('a database newer than the code is rejected', async (t) => {
   rmSync(path, { recursive: true });
 });
 
-t.test('if the file numbers have a gap, nothing is applied', async (t) => {
+onEitherEngine('if the file numbers have a gap, nothing is applied', async (t) => {
   const { db, path, folder, write } = await copied(t);
   write(NEXT, 'CREATE TABLE next (one INTEGER);\n');
   renameSync(join(path, FIRST), join(path, '0000_database.sql'));
@@ -110,21 +110,21 @@ t.test('if the file numbers have a gap, nothing is applied', async (t) => {
   t.notOk((await tablesOf(db)).includes('next'));
 });
 
-t.test('a database of the other environment is rejected', async (t) => {
+onEitherEngine('a database of the other environment is rejected', async (t) => {
   const { db } = await scratch(t);
   const refusal = { code: 'SCHEMA_REFUSED', message: /belongs to sandbox, but BENEFITS_ENVIRONMENT is live/ };
   await t.rejects(migrate(db, 'live', NOW), refusal);
   await t.rejects(checkSchema(db, 'live'), refusal);
 });
 
-t.test('a database of the other environment is not even migrated', async (t) => {
+onEitherEngine('a database of the other environment is not even migrated', async (t) => {
   const { db, folder, write } = await copied(t);
   write(NEXT, 'CREATE TABLE next (one INTEGER);\n');
   await t.rejects(migrate(db, 'live', NOW, folder), { code: 'SCHEMA_REFUSED' });
   t.notOk((await tablesOf(db)).includes('next'));
 });
 
-t.test('processes that start at the same time on a new database migrate it once', async (t) => {
+onEitherEngine('processes that start at the same time on a new database migrate it once', async (t) => {
   const url = await newDatabaseUrl(t);
   const children = [1, 2, 3].map(() => startChild(t, 'child-migrates.ts', url));
   for (const child of children) t.equal(await child.line(), 'ready');
@@ -142,7 +142,7 @@ t.test('processes that start at the same time on a new database migrate it once'
   );
 });
 
-t.test(
+onEitherEngine(
   'a migration killed at any statement leaves the old schema, and the next start migrates it',
   async (t) => {
     const { db: whole } = await scratch(t);
@@ -162,7 +162,7 @@ t.test(
   },
 );
 
-t.test('a killed upgrade leaves the schema and the rows of the earlier release', async (t) => {
+onEitherEngine('a killed upgrade leaves the schema and the rows of the earlier release', async (t) => {
   const url = await newDatabaseUrl(t);
   const before = openDatabase(url);
   await migrate(before, 'sandbox', NOW);
@@ -188,31 +188,29 @@ t.test('a killed upgrade leaves the schema and the rows of the earlier release',
   t.ok((await tablesOf(after)).includes('next'));
 });
 
-if (engineOfTests() === 'sqlite') {
-  t.test('CHECK constraints build no temporary tree', async (t) => {
-    const { url } = await scratch(t);
-    const handle = new BetterSqlite3(sqlitePath(url));
-    t.teardown(() => handle.close());
-    const columnsOf = handle.prepare<[string], string>('select name from pragma_table_info(?)').pluck();
-    const builds = (table: string): boolean => {
-      const values = columnsOf.all(table).map(() => '?');
-      const program = handle
-        .prepare(`explain insert into ${table} values (${values})`)
-        .all(...values.map(() => null));
-      return program.some((step) => (step as { opcode: string }).opcode === 'OpenEphemeral');
-    };
-    const tables = handle
-      .prepare<[], string>("select name from sqlite_schema where type = 'table' and name not like 'sqlite_%'")
-      .pluck()
-      .all();
-    t.ok(tables.length > 20, 'all tables are checked');
-    t.strictSame(tables.filter(builds), []);
-  });
-}
+onSqlite('CHECK constraints build no temporary tree', async (t) => {
+  const { url } = await scratch(t);
+  const handle = new BetterSqlite3(sqlitePath(url));
+  t.teardown(() => handle.close());
+  const columnsOf = handle.prepare<[string], string>('select name from pragma_table_info(?)').pluck();
+  const builds = (table: string): boolean => {
+    const values = columnsOf.all(table).map(() => '?');
+    const program = handle
+      .prepare(`explain insert into ${table} values (${values})`)
+      .all(...values.map(() => null));
+    return program.some((step) => (step as { opcode: string }).opcode === 'OpenEphemeral');
+  };
+  const tables = handle
+    .prepare<[], string>("select name from sqlite_schema where type = 'table' and name not like 'sqlite_%'")
+    .pluck()
+    .all();
+  t.ok(tables.length > 20, 'all tables are checked');
+  t.strictSame(tables.filter(builds), []);
+});
 
-t.test('a row without its parent, and deleting a parent with rows, is rejected', async (t) => {
+onEitherEngine('a row without its parent, and deleting a parent with rows, is rejected', async (t) => {
   const { db } = await scratch(t);
-  const refused = { code: engineOfTests() === 'sqlite' ? 'SQLITE_CONSTRAINT_FOREIGNKEY' : '23503' };
+  const refused = { code: engineOf(t) === 'sqlite' ? 'SQLITE_CONSTRAINT_FOREIGNKEY' : '23503' };
   const chunk = (census_id: string) => ({ census_id, chunk: 0, sealed: Buffer.alloc(1) });
   const add = (id: string) =>
     transact(db, (trx) => trx.insertInto('census_chunks').values(chunk(id)).execute());

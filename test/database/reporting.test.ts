@@ -1,13 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { sql } from 'kysely';
-import t, { type Test } from 'tap';
+import type { Test } from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { body, employment, event, finalized, learn, put, send, voided } from '../payroll/runs-stage.ts';
-import { engineOfTests } from '../support/engine.ts';
+import { engineOf, onEachEngine, onPostgres } from '../support/engine.ts';
 import { scratch } from './scratch.ts';
 
-const IS_SQLITE = engineOfTests() === 'sqlite';
 const EXAMPLES = [
   ...readFileSync(new URL('../../db/README.md', import.meta.url), 'utf8').matchAll(/^```sql\n(.*?);\n```/gms),
 ].map(([, text = '']) => text);
@@ -37,7 +36,7 @@ async function reported(t: Test): Promise<Db> {
   return db;
 }
 
-t.test('the example queries of db/README.md return the stored data', async (t) => {
+onEachEngine('the example queries of db/README.md return the stored data', async (t) => {
   const db = await reported(t);
   t.equal(EXAMPLES.length, 3);
   const [inEffect = '', history = '', totals = ''] = EXAMPLES;
@@ -47,8 +46,8 @@ t.test('the example queries of db/README.md return the stored data', async (t) =
     { line_of_coverage: 'medical', deductions: 1 },
   ]);
   t.match(await rowsOf(db, history), [
-    { version: 1, member_contribution: '10.00', late: IS_SQLITE ? 0 : false },
-    { version: 2, member_contribution: '12.35', late: IS_SQLITE ? 0 : false },
+    { version: 1, member_contribution: '10.00', late: engineOf(t) === 'sqlite' ? 0 : false },
+    { version: 2, member_contribution: '12.35', late: engineOf(t) === 'sqlite' ? 0 : false },
   ]);
   const sums = (await rowsOf(db, totals)).map(({ run_id, line_of_coverage, ...rest }) =>
     [run_id, line_of_coverage, ...Object.values(rest).map(Number)].join(' '),
@@ -56,7 +55,7 @@ t.test('the example queries of db/README.md return the stored data', async (t) =
   t.strictSame(sums, ['r1 dental 1 700 301', 'r1 medical 1 1235 0'], 'a voided or open run does not count');
 });
 
-t.test('finalized and voided runs are listed', async (t) => {
+onEachEngine('finalized and voided runs are listed', async (t) => {
   const db = await reported(t);
   const runs = await rowsOf(db, 'select run_id, state, void_reason from reporting_runs order by run_id');
   t.strictSame(
@@ -73,7 +72,7 @@ t.test('finalized and voided runs are listed', async (t) => {
   t.equal(Number(count), 2);
 });
 
-t.test('a reported line is not in the view of deducted lines', async (t) => {
+onEachEngine('a reported line is not in the view of deducted lines', async (t) => {
   const db = await reported(t);
   const [first] = await db.selectFrom('run_employees').selectAll().where('employee_id', '=', 'e').execute();
   const [line] = JSON.parse(first?.lines as string);
@@ -88,26 +87,21 @@ t.test('a reported line is not in the view of deducted lines', async (t) => {
   t.equal(found.length, 1);
 });
 
-if (!IS_SQLITE) {
-  t.test('the views have native types, and a date of the year 0000 is null', async (t) => {
-    const db = await reported(t);
-    await send(db, event('ded_zero', '2025-12-01', { effective_start: '0000-01-01' }));
-    const [types] = await rowsOf(
-      db,
-      `select pg_typeof(member_contribution) as amount, pg_typeof(starts_on) as day, pg_typeof(event_time) as time,
-         (select pg_typeof(member_amount) from reporting_run_lines limit 1) as line_amount
-       from reporting_deductions where deduction_id = 'ded_medical'`,
-    );
-    t.match(types, {
-      amount: 'numeric',
-      day: 'date',
-      time: 'timestamp with time zone',
-      line_amount: 'numeric',
-    });
-    const zero = await rowsOf(
-      db,
-      "select starts_on from reporting_deductions where deduction_id = 'ded_zero'",
-    );
-    t.match(zero, [{ starts_on: null }]);
+onPostgres('the views have native types, and a date of the year 0000 is null', async (t) => {
+  const db = await reported(t);
+  await send(db, event('ded_zero', '2025-12-01', { effective_start: '0000-01-01' }));
+  const [types] = await rowsOf(
+    db,
+    `select pg_typeof(member_contribution) as amount, pg_typeof(starts_on) as day, pg_typeof(event_time) as time,
+       (select pg_typeof(member_amount) from reporting_run_lines limit 1) as line_amount
+     from reporting_deductions where deduction_id = 'ded_medical'`,
+  );
+  t.match(types, {
+    amount: 'numeric',
+    day: 'date',
+    time: 'timestamp with time zone',
+    line_amount: 'numeric',
   });
-}
+  const zero = await rowsOf(db, "select starts_on from reporting_deductions where deduction_id = 'ded_zero'");
+  t.match(zero, [{ starts_on: null }]);
+});

@@ -1,13 +1,11 @@
 import { sql } from 'kysely';
-import t, { type Test } from 'tap';
+import type { Test } from 'tap';
 import { migrate } from '../../src/database/migrate.ts';
 import { assertSchemaUnaltered, compareSchema } from '../../src/database/schema-check.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
-import { engineOfTests, newDatabaseUrl } from '../support/engine.ts';
+import { engineOf, newDatabaseUrl, onEachEngine, onPostgres, onSqlite } from '../support/engine.ts';
 import { open } from './scratch.ts';
-
-const IS_SQLITE = engineOfTests() === 'sqlite';
 
 async function migrated(t: Test): Promise<{ db: Db; url: string }> {
   const url = await newDatabaseUrl(t);
@@ -29,15 +27,15 @@ const INDEX: Case = {
   statements: ['create unique index one_more on deductions (employee_id)'],
   found: ['index one_more was added'],
 };
-const COLUMN: Case = {
+const columnCase = (found: string): Case => ({
   name: 'an added column',
   statements: ['alter table sessions add column more text'],
-  found: [IS_SQLITE ? 'table sessions is not what the migrations create' : 'column sessions.more was added'],
-};
+  found: [found],
+});
 
 const ON_SQLITE: Case[] = [
   INDEX,
-  COLUMN,
+  columnCase('table sessions is not what the migrations create'),
   {
     name: 'an added trigger',
     statements: ['create trigger spy after insert on inbox begin delete from tokens; end'],
@@ -73,7 +71,7 @@ const ON_SQLITE: Case[] = [
 
 const ON_POSTGRES: Case[] = [
   INDEX,
-  COLUMN,
+  columnCase('column sessions.more was added'),
   {
     name: 'an added trigger',
     statements: [
@@ -134,53 +132,57 @@ const ON_POSTGRES: Case[] = [
   },
 ];
 
-for (const { name, statements, found } of IS_SQLITE ? ON_SQLITE : ON_POSTGRES) {
-  t.test(`an altered schema is detected: ${name}`, async (t) => {
-    const { db } = await migrated(t);
-    t.strictSame(await compareSchema(db), [], 'the schema is unchanged');
-    await alter(db, ...statements);
-    const differences = (await compareSchema(db)).map(({ object, rule }) => `${object} ${rule}`);
-    for (const difference of found) t.ok(differences.includes(difference), `${difference}: ${differences}`);
-    await t.rejects(assertSchemaUnaltered(db), {
-      code: 'SCHEMA_REFUSED',
-      message: /^its schema was altered: /,
-    });
+async function finds(t: Test, { statements, found }: Case): Promise<void> {
+  const { db } = await migrated(t);
+  t.strictSame(await compareSchema(db), [], 'the schema is unchanged');
+  await alter(db, ...statements);
+  const differences = (await compareSchema(db)).map(({ object, rule }) => `${object} ${rule}`);
+  for (const difference of found) t.ok(differences.includes(difference), `${difference}: ${differences}`);
+  await t.rejects(assertSchemaUnaltered(db), {
+    code: 'SCHEMA_REFUSED',
+    message: /^its schema was altered: /,
   });
 }
 
-t.test('statistics and settings of a running service are not differences', async (t) => {
+for (const one of ON_SQLITE) onSqlite(`an altered schema is detected: ${one.name}`, (t) => finds(t, one));
+for (const one of ON_POSTGRES) onPostgres(`an altered schema is detected: ${one.name}`, (t) => finds(t, one));
+
+onEachEngine('statistics and settings of a running service are not differences', async (t) => {
   const { db } = await migrated(t);
-  await alter(db, IS_SQLITE ? 'analyze' : 'alter table inbox set (autovacuum_enabled = false)');
+  await alter(
+    db,
+    engineOf(t) === 'sqlite' ? 'analyze' : 'alter table inbox set (autovacuum_enabled = false)',
+  );
   t.strictSame(await compareSchema(db), []);
 });
 
-t.test('other tables and views do not count, and the comparison leaves nothing behind', async (t) => {
+onEachEngine('other tables and views do not count, and the comparison leaves nothing behind', async (t) => {
   const { db } = await migrated(t);
   await alter(
     db,
     'create table _litestream_seq (id integer primary key, seq integer)',
     'create view report as select count(*) as deductions from deductions',
-    ...(IS_SQLITE ? [] : ['create function helper() returns int language sql as $$ select 1 $$']),
+    ...(engineOf(t) === 'sqlite'
+      ? []
+      : ['create function helper() returns int language sql as $$ select 1 $$']),
   );
   t.strictSame(await compareSchema(db), []);
-  if (IS_SQLITE) return;
+  if (engineOf(t) === 'sqlite') return;
   const { rows } = await sql`select 1 from pg_namespace where nspname like 'benefits_sidecar%'`.execute(db);
   t.strictSame(rows, []);
 });
 
-if (!IS_SQLITE) {
-  t.test('without the right to create a schema the comparison is rejected', async (t) => {
-    const { db, url } = await migrated(t);
-    const user = `reader_${process.pid}`;
-    await alter(
-      db,
-      `create role ${user} login password 'reader'`,
-      `grant select on all tables in schema public to ${user}`,
-    );
-    t.teardown(() => alter(db, `drop owned by ${user}`, `drop role ${user}`));
-    const theirs = new URL(url);
-    [theirs.username, theirs.password] = [user, 'reader'];
-    const reading = open(t, theirs.href);
-    await t.rejects(compareSchema(reading), { message: /may not create a schema/ });
-  });
-}
+onPostgres('without the right to create a schema the comparison is rejected', async (t) => {
+  const { db, url } = await migrated(t);
+  const user = `reader_${process.pid}`;
+  await alter(
+    db,
+    `create role ${user} login password 'reader'`,
+    `grant select on all tables in schema public to ${user}`,
+  );
+  t.teardown(() => alter(db, `drop owned by ${user}`, `drop role ${user}`));
+  const theirs = new URL(url);
+  [theirs.username, theirs.password] = [user, 'reader'];
+  const reading = open(t, theirs.href);
+  await t.rejects(compareSchema(reading), { message: /may not create a schema/ });
+});

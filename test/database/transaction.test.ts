@@ -1,10 +1,9 @@
 import { EventEmitter, once } from 'node:events';
 import { sql } from 'kysely';
-import t from 'tap';
 import { isUnavailable } from '../../src/database/errors.ts';
 import type { Db, Trx } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
-import { engineOfTests } from '../support/engine.ts';
+import { onEachEngine, onSqlite } from '../support/engine.ts';
 import { scratch } from './scratch.ts';
 
 const REFUSED = { code: 'USED_OUTSIDE_TRANSACTION' };
@@ -21,7 +20,7 @@ async function causes(db: Db | Trx): Promise<string[]> {
   return rows.map((row) => row.cause);
 }
 
-t.test('a transaction commits and returns the result of its work', async (t) => {
+onEachEngine('a transaction commits and returns the result of its work', async (t) => {
   const { db } = await scratch(t);
   const answer = await transact(db, async (trx) => {
     await refuse(trx, 'a');
@@ -31,7 +30,7 @@ t.test('a transaction commits and returns the result of its work', async (t) => 
   t.strictSame(await causes(db), ['a']);
 });
 
-t.test('failed work is rolled back, and the next transaction runs', async (t) => {
+onEachEngine('failed work is rolled back, and the next transaction runs', async (t) => {
   const { db } = await scratch(t);
   const failing = transact(db, async (trx) => {
     await refuse(trx, 'a');
@@ -42,29 +41,32 @@ t.test('failed work is rolled back, and the next transaction runs', async (t) =>
   t.strictSame(await causes(db), ['b']);
 });
 
-t.test('using the database inside a transaction throws immediately instead of waiting forever', async (t) => {
-  const { db } = await scratch(t);
-  await transact(db, async (trx) => {
-    await t.rejects(causes(db), REFUSED, 'a read');
-    await t.rejects(refuse(db as Trx, 'a'), REFUSED, 'a write');
-    await t.rejects(
-      transact(db, async () => {}),
-      REFUSED,
-      'a nested transaction',
-    );
-    await refuse(trx, 'b');
-  });
-  t.strictSame(await causes(db), ['b'], 'the transaction itself succeeds');
-});
+onEachEngine(
+  'using the database inside a transaction throws immediately instead of waiting forever',
+  async (t) => {
+    const { db } = await scratch(t);
+    await transact(db, async (trx) => {
+      await t.rejects(causes(db), REFUSED, 'a read');
+      await t.rejects(refuse(db as Trx, 'a'), REFUSED, 'a write');
+      await t.rejects(
+        transact(db, async () => {}),
+        REFUSED,
+        'a nested transaction',
+      );
+      await refuse(trx, 'b');
+    });
+    t.strictSame(await causes(db), ['b'], 'the transaction itself succeeds');
+  },
+);
 
-t.test('a transaction inside a transaction throws', async (t) => {
+onEachEngine('a transaction inside a transaction throws', async (t) => {
   const { db } = await scratch(t);
   await transact(db, async (trx) => {
     await t.rejects(async () => (trx as unknown as Db).transaction().execute(async () => {}));
   });
 });
 
-t.test('work started by a transaction may use the database after it ends', async (t) => {
+onEachEngine('work started by a transaction may use the database after it ends', async (t) => {
   const { db } = await scratch(t);
   const bell = new EventEmitter();
   const after = Promise.withResolvers<void>();
@@ -80,14 +82,14 @@ t.test('work started by a transaction may use the database after it ends', async
   t.strictSame(await read, ['a']);
 });
 
-t.test('an ended transaction rejects statements', async (t) => {
+onEachEngine('an ended transaction rejects statements', async (t) => {
   const { db } = await scratch(t);
   const kept = await transact(db, async (trx) => ({ trx }));
   await t.rejects(refuse(kept.trx, 'a'));
   t.strictSame(await causes(db), []);
 });
 
-t.test('reads see committed rows only, and never wait for the open transaction', async (t) => {
+onEachEngine('reads see committed rows only, and never wait for the open transaction', async (t) => {
   const { db } = await scratch(t);
   const signals = new EventEmitter();
   const written = once(signals, 'written');
@@ -105,43 +107,41 @@ t.test('reads see committed rows only, and never wait for the open transaction',
 });
 
 // Rules of one writing and one reading handle. test/postgres has the rules of many connections.
-if (engineOfTests() === 'sqlite') {
-  t.test('a write outside a transaction is rejected', async (t) => {
-    const { db } = await scratch(t);
-    await t.rejects(refuse(db as Trx, 'a'), { code: 'SQLITE_READONLY' });
-    t.strictSame(await causes(db), []);
-  });
+onSqlite('a write outside a transaction is rejected', async (t) => {
+  const { db } = await scratch(t);
+  await t.rejects(refuse(db as Trx, 'a'), { code: 'SQLITE_READONLY' });
+  t.strictSame(await causes(db), []);
+});
 
-  t.test('transactions run one after the other, in the order of the calls', async (t) => {
-    const { db } = await scratch(t);
-    const order: string[] = [];
-    const work = (name: string) =>
-      transact(db, async (trx) => {
-        order.push(`${name} begins`);
-        await refuse(trx, name);
-        if (name === 'b') throw new Error(name);
-        order.push(`${name} ends`);
-      });
-    await Promise.allSettled([work('a'), work('b'), work('c')]);
-    t.strictSame(order, ['a begins', 'a ends', 'b begins', 'c begins', 'c ends']);
-    t.strictSame(await causes(db), ['a', 'c']);
-  });
-
-  t.test('after a rollback by the engine no later statement of the work commits on its own', async (t) => {
-    const { db } = await scratch(t);
-    const working = transact(db, async (trx) => {
-      await refuse(trx, 'a');
-      // Does what a full disk does to a transaction.
-      await t.rejects(sql`insert or rollback into ledger_head values (1, 9)`.execute(trx), {
-        code: /CONSTRAINT/,
-      });
-      await refuse(trx, 'b');
+onSqlite('transactions run one after the other, in the order of the calls', async (t) => {
+  const { db } = await scratch(t);
+  const order: string[] = [];
+  const work = (name: string) =>
+    transact(db, async (trx) => {
+      order.push(`${name} begins`);
+      await refuse(trx, name);
+      if (name === 'b') throw new Error(name);
+      order.push(`${name} ends`);
     });
-    const error = await working.catch((error) => error);
-    t.match(error, { code: 'ROLLED_BACK' });
-    t.ok(isUnavailable(error), 'the work is retryable');
-    t.strictSame(await causes(db), []);
-    await transact(db, (trx) => refuse(trx, 'c'));
-    t.strictSame(await causes(db), ['c'], 'the next transaction runs');
+  await Promise.allSettled([work('a'), work('b'), work('c')]);
+  t.strictSame(order, ['a begins', 'a ends', 'b begins', 'c begins', 'c ends']);
+  t.strictSame(await causes(db), ['a', 'c']);
+});
+
+onSqlite('after a rollback by the engine no later statement of the work commits on its own', async (t) => {
+  const { db } = await scratch(t);
+  const working = transact(db, async (trx) => {
+    await refuse(trx, 'a');
+    // Does what a full disk does to a transaction.
+    await t.rejects(sql`insert or rollback into ledger_head values (1, 9)`.execute(trx), {
+      code: /CONSTRAINT/,
+    });
+    await refuse(trx, 'b');
   });
-}
+  const error = await working.catch((error) => error);
+  t.match(error, { code: 'ROLLED_BACK' });
+  t.ok(isUnavailable(error), 'the work is retryable');
+  t.strictSame(await causes(db), []);
+  await transact(db, (trx) => refuse(trx, 'c'));
+  t.strictSame(await causes(db), ['c'], 'the next transaction runs');
+});

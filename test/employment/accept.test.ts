@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import t from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import {
@@ -19,7 +18,7 @@ import { compensationChange, demographic, newHire, termination } from '../contra
 import { scratch } from '../database/scratch.ts';
 import { encryptor, sendAll, sendLoop, setClock } from '../outbox/parts.ts';
 import { json, stubService } from '../outbox/stub-service.ts';
-import { rawBytes } from '../support/engine.ts';
+import { onEitherEngine, rawBytes } from '../support/engine.ts';
 
 const START = new Date('2026-03-01T09:30:00.000Z');
 
@@ -58,30 +57,39 @@ const ends = async (db: Db) =>
 const idOf = (accepted: Accepted | undefined) =>
   accepted === undefined || accepted.outcome === 'conflict' ? null : accepted.changeId;
 
-t.test('accepting a change enqueues it encrypted and updates the roster in one transaction', async (t) => {
-  const { db, accepting } = await begin(t);
-  const accepted = await acceptChange(accepting, hire({ employer: 'Acme Inc.' }), 'key-1');
-  t.match(accepted, { outcome: 'accepted', createdAt: START.toISOString() });
-  const changeId = idOf(accepted) as string;
-  t.strictSame(await owed(db), [
-    {
-      request_id: changeId,
-      kind: 'new-hire',
-      subject_type: 'employee',
-      subject_id: 'emp-1',
-      state: 'pending',
-      is_next: 1,
-    },
-  ]);
-  const { body } = await db.selectFrom('outbox').select('body').executeTakeFirstOrThrow();
-  const sent = JSON.parse(encryptor.decrypt(body as Buffer, placeOf(changeId, 'body')).toString('utf8'));
-  t.strictSame(sent, { ...newHire, employer: 'Acme Inc.' }, 'the employer is sent if given');
-  t.match(await facts(db), [
-    { position: 1, employee_id: 'emp-1', employer_id: 'employer-1', source: 'new-hire', source_id: changeId },
-  ]);
-});
+onEitherEngine(
+  'accepting a change enqueues it encrypted and updates the roster in one transaction',
+  async (t) => {
+    const { db, accepting } = await begin(t);
+    const accepted = await acceptChange(accepting, hire({ employer: 'Acme Inc.' }), 'key-1');
+    t.match(accepted, { outcome: 'accepted', createdAt: START.toISOString() });
+    const changeId = idOf(accepted) as string;
+    t.strictSame(await owed(db), [
+      {
+        request_id: changeId,
+        kind: 'new-hire',
+        subject_type: 'employee',
+        subject_id: 'emp-1',
+        state: 'pending',
+        is_next: 1,
+      },
+    ]);
+    const { body } = await db.selectFrom('outbox').select('body').executeTakeFirstOrThrow();
+    const sent = JSON.parse(encryptor.decrypt(body as Buffer, placeOf(changeId, 'body')).toString('utf8'));
+    t.strictSame(sent, { ...newHire, employer: 'Acme Inc.' }, 'the employer is sent if given');
+    t.match(await facts(db), [
+      {
+        position: 1,
+        employee_id: 'emp-1',
+        employer_id: 'employer-1',
+        source: 'new-hire',
+        source_id: changeId,
+      },
+    ]);
+  },
+);
 
-t.test(
+onEitherEngine(
   'a key returns the same change permanently, even after its body is erased and the data key changed',
   async (t) => {
     const { db, now, accepting } = await begin(t);
@@ -109,7 +117,7 @@ t.test(
   },
 );
 
-t.test(
+onEitherEngine(
   'one of many concurrent requests with the same key is accepted, and the others repeat its result',
   async (t) => {
     const { db, accepting } = await begin(t);
@@ -123,7 +131,7 @@ t.test(
   },
 );
 
-t.test('changes in one transaction are independent and in order', async (t) => {
+onEitherEngine('changes in one transaction are independent and in order', async (t) => {
   const { db, accepting } = await begin(t);
   const submissions = [
     { change: hire(), idempotencyKey: 'a' },
@@ -162,7 +170,7 @@ t.test('changes in one transaction are independent and in order', async (t) => {
   t.match((await rosterOf(db, ['emp-1'])).get('emp-1'), [{}, {}, { position: 3, pay_frequency: 'monthly' }]);
 });
 
-t.test('while an earlier change is unfinished or held, a new one waits for it', async (t) => {
+onEitherEngine('while an earlier change is unfinished or held, a new one waits for it', async (t) => {
   const { db, now, accepting } = await begin(t);
   const service = await stubService(t, (response) => json(response, 422, { error: 'no' }));
   await acceptChange(accepting, hire(), null);
@@ -174,7 +182,7 @@ t.test('while an earlier change is unfinished or held, a new one waits for it', 
   ]);
 });
 
-t.test('later changes do not alter the roster at an earlier position', async (t) => {
+onEitherEngine('later changes do not alter the roster at an earlier position', async (t) => {
   const { db, accepting } = await begin(t);
   await acceptChange(accepting, hire(), null);
   const before = await rosterAt(db, ['emp-1'], 1);
@@ -183,7 +191,7 @@ t.test('later changes do not alter the roster at an earlier position', async (t)
   t.match((await rosterAt(db, ['emp-1'], 2)).get('emp-1'), [{}, { termination_date: '2026-03-31' }]);
 });
 
-t.test(
+onEitherEngine(
   'a census staged before a change never overrides it, and a later one only after its date',
   async (t) => {
     const { db, now, accepting } = await begin(t);
@@ -217,7 +225,7 @@ t.test(
   },
 );
 
-t.test('a change applies even if the clock was set back since the previous fact', async (t) => {
+onEitherEngine('a change applies even if the clock was set back since the previous fact', async (t) => {
   const { db, now, accepting } = await begin(t);
   await acceptChange(accepting, hire(), null);
   now.advance(-2 * 86_400_000);
@@ -225,49 +233,55 @@ t.test('a change applies even if the clock was set back since the previous fact'
   t.strictSame(await ends(db), ['2026-03-31']);
 });
 
-t.test('changes that arrive together share a transaction, and each gets its own result', async (t) => {
-  const { db, now, accepting } = await begin(t);
-  const ticking = () => {
-    now.advance(1);
-    return now();
-  };
-  const gathering = createGroupCommit({ ...accepting, now: ticking });
-  const changes = Array.from({ length: CHANGES_AT_ONCE + 50 }, (_, at) => leave({ employee_id: `e${at}` }));
-  const accepted = await Promise.all(
-    changes.map((one, at) =>
-      gathering.accept({ change: one, idempotencyKey: at % 2 === 0 ? `k${at}` : null }),
-    ),
-  );
-  const rows = await owed(db);
-  t.strictSame(
-    rows.map(({ request_id, subject_id }) => [request_id, subject_id]),
-    changes.map(({ body }, at) => [idOf(accepted[at]), body.employee_id]),
-  );
-  const times = await db.selectFrom('outbox').select('created_at').distinct().execute();
-  t.equal(times.length, 2, 'one time per transaction');
-});
+onEitherEngine(
+  'changes that arrive together share a transaction, and each gets its own result',
+  async (t) => {
+    const { db, now, accepting } = await begin(t);
+    const ticking = () => {
+      now.advance(1);
+      return now();
+    };
+    const gathering = createGroupCommit({ ...accepting, now: ticking });
+    const changes = Array.from({ length: CHANGES_AT_ONCE + 50 }, (_, at) => leave({ employee_id: `e${at}` }));
+    const accepted = await Promise.all(
+      changes.map((one, at) =>
+        gathering.accept({ change: one, idempotencyKey: at % 2 === 0 ? `k${at}` : null }),
+      ),
+    );
+    const rows = await owed(db);
+    t.strictSame(
+      rows.map(({ request_id, subject_id }) => [request_id, subject_id]),
+      changes.map(({ body }, at) => [idOf(accepted[at]), body.employee_id]),
+    );
+    const times = await db.selectFrom('outbox').select('created_at').distinct().execute();
+    t.equal(times.length, 2, 'one time per transaction');
+  },
+);
 
-t.test('a database error rejects every waiting caller, and the next change is accepted', async (t) => {
-  const { db, accepting } = await begin(t);
-  let isBroken = true;
-  const now = () => {
-    if (isBroken) throw new Error('no clock');
-    return START;
-  };
-  const gathering = createGroupCommit({ ...accepting, now });
-  const both = await Promise.allSettled(
-    [1, 2].map(() => gathering.accept({ change: leave(), idempotencyKey: 'k' })),
-  );
-  t.strictSame(
-    both.map(({ status }) => status),
-    ['rejected', 'rejected'],
-  );
-  t.strictSame(await owed(db), [], 'nothing was stored');
-  isBroken = false;
-  t.match(await gathering.accept({ change: leave(), idempotencyKey: 'k' }), { outcome: 'accepted' });
-});
+onEitherEngine(
+  'a database error rejects every waiting caller, and the next change is accepted',
+  async (t) => {
+    const { db, accepting } = await begin(t);
+    let isBroken = true;
+    const now = () => {
+      if (isBroken) throw new Error('no clock');
+      return START;
+    };
+    const gathering = createGroupCommit({ ...accepting, now });
+    const both = await Promise.allSettled(
+      [1, 2].map(() => gathering.accept({ change: leave(), idempotencyKey: 'k' })),
+    );
+    t.strictSame(
+      both.map(({ status }) => status),
+      ['rejected', 'rejected'],
+    );
+    t.strictSame(await owed(db), [], 'nothing was stored');
+    isBroken = false;
+    t.match(await gathering.accept({ change: leave(), idempotencyKey: 'k' }), { outcome: 'accepted' });
+  },
+);
 
-t.test('neither a key nor a value of a change is stored in plain text', async (t) => {
+onEitherEngine('neither a key nor a value of a change is stored in plain text', async (t) => {
   const { db, url, accepting } = await begin(t);
   const canary = 'canary-7f3a';
   await acceptChange(accepting, hire({ ssn: canary, first_name: canary, employer: canary }), canary);

@@ -1,4 +1,4 @@
-import t, { type Test } from 'tap';
+import type { Test } from 'tap';
 import { parseJson } from '../../src/contract/json.ts';
 import { CHANGES_AT_ONCE } from '../../src/employment/accept.ts';
 import { acceptBatch, type BatchParts } from '../../src/employment/batch.ts';
@@ -7,6 +7,7 @@ import { silentLog } from '../../src/telemetry/log.ts';
 import { termination } from '../contract/samples.ts';
 import { scratch } from '../database/scratch.ts';
 import { encryptor, setClock } from '../outbox/parts.ts';
+import { onEitherEngine } from '../support/engine.ts';
 
 const LINES = 2 * CHANGES_AT_ONCE + 10;
 const lines = Array.from({ length: LINES }, (_, at) =>
@@ -38,7 +39,7 @@ async function failingIn(t: Test, transaction: number) {
   return { parts, logged, counts, stored };
 }
 
-t.test(
+onEitherEngine(
   'a batch is accepted in transactions of bounded size, each of which wakes the send loop',
   async (t) => {
     const { parts, counts, stored } = await failingIn(t, 0);
@@ -49,7 +50,7 @@ t.test(
   },
 );
 
-t.test(
+onEitherEngine(
   'if the database fails in the middle of a batch, the rest is rejected with a retry status and not stored',
   async (t) => {
     const { parts, logged, counts, stored } = await failingIn(t, 2);
@@ -64,7 +65,7 @@ t.test(
   },
 );
 
-t.test('a batch fails if the database fails before anything was accepted', async (t) => {
+onEitherEngine('a batch fails if the database fails before anything was accepted', async (t) => {
   const { parts, stored } = await failingIn(t, 1);
   await t.rejects(acceptBatch(parts, lines), { message: 'the disk is away' });
   t.equal(await stored(), 0);

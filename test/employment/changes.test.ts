@@ -1,9 +1,10 @@
-import t, { type Test } from 'tap';
+import type { Test } from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import { type ChangeFilter, findChange, listChanges } from '../../src/employment/changes.ts';
 import { cancelChange, releaseChange, retryChange } from '../../src/employment/manual.ts';
 import { scratch } from '../database/scratch.ts';
 import { START } from '../outbox/parts.ts';
+import { onEitherEngine } from '../support/engine.ts';
 import { oweCensus, report, service } from './stage.ts';
 
 const NOW = START.toISOString();
@@ -22,28 +23,31 @@ async function staged(t: Test) {
   return { db, ...(await service(t, db)) };
 }
 
-t.test('changes are listed newest first, page by page, each once, without census uploads', async (t) => {
-  const { db } = await staged(t);
-  const ids: string[] = [];
-  for (let index = 0; index < 5; index += 1) ids.push(await report(db, 'demographic', `e-${index}`));
-  await oweCensus(db);
-  const seen: string[] = [];
-  for (let before: number | undefined; ; ) {
-    const { changes, next } = await listChanges(db, {}, { before, limit: 2 });
-    seen.push(...changes.map((change) => change.change_id));
-    if (next === null) break;
-    before = next;
-  }
-  t.strictSame(seen, ids.toReversed());
-  t.equal(await findChange(db, 'no-such-change'), null);
-});
+onEitherEngine(
+  'changes are listed newest first, page by page, each once, without census uploads',
+  async (t) => {
+    const { db } = await staged(t);
+    const ids: string[] = [];
+    for (let index = 0; index < 5; index += 1) ids.push(await report(db, 'demographic', `e-${index}`));
+    await oweCensus(db);
+    const seen: string[] = [];
+    for (let before: number | undefined; ; ) {
+      const { changes, next } = await listChanges(db, {}, { before, limit: 2 });
+      seen.push(...changes.map((change) => change.change_id));
+      if (next === null) break;
+      before = next;
+    }
+    t.strictSame(seen, ids.toReversed());
+    t.equal(await findChange(db, 'no-such-change'), null);
+  },
+);
 
-t.test('a census upload is not listed as a change, nor found by its id', async (t) => {
+onEitherEngine('a census upload is not listed as a change, nor found by its id', async (t) => {
   const { db } = await staged(t);
   t.equal(await findChange(db, await oweCensus(db)), null);
 });
 
-t.test('filters narrow the list by state, employee, kind and time, combined with and', async (t) => {
+onEitherEngine('filters narrow the list by state, employee, kind and time, combined with and', async (t) => {
   const { db, answers, clock, send } = await staged(t);
   const hire = await report(db, 'new-hire', 'a/1', { clock });
   clock.advance(1_000);
@@ -69,7 +73,7 @@ t.test('filters narrow the list by state, employee, kind and time, combined with
   t.strictSame(await idsOf(db, { employeeId: 'nobody' }), []);
 });
 
-t.test('a change shows its attempts, the newest first, with status and reason', async (t) => {
+onEitherEngine('a change shows its attempts, the newest first, with status and reason', async (t) => {
   const { db, answers, clock, send } = await staged(t);
   const id = await report(db, 'demographic', 'e');
   answers.set(id, 500);
@@ -99,7 +103,7 @@ t.test('a change shows its attempts, the newest first, with status and reason', 
   ]);
 });
 
-t.test('a change shows which one of the employee is sent first', async (t) => {
+onEitherEngine('a change shows which one of the employee is sent first', async (t) => {
   const { db, answers, send } = await staged(t);
   const [first, second, third] = [
     await report(db, 'demographic', 'e'),
@@ -113,7 +117,7 @@ t.test('a change shows which one of the employee is sent first', async (t) => {
   t.strictSame([await behind(first), await behind(second)], [null, first], 'even while it is retried');
 });
 
-t.test('all changes wait for a rejected new hire until it is released', async (t) => {
+onEitherEngine('all changes wait for a rejected new hire until it is released', async (t) => {
   const { db, answers, send, received } = await staged(t);
   const hire = await report(db, 'new-hire', 'e');
   answers.set(hire, 422);
@@ -129,7 +133,7 @@ t.test('all changes wait for a rejected new hire until it is released', async (t
   t.match(await releaseChange(db, hire), { outcome: 'refused', why: /holds nothing back/ });
 });
 
-t.test('a rejected manual action names the reason and an alternative', async (t) => {
+onEitherEngine('a rejected manual action names the reason and an alternative', async (t) => {
   const { db, answers, send } = await staged(t);
   const old = await report(db, 'demographic', 'e');
   answers.set(old, 422);
@@ -166,7 +170,7 @@ t.test('a rejected manual action names the reason and an alternative', async (t)
   }
 });
 
-t.test('a change canceled after a lost response shows that it may have been applied', async (t) => {
+onEitherEngine('a change canceled after a lost response shows that it may have been applied', async (t) => {
   const { db, answers, send } = await staged(t);
   const id = await report(db, 'demographic', 'e');
   answers.set(id, null);
@@ -179,7 +183,7 @@ t.test('a change canceled after a lost response shows that it may have been appl
   });
 });
 
-t.test('a change’s view contains nothing of its body', async (t) => {
+onEitherEngine('a change’s view contains nothing of its body', async (t) => {
   const { db, answers, says, send } = await staged(t);
   const marker = 'Marker-7f3a';
   const fields = { first_name: marker, ssn: '987-65-4321', email: `${marker}@example.org` };

@@ -2,8 +2,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import t from 'tap';
 import { DEFAULT_SEED, makeWorld } from '../../src/simulator/world.ts';
+import { onEitherEngine } from '../support/engine.ts';
 import { eventually } from '../support/eventually.ts';
 import { deliver, eventOf } from '../support/load.ts';
 import { makeKeys } from '../support/settings.ts';
@@ -12,7 +12,7 @@ import { setStage, syncIn } from '../support/stage.ts';
 const world = makeWorld(DEFAULT_SEED);
 const census = world.get('maple-bakery');
 
-t.test('with a folder as the source and a key in a file', async (t) => {
+onEitherEngine('with a folder as the source and a key in a file', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'benefits-sidecar-test-'));
   t.teardown(() => rmSync(folder, { recursive: true }));
   const write = (employerId: string, content: unknown) =>

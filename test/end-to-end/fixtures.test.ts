@@ -1,12 +1,12 @@
 /** The fixtures that users replay: each event ends in the state documented in its file. */
 import { fileURLToPath } from 'node:url';
-import t from 'tap';
 import { loadFixtures } from '../../src/simulator/events.ts';
+import { onEachEngine } from '../support/engine.ts';
 import { deliver } from '../support/load.ts';
 import { breaches } from '../support/oracle.ts';
 import { setStage } from '../support/stage.ts';
 
-t.test(
+onEachEngine(
   'every event of fixtures/ ends as applied, ignored or quarantined, as documented in its file',
   async (t) => {
     const fixtures = loadFixtures(fileURLToPath(new URL('../../fixtures', import.meta.url)));

@@ -1,7 +1,7 @@
 /** The short form of test/faults/kill.test.ts. */
-import t from 'tap';
+import { onEitherEngine } from '../support/engine.ts';
 import { killRounds } from '../support/kill-rounds.ts';
 
-t.test('acknowledged events survive SIGKILL under load and take effect once', (t) =>
+onEitherEngine('acknowledged events survive SIGKILL under load and take effect once', (t) =>
   killRounds(t, 3, Date.now() % 1_000_000),
 );

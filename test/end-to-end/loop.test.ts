@@ -3,11 +3,12 @@ import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import t, { type Test } from 'tap';
+import type { Test } from 'tap';
 import { startPayroll } from '../../src/cli/demo/stage.ts';
 import type { Deduction } from '../../src/contract/deduction.ts';
 import { seededRandom, shuffle } from '../../src/simulator/random.ts';
 import { DEFAULT_EMPLOYER_IDS, DEFAULT_SEED, makeWorld } from '../../src/simulator/world.ts';
+import { onEitherEngine } from '../support/engine.ts';
 import { deliver, eventOf } from '../support/load.ts';
 import { breaches } from '../support/oracle.ts';
 import { type Stage, setStage, syncIn } from '../support/stage.ts';
@@ -33,7 +34,7 @@ function assertUploaded(t: Test, { simulator }: Stage): void {
   }
 }
 
-t.test('a census in a folder, as JSON or CSV, is uploaded on request', async (t) => {
+onEitherEngine('a census in a folder, as JSON or CSV, is uploaded on request', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'benefits-sidecar-test-'));
   t.teardown(() => rmSync(folder, { recursive: true }));
   for (const name of [
@@ -49,7 +50,7 @@ t.test('a census in a folder, as JSON or CSV, is uploaded on request', async (t)
   assertUploaded(t, stage);
 });
 
-t.test("a census is fetched from payroll's own endpoint when the service asks", async (t) => {
+onEitherEngine("a census is fetched from payroll's own endpoint when the service asks", async (t) => {
   const token = 'a-token-of-the-census-source';
   const payroll = await startPayroll(world, token);
   t.teardown(payroll.close);
@@ -61,7 +62,7 @@ t.test("a census is fetched from payroll's own endpoint when the service asks", 
   assertUploaded(t, stage);
 });
 
-t.test('with the source push', async (t) => {
+onEitherEngine('with the source push', async (t) => {
   const stage = await setStage(t);
   const { api, simulator, databaseUrl } = stage;
 

@@ -1,10 +1,9 @@
 /** Metrics and activity after known deliveries. */
 import { gzipSync } from 'node:zlib';
-import t from 'tap';
 import { signEvent } from '../../src/simulator/sign.ts';
 import { termination } from '../contract/samples.ts';
 import { post } from '../inbox/deliver.ts';
-import { engineOfTests } from '../support/engine.ts';
+import { engineOf, onEitherEngine } from '../support/engine.ts';
 import { eventually } from '../support/eventually.ts';
 import { deliver, eventOf } from '../support/load.ts';
 import { scrape } from '../support/scrape.ts';
@@ -12,7 +11,7 @@ import { setStage } from '../support/stage.ts';
 
 const SSN = '000-73-9182';
 
-t.test('metrics and activity count received, rejected and applied events', async (t) => {
+onEitherEngine('metrics and activity count received, rejected and applied events', async (t) => {
   const stage = await setStage(t);
   const { keys, api } = stage;
   const { port } = stage.sidecar;
@@ -89,7 +88,7 @@ t.test('metrics and activity count received, rejected and applied events', async
   t.ok((scraped.of('ledger_position') ?? 0) >= 3);
   t.ok((scraped.of('database_bytes') ?? 0) > 10_000);
   t.ok((scraped.of('last_event_age_seconds') ?? 100) < 60);
-  for (const thread of engineOfTests() === 'sqlite' ? ['main', 'api', 'receiver'] : ['main', 'api']) {
+  for (const thread of engineOf(t) === 'sqlite' ? ['main', 'api', 'receiver'] : ['main', 'api']) {
     t.ok((scraped.of(`heap_used_bytes{thread="${thread}"}`) ?? 0) > 1_000_000, thread);
     t.ok((scraped.of(`event_loop_delay_seconds_count{thread="${thread}"}`) ?? 0) > 0, thread);
   }

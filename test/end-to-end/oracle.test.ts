@@ -1,23 +1,28 @@
 /** Tests the oracle: each breach that it must find is created and found. */
 import { CompiledQuery } from 'kysely';
-import t from 'tap';
 import { deliver } from '../api/deliver.ts';
 import { scratch } from '../database/scratch.ts';
-import { engineOfTests } from '../support/engine.ts';
+import { onEachEngine } from '../support/engine.ts';
 import { eventOf } from '../support/load.ts';
 import { breaches } from '../support/oracle.ts';
 
-const IN_THE_TABLES = engineOfTests() === 'sqlite' ? 'the database-wal' : 'the table inbox';
-/** The trigger that keeps versions from being changed. */
-const UNGUARD =
-  engineOfTests() === 'sqlite'
-    ? [
-        'drop trigger deduction_versions_are_never_changed',
-        'drop trigger deduction_versions_are_never_removed',
-      ]
-    : ['drop trigger deduction_versions_are_append_only on deduction_versions'];
+/** Where stored text is found, and how the trigger that keeps versions from being changed is dropped. */
+const OF_ENGINE = {
+  sqlite: {
+    place: 'the database-wal',
+    unguard: [
+      'drop trigger deduction_versions_are_never_changed',
+      'drop trigger deduction_versions_are_never_removed',
+    ],
+  },
+  postgres: {
+    place: 'the table inbox',
+    unguard: ['drop trigger deduction_versions_are_append_only on deduction_versions'],
+  },
+};
 
-t.test('a correct ledger has no breaches, and each breach is found', async (t) => {
+onEachEngine('a correct ledger has no breaches, and each breach is found', async (t, engine) => {
+  const { place, unguard } = OF_ENGINE[engine];
   const { db, url: databaseUrl } = await scratch(t);
   const acknowledged = Array.from({ length: 120 }, (_, index) => eventOf('judged', index));
   await deliver(
@@ -31,7 +36,7 @@ t.test('a correct ledger has no breaches, and each breach is found', async (t) =
   t.match(await verdict({ acknowledged: [lost] }), [/^msg_judged_120 is acknowledged and not stored/]);
   const altered = { id: 'msg_judged_0', body: '{}' };
   t.match(await verdict({ acknowledged: [altered] }), [/^msg_judged_0 is acknowledged and not stored/]);
-  t.strictSame(await verdict({ secrets: ['"member_contribution"'] }), [`secret 0 is in ${IN_THE_TABLES}`]);
+  t.strictSame(await verdict({ secrets: ['"member_contribution"'] }), [`secret 0 is in ${place}`]);
   t.strictSame(await verdict({ secrets: ['hush'], outputs: ['', 'a hush b'] }), ['secret 0 is in output 1']);
 
   const spoiled = async (spoil: string, finding: RegExp): Promise<void> => {
@@ -42,7 +47,7 @@ t.test('a correct ledger has no breaches, and each breach is found', async (t) =
       `${spoil}: ${found.join('; ')}`,
     );
   };
-  for (const text of UNGUARD)
+  for (const text of unguard)
     await db.transaction().execute((trx) => trx.executeQuery(CompiledQuery.raw(text)));
   const last = '(select max(position) from deduction_versions)';
   await spoiled(

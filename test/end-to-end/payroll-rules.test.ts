@@ -1,4 +1,738 @@
-/** The payroll rules end to end, on SQLite. */
-import { payrollRules } from './payroll-rules.ts';
+/**
+ * Half a year of payroll cases over HTTP, each with its own employer and database. Every expected amount was computed
+ * by hand from docs/amounts.md.
+ */
+import type { Test } from 'tap';
+import { createChangeSenders } from '../../src/employment/bodies.ts';
+import { deductionOf, deliver, eventOf } from '../api/deliver.ts';
+import { type Answer, start } from '../api/start.ts';
+import { organization, person } from '../census/parts.ts';
+import { compensationChange, newHire, payRate } from '../contract/samples.ts';
+import { encryptor, sendAll, sendLoop, setClock } from '../outbox/parts.ts';
+import { json as respond, stubService } from '../outbox/stub-service.ts';
+import { every } from '../payroll/calendars.ts';
+import { onEitherEngine } from '../support/engine.ts';
 
-payrollRules();
+type Fields = Record<string, unknown>;
+// biome-ignore lint/suspicious/noExplicitAny: call() checks every response against the reference.
+type Json = any;
+
+const EMPLOYER = 'acme';
+const DAY_MS = 86_400_000;
+/** No census sync is completed in these worlds; each finalize accepts this failure by name. */
+const NO_SYNC = 'census-completed';
+/** Options that differ from the employer's policy need a reason. */
+const stated = (options: Fields): Fields => ({ ...options, policy_reason: 'a test' });
+const INCLUDE = stated({ adjustments: 'include' });
+
+const moved = (day: string, days: number) =>
+  new Date(Date.parse(day) + days * DAY_MS).toISOString().slice(0, 10);
+/** The body of a run, or a date of a schedule, whose period ends `lag` days before the pay date. */
+const dateOf = (pay_date: string, days = 14, lag = 5) => ({
+  pay_date,
+  period_start: moved(pay_date, 1 - days - lag),
+  period_end: moved(pay_date, -lag),
+});
+/** 26 Fridays: January 9 to December 25. */
+const FRIDAYS = every(14, '2026-01-09', 26).map((date) => dateOf(date));
+const BIWEEKLY = { pay_frequency: 'biweekly', pay_dates: FRIDAYS };
+
+async function begin(t: Test, now = '2026-05-25') {
+  const clock = setClock(new Date(`${now}T09:00:00.000Z`));
+  const running = await start(t, { now: clock, encryptor });
+  const service = await stubService(t, (response) => respond(response, 200));
+  const loop = sendLoop(t, running.db, service.url, clock, { senders: createChangeSenders(encryptor) });
+  const { call } = running;
+  let events = 0;
+  const ok = (answer: Answer): Json => {
+    if (answer.status >= 300) throw new Error(answer.text);
+    return answer.json;
+  };
+  const runPath = (id: string) => `/v1/payroll-runs/${id}`;
+  const world = {
+    call,
+    ok,
+    service,
+    /** Moves the clock to 9:00 of a day. */
+    on(day: string) {
+      clock.advance(Date.parse(`${day}T09:00:00.000Z`) - clock().getTime());
+    },
+    async schedule(...schedules: object[]) {
+      ok(await call({ method: 'PUT', url: `/v1/employers/${EMPLOYER}/pay-schedule`, body: { schedules } }));
+    },
+    /** Stages a census of biweekly employees, unless their fields state another frequency. */
+    async census(people: Record<string, Fields>, employer = EMPLOYER) {
+      const employees = Object.entries(people).map(([id, fields]) =>
+        person(id, { pay_frequency: 'biweekly', ...fields }),
+      );
+      ok(
+        await call({
+          method: 'PUT',
+          url: `/v1/employers/${employer}/census`,
+          body: { organization, employees },
+        }),
+      );
+    },
+    /** Reports an employment change and waits until the service has accepted it. */
+    async report(kind: string, body: object) {
+      ok(await call({ method: 'POST', url: `/v1/employee-changes/${kind}`, body }));
+      await sendAll(loop);
+    },
+    /** Delivers a version of a deduction: biweekly, and without an employer amount. */
+    async deduct(id: string, fields: Fields, createdAt?: string) {
+      events += 1;
+      const plain = { id, employee_id: 'emp-1', period: 'biweekly', employer_contribution: '0.00' };
+      const sent = createdAt === undefined ? clock() : new Date(createdAt);
+      const delivery = deductionOf(`evt-${events}`, { ...plain, ...fields }, sent.toISOString());
+      await deliver(running.db, [delivery], clock().toISOString());
+    },
+    async receive(type: string, data: object, createdAt = clock().toISOString()) {
+      events += 1;
+      const event = eventOf(`evt-${events}`, type, data, createdAt);
+      await deliver(running.db, [event], clock().toISOString());
+    },
+    put: (id: string, payDate: string, fields: Fields = {}) =>
+      call({
+        method: 'PUT',
+        url: runPath(id),
+        body: { employer_id: EMPLOYER, pay_frequency: 'biweekly', ...dateOf(payDate), ...fields },
+      }),
+    run: (id: string) => call({ url: runPath(id) }).then(ok),
+    lines: async (id: string): Promise<Json[]> => ok(await call({ url: `${runPath(id)}/lines` })).data,
+    readiness: (id: string) => call({ url: `${runPath(id)}/readiness` }).then(ok),
+    async check(id: string, name: string): Promise<Json> {
+      const { checks } = await world.readiness(id);
+      return checks.find((one: Json) => one.id === name);
+    },
+    finalize: (id: string, body: object = {}, etag?: string) =>
+      call({
+        method: 'POST',
+        url: `${runPath(id)}/finalize`,
+        body,
+        ...(etag !== undefined && { headers: { 'if-match': `"${etag}"` } }),
+      }),
+    /** Creates a run and finalizes it, if exactly these checks and `NO_SYNC` fail. Returns its lines. */
+    async paid(id: string, payDate: string, fields: Fields = {}, fails: string[] = []): Promise<Json[]> {
+      ok(await world.put(id, payDate, fields));
+      const { checks, etag } = await world.readiness(id);
+      const failed = checks.filter(({ result }: Json) => result === 'fail').map((one: Json) => one.id);
+      t.strictSame(failed.toSorted(), [NO_SYNC, ...fails].toSorted(), `failed checks of ${id}`);
+      ok(await world.finalize(id, { accept: failed, reason: 'a test' }, etag));
+      return world.lines(id);
+    },
+  };
+  return world;
+}
+
+/** Returns each line as its deduction, its change or the adjusted run, and the employee amount. */
+const brief = (lines: Json[]) =>
+  lines.map(
+    (line) =>
+      `${line.deduction_id} ${line.kind === 'regular' ? line.change : line.adjustment_for} ${line.member_amount}`,
+  );
+const adjustmentsIn = (lines: Json[]) => lines.filter(({ kind }) => kind === 'adjustment');
+const cents = (lines: Json[]) =>
+  lines
+    .filter(({ flags }) => !flags.includes('reported'))
+    .reduce((sum, { member_amount }) => sum + Math.round(Number(member_amount) * 100), 0);
+
+onEitherEngine('1. a hire reported after two runs pays both missed checks', async (t) => {
+  const { schedule, census, deduct, paid, on, report, put, lines, check } = await begin(t);
+  await schedule(BIWEEKLY);
+  await census({ 'emp-1': {} });
+  await deduct('ded-1', { member_contribution: '10.00' });
+  const missed = { employee_id: 'emp-2', line_of_coverage: 'dental', member_contribution: '70.00' };
+  await deduct('ded-2', { ...missed, effective_start: '2026-06-01' });
+  await paid('r1', '2026-06-12');
+  await paid('r2', '2026-06-26');
+  on('2026-07-01');
+  const hire = { ...newHire, employee_id: 'emp-2', employer_id: EMPLOYER, hire_date: '2026-05-26' };
+  await report('new-hire', { ...hire, pay_frequency: 'biweekly' });
+  await put('r3', '2026-07-10', INCLUDE);
+  const own = (await lines('r3')).filter(({ employee_id }) => employee_id === 'emp-2');
+  t.strictSame(brief(own).toSorted(), ['ded-2 new 70.00', 'ded-2 r1 70.00', 'ded-2 r2 70.00']);
+  for (const line of adjustmentsIn(own)) t.ok(line.flags.includes('missed_check'));
+  t.match(await check('r3', 'missed-checks'), { result: 'warn', examples: ['emp-2'] });
+});
+
+onEitherEngine('1. a pay group learned one run late pays the missed check', async (t) => {
+  const { schedule, census, deduct, paid, on } = await begin(t);
+  await schedule({ ...BIWEEKLY, pay_group: 'north' });
+  await census({ 'emp-1': { pay_group: 'north' }, 'emp-2': {} });
+  await deduct('ded-1', { member_contribution: '10.00' });
+  await deduct('ded-2', { employee_id: 'emp-2', member_contribution: '70.00' });
+  const north = { pay_group: 'north', ...INCLUDE };
+  t.strictSame(brief(await paid('r1', '2026-06-12', north, ['employees-not-scheduled'])), [
+    'ded-1 new 10.00',
+  ]);
+  on('2026-06-15');
+  await census({ 'emp-1': { pay_group: 'north' }, 'emp-2': { pay_group: 'north' } });
+  const lines = await paid('r2', '2026-06-26', north);
+  t.strictSame(brief(lines).toSorted(), ['ded-1 same 10.00', 'ded-2 new 70.00', 'ded-2 r1 70.00']);
+});
+
+onEitherEngine('1. one wrong census between two right ones loses no check', async (t) => {
+  const { schedule, census, deduct, paid, on } = await begin(t);
+  await schedule(BIWEEKLY);
+  await census({ 'emp-1': {}, 'emp-2': {} });
+  await deduct('ded-1', { member_contribution: '10.00' });
+  await deduct('ded-2', { employee_id: 'emp-2', member_contribution: '70.00' });
+  on('2026-06-03');
+  await census({ 'emp-1': {}, 'emp-2': { pay_frequency: 'weekly' } });
+  t.strictSame(brief(await paid('r1', '2026-06-12', INCLUDE, ['employees-not-scheduled'])), [
+    'ded-1 new 10.00',
+  ]);
+  on('2026-06-15');
+  await census({ 'emp-1': {}, 'emp-2': {} });
+  const lines = await paid('r2', '2026-06-26', INCLUDE);
+  t.strictSame(brief(lines).toSorted(), ['ded-1 same 10.00', 'ded-2 new 70.00', 'ded-2 r1 70.00']);
+});
+
+onEitherEngine('2. a pay frequency from August 3 on moves the employee in August', async (t) => {
+  const { schedule, census, deduct, paid, on, report, put, lines, service } = await begin(t, '2026-07-01');
+  const weekly = every(7, '2026-01-02', 52).map((date) => dateOf(date, 7, 0));
+  const biweekly = every(14, '2026-01-02', 26).map((date) => dateOf(date, 14, 0));
+  await schedule(
+    { pay_frequency: 'weekly', pay_dates: weekly },
+    { pay_frequency: 'biweekly', pay_dates: biweekly },
+  );
+  await census({ 'emp-1': { pay_frequency: 'weekly' }, 'emp-2': { pay_frequency: 'weekly' } });
+  await deduct('ded-1', { period: 'weekly', member_contribution: '20.00' });
+  await deduct('ded-2', { employee_id: 'emp-2', period: 'weekly', member_contribution: '5.00' });
+  on('2026-07-06');
+  const pay_rate = { ...payRate, effective_start: '2026-08-03' };
+  const change = { ...compensationChange, pay_frequency: 'biweekly', pay_rate };
+  await report('compensation-change', { ...change, effective_on: '2026-08-03' });
+  t.notMatch(service.received.map(({ body }) => body).join(), 'effective_on');
+  const week = (pay_date: string) => ({ pay_frequency: 'weekly', ...dateOf(pay_date, 7, 0) });
+  t.strictSame(brief(await paid('w1', '2026-07-31', week('2026-07-31'))), [
+    'ded-1 new 20.00',
+    'ded-2 new 5.00',
+  ]);
+  await put('b1', '2026-07-31', dateOf('2026-07-31', 14, 0));
+  t.strictSame(await lines('b1'), []);
+  const after = await paid('w2', '2026-08-07', week('2026-08-07'));
+  t.strictSame(brief(after), ['ded-1 moved 0.00', 'ded-2 same 5.00']);
+  t.match(after[0].explanation, 'paid biweekly now');
+  await put('b2', '2026-08-14', dateOf('2026-08-14', 14, 0));
+  // 20.00 weekly × 52 = 1,040.00 a year over 26 checks.
+  t.strictSame(brief(await lines('b2')), ['ded-1 new 40.00']);
+});
+
+onEitherEngine('3. a start corrected before it began takes nothing before the new start', async (t) => {
+  const { schedule, census, deduct, on, put, lines, check } = await begin(t, '2026-06-01');
+  await schedule(BIWEEKLY);
+  await census({ 'emp-1': {} });
+  await deduct('ded-1', { member_contribution: '60.00', effective_start: '2026-07-01' });
+  on('2026-06-20');
+  await deduct('ded-1', { member_contribution: '60.00', effective_start: '2026-08-01' });
+  for (const date of ['2026-07-10', '2026-07-24']) {
+    await put(date, date);
+    t.strictSame(await lines(date), [], date);
+    t.equal((await check(date, 'start-corrected')).result, 'warn');
+  }
+  await put('august', '2026-08-07');
+  t.strictSame(brief(await lines('august')), ['ded-1 new 60.00']);
+});
+
+onEitherEngine('3. an ambiguous moved start fails readiness until a person decides', async (t) => {
+  const { schedule, census, deduct, on, put, lines, check, call, ok } = await begin(t, '2026-06-01');
+  await schedule(BIWEEKLY);
+  await census({ 'emp-1': {} });
+  await deduct('ded-1', { member_contribution: '50.00', effective_start: '2026-07-01' });
+  on('2026-06-20');
+  await deduct('ded-1', { member_contribution: '60.00', effective_start: '2026-08-01' });
+  await put('july', '2026-07-10');
+  t.equal((await check('july', 'start-moved')).result, 'fail');
+  t.strictSame(brief(await lines('july')), ['ded-1 new 50.00']);
+  for (const [decision, expected] of [
+    ['keep', ['ded-1 new 50.00']],
+    ['drop', []],
+  ] as const) {
+    const body = { version: 1, decision, reason: 'confirmed by telephone' };
+    ok(await call({ method: 'POST', url: '/v1/deductions/ded-1/start-decision', body }));
+    t.equal((await check('july', 'start-moved')).result, 'pass', decision);
+    t.strictSame(brief(await lines('july')), expected, decision);
+  }
+});
+
+onEitherEngine('4. a renewal is not refunded, and a retroactive change is adjusted once', async (t) => {
+  const { schedule, census, deduct, paid, on } = await begin(t);
+  await schedule(BIWEEKLY);
+  await census({ 'emp-1': {}, 'emp-2': {} });
+  const renewed = { period: 'monthly', member_contribution: '150.00' };
+  await deduct('ded-1', { ...renewed, effective_start: '2025-07-01', effective_end: '2026-06-30' });
+  await deduct('ded-2', { ...renewed, employee_id: 'emp-2', effective_start: '2026-01-01' });
+  await paid('r1', '2026-06-12', INCLUDE);
+  on('2026-06-15');
+  await deduct('ded-1', {
+    ...renewed,
+    member_contribution: '160.00',
+    effective_start: '2026-07-01',
+    effective_end: '2027-06-30',
+  });
+  t.strictSame(adjustmentsIn(await paid('r2', '2026-06-26', INCLUDE)), []);
+  on('2026-06-28');
+  const raised = { ...renewed, employee_id: 'emp-2', member_contribution: '165.00' };
+  await deduct('ded-2', { ...raised, effective_start: '2026-06-20' });
+  const third = await paid('r3', '2026-07-10', INCLUDE);
+  // 160.00 × 12 / 26 = 73.84; 165.00 × 12 / 26 = 76.15; 76.15 − 69.23 = 6.92.
+  t.strictSame(brief(third), ['ded-1 changed 73.84', 'ded-2 changed 76.15', 'ded-2 r2 6.92']);
+  t.strictSame(adjustmentsIn(await paid('r4', '2026-07-24', INCLUDE)), []);
+});
+
+onEitherEngine('5. the first check of the year is complete, and 26 checks sum to 1,800.00', async (t) => {
+  const { schedule, census, deduct, call, ok } = await begin(t, '2025-12-20');
+  const dates = every(14, '2026-01-02', 26).map((date) => dateOf(date));
+  await schedule({ pay_frequency: 'biweekly', pay_dates: dates });
+  await census({ 'emp-1': {} });
+  const year = { effective_start: '2026-01-01', effective_end: '2026-12-31' };
+  await deduct('ded-1', { period: 'monthly', member_contribution: '150.00', ...year });
+  const amounts: string[] = [];
+  for (const date of dates) {
+    const body = {
+      employer_id: EMPLOYER,
+      pay_frequency: 'biweekly',
+      ...date,
+      employee_ids: ['emp-1'],
+    };
+    const { lines } = ok(await call({ method: 'POST', url: '/v1/payroll-runs/preview', body }));
+    t.strictSame(lines[0].flags, [], date.pay_date);
+    amounts.push(lines[0].member_amount);
+  }
+  t.strictSame(amounts, [...Array(25).fill('69.23'), '69.25']);
+});
+
+onEitherEngine('6. adjustments for a voided run are reversed', async (t) => {
+  const { schedule, census, deduct, paid, on, call, ok } = await begin(t);
+  await schedule(BIWEEKLY);
+  await census({ 'emp-1': {} });
+  await deduct('ded-1', { member_contribution: '100.00', effective_start: '2026-01-01' });
+  await paid('r1', '2026-06-12', INCLUDE);
+  on('2026-06-20');
+  await deduct('ded-1', { member_contribution: '110.00', effective_start: '2026-06-01' });
+  const second = await paid('r2', '2026-06-26', INCLUDE);
+  t.strictSame(brief(second), ['ded-1 changed 110.00', 'ded-1 r1 10.00']);
+  const body = { reason: 'paid by mistake' };
+  const voided = ok(await call({ method: 'POST', url: '/v1/payroll-runs/r1/void', body }));
+  t.strictSame(voided.settled_by, ['r2']);
+  const again = await paid('r1b', '2026-06-12', INCLUDE);
+  const third = await paid('r3', '2026-07-10', INCLUDE);
+  t.equal(cents(second) + cents(again) + cents(third), 330_00);
+  t.strictSame(adjustmentsIn(await paid('r4', '2026-07-24', INCLUDE)), []);
+});
+
+onEitherEngine('7. a taxability corrected retroactively creates a pair of lines', async (t) => {
+  const { schedule, census, deduct, paid, on } = await begin(t);
+  await schedule(BIWEEKLY);
+  await census({ 'emp-1': {} });
+  const election = { member_contribution: '80.00', effective_start: '2026-01-01' };
+  await deduct('ded-1', election);
+  await paid('r1', '2026-06-12', INCLUDE);
+  on('2026-06-20');
+  await deduct('ded-1', { ...election, taxability: 'post_tax' });
+  const lines = await paid('r2', '2026-06-26', INCLUDE);
+  t.strictSame(
+    adjustmentsIn(lines)
+      .map((line) => [line.taxability, line.member_amount])
+      .toSorted(),
+    [
+      ['post_tax', '80.00'],
+      ['pre_tax', '-80.00'],
+    ],
+  );
+  t.equal(cents(lines), 80_00);
+});
+
+onEitherEngine(
+  '8. unknown ids are rejected by name, and a narrowed run counts the employees it leaves out',
+  async (t) => {
+    const { schedule, census, deduct, put, check } = await begin(t);
+    await schedule(BIWEEKLY);
+    await census({ 'emp-1': {}, 'emp-2': {}, 'emp-3': {} });
+    await deduct('ded-1', { member_contribution: '10.00' });
+    for (const path of ['employee_ids', 'final_checks', 'deductions']) {
+      const { status, json } = await put('r1', '2026-06-12', { [path]: ['typo'] });
+      t.equal(status, 422);
+      t.match(json.errors, [{ path, rule: /typo/ }]);
+    }
+    t.equal((await put('r1', '2026-06-12', { employee_ids: ['emp-1'] })).status, 201);
+    const found = { result: 'warn', count: 2, examples: ['2 employees'] };
+    t.match(await check('r1', 'population-narrowed'), found);
+  },
+);
+
+onEitherEngine('9. a holiday without a schedule that changes N fails the calendar', async (t) => {
+  const { census, deduct, paid, put, lines, check } = await begin(t, '2026-06-15');
+  await census({ 'emp-1': {} });
+  await deduct('ded-1', { period: 'monthly', member_contribution: '150.00' });
+  t.strictSame(brief(await paid('r1', '2026-06-19')), ['ded-1 new 69.23']);
+  // From Thursday, July 2, steps of two weeks reach January 1 and December 31: 1,800.00 / 27.
+  await put('r2', '2026-07-02', dateOf('2026-07-02', 13, 5));
+  t.strictSame(brief(await lines('r2')), ['ded-1 same 66.67']);
+  t.equal((await check('r2', 'calendar-assumed')).result, 'warn');
+  t.equal((await check('r2', 'calendar-differs')).result, 'fail');
+});
+
+onEitherEngine('9. a skipped pay date fails, and another scheme within the year warns', async (t) => {
+  const { schedule, census, deduct, paid, put, check } = await begin(t);
+  await schedule(BIWEEKLY);
+  await census({ 'emp-1': {} });
+  await deduct('ded-1', { period: 'monthly', member_contribution: '150.00' });
+  await paid('r1', '2026-06-12');
+  await put('r3', '2026-07-10', stated({ scheme: 'month-even' }));
+  t.match(await check('r3', 'pay-date-skipped'), { result: 'fail', examples: ['2026-06-26'] });
+  t.equal((await check('r3', 'policy-differs')).result, 'warn');
+  t.equal((await check('r3', 'calendar-differs')).result, 'pass');
+});
+
+onEitherEngine(
+  '10. cents that move are rounding, and the run is compared with the previous one',
+  async (t) => {
+    const { schedule, census, deduct, paid, on, report, run } = await begin(t, '2026-03-10');
+    await schedule(BIWEEKLY);
+    await census({ 'emp-1': {} });
+    await deduct('ded-1', { period: 'monthly', member_contribution: '150.00' });
+    const spread = stated({ remainder: 'spread' });
+    await paid('r6', '2026-03-20', spread);
+    // Check 7: 484.62 − 415.38 = 69.24; check 8: 553.85 − 484.62 = 69.23.
+    const shown = (line: Json) => [line.change, line.amount_change, line.member_difference];
+    t.strictSame((await paid('r7', '2026-04-03', spread)).map(shown), [['same', 'rounding', '0.01']]);
+    on('2026-04-06');
+    const hire = { ...newHire, employee_id: 'emp-2', employer_id: EMPLOYER, hire_date: '2026-04-06' };
+    await report('new-hire', { ...hire, pay_frequency: 'biweekly' });
+    await deduct('ded-2', {
+      employee_id: 'emp-2',
+      line_of_coverage: 'vision',
+      member_contribution: '10.00',
+      effective_start: '2026-04-06',
+    });
+    const eighth = await paid('r8', '2026-04-17', spread);
+    t.strictSame(eighth.map(shown), [
+      ['same', 'rounding', '-0.01'],
+      ['new', 'changed', '10.00'],
+    ]);
+    const totals = { previous_member_amount: '69.24', member_amount: '79.23', member_difference: '9.99' };
+    t.match((await run('r8')).comparison, {
+      previous_run_id: 'r7',
+      employees: { previous: 1, current: 2, joined: 1, left: 0 },
+      totals,
+      by_line_of_coverage: [
+        { line_of_coverage: 'medical', member_difference: '-0.01' },
+        { line_of_coverage: 'vision', previous_member_amount: '0.00', member_difference: '10.00' },
+      ],
+      largest_movers: [
+        { employee_id: 'emp-2', member_difference: '10.00' },
+        { employee_id: 'emp-1', member_difference: '-0.01' },
+      ],
+    });
+  },
+);
+
+onEitherEngine('11. every employee with a deduction is in the run or listed with the reason', async (t) => {
+  const { schedule, census, deduct, put, run, check } = await begin(t);
+  await schedule(BIWEEKLY);
+  await census({
+    'emp-1': {},
+    'emp-2': { pay_frequency: 'semimonthly' },
+    'emp-3': { termination_date: '2026-05-01' },
+    'emp-4': { hire_date: '2026-09-01' },
+  });
+  for (const n of [1, 2, 3, 4]) {
+    await deduct(`ded-${n}`, { employee_id: `emp-${n}`, member_contribution: '10.00' });
+  }
+  await put('r1', '2026-06-12');
+  const { employees, not_in_run, not_in_run_count } = await run('r1');
+  t.equal(employees, 1);
+  t.equal(not_in_run_count, 3);
+  t.strictSame(not_in_run, [
+    { employee_id: 'emp-2', reason: 'other_frequency' },
+    { employee_id: 'emp-3', reason: 'terminated' },
+    { employee_id: 'emp-4', reason: 'not_hired_yet' },
+  ]);
+  const name = 'employees-not-scheduled';
+  t.match(await check('r1', name), { result: 'fail', examples: ['emp-2'] });
+  const halves = Array.from({ length: 12 }, (_, month) => {
+    const first = new Date(Date.UTC(2026, month, 1)).toISOString().slice(0, 8);
+    const end = new Date(Date.UTC(2026, month + 1, 0)).toISOString().slice(0, 10);
+    return [
+      { period_start: `${first}01`, period_end: `${first}15`, pay_date: `${first}15` },
+      { period_start: `${first}16`, period_end: end, pay_date: end },
+    ];
+  }).flat();
+  await schedule(BIWEEKLY, { pay_frequency: 'semimonthly', pay_dates: halves });
+  t.equal((await check('r1', name)).result, 'pass');
+});
+
+onEitherEngine('11. an employee who leaves for another employer keeps the last check', async (t) => {
+  const { schedule, census, deduct, paid, on, report, put, lines, run } = await begin(t);
+  await schedule(BIWEEKLY);
+  await census({ 'emp-1': {} });
+  await census({ 'emp-b': {} }, 'birch');
+  await deduct('ded-1', { member_contribution: '20.00', effective_end: '2026-06-30' });
+  await paid('r1', '2026-05-29');
+  on('2026-06-02');
+  await report('termination', { employee_id: 'emp-1', termination_date: '2026-06-03' });
+  const hire = { ...newHire, employee_id: 'emp-1', employer_id: 'birch', hire_date: '2026-06-22' };
+  await report('new-hire', { ...hire, pay_frequency: 'biweekly' });
+  // The periods end on June 7 and June 21.
+  await put('r2', '2026-06-12');
+  t.strictSame(brief(await lines('r2')), ['ded-1 same 20.00']);
+  t.strictSame((await lines('r2'))[0].flags, ['coverage_beyond_last_check']);
+  await put('r3', '2026-06-26');
+  t.strictSame((await run('r3')).not_in_run, [{ employee_id: 'emp-1', reason: 'terminated' }]);
+  // A corrected termination belongs to the employer that the employee left.
+  await report('termination', { employee_id: 'emp-1', termination_date: '2026-06-10' });
+  t.strictSame(brief(await lines('r3')), ['ded-1 same 20.00']);
+});
+
+onEitherEngine('11. the original hire date in a census does not change a rehire', async (t) => {
+  const { schedule, census, deduct, on, report, put, lines, run } = await begin(t, '2026-06-15');
+  await schedule(BIWEEKLY);
+  await census({ 'emp-1': { hire_date: '2020-03-02' } });
+  await deduct('ded-1', { member_contribution: '20.00' });
+  await report('termination', { employee_id: 'emp-1', termination_date: '2026-06-20' });
+  const hire = { ...newHire, employee_id: 'emp-1', employer_id: EMPLOYER, hire_date: '2026-07-06' };
+  await report('new-hire', { ...hire, pay_frequency: 'biweekly' });
+  on('2026-07-20');
+  await census({ 'emp-1': { hire_date: '2020-03-01' } });
+  // The period of July 10 is June 22 to July 5, between the two employments.
+  await put('r1', '2026-07-10');
+  t.strictSame(await lines('r1'), []);
+  t.strictSame((await run('r1')).not_in_run, [{ employee_id: 'emp-1', reason: 'terminated' }]);
+  await put('r2', '2026-07-24');
+  t.strictSame(brief(await lines('r2')), ['ded-1 new 20.00']);
+});
+
+onEitherEngine('11. a pay group without a schedule fails also when the frequency is unknown', async (t) => {
+  const { schedule, census, deduct, put, check } = await begin(t);
+  await schedule({ ...BIWEEKLY, pay_group: 'north' });
+  await census({
+    'emp-1': { pay_group: 'north', pay_frequency: undefined },
+    'emp-2': { pay_group: 'south', pay_frequency: undefined },
+  });
+  await deduct('ded-1', { member_contribution: '10.00' });
+  await deduct('ded-2', { employee_id: 'emp-2', member_contribution: '10.00' });
+  await put('r1', '2026-06-12', { pay_group: 'north' });
+  t.match(await check('r1', 'employees-not-scheduled'), { result: 'fail', examples: ['emp-2'], count: 1 });
+});
+
+onEitherEngine('12. an event of one employer fails only that employer', async (t) => {
+  const { schedule, census, deduct, put, receive, readiness, call, ok } = await begin(t);
+  await schedule(BIWEEKLY);
+  await census({ 'emp-1': {} });
+  await census({ 'emp-b': {} }, 'birch');
+  await deduct('ded-1', { member_contribution: '10.00' });
+  const type = 'employee.deduction-updated';
+  await receive(type, { id: 'ded-q', employee_id: 'emp-b', line_of_coverage: 'nonsense' });
+  const other = { employee_id: 'emp-b', line_of_coverage: 'dental' };
+  await deduct('ded-b', { ...other, member_contribution: '1.00' }, '2026-05-25T08:00:00Z');
+  await deduct('ded-b', { ...other, member_contribution: '2.00' }, '2026-05-25T08:00:00Z');
+  await deduct('ded-f', { ...other, line_of_coverage: 'vision' }, '2026-09-01T00:00:00Z');
+  await put('r1', '2026-06-12');
+  const ids = ['events-quarantined', 'ties-changed-content', 'events-future-dated'];
+  const results = ({ checks }: Json) => ids.map((id) => checks.find((check: Json) => check.id === id).result);
+  t.strictSame(results(await readiness('r1')), ['pass', 'pass', 'pass']);
+  for (const url of ['/v1/readiness?employer_id=birch', '/v1/readiness']) {
+    t.strictSame(results(ok(await call({ url }))), ['fail', 'fail', 'fail'], url);
+  }
+  await receive(type, { id: 'ded-x', employee_id: 'stranger', line_of_coverage: 'nonsense' });
+  const report = await readiness('r1');
+  t.strictSame(results(report), ['pass', 'pass', 'pass']);
+  t.match(
+    report.checks.find(({ id }: Json) => id === 'events-unattributed'),
+    { result: 'warn', count: 1, examples: ['1 event'] },
+  );
+  t.notMatch(JSON.stringify(report), /emp-b|stranger/);
+});
+
+onEitherEngine('13. a failed check is accepted by name, and remembered until its ids change', async (t) => {
+  const { schedule, census, deduct, on, put, readiness, finalize, check, paid, run } = await begin(t);
+  await schedule(BIWEEKLY);
+  await census({ 'emp-1': {} });
+  await deduct('ded-1', { member_contribution: '10.00' });
+  await deduct('ded-2', { member_contribution: '20.00' });
+  await put('r1', '2026-06-12');
+  const { etag } = await readiness('r1');
+  const refused = await finalize('r1');
+  t.equal(refused.status, 409);
+  t.match(refused.text, 'overlap');
+  const accept = { accept: [NO_SYNC, 'overlap'], reason: 'two plans, confirmed' };
+  t.equal((await finalize('r1', { ...accept, accept: [NO_SYNC] }, etag)).status, 409);
+  t.equal((await finalize('r1', accept)).status, 412);
+  t.equal((await finalize('r1', accept, etag)).status, 200);
+  t.match(await run('r1'), { accepted_checks: ['census-completed', 'overlap'] });
+  await put('r2', '2026-06-26');
+  t.match(await check('r2', 'overlap'), {
+    result: 'accepted',
+    accepted: [{ reason: 'two plans, confirmed' }],
+  });
+  t.equal((await check('r2', NO_SYNC)).result, 'fail', 'a check without ids is accepted for one run');
+  await paid('r2', '2026-06-26');
+  on('2026-06-28');
+  await deduct('ded-2', { member_contribution: '21.00' });
+  await put('r3', '2026-07-10');
+  t.equal((await check('r3', 'overlap')).result, 'fail');
+});
+
+onEitherEngine(
+  '14. weekly and biweekly runs share a Friday, and a repeated finalize returns the run',
+  async (t) => {
+    const { schedule, census, deduct, paid, finalize, put, readiness, run } = await begin(t);
+    const weekly = every(7, '2026-01-02', 52).map((date) => dateOf(date, 7));
+    await schedule(BIWEEKLY, { pay_frequency: 'weekly', pay_dates: weekly });
+    await census({ 'emp-1': {}, 'emp-2': { pay_frequency: 'weekly' } });
+    await deduct('ded-1', { member_contribution: '10.00' });
+    await deduct('ded-2', { employee_id: 'emp-2', period: 'weekly', member_contribution: '7.00' });
+    const week = { pay_frequency: 'weekly', ...dateOf('2026-06-12', 7) };
+    t.strictSame(brief(await paid('weekly', '2026-06-12', week)), ['ded-2 new 7.00']);
+    await put('biweekly', '2026-06-12');
+    const { etag } = await readiness('biweekly');
+    const accept = { accept: [NO_SYNC], reason: 'a test' };
+    const first = await finalize('biweekly', accept, etag);
+    const repeated = await finalize('biweekly', accept, etag);
+    t.strictSame([first.status, repeated.status], [200, 200]);
+    t.equal(repeated.json.finalized_at, first.json.finalized_at);
+    t.equal((await run('biweekly')).state, 'finalized');
+    await put('second', '2026-06-12');
+    t.equal((await finalize('second', accept, (await readiness('second')).etag)).status, 409);
+  },
+);
+
+onEitherEngine('14. a taken report replaces only the lines that it names', async (t) => {
+  const { schedule, census, deduct, paid, call, ok } = await begin(t);
+  await schedule(BIWEEKLY);
+  await census({ 'emp-1': {} });
+  await deduct('ded-1', { member_contribution: '10.00' });
+  await deduct('ded-2', { line_of_coverage: 'dental', member_contribution: '20.00' });
+  await paid('r1', '2026-06-12');
+  const take = async (deduction_id: string, amount: string) => {
+    const body = [{ employee_id: 'emp-1', deduction_id, amount }];
+    ok(await call({ method: 'POST', url: '/v1/payroll-runs/r1/taken', body }));
+  };
+  await take('ded-1', '4.00');
+  await take('ded-2', '15.00');
+  const lines = await paid('r2', '2026-06-26', stated({ arrears: 'include' }));
+  const arrears = lines.filter(({ kind }) => kind === 'arrears');
+  t.strictSame(brief(arrears).toSorted(), ['ded-1 r1 6.00', 'ded-2 r1 5.00']);
+});
+
+onEitherEngine('14. several voluntary elections warn, and 24 of 26 is not a mismatch', async (t) => {
+  const { schedule, census, deduct, put, lines, check } = await begin(t);
+  await schedule(BIWEEKLY);
+  await census({ 'emp-1': {} });
+  const voluntary = { line_of_coverage: 'voluntary_life', member_contribution: '3.00' };
+  await deduct('ded-1', { ...voluntary, period: 'semimonthly' });
+  await deduct('ded-2', { ...voluntary, period: 'semimonthly' });
+  await put('r1', '2026-06-12', stated({ scheme: 'first-checks' }));
+  t.equal((await check('r1', 'overlap')).result, 'warn');
+  t.equal((await check('r1', 'frequency-mismatch')).result, 'pass');
+  // 3.00 × 24 / 12 = 6.00 a month on the first two checks.
+  t.strictSame(brief(await lines('r1')), ['ded-1 new 3.00', 'ded-2 new 3.00']);
+  await put('annualized', '2026-06-12');
+  t.equal((await check('annualized', 'frequency-mismatch')).result, 'warn');
+});
+
+onEitherEngine('14. pre-tax increases for past checks warn, and a negative total fails', async (t) => {
+  const { schedule, census, deduct, paid, on, put, check, lines } = await begin(t);
+  await schedule(BIWEEKLY);
+  await census({ 'emp-1': {}, 'emp-2': {} });
+  const from = { effective_start: '2026-01-01' };
+  await deduct('ded-1', { ...from, member_contribution: '100.00' });
+  await deduct('ded-2', { ...from, employee_id: 'emp-2', member_contribution: '50.00' });
+  await paid('r1', '2026-06-12');
+  await paid('r2', '2026-06-26');
+  on('2026-06-29');
+  await deduct('ded-1', { ...from, member_contribution: '100.00', effective_end: '2026-05-31' });
+  const raised = { employee_id: 'emp-2', member_contribution: '55.00', effective_start: '2026-06-20' };
+  await deduct('ded-2', raised);
+  await put('r3', '2026-07-10', INCLUDE);
+  t.strictSame(brief(adjustmentsIn(await lines('r3'))), [
+    'ded-1 r1 -100.00',
+    'ded-1 r2 -100.00',
+    'ded-2 r2 5.00',
+  ]);
+  t.match(await check('r3', 'retro-pre-tax'), { result: 'warn', examples: ['emp-2'] });
+  t.match(await check('r3', 'negative-total'), { result: 'fail', examples: ['emp-1: -200.00'] });
+});
+
+onEitherEngine(
+  '14. coverage to the end of the month does not fail, and a late termination refunds',
+  async (t) => {
+    const { schedule, census, deduct, paid, on, report, put, lines, check } = await begin(t);
+    await schedule(BIWEEKLY);
+    await census({ 'emp-1': { termination_date: '2026-06-10' }, 'emp-2': {}, 'emp-3': {} });
+    await deduct('ded-1', { member_contribution: '10.00', effective_end: '2026-06-30' });
+    await deduct('ded-2', { employee_id: 'emp-2', member_contribution: '70.00' });
+    await deduct('ded-3', { employee_id: 'emp-3', member_contribution: '5.00' });
+    await paid('r1', '2026-06-12');
+    await put('r2', '2026-06-26');
+    t.match(await check('r2', 'coverage-beyond-last-check'), { result: 'warn', examples: ['emp-1'] });
+    t.equal((await check('r2', 'open-after-termination')).result, 'pass');
+    await paid('r2', '2026-06-26');
+    on('2026-07-01');
+    await report('termination', { employee_id: 'emp-2', termination_date: '2026-06-05' });
+    // June 5 is in the period of June 12, which keeps its check.
+    await put('r3', '2026-07-10', INCLUDE);
+    t.strictSame(brief(adjustmentsIn(await lines('r3'))), ['ded-2 r2 -70.00']);
+  },
+);
+
+onEitherEngine('14. a refund of a run without a pay group is paid by a run of the pay group', async (t) => {
+  const { schedule, census, deduct, paid, on, report, put, lines } = await begin(t);
+  await schedule(BIWEEKLY);
+  const north = { pay_group: 'north' };
+  await census({ 'emp-1': north, 'emp-2': north });
+  await deduct('ded-1', { member_contribution: '10.00' });
+  await deduct('ded-2', { employee_id: 'emp-2', member_contribution: '20.00' });
+  await paid('r1', '2026-06-12');
+  on('2026-06-15');
+  await report('termination', { employee_id: 'emp-2', termination_date: '2026-05-20' });
+  await put('south', '2026-06-26', { pay_group: 'south', ...INCLUDE });
+  t.strictSame(await lines('south'), []);
+  await put('r2', '2026-06-26', { ...north, ...INCLUDE });
+  t.strictSame(brief(adjustmentsIn(await lines('r2'))), ['ded-2 r1 -20.00']);
+});
+
+onEitherEngine('15. removed options are rejected by name', async (t) => {
+  const { schedule, census, deduct, put } = await begin(t);
+  await schedule(BIWEEKLY);
+  await census({ 'emp-1': {} });
+  await deduct('ded-1', { member_contribution: '10.00' });
+  for (const [path, value] of [
+    ['rounding', 'half_even'],
+    ['remainder', 'first'],
+    ['applies_on', 'period_start'],
+    ['adjustments', 'decided'],
+  ] as const) {
+    const { status, json } = await put('r1', '2026-06-12', { [path]: value });
+    t.equal(status, 422, path);
+    t.match(json.errors, [{ path }]);
+  }
+});
+
+onEitherEngine('15. runs inherit the policy in effect on their pay date', async (t) => {
+  const { schedule, census, deduct, put, run, lines, call, ok, paid } = await begin(t);
+  await schedule(BIWEEKLY);
+  await census({ 'emp-1': {} });
+  await deduct('ded-1', { period: 'monthly', member_contribution: '150.00' });
+  await paid('r1', '2026-06-12');
+  for (const body of [
+    { effective_from: '2026-06-20', scheme: 'month-even' },
+    { effective_from: '2026-07-20', scheme: 'first-checks' },
+  ]) {
+    ok(await call({ method: 'PUT', url: '/v1/employers/acme/payroll-policy', body }));
+  }
+  await put('r2', '2026-06-26');
+  await put('r3', '2026-07-24');
+  t.equal((await run('r1')).scheme, 'annualized', 'a finalized run keeps its policy');
+  t.equal((await run('r2')).scheme, 'month-even');
+  t.equal((await run('r3')).scheme, 'first-checks');
+  // Two pay dates a month: 150.00 / 2.
+  const [line] = await lines('r2');
+  t.match(line, { change: 'same', amount_change: 'changed', member_amount: '75.00' });
+  const differing = await put('r4', '2026-07-10', { scheme: 'annualized' });
+  t.equal(differing.status, 422);
+  t.match(differing.json.errors, [{ path: 'policy_reason' }]);
+  t.equal((await put('r4', '2026-07-10', stated({ scheme: 'annualized' }))).status, 201);
+});

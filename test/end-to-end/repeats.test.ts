@@ -1,10 +1,10 @@
 /** Duplicate ids and equal times: which event wins, and how the console and readiness show it. */
-import t from 'tap';
+import { onEachEngine } from '../support/engine.ts';
 import { deliver, eventOf } from '../support/load.ts';
 import { breaches } from '../support/oracle.ts';
 import { setStage } from '../support/stage.ts';
 
-t.test('what comes again', async (t) => {
+onEachEngine('what comes again', async (t) => {
   const { api, databaseUrl, settled, sidecar, keys } = await setStage(t);
   const send = (event: ReturnType<typeof eventOf>) => deliver(sidecar.port, keys.webhookSecret, event);
 

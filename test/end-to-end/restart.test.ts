@@ -1,6 +1,7 @@
 /** Restarts lose nothing. */
-import t from 'tap';
+
 import { DEFAULT_SEED, makeWorld } from '../../src/simulator/world.ts';
+import { onEitherEngine } from '../support/engine.ts';
 import { eventually } from '../support/eventually.ts';
 import { deliver, eventOf } from '../support/load.ts';
 import { breaches } from '../support/oracle.ts';
@@ -10,7 +11,7 @@ import { setStage, syncIn } from '../support/stage.ts';
 const EMPLOYER = 'maple-bakery';
 const census = makeWorld(DEFAULT_SEED).get(EMPLOYER);
 
-t.test('after a restart a sidecar', async (t) => {
+onEitherEngine('after a restart a sidecar', async (t) => {
   const stage = await setStage(t, { simulator: { retryScale: 0.0005 } });
   const { api, simulator, variables, keys, databaseUrl } = stage;
   const employees = census?.employees.map(({ employee_id }) => employee_id) ?? [];

@@ -1,16 +1,15 @@
 /** Retention next to a receiving sidecar: the command, and duplicates of old ids afterward. */
 import BetterSqlite3 from 'better-sqlite3';
-import t from 'tap';
 import { openDatabase, sqlitePath } from '../../src/database/open.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { here, jsonOf } from '../cli/harness.ts';
-import { engineOfTests } from '../support/engine.ts';
+import { engineOf, onEitherEngine } from '../support/engine.ts';
 import { deliver, eventOf, startLoad } from '../support/load.ts';
 import { setStage } from '../support/stage.ts';
 
 const EVENTS = 300;
 
-t.test('bodies are dropped while events arrive, and every event is acknowledged', async (t) => {
+onEitherEngine('bodies are dropped while events arrive, and every event is acknowledged', async (t) => {
   const stage = await setStage(t, { variables: { RETENTION_EVENTS: '3650d' } });
   const { api, keys, sidecar, databaseUrl } = stage;
   const load = (series: string) =>
@@ -40,7 +39,7 @@ t.test('bodies are dropped while events arrive, and every event is acknowledged'
   t.equal((await again(eventOf('another', 1).body)).status, 204);
   t.equal((await api.get(`/v1/events/${first.id}`)).conflicts.length, 1, 'another body is a conflict');
   t.equal(await sidecar.end('SIGTERM'), 0);
-  if (engineOfTests() === 'postgres') return;
+  if (engineOf(t) === 'postgres') return;
   const handle = new BetterSqlite3(sqlitePath(databaseUrl), { readonly: true });
   t.equal(
     handle.pragma('auto_vacuum', { simple: true }),

@@ -2,13 +2,12 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import t from 'tap';
 import type { Census } from '../../src/contract/census.ts';
 import { signEvent } from '../../src/simulator/sign.ts';
 import { DEFAULT_SEED, makeWorld } from '../../src/simulator/world.ts';
 import { execute } from '../cli/executable.ts';
 import { post } from '../inbox/deliver.ts';
-import { engineOfTests } from '../support/engine.ts';
+import { engineOf, onEitherEngine } from '../support/engine.ts';
 import { eventually } from '../support/eventually.ts';
 import { leaks } from '../support/leaks.ts';
 import { deliver, eventOf } from '../support/load.ts';
@@ -64,7 +63,7 @@ function canaryCensus(): Census {
   return census;
 }
 
-t.test('personal data and secrets do not leak', async (t) => {
+onEitherEngine('personal data and secrets do not leak', async (t) => {
   const stage = await setStage(t, {
     variables: { LOG_LEVEL: 'trace', CENSUS_SOURCE_TOKEN: 'canary-token-of-the-census-source' },
   });
@@ -139,7 +138,7 @@ t.test('personal data and secrets do not leak', async (t) => {
     t.match(metrics, 'benefits_sidecar_', 'there are some');
     const texts = [metrics];
     // PostgreSQL has its own backup tools.
-    if (engineOfTests() === 'sqlite') {
+    if (engineOf(t) === 'sqlite') {
       const file = join(stage.folder, 'backup.db');
       const { code, stdout, stderr } = await execute(t, stage.variables as Record<string, string>, [
         'backup',

@@ -1,8 +1,7 @@
 /** Load from other users of the database does not delay acknowledgments or block the event loop. */
-import t from 'tap';
 import { sqlitePath } from '../../src/database/open.ts';
 import { startChild } from '../database/child.ts';
-import { engineOfTests } from '../support/engine.ts';
+import { engineOf, onEachEngine } from '../support/engine.ts';
 import { eventually } from '../support/eventually.ts';
 import { deliver, eventOf, startLoad } from '../support/load.ts';
 import { breaches } from '../support/oracle.ts';
@@ -16,7 +15,7 @@ const P99_MS = 500;
 /** If livez responds later than this, the event loop was blocked. */
 const STILL_MS = 1_000;
 
-t.test('under load from other users of the database', async (t) => {
+onEachEngine('under load from other users of the database', async (t) => {
   const stage = await setStage(t);
   const { api, databaseUrl, keys } = stage;
   const { port, receiver } = stage.sidecar;
@@ -48,7 +47,7 @@ t.test('under load from other users of the database', async (t) => {
 
   await t.test(
     'deliveries get 503 after a bounded wait while another process holds the write lock',
-    { skip: engineOfTests() === 'postgres' && 'PostgreSQL has no such lock' },
+    { skip: engineOf(t) === 'postgres' && 'PostgreSQL has no such lock' },
     async (t) => {
       await stage.settled();
       const holder = startChild(t, 'child-holds-lock.ts', sqlitePath(databaseUrl));

@@ -7,6 +7,7 @@ import { recordDeductions } from '../../src/ledger/record.ts';
 import { startApplying } from '../inbox/applying.ts';
 import { deduction, deductionBody } from '../inbox/bodies.ts';
 import { incoming, RECEIVED } from '../ledger/incoming.ts';
+import { onEachEngine } from '../support/engine.ts';
 import { countingReads } from '../support/reads.ts';
 
 t.setTimeout(600_000);
@@ -30,7 +31,7 @@ const HISTORY = [
   `update ledger_head set position = ${VERSIONS}`,
 ];
 
-t.test(
+onEachEngine(
   'late events on a deduction with 1,000,000 versions read one version each and block no other event',
   async (t) => {
     const { db, store, loop, states } = await startApplying(t);

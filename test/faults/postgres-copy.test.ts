@@ -18,13 +18,13 @@ import { open } from '../database/scratch.ts';
 import { owe } from '../outbox/parts.ts';
 import { catalogOfPostgres, catalogOfSqlite } from '../postgres/catalog.ts';
 import { contentOfTables, type Filled, fill } from '../postgres/filled.ts';
-import { postgresServer, usePostgres } from '../support/engine.ts';
+import { useOwnPostgres } from '../support/engine.ts';
 import { eventually } from '../support/eventually.ts';
 import { deliver as post } from '../support/load.ts';
 import { makeKeys, variablesFor } from '../support/settings.ts';
 import { serve } from '../support/sidecar.ts';
 
-usePostgres();
+const server = await useOwnPostgres();
 t.setTimeout(300_000);
 
 const MADE_AT = new Date('2026-01-01T00:00:00.000Z');
@@ -38,7 +38,7 @@ const OF_ONE_ROW = ['instance', 'ledger_head', 'circuit_breaker', 'payroll_head'
 
 /** A server with the user who copies. */
 async function asServer<R>(work: (client: Client) => Promise<R>, database = 'postgres'): Promise<R> {
-  const client = new Client((await postgresServer()).url(database));
+  const client = new Client(server.url(database));
   await client.connect();
   try {
     return await work(client);
@@ -49,7 +49,7 @@ async function asServer<R>(work: (client: Client) => Promise<R>, database = 'pos
 
 /** An empty database owned by that user. */
 async function target(): Promise<string> {
-  const url = new URL(await (await postgresServer()).create());
+  const url = new URL(await server.create());
   await asServer((client) => client.query(`alter database ${url.pathname.slice(1)} owner to ${USER}`));
   [url.username, url.password] = [USER, PASSWORD];
   return url.href;

@@ -4,7 +4,7 @@
  */
 import t from 'tap';
 import { seededRandom } from '../../src/simulator/random.ts';
-import { postgresServer, usePostgres } from '../support/engine.ts';
+import { useOwnPostgres } from '../support/engine.ts';
 import { eventually } from '../support/eventually.ts';
 import { deliver, type Event, eventOf } from '../support/load.ts';
 import { cutRound, killRound, readyz, restartRound } from '../support/postgres-rounds.ts';
@@ -12,7 +12,7 @@ import type { Instance } from '../support/stage.ts';
 import { stretched } from '../support/stretched.ts';
 import { deadlocks, setThree } from '../support/three.ts';
 
-usePostgres();
+const server = await useOwnPostgres();
 t.setTimeout(600_000);
 
 /** A query without a response is canceled after 12 s, and a connection attempt after 3 s. */
@@ -26,7 +26,6 @@ t.test('three sidecars on one database', async (t) => {
   const secret = stage.keys.webhookSecret;
   await Promise.all(all.map((one) => one.start()));
 
-  const server = await postgresServer();
   for (const [round, how] of (['stop', 'crash', 'stop', 'crash'] as const).entries()) {
     await t.test(`PostgreSQL goes away (${how}) and comes back`, (t) =>
       restartRound(t, three, server, how, `away-${round}`),

@@ -12,10 +12,10 @@ import { silentLog } from '../../src/telemetry/log.ts';
 import { scratch } from '../database/scratch.ts';
 import { startApplying } from '../inbox/applying.ts';
 import { deduction } from '../inbox/bodies.ts';
-import { usePostgres } from '../support/engine.ts';
+import { useOwnPostgres } from '../support/engine.ts';
 import { stretched } from '../support/stretched.ts';
 
-usePostgres();
+await useOwnPostgres();
 
 t.test('a hanging applier is disconnected, and another one continues within seconds', async (t) => {
   const { store, loop, states, ledger, commits } = await startApplying(t);

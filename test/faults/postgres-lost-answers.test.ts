@@ -16,10 +16,10 @@ import {
   send,
   verified,
 } from '../payroll/runs-stage.ts';
-import { usePostgres } from '../support/engine.ts';
+import { useOwnPostgres } from '../support/engine.ts';
 import { startWire } from '../support/wire.ts';
 
-usePostgres();
+await useOwnPostgres();
 
 /**
  * Runs the work once for each of its commits. The server commits, but its response is lost, so the work's rows must be

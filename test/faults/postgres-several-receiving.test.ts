@@ -14,10 +14,10 @@ import { silentLog } from '../../src/telemetry/log.ts';
 import { open, scratch } from '../database/scratch.ts';
 import { startApplying } from '../inbox/applying.ts';
 import { deduction, deductionBody, syncBody } from '../inbox/bodies.ts';
-import { liftTimeLimits, usePostgres } from '../support/engine.ts';
+import { liftTimeLimits, useOwnPostgres } from '../support/engine.ts';
 import { eventually } from '../support/eventually.ts';
 
-usePostgres();
+await useOwnPostgres();
 
 const now = () => new Date('2026-03-01T12:00:00.000Z');
 

@@ -12,9 +12,9 @@ import { type Log, silentLog } from '../../src/telemetry/log.ts';
 import { open, scratch } from '../database/scratch.ts';
 import { owe, request, sendLoop, setClock } from '../outbox/parts.ts';
 import { json, stubService } from '../outbox/stub-service.ts';
-import { usePostgres } from '../support/engine.ts';
+import { useOwnPostgres } from '../support/engine.ts';
 
-usePostgres();
+await useOwnPostgres();
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;

@@ -9,7 +9,7 @@ import { createEncryptor } from '../../src/security/encryption.ts';
 import { openHasher } from '../../src/security/hashing.ts';
 import { seededRandom, shuffle } from '../../src/simulator/random.ts';
 import { DEFAULT_SEED, makeWorld } from '../../src/simulator/world.ts';
-import { postgresServer, usePostgres } from '../support/engine.ts';
+import { useOwnPostgres } from '../support/engine.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Front, startFront } from '../support/front.ts';
 import { deliver, eventOf } from '../support/load.ts';
@@ -19,7 +19,7 @@ import type { Instance } from '../support/stage.ts';
 import { stretched } from '../support/stretched.ts';
 import { deadlocks, nameOf, nothingPending, setThree } from '../support/three.ts';
 
-usePostgres();
+const server = await useOwnPostgres();
 t.setTimeout(600_000);
 
 const STOPS_WITHIN_MS = 10_000;
@@ -244,7 +244,7 @@ t.test('three sidecars on one database', async (t) => {
   }
 
   await t.test('respond 503 while PostgreSQL is away, and recover when it is back', async (t) =>
-    restartRound(t, three, await postgresServer(), 'stop', 'restart'),
+    restartRound(t, three, server, 'stop', 'restart'),
   );
 
   await t.test('keep applying while one is stopped during a batch', async (t) => {
@@ -285,7 +285,7 @@ t.test('three sidecars on one database', async (t) => {
 
   await t.test('stop in time, even while PostgreSQL is down', async (t) => {
     t.equal(await stage.sidecar.end('SIGTERM'), 0);
-    await (await postgresServer()).stop();
+    await server.stop();
     const began = performance.now();
     t.equal(await all[2].sidecar.end('SIGTERM'), 0);
     const tookMs = Math.round(performance.now() - began);

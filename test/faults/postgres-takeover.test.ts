@@ -3,7 +3,7 @@
  */
 import t, { type Test } from 'tap';
 import { DEFAULT_SEED, makeWorld } from '../../src/simulator/world.ts';
-import { usePostgres } from '../support/engine.ts';
+import { useOwnPostgres } from '../support/engine.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Front, startFront } from '../support/front.ts';
 import { readyz } from '../support/postgres-rounds.ts';
@@ -14,7 +14,7 @@ import { setThree } from '../support/three.ts';
 const EMPLOYER = 'maple-bakery';
 const TAKEN_OVER_WITHIN_MS = 60_000;
 
-usePostgres();
+await useOwnPostgres();
 t.setTimeout(900_000);
 
 /**

@@ -5,12 +5,13 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import t, { type Test } from 'tap';
+import type { Test } from 'tap';
 import type { RequestFault } from '../../src/simulator/faults.ts';
 import type { ReceivedRequest } from '../../src/simulator/record.ts';
 import { SERVICE_SCENARIOS } from '../../src/simulator/service-scenarios.ts';
 import { DEFAULT_EMPLOYER_IDS, DEFAULT_SEED, makeWorld } from '../../src/simulator/world.ts';
 import { allSent, disagreements, type Reported, reportMoves } from '../support/disagreements.ts';
+import { onEachEngine } from '../support/engine.ts';
 import { eventually } from '../support/eventually.ts';
 import { breaches } from '../support/oracle.ts';
 import { makeKeys } from '../support/settings.ts';
@@ -99,7 +100,7 @@ const SEEN: Record<keyof typeof SERVICE_SCENARIOS, Part> = {
   },
 };
 
-t.test('the service scenarios end as documented', async (t) => {
+onEachEngine('the service scenarios end as documented', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'benefits-sidecar-test-'));
   t.teardown(() => rmSync(folder, { recursive: true }));
   for (const [id, census] of world) writeFileSync(join(folder, `${id}.json`), JSON.stringify(census));

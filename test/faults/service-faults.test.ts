@@ -2,9 +2,10 @@
  * The benefits service hangs, resets connections and loses responses. Events are still accepted, and uploads
  * arrive.
  */
-import t from 'tap';
+
 import { DEFAULT_EMPLOYER_IDS, DEFAULT_SEED, makeWorld } from '../../src/simulator/world.ts';
 import { open } from '../database/scratch.ts';
+import { onEachEngine } from '../support/engine.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Front, startFront } from '../support/front.ts';
 import { startLoad } from '../support/load.ts';
@@ -17,7 +18,7 @@ const [MAPLE = '', HARBOR = ''] = DEFAULT_EMPLOYER_IDS;
 /** A sanity bound, far above the measured value (npm run bench). */
 const P99_MS = 500;
 
-t.test('with a failing service', async (t) => {
+onEachEngine('with a failing service', async (t) => {
   let front = {} as Front;
   const stage = await setStage(t, {
     before: async (url) => {

@@ -1,9 +1,10 @@
 /** SIGTERM at bad moments: acknowledged events are kept, and the process ends in time. */
 import { connect } from 'node:net';
-import t, { type Test } from 'tap';
+import type { Test } from 'tap';
 import { transact } from '../../src/database/transaction.ts';
 import { DEFAULT_SEED, makeWorld } from '../../src/simulator/world.ts';
 import { open } from '../database/scratch.ts';
+import { onEachEngine } from '../support/engine.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Front, startFront } from '../support/front.ts';
 import { deliver, startLoad } from '../support/load.ts';
@@ -16,7 +17,7 @@ const EMPLOYER = 'maple-bakery';
 const census = makeWorld(DEFAULT_SEED).get(EMPLOYER);
 const STOPS_WITHIN_MS = 10_000;
 
-t.test('a stopped sidecar', async (t) => {
+onEachEngine('a stopped sidecar', async (t) => {
   let front = {} as Front;
   const stage = await setStage(t, {
     before: async (url) => {
@@ -109,7 +110,7 @@ t.test('a stopped sidecar', async (t) => {
   });
 });
 
-t.test('SIGTERM during startup ends it cleanly', async (t) => {
+onEachEngine('SIGTERM during startup ends it cleanly', async (t) => {
   const stage = await setStage(t, { start: false });
   const starting = start(t, stage.variables);
   await eventually(

@@ -1,4 +1,6 @@
 /** Every changed value in a row is found, or listed here with the reason why not. */
+
+import { Client } from 'pg';
 import t from 'tap';
 import { readDataKeys } from '../../src/config.ts';
 import { createDifferences, type Differences } from '../../src/database/difference.ts';
@@ -6,8 +8,12 @@ import type { Db } from '../../src/database/tables.ts';
 import { verifyRows } from '../../src/operations/verify.ts';
 import { createEncryptor, type Encryptor } from '../../src/security/encryption.ts';
 import { altered, altering } from '../cli/alter.ts';
+import { here, jsonOf, withFixtures } from '../cli/harness.ts';
 import { ROWS, UNVERIFIED } from '../cli/unverified.ts';
 import { staged } from '../cli/verify-stage.ts';
+import { onEachEngine, onPostgres } from '../support/engine.ts';
+
+t.setTimeout(600_000);
 
 async function look(db: Db, encryptor: Encryptor): Promise<Differences> {
   const differences = createDifferences(1_000);
@@ -16,7 +22,7 @@ async function look(db: Db, encryptor: Encryptor): Promise<Differences> {
   return differences;
 }
 
-t.test('an altered value is reported in any column', async (t) => {
+onEachEngine('an altered value is reported in any column', async (t) => {
   const { env, db } = await staged(t);
   const encryptor = createEncryptor(readDataKeys(env));
   const by = await altering(t, env.DATABASE_URL as string);
@@ -76,7 +82,7 @@ const MISSING: readonly (readonly [statement: string, expected: string])[] = [
   ['delete from taken_lines', 'taken_reports.lines'],
 ];
 
-t.test('a missing or excess row is reported', async (t) => {
+onEachEngine('a missing or excess row is reported', async (t) => {
   for (const [statement, expected] of MISSING) {
     const { env, db } = await staged(t);
     const by = await altering(t, env.DATABASE_URL as string);
@@ -84,4 +90,21 @@ t.test('a missing or excess row is reported', async (t) => {
     const found = await look(db, createEncryptor(readDataKeys(env)));
     t.ok(found.counts.has(expected), `${statement}: ${[...found.counts.keys()]}`);
   }
+});
+
+onPostgres('every index is checked if the extension is installed', async (t) => {
+  const { env } = await withFixtures(t);
+  const check = async () =>
+    jsonOf(await here(t, env, ['verify', '--json'])).engine.find(
+      ({ name }: { name: string }) => name === 'amcheck',
+    );
+  t.match(await check(), { result: 'unasked', says: /CREATE EXTENSION amcheck/ });
+  const client = new Client(env.DATABASE_URL as string);
+  await client.connect();
+  t.teardown(async () => {
+    await client.query('drop extension amcheck');
+    await client.end();
+  });
+  await client.query('create extension amcheck');
+  t.match(await check(), { result: 'pass', says: /^\d\d indexes are whole$/ });
 });

@@ -1,17 +1,16 @@
 import BetterSqlite3 from 'better-sqlite3';
-import t from 'tap';
 import { sqlitePath } from '../../src/database/open.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { reprocessEvent } from '../../src/inbox/events.ts';
 import { finishEvents } from '../../src/inbox/inbox.ts';
-import { diskFull, engineOfTests } from '../support/engine.ts';
+import { diskFull, onEachEngine, onSqlite } from '../support/engine.ts';
 import { type Body, leaveTrace, NOW, startApplying, traces } from './applying.ts';
 import { deduction, deductionBody, syncBody } from './bodies.ts';
 import { CASES } from './parse-event-cases.ts';
 
 const numbered = (count: number) => Array.from({ length: count }, (_, index) => `e${index}`);
 
-t.test(
+onEachEngine(
   'events are applied in order of receipt, one commit per batch, on positions without gaps',
   async (t) => {
     const { store, loop, commits, ledger, db } = await startApplying(t);
@@ -34,17 +33,20 @@ t.test(
   },
 );
 
-t.test('every signed body ends as applied, ignored or quarantined, and none affects another', async (t) => {
-  const { store, loop, states } = await startApplying(t);
-  await store(...CASES.map(({ body }, index): Body => [`e${index}`, body]));
-  await loop.runOnce();
-  t.strictSame(
-    await states(),
-    CASES.map(({ state, reason }, index) => `e${index}: ${state}${reason === null ? '' : ` ${reason}`}`),
-  );
-});
+onEachEngine(
+  'every signed body ends as applied, ignored or quarantined, and none affects another',
+  async (t) => {
+    const { store, loop, states } = await startApplying(t);
+    await store(...CASES.map(({ body }, index): Body => [`e${index}`, body]));
+    await loop.runOnce();
+    t.strictSame(
+      await states(),
+      CASES.map(({ state, reason }, index) => `e${index}: ${state}${reason === null ? '' : ` ${reason}`}`),
+    );
+  },
+);
 
-t.test(
+onEachEngine(
   'a poison event is quarantined, its writes are rolled back, and the events around it are applied',
   async (t) => {
     const requestSync = async (
@@ -86,7 +88,7 @@ t.test(
   },
 );
 
-t.test('an event put back while a poison event fails is not quarantined', async (t) => {
+onEachEngine('an event put back while a poison event fails is not quarantined', async (t) => {
   const requestSync = async () => {
     throw Object.assign(new Error(), { code: 'POISON' });
   };
@@ -110,7 +112,7 @@ t.test('an event put back while a poison event fails is not quarantined', async 
   t.equal(logged.filter((line) => line.includes('was quarantined')).length, 1);
 });
 
-t.test('an event that another process has applied is not quarantined', async (t) => {
+onEachEngine('an event that another process has applied is not quarantined', async (t) => {
   const requestSync = async () => {
     throw Object.assign(new Error(), { code: 'POISON' });
   };
@@ -136,7 +138,7 @@ t.test('an event that another process has applied is not quarantined', async (t)
   t.strictSame(await states(), ['poison here: applied']);
 });
 
-t.test('the effects of an event happen in the transaction that marks it, or not at all', async (t) => {
+onEachEngine('the effects of an event happen in the transaction that marks it, or not at all', async (t) => {
   const asked: unknown[] = [];
   const { store, loop, commits, states, db } = await startApplying(t, {
     effects: {
@@ -152,8 +154,8 @@ t.test('the effects of an event happen in the transaction that marks it, or not 
     },
   });
   await store(['one', syncBody('sync-request', 'first')], ['two', syncBody('sync-complete', 'second')]);
-  commits.failure = diskFull().code;
-  await t.rejects(loop.runOnce(), diskFull());
+  commits.failure = diskFull(t).code;
+  await t.rejects(loop.runOnce(), diskFull(t));
   t.strictSame(await states(), ['one: pending', 'two: pending'], 'no mark');
   t.strictSame(await traces(db), [], 'no effect');
   commits.failure = null;
@@ -167,13 +169,13 @@ t.test('the effects of an event happen in the transaction that marks it, or not 
   ]);
 });
 
-t.test('a database error quarantines nothing, and the loop retries until it succeeds', async (t) => {
+onEachEngine('a database error quarantines nothing, and the loop retries until it succeeds', async (t) => {
   const aborting = new AbortController();
   const { store, loop, commits, states, applied, logged } = await startApplying(t, {
     onApplied: () => aborting.abort(),
   });
   await store(deduction('a'), ['bad', 'x'], deduction('b'));
-  commits.failure = diskFull().code;
+  commits.failure = diskFull(t).code;
   let tries = 0;
   commits.onRolledBack = async () => {
     tries += 1;
@@ -182,25 +184,25 @@ t.test('a database error quarantines nothing, and the loop retries until it succ
   await loop.run(aborting.signal);
   t.equal(tries, 2);
   t.match(logged, [/^applying failed: trying again /]);
-  t.equal(codeIn(logged[0] as string), diskFull().code);
+  t.equal(codeIn(logged[0] as string), diskFull(t).code);
   t.strictSame(applied, [{ applied: 2, ignored: 0, quarantined: 1, syncsRequested: 0 }]);
   t.match(await states(), [/^a: applied$/, /^bad: quarantined the body is not valid JSON$/, /^b: applied$/]);
 });
 
-t.test('a database error while events are applied one by one also quarantines nothing', async (t) => {
-  const errors = [{ code: 'POISON' }, diskFull(), { code: 'POISON' }, { code: 'POISON' }];
+onEachEngine('a database error while events are applied one by one also quarantines nothing', async (t) => {
+  const errors = [{ code: 'POISON' }, diskFull(t), { code: 'POISON' }, { code: 'POISON' }];
   const requestSync = async () => {
     throw Object.assign(new Error(), { severity: 'ERROR' }, errors.shift());
   };
   const { store, loop, states } = await startApplying(t, { effects: { requestSync } });
   await store(deduction('a'), ['bad', syncBody('sync-request')], deduction('b'));
-  await t.rejects(loop.runOnce(), diskFull());
+  await t.rejects(loop.runOnce(), diskFull(t));
   t.strictSame(await states(), ['a: applied', 'bad: pending', 'b: pending']);
   t.match(await loop.runOnce(), { applied: 1, quarantined: 1 });
   t.match(await states(), ['a: applied', /^bad: quarantined/, 'b: applied']);
 });
 
-t.test('an idle loop starts when it is woken and ends when it is stopped', async (t) => {
+onEachEngine('an idle loop starts when it is woken and ends when it is stopped', async (t) => {
   const aborting = new AbortController();
   const { store, loop, states } = await startApplying(t, { onApplied: () => aborting.abort() });
   const running = loop.run(aborting.signal);
@@ -215,34 +217,32 @@ function codeIn(line: string): string | undefined {
 }
 
 // PostgreSQL manages its own storage and allows concurrent writers: test/postgres has its rules.
-if (engineOfTests() === 'sqlite') {
-  t.test('while another process holds the lock nothing is quarantined, and the loop retries', async (t) => {
-    const aborting = new AbortController();
-    const { store, loop, commits, states, logged } = await startApplying(t, {
-      onLog: (message) => {
-        if (message.includes('trying again')) other.exec('rollback');
-      },
-      onApplied: () => aborting.abort(),
-    });
-    const other = new BetterSqlite3(sqlitePath(commits.url));
-    t.teardown(() => other.close());
-    await store(deduction('a'), ['bad', 'x'], deduction('b'));
-    other.exec('begin immediate');
-    await loop.run(aborting.signal);
-    t.strictSame(logged.map(codeIn), ['LOCK_TIMEOUT']);
-    t.match(await states(), [/^a: applied$/, /^bad: quarantined/, /^b: applied$/]);
-  });
-
-  t.test(
-    'a storage failure that a retry cannot fix ends the loop and is reported to the process',
-    async (t) => {
-      const { store, loop, commits, states, fatal } = await startApplying(t);
-      await store(deduction('a'));
-      commits.failure = 'SQLITE_IOERR_FSYNC';
-      await loop.run(new AbortController().signal);
-      t.match(fatal, [{ code: 'SQLITE_IOERR_FSYNC' }]);
-      t.equal(fatal.length, 1);
-      t.strictSame(await states(), ['a: pending']);
+onSqlite('while another process holds the lock nothing is quarantined, and the loop retries', async (t) => {
+  const aborting = new AbortController();
+  const { store, loop, commits, states, logged } = await startApplying(t, {
+    onLog: (message) => {
+      if (message.includes('trying again')) other.exec('rollback');
     },
-  );
-}
+    onApplied: () => aborting.abort(),
+  });
+  const other = new BetterSqlite3(sqlitePath(commits.url));
+  t.teardown(() => other.close());
+  await store(deduction('a'), ['bad', 'x'], deduction('b'));
+  other.exec('begin immediate');
+  await loop.run(aborting.signal);
+  t.strictSame(logged.map(codeIn), ['LOCK_TIMEOUT']);
+  t.match(await states(), [/^a: applied$/, /^bad: quarantined/, /^b: applied$/]);
+});
+
+onSqlite(
+  'a storage failure that a retry cannot fix ends the loop and is reported to the process',
+  async (t) => {
+    const { store, loop, commits, states, fatal } = await startApplying(t);
+    await store(deduction('a'));
+    commits.failure = 'SQLITE_IOERR_FSYNC';
+    await loop.run(new AbortController().signal);
+    t.match(fatal, [{ code: 'SQLITE_IOERR_FSYNC' }]);
+    t.equal(fatal.length, 1);
+    t.strictSame(await states(), ['a: pending']);
+  },
+);

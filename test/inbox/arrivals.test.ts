@@ -1,8 +1,8 @@
-import t from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { describeEventAge, readEventAge } from '../../src/inbox/arrivals.ts';
 import { scratch } from '../database/scratch.ts';
+import { onEitherEngine } from '../support/engine.ts';
 
 async function insert(db: Db, source: 'webhook' | 'import', receivedAt: string, count = 1) {
   const rows = Array.from({ length: count }, (_, index) => ({
@@ -16,7 +16,7 @@ async function insert(db: Db, source: 'webhook' | 'import', receivedAt: string, 
   await transact(db, (trx) => trx.insertInto('inbox').values(rows).execute());
 }
 
-t.test(
+onEitherEngine(
   'the age of the last event counts from the creation of the database before the first event',
   async (t) => {
     const { db } = await scratch(t);
@@ -26,16 +26,19 @@ t.test(
   },
 );
 
-t.test('imported events do not change the age of the last event, however many there are', async (t) => {
-  const { db } = await scratch(t);
-  await insert(db, 'import', '2026-02-01T09:00:00.000Z', 300);
-  t.match(await readEventAge(db), { hasEvents: false });
-  await insert(db, 'webhook', '2026-02-01T10:00:00.000Z');
-  for (const hour of [11, 12]) await insert(db, 'import', `2026-02-01T${hour}:00:00.000Z`, 300);
-  t.strictSame(await readEventAge(db), { since: '2026-02-01T10:00:00.000Z', hasEvents: true });
-});
+onEitherEngine(
+  'imported events do not change the age of the last event, however many there are',
+  async (t) => {
+    const { db } = await scratch(t);
+    await insert(db, 'import', '2026-02-01T09:00:00.000Z', 300);
+    t.match(await readEventAge(db), { hasEvents: false });
+    await insert(db, 'webhook', '2026-02-01T10:00:00.000Z');
+    for (const hour of [11, 12]) await insert(db, 'import', `2026-02-01T${hour}:00:00.000Z`, 300);
+    t.strictSame(await readEventAge(db), { since: '2026-02-01T10:00:00.000Z', hasEvents: true });
+  },
+);
 
-t.test('an age is shown in the largest unit with a value of at least two', (t) => {
+onEitherEngine('an age is shown in the largest unit with a value of at least two', (t) => {
   const since = '2026-02-01T10:00:00.000Z';
   const after = (seconds: number) =>
     describeEventAge({ since, hasEvents: true }, new Date(Date.parse(since) + seconds * 1_000));

@@ -6,7 +6,7 @@ import { openPostgres } from '../../src/database/postgres.ts';
 import { openSqlite } from '../../src/database/sqlite.ts';
 import type { Db, Tables } from '../../src/database/tables.ts';
 import { scratch } from '../database/scratch.ts';
-import { engineOfTests } from '../support/engine.ts';
+import { engineOf } from '../support/engine.ts';
 
 export type Commits = {
   db: Db;
@@ -23,7 +23,7 @@ export type Commits = {
 export async function countedCommits(t: Test): Promise<Commits> {
   const { db: other, url } = await scratch(t);
   const commits: Commits = { db: other, other, url, count: 0, failure: null, onRolledBack: async () => {} };
-  const dialect = engineOfTests() === 'sqlite' ? failingSqlite(commits) : failingPostgres(commits);
+  const dialect = engineOf(t) === 'sqlite' ? failingSqlite(commits) : failingPostgres(commits);
   commits.db = new Kysely<Tables>({ dialect: counting(dialect, commits) });
   t.teardown(() => commits.db.destroy());
   return commits;

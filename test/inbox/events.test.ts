@@ -1,4 +1,4 @@
-import t, { type Test } from 'tap';
+import type { Test } from 'tap';
 import { transact } from '../../src/database/transaction.ts';
 import {
   dismissEvent,
@@ -10,6 +10,7 @@ import {
 } from '../../src/inbox/events.ts';
 import { storeArrivals } from '../../src/inbox/inbox.ts';
 import { readReadiness } from '../../src/readiness/report.ts';
+import { onEachEngine } from '../support/engine.ts';
 import { type Applying, type Body, NOW, startApplying } from './applying.ts';
 import { deductionBody } from './bodies.ts';
 
@@ -39,7 +40,7 @@ function ids(events: { event_id: string }[]): string[] {
   return events.map((event) => event.event_id);
 }
 
-t.test('events are listed newest first, page by page, each once', async (t) => {
+onEachEngine('events are listed newest first, page by page, each once', async (t) => {
   const { db } = await filled(t);
   const seen: string[] = [];
   let before: number | undefined;
@@ -63,7 +64,7 @@ t.test('events are listed newest first, page by page, each once', async (t) => {
   t.equal(exact.next, null, 'no empty page after the last');
 });
 
-t.test('a list of events applies all its filters', async (t) => {
+onEachEngine('a list of events applies all its filters', async (t) => {
   const { db } = await filled(t);
   const at = NOW.toISOString();
   const updated = 'employee.deduction-updated';
@@ -88,7 +89,7 @@ t.test('a list of events applies all its filters', async (t) => {
   }
 });
 
-t.test('an event is shown with the other bodies received under its id', async (t) => {
+onEachEngine('an event is shown with the other bodies received under its id', async (t) => {
   const { db } = await filled(t);
   const found = await getEvent(db, 'applied');
   t.equal(found?.event.body?.toString(), deductionBody());
@@ -100,7 +101,7 @@ t.test('an event is shown with the other bodies received under its id', async (t
   t.equal(await getEvent(db, 'unknown'), null);
 });
 
-t.test('an event in any state can be reprocessed, which clears its previous result', async (t) => {
+onEachEngine('an event in any state can be reprocessed, which clears its previous result', async (t) => {
   const { db, loop, states } = await filled(t);
   await transact(db, (trx) => dismissEvent(trx, 'quarantined-1', 'known', DISMISSED_AT));
   const before = await states();
@@ -127,7 +128,7 @@ t.test('an event in any state can be reprocessed, which clears its previous resu
   t.strictSame(await states(), [...before.slice(0, -1), 'pending: applied'], 'each ends in its former state');
 });
 
-t.test('many events are reprocessed in batches, each once', async (t) => {
+onEachEngine('many events are reprocessed in batches, each once', async (t) => {
   const { db } = await filled(t);
   const step = (filter: EventFilter, after: number, limit: number) =>
     transact(db, (trx) => reprocessEvents(trx, filter, { after, limit }));
@@ -145,38 +146,41 @@ t.test('many events are reprocessed in batches, each once', async (t) => {
   t.equal(events.length, 7);
 });
 
-t.test('only quarantined, conflicting and future-dated events can be dismissed, with a reason', async (t) => {
-  const { db } = await filled(t);
-  const dismiss = (eventId: string) =>
-    transact(db, (trx) => dismissEvent(trx, eventId, 'seen', DISMISSED_AT));
-  const found: Record<string, string> = {
-    'quarantined-1': 'dismissed',
-    applied: 'dismissed',
-    'tie-first': 'nothing to dismiss',
-    'tie-second': 'dismissed',
-    ignored: 'nothing to dismiss',
-    pending: 'nothing to dismiss',
-    unknown: 'unknown',
-  };
-  for (const [eventId, dismissal] of Object.entries(found))
-    t.equal(await dismiss(eventId), dismissal, eventId);
+onEachEngine(
+  'only quarantined, conflicting and future-dated events can be dismissed, with a reason',
+  async (t) => {
+    const { db } = await filled(t);
+    const dismiss = (eventId: string) =>
+      transact(db, (trx) => dismissEvent(trx, eventId, 'seen', DISMISSED_AT));
+    const found: Record<string, string> = {
+      'quarantined-1': 'dismissed',
+      applied: 'dismissed',
+      'tie-first': 'nothing to dismiss',
+      'tie-second': 'dismissed',
+      ignored: 'nothing to dismiss',
+      pending: 'nothing to dismiss',
+      unknown: 'unknown',
+    };
+    for (const [eventId, dismissal] of Object.entries(found))
+      t.equal(await dismiss(eventId), dismissal, eventId);
 
-  const marks = { dismissed_at: DISMISSED_AT, dismissed_reason: 'seen' };
-  t.match((await getEvent(db, 'quarantined-1'))?.event, { state: 'quarantined', ...marks });
-  t.match((await getEvent(db, 'tie-second'))?.event, marks);
-  const conflicted = await getEvent(db, 'applied');
-  t.match(conflicted?.conflicts, [marks]);
-  t.match(conflicted?.event, { dismissed_at: null }, 'the event itself needed no attention');
-  for (const [dismissed, expected] of [
-    [false, ['quarantined-2']],
-    [true, ['quarantined-1']],
-  ] as const) {
-    const { events } = await listEvents(db, { state: 'quarantined', dismissed }, { limit: 10 });
-    t.strictSame(ids(events), expected, `dismissed: ${dismissed}`);
-  }
-});
+    const marks = { dismissed_at: DISMISSED_AT, dismissed_reason: 'seen' };
+    t.match((await getEvent(db, 'quarantined-1'))?.event, { state: 'quarantined', ...marks });
+    t.match((await getEvent(db, 'tie-second'))?.event, marks);
+    const conflicted = await getEvent(db, 'applied');
+    t.match(conflicted?.conflicts, [marks]);
+    t.match(conflicted?.event, { dismissed_at: null }, 'the event itself needed no attention');
+    for (const [dismissed, expected] of [
+      [false, ['quarantined-2']],
+      [true, ['quarantined-1']],
+    ] as const) {
+      const { events } = await listEvents(db, { state: 'quarantined', dismissed }, { limit: 10 });
+      t.strictSame(ids(events), expected, `dismissed: ${dismissed}`);
+    }
+  },
+);
 
-t.test('a future-dated event fails readiness until it is dismissed', async (t) => {
+onEachEngine('a future-dated event fails readiness until it is dismissed', async (t) => {
   const { db, store, loop } = await startApplying(t);
   await store(
     ['ahead', deductionBody({}, { created_at: '9999-12-31T00:00:00Z' })],
@@ -195,7 +199,7 @@ t.test('a future-dated event fails readiness until it is dismissed', async (t) =
   t.match(await check(), { result: 'pass', count: 0, examples: [] });
 });
 
-t.test('a dismissed conflict stays dismissed when the same body is delivered again', async (t) => {
+onEachEngine('a dismissed conflict stays dismissed when the same body is delivered again', async (t) => {
   const { db, store } = await filled(t);
   await transact(db, (trx) => dismissEvent(trx, 'applied', 'seen', DISMISSED_AT));
   await store(['applied', 'another body']);

@@ -1,10 +1,10 @@
 import BetterSqlite3 from 'better-sqlite3';
-import t, { type Test } from 'tap';
+import type { Test } from 'tap';
 import { sqlitePath } from '../../src/database/open.ts';
 import type { Stored } from '../../src/inbox/inbox.ts';
 import { createIntake, type Intake } from '../../src/inbox/intake.ts';
 import { silentLog } from '../../src/telemetry/log.ts';
-import { diskFull, engineOfTests } from '../support/engine.ts';
+import { diskFull, engineOf, onEachEngine, onSqlite } from '../support/engine.ts';
 import { type Commits, countedCommits } from './commits.ts';
 import { deliver, startReceiver } from './deliver.ts';
 
@@ -48,19 +48,19 @@ const numbered = (count: number, from = 0) =>
   Array.from({ length: count }, (_, index) => `msg_${from + index}`);
 
 /** The newest event of a commit, for the high-water mark. PostgreSQL has none. */
-const newestOf = (seq: number) =>
-  engineOfTests() === 'postgres' ? null : { seq, received_at: NOW.toISOString() };
+const newestOf = (t: Test, seq: number) =>
+  engineOf(t) === 'postgres' ? null : { seq, received_at: NOW.toISOString() };
 
-t.test('deliveries of one event loop turn share a commit, in order of arrival', async (t) => {
+onEachEngine('deliveries of one event loop turn share a commit, in order of arrival', async (t) => {
   const taking = await startIntake(t);
   const ids = numbered(100).reverse();
   await Promise.all(ids.map((id) => taking.accept(arrival(id))));
   t.strictSame(await inbox(taking), ids);
   t.equal(taking.commits.count, 1);
-  t.strictSame(taking.stored, [{ accepted: 100, duplicates: 0, conflicts: 0, newest: newestOf(100) }]);
+  t.strictSame(taking.stored, [{ accepted: 100, duplicates: 0, conflicts: 0, newest: newestOf(t, 100) }]);
 });
 
-t.test('deliveries beyond the limit of a commit, and later ones, form the next commits', async (t) => {
+onEachEngine('deliveries beyond the limit of a commit, and later ones, form the next commits', async (t) => {
   const taking = await startIntake(t);
   const ids = numbered(600);
   const accepting = ids.slice(0, 500).map((id) => taking.accept(arrival(id)));
@@ -74,7 +74,7 @@ t.test('deliveries beyond the limit of a commit, and later ones, form the next c
   t.equal(sizes.length, 3, `in as few as possible: ${sizes}`);
 });
 
-t.test('an event is acknowledged when another process can read it', async (t) => {
+onEachEngine('an event is acknowledged when another process can read it', async (t) => {
   const taking = await startIntake(t);
   const others = () => taking.commits.other.selectFrom('inbox').select('event_id').execute();
   t.strictSame(await others(), []);
@@ -82,7 +82,7 @@ t.test('an event is acknowledged when another process can read it', async (t) =>
   t.strictSame(await others(), [{ event_id: 'msg_1' }]);
 });
 
-t.test('an event delivered again is stored once, one by one or 200 at once over HTTP', async (t) => {
+onEachEngine('an event delivered again is stored once, one by one or 200 at once over HTTP', async (t) => {
   const taking = await startIntake(t);
   const { port } = await startReceiver(t, { accept: taking.accept });
   for (let attempt = 0; attempt < 3; attempt += 1) {
@@ -96,7 +96,7 @@ t.test('an event delivered again is stored once, one by one or 200 at once over 
   t.equal(duplicates, 2 + 199);
 });
 
-t.test('a duplicate among new events loses none of them', async (t) => {
+onEachEngine('a duplicate among new events loses none of them', async (t) => {
   const taking = await startIntake(t);
   await taking.accept(arrival('msg_1'));
   const ids = ['msg_0', 'msg_1', 'msg_2', 'msg_0', 'msg_3'];
@@ -104,11 +104,11 @@ t.test('a duplicate among new events loses none of them', async (t) => {
   t.strictSame(await inbox(taking), ['msg_1', 'msg_0', 'msg_2', 'msg_3']);
   t.strictSame(taking.stored[1], {
     ...{ accepted: 3, duplicates: 2, conflicts: 0 },
-    newest: newestOf(4),
+    newest: newestOf(t, 4),
   });
 });
 
-t.test(
+onEachEngine(
   'a known id with another body is acknowledged and kept as one conflict, however often it is delivered',
   async (t) => {
     const taking = await startIntake(t);
@@ -125,23 +125,26 @@ t.test(
   },
 );
 
-t.test('conflicting bodies are stored in a fixed order, so that two receivers cannot deadlock', async (t) => {
-  const bodies = ['a', 'b', 'c', 'd', 'e', 'f'];
-  const inOrder = async (arriving: readonly string[]) => {
-    const taking = await startIntake(t);
-    await taking.accept(arrival('msg_1', 'first'));
-    await Promise.all(arriving.map((body) => taking.accept(arrival('msg_1', body))));
-    t.equal(taking.stored.length, 2, 'in one batch');
-    return conflicts(taking);
-  };
-  const kept = await inOrder(bodies);
-  t.equal(kept.length, bodies.length);
-  t.strictSame(await inOrder(bodies.toReversed()), kept);
-});
+onEachEngine(
+  'conflicting bodies are stored in a fixed order, so that two receivers cannot deadlock',
+  async (t) => {
+    const bodies = ['a', 'b', 'c', 'd', 'e', 'f'];
+    const inOrder = async (arriving: readonly string[]) => {
+      const taking = await startIntake(t);
+      await taking.accept(arrival('msg_1', 'first'));
+      await Promise.all(arriving.map((body) => taking.accept(arrival('msg_1', body))));
+      t.equal(taking.stored.length, 2, 'in one batch');
+      return conflicts(taking);
+    };
+    const kept = await inOrder(bodies);
+    t.equal(kept.length, bodies.length);
+    t.strictSame(await inOrder(bodies.toReversed()), kept);
+  },
+);
 
-t.test('when a commit fails, its whole batch is rejected and nothing is stored', async (t) => {
+onEachEngine('when a commit fails, its whole batch is rejected and nothing is stored', async (t) => {
   const taking = await startIntake(t);
-  taking.commits.failure = diskFull().code;
+  taking.commits.failure = diskFull(t).code;
   const outcomes = await Promise.allSettled(numbered(300).map((id) => taking.accept(arrival(id))));
   for (const outcome of outcomes) {
     if (outcome.status !== 'rejected' || outcome.reason.code !== 'NOT_STORED')
@@ -158,67 +161,65 @@ t.test('when a commit fails, its whole batch is rejected and nothing is stored',
 });
 
 // SQLite has one writer at a time and its storage in this process. test/postgres has PostgreSQL's rules.
-if (engineOfTests() === 'sqlite') {
-  t.test('events that arrive during a commit keep their order', async (t) => {
-    const taking = await startIntake(t);
-    const ids = numbered(600);
-    const accepting = ids.slice(0, 500).map((id) => taking.accept(arrival(id)));
-    await accepting[0];
-    t.equal((await inbox(taking)).length, 256, 'one batch is stored');
-    accepting.push(...ids.slice(500).map((id) => taking.accept(arrival(id))));
-    await Promise.all(accepting);
-    t.strictSame(await inbox(taking), ids);
-    t.strictSame(
-      taking.stored.map(({ accepted }) => accepted),
-      [256, 256, 88],
-    );
-  });
-
-  t.test('a storage failure that a retry cannot fix is reported to the process, once', async (t) => {
-    const taking = await startIntake(t);
-    taking.commits.failure = 'SQLITE_IOERR_FSYNC';
-    await t.rejects(taking.accept(arrival('msg_1')), { code: 'NOT_STORED' });
-    t.match(taking.fatal, [{ code: 'SQLITE_IOERR_FSYNC' }]);
-    t.equal(taking.fatal.length, 1);
-  });
-
-  t.test(
-    'while another process holds the write lock, a bounded number of bytes waits, and every delivery gets a response in time',
-    async (t) => {
-      const taking = await startIntake(t);
-      const { port } = await startReceiver(t, { accept: taking.accept });
-      const other = new BetterSqlite3(sqlitePath(taking.commits.url));
-      t.teardown(() => other.close());
-      other.exec('begin immediate');
-
-      // 64 MiB in two batches. The second one must not wait again.
-      const body = Buffer.alloc(128 * 1024);
-      const began = performance.now();
-      const endedAfterMs: number[] = [];
-      const ended = () => endedAfterMs.push(performance.now() - began);
-      const waiting = numbered(512).map((eventId) => taking.accept({ eventId, body }).finally(ended));
-      const outcomes = Promise.allSettled(waiting);
-      await t.rejects(
-        taking.accept(arrival('msg_one_more', 'x')),
-        { code: 'NOT_STORED' },
-        'rejected immediately',
-      );
-      t.strictSame(endedAfterMs, [], 'without waiting for the lock');
-      t.equal((await deliver(port, 'msg_http', 'x')).status, 503, 'over HTTP too');
-
-      t.strictSame(new Set((await outcomes).map(({ status }) => status)), new Set(['rejected']));
-      const [first = 0] = endedAfterMs;
-      const last = endedAfterMs.at(-1) ?? 0;
-      t.ok(first > 2_500, `the first waited 3 s for the lock: ${Math.round(first)} ms`);
-      t.ok(last - first < 2_500, `all ended together: ${Math.round(last - first)} ms apart`);
-
-      other.exec('rollback');
-      t.equal(
-        (await deliver(port, 'msg_http', 'msg_http')).status,
-        204,
-        'the released bytes are available again',
-      );
-      t.strictSame(await inbox(taking), ['msg_http']);
-    },
+onSqlite('events that arrive during a commit keep their order', async (t) => {
+  const taking = await startIntake(t);
+  const ids = numbered(600);
+  const accepting = ids.slice(0, 500).map((id) => taking.accept(arrival(id)));
+  await accepting[0];
+  t.equal((await inbox(taking)).length, 256, 'one batch is stored');
+  accepting.push(...ids.slice(500).map((id) => taking.accept(arrival(id))));
+  await Promise.all(accepting);
+  t.strictSame(await inbox(taking), ids);
+  t.strictSame(
+    taking.stored.map(({ accepted }) => accepted),
+    [256, 256, 88],
   );
-}
+});
+
+onSqlite('a storage failure that a retry cannot fix is reported to the process, once', async (t) => {
+  const taking = await startIntake(t);
+  taking.commits.failure = 'SQLITE_IOERR_FSYNC';
+  await t.rejects(taking.accept(arrival('msg_1')), { code: 'NOT_STORED' });
+  t.match(taking.fatal, [{ code: 'SQLITE_IOERR_FSYNC' }]);
+  t.equal(taking.fatal.length, 1);
+});
+
+onSqlite(
+  'while another process holds the write lock, a bounded number of bytes waits, and every delivery gets a response in time',
+  async (t) => {
+    const taking = await startIntake(t);
+    const { port } = await startReceiver(t, { accept: taking.accept });
+    const other = new BetterSqlite3(sqlitePath(taking.commits.url));
+    t.teardown(() => other.close());
+    other.exec('begin immediate');
+
+    // 64 MiB in two batches. The second one must not wait again.
+    const body = Buffer.alloc(128 * 1024);
+    const began = performance.now();
+    const endedAfterMs: number[] = [];
+    const ended = () => endedAfterMs.push(performance.now() - began);
+    const waiting = numbered(512).map((eventId) => taking.accept({ eventId, body }).finally(ended));
+    const outcomes = Promise.allSettled(waiting);
+    await t.rejects(
+      taking.accept(arrival('msg_one_more', 'x')),
+      { code: 'NOT_STORED' },
+      'rejected immediately',
+    );
+    t.strictSame(endedAfterMs, [], 'without waiting for the lock');
+    t.equal((await deliver(port, 'msg_http', 'x')).status, 503, 'over HTTP too');
+
+    t.strictSame(new Set((await outcomes).map(({ status }) => status)), new Set(['rejected']));
+    const [first = 0] = endedAfterMs;
+    const last = endedAfterMs.at(-1) ?? 0;
+    t.ok(first > 2_500, `the first waited 3 s for the lock: ${Math.round(first)} ms`);
+    t.ok(last - first < 2_500, `all ended together: ${Math.round(last - first)} ms apart`);
+
+    other.exec('rollback');
+    t.equal(
+      (await deliver(port, 'msg_http', 'msg_http')).status,
+      204,
+      'the released bytes are available again',
+    );
+    t.strictSame(await inbox(taking), ['msg_http']);
+  },
+);

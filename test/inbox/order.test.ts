@@ -1,7 +1,7 @@
 import { deepStrictEqual } from 'node:assert/strict';
 import fc from 'fast-check';
-import t from 'tap';
 import { cut, SEED } from '../ledger/model.ts';
+import { onEachEngine } from '../support/engine.ts';
 import { type Body, startApplying } from './applying.ts';
 import { deductionBody } from './bodies.ts';
 
@@ -11,7 +11,7 @@ const someEvents = fc.uniqueArray(
   { selector: ({ second }) => second, minLength: 1, maxLength: 12 },
 );
 
-t.test(
+onEachEngine(
   'deliveries in any order, with duplicates and in any batches, give the same latest states',
   async (t) => {
     t.comment(`SEED=${SEED}`);

@@ -1,6 +1,5 @@
-import t from 'tap';
 import { createRefusals, refusedSince } from '../../src/inbox/refusals.ts';
-import { diskFull } from '../support/engine.ts';
+import { diskFull, onEachEngine } from '../support/engine.ts';
 import { countedCommits } from './commits.ts';
 
 const START = new Date('2026-03-01T12:00:30.000Z');
@@ -18,7 +17,7 @@ function clock(): { now: () => Date; pass(ms: number): void } {
   };
 }
 
-t.test(
+onEachEngine(
   'rejected deliveries are counted by minute and cause, however often the counts are saved',
   async (t) => {
     const { db } = await countedCommits(t);
@@ -47,17 +46,17 @@ t.test(
   },
 );
 
-t.test('without rejections nothing is written', async (t) => {
+onEachEngine('without rejections nothing is written', async (t) => {
   const commits = await countedCommits(t);
   await createRefusals(() => START).flush(commits.db);
   t.equal(commits.count, 0);
 });
 
-t.test('counts that cannot be saved are kept and saved once', async (t) => {
+onEachEngine('counts that cannot be saved are kept and saved once', async (t) => {
   const commits = await countedCommits(t);
   const refusals = createRefusals(() => START);
   refusals.count('timestamp');
-  commits.failure = diskFull().code;
+  commits.failure = diskFull(t).code;
   await refusals.flush(commits.db);
   refusals.count('timestamp');
   commits.failure = null;
@@ -66,7 +65,7 @@ t.test('counts that cannot be saved are kept and saved once', async (t) => {
   t.strictSame(await refusedSince(commits.db, LONG_AGO), [{ cause: 'timestamp', refused: 2 }]);
 });
 
-t.test('counts are kept for seven days', async (t) => {
+onEachEngine('counts are kept for seven days', async (t) => {
   const { db } = await countedCommits(t);
   const { now, pass } = clock();
   const refusals = createRefusals(now);
@@ -83,7 +82,7 @@ t.test('counts are kept for seven days', async (t) => {
   }
 });
 
-t.test('the last counts are saved when the loop ends', async (t) => {
+onEachEngine('the last counts are saved when the loop ends', async (t) => {
   const { db } = await countedCommits(t);
   const refusals = createRefusals(() => START);
   const aborting = new AbortController();

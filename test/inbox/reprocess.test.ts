@@ -1,10 +1,10 @@
-import t from 'tap';
 import { transact } from '../../src/database/transaction.ts';
 import { reprocessEvent } from '../../src/inbox/events.ts';
+import { onEachEngine } from '../support/engine.ts';
 import { startApplying } from './applying.ts';
 import { deduction, deductionBody, syncBody } from './bodies.ts';
 
-t.test('a reprocessed event has no second effect in the ledger', async (t) => {
+onEachEngine('a reprocessed event has no second effect in the ledger', async (t) => {
   const { store, loop, states, ledger, db } = await startApplying(t);
   await store(
     deduction('a'),
@@ -38,7 +38,7 @@ t.test('a reprocessed event has no second effect in the ledger', async (t) => {
   t.strictSame(await ledger(), ['a', 'a-later', 'b', 'new']);
 });
 
-t.test('a failed event is applied when it is reprocessed after the cause is fixed', async (t) => {
+onEachEngine('a failed event is applied when it is reprocessed after the cause is fixed', async (t) => {
   let broken = true;
   const requestSync = async () => {
     if (broken) throw new Error();

@@ -1,4 +1,4 @@
-import t, { type Test } from 'tap';
+import type { Test } from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import {
   type DeductionFilter,
@@ -9,6 +9,7 @@ import {
   versionsOf,
 } from '../../src/ledger/deductions.ts';
 import { scratch } from '../database/scratch.ts';
+import { onEachEngine } from '../support/engine.ts';
 import { incoming, record } from './incoming.ts';
 import { all, brief, employed, FEBRUARY, MARCH, roster, TODAY } from './listing.ts';
 
@@ -66,7 +67,7 @@ async function filled(t: Test): Promise<Db> {
   return db;
 }
 
-t.test('deductions are listed by employee and id, and match all filters', async (t) => {
+onEachEngine('deductions are listed by employee and id, and match all filters', async (t) => {
   const db = await filled(t);
   const one = ['emp-1/dental 10', 'emp-1/medical 21', 'emp-1/vision 60'];
   const everything = [...one, 'emp-2/moved 31', 'emp-3/stranger 40', 'emp-4/twice 50'];
@@ -105,7 +106,7 @@ t.test('deductions are listed by employee and id, and match all filters', async 
   }
 });
 
-t.test('every page size lists each deduction once, in one order', async (t) => {
+onEachEngine('every page size lists each deduction once, in one order', async (t) => {
   const db = await filled(t);
   for (const filter of [
     {},
@@ -121,7 +122,7 @@ t.test('every page size lists each deduction once, in one order', async (t) => {
   }
 });
 
-t.test('a list that skips many candidates lets other work run', async (t) => {
+onEachEngine('a list that skips many candidates lets other work run', async (t) => {
   const { db } = await scratch(t);
   await record(
     db,
@@ -139,7 +140,7 @@ t.test('a list that skips many candidates lets other work run', async (t) => {
   t.ok(turns >= 2, `${turns} turns in three pages of candidates`);
 });
 
-t.test('a list continues after many candidates that do not match', async (t) => {
+onEachEngine('a list continues after many candidates that do not match', async (t) => {
   const { db } = await scratch(t);
   const count = 450;
   const name = (index: number) => String(index).padStart(4, '0');
@@ -162,7 +163,7 @@ t.test('a list continues after many candidates that do not match', async (t) => 
   );
 });
 
-t.test('a page ends after reading many candidates, and the next one continues there', async (t) => {
+onEachEngine('a page ends after reading many candidates, and the next one continues there', async (t) => {
   const { db } = await scratch(t);
   const count = 4_000;
   await record(
@@ -183,7 +184,7 @@ t.test('a page ends after reading many candidates, and the next one continues th
   t.strictSame([second.deductions.length, second.next], [1, null]);
 });
 
-t.test('ids with spaces are not confused', async (t) => {
+onEachEngine('ids with spaces are not confused', async (t) => {
   const { db } = await scratch(t);
   const pairs = [
     ['a', 'b c'],
@@ -207,7 +208,7 @@ t.test('ids with spaces are not confused', async (t) => {
   t.strictSame(brief(await all(db, { employeeId: 'a b' })), ['a b/c 1']);
 });
 
-t.test('the employer depends on the employee, the requested date and what was known', async (t) => {
+onEachEngine('the employer depends on the employee, the requested date and what was known', async (t) => {
   const { db } = await scratch(t);
   await record(db, [incoming('e1', '2026-01-01T00:00:00Z')], FEBRUARY);
   const employers = async (filter: DeductionFilter = {}) =>
@@ -225,7 +226,7 @@ t.test('the employer depends on the employee, the requested date and what was kn
   t.strictSame(await employers(), [[null, true]], 'active with two at once: not guessed about');
 });
 
-t.test(
+onEachEngine(
   'a deduction has its latest state, its list has all its versions, and the feed has all versions',
   async (t) => {
     const db = await filled(t);

@@ -1,10 +1,10 @@
-import t from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { FOLLOWED_AT_MOST, sharedEmployees, unmatchedEmployees } from '../../src/ledger/employee-sets.ts';
 import { recordFacts } from '../../src/ledger/roster.ts';
 import { deductionOf, deliver } from '../api/deliver.ts';
 import { scratch } from '../database/scratch.ts';
+import { onEachEngine } from '../support/engine.ts';
 
 let events = 0;
 /** Delivers deductions of these employees. */
@@ -31,7 +31,7 @@ const name = (db: Db, employer_id: string, employees: readonly string[]) =>
     ),
   );
 
-t.test('the set of employees without a census follows new deductions and censuses', async (t) => {
+onEachEngine('the set of employees without a census follows new deductions and censuses', async (t) => {
   const { db } = await scratch(t);
   t.strictSame(await unmatchedEmployees(db), []);
   await deduct(db, ['e-2', 'e-1', 'E-3']);
@@ -45,7 +45,7 @@ t.test('the set of employees without a census follows new deductions and censuse
   t.strictSame(await unmatchedEmployees(db), []);
 });
 
-t.test('the set of employees with two employers follows new censuses', async (t) => {
+onEachEngine('the set of employees with two employers follows new censuses', async (t) => {
   const { db } = await scratch(t);
   await name(db, 'acme', ['e-1', 'e-2']);
   t.strictSame(await sharedEmployees(db), []);
@@ -55,7 +55,7 @@ t.test('the set of employees with two employers follows new censuses', async (t)
   t.strictSame(await sharedEmployees(db), ['e-1', 'e-2']);
 });
 
-t.test('a repeated call reads only what was added since', async (t) => {
+onEachEngine('a repeated call reads only what was added since', async (t) => {
   const { db } = await scratch(t);
   await name(db, 'acme', ['e-1']);
   await deduct(db, ['e-1', 'e-2']);
@@ -68,7 +68,7 @@ t.test('a repeated call reads only what was added since', async (t) => {
   t.strictSame(await unmatchedEmployees(db), ['e-2', 'e-3']);
 });
 
-t.test(
+onEachEngine(
   'a set beyond the limit is reported up to the limit, and is complete again once it shrinks',
   async (t) => {
     const { db } = await scratch(t);

@@ -1,14 +1,13 @@
 import { deepStrictEqual } from 'node:assert/strict';
 import fc from 'fast-check';
 import { type Kysely, sql } from 'kysely';
-import t from 'tap';
 import type { Db, Tables, Trx } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import type { IncomingDeduction } from '../../src/ledger/fold.ts';
 import { historyOf } from '../../src/ledger/history.ts';
 import { eventsInLedger, recordDeductions } from '../../src/ledger/record.ts';
 import { scratch } from '../database/scratch.ts';
-import { notUnique } from '../support/engine.ts';
+import { notUnique, onEachEngine } from '../support/engine.ts';
 import { countingReads } from '../support/reads.ts';
 import { incoming, RECEIVED, record } from './incoming.ts';
 import { cut, expectedLatest, expectedVersions, SEED, someEvents } from './model.ts';
@@ -29,44 +28,50 @@ async function latest(db: Db): Promise<string | undefined> {
   return row?.member_contribution;
 }
 
-t.test('an older event never overwrites a newer one, in the same transaction or a later one', async (t) => {
-  const { db } = await scratch(t);
-  await record(db, [incoming('new', LATER, { member_contribution: '2' })]);
-  await record(db, [incoming('old', TIME, { member_contribution: '1', employee_id: 'emp-2' })]);
-  t.equal(await latest(db), '2');
-  t.match(await versionsOf(db), [
-    { event_id: 'new', late: 0, version: 1, previous_position: null },
-    { event_id: 'old', late: 1, version: 2, previous_position: 1 },
-  ]);
-  t.match(await statesIn(db), [
-    { position: 1, employee_id: 'emp-1', version_count: 2, last_received_position: 2 },
-  ]);
-});
+onEachEngine(
+  'an older event never overwrites a newer one, in the same transaction or a later one',
+  async (t) => {
+    const { db } = await scratch(t);
+    await record(db, [incoming('new', LATER, { member_contribution: '2' })]);
+    await record(db, [incoming('old', TIME, { member_contribution: '1', employee_id: 'emp-2' })]);
+    t.equal(await latest(db), '2');
+    t.match(await versionsOf(db), [
+      { event_id: 'new', late: 0, version: 1, previous_position: null },
+      { event_id: 'old', late: 1, version: 2, previous_position: 1 },
+    ]);
+    t.match(await statesIn(db), [
+      { position: 1, employee_id: 'emp-1', version_count: 2, last_received_position: 2 },
+    ]);
+  },
+);
 
-t.test('a tie is compared with the earlier version, in the same transaction or an earlier one', async (t) => {
-  const { db } = await scratch(t);
-  const amounts = ['1', '2', '2', '1'];
-  for (const [index, amount] of amounts.entries()) {
-    await record(db, [incoming(`e${index}`, TIME, { member_contribution: amount })]);
-  }
-  await record(db, [incoming('e4', LATER, { member_contribution: '3' })]);
-  await record(db, [incoming('e5', TIME, { member_contribution: '1' }), incoming('e6', TIME)]);
-  t.strictSame(
-    (await versionsOf(db)).map(({ ordered_by, late, tie_changed }) => [ordered_by, late, tie_changed]),
-    [
-      ['created_at', 0, 0],
-      ['tie', 0, 1],
-      ['tie', 0, 0],
-      ['tie', 0, 1],
-      ['created_at', 0, 0],
-      ['tie', 1, 0],
-      ['tie', 1, 1],
-    ],
-  );
-  t.equal(await latest(db), '3');
-});
+onEachEngine(
+  'a tie is compared with the earlier version, in the same transaction or an earlier one',
+  async (t) => {
+    const { db } = await scratch(t);
+    const amounts = ['1', '2', '2', '1'];
+    for (const [index, amount] of amounts.entries()) {
+      await record(db, [incoming(`e${index}`, TIME, { member_contribution: amount })]);
+    }
+    await record(db, [incoming('e4', LATER, { member_contribution: '3' })]);
+    await record(db, [incoming('e5', TIME, { member_contribution: '1' }), incoming('e6', TIME)]);
+    t.strictSame(
+      (await versionsOf(db)).map(({ ordered_by, late, tie_changed }) => [ordered_by, late, tie_changed]),
+      [
+        ['created_at', 0, 0],
+        ['tie', 0, 1],
+        ['tie', 0, 0],
+        ['tie', 0, 1],
+        ['created_at', 0, 0],
+        ['tie', 1, 0],
+        ['tie', 1, 1],
+      ],
+    );
+    t.equal(await latest(db), '3');
+  },
+);
 
-t.test('amounts are returned as the texts that were sent', async (t) => {
+onEachEngine('amounts are returned as the texts that were sent', async (t) => {
   const { db } = await scratch(t);
   const amounts = [
     '150',
@@ -91,7 +96,7 @@ t.test('amounts are returned as the texts that were sent', async (t) => {
   );
 });
 
-t.test('the upsert itself rejects an older event, even if the state was read too early', async (t) => {
+onEachEngine('the upsert itself rejects an older event, even if the state was read too early', async (t) => {
   const { db } = await scratch(t);
   await record(db, [incoming('new', LATER, { employee_id: 'emp-new' })]);
   const [before] = await statesIn(db);
@@ -122,11 +127,11 @@ t.test('the upsert itself rejects an older event, even if the state was read too
   t.match(await statesIn(db), [{ position: 3 }], 'at equal times the later received wins');
 });
 
-t.test('an event is recorded once, and versions are never changed or removed', async (t) => {
+onEachEngine('an event is recorded once, and versions are never changed or removed', async (t) => {
   const { db } = await scratch(t);
   await record(db, [incoming('e1', TIME)]);
   const kept = await versionsOf(db);
-  await t.rejects(record(db, [incoming('e2', LATER), incoming('e1', TIME)]), notUnique());
+  await t.rejects(record(db, [incoming('e2', LATER), incoming('e1', TIME)]), notUnique(t));
   const changed = transact(db, (trx) => trx.updateTable('deduction_versions').set({ late: 1 }).execute());
   await t.rejects(changed, { message: /append-only/ });
   const removed = transact(db, (trx) => trx.deleteFrom('deduction_versions').execute());
@@ -138,44 +143,47 @@ t.test('an event is recorded once, and versions are never changed or removed', a
   t.strictSame(await transact(db, (trx) => eventsInLedger(trx, [])), new Set());
 });
 
-t.test('late events read only the versions at their own times, in one statement per batch', async (t) => {
-  const { db } = await scratch(t);
-  const deductions = ['ded-1', 'ded-2', 'ded-3'];
-  const lateAt = (id: string, index: number) =>
-    incoming(`late-${id}-${index}`, `2026-03-01T12:00:${10 + index}Z`, { id, member_contribution: '2' });
-  const newest = deductions.map((id) => incoming(`new-${id}`, LATER, { id }));
-  const history = deductions.flatMap((id) =>
-    Array.from({ length: 50 }, (_, index) =>
-      incoming(`${id}-${index}`, `2026-03-01T12:00:${10 + index}Z`, { id }),
-    ),
-  );
-  await record(db, [...history, ...newest]);
-  const readBy = (events: IncomingDeduction[]) =>
-    transact(db, async (trx) => {
-      const counted = countingReads(trx);
-      await recordDeductions(counted.db, events, RECEIVED);
-      return counted.reads;
-    });
-  const one = await readBy([lateAt('ded-1', 0)]);
-  const many = await readBy(deductions.flatMap((id) => [1, 2, 3, 4].map((index) => lateAt(id, index))));
-  t.equal(one.rows, 3, 'the position, the latest state and the one version at its time');
-  t.equal(many.rows, 1 + 3 + 12);
-  t.equal(many.statements, one.statements);
-  const late = (await versionsOf(db)).filter((version) => version.late === 1);
-  t.strictSame(
-    new Set(late.map((version) => [version.ordered_by, version.tie_changed].join())),
-    new Set(['tie,1']),
-  );
-  t.equal(late.length, 13);
-});
+onEachEngine(
+  'late events read only the versions at their own times, in one statement per batch',
+  async (t) => {
+    const { db } = await scratch(t);
+    const deductions = ['ded-1', 'ded-2', 'ded-3'];
+    const lateAt = (id: string, index: number) =>
+      incoming(`late-${id}-${index}`, `2026-03-01T12:00:${10 + index}Z`, { id, member_contribution: '2' });
+    const newest = deductions.map((id) => incoming(`new-${id}`, LATER, { id }));
+    const history = deductions.flatMap((id) =>
+      Array.from({ length: 50 }, (_, index) =>
+        incoming(`${id}-${index}`, `2026-03-01T12:00:${10 + index}Z`, { id }),
+      ),
+    );
+    await record(db, [...history, ...newest]);
+    const readBy = (events: IncomingDeduction[]) =>
+      transact(db, async (trx) => {
+        const counted = countingReads(trx);
+        await recordDeductions(counted.db, events, RECEIVED);
+        return counted.reads;
+      });
+    const one = await readBy([lateAt('ded-1', 0)]);
+    const many = await readBy(deductions.flatMap((id) => [1, 2, 3, 4].map((index) => lateAt(id, index))));
+    t.equal(one.rows, 3, 'the position, the latest state and the one version at its time');
+    t.equal(many.rows, 1 + 3 + 12);
+    t.equal(many.statements, one.statements);
+    const late = (await versionsOf(db)).filter((version) => version.late === 1);
+    t.strictSame(
+      new Set(late.map((version) => [version.ordered_by, version.tie_changed].join())),
+      new Set(['tie,1']),
+    );
+    t.equal(late.length, 13);
+  },
+);
 
-t.test('recording no events changes nothing', async (t) => {
+onEachEngine('recording no events changes nothing', async (t) => {
   const { db } = await scratch(t);
   await record(db, []);
   t.match(await db.selectFrom('ledger_head').selectAll().execute(), [{ position: 0 }]);
 });
 
-t.test('every employee a deduction ever named stays listed, also from late events', async (t) => {
+onEachEngine('every employee a deduction ever named stays listed, also from late events', async (t) => {
   const { db } = await scratch(t);
   await record(db, [incoming('e1', LATER), incoming('e2', LATER, { id: 'ded-2' })]);
   await record(db, [incoming('e3', TIME, { employee_id: 'emp-0' }), incoming('e4', LATER)]);
@@ -191,7 +199,7 @@ t.test('every employee a deduction ever named stays listed, also from late event
   ]);
 });
 
-t.test('a history has every version of the requested deductions, and no other versions', async (t) => {
+onEachEngine('a history has every version of the requested deductions, and no other versions', async (t) => {
   const { db } = await scratch(t);
   const ids = ['ded-1', 'ded-2', 'ded-1', 'ded-3', 'ded-1', 'ded-2'];
   await record(
@@ -206,7 +214,7 @@ t.test('a history has every version of the requested deductions, and no other ve
   t.strictSame(await positions(), []);
 });
 
-t.test('the ledger does not depend on how events are grouped into transactions', async (t) => {
+onEachEngine('the ledger does not depend on how events are grouped into transactions', async (t) => {
   t.comment(`SEED=${SEED}`);
   const { db } = await scratch(t);
   let runs = 0;

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import t from 'tap';
 import { piecesOf } from '../../src/database/bulk.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
@@ -16,6 +15,7 @@ import {
 } from '../../src/ledger/roster.ts';
 import { scratch } from '../database/scratch.ts';
 import { cpuTime } from '../support/cpu-time.ts';
+import { onEachEngine } from '../support/engine.ts';
 
 const T1 = '2026-01-01T00:00:00.000Z';
 const T2 = '2026-02-01T00:00:00.000Z';
@@ -38,7 +38,7 @@ const record = (db: Db, facts: NewFact[], now = T1, asOf = now) =>
 
 const position = (db: Db) => transact(db, (trx) => lockLedger(trx));
 
-t.test('a census report without changes is not stored and takes no position', async (t) => {
+onEachEngine('a census report without changes is not stored and takes no position', async (t) => {
   const { db } = await scratch(t);
   t.equal(await record(db, [fact('e-1', 'a'), fact('e-2', 'a')]), 2);
   t.equal(await record(db, [fact('e-1', 'a'), fact('e-2', 'a')], T2), 0);
@@ -49,7 +49,7 @@ t.test('a census report without changes is not stored and takes no position', as
   t.equal(await record(db, [], T2), 0);
 });
 
-t.test('each changed attribute makes a census report new', async (t) => {
+onEachEngine('each changed attribute makes a census report new', async (t) => {
   const { db } = await scratch(t);
   await record(db, [fact('e-1', 'a')]);
   const changes: Partial<NewFact>[] = [
@@ -72,7 +72,7 @@ t.test('each changed attribute makes a census report new', async (t) => {
   }
 });
 
-t.test(
+onEachEngine(
   'a changed value is stored again when a second census confirms it, and not a third time',
   async (t) => {
     const { db } = await scratch(t);
@@ -84,7 +84,7 @@ t.test(
   },
 );
 
-t.test('a repeated roster update is not a confirmation', async (t) => {
+onEachEngine('a repeated roster update is not a confirmation', async (t) => {
   const { db } = await scratch(t);
   await record(db, [fact('e-1', 'a')]);
   const weekly = [fact('e-1', 'a', { pay_frequency: 'weekly' })];
@@ -94,7 +94,7 @@ t.test('a repeated roster update is not a confirmation', async (t) => {
   t.equal(await again(), 0);
 });
 
-t.test(
+onEachEngine(
   'a report received after a census is not undone by it, and the other census values still apply',
   async (t) => {
     const { db } = await scratch(t);
@@ -110,7 +110,7 @@ t.test(
   },
 );
 
-t.test('the roster can be read as known at a time and at a position', async (t) => {
+onEachEngine('the roster can be read as known at a time and at a position', async (t) => {
   const { db } = await scratch(t);
   await record(db, [fact('e-1', 'a')], T1);
   await record(db, [fact('e-1', 'a', { absent: 1 }), fact('e-1', 'b')], T3);
@@ -122,7 +122,7 @@ t.test('the roster can be read as known at a time and at a position', async (t) 
   t.strictSame((await rosterAt(db, ['e-1'], 1)).get('e-1'), await at(T2));
 });
 
-t.test('the employer of an employee follows rehires, moves and absences', async (t) => {
+onEachEngine('the employer of an employee follows rehires, moves and absences', async (t) => {
   const { db } = await scratch(t);
   const on = async (day: string) =>
     employerOf(employmentsOf((await rosterOf(db, ['e-1'])).get('e-1') ?? []), day);
@@ -139,7 +139,7 @@ t.test('the employer of an employee follows rehires, moves and absences', async 
   t.equal(await on('2026-03-15'), null, 'back again');
 });
 
-t.test('employees active with two employers at once are listed', async (t) => {
+onEachEngine('employees active with two employers at once are listed', async (t) => {
   const { db } = await scratch(t);
   const ids = ['e-1', 'e-2', 'e-3', 'e-4', 'e-5'];
   await record(
@@ -157,7 +157,7 @@ t.test('employees active with two employers at once are listed', async (t) => {
   t.strictSame(await activeTwice(db, '2019-12-31', 10), [], 'not hired yet');
 });
 
-t.test('shared employees are found even if there are too many to keep', async (t) => {
+onEachEngine('shared employees are found even if there are too many to keep', async (t) => {
   const { db } = await scratch(t);
   const ids = Array.from({ length: FOLLOWED_AT_MOST + 5 }, (_, n) => `e-${String(n).padStart(5, '0')}`);
   for (const some of piecesOf(ids, 100)) {
@@ -170,7 +170,7 @@ t.test('shared employees are found even if there are too many to keep', async (t
   t.strictSame(await activeTwice(db, '2026-02-01', 300), ids.slice(0, 300));
 });
 
-t.test("an employer's employees are read in pages", async (t) => {
+onEachEngine("an employer's employees are read in pages", async (t) => {
   const { db } = await scratch(t);
   await record(db, [fact('e-3', 'a'), fact('e-1', 'a'), fact('e-2', 'b'), fact('e-4', 'a')]);
   const page = (after: string) => employeesOf(db, 'a', { after, limit: 2 });
@@ -178,7 +178,7 @@ t.test("an employer's employees are read in pages", async (t) => {
   t.strictSame(await page('e-3'), ['e-4']);
 });
 
-t.test('facts of 250 employees hold the write lock for less than 50 ms', async (t) => {
+onEachEngine('facts of 250 employees hold the write lock for less than 50 ms', async (t) => {
   const { db } = await scratch(t);
   const facts = (n: number) => Array.from({ length: 250 }, (_, index) => fact(`e-${n}-${index}`, 'a'));
   await record(db, facts(0));

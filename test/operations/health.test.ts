@@ -1,11 +1,11 @@
-import t from 'tap';
 import { AppError } from '../../src/errors.ts';
 import { createReadiness, reasonOf } from '../../src/operations/health.ts';
 import { scratch } from '../database/scratch.ts';
+import { onEitherEngine } from '../support/engine.ts';
 
 const coded = (code: string) => Object.assign(new Error('of the engine'), { code });
 
-t.test('the reason why a process cannot commit is one of five words', (t) => {
+onEitherEngine('the reason why a process cannot commit is one of five words', (t) => {
   const cases: [unknown, string][] = [
     [new AppError('LOCK_TIMEOUT', 'locked'), 'locked'],
     [coded('SQLITE_BUSY'), 'locked'],
@@ -27,7 +27,7 @@ t.test('the reason why a process cannot commit is one of five words', (t) => {
   t.end();
 });
 
-t.test('the check commits a transaction and caches its result for a second', async (t) => {
+onEitherEngine('the check commits a transaction and caches its result for a second', async (t) => {
   const { db } = await scratch(t);
   let at = Date.parse('2026-03-01T12:00:00.000Z');
   const whyNotReady = createReadiness(db, () => new Date(at));

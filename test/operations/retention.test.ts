@@ -1,7 +1,6 @@
 /** Data that is kept for a period, and the parts that remain permanently. */
 import { statSync } from 'node:fs';
 import BetterSqlite3 from 'better-sqlite3';
-import t from 'tap';
 import type { RetentionConfig } from '../../src/config.ts';
 import { sqlitePath } from '../../src/database/open.ts';
 import { makeShrinkable } from '../../src/database/shrink.ts';
@@ -24,7 +23,7 @@ import { type Commits, countedCommits } from '../inbox/commits.ts';
 import { encryptor, setClock } from '../outbox/parts.ts';
 import { finalized } from '../payroll/finalized.ts';
 import { deduct, readyEmployer } from '../payroll/ready.ts';
-import { engineOfTests, rawBytes } from '../support/engine.ts';
+import { engineOf, onEitherEngine, onSqlite, rawBytes } from '../support/engine.ts';
 
 const DAY_MS = 86_400_000;
 /** Today, in these tests. */
@@ -46,7 +45,7 @@ async function withBody(db: Db): Promise<string[]> {
 
 const of = (name: string, data: object = {}) => deductionOf(name, { id: `ded-${name}`, ...data });
 
-t.test('old event bodies are dropped; ids, hashes and effects remain', async (t) => {
+onEitherEngine('old event bodies are dropped; ids, hashes and effects remain', async (t) => {
   const { db, url } = await scratch(t);
   const first = of('old');
   await deliver(db, [first, eventOf('old-ignored', 'moon.landed', {})], OLD);
@@ -72,7 +71,7 @@ t.test('old event bodies are dropped; ids, hashes and effects remain', async (t)
   );
 });
 
-t.test('data without a retention period is kept', async (t) => {
+onEitherEngine('data without a retention period is kept', async (t) => {
   const { db, url } = await scratch(t);
   await deliver(db, [of('old')], OLD);
   const forEver = { eventsMs: null, requestsMs: null };
@@ -81,21 +80,24 @@ t.test('data without a retention period is kept', async (t) => {
   t.strictSame(await withBody(db), ['old']);
 });
 
-t.test('an event whose body was dropped still distinguishes a duplicate from a conflict', async (t) => {
-  const { db, url } = await scratch(t);
-  const first = of('e');
-  await deliver(db, [first], OLD);
-  await drop({ db, url });
-  await deliver(db, [first, of('other')], NEW);
-  const conflicts = () => db.selectFrom('event_conflicts').select(['event_id', 'body']).execute();
-  t.strictSame(await conflicts(), [], 'the same body is a duplicate');
-  const second = of('e', { member_contribution: '1' });
-  await deliver(db, [second, first], NEW);
-  t.strictSame(await conflicts(), [{ event_id: 'e', body: second.body }]);
-  t.equal((await db.selectFrom('inbox').selectAll().execute()).length, 2);
-});
+onEitherEngine(
+  'an event whose body was dropped still distinguishes a duplicate from a conflict',
+  async (t) => {
+    const { db, url } = await scratch(t);
+    const first = of('e');
+    await deliver(db, [first], OLD);
+    await drop({ db, url });
+    await deliver(db, [first, of('other')], NEW);
+    const conflicts = () => db.selectFrom('event_conflicts').select(['event_id', 'body']).execute();
+    t.strictSame(await conflicts(), [], 'the same body is a duplicate');
+    const second = of('e', { member_contribution: '1' });
+    await deliver(db, [second, first], NEW);
+    t.strictSame(await conflicts(), [{ event_id: 'e', body: second.body }]);
+    t.equal((await db.selectFrom('inbox').selectAll().execute()).length, 2);
+  },
+);
 
-t.test('an event that needs attention keeps its body until that is done', async (t) => {
+onEitherEngine('an event that needs attention keeps its body until that is done', async (t) => {
   const { db, url } = await scratch(t);
   await deliver(db, [of('quarantined', { member_contribution: 1 }), of('conflict'), of('last')], OLD);
   await receive(db, [of('conflict', { member_contribution: '1' }), of('pending')], OLD);
@@ -113,7 +115,7 @@ t.test('an event that needs attention keeps its body until that is done', async 
   t.match(conflict, { body: null, body_hash: sha256(of('conflict', { member_contribution: '1' }).body) });
 });
 
-t.test(
+onEitherEngine(
   'an event without a body is not reprocessed, and a reprocessed event loses its body afterward',
   async (t) => {
     const { db, url } = await scratch(t);
@@ -141,7 +143,7 @@ t.test(
   },
 );
 
-t.test('the schema keeps an event from losing a body that may be needed', async (t) => {
+onEitherEngine('the schema keeps an event from losing a body that may be needed', async (t) => {
   const { db } = await scratch(t);
   await deliver(db, [of('applied'), of('quarantined', { member_contribution: 1 })], OLD);
   await receive(db, [of('pending'), of('applied', { member_contribution: '1' })], OLD);
@@ -158,7 +160,7 @@ t.test('the schema keeps an event from losing a body that may be needed', async 
   await t.resolves(lose('applied', sha256(Buffer.from('x'))));
 });
 
-t.test('old requests keep only their metadata', async (t) => {
+onEitherEngine('old requests keep only their metadata', async (t) => {
   const { db, url } = await scratch(t);
   const { clock, answers, send } = await service(t, db);
   const change = (employee_id: string) => {
@@ -199,7 +201,7 @@ t.test('old requests keep only their metadata', async (t) => {
   t.match(await drop({ db, url }), { requests: 0 });
 });
 
-t.test('a request with very many attempts is erased in several transactions', async (t) => {
+onEitherEngine('a request with very many attempts is erased in several transactions', async (t) => {
   const { db, url } = await scratch(t);
   const { clock, send } = await service(t, db);
   clock.advance(daysAgo(200).getTime() - clock().getTime());
@@ -218,7 +220,7 @@ t.test('a request with very many attempts is erased in several transactions', as
   t.strictSame(await db.selectFrom('delivery_attempts').selectAll().execute(), []);
 });
 
-t.test('a year of events is dropped day by day, in small transactions', async (t) => {
+onEitherEngine('a year of events is dropped day by day, in small transactions', async (t) => {
   const commits = await countedCommits(t);
   const { db } = commits;
   const perDay = 4;
@@ -238,7 +240,7 @@ t.test('a year of events is dropped day by day, in small transactions', async (t
   t.match(await drop(commits, { ...RETENTION, eventsMs: 99.5 * DAY_MS }), { events: perDay });
 });
 
-t.test('two concurrent runs drop each body once while events are reprocessed', async (t) => {
+onEitherEngine('two concurrent runs drop each body once while events are reprocessed', async (t) => {
   const commits = await countedCommits(t);
   const { db } = commits;
   const ids = Array.from({ length: 600 }, (_, one) => `e${one}`);
@@ -263,7 +265,7 @@ t.test('two concurrent runs drop each body once while events are reprocessed', a
   t.ok(putBack.length <= again.length);
 });
 
-t.test('large bodies are dropped in small batches', async (t) => {
+onEitherEngine('large bodies are dropped in small batches', async (t) => {
   const commits = await countedCommits(t);
   const large = (name: string) => eventOf(name, 'moon.landed', { text: 'x'.repeat(200_000) });
   for (let one = 0; one < 30; one += 1) await deliver(commits.db, [large(`e${one}`)], OLD);
@@ -275,7 +277,7 @@ t.test('large bodies are dropped in small batches', async (t) => {
 /** One body is longer than a page and has its own pages; the short one shares a page. */
 const CANARIES = { long: 'canary-long-5d1e', short: 'canary-short-77ab' };
 
-t.test('no byte of a dropped body is left in the file or its log', async (t) => {
+onEitherEngine('no byte of a dropped body is left in the file or its log', async (t) => {
   const { db, url } = await scratch(t);
   const spelled = (canary: string, times: number): Delivery[] =>
     Array.from({ length: times }, (_, index) =>
@@ -292,33 +294,29 @@ t.test('no byte of a dropped body is left in the file or its log', async (t) => 
   t.strictSame(await counted(), [true, true]);
   t.match(await drop({ db, url }), { events: events.length });
   t.strictSame(await counted(), [false, false]);
-  if (engineOfTests() === 'sqlite') t.equal(statSync(`${sqlitePath(url)}-wal`).size, 0, 'the log is empty');
+  if (engineOf(t) === 'sqlite') t.equal(statSync(`${sqlitePath(url)}-wal`).size, 0, 'the log is empty');
 });
 
-t.test(
-  'a file created with retention returns free space to the disk; another reuses it',
-  { skip: engineOfTests() === 'postgres' && 'its server vacuums' },
-  async (t) => {
-    for (const mayShrink of [true, false]) {
-      const { db, url } = await scratch(t);
-      if (mayShrink) makeShrinkable(url);
-      for (let day = 0; day < 10; day += 1) {
-        const large = { description: 'x'.repeat(1_000) };
-        await deliver(
-          db,
-          Array.from({ length: 40 }, (_, index) => of(`${mayShrink}-${day}-${index}`, large)),
-          OLD,
-        );
-      }
-      const before = pagesOf(url);
-      await drop({ db, url });
-      const after = pagesOf(url);
-      const said = JSON.stringify({ before, after });
-      if (mayShrink) t.ok(after.free === 0 && after.all < before.all - 100, said);
-      else t.ok(after.free > 100 && after.all >= before.all, said);
+onSqlite('a file created with retention returns free space to the disk; another reuses it', async (t) => {
+  for (const mayShrink of [true, false]) {
+    const { db, url } = await scratch(t);
+    if (mayShrink) makeShrinkable(url);
+    for (let day = 0; day < 10; day += 1) {
+      const large = { description: 'x'.repeat(1_000) };
+      await deliver(
+        db,
+        Array.from({ length: 40 }, (_, index) => of(`${mayShrink}-${day}-${index}`, large)),
+        OLD,
+      );
     }
-  },
-);
+    const before = pagesOf(url);
+    await drop({ db, url });
+    const after = pagesOf(url);
+    const said = JSON.stringify({ before, after });
+    if (mayShrink) t.ok(after.free === 0 && after.all < before.all - 100, said);
+    else t.ok(after.free > 100 && after.all >= before.all, said);
+  }
+});
 
 function pagesOf(url: string): { all: number; free: number } {
   const handle = new BetterSqlite3(sqlitePath(url), { readonly: true });
@@ -330,7 +328,7 @@ function pagesOf(url: string): { all: number; free: number } {
   }
 }
 
-t.test('a finalized run can be verified without the bodies of its events', async (t) => {
+onEitherEngine('a finalized run can be verified without the bodies of its events', async (t) => {
   const { db, url } = await scratch(t);
   await readyEmployer(t, db);
   await deduct(db, 'more', { id: 'ded-2', employee_id: 'emp-1', line_of_coverage: 'dental' });
@@ -340,7 +338,7 @@ t.test('a finalized run can be verified without the bodies of its events', async
   t.match(await verifyRun(db, run), { identical: true, differences: [] });
 });
 
-t.test('retention runs only if configured, and stops on shutdown', async (t) => {
+onEitherEngine('retention runs only if configured, and stops on shutdown', async (t) => {
   const { db, url } = await scratch(t);
   const stop = new AbortController();
   const parts = { db, databaseUrl: url, now: () => NOW, log: silentLog, failed: t.error };

@@ -1,14 +1,14 @@
-import t from 'tap';
 import { transact } from '../../src/database/transaction.ts';
 import { createChangeSenders } from '../../src/employment/bodies.ts';
 import { createAttempt } from '../../src/outbox/attempt.ts';
 import { claim } from '../../src/outbox/claims.ts';
 import { silentLog } from '../../src/telemetry/log.ts';
 import { scratch } from '../database/scratch.ts';
+import { onEitherEngine } from '../support/engine.ts';
 import { client, encryptor, owe, request, sendAll, sendLoop, setClock } from './parts.ts';
 import { json, stubService } from './stub-service.ts';
 
-t.test('an attempt that is aborted by a shutdown leaves its claim to expire', async (t) => {
+onEitherEngine('an attempt that is aborted by a shutdown leaves its claim to expire', async (t) => {
   const { db } = await scratch(t);
   const clock = setClock();
   const abandon = new AbortController();
@@ -43,7 +43,7 @@ t.test('an attempt that is aborted by a shutdown leaves its claim to expire', as
   t.equal(received[0]?.headers['idempotency-key'], received[1]?.headers['idempotency-key']);
 });
 
-t.test('a request without a sender for its kind waits, and its reason is shown', async (t) => {
+onEitherEngine('a request without a sender for its kind waits, and its reason is shown', async (t) => {
   const { db } = await scratch(t);
   const { url } = await stubService(t, (response) => json(response, 200));
   await owe(db, 'r-1', 'e-1');
@@ -51,7 +51,7 @@ t.test('a request without a sender for its kind waits, and its reason is shown',
   t.match(await request(db, 'r-1'), { state: 'pending', reason: 'nothing here sends demographic' });
 });
 
-t.test(
+onEitherEngine(
   'two attempts never share a claim: each request is sent once by a loop that is woken constantly',
   async (t) => {
     const { db } = await scratch(t);
@@ -78,7 +78,7 @@ t.test(
   },
 );
 
-t.test('an attempt that cannot be recorded affects no other in its batch', async (t) => {
+onEitherEngine('an attempt that cannot be recorded affects no other in its batch', async (t) => {
   const { db } = await scratch(t);
   const { url, received } = await stubService(t, (response) => setImmediate(() => json(response, 200)));
   await owe(db, 'r-1', 'e-1');

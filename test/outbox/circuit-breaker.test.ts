@@ -1,7 +1,7 @@
 import { rmSync, writeFileSync } from 'node:fs';
-import t from 'tap';
 import { readCircuitBreaker } from '../../src/outbox/circuit-breaker.ts';
 import { scratch } from '../database/scratch.ts';
+import { onEitherEngine } from '../support/engine.ts';
 import { client, owe, request, sendAll, sendLoop, setClock } from './parts.ts';
 import { json, stubService } from './stub-service.ts';
 
@@ -11,7 +11,7 @@ const closing: [string, number, string, Record<string, string>][] = [
   ['404 without a JSON error', 404, '<h1>Not found</h1>', {}],
 ];
 for (const [name, status, body, headers] of closing) {
-  t.test(`${name} pauses all sending, with one probe at a time every 1 s to 60 s`, async (t) => {
+  onEitherEngine(`${name} pauses all sending, with one probe at a time every 1 s to 60 s`, async (t) => {
     const { db } = await scratch(t);
     const clock = setClock();
     const { url, received } = await stubService(t, (response) =>
@@ -38,7 +38,7 @@ for (const [name, status, body, headers] of closing) {
   });
 }
 
-t.test('a 404 with a JSON error rejects its own request only', async (t) => {
+onEitherEngine('a 404 with a JSON error rejects its own request only', async (t) => {
   const { db } = await scratch(t);
   const { url } = await stubService(t, (response) => json(response, 404, { error: 'no such employee' }));
   await owe(db, 'r-1', 'e-1');
@@ -46,7 +46,7 @@ t.test('a 404 with a JSON error rejects its own request only', async (t) => {
   t.match(await readCircuitBreaker(db), { state: 'active' });
 });
 
-t.test('the next probe reads a fixed key from its file, and sending resumes', async (t) => {
+onEitherEngine('the next probe reads a fixed key from its file, and sending resumes', async (t) => {
   const { db } = await scratch(t);
   const clock = setClock();
   const file = `${t.testdirName}-key`;
@@ -72,7 +72,7 @@ t.test('the next probe reads a fixed key from its file, and sending resumes', as
   t.match(await readCircuitBreaker(db), { state: 'active', reason: null, probe_at: null });
 });
 
-t.test('an unreadable key file leaves the old key in use', async (t) => {
+onEitherEngine('an unreadable key file leaves the old key in use', async (t) => {
   const { db } = await scratch(t);
   const clock = setClock();
   const { url } = await stubService(t, (response, _, index) => json(response, index === 0 ? 401 : 200));
@@ -84,7 +84,7 @@ t.test('an unreadable key file leaves the old key in use', async (t) => {
 });
 
 for (const status of [200, 422, 429, 503, 403]) {
-  t.test(`a response ${status} to the probe resumes sending`, async (t) => {
+  onEitherEngine(`a response ${status} to the probe resumes sending`, async (t) => {
     const { db } = await scratch(t);
     const clock = setClock();
     const { url } = await stubService(t, (response, _, index) => json(response, index === 0 ? 401 : status));
@@ -97,7 +97,7 @@ for (const status of [200, 422, 429, 503, 403]) {
   });
 }
 
-t.test('a probe without a response leaves sending paused', async (t) => {
+onEitherEngine('a probe without a response leaves sending paused', async (t) => {
   const { db } = await scratch(t);
   const clock = setClock();
   const { url } = await stubService(t, (response, _, index) =>
@@ -111,7 +111,7 @@ t.test('a probe without a response leaves sending paused', async (t) => {
   t.match(await readCircuitBreaker(db), { state: 'paused', probes: 1 });
 });
 
-t.test('a request that always pauses sending does not block the others', async (t) => {
+onEitherEngine('a request that always pauses sending does not block the others', async (t) => {
   const { db } = await scratch(t);
   const clock = setClock();
   const { url } = await stubService(t, (response, { body }) =>
@@ -128,7 +128,7 @@ t.test('a request that always pauses sending does not block the others', async (
   t.strictSame(left, [{ request_id: 'odd' }]);
 });
 
-t.test('the paused state survives a restart, and a clock set back does not extend it', async (t) => {
+onEitherEngine('the paused state survives a restart, and a clock set back does not extend it', async (t) => {
   const { db } = await scratch(t);
   const clock = setClock();
   const { url, received } = await stubService(t, (response, _, index) =>

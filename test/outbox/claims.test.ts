@@ -1,5 +1,4 @@
 import { sql } from 'kysely';
-import t from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { pauseSending, probeFailed, reserveProbe } from '../../src/outbox/circuit-breaker.ts';
@@ -9,7 +8,7 @@ import { enqueue } from '../../src/outbox/queue.ts';
 import { type Outcome, RETRY_AFTER_MAX_MS } from '../../src/outbox/retry.ts';
 import type { Claim, Senders } from '../../src/outbox/sender.ts';
 import { open, scratch } from '../database/scratch.ts';
-import { engineOfTests } from '../support/engine.ts';
+import { onEitherEngine, onSqlite } from '../support/engine.ts';
 import { encryptor, owe, PATIENT, request, sendAll, sendLoop, setClock } from './parts.ts';
 import { json, stubService } from './stub-service.ts';
 
@@ -33,7 +32,7 @@ async function end(db: Db, owner: string, one: End, now: Date) {
   return (await transact(db, (trx) => finish(trx, by, [one], now)))[0];
 }
 
-t.test('a claim is taken over when its lease expired, not before', async (t) => {
+onEitherEngine('a claim is taken over when its lease expired, not before', async (t) => {
   const { db } = await scratch(t);
   const clock = setClock();
   await owe(db, 'r-1', 'e-1');
@@ -50,7 +49,7 @@ t.test('a claim is taken over when its lease expired, not before', async (t) => 
   ]);
 });
 
-t.test('a heartbeat keeps the claim', async (t) => {
+onEitherEngine('a heartbeat keeps the claim', async (t) => {
   const { db } = await scratch(t);
   const clock = setClock();
   await owe(db, 'r-1', 'e-1');
@@ -61,7 +60,7 @@ t.test('a heartbeat keeps the claim', async (t) => {
   t.equal((await take(db, 'second', clock())).length, 0);
 });
 
-t.test('the heartbeat of a slow probe does not prevent other probes', async (t) => {
+onEitherEngine('the heartbeat of a slow probe does not prevent other probes', async (t) => {
   const { db } = await scratch(t);
   const clock = setClock();
   await owe(db, 'r-1', 'e-1');
@@ -76,7 +75,7 @@ t.test('the heartbeat of a slow probe does not prevent other probes', async (t) 
   t.match(await take(db, 'second', clock()), [{ requestId: 'r-2', probe: true }]);
 });
 
-t.test('a stale owner cannot finish, delay or renew a claim', async (t) => {
+onEitherEngine('a stale owner cannot finish, delay or renew a claim', async (t) => {
   const { db } = await scratch(t);
   const clock = setClock();
   await owe(db, 'r-1', 'e-1');
@@ -92,7 +91,7 @@ t.test('a stale owner cannot finish, delay or renew a claim', async (t) => {
   t.match(await end(db, 'second', { claim: taken!, outcome: ok }, clock()), { how: 'delivered' });
 });
 
-t.test('a stale owner cannot finish a claim that was only released', async (t) => {
+onEitherEngine('a stale owner cannot finish a claim that was only released', async (t) => {
   const { db } = await scratch(t);
   const clock = setClock();
   await owe(db, 'r-1', 'e-1');
@@ -106,7 +105,7 @@ t.test('a stale owner cannot finish a claim that was only released', async (t) =
   t.equal(await transact(db, (trx) => heartbeat(trx, 'first', stale!, clock())), false);
 });
 
-t.test(
+onEitherEngine(
   'an owner that claims its own expired request again cannot finish or renew the first attempt',
   async (t) => {
     const { db } = await scratch(t);
@@ -120,27 +119,30 @@ t.test(
   },
 );
 
-t.test('a sender with an older clock reading does not mistake a newer write for a clock jump', async (t) => {
-  const { db } = await scratch(t);
-  const clock = setClock();
-  const before = clock();
-  clock.advance(10_000);
-  for (const id of ['claimed', 'put off']) await owe(db, id, id);
-  const dueAt = new Date(clock().getTime() + RETRY_AFTER_MAX_MS).toISOString();
-  await transact(db, (trx) =>
-    trx.updateTable('outbox').set({ due_at: dueAt }).where('request_id', '=', 'put off').execute(),
-  );
-  t.match(await take(db, 'first', clock()), [{ requestId: 'claimed' }]);
-  t.strictSame(await take(db, 'second', before), []);
-  t.match(await request(db, 'claimed'), { state: 'sending', claimed_by: 'first', attempts: 1 });
+onEitherEngine(
+  'a sender with an older clock reading does not mistake a newer write for a clock jump',
+  async (t) => {
+    const { db } = await scratch(t);
+    const clock = setClock();
+    const before = clock();
+    clock.advance(10_000);
+    for (const id of ['claimed', 'put off']) await owe(db, id, id);
+    const dueAt = new Date(clock().getTime() + RETRY_AFTER_MAX_MS).toISOString();
+    await transact(db, (trx) =>
+      trx.updateTable('outbox').set({ due_at: dueAt }).where('request_id', '=', 'put off').execute(),
+    );
+    t.match(await take(db, 'first', clock()), [{ requestId: 'claimed' }]);
+    t.strictSame(await take(db, 'second', before), []);
+    t.match(await request(db, 'claimed'), { state: 'sending', claimed_by: 'first', attempts: 1 });
 
-  await owe(db, 'while paused', 'while paused');
-  await transact(db, (trx) => pauseSending(trx, 'answered 401', clock()));
-  for (let probe = 0; probe < 10; probe += 1) await transact(db, (trx) => probeFailed(trx, clock()));
-  t.strictSame(await take(db, 'second', before), []);
-});
+    await owe(db, 'while paused', 'while paused');
+    await transact(db, (trx) => pauseSending(trx, 'answered 401', clock()));
+    for (let probe = 0; probe < 10; probe += 1) await transact(db, (trx) => probeFailed(trx, clock()));
+    t.strictSame(await take(db, 'second', before), []);
+  },
+);
 
-t.test('claims are oldest first and at most as many as requested', async (t) => {
+onEitherEngine('claims are oldest first and at most as many as requested', async (t) => {
   const { db } = await scratch(t);
   const clock = setClock();
   for (const id of ['c', 'a', 'b']) await owe(db, id, id, 'demographic', clock());
@@ -150,7 +152,7 @@ t.test('claims are oldest first and at most as many as requested', async (t) => 
   );
 });
 
-t.test('a clock set back by two days leaves nothing stuck', async (t) => {
+onEitherEngine('a clock set back by two days leaves nothing stuck', async (t) => {
   const { db } = await scratch(t);
   const clock = setClock();
   const { url, received } = await stubService(t, (response, _, index) =>
@@ -167,7 +169,7 @@ t.test('a clock set back by two days leaves nothing stuck', async (t) => {
   t.equal(received.length, 3);
 });
 
-t.test('a clock set ahead by two days sends nothing twice at once', async (t) => {
+onEitherEngine('a clock set ahead by two days sends nothing twice at once', async (t) => {
   const { db } = await scratch(t);
   const clock = setClock();
   const { url, received } = await stubService(t, async (response) => {
@@ -186,7 +188,7 @@ t.test('a clock set ahead by two days sends nothing twice at once', async (t) =>
   t.match(await request(db, 'r-1'), { state: 'delivered', attempts: 1 });
 });
 
-t.test('a loop whose claim was taken over records nothing', async (t) => {
+onEitherEngine('a loop whose claim was taken over records nothing', async (t) => {
   const { db, url: file } = await scratch(t);
   const clock = setClock();
   const other = open(t, file);
@@ -202,7 +204,7 @@ t.test('a loop whose claim was taken over records nothing', async (t) => {
   t.match(await request(db, 'r-1'), { state: 'rejected', may_have_been_applied: 1 });
 });
 
-t.test('two loops on one database send each request once, in order', async (t) => {
+onEitherEngine('two loops on one database send each request once, in order', async (t) => {
   const { db, url: file } = await scratch(t);
   const { url, received } = await stubService(t, (response) => setImmediate(() => json(response, 200)));
   for (let n = 0; n < 60; n += 1) await owe(db, `r-${n}`, `e-${n % 20}`);
@@ -219,7 +221,7 @@ t.test('two loops on one database send each request once, in order', async (t) =
   }
 });
 
-t.test('a stop waits for requests in flight; the rest waits for the next start', async (t) => {
+onEitherEngine('a stop waits for requests in flight; the rest waits for the next start', async (t) => {
   const { db } = await scratch(t);
   const stop = new AbortController();
   const { url, received } = await stubService(t, (response) => {
@@ -236,7 +238,7 @@ t.test('a stop waits for requests in flight; the rest waits for the next start',
   );
 });
 
-t.test('a retried request of a coalescing kind absorbs the newer pending one', async (t) => {
+onEitherEngine('a retried request of a coalescing kind absorbs the newer pending one', async (t) => {
   const { db } = await scratch(t);
   const clock = setClock();
   const merged: [string, string][] = [];
@@ -278,19 +280,17 @@ t.test('a retried request of a coalescing kind absorbs the newer pending one', a
 });
 
 // Each engine has its own plan output; test/faults/postgres-several-sending.test.ts checks PostgreSQL's.
-if (engineOfTests() === 'sqlite') {
-  t.test('claiming reads a constant number of rows at any backlog', async (t) => {
-    const { db } = await scratch(t);
-    await owe(db, 'r-1', 'e-1');
-    const plan = async (query: ReturnType<typeof sql<{ detail: string }>>) =>
-      (await query.execute(db)).rows.map(({ detail }) => detail).join('; ');
-    const due = sql<{ detail: string }>`explain query plan select request_id from outbox
-      where state = 'pending' and is_next = 1 and due_at <= ${'2026'} order by due_at, seq limit ${8}`;
-    t.match(await plan(due), /USING (COVERING )?INDEX outbox_claimable/);
-    t.notMatch(await plan(due), /TEMP B-TREE/);
-    const next = sql<{ detail: string }>`explain query plan select seq from outbox
-      where subject_type = ${'employee'} and subject_id >= ${'x'} and finished_at is null
-      order by subject_id, seq limit 1`;
-    t.match(await plan(next), /INDEX outbox_unfinished/);
-  });
-}
+onSqlite('claiming reads a constant number of rows at any backlog', async (t) => {
+  const { db } = await scratch(t);
+  await owe(db, 'r-1', 'e-1');
+  const plan = async (query: ReturnType<typeof sql<{ detail: string }>>) =>
+    (await query.execute(db)).rows.map(({ detail }) => detail).join('; ');
+  const due = sql<{ detail: string }>`explain query plan select request_id from outbox
+    where state = 'pending' and is_next = 1 and due_at <= ${'2026'} order by due_at, seq limit ${8}`;
+  t.match(await plan(due), /USING (COVERING )?INDEX outbox_claimable/);
+  t.notMatch(await plan(due), /TEMP B-TREE/);
+  const next = sql<{ detail: string }>`explain query plan select seq from outbox
+    where subject_type = ${'employee'} and subject_id >= ${'x'} and finished_at is null
+    order by subject_id, seq limit 1`;
+  t.match(await plan(next), /INDEX outbox_unfinished/);
+});

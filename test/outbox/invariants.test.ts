@@ -1,5 +1,4 @@
 import fc from 'fast-check';
-import t from 'tap';
 import type { Db, RequestKind } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { claim } from '../../src/outbox/claims.ts';
@@ -9,6 +8,7 @@ import { employeeSubject, enqueue } from '../../src/outbox/queue.ts';
 import type { Outcome } from '../../src/outbox/retry.ts';
 import type { Claim } from '../../src/outbox/sender.ts';
 import { scratch } from '../database/scratch.ts';
+import { onEitherEngine } from '../support/engine.ts';
 import { encryptor, setClock } from './parts.ts';
 
 const SUBJECTS = ['a', 'b'];
@@ -23,7 +23,7 @@ const step = fc.oneof(
   fc.record({ do: fc.constant('wait' as const), seconds: fc.constantFrom(1, 40, 1_000, 200_000, -200_000) }),
 );
 
-t.test(
+onEitherEngine(
   'after any sequence of actions the front of each subject is its oldest request, or the subject is held',
   async (t) => {
     const { db } = await scratch(t);

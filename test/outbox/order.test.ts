@@ -1,9 +1,9 @@
-import t from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { cancelManually, releaseManually, retryManually } from '../../src/outbox/manual.ts';
 import { employerSubject, enqueue } from '../../src/outbox/queue.ts';
 import { scratch } from '../database/scratch.ts';
+import { onEitherEngine } from '../support/engine.ts';
 import { owe, request, START, sendAll, sendLoop, setClock } from './parts.ts';
 import { json, stubService } from './stub-service.ts';
 
@@ -25,7 +25,7 @@ async function service(t: Parameters<typeof scratch>[0], rejected: Set<string>, 
   return { db, clock, sent, loop: sendLoop(t, db, stub.url, clock) };
 }
 
-t.test('the requests of a subject are sent one after the other, in order', async (t) => {
+onEitherEngine('the requests of a subject are sent one after the other, in order', async (t) => {
   const { db, sent, loop } = await service(t, new Set());
   for (const id of ['a-1', 'b-1', 'a-2', 'a-3', 'b-2']) await owe(db, id, id[0] as string);
   t.equal((await loop.runOnce()).delivered, 2);
@@ -37,7 +37,7 @@ t.test('the requests of a subject are sent one after the other, in order', async
   );
 });
 
-t.test('a later request waits while an earlier one is retried', async (t) => {
+onEitherEngine('a later request waits while an earlier one is retried', async (t) => {
   const { db } = await scratch(t);
   const clock = setClock();
   const { url, received } = await stubService(t, (response, _, index) =>
@@ -56,7 +56,7 @@ t.test('a later request waits while an earlier one is retried', async (t) => {
   );
 });
 
-t.test('an employer and an employee with the same id are two subjects', async (t) => {
+onEitherEngine('an employer and an employee with the same id are two subjects', async (t) => {
   const { db } = await scratch(t);
   await owe(db, 'r-1', '42');
   await transact(db, (trx) =>
@@ -65,7 +65,7 @@ t.test('an employer and an employee with the same id are two subjects', async (t
   t.match([await request(db, 'r-1'), await request(db, 'r-2')], [{ is_next: 1 }, { is_next: 1 }]);
 });
 
-t.test("a rejected new hire holds the employee's later changes", async (t) => {
+onEitherEngine("a rejected new hire holds the employee's later changes", async (t) => {
   const { db, sent, loop } = await service(t, new Set(['hire']));
   await owe(db, 'hire', 'e-1', 'new-hire');
   await owe(db, 'move', 'e-1');
@@ -76,7 +76,7 @@ t.test("a rejected new hire holds the employee's later changes", async (t) => {
   t.match(await request(db, 'hire'), { state: 'rejected', holds_later: 1 });
 });
 
-t.test('any other rejected change holds nothing', async (t) => {
+onEitherEngine('any other rejected change holds nothing', async (t) => {
   const { db, sent, loop } = await service(t, new Set(['move']));
   await owe(db, 'move', 'e-1');
   await owe(db, 'raise', 'e-1', 'compensation-change');
@@ -84,7 +84,7 @@ t.test('any other rejected change holds nothing', async (t) => {
   t.strictSame(sent(), ['move', 'raise']);
 });
 
-t.test('releasing a rejected new hire sends the changes that wait for it', async (t) => {
+onEitherEngine('releasing a rejected new hire sends the changes that wait for it', async (t) => {
   const { db, sent, loop } = await service(t, new Set(['hire']));
   await owe(db, 'hire', 'e-1', 'new-hire');
   await owe(db, 'move', 'e-1');
@@ -95,7 +95,7 @@ t.test('releasing a rejected new hire sends the changes that wait for it', async
   t.strictSame(sent(), ['hire', 'move']);
 });
 
-t.test('canceling a rejected new hire releases the later changes and erases its body', async (t) => {
+onEitherEngine('canceling a rejected new hire releases the later changes and erases its body', async (t) => {
   const { db, sent, loop } = await service(t, new Set(['hire']));
   await owe(db, 'hire', 'e-1', 'new-hire');
   await owe(db, 'move', 'e-1');
@@ -106,7 +106,7 @@ t.test('canceling a rejected new hire releases the later changes and erases its 
   t.strictSame(sent(), ['hire', 'move']);
 });
 
-t.test('a manually retried new hire is sent before the changes that wait for it', async (t) => {
+onEitherEngine('a manually retried new hire is sent before the changes that wait for it', async (t) => {
   const rejected = new Set(['hire']);
   const { db, sent, loop } = await service(t, rejected);
   await owe(db, 'hire', 'e-1', 'new-hire');
@@ -122,7 +122,7 @@ t.test('a manually retried new hire is sent before the changes that wait for it'
   t.strictSame(sent(), ['hire', 'hire', 'move']);
 });
 
-t.test('a manually retried change is sent before a later one that was not sent yet', async (t) => {
+onEitherEngine('a manually retried change is sent before a later one that was not sent yet', async (t) => {
   const rejected = new Set(['move']);
   const { db, sent, loop } = await service(t, rejected);
   await owe(db, 'move', 'e-1');
@@ -134,7 +134,7 @@ t.test('a manually retried change is sent before a later one that was not sent y
   t.strictSame(sent(), ['move', 'move', 'raise']);
 });
 
-t.test('a manual retry is refused if a newer change was delivered, unless forced', async (t) => {
+onEitherEngine('a manual retry is refused if a newer change was delivered, unless forced', async (t) => {
   const { db, loop } = await service(t, new Set(['old']));
   await owe(db, 'old', 'e-1');
   await owe(db, 'new', 'e-1');
@@ -145,7 +145,7 @@ t.test('a manual retry is refused if a newer change was delivered, unless forced
   t.match(await request(db, 'old'), { state: 'pending', is_next: 1 });
 });
 
-t.test('a manual retry sends a pending change immediately', async (t) => {
+onEitherEngine('a manual retry sends a pending change immediately', async (t) => {
   const refused = new Set(['r-1']);
   const { db, sent, loop } = await service(t, refused, 403);
   await owe(db, 'r-1', 'e-1');
@@ -160,7 +160,7 @@ t.test('a manual retry sends a pending change immediately', async (t) => {
   t.strictSame(sent(), ['r-1', 'r-1', 'r-2'], 'then in order');
 });
 
-t.test('a finished change can be neither retried nor canceled', async (t) => {
+onEitherEngine('a finished change can be neither retried nor canceled', async (t) => {
   const { db, loop } = await service(t, new Set());
   await owe(db, 'r-1', 'e-1');
   t.equal(await release(db, 'r-1'), 'not-holding');
@@ -170,7 +170,7 @@ t.test('a finished change can be neither retried nor canceled', async (t) => {
   for (const act of [retry, cancel, release]) t.equal(await act(db, 'nobody'), 'not-found');
 });
 
-t.test('canceling the request at the front sends the next one', async (t) => {
+onEitherEngine('canceling the request at the front sends the next one', async (t) => {
   const { db, sent, loop } = await service(t, new Set());
   await owe(db, 'r-1', 'e-1');
   await owe(db, 'r-2', 'e-1');
@@ -179,7 +179,7 @@ t.test('canceling the request at the front sends the next one', async (t) => {
   t.strictSame(sent(), ['r-2']);
 });
 
-t.test('a request that is being sent cannot be canceled', async (t) => {
+onEitherEngine('a request that is being sent cannot be canceled', async (t) => {
   const { db } = await scratch(t);
   const { url } = await stubService(t, async (response) => {
     answers.push(await cancel(db, 'r-1'), await retry(db, 'r-1'));
@@ -192,7 +192,7 @@ t.test('a request that is being sent cannot be canceled', async (t) => {
   t.match(await request(db, 'r-1'), { state: 'delivered' });
 });
 
-t.test('a change that is retried while a later one is being sent waits for it', async (t) => {
+onEitherEngine('a change that is retried while a later one is being sent waits for it', async (t) => {
   const { db } = await scratch(t);
   const { url, received } = await stubService(t, async (response, { headers }, index) => {
     if (headers['idempotency-key'] === 'new') t.equal(await retry(db, 'old'), 'done');

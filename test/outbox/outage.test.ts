@@ -1,11 +1,12 @@
 /** A long outage of the service, and its end with a large backlog. */
-import t from 'tap';
+
 import { transact } from '../../src/database/transaction.ts';
 import { claim } from '../../src/outbox/claims.ts';
 import { freeSlots, fullLimit, limitAfter } from '../../src/outbox/concurrency-limiter.ts';
 import { finish } from '../../src/outbox/finish.ts';
 import type { Outcome } from '../../src/outbox/retry.ts';
 import { scratch } from '../database/scratch.ts';
+import { onEitherEngine } from '../support/engine.ts';
 import { encryptor, owe, request, sendAll, sendLoop, setClock } from './parts.ts';
 import { json, stubService } from './stub-service.ts';
 
@@ -14,7 +15,7 @@ const HOUR_MS = 3_600_000;
 const employees = 40;
 const each = 3;
 
-t.test(
+onEitherEngine(
   'a service that is down for a day is probed about once a minute and recovers without a retry storm',
   async (t) => {
     const { db } = await scratch(t);
@@ -67,7 +68,7 @@ t.test(
   },
 );
 
-t.test('requests that failed together are not retried together', async (t) => {
+onEitherEngine('requests that failed together are not retried together', async (t) => {
   const { db } = await scratch(t);
   const clock = setClock();
   const count = 400;
@@ -107,7 +108,7 @@ t.test('requests that failed together are not retried together', async (t) => {
   for (const [minute, those] of minutes) t.ok(those.length < count / 8, `minute ${minute}: ${those.length}`);
 });
 
-t.test("one employee's change that always fails barely delays the others", async (t) => {
+onEitherEngine("one employee's change that always fails barely delays the others", async (t) => {
   const { db } = await scratch(t);
   const clock = setClock();
   const { url } = await stubService(t, (response, { body }) =>
@@ -131,7 +132,7 @@ t.test("one employee's change that always fails barely delays the others", async
   t.ok(seconds < 90, `all were sent after ${seconds} s`);
 });
 
-t.test('a 429 for one request does not block the others', async (t) => {
+onEitherEngine('a 429 for one request does not block the others', async (t) => {
   const { db } = await scratch(t);
   const { url } = await stubService(t, (response, { body }) =>
     json(response, body.includes('r-0') ? 429 : 200, {}, { 'retry-after': '600' }),
@@ -144,7 +145,7 @@ t.test('a 429 for one request does not block the others', async (t) => {
   t.equal(Date.parse((await request(db, 'r-0')).due_at) - clock().getTime(), 600_000);
 });
 
-t.test('a pause ends on time despite other activity', async (t) => {
+onEitherEngine('a pause ends on time despite other activity', async (t) => {
   let limit = fullLimit(8);
   for (let n = 0; n < 8; n += 1) limit = limitAfter(limit, 'trouble', { most: 8, at: 5, random: () => 1 });
   t.strictSame(

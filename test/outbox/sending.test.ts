@@ -1,4 +1,3 @@
-import t from 'tap';
 import { transact } from '../../src/database/transaction.ts';
 import { createChangeSenders } from '../../src/employment/bodies.ts';
 import { ANSWER_READ_BYTES } from '../../src/outbox/client.ts';
@@ -7,13 +6,13 @@ import { createEncryptor } from '../../src/security/encryption.ts';
 import { openHasher } from '../../src/security/hashing.ts';
 import { silentLog } from '../../src/telemetry/log.ts';
 import { scratch } from '../database/scratch.ts';
-import { rawBytes } from '../support/engine.ts';
+import { onEitherEngine, rawBytes } from '../support/engine.ts';
 import { encryptor, owe, request, sendAll, sendLoop, setClock } from './parts.ts';
 import { json, stubService } from './stub-service.ts';
 
 const HOUR_MS = 3_600_000;
 
-t.test('a request whose data key is missing waits, and its reason names the key', async (t) => {
+onEitherEngine('a request whose data key is missing waits, and its reason names the key', async (t) => {
   const { db } = await scratch(t);
   const { url, received } = await stubService(t, (response) => json(response, 200));
   const clock = setClock();
@@ -31,7 +30,7 @@ t.test('a request whose data key is missing waits, and its reason names the key'
   t.match(await request(db, 'r-1'), { state: 'delivered' });
 });
 
-t.test('a delivered request’s body is erased, and its keyed hash stays', async (t) => {
+onEitherEngine('a delivered request’s body is erased, and its keyed hash stays', async (t) => {
   const { db } = await scratch(t);
   const { url, received } = await stubService(t, (response) => json(response, 200));
   await owe(db, 'r-1', 'e-1', 'termination');
@@ -46,7 +45,7 @@ t.test('a delivered request’s body is erased, and its keyed hash stays', async
   t.ok(hasher.isHashOf(row.body_hash!, Buffer.from('{"request":"r-1"}'), placeOf('r-1', 'body')));
 });
 
-t.test('each kind of employment change has its own path', async (t) => {
+onEitherEngine('each kind of employment change has its own path', async (t) => {
   const { db } = await scratch(t);
   const { url, received } = await stubService(t, (response) => json(response, 200));
   const kinds = ['new-hire', 'termination', 'demographic', 'compensation-change'] as const;
@@ -58,7 +57,7 @@ t.test('each kind of employment change has its own path', async (t) => {
   );
 });
 
-t.test('a rejection stores the first 4 KiB of the response, encrypted', async (t) => {
+onEitherEngine('a rejection stores the first 4 KiB of the response, encrypted', async (t) => {
   const { db } = await scratch(t);
   const answer = JSON.stringify({ error: 'x'.repeat(9_000) });
   const { url } = await stubService(t, (response) => response.writeHead(422).end(answer));
@@ -77,7 +76,7 @@ t.test('a rejection stores the first 4 KiB of the response, encrypted', async (t
   t.ok(row.body, 'it can be retried manually');
 });
 
-t.test('temporary failures are retried with backoff and the same idempotency key', async (t) => {
+onEitherEngine('temporary failures are retried with backoff and the same idempotency key', async (t) => {
   const { db } = await scratch(t);
   const clock = setClock();
   const { url, received } = await stubService(t, (response, _, index) =>
@@ -113,7 +112,7 @@ t.test('temporary failures are retried with backoff and the same idempotency key
   );
 });
 
-t.test('a success that is too long or not JSON is retried like a 503', async (t) => {
+onEitherEngine('a success that is too long or not JSON is retried like a 503', async (t) => {
   const { db } = await scratch(t);
   const clock = setClock();
   const bodies = ['<h1>Maintenance</h1>', JSON.stringify('x'.repeat(ANSWER_READ_BYTES)), '{"taken":true}'];
@@ -141,7 +140,7 @@ t.test('a success that is too long or not JSON is retried like a 503', async (t)
   ]);
 });
 
-t.test('a success without a body is delivered', async (t) => {
+onEitherEngine('a success without a body is delivered', async (t) => {
   const { db } = await scratch(t);
   const { url } = await stubService(t, (response, _, index) =>
     response.writeHead(index === 0 ? 204 : 200).end(),
@@ -150,7 +149,7 @@ t.test('a success without a body is delivered', async (t) => {
   t.equal((await sendLoop(t, db, url, setClock()).runOnce()).delivered, 2);
 });
 
-t.test('a 429 waits as long as Retry-After requests, in seconds or until a date', async (t) => {
+onEitherEngine('a 429 waits as long as Retry-After requests, in seconds or until a date', async (t) => {
   const { db } = await scratch(t);
   const clock = setClock();
   const { url } = await stubService(t, (response, _, index) => {
@@ -168,28 +167,31 @@ t.test('a 429 waits as long as Retry-After requests, in seconds or until a date'
   }
 });
 
-t.test('after a lost response the same key is sent again, and a later rejection is marked', async (t) => {
-  const { db } = await scratch(t);
-  const clock = setClock();
-  const applied = new Set<unknown>();
-  const { url, received } = await stubService(t, (response, { headers }) => {
-    const known = applied.has(headers['idempotency-key']);
-    applied.add(headers['idempotency-key']);
-    if (known) json(response, 409, { error: 'known already' });
-    else response.socket?.resetAndDestroy();
-  });
-  await owe(db, 'r-1', 'e-1');
-  const loop = sendLoop(t, db, url, clock);
-  t.equal((await loop.runOnce()).retry, 1);
-  t.match(await request(db, 'r-1'), { unknown_outcome: 1, status: null, reason: /^no answer: / });
-  clock.advance(60_000);
-  t.equal((await loop.runOnce()).rejected, 1);
-  t.match(await request(db, 'r-1'), { state: 'rejected', status: 409, may_have_been_applied: 1 });
-  t.equal(received.length, 2);
-  t.equal(applied.size, 1);
-});
+onEitherEngine(
+  'after a lost response the same key is sent again, and a later rejection is marked',
+  async (t) => {
+    const { db } = await scratch(t);
+    const clock = setClock();
+    const applied = new Set<unknown>();
+    const { url, received } = await stubService(t, (response, { headers }) => {
+      const known = applied.has(headers['idempotency-key']);
+      applied.add(headers['idempotency-key']);
+      if (known) json(response, 409, { error: 'known already' });
+      else response.socket?.resetAndDestroy();
+    });
+    await owe(db, 'r-1', 'e-1');
+    const loop = sendLoop(t, db, url, clock);
+    t.equal((await loop.runOnce()).retry, 1);
+    t.match(await request(db, 'r-1'), { unknown_outcome: 1, status: null, reason: /^no answer: / });
+    clock.advance(60_000);
+    t.equal((await loop.runOnce()).rejected, 1);
+    t.match(await request(db, 'r-1'), { state: 'rejected', status: 409, may_have_been_applied: 1 });
+    t.equal(received.length, 2);
+    t.equal(applied.size, 1);
+  },
+);
 
-t.test('a 403 holds its subject and is retried slowly, and others continue', async (t) => {
+onEitherEngine('a 403 holds its subject and is retried slowly, and others continue', async (t) => {
   const { db } = await scratch(t);
   const clock = setClock();
   const { url, received } = await stubService(t, (response, { body }) =>
@@ -206,7 +208,7 @@ t.test('a 403 holds its subject and is retried slowly, and others continue', asy
   t.equal(received.length, 2);
 });
 
-t.test(
+onEitherEngine(
   'a request whose body cannot be decrypted is delayed with a reason, and affects no other',
   async (t) => {
     const { db } = await scratch(t);
@@ -226,7 +228,7 @@ t.test(
   },
 );
 
-t.test('run sends what is enqueued, and ends on the signal with nothing in flight', async (t) => {
+onEitherEngine('run sends what is enqueued, and ends on the signal with nothing in flight', async (t) => {
   const { db } = await scratch(t);
   const arrived = Promise.withResolvers<void>();
   const { url } = await stubService(t, (response) => {
@@ -244,7 +246,7 @@ t.test('run sends what is enqueued, and ends on the signal with nothing in fligh
   t.match(await request(db, 'r-1'), { state: 'delivered' });
 });
 
-t.test('reasons, attempts and the raw file contain no personal data', async (t) => {
+onEitherEngine('reasons, attempts and the raw file contain no personal data', async (t) => {
   const { db, url: file } = await scratch(t);
   const canary = '078-05-1120';
   const { url } = await stubService(t, (response, _, index) =>

@@ -1,6 +1,6 @@
 /** Slow or hanging attempts do not delay other subjects. */
 import type { ServerResponse } from 'node:http';
-import t, { type Test } from 'tap';
+import type { Test } from 'tap';
 import { transact } from '../../src/database/transaction.ts';
 import { createChangeSenders } from '../../src/employment/bodies.ts';
 import { pauseSending, readCircuitBreaker } from '../../src/outbox/circuit-breaker.ts';
@@ -8,6 +8,7 @@ import { COUNTED_MS, IN_FLIGHT_MAX } from '../../src/outbox/concurrency-limiter.
 import type { Counts } from '../../src/outbox/send-loop.ts';
 import type { Sender } from '../../src/outbox/sender.ts';
 import { scratch } from '../database/scratch.ts';
+import { onEitherEngine } from '../support/engine.ts';
 import { encryptor, owe, request, sendLoop, setClock } from './parts.ts';
 import { json, stubService } from './stub-service.ts';
 
@@ -62,7 +63,7 @@ async function setUp(t: Test, statusOf: (requestId: string) => number = () => 20
   };
 }
 
-t.test('one hung upload and three 503s delay no other subject', async (t) => {
+onEitherEngine('one hung upload and three 503s delay no other subject', async (t) => {
   let trouble = 3;
   const { db, loop, hangs, release } = await setUp(t, () => (trouble-- > 0 ? 503 : 200));
   await owe(db, 'hang-1', 'acme', 'census');
@@ -77,7 +78,7 @@ t.test('one hung upload and three 503s delay no other subject', async (t) => {
 });
 
 for (const kind of ['census', 'demographic'] as const) {
-  t.test(`with one slot left, a hung ${kind} request holds it for 30 s`, async (t) => {
+  onEitherEngine(`with one slot left, a hung ${kind} request holds it for 30 s`, async (t) => {
     let trouble = 3;
     const { db, clock, loop, hangs, release } = await setUp(t, () => (trouble-- > 0 ? 503 : 200));
     for (const id of ['r-1', 'r-2', 'r-3']) await owe(db, id, id, kind);
@@ -94,7 +95,7 @@ for (const kind of ['census', 'demographic'] as const) {
   });
 }
 
-t.test('any number of hung uploads delay no change, and at most 32 are in flight', async (t) => {
+onEitherEngine('any number of hung uploads delay no change, and at most 32 are in flight', async (t) => {
   const { db, clock, loop, hung, hangs, release } = await setUp(t);
   for (let n = 0; n < IN_FLIGHT_MAX + 8; n += 1) await owe(db, `hang-${n}`, `employer-${n}`, 'census');
   for (let inFlight = 8; inFlight <= IN_FLIGHT_MAX; inFlight += 8) {
@@ -109,7 +110,7 @@ t.test('any number of hung uploads delay no change, and at most 32 are in flight
   t.equal((await loop.runOnce()).delivered + IN_FLIGHT_MAX, IN_FLIGHT_MAX + 8);
 });
 
-t.test('a probe that hangs lets another request probe after 30 s', async (t) => {
+onEitherEngine('a probe that hangs lets another request probe after 30 s', async (t) => {
   const { db, clock, loop, sent, hangs, release } = await setUp(t);
   await owe(db, 'hang-1', 'acme', 'census');
   await transact(db, (trx) => pauseSending(trx, 'answered 401', clock()));

@@ -1,8 +1,8 @@
-import t from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { bodyOf, findRun, frozenOf, putRun, type StoredRun, viewRun } from '../../src/payroll/runs/store.ts';
 import { finalizeChecked, readinessOfRun } from '../../src/readiness/run-report.ts';
+import { onEitherEngine } from '../support/engine.ts';
 import { deduct, employ, LATELY, NOW, QUESTION, readyEmployer, runOn, schedules } from './ready.ts';
 
 const RUN_ID = 'acme-2026-07-17';
@@ -43,21 +43,21 @@ async function leftBehind(db: Db): Promise<number> {
 /** Two deductions of `emp-1` for one line of coverage. */
 const overlap = (db: Db) => deduct(db, 'evt-3', { id: 'ded-3', employee_id: 'emp-1' });
 
-t.test('a run that is ready is finalized, at the time of the request', async (t) => {
+onEitherEngine('a run that is ready is finalized, at the time of the request', async (t) => {
   const db = await start(t);
   t.match(await finalize(db), { outcome: 'finalized', stored: { finalized_at: NOW.toISOString() } });
   t.match(await run(db), { state: 'finalized', accept_reason: null });
   t.strictSame(frozenOf(await run(db)).accepted_checks, []);
 });
 
-t.test('a warning does not stop finalizing, and an unneeded reason is not stored', async (t) => {
+onEitherEngine('a warning does not stop finalizing, and an unneeded reason is not stored', async (t) => {
   const db = await start(t);
   await schedules(db, []);
   t.match(await finalize(db, { accept: ['overlap'] }), { outcome: 'finalized' });
   t.match(await run(db), { accept_reason: null });
 });
 
-t.test('a failed check leaves the run open, with the report, and nothing half-done', async (t) => {
+onEitherEngine('a failed check leaves the run open, with the report, and nothing half-done', async (t) => {
   const db = await start(t);
   await overlap(db);
   const refused = await finalize(db);
@@ -71,17 +71,20 @@ t.test('a failed check leaves the run open, with the report, and nothing half-do
   t.equal(await leftBehind(db), 0);
 });
 
-t.test('every failed check must be accepted by name; the reason and the names are kept', async (t) => {
-  const db = await start(t);
-  await overlap(db);
-  await deduct(db, 'evt-4', { period: 'daily' });
-  t.match(await accepting(db, ['overlap']), { outcome: 'not-ready' });
-  t.match(await accepting(db, ['overlap', 'events-quarantined']), { outcome: 'finalized' });
-  t.match(await run(db), { state: 'finalized', accept_reason: REASON });
-  t.strictSame(frozenOf(await run(db)).accepted_checks, ['events-quarantined', 'overlap']);
-});
+onEitherEngine(
+  'every failed check must be accepted by name; the reason and the names are kept',
+  async (t) => {
+    const db = await start(t);
+    await overlap(db);
+    await deduct(db, 'evt-4', { period: 'daily' });
+    t.match(await accepting(db, ['overlap']), { outcome: 'not-ready' });
+    t.match(await accepting(db, ['overlap', 'events-quarantined']), { outcome: 'finalized' });
+    t.match(await run(db), { state: 'finalized', accept_reason: REASON });
+    t.strictSame(frozenOf(await run(db)).accepted_checks, ['events-quarantined', 'overlap']);
+  },
+);
 
-t.test('only the failures of the report whose ETag is sent are accepted', async (t) => {
+onEitherEngine('only the failures of the report whose ETag is sent are accepted', async (t) => {
   const db = await start(t);
   await overlap(db);
   const { etag } = await viewRun(db, await run(db));
@@ -101,7 +104,7 @@ t.test('only the failures of the report whose ETag is sent are accepted', async 
   t.match(await accepting(db, ['overlap']), { outcome: 'finalized' });
 });
 
-t.test('an accepted failure stays accepted until its facts change', async (t) => {
+onEitherEngine('an accepted failure stays accepted until its facts change', async (t) => {
   const db = await start(t);
   await overlap(db);
   await accepting(db, ['overlap']);
@@ -120,14 +123,14 @@ t.test('an accepted failure stays accepted until its facts change', async (t) =>
   t.match(await overlaps(), { result: 'fail', count: 1, accepted: [] }, 'a new version is a new finding');
 });
 
-t.test('a failure without ids is accepted for its run only', async (t) => {
+onEitherEngine('a failure without ids is accepted for its run only', async (t) => {
   const db = await start(t);
   await employ(db, 'emp-1', { employer_id: 'other' });
   t.match(await accepting(db, ['employees-with-two-employers']), { outcome: 'finalized' });
   t.match(await readinessOfRun(db, runOn('2026-07-31'), null, QUESTION), { ready: false });
 });
 
-t.test('no acceptance finalizes an unknown, final or conflicting run', async (t) => {
+onEitherEngine('no acceptance finalizes an unknown, final or conflicting run', async (t) => {
   const db = await start(t);
   const accept = ['overlap'];
   t.match(await finalize(db, { runId: 'none', accept }), { outcome: 'unknown' });

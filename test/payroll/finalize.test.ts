@@ -1,11 +1,12 @@
 /** "Finalize" of payroll.md: what stands, what does not, and what happens beside it. */
-import t, { type Test } from 'tap';
+import type { Test } from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import type { RunBody } from '../../src/payroll/runs/body.ts';
 import { type CheckReadiness, type Finalized, finalizeRun } from '../../src/payroll/runs/finalize.ts';
 import { deleteRun, frozenOf } from '../../src/payroll/runs/store.ts';
 import { scratch } from '../database/scratch.ts';
+import { onEitherEngine } from '../support/engine.ts';
 import {
   body,
   codes,
@@ -56,7 +57,7 @@ function during(db: Db, runId: string, work: () => Promise<unknown>): Promise<Fi
   return finalizeRun(db, runId, { ifMatch: null, accept: null, now: NOW }, checkReadiness);
 }
 
-t.test(
+onEitherEngine(
   'finalizing freezes the lines, the options, the pay dates, the roster rows, the rules and the position',
   async (t) => {
     const db = await staged(t);
@@ -86,7 +87,7 @@ t.test(
   },
 );
 
-t.test('a run is finalized with the reviewed ETag; with another one nothing is stored', async (t) => {
+onEitherEngine('a run is finalized with the reviewed ETag; with another one nothing is stored', async (t) => {
   const db = await staged(t);
   await put(db, 'r', body(2));
   const { etag } = await view(db, 'r');
@@ -103,7 +104,7 @@ t.test('a run is finalized with the reviewed ETag; with another one nothing is s
   );
 });
 
-t.test('an unknown, finalized or voided run cannot be finalized', async (t) => {
+onEitherEngine('an unknown, finalized or voided run cannot be finalized', async (t) => {
   const db = await staged(t);
   t.strictSame(await finalize(db, 'r'), { outcome: 'unknown' });
   await finalized(db, 'r', body(2));
@@ -112,7 +113,7 @@ t.test('an unknown, finalized or voided run cannot be finalized', async (t) => {
   t.strictSame(await finalize(db, 'r'), { outcome: 'not-open' });
 });
 
-t.test(
+onEitherEngine(
   'a frequency, pay group and pay date have one finalized regular run, until it is voided',
   async (t) => {
     const db = await staged(t);
@@ -145,7 +146,7 @@ t.test(
   },
 );
 
-t.test('a repeated finalize returns the run', async (t) => {
+onEitherEngine('a repeated finalize returns the run', async (t) => {
   const db = await staged(t);
   await put(db, 'r', body(2));
   const { etag } = await view(db, 'r');
@@ -162,7 +163,7 @@ t.test('a repeated finalize returns the run', async (t) => {
   t.equal((await finalize(db, 'r', { ifMatch: etag, ...key })).outcome, 'not-open');
 });
 
-t.test('of two runs of one date finalized at once, one is final', async (t) => {
+onEitherEngine('of two runs of one date finalized at once, one is final', async (t) => {
   const db = await staged(t);
   await put(db, 'one', body(2));
   await put(db, 'two', body(2, { extra_paycheck: 'skip' }));
@@ -172,7 +173,7 @@ t.test('of two runs of one date finalized at once, one is final', async (t) => {
   t.strictSame(await frozenRows(db), { freezes: 0, employees: [`${winner} e`, `${winner} f`] });
 });
 
-t.test('a run that is finalized twice at once is final once', async (t) => {
+onEitherEngine('a run that is finalized twice at once is final once', async (t) => {
   const db = await staged(t);
   await put(db, 'r', body(2));
   const outcomes = await Promise.all([finalize(db, 'r'), finalize(db, 'r')]);
@@ -180,7 +181,7 @@ t.test('a run that is finalized twice at once is final once', async (t) => {
   t.strictSame(await frozenRows(db), { freezes: 0, employees: ['r e', 'r f'] });
 });
 
-t.test('runs of two employers at once do not hinder each other', async (t) => {
+onEitherEngine('runs of two employers at once do not hinder each other', async (t) => {
   const db = await staged(t);
   await put(db, 'r', body(2));
   await put(db, 'o', body(2, { employer_id: 'other' }));
@@ -191,7 +192,7 @@ t.test('runs of two employers at once do not hinder each other', async (t) => {
   );
 });
 
-t.test('events recorded meanwhile have later positions than the frozen one', async (t) => {
+onEitherEngine('events recorded meanwhile have later positions than the frozen one', async (t) => {
   const db = await staged(t);
   await put(db, 'r', body(2));
   const { etag, position } = await view(db, 'r');
@@ -253,7 +254,7 @@ function report(db: Db, run_id: string): Promise<unknown> {
 }
 
 for (const [what, work, outcome] of meanwhile) {
-  t.test(`when ${what} meanwhile, a finalize is ${outcome}`, async (t) => {
+  onEitherEngine(`when ${what} meanwhile, a finalize is ${outcome}`, async (t) => {
     const db = await staged(t);
     await finalized(db, 'r0', body(0));
     await put(db, 'r', body(2));
@@ -268,7 +269,7 @@ for (const [what, work, outcome] of meanwhile) {
   });
 }
 
-t.test(
+onEitherEngine(
   'a run that is not ready, or whose finalizing fails, stays open with nothing left behind',
   async (t) => {
     const db = await staged(t);
@@ -292,7 +293,7 @@ t.test(
   },
 );
 
-t.test('a later finalize removes what a process that died left behind', async (t) => {
+onEitherEngine('a later finalize removes what a process that died left behind', async (t) => {
   const db = await staged(t);
   const leave = (freeze_id: string, begun_at: string, rows: number) =>
     transact(db, async (trx) => {

@@ -1,12 +1,13 @@
 /** The payroll policy of an employer, and the runs that inherit it. */
 
-import t, { type Test } from 'tap';
+import type { Test } from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { isAppError } from '../../src/errors.ts';
 import { type CheckReadiness, finalizeRun } from '../../src/payroll/runs/finalize.ts';
 import { policyOf, putPolicy, readPolicies } from '../../src/payroll/settings/policy.ts';
 import { scratch } from '../database/scratch.ts';
+import { onEitherEngine } from '../support/engine.ts';
 import { body, employment, event, finalized, learn, NOW, put, send, verified, view } from './runs-stage.ts';
 
 async function set(db: Db, fields: object, by: string | null = 'payroll'): Promise<void> {
@@ -22,7 +23,7 @@ async function staged(t: Test): Promise<Db> {
   return db;
 }
 
-t.test('a policy has the defaults for options that are left out', async (t) => {
+onEitherEngine('a policy has the defaults for options that are left out', async (t) => {
   t.strictSame(policyOf({ effective_from: '2026-01-01', scheme: 'month-even' }), {
     ok: true,
     policy: {
@@ -45,7 +46,7 @@ t.test('a policy has the defaults for options that are left out', async (t) => {
   });
 });
 
-t.test('a run uses the latest version that is effective on its pay date', async (t) => {
+onEitherEngine('a run uses the latest version that is effective on its pay date', async (t) => {
   const db = await staged(t);
   await set(db, { scheme: 'month-even' });
   await set(db, { effective_from: '2026-02-01', scheme: 'first-checks' });
@@ -62,7 +63,7 @@ t.test('a run uses the latest version that is effective on its pay date', async 
   t.equal((await view(db, 'r2')).run.scheme, 'annualized', 'a later version of the same date counts');
 });
 
-t.test('the history of a policy keeps who set each version and when', async (t) => {
+onEitherEngine('the history of a policy keeps who set each version and when', async (t) => {
   const db = await staged(t);
   await set(db, { scheme: 'month-even' });
   await set(db, { scheme: 'month-even' });
@@ -87,35 +88,38 @@ t.test('the history of a policy keeps who set each version and when', async (t) 
   );
 });
 
-t.test('an option that differs from the policy needs a reason, also after the policy changed', async (t) => {
-  const db = await staged(t);
-  const stated = { ...body(2), scheme: 'month-even' } as const;
-  const problems = async () => {
-    try {
-      await view(db, 'r');
-      return [];
-    } catch (error) {
-      if (isAppError(error, 'RUN_REFUSED')) return error.problems;
-      throw error;
-    }
-  };
-  await put(db, 'r', stated);
-  const needed = [
-    {
-      path: 'policy_reason',
-      rule: "is required to differ from the employer's payroll policy in scheme (annualized)",
-    },
-  ];
-  t.strictSame(await problems(), needed);
-  await set(db, { scheme: 'month-even' });
-  t.strictSame(await problems(), [], 'the policy says the same');
-  await set(db, { scheme: 'annualized' });
-  t.strictSame(await problems(), needed, 'refused at computation');
-  await put(db, 'with-reason', { ...stated, policy_reason: 'agreed with the broker' });
-  t.match((await view(db, 'with-reason')).run, { scheme: 'month-even', policy_reason: /broker/ });
-});
+onEitherEngine(
+  'an option that differs from the policy needs a reason, also after the policy changed',
+  async (t) => {
+    const db = await staged(t);
+    const stated = { ...body(2), scheme: 'month-even' } as const;
+    const problems = async () => {
+      try {
+        await view(db, 'r');
+        return [];
+      } catch (error) {
+        if (isAppError(error, 'RUN_REFUSED')) return error.problems;
+        throw error;
+      }
+    };
+    await put(db, 'r', stated);
+    const needed = [
+      {
+        path: 'policy_reason',
+        rule: "is required to differ from the employer's payroll policy in scheme (annualized)",
+      },
+    ];
+    t.strictSame(await problems(), needed);
+    await set(db, { scheme: 'month-even' });
+    t.strictSame(await problems(), [], 'the policy says the same');
+    await set(db, { scheme: 'annualized' });
+    t.strictSame(await problems(), needed, 'refused at computation');
+    await put(db, 'with-reason', { ...stated, policy_reason: 'agreed with the broker' });
+    t.match((await view(db, 'with-reason')).run, { scheme: 'month-even', policy_reason: /broker/ });
+  },
+);
 
-t.test('a finalized run keeps its options when the policy changes', async (t) => {
+onEitherEngine('a finalized run keeps its options when the policy changes', async (t) => {
   const db = await staged(t);
   await set(db, { scheme: 'month-even' });
   await finalized(db, 'r', body(2));
@@ -124,7 +128,7 @@ t.test('a finalized run keeps its options when the policy changes', async (t) =>
   t.match(await verified(db, 'r'), { identical: true });
 });
 
-t.test('a policy change during finalizing stops it', async (t) => {
+onEitherEngine('a policy change during finalizing stops it', async (t) => {
   const db = await staged(t);
   await put(db, 'r', body(2));
   const checkReadiness: CheckReadiness = async () => {

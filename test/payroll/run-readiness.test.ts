@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs';
-import t from 'tap';
 import type { CheckResult, Question } from '../../src/checks.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
@@ -13,6 +12,7 @@ import { LEDGER_CHECKS, readReadiness } from '../../src/readiness/report.ts';
 import { RUN_CHECKS, readinessOfRun } from '../../src/readiness/run-report.ts';
 import { deductionOf, deliver, receive } from '../api/deliver.ts';
 import { owe } from '../outbox/parts.ts';
+import { onEitherEngine } from '../support/engine.ts';
 import {
   BIWEEKLY,
   code,
@@ -350,7 +350,7 @@ const SPOILT: Record<string, Spoilt> = {
   },
 };
 
-t.test('a run without problems passes every check, and each explains the result', async (t) => {
+onEitherEngine('a run without problems passes every check, and each explains the result', async (t) => {
   const db = await readyEmployer(t);
   const { ready, checked_at, checks } = await report(db);
   t.strictSame(
@@ -371,7 +371,7 @@ t.test('a run without problems passes every check, and each explains the result'
 /** It takes a small disk to spoil it: test/faults/full-disk.test.ts has one. */
 const ELSEWHERE: Record<string, 'fail'> = { 'disk-space': 'fail' };
 
-t.test('every check of a run finds its problem, names it and gives advice', async (t) => {
+onEitherEngine('every check of a run finds its problem, names it and gives advice', async (t) => {
   const spoilt = [...Object.keys(SPOILT), ...Object.keys(ELSEWHERE)];
   t.strictSame(spoilt.sort(), RUN_CHECKS.map(({ id }) => id).sort());
   for (const [id, { spoil, run, question, result, examples }] of Object.entries(SPOILT)) {
@@ -389,7 +389,7 @@ t.test('every check of a run finds its problem, names it and gives advice', asyn
   }
 });
 
-t.test('docs/readiness-checks.md has every check with its severity', async (t) => {
+onEitherEngine('docs/readiness-checks.md has every check with its severity', async (t) => {
   const page = readFileSync(new URL('../../docs/readiness-checks.md', import.meta.url), 'utf8');
   const rows = (name: string) => {
     const table = page.split(`<!-- checks: ${name} -->`)[1]?.split('<!-- end -->')[0] ?? '';
@@ -408,13 +408,13 @@ t.test('docs/readiness-checks.md has every check with its severity', async (t) =
   }
 });
 
-t.test('a warning leaves a run ready', async (t) => {
+onEitherEngine('a warning leaves a run ready', async (t) => {
   const db = await readyEmployer(t);
   await schedules(db, []);
   t.equal((await report(db)).ready, true);
 });
 
-t.test('twenty findings are named, and all are counted, each employee once', async (t) => {
+onEitherEngine('twenty findings are named, and all are counted, each employee once', async (t) => {
   const db = await readyEmployer(t);
   const ids = Array.from({ length: 24 }, (_, index) => `emp-${index + 10}`);
   for (const id of ids) await employ(db, id, { absent: 1 });
@@ -434,7 +434,7 @@ t.test('twenty findings are named, and all are counted, each employee once', asy
   t.match(await check(db, 'absent-from-census'), { count: 24, examples: ids.slice(0, 20) });
 });
 
-t.test('a dismissed event no longer fails', async (t) => {
+onEitherEngine('a dismissed event no longer fails', async (t) => {
   const db = await readyEmployer(t);
   await deduct(db, 'evt-3', { period: 'daily' });
   t.equal((await report(db)).ready, false);
@@ -442,13 +442,13 @@ t.test('a dismissed event no longer fails', async (t) => {
   t.equal((await report(db)).ready, true);
 });
 
-t.test('events that just arrived are a warning', async (t) => {
+onEitherEngine('events that just arrived are a warning', async (t) => {
   const db = await readyEmployer(t);
   await receive(db, [deductionOf('evt-3', {})], '2026-07-13T08:59:30.000Z');
   t.match(await check(db, 'events-pending'), { result: 'warn', examples: ['evt-3'] });
 });
 
-t.test('sending is stalled when requests are due and none was finished for 45 s', async (t) => {
+onEitherEngine('sending is stalled when requests are due and none was finished for 45 s', async (t) => {
   const db = await readyEmployer(t);
   const secondsAgo = (seconds: number) => new Date(NOW.getTime() - seconds * 1_000);
   const isStalled = async () => (await check(db, 'sending-stalled')).result !== 'pass';
@@ -480,7 +480,7 @@ t.test('sending is stalled when requests are due and none was finished for 45 s'
   t.equal(await isStalled(), false, 'a paused circuit breaker has its own check');
 });
 
-t.test('sending is stalled when no sender takes over a claim whose lease ran out', async (t) => {
+onEitherEngine('sending is stalled when no sender takes over a claim whose lease ran out', async (t) => {
   const db = await readyEmployer(t);
   await owe(db, 'req-1', 'emp-1', 'demographic', new Date(LATELY));
   const claimUntil = (lease_expires_at: string) =>
@@ -493,36 +493,39 @@ t.test('sending is stalled when no sender takes over a claim whose lease ran out
   t.match(await check(db, 'sending-stalled'), { result: 'warn', count: 1 });
 });
 
-t.test('requests for employees of other employers, or left out of the run, do not count', async (t) => {
-  const db = await readyEmployer(t);
-  await employ(db, 'emp-8', { employer_id: 'globex' });
-  for (const id of ['emp-8', 'emp-2']) {
-    await owe(db, `late-${id}`, id, 'demographic', new Date('2026-07-12T08:00:00.000Z'));
-    await owe(db, `bad-${id}`, id, 'demographic', NOW);
-    await reject(db, `bad-${id}`);
-  }
-  t.match(await check(db, 'requests-rejected'), {
-    count: 1,
-    examples: ['demographic bad-emp-2: status 422'],
-  });
-  t.match(await check(db, 'requests-stuck'), {
-    result: 'fail',
-    count: 1,
-    examples: ['demographic late-emp-2: since 2026-07-12T08:00:00.000Z'],
-  });
-  const narrowed = runOn('2026-07-17', { employee_ids: ['emp-1'] });
-  const upload = {
-    requestId: 'upload',
-    kind: 'census',
-    ...employerSubject('emp-1'),
-    encrypted: null,
-  } as const;
-  await transact(db, (trx) => enqueue(trx, upload, '2026-07-12T08:00:00.000Z'));
-  t.match(await check(db, 'requests-rejected', narrowed), { result: 'pass' });
-  t.match(await check(db, 'requests-stuck', narrowed), { result: 'pass' });
-});
+onEitherEngine(
+  'requests for employees of other employers, or left out of the run, do not count',
+  async (t) => {
+    const db = await readyEmployer(t);
+    await employ(db, 'emp-8', { employer_id: 'globex' });
+    for (const id of ['emp-8', 'emp-2']) {
+      await owe(db, `late-${id}`, id, 'demographic', new Date('2026-07-12T08:00:00.000Z'));
+      await owe(db, `bad-${id}`, id, 'demographic', NOW);
+      await reject(db, `bad-${id}`);
+    }
+    t.match(await check(db, 'requests-rejected'), {
+      count: 1,
+      examples: ['demographic bad-emp-2: status 422'],
+    });
+    t.match(await check(db, 'requests-stuck'), {
+      result: 'fail',
+      count: 1,
+      examples: ['demographic late-emp-2: since 2026-07-12T08:00:00.000Z'],
+    });
+    const narrowed = runOn('2026-07-17', { employee_ids: ['emp-1'] });
+    const upload = {
+      requestId: 'upload',
+      kind: 'census',
+      ...employerSubject('emp-1'),
+      encrypted: null,
+    } as const;
+    await transact(db, (trx) => enqueue(trx, upload, '2026-07-12T08:00:00.000Z'));
+    t.match(await check(db, 'requests-rejected', narrowed), { result: 'pass' });
+    t.match(await check(db, 'requests-stuck', narrowed), { result: 'pass' });
+  },
+);
 
-t.test('a census of this employer counts, from the day it was taken in, for a month', async (t) => {
+onEitherEngine('a census of this employer counts, from the day it was taken in, for a month', async (t) => {
   const db = await readyEmployer(t);
   await sync(db, { employer_id: 'globex', at: '2026-08-01T00:00:00.000Z' });
   t.match(await check(db, 'census-completed', RUN, later(28)), { result: 'pass' });
@@ -536,13 +539,16 @@ t.test('a census of this employer counts, from the day it was taken in, for a mo
   t.match(await check(db, 'census-syncs'), { examples: [`acme: overdue, requested ${LATELY}`] });
 });
 
-t.test('employees without a frequency are in the run while the employer has one schedule', async (t) => {
-  const db = await readyEmployer(t);
-  await employ(db, 'emp-3', { pay_frequency: null });
-  t.match(await check(db, 'employees-without-frequency'), { result: 'pass' });
-});
+onEitherEngine(
+  'employees without a frequency are in the run while the employer has one schedule',
+  async (t) => {
+    const db = await readyEmployer(t);
+    await employ(db, 'emp-3', { pay_frequency: null });
+    t.match(await check(db, 'employees-without-frequency'), { result: 'pass' });
+  },
+);
 
-t.test('employees with two employers are those of the period end', async (t) => {
+onEitherEngine('employees with two employers are those of the period end', async (t) => {
   const db = await readyEmployer(t);
   await employ(db, 'emp-2', { employer_id: 'globex', hire_date: '2026-07-13' });
   t.match(await check(db, 'employees-with-two-employers'), { result: 'pass' });
@@ -550,7 +556,7 @@ t.test('employees with two employers are those of the period end', async (t) => 
   t.match(await check(db, 'employees-with-two-employers', next), { examples: ['emp-2'] });
 });
 
-t.test('only finalized regular runs that may pay the same people overlap', async (t) => {
+onEitherEngine('only finalized regular runs that may pay the same people overlap', async (t) => {
   const db = await readyEmployer(t);
   const shifted = { period_start: '2026-06-16', period_end: '2026-06-29' };
   const nextToIt = { ...runOn('2026-07-03'), pay_date: '2026-07-04' };
@@ -584,13 +590,13 @@ t.test('only finalized regular runs that may pay the same people overlap', async
   t.strictSame(await found(ofGroup), ['after-it: 2026-07-13 to 2026-07-26'], 'a run for all groups');
 });
 
-t.test('an off-cycle run has a period of its own', async (t) => {
+onEitherEngine('an off-cycle run has a period of its own', async (t) => {
   const db = await readyEmployer(t);
   const offCycle = { kind: 'off_cycle', employee_ids: ['emp-1'], period_end: '2026-07-11' } as const;
   t.match(await check(db, 'period-differs-from-schedule', { ...RUN, ...offCycle }), { result: 'pass' });
 });
 
-t.test('codes are missing where an amount needs one', async (t) => {
+onEitherEngine('codes are missing where an amount needs one', async (t) => {
   const db = await readyEmployer(t);
   await code(db, 'medical', 'employer');
   t.match(await check(db, 'codes-missing'), {
@@ -608,7 +614,7 @@ t.test('codes are missing where an amount needs one', async (t) => {
   t.match(await check(db, 'codes-missing'), { count: 1, examples: ['dental pre_tax employer'] });
 });
 
-t.test('a deduction that ended needs no code', async (t) => {
+onEitherEngine('a deduction that ended needs no code', async (t) => {
   const db = await readyEmployer(t);
   await finalized(db, 'before', runOn('2026-07-03'));
   await deduct(
@@ -621,7 +627,7 @@ t.test('a deduction that ended needs no code', async (t) => {
   t.match(await check(db, 'codes-missing'), { result: 'pass' });
 });
 
-t.test('a pay date counts as paid by a run of the group or by one without a group', async (t) => {
+onEitherEngine('a pay date counts as paid by a run of the group or by one without a group', async (t) => {
   const db = await readyEmployer(t);
   const skipped = async (fields: Partial<RunBody>) =>
     (await check(db, 'pay-date-skipped', runOn('2026-07-31', fields))).examples;
@@ -634,7 +640,7 @@ t.test('a pay date counts as paid by a run of the group or by one without a grou
   t.strictSame(await skipped({}), [], 'not with an assumed calendar');
 });
 
-t.test('a stepped calendar that a holiday moved differs from the frozen one', async (t) => {
+onEitherEngine('a stepped calendar that a holiday moved differs from the frozen one', async (t) => {
   const db = await readyEmployer(t);
   await schedules(db, []);
   await finalized(db, 'before', runOn('2026-07-03'));
@@ -648,7 +654,7 @@ t.test('a stepped calendar that a holiday moved differs from the frozen one', as
   t.match(await check(db, 'calendar-differs', { ...nextYear, pay_date: '2027-01-15' }), { result: 'pass' });
 });
 
-t.test("one employer's bad events never stop another's payroll", async (t) => {
+onEitherEngine("one employer's bad events never stop another's payroll", async (t) => {
   const db = await readyEmployer(t);
   await employ(db, 'other-1', { employer_id: 'globex' });
   const others = { employee_id: 'other-1', id: 'ded-other' };
@@ -675,31 +681,37 @@ t.test("one employer's bad events never stop another's payroll", async (t) => {
   t.strictSame(await failed(), bad, 'the report without an employer has them all');
 });
 
-t.test('events of no employer are counted, and fail only the report without an employer', async (t) => {
-  const db = await readyEmployer(t);
-  await deduct(db, 'evt-nobody', { employee_id: 'nobody', period: 'daily' });
-  await receive(db, [{ eventId: 'evt-text', body: Buffer.from('no JSON') }], LATELY);
-  t.match(await check(db, 'events-unattributed'), { result: 'warn', count: 2, examples: ['2 events'] });
-  t.equal((await report(db)).ready, true);
-  const { checks } = await readReadiness(db, QUESTION);
-  t.match(
-    checks.find(({ id }) => id === 'events-quarantined'),
-    { result: 'fail', examples: ['evt-nobody'] },
-  );
-});
-
-t.test('two elections fail where one is the rule, and only warn where several are normal', async (t) => {
-  for (const [line_of_coverage, result] of [
-    ['medical', 'fail'],
-    ['dependent_care_fsa', 'fail'],
-    ['short_term_disability', 'fail'],
-    ['voluntary_life', 'warn'],
-    ['supplemental', 'warn'],
-    ['voluntary_short_term_disability', 'warn'],
-  ] as const) {
+onEitherEngine(
+  'events of no employer are counted, and fail only the report without an employer',
+  async (t) => {
     const db = await readyEmployer(t);
-    for (const id of ['one', 'two'])
-      await deduct(db, `evt-${id}`, { id, employee_id: 'emp-2', line_of_coverage });
-    t.match(await check(db, 'overlap'), { result, count: 1, examples: ['emp-2'] }, line_of_coverage);
-  }
-});
+    await deduct(db, 'evt-nobody', { employee_id: 'nobody', period: 'daily' });
+    await receive(db, [{ eventId: 'evt-text', body: Buffer.from('no JSON') }], LATELY);
+    t.match(await check(db, 'events-unattributed'), { result: 'warn', count: 2, examples: ['2 events'] });
+    t.equal((await report(db)).ready, true);
+    const { checks } = await readReadiness(db, QUESTION);
+    t.match(
+      checks.find(({ id }) => id === 'events-quarantined'),
+      { result: 'fail', examples: ['evt-nobody'] },
+    );
+  },
+);
+
+onEitherEngine(
+  'two elections fail where one is the rule, and only warn where several are normal',
+  async (t) => {
+    for (const [line_of_coverage, result] of [
+      ['medical', 'fail'],
+      ['dependent_care_fsa', 'fail'],
+      ['short_term_disability', 'fail'],
+      ['voluntary_life', 'warn'],
+      ['supplemental', 'warn'],
+      ['voluntary_short_term_disability', 'warn'],
+    ] as const) {
+      const db = await readyEmployer(t);
+      for (const id of ['one', 'two'])
+        await deduct(db, `evt-${id}`, { id, employee_id: 'emp-2', line_of_coverage });
+      t.match(await check(db, 'overlap'), { result, count: 1, examples: ['emp-2'] }, line_of_coverage);
+    }
+  },
+);

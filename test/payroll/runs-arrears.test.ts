@@ -1,5 +1,5 @@
 /** "Taken" of payroll.md: what payroll took too little, collected by a later run or only shown. */
-import t, { type Test } from 'tap';
+import type { Test } from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { difference } from '../../src/money.ts';
@@ -7,6 +7,7 @@ import { type Line, lineKey } from '../../src/payroll/calculation/line.ts';
 import { arrearsOfEmployee } from '../../src/payroll/reconciliation/arrears-of-employee.ts';
 import type { RunBody } from '../../src/payroll/runs/body.ts';
 import { scratch } from '../database/scratch.ts';
+import { onEitherEngine } from '../support/engine.ts';
 import {
   body,
   codes,
@@ -66,7 +67,7 @@ async function arrears(db: Db, changes: Partial<RunBody> = {}, place = 3): Promi
   return (await lines(db, body(place, { arrears: 'include', ...changes }), 'arrears')).map(brief);
 }
 
-t.test('what payroll took too little is owed, and nothing of the employer', async (t) => {
+onEitherEngine('what payroll took too little is owed, and nothing of the employer', async (t) => {
   const db = await staged(t);
   t.strictSame(await arrears(db), [], 'without a report all was taken');
   await took(db, 'r2', { 'regular a': '4.00' });
@@ -82,7 +83,7 @@ t.test('what payroll took too little is owed, and nothing of the employer', asyn
   t.strictSame(await arrears(db, { arrears: 'report' }), ['a r2 6.00 0.00 reported']);
 });
 
-t.test('too much of one line offsets too little of another of the same coverage only', async (t) => {
+onEitherEngine('too much of one line offsets too little of another of the same coverage only', async (t) => {
   const db = await staged(t);
   await took(db, 'r2', { 'regular a': '4.00', 'regular b': '4.00', 'regular c': '16.00' });
   t.strictSame(await arrears(db), ['a r2 6.00 0.00']);
@@ -94,37 +95,43 @@ t.test('too much of one line offsets too little of another of the same coverage 
   );
 });
 
-t.test('what a later run collected is owed no more, and owed again when that is voided', async (t) => {
-  const db = await staged(t);
-  await took(db, 'r2', { 'regular a': '4.00' });
-  await finalized(db, 'r3', body(3, { arrears: 'include' }));
-  t.match((await view(db, 'r3')).totals, { lines: 4, member_amount: '36.00' });
-  t.strictSame(await arrears(db, {}, 4), []);
-  await voided(db, 'r3');
-  t.strictSame(await arrears(db, {}, 4), ['a r2 6.00 0.00']);
-});
+onEitherEngine(
+  'what a later run collected is owed no more, and owed again when that is voided',
+  async (t) => {
+    const db = await staged(t);
+    await took(db, 'r2', { 'regular a': '4.00' });
+    await finalized(db, 'r3', body(3, { arrears: 'include' }));
+    t.match((await view(db, 'r3')).totals, { lines: 4, member_amount: '36.00' });
+    t.strictSame(await arrears(db, {}, 4), []);
+    await voided(db, 'r3');
+    t.strictSame(await arrears(db, {}, 4), ['a r2 6.00 0.00']);
+  },
+);
 
-t.test('what a later run only reported is still owed', async (t) => {
+onEitherEngine('what a later run only reported is still owed', async (t) => {
   const db = await staged(t);
   await took(db, 'r2', { 'regular a': '4.00' });
   await finalized(db, 'r3', body(3));
   t.strictSame(await arrears(db, {}, 4), ['a r2 6.00 0.00']);
 });
 
-t.test('a repeated report after its arrears were collected changes the rest, down to a refund', async (t) => {
-  const db = await staged(t);
-  await took(db, 'r2', { 'regular a': '4.00' });
-  await finalized(db, 'r3', body(3, { arrears: 'include' }));
-  await took(db, 'r2', { 'regular a': '1.00' }, 2);
-  t.strictSame(await arrears(db, {}, 4), ['a r2 3.00 0.00']);
-  t.match((await lines(db, body(4), 'arrears'))[0], {
-    explanation: 'run r2: 10.00 finalized - 1.00 taken = 9.00; 9.00 - 6.00 collected since = 3.00',
-  });
-  await took(db, 'r2', { 'regular a': '10.00' }, 3);
-  t.strictSame(await arrears(db, {}, 4), ['a r2 -6.00 0.00']);
-});
+onEitherEngine(
+  'a repeated report after its arrears were collected changes the rest, down to a refund',
+  async (t) => {
+    const db = await staged(t);
+    await took(db, 'r2', { 'regular a': '4.00' });
+    await finalized(db, 'r3', body(3, { arrears: 'include' }));
+    await took(db, 'r2', { 'regular a': '1.00' }, 2);
+    t.strictSame(await arrears(db, {}, 4), ['a r2 3.00 0.00']);
+    t.match((await lines(db, body(4), 'arrears'))[0], {
+      explanation: 'run r2: 10.00 finalized - 1.00 taken = 9.00; 9.00 - 6.00 collected since = 3.00',
+    });
+    await took(db, 'r2', { 'regular a': '10.00' }, 3);
+    t.strictSame(await arrears(db, {}, 4), ['a r2 -6.00 0.00']);
+  },
+);
 
-t.test('a later report replaces only the lines that it names', async (t) => {
+onEitherEngine('a later report replaces only the lines that it names', async (t) => {
   const db = await staged(t);
   await took(db, 'r2', { 'regular a': '4.00', 'regular b': '9.00' });
   await took(db, 'r2', { 'regular b': '8.00' }, 2);
@@ -142,17 +149,20 @@ t.test('a later report replaces only the lines that it names', async (t) => {
   t.strictSame(await arrears(db), ['a r2 6.00 0.00'], 'a report of nothing changes nothing');
 });
 
-t.test('arrears that payroll could not take either are owed for the run that carried them', async (t) => {
-  const db = await staged(t);
-  await took(db, 'r2', { 'regular a': '4.00' });
-  await finalized(db, 'r3', body(3, { arrears: 'include' }));
-  await took(db, 'r3', { 'regular a': '7.00', 'arrears a r2 medical pre_tax': '1.00' });
-  t.strictSame(await arrears(db, {}, 4), ['a r3 8.00 0.00'], 'with its own, as one line');
-  await finalized(db, 'r4', body(4, { arrears: 'include' }));
-  t.strictSame(await arrears(db, {}, 5), []);
-});
+onEitherEngine(
+  'arrears that payroll could not take either are owed for the run that carried them',
+  async (t) => {
+    const db = await staged(t);
+    await took(db, 'r2', { 'regular a': '4.00' });
+    await finalized(db, 'r3', body(3, { arrears: 'include' }));
+    await took(db, 'r3', { 'regular a': '7.00', 'arrears a r2 medical pre_tax': '1.00' });
+    t.strictSame(await arrears(db, {}, 4), ['a r3 8.00 0.00'], 'with its own, as one line');
+    await finalized(db, 'r4', body(4, { arrears: 'include' }));
+    t.strictSame(await arrears(db, {}, 5), []);
+  },
+);
 
-t.test('arrears are no part of adjustments', async (t) => {
+onEitherEngine('arrears are no part of adjustments', async (t) => {
   const db = await staged(t);
   await took(db, 'r2', { 'regular a': '4.00' });
   await send(db, each('2026-01-30', { member_contribution: '12', employer_contribution: '5' }));
@@ -164,7 +174,7 @@ t.test('arrears are no part of adjustments', async (t) => {
   t.match(await verified(db, 'r3'), { identical: true });
 });
 
-t.test('arrears of who has left are only shown, by the runs of the same pay group', async (t) => {
+onEitherEngine('arrears of who has left are only shown, by the runs of the same pay group', async (t) => {
   const db = await staged(t);
   await took(db, 'r2', { 'regular a': '4.00' });
   await learn(db, employment('e', { termination_date: '2026-01-20' }));
@@ -173,7 +183,7 @@ t.test('arrears of who has left are only shown, by the runs of the same pay grou
   t.strictSame(await arrears(db, { final_checks: ['e'] }), ['a r2 6.00 0.00']);
 });
 
-t.test('a run that names deductions collects for those, under the codes of today', async (t) => {
+onEitherEngine('a run that names deductions collects for those, under the codes of today', async (t) => {
   const db = await staged(t);
   await took(db, 'r2', { 'regular a': '4.00', 'regular b': '4.00' });
   t.strictSame(await arrears(db, { deductions: ['b'] }), ['b r2 6.00 0.00']);

@@ -1,5 +1,4 @@
 import fc from 'fast-check';
-import t from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { isAppError } from '../../src/errors.ts';
@@ -8,6 +7,7 @@ import type { Run, StatedRun } from '../../src/payroll/runs/body.ts';
 import { codesOf, putCodes, readCodes } from '../../src/payroll/settings/codes.ts';
 import { putSchedules, readSchedules, schedulesOf } from '../../src/payroll/settings/schedules.ts';
 import { scratch } from '../database/scratch.ts';
+import { onEitherEngine } from '../support/engine.ts';
 import { yearOfDates } from './calendars.ts';
 import { BIWEEKLY, EMPLOYER, LATELY, runOn, schedule, schedules } from './ready.ts';
 
@@ -34,7 +34,7 @@ function wrongCodes(...list: object[]): string[] {
 const changed = (index: number, fields: object) =>
   schedule({ pay_dates: BIWEEKLY.map((date, at) => (at === index ? { ...date, ...fields } : date)) });
 
-t.test('schedules of some frequencies, groups and years are taken as they are', async (t) => {
+onEitherEngine('schedules of some frequencies, groups and years are taken as they are', async (t) => {
   const list = [
     schedule(),
     schedule({ pay_group: 'office', pay_dates: [...BIWEEKLY, ...NEXT_YEAR] }),
@@ -53,7 +53,7 @@ t.test('schedules of some frequencies, groups and years are taken as they are', 
   t.strictSame(schedulesOf({ schedules: [] }), { ok: true, schedules: [] });
 });
 
-t.test('a schedule that is wrong is refused by the field', async (t) => {
+onEitherEngine('a schedule that is wrong is refused by the field', async (t) => {
   const [first] = BIWEEKLY;
   t.strictSame(wrongSchedules({ ...schedule(), pay_frequency: 'daily', nickname: 'x' }), [
     'schedules[0].nickname: is not a field of the interface',
@@ -76,7 +76,7 @@ t.test('a schedule that is wrong is refused by the field', async (t) => {
   for (const body of [null, [], 'x', {}]) t.equal(schedulesOf(body).ok, false);
 });
 
-t.test('pay dates rise, periods end after they start, and none meets the next', async (t) => {
+onEitherEngine('pay dates rise, periods end after they start, and none meets the next', async (t) => {
   const at = 'schedules[0].pay_dates';
   t.strictSame(wrongSchedules(changed(1, { pay_date: '2026-01-02' })), [
     `${at}[1].pay_date: must be later than the pay date before it`,
@@ -94,7 +94,7 @@ t.test('pay dates rise, periods end after they start, and none meets the next', 
   );
 });
 
-t.test('each year of a schedule is covered, as a run of that year needs it', async (t) => {
+onEitherEngine('each year of a schedule is covered, as a run of that year needs it', async (t) => {
   const at = 'schedules[0].pay_dates';
   t.strictSame(wrongSchedules(schedule({ pay_dates: BIWEEKLY.slice(0, 13) })), [
     `${at}: must cover 2026: 25 to 27 biweekly pay dates, not 13`,
@@ -111,7 +111,7 @@ t.test('each year of a schedule is covered, as a run of that year needs it', asy
   ]);
 });
 
-t.test('one frequency and pay group has one schedule', async (t) => {
+onEitherEngine('one frequency and pay group has one schedule', async (t) => {
   const rule = 'must not have the pay_frequency and pay_group of a schedule before it';
   const office = schedule({ pay_group: 'office' });
   t.strictSame(wrongSchedules(schedule(), office, { ...schedule(), pay_group: undefined }, office), [
@@ -120,7 +120,7 @@ t.test('one frequency and pay group has one schedule', async (t) => {
   ]);
 });
 
-t.test('codes of every kind are taken as they are', async (t) => {
+onEitherEngine('codes of every kind are taken as they are', async (t) => {
   const codes = [
     { line_of_coverage: 'dental', taxability: null, side: 'employee', code: 'D1', treatment: null },
     { line_of_coverage: 'dental', taxability: 'pre_tax', side: 'employee', code: 'D-2 x=1', treatment: null },
@@ -133,7 +133,7 @@ t.test('codes of every kind are taken as they are', async (t) => {
   t.strictSame(codesOf({ codes: [] }), { ok: true, codes: [] });
 });
 
-t.test('codes that are wrong are refused by the field', async (t) => {
+onEitherEngine('codes that are wrong are refused by the field', async (t) => {
   t.strictSame(
     wrongCodes({}, { taxability: 'post_tax' }, { taxability: null }, { side: 'employer' }, {}),
     [2, 4].map(
@@ -155,7 +155,7 @@ t.test('codes that are wrong are refused by the field', async (t) => {
   for (const body of [null, [], 'x', {}]) t.equal(codesOf(body).ok, false);
 });
 
-t.test('a code is printable and no formula, whatever it holds else', async (t) => {
+onEitherEngine('a code is printable and no formula, whatever it holds else', async (t) => {
   const isTaken = (code: string) => wrongCodes({ code }).length === 0;
   for (const code of ['', ' A', 'A ', '=1', '+1', '-1', '@A', 'A\tB', 'A\n', 'é', 'A'.repeat(65)])
     t.equal(isTaken(code), false, JSON.stringify(code));
@@ -170,7 +170,7 @@ t.test('a code is printable and no formula, whatever it holds else', async (t) =
   );
 });
 
-t.test('schedules and codes are read as they were put, and replaced as a whole', async (t) => {
+onEitherEngine('schedules and codes are read as they were put, and replaced as a whole', async (t) => {
   const { db } = await scratch(t);
   t.strictSame([await readSchedules(db, EMPLOYER), await readCodes(db, EMPLOYER)], [[], []]);
   const codes = [
@@ -198,25 +198,28 @@ async function refusal(db: Db, run: StatedRun): Promise<string> {
   }
 }
 
-t.test('a run on a date outside its schedule is refused, and the nearest pay dates are named', async (t) => {
-  const { db } = await scratch(t);
-  await schedules(db, [schedule()]);
-  const on = (pay_date: string) => refusal(db, { ...runOn('2026-07-17'), pay_date });
-  t.equal(await on('2026-07-17'), '');
-  t.equal(
-    await on('2026-07-16'),
-    'pay_date: must be a date of the pay schedule; next to 2026-07-16 are 2026-07-03 and 2026-07-17',
-  );
-  t.equal(
-    await on('2026-01-01'),
-    'pay_date: must be a date of the pay schedule; next to 2026-01-01 are 2026-01-02',
-  );
-  t.equal(await on('2027-01-01'), '', 'a year without dates in the schedule is stepped');
-  const offCycle = { kind: 'off_cycle', employee_ids: ['emp-1'] } as const;
-  t.equal(await refusal(db, { ...runOn('2026-07-17'), ...offCycle, pay_date: '2026-07-16' }), '');
-});
+onEitherEngine(
+  'a run on a date outside its schedule is refused, and the nearest pay dates are named',
+  async (t) => {
+    const { db } = await scratch(t);
+    await schedules(db, [schedule()]);
+    const on = (pay_date: string) => refusal(db, { ...runOn('2026-07-17'), pay_date });
+    t.equal(await on('2026-07-17'), '');
+    t.equal(
+      await on('2026-07-16'),
+      'pay_date: must be a date of the pay schedule; next to 2026-07-16 are 2026-07-03 and 2026-07-17',
+    );
+    t.equal(
+      await on('2026-01-01'),
+      'pay_date: must be a date of the pay schedule; next to 2026-01-01 are 2026-01-02',
+    );
+    t.equal(await on('2027-01-01'), '', 'a year without dates in the schedule is stepped');
+    const offCycle = { kind: 'off_cycle', employee_ids: ['emp-1'] } as const;
+    t.equal(await refusal(db, { ...runOn('2026-07-17'), ...offCycle, pay_date: '2026-07-16' }), '');
+  },
+);
 
-t.test('a run goes by the schedule of its pay group, or by the one that is for all', async (t) => {
+onEitherEngine('a run goes by the schedule of its pay group, or by the one that is for all', async (t) => {
   const [all, a, b] = [schedule(), schedule({ pay_group: 'a' }), schedule({ pay_group: 'b' })];
   const weekly = schedule({ pay_frequency: 'weekly' });
   const run = (pay_group: string | null): Run => ({ ...runUnder(runOn('2026-07-17'), []), pay_group });
@@ -229,7 +232,7 @@ t.test('a run goes by the schedule of its pay group, or by the one that is for a
   t.equal(scheduleOf(run(null), [weekly]), null);
 });
 
-t.test('a run for all groups is refused if each pay group has its own schedule', async (t) => {
+onEitherEngine('a run for all groups is refused if each pay group has its own schedule', async (t) => {
   const { db } = await scratch(t);
   await schedules(db, [schedule({ pay_group: 'a' }), schedule({ pay_group: 'b' })]);
   const run = runOn('2026-07-17');

@@ -1,4 +1,3 @@
-import t from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { unreadable } from '../../src/formats/bytes.ts';
@@ -7,6 +6,7 @@ import { readTaken, recordTaken } from '../../src/payroll/reconciliation/taken.t
 import { verifyRun } from '../../src/payroll/runs/verify.ts';
 import { payrollChange } from '../../src/payroll/settings/lock.ts';
 import { described } from '../formats/read.ts';
+import { onEitherEngine } from '../support/engine.ts';
 import {
   arrearsIn,
   finalized,
@@ -38,50 +38,57 @@ const problemsOf = async (db: Db, runId: string, ...rows: Given[]) => {
   return recorded.ok ? [] : described(recorded.problems);
 };
 
-t.test('what was taken too little is owed, reported by the next run or taken with it, once', async (t) => {
-  const db = await readyEmployer(t);
-  await finalized(db, FIRST);
-  t.equal(await asked(db, FIRST), '69.23');
-  t.strictSame(await taken(db, FIRST, { employee_id: 'emp-1', amount: '40' }), {
-    ok: true,
-    report: 1,
-    lines: 1,
-    owed: '29.23',
-    difference_count: 1,
-    differences: [
+onEitherEngine(
+  'what was taken too little is owed, reported by the next run or taken with it, once',
+  async (t) => {
+    const db = await readyEmployer(t);
+    await finalized(db, FIRST);
+    t.equal(await asked(db, FIRST), '69.23');
+    t.strictSame(await taken(db, FIRST, { employee_id: 'emp-1', amount: '40' }), {
+      ok: true,
+      report: 1,
+      lines: 1,
+      owed: '29.23',
+      difference_count: 1,
+      differences: [
+        {
+          employee_id: 'emp-1',
+          deduction_id: 'ded-1',
+          line_of_coverage: 'medical',
+          kind: 'regular',
+          adjustment_for: null,
+          member_amount: '69.23',
+          taken: '40.00',
+          owed: '29.23',
+        },
+      ],
+    });
+    await finalized(db, SECOND);
+    t.strictSame(await arrearsIn(db, SECOND), [`ded-1 29.23 of ${FIRST} reported`], 'by default');
+    await finalized(db, THIRD, { arrears: 'include' });
+    t.strictSame(await arrearsIn(db, THIRD), [`ded-1 29.23 of ${FIRST}`], 'a report has collected nothing');
+    await put(db, FOURTH, { arrears: 'include' });
+    t.strictSame(await arrearsIn(db, FOURTH), [], 'collected');
+    const lines = await linesIn(db, THIRD);
+    t.match(
+      lines.find((line) => line.kind === 'arrears'),
       {
         employee_id: 'emp-1',
-        deduction_id: 'ded-1',
-        line_of_coverage: 'medical',
-        kind: 'regular',
-        adjustment_for: null,
-        member_amount: '69.23',
-        taken: '40.00',
-        owed: '29.23',
+        employer_amount: '0.00',
+        version: null,
+        explanation: `run ${FIRST}: 69.23 finalized - 40.00 taken = 29.23`,
       },
-    ],
-  });
-  await finalized(db, SECOND);
-  t.strictSame(await arrearsIn(db, SECOND), [`ded-1 29.23 of ${FIRST} reported`], 'by default');
-  await finalized(db, THIRD, { arrears: 'include' });
-  t.strictSame(await arrearsIn(db, THIRD), [`ded-1 29.23 of ${FIRST}`], 'a report has collected nothing');
-  await put(db, FOURTH, { arrears: 'include' });
-  t.strictSame(await arrearsIn(db, FOURTH), [], 'collected');
-  const lines = await linesIn(db, THIRD);
-  t.match(
-    lines.find((line) => line.kind === 'arrears'),
-    {
-      employee_id: 'emp-1',
-      employer_amount: '0.00',
-      version: null,
-      explanation: `run ${FIRST}: 69.23 finalized - 40.00 taken = 29.23`,
-    },
-  );
-  await voided(db, THIRD);
-  t.strictSame(await arrearsIn(db, FOURTH), [`ded-1 29.23 of ${FIRST}`], 'due again when that run is voided');
-});
+    );
+    await voided(db, THIRD);
+    t.strictSame(
+      await arrearsIn(db, FOURTH),
+      [`ded-1 29.23 of ${FIRST}`],
+      'due again when that run is voided',
+    );
+  },
+);
 
-t.test('what a run could not collect either is owed by that run', async (t) => {
+onEitherEngine('what a run could not collect either is owed by that run', async (t) => {
   const db = await readyEmployer(t);
   await finalized(db, FIRST);
   await taken(db, FIRST, { employee_id: 'emp-1', amount: '40.00' });
@@ -97,7 +104,7 @@ t.test('what a run could not collect either is owed by that run', async (t) => {
   t.strictSame(await arrearsIn(db, FOURTH), []);
 });
 
-t.test('what was taken too much comes back as a negative line', async (t) => {
+onEitherEngine('what was taken too much comes back as a negative line', async (t) => {
   const db = await readyEmployer(t);
   await finalized(db, FIRST);
   t.match(await taken(db, FIRST, { employee_id: 'emp-1', amount: '100' }), { owed: '-30.77' });
@@ -107,7 +114,7 @@ t.test('what was taken too much comes back as a negative line', async (t) => {
   t.strictSame(await arrearsIn(db, THIRD), []);
 });
 
-t.test('within a line of coverage too much and too little cancel out', async (t) => {
+onEitherEngine('within a line of coverage too much and too little cancel out', async (t) => {
   const db = await readyEmployer(t);
   await deduct(db, 'evt-3', { id: 'ded-3', employee_id: 'emp-1', member_contribution: '26' });
   await finalized(db, FIRST);
@@ -128,7 +135,7 @@ t.test('within a line of coverage too much and too little cancel out', async (t)
   t.strictSame(await arrearsIn(db, SECOND), [`ded-1 10.00 of ${FIRST}`, `ded-3 -9.99 of ${FIRST}`]);
 });
 
-t.test('a later report replaces the lines it names, and all reports stay readable', async (t) => {
+onEitherEngine('a later report replaces the lines it names, and all reports stay readable', async (t) => {
   const db = await readyEmployer(t);
   await finalized(db, FIRST);
   await put(db, THIRD);
@@ -154,7 +161,7 @@ t.test('a later report replaces the lines it names, and all reports stay readabl
   t.match(await verifyRun(db, await storedRun(db, SECOND)), { identical: true });
 });
 
-t.test('a line is named by what tells it from the others of its employee', async (t) => {
+onEitherEngine('a line is named by what tells it from the others of its employee', async (t) => {
   const db = await readyEmployer(t);
   await deduct(db, 'evt-3', { id: 'ded-3', employee_id: 'emp-1', line_of_coverage: 'dental' });
   await deduct(db, 'evt-4', { id: 'ded-4', employee_id: 'emp-1', line_of_coverage: 'dental' });
@@ -171,7 +178,7 @@ t.test('a line is named by what tells it from the others of its employee', async
   t.strictSame(await of({ kind: 'arrears' }), ['lines[0]: names no line of the run']);
 });
 
-t.test('each row that is wrong is named, and one refuses the whole report', async (t) => {
+onEitherEngine('each row that is wrong is named, and one refuses the whole report', async (t) => {
   const db = await readyEmployer(t);
   await employ(db, 'emp-3');
   await finalized(db, FIRST);
@@ -230,7 +237,7 @@ t.test('each row that is wrong is named, and one refuses the whole report', asyn
   );
 });
 
-t.test('a line that is only reported cannot have been taken', async (t) => {
+onEitherEngine('a line that is only reported cannot have been taken', async (t) => {
   const db = await readyEmployer(t);
   await finalized(db, FIRST);
   await taken(db, FIRST, { employee_id: 'emp-1', amount: '0' });
@@ -241,7 +248,7 @@ t.test('a line that is only reported cannot have been taken', async (t) => {
   t.match(await taken(db, SECOND, { employee_id: 'emp-1', amount: '69.24' }), { ok: true });
 });
 
-t.test('a source that breaks off leaves nothing behind', async (t) => {
+onEitherEngine('a source that breaks off leaves nothing behind', async (t) => {
   const db = await readyEmployer(t);
   const stored = await finalized(db, FIRST);
   async function* breaking() {
@@ -252,7 +259,7 @@ t.test('a source that breaks off leaves nothing behind', async (t) => {
   t.strictSame(await takenLines(db), []);
 });
 
-t.test('many employees come in any order, and a line twice is seen far apart', async (t) => {
+onEitherEngine('many employees come in any order, and a line twice is seen far apart', async (t) => {
   const db = await readyEmployer(t);
   const ids = await hireMany(db, 600);
   await finalized(db, FIRST);
@@ -269,35 +276,38 @@ t.test('many employees come in any order, and a line twice is seen far apart', a
   );
 });
 
-t.test('a report is kept out by a newer one, and by the end of its run, and leaves nothing', async (t) => {
-  const db = await readyEmployer(t);
-  const ids = await hireMany(db, 260);
-  const stored = await finalized(db, FIRST);
-  /** Meanwhile: some of the report is written, and the rest is yet to come. */
-  async function* interrupted(meanwhile: () => Promise<unknown>): AsyncGenerator<Row> {
-    const rows = rowsOf(...ids.map((employee_id) => ({ employee_id, amount: '1' })));
-    yield* rows.slice(0, 255);
-    t.equal((await takenLines(db)).filter(({ amount }) => amount === '1.00').length, 250);
-    await meanwhile();
-    yield* rows.slice(255);
-  }
-  const report = async (meanwhile: () => Promise<unknown>) => {
-    const recorded = await recordTaken(db, stored, interrupted(meanwhile), LATELY);
-    return recorded.ok ? [] : described(recorded.problems);
-  };
-  t.strictSame(await report(() => taken(db, FIRST, { employee_id: 'emp-2', amount: '2' })), [
-    'a newer report on the run was recorded meanwhile',
-  ]);
-  const standing = [{ report: 2, employee_id: 'emp-2' }];
-  t.match(await readTaken(db, FIRST), [{ report: 2 }]);
-  t.match(await takenLines(db), standing);
-  t.equal((await takenLines(db)).length, 1);
-  t.strictSame(await report(() => voided(db, FIRST)), ['the run was voided meanwhile']);
-  t.match(await readTaken(db, FIRST), [{ report: 2 }]);
-  t.equal((await takenLines(db)).length, 1);
-});
+onEitherEngine(
+  'a report is kept out by a newer one, and by the end of its run, and leaves nothing',
+  async (t) => {
+    const db = await readyEmployer(t);
+    const ids = await hireMany(db, 260);
+    const stored = await finalized(db, FIRST);
+    /** Meanwhile: some of the report is written, and the rest is yet to come. */
+    async function* interrupted(meanwhile: () => Promise<unknown>): AsyncGenerator<Row> {
+      const rows = rowsOf(...ids.map((employee_id) => ({ employee_id, amount: '1' })));
+      yield* rows.slice(0, 255);
+      t.equal((await takenLines(db)).filter(({ amount }) => amount === '1.00').length, 250);
+      await meanwhile();
+      yield* rows.slice(255);
+    }
+    const report = async (meanwhile: () => Promise<unknown>) => {
+      const recorded = await recordTaken(db, stored, interrupted(meanwhile), LATELY);
+      return recorded.ok ? [] : described(recorded.problems);
+    };
+    t.strictSame(await report(() => taken(db, FIRST, { employee_id: 'emp-2', amount: '2' })), [
+      'a newer report on the run was recorded meanwhile',
+    ]);
+    const standing = [{ report: 2, employee_id: 'emp-2' }];
+    t.match(await readTaken(db, FIRST), [{ report: 2 }]);
+    t.match(await takenLines(db), standing);
+    t.equal((await takenLines(db)).length, 1);
+    t.strictSame(await report(() => voided(db, FIRST)), ['the run was voided meanwhile']);
+    t.match(await readTaken(db, FIRST), [{ report: 2 }]);
+    t.equal((await takenLines(db)).length, 1);
+  },
+);
 
-t.test('a recorded report removes what an abandoned one left behind', async (t) => {
+onEitherEngine('a recorded report removes what an abandoned one left behind', async (t) => {
   const db = await readyEmployer(t);
   await finalized(db, FIRST);
   await transact(db, async (trx) => {
@@ -321,10 +331,13 @@ t.test('a recorded report removes what an abandoned one left behind', async (t) 
   t.strictSame(await arrearsIn(db, SECOND), [`ded-1 9.23 of ${FIRST} reported`]);
 });
 
-t.test('payroll changes once with a report, so that a run that is being frozen sees it', async (t) => {
-  const db = await readyEmployer(t);
-  await finalized(db, FIRST);
-  const before = await payrollChange(db);
-  await taken(db, FIRST, { employee_id: 'emp-1', amount: '60' });
-  t.equal(await payrollChange(db), before + 1);
-});
+onEitherEngine(
+  'payroll changes once with a report, so that a run that is being frozen sees it',
+  async (t) => {
+    const db = await readyEmployer(t);
+    await finalized(db, FIRST);
+    const before = await payrollChange(db);
+    await taken(db, FIRST, { employee_id: 'emp-1', amount: '60' });
+    t.equal(await payrollChange(db), before + 1);
+  },
+);

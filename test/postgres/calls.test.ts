@@ -2,10 +2,10 @@
 import t, { type Test } from 'tap';
 import { type Call, callOthers, hearCalls } from '../../src/database/calls.ts';
 import { open } from '../database/scratch.ts';
-import { newDatabaseUrl, postgresServer, usePostgres } from '../support/engine.ts';
+import { newDatabaseUrl, useOwnPostgres } from '../support/engine.ts';
 import { eventually } from '../support/eventually.ts';
 
-usePostgres();
+const server = await useOwnPostgres();
 
 /** The API thread has 8 s for a complete stop. */
 const STOPS_WITHIN_MS = 8_000;
@@ -56,7 +56,6 @@ t.test('while the server is down nothing throws, and afterward notifications arr
   const url = await newDatabaseUrl(t);
   const db = open(t, url);
   const heard = await hearing(t, url);
-  const server = await postgresServer();
   await server.stop();
   await callOthers(db, 'apply');
   t.strictSame(heard, []);
@@ -77,7 +76,6 @@ t.test('listening stops on request, even while the server is down', async (t) =>
   const heard: Call[] = [];
   const ended = hearCalls(url, (call) => heard.push(call), stop.signal);
   await isHearing(heard);
-  const server = await postgresServer();
   await server.stop();
   t.teardown(() => server.start());
   let hasEnded = false;

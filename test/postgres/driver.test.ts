@@ -10,10 +10,10 @@ import { openDatabase } from '../../src/database/open.ts';
 import type { Db, Trx } from '../../src/database/tables.ts';
 import { transact, transactionsRetried } from '../../src/database/transaction.ts';
 import { open, scratch } from '../database/scratch.ts';
-import { newDatabaseUrl, postgresServer, usePostgres } from '../support/engine.ts';
+import { newDatabaseUrl, useOwnPostgres } from '../support/engine.ts';
 import { eventually } from '../support/eventually.ts';
 
-usePostgres();
+const server = await useOwnPostgres();
 
 const MINUTE = '2026-01-31T09:30Z';
 /** The errors of a statement whose connection was ended, with or without the server's last message. */
@@ -277,7 +277,6 @@ const CONNECTING_MS = 3_000;
 t.test('a server that is down is reported within seconds and used again when it is back', async (t) => {
   const { db } = await scratch(t);
   await withRows(db);
-  const server = await postgresServer();
   await server.stop();
   const began = performance.now();
   for (const use of [() => counts(db), () => transact(db, (trx) => countUp(trx, 'a'))]) {

@@ -68,6 +68,3 @@ t.test('PostgreSQL compares every text by bytes, as SQLite does, in any locale',
   const language = await sql<{ before: boolean }>`select 'B' < 'a' as before`.execute(db);
   t.strictSame(language.rows, [{ before: false }], 'the order of the server itself differs');
 });
-
-await import('../database/schema-check.test.ts');
-await import('../database/reporting.test.ts');

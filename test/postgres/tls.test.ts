@@ -7,10 +7,10 @@ import t from 'tap';
 import { openDatabase } from '../../src/database/open.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { open } from '../database/scratch.ts';
-import { newDatabaseUrl, usePostgres } from '../support/engine.ts';
+import { newDatabaseUrl, useOwnPostgres } from '../support/engine.ts';
 import { eventually } from '../support/eventually.ts';
 
-usePostgres();
+await useOwnPostgres();
 
 /** Creates a self-signed certificate for 127.0.0.1 where the server finds it. Returns its path. */
 function makeCertificate(folder: string): string {

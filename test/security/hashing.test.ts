@@ -1,16 +1,15 @@
-import t from 'tap';
 import { transact } from '../../src/database/transaction.ts';
 import { createEncryptor, type Place } from '../../src/security/encryption.ts';
 import { FINGERPRINT_BYTES, type Hasher, hashKeyPlace, openHasher } from '../../src/security/hashing.ts';
 import { open, scratch } from '../database/scratch.ts';
-import { rawBytes } from '../support/engine.ts';
+import { onEitherEngine, rawBytes } from '../support/engine.ts';
 
 const old = { id: 'old', key: Buffer.alloc(32, 1) };
 const fresh = { id: 'new', key: Buffer.alloc(32, 2) };
 const place: Place = { table: 'outbox', row: 'r-1', column: 'body' };
 const plain = Buffer.from('{"ssn":"078-05-1120"}');
 
-t.test('a keyed hash recognizes the same value, at its place only', async (t) => {
+onEitherEngine('a keyed hash recognizes the same value, at its place only', async (t) => {
   const { db } = await scratch(t);
   const hasher = await openHasher(db, createEncryptor([old]));
   const hash = hasher.hash(plain, place);
@@ -22,7 +21,7 @@ t.test('a keyed hash recognizes the same value, at its place only', async (t) =>
   t.throws(() => hasher.isHashOf(hash.subarray(0, -1), plain, place), { code: 'DECRYPTION_FAILED' });
 });
 
-t.test('restarts and other processes use the same key', async (t) => {
+onEitherEngine('restarts and other processes use the same key', async (t) => {
   const { db, url } = await scratch(t);
   const first = await openHasher(db, createEncryptor([old]));
   const again = await openHasher(open(t, url), createEncryptor([fresh, old]));
@@ -30,7 +29,7 @@ t.test('restarts and other processes use the same key', async (t) => {
   t.strictSame(again.hash(plain, place), first.hash(plain, place), 'hashes can be looked up');
 });
 
-t.test('one of several concurrent first uses creates the key', async (t) => {
+onEitherEngine('one of several concurrent first uses creates the key', async (t) => {
   const { db, url } = await scratch(t);
   const connections = [db, ...Array.from({ length: 5 }, () => open(t, url))];
   const hashers = await Promise.all(connections.map((each) => openHasher(each, createEncryptor([old]))));
@@ -38,7 +37,7 @@ t.test('one of several concurrent first uses creates the key', async (t) => {
   t.equal((await db.selectFrom('hash_keys').select('one').execute()).length, 1);
 });
 
-t.test('two databases have two keys', async (t) => {
+onEitherEngine('two databases have two keys', async (t) => {
   const hashers: Hasher[] = [];
   for (const name of ['one', 'other']) {
     await t.test(name, async (t) =>
@@ -53,7 +52,7 @@ t.test('two databases have two keys', async (t) => {
   });
 });
 
-t.test(
+onEitherEngine(
   'the key is encrypted and bound to its place; without its data key it is reported as missing by id',
   async (t) => {
     const { db, url } = await scratch(t);
@@ -75,7 +74,7 @@ t.test(
   },
 );
 
-t.test('a failed first use is retried at the next one', async (t) => {
+onEitherEngine('a failed first use is retried at the next one', async (t) => {
   const { db } = await scratch(t);
   const encryptor = createEncryptor([old]);
   await t.rejects(
@@ -85,7 +84,7 @@ t.test('a failed first use is retried at the next one', async (t) => {
   t.ok(await openHasher(db, encryptor));
 });
 
-t.test('a fingerprint is short, the same for the same value, and bound to its place', async (t) => {
+onEitherEngine('a fingerprint is short, the same for the same value, and bound to its place', async (t) => {
   const { db } = await scratch(t);
   const { fingerprint } = await openHasher(db, createEncryptor([old]));
   t.equal(fingerprint('52000.00', place).length, FINGERPRINT_BYTES);

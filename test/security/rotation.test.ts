@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import t from 'tap';
 import { ENCRYPTED_CHUNKS } from '../../src/census/chunks.ts';
 import type { Db, Trx } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
@@ -12,7 +11,7 @@ import { open, scratch } from '../database/scratch.ts';
 import { owe as oweOne, sendAll, sendLoop, setClock } from '../outbox/parts.ts';
 import { json, stubService } from '../outbox/stub-service.ts';
 import { cpuTime } from '../support/cpu-time.ts';
-import { bytesByTable } from '../support/engine.ts';
+import { bytesByTable, onEitherEngine } from '../support/engine.ts';
 
 const k1 = { id: 'k1-earlier', key: Buffer.alloc(32, 1) };
 const k2 = { id: 'k2-latest', key: Buffer.alloc(32, 2) };
@@ -53,7 +52,7 @@ async function stageEmpty(trx: Trx): Promise<void> {
     .execute();
 }
 
-t.test('rotation encrypts everything again, and the old key is no longer used', async (t) => {
+onEitherEngine('rotation encrypts everything again, and the old key is no longer used', async (t) => {
   const { db, url } = await scratch(t);
   const before = createEncryptor([k1]);
   for (const id of ['r-1', 'r-2']) await owe(db, before, id, `body of ${id}`);
@@ -103,7 +102,7 @@ t.test('rotation encrypts everything again, and the old key is no longer used', 
   t.equal(again.resealed, 0, 'there is nothing left to do');
 });
 
-t.test('a value that changed since it was read is not overwritten', async (t) => {
+onEitherEngine('a value that changed since it was read is not overwritten', async (t) => {
   const { db, url } = await scratch(t);
   const before = createEncryptor([k1]);
   const encryptor = createEncryptor([k2, k1]);
@@ -142,7 +141,7 @@ t.test('a value that changed since it was read is not overwritten', async (t) =>
   t.equal((await reencrypt(db, encryptor, columns, quietly)).resealed, 1, 'the next pass finds it');
 });
 
-t.test('a row whose key is missing stays unchanged and is counted by key and column', async (t) => {
+onEitherEngine('a row whose key is missing stays unchanged and is counted by key and column', async (t) => {
   const { db } = await scratch(t);
   const lost = createEncryptor([{ id: 'lost', key: Buffer.alloc(32, 3) }]);
   await openHasher(db, createEncryptor([k1]));
@@ -165,7 +164,7 @@ t.test('a row whose key is missing stays unchanged and is counted by key and col
   t.equal(await bodyOf(db, lost, 'r-9'), 'x');
 });
 
-t.test('a damaged value is counted and stays unchanged, and rotation continues', async (t) => {
+onEitherEngine('a damaged value is counted and stays unchanged, and rotation continues', async (t) => {
   const { db } = await scratch(t);
   const before = createEncryptor([k1]);
   await owe(db, before, 'r-1', 'one');
@@ -179,7 +178,7 @@ t.test('a damaged value is counted and stays unchanged, and rotation continues',
   t.equal(await bodyOf(db, createEncryptor([k2]), 'r-2'), 'two');
 });
 
-t.test('during rotation each request is still sent once, with its body', async (t) => {
+onEitherEngine('during rotation each request is still sent once, with its body', async (t) => {
   const { db, url } = await scratch(t);
   const { url: service, received } = await stubService(t, (response) => json(response, 200));
   const ids = Array.from({ length: 200 }, (_, n) => `r-${n}`);
@@ -197,7 +196,7 @@ t.test('during rotation each request is still sent once, with its body', async (
   t.strictSame([...(await keysInUse(db, ENCRYPTED_COLUMNS)).keys()], ['k2-latest']);
 });
 
-t.test('an interrupted rotation continues where it ended', async (t) => {
+onEitherEngine('an interrupted rotation continues where it ended', async (t) => {
   const { db } = await scratch(t);
   const before = createEncryptor([k1]);
   await transact(db, async (trx) => {
@@ -222,7 +221,7 @@ t.test('an interrupted rotation continues where it ended', async (t) => {
   );
 });
 
-t.test('a rotation of any size holds the write lock for less than 50 ms at a time', async (t) => {
+onEitherEngine('a rotation of any size holds the write lock for less than 50 ms at a time', async (t) => {
   const { db, url } = await scratch(t);
   const before = createEncryptor([k1]);
   // The chunks of a census fill a transaction by bytes, the bodies of changes by number.

@@ -1,4 +1,3 @@
-import t from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import {
@@ -13,7 +12,7 @@ import {
 } from '../../src/security/sessions.ts';
 import { createToken, revokeToken } from '../../src/security/tokens.ts';
 import { scratch } from '../database/scratch.ts';
-import { bytesByTable } from '../support/engine.ts';
+import { bytesByTable, onEachEngine } from '../support/engine.ts';
 
 const NOW = new Date('2026-02-01T08:00:00.000Z');
 const after = (ms: number) => new Date(NOW.getTime() + ms);
@@ -25,7 +24,7 @@ async function tokenOf(db: Db, expiresAt: Date | null = null): Promise<string> {
 
 const begin = (db: Db, token: string, now = NOW) => transact(db, (trx) => beginSession(trx, token, now));
 
-t.test('a session has its token’s scopes, for twelve hours', async (t) => {
+onEachEngine('a session has its token’s scopes, for twelve hours', async (t) => {
   const { db } = await scratch(t);
   const secret = await begin(db, await tokenOf(db));
   for (let ms = 0; ms < SESSION_MS; ms += SESSION_IDLE_MS / 2) await noteUse(db, secret, after(ms));
@@ -36,14 +35,14 @@ t.test('a session has its token’s scopes, for twelve hours', async (t) => {
   t.equal(await sessionCaller(db, secret, after(1), null), null, 'revoked');
 });
 
-t.test('a session ends with its token', async (t) => {
+onEachEngine('a session ends with its token', async (t) => {
   const { db } = await scratch(t);
   const secret = await begin(db, await tokenOf(db, after(60_000)));
   t.match(await sessionCaller(db, secret, after(59_999), null), { name: 'someone' });
   t.equal(await sessionCaller(db, secret, after(60_000), null), null);
 });
 
-t.test('a session of the first token ends when the configuration has another', async (t) => {
+onEachEngine('a session of the first token ends when the configuration has another', async (t) => {
   const { db } = await scratch(t);
   const first = 'first-token-of-a-container-0123456789';
   const secret = await begin(db, first);
@@ -52,7 +51,7 @@ t.test('a session of the first token ends when the configuration has another', a
   t.equal(await sessionCaller(db, secret, NOW, null), null);
 });
 
-t.test('signing out ends this session and no other', async (t) => {
+onEachEngine('signing out ends this session and no other', async (t) => {
   const { db } = await scratch(t);
   const token = await tokenOf(db);
   const [one, other] = [await begin(db, token), await begin(db, token)];
@@ -61,7 +60,7 @@ t.test('signing out ends this session and no other', async (t) => {
   t.match(await sessionCaller(db, other, NOW, null), { name: 'someone' });
 });
 
-t.test('expired sessions are deleted when the next one starts', async (t) => {
+onEachEngine('expired sessions are deleted when the next one starts', async (t) => {
   const { db } = await scratch(t);
   const token = await tokenOf(db);
   await begin(db, token);
@@ -69,7 +68,7 @@ t.test('expired sessions are deleted when the next one starts', async (t) => {
   t.equal((await db.selectFrom('sessions').select('created_at').execute()).length, 1);
 });
 
-t.test('the database contains neither cookie values nor tokens', async (t) => {
+onEachEngine('the database contains neither cookie values nor tokens', async (t) => {
   const { db } = await scratch(t);
   const token = await tokenOf(db);
   const secret = await begin(db, token);
@@ -78,19 +77,22 @@ t.test('the database contains neither cookie values nor tokens', async (t) => {
   }
 });
 
-t.test('an unknown cookie has no session, and a CSRF token is valid for its session only', async (t) => {
-  const { db } = await scratch(t);
-  for (const secret of ['', 'a', 'A'.repeat(43), '\0'.repeat(43), 'ä'.repeat(43)]) {
-    t.equal(await sessionCaller(db, secret, NOW, null), null);
-  }
-  const [one, other] = ['A'.repeat(43), 'B'.repeat(43)];
-  t.equal(isForgeryToken(one, forgeryToken(one)), true);
-  for (const given of [forgeryToken(other), one, '', undefined, null, ['x'], 'ä'.repeat(43)]) {
-    t.equal(isForgeryToken(one, given), false);
-  }
-});
+onEachEngine(
+  'an unknown cookie has no session, and a CSRF token is valid for its session only',
+  async (t) => {
+    const { db } = await scratch(t);
+    for (const secret of ['', 'a', 'A'.repeat(43), '\0'.repeat(43), 'ä'.repeat(43)]) {
+      t.equal(await sessionCaller(db, secret, NOW, null), null);
+    }
+    const [one, other] = ['A'.repeat(43), 'B'.repeat(43)];
+    t.equal(isForgeryToken(one, forgeryToken(one)), true);
+    for (const given of [forgeryToken(other), one, '', undefined, null, ['x'], 'ä'.repeat(43)]) {
+      t.equal(isForgeryToken(one, given), false);
+    }
+  },
+);
 
-t.test('a session ends 30 minutes after its last use, which is recorded once a minute', async (t) => {
+onEachEngine('a session ends 30 minutes after its last use, which is recorded once a minute', async (t) => {
   const { db } = await scratch(t);
   const secret = await begin(db, await tokenOf(db));
   await noteUse(db, secret, after(59_999));

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import t from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import {
@@ -12,7 +11,7 @@ import {
   SCOPES,
 } from '../../src/security/tokens.ts';
 import { scratch } from '../database/scratch.ts';
-import { rawBytes } from '../support/engine.ts';
+import { onEachEngine, rawBytes } from '../support/engine.ts';
 
 const NOW = new Date('2026-01-31T09:30:00.000Z');
 const LATER = new Date('2026-02-28T09:30:00.000Z');
@@ -24,7 +23,7 @@ function create(db: Db, wish: Partial<NewToken> = {}): Promise<{ tokenId: string
   );
 }
 
-t.test('the scopes are unchanged', async (t) => {
+onEachEngine('the scopes are unchanged', async (t) => {
   t.strictSame(SCOPES, [
     'ledger:read',
     'runs:read',
@@ -41,7 +40,7 @@ t.test('the scopes are unchanged', async (t) => {
   ]);
 });
 
-t.test('a token is bsc_ and 256 random bits, different each time', async (t) => {
+onEachEngine('a token is bsc_ and 256 random bits, different each time', async (t) => {
   const { db } = await scratch(t);
   const [one, two] = [await create(db), await create(db)];
   for (const { token, tokenId } of [one, two]) {
@@ -53,7 +52,7 @@ t.test('a token is bsc_ and 256 random bits, different each time', async (t) => 
   t.not(one.tokenId, two.tokenId);
 });
 
-t.test('only the SHA-256 of a token is stored', async (t) => {
+onEachEngine('only the SHA-256 of a token is stored', async (t) => {
   const { db, url } = await scratch(t);
   const { token } = await create(db);
   const { hash } = await db.selectFrom('tokens').select('hash').executeTakeFirstOrThrow();
@@ -64,7 +63,7 @@ t.test('only the SHA-256 of a token is stored', async (t) => {
   t.notOk(JSON.stringify(await listTokens(db)).includes(token.slice(4)), 'the token is not in the list');
 });
 
-t.test('a token authenticates with its name and scopes', async (t) => {
+onEachEngine('a token authenticates with its name and scopes', async (t) => {
   const { db } = await scratch(t);
   await create(db, { name: 'other', scopes: ['all'] });
   const { token, tokenId } = await create(db, { scopes: ['runs:write', 'ledger:read', 'runs:write'] });
@@ -75,7 +74,7 @@ t.test('a token authenticates with its name and scopes', async (t) => {
   });
 });
 
-t.test('other texts do not authenticate', async (t) => {
+onEachEngine('other texts do not authenticate', async (t) => {
   const { db } = await scratch(t);
   const { token, tokenId } = await create(db);
   const { hash } = await db.selectFrom('tokens').select('hash').executeTakeFirstOrThrow();
@@ -97,14 +96,14 @@ t.test('other texts do not authenticate', async (t) => {
   }
 });
 
-t.test('a token is rejected from its expiry on', async (t) => {
+onEachEngine('a token is rejected from its expiry on', async (t) => {
   const { db } = await scratch(t);
   const { token } = await create(db, { expiresAt: LATER });
   t.ok(await authenticate(db, token, new Date(LATER.getTime() - 1), null), 'a millisecond before');
   t.equal(await authenticate(db, token, LATER, null), null, 'at the instant');
 });
 
-t.test('a revoked token is rejected immediately, and others are not', async (t) => {
+onEachEngine('a revoked token is rejected immediately, and others are not', async (t) => {
   const { db } = await scratch(t);
   const [one, two] = [await create(db), await create(db)];
   t.equal(await transact(db, (trx) => revokeToken(trx, one.tokenId, LATER)), 1);
@@ -112,7 +111,7 @@ t.test('a revoked token is rejected immediately, and others are not', async (t) 
   t.ok(await authenticate(db, two.token, NOW, null));
 });
 
-t.test('revoking by a name that several valid tokens share revokes none', async (t) => {
+onEachEngine('revoking by a name that several valid tokens share revokes none', async (t) => {
   const { db } = await scratch(t);
   const revoke = (idOrName: string) => transact(db, (trx) => revokeToken(trx, idOrName, LATER));
   const old = await create(db);
@@ -125,7 +124,7 @@ t.test('revoking by a name that several valid tokens share revokes none', async 
   t.equal(await revoke('nobody'), 0);
 });
 
-t.test('the list shows everything but the token, including expired and revoked ones', async (t) => {
+onEachEngine('the list shows everything but the token, including expired and revoked ones', async (t) => {
   const { db } = await scratch(t);
   t.strictSame(await listTokens(db), []);
   const { tokenId } = await create(db, { expiresAt: LATER });
@@ -144,7 +143,7 @@ t.test('the list shows everything but the token, including expired and revoked o
   ]);
 });
 
-t.test('the configured API_TOKEN has all scopes, and only if it is set', async (t) => {
+onEachEngine('the configured API_TOKEN has all scopes, and only if it is set', async (t) => {
   const { db } = await scratch(t);
   const { token } = await create(db);
   t.strictSame(await authenticate(db, FIRST_TOKEN, NOW, FIRST_TOKEN), {
@@ -163,7 +162,7 @@ t.test('the configured API_TOKEN has all scopes, and only if it is set', async (
   );
 });
 
-t.test('a scope allows itself and nothing else; all allows each', async (t) => {
+onEachEngine('a scope allows itself and nothing else; all allows each', async (t) => {
   for (const scope of SCOPES) {
     t.strictSame(
       SCOPES.filter((asked) => allows([scope], asked)),
@@ -174,7 +173,7 @@ t.test('a scope allows itself and nothing else; all allows each', async (t) => {
   t.notOk(allows([], 'ledger:read'));
 });
 
-t.test('a scope stored by a later release is ignored', async (t) => {
+onEachEngine('a scope stored by a later release is ignored', async (t) => {
   const { db } = await scratch(t);
   const { token } = await create(db);
   await transact(db, (trx) => trx.updateTable('tokens').set({ scopes: 'ledger:read moon:fly' }).execute());
@@ -182,7 +181,7 @@ t.test('a scope stored by a later release is ignored', async (t) => {
   t.strictSame((await listTokens(db))[0]?.scopes, ['ledger:read']);
 });
 
-t.test('an invalid token request is rejected and creates no token', async (t) => {
+onEachEngine('an invalid token request is rejected and creates no token', async (t) => {
   const { db } = await scratch(t);
   const refusals: Record<string, [Partial<NewToken>, RegExp]> = {
     'an unknown scope': [

@@ -1,33 +1,86 @@
-/** On which engine the tests of this process run: SQLite, unless a file of test/postgres says otherwise. */
+/** The engines that tests run on. */
 import { readFileSync } from 'node:fs';
 import { sql } from 'kysely';
 import t, { type Test } from 'tap';
+import { type Engine, engineOf as engineOfDatabase, engineOfUrl } from '../../src/database/engine.ts';
 import { sqlitePath } from '../../src/database/open.ts';
 import type { Db, Trx } from '../../src/database/tables.ts';
-import { type PostgresServer, startPostgres } from './postgres.ts';
+import {
+  createTemplate,
+  type Databases,
+  databasesAt,
+  type PostgresServer,
+  startPostgres,
+} from './postgres.ts';
+import { isRunByTap, shared } from './shared.ts';
 
-let server: Promise<PostgresServer> | null = null;
+type Options = { skip?: string | false; timeout?: number };
+type Body = (t: Test, engine: Engine) => unknown;
+type Suite = { (name: string, body: Body): void; (name: string, options: Options, body: Body): void };
 
-/** From now on every database is created on a PostgreSQL server of this process, which ends with it. */
+/** In `npm run test:postgres`. */
+const isOnlyPostgres = process.env.TEST_ENGINE === 'postgres';
+
+/** Returns a function that registers a test once per engine. Databases of the test are created on that engine. */
+function suiteOn(engines: readonly Engine[]): Suite {
+  return (name: string, ...rest: [Body] | [Options, Body]) => {
+    const [options, body] = rest.length === 1 ? [{}, rest[0]] : rest;
+    for (const engine of engines) {
+      if (isOnlyPostgres && engine === 'sqlite') continue;
+      const title = engine === 'sqlite' ? name : `${name} (PostgreSQL)`;
+      t.test(title, { ...options, context: { engine } }, async (t) => {
+        await body(t, engine);
+      });
+    }
+  };
+}
+
+/** A test of SQL that differs between the engines. */
+export const onEachEngine = suiteOn(['sqlite', 'postgres']);
+
+/** A test of one engine alone. */
+export const onSqlite = suiteOn(['sqlite']);
+export const onPostgres = suiteOn(['postgres']);
+
+/** A test that runs on SQLite in `npm test` and on PostgreSQL in `npm run test:postgres`. */
+export const onEitherEngine = suiteOn([isOnlyPostgres ? 'postgres' : 'sqlite']);
+
+/** Returns the engine of a test: SQLite unless a function above registered it for PostgreSQL. */
+export function engineOf(t: Test): Engine {
+  return (t.context as { engine?: Engine } | null)?.engine ?? 'sqlite';
+}
+
+/** Runs all tests of a file on PostgreSQL. */
 export function usePostgres(): void {
-  const started = startPostgres();
-  server = started;
-  t.teardown(async () => (await started).remove());
+  t.context = { engine: 'postgres' };
 }
 
-export function engineOfTests(): 'sqlite' | 'postgres' {
-  return server === null ? 'sqlite' : 'postgres';
-}
-
-/** The server that `usePostgres` started. */
-export function postgresServer(): Promise<PostgresServer> {
-  if (server === null) throw new Error('only the tests on PostgreSQL have a server');
+/** The same on a server of the file's own, which its tests may stop. */
+export async function useOwnPostgres(): Promise<PostgresServer> {
+  usePostgres();
+  const server = withTemplate();
+  databases = server;
   return server;
 }
 
-/** The address of a database that has no tables yet, for this test only. */
+let databases: Promise<Databases> | undefined;
+
+/** Returns the databases of this file's server. */
+export function postgres(): Promise<Databases> {
+  databases ??= isRunByTap ? shared('shared-postgres').then(databasesAt) : withTemplate();
+  return databases;
+}
+
+async function withTemplate(): Promise<PostgresServer> {
+  const server = await startPostgres();
+  t.teardown(server.remove);
+  await createTemplate(server);
+  return server;
+}
+
+/** Returns the address of a database without tables, for this test only. */
 export async function newDatabaseUrl(t: Test): Promise<string> {
-  return server === null ? `sqlite:${t.testdir()}/sidecar.db` : (await server).create();
+  return engineOf(t) === 'sqlite' ? `sqlite:${t.testdir()}/sidecar.db` : (await postgres()).create();
 }
 
 /**
@@ -41,20 +94,20 @@ export async function liftTimeLimits(trx: Trx): Promise<void> {
   );
 }
 
-/** The error of the engine of this run for a duplicate key. */
-export function notUnique(): { code: string } {
-  return { code: engineOfTests() === 'sqlite' ? 'SQLITE_CONSTRAINT_UNIQUE' : '23505' };
+/** Returns the engine's error for a duplicate key. */
+export function notUnique(t: Test): { code: string } {
+  return { code: engineOf(t) === 'sqlite' ? 'SQLITE_CONSTRAINT_UNIQUE' : '23505' };
 }
 
-/** The error of the engine of this run for a full disk, which is temporary. */
-export function diskFull(): { code: string } {
-  return { code: engineOfTests() === 'sqlite' ? 'SQLITE_FULL' : '53100' };
+/** Returns the engine's error for a full disk, which is temporary. */
+export function diskFull(t: Test): { code: string } {
+  return { code: engineOf(t) === 'sqlite' ? 'SQLITE_FULL' : '53100' };
 }
 
 /** The names of the tables. */
 export async function tablesOf(db: Db): Promise<string[]> {
   const { rows } =
-    engineOfTests() === 'sqlite'
+    engineOfDatabase(db) === 'sqlite'
       ? await sql<{ name: string }>`select name from sqlite_schema where type = 'table'`.execute(db)
       : await sql<{
           name: string;
@@ -67,7 +120,7 @@ export async function tablesOf(db: Db): Promise<string[]> {
  * files cannot be told apart by database, every row of every table.
  */
 export async function rawBytes(db: Db, url: string): Promise<Buffer> {
-  if (engineOfTests() === 'sqlite') {
+  if (engineOfUrl(url) === 'sqlite') {
     return Buffer.concat(['', '-wal'].map((end) => readFileSync(`${sqlitePath(url)}${end}`)));
   }
   return Buffer.concat((await bytesByTable(db)).map(({ bytes }) => bytes));

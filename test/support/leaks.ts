@@ -1,7 +1,8 @@
 /** Where secrets and personal data lie in plain: in the database's own bytes, and in what was said. */
 import { readFileSync } from 'node:fs';
+import { engineOfUrl } from '../../src/database/engine.ts';
 import { openDatabase, sqlitePath } from '../../src/database/open.ts';
-import { bytesByTable, engineOfTests } from './engine.ts';
+import { bytesByTable } from './engine.ts';
 
 type Place = { name: string; bytes: Buffer };
 
@@ -13,7 +14,7 @@ export async function leaks(
 ): Promise<string[]> {
   if (secrets.length === 0) return [];
   const stored =
-    engineOfTests() === 'sqlite' ? filesOf(sqlitePath(databaseUrl)) : await tablesOf(databaseUrl);
+    engineOfUrl(databaseUrl) === 'sqlite' ? filesOf(sqlitePath(databaseUrl)) : await tablesOf(databaseUrl);
   const said = outputs.map((text, index) => ({ name: `output ${index}`, bytes: Buffer.from(text) }));
   return [...stored, ...said].flatMap(({ name, bytes }) =>
     secrets.flatMap((secret, index) => (bytes.includes(secret) ? [`secret ${index} is in ${name}`] : [])),

@@ -11,7 +11,7 @@ import {
   readDisk,
 } from '../../src/telemetry/disk.ts';
 import { scratch } from '../database/scratch.ts';
-import { engineOfTests } from '../support/engine.ts';
+import { engineOf } from '../support/engine.ts';
 
 const GIB = 1024 ** 3;
 
@@ -33,7 +33,7 @@ t.test('a filling disk warns early and fails before it is full', async (t) => {
 
 t.test('an open database reports its disk, a PostgreSQL database does not', async (t) => {
   const { db, url } = await scratch(t);
-  if (engineOfTests() === 'postgres') return t.equal(await diskOf(db), null);
+  if (engineOf(t) === 'postgres') return t.equal(await diskOf(db), null);
   const disk = await diskOf(db);
   t.ok((disk?.free ?? 0) > 0 && (disk?.database ?? 0) > 4096);
   t.ok((await readDisk(join(t.testdirName, 'none/yet.db'))).free > 0, 'also before the file exists');
