@@ -1,4 +1,4 @@
-/** "Adjustments" of payroll.md: what earlier finalized runs should have taken. */
+/** Tests "Adjustments" of payroll.md. */
 import t, { type Test } from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import type { Line } from '../../src/payroll/calculation/line.ts';
@@ -27,11 +27,11 @@ import {
 
 type Changes = Parameters<typeof event>[2];
 
-/** Ten dollars a check, so that an amount is what was sent. */
+/** Ten dollars per check, so that each amount equals the contribution. */
 const each = (sent: string, changes: Changes = {}, id = 'a') =>
   event(id, sent, { employee_id: 'e', period: 'biweekly', member_contribution: '10.00', ...changes });
 
-/** An employee with a deduction, and finalized runs of these places. */
+/** An employee with a deduction, and finalized runs of these pay dates. */
 async function staged(t: Test, places: number[] = [1, 2], changes: Partial<RunBody> = {}): Promise<Db> {
   const { db } = await scratch(t);
   await learn(db, employment('e'), employment('f'));
@@ -48,19 +48,22 @@ async function adjustments(db: Db, changes: Partial<RunBody> = {}, place = 3): P
   return (await lines(db, given, 'adjustment')).map(brief);
 }
 
-t.test('an amount that changed after the fact is caught up run by run, on both sides', async (t) => {
-  const db = await staged(t);
-  await send(db, each('2026-01-30', { member_contribution: '12.50', employer_contribution: '1' }));
-  t.strictSame(await adjustments(db), ['a r1 2.50 1.00 retro_pre_tax', 'a r2 2.50 1.00 retro_pre_tax']);
-});
+t.test(
+  'an amount that changed after the fact is adjusted run by run, for employee and employer',
+  async (t) => {
+    const db = await staged(t);
+    await send(db, each('2026-01-30', { member_contribution: '12.50', employer_contribution: '1' }));
+    t.strictSame(await adjustments(db), ['a r1 2.50 1.00 retro_pre_tax', 'a r2 2.50 1.00 retro_pre_tax']);
+  },
+);
 
-t.test("only the employer's side may differ", async (t) => {
+t.test('only the employer amount may differ', async (t) => {
   const db = await staged(t, [2]);
   await send(db, each('2026-01-30', { employer_contribution: '1.00' }));
   t.strictSame(await adjustments(db), ['a r2 0.00 1.00']);
 });
 
-t.test('a change is caught up from the day on which it starts', async (t) => {
+t.test('a change is adjusted from its start date', async (t) => {
   const db = await staged(t);
   await send(db, each('2026-01-30', { member_contribution: '12', effective_start: '2026-01-17' }));
   t.strictSame(
@@ -69,13 +72,13 @@ t.test('a change is caught up from the day on which it starts', async (t) => {
   );
 });
 
-t.test('a deduction that is reported after its start is caught up', async (t) => {
+t.test('a deduction reported after its start is adjusted', async (t) => {
   const db = await staged(t);
   await send(db, each('2026-01-30', { effective_start: '2026-01-17', line_of_coverage: 'dental' }, 'b'));
   t.strictSame(await adjustments(db), ['b r2 10.00 0.00 retro_pre_tax']);
 });
 
-t.test('a deduction whose end is reported late is refunded', async (t) => {
+t.test('a deduction with a late end is refunded', async (t) => {
   const db = await staged(t);
   await send(db, each('2026-01-30', { effective_end: '2026-01-20' }));
   t.strictSame(await adjustments(db), ['a r2 -10.00 0.00 retro_refund']);
@@ -97,10 +100,10 @@ t.test('a late version that is not in effect on the day changes nothing', async 
   await send(db, each('2025-11-01', { member_contribution: '99' }));
   t.strictSame(await adjustments(db), []);
   await send(db, each('2026-01-30', { description: 'Gold' }));
-  t.strictSame(await adjustments(db), [], 'nor one with the same amounts');
+  t.strictSame(await adjustments(db), [], 'equal amounts change nothing');
 });
 
-t.test('a late version that is in effect on the day is adjusted for', async (t) => {
+t.test('a late version that is in effect on the day is adjusted', async (t) => {
   const db = await staged(t, [2]);
   await send(db, each('2026-02-15', { member_contribution: '20', effective_start: '2026-02-15' }));
   await send(db, each('2026-01-10', { member_contribution: '11' }));
@@ -122,7 +125,7 @@ t.test('an adjustment is a difference of rounded amounts, never a rounded differ
   }
 });
 
-t.test('an amount that a later finalized run settled is not adjusted again', async (t) => {
+t.test('an amount adjusted by a later finalized run is not adjusted again', async (t) => {
   const db = await staged(t, [2]);
   await send(db, each('2026-01-30', { member_contribution: '12' }));
   await finalized(db, 'r3', body(3, { adjustments: 'include' }));
@@ -131,7 +134,7 @@ t.test('an amount that a later finalized run settled is not adjusted again', asy
   t.strictSame(
     await adjustments(db, {}, 4),
     ['a r2 3.00 0.00 retro_pre_tax', 'a r3 3.00 0.00 retro_pre_tax'],
-    'a second change pays the rest',
+    'a second change adjusts the rest',
   );
   const [line] = await lines(db, body(4), 'adjustment');
   t.match(line, { explanation: /; 15\.00 due, 10\.00 finalized, 2\.00 already adjusted: 3\.00$/ });
@@ -140,11 +143,11 @@ t.test('an amount that a later finalized run settled is not adjusted again', asy
   t.strictSame(
     await adjustments(db, {}, 5),
     ['a r2 -5.00 0.00 retro_refund', 'a r3 -5.00 0.00 retro_refund', 'a r4 -5.00 0.00 retro_refund'],
-    'a change that is taken back pays all of it back',
+    'a reverted change refunds all adjustments',
   );
 });
 
-t.test('an amount that was only reported is still due', async (t) => {
+t.test('a reported amount is still due', async (t) => {
   const db = await staged(t, [2]);
   await send(db, each('2026-01-30', { member_contribution: '12' }));
   await finalized(db, 'r3', body(3));
@@ -158,10 +161,10 @@ t.test('a void of the run that carried an adjustment makes it due again', async 
   await voided(db, 'r3');
   t.strictSame(await adjustments(db, {}, 4), ['a r2 2.00 0.00 retro_pre_tax']);
   await voided(db, 'r2');
-  t.strictSame(await adjustments(db, {}, 4), [], 'and nothing is due for a run that counts as nothing');
+  t.strictSame(await adjustments(db, {}, 4), [], 'nothing is due for a voided run');
 });
 
-t.test('the amounts that a later run settled for a voided run are returned', async (t) => {
+t.test('adjustments of a later run for a voided run are reversed', async (t) => {
   const db = await staged(t, [2]);
   await send(db, each('2026-01-30', { member_contribution: '12' }));
   await finalized(db, 'r3', body(3, { adjustments: 'include' }));
@@ -174,7 +177,7 @@ t.test('the amounts that a later run settled for a voided run are returned', asy
   t.ok((await verified(db, 'r3')).identical, 'a void changes no finalized run');
 });
 
-t.test('the amount settled for a deduction that no longer exists is refunded', async (t) => {
+t.test('the amount taken for a deduction that moved to another employee is refunded', async (t) => {
   const db = await staged(t, [2]);
   await send(db, each('2026-01-30', { line_of_coverage: 'dental', effective_end: '2026-01-31' }, 'b'));
   await finalized(db, 'r3', body(3, { adjustments: 'include' }));
@@ -200,7 +203,7 @@ t.test('a refund has the line of coverage under which the amount was taken', asy
   );
 });
 
-t.test("an earlier run's amounts are by its own options, calendar, codes apart", async (t) => {
+t.test("an earlier run is adjusted by its own options and calendar, with today's codes", async (t) => {
   const { db } = await scratch(t);
   await learn(db, employment('e'));
   await send(db, each('2025-12-01', { period: 'monthly', member_contribution: '100.00' }));
@@ -214,14 +217,14 @@ t.test("an earlier run's amounts are by its own options, calendar, codes apart",
     { line_of_coverage: 'medical', taxability: null, side: 'employee', code: 'NEW', treatment: null },
   ]);
   await send(db, each('2026-01-30', { period: 'monthly', member_contribution: '200.00' }));
-  // 2400 / 27 = 88.89 less 1200 / 27 = 44.44; without a list r2 has remainder none: 200 / 3 less 100 / 3.
+  // 2400 / 27 = 88.89 minus 1200 / 27 = 44.44. Without a list r2 has remainder none: 200 / 3 minus 100 / 3.
   const given = body(3, { adjustments: 'include', remainder: 'last' });
   const due = await lines(db, given, 'adjustment');
   t.strictSame(due.map(brief), ['a r1 44.45 0.00 retro_pre_tax', 'a r2 33.34 0.00 retro_pre_tax']);
   t.strictSame(
     due.map((line) => line.payroll_code),
     ['NEW', 'NEW'],
-    'payroll books it under the code of today',
+    'the line has today’s code',
   );
 });
 
@@ -245,7 +248,7 @@ t.test('an earlier run keeps its frozen calendar when the schedule changes', asy
   t.strictSame(await adjustments(db), ['a r2 120.00 0.00 retro_pre_tax']);
 });
 
-t.test('a termination or a later hire that becomes known after the run is refunded', async (t) => {
+t.test('a termination or later hire reported after the run is refunded', async (t) => {
   const db = await staged(t);
   await learn(db, employment('e', { hire_date: '2026-01-16' }));
   t.strictSame(await adjustments(db), ['a r1 -10.00 0.00 retro_refund'], 'r1 pays until January 15');
@@ -257,7 +260,7 @@ t.test('a termination or a later hire that becomes known after the run is refund
   t.strictSame(await adjustments(db, {}, 4), [], 'once');
 });
 
-t.test('frequency and group of an employee who was in the run are as frozen', async (t) => {
+t.test('an employee of the run keeps the frozen frequency and group', async (t) => {
   const db = await staged(t);
   await learn(db, employment('e', { pay_frequency: 'weekly', effective_on: '2025-01-01' }));
   await learn(db, employment('e', { effective_on: '2026-02-01' }));
@@ -281,7 +284,7 @@ t.test('adjustments are reported or included', async (t) => {
   t.strictSame(await adjustments(db, { adjustments: 'report' }), ['a r2 2.00 0.00 reported retro_pre_tax']);
 });
 
-t.test('a run of the last tax year is only reported', async (t) => {
+t.test('adjustments for the previous tax year are only reported', async (t) => {
   const db = await staged(t, [-1, 1]);
   await send(db, each('2026-01-30', { member_contribution: '12' }));
   t.strictSame(await adjustments(db), [
@@ -314,10 +317,10 @@ t.test('adjustments for the previous year are not part of this year’s net', as
 t.test('the year of a run is that of its pay date', async (t) => {
   const db = await staged(t, [0]);
   await send(db, each('2026-01-30', { member_contribution: '12' }));
-  t.strictSame(await adjustments(db), ['a r0 2.00 0.00 retro_pre_tax'], 'its period was in December');
+  t.strictSame(await adjustments(db), ['a r0 2.00 0.00 retro_pre_tax'], 'the pay period was in December');
 });
 
-t.test('the net of the pre-tax lines of one coverage decides between increase and refund', async (t) => {
+t.test('the net of the pre-tax lines of a coverage decides between increase and refund', async (t) => {
   const { db } = await scratch(t);
   await learn(db, employment('e'));
   const of = (line_of_coverage: string, taxability: string) => ({ line_of_coverage, taxability }) as Changes;
@@ -362,13 +365,17 @@ t.test('adjustments of an employee who left are reported by the runs of the same
   const reported = ['a r2 2.00 0.00 no_further_paycheck reported retro_pre_tax'];
   const due = async (changes: Partial<RunBody>) => await adjustments(db, changes);
   t.strictSame(await due({}), reported);
-  t.strictSame(await due({ pay_frequency: 'weekly' }), [], 'not by the others');
+  t.strictSame(await due({ pay_frequency: 'weekly' }), [], 'not by other runs');
   t.strictSame(await due({ pay_group: 'north' }), []);
-  t.strictSame(await due({ final_checks: ['e'] }), ['a r2 2.00 0.00 retro_pre_tax'], 'a final check is one');
+  t.strictSame(
+    await due({ final_checks: ['e'] }),
+    ['a r2 2.00 0.00 retro_pre_tax'],
+    'a final check can take it',
+  );
 });
 
 t.test(
-  'a refund to an employee who left is in a run of the frequency or group that replaced theirs',
+  'a refund to an employee who left is paid by a run of the frequency or group that replaced theirs',
   async (t) => {
     const of = (pay_frequency: 'biweekly' | 'weekly', pay_group: string | null) => ({
       pay_frequency,
@@ -390,14 +397,14 @@ t.test(
     await schedule(db, 'acme', [of('biweekly', 'north'), of('weekly', null)]);
     t.strictSame(await due(weekly), [], 'another frequency');
     await schedule(db, 'acme', [of('biweekly', 'south'), of('weekly', null)]);
-    t.strictSame(await due({ pay_group: 'south' }), refund, 'the group is gone');
+    t.strictSame(await due({ pay_group: 'south' }), refund, 'the group no longer exists');
     t.strictSame(await due(weekly), []);
     await schedule(db, 'acme', [of('weekly', 'south')]);
-    t.strictSame(await due({ ...weekly, pay_group: 'south' }), refund, 'the frequency is gone');
+    t.strictSame(await due({ ...weekly, pay_group: 'south' }), refund, 'the frequency no longer exists');
   },
 );
 
-t.test('a run that only reported lines of an employee who left has nothing to settle', async (t) => {
+t.test('a run that only reported lines of an employee who left has nothing to adjust', async (t) => {
   const db = await staged(t, [2]);
   await learn(db, employment('e', { termination_date: '2026-01-20' }));
   await finalized(db, 'r3', body(3));
@@ -418,14 +425,14 @@ t.test('after a move the old employer reports the adjustment, and the new one ha
   t.strictSame(await adjustments(db, { employer_id: 'other' }), []);
 });
 
-t.test('an employee who will be rehired has a paycheck to settle on', async (t) => {
+t.test('an employee who will be rehired has a paycheck for the adjustment', async (t) => {
   const db = await staged(t, [2]);
   await learn(db, employment('e', { hire_date: '2026-05-01', termination_date: '2026-01-20' }));
   await send(db, each('2026-01-30', { member_contribution: '12' }));
   t.strictSame(await adjustments(db), []);
 });
 
-t.test('an employee who changed pay groups settles there, and is reported once', async (t) => {
+t.test('an employee who changed pay groups is adjusted in the new group, once', async (t) => {
   const db = await staged(t, [2]);
   await learn(db, employment('e', { pay_frequency: 'weekly', effective_on: '2026-02-01' }));
   await send(db, each('2026-01-30', { member_contribution: '12' }));
@@ -434,7 +441,7 @@ t.test('an employee who changed pay groups settles there, and is reported once',
 });
 
 t.test(
-  'a deduction that moved to another employee is refunded to one and caught up by the other',
+  'a deduction that moved to another employee is refunded to the first and collected from the second',
   async (t) => {
     const db = await staged(t, [2]);
     await send(db, each('2026-01-30', { employee_id: 'f' }));
@@ -453,23 +460,23 @@ t.test('a renewal and a future change cause no refund', async (t) => {
   const db = await staged(t);
   await send(db, each('2026-01-20', { effective_end: '2026-01-31' }));
   await send(db, each('2026-01-20', { effective_start: '2026-02-01', member_contribution: '12' }));
-  t.strictSame(await adjustments(db), [], 'the same id with a new window');
+  t.strictSame(await adjustments(db), [], 'a new window of the same id');
   await send(db, each('2026-01-30', { effective_start: '2026-03-01', member_contribution: '15' }));
   await send(db, each('2026-02-20', { effective_start: '2026-02-10', member_contribution: '13' }));
-  t.strictSame(await adjustments(db), [], 'whenever it is sent');
+  t.strictSame(await adjustments(db), [], 'whenever they are sent');
 });
 
-t.test('a start corrected before it arrived is refunded if a run took it', async (t) => {
+t.test('a start corrected before it began is refunded if a run took the deduction', async (t) => {
   const db = await staged(t, []);
   const raise = { member_contribution: '12', effective_start: '2026-01-10' };
   await send(db, each('2025-12-20', raise));
   for (const place of [1, 2]) await finalized(db, `r${place}`, body(place));
   t.match(await linesOf(db, 'r1'), [{ member_amount: '12.00' }]);
   await send(db, each('2026-01-05', { ...raise, effective_start: '2026-01-20' }));
-  t.strictSame(await adjustments(db), ['a r1 -2.00 0.00 retro_refund'], 'r1 is of January 16');
+  t.strictSame(await adjustments(db), ['a r1 -2.00 0.00 retro_refund'], 'r1 is paid on January 16');
 });
 
-t.test('a moved start with other contents is refunded once a person drops it', async (t) => {
+t.test('a moved start with other contents is refunded once an operator drops it', async (t) => {
   const db = await staged(t, []);
   await send(db, each('2025-12-20', { member_contribution: '12', effective_start: '2026-01-10' }));
   await send(db, each('2026-01-05', { member_contribution: '15', effective_start: '2026-01-20' }));
@@ -477,12 +484,12 @@ t.test('a moved start with other contents is refunded once a person drops it', a
   t.strictSame(await adjustments(db), []);
   await decide(db, 'a', 2, 'drop');
   t.strictSame(await adjustments(db), ['a r1 -2.00 0.00 retro_refund']);
-  t.ok((await verified(db, 'r1')).identical, 'and the run is proved as it was');
+  t.ok((await verified(db, 'r1')).identical, 'the run is still verified');
   await decide(db, 'a', 2, 'keep');
   t.strictSame(await adjustments(db), [], 'the last decision applies');
 });
 
-t.test('a corrected taxability gives a negative and a positive line', async (t) => {
+t.test('a corrected taxability creates a negative and a positive line', async (t) => {
   const db = await staged(t, [2]);
   await send(db, each('2026-01-30', { taxability: 'post_tax' }));
   const pair = async (place: number) =>
@@ -507,7 +514,7 @@ t.test('a corrected taxability gives a negative and a positive line', async (t) 
   ]);
 });
 
-t.test('an off-cycle run is caught up for what it named', async (t) => {
+t.test('an off-cycle run is adjusted for the deductions that it named', async (t) => {
   const db = await staged(t, []);
   await send(db, each('2025-12-01', { line_of_coverage: 'dental' }, 'b'));
   await finalized(db, 'off', body(1, { kind: 'off_cycle', employee_ids: ['e'], deductions: ['a', 'c'] }));
@@ -520,7 +527,7 @@ t.test('an off-cycle run is caught up for what it named', async (t) => {
   t.strictSame(await adjustments(db), ['a off 2.00 0.00 retro_pre_tax', 'c off 10.00 0.00 retro_pre_tax']);
 });
 
-t.test('an off-cycle run settles all deductions, or only those that it names', async (t) => {
+t.test('an off-cycle run adjusts all deductions, or only those that it names', async (t) => {
   const db = await staged(t, [2]);
   await send(
     db,
@@ -534,13 +541,13 @@ t.test('an off-cycle run settles all deductions, or only those that it names', a
   t.strictSame(await adjustments(db), []);
 });
 
-t.test('a difference has the flags of today’s amount', async (t) => {
+t.test('an adjustment has the flags of today’s amount', async (t) => {
   const db = await staged(t, [2]);
   await send(db, each('2026-01-30', { member_contribution: '-1.00', period: 'weekly' }));
   t.strictSame(await adjustments(db), ['a r2 -12.00 0.00 frequency_mismatch negative retro_refund']);
 });
 
-t.test('a check is missed by an employee who belonged in the run and was not in it', async (t) => {
+t.test('an employee who belonged in a run and was not in it missed a check', async (t) => {
   const { db } = await scratch(t);
   await send(db, each('2025-12-01'));
   await learn(db, employment('f'));
@@ -553,14 +560,14 @@ t.test('a check is missed by an employee who belonged in the run and was not in 
   t.match(await adjustments(db, {}, 4), ['a r2 2.00 0.00 missed_check retro_pre_tax', /^a r3 2.00/]);
 });
 
-t.test('a run narrowed by employee_ids is missed by the employees that it left out', async (t) => {
+t.test('employees left out by employee_ids missed the check', async (t) => {
   const db = await staged(t, [2], { employee_ids: ['f'] });
   t.strictSame(await adjustments(db), ['a r2 10.00 0.00 missed_check retro_pre_tax']);
   await finalized(db, 'off', body(2, { kind: 'off_cycle', employee_ids: ['e'], deductions: ['a'] }));
-  t.strictSame(await adjustments(db), [], 'an off-cycle run of the period took it');
+  t.strictSame(await adjustments(db), [], 'an off-cycle run for the period took it');
 });
 
-t.test('an off-cycle run does not adjust for the missed check that it takes', async (t) => {
+t.test('an off-cycle run does not adjust a missed check that it takes', async (t) => {
   const db = await staged(t, [2], { employee_ids: ['f'] });
   await send(db, each('2026-01-30', { employer_contribution: '2.00' }));
   const offCycle = body(2, { kind: 'off_cycle', employee_ids: ['e'], deductions: ['a'] });
@@ -578,7 +585,7 @@ t.test('an off-cycle run does not adjust for the missed check that it takes', as
   );
 });
 
-t.test('a regular run does not adjust for a missed check whose pay period it covers', async (t) => {
+t.test('a regular run does not adjust a missed check whose pay period it covers', async (t) => {
   const { db } = await scratch(t);
   await send(db, each('2025-12-01'));
   await learn(db, employment('f'));
@@ -589,7 +596,7 @@ t.test('a regular run does not adjust for a missed check whose pay period it cov
   t.strictSame(await adjustments(db, {}, 2), []);
 });
 
-t.test('runs of another frequency that cover the period leave nothing missed', async (t) => {
+t.test('no check is missed if runs of another frequency cover its period', async (t) => {
   const weeks = [
     { period_start: '2026-01-16', period_end: '2026-01-22', pay_date: '2026-01-23' },
     { period_start: '2026-01-23', period_end: '2026-01-29', pay_date: '2026-01-31' },
@@ -611,12 +618,12 @@ t.test('runs of another frequency that cover the period leave nothing missed', a
   t.strictSame(await missed(weeks), []);
 });
 
-t.test('only employees with news since an earlier run have its lines read', async (t) => {
+t.test('lines of an earlier run are read only for employees with changes since', async (t) => {
   const { db } = await scratch(t);
   const ids = Array.from({ length: 20 }, (_, index) => `e${index}`);
   await learn(db, ...ids.map((id) => employment(id)));
   await send(db, ...ids.map((employee_id) => each('2025-12-01', { employee_id }, `d-${employee_id}`)));
-  // Later than the run below, so that it is none that changes are brief against.
+  // Later than the run below, so that changes are not compared with it.
   await finalized(db, 'later', body(5));
   await send(db, each('2026-01-30', { employee_id: 'e7', member_contribution: '12' }, 'd-e7'));
   const read: unknown[] = [];

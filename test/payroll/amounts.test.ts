@@ -5,9 +5,9 @@ import { type Contribution, calculator, cycleTotal } from '../../src/payroll/cal
 import { isPartialCycle, type PlannedRun, planOf } from '../../src/payroll/calculation/plan.ts';
 import { every, plan, plannedRun, yearOfDates } from './calendars.ts';
 
-/** 2026 has 26 of these, three in January and in July. */
+/** 2026 has 26 biweekly Fridays, three of them in January and in July. */
 const FRIDAYS = every(14, '2026-01-02', 26);
-/** And 27 biweekly and 53 weekly Thursdays. */
+/** 2026 has 27 biweekly and 53 weekly Thursdays. */
 const BIWEEKLY_THURSDAYS = every(14, '2026-01-01', 27);
 const WEEKLY_THURSDAYS = every(7, '2026-01-01', 53);
 
@@ -29,11 +29,11 @@ type Example = {
   period: PayFrequency;
   run: Partial<PlannedRun>;
   dates: readonly string[] | null;
-  /** Places of the checks among the dates, from 1, with their amounts. */
+  /** The amounts by place of the check among the dates, from 1. */
   amounts: Record<number, string>;
 };
 
-/** The table of "Amounts" in payroll.md, line by line. */
+/** The table in "Amounts" of payroll.md, row by row. */
 const examples: Record<string, Example> = {
   '150.00 monthly, biweekly, 26 dates, none': {
     member: '150.00',
@@ -138,7 +138,7 @@ t.test('every example of payroll.md is computed to the cent', async (t) => {
   }
 });
 
-t.test('an extra paycheck is skipped if the run has the option, and only for its own period', async (t) => {
+t.test('an extra paycheck is skipped if the run has the option, only for its own frequency', async (t) => {
   const check = (place: number, extra_paycheck: 'take' | 'skip', period: PayFrequency = 'biweekly') => {
     const run = {
       pay_date: BIWEEKLY_THURSDAYS[place - 1] as string,
@@ -148,7 +148,7 @@ t.test('an extra paycheck is skipped if the run has the option, and only for its
     return amountsOf(run, contribution('27.00', period)).member_amount;
   };
   t.strictSame([check(26, 'skip'), check(27, 'skip'), check(27, 'take')], ['27.00', '0.00', '27.00']);
-  t.equal(check(27, 'skip', 'monthly'), '12.00', 'a year’s amount is shared by all 27');
+  t.equal(check(27, 'skip', 'monthly'), '12.00', 'a yearly amount is divided among all 27');
   const offCycle = {
     kind: 'off_cycle',
     pay_date: '2026-12-31',
@@ -158,7 +158,7 @@ t.test('an extra paycheck is skipped if the run has the option, and only for its
   t.equal(amountsOf(offCycle, contribution('27.00', 'biweekly')).member_amount, '27.00');
 });
 
-t.test('an off-cycle check takes an even share, whatever the remainder', async (t) => {
+t.test('an off-cycle check takes an even share with any remainder option', async (t) => {
   const amount = (run: Partial<PlannedRun>) =>
     amountsOf(
       { kind: 'off_cycle', pay_date: '2026-07-08', pay_dates: FRIDAYS, ...run },
@@ -169,7 +169,7 @@ t.test('an off-cycle check takes an even share, whatever the remainder', async (
   t.equal(amount({ scheme: 'first-checks', remainder: 'last' }), '75.00');
 });
 
-t.test('the sides are rounded separately', async (t) => {
+t.test('employee and employer amounts are rounded separately', async (t) => {
   const run = { pay_date: '2026-01-02', pay_dates: FRIDAYS, remainder: 'none' } as const;
   const { member_amount, employer_amount } = amountsOf(
     run,
@@ -197,11 +197,11 @@ t.test('the total of a cycle is T of payroll.md in cents', async (t) => {
     cycleTotal('33.333', period, plan({ pay_dates: FRIDAYS, ...run }));
   t.equal(of({}), 40000n, '399.996');
   t.equal(of({ scheme: 'month-even', pay_date: '2026-01-02' }), 3333n);
-  t.equal(of({ scheme: 'month-even', pay_date: '2026-02-13' }), 3334n, '66.67 less 33.33');
+  t.equal(of({ scheme: 'month-even', pay_date: '2026-02-13' }), 3334n, '66.67 minus 33.33');
   t.equal(of({}, 'biweekly'), 3333n, 'a contribution for the run’s own frequency');
 });
 
-/** One explanation of each kind, all for 150.00 monthly unless given otherwise. */
+/** One explanation of each kind, for 150.00 monthly unless overridden. */
 const explanations: [run: Partial<PlannedRun>, given: Partial<Contribution>, text: string][] = [
   [{}, {}, '150.00 monthly × 12 = 1,800.00 a year; check 7 of 26; 69.23'],
   [{}, { member_contribution: '+150' }, '150.00 monthly × 12 = 1,800.00 a year; check 7 of 26; 69.23'],
@@ -322,7 +322,7 @@ t.test('amounts below zero and unusual periods are flagged', async (t) => {
   const weekly = { ...firstChecks, pay_frequency: 'weekly', pay_dates: null } as const;
   t.equal(flags(weekly, { period: 'semimonthly' }), 'frequency_mismatch');
 
-  t.equal(flags(annualized, { member_contribution: '-0.001' }), '', 'it rounds to 0.00');
+  t.equal(flags(annualized, { member_contribution: '-0.001' }), '', 'the amount rounds to 0.00');
   const third = { ...firstChecks, pay_date: '2026-01-30' };
   t.equal(flags(third, { member_contribution: '-5' }), '', 'the third check of the month takes nothing');
   t.equal(flags(annualized, { employer_contribution: '-1' }), 'negative');
@@ -330,7 +330,7 @@ t.test('amounts below zero and unusual periods are flagged', async (t) => {
   t.equal(flags(annualized, { member_contribution: '-5', period: 'weekly' }), 'frequency_mismatch negative');
 });
 
-t.test('only the first and last lines within a cycle that is not covered are partial', async (t) => {
+t.test('only the first and last lines within a partly covered cycle are partial', async (t) => {
   const flagged = (
     run: Partial<PlannedRun>,
     [starts, ends]: [string, string],
@@ -345,8 +345,12 @@ t.test('only the first and last lines within a cycle that is not covered are par
   t.equal(flagged({}, ['2026-01-02', '2026-12-18']), '', 'on all 26 dates');
   t.equal(flagged({}, ['2026-01-03', '2026-12-31']), '2026-01-16 2026-12-18');
   t.equal(flagged({}, ['2025-01-01', '2026-12-17']), '2026-01-02 2026-12-04');
-  t.equal(flagged({}, ['2026-03-01', '2026-03-14']), '2026-03-13', 'one line is both');
-  t.equal(flagged({}, ['2026-03-01', '2026-12-31'], 'biweekly'), '', 'its own frequency has no cycle');
+  t.equal(flagged({}, ['2026-03-01', '2026-03-14']), '2026-03-13', 'one line is both first and last');
+  t.equal(
+    flagged({}, ['2026-03-01', '2026-12-31'], 'biweekly'),
+    '',
+    'a contribution for the run’s frequency has no cycle',
+  );
   const july: [string, string] = ['2026-07-17', '2026-08-31'];
   t.equal(flagged({ scheme: 'month-even' }, july), '2026-07-17 2026-07-31', 'August is covered');
   t.equal(flagged({ scheme: 'first-checks' }, july), '2026-07-17', 'the third check is not in the cycle');
@@ -359,26 +363,23 @@ t.test('an off-cycle check and one of unknown pay dates are never partial', asyn
   t.equal(isPartialCycle(plan({ pay_frequency: 'semimonthly' }), 'monthly', never), false);
 });
 
-t.test(
-  'with period_end the days of a cycle are the schedule’s period ends, else its pay dates',
-  async (t) => {
-    const run = plannedRun({ pay_date: '2026-01-02', applies_on: 'period_end' });
-    const ends = every(14, '2025-12-28', 26);
-    const dated = FRIDAYS.map((pay_date, index) => ({ pay_date, period_end: ends[index] as string }));
-    const planned = planOf(run, dated);
-    if (!planned.ok) throw new Error(planned.problem.rule);
-    t.strictSame(planned.plan.cycleDays, ends);
-    // In effect all year: the first period ends in December, the last one before the end of the year.
-    t.equal(
-      isPartialCycle(planned.plan, 'monthly', (day) => day >= '2025-12-28'),
-      false,
-    );
-    t.equal(
-      isPartialCycle(planned.plan, 'monthly', (day) => day >= '2026-01-01'),
-      true,
-    );
-    t.strictSame(plan({ applies_on: 'period_end', pay_dates: FRIDAYS }).cycleDays, FRIDAYS);
-    const byPayDate = planOf({ ...run, applies_on: 'pay_date' }, dated);
-    t.strictSame(byPayDate.ok && byPayDate.plan.cycleDays, FRIDAYS);
-  },
-);
+t.test('with period_end a cycle has the schedule’s period ends, else its pay dates', async (t) => {
+  const run = plannedRun({ pay_date: '2026-01-02', applies_on: 'period_end' });
+  const ends = every(14, '2025-12-28', 26);
+  const dated = FRIDAYS.map((pay_date, index) => ({ pay_date, period_end: ends[index] as string }));
+  const planned = planOf(run, dated);
+  if (!planned.ok) throw new Error(planned.problem.rule);
+  t.strictSame(planned.plan.cycleDays, ends);
+  // In effect all year. The first period ends in December, the last one before the end of the year.
+  t.equal(
+    isPartialCycle(planned.plan, 'monthly', (day) => day >= '2025-12-28'),
+    false,
+  );
+  t.equal(
+    isPartialCycle(planned.plan, 'monthly', (day) => day >= '2026-01-01'),
+    true,
+  );
+  t.strictSame(plan({ applies_on: 'period_end', pay_dates: FRIDAYS }).cycleDays, FRIDAYS);
+  const byPayDate = planOf({ ...run, applies_on: 'pay_date' }, dated);
+  t.strictSame(byPayDate.ok && byPayDate.plan.cycleDays, FRIDAYS);
+});

@@ -16,7 +16,7 @@ import { deduct, EMPLOYER, employ, readyEmployer } from './ready.ts';
 
 const DATE = '2026-07-17';
 
-/** Pages of lines, an employee each. */
+/** Pages of lines, one employee per page. */
 async function* pagesOf(...lines: Line[]) {
   for (const [employeeId, own] of Map.groupBy(lines, (line) => line.employee_id)) {
     yield [{ employeeId, lines: own }];
@@ -29,7 +29,7 @@ async function audited(db: Db, lines: readonly Line[], ...rows: Given[]): Promis
   return result.audit;
 }
 
-/** How many fell into each category: matched, only here, only in payroll, differs, unknown. */
+/** Counts by category: matched, only here, only in payroll, differs, unknown. */
 function counts(audit: Audit): number[] {
   const { matched, only_here, only_in_payroll, amount_differs, employee_unknown } = audit;
   return [matched, only_here, only_in_payroll, amount_differs, employee_unknown].map(
@@ -45,112 +45,115 @@ async function employer(t: Parameters<typeof scratch>[0]): Promise<Db> {
   return db;
 }
 
-t.test('every row belongs to one category, and each category has the totals of both sides', async (t) => {
-  const db = await employer(t);
-  const lines = [
-    lineOf({ deduction_id: 'same', member_amount: '10.00', employer_amount: '1.00' }),
-    lineOf({ deduction_id: 'here', member_amount: '20.00', employer_amount: '2.00' }),
-    lineOf({ deduction_id: 'differs', member_amount: '30.00', employer_amount: '3.00' }),
-  ];
-  const audit = await audited(
-    db,
-    lines,
-    { employee_id: 'emp-1', deduction_id: 'same', member_amount: '10', employer_amount: '1.0' },
-    { employee_id: 'emp-1', deduction_id: 'differs', member_amount: '29.99', employer_amount: '3' },
-    { employee_id: 'emp-2', deduction_id: 'there', member_amount: '-40.5' },
-    { employee_id: 'emp-other', deduction_id: 'moved', member_amount: '50' },
-    { employee_id: 'nobody', deduction_id: 'x', member_amount: '60', employer_amount: '6' },
-  );
-  t.strictSame(audit, {
-    compared_by: ['deduction_id'],
-    employer_compared: true,
-    matched: {
-      count: 1,
-      member_amount: '10.00',
-      employer_amount: '1.00',
-      payroll_member_amount: '10.00',
-      payroll_employer_amount: '1.00',
-    },
-    only_here: {
-      count: 1,
-      member_amount: '20.00',
-      employer_amount: '2.00',
-      payroll_member_amount: '0.00',
-      payroll_employer_amount: '0.00',
-      rows: [
-        {
-          employee_id: 'emp-1',
-          deduction_id: 'here',
-          member_amount: '20.00',
-          employer_amount: '2.00',
-          payroll_member_amount: null,
-          payroll_employer_amount: null,
-        },
-      ],
-    },
-    only_in_payroll: {
-      count: 1,
-      member_amount: '0.00',
-      employer_amount: '0.00',
-      payroll_member_amount: '-40.50',
-      payroll_employer_amount: '0.00',
-      rows: [
-        {
-          employee_id: 'emp-2',
-          deduction_id: 'there',
-          member_amount: null,
-          employer_amount: null,
-          payroll_member_amount: '-40.50',
-          payroll_employer_amount: null,
-        },
-      ],
-    },
-    amount_differs: {
-      count: 1,
-      member_amount: '30.00',
-      employer_amount: '3.00',
-      payroll_member_amount: '29.99',
-      payroll_employer_amount: '3.00',
-      rows: [
-        {
-          employee_id: 'emp-1',
-          deduction_id: 'differs',
-          member_amount: '30.00',
-          employer_amount: '3.00',
-          payroll_member_amount: '29.99',
-          payroll_employer_amount: '3.00',
-        },
-      ],
-    },
-    employee_unknown: {
-      count: 2,
-      member_amount: '0.00',
-      employer_amount: '0.00',
-      payroll_member_amount: '110.00',
-      payroll_employer_amount: '6.00',
-      rows: [
-        {
-          employee_id: 'emp-other',
-          deduction_id: 'moved',
-          member_amount: null,
-          employer_amount: null,
-          payroll_member_amount: '50.00',
-          payroll_employer_amount: null,
-        },
-        {
-          employee_id: 'nobody',
-          deduction_id: 'x',
-          member_amount: null,
-          employer_amount: null,
-          payroll_member_amount: '60.00',
-          payroll_employer_amount: '6.00',
-        },
-      ],
-    },
-  });
-});
+t.test(
+  'every row belongs to one category, and each category has the totals of the run and the file',
+  async (t) => {
+    const db = await employer(t);
+    const lines = [
+      lineOf({ deduction_id: 'same', member_amount: '10.00', employer_amount: '1.00' }),
+      lineOf({ deduction_id: 'here', member_amount: '20.00', employer_amount: '2.00' }),
+      lineOf({ deduction_id: 'differs', member_amount: '30.00', employer_amount: '3.00' }),
+    ];
+    const audit = await audited(
+      db,
+      lines,
+      { employee_id: 'emp-1', deduction_id: 'same', member_amount: '10', employer_amount: '1.0' },
+      { employee_id: 'emp-1', deduction_id: 'differs', member_amount: '29.99', employer_amount: '3' },
+      { employee_id: 'emp-2', deduction_id: 'there', member_amount: '-40.5' },
+      { employee_id: 'emp-other', deduction_id: 'moved', member_amount: '50' },
+      { employee_id: 'nobody', deduction_id: 'x', member_amount: '60', employer_amount: '6' },
+    );
+    t.strictSame(audit, {
+      compared_by: ['deduction_id'],
+      employer_compared: true,
+      matched: {
+        count: 1,
+        member_amount: '10.00',
+        employer_amount: '1.00',
+        payroll_member_amount: '10.00',
+        payroll_employer_amount: '1.00',
+      },
+      only_here: {
+        count: 1,
+        member_amount: '20.00',
+        employer_amount: '2.00',
+        payroll_member_amount: '0.00',
+        payroll_employer_amount: '0.00',
+        rows: [
+          {
+            employee_id: 'emp-1',
+            deduction_id: 'here',
+            member_amount: '20.00',
+            employer_amount: '2.00',
+            payroll_member_amount: null,
+            payroll_employer_amount: null,
+          },
+        ],
+      },
+      only_in_payroll: {
+        count: 1,
+        member_amount: '0.00',
+        employer_amount: '0.00',
+        payroll_member_amount: '-40.50',
+        payroll_employer_amount: '0.00',
+        rows: [
+          {
+            employee_id: 'emp-2',
+            deduction_id: 'there',
+            member_amount: null,
+            employer_amount: null,
+            payroll_member_amount: '-40.50',
+            payroll_employer_amount: null,
+          },
+        ],
+      },
+      amount_differs: {
+        count: 1,
+        member_amount: '30.00',
+        employer_amount: '3.00',
+        payroll_member_amount: '29.99',
+        payroll_employer_amount: '3.00',
+        rows: [
+          {
+            employee_id: 'emp-1',
+            deduction_id: 'differs',
+            member_amount: '30.00',
+            employer_amount: '3.00',
+            payroll_member_amount: '29.99',
+            payroll_employer_amount: '3.00',
+          },
+        ],
+      },
+      employee_unknown: {
+        count: 2,
+        member_amount: '0.00',
+        employer_amount: '0.00',
+        payroll_member_amount: '110.00',
+        payroll_employer_amount: '6.00',
+        rows: [
+          {
+            employee_id: 'emp-other',
+            deduction_id: 'moved',
+            member_amount: null,
+            employer_amount: null,
+            payroll_member_amount: '50.00',
+            payroll_employer_amount: null,
+          },
+          {
+            employee_id: 'nobody',
+            deduction_id: 'x',
+            member_amount: null,
+            employer_amount: null,
+            payroll_member_amount: '60.00',
+            payroll_employer_amount: '6.00',
+          },
+        ],
+      },
+    });
+  },
+);
 
-t.test('a coarser file is compared with the sum of the lines, and a finer one is added up', async (t) => {
+t.test('a coarser file is compared with sums of lines, and a finer one is summed up', async (t) => {
   const db = await employer(t);
   const lines = [
     lineOf({ deduction_id: 'a', payroll_code: 'MED', member_amount: '10.00', employer_amount: '5.00' }),
@@ -192,17 +195,21 @@ t.test('a coarser file is compared with the sum of the lines, and a finer one is
     { employee_id: 'emp-1', deduction_id: 'c', payroll_code: 'MED', member_amount: '7' },
   );
   t.strictSame(byTwo.compared_by, ['deduction_id', 'payroll_code']);
-  t.strictSame(counts(byTwo), [1, 2, 1, 0, 0], 'a code that is not the line’s is another thing');
+  t.strictSame(counts(byTwo), [1, 2, 1, 0, 0], 'another code does not match the line');
 });
 
-t.test("the employer's side is compared where the file gives it", async (t) => {
+t.test('the employer amount is compared if the file has it', async (t) => {
   const db = await employer(t);
   const lines = [
     lineOf({ deduction_id: 'a', member_amount: '1.00', employer_amount: '5.00' }),
     lineOf({ deduction_id: 'b', member_amount: '0.00', employer_amount: '5.00' }),
   ];
   const row = (fields: Given) => ({ employee_id: 'emp-1', deduction_id: 'a', member_amount: '1', ...fields });
-  t.strictSame(counts(await audited(db, lines, row({}))), [2, 0, 0, 0, 0], 'the member pays nothing of b');
+  t.strictSame(
+    counts(await audited(db, lines, row({}))),
+    [2, 0, 0, 0, 0],
+    'the employee amount of b is zero',
+  );
   t.strictSame(counts(await audited(db, lines, row({ employer_amount: '5' }))), [1, 1, 0, 0, 0]);
   t.strictSame(counts(await audited(db, lines, row({ employer_amount: '4.99' }))), [0, 1, 0, 1, 0]);
 });
@@ -249,7 +256,7 @@ t.test('ids with any characters stay separate', async (t) => {
   t.strictSame(counts(audit), [2, 0, 0, 0, 0]);
 });
 
-t.test('each wrong row is named, and no line is read', async (t) => {
+t.test('each invalid row is named before any line is read', async (t) => {
   const db = await employer(t);
   const rule = 'must be an amount such as 12.34 or -5: at most 2 decimals, no other signs';
   const rows = [
@@ -264,7 +271,7 @@ t.test('each wrong row is named, and no line is read', async (t) => {
   ] as Given[];
   const pages = {
     [Symbol.asyncIterator]: () => {
-      throw new Error('the lines were looked at');
+      throw new Error('the lines were read');
     },
   };
   const result = await auditRun(db, { employerId: EMPLOYER, pages }, rowsOf(...rows));
@@ -281,7 +288,7 @@ t.test('each wrong row is named, and no line is read', async (t) => {
   t.match(empty, { problems: [{ path: 'lines', rule: 'must have at least 1 element' }], problem_count: 1 });
 });
 
-t.test('more rows than the limit are refused', async (t) => {
+t.test('more rows than the limit are rejected', async (t) => {
   const db = await employer(t);
   let given = 0;
   function* many() {
@@ -306,11 +313,11 @@ t.test('a category names its first rows and counts all', async (t) => {
   t.strictSame(
     employee_unknown.rows.map((row) => row.employee_id),
     rows.slice(0, AUDIT_ROWS_NAMED).map((row) => row.employee_id),
-    'in the order of their ids',
+    'in order of ids',
   );
 });
 
-t.test('an open run and a finalized one are compared with a CSV as payroll exports it', async (t) => {
+t.test('an open run and a finalized one are compared with a CSV export of payroll', async (t) => {
   const db = await readyEmployer(t);
   await deduct(db, 'evt-3', {
     id: 'ded-3',
@@ -362,72 +369,69 @@ const someRows = fc.array(
   { minLength: 1, maxLength: 12 },
 );
 
-t.test(
-  'each employee and deduction is in the category that comparing both sides gives, and none is lost',
-  async (t) => {
-    const db = await employer(t);
-    await employ(db, 'emp-3');
-    const sum = (all: readonly (string | undefined)[]) =>
-      all.reduce((total, one) => total + (one === undefined ? 0n : centsOf(one)), 0n);
-    await fc.assert(
-      fc.asyncProperty(someLines, someRows, async (made, rows) => {
-        const lines = made
-          .map(({ isReported, ...fields }) => lineOf({ ...fields, flags: isReported ? ['reported'] : [] }))
-          .sort((one, other) => (one.employee_id < other.employee_id ? -1 : 1));
-        const audit = await audited(db, lines, ...(rows as Given[]));
-        const expected = [0, 0, 0, 0, 0];
-        const givesEmployer = rows.some((row) => row.employer_amount !== undefined);
-        for (const employee_id of ['emp-1', 'emp-2', 'emp-3', 'nobody']) {
-          for (const deduction_id of ['a', 'b']) {
-            const is = (one: { employee_id: string; deduction_id: string }) =>
-              one.employee_id === employee_id && one.deduction_id === deduction_id;
-            const here = lines.filter((line) => is(line) && line.flags.length === 0);
-            const there = rows.filter(is);
-            const member = [
-              sum(here.map((one) => one.member_amount)),
-              sum(there.map((one) => one.member_amount)),
-            ];
-            const given = there.filter((one) => one.employer_amount !== undefined);
-            const employerHere = sum(here.map((one) => one.employer_amount));
-            const employerThere = sum(given.map((one) => one.employer_amount));
-            if (here.length === 0 && there.length === 0) continue;
-            let category: number;
-            if (there.length === 0)
-              category = member[0] === 0n && (!givesEmployer || employerHere === 0n) ? 0 : 1;
-            else if (here.length > 0)
-              category =
-                member[0] === member[1] && (given.length === 0 || employerHere === employerThere) ? 0 : 3;
-            else category = member[1] === 0n && employerThere === 0n ? 0 : employee_id === 'nobody' ? 4 : 2;
-            expected[category] = (expected[category] as number) + 1;
-          }
+t.test('each employee and deduction is in exactly the category that a direct comparison gives', async (t) => {
+  const db = await employer(t);
+  await employ(db, 'emp-3');
+  const sum = (all: readonly (string | undefined)[]) =>
+    all.reduce((total, one) => total + (one === undefined ? 0n : centsOf(one)), 0n);
+  await fc.assert(
+    fc.asyncProperty(someLines, someRows, async (made, rows) => {
+      const lines = made
+        .map(({ isReported, ...fields }) => lineOf({ ...fields, flags: isReported ? ['reported'] : [] }))
+        .sort((one, other) => (one.employee_id < other.employee_id ? -1 : 1));
+      const audit = await audited(db, lines, ...(rows as Given[]));
+      const expected = [0, 0, 0, 0, 0];
+      const givesEmployer = rows.some((row) => row.employer_amount !== undefined);
+      for (const employee_id of ['emp-1', 'emp-2', 'emp-3', 'nobody']) {
+        for (const deduction_id of ['a', 'b']) {
+          const is = (one: { employee_id: string; deduction_id: string }) =>
+            one.employee_id === employee_id && one.deduction_id === deduction_id;
+          const here = lines.filter((line) => is(line) && line.flags.length === 0);
+          const there = rows.filter(is);
+          const member = [
+            sum(here.map((one) => one.member_amount)),
+            sum(there.map((one) => one.member_amount)),
+          ];
+          const given = there.filter((one) => one.employer_amount !== undefined);
+          const employerHere = sum(here.map((one) => one.employer_amount));
+          const employerThere = sum(given.map((one) => one.employer_amount));
+          if (here.length === 0 && there.length === 0) continue;
+          let category: number;
+          if (there.length === 0)
+            category = member[0] === 0n && (!givesEmployer || employerHere === 0n) ? 0 : 1;
+          else if (here.length > 0)
+            category =
+              member[0] === member[1] && (given.length === 0 || employerHere === employerThere) ? 0 : 3;
+          else category = member[1] === 0n && employerThere === 0n ? 0 : employee_id === 'nobody' ? 4 : 2;
+          expected[category] = (expected[category] as number) + 1;
         }
-        deepStrictEqual(counts(audit), expected);
-        const categories = [
-          audit.matched,
-          audit.only_here,
-          audit.only_in_payroll,
-          audit.amount_differs,
-          audit.employee_unknown,
-        ];
-        const included = lines.filter((line) => line.flags.length === 0);
-        deepStrictEqual(
-          sum(categories.map((category) => category.member_amount)),
-          sum(included.map((line) => line.member_amount)),
-        );
-        deepStrictEqual(
-          sum(categories.map((category) => category.employer_amount)),
-          sum(included.map((line) => line.employer_amount)),
-        );
-        deepStrictEqual(
-          sum(categories.map((category) => category.payroll_member_amount)),
-          sum(rows.map((row) => row.member_amount)),
-        );
-        deepStrictEqual(
-          sum(categories.map((category) => category.payroll_employer_amount)),
-          sum(rows.map((row) => row.employer_amount)),
-        );
-      }),
-      { numRuns: 150 },
-    );
-  },
-);
+      }
+      deepStrictEqual(counts(audit), expected);
+      const categories = [
+        audit.matched,
+        audit.only_here,
+        audit.only_in_payroll,
+        audit.amount_differs,
+        audit.employee_unknown,
+      ];
+      const included = lines.filter((line) => line.flags.length === 0);
+      deepStrictEqual(
+        sum(categories.map((category) => category.member_amount)),
+        sum(included.map((line) => line.member_amount)),
+      );
+      deepStrictEqual(
+        sum(categories.map((category) => category.employer_amount)),
+        sum(included.map((line) => line.employer_amount)),
+      );
+      deepStrictEqual(
+        sum(categories.map((category) => category.payroll_member_amount)),
+        sum(rows.map((row) => row.member_amount)),
+      );
+      deepStrictEqual(
+        sum(categories.map((category) => category.payroll_employer_amount)),
+        sum(rows.map((row) => row.employer_amount)),
+      );
+    }),
+    { numRuns: 150 },
+  );
+});

@@ -1,4 +1,4 @@
-/** Pay dates of a year as employers have them, made with `Date` alone. */
+/** Typical pay dates of a year, computed with `Date` alone. */
 import type { PayFrequency } from '../../src/contract/employee.ts';
 import {
   type AmountOptions,
@@ -11,14 +11,17 @@ import { optionsOf } from '../../src/payroll/settings/policy.ts';
 
 const DAY_MS = 86_400_000;
 
-/** `count` days from a day on, `days` apart. */
+/** Returns `count` days from a day on, `days` apart. */
 export function every(days: number, from: string, count: number): string[] {
   return Array.from({ length: count }, (_, index) =>
     new Date(Date.parse(from) + index * days * DAY_MS).toISOString().slice(0, 10),
   );
 }
 
-/** The pay dates of a year: weekly and biweekly from a day of January on, else in the middle and at the end. */
+/**
+ * Returns the pay dates of a year: weekly and biweekly ones from a day in January, others mid-month and at
+ * its end.
+ */
 export function yearOfDates(frequency: PayFrequency, year: number, first = 1): string[] {
   if (frequency === 'weekly' || frequency === 'biweekly') {
     const from = `${year}-01-${String(first).padStart(2, '0')}`;
@@ -36,12 +39,12 @@ export function plannedRun(given: Partial<PlannedRun> & Partial<AmountOptions> =
   return { ...run, ...given, ...optionsOf(given) };
 }
 
-/** A pay schedule whose periods end on the pay dates. */
+/** Returns a pay schedule whose periods end on the pay dates. */
 export function scheduled(dates: readonly string[] | null): ScheduledDate[] | null {
   return dates?.map((pay_date) => ({ pay_date, period_end: pay_date })) ?? null;
 }
 
-/** The plan of a run that can be planned. */
+/** Returns the plan of a valid run. */
 export function plan(given: Partial<PlannedRun> = {}, schedule: readonly string[] | null = null): Plan {
   const planned = planOf(plannedRun(given), scheduled(schedule));
   if (!planned.ok) throw new Error(`${planned.problem.path}: ${planned.problem.rule}`);

@@ -1,4 +1,4 @@
-/** "Change" of payroll.md: how a run differs from the one before. */
+/** Tests "Change" of payroll.md: how a run differs from the previous one. */
 import t, { type Test } from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import type { Line } from '../../src/payroll/calculation/line.ts';
@@ -8,7 +8,7 @@ import { scratch } from '../database/scratch.ts';
 import { every } from './calendars.ts';
 import { body, employment, event, finalized, learn, lines, put, send, view, voided } from './runs-stage.ts';
 
-/** Ten dollars a check, so that an amount is what was sent. */
+/** Ten dollars per check, so that each amount equals the contribution. */
 const each = (id: string, sent: string, changes: Parameters<typeof event>[2] = {}) =>
   event(id, sent, { employee_id: 'e', period: 'biweekly', member_contribution: '10.00', ...changes });
 
@@ -24,7 +24,7 @@ const brief = ({ employee_id, deduction_id, member_amount, change, previous_amou
 
 const changes = async (db: Db, given: RunBody) => (await lines(db, given, 'regular')).map(brief);
 
-t.test('in the first run each line is new', async (t) => {
+t.test('every line of a first run is new', async (t) => {
   const db = await staged(t);
   t.strictSame(await changes(db, body(2)), ['e a 10.00 new ']);
 });
@@ -50,12 +50,12 @@ t.test('a line is the same, changed or new', async (t) => {
 });
 
 const fields: [string, Parameters<typeof event>[2]][] = [
-  ["only the employer's side", { employer_contribution: '5.00' }],
-  ['how it is taxed', { taxability: 'post_tax' }],
-  ['what it is for', { line_of_coverage: 'vision' }],
+  ['a change of the employer amount', { employer_contribution: '5.00' }],
+  ['a change of the taxability', { taxability: 'post_tax' }],
+  ['a change of the coverage', { line_of_coverage: 'vision' }],
 ];
 for (const [what, change] of fields) {
-  t.test(`${what} is a change too`, async (t) => {
+  t.test(`${what} makes a line changed`, async (t) => {
     const db = await staged(t);
     await finalized(db, 'r2', body(2));
     await send(db, each('a', '2026-01-30', { effective_start: '2026-02-01', ...change }));
@@ -97,7 +97,7 @@ t.test('a line of 0.00 that ends has the same amounts', async (t) => {
   t.match(await lines(db, body(3)), [{ change: 'ended', amount_change: 'same', member_difference: '0.00' }]);
 });
 
-t.test('a deduction that resumes after its end is new', async (t) => {
+t.test('a deduction resumed after its end is new', async (t) => {
   const db = await staged(t);
   await finalized(db, 'r2', body(2));
   await send(db, each('a', '2026-01-30', { effective_end: '2026-01-31' }));
@@ -201,7 +201,7 @@ t.test('a run is compared with the previous one by coverage, head count and larg
   });
 });
 
-t.test('lines of an employee who may belong to the run are not stopped', async (t) => {
+t.test('lines of an employee who may belong to the run do not end', async (t) => {
   const db = await staged(t);
   await finalized(db, 'r2', body(2));
   await learn(db, employment('e', { employer_id: 'other' }));
@@ -215,7 +215,7 @@ t.test('a deduction that moved to another employee ends for one and is new for t
   t.strictSame(await changes(db, body(3)), ['e a 0.00 ended 10.00', 'f a 10.00 new ']);
 });
 
-t.test('a voided run is not compared with', async (t) => {
+t.test('a voided run is not the previous run', async (t) => {
   const db = await staged(t);
   await finalized(db, 'r1', body(1));
   await send(db, each('a', '2026-01-16', { member_contribution: '12', effective_start: '2026-01-16' }));
@@ -225,7 +225,7 @@ t.test('a voided run is not compared with', async (t) => {
   t.strictSame(await changes(db, body(3)), ['e a 12.00 changed 10.00']);
 });
 
-t.test('a stop in a voided run is repeated', async (t) => {
+t.test('an end shown in a voided run is shown again', async (t) => {
   const db = await staged(t);
   await finalized(db, 'r1', body(1));
   await send(db, each('a', '2026-01-16', { effective_end: '2026-01-15' }));
@@ -262,7 +262,7 @@ t.test('a narrowed run has no lines for the deductions and employees it leaves o
     'f c 10.00 same 10.00',
   ]);
   const narrow = await linesOfOne(db, await put(db, 'narrow', body(3, { employee_ids: ['f'] })), 'e', null);
-  for await (const page of narrow.pages) t.strictSame(page, [], 'also when somebody asks');
+  for await (const page of narrow.pages) t.strictSame(page, [], 'not even if requested');
   await send(db, each('b', '2026-01-30', { effective_end: '2026-01-31' }));
   t.strictSame(await changes(db, body(3, { deductions: ['b'] })), ['e b 0.00 ended 10.00']);
 });

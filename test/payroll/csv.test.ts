@@ -24,7 +24,7 @@ async function textOf(...pages: Line[][]): Promise<string> {
   return Buffer.concat(parts).toString('utf8');
 }
 
-/** What any reader of RFC 4180 makes of it. */
+/** Parses CSV as any RFC 4180 reader does. */
 const records = (text: string): string[][] => parse(text, { record_delimiter: '\r\n' });
 
 async function cellsOf(...lines: Line[]): Promise<Record<string, string>[]> {
@@ -32,7 +32,7 @@ async function cellsOf(...lines: Line[]): Promise<Record<string, string>[]> {
   return rows.map((cells) => Object.fromEntries(header.map((name, index) => [name, cells[index] as string])));
 }
 
-t.test('a header, then a record for each line, each ending with CRLF, over all pages', async (t) => {
+t.test('a CSV has a header and one record per line, each ending with CRLF, over all pages', async (t) => {
   const text = await textOf([lineOf({}), lineOf({ employee_id: 'emp-2' })], [], [lineOf({})]);
   t.equal(text.split('\r\n').length, 5);
   t.ok(text.endsWith('\r\n'));
@@ -94,7 +94,7 @@ t.test('a preview has no run id', async (t) => {
   t.match(records(parts.join(''))[1]?.slice(0, 2), ['', RUN.period_start]);
 });
 
-t.test('text that a spreadsheet would compute is made harmless, and numbers stay numbers', async (t) => {
+t.test('text that a spreadsheet would execute is escaped, and numbers stay numbers', async (t) => {
   const formulas = ['=1+1', '+1', '-1', '@sum', '\t=1', '\r=1', '\n=1', '＝1', "'=1"];
   for (const description of formulas) {
     const [cells] = await cellsOf(lineOf({ description, employee_id: description }));
@@ -114,7 +114,7 @@ t.test('text that a spreadsheet would compute is made harmless, and numbers stay
   t.equal(cells.description, "it's 1-1=0");
 });
 
-t.test('every text survives in its cell, for any reader and for our own', async () => {
+t.test('every text can be read back, by any reader and by ours', async () => {
   const texts = fc.string({ unit: fc.constantFrom(...'=+-@\'\t\r\n",; aë😀') });
   const columns = {
     list: 'lines',
@@ -139,7 +139,7 @@ async function* pagesAsBytes(text: string): AsyncGenerator<Uint8Array> {
   yield Buffer.from(text);
 }
 
-t.test('pages are requested only as the reader reads', async (t) => {
+t.test('pages are requested only as fast as the client reads', async (t) => {
   let given = 0;
   let isClosed = false;
   async function* endless(): AsyncGenerator<Line[]> {
@@ -156,15 +156,15 @@ t.test('pages are requested only as the reader reads', async (t) => {
     if (read > 1_000) break;
   }
   t.ok(given <= 20, `${given} pages for ${read} lines`);
-  // Node 26 ends a stream that is left only after the loop that left it.
+  // Node 26 ends an abandoned stream only after the loop that left it.
   await eventually(
-    'the pages are let go',
+    'the pages are closed',
     () => isClosed,
     (closed) => closed,
   );
 });
 
-t.test('an error of the pages is the error of the text', async (t) => {
+t.test('an error of the pages is thrown to the reader', async (t) => {
   async function* breaking(): AsyncGenerator<Line[]> {
     yield [lineOf({})];
     throw new Error('the database went away');

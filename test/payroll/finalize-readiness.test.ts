@@ -8,7 +8,7 @@ import { deduct, employ, LATELY, NOW, QUESTION, readyEmployer, runOn, schedules 
 const RUN_ID = 'acme-2026-07-17';
 const REASON = 'the service confirmed both by telephone';
 
-/** A ready employer whose run is put. */
+/** A ready employer with a run. */
 async function start(t: Parameters<typeof readyEmployer>[0]): Promise<Db> {
   const db = await readyEmployer(t);
   await transact(db, (trx) => putRun(trx, RUN_ID, runOn('2026-07-17'), LATELY));
@@ -24,7 +24,7 @@ const finalize = (db: Db, { accept, ifMatch = undefined, runId = RUN_ID }: Asked
     question: QUESTION,
   });
 
-/** Accepts checks by the readiness report of now. */
+/** Accepts checks by the current readiness report. */
 const accepting = async (db: Db, accept: string[], runId = RUN_ID) =>
   finalize(db, { accept, runId, ifMatch: (await report(db, runId)).etag });
 
@@ -33,7 +33,7 @@ const report = async (db: Db, runId = RUN_ID) =>
 
 const run = async (db: Db, runId = RUN_ID) => (await findRun(db, runId)) as StoredRun;
 
-/** Lines that nobody stands for. */
+/** Lines without a finalized run. */
 async function leftBehind(db: Db): Promise<number> {
   const lines = await db.selectFrom('run_employees').selectAll().execute();
   const freezes = await db.selectFrom('run_freezes').selectAll().execute();
@@ -92,7 +92,7 @@ onEitherEngine('only the failures of the report whose ETag is sent are accepted'
   t.match(
     await finalize(db, { accept: ['overlap'], ifMatch: etag }),
     { outcome: 'failures-changed' },
-    'that of the lines',
+    'the ETag of the lines',
   );
   const reviewed = (await report(db)).etag;
   await deduct(db, 'evt-5', { id: 'ded-5', employee_id: 'emp-2', line_of_coverage: 'dental' });

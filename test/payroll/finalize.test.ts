@@ -35,7 +35,7 @@ async function staged(t: Test): Promise<Db> {
   return db;
 }
 
-/** Rows of what is being frozen, and of what stands. */
+/** Returns the number of freezes, and the rows of frozen employees by run. */
 async function frozenRows(db: Db): Promise<{ freezes: number; employees: string[] }> {
   const freezes = await db.selectFrom('run_freezes').selectAll().execute();
   const rows = await db
@@ -48,7 +48,7 @@ async function frozenRows(db: Db): Promise<{ freezes: number; employees: string[
 
 const NOTHING = { freezes: 0, employees: [] };
 
-/** Finalizes, and does something between the computation and the moment that makes it stand. */
+/** Finalizes, and runs `work` after the computation and before the run becomes final. */
 function during(db: Db, runId: string, work: () => Promise<unknown>): Promise<Finalized> {
   const checkReadiness: CheckReadiness = async () => {
     await work();
@@ -79,7 +79,7 @@ onEitherEngine(
     t.strictSame(
       await frozenRows(db),
       { freezes: 0, employees: ['r e', 'r f'] },
-      'f has no lines, and was in it',
+      'f has no lines but was in the run',
     );
     await send(db, each('2026-01-10', { member_contribution: '99' }));
     await learn(db, employment('e', { pay_frequency: 'weekly' }));
@@ -100,7 +100,7 @@ onEitherEngine('a run is finalized with the reviewed ETag; with another one noth
   t.match(
     await finalize(db, 'r', { ifMatch: reviewed }),
     { outcome: 'finalized' },
-    'an event of others is no matter',
+    'an event of another employer does not matter',
   );
 });
 
@@ -158,7 +158,7 @@ onEitherEngine('a repeated finalize returns the run', async (t) => {
   t.match(await finalize(db, 'r', { ifMatch: 'other', ...key }), repeated);
   t.equal((await finalize(db, 'r', { ifMatch: 'other' })).outcome, 'stale');
   t.equal((await finalize(db, 'r', { idempotencyKey: 'key-2' })).outcome, 'not-open');
-  t.notMatch(JSON.stringify(await found(db, 'r')), 'key-1', 'only a hash of the key is kept');
+  t.notMatch(JSON.stringify(await found(db, 'r')), 'key-1', 'only a hash of the key is stored');
   await voided(db, 'r');
   t.equal((await finalize(db, 'r', { ifMatch: etag, ...key })).outcome, 'not-open');
 });
@@ -222,11 +222,11 @@ const meanwhile: [what: string, work: (db: Db) => Promise<unknown>, outcome: Fin
   ['another run of the pay date is finalized', (db) => finalized(db, 'other', body(2)), 'date-taken'],
   ['the run itself is finalized', (db) => finalize(db, 'r'), 'not-open'],
   ['the previous run is voided', (db) => voided(db, 'r0'), 'changed'],
-  ['what was taken of an earlier run is reported', (db) => report(db, 'r0'), 'changed'],
+  ['deductions taken of an earlier run are reported', (db) => report(db, 'r0'), 'changed'],
   ["the employer's codes change", (db) => codes(db, 'acme', [CODE]), 'changed'],
-  ['the run is removed', (db) => transact(db, (trx) => deleteRun(trx, 'r')), 'unknown'],
+  ['the run is deleted', (db) => transact(db, (trx) => deleteRun(trx, 'r')), 'unknown'],
   [
-    'the run is removed, and another one put under its id',
+    'the run is deleted, and another one is created with its id',
     async (db) => {
       await transact(db, (trx) => deleteRun(trx, 'r'));
       await put(db, 'r', body(2, { extra_paycheck: 'skip' }));
@@ -234,11 +234,11 @@ const meanwhile: [what: string, work: (db: Db) => Promise<unknown>, outcome: Fin
     'changed',
   ],
   [
-    'lines that were written are gone',
+    'written lines are deleted',
     (db) => transact(db, (trx) => trx.deleteFrom('run_employees').where('employee_id', '=', 'f').execute()),
     'changed',
   ],
-  ['another run is put', (db) => put(db, 'other', body(3)), 'finalized'],
+  ['another run is created', (db) => put(db, 'other', body(3)), 'finalized'],
   [
     'a run of another employer is finalized',
     (db) => finalized(db, 'o', body(2, { employer_id: 'other' })),
@@ -264,7 +264,7 @@ for (const [what, work, outcome] of meanwhile) {
     t.strictSame(
       employees.filter((row) => row.startsWith('null')),
       [],
-      'and nothing is left behind',
+      'nothing is left behind',
     );
   });
 }

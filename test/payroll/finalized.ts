@@ -1,4 +1,4 @@
-/** Runs of a ready employer that are put, finalized, reported on and read, as payroll does it every other week. */
+/** Creates, finalizes and reads biweekly runs of a ready employer, and reports deductions taken. */
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import type { Row } from '../../src/formats/rows.ts';
@@ -24,7 +24,7 @@ const EMPLOYED: Omit<NewFact, 'employee_id'> = {
 
 export type Given = Record<string, string>;
 
-/** Rows as `readRows` hands them on. */
+/** Rows in the form that `readRows` returns. */
 export function rowsOf(...rows: Given[]): Row[] {
   return rows.map((fields, index) => ({ path: `lines[${index}]`, fields }));
 }
@@ -33,7 +33,7 @@ export async function storedRun(db: Db, runId: string): Promise<StoredRun> {
   return (await findRun(db, runId)) as StoredRun;
 }
 
-/** Puts the run of a pay date of the schedule, under that date as its id. */
+/** Creates the run of a pay date of the schedule. The date is its id. */
 export async function put(db: Db, payDate: string, fields: Partial<RunBody> = {}): Promise<StoredRun> {
   await transact(db, (trx) => putRun(trx, payDate, runOn(payDate, fields), LATELY));
   return storedRun(db, payDate);
@@ -50,7 +50,7 @@ export async function voided(db: Db, runId: string): Promise<void> {
   await transact(db, (trx) => voidRun(trx, runId, { reason: 'wrong', now: LATELY }));
 }
 
-/** Records what was taken of a finalized run. */
+/** Records the deductions taken of a finalized run. */
 export async function taken(db: Db, runId: string, ...rows: Given[]): Promise<Recorded> {
   return recordTaken(db, await storedRun(db, runId), rowsOf(...rows), LATELY);
 }
@@ -62,7 +62,10 @@ export async function linesIn(db: Db, runId: string): Promise<Line[]> {
   return lines;
 }
 
-/** The arrears lines of a run: deduction, amount, the run that it settles, and whether it is only reported. */
+/**
+ * Returns the arrears lines of a run: deduction, amount, the run they belong to, and whether they are only
+ * reported.
+ */
 export async function arrearsIn(db: Db, runId: string): Promise<string[]> {
   return (await linesIn(db, runId))
     .filter((line) => line.kind === 'arrears')
@@ -72,7 +75,7 @@ export async function arrearsIn(db: Db, runId: string): Promise<string[]> {
     );
 }
 
-/** Employees with a deduction of 150.00 a month each, of which the fields say more; answers their ids. */
+/** Creates employees with a deduction of 150.00 a month each, changed by the fields. Returns their ids. */
 export async function hireMany(db: Db, count: number, fields: object = {}): Promise<string[]> {
   const ids = Array.from({ length: count }, (_, index) => `many-${String(index).padStart(4, '0')}`);
   for (let from = 0; from < count; from += FACTS_AT_ONCE) {

@@ -1,4 +1,4 @@
-/** A line of a run, for tests that make up their own. */
+/** A sample line of a run. */
 import type { Line } from '../../src/payroll/calculation/line.ts';
 
 export function lineOf(fields: Partial<Line>): Line {

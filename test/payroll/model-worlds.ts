@@ -56,7 +56,7 @@ const day = fc.constantFrom(
   '2026-03-01',
 );
 
-/** A second of a hundred days around New Year. */
+/** A second within a hundred days around New Year. */
 const sent = fc
   .integer({ min: 0, max: 100 * 86_400 })
   .map((second) => new Date(Date.parse('2025-11-20T00:00:00Z') + second * 1000).toISOString());
@@ -87,12 +87,12 @@ const message: fc.Arbitrary<Message> = fc.record({
   sent,
 });
 
-/** A later message of a deduction: a start that is moved, or other contents. */
+/** A later message about a deduction: a moved start, or other contents. */
 const correction = fc.record({
   which: fc.nat({ max: 99 }),
-  /** How many days before the start it is sent; negative after it. */
+  /** The number of days before the start at which it is sent; negative after it. */
   ahead: fc.integer({ min: -10, max: 30 }),
-  /** How many days later the deduction starts. */
+  /** The number of days by which the start moves. */
   later: fc.constantFrom(0, 7, 14, 31, 60),
   changes: fc.constantFrom<Partial<Message>>(
     {},
@@ -141,7 +141,7 @@ type Fact = FactSource['source'] extends infer S
 const fact = fc.record({
   employee: fc.constantFrom('e0', 'e1', 'e2', 'e3'),
   employer: often('acme', 'other'),
-  /** Days since the report before. */
+  /** Days since the previous report. */
   passed: fc.nat({ max: 30 }),
   fact: fc.oneof<fc.Arbitrary<Fact>[]>(census, change),
 });
@@ -158,7 +158,7 @@ const options = fc.record(
   { requiredKeys: [] },
 );
 
-/** Of a year with one pay date more. */
+/** In a year with one more pay date. */
 const LONGER = [...every(14, '2026-01-02', 26), '2026-12-31'];
 
 const asked: fc.Arbitrary<RunBody> = fc
@@ -172,7 +172,7 @@ const asked: fc.Arbitrary<RunBody> = fc
     employee_ids: often<string[] | null>(null, ['e0', 'e1'], ['e2']),
     deductions: often<string[] | null>(null, ['d0'], ['d1', 'd2']),
     longer: fc.boolean(),
-    /** The first or the second week of the pay period only, or all of it. */
+    /** Only the first or the second week of the pay period, or all of it. */
     week: often<0 | 1 | null>(null, 0, 1),
   })
   .map(({ place, options: chosen, employee_ids, deductions, pay_group, longer, week, ...rest }) => {
@@ -212,7 +212,7 @@ export const step: fc.Arbitrary<Step> = fc.oneof(
 
 export const messages = fc.uniqueArray(message, { minLength: 2, maxLength: 8, selector: (one) => one.sent });
 
-/** A world with ids of its own, so that many share a database. */
+/** A world with unique ids, so that many share a database. */
 export class SmallWorld {
   readonly facts: ModelFact[] = [];
   readonly versions: ModelVersion[] = [];
@@ -224,7 +224,7 @@ export class SmallWorld {
   readonly #messages: Message[] = [];
   #put = 0;
   #reports = 0;
-  /** The date on which the roster's reports are received. */
+  /** The date of receipt of the roster's reports. */
   #today = '2025-12-01';
 
   constructor(db: Db, prefix: string, schedules: number) {
@@ -233,7 +233,7 @@ export class SmallWorld {
     this.schedules = schedules;
   }
 
-  /** Employs three people, and sets the schedules: their dates are those that would be stepped. */
+  /** Creates three employees and the schedules, whose dates equal the stepped ones. */
   async begin(): Promise<void> {
     const of = (pay_frequency: 'biweekly' | 'weekly', days: number, count: number) => ({
       pay_frequency,
@@ -344,7 +344,7 @@ export class SmallWorld {
     this.facts.push({ ...stated(named), source, received: this.#today, position });
   }
 
-  /** Creates a run and returns its lines by the ledger and by the model. */
+  /** Creates a run and returns its lines from the ledger and from the model. */
   async put(
     given: RunBody,
   ): Promise<{ id: string; run: Run; roster: Set<string>; is: string[]; should: string[] }> {

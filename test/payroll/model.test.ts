@@ -10,9 +10,9 @@ import { bucketOf, dueOf, type ModelLine, type ModelRun, settledLines, sumOf } f
 import { messages, modelLine, SmallWorld, step } from './model-worlds.ts';
 import { body, linesOf, verified } from './runs-stage.ts';
 
-/** Worlds of up to 16 steps, which finalize about four runs and check every line of them. */
+/** Worlds of up to 16 steps, each with about four finalized runs whose lines are all compared. */
 const WORLDS = { numRuns: 300, interruptAfterTimeLimit: 8_000, seed: SEED };
-/** Worlds whose messages come in two orders. A busy machine, or a slower engine, sees fewer of both kinds. */
+/** Worlds whose messages arrive in two orders. A busy machine or a slower engine runs fewer of both kinds. */
 const SHUFFLED = { numRuns: 60, interruptAfterTimeLimit: 3_000, seed: SEED };
 
 t.comment(`SEED=${SEED}`);
@@ -45,7 +45,9 @@ onEitherEngine(
   },
 );
 
-/** Asserts that what earlier runs settled and what the last run settles now sum to what is due by today's facts. */
+/**
+ * Asserts that the adjustments of earlier runs and of the last run sum to the amount due by today's facts.
+ */
 function assertConserved(
   world: SmallWorld,
   { id, run: lastRun, roster }: Pick<ModelRun, 'id' | 'run' | 'roster'>,
@@ -57,7 +59,7 @@ function assertConserved(
     for (const employee of roster) {
       for (const deduction of deductions) {
         const due = dueOf(world, run, runs, employee, deduction);
-        // Payroll may have taken part of it: a person decides.
+        // Payroll may have taken a part of it, so an operator decides.
         if (due?.flags.includes('missed_check_partial')) continue;
         const settled = [
           ...settledLines(world.runs, run, employee, deduction),
@@ -97,7 +99,7 @@ onEitherEngine('the order of messages never matters to a new run', async (t) => 
         for (const message of order) await world.send(message);
         const { id } = await world.put(body(2));
         const lines = await linesOf(db, id);
-        // The number of a version is the place in which it came.
+        // The number of a version is its place in order of receipt.
         seen.push(JSON.stringify(lines.map((line) => ({ ...line, version: null }))).replaceAll(prefix, ''));
       }
       deepStrictEqual(seen[0], seen[1]);

@@ -1,13 +1,13 @@
 /**
- * The runs of payroll.md in their plainest form: every line is computed again from all facts, versions and runs in
- * memory. The real runs must agree with it. It shares with them the body of a run and, through oracle.ts, nothing.
+ * The runs of payroll.md in their simplest form: every line is computed from all facts, versions and runs in memory. The
+ * real runs must agree with it. It shares only the body of a run with them and, through oracle.ts, nothing else.
  */
 import type { PayFrequency } from '../../src/contract/employee.ts';
 import type { FactSource } from '../../src/ledger/roster.ts';
 import type { Run } from '../../src/payroll/runs/body.ts';
 import { cycleDates, dollars, expectedCents, expectedTotal, fraction, roundToCents } from './oracle.ts';
 
-/** A report of the roster. A null states nothing. */
+/** A report of the roster. Null means not stated. */
 export type ModelFact = {
   position: number;
   source: FactSource['source'];
@@ -23,7 +23,7 @@ export type ModelFact = {
   effective_on: string | null;
 };
 
-/** The contents that a person elects. */
+/** The contents of an election. */
 export type Election = {
   coverage: string;
   coverageType: string | null;
@@ -39,11 +39,11 @@ export type ModelVersion = Election & {
   employee: string;
   start: string | null;
   end: string | null;
-  /** The event's time. */
+  /** The event time. */
   sent: string;
 };
 
-/** A person's decision on the version at the position `of`, whose start was moved before it began. */
+/** An operator's decision on the version at position `of`, whose start was moved before it began. */
 export type ModelDecision = { position: number; of: number; decision: 'keep' | 'drop' };
 
 type Pair = { member: bigint; employer: bigint };
@@ -53,11 +53,11 @@ export type ModelLine = Pair & {
   deduction: string;
   election: Election;
   kind: 'regular' | 'adjustment';
-  /** The run that an adjustment settles. */
+  /** The run that an adjustment adjusts. */
   of: string | null;
   change: string | null;
   amountChange: string | null;
-  /** Amounts less those of the previous run; null without one. */
+  /** The differences from the previous run's amounts; null without one. */
   differences: Pair | null;
   flags: string[];
 };
@@ -74,9 +74,9 @@ export type World = {
   facts: readonly ModelFact[];
   versions: readonly ModelVersion[];
   decisions: readonly ModelDecision[];
-  /** The runs that were finalized, including those voided since. */
+  /** All finalized runs, including voided ones. */
   runs: readonly ModelRun[];
-  /** How many pay schedules the employer has: a biweekly one, then a weekly one. */
+  /** The number of the employer's pay schedules: a biweekly one, then a weekly one. */
   schedules: number;
 };
 
@@ -133,7 +133,7 @@ function statusOf(world: World, run: Run, employee: string): Status {
   return run.employee_ids?.includes(employee) === false ? 'not_selected' : 'in';
 }
 
-/** Returns the employer that the employee left last, as of a day; if none was left, the one with the newest report. */
+/** Returns the employer that the employee left last, as of a day, or else the one with the newest report. */
 function leftLast(jobs: ReadonlyMap<string, readonly ModelFact[]>, day: string): string | undefined {
   const ends = [...jobs].map(([employer, facts]) => {
     const spell = spellOn(facts, day);
@@ -147,12 +147,12 @@ function leftLast(jobs: ReadonlyMap<string, readonly ModelFact[]>, day: string):
   return ends.at(-1)?.employer;
 }
 
-/** Reports whether a spell ended before the pay period and the employee gets no final check in the run. */
+/** Reports whether an employment ended before the pay period without a final check in the run. */
 function isOver({ end }: ModelSpell, run: Run, employee: string): boolean {
   return end !== null && end < run.period_start && !run.final_checks.includes(employee);
 }
 
-/** Reports whether the employee left the employer for good: no later check can settle anything. */
+/** Reports whether the employee left the employer permanently, so that no later check can adjust anything. */
 function isGone(world: World, run: Run, employee: string): boolean {
   if (!['other_employer', 'terminated'].includes(statusOf(world, run, employee))) return false;
   const own = jobsOf(world, employee).get(run.employer_id) ?? [];
@@ -166,7 +166,7 @@ function jobsOf(world: World, employee: string): Map<string, ModelFact[]> {
 
 type ModelSpell = { start: string | null; end: string | null };
 
-/** Returns the spells of one employment from its reports in order. */
+/** Returns the employments with one employer from its reports in order. */
 function spellsOf(facts: readonly ModelFact[]): ModelSpell[] {
   const spells: ModelSpell[] = [];
   for (const { hire_date: hired, termination_date: ended, absent, source, received } of facts) {
@@ -196,7 +196,7 @@ function spellOn(facts: readonly ModelFact[], day: string): ModelSpell | undefin
   return spellsOf(facts).findLast(({ start }) => start === null || start <= day);
 }
 
-/** "Roster facts have dates": the value of an attribute in force on a day. */
+/** Implements "Roster facts have dates": returns the value of an attribute in effect on a day. */
 function valueOn<K extends 'pay_frequency' | 'pay_group' | 'absent'>(
   facts: readonly ModelFact[],
   name: K,
@@ -214,7 +214,7 @@ function valueOn<K extends 'pay_frequency' | 'pay_group' | 'absent'>(
   };
   const startOf = (fact: ModelFact) => fact.effective_on ?? fact.received;
   const orderOf = (fact: ModelFact) => (startOf(fact) > fact.received ? startOf(fact) : fact.received);
-  // The sort is stable, so that facts of one date stay in the order of their positions.
+  // The sort is stable, so that facts of one date stay in order of position.
   const order = stated
     .filter((fact) => !isWrong(fact))
     .sort((one, other) => compare(orderOf(one), orderOf(other)));
@@ -231,7 +231,9 @@ function compare(one: string, other: string): number {
   return one === other ? 0 : one < other ? -1 : 1;
 }
 
-/** "Corrected starts": the versions of a deduction that count, by event time and position. */
+/**
+ * Implements "Corrected starts": returns the versions of a deduction that apply, by event time and position.
+ */
 function countingOf(world: World, deduction: string): ModelVersion[] {
   const versions = remainingOf(world, deduction);
   return versions.filter((version, place) => {
@@ -242,7 +244,7 @@ function countingOf(world: World, deduction: string): ModelVersion[] {
   });
 }
 
-/** Returns the versions that none with the same, an earlier or no start follows. */
+/** Returns the versions that are not followed by one with the same, an earlier or no start. */
 function remainingOf(world: World, deduction: string): ModelVersion[] {
   const order = world.versions
     .filter((version) => version.deduction === deduction)
@@ -252,7 +254,7 @@ function remainingOf(world: World, deduction: string): ModelVersion[] {
   );
 }
 
-/** Returns the versions with a start that was moved together with other contents, which a person decides on. */
+/** Returns the versions with a start moved together with other contents, which an operator decides on. */
 export function ambiguousVersions(world: World): ModelVersion[] {
   return deductionsOf(world).flatMap((deduction) => {
     const versions = remainingOf(world, deduction);
@@ -268,7 +270,7 @@ function startOf({ start }: ModelVersion): string {
   return start ?? '';
 }
 
-/** Reports whether the next version moved a start that had not arrived. Two separate windows both apply. */
+/** Reports whether the next version moved a start that had not begun. Two separate windows both apply. */
 function isMoved(version: ModelVersion, next: ModelVersion): boolean {
   if (version.end !== null && version.end < startOf(next)) return false;
   if (next.end !== null && next.end < startOf(next)) return false;
@@ -298,7 +300,7 @@ function stateOn(world: World, deduction: string, employee: string, day: string)
   return state.end === null || state.end >= day ? state : null;
 }
 
-/** Returns the state that a run takes of a deduction. */
+/** Returns the state of a deduction that a run takes. */
 function stateIn(world: World, run: Run, employee: string, deduction: string): ModelVersion | null {
   const named = run.deductions ?? (run.kind === 'off_cycle' ? [] : null);
   if (named?.includes(deduction) === false) return null;
@@ -318,12 +320,12 @@ function datesOf(run: Run): readonly string[] | null {
   return dates;
 }
 
-/** Reports whether the pay dates are given. The schedules of the worlds have the dates that would be stepped. */
+/** Reports whether the pay dates are given. The schedules of the worlds have the stepped dates. */
 function isListed({ schedules }: World, run: Run): boolean {
   return run.pay_dates !== null || schedules > (run.pay_frequency === 'biweekly' ? 0 : 1);
 }
 
-/** "Amounts": what a run takes of an election, in cents. */
+/** Implements "Amounts": returns the amount that a run takes of an election, in cents. */
 function amountsOf(world: World, run: Run, election: Election): Pair {
   const [member, employer] = [election.member, election.employer].map((text) =>
     centsOf(world, run, text, election.period),
@@ -380,7 +382,7 @@ function isZero({ member, employer }: Election): boolean {
   return isEqual(member, '0') && isEqual(employer, '0');
 }
 
-/** Returns the lines of the deductions in effect, and those that the previous run had and this one has not. */
+/** Returns the lines of the deductions in effect, and of those that only the previous run had. */
 function regularLines(world: World, run: Run, runs: readonly ModelRun[], employee: string): ModelLine[] {
   const status = statusOf(world, run, employee);
   const previous = previousOf(run, runs);
@@ -400,7 +402,7 @@ function regularLines(world: World, run: Run, runs: readonly ModelRun[], employe
       was === undefined ? 'new' : isSameElection(was.election, line.election) ? 'same' : 'changed';
     return withAmountChange(run, previous, was, { ...line, change });
   });
-  // An off-cycle run stops nothing, nor does a run that can't tell whether the employee belongs to it.
+  // An off-cycle run ends nothing, nor does a run that can't tell whether the employee belongs to it.
   const isUnclear = ['two_employers', 'unknown_frequency', 'unknown_pay_group', 'not_selected'].includes(
     status,
   );
@@ -423,7 +425,7 @@ function hasMoved(world: World, run: Run, employee: string, status: Status): boo
   return status === 'other_frequency' || status === 'other_pay_group';
 }
 
-/** Returns the finalized regular run before this one, of the same frequency and group. */
+/** Returns the previous finalized regular run of the same frequency and group. */
 function previousOf(run: Run, runs: readonly ModelRun[]): ModelRun | undefined {
   return runs
     .filter(({ voided, run: one }) => !voided && one.kind === 'regular')
@@ -465,7 +467,7 @@ function rosterFlags(world: World, run: Run, { employee, end }: ModelVersion): s
   return end > run.period_end ? ['coverage_beyond_last_check'] : [];
 }
 
-/** "Change against the previous run": why the amounts differ. */
+/** Implements "Change against the previous run": returns why the amounts differ. */
 function withAmountChange(
   run: Run,
   previous: ModelRun | undefined,
@@ -503,17 +505,17 @@ function totalOf(text: string, period: PayFrequency, run: Run): bigint {
   return period === run.pay_frequency ? roundToCents(fraction(text)) : expectedTotal(text, period, run);
 }
 
-/** Due less settled of one employee for the earlier runs. */
+/** Returns the due amounts minus the adjusted ones of one employee for the earlier runs. */
 function adjustments(world: World, run: Run, runs: readonly ModelRun[], employee: string): ModelLine[] {
   const isIn = statusOf(world, run, employee) === 'in';
   if (!isIn && !isGone(world, run, employee)) return [];
-  // What the run itself takes of a missed check is not missed.
+  // A missed check that the run itself takes is not missed.
   const lines = regularLines(world, run, runs, employee);
   const now: ModelRun = { id: '', run, voided: false, roster: new Set(isIn ? [employee] : []), lines };
   const ownGroup = valueOn(jobsOf(world, employee).get(run.employer_id) ?? [], 'pay_group', run.period_end);
   const adjusting = runs
     .filter(({ run: one }) => [0, 1].includes(yearOf(run) - yearOf(one)))
-    // The runs of the employee's old frequency and group report what no later check can settle.
+    // The runs of the employee's old frequency and group report what no later check can adjust.
     .filter(
       ({ run: one }) =>
         isIn ||
@@ -522,7 +524,7 @@ function adjustments(world: World, run: Run, runs: readonly ModelRun[], employee
           (run.pay_group === null || run.pay_group === (one.pay_group ?? ownGroup))),
     )
     .flatMap((of) => adjustmentsOf(world, run, of, [...runs, now], employee));
-  // A terminated employee whom the runs owe money is paid without a further check.
+  // A terminated employee is paid refunds without another check.
   const owed = adjusting.filter((line) => !REPORTED.some((flag) => line.flags.includes(flag)));
   const isRefund =
     statusOf(world, run, employee) === 'terminated' && owed.reduce((sum, line) => sum + line.member, 0n) < 0n;
@@ -542,7 +544,10 @@ function adjustments(world: World, run: Run, runs: readonly ModelRun[], employee
   });
 }
 
-/** Reports whether the employer has schedules, and none of the run's frequency. Those of the worlds name no group. */
+/**
+ * Reports whether the employer has schedules but none of the run's frequency. Those of the worlds have no
+ * group.
+ */
 function hasNoSchedule({ schedules }: World, { pay_frequency }: Run): boolean {
   return schedules === 1 && pay_frequency === 'weekly';
 }
@@ -608,7 +613,7 @@ export function sumOf(pairs: readonly Pair[]): Pair {
   );
 }
 
-/** Returns the lines that took something of a deduction for a run: its own, and adjustments since. */
+/** Returns the lines that took amounts of a deduction for a run: its own, and later adjustments. */
 export function settledLines(
   runs: readonly ModelRun[],
   of: ModelRun,
@@ -649,7 +654,9 @@ function isEmployedIn(world: World, run: Run, employee: string): boolean {
   return spell !== undefined && !isOver(spell, run, employee);
 }
 
-/** "Missed checks": what is due to a run that the employee belongs in and was not in. */
+/**
+ * Implements "Missed checks": returns the amount due to a run that the employee belonged in and was not in.
+ */
 function missedOf(
   world: World,
   { run }: ModelRun,

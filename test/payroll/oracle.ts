@@ -1,6 +1,6 @@
 /**
- * "Amounts" of payroll.md once more, in whole numbers only: fractions of BigInt, days from `Date`. It shares nothing
- * with the code it judges but the names of options.
+ * Implements "Amounts" of payroll.md in whole numbers only: fractions of BigInt, days from `Date`. It shares nothing with
+ * the tested code except the names of options.
  */
 import type { PayFrequency } from '../../src/contract/employee.ts';
 import type { PlannedRun } from '../../src/payroll/calculation/plan.ts';
@@ -17,7 +17,7 @@ export function fraction(text: string): Fraction {
   return [sign === '-' ? -magnitude : magnitude, 10n ** BigInt(decimals.length)];
 }
 
-/** Cents of a fraction of dollars, half away from zero. */
+/** Rounds a fraction of dollars to cents, half away from zero. */
 export function roundToCents([numerator, denominator]: Fraction): bigint {
   const hundredfold = numerator * 100n;
   const magnitude = hundredfold < 0n ? -hundredfold : hundredfold;
@@ -40,14 +40,17 @@ export function expectedTotal(text: string, period: PayFrequency, run: PlannedRu
   return through(month) - through(month - 1n);
 }
 
-/** The dates that share the cycle of the run's check. */
+/** Returns the dates that share the cycle of the run's check. */
 export function cycleDates(run: PlannedRun, dates: readonly string[]): string[] {
   if (run.scheme === 'annualized') return [...dates];
   const inMonth = dates.filter((date) => date.slice(0, 7) === run.pay_date.slice(0, 7));
   return run.scheme === 'month-even' ? inMonth : inMonth.slice(0, FIRST[run.pay_frequency]);
 }
 
-/** The amount of one side on the run's check, in cents. `dates`: all regular pay dates of the year. */
+/**
+ * Returns the employee or employer amount of the run's check, in cents. `dates`: all regular pay dates of the
+ * year.
+ */
 export function expectedCents(
   text: string,
   period: PayFrequency,

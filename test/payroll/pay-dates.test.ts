@@ -5,13 +5,13 @@ import { every, yearOfDates } from './calendars.ts';
 
 const FRIDAYS = every(14, '2026-01-02', 26);
 
-/** The problem of a biweekly list of 2026 in one text; '' without one. */
+/** Returns the problem of a biweekly list of 2026; '' without one. */
 function problemOf(dates: readonly string[], frequency: PayFrequency = 'biweekly', year = '2026'): string {
   const problem = listProblem(dates, year, frequency, 'pay_dates');
   return problem === null ? '' : `${problem.path}: ${problem.rule}`;
 }
 
-t.test('a list of all pay dates of a year is valid, on whatever day the year begins', async (t) => {
+t.test('a list of all pay dates of a year is valid, whichever day it begins on', async (t) => {
   for (let year = 2020; year <= 2034; year += 1) {
     for (const frequency of PAY_FREQUENCIES) {
       const firsts = { weekly: 7, biweekly: 14, semimonthly: 1, monthly: 1 }[frequency];
@@ -23,10 +23,10 @@ t.test('a list of all pay dates of a year is valid, on whatever day the year beg
   }
 });
 
-t.test('a pay date that bank holidays move does not break a list', async (t) => {
+t.test('a pay date moved by a bank holiday does not invalidate a list', async (t) => {
   t.equal(problemOf(['2026-01-02', ...FRIDAYS.slice(1, -1), '2026-12-17']), '', 'within the year');
-  t.equal(problemOf(every(14, '2026-01-16', 25)), '', 'the first into the year before');
-  t.equal(problemOf([...FRIDAYS, '2026-12-31']), '', 'the next year’s first into this year');
+  t.equal(problemOf(every(14, '2026-01-16', 25)), '', 'the first moved into the previous year');
+  t.equal(problemOf([...FRIDAYS, '2026-12-31']), '', 'the first of the next year moved into this year');
   t.equal(
     problemOf(every(7, '2023-01-09', 51), 'weekly', '2023'),
     '',
@@ -38,7 +38,7 @@ t.test('a pay date that bank holidays move does not break a list', async (t) => 
   t.equal(problemOf(thanksgiving, 'weekly'), '');
 });
 
-t.test('a list is refused with its first wrong date', async (t) => {
+t.test('a list is rejected with its first invalid date', async (t) => {
   const changed = (index: number, date: string) => FRIDAYS.with(index, date);
   t.equal(problemOf(changed(3, '2026-02-30')), 'pay_dates[3]: must be a real date, YYYY-MM-DD');
   t.equal(problemOf(changed(3, '2026-2-13')), 'pay_dates[3]: must be a real date, YYYY-MM-DD');
@@ -48,7 +48,7 @@ t.test('a list is refused with its first wrong date', async (t) => {
   t.equal(problemOf(FRIDAYS.toReversed()), 'pay_dates[1]: must be later than the date before it');
 });
 
-t.test('a list that does not cover the year is refused', async (t) => {
+t.test('a list that does not cover the year is rejected', async (t) => {
   const missing = (index: number) => FRIDAYS.toSpliced(index, 1);
   t.equal(
     problemOf(missing(10)),
@@ -83,7 +83,7 @@ t.test('a gap closer to two periods than to one is a missing date', async (t) =>
   }
 });
 
-t.test('a list of another frequency is refused', async (t) => {
+t.test('a list of another frequency is rejected', async (t) => {
   for (const frequency of PAY_FREQUENCIES) {
     for (const other of PAY_FREQUENCIES) {
       if (frequency === other) continue;

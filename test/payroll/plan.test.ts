@@ -3,10 +3,10 @@ import { type PlannedRun, planOf } from '../../src/payroll/calculation/plan.ts';
 import { every, plan, plannedRun, scheduled, yearOfDates } from './calendars.ts';
 
 const FRIDAYS = every(14, '2026-01-02', 26);
-/** The same with a holiday: stepping does not find these. */
+/** The same dates with one moved by a holiday, which stepping does not produce. */
 const MOVED = FRIDAYS.map((date) => (date === '2026-07-03' ? '2026-07-02' : date));
 
-/** Why a run can't be planned; '' when it can. */
+/** Returns why a run can't be planned; '' if it can. */
 function refusal(run: Partial<PlannedRun>, schedule: readonly string[] | null = null): string {
   const planned = planOf(plannedRun(run), scheduled(schedule));
   return planned.ok ? '' : `${planned.problem.path}: ${planned.problem.rule}`;
@@ -43,7 +43,7 @@ t.test('k and N are the place among the pay dates of the cycle', async (t) => {
 });
 
 t.test(
-  'first checks are one of a monthly, two of a semimonthly or biweekly, four of a weekly payroll',
+  'first-checks takes one monthly, two semimonthly or biweekly, or four weekly checks a month',
   async (t) => {
     const counts = (['monthly', 'semimonthly', 'biweekly', 'weekly'] as const).map((pay_frequency) => {
       const pay_dates = yearOfDates(pay_frequency, 2026, 2);
@@ -81,7 +81,7 @@ t.test('a stepped calendar has remainder none', async (t) => {
   t.equal(plan({ remainder: 'spread' }, FRIDAYS).remainder, 'spread');
 });
 
-t.test('the month schemes refuse a list that has a month without a date', async (t) => {
+t.test('the month schemes reject a list with a month without dates', async (t) => {
   const pay_dates = yearOfDates('monthly', 2026).with(1, '2026-03-01');
   const run = { pay_frequency: 'monthly', pay_date: '2026-03-31', pay_dates } as const;
   t.equal(refusal(run), '');
@@ -96,7 +96,7 @@ t.test('the month schemes refuse a list that has a month without a date', async 
   t.match(refusal({ ...run, pay_dates: null, scheme: 'month-even' }, pay_dates), /^pay_schedule: /);
 });
 
-t.test('a run that is not on one of the pay dates is refused with those next to it', async (t) => {
+t.test('a run on another date is rejected with the nearest pay dates', async (t) => {
   const pay_date = '2026-07-03';
   t.equal(
     refusal({ pay_date, pay_dates: MOVED }),
@@ -112,7 +112,7 @@ t.test('a run that is not on one of the pay dates is refused with those next to 
   );
 });
 
-t.test('a wrong day or list is refused with the name of its field', async (t) => {
+t.test('an invalid date or list is rejected with its field', async (t) => {
   t.equal(refusal({ pay_date: '2026-02-30' }), 'pay_date: must be a real date, YYYY-MM-DD');
   t.match(refusal({ pay_dates: FRIDAYS.with(4, 'x') }), /^pay_dates\[4\]: must be a real date/);
   t.match(refusal({ pay_dates: FRIDAYS.with(4, '2026-01-01') }), /^pay_dates\[4\]: must be later/);
@@ -120,7 +120,7 @@ t.test('a wrong day or list is refused with the name of its field', async (t) =>
   t.match(refusal({}, ['2026-03-27']), /^pay_schedule: must cover 2026/);
 });
 
-t.test('an off-cycle check has no place among the pay dates, and needs none', async (t) => {
+t.test('an off-cycle check has no place among the pay dates', async (t) => {
   const offCycle = { kind: 'off_cycle', pay_date: '2026-07-08' } as const;
   const { k, N, placeInYear, calendarAssumed } = plan(offCycle, FRIDAYS);
   t.strictSame([k, N, placeInYear, calendarAssumed], [null, 26, null, false]);

@@ -60,7 +60,7 @@ onEitherEngine('a run uses the latest version that is effective on its pay date'
     ['annualized', 'month-even', 'first-checks'],
   );
   await set(db, { scheme: 'annualized' });
-  t.equal((await view(db, 'r2')).run.scheme, 'annualized', 'a later version of the same date counts');
+  t.equal((await view(db, 'r2')).run.scheme, 'annualized', 'a later version of the same date applies');
 });
 
 onEitherEngine('the history of a policy keeps who set each version and when', async (t) => {

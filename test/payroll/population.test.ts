@@ -1,4 +1,4 @@
-/** "Who is in a run" of payroll.md. */
+/** Tests "Who is in a run" of payroll.md. */
 import t, { type Test } from 'tap';
 import type { NewFact } from '../../src/ledger/roster.ts';
 import type { RunBody } from '../../src/payroll/runs/body.ts';
@@ -18,10 +18,10 @@ import {
   view,
 } from './runs-stage.ts';
 
-/** The run of 2026-01-30: its period is 2026-01-16 to 2026-01-29, its day the last of it. */
+/** The run of 2026-01-30. Its period is 2026-01-16 to 2026-01-29; its reference day is the last day. */
 const JANUARY = 2;
 
-/** Who has a line in a run, when each employee has a deduction that is in effect all the time. */
+/** Returns the employees with a line in a run. Each employee has a deduction that is always in effect. */
 async function payers(
   t: Test,
   facts: NewFact[],
@@ -40,72 +40,107 @@ const one = (changes: Partial<NewFact> = {}) => employment('e', changes);
 
 const cases: [rule: string, facts: NewFact[], changes: Partial<RunBody>, isIn: boolean][] = [
   ['an employee of the employer is in its run', [one()], {}, true],
-  ['an employee of another employer is not', [one({ employer_id: 'other' })], {}, false],
-  ['an employee who has moved is in the run of the new employer only', moved('2026-01-01'), {}, false],
-  ['so is one who moved in the middle of the period', moved('2026-01-20'), {}, false],
-  ['and one who moves on the day', moved('2026-01-29'), {}, false],
-  ['who moves after the day is still here', moved('2026-01-30'), {}, true],
-  ['whatever day deductions apply on', moved('2026-01-30'), { applies_on: 'pay_date' }, true],
-  ['who is active with two employers is in neither', [one(), one({ employer_id: 'other' })], {}, false],
+  ['an employee of another employer is not in it', [one({ employer_id: 'other' })], {}, false],
+  ['an employee who moved before is not', moved('2026-01-01'), {}, false],
+  ['an employee who moved during the period is not', moved('2026-01-20'), {}, false],
+  ['an employee who moves on the day is not', moved('2026-01-29'), {}, false],
+  ['an employee who moves after the day is in it', moved('2026-01-30'), {}, true],
+  ['with applies_on pay_date too', moved('2026-01-30'), { applies_on: 'pay_date' }, true],
+  ['an employee active with two employers is not in it', [one(), one({ employer_id: 'other' })], {}, false],
   [
-    'who is active here and was elsewhere is here',
+    'an employee who left the other employer is in it',
     [one(), one({ employer_id: 'other', termination_date: '2025-05-05' })],
     {},
     true,
   ],
-  ['who was terminated in the period has a last check', [one({ termination_date: '2026-01-20' })], {}, true],
-  ['also when it was its first day', [one({ termination_date: '2026-01-16' })], {}, true],
-  ['who was terminated before the period has none', [one({ termination_date: '2026-01-15' })], {}, false],
   [
-    'unless a final check is due',
+    'an employee terminated during the period has a last check',
+    [one({ termination_date: '2026-01-20' })],
+    {},
+    true,
+  ],
+  [
+    'an employee terminated on its first day has a last check',
+    [one({ termination_date: '2026-01-16' })],
+    {},
+    true,
+  ],
+  [
+    'an employee terminated before the period is not in it',
+    [one({ termination_date: '2026-01-15' })],
+    {},
+    false,
+  ],
+  [
+    'a final check includes a terminated employee',
     [one({ termination_date: '2026-01-15' })],
     { final_checks: ['e', 'f'] },
     true,
   ],
-  ['a final check is no paycheck of another employer', moved('2026-01-01'), { final_checks: ['e'] }, false],
-  ['who will be terminated is in the run', [one({ termination_date: '2026-03-31' })], {}, true],
   [
-    'who was hired again is in the run',
+    'a final check does not include an employee of another employer',
+    moved('2026-01-01'),
+    { final_checks: ['e'] },
+    false,
+  ],
+  ['an employee with a future termination is in it', [one({ termination_date: '2026-03-31' })], {}, true],
+  [
+    'a rehired employee is in it',
     [one({ hire_date: '2026-01-20', termination_date: '2025-06-30' })],
     {},
     true,
   ],
   [
-    'who will be hired again is not',
+    'an employee who will be rehired is not in it',
     [one({ hire_date: '2026-03-01', termination_date: '2025-06-30' })],
     {},
     false,
   ],
   [
-    'but has the last check of the spell before',
+    'an employee who will be rehired has the last check of the earlier employment',
     [one({ hire_date: '2026-03-01', termination_date: '2026-01-20' })],
     {},
     true,
   ],
   [
-    'and a final check where one is due',
+    'a final check includes an employee who will be rehired',
     [one({ hire_date: '2026-03-01', termination_date: '2025-12-31' })],
     { final_checks: ['e'] },
     true,
   ],
-  ['who is not hired yet is not in the run', [one({ hire_date: '2026-01-30' })], {}, false],
-  ['who was hired on the day is', [one({ hire_date: '2026-01-29' })], {}, true],
+  ['an employee not hired yet is not in it', [one({ hire_date: '2026-01-30' })], {}, false],
+  ['an employee hired on the day is in it', [one({ hire_date: '2026-01-29' })], {}, true],
   [
-    'who is hired for a while, all of it to come, is not',
+    'an employee with an employment entirely in the future is not in it',
     [one({ hire_date: '2026-02-01', termination_date: '2026-02-20' })],
     {},
     false,
   ],
-  ['whose hire date nobody knows is in the run', [one({ hire_date: null })], {}, true],
-  ['whom the newest census lacks is in the run until a termination is known', [one({ absent: 1 })], {}, true],
-  ['who is paid at another frequency is not', [one({ pay_frequency: 'weekly' })], {}, false],
-  ['who is in a pay group is in a run without one', [one({ pay_group: 'north' })], {}, true],
-  ['who is in the pay group of a run is in it', [one({ pay_group: 'north' })], { pay_group: 'north' }, true],
-  ['who is in another is not', [one({ pay_group: 'south' })], { pay_group: 'north' }, false],
-  ['who is in none is not in the run of one', [one()], { pay_group: 'north' }, false],
-  ['a run that names employees has those', [one()], { employee_ids: ['e'] }, true],
-  ['and no others', [one()], { employee_ids: ['f'] }, false],
-  ['a name does not bring in who is elsewhere', moved('2026-01-01'), { employee_ids: ['e'] }, false],
+  ['an employee without a hire date is in it', [one({ hire_date: null })], {}, true],
+  ['an employee missing from the newest census is in it until terminated', [one({ absent: 1 })], {}, true],
+  ['an employee with another pay frequency is not in it', [one({ pay_frequency: 'weekly' })], {}, false],
+  ['an employee in a pay group is in a run for all groups', [one({ pay_group: 'north' })], {}, true],
+  [
+    'an employee in the pay group of the run is in it',
+    [one({ pay_group: 'north' })],
+    { pay_group: 'north' },
+    true,
+  ],
+  [
+    'an employee in another pay group is not in it',
+    [one({ pay_group: 'south' })],
+    { pay_group: 'north' },
+    false,
+  ],
+  ['an employee without a pay group is not in the run of a group', [one()], { pay_group: 'north' }, false],
+  ['a run with employee_ids includes them', [one()], { employee_ids: ['e'] }, true],
+  ['a run with employee_ids excludes others', [one()], { employee_ids: ['f'] }, false],
+  [
+    'employee_ids does not include an employee of another employer',
+    moved('2026-01-01'),
+    { employee_ids: ['e'] },
+    false,
+  ],
 ];
 
 function moved(hired: string): NewFact[] {
@@ -137,40 +172,37 @@ t.test(
     t.strictSame(await payers(t, facts, {}, [of('biweekly')]), ['e'], 'one');
     t.strictSame(await payers(t, facts, {}, [of('biweekly'), of('weekly')]), [], 'two');
     t.strictSame(await payers(t, facts, {}, [of('biweekly'), of('biweekly', 'north')]), [], 'two pay groups');
-    t.strictSame(await payers(t, facts, { pay_group: 'north' }), [], 'but not in a pay group of others');
+    t.strictSame(await payers(t, facts, { pay_group: 'north' }), [], 'not in the run of a pay group');
   },
 );
 
-t.test('employees are in the byte order of their ids, as in every list', async (t) => {
+t.test('employees are sorted by id in byte order', async (t) => {
   const ids = ['a', 'Z', 'ä', '\u{ff5e}', '\u{1f600}', '10', '9'];
   const inOrder = ['10', '9', 'Z', 'a', 'ä', '\u{ff5e}', '\u{1f600}'];
   const facts = ids.map((id) => employment(id));
   t.strictSame(await payers(t, facts), inOrder);
-  t.strictSame(await payers(t, facts, { employee_ids: ids }), inOrder, 'also where the run names them');
+  t.strictSame(await payers(t, facts, { employee_ids: ids }), inOrder, 'with employee_ids too');
 });
 
-t.test(
-  'an off-cycle run takes only the deductions that it names, of the employees that it names',
-  async (t) => {
-    const { db } = await scratch(t);
-    await learn(db, one(), employment('f'));
-    await send(
-      db,
-      event('a', '2025-12-01', { employee_id: 'e' }),
-      event('b', '2025-12-01', { employee_id: 'e', line_of_coverage: 'dental' }),
-      event('c', '2025-12-01', { employee_id: 'f' }),
-    );
-    const off = (changes: Partial<RunBody>) => lines(db, body(2, { kind: 'off_cycle', ...changes }));
-    t.match(await off({ employee_ids: ['e'], deductions: ['a', 'c'] }), [{ deduction_id: 'a' }]);
-    t.strictSame(await off({ employee_ids: ['e'] }), []);
-    t.match(await lines(db, body(2, { deductions: ['c', 'b'] })), [
-      { deduction_id: 'b' },
-      { deduction_id: 'c' },
-    ]);
-  },
-);
+t.test('an off-cycle run takes only the deductions that it names, of the named employees', async (t) => {
+  const { db } = await scratch(t);
+  await learn(db, one(), employment('f'));
+  await send(
+    db,
+    event('a', '2025-12-01', { employee_id: 'e' }),
+    event('b', '2025-12-01', { employee_id: 'e', line_of_coverage: 'dental' }),
+    event('c', '2025-12-01', { employee_id: 'f' }),
+  );
+  const off = (changes: Partial<RunBody>) => lines(db, body(2, { kind: 'off_cycle', ...changes }));
+  t.match(await off({ employee_ids: ['e'], deductions: ['a', 'c'] }), [{ deduction_id: 'a' }]);
+  t.strictSame(await off({ employee_ids: ['e'] }), []);
+  t.match(await lines(db, body(2, { deductions: ['c', 'b'] })), [
+    { deduction_id: 'b' },
+    { deduction_id: 'c' },
+  ]);
+});
 
-t.test('the head count is of all who are in the run, with lines or without', async (t) => {
+t.test('the head count includes employees without lines', async (t) => {
   const { db } = await scratch(t);
   await learn(db, one(), employment('f'), employment('g', { employer_id: 'other' }));
   await send(db, event('a', '2025-12-01', { employee_id: 'e' }));

@@ -1,4 +1,4 @@
-/** What holds for every amount, calendar and option, and the same amounts computed a second way. */
+/** Properties of every amount, calendar and option, and a comparison with a second implementation. */
 import { deepStrictEqual, equal, ok } from 'node:assert/strict';
 import fc from 'fast-check';
 import t from 'tap';
@@ -9,17 +9,17 @@ import { EXTRA_PAYCHECKS, REMAINDERS, SCHEMES } from '../../src/payroll/calculat
 import { plan, plannedRun, yearOfDates } from './calendars.ts';
 import { cycleDates, dollars, expectedCents, expectedTotal, fraction, roundToCents } from './oracle.ts';
 
-/** Cases of the comparison with the oracle; each is a run and a contribution of two sides. */
+/** Cases of the comparison with the oracle; each is a run and a contribution. */
 const ORACLE_RUNS = 5_000;
-/** A case of these computes all checks of a cycle. */
+/** Cases that compute all checks of a cycle. */
 const CYCLE_RUNS = 300;
-/** A case of these plans each check of a year, in each scheme. */
+/** Cases that plan each check of a year in each scheme. */
 const WHOLE_YEARS = 40;
 
 const digits = (most: number) =>
   fc.string({ unit: fc.constantFrom(...'0123456789'), minLength: 1, maxLength: most });
 
-/** Amounts as people have them, ties of a cent, and all that the contract lets pass. */
+/** Typical amounts, ties of half a cent, and everything else that the contract accepts. */
 const amount = fc.oneof(
   fc.integer({ min: -200_000, max: 200_000 }).map((cents) => dollars(BigInt(cents))),
   fc.integer({ min: -100, max: 100 }).map((cents) => dollars(BigInt(cents))),
@@ -31,7 +31,9 @@ const amount = fc.oneof(
     .map(([sign, whole, decimals]) => `${sign}${whole}${decimals === null ? '' : `.${decimals}`}`),
 );
 
-/** A year's pay dates: each weekday to begin with, leap years, 27 and 53 dates, one moved by a holiday. */
+/**
+ * Pay dates of a year: starting on any weekday, with leap years, 27 and 53 dates, and one moved by a holiday.
+ */
 const calendar = fc
   .record({
     frequency: fc.constantFrom(...PAY_FREQUENCIES),
@@ -45,7 +47,7 @@ const calendar = fc
     return { frequency, dates: moved === null ? dates : dayEarlier(dates, moved % dates.length) };
   });
 
-/** The list with one date a day earlier, as before a bank holiday; a first of January stays in its year. */
+/** The list with one date a day earlier, as before a bank holiday. January 1 stays in its year. */
 function dayEarlier(dates: string[], index: number): string[] {
   const date = dates[index] as string;
   const earlier = new Date(Date.parse(date) - 86_400_000).toISOString().slice(0, 10);
@@ -80,7 +82,7 @@ function amountsOf(of: PlannedRun, given: Contribution): Amounts {
   return calculator(plan(of))(given);
 }
 
-/** Cents of an amount that has two decimals, no more and no fewer. */
+/** Parses cents from an amount with exactly two decimals. */
 function cents(text: string): bigint {
   if (!/^-?(0|[1-9]\d*)\.\d\d$/.test(text) || text === '-0.00') throw new Error(`not an amount: ${text}`);
   return BigInt(text.replace('.', ''));
@@ -92,7 +94,7 @@ function centsOn(dates: readonly string[], of: PlannedRun, text: string, by: Pay
 
 const sum = (amounts: readonly bigint[]) => amounts.reduce((all, one) => all + one, 0n);
 
-t.test('every amount equals the one computed in whole numbers', async () => {
+t.test('every amount equals the oracle’s', async () => {
   fc.assert(
     fc.property(run, period, amount, amount, (of, by, member, employer) => {
       const computed = amountsOf(of, contribution(member, by, employer));
@@ -148,7 +150,7 @@ t.test(
   },
 );
 
-t.test('both sides of a contribution follow the same rules, independently', async () => {
+t.test('employee and employer amounts follow the same rules independently', async () => {
   fc.assert(
     fc.property(run, period, amount, amount, (of, by, one, other) => {
       const computed = amountsOf(of, contribution(one, by, other));
@@ -160,7 +162,7 @@ t.test('both sides of a contribution follow the same rules, independently', asyn
   );
 });
 
-t.test('the sign of an amount changes nothing but its sign', async () => {
+t.test('negating a contribution only negates the amount', async () => {
   fc.assert(
     fc.property(run, period, amount, (of, by, text) => {
       const [magnitude, opposite] = [text.replace(/^[+-]/, ''), text.startsWith('-') ? '' : '-'];
@@ -170,7 +172,7 @@ t.test('the sign of an amount changes nothing but its sign', async () => {
   );
 });
 
-t.test('equal amounts in different texts are one amount', async () => {
+t.test('equal amounts written differently give the same amount', async () => {
   fc.assert(
     fc.property(run, period, amount, (of, by, text) => {
       const longer = `${text.startsWith('-') ? '-' : '+'}00${text.replace(/^[+-]/, '')}${text.includes('.') ? '000' : '.0'}`;
@@ -201,7 +203,7 @@ t.test('neither the order of deductions nor other deductions change an amount', 
   );
 });
 
-t.test('stepping from any date of a calendar gives the same calendar, which is a valid list', async () => {
+t.test('stepping from any date of a calendar gives the same valid calendar', async () => {
   const even = calendar.filter(({ frequency }) => frequency === 'weekly' || frequency === 'biweekly');
   fc.assert(
     fc.property(even, fc.nat({ max: 60 }), ({ frequency, dates }, place) => {
@@ -216,7 +218,7 @@ t.test('stepping from any date of a calendar gives the same calendar, which is a
   );
 });
 
-t.test('amounts are the same when more than are remembered differ', async (t) => {
+t.test('amounts are correct when more amounts than the cache holds differ', async (t) => {
   const of = plan({ pay_date: '2026-03-27' });
   const together = calculator(of);
   const texts = Array.from({ length: 25_000 }, (_, index) => dollars(BigInt(index)));

@@ -5,7 +5,7 @@ async function* upTo(last: number): AsyncGenerator<number> {
   for (let item = 1; item <= last; item += 1) yield item;
 }
 
-/** Pages that are answered when told to. */
+/** Pages that resolve on command. */
 function asked() {
   const answers = new Map<number, PromiseWithResolvers<string>>();
   const read = (item: number): Promise<string> => {
@@ -16,32 +16,29 @@ function asked() {
   return { answers, read };
 }
 
-t.test(
-  'pages are in order, whichever is read first, and some are started before they are needed',
-  async (t) => {
-    const { answers, read } = asked();
-    const pages = readAhead(upTo(5), read);
-    const first = pages.next();
-    await new Promise(setImmediate);
-    t.strictSame([...answers.keys()], [1, 2, 3]);
-    for (const item of [3, 2, 1]) answers.get(item)?.resolve(`page ${item}`);
-    t.strictSame(await first, { value: 'page 1', done: false });
-    const rest: string[] = [];
-    const reading = (async () => {
-      for await (const page of pages) rest.push(page);
-    })();
-    await new Promise(setImmediate);
-    for (const item of [5, 4]) answers.get(item)?.resolve(`page ${item}`);
-    await reading;
-    t.strictSame(rest, ['page 2', 'page 3', 'page 4', 'page 5']);
-  },
-);
+t.test('pages are returned in order, and some are read ahead', async (t) => {
+  const { answers, read } = asked();
+  const pages = readAhead(upTo(5), read);
+  const first = pages.next();
+  await new Promise(setImmediate);
+  t.strictSame([...answers.keys()], [1, 2, 3]);
+  for (const item of [3, 2, 1]) answers.get(item)?.resolve(`page ${item}`);
+  t.strictSame(await first, { value: 'page 1', done: false });
+  const rest: string[] = [];
+  const reading = (async () => {
+    for await (const page of pages) rest.push(page);
+  })();
+  await new Promise(setImmediate);
+  for (const item of [5, 4]) answers.get(item)?.resolve(`page ${item}`);
+  await reading;
+  t.strictSame(rest, ['page 2', 'page 3', 'page 4', 'page 5']);
+});
 
-t.test('without items there is no page', async (t) => {
+t.test('without items there are no pages', async (t) => {
   t.strictSame(await readAhead(upTo(0), async () => 'page').next(), { value: undefined, done: true });
 });
 
-t.test('a page that could not be read throws in its place', async (t) => {
+t.test('a failed page throws at its place', async (t) => {
   const pages = readAhead(upTo(3), async (item) => {
     if (item === 2) throw new Error('lost');
     return item;
@@ -62,9 +59,9 @@ t.test('a consumer that stops early leaves nothing in progress', async (t) => {
     stopped = true;
   });
   await new Promise(setImmediate);
-  t.equal(stopped, false, 'what was begun is waited for');
+  t.equal(stopped, false, 'pages in progress are awaited');
   answers.get(2)?.resolve('page 2');
-  answers.get(3)?.reject(new Error('of no concern to anybody any more'));
+  answers.get(3)?.reject(new Error('late'));
   await stopping;
   t.strictSame([...answers.keys()], [1, 2, 3]);
 });

@@ -1,4 +1,4 @@
-/** An employer whose payroll run passes every check, for tests that then spoil one thing. */
+/** An employer whose payroll run passes every check. Tests then break one thing. */
 import { randomUUID } from 'node:crypto';
 import type { Test } from 'tap';
 import type { Question } from '../../src/checks.ts';
@@ -15,12 +15,12 @@ import { withReason } from './policy-reason.ts';
 
 export const EMPLOYER = 'acme';
 export const NOW = new Date('2026-07-13T09:00:00.000Z');
-/** When the newest event and the census of a ready employer came. */
+/** The time of a ready employer's newest event and census. */
 export const LATELY = '2026-07-10T09:00:00.000Z';
 export const OVERDUE_MS = 3_600_000;
 export const QUESTION: Question = { now: NOW, overdueMs: OVERDUE_MS, silentAfterMs: null };
 
-/** The pay dates of 2026, each for the two weeks that end five days before. */
+/** The pay dates of 2026. Each period has two weeks and ends five days before its pay date. */
 export const BIWEEKLY: PayDate[] = every(14, '2026-01-02', 26).map((pay_date) => ({
   pay_date,
   period_start: moved(pay_date, -18),
@@ -35,7 +35,7 @@ export function schedule(fields: Partial<Schedule> = {}): Schedule {
   return { pay_frequency: 'biweekly', pay_group: null, pay_dates: BIWEEKLY, ...fields };
 }
 
-/** The run of a pay date of the schedule. */
+/** The run for a pay date of the schedule. */
 export function runOn(payDate: string, fields: Partial<RunBody> = {}): StatedRun {
   const date = BIWEEKLY.find((one) => one.pay_date === payDate) as PayDate;
   const made = runOf({ employer_id: EMPLOYER, pay_frequency: 'biweekly', ...date, ...withReason(fields) });
@@ -43,7 +43,7 @@ export function runOn(payDate: string, fields: Partial<RunBody> = {}): StatedRun
   return made.run;
 }
 
-/** Writes what is known of an employment; `fields` change one that is in order. */
+/** Records an employment; `fields` change the default. */
 export function employ(db: Db, employeeId: string, fields: Partial<NewFact> = {}): Promise<number> {
   const fact: NewFact = {
     employee_id: employeeId,
@@ -60,12 +60,12 @@ export function employ(db: Db, employeeId: string, fields: Partial<NewFact> = {}
   return transact(db, (trx) => recordFacts(trx, [fact], source, LATELY));
 }
 
-/** Delivers a deduction of `ded-1` of `emp-1`, unless the fields say another. */
+/** Delivers deduction `ded-1` of `emp-1`, unless overridden. */
 export function deduct(db: Db, eventId: string, fields: object = {}, createdAt?: string): Promise<void> {
   return deliver(db, [deductionOf(eventId, fields, createdAt)], LATELY);
 }
 
-/** Writes a census sync as it stands. */
+/** Inserts a census sync in the given state. */
 export function sync(
   db: Db,
   fields: { employer_id?: string; state?: 'completed' | 'waiting' | 'requested'; at?: string } = {},
@@ -89,7 +89,10 @@ export function code(db: Db, line_of_coverage: string, side: 'employee' | 'emplo
   return transact(db, (trx) => putCodes(trx, EMPLOYER, [one], LATELY));
 }
 
-/** Two employees with a deduction each, a schedule, a census that the service took in; in a new database, or in one. */
+/**
+ * Two employees with one deduction each, a schedule, and a census that the service accepted, in a new or
+ * given database.
+ */
 export async function readyEmployer(t: Test, given?: Db): Promise<Db> {
   const db = given ?? (await scratch(t)).db;
   await employ(db, 'emp-1');

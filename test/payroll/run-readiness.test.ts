@@ -62,7 +62,7 @@ function reject(db: Db, requestId: string): Promise<unknown> {
   );
 }
 
-/** A dental election from July that is moved to August on June 20, with these changes. */
+/** A dental election from July, moved to August on June 20 with these changes. */
 async function movedStart(db: Db, changes: object): Promise<void> {
   const election = { id: 'ded-3', employee_id: 'emp-1', line_of_coverage: 'vision' };
   await deduct(db, 'evt-3', { ...election, effective_start: '2026-07-01' }, '2026-06-01T00:00:00Z');
@@ -70,7 +70,7 @@ async function movedStart(db: Db, changes: object): Promise<void> {
   await deduct(db, 'evt-4', moved, '2026-06-20T00:00:00Z');
 }
 
-/** What spoils a run that is ready, and how the check of that name tells of it. */
+/** For each check, how to break a ready run and the expected finding. */
 type Spoilt = {
   spoil?: (db: Db) => Promise<unknown>;
   run?: StatedRun;
@@ -368,7 +368,7 @@ onEitherEngine('a run without problems passes every check, and each explains the
   );
 });
 
-/** It takes a small disk to spoil it: test/faults/full-disk.test.ts has one. */
+/** Breaking it takes a small disk: test/faults/full-disk.test.ts has one. */
 const ELSEWHERE: Record<string, 'fail'> = { 'disk-space': 'fail' };
 
 onEitherEngine('every check of a run finds its problem, names it and gives advice', async (t) => {
@@ -454,7 +454,7 @@ onEitherEngine('sending is stalled when requests are due and none was finished f
   const isStalled = async () => (await check(db, 'sending-stalled')).result !== 'pass';
   await owe(db, 'due', 'emp-1', 'demographic', secondsAgo(44));
   await owe(db, 'behind', 'emp-1', 'demographic', secondsAgo(3_600));
-  t.equal(await isStalled(), false, 'one that waits for another request of its employee is not due');
+  t.equal(await isStalled(), false, 'a request waiting for another one of its employee is not due');
   await owe(db, 'late', 'emp-2', 'demographic', secondsAgo(46));
   t.match(await check(db, 'sending-stalled'), {
     count: 1,
@@ -584,7 +584,7 @@ onEitherEngine('only finalized regular runs that may pay the same people overlap
   t.strictSame(
     itself.checks.find(({ id }) => id === 'periods-overlap')?.examples,
     ['group-a: 2026-06-16 to 2026-06-29', 'group-b: 2026-06-16 to 2026-06-29'],
-    'itself is not among them',
+    'a run does not overlap itself',
   );
   const ofGroup = runOn('2026-07-31', { pay_group: 'c' });
   t.strictSame(await found(ofGroup), ['after-it: 2026-07-13 to 2026-07-26'], 'a run for all groups');
@@ -637,7 +637,7 @@ onEitherEngine('a pay date counts as paid by a run of the group or by one withou
   t.strictSame(await skipped({ pay_group: 'b' }), ['2026-06-19', '2026-07-03', '2026-07-17']);
   t.strictSame(await skipped({}), ['2026-06-19', '2026-07-03', '2026-07-17']);
   await schedules(db, []);
-  t.strictSame(await skipped({}), [], 'not with an assumed calendar');
+  t.strictSame(await skipped({}), [], 'an assumed calendar has no skipped dates');
 });
 
 onEitherEngine('a stepped calendar that a holiday moved differs from the frozen one', async (t) => {
@@ -678,7 +678,7 @@ onEitherEngine("one employer's bad events never stop another's payroll", async (
   t.strictSame(await failed('acme'), []);
   t.equal((await report(db)).ready, true);
   t.strictSame(await failed('globex'), bad);
-  t.strictSame(await failed(), bad, 'the report without an employer has them all');
+  t.strictSame(await failed(), bad, 'the report without an employer lists all');
 });
 
 onEitherEngine(

@@ -27,7 +27,7 @@ import {
 const each = (sent: string, changes: Parameters<typeof event>[2] = {}, id = 'a') =>
   event(id, sent, { employee_id: 'e', period: 'biweekly', member_contribution: '10.00', ...changes });
 
-/** Runs of these places are finalized; e has a deduction of 10.00 for medical, and two for dental. */
+/** Finalizes runs of these pay dates. e has one medical deduction of 10.00 and two dental ones. */
 async function staged(t: Test, places = [2]): Promise<Db> {
   const { db } = await scratch(t);
   await learn(db, employment('e'));
@@ -41,7 +41,7 @@ async function staged(t: Test, places = [2]): Promise<Db> {
   return db;
 }
 
-/** Says what payroll took of lines of e, as a report keeps it. */
+/** Reports the deductions taken for lines of e. */
 async function took(db: Db, runId: string, amounts: Record<string, string>, report = 1): Promise<void> {
   const own = (await linesOf(db, runId)).map((line) => [lineKey(line), line.member_amount]);
   const finalizedAmounts = new Map(own as [string, string][]);
@@ -91,7 +91,7 @@ onEitherEngine('too much of one line offsets too little of another of the same c
   t.strictSame(
     await arrears(db),
     ['b r2 6.00 0.00', 'c r2 -3.00 0.00', 'a r2 -2.00 0.00'],
-    'the last report counts',
+    'the last report applies',
   );
 });
 
@@ -146,7 +146,7 @@ onEitherEngine('a later report replaces only the lines that it names', async (t)
   await took(db, 'r2', { 'regular b': '10.00' }, 3);
   t.strictSame(await arrears(db), ['a r2 6.00 0.00']);
   await took(db, 'r2', {}, 4);
-  t.strictSame(await arrears(db), ['a r2 6.00 0.00'], 'a report of nothing changes nothing');
+  t.strictSame(await arrears(db), ['a r2 6.00 0.00'], 'an empty report changes nothing');
 });
 
 onEitherEngine(

@@ -1,4 +1,4 @@
-/** The regular lines of a run: what they say, whose day counts, and what they are flagged for. */
+/** Tests the regular lines of a run: contents, reference day and flags. */
 import t, { type Test } from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import { SCHEMES } from '../../src/payroll/calculation/plan.ts';
@@ -31,7 +31,7 @@ t.test('a line has the contents of the version and its amounts', async (t) => {
       description: 'Gold',
     }),
   );
-  // The seventh pay date: the example of payroll.md.
+  // The seventh pay date, as in the example of payroll.md.
   t.strictSame(await lines(db, body(6)), [
     {
       employee_id: 'e',
@@ -63,41 +63,38 @@ t.test('a line has the contents of the version and its amounts', async (t) => {
   ]);
 });
 
-t.test(
-  'codes are those of the line of coverage, those for its taxability before those for either',
-  async (t) => {
-    const db = await staged(t);
-    await send(
-      db,
-      each('2025-12-01', { taxability: 'post_tax' }, 'b'),
-      each('2025-12-01', { line_of_coverage: 'dental' }, 'c'),
-    );
-    await codes(db, 'acme', [
-      { line_of_coverage: 'medical', taxability: null, side: 'employee', code: 'MED', treatment: null },
-      {
-        line_of_coverage: 'medical',
-        taxability: 'post_tax',
-        side: 'employee',
-        code: 'MEDP',
-        treatment: null,
-      },
-      { line_of_coverage: 'medical', taxability: null, side: 'employer', code: 'MEDER', treatment: 'memo' },
-    ]);
-    t.strictSame(
-      (await lines(db, body(2))).map((line) => [
-        line.deduction_id,
-        line.payroll_code,
-        line.employer_payroll_code,
-        line.employer_treatment,
-      ]),
-      [
-        ['c', null, null, null],
-        ['a', 'MED', 'MEDER', 'memo'],
-        ['b', 'MEDP', 'MEDER', 'memo'],
-      ],
-    );
-  },
-);
+t.test('a code for the taxability takes precedence over one for the line of coverage', async (t) => {
+  const db = await staged(t);
+  await send(
+    db,
+    each('2025-12-01', { taxability: 'post_tax' }, 'b'),
+    each('2025-12-01', { line_of_coverage: 'dental' }, 'c'),
+  );
+  await codes(db, 'acme', [
+    { line_of_coverage: 'medical', taxability: null, side: 'employee', code: 'MED', treatment: null },
+    {
+      line_of_coverage: 'medical',
+      taxability: 'post_tax',
+      side: 'employee',
+      code: 'MEDP',
+      treatment: null,
+    },
+    { line_of_coverage: 'medical', taxability: null, side: 'employer', code: 'MEDER', treatment: 'memo' },
+  ]);
+  t.strictSame(
+    (await lines(db, body(2))).map((line) => [
+      line.deduction_id,
+      line.payroll_code,
+      line.employer_payroll_code,
+      line.employer_treatment,
+    ]),
+    [
+      ['c', null, null, null],
+      ['a', 'MED', 'MEDER', 'memo'],
+      ['b', 'MEDP', 'MEDER', 'memo'],
+    ],
+  );
+});
 
 t.test('a deduction applies if it is in effect on the pay date, or on the period end', async (t) => {
   const { db } = await scratch(t);
@@ -126,7 +123,7 @@ t.test('a deduction applies if it is in effect on the pay date, or on the period
   for (const scheme of SCHEMES) t.strictSame(await taken({ scheme }), byPayDate, `${scheme}: the pay date`);
 });
 
-t.test('a change that starts later does not erase what is in effect until then', async (t) => {
+t.test('a change that starts later does not affect the days before its start', async (t) => {
   const db = await staged(t);
   await send(db, each('2026-01-05', { member_contribution: '12', effective_start: '2026-02-01' }));
   t.match(await lines(db, body(2)), [{ version: 1, member_amount: '10.00', flags: [] }]);
@@ -143,13 +140,17 @@ t.test('deductions of one line of coverage overlap if both are in effect and not
   t.strictSame(await flags({}, {}), [true, true, true]);
   t.strictSame(await flags({ taxability: 'post_tax' }), [true, true]);
   t.strictSame(await flags({ member_contribution: '0', employer_contribution: '1' }), [true, true]);
-  t.strictSame(await flags({ member_contribution: '0.00' }), [false, false], 'one with no amounts has ended');
+  t.strictSame(
+    await flags({ member_contribution: '0.00' }),
+    [false, false],
+    'a deduction of zero does not overlap',
+  );
   t.strictSame(await flags({ line_of_coverage: 'dental' }), [false, false]);
   t.strictSame(await flags({ effective_end: '2026-01-20' }), [false]);
   t.strictSame(await flags({ employee_id: 'f' }), [false, false]);
 });
 
-t.test('what outlives the last regular lines is flagged on them, and only there', async (t) => {
+t.test('coverage beyond the last check is flagged on the last lines only', async (t) => {
   const flagsOf = async (
     termination: string,
     changes: Changes = {},
@@ -167,23 +168,27 @@ t.test('what outlives the last regular lines is flagged on them, and only there'
   t.strictSame(
     await flagsOf('2026-01-20', { effective_end: '2026-01-31' }),
     [['coverage_beyond_last_check']],
-    'coverage to the end of the month is no fault',
+    'coverage to the end of the month is not flagged',
   );
   t.strictSame(
     await flagsOf('2026-01-20', { effective_end: '2026-02-01' }),
     flagged,
-    'coverage beyond it is',
+    'coverage beyond the month is flagged',
   );
   t.strictSame(
     await flagsOf('2026-01-20', { effective_end: '2026-01-29' }, 2, byPeriodEnd),
     [[]],
-    'it ends with the period',
+    'coverage to the end of the period is not flagged',
   );
   t.strictSame(await flagsOf('2026-01-30'), [[]], 'the next run has the last lines');
-  t.strictSame(await flagsOf('2026-01-20', {}, 3, { final_checks: ['e'] }), flagged, 'so has a final check');
+  t.strictSame(
+    await flagsOf('2026-01-20', {}, 3, { final_checks: ['e'] }),
+    flagged,
+    'a final check has the last lines',
+  );
 });
 
-t.test('whom the newest census lacks is flagged as long as no termination is known', async (t) => {
+t.test('an employee missing from the newest census is flagged until terminated', async (t) => {
   const { db } = await scratch(t);
   await learn(db, employment('e', { absent: 1 }));
   await send(db, each('2025-12-01', { effective_end: '2026-02-01' }));
@@ -192,7 +197,7 @@ t.test('whom the newest census lacks is flagged as long as no termination is kno
   t.match(await lines(db, body(2)), [{ flags: ['open_after_termination'] }]);
 });
 
-t.test('the line has the flags of its amount', async (t) => {
+t.test('a line has the flags of its amount', async (t) => {
   const { db } = await scratch(t);
   await learn(db, employment('e'));
   await send(

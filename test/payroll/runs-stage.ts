@@ -1,4 +1,4 @@
-/** A ledger and payroll runs for the tests of runs: what a test says, in the fewest words, with real writes. */
+/** A ledger and payroll runs for the tests of runs, written by the real code. */
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import type { IncomingDeduction } from '../../src/ledger/fold.ts';
@@ -33,7 +33,7 @@ export function daysAfter(day: string, days: number): string {
   return new Date(Date.parse(day) + days * DAY_MS).toISOString().slice(0, 10);
 }
 
-/** The run of a biweekly pay date by its place, from 0: 2026-01-02, -16, -30, …; -1 is 2025-12-19. */
+/** Returns the run of a biweekly pay date by index: 0 is 2026-01-02, 1 is 2026-01-16; -1 is 2025-12-19. */
 export function body(place: number, changes: Partial<RunBody> = {}): RunBody {
   const pay_date = daysAfter('2026-01-02', 14 * place);
   return {
@@ -68,7 +68,7 @@ export function employment(employee_id: string, changes: Partial<NewFact> = {}):
 
 let sources = 0;
 
-/** Facts of one census, in the order given; no employee twice with one employer. */
+/** Records the facts of one census in order, at most one per employee and employer. */
 export async function learn(db: Db, ...facts: NewFact[]): Promise<void> {
   sources += 1;
   const source = { source: 'census', source_id: `census-${sources}` } as const;
@@ -92,12 +92,12 @@ export function event(id: string, sent: string, changes: Partial<Deduction> = {}
   };
 }
 
-/** Events that come together, in the order given. */
+/** Delivers events together, in order. */
 export function send(db: Db, ...incoming: IncomingDeduction[]): Promise<void> {
   return transact(db, (trx) => recordDeductions(trx, incoming, NOW));
 }
 
-/** Puts a run and answers it. */
+/** Creates a run and returns it. */
 export async function put(db: Db, runId: string, given: RunBody): Promise<StoredRun> {
   const checked = runOf(given);
   if (!checked.ok) throw new Error(JSON.stringify(checked.problems));
@@ -114,7 +114,7 @@ export function finalize(db: Db, runId: string, changes: Partial<Finalizing> = {
   return finalizeRun(db, runId, { ifMatch: null, accept: null, now: NOW, ...changes });
 }
 
-/** Puts a run and finalizes it. */
+/** Creates a run and finalizes it. */
 export async function finalized(db: Db, runId: string, given: RunBody): Promise<StoredRun> {
   await put(db, runId, given);
   const { outcome } = await finalize(db, runId);
@@ -127,7 +127,7 @@ export async function voided(db: Db, runId: string): Promise<void> {
   if (outcome !== 'voided') throw new Error(outcome);
 }
 
-/** The lines of a stored run, as payroll reads them. */
+/** Returns the lines of a stored run as payroll reads them. */
 export async function linesOf(db: Db, runId: string): Promise<Line[]> {
   const lines: Line[] = [];
   const { pages } = await linesOfRun(db, await found(db, runId), null);
@@ -135,7 +135,7 @@ export async function linesOf(db: Db, runId: string): Promise<Line[]> {
   return lines;
 }
 
-/** Puts a run under an id of its own, and answers its lines; with `kind`, of that kind. */
+/** Creates a run with a new id and returns its lines, optionally of one kind. */
 export async function lines(db: Db, given: RunBody, kind?: Line['kind']): Promise<Line[]> {
   sources += 1;
   const runId = `look-${sources}`;

@@ -1,4 +1,4 @@
-/** Runs as they are put, listed, shown and removed. */
+/** Tests creating, listing, showing and deleting runs. */
 import t, { type Test } from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
@@ -38,7 +38,7 @@ async function staged(t: Test): Promise<Db> {
   return db;
 }
 
-t.test('the same run again changes nothing, with its kind left out or given, in any order', async (t) => {
+t.test('the same run again changes nothing, with an explicit or default kind, in any order', async (t) => {
   const db = await staged(t);
   const again = (given: RunBody) => {
     const checked = runOf(given);
@@ -52,11 +52,11 @@ t.test('the same run again changes nothing, with its kind left out or given, in 
   t.equal(await again(body(2, { employee_ids: ['e', 'f'], extra_paycheck: 'skip' })), 'different');
   t.strictSame(await found(db, 'r'), stored);
   await finalize(db, 'r');
-  t.equal(await again(body(2, { employee_ids: ['f', 'e'] })), 'same', 'also when it is finalized');
+  t.equal(await again(body(2, { employee_ids: ['f', 'e'] })), 'same', 'even after it is finalized');
   t.equal(await again(body(3)), 'different');
 });
 
-t.test('a body that contradicts itself is refused by the name of the field', async (t) => {
+t.test('a contradictory body is rejected with the field', async (t) => {
   const paths = (given: unknown) => {
     const checked = runOf(given);
     return checked.ok ? [] : checked.problems.map(({ path }) => path);
@@ -103,7 +103,7 @@ t.test('runs are listed by pay date, latest first, and a cursor continues after 
   t.strictSame(await pages(9, { employerId: 'nobody' }), [[]]);
 });
 
-t.test('only an open run can be removed, and only a finalized one voided', async (t) => {
+t.test('only an open run can be deleted, and only a finalized one can be voided', async (t) => {
   const db = await staged(t);
   const remove = (runId: string) => transact(db, (trx) => deleteRun(trx, runId));
   const take = (runId: string) =>
@@ -118,13 +118,13 @@ t.test('only an open run can be removed, and only a finalized one voided', async
   t.equal(await take('r'), 'not-finalized');
   t.equal(await remove('r'), 'not-open');
   t.match(await found(db, 'r'), { state: 'voided', void_reason: 'a mistake', voided_at: NOW });
-  t.match(await linesOf(db, 'r'), [{ member_amount: '10.00' }], 'it stays readable');
+  t.match(await linesOf(db, 'r'), [{ member_amount: '10.00' }], 'a voided run stays readable');
   await put(db, 'open', body(2));
   t.equal(await remove('open'), 'deleted');
   t.equal(await found(db, 'open'), null);
 });
 
-t.test('an ETag changes with every line, and with nothing else', async (t) => {
+t.test('an ETag changes with every line, and only then', async (t) => {
   const db = await staged(t);
   await learn(db, employment('x', { employer_id: 'other' }));
   await put(db, 'r', body(3));
@@ -142,15 +142,12 @@ t.test('an ETag changes with every line, and with nothing else', async (t) => {
   await sameAfter('nothing', Promise.resolve());
   await sameAfter('an event of another employer', send(db, each('2026-01-10', { employee_id: 'x' }, 'x')));
   await sameAfter('an employee without lines', learn(db, employment('g')));
-  await sameAfter(
-    'what the roster says of the status',
-    learn(db, employment('e', { employment_status: 'part_time' })),
-  );
+  await sameAfter('an employment status', learn(db, employment('e', { employment_status: 'part_time' })));
   await sameAfter('a late event', send(db, each('2025-11-01', { member_contribution: '99' })));
   await sameAfter('another run', put(db, 's', body(4)));
   await changedAfter('an amount', send(db, each('2026-01-11', { member_contribution: '11' })));
   await changedAfter(
-    'a cent of the other side',
+    'a cent of the employer amount',
     send(db, each('2026-01-12', { member_contribution: '11', employer_contribution: '0.01' })),
   );
   await changedAfter(
@@ -158,8 +155,11 @@ t.test('an ETag changes with every line, and with nothing else', async (t) => {
     send(db, each('2026-01-13', { member_contribution: '11', description: 'Gold' })),
   );
   await changedAfter('a new line', send(db, each('2026-01-14', { employee_id: 'f' }, 'b')));
-  await changedAfter('a run before it', finalized(db, 'before', body(2)));
-  await changedAfter('what is due for that', send(db, each('2026-01-15', { member_contribution: '12' })));
+  await changedAfter('a previous run', finalized(db, 'before', body(2)));
+  await changedAfter(
+    'an adjustment for that run',
+    send(db, each('2026-01-15', { member_contribution: '12' })),
+  );
   const code = {
     line_of_coverage: 'medical',
     taxability: null,
@@ -168,14 +168,17 @@ t.test('an ETag changes with every line, and with nothing else', async (t) => {
     treatment: null,
   } as const;
   await changedAfter('a payroll code', codes(db, 'acme', [code]));
-  await sameAfter('that of another employer', codes(db, 'other', [code]));
+  await sameAfter('a code of another employer', codes(db, 'other', [code]));
   await changedAfter('a termination', learn(db, employment('f', { termination_date: '2026-02-10' })));
   await sameAfter('finalizing it', finalize(db, 'r'));
-  await sameAfter('what comes after that', send(db, each('2026-01-16', { member_contribution: '13' })));
+  await sameAfter(
+    'a later change of that employee',
+    send(db, each('2026-01-16', { member_contribution: '13' })),
+  );
 });
 
 t.test(
-  'totals are of the lines to deduct, by coverage and taxability; reported lines are separate',
+  'totals cover the lines to deduct, by coverage and taxability; reported lines are separate',
   async (t) => {
     const db = await staged(t);
     await send(
@@ -264,7 +267,7 @@ t.test('a run of many employees has pages, each employee once and in order', asy
   t.strictSame(
     (await linesOf(db, 'r')).map((line) => line.employee_id),
     ids,
-    'also when they are frozen',
+    'frozen pages too',
   );
   await voided(db, 'r');
   t.strictSame(

@@ -21,13 +21,13 @@ import {
 } from './finalized.ts';
 import { deduct, employ, LATELY, readyEmployer } from './ready.ts';
 
-/** Three pay dates after each other, each the id of its run; 150.00 a month makes 69.23 or 69.24 each. */
+/** Three consecutive pay dates, each the id of its run. 150.00 a month makes 69.23 or 69.24 per check. */
 const [FIRST, SECOND, THIRD, FOURTH] = ['2026-06-05', '2026-06-19', '2026-07-03', '2026-07-17'] as const;
 
 const takenLines = (db: Db) =>
   db.selectFrom('taken_lines').selectAll().orderBy('report').orderBy('employee_id').orderBy('line').execute();
 
-/** What is asked for `emp-1`'s deduction in a run. */
+/** Returns the amount of `emp-1`'s deduction in a run. */
 async function asked(db: Db, runId: string): Promise<string> {
   const lines = await linesIn(db, runId);
   return lines.find((line) => line.deduction_id === 'ded-1' && line.kind === 'regular')?.member_amount ?? '';
@@ -156,7 +156,7 @@ onEitherEngine('a later report replaces the lines it names, and all reports stay
   t.strictSame(
     await arrearsIn(db, THIRD),
     [`ded-2 1.50 of ${FIRST} reported`],
-    'SECOND collected 69.23 of 70.73 for ded-2, and all of ded-1',
+    'SECOND collected 69.23 of 70.73 of ded-2, and all of ded-1',
   );
   t.match(await verifyRun(db, await storedRun(db, SECOND)), { identical: true });
 });

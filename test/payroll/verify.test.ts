@@ -1,4 +1,4 @@
-/** A finalized run can be proved, later, from the ledger at its position. */
+/** A finalized run can be verified later from the ledger at its position. */
 import { sql } from 'kysely';
 import t, { type Test } from 'tap';
 import type { Difference } from '../../src/database/difference.ts';
@@ -32,7 +32,7 @@ const scheduled = (dates: string[]) => [
   },
 ];
 
-/** Two finalized runs, the second with a change, an end, adjustments and who has left. */
+/** Two finalized runs, the second with a change, an end, adjustments and a termination. */
 async function staged(t: Test): Promise<Db> {
   const { db } = await scratch(t);
   await learn(db, ...['e', 'f', 'g', 'h'].map((id) => employment(id)));
@@ -69,7 +69,7 @@ const change = (
       .execute(),
   );
 
-t.test('a run is identical, whatever came after it', async (t) => {
+t.test('a run stays identical, whatever happens after it', async (t) => {
   const db = await staged(t);
   t.strictSame(await verified(db, 'r2'), { identical: true, lines: 3, differences: [], difference_count: 0 });
   t.strictSame(await verified(db, 'r3'), { identical: true, lines: 6, differences: [], difference_count: 0 });
@@ -83,7 +83,7 @@ t.test('a run is identical, whatever came after it', async (t) => {
     each('2026-01-01', { employee_id: 'h' }, 'd-e'),
     each('2025-12-01', { employee_id: 'h' }, 'new'),
   );
-  await both('events late and new');
+  await both('late and new events');
   await learn(
     db,
     employment('e', { pay_frequency: 'weekly' }),
@@ -103,10 +103,10 @@ t.test('a run is identical, whatever came after it', async (t) => {
   );
   await both('a later run and a report');
   await voided(db, 'r2');
-  await both('a void of the run before');
+  await both('a void of the previous run');
   await voided(db, 'r3');
-  await both('a void of its own');
-  t.match(await verified(db, 'r4'), { identical: true }, 'so is a run that settled what was voided since');
+  await both('its own void');
+  t.match(await verified(db, 'r4'), { identical: true }, 'a run that adjusted a voided run is identical');
 });
 
 t.test('a changed line is named with its stored and its computed value', async (t) => {
@@ -128,7 +128,7 @@ t.test('a changed line is named with its stored and its computed value', async (
   });
 });
 
-t.test('so is one that was taken out, put in, or given another flag', async (t) => {
+t.test('a removed or added line, or a changed flag, is named', async (t) => {
   const db = await staged(t);
   const lines = await linesOf(db, 'r3');
   const of = (id: string) => lines.filter((line) => line.employee_id === id);
@@ -151,7 +151,7 @@ t.test('so is one that was taken out, put in, or given another flag', async (t) 
   t.match(await verified(db, 'r3'), { difference_count: 1, differences: [{ line: 'adjustment d-f r2' }] });
 });
 
-t.test('so is another roster row, an employee who was taken out and one who was put in', async (t) => {
+t.test('a changed roster row and a removed or added employee are named', async (t) => {
   const db = await staged(t);
   await change(db, 'r2', 'h', { roster_position: 99 });
   t.match(await verified(db, 'r2'), {
@@ -178,7 +178,7 @@ t.test('so is another roster row, an employee who was taken out and one who was 
   t.match(await verified(db, 'r2'), { difference_count: 3 });
 });
 
-t.test('of many differences all are counted, and some named', async (t) => {
+t.test('the first of many differences are named and all are counted', async (t) => {
   const { db } = await scratch(t);
   const ids = Array.from({ length: 120 }, (_, index) => `e${index}`);
   await learn(db, ...ids.map((id) => employment(id)));
@@ -189,7 +189,7 @@ t.test('of many differences all are counted, and some named', async (t) => {
   t.equal(differences.length, 100);
 });
 
-t.test('ids in the order of bytes are no difference', async (t) => {
+t.test('ids in byte order are not a difference', async (t) => {
   const { db } = await scratch(t);
   const ids = ['a', 'Z', '\u{ff5e}', '\u{1f600}'];
   await learn(db, ...ids.map((id) => employment(id)));
@@ -199,7 +199,7 @@ t.test('ids in the order of bytes are no difference', async (t) => {
   t.match(await verified(db, 'all'), { identical: true });
 });
 
-t.test('a stored pay date that decides no amount of the run is verified too', async (t) => {
+t.test('a stored pay date that affects no amount is verified too', async (t) => {
   const db = await staged(t);
   const verify = async () => {
     const found: Difference[] = [];

@@ -3,7 +3,7 @@ import { AMOUNT_FLAGS } from '../../src/payroll/calculation/amounts.ts';
 import { APPLIES_ON, EXTRA_PAYCHECKS, REMAINDERS, SCHEMES } from '../../src/payroll/calculation/plan.ts';
 import { readPage, TABLES, tablesOn, withTables } from './worked-tables.ts';
 
-t.test('the worked tables of docs/amounts.md are what the code comes to', async (t) => {
+t.test('the worked tables in docs/amounts.md equal the computed ones', async (t) => {
   const page = readPage();
   t.equal(
     page,
@@ -13,7 +13,7 @@ t.test('the worked tables of docs/amounts.md are what the code comes to', async 
   t.strictSame(tablesOn(page).sort(), Object.keys(TABLES).sort(), 'each once');
 });
 
-t.test('docs/amounts.md names every option and every flag of the arithmetic', async (t) => {
+t.test('docs/amounts.md names every option and every flag of an amount', async (t) => {
   const page = readPage();
   const names = { SCHEMES, APPLIES_ON, REMAINDERS, EXTRA_PAYCHECKS, AMOUNT_FLAGS };
   for (const [list, values] of Object.entries(names)) {

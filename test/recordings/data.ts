@@ -6,7 +6,7 @@ const CENSUSES = new URL('../../fixtures/census/json/', import.meta.url);
 type Employee = { employee_id: string; [field: string]: unknown };
 type Census = { organization: object; employees: Employee[] };
 
-/** A census of the fixtures whose facts count from the first day of 2024. */
+/** A census of the fixtures whose facts apply from the first day of 2024. */
 export function census(employerId: string): Census {
   const read = JSON.parse(readFileSync(new URL(`${employerId}.json`, CENSUSES), 'utf8')) as Census;
   return { ...read, employees: read.employees.map((one) => ({ ...one, effective_on: '2024-01-01' })) };

@@ -1,4 +1,4 @@
-/** Replaces what differs from one run to the next, so that a recording depends on behavior alone. */
+/** Replaces values that differ between runs, so that a recording depends on behavior alone. */
 import { inspect } from 'node:util';
 
 const INSTANT = /\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?Z?/g;
@@ -22,7 +22,7 @@ const REPLACED: readonly [string, RegExp][] = [
   ['<bytes>', /\b\d+(?:\.\d+)? (?:bytes|[KMGT]i?B)\b/g],
 ];
 
-/** Fields whose values are replaced, whatever they hold. Positions get a number, as above. */
+/** Fields whose values are always replaced. Positions get a number, as above. */
 const CURSORS = ['next_cursor'];
 const POSITIONS = ['position', 'ledger_position'];
 const MEASURED = [
@@ -87,7 +87,7 @@ export function normalizer(names: readonly (readonly [string, string])[]) {
       counts.clear();
     },
     text,
-    /** Returns a text normalized. JSON, also a line of it among others, is laid out for people. */
+    /** Returns a normalized text. JSON, including single lines of it, is pretty-printed. */
     output(value: string): string {
       const read = parse(value) ?? value.split('\n').map((line) => parse(line) ?? text(line));
       return Array.isArray(read) ? read.join('\n') : read;

@@ -14,9 +14,9 @@ import { normalizer } from './normalize.ts';
 const PROJECT = fileURLToPath(new URL('../../', import.meta.url));
 const GOLDEN = new URL('./golden/', import.meta.url);
 const RECORDS = process.env.RECORD === '1';
-/** The commands of one batch that run at the same time. */
+/** The commands of one batch, which run at the same time. */
 const AT_ONCE = 3;
-/** The lines of the difference that a failing test shows. */
+/** The maximum number of differing lines that a failing test shows. */
 const DIFFERENCE_LINES = 120;
 
 // biome-ignore lint/suspicious/noExplicitAny: the recordings are compared as text; nothing here relies on a shape.
@@ -26,11 +26,11 @@ export type Request = {
   headers?: Record<string, string>;
   /** A few words that distinguish requests to the same path. */
   note?: string;
-  /** Recorded instead of the path, which holds something that changes. */
+  /** Recorded instead of the path, which contains a varying value. */
   as?: string;
   /** Recorded instead of a long body. */
   sent?: string;
-  /** Returns what is recorded of the response's text. */
+  /** Returns the recorded part of the response's text. */
   show?: (text: string) => string;
 };
 
@@ -241,7 +241,7 @@ function sign(secret: string, content: string): string {
   return `v1,${createHmac('sha256', key).update(content).digest('base64')}`;
 }
 
-/** A signature of the right form that matches nothing. */
+/** A well-formed signature that matches nothing. */
 export function wrongSignature(): string {
   return `v1,${randomBytes(32).toString('base64')}`;
 }

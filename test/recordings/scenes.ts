@@ -525,7 +525,7 @@ async function commands(r: Recorder): Promise<void> {
   r.record('benefits-sidecar doctor --json', `exit ${doctor.code}`, JSON.stringify({ healthy, shown }));
 }
 
-/** The help of every command: it is the same on every engine. */
+/** The help of every command, which is the same on both engines. */
 async function help(r: Recorder): Promise<void> {
   let commands: string[][] = [[]];
   while (commands.length > 0) {
@@ -554,7 +554,7 @@ async function people(r: Recorder): Promise<void> {
   const headers = { authorization: `Bearer ${limited.stdout.trim()}` };
   await r.http('GET', RUNS, { note: 'a token without the scope', headers });
   await r.http('GET', '/v1/activity', { show: lastMinuteOnly });
-  // Last, because readiness shows a refused signature only some seconds later.
+  // Last, because readiness shows a rejected signature only some seconds later.
   await r.event('msg_forged', syncEvent('request', 'maple-bakery'), wrongSignature());
 }
 

@@ -1,18 +1,18 @@
-/** The private listener, as payroll calls it. */
+/** The API listener, as payroll calls it. */
 import type { Keys } from './settings.ts';
 
 export type Answer = {
   status: number;
   headers: Headers;
-  // biome-ignore lint/suspicious/noExplicitAny: the API's own tests hold its answers against their schemas.
+  // biome-ignore lint/suspicious/noExplicitAny: the API tests check responses against their schemas.
   json: any;
 };
 export type Api = {
   call(method: 'GET' | 'PUT' | 'POST', path: string, body?: unknown): Promise<Answer>;
   get(path: string): Promise<Answer['json']>;
-  /** All pages. */
+  /** Returns all pages. */
   list(path: string): Promise<Answer['json'][]>;
-  /** One check of readiness. */
+  /** Returns one check of readiness. */
   check(id: string): Promise<{ result: string; count: number; examples: string[] }>;
 };
 
@@ -32,7 +32,7 @@ export function apiAt(address: () => string, { token }: Keys): Api {
   };
   const get: Api['get'] = async (path) => {
     const { status, json } = await call('GET', path);
-    if (status !== 200) throw new Error(`GET ${path} was answered ${status}: ${JSON.stringify(json)}`);
+    if (status !== 200) throw new Error(`GET ${path} returned ${status}: ${JSON.stringify(json)}`);
     return json;
   };
   return {

@@ -1,8 +1,8 @@
-/** A real browser, which came with the packages. */
+/** A real browser, installed with the packages. */
 import chromium from '@sparticuz/chromium';
 import { type Browser, chromium as driver } from 'playwright-core';
 
-/** Its own sandbox needs rights that a container seldom gives; it sees nothing but pages of ours. */
+/** The browser's sandbox needs privileges that containers rarely grant. It opens only our own pages. */
 const ARGUMENTS = ['--no-sandbox', '--disable-background-networking', '--disable-gpu'];
 
 export async function launchBrowser(): Promise<Browser> {

@@ -1,6 +1,6 @@
 /**
- * Runs the work and returns its result with the CPU time that this process used meanwhile, in milliseconds. Other
- * processes stretch wall-clock time and leave CPU time as it is.
+ * Runs the work and returns its result with the CPU time of this process, in milliseconds. Other processes increase
+ * wall-clock time but not CPU time.
  */
 export async function cpuTime<R>(work: () => Promise<R> | R): Promise<{ result: R; cpuMs: number }> {
   const before = process.cpuUsage();

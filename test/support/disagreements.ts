@@ -1,4 +1,4 @@
-/** Compares what the sidecar holds with what the simulated service recorded: two accounts of the same story. */
+/** Compares the sidecar's data with the requests recorded by the simulated service. */
 import type { Deduction } from '../../src/contract/deduction.ts';
 import type { ChangeKind } from '../../src/outbox/manual.ts';
 import type { Simulator } from '../../src/simulator/simulator.ts';
@@ -8,18 +8,18 @@ import { eventually } from './eventually.ts';
 /** A change that payroll reported and the sidecar accepted. */
 export type Reported = { changeId: string; employeeId: string };
 
-/** Reports a change as payroll does. Throws when it is not accepted. */
+/** Reports a change as payroll does. Throws if it is not accepted. */
 export async function report(
   api: Api,
   kind: ChangeKind,
   body: { employee_id: string } & Record<string, unknown>,
 ): Promise<Reported> {
   const { status, json } = await api.call('POST', `/v1/employee-changes/${kind}`, body);
-  if (status !== 202) throw new Error(`${kind} was answered ${status}: ${JSON.stringify(json)}`);
+  if (status !== 202) throw new Error(`${kind} returned ${status}: ${JSON.stringify(json)}`);
   return { changeId: json.change_id, employeeId: body.employee_id };
 }
 
-/** Two changes of each employee, in an order that matters: the second address is the one to keep. */
+/** Reports two changes per employee whose order matters: the second address must win. */
 export async function reportMoves(api: Api, employeeIds: readonly string[]): Promise<Reported[]> {
   const moves = ['1 First Street', '2 Second Street'].flatMap((line1) =>
     employeeIds.map((employee_id) => ({ employee_id, address: { ...BOISE, line1 } })),
@@ -31,7 +31,7 @@ export async function reportMoves(api: Api, employeeIds: readonly string[]): Pro
 
 const BOISE = { city: 'Boise', state: 'ID', zip_code: '83702' };
 
-/** Nothing is owed any more. */
+/** Waits until no request is unfinished. */
 export async function allSent(api: Api): Promise<void> {
   for (const state of ['pending', 'sending']) {
     await eventually(
@@ -42,7 +42,7 @@ export async function allSent(api: Api): Promise<void> {
   }
 }
 
-/** Returns the differences between the two sides in words. Call it once nothing is in progress. */
+/** Returns the differences as sentences. Call it once nothing is in progress. */
 export async function disagreements(
   { api, simulator }: { api: Api; simulator: Simulator },
   reported: readonly Reported[],
@@ -64,7 +64,7 @@ async function notDelivered(api: Api, reported: readonly Reported[]): Promise<st
   return pending;
 }
 
-/** Censuses too: an upload has a key of its own. */
+/** Includes censuses: each upload has its own key. */
 function appliedTwice(simulator: Simulator): string[] {
   const keys = simulator
     .requests()
@@ -74,7 +74,7 @@ function appliedTwice(simulator: Simulator): string[] {
   return twice.map((key) => `${key} was applied twice`);
 }
 
-/** The keys of each employee that took effect there are those accepted here: all of them, in this order, once. */
+/** Checks that the keys applied for each employee are exactly the accepted ones, in order, once. */
 function outOfOrder(simulator: Simulator, reported: readonly Reported[]): string[] {
   const applied = simulator.requests().filter(({ applied: is, kind }) => is && kind !== 'census');
   const subjects = new Set([

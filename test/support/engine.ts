@@ -84,8 +84,8 @@ export async function newDatabaseUrl(t: Test): Promise<string> {
 }
 
 /**
- * Removes the time limits of a transaction on PostgreSQL, so that a slow machine does not end one that the test holds
- * open on purpose.
+ * Removes the time limits of transactions on PostgreSQL, so that a slow machine does not end one that the test holds
+ * open.
  */
 export async function liftTimeLimits(trx: Trx): Promise<void> {
   await sql`select set_config(name, '0', true)
@@ -116,8 +116,8 @@ export async function tablesOf(db: Db): Promise<string[]> {
 }
 
 /**
- * Returns all stored data as text and bytes: on SQLite the file and its log as they are, on PostgreSQL, whose
- * files cannot be told apart by database, every row of every table.
+ * Returns all stored data as text and bytes: on SQLite the file and its log, on PostgreSQL every row of every table,
+ * because its files are shared by all databases.
  */
 export async function rawBytes(db: Db, url: string): Promise<Buffer> {
   if (engineOfUrl(url) === 'sqlite') {
@@ -126,7 +126,7 @@ export async function rawBytes(db: Db, url: string): Promise<Buffer> {
   return Buffer.concat((await bytesByTable(db)).map(({ bytes }) => bytes));
 }
 
-/** All values of all rows, one after the other. */
+/** Returns all values of all rows, one after another. */
 export async function bytesByTable(db: Db): Promise<{ name: string; bytes: Buffer }[]> {
   const tables: { name: string; bytes: Buffer }[] = [];
   for (const name of await tablesOf(db)) {

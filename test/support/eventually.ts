@@ -1,14 +1,14 @@
-/** Waiting for what can be seen, for a bounded time: no test sleeps and hopes. */
+/** Waits for a condition for a bounded time, instead of sleeping. */
 import { setTimeout as pause } from 'node:timers/promises';
 
-/** Far beyond what anything here takes on a busy machine. Only a test that fails waits for so long. */
+/** Far longer than any condition takes on a busy machine. Only a failing test waits this long. */
 const WITHIN_MS = 120_000;
-/** Between two looks. */
+/** The time between two checks. */
 const LOOK_EVERY_MS = 20;
 
 /**
- * Repeats `look` until `holds`, and returns what it saw. Throws, with what it saw last, after a time limit. A
- * look that throws counts as not seen yet.
+ * Repeats `look` until `holds`, and returns the result. Throws with the last result after a time limit. A `look` that
+ * throws counts as not holding.
  */
 export async function eventually<T>(
   what: string,

@@ -5,27 +5,27 @@ import { connect, createServer, type Socket } from 'node:net';
 import type { Test } from 'tap';
 
 export type Mode =
-  /** Lets everything through. */
+  /** Passes everything. */
   | 'pass'
   /** Accepts requests and never responds. */
   | 'hang'
-  /** Breaks every connection at its first byte. */
+  /** Resets every connection at its first byte. */
   | 'reset'
   /**
-   * Passes requests on, and breaks the connection instead of returning the response: the request is applied
-   * without a confirmation.
+   * Passes requests and resets the connection instead of returning the response, so the request is applied without a
+   * confirmation.
    */
   | 'lose-answer'
-  /** Sends the start of the response and breaks off. */
+  /** Sends the beginning of the response and resets the connection. */
   | 'half-answer';
 
 export type Front = {
   readonly url: string;
-  /** For connections that are made from now on; those that are open are broken. */
+  /** Sets the mode of new connections; open ones are reset. */
   mode: Mode;
   /** Connections that sent something, by mode. */
   readonly met: Map<Mode, number>;
-  /** Responds to the requests that hang, as a service that was only slow. */
+  /** Responds to hanging requests, like a slow service. */
   letThrough(): void;
 };
 

@@ -1,20 +1,23 @@
-/** SIGKILL under load, again and again on one file, each time followed by the judge. */
+/** SIGKILL under load, repeatedly on one file, each time followed by the checks of oracle.ts. */
 import type { Test } from 'tap';
 import { between, seededRandom } from '../../src/simulator/random.ts';
 import { type Event, redeliver, startLoad } from './load.ts';
 import { breaches } from './oracle.ts';
 import { setStage } from './stage.ts';
 
-/** The promise: ready again within so much. */
+/** The promised maximum until the process is ready again. */
 const READY_WITHIN_MS = 5_000;
-/** On a machine that takes longer for the start on an empty database: within so many times that start. */
+/** On a slower machine: this multiple of the start on an empty database. */
 const READY_WITHIN_STARTS = 3;
-/** A single round may be so much slower than the promise. */
+/** A single round may be this many times slower than the promise. */
 const SLOWEST_ROUND = 4;
-/** Acknowledged events before the kill, drawn from these: at the start, in the first batches, later. */
+/**
+ * The number of acknowledged events before the kill, drawn from these: at the start, in the first batches,
+ * later.
+ */
 const KILLED_AFTER = { least: 1, most: 600 };
 
-/** The seed decides when each round's kill comes, as far as that can be decided. */
+/** The seed determines when each kill happens, as far as possible. */
 export async function killRounds(t: Test, rounds: number, seed: number): Promise<void> {
   t.comment(`seed ${seed}`);
   const random = seededRandom('kills', seed);
@@ -30,7 +33,7 @@ export async function killRounds(t: Test, rounds: number, seed: number): Promise
 
   for (let round = 1; round <= rounds; round += 1) {
     const load = startLoad({ ...receiver(), series: `round-${round}` });
-    // Events without a known outcome are delivered again, as the provider does, also during the next kill.
+    // Events without a known outcome are delivered again, as the provider does, even during the next kill.
     const again = redeliver(receiver(), inDoubt, acknowledged);
     await load.reached(between(random, KILLED_AFTER.least, KILLED_AFTER.most));
     t.equal(await stage.sidecar.end('SIGKILL'), 'SIGKILL');
@@ -51,11 +54,11 @@ export async function killRounds(t: Test, rounds: number, seed: number): Promise
   }
 
   const median = readyAfterMs.toSorted((a, b) => a - b)[Math.floor(rounds / 2)] as number;
-  t.ok(median < readyWithinMs, `ready again after ${median} ms in the middle`);
+  t.ok(median < readyWithinMs, `median ${median} ms until ready again`);
   t.strictSame(
     await redeliver(receiver(), inDoubt, acknowledged),
     [],
-    'what was in doubt is taken in the end',
+    'events in doubt are accepted at the end',
   );
   await stage.settled();
   t.strictSame(await breaches({ databaseUrl, acknowledged: acknowledged.values() }), []);

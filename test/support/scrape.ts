@@ -3,20 +3,23 @@ import type { Keys } from './settings.ts';
 
 export type Scraped = {
   readonly text: string;
-  /** The names that are declared, with their types. */
+  /** The declared names with their types. */
   readonly types: ReadonlyMap<string, string>;
-  /** The value of a series as it is written, without our prefix: `requests{state="pending"}`. Undefined: none. */
+  /**
+   * Returns the value of a series without our prefix, such as `requests{state="pending"}`; undefined if
+   * absent.
+   */
   of(series: string): number | undefined;
 };
 
 export async function scrape(address: string, { token }: Keys): Promise<Scraped> {
   const answer = await fetch(`${address}/metrics`, { headers: { authorization: `Bearer ${token}` } });
   const text = await answer.text();
-  if (answer.status !== 200) throw new Error(`/metrics was answered ${answer.status}: ${text}`);
+  if (answer.status !== 200) throw new Error(`/metrics returned ${answer.status}: ${text}`);
   return read(text);
 }
 
-/** Throws for a line that is not of the format. */
+/** Throws for a line in another format. */
 export function read(text: string): Scraped {
   const series = new Map<string, number>();
   const types = new Map<string, string>();

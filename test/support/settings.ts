@@ -1,17 +1,17 @@
-/** A good environment for the executable, every secret of it new: none can be found anywhere by chance. */
+/** A valid environment for the executable with random secrets, so that none can be found by chance. */
 import { randomBytes } from 'node:crypto';
 import { createServer } from 'node:net';
 
 export type Keys = {
   readonly apiKey: string;
   readonly webhookSecret: string;
-  /** `id:base64`, as DATA_KEYS takes it. */
+  /** `id:base64`, the format of DATA_KEYS. */
   readonly dataKey: string;
-  /** Of the private listener, with the scope `all`. */
+  /** A token for the API with the scope `all`. */
   readonly token: string;
 };
 
-/** Undefined takes one out. */
+/** Undefined removes a variable. */
 export type Variables = Record<string, string | undefined>;
 
 export function makeKeys(): Keys {
@@ -23,7 +23,7 @@ export function makeKeys(): Keys {
   };
 }
 
-/** The least that `serve` needs, on free ports of 127.0.0.1. */
+/** The minimal settings of `serve`, on free ports of 127.0.0.1. */
 export function variablesFor(databaseUrl: string, serviceUrl: string, keys: Keys): Variables {
   return {
     BENEFITS_ENVIRONMENT: 'sandbox',
@@ -39,10 +39,12 @@ export function variablesFor(databaseUrl: string, serviceUrl: string, keys: Keys
   };
 }
 
-/** Systems take the ports of outgoing connections from 32768 up: a port below is still free after a restart. */
+/**
+ * Systems use ports from 32768 up for outgoing connections, so a lower port is still free after a restart.
+ */
 const LASTING = { from: 20_000, count: 12_000 };
 
-/** A port for a listener that will be started more than once. */
+/** Returns a port for a listener that is started more than once. */
 export async function lastingPort(): Promise<number> {
   for (;;) {
     const port = LASTING.from + (randomBytes(4).readUInt32LE() % LASTING.count);

@@ -1,4 +1,4 @@
-/** Waits until a number stays as it is for many turns of the event loop. */
+/** Waits until a number stays the same for many turns of the event loop. */
 export async function settled(number: () => number): Promise<number> {
   let last = number();
   for (let same = 0; same < 500; ) {

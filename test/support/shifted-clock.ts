@@ -1,7 +1,6 @@
 /**
- * Preloaded into the executable: its wall clock is wrong in all threads by the milliseconds in the file
- * CLOCK_SHIFT_FILE, and jumps when the file changes. Timers use another clock, as on a machine whose time is
- * set.
+ * Preloaded into the executable: shifts its wall clock in all threads by the milliseconds in the file CLOCK_SHIFT_FILE,
+ * and jumps when the file changes. Timers use another clock, as on a machine whose time is set.
  */
 import { readFileSync } from 'node:fs';
 
@@ -17,7 +16,7 @@ look();
 setInterval(look, LOOK_EVERY_MS).unref();
 
 globalThis.Date = class extends RealDate {
-  // biome-ignore lint/suspicious/noExplicitAny: whatever Date takes.
+  // biome-ignore lint/suspicious/noExplicitAny: the parameters of Date.
   constructor(...parts: any[]) {
     if (parts.length === 0) super(RealDate.now() + shiftMs);
     else super(...(parts as [number]));

@@ -1,4 +1,4 @@
-/** The real executable, serving: started with an environment of its own, its output kept, ended with the test. */
+/** Runs the real executable with its own environment, keeps its output, and ends it with the test. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
@@ -6,32 +6,32 @@ import type { Test } from 'tap';
 import type { Variables } from './settings.ts';
 
 const PROJECT = fileURLToPath(new URL('../../', import.meta.url));
-/** Tap adds options for its own records, which take as long to load as the executable itself. */
+/** Tap adds options to the process that take as long to load as the executable itself. */
 const AS_USERS_START_IT = ['env', '-u', 'NODE_OPTIONS', process.execPath];
-/** The part of the output that is shown when a test fails. */
+/** The number of output characters shown when a test fails. */
 const SHOWN_CHARACTERS = 4_000;
 
 export type LogLine = Record<string, unknown> & { level: string; msg: string };
 
 export type Sidecar = {
-  /** Where the two listeners listen; `port` is the public one's. */
+  /** The ports of the two listeners; `port` is the receiver's. */
   readonly receiver: string;
   readonly port: number;
   readonly api: string;
   readonly pid: number;
-  /** Everything it said, on both streams. */
+  /** All output of both streams. */
   output(): string;
   logged(): LogLine[];
-  /** Its exit code, or the signal that ended it. */
+  /** The exit code, or the signal that ended it. */
   readonly ended: Promise<number | string>;
   /** Sends a signal and waits for the end. */
   end(signal: NodeJS.Signals): Promise<number | string>;
   signal(signal: NodeJS.Signals): void;
 };
 
-/** Started, and perhaps ended again without having served. */
+/** A started process that may have ended without serving. */
 export type Started = Omit<Sidecar, 'receiver' | 'port' | 'api'> & {
-  /** Answers when it serves. Rejects, with what it said, when it ends before. */
+  /** Resolves when it serves. Rejects with its output if it ends first. */
   readonly serving: Promise<Sidecar>;
 };
 
@@ -45,13 +45,13 @@ export function serve(t: Test, variables: Variables, options: StartOptions = {})
   return start(t, variables, options).serving;
 }
 
-/** Those that run: a test process that is ended before its tests are takes them along. */
+/** Running processes. A test process that is ended early kills them. */
 const running = new Set<ChildProcess>();
 process.on('exit', () => {
   for (const child of running) child.kill('SIGKILL');
 });
 
-/** Starts `serve`. It inherits nothing of this process's environment but where programs are. */
+/** Starts `serve`. It inherits only PATH from this process's environment. */
 export function start(t: Test, variables: Variables, { preload }: StartOptions = {}): Started {
   const [command = '', ...before] = AS_USERS_START_IT;
   const preloading = preload === undefined ? [] : ['--import', preload];
@@ -86,7 +86,7 @@ export function start(t: Test, variables: Variables, { preload }: StartOptions =
     const api = await said.address('private listener ready');
     return { ...started, receiver, api, port: Number(new URL(receiver).port) };
   })();
-  // A caller that only waits for the end does not read this.
+  // A caller that only waits for the end does not handle this rejection.
   serving.catch(() => {});
   return { ...started, serving };
 }
@@ -101,7 +101,7 @@ function collect(child: ChildProcess) {
   child.stderr?.setEncoding('utf8').on('data', (part: string) => {
     both += part;
   });
-  // A line that was incomplete when the process was killed is not a line yet.
+  // The last line may be incomplete if the process was killed.
   const lines = (): LogLine[] =>
     stdout
       .slice(0, stdout.lastIndexOf('\n') + 1)
@@ -119,7 +119,7 @@ function collect(child: ChildProcess) {
           once(child.stdout as NodeJS.ReadableStream, 'data').then(() => ['data']),
           once(child, 'close').then(() => ['close']),
         ]);
-        if (event === 'close') throw new Error(`it ended before it served, saying: ${both}`);
+        if (event === 'close') throw new Error(`it ended before serving: ${both}`);
       }
     },
   };

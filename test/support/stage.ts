@@ -1,6 +1,6 @@
 /**
- * The whole loop on this machine: the simulator as benefits service, the real executable once or more often, a
- * database of its own on the engine of this run.
+ * The whole loop on this machine: the simulator as benefits service, one or more sidecars, and a database on the engine
+ * of this run.
  */
 import type { Test } from 'tap';
 import { type Simulator, type SimulatorOptions, startSimulator } from '../../src/simulator/simulator.ts';
@@ -10,16 +10,16 @@ import { eventually } from './eventually.ts';
 import { type Keys, lastingPort, makeKeys, type Variables, variablesFor } from './settings.ts';
 import { type Sidecar, type StartOptions, serve } from './sidecar.ts';
 
-/** One sidecar, over its restarts. */
+/** One sidecar, across its restarts. */
 export type Instance = {
-  /** The settings of the executable; a test may change them before it restarts the executable. */
+  /** The settings of the executable. A test may change them before a restart. */
   readonly variables: Variables;
-  /** Of the process that was started last. */
+  /** The latest process. */
   readonly api: Api;
   readonly sidecar: Sidecar;
-  /** Starts the executable (again), on the same ports and database. */
+  /** Starts the executable (again) on the same ports and database. */
   start(options?: StartOptions): Promise<Sidecar>;
-  /** Resolves when nothing is under way from the simulator and the database has no pending event. */
+  /** Resolves when the simulator has no work in flight and the database has no pending event. */
   settled(): Promise<void>;
 };
 
@@ -28,7 +28,7 @@ export type Stage = Instance & {
   readonly folder: string;
   readonly databaseUrl: string;
   readonly simulator: Simulator;
-  /** One more on the same database, with listeners of its own; the test starts it. */
+  /** Another sidecar on the same database with its own listeners. The test starts it. */
   another(variables?: Variables): Promise<Instance>;
 };
 
@@ -42,7 +42,7 @@ export type StageOptions = {
   before?: (serviceUrl: string) => Promise<string>;
 };
 
-/** Sets everything and starts it; it ends with the test. */
+/** Creates everything and starts it. It ends with the test. */
 export async function setStage(t: Test, options: StageOptions = {}): Promise<Stage> {
   const keys = options.keys ?? makeKeys();
   const folder = t.testdir();
@@ -108,7 +108,7 @@ function instanceOf(t: Test, simulator: Simulator, keys: Keys, variables: Variab
   };
 }
 
-/** The newest sync of an employer, once it is in a state. */
+/** Returns the newest sync of an employer once it is in a state. */
 export function syncIn(api: Api, employerId: string, state: string) {
   return eventually(
     `the sync of ${employerId} is ${state}`,

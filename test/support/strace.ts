@@ -1,13 +1,13 @@
-/** Looks at, and spoils, the system calls of the running executable. Linux, where `strace` is installed. */
+/** Traces and injects faults into the system calls of the running executable. Needs Linux and `strace`. */
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import type { Test } from 'tap';
 
-/** Makes what was written durable; the engine is built with one or the other. */
+/** The calls that make writes durable. The engine uses one or the other. */
 export const SYNCS = ['fsync', 'fdatasync'] as const;
 
-/** Returns why `strace` cannot be used here, or false. Tries it on a process that does nothing. */
+/** Returns why `strace` cannot be used here, or false. Tries it on an idle process. */
 export async function straceMissing(): Promise<string | false> {
   const idle = spawn('sleep', ['60']);
   try {
@@ -16,7 +16,7 @@ export async function straceMissing(): Promise<string | false> {
     await once(tried, 'spawn');
     const { attached, said } = await hasAttached(tried);
     tried.kill();
-    return attached ? false : `strace may not look at other processes here: ${said.split('\n')[0]}`;
+    return attached ? false : `strace is not permitted to trace other processes: ${said.split('\n')[0]}`;
   } catch {
     return 'strace is not installed (Debian: apt-get install strace)';
   } finally {
@@ -25,9 +25,8 @@ export async function straceMissing(): Promise<string | false> {
 }
 
 /**
- * Writes all of these calls of a process, of all its threads and with their data, to `file`, and injects the
- * faults in `inject`, which are counted for each thread from now on. Resolves when it has started; returns
- * its end.
+ * Writes these calls of all threads of a process, with their data, to `file`, and injects the faults in `inject`, which
+ * are counted per thread from now on. Resolves when it has attached, and returns its end.
  */
 export async function strace(
   t: Test,
@@ -49,7 +48,7 @@ export async function strace(
   return { ended };
 }
 
-/** Waits until it has attached, or has ended without. */
+/** Waits until it has attached, or has ended. */
 async function hasAttached(
   child: ChildProcessWithoutNullStreams,
 ): Promise<{ attached: boolean; said: string }> {
@@ -67,13 +66,13 @@ export type Call = {
   name: string;
   /** The target of the file descriptor: a path, or `socket:[…]`. */
   on: string;
-  /** The rest of its arguments, as strace writes them. */
+  /** The other arguments as strace prints them. */
   text: string;
-  /** The result of the call: a number, and the error if there was one. Null if it never returned. */
+  /** The result of the call: a number, and the error if there is one. Null if it never returned. */
   answer: string | null;
 };
 
-/** The calls in the order in which they ended; a call that another thread's line divides is put together. */
+/** Returns the calls in the order in which they ended. Calls split by a line of another thread are joined. */
 export function callsIn(file: string): Call[] {
   const calls: Call[] = [];
   const begun = new Map<string, Call>();
@@ -100,7 +99,7 @@ function answerIn(text: string): string | null {
   return /= (-?\d+[^=]*)$/.exec(text)?.[1] ?? null;
 }
 
-/** A call that makes the database's log durable, and did. */
+/** Returns whether a call made the database's log durable. */
 export function isSyncOfLog({ name, on, answer }: Call): boolean {
   return on.endsWith('-wal') && (SYNCS as readonly string[]).includes(name) && answer === '0';
 }

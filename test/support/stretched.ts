@@ -1,9 +1,9 @@
-/** How much CPU work is timed: enough to be preempted on a busy machine. */
+/** The amount of CPU work that is timed: enough to be preempted on a busy machine. */
 const SAMPLE_MS = 100;
 
 /**
- * Returns a limit on wall-clock time as it is on an idle machine, multiplied by how much longer CPU work takes on this
- * one now. For limits on other processes; work of this process is better measured by `cpuTime`.
+ * Scales a wall-clock limit for an idle machine by the time that CPU work takes now. For limits on other processes; work
+ * of this process is better measured by `cpuTime`.
  */
 export function stretched(limitMs: number): number {
   const began = performance.now();

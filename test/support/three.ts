@@ -1,4 +1,4 @@
-/** Three sidecars on one PostgreSQL, and the judge over what any of them acknowledged. */
+/** Three sidecars on one PostgreSQL, and checks of the events that any of them acknowledged. */
 import { sql } from 'kysely';
 import type { Test } from 'tap';
 import type { Db } from '../../src/database/tables.ts';
@@ -12,16 +12,16 @@ import { startWire, type Wire } from './wire.ts';
 export type Three = {
   readonly stage: Stage;
   readonly all: readonly [Instance, Instance, Instance];
-  /** Between the third one and the database. */
+  /** The proxy between the third sidecar and the database. */
   readonly wire: Wire;
-  /** A look at the database past all of them. */
+  /** A direct connection to the database. */
   readonly db: Db;
   readonly acknowledged: ReadonlyMap<string, Event>;
-  /** Load on these at once. */
+  /** Starts load on these sidecars. */
   load(series: string, on?: readonly Instance[], options?: { connections?: number; events?: number }): Load[];
   /**
-   * Records acknowledged events, and delivers those without a known outcome to this one until they are
-   * acknowledged. Returns the latter.
+   * Records acknowledged events, and delivers those without a known outcome to this sidecar until they are acknowledged.
+   * Returns the latter.
    */
   settle(loads: readonly Load[], to: Instance): Promise<Event[]>;
   /** Returns the broken promises, once no event is pending. */
@@ -33,7 +33,7 @@ export function nameOf(index: number): string {
   return `sidecar-${index}`;
 }
 
-/** Sets them; the test starts them. */
+/** Creates them. The test starts them. */
 export async function setThree(t: Test, options: StageOptions = {}): Promise<Three> {
   const stage = await setStage(t, { ...options, start: false });
   const { databaseUrl, keys } = stage;
@@ -64,7 +64,7 @@ export async function setThree(t: Test, options: StageOptions = {}): Promise<Thr
       for (const load of loads)
         for (const event of load.acknowledged.values()) acknowledged.set(event.id, event);
       await eventually(
-        'what was in doubt is taken',
+        'events in doubt are accepted',
         async () => (await redeliver({ port: to.sidecar.port, secret }, inDoubt, acknowledged)).length,
         (left) => left === 0,
       );
@@ -85,7 +85,7 @@ export function nothingPending(db: Db): Promise<unknown> {
   );
 }
 
-/** How often PostgreSQL found transactions of this database that waited for each other, ever. */
+/** Returns how many deadlocks PostgreSQL has found in this database. */
 export async function deadlocks(db: Db): Promise<number> {
   const { rows } = await sql<{ deadlocks: number }>`
     select deadlocks from pg_stat_database where datname = current_database()`.execute(db);

@@ -1,23 +1,23 @@
 /**
- * A proxy between a sidecar and its PostgreSQL that breaks connections at critical points, such as a commit.
+ * A proxy between a sidecar and its PostgreSQL that cuts connections at critical points, such as a commit.
  */
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import type { Test } from 'tap';
 
 export type Cut =
-  /** The server never hears of the commit, and rolls back. */
+  /** The server never receives the commit, and rolls back. */
   | 'before'
-  /** The server has committed, and its answer never comes. */
+  /** The server has committed, and its response is lost. */
   | 'after';
 
 export type Wire = {
-  /** The address of the same database, through here. */
+  /** The address of the same database through this proxy. */
   readonly url: string;
-  /** At every so many commits the connection is cut; null lets everything through. */
+  /** Cuts the connection at every nth commit; null passes everything. */
   cutting: { how: Cut; every: number } | null;
-  /** How many were. */
+  /** The number of cuts. */
   readonly cuts: Readonly<Record<Cut, number>>;
-  /** True: nothing passes any more and neither side is notified, as in a network that loses packets. */
+  /** If true, nothing passes and neither end is notified, as in a network that loses packets. */
   silent: boolean;
 };
 
@@ -39,8 +39,7 @@ export async function startWire(t: Test, databaseUrl: string): Promise<Wire> {
     };
     for (const socket of [client, database]) {
       open.add(socket);
-      // Messages are passed one by one: without this each would wait for the acknowledgment of the previous
-      // one.
+      // Without this each message would wait for the acknowledgment of the previous one.
       socket.setNoDelay(true);
       socket.on('error', end).on('close', () => {
         open.delete(socket);
@@ -74,8 +73,8 @@ export async function startWire(t: Test, databaseUrl: string): Promise<Wire> {
 }
 
 /**
- * Finds the messages that commit: the simple query `commit`, which is how the driver ends a transaction, and
- * the end of the single statement by which the intake stores a batch, which is a transaction of its own.
+ * Finds the messages that commit: the simple query `commit`, which ends a transaction of the driver, and the end of the
+ * single statement by which the intake stores a batch, which is its own transaction.
  */
 function commitFinder(): (message: Buffer) => boolean {
   const storing = new Set<string>();
@@ -90,8 +89,8 @@ function commitFinder(): (message: Buffer) => boolean {
 }
 
 /**
- * Puts a client's bytes together to whole messages: a type and a length, but for the first, which has no type
- * (PostgreSQL's documentation, "Message Formats"). The clients here ask for no TLS.
+ * Joins a client's bytes to complete messages: a type and a length, except the first, which has no type (PostgreSQL's
+ * documentation, "Message Formats"). The clients here do not use TLS.
  */
 function messagesOf(each: (message: Buffer) => void): (part: Buffer) => void {
   let rest = Buffer.alloc(0);
