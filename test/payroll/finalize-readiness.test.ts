@@ -43,7 +43,7 @@ async function leftBehind(db: Db): Promise<number> {
 /** Two deductions of `emp-1` for one line of coverage. */
 const overlap = (db: Db) => deduct(db, 'evt-3', { id: 'ded-3', employee_id: 'emp-1' });
 
-onEitherEngine('a run that is ready is finalized, at the time of the request', async (t) => {
+onEitherEngine('a ready run is finalized at the time of the request', async (t) => {
   const db = await start(t);
   t.match(await finalize(db), { outcome: 'finalized', stored: { finalized_at: NOW.toISOString() } });
   t.match(await run(db), { state: 'finalized', accept_reason: null });
@@ -57,7 +57,7 @@ onEitherEngine('a warning does not stop finalizing, and an unneeded reason is no
   t.match(await run(db), { accept_reason: null });
 });
 
-onEitherEngine('a failed check leaves the run open, with the report, and nothing half-done', async (t) => {
+onEitherEngine('a failed check leaves the run open, returns the report, and stores nothing', async (t) => {
   const db = await start(t);
   await overlap(db);
   const refused = await finalize(db);
@@ -72,7 +72,7 @@ onEitherEngine('a failed check leaves the run open, with the report, and nothing
 });
 
 onEitherEngine(
-  'every failed check must be accepted by name; the reason and the names are kept',
+  'every failed check must be accepted by name; the reason and the names are stored',
   async (t) => {
     const db = await start(t);
     await overlap(db);

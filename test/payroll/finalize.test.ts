@@ -1,4 +1,4 @@
-/** "Finalize" of payroll.md: what stands, what does not, and what happens beside it. */
+/** Tests "Finalize" of payroll.md: what is frozen, and what happens with concurrent changes. */
 import type { Test } from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
@@ -87,22 +87,25 @@ onEitherEngine(
   },
 );
 
-onEitherEngine('a run is finalized with the reviewed ETag; with another one nothing is stored', async (t) => {
-  const db = await staged(t);
-  await put(db, 'r', body(2));
-  const { etag } = await view(db, 'r');
-  await send(db, each('2026-01-10', { member_contribution: '11' }));
-  t.strictSame(await finalize(db, 'r', { ifMatch: etag }), { outcome: 'stale' });
-  t.strictSame(await frozenRows(db), NOTHING);
-  t.match(await found(db, 'r'), { state: 'open', freeze_id: null });
-  const reviewed = (await view(db, 'r')).etag;
-  await send(db, each('2026-01-11', { employee_id: 'x', member_contribution: '11' }, 'x'));
-  t.match(
-    await finalize(db, 'r', { ifMatch: reviewed }),
-    { outcome: 'finalized' },
-    'an event of another employer does not matter',
-  );
-});
+onEitherEngine(
+  'a run is finalized with the reviewed ETag; with another ETag nothing is stored',
+  async (t) => {
+    const db = await staged(t);
+    await put(db, 'r', body(2));
+    const { etag } = await view(db, 'r');
+    await send(db, each('2026-01-10', { member_contribution: '11' }));
+    t.strictSame(await finalize(db, 'r', { ifMatch: etag }), { outcome: 'stale' });
+    t.strictSame(await frozenRows(db), NOTHING);
+    t.match(await found(db, 'r'), { state: 'open', freeze_id: null });
+    const reviewed = (await view(db, 'r')).etag;
+    await send(db, each('2026-01-11', { employee_id: 'x', member_contribution: '11' }, 'x'));
+    t.match(
+      await finalize(db, 'r', { ifMatch: reviewed }),
+      { outcome: 'finalized' },
+      'an event of another employer does not matter',
+    );
+  },
+);
 
 onEitherEngine('an unknown, finalized or voided run cannot be finalized', async (t) => {
   const db = await staged(t);
@@ -163,7 +166,7 @@ onEitherEngine('a repeated finalize returns the run', async (t) => {
   t.equal((await finalize(db, 'r', { ifMatch: etag, ...key })).outcome, 'not-open');
 });
 
-onEitherEngine('of two runs of one date finalized at once, one is final', async (t) => {
+onEitherEngine('if two runs of one date are finalized concurrently, one becomes final', async (t) => {
   const db = await staged(t);
   await put(db, 'one', body(2));
   await put(db, 'two', body(2, { extra_paycheck: 'skip' }));
@@ -173,7 +176,7 @@ onEitherEngine('of two runs of one date finalized at once, one is final', async 
   t.strictSame(await frozenRows(db), { freezes: 0, employees: [`${winner} e`, `${winner} f`] });
 });
 
-onEitherEngine('a run that is finalized twice at once is final once', async (t) => {
+onEitherEngine('a run finalized twice concurrently becomes final once', async (t) => {
   const db = await staged(t);
   await put(db, 'r', body(2));
   const outcomes = await Promise.all([finalize(db, 'r'), finalize(db, 'r')]);
@@ -181,7 +184,7 @@ onEitherEngine('a run that is finalized twice at once is final once', async (t) 
   t.strictSame(await frozenRows(db), { freezes: 0, employees: ['r e', 'r f'] });
 });
 
-onEitherEngine('runs of two employers at once do not hinder each other', async (t) => {
+onEitherEngine('concurrent runs of two employers do not affect each other', async (t) => {
   const db = await staged(t);
   await put(db, 'r', body(2));
   await put(db, 'o', body(2, { employer_id: 'other' }));
@@ -192,7 +195,7 @@ onEitherEngine('runs of two employers at once do not hinder each other', async (
   );
 });
 
-onEitherEngine('events recorded meanwhile have later positions than the frozen one', async (t) => {
+onEitherEngine('events recorded during finalizing have later positions than the run', async (t) => {
   const db = await staged(t);
   await put(db, 'r', body(2));
   const { etag, position } = await view(db, 'r');
@@ -254,7 +257,7 @@ function report(db: Db, run_id: string): Promise<unknown> {
 }
 
 for (const [what, work, outcome] of meanwhile) {
-  onEitherEngine(`when ${what} meanwhile, a finalize is ${outcome}`, async (t) => {
+  onEitherEngine(`if ${what} during finalizing, the result is ${outcome}`, async (t) => {
     const db = await staged(t);
     await finalized(db, 'r0', body(0));
     await put(db, 'r', body(2));
@@ -293,7 +296,7 @@ onEitherEngine(
   },
 );
 
-onEitherEngine('a later finalize removes what a process that died left behind', async (t) => {
+onEitherEngine('a later finalize removes the rows of a process that died', async (t) => {
   const db = await staged(t);
   const leave = (freeze_id: string, begun_at: string, rows: number) =>
     transact(db, async (trx) => {

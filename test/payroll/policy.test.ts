@@ -23,7 +23,7 @@ async function staged(t: Test): Promise<Db> {
   return db;
 }
 
-onEitherEngine('a policy has the defaults for options that are left out', async (t) => {
+onEitherEngine('a policy has defaults for omitted options', async (t) => {
   t.strictSame(policyOf({ effective_from: '2026-01-01', scheme: 'month-even' }), {
     ok: true,
     policy: {
@@ -63,7 +63,7 @@ onEitherEngine('a run uses the latest version that is effective on its pay date'
   t.equal((await view(db, 'r2')).run.scheme, 'annualized', 'a later version of the same date applies');
 });
 
-onEitherEngine('the history of a policy keeps who set each version and when', async (t) => {
+onEitherEngine('the history of a policy records who set each version and when', async (t) => {
   const db = await staged(t);
   await set(db, { scheme: 'month-even' });
   await set(db, { scheme: 'month-even' });
@@ -89,7 +89,7 @@ onEitherEngine('the history of a policy keeps who set each version and when', as
 });
 
 onEitherEngine(
-  'an option that differs from the policy needs a reason, also after the policy changed',
+  'an option that differs from the policy needs a reason, even after the policy changed',
   async (t) => {
     const db = await staged(t);
     const stated = { ...body(2), scheme: 'month-even' } as const;
@@ -111,7 +111,7 @@ onEitherEngine(
     ];
     t.strictSame(await problems(), needed);
     await set(db, { scheme: 'month-even' });
-    t.strictSame(await problems(), [], 'the policy says the same');
+    t.strictSame(await problems(), [], 'the policy has the same value');
     await set(db, { scheme: 'annualized' });
     t.strictSame(await problems(), needed, 'refused at computation');
     await put(db, 'with-reason', { ...stated, policy_reason: 'agreed with the broker' });

@@ -414,7 +414,7 @@ onEitherEngine('a warning leaves a run ready', async (t) => {
   t.equal((await report(db)).ready, true);
 });
 
-onEitherEngine('twenty findings are named, and all are counted, each employee once', async (t) => {
+onEitherEngine('twenty findings are named, and all are counted, with each employee once', async (t) => {
   const db = await readyEmployer(t);
   const ids = Array.from({ length: 24 }, (_, index) => `emp-${index + 10}`);
   for (const id of ids) await employ(db, id, { absent: 1 });
@@ -442,7 +442,7 @@ onEitherEngine('a dismissed event no longer fails', async (t) => {
   t.equal((await report(db)).ready, true);
 });
 
-onEitherEngine('events that just arrived are a warning', async (t) => {
+onEitherEngine('events that just arrived warn', async (t) => {
   const db = await readyEmployer(t);
   await receive(db, [deductionOf('evt-3', {})], '2026-07-13T08:59:30.000Z');
   t.match(await check(db, 'events-pending'), { result: 'warn', examples: ['evt-3'] });
@@ -480,7 +480,7 @@ onEitherEngine('sending is stalled when requests are due and none was finished f
   t.equal(await isStalled(), false, 'a paused circuit breaker has its own check');
 });
 
-onEitherEngine('sending is stalled when no sender takes over a claim whose lease ran out', async (t) => {
+onEitherEngine('sending is stalled when no sender takes over a claim with an expired lease', async (t) => {
   const db = await readyEmployer(t);
   await owe(db, 'req-1', 'emp-1', 'demographic', new Date(LATELY));
   const claimUntil = (lease_expires_at: string) =>
@@ -493,39 +493,36 @@ onEitherEngine('sending is stalled when no sender takes over a claim whose lease
   t.match(await check(db, 'sending-stalled'), { result: 'warn', count: 1 });
 });
 
-onEitherEngine(
-  'requests for employees of other employers, or left out of the run, do not count',
-  async (t) => {
-    const db = await readyEmployer(t);
-    await employ(db, 'emp-8', { employer_id: 'globex' });
-    for (const id of ['emp-8', 'emp-2']) {
-      await owe(db, `late-${id}`, id, 'demographic', new Date('2026-07-12T08:00:00.000Z'));
-      await owe(db, `bad-${id}`, id, 'demographic', NOW);
-      await reject(db, `bad-${id}`);
-    }
-    t.match(await check(db, 'requests-rejected'), {
-      count: 1,
-      examples: ['demographic bad-emp-2: status 422'],
-    });
-    t.match(await check(db, 'requests-stuck'), {
-      result: 'fail',
-      count: 1,
-      examples: ['demographic late-emp-2: since 2026-07-12T08:00:00.000Z'],
-    });
-    const narrowed = runOn('2026-07-17', { employee_ids: ['emp-1'] });
-    const upload = {
-      requestId: 'upload',
-      kind: 'census',
-      ...employerSubject('emp-1'),
-      encrypted: null,
-    } as const;
-    await transact(db, (trx) => enqueue(trx, upload, '2026-07-12T08:00:00.000Z'));
-    t.match(await check(db, 'requests-rejected', narrowed), { result: 'pass' });
-    t.match(await check(db, 'requests-stuck', narrowed), { result: 'pass' });
-  },
-);
+onEitherEngine('requests for employees outside the run do not count', async (t) => {
+  const db = await readyEmployer(t);
+  await employ(db, 'emp-8', { employer_id: 'globex' });
+  for (const id of ['emp-8', 'emp-2']) {
+    await owe(db, `late-${id}`, id, 'demographic', new Date('2026-07-12T08:00:00.000Z'));
+    await owe(db, `bad-${id}`, id, 'demographic', NOW);
+    await reject(db, `bad-${id}`);
+  }
+  t.match(await check(db, 'requests-rejected'), {
+    count: 1,
+    examples: ['demographic bad-emp-2: status 422'],
+  });
+  t.match(await check(db, 'requests-stuck'), {
+    result: 'fail',
+    count: 1,
+    examples: ['demographic late-emp-2: since 2026-07-12T08:00:00.000Z'],
+  });
+  const narrowed = runOn('2026-07-17', { employee_ids: ['emp-1'] });
+  const upload = {
+    requestId: 'upload',
+    kind: 'census',
+    ...employerSubject('emp-1'),
+    encrypted: null,
+  } as const;
+  await transact(db, (trx) => enqueue(trx, upload, '2026-07-12T08:00:00.000Z'));
+  t.match(await check(db, 'requests-rejected', narrowed), { result: 'pass' });
+  t.match(await check(db, 'requests-stuck', narrowed), { result: 'pass' });
+});
 
-onEitherEngine('a census of this employer counts, from the day it was taken in, for a month', async (t) => {
+onEitherEngine('a completed census of the employer counts for a month', async (t) => {
   const db = await readyEmployer(t);
   await sync(db, { employer_id: 'globex', at: '2026-08-01T00:00:00.000Z' });
   t.match(await check(db, 'census-completed', RUN, later(28)), { result: 'pass' });
@@ -539,16 +536,13 @@ onEitherEngine('a census of this employer counts, from the day it was taken in, 
   t.match(await check(db, 'census-syncs'), { examples: [`acme: overdue, requested ${LATELY}`] });
 });
 
-onEitherEngine(
-  'employees without a frequency are in the run while the employer has one schedule',
-  async (t) => {
-    const db = await readyEmployer(t);
-    await employ(db, 'emp-3', { pay_frequency: null });
-    t.match(await check(db, 'employees-without-frequency'), { result: 'pass' });
-  },
-);
+onEitherEngine('employees without a frequency are in the run if the employer has one schedule', async (t) => {
+  const db = await readyEmployer(t);
+  await employ(db, 'emp-3', { pay_frequency: null });
+  t.match(await check(db, 'employees-without-frequency'), { result: 'pass' });
+});
 
-onEitherEngine('employees with two employers are those of the period end', async (t) => {
+onEitherEngine('employees with two employers are determined on the period end', async (t) => {
   const db = await readyEmployer(t);
   await employ(db, 'emp-2', { employer_id: 'globex', hire_date: '2026-07-13' });
   t.match(await check(db, 'employees-with-two-employers'), { result: 'pass' });
@@ -556,7 +550,7 @@ onEitherEngine('employees with two employers are those of the period end', async
   t.match(await check(db, 'employees-with-two-employers', next), { examples: ['emp-2'] });
 });
 
-onEitherEngine('only finalized regular runs that may pay the same people overlap', async (t) => {
+onEitherEngine('only finalized regular runs that may pay the same employees overlap', async (t) => {
   const db = await readyEmployer(t);
   const shifted = { period_start: '2026-06-16', period_end: '2026-06-29' };
   const nextToIt = { ...runOn('2026-07-03'), pay_date: '2026-07-04' };
@@ -590,13 +584,13 @@ onEitherEngine('only finalized regular runs that may pay the same people overlap
   t.strictSame(await found(ofGroup), ['after-it: 2026-07-13 to 2026-07-26'], 'a run for all groups');
 });
 
-onEitherEngine('an off-cycle run has a period of its own', async (t) => {
+onEitherEngine('an off-cycle run may have any period', async (t) => {
   const db = await readyEmployer(t);
   const offCycle = { kind: 'off_cycle', employee_ids: ['emp-1'], period_end: '2026-07-11' } as const;
   t.match(await check(db, 'period-differs-from-schedule', { ...RUN, ...offCycle }), { result: 'pass' });
 });
 
-onEitherEngine('codes are missing where an amount needs one', async (t) => {
+onEitherEngine('codes are required for amounts other than zero', async (t) => {
   const db = await readyEmployer(t);
   await code(db, 'medical', 'employer');
   t.match(await check(db, 'codes-missing'), {
@@ -627,7 +621,7 @@ onEitherEngine('a deduction that ended needs no code', async (t) => {
   t.match(await check(db, 'codes-missing'), { result: 'pass' });
 });
 
-onEitherEngine('a pay date counts as paid by a run of the group or by one without a group', async (t) => {
+onEitherEngine('a run of the group, or one without a group, covers a pay date', async (t) => {
   const db = await readyEmployer(t);
   const skipped = async (fields: Partial<RunBody>) =>
     (await check(db, 'pay-date-skipped', runOn('2026-07-31', fields))).examples;
@@ -640,7 +634,7 @@ onEitherEngine('a pay date counts as paid by a run of the group or by one withou
   t.strictSame(await skipped({}), [], 'an assumed calendar has no skipped dates');
 });
 
-onEitherEngine('a stepped calendar that a holiday moved differs from the frozen one', async (t) => {
+onEitherEngine('a stepped calendar shifted by a holiday differs from the frozen one', async (t) => {
   const db = await readyEmployer(t);
   await schedules(db, []);
   await finalized(db, 'before', runOn('2026-07-03'));
@@ -654,7 +648,7 @@ onEitherEngine('a stepped calendar that a holiday moved differs from the frozen 
   t.match(await check(db, 'calendar-differs', { ...nextYear, pay_date: '2027-01-15' }), { result: 'pass' });
 });
 
-onEitherEngine("one employer's bad events never stop another's payroll", async (t) => {
+onEitherEngine('events of one employer never fail the payroll of another', async (t) => {
   const db = await readyEmployer(t);
   await employ(db, 'other-1', { employer_id: 'globex' });
   const others = { employee_id: 'other-1', id: 'ded-other' };
@@ -682,7 +676,7 @@ onEitherEngine("one employer's bad events never stop another's payroll", async (
 });
 
 onEitherEngine(
-  'events of no employer are counted, and fail only the report without an employer',
+  'events without an employer are counted, and fail only the report without an employer',
   async (t) => {
     const db = await readyEmployer(t);
     await deduct(db, 'evt-nobody', { employee_id: 'nobody', period: 'daily' });
@@ -697,21 +691,18 @@ onEitherEngine(
   },
 );
 
-onEitherEngine(
-  'two elections fail where one is the rule, and only warn where several are normal',
-  async (t) => {
-    for (const [line_of_coverage, result] of [
-      ['medical', 'fail'],
-      ['dependent_care_fsa', 'fail'],
-      ['short_term_disability', 'fail'],
-      ['voluntary_life', 'warn'],
-      ['supplemental', 'warn'],
-      ['voluntary_short_term_disability', 'warn'],
-    ] as const) {
-      const db = await readyEmployer(t);
-      for (const id of ['one', 'two'])
-        await deduct(db, `evt-${id}`, { id, employee_id: 'emp-2', line_of_coverage });
-      t.match(await check(db, 'overlap'), { result, count: 1, examples: ['emp-2'] }, line_of_coverage);
-    }
-  },
-);
+onEitherEngine('overlapping elections fail, except for voluntary coverage, where they warn', async (t) => {
+  for (const [line_of_coverage, result] of [
+    ['medical', 'fail'],
+    ['dependent_care_fsa', 'fail'],
+    ['short_term_disability', 'fail'],
+    ['voluntary_life', 'warn'],
+    ['supplemental', 'warn'],
+    ['voluntary_short_term_disability', 'warn'],
+  ] as const) {
+    const db = await readyEmployer(t);
+    for (const id of ['one', 'two'])
+      await deduct(db, `evt-${id}`, { id, employee_id: 'emp-2', line_of_coverage });
+    t.match(await check(db, 'overlap'), { result, count: 1, examples: ['emp-2'] }, line_of_coverage);
+  }
+});

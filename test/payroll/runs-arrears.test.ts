@@ -1,4 +1,4 @@
-/** "Taken" of payroll.md: what payroll took too little, collected by a later run or only shown. */
+/** Tests "Taken" of payroll.md: amounts that payroll did not take, collected or reported by a later run. */
 import type { Test } from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
@@ -67,7 +67,7 @@ async function arrears(db: Db, changes: Partial<RunBody> = {}, place = 3): Promi
   return (await lines(db, body(place, { arrears: 'include', ...changes }), 'arrears')).map(brief);
 }
 
-onEitherEngine('what payroll took too little is owed, and nothing of the employer', async (t) => {
+onEitherEngine('a shortfall is owed by the employee only', async (t) => {
   const db = await staged(t);
   t.strictSame(await arrears(db), [], 'without a report all was taken');
   await took(db, 'r2', { 'regular a': '4.00' });
@@ -83,7 +83,7 @@ onEitherEngine('what payroll took too little is owed, and nothing of the employe
   t.strictSame(await arrears(db, { arrears: 'report' }), ['a r2 6.00 0.00 reported']);
 });
 
-onEitherEngine('too much of one line offsets too little of another of the same coverage only', async (t) => {
+onEitherEngine('an excess offsets a shortfall of the same coverage only', async (t) => {
   const db = await staged(t);
   await took(db, 'r2', { 'regular a': '4.00', 'regular b': '4.00', 'regular c': '16.00' });
   t.strictSame(await arrears(db), ['a r2 6.00 0.00']);
@@ -95,20 +95,17 @@ onEitherEngine('too much of one line offsets too little of another of the same c
   );
 });
 
-onEitherEngine(
-  'what a later run collected is owed no more, and owed again when that is voided',
-  async (t) => {
-    const db = await staged(t);
-    await took(db, 'r2', { 'regular a': '4.00' });
-    await finalized(db, 'r3', body(3, { arrears: 'include' }));
-    t.match((await view(db, 'r3')).totals, { lines: 4, member_amount: '36.00' });
-    t.strictSame(await arrears(db, {}, 4), []);
-    await voided(db, 'r3');
-    t.strictSame(await arrears(db, {}, 4), ['a r2 6.00 0.00']);
-  },
-);
+onEitherEngine('collected arrears are no longer owed, until the collecting run is voided', async (t) => {
+  const db = await staged(t);
+  await took(db, 'r2', { 'regular a': '4.00' });
+  await finalized(db, 'r3', body(3, { arrears: 'include' }));
+  t.match((await view(db, 'r3')).totals, { lines: 4, member_amount: '36.00' });
+  t.strictSame(await arrears(db, {}, 4), []);
+  await voided(db, 'r3');
+  t.strictSame(await arrears(db, {}, 4), ['a r2 6.00 0.00']);
+});
 
-onEitherEngine('what a later run only reported is still owed', async (t) => {
+onEitherEngine('reported arrears are still owed', async (t) => {
   const db = await staged(t);
   await took(db, 'r2', { 'regular a': '4.00' });
   await finalized(db, 'r3', body(3));
@@ -116,7 +113,7 @@ onEitherEngine('what a later run only reported is still owed', async (t) => {
 });
 
 onEitherEngine(
-  'a repeated report after its arrears were collected changes the rest, down to a refund',
+  'a new report after its arrears were collected changes the rest, down to a refund',
   async (t) => {
     const db = await staged(t);
     await took(db, 'r2', { 'regular a': '4.00' });
@@ -149,20 +146,17 @@ onEitherEngine('a later report replaces only the lines that it names', async (t)
   t.strictSame(await arrears(db), ['a r2 6.00 0.00'], 'an empty report changes nothing');
 });
 
-onEitherEngine(
-  'arrears that payroll could not take either are owed for the run that carried them',
-  async (t) => {
-    const db = await staged(t);
-    await took(db, 'r2', { 'regular a': '4.00' });
-    await finalized(db, 'r3', body(3, { arrears: 'include' }));
-    await took(db, 'r3', { 'regular a': '7.00', 'arrears a r2 medical pre_tax': '1.00' });
-    t.strictSame(await arrears(db, {}, 4), ['a r3 8.00 0.00'], 'with its own, as one line');
-    await finalized(db, 'r4', body(4, { arrears: 'include' }));
-    t.strictSame(await arrears(db, {}, 5), []);
-  },
-);
+onEitherEngine('arrears that payroll did not take are owed for the run that carried them', async (t) => {
+  const db = await staged(t);
+  await took(db, 'r2', { 'regular a': '4.00' });
+  await finalized(db, 'r3', body(3, { arrears: 'include' }));
+  await took(db, 'r3', { 'regular a': '7.00', 'arrears a r2 medical pre_tax': '1.00' });
+  t.strictSame(await arrears(db, {}, 4), ['a r3 8.00 0.00'], 'together with its own, as one line');
+  await finalized(db, 'r4', body(4, { arrears: 'include' }));
+  t.strictSame(await arrears(db, {}, 5), []);
+});
 
-onEitherEngine('arrears are no part of adjustments', async (t) => {
+onEitherEngine('arrears are separate from adjustments', async (t) => {
   const db = await staged(t);
   await took(db, 'r2', { 'regular a': '4.00' });
   await send(db, each('2026-01-30', { member_contribution: '12', employer_contribution: '5' }));
@@ -174,16 +168,19 @@ onEitherEngine('arrears are no part of adjustments', async (t) => {
   t.match(await verified(db, 'r3'), { identical: true });
 });
 
-onEitherEngine('arrears of who has left are only shown, by the runs of the same pay group', async (t) => {
-  const db = await staged(t);
-  await took(db, 'r2', { 'regular a': '4.00' });
-  await learn(db, employment('e', { termination_date: '2026-01-20' }));
-  t.strictSame(await arrears(db), ['a r2 6.00 0.00 no_further_paycheck reported']);
-  t.strictSame(await arrears(db, { pay_frequency: 'weekly' }), []);
-  t.strictSame(await arrears(db, { final_checks: ['e'] }), ['a r2 6.00 0.00']);
-});
+onEitherEngine(
+  'arrears of employees who left are only reported, by runs of the same pay group',
+  async (t) => {
+    const db = await staged(t);
+    await took(db, 'r2', { 'regular a': '4.00' });
+    await learn(db, employment('e', { termination_date: '2026-01-20' }));
+    t.strictSame(await arrears(db), ['a r2 6.00 0.00 no_further_paycheck reported']);
+    t.strictSame(await arrears(db, { pay_frequency: 'weekly' }), []);
+    t.strictSame(await arrears(db, { final_checks: ['e'] }), ['a r2 6.00 0.00']);
+  },
+);
 
-onEitherEngine('a run that names deductions collects for those, under the codes of today', async (t) => {
+onEitherEngine('a run with named deductions collects their arrears with today’s codes', async (t) => {
   const db = await staged(t);
   await took(db, 'r2', { 'regular a': '4.00', 'regular b': '4.00' });
   t.strictSame(await arrears(db, { deductions: ['b'] }), ['b r2 6.00 0.00']);

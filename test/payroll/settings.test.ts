@@ -53,7 +53,7 @@ onEitherEngine('schedules of some frequencies, groups and years are taken as the
   t.strictSame(schedulesOf({ schedules: [] }), { ok: true, schedules: [] });
 });
 
-onEitherEngine('a schedule that is wrong is refused by the field', async (t) => {
+onEitherEngine('an invalid schedule is rejected with the field', async (t) => {
   const [first] = BIWEEKLY;
   t.strictSame(wrongSchedules({ ...schedule(), pay_frequency: 'daily', nickname: 'x' }), [
     'schedules[0].nickname: is not a field of the interface',
@@ -76,7 +76,7 @@ onEitherEngine('a schedule that is wrong is refused by the field', async (t) => 
   for (const body of [null, [], 'x', {}]) t.equal(schedulesOf(body).ok, false);
 });
 
-onEitherEngine('pay dates rise, periods end after they start, and none meets the next', async (t) => {
+onEitherEngine('pay dates increase, periods end after they start, and do not overlap', async (t) => {
   const at = 'schedules[0].pay_dates';
   t.strictSame(wrongSchedules(changed(1, { pay_date: '2026-01-02' })), [
     `${at}[1].pay_date: must be later than the pay date before it`,
@@ -90,7 +90,7 @@ onEitherEngine('pay dates rise, periods end after they start, and none meets the
   t.strictSame(wrongSchedules(changed(1, { period_start: '2025-12-30' })), [], 'periods may have gaps');
 });
 
-onEitherEngine('each year of a schedule is covered, as a run of that year needs it', async (t) => {
+onEitherEngine('each year of a schedule must be covered', async (t) => {
   const at = 'schedules[0].pay_dates';
   t.strictSame(wrongSchedules(schedule({ pay_dates: BIWEEKLY.slice(0, 13) })), [
     `${at}: must cover 2026: 25 to 27 biweekly pay dates, not 13`,
@@ -107,7 +107,7 @@ onEitherEngine('each year of a schedule is covered, as a run of that year needs 
   ]);
 });
 
-onEitherEngine('one frequency and pay group has one schedule', async (t) => {
+onEitherEngine('each frequency and pay group has one schedule', async (t) => {
   const rule = 'must not have the pay_frequency and pay_group of a schedule before it';
   const office = schedule({ pay_group: 'office' });
   t.strictSame(wrongSchedules(schedule(), office, { ...schedule(), pay_group: undefined }, office), [
@@ -129,7 +129,7 @@ onEitherEngine('codes of every kind are taken as they are', async (t) => {
   t.strictSame(codesOf({ codes: [] }), { ok: true, codes: [] });
 });
 
-onEitherEngine('codes that are wrong are refused by the field', async (t) => {
+onEitherEngine('invalid codes are rejected with the field', async (t) => {
   t.strictSame(
     wrongCodes({}, { taxability: 'post_tax' }, { taxability: null }, { side: 'employer' }, {}),
     [2, 4].map(
@@ -151,7 +151,7 @@ onEitherEngine('codes that are wrong are refused by the field', async (t) => {
   for (const body of [null, [], 'x', {}]) t.equal(codesOf(body).ok, false);
 });
 
-onEitherEngine('a code is printable and no formula, whatever it holds else', async (t) => {
+onEitherEngine('a code must be printable and not a formula', async (t) => {
   const isTaken = (code: string) => wrongCodes({ code }).length === 0;
   for (const code of ['', ' A', 'A ', '=1', '+1', '-1', '@A', 'A\tB', 'A\n', 'é', 'A'.repeat(65)])
     t.equal(isTaken(code), false, JSON.stringify(code));
@@ -166,7 +166,7 @@ onEitherEngine('a code is printable and no formula, whatever it holds else', asy
   );
 });
 
-onEitherEngine('schedules and codes are read as they were put, and replaced as a whole', async (t) => {
+onEitherEngine('schedules and codes are returned as set and replaced as a whole', async (t) => {
   const { db } = await scratch(t);
   t.strictSame([await readSchedules(db, EMPLOYER), await readCodes(db, EMPLOYER)], [[], []]);
   const codes = [
@@ -194,28 +194,25 @@ async function refusal(db: Db, run: StatedRun): Promise<string> {
   }
 }
 
-onEitherEngine(
-  'a run on a date outside its schedule is refused, and the nearest pay dates are named',
-  async (t) => {
-    const { db } = await scratch(t);
-    await schedules(db, [schedule()]);
-    const on = (pay_date: string) => refusal(db, { ...runOn('2026-07-17'), pay_date });
-    t.equal(await on('2026-07-17'), '');
-    t.equal(
-      await on('2026-07-16'),
-      'pay_date: must be a date of the pay schedule; next to 2026-07-16 are 2026-07-03 and 2026-07-17',
-    );
-    t.equal(
-      await on('2026-01-01'),
-      'pay_date: must be a date of the pay schedule; next to 2026-01-01 are 2026-01-02',
-    );
-    t.equal(await on('2027-01-01'), '', 'a year without dates in the schedule is stepped');
-    const offCycle = { kind: 'off_cycle', employee_ids: ['emp-1'] } as const;
-    t.equal(await refusal(db, { ...runOn('2026-07-17'), ...offCycle, pay_date: '2026-07-16' }), '');
-  },
-);
+onEitherEngine('a run on a date outside its schedule is rejected with the nearest pay dates', async (t) => {
+  const { db } = await scratch(t);
+  await schedules(db, [schedule()]);
+  const on = (pay_date: string) => refusal(db, { ...runOn('2026-07-17'), pay_date });
+  t.equal(await on('2026-07-17'), '');
+  t.equal(
+    await on('2026-07-16'),
+    'pay_date: must be a date of the pay schedule; next to 2026-07-16 are 2026-07-03 and 2026-07-17',
+  );
+  t.equal(
+    await on('2026-01-01'),
+    'pay_date: must be a date of the pay schedule; next to 2026-01-01 are 2026-01-02',
+  );
+  t.equal(await on('2027-01-01'), '', 'a year without dates in the schedule is stepped');
+  const offCycle = { kind: 'off_cycle', employee_ids: ['emp-1'] } as const;
+  t.equal(await refusal(db, { ...runOn('2026-07-17'), ...offCycle, pay_date: '2026-07-16' }), '');
+});
 
-onEitherEngine('a run goes by the schedule of its pay group, or by the one that is for all', async (t) => {
+onEitherEngine('a run uses the schedule of its pay group, or the one for all groups', async (t) => {
   const [all, a, b] = [schedule(), schedule({ pay_group: 'a' }), schedule({ pay_group: 'b' })];
   const weekly = schedule({ pay_frequency: 'weekly' });
   const run = (pay_group: string | null): Run => ({ ...runUnder(runOn('2026-07-17'), []), pay_group });
@@ -228,7 +225,7 @@ onEitherEngine('a run goes by the schedule of its pay group, or by the one that 
   t.equal(scheduleOf(run(null), [weekly]), null);
 });
 
-onEitherEngine('a run for all groups is refused if each pay group has its own schedule', async (t) => {
+onEitherEngine('a run for all groups is rejected if each pay group has its own schedule', async (t) => {
   const { db } = await scratch(t);
   await schedules(db, [schedule({ pay_group: 'a' }), schedule({ pay_group: 'b' })]);
   const run = runOn('2026-07-17');

@@ -38,57 +38,50 @@ const problemsOf = async (db: Db, runId: string, ...rows: Given[]) => {
   return recorded.ok ? [] : described(recorded.problems);
 };
 
-onEitherEngine(
-  'what was taken too little is owed, reported by the next run or taken with it, once',
-  async (t) => {
-    const db = await readyEmployer(t);
-    await finalized(db, FIRST);
-    t.equal(await asked(db, FIRST), '69.23');
-    t.strictSame(await taken(db, FIRST, { employee_id: 'emp-1', amount: '40' }), {
-      ok: true,
-      report: 1,
-      lines: 1,
-      owed: '29.23',
-      difference_count: 1,
-      differences: [
-        {
-          employee_id: 'emp-1',
-          deduction_id: 'ded-1',
-          line_of_coverage: 'medical',
-          kind: 'regular',
-          adjustment_for: null,
-          member_amount: '69.23',
-          taken: '40.00',
-          owed: '29.23',
-        },
-      ],
-    });
-    await finalized(db, SECOND);
-    t.strictSame(await arrearsIn(db, SECOND), [`ded-1 29.23 of ${FIRST} reported`], 'by default');
-    await finalized(db, THIRD, { arrears: 'include' });
-    t.strictSame(await arrearsIn(db, THIRD), [`ded-1 29.23 of ${FIRST}`], 'a report has collected nothing');
-    await put(db, FOURTH, { arrears: 'include' });
-    t.strictSame(await arrearsIn(db, FOURTH), [], 'collected');
-    const lines = await linesIn(db, THIRD);
-    t.match(
-      lines.find((line) => line.kind === 'arrears'),
+onEitherEngine('a shortfall is owed once, and reported or collected by the next run', async (t) => {
+  const db = await readyEmployer(t);
+  await finalized(db, FIRST);
+  t.equal(await asked(db, FIRST), '69.23');
+  t.strictSame(await taken(db, FIRST, { employee_id: 'emp-1', amount: '40' }), {
+    ok: true,
+    report: 1,
+    lines: 1,
+    owed: '29.23',
+    difference_count: 1,
+    differences: [
       {
         employee_id: 'emp-1',
-        employer_amount: '0.00',
-        version: null,
-        explanation: `run ${FIRST}: 69.23 finalized - 40.00 taken = 29.23`,
+        deduction_id: 'ded-1',
+        line_of_coverage: 'medical',
+        kind: 'regular',
+        adjustment_for: null,
+        member_amount: '69.23',
+        taken: '40.00',
+        owed: '29.23',
       },
-    );
-    await voided(db, THIRD);
-    t.strictSame(
-      await arrearsIn(db, FOURTH),
-      [`ded-1 29.23 of ${FIRST}`],
-      'due again when that run is voided',
-    );
-  },
-);
+    ],
+  });
+  await finalized(db, SECOND);
+  t.strictSame(await arrearsIn(db, SECOND), [`ded-1 29.23 of ${FIRST} reported`], 'by default');
+  await finalized(db, THIRD, { arrears: 'include' });
+  t.strictSame(await arrearsIn(db, THIRD), [`ded-1 29.23 of ${FIRST}`], 'reporting collects nothing');
+  await put(db, FOURTH, { arrears: 'include' });
+  t.strictSame(await arrearsIn(db, FOURTH), [], 'collected');
+  const lines = await linesIn(db, THIRD);
+  t.match(
+    lines.find((line) => line.kind === 'arrears'),
+    {
+      employee_id: 'emp-1',
+      employer_amount: '0.00',
+      version: null,
+      explanation: `run ${FIRST}: 69.23 finalized - 40.00 taken = 29.23`,
+    },
+  );
+  await voided(db, THIRD);
+  t.strictSame(await arrearsIn(db, FOURTH), [`ded-1 29.23 of ${FIRST}`], 'due again when that run is voided');
+});
 
-onEitherEngine('what a run could not collect either is owed by that run', async (t) => {
+onEitherEngine('arrears that a run could not collect are owed for that run', async (t) => {
   const db = await readyEmployer(t);
   await finalized(db, FIRST);
   await taken(db, FIRST, { employee_id: 'emp-1', amount: '40.00' });
@@ -104,7 +97,7 @@ onEitherEngine('what a run could not collect either is owed by that run', async 
   t.strictSame(await arrearsIn(db, FOURTH), []);
 });
 
-onEitherEngine('what was taken too much comes back as a negative line', async (t) => {
+onEitherEngine('an excess is refunded as a negative line', async (t) => {
   const db = await readyEmployer(t);
   await finalized(db, FIRST);
   t.match(await taken(db, FIRST, { employee_id: 'emp-1', amount: '100' }), { owed: '-30.77' });
@@ -114,7 +107,7 @@ onEitherEngine('what was taken too much comes back as a negative line', async (t
   t.strictSame(await arrearsIn(db, THIRD), []);
 });
 
-onEitherEngine('within a line of coverage too much and too little cancel out', async (t) => {
+onEitherEngine('excess and shortfall within a line of coverage cancel out', async (t) => {
   const db = await readyEmployer(t);
   await deduct(db, 'evt-3', { id: 'ded-3', employee_id: 'emp-1', member_contribution: '26' });
   await finalized(db, FIRST);
@@ -161,7 +154,7 @@ onEitherEngine('a later report replaces the lines it names, and all reports stay
   t.match(await verifyRun(db, await storedRun(db, SECOND)), { identical: true });
 });
 
-onEitherEngine('a line is named by what tells it from the others of its employee', async (t) => {
+onEitherEngine('a row identifies its line among those of its employee', async (t) => {
   const db = await readyEmployer(t);
   await deduct(db, 'evt-3', { id: 'ded-3', employee_id: 'emp-1', line_of_coverage: 'dental' });
   await deduct(db, 'evt-4', { id: 'ded-4', employee_id: 'emp-1', line_of_coverage: 'dental' });
@@ -178,7 +171,7 @@ onEitherEngine('a line is named by what tells it from the others of its employee
   t.strictSame(await of({ kind: 'arrears' }), ['lines[0]: names no line of the run']);
 });
 
-onEitherEngine('each row that is wrong is named, and one refuses the whole report', async (t) => {
+onEitherEngine('each invalid row is named, and one rejects the whole report', async (t) => {
   const db = await readyEmployer(t);
   await employ(db, 'emp-3');
   await finalized(db, FIRST);
@@ -248,7 +241,7 @@ onEitherEngine('a line that is only reported cannot have been taken', async (t) 
   t.match(await taken(db, SECOND, { employee_id: 'emp-1', amount: '69.24' }), { ok: true });
 });
 
-onEitherEngine('a source that breaks off leaves nothing behind', async (t) => {
+onEitherEngine('an interrupted source leaves nothing behind', async (t) => {
   const db = await readyEmployer(t);
   const stored = await finalized(db, FIRST);
   async function* breaking() {
@@ -259,7 +252,7 @@ onEitherEngine('a source that breaks off leaves nothing behind', async (t) => {
   t.strictSame(await takenLines(db), []);
 });
 
-onEitherEngine('many employees come in any order, and a line twice is seen far apart', async (t) => {
+onEitherEngine('rows may be in any order, and duplicates are detected far apart', async (t) => {
   const db = await readyEmployer(t);
   const ids = await hireMany(db, 600);
   await finalized(db, FIRST);
@@ -277,12 +270,12 @@ onEitherEngine('many employees come in any order, and a line twice is seen far a
 });
 
 onEitherEngine(
-  'a report is kept out by a newer one, and by the end of its run, and leaves nothing',
+  'a report fails if a newer one or a void comes first, and leaves nothing behind',
   async (t) => {
     const db = await readyEmployer(t);
     const ids = await hireMany(db, 260);
     const stored = await finalized(db, FIRST);
-    /** Meanwhile: some of the report is written, and the rest is yet to come. */
+    /** Runs `meanwhile` after a part of the report is written. */
     async function* interrupted(meanwhile: () => Promise<unknown>): AsyncGenerator<Row> {
       const rows = rowsOf(...ids.map((employee_id) => ({ employee_id, amount: '1' })));
       yield* rows.slice(0, 255);
@@ -307,7 +300,7 @@ onEitherEngine(
   },
 );
 
-onEitherEngine('a recorded report removes what an abandoned one left behind', async (t) => {
+onEitherEngine('a recorded report removes the rows of an abandoned one', async (t) => {
   const db = await readyEmployer(t);
   await finalized(db, FIRST);
   await transact(db, async (trx) => {
@@ -331,13 +324,10 @@ onEitherEngine('a recorded report removes what an abandoned one left behind', as
   t.strictSame(await arrearsIn(db, SECOND), [`ded-1 9.23 of ${FIRST} reported`]);
 });
 
-onEitherEngine(
-  'payroll changes once with a report, so that a run that is being frozen sees it',
-  async (t) => {
-    const db = await readyEmployer(t);
-    await finalized(db, FIRST);
-    const before = await payrollChange(db);
-    await taken(db, FIRST, { employee_id: 'emp-1', amount: '60' });
-    t.equal(await payrollChange(db), before + 1);
-  },
-);
+onEitherEngine('a report counts as one payroll change, which a run being finalized detects', async (t) => {
+  const db = await readyEmployer(t);
+  await finalized(db, FIRST);
+  const before = await payrollChange(db);
+  await taken(db, FIRST, { employee_id: 'emp-1', amount: '60' });
+  t.equal(await payrollChange(db), before + 1);
+});

@@ -23,7 +23,7 @@ export type Databases = {
 };
 
 export type PostgresServer = Databases & {
-  /** Ends every connection at once and stops, as an operator's fast shutdown does. */
+  /** Ends every connection immediately and stops, like a fast shutdown. */
   stop(): Promise<void>;
   /** Ends immediately, as in a crash. The next start recovers from its log. */
   crash(): Promise<void>;
@@ -40,7 +40,7 @@ export async function startPostgres(settings: readonly string[] = []): Promise<P
   const isRoot = userInfo().uid === 0;
   if (isRoot) makeUser();
   const folder = memoryFolder('postgres') ?? mkdtempSync(join(tmpdir(), 'benefits-sidecar-postgres-'));
-  // The server refuses to run as root, and its own user must reach its folder.
+  // The server refuses to run as root, and its user must have access to its folder.
   chmodSync(folder, 0o755);
   const data = join(folder, 'data');
   const port = await freePort();
