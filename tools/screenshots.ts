@@ -48,7 +48,7 @@ type PayDate = { pay_date: string; period_start: string; period_end: string };
 async function pagesOf(stage: Stage): Promise<Record<string, string>> {
   const { api, censuses } = stage;
   const [employer = ''] = [...censuses.keys()].map(encodeURIComponent);
-  const versions = await api.list<VersionView>('/v1/deduction-versions', 'after');
+  const versions = await api.list<VersionView>('/v1/deduction-versions');
   const events = await api.list<EventView>('/v1/events?state=applied');
   const runs = await api.list<Run>(`/v1/payroll-runs?employer_id=${employer}`);
   const [last] = runs;
@@ -60,17 +60,17 @@ async function pagesOf(stage: Stage): Promise<Record<string, string>> {
   return {
     overview: '/',
     events: '/events',
-    event: `/events/${id(update?.event_id)}`,
+    event: `/events/${id(update?.id)}`,
     ledger: '/ledger',
     deduction: `/deductions/${id(late?.id)}`,
     employee: `/employees/${id(late?.employee_id)}`,
     runs: '/runs',
-    run: `/runs/${id(last.run_id)}`,
-    'new-run': `/runs/new?like=${id(last.run_id)}`,
+    run: `/runs/${id(last.id)}`,
+    'new-run': `/runs/new?like=${id(last.id)}`,
     finalize: `/runs/${OPEN_RUN}/finalize`,
-    audit: `/runs/${id(last.run_id)}/audit`,
-    taken: `/runs/${id(last.run_id)}/taken`,
-    void: `/runs/${id(last.run_id)}/void`,
+    audit: `/runs/${id(last.id)}/audit`,
+    taken: `/runs/${id(last.id)}/taken`,
+    void: `/runs/${id(last.id)}/void`,
     settings: `/settings?employer_id=${employer}`,
     'pay-schedule': `/settings/pay-schedule?employer_id=${employer}`,
     'payroll-codes': `/settings/payroll-codes?employer_id=${employer}`,

@@ -143,9 +143,11 @@ const LIFE = {
   voided_at: nullable(ownInstant('The time the run was voided.')),
 };
 
+const id = Type.String({ description: 'The ID of the run.' });
+
 export const PayrollRun = closed(
   {
-    ...RunId.properties,
+    id,
     ...RUN,
     ...LIFE,
     ...COMPUTED,
@@ -160,7 +162,7 @@ export const PayrollRun = closed(
     void_reason: nullable(Type.String({ description: 'The reason the run was voided.' })),
     taken_reports: Type.Array(
       closed({
-        report: Type.Integer({ description: 'The number of the report.' }),
+        id: Type.String({ description: 'The ID of the report, unique for the run.' }),
         recorded_at: ownInstant('When it was recorded.'),
         lines: Type.Integer({ description: 'The number of lines reported.' }),
       }),
@@ -196,7 +198,7 @@ export const PayrollRunOutline = closed(
 /** The same, also without the lists of ids. */
 export const PayrollRunSummary = closed(
   {
-    ...RunId.properties,
+    id,
     employer_id: RUN.employer_id,
     kind: RUN.kind,
     pay_frequency: RUN.pay_frequency,

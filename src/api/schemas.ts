@@ -77,6 +77,7 @@ export const pageOf = <const S extends TSchema>(row: S) =>
   closed(
     {
       data: Type.Array(row),
+      has_more: Type.Boolean({ description: 'Whether more rows follow this page.' }),
       next_cursor: nullable(
         Type.String({ description: 'Pass it as `cursor` to get the next page. Null on the last page.' }),
       ),

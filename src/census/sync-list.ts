@@ -7,9 +7,8 @@ import { readContents } from '../outbox/requests.ts';
 import type { Encryptor } from '../security/encryption.ts';
 
 /** A census sync as the API and the CLI show it. */
-export type CensusSync = Pick<
+export type CensusSync = { id: string } & Pick<
   CensusSyncTable,
-  | 'sync_id'
   | 'employer_id'
   | 'state'
   | 'event_id'
@@ -20,12 +19,12 @@ export type CensusSync = Pick<
   | 'completed_at'
   | 'reason'
 > & {
-  problem_count: number;
-  /** The first problems, if the census broke the contract. */
-  problems: Problem[];
-  /** Whether it is not completed within CENSUS_OVERDUE. */
-  overdue: boolean;
-};
+    problem_count: number;
+    /** The first problems, if the census broke the contract. */
+    problems: Problem[];
+    /** Whether it is not completed within CENSUS_OVERDUE. */
+    overdue: boolean;
+  };
 
 /** The position of a page: syncs are listed newest first. */
 type SyncCursor = { requestedAt: string; syncId: string };
@@ -76,7 +75,7 @@ export async function listSyncs(
   const last = rows.length > limit ? syncs.at(-1) : undefined;
   return {
     syncs,
-    next: last === undefined ? null : { requestedAt: last.requested_at, syncId: last.sync_id },
+    next: last === undefined ? null : { requestedAt: last.requested_at, syncId: last.id },
   };
 }
 
@@ -109,8 +108,9 @@ export async function readSyncAnswer(db: Db, encryptor: Encryptor, syncId: strin
   return response ? maskSsnsIn(response) : null;
 }
 
-function syncOf(row: Selectable<CensusSyncTable>, overdueBefore: string): CensusSync {
+function syncOf({ sync_id, ...row }: Selectable<CensusSyncTable>, overdueBefore: string): CensusSync {
   return {
+    id: sync_id,
     ...row,
     problems: row.problems === null ? [] : (JSON.parse(row.problems) as Problem[]),
     overdue: row.state !== 'completed' && row.requested_at < overdueBefore,

@@ -181,7 +181,7 @@ async function censusStage(
       else printProblems(out, staged);
       return 1;
     }
-    if (json) out.json({ census_id: staged.censusId, employees: staged.employees });
+    if (json) out.json({ id: staged.censusId, employees: staged.employees });
     else {
       out.print(`staged ${counted(staged.employees, 'employee')} of ${printable(id)}`);
     }
@@ -223,7 +223,7 @@ function censusShow(
     const { syncs } = await listSyncs(db, { employerId: employer }, page, { now, overdueMs });
     const fresh = staged !== null && now.getTime() - Date.parse(staged.stagedAt) <= maxAgeMs;
     const census = staged && {
-      census_id: staged.censusId,
+      id: staged.censusId,
       employer_id: staged.employerId,
       staged_at: staged.stagedAt,
       employees: staged.employees,
@@ -231,7 +231,7 @@ function censusShow(
     };
     const answer = isAnswerAsked ? await answerOf(context, db, syncs[0]) : undefined;
     if (json) {
-      out.json({ census, syncs: syncs.map(viewSync), ...(answer !== undefined && { answer }) });
+      out.json({ census, syncs: syncs.map(viewSync), ...(answer !== undefined && { response: answer }) });
     } else {
       if (census === null) out.print('no census is staged');
       else printPairs(out, { ...census, fresh: fresh ? 'yes' : 'no: older than CENSUS_MAX_AGE' });
@@ -249,12 +249,12 @@ async function answerOf({ env, now }: Context, db: Db, sync: CensusSync | undefi
   const read = {
     caller: commandCaller(),
     resource_type: 'census',
-    resource_id: sync.sync_id,
+    resource_id: sync.id,
     ...employerSubject(sync.employer_id),
     now: now().toISOString(),
   } as const;
   await transact(db, (trx) => recordPiiRead(trx, read));
-  return readSyncAnswer(db, encryptor, sync.sync_id);
+  return readSyncAnswer(db, encryptor, sync.id);
 }
 
 /** A command has no token, so the audit log names the operating system's user. */

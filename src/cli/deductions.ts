@@ -93,12 +93,12 @@ async function deductionsList(context: Context, options: ListOptions): Promise<n
   return withDatabase(context, async (db) => {
     const today = now().toISOString().slice(0, 10);
     const { deductions, next } = await listDeductions(db, filter, { after, limit }, today);
-    const next_cursor = deductionCursor.encode(next);
-    if (json) out.json({ data: deductions.map(viewDeduction), next_cursor });
+    const page = deductionCursor.page(deductions.map(viewDeduction), next);
+    if (json) out.json(page);
     else {
       if (deductions.length > 0) printTable(out, HEAD, deductions.map(rowOf));
-      else out.note(next_cursor === null ? 'no such deductions' : 'none yet among those looked at');
-      notePage(out, next_cursor);
+      else out.note(next === null ? 'no such deductions' : 'none yet among those looked at');
+      notePage(out, page.next_cursor);
     }
     return 0;
   });
@@ -141,7 +141,7 @@ function deductionsVersions(
         `there is no deduction ${printable(deductionId)}: "benefits-sidecar deductions list" shows those there are`,
       );
     }
-    if (json) out.json({ data: states.map(viewVersion), next_cursor: null });
+    if (json) out.json({ data: states.map(viewVersion), has_more: false, next_cursor: null });
     else {
       printTable(
         out,

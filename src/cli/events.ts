@@ -85,8 +85,8 @@ function eventsList(context: Context, options: ListOptions): Promise<number> {
   const before = eventCursor.decode(cursor);
   return withDatabase(context, async (db) => {
     const { events, next } = await listEvents(db, { ...filterOf(options), dismissed }, { before, limit });
-    const next_cursor = eventCursor.encode(next);
-    if (json) out.json({ data: events.map(viewEvent), next_cursor });
+    const page = eventCursor.page(events.map(viewEvent), next);
+    if (json) out.json(page);
     else if (events.length === 0) out.note('no such events');
     else {
       printTable(
@@ -100,7 +100,7 @@ function eventsList(context: Context, options: ListOptions): Promise<number> {
           shortened(event.dismissed_reason ?? event.reason),
         ]),
       );
-      notePage(out, next_cursor);
+      notePage(out, page.next_cursor);
     }
     return 0;
   });

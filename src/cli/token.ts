@@ -42,7 +42,7 @@ function tokenCreate(context: Context, { name, scope, expires, json }: CreateOpt
       createToken(trx, { name, scopes: scope, expiresAt, now }),
     );
     const expires_at = expiresAt?.toISOString() ?? null;
-    if (json) out.json({ token_id: tokenId, token, name, scopes: scope, expires_at });
+    if (json) out.json({ id: tokenId, token, name, scopes: scope, expires_at });
     else out.print(token);
     out.note(
       `${tokenId} (${name}), ${expires_at === null ? 'never expires' : `expires ${expires_at}`}. It is shown only now: keep it where secrets are kept.`,
@@ -56,14 +56,14 @@ function tokenList(context: Context, { json }: { json?: true }): Promise<number>
   const { out, now } = context;
   return withDatabase(context, async (db) => {
     const tokens = (await listTokens(db)).map((token) => shapeOf(token, now()));
-    if (json) out.json({ data: tokens });
+    if (json) out.json({ data: tokens, has_more: false, next_cursor: null });
     else if (tokens.length === 0) out.note('no tokens yet: "benefits-sidecar token create" makes one');
     else {
       printTable(
         out,
         ['id', 'name', 'scopes', 'state', 'created', 'expires'],
         tokens.map((token) => [
-          token.token_id,
+          token.id,
           token.name,
           token.scopes.join(' '),
           token.state,
@@ -79,7 +79,7 @@ function tokenList(context: Context, { json }: { json?: true }): Promise<number>
 function shapeOf({ tokenId, name, scopes, createdAt, expiresAt, revokedAt }: TokenSummary, now: Date) {
   const expired = expiresAt !== null && expiresAt <= now.toISOString();
   return {
-    token_id: tokenId,
+    id: tokenId,
     name,
     scopes,
     state: revokedAt !== null ? 'revoked' : expired ? 'expired' : 'valid',

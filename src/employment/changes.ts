@@ -6,7 +6,7 @@ import { type Attempt, attemptsOf, requestsQuery } from '../outbox/requests.ts';
 
 /** An accepted change and its delivery. Times are in milliseconds UTC. */
 export type AcceptedChange = {
-  change_id: string;
+  id: string;
   kind: ChangeKind;
   employee_id: string;
   state: RequestState;
@@ -24,7 +24,7 @@ export type AcceptedChange = {
   /** Whether it is a rejected new hire that delays the employee's later changes. */
   holding: boolean;
   /** The employee's change that is sent first. */
-  waits_behind: string | null;
+  earlier_change_id: string | null;
   /** When its attempts and the service's response were erased (RETENTION_REQUESTS). */
   erased_at: string | null;
   /** The date from which it counts for payroll, if the caller stated one. */
@@ -88,7 +88,7 @@ function selectChanges(db: Db) {
 function changeOf(row: ChangeRow): AcceptedChange {
   const { request_id, subject_id, state, unknown_outcome, may_have_been_applied } = row;
   return {
-    change_id: request_id,
+    id: request_id,
     kind: row.kind as ChangeKind,
     employee_id: subject_id,
     state,
@@ -100,7 +100,7 @@ function changeOf(row: ChangeRow): AcceptedChange {
     attempts: row.attempts,
     may_have_been_applied: state !== 'delivered' && (unknown_outcome === 1 || may_have_been_applied === 1),
     holding: row.holds_later === 1,
-    waits_behind: row.waits_behind,
+    earlier_change_id: row.waits_behind,
     erased_at: row.erased_at,
     effective_on: row.effective_on,
   };

@@ -4,9 +4,12 @@ import Type from 'typebox';
 import { compile } from '../contract/check.ts';
 import { AppError } from '../errors.ts';
 
+/** A list as the API and the command line return it. */
+export type Page<Row> = { data: Row[]; has_more: boolean; next_cursor: string | null };
+
 type Cursor<Position> = {
-  /** Null when the list ended. */
-  encode(position: Position | null): string | null;
+  /** Returns a page that `next` continues; null on the last page. */
+  page<Row>(data: Row[], next: Position | null): Page<Row>;
   /** Throws INVALID_REQUEST for a text that this list did not make. */
   decode(text: string | undefined): Position | undefined;
 };
@@ -18,7 +21,11 @@ export function cursorOf<const S extends TSchema>(list: string, position: S): Cu
   const ofList = compile(Type.Object({ list: Type.Literal(list), at: Type.Unknown() }));
   const ofPosition = compile(position);
   return {
-    encode: (at) => (at === null ? null : Buffer.from(JSON.stringify({ list, at })).toString('base64url')),
+    page(data, at) {
+      const text = JSON.stringify({ list, at });
+      const next_cursor = at === null ? null : Buffer.from(text).toString('base64url');
+      return { data, has_more: at !== null, next_cursor };
+    },
     decode(text) {
       if (text === undefined) return undefined;
       const value = parse(text);

@@ -1,15 +1,14 @@
 /** Events as the API and the command line show them. */
 import type { Selectable } from 'kysely';
 import Type from 'typebox';
-import type { CensusSyncTable, Db, VersionTable } from '../database/tables.ts';
+import type { Db, VersionTable } from '../database/tables.ts';
 import { cursorOf } from '../formats/cursor.ts';
 import type { Conflict, StoredEvent } from './events.ts';
 import { shownBody } from './stored-body.ts';
 
 /** An event without its body. */
-export type EventView = Pick<
+export type EventView = { id: string } & Pick<
   StoredEvent,
-  | 'event_id'
   | 'envelope_id'
   | 'event_type'
   | 'state'
@@ -27,7 +26,7 @@ export const eventCursor = cursorOf('events', Type.Integer({ minimum: 1 }));
 /** Returns an event without its body. */
 export function viewEvent(event: StoredEvent): EventView {
   return {
-    event_id: event.event_id,
+    id: event.event_id,
     envelope_id: event.envelope_id,
     event_type: event.event_type,
     state: event.state,
@@ -46,22 +45,12 @@ export function viewWholeEvent({ event, conflicts }: { event: StoredEvent; confl
 }
 
 function viewConflict(conflict: Conflict) {
-  const { received_at, dismissed_at, dismissed_reason } = conflict;
-  return { received_at, ...shownBody(conflict), dismissed_at, dismissed_reason };
+  const { conflict_id, received_at, dismissed_at, dismissed_reason } = conflict;
+  return { id: String(conflict_id), received_at, ...shownBody(conflict), dismissed_at, dismissed_reason };
 }
 
-export type EventEffects = {
-  /** The version that the event added to the ledger. */
-  version: Pick<
-    Selectable<VersionTable>,
-    'deduction_id' | 'version' | 'position' | 'late' | 'tie_changed' | 'future_dated'
-  > | null;
-  /** The census sync that the event requested. */
-  sync: Pick<Selectable<CensusSyncTable>, 'sync_id' | 'employer_id'> | null;
-};
-
-/** Returns what an event did. Both are null while it is pending, or if it did neither. */
-export async function readEffects(db: Db, eventId: string): Promise<EventEffects> {
+/** Returns what an event did. Both fields are null while it is pending, or if it did neither. */
+export async function readEffects(db: Db, eventId: string) {
   const version = await db
     .selectFrom('deduction_versions')
     .select(['deduction_id', 'version', 'position', 'late', 'tie_changed', 'future_dated'])
@@ -69,8 +58,26 @@ export async function readEffects(db: Db, eventId: string): Promise<EventEffects
     .executeTakeFirst();
   const sync = await db
     .selectFrom('census_syncs')
-    .select(['sync_id', 'employer_id'])
+    .select(['sync_id as id', 'employer_id'])
     .where('event_id', '=', eventId)
     .executeTakeFirst();
-  return { version: version ?? null, sync: sync ?? null };
+  return {
+    deduction_version: version === undefined ? null : viewRecorded(version),
+    census_sync: sync ?? null,
+  };
+}
+
+type Recorded = Pick<
+  Selectable<VersionTable>,
+  'deduction_id' | 'version' | 'position' | 'late' | 'tie_changed' | 'future_dated'
+>;
+
+function viewRecorded({ late, tie_changed, future_dated, ...version }: Recorded) {
+  return {
+    id: String(version.position),
+    ...version,
+    late: late === 1,
+    tie_changed: tie_changed === 1,
+    future_dated: future_dated === 1,
+  };
 }

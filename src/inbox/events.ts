@@ -41,7 +41,7 @@ export async function listEvents(
 
 /** Returns an event and the other bodies received under its id, or null. */
 export async function getEvent(
-  db: Db,
+  db: Db | Trx,
   eventId: string,
 ): Promise<{ event: StoredEvent; conflicts: Conflict[] } | null> {
   const event = await db.selectFrom('inbox').selectAll().where('event_id', '=', eventId).executeTakeFirst();

@@ -16,13 +16,14 @@ export type DeductionView = Deduction & {
 };
 
 export type VersionView = DeductionView & {
+  deduction_id: string;
   event_id: string;
   decided_by: DeductionState['version']['ordered_by'];
   late: boolean;
   start_decision: StartDecisionView | null;
 };
 
-export type StartDecisionView = Omit<StartDecisionTable, 'version_position'>;
+export type StartDecisionView = { id: string } & Omit<StartDecisionTable, 'version_position'>;
 
 /** The position of a page in the list of deductions. */
 export const deductionCursor = cursorOf(
@@ -56,11 +57,19 @@ export function viewDeduction({ version, employerId, matched }: DeductionState):
   };
 }
 
-/** Returns one version of a deduction as people and programs see it. */
+/** Returns one version of a deduction as people and programs see it. Its position in the ledger is its id. */
 export function viewVersion(state: VersionState): VersionView {
-  const { event_id, ordered_by, late } = state.version;
+  const { deduction_id, position, event_id, ordered_by, late } = state.version;
   const start_decision = state.startDecision === null ? null : viewStartDecision(state.startDecision);
-  return { ...viewDeduction(state), event_id, decided_by: ordered_by, late: late === 1, start_decision };
+  return {
+    ...viewDeduction(state),
+    id: String(position),
+    deduction_id,
+    event_id,
+    decided_by: ordered_by,
+    late: late === 1,
+    start_decision,
+  };
 }
 
 /** Returns a decision on a moved start as people and programs see it. */
@@ -68,5 +77,5 @@ export function viewStartDecision({
   version_position: _,
   ...decision
 }: StartDecisionTable): StartDecisionView {
-  return decision;
+  return { id: String(decision.position), ...decision };
 }

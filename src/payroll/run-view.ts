@@ -44,7 +44,7 @@ async function outlinedOf(db: Db, stored: StoredRun, frozen: Frozen | null) {
   const stated = bodyOf(stored);
   const run = frozen?.basis.run ?? runUnder(stated, await readPolicies(db, stored.employer_id));
   return {
-    run_id: stored.run_id,
+    id: stored.run_id,
     ...fieldsOf(run, stated),
     ...lifeOf(stored),
     etag: stored.etag,
@@ -86,7 +86,7 @@ async function computedOf(db: Db, { run, ...view }: RunView, frozen: Frozen | nu
 export function viewRunSummary(stored: RunRow) {
   const { run_id, employer_id, kind, pay_group, period_start, period_end, pay_date, etag } = stored;
   return {
-    run_id,
+    id: run_id,
     employer_id,
     kind,
     pay_frequency: stored.pay_frequency as Run['pay_frequency'],

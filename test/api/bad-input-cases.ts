@@ -95,14 +95,14 @@ export const CASES: Record<string, Case> = {
     errors: [['state', /must be one of pending/]],
   },
   'an invalid position': {
-    url: '/v1/deduction-versions?after=-1',
+    url: '/v1/deduction-versions?cursor=-1',
     status: 400,
-    errors: [['after', /position/]],
+    errors: [['cursor', /position/]],
   },
   'a position that is too large': {
-    url: `/v1/deduction-versions?after=${'9'.repeat(400)}`,
+    url: `/v1/deduction-versions?cursor=${'9'.repeat(400)}`,
     status: 400,
-    errors: [['after', /position/]],
+    errors: [['cursor', /position/]],
   },
   'an id with an encoded slash': { url: '/v1/deductions/a%2Fb', status: 404 },
   'an id with parent folders': { url: '/v1/employers/..%2F..%2Fetc%2Fpasswd/census', status: 404 },

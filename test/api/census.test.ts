@@ -38,8 +38,8 @@ onEitherEngine(
     const roster = await db.selectFrom('roster').selectAll().execute();
     t.match(roster, [{ employee_id: employee.employee_id, employer_id: EMPLOYER }]);
     t.match(logged, [
-      { fields: { employer_id: EMPLOYER, census_id: json.census_id, count: 1, token: 'API_TOKEN' } },
-      { fields: { employer_id: EMPLOYER, census_id: json.census_id, token: 'API_TOKEN' } },
+      { fields: { employer_id: EMPLOYER, census_id: json.id, count: 1, token: 'API_TOKEN' } },
+      { fields: { employer_id: EMPLOYER, census_id: json.id, token: 'API_TOKEN' } },
     ]);
   },
 );
@@ -140,7 +140,7 @@ onEitherEngine(
     const { call, db } = running;
     const other = { ...employee, employee_id: 'emp-2' };
     const { json: staged } = await put(running, { organization, employees: [employee, other] });
-    await transact(db, (trx) => recordUpload(trx, EMPLOYER, staged.census_id, NOW.toISOString()));
+    await transact(db, (trx) => recordUpload(trx, EMPLOYER, staged.id, NOW.toISOString()));
     const now = {
       organization: { ...organization, legal_business_name: 'CANARY' },
       employees: [
@@ -151,7 +151,10 @@ onEitherEngine(
     const { status, json, text } = await call({ method: 'POST', url: `${URL}/validate`, body: now });
     t.equal(status, 200);
     t.notMatch(text, 'CANARY');
-    t.match(json, { valid: true, last_upload: { ...staged, uploaded_at: NOW.toISOString(), employees: 2 } });
+    t.match(json, {
+      valid: true,
+      last_upload: { census_id: staged.id, uploaded_at: NOW.toISOString(), employees: 2 },
+    });
     t.strictSame(json.changes, {
       added: { count: 1, employee_ids: ['emp-3'] },
       changed: { count: 1, employees: [{ employee_id: employee.employee_id, fields: ['last_name'] }] },
@@ -167,7 +170,7 @@ onEitherEngine(
   async (t) => {
     const { call, db, tokenWith } = await start(t);
     const bring = async (employer: string) =>
-      (await call({ method: 'PUT', url: `/v1/employers/${employer}/census`, body: census })).json.census_id;
+      (await call({ method: 'PUT', url: `/v1/employers/${employer}/census`, body: census })).json.id;
     const first = await bring('b');
     await transact(db, (trx) => recordUpload(trx, 'b', first, NOW.toISOString()));
     const [second, other] = [await bring('b'), await bring('a')];
@@ -179,14 +182,14 @@ onEitherEngine(
     t.strictSame(page.data, [
       {
         employer_id: 'a',
-        census_id: other,
+        id: other,
         employees: 1,
         staged_at: NOW.toISOString(),
         last_upload: { census_id: other, employees: 1, uploaded_at },
       },
       {
         employer_id: 'b',
-        census_id: second,
+        id: second,
         employees: 1,
         staged_at: NOW.toISOString(),
         last_upload: { census_id: first, employees: 1, uploaded_at },
@@ -261,7 +264,11 @@ onEitherEngine('a manually requested sync is created and wakes the send loop', a
   t.equal(status, 202);
   t.match(json, { employer_id: EMPLOYER, state: 'requested', event_id: null, overdue: false, problems: [] });
   t.equal(woken.send, 1);
-  t.strictSame((await call({ url: '/v1/census-syncs' })).json, { data: [json], next_cursor: null });
+  t.strictSame((await call({ url: '/v1/census-syncs' })).json, {
+    data: [json],
+    has_more: false,
+    next_cursor: null,
+  });
 });
 
 onEitherEngine('syncs are listed newest first, by employer, state and overdue', async (t) => {
@@ -369,24 +376,24 @@ onEitherEngine(
     const plain = await call({ url, token: await tokenWith('census:read') });
     t.match(plain, {
       status: 200,
-      json: { sync_id: syncId, state: 'failed', reason: 'the service answered 422' },
+      json: { id: syncId, state: 'failed', reason: 'the service answered 422' },
     });
-    t.notOk('answer' in plain.json);
+    t.notOk('response' in plain.json);
     t.strictSame(plain.json, (await call({ url: '/v1/census-syncs' })).json.data[0]);
     for (const path of [url, '/v1/census-syncs/unknown']) {
-      const refused = await call({ url: `${path}?answer=true`, token: await tokenWith('census:read') });
+      const refused = await call({ url: `${path}?response=true`, token: await tokenWith('census:read') });
       t.match(refused, { status: 403, json: { detail: /pii:read/ } });
     }
-    t.equal((await call({ url: `${url}?answer=true`, token: await tokenWith('pii:read') })).status, 403);
-    t.equal((await call({ url: '/v1/census-syncs/unknown?answer=true' })).status, 404);
+    t.equal((await call({ url: `${url}?response=true`, token: await tokenWith('pii:read') })).status, 403);
+    t.equal((await call({ url: '/v1/census-syncs/unknown?response=true' })).status, 404);
     t.strictSame(await reads(), []);
 
     const { status, json } = await call({
-      url: `${url}?answer=true`,
+      url: `${url}?response=true`,
       token: await tokenWith('census:read', 'pii:read'),
     });
     t.equal(status, 200);
-    t.equal(json.answer, '{"error":"Canary Smith, ***-**-4321"}', 'SSNs are masked');
+    t.equal(json.response, '{"error":"Canary Smith, ***-**-4321"}', 'SSNs are masked');
     t.match(await reads(), [
       {
         resource_type: 'census',
@@ -403,6 +410,6 @@ onEitherEngine(
 onEitherEngine('a sync whose upload was not rejected has no response to show', async (t) => {
   const { db, call } = await start(t);
   await transact(db, (trx) => requestSync(trx, { employerId: 'acme', eventId: 'evt-1', now: HOUR_AGO }));
-  const [{ sync_id }] = (await call({ url: '/v1/census-syncs' })).json.data;
-  t.match((await call({ url: `/v1/census-syncs/${sync_id}?answer=true` })).json, { answer: null });
+  const [{ id }] = (await call({ url: '/v1/census-syncs' })).json.data;
+  t.match((await call({ url: `/v1/census-syncs/${id}?response=true` })).json, { response: null });
 });

@@ -254,31 +254,34 @@ function addAround(db: Db, page: number): Promise<void> {
 }
 
 onEitherEngine(
-  'the feed has each version once, in order of position; a full page has a cursor',
+  'the feed has each version once, in order of position; every page has a cursor to resume from',
   async (t) => {
     const { call, db } = await start(t);
     const batch = (from: number) =>
       Array.from({ length: 50 }, (_, index) => deductionOf(`e${from + index}`, { id: `d${index % 7}` }));
     await deliver(db, batch(0));
     const seen: number[] = [];
-    let after: string | null = '0';
-    let pages = 0;
-    while (after !== null) {
-      const { json } = await call({ url: `/v1/deduction-versions?after=${after}&limit=30` });
+    let cursor = '0';
+    for (let hasMore = true, pages = 1; hasMore; pages += 1) {
+      const { json } = await call({ url: `/v1/deduction-versions?cursor=${cursor}&limit=30` });
       seen.push(...json.data.map((one: { position: number }) => one.position));
-      after = json.next_cursor;
-      pages += 1;
+      cursor = json.next_cursor;
+      hasMore = json.has_more;
       if (pages === 1) await deliver(db, batch(50));
-      if (json.data.length === 30) t.equal(after, String(seen.at(-1)), 'the position as text');
+      t.equal(cursor, String(seen.at(-1)), 'the position as text');
     }
     t.strictSame(
       seen,
       Array.from({ length: 100 }, (_, index) => index + 1),
     );
-    const rest = (await call({ url: '/v1/deduction-versions?after=90' })).json;
-    t.strictSame([rest.data.length, rest.next_cursor], [10, null], 'a partial page is the end for now');
-    const nothing = await call({ url: '/v1/deduction-versions?after=100' });
-    t.strictSame(nothing.json, { data: [], next_cursor: null });
+    const rest = (await call({ url: '/v1/deduction-versions?cursor=90' })).json;
+    t.strictSame(
+      [rest.data.length, rest.has_more, rest.next_cursor],
+      [10, false, '100'],
+      'the last page has the cursor to resume from',
+    );
+    const nothing = await call({ url: '/v1/deduction-versions?cursor=100' });
+    t.strictSame(nothing.json, { data: [], has_more: false, next_cursor: '100' }, 'an empty one too');
     t.equal(
       (await call({ url: '/v1/deduction-versions' })).json.data.length,
       100,

@@ -36,7 +36,7 @@ onEitherEngine('an array returns a result for each change, in order', async (t) 
   t.equal(status, 200);
   const rows = await accepted(running);
   t.strictSame(
-    json.data,
+    json.results,
     rows.map(({ request_id }, index) => ({ line: index + 1, status: 'accepted', change_id: request_id })),
   );
   t.strictSame(
@@ -110,14 +110,14 @@ onEitherEngine('a line with a key is accepted once within and across batches', a
     { ...leaveOf('b'), idempotency_key: '1' },
     leaveOf('c'),
   ];
-  const first = (await batch(running, keyed)).json.data;
+  const first = (await batch(running, keyed)).json.results;
   t.strictSame(
     first.map(({ status }: { status: string }) => status),
     ['accepted', 'accepted', 'repeated', 'conflict', 'accepted'],
   );
   t.equal(first[2].change_id, first[0].change_id);
   t.match(first[3].errors, [{ path: 'idempotency_key', rule: /^came with another change before/ }]);
-  const second = (await batch(running, keyed)).json.data;
+  const second = (await batch(running, keyed)).json.results;
   t.strictSame(
     second.map(({ status }: { status: string }) => status),
     ['repeated', 'repeated', 'repeated', 'conflict', 'accepted'],
@@ -128,7 +128,7 @@ onEitherEngine('a line with a key is accepted once within and across batches', a
     first.slice(0, 3).map(({ change_id }: { change_id: string }) => change_id),
   );
   for (const idempotency_key of [null, 7, '', 'a b']) {
-    const [wrong] = (await batch(running, [{ ...leaveOf('d'), idempotency_key }])).json.data;
+    const [wrong] = (await batch(running, [{ ...leaveOf('d'), idempotency_key }])).json.results;
     t.match(wrong, { status: 'refused', errors: [{ path: 'idempotency_key' }] }, String(idempotency_key));
   }
   const single = { method: 'POST', url: '/v1/employee-changes/termination' } as const;
@@ -138,7 +138,7 @@ onEitherEngine('a line with a key is accepted once within and across batches', a
     body: { employee_id, termination_date },
     headers: { 'idempotency-key': '1' },
   });
-  t.equal(alone.json.change_id, first[0].change_id, 'the same as a single change');
+  t.equal(alone.json.id, first[0].change_id, 'the same as a single change');
 });
 
 onEitherEngine('10,000 changes are accepted, and a larger batch is rejected as a whole', async (t) => {

@@ -44,9 +44,7 @@ onEitherEngine(
       clock.advance(1_000);
     }
     const list = async (query: string) =>
-      (await call({ url: `${CHANGES}?${query}` })).json.data.map(
-        (one: { change_id: string }) => one.change_id,
-      );
+      (await call({ url: `${CHANGES}?${query}` })).json.data.map((one: { id: string }) => one.id);
     t.strictSame(await list(''), ids.toReversed());
     t.strictSame(await list(`employee_id=${encodeURIComponent('a/b c.d')}`), [ids[1], ids[0]]);
     t.strictSame(await list(`employee_id=${encodeURIComponent('Zoë 🙂')}&state=pending&kind=demographic`), [
@@ -57,7 +55,7 @@ onEitherEngine(
     const first = (await call({ url: `${CHANGES}?limit=2` })).json;
     t.equal(first.data.length, 2);
     const rest = (await call({ url: `${CHANGES}?limit=2&cursor=${first.next_cursor}` })).json;
-    t.match(rest, { data: [{ change_id: ids[0] }], next_cursor: null });
+    t.match(rest, { data: [{ id: ids[0] }], next_cursor: null });
   },
 );
 
@@ -72,7 +70,7 @@ onEitherEngine('a change is shown with its attempts and what blocks it, without 
   const { status, json, text } = await call({ url: `${CHANGES}/${id}` });
   t.equal(status, 200);
   t.match(json, {
-    change_id: id,
+    id,
     kind: 'new-hire',
     employee_id: 'e',
     state: 'rejected',
@@ -84,7 +82,7 @@ onEitherEngine('a change is shown with its attempts and what blocks it, without 
     last_attempts: [{ attempt: 1, status: 422, reason: 'answered 422' }],
   });
   t.notOk('body' in json);
-  t.match((await call({ url: `${CHANGES}/${behind}` })).json, { state: 'pending', waits_behind: id });
+  t.match((await call({ url: `${CHANGES}/${behind}` })).json, { state: 'pending', earlier_change_id: id });
   t.notMatch(text + (await call({ url: CHANGES })).text + JSON.stringify(logged), /Marker|4321/);
 });
 
@@ -101,7 +99,7 @@ onEitherEngine(
     t.match(json, {
       body: { first_name: MARKER, ssn: '***-**-4321', email: String },
       body_absent: null,
-      answer: null,
+      response: null,
     });
     t.notMatch(text, '987-65');
     t.match(await readsOf(running), [
@@ -117,7 +115,7 @@ onEitherEngine(
     answers.set(id, 422);
     says.error = `987-65-4321 or 987654321 of ${MARKER} is known`;
     await send();
-    const { answer } = (await call({ url })).json;
+    const { response: answer } = (await call({ url })).json;
     t.equal(answer, `{"error":"***-**-4321 or ***-**-4321 of ${MARKER} is known"}`);
     t.match((await readsOf(running))[1], { token_id: 'API_TOKEN', token_name: 'API_TOKEN' });
     t.notMatch(JSON.stringify(logged), /Marker|4321/);
@@ -171,7 +169,7 @@ onEitherEngine('a rejected change is retried before the changes that wait for it
   answers.clear();
   const { status, json } = await post(running, `${hire}/retry`);
   t.equal(status, 202);
-  t.match(json, { state: 'pending', holding: false, waits_behind: null });
+  t.match(json, { state: 'pending', holding: false, earlier_change_id: null });
   t.equal(woken.send, 1);
   t.match(logged.at(-1), {
     fields: { request_id: hire, kind: 'new-hire', token: 'API_TOKEN' },

@@ -21,16 +21,16 @@ onEitherEngine('each kind of change is accepted, queued and signaled to the send
     const { status, json } = await post(running, kind, BODIES[kind]);
     t.equal(status, 202);
     t.strictSame(json, {
-      change_id: json.change_id,
+      id: json.id,
       kind,
       employee_id: 'emp-1',
       state: 'pending',
       created_at: NOW.toISOString(),
     });
     t.equal(running.woken.send, index + 1);
-    const found = await running.call({ url: `/v1/employee-changes/${json.change_id}` });
+    const found = await running.call({ url: `/v1/employee-changes/${json.id}` });
     t.match(found.json, json, 'it can be read by its id');
-    t.match(running.logged[index], { fields: { request_id: json.change_id, kind, token: 'API_TOKEN' } });
+    t.match(running.logged[index], { fields: { request_id: json.id, kind, token: 'API_TOKEN' } });
   }
   const owed = await running.db
     .selectFrom('outbox')
@@ -88,7 +88,7 @@ onEitherEngine('without a key each request is a new change', async (t) => {
   const running = await start(t);
   const one = await post(running, 'termination', termination);
   const other = await post(running, 'termination', termination);
-  t.not(one.json.change_id, other.json.change_id);
+  t.not(one.json.id, other.json.id);
 });
 
 onEitherEngine('an invalid key is rejected by name', async (t) => {

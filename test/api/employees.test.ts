@@ -39,13 +39,15 @@ onEitherEngine(
     t.ok(json.roster[0].position < json.roster[1].position, 'in order of positions');
     t.match(json.deductions, {
       data: [{ id: 'ded-1', member_contribution: '150.00', employer_id: EMPLOYER, version: 1 }],
+      has_more: false,
       next_cursor: null,
-      list: '/v1/deductions?employee_id=emp-1',
+      url: '/v1/deductions?employee_id=emp-1',
     });
     t.match(json.changes, {
-      data: [{ change_id: leaves }, { change_id: move }],
+      data: [{ id: leaves }, { id: move }],
+      has_more: false,
       next_cursor: null,
-      list: '/v1/employee-changes?employee_id=emp-1',
+      url: '/v1/employee-changes?employee_id=emp-1',
     });
     t.match(json.arrears, [
       {
@@ -103,9 +105,9 @@ onEitherEngine('any payroll id is found, percent-encoded', async (t) => {
     await employ(running.db, id);
     const { status, json } = await show(running, id);
     t.equal(status, 200, id);
-    t.equal(json.employee_id, id);
-    t.equal(json.deductions.list, `/v1/deductions?employee_id=${encodeURIComponent(id)}`);
-    t.equal((await running.call({ url: json.changes.list })).status, 200);
+    t.equal(json.id, id);
+    t.equal(json.deductions.url, `/v1/deductions?employee_id=${encodeURIComponent(id)}`);
+    t.equal((await running.call({ url: json.changes.url })).status, 200);
   }
 });
 

@@ -4,7 +4,7 @@ import { apply, type Delivery, deductionOf, deliver, eventOf, receive } from './
 import { NOW, type Running, start } from './start.ts';
 
 const list = async ({ call }: Running, query: string) =>
-  (await call({ url: `/v1/events?${query}` })).json.data.map((event: { event_id: string }) => event.event_id);
+  (await call({ url: `/v1/events?${query}` })).json.data.map((event: { id: string }) => event.id);
 
 /** One event of each state: a1 is applied, i1 ignored, q1 quarantined, p1 pending. */
 async function oneOfEach({ db }: Running): Promise<void> {
@@ -25,7 +25,7 @@ onEitherEngine('events are listed newest first, by state, type and time, without
   const { json } = await running.call({ url: '/v1/events?state=quarantined' });
   t.strictSame(json.data, [
     {
-      event_id: 'q1',
+      id: 'q1',
       envelope_id: 'env_q1',
       event_type: 'employee.deduction-updated',
       state: 'quarantined',
@@ -48,7 +48,7 @@ onEitherEngine('each page of events continues the previous one, even while event
   let cursor = '';
   do {
     const { json } = await running.call({ url: `/v1/events?limit=10${cursor}` });
-    seen.push(...json.data.map((event: { event_id: string }) => event.event_id));
+    seen.push(...json.data.map((event: { id: string }) => event.id));
     cursor = json.next_cursor === null ? '' : `&cursor=${json.next_cursor}`;
     await receive(running.db, [eventOf(`later${seen.length}`, 'x', {})]);
   } while (cursor !== '');
@@ -67,9 +67,10 @@ onEitherEngine('one event has its exact body, and other bodies received under it
   const { json } = await call({ url: `/v1/events/${encodeURIComponent('e/1 ü')}` });
   t.equal(json.body, first.body.toString());
   t.equal(json.envelope_id, '🙂');
-  t.strictSame(json.led_to, { version: null, census_sync: null });
+  t.strictSame(json.effects, { deduction_version: null, census_sync: null });
   t.strictSame(json.conflicts, [
     {
+      id: '1',
       received_at: '2026-01-11T00:00:00.000Z',
       body: 'not even JSON',
       body_absent: null,
@@ -108,24 +109,31 @@ onEitherEngine(
       at,
     );
     const version = async (eventId: string) =>
-      (await call({ url: `/v1/events/${eventId}` })).json.led_to.version;
+      (await call({ url: `/v1/events/${eventId}` })).json.effects.deduction_version;
     const first = {
+      id: '1',
       deduction_id: 'd1',
       version: 1,
       position: 1,
       late: false,
       tie_changed: false,
-      ahead: false,
+      future_dated: false,
     };
     t.strictSame(await version('new'), first);
-    t.strictSame(await version('old'), { ...first, version: 2, position: 2, late: true });
-    t.strictSame(await version('tie'), { ...first, version: 3, position: 3, tie_changed: true });
-    t.strictSame(await version('soon'), { ...first, deduction_id: 'd2', position: 4, ahead: true });
+    t.strictSame(await version('old'), { ...first, id: '2', version: 2, position: 2, late: true });
+    t.strictSame(await version('tie'), { ...first, id: '3', version: 3, position: 3, tie_changed: true });
+    t.strictSame(await version('soon'), {
+      ...first,
+      id: '4',
+      deduction_id: 'd2',
+      position: 4,
+      future_dated: true,
+    });
     const { json } = await call({ url: '/v1/events/sync' });
     const [sync] = (await call({ url: '/v1/census-syncs' })).json.data;
-    t.strictSame(json.led_to, {
-      version: null,
-      census_sync: { sync_id: sync.sync_id, employer_id: 'acme' },
+    t.strictSame(json.effects, {
+      deduction_version: null,
+      census_sync: { id: sync.id, employer_id: 'acme' },
     });
   },
 );
@@ -161,7 +169,7 @@ onEitherEngine(
     await oneOfEach(running);
     const { status, json } = await call({ method: 'POST', url: '/v1/events/a1/reprocess' });
     t.equal(status, 202);
-    t.match(json, { event_id: 'a1', state: 'pending', finished_at: null });
+    t.match(json, { id: 'a1', state: 'pending', finished_at: null });
     t.equal(woken.apply, 1);
     t.match(logged, [{ level: 'info', fields: { event_id: 'a1', token: 'API_TOKEN' } }]);
     await apply(db);

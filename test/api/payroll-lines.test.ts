@@ -179,7 +179,7 @@ onEitherEngine('a run without lines has an empty page, a CSV header, or an empty
   const { put, get, db } = await startPayroll(t);
   await employ(db, 'emp-3');
   await put('r', { employee_ids: ['emp-3'] });
-  t.strictSame((await get('/r/lines')).json, { data: [], next_cursor: null });
+  t.strictSame((await get('/r/lines')).json, { data: [], has_more: false, next_cursor: null });
   t.match((await get('/r/lines', CSV)).text, /^run_id,[a-z_,]+\r\n$/);
   t.equal((await get('/r/lines', NDJSON)).text, '');
 });

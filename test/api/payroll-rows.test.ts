@@ -21,12 +21,12 @@ for (const [type, [body, headers]] of Object.entries(TAKEN)) {
       const { status, json } = await post('/r/taken', body, headers);
       t.equal(status, 200);
       const differing = { employee_id: 'emp-1', member_amount: '69.23', taken: '60.00', owed: '9.23' };
-      t.match(json, { report: 1, lines: 1, owed: '9.23', difference_count: 1, differences: [differing] });
+      t.match(json, { id: '1', lines: 1, owed: '9.23', difference_count: 1, differences: [differing] });
       t.match(logged.at(-1), {
         fields: { run_id: 'r', employer_id: 'acme', count: 1, token: 'API_TOKEN' },
         message: 'what payroll took was recorded',
       });
-      t.match((await get('/r')).json.taken_reports, [{ report: 1, lines: 1 }]);
+      t.match((await get('/r')).json.taken_reports, [{ id: '1', lines: 1 }]);
       await put('next', bodyOn('2026-07-31', { arrears: 'include' }));
       const { data } = (await get('/next/lines?employee_id=emp-1')).json;
       t.match(data, [{ kind: 'regular' }, { kind: 'arrears', adjustment_for: 'r', member_amount: '9.23' }]);
@@ -39,9 +39,9 @@ onEitherEngine('a later report replaces the lines it names, and the earlier one 
   await finalized('r');
   await post('/r/taken', ...TAKEN.json);
   const again = await post('/r/taken', { lines: [{ employee_id: 'emp-1', amount: '69.23' }] });
-  t.strictSame(again.json, { report: 2, lines: 1, owed: '0.00', difference_count: 0, differences: [] });
+  t.strictSame(again.json, { id: '2', lines: 1, owed: '0.00', difference_count: 0, differences: [] });
   const { taken_reports } = (await get('/r')).json;
-  t.match(taken_reports, [{ report: 1 }, { report: 2 }]);
+  t.match(taken_reports, [{ id: '1' }, { id: '2' }]);
   t.equal(taken_reports.length, 2);
 });
 

@@ -38,7 +38,7 @@ onEitherEngine('a created run is returned with its defaults, totals and ETag', a
   const { status, json, headers } = await put('2026-15');
   t.equal(status, 201);
   t.match(json, {
-    run_id: '2026-15',
+    id: '2026-15',
     ...bodyOn(PAY_DATE),
     ...DEFAULTS,
     state: 'open',
@@ -111,7 +111,7 @@ onEitherEngine('a run that cannot be computed is rejected and not stored', async
     },
   ]);
   t.equal((await get('/r')).status, 404);
-  t.strictSame((await get('')).json, { data: [], next_cursor: null });
+  t.strictSame((await get('')).json, { data: [], has_more: false, next_cursor: null });
 });
 
 onEitherEngine('an open run is recomputed for each read, and its ETag changes with its lines', async (t) => {
@@ -157,7 +157,7 @@ onEitherEngine('runs are listed by pay date, employer and state without being co
     body: bodyOn('2026-01-02', { employer_id: 'other' }),
   });
   const ids = async (query: string) =>
-    (await get(`?${query}`)).json.data.map((run: { run_id: string }) => run.run_id);
+    (await get(`?${query}`)).json.data.map((run: { id: string }) => run.id);
   t.strictSame(await ids(''), ['third', 'second', 'first', 'of-other']);
   t.strictSame(await ids('employer_id=acme'), ['third', 'second', 'first']);
   t.strictSame(await ids('state=finalized'), ['first']);

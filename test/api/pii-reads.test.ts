@@ -20,7 +20,7 @@ onEitherEngine('each read of a census is recorded; a read of an unknown census i
       token_id: /^tok_/,
       token_name: 'token 1',
       resource_type: 'census',
-      resource_id: put.json.census_id,
+      resource_id: put.json.id,
       subject_type: 'employer',
       subject_id: 'acme/1',
     },

@@ -111,7 +111,7 @@ onEachEngine(
     for (const [kind, body] of Object.entries(bodies)) {
       const { status, json } = await report(kind, { ...body, effective_on: date });
       t.equal(status, 202, kind);
-      const shown = await call({ url: `/v1/employee-changes/${json.change_id}?body=true` });
+      const shown = await call({ url: `/v1/employee-changes/${json.id}?body=true` });
       t.match(shown.json, { effective_on: date });
       t.strictSame(shown.json.body, body);
     }

@@ -70,7 +70,7 @@ onEitherEngine('a manual request makes a waiting upload due now', async (t) => {
     requestSyncManually(trx, { employerId: 'a', now: clock().toISOString() }),
   );
   t.match(await db.selectFrom('outbox').select('due_at').execute(), [{ due_at: clock().toISOString() }]);
-  t.ok((await list(db, clock)).syncs.some(({ sync_id }) => sync_id === syncId));
+  t.ok((await list(db, clock)).syncs.some(({ id }) => id === syncId));
 });
 
 onEitherEngine('a completion completes the syncs whose upload started before it was received', async (t) => {

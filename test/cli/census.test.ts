@@ -44,7 +44,7 @@ onEitherEngine(
       here(t, env, ['census', 'validate', file, ...employer, ...more]);
     t.match(await validate(CSV_FILE), { code: 0, stdout: /no problem\nnothing to compare with: no census/ });
     const { stdout } = await here(t, env, ['census', 'stage', JSON_FILE, ...employer, '--json']);
-    const { census_id } = JSON.parse(stdout);
+    const { id: census_id } = JSON.parse(stdout);
     await transact(db, (trx) => recordUpload(trx, 'maple-bakery', census_id, '2026-01-31T09:30:00.000Z'));
 
     const census = JSON.parse(readFileSync(JSON_FILE, 'utf8'));
@@ -128,7 +128,7 @@ onEitherEngine(
     const shown = await here(t, env, ['census', 'show', ...employer, '--json']);
     t.match(jsonOf(shown), {
       census: { employer_id: 'maple-bakery', employees: 5, fresh: true },
-      syncs: [{ sync_id: sync.sync_id }],
+      syncs: [{ id: sync.id }],
     });
     const people = await here(t, env, ['census', 'show', ...employer]);
     t.match(people.stdout, /employees +5\nfresh +yes/);
@@ -162,7 +162,7 @@ onEitherEngine(
   async (t) => {
     const { env, db } = await withDatabase(t);
     const employer = ['--employer', 'acme'];
-    const { sync_id } = jsonOf(await here(t, env, ['census', 'sync', ...employer, '--json']));
+    const { id: sync_id } = jsonOf(await here(t, env, ['census', 'sync', ...employer, '--json']));
     const show = (...more: string[]) => here(t, env, ['census', 'show', ...employer, ...more]);
     const [row] = await db.selectFrom('outbox').select('request_id').execute();
     const requestId = String(row?.request_id);
@@ -189,7 +189,9 @@ onEitherEngine(
     t.notMatch(people.stdout + (await show('--json')).stdout, CANARY);
     t.strictSame(await reads(), []);
     t.match(await show('--answer'), { code: 0, stdout: `\n{"error":"${CANARY}: ***-**-4321"}\\u001b\n` });
-    t.match(jsonOf(await show('--answer', '--json')), { answer: `{"error":"${CANARY}: ***-**-4321"}\u001b` });
+    t.match(jsonOf(await show('--answer', '--json')), {
+      response: `{"error":"${CANARY}: ***-**-4321"}\u001b`,
+    });
     const name = userInfo().username;
     const read = {
       resource_type: 'census',

@@ -132,7 +132,7 @@ onEitherEngine(
     const content = JSON.stringify([compensationChange, compensationChange]);
     const first = jsonOf(await report('compensation-change', 'a.json', content, ['--json']));
     t.match(first, { changes: 2, accepted: 2, repeated: 0, conflicts: 0 });
-    t.match(first.data, [
+    t.match(first.results, [
       { path: 'changes[0]', outcome: 'accepted' },
       { path: 'changes[1]', outcome: 'accepted' },
     ]);
@@ -143,7 +143,7 @@ onEitherEngine(
       stderr: /set a different --key-prefix/,
     });
     const repeated = jsonOf(await report('compensation-change', 'b.json', content, ['--json']));
-    const idsOf = ({ data }: { data: { change_id: string }[] }) => data.map((one) => one.change_id);
+    const idsOf = ({ results }: { results: { change_id: string }[] }) => results.map((one) => one.change_id);
     t.strictSame(idsOf(repeated), idsOf(first));
     t.equal((await list()).length, 2);
     const prefix = ['--key-prefix', 'in-may'];
@@ -311,7 +311,7 @@ onEitherEngine('accepted changes are in the roster and listed without their cont
     employee_id: 'emp-9',
     state: 'pending',
     attempts: 0,
-    waits_behind: null,
+    earlier_change_id: null,
     erased_at: null,
   });
   const ends = await db
@@ -320,9 +320,9 @@ onEitherEngine('accepted changes are in the roster and listed without their cont
     .where('source', '=', 'termination')
     .execute();
   t.strictSame(ends, [{ employee_id: 'emp-1', termination_date: '2026-03-31' }]);
-  t.match(jsonOf(await change('show', hire.change_id, '--json')), { ...hire, last_attempts: [] });
-  const shown = await change('show', hire.change_id);
-  t.match(shown.stdout, /^change_id +\S+\nkind +new-hire\nemployee_id +emp-9$/m);
+  t.match(jsonOf(await change('show', hire.id, '--json')), { ...hire, last_attempts: [] });
+  const shown = await change('show', hire.id);
+  t.match(shown.stdout, /^id +\S+\nkind +new-hire\nemployee_id +emp-9$/m);
   const table = await change('list');
   t.match(table.stdout, /^accepted +change +kind +employee +state +attempts +reason\n/);
   t.notMatch(shown.stdout + table.stdout, /Marker|4321/);
@@ -354,7 +354,7 @@ onEitherEngine('a rejected change is retried, canceled with a reason, or release
     await report('new-hire', 'a.json', JSON.stringify({ ...SAMPLES['new-hire'], employee_id }));
     await reject(employee_id, 1);
   }
-  const [c, b, a] = (await list()).map((one: { change_id: string }) => one.change_id);
+  const [c, b, a] = (await list()).map((one: { id: string }) => one.id);
   t.match(await change('release', a), { code: 0, stdout: /holds nothing back any more: new-hire of a\n/ });
   t.match(await change('release', a), { code: 1, stderr: /holds nothing back/ });
   t.match(jsonOf(await change('retry', b, '--json')), { state: 'pending', holding: false });

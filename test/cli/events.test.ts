@@ -11,7 +11,7 @@ onEitherEngine('events are listed newest first, page by page', async (t) => {
   let cursor: string[] = [];
   for (;;) {
     const page = jsonOf(await here(t, env, ['events', 'list', '--json', '--limit', '7', ...cursor]));
-    seen.push(...page.data.map((event: { event_id: string }) => event.event_id));
+    seen.push(...page.data.map((event: { id: string }) => event.id));
     if (page.next_cursor === null) break;
     cursor = ['--cursor', page.next_cursor];
   }
@@ -69,7 +69,7 @@ onEitherEngine('the body of an event is shown by show only', async (t) => {
     t.notMatch((await here(t, env, ['events', 'list', ...format])).stdout, /ded_fixture_number/);
   }
   const shown = jsonOf(await here(t, env, ['events', 'show', QUARANTINED, '--json']));
-  t.match(shown, { event_id: QUARANTINED, state: 'quarantined', body: /^\{.*\}$/, conflicts: [] });
+  t.match(shown, { id: QUARANTINED, state: 'quarantined', body: /^\{.*\}$/, conflicts: [] });
   t.match(await here(t, env, ['events', 'show', 'msg_x']), { code: 1, stdout: '', stderr: /no event msg_x/ });
 });
 
@@ -101,7 +101,7 @@ onEitherEngine('dismissing requires a reason and makes readiness pass', async (t
       .map((check: { id: string }) => check.id);
   t.same(await failing(), ['events-quarantined', 'ties-changed-content', 'census-syncs']);
   const dismissed = await here(t, env, ['events', 'dismiss', QUARANTINED, '--reason', 'sent anew', '--json']);
-  t.match(jsonOf(dismissed), { event_id: QUARANTINED, dismissed_reason: 'sent anew' });
+  t.match(jsonOf(dismissed), { id: QUARANTINED, dismissed_reason: 'sent anew' });
   t.same(await failing(), ['ties-changed-content', 'census-syncs']);
   const again = await here(t, env, ['events', 'dismiss', 'msg_fixture0000000000003', '--reason', 'x']);
   t.match(again, { code: 1, stderr: /needs no dismissal/ });

@@ -28,7 +28,7 @@ onEitherEngine('only the token is on stdout, and it works until it is revoked', 
   const days = (Date.parse(summary.expires_at) - Date.parse(summary.created_at)) / 86_400_000;
   t.equal(days, 90);
 
-  t.match(await here(t, env, ['token', 'revoke', summary.token_id]), {
+  t.match(await here(t, env, ['token', 'revoke', summary.id]), {
     code: 0,
     stdout: 'revoked 1 token\n',
   });

@@ -221,7 +221,7 @@ onEitherEngine('runs are listed by pay date, page by page', async (t) => {
   await run('create', 'a', ...optionsOn(PAY_DATE));
   await run('create', 'b', ...optionsOn(NEXT_PAY_DATE));
   const first = jsonOf(await run('list', '--limit', '1', '--json'));
-  t.match(first.data, [{ run_id: 'b', state: 'open', totals: null }]);
+  t.match(first.data, [{ id: 'b', state: 'open', totals: null }]);
   const rest = await run('list', '--cursor', first.next_cursor);
   t.match(rest.stdout, /^pay date .*\n2026-07-17 +a +acme +regular +biweekly +- +open +- +-\n$/);
   t.match(await run('list', '--state', 'finalized'), { stdout: '', stderr: /no such runs/ });
@@ -333,7 +333,7 @@ onEitherEngine(
       code: 0,
       stdout: /^report 1: 1 line named, .*; owed 19\.23$/m,
     });
-    t.match(jsonOf(await run('taken', 'r1', taken, '--json')), { report: 2, lines: 1, owed: '19.23' });
+    t.match(jsonOf(await run('taken', 'r1', taken, '--json')), { id: '2', lines: 1, owed: '19.23' });
     await deduct('evt-3', { id: 'ded-1', member_contribution: '200.00' }, '2026-07-01T00:00:00Z');
     await run(
       'create',

@@ -64,7 +64,7 @@ t.test('SIGINT ends serve with 0 after requests in flight are stored and acknowl
   const [answer] = (await once(delivery, 'response')) as [IncomingMessage];
   t.equal(answer.statusCode, 204);
   t.match(await serving.ended, { code: 0, signal: null });
-  t.match(jsonOf(await here(t, env, ['events', 'list', '--json'])).data, [{ event_id: 'msg_in_flight' }]);
+  t.match(jsonOf(await here(t, env, ['events', 'list', '--json'])).data, [{ id: 'msg_in_flight' }]);
 });
 
 t.test('a port in use prevents the start with one line', async (t) => {

@@ -102,7 +102,7 @@ t.test('an operation with several types returns JSON unless another is requested
       policy_reason: 'agreed',
     },
   });
-  t.match(run, { response: { status: 201 }, data: { run_id: 'run-1', state: 'open' } });
+  t.match(run, { response: { status: 201 }, data: { id: 'run-1', state: 'open' } });
   const lines = await client.GET('/v1/payroll-runs/{run_id}/lines', { params: { path } });
   const rows: Schemas['Line'][] | undefined = lines.data?.data;
   t.strictSame(rows, []);
@@ -125,12 +125,12 @@ t.test('a change is reported once under its key, and many at once as an array or
   const first = await client.POST('/v1/employee-changes/termination', { params, body });
   const again = await client.POST('/v1/employee-changes/termination', { params, body });
   t.equal(first.response.status, 202);
-  t.type(first.data?.change_id, 'string');
-  t.equal(again.data?.change_id, first.data?.change_id);
+  t.type(first.data?.id, 'string');
+  t.equal(again.data?.id, first.data?.id);
 
   const change = { kind: 'termination', ...body, idempotency_key: 'termination-1' } as const;
   const list = await client.POST('/v1/employee-changes/batch', { body: [change] });
-  t.match(list.data?.data, [{ line: 1, status: 'repeated', change_id: first.data?.change_id }]);
+  t.match(list.data?.results, [{ line: 1, status: 'repeated', change_id: first.data?.id }]);
   const lines = await client.POST('/v1/employee-changes/batch', {
     body: `${JSON.stringify(change)}\n`,
     headers: { 'content-type': 'application/x-ndjson' },

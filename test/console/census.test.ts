@@ -24,7 +24,7 @@ const jsonFile = (employees: readonly object[]) => ({
 /** Stages a census through the API and returns its id. */
 async function bring({ call }: Stage, employerId: string, employees: readonly object[]): Promise<string> {
   const url = `/v1/employers/${encodeURIComponent(employerId)}/census`;
-  return (await call({ method: 'PUT', url, body: { organization, employees } })).json.census_id;
+  return (await call({ method: 'PUT', url, body: { organization, employees } })).json.id;
 }
 
 /** Records a sync request from the service and returns the id of the upload. */
@@ -41,7 +41,7 @@ async function asked({ db }: Stage, employerId: string, eventId: string, now: st
 /** Returns the id of the staged census, or null. */
 async function stagedOf({ call }: Stage, employerId: string): Promise<string | null> {
   const { json } = await call({ url: `/v1/censuses?employer_id=${encodeURIComponent(employerId)}` });
-  return json.data[0]?.census_id ?? null;
+  return json.data[0]?.id ?? null;
 }
 
 const choose = (page: Page, file: Parameters<ReturnType<Page['getByLabel']>['setInputFiles']>[0]) =>

@@ -83,7 +83,7 @@ t.test('a run that is not ready is finalized only with a reason', async (t) => {
 });
 
 t.test('every check of a run has a label', async (t) => {
-  const known: Record<string, unknown> = { ...KNOWN, ...knownOf({ run_id: 'r', employer_id: 'acme' }) };
+  const known: Record<string, unknown> = { ...KNOWN, ...knownOf({ id: 'r', employer_id: 'acme' }) };
   t.strictSame(
     RUN_CHECKS.filter(({ id }) => known[id] === undefined),
     [],

@@ -10,7 +10,7 @@ import { oweCensus, report, service } from './stage.ts';
 const NOW = START.toISOString();
 
 const idsOf = async (db: Db, filter: ChangeFilter = {}) =>
-  (await listChanges(db, filter, { limit: 100 })).changes.map((change) => change.change_id);
+  (await listChanges(db, filter, { limit: 100 })).changes.map((change) => change.id);
 
 const found = async (db: Db, id: string) => {
   const whole = await findChange(db, id);
@@ -33,7 +33,7 @@ onEitherEngine(
     const seen: string[] = [];
     for (let before: number | undefined; ; ) {
       const { changes, next } = await listChanges(db, {}, { before, limit: 2 });
-      seen.push(...changes.map((change) => change.change_id));
+      seen.push(...changes.map((change) => change.id));
       if (next === null) break;
       before = next;
     }
@@ -110,7 +110,7 @@ onEitherEngine('a change shows which one of the employee is sent first', async (
     await report(db, 'compensation-change', 'e'),
     await report(db, 'demographic', 'e'),
   ];
-  const behind = async (id: string) => (await found(db, id)).change.waits_behind;
+  const behind = async (id: string) => (await found(db, id)).change.earlier_change_id;
   t.strictSame([await behind(first), await behind(second), await behind(third)], [null, first, second]);
   answers.set(first, 500);
   await send();
@@ -124,10 +124,10 @@ onEitherEngine('all changes wait for a rejected new hire until it is released', 
   await send();
   const move = await report(db, 'demographic', 'e');
   const raise = await report(db, 'compensation-change', 'e');
-  t.match((await found(db, hire)).change, { state: 'rejected', holding: true, waits_behind: null });
-  for (const id of [move, raise]) t.equal((await found(db, id)).change.waits_behind, hire);
+  t.match((await found(db, hire)).change, { state: 'rejected', holding: true, earlier_change_id: null });
+  for (const id of [move, raise]) t.equal((await found(db, id)).change.earlier_change_id, hire);
   t.match(await releaseChange(db, hire), { outcome: 'done', change: { state: 'rejected', holding: false } });
-  t.equal((await found(db, move)).change.waits_behind, null);
+  t.equal((await found(db, move)).change.earlier_change_id, null);
   await send();
   t.strictSame(received, [hire, move, raise]);
   t.match(await releaseChange(db, hire), { outcome: 'refused', why: /holds nothing back/ });

@@ -39,7 +39,7 @@ const SEEN: Record<keyof typeof EVENT_SCENARIOS, (t: Test, played: Played) => Pr
     const repeated = [...times].filter(([, count]) => count > 1);
     t.same(repeated.map(([, count]) => count).sort(), [20, 3, 3, 3]);
     const events = await api.list('/v1/events?limit=1000');
-    for (const [id] of repeated) t.equal(events.filter(({ event_id }) => event_id === id).length, 1);
+    for (const [id] of repeated) t.equal(events.filter((event) => event.id === id).length, 1);
   },
   reordered: async (t, { api, deductions: [id] }) => {
     t.equal((await api.get(`/v1/deductions/${id}`)).member_contribution, '14.00');
@@ -54,7 +54,7 @@ const SEEN: Record<keyof typeof EVENT_SCENARIOS, (t: Test, played: Played) => Pr
     t.equal(said.match(/answered 401/g)?.length, 3);
     const events = await api.list('/v1/events?limit=1000');
     t.same(
-      events.filter(({ event_id }) => /other-|old-/.test(event_id)),
+      events.filter(({ id }) => /other-|old-/.test(id)),
       [],
       'nothing is stored',
     );

@@ -185,7 +185,7 @@ t.test('everything is copied, the file is unchanged, and a sidecar continues fro
     };
     const { data } = await eventually(
       'it is applied',
-      () => ask(`/v1/deduction-versions?after=${source.position}`),
+      () => ask(`/v1/deduction-versions?cursor=${source.position}`),
       (page) => page.data.length === 3,
     );
     t.strictSame(

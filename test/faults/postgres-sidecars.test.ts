@@ -311,7 +311,7 @@ t.test('three sidecars on one database', async (t) => {
 async function feedOf({ api }: Instance): Promise<{ position: number }[]> {
   const feed: { position: number }[] = [];
   for (;;) {
-    const { data } = await api.get(`/v1/deduction-versions?limit=500&after=${feed.at(-1)?.position ?? 0}`);
+    const { data } = await api.get(`/v1/deduction-versions?limit=500&cursor=${feed.at(-1)?.position ?? 0}`);
     if (data.length === 0) return feed;
     feed.push(...data);
   }

@@ -44,7 +44,7 @@ onEitherEngine('a shortfall is owed once, and reported or collected by the next 
   t.equal(await asked(db, FIRST), '69.23');
   t.strictSame(await taken(db, FIRST, { employee_id: 'emp-1', amount: '40' }), {
     ok: true,
-    report: 1,
+    id: '1',
     lines: 1,
     owed: '29.23',
     difference_count: 1,
@@ -136,10 +136,10 @@ onEitherEngine('a later report replaces the lines it names, and all reports stay
   await taken(db, FIRST, { employee_id: 'emp-1', amount: '40' }, { employee_id: 'emp-2', amount: '0.00' });
   await finalized(db, SECOND, { arrears: 'include' });
   const replaced = await taken(db, FIRST, { employee_id: 'emp-2', amount: '-1.5' });
-  t.match(replaced, { ok: true, report: 2, lines: 1 });
+  t.match(replaced, { ok: true, id: '2', lines: 1 });
   t.strictSame(await readTaken(db, FIRST), [
-    { report: 1, recorded_at: LATELY, lines: 2 },
-    { report: 2, recorded_at: LATELY, lines: 1 },
+    { id: '1', recorded_at: LATELY, lines: 2 },
+    { id: '2', recorded_at: LATELY, lines: 1 },
   ]);
   t.match(await takenLines(db), [
     { report: 1, employee_id: 'emp-1', line: 'regular ded-1', amount: '40.00', owed: '29.23' },
@@ -257,7 +257,7 @@ onEitherEngine('rows may be in any order, and duplicates are detected far apart'
   const ids = await hireMany(db, 600);
   await finalized(db, FIRST);
   const rows = ids.map((employee_id, index) => ({ employee_id, amount: `${index}.00` })).reverse();
-  t.match(await taken(db, FIRST, ...rows), { ok: true, report: 1, lines: 600 });
+  t.match(await taken(db, FIRST, ...rows), { ok: true, id: '1', lines: 600 });
   t.strictSame(await problemsOf(db, FIRST, ...rows, rows[0] as Given), [
     'lines[600]: names the same line as an earlier row',
   ]);
@@ -291,11 +291,11 @@ onEitherEngine(
       'a newer report on the run was recorded meanwhile',
     ]);
     const standing = [{ report: 2, employee_id: 'emp-2' }];
-    t.match(await readTaken(db, FIRST), [{ report: 2 }]);
+    t.match(await readTaken(db, FIRST), [{ id: '2' }]);
     t.match(await takenLines(db), standing);
     t.equal((await takenLines(db)).length, 1);
     t.strictSame(await report(() => voided(db, FIRST)), ['the run was voided meanwhile']);
-    t.match(await readTaken(db, FIRST), [{ report: 2 }]);
+    t.match(await readTaken(db, FIRST), [{ id: '2' }]);
     t.equal((await takenLines(db)).length, 1);
   },
 );
@@ -318,7 +318,7 @@ onEitherEngine('a recorded report removes the rows of an abandoned one', async (
   await put(db, SECOND);
   t.strictSame(await readTaken(db, FIRST), []);
   t.strictSame(await arrearsIn(db, SECOND), [], 'it never stood');
-  t.match(await taken(db, FIRST, { employee_id: 'emp-1', amount: '60' }), { ok: true, report: 2 });
+  t.match(await taken(db, FIRST, { employee_id: 'emp-1', amount: '60' }), { ok: true, id: '2' });
   t.match(await takenLines(db), [{ report: 2, amount: '60.00' }]);
   t.equal((await takenLines(db)).length, 1);
   t.strictSame(await arrearsIn(db, SECOND), [`ded-1 9.23 of ${FIRST} reported`]);

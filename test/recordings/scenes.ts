@@ -144,7 +144,7 @@ async function censuses(r: Recorder): Promise<void> {
   await inState('maple-bakery', 'uploaded');
   await r.event('msg_sync_complete', syncEvent('complete', 'maple-bakery'));
   const { data } = await inState('maple-bakery', 'completed');
-  await r.http('GET', `/v1/census-syncs/${data[0].sync_id}`);
+  await r.http('GET', `/v1/census-syncs/${data[0].id}`);
   await r.http('GET', '/v1/census-syncs/00000000-0000-4000-8000-000000000000');
   await upload('the other employer', census('harbor-clinic'), `${HC}/census`);
   await r.http('POST', `${HC}/census/sync`);
@@ -190,12 +190,12 @@ async function deductions(r: Recorder): Promise<void> {
     await r.http('GET', `${list}/${id}?on=2024-07-31`);
     await r.http('GET', `${list}/${id}/versions`);
   }
-  const feed = await r.http('GET', '/v1/deduction-versions?after=0&limit=3');
+  const feed = await r.http('GET', '/v1/deduction-versions?cursor=0&limit=3');
   const last = feed.json.data.at(-1).position;
-  await r.http('GET', `/v1/deduction-versions?after=${last}`, {
-    as: '/v1/deduction-versions?after=<position>',
+  await r.http('GET', `/v1/deduction-versions?cursor=${last}`, {
+    as: '/v1/deduction-versions?cursor=<position>',
   });
-  await r.http('GET', '/v1/deduction-versions?after=x');
+  await r.http('GET', '/v1/deduction-versions?cursor=x');
   const decide = (body: object, id = 'ded_moved') => r.http('POST', `${list}/${id}/start-decision`, { body });
   await decide({ version: 1, decision: 'maybe' });
   await decide({ version: 9, decision: 'drop', reason: 'x' });
@@ -230,8 +230,7 @@ async function changes(r: Recorder): Promise<void> {
   await post('promotion', {});
   await post('termination', { employee_id: 'nobody-knows-me', termination_date: '2024-08-15' });
   await delivered();
-  const rejected = (await r.until(`${CHANGES}?state=rejected`, ({ data }) => data.length === 1)).data[0]
-    .change_id;
+  const rejected = (await r.until(`${CHANGES}?state=rejected`, ({ data }) => data.length === 1)).data[0].id;
   await r.http('GET', `${CHANGES}/${rejected}`);
   await r.http('GET', `${CHANGES}/${rejected}?body=true`);
   await r.http('POST', `${CHANGES}/${rejected}/release`);
@@ -474,7 +473,7 @@ async function commands(r: Recorder): Promise<void> {
     'audit.csv',
     'employee_id,line_of_coverage,member_amount\nmaple-bakery-001,medical,165.00\n',
   );
-  const change = data.at(-1).change_id;
+  const change = data.at(-1).id;
   await r.commands(
     ['readiness'],
     ...both('events', 'list', '--limit', '5'),

@@ -40,14 +40,13 @@ export function apiAt(address: () => string, { token }: Keys): Api {
     get,
     async list(path) {
       const rows = [];
-      for (let cursor: string | null = ''; cursor !== null; ) {
-        const page = await get(
-          cursor === '' ? path : `${path}${path.includes('?') ? '&' : '?'}cursor=${cursor}`,
-        );
+      let cursor = '';
+      for (;;) {
+        const page = await get(path + cursor);
         rows.push(...page.data);
-        cursor = page.next_cursor;
+        if (!page.has_more) return rows;
+        cursor = `${path.includes('?') ? '&' : '?'}cursor=${page.next_cursor}`;
       }
-      return rows;
     },
     async check(id) {
       const { checks } = await get('/v1/readiness');

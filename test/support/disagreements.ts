@@ -16,7 +16,7 @@ export async function report(
 ): Promise<Reported> {
   const { status, json } = await api.call('POST', `/v1/employee-changes/${kind}`, body);
   if (status !== 202) throw new Error(`${kind} returned ${status}: ${JSON.stringify(json)}`);
-  return { changeId: json.change_id, employeeId: body.employee_id };
+  return { changeId: json.id, employeeId: body.employee_id };
 }
 
 /** Reports two changes per employee whose order matters: the second address must win. */

@@ -29,8 +29,8 @@ const STATES = ['requested', 'waiting', 'uploaded', 'completed', 'failed'] as co
 const when = (description: string) => nullable(ownInstant(description));
 
 const SYNC = {
-  sync_id: Type.String(),
-  employer_id: Type.String(),
+  id: Type.String({ description: 'The ID of the sync.' }),
+  employer_id: Type.String({ description: 'The employer.' }),
   state: Type.Enum([...STATES], {
     description: '`waiting`: payroll must stage a fresh census. `failed`: see `reason`.',
   }),
@@ -52,29 +52,27 @@ const SYNC = {
     description: `The first problems. A page contains at most ${PROBLEMS_ON_PAGE}, those of the newest syncs.`,
   }),
 };
-const Sync = closed(SYNC, 'A census sync: requested, uploaded, completed.');
-type Sync = Static<typeof Sync>;
-
-const WholeSync = closed(
+const Sync = closed(
   {
     ...SYNC,
-    answer: Type.Optional(
+    response: Type.Optional(
       nullable(
         Type.String({
           description:
-            'With `answer=true`: the first 4 KiB of the response that rejected the upload, with SSNs ' +
+            'With `response=true`: the first 4 KiB of the response that rejected the upload, with SSNs ' +
             'masked. Null if no upload was rejected.',
         }),
       ),
     ),
   },
-  'A census sync and, on request, the response of the service that failed it.',
+  'A census sync: requested, uploaded, completed.',
 );
+type Sync = Static<typeof Sync>;
 
 const SyncId = closed({ sync_id: Type.String({ minLength: 1, maxLength: 255 }) });
 
-const AnswerQuery = closed({
-  answer: Type.Optional(
+const ResponseQuery = closed({
+  response: Type.Optional(
     Type.Boolean({
       rule: 'must be true or false',
       description:
@@ -123,7 +121,7 @@ export function censusSyncRoutes(app: Api, parts: ApiParts): void {
         { after: position.decode(query.cursor), limit: query.limit ?? LIMIT_DEFAULT },
         { now: now(), overdueMs },
       );
-      return { data: shown(syncs), next_cursor: position.encode(next) };
+      return position.page(shown(syncs), next);
     },
   );
 
@@ -136,21 +134,21 @@ export function censusSyncRoutes(app: Api, parts: ApiParts): void {
         tags: ['Census'],
         summary: 'Get a census sync',
         description:
-          'With `answer=true`, for tokens that also have the scope `pii:read`, it includes the response with which ' +
+          'With `response=true`, for tokens that also have the scope `pii:read`, it includes the response with which ' +
           'the service rejected the upload. That may hold personal data, so each read is recorded.',
         params: SyncId,
-        querystring: AnswerQuery,
-        response: { 200: named(app, 'WholeCensusSync', WholeSync) },
+        querystring: ResponseQuery,
+        response: { 200: Named },
       },
     },
     async (request) => {
       const { sync_id } = request.params;
-      const isAnswerAsked = request.query.answer === true;
-      if (isAnswerAsked) alsoNeeds(request, 'pii:read');
+      const isResponseRequested = request.query.response === true;
+      if (isResponseRequested) alsoNeeds(request, 'pii:read');
       const sync = await findSync(db, sync_id, { now: now(), overdueMs });
       if (sync === null) throw notFound('census sync');
       const [whole] = shown([sync]) as [Sync];
-      if (!isAnswerAsked) return whole;
+      if (!isResponseRequested) return whole;
       const { employer_id } = sync;
       await writeReadDown(parts, request, {
         resource_type: 'census',
@@ -158,7 +156,7 @@ export function censusSyncRoutes(app: Api, parts: ApiParts): void {
         ...employerSubject(employer_id),
       });
       log.info({ employer_id, sync_id, ...by(request) }, 'the response to a census was read');
-      return { ...whole, answer: await readSyncAnswer(db, encryptor, sync_id) };
+      return { ...whole, response: await readSyncAnswer(db, encryptor, sync_id) };
     },
   );
 
@@ -185,7 +183,7 @@ export function censusSyncRoutes(app: Api, parts: ApiParts): void {
       log.info({ employer_id: employerId, sync_id: syncId, ...by(request) }, 'a census sync was requested');
       wakeSend();
       const { syncs } = await listSyncs(db, { employerId }, { limit: JUST_OPENED }, { now: at, overdueMs });
-      const [opened] = shown(syncs.filter((sync) => sync.sync_id === syncId));
+      const [opened] = shown(syncs.filter((sync) => sync.id === syncId));
       if (opened === undefined) throw notFound('census sync');
       return reply.code(202).send(opened);
     },
@@ -198,7 +196,7 @@ function shown(syncs: readonly CensusSync[]): Sync[] {
     const problems = sync.problems.slice(0, left);
     left -= problems.length;
     return {
-      sync_id: sync.sync_id,
+      id: sync.id,
       employer_id: sync.employer_id,
       state: sync.state,
       overdue: sync.overdue,

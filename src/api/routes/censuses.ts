@@ -45,7 +45,7 @@ export const EmployerId = closed({
 
 const Staged = closed(
   {
-    census_id: Type.String({ description: 'The ID of the census.' }),
+    id: Type.String({ description: 'The ID of the census.' }),
     employees: Type.Integer({ description: 'The number of employees in the census.' }),
   },
   'The census is valid and staged for upload.',
@@ -150,10 +150,10 @@ export function censusRoutes(app: Api, { db, encryptor, now, log, wakeSend }: Ap
         stageCensus({ db, encryptor, now }, employer_id, streamedCensus(request)),
       );
       if (!staged.ok) throw refused(staged.problemCount, staged.problems);
-      const { censusId: census_id, employees } = staged;
-      log.info({ employer_id, census_id, count: employees, ...by(request) }, 'a census was staged');
+      const { censusId: id, employees } = staged;
+      log.info({ employer_id, census_id: id, count: employees, ...by(request) }, 'a census was staged');
       wakeSend();
-      return { census_id, employees };
+      return { id, employees };
     },
   );
 
@@ -253,8 +253,8 @@ async function* whole(body: {
 
 const StagedCensus = closed(
   {
-    employer_id: Type.String(),
-    census_id: Type.String(),
+    id: Type.String({ description: 'The ID of the census.' }),
+    employer_id: Type.String({ description: 'The employer.' }),
     employees: Type.Integer({ description: 'The number of employees in the census.' }),
     staged_at: ownInstant('The time the census was staged.'),
     last_upload: nullable(
@@ -315,15 +315,15 @@ function stagedCensusListRoutes(app: Api, { db, censusFrom }: ApiParts): void {
     async ({ query }) => {
       const page = { after: position.decode(query.cursor), limit: query.limit ?? LIMIT_DEFAULT };
       const { censuses, next } = await listStagedCensuses(db, { employerId: query.employer_id }, page);
-      return { data: censuses.map(shown), next_cursor: position.encode(next), source: censusFrom };
+      return { ...position.page(censuses.map(shown), next), source: censusFrom };
     },
   );
 }
 
 function shown({ employerId, censusId, employees, stagedAt, lastUpload }: StagedSummary): StagedCensus {
   return {
+    id: censusId,
     employer_id: employerId,
-    census_id: censusId,
     employees,
     staged_at: stagedAt,
     last_upload: lastUpload && {

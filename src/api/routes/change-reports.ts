@@ -22,7 +22,7 @@ const KEY_HEADER = 'idempotency-key';
 
 const Receipt = closed(
   {
-    change_id: Type.String({ description: 'The ID of the change.' }),
+    id: Type.String({ description: 'The ID of the change.' }),
     kind: Type.Enum([...CHANGE_KINDS], { description: 'The kind of change.' }),
     employee_id: Type.String({ description: 'The employee ID.' }),
     state: Type.Enum(['pending'], {
@@ -88,7 +88,7 @@ export function changeReportRoutes(app: Api, { db, encryptor, now, log, wakeSend
           log.info({ request_id: changeId, kind, ...by(request) }, 'an employment change was accepted');
         }
         const receipt: Receipt = {
-          change_id: changeId,
+          id: changeId,
           kind,
           employee_id: change.body.employee_id,
           state: 'pending',
@@ -147,7 +147,7 @@ export function changeBatchRoutes(app: Api, parts: ApiParts): void {
   const limited = limitReads(BATCHES_AT_ONCE, 'batches of changes', parts.log);
   const Batched = closed(
     {
-      data: Type.Array(named(app, 'BatchedChange', Result), {
+      results: Type.Array(named(app, 'BatchedChange', Result), {
         description: 'One result per change, in order.',
       }),
     },
@@ -202,7 +202,7 @@ export function changeBatchRoutes(app: Api, parts: ApiParts): void {
       const count = results.filter(({ status }) => status === 'accepted').length;
       parts.log.info({ count, ...by(request) }, 'a batch of employment changes was accepted');
       const shown = results.map((result, index) => resultOf(cuts[index] as Cut, result));
-      if (isArray) return { data: shown };
+      if (isArray) return { results: shown };
       return reply.type(ROW_TYPES.ndjson).send(shown.map((result) => `${JSON.stringify(result)}\n`).join(''));
     },
   );

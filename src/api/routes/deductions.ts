@@ -75,6 +75,7 @@ const Decision = closed(
 
 const StartDecision = closed(
   {
+    id: Type.String({ description: 'The ID of the decision.' }),
     deduction_id: Type.String({ description: 'The deduction.' }),
     ...Decision.properties,
     position: Type.Integer({ minimum: 1, description: "The decision's place in the ledger." }),
@@ -87,6 +88,8 @@ const StartDecision = closed(
 const VersionOfDeduction = closed(
   {
     ...STATE,
+    id: Type.String({ description: 'The ID of the version: its position in the ledger.' }),
+    deduction_id: Type.String({ description: 'The deduction.' }),
     event_id: Type.String({ description: 'The event that recorded the version.' }),
     decided_by: Type.Enum(['created_at', 'tie', 'receipt'], {
       description:
@@ -156,7 +159,7 @@ export function deductionRoutes(app: Api, parts: ApiParts): void {
     async ({ query }) => {
       const page = { after: deductionCursor.decode(query.cursor), limit: query.limit ?? LIMIT_DEFAULT };
       const { deductions, next } = await listDeductions(db, filterOf(query), page, today());
-      return { data: deductions.map(viewDeduction), next_cursor: deductionCursor.encode(next) };
+      return deductionCursor.page(deductions.map(viewDeduction), next);
     },
   );
 
@@ -200,7 +203,7 @@ export function deductionRoutes(app: Api, parts: ApiParts): void {
         description: 'Lists all versions in order of recording, unless `order` states otherwise.',
         params: DeductionId,
         querystring: closed({ order: Type.Optional(oneOf(VERSION_ORDERS)), cursor, limit }),
-        response: { 200: pageOf(named(app, 'Version', VersionOfDeduction)) },
+        response: { 200: pageOf(named(app, 'DeductionVersion', VersionOfDeduction)) },
       },
     },
     async ({ params, query }) => {
@@ -210,7 +213,7 @@ export function deductionRoutes(app: Api, parts: ApiParts): void {
       const { versions, next } = await versionsOf(db, id, page, today());
       if (versions.length === 0 && (await getDeduction(db, id, today())) === null)
         throw notFound('deduction');
-      return { data: versions.map(viewVersion), next_cursor: versionPosition.encode(next) };
+      return versionPosition.page(versions.map(viewVersion), next);
     },
   );
 
@@ -271,12 +274,13 @@ function thenOf({
 }
 
 const FeedQuery = closed({
-  after: Type.Optional(
-    Type.Integer({
-      minimum: 0,
-      default: 0,
-      rule: 'must be a position: a whole number, 0 or more',
-      description: 'The last position that the caller already has. 0 for all.',
+  cursor: Type.Optional(
+    Type.String({
+      pattern: '^\\d{1,15}$',
+      default: '0',
+      rule: 'must be the next_cursor of this feed or a ledger position',
+      description:
+        'The `next_cursor` of the previous response, or a ledger position. Default: the beginning.',
     }),
   ),
   limit,
@@ -284,30 +288,33 @@ const FeedQuery = closed({
 
 /** The change feed: the versions of all deductions after a position. */
 function deductionVersionRoutes(app: Api, { db, now }: ApiParts): void {
+  const { data, has_more } = pageOf(
+    Type.Unsafe<VersionOfDeduction>({ $ref: 'DeductionVersion#' }),
+  ).properties;
+  const next_cursor = Type.String({ description: 'Send it as `cursor` to get the versions recorded since.' });
+
   app.get(
     '/v1/deduction-versions',
     {
       config: { scope: 'ledger:read' },
       schema: {
-        operationId: 'listVersions',
+        operationId: 'listDeductionVersions',
         tags: ['Deductions'],
-        summary: 'Follow the changes of the ledger',
+        summary: 'List the changes of the ledger',
         description:
-          'Lists the versions of all deductions in commit order, each exactly once. ' +
-          'Keep the `position` of the last one and send it as `after`. `next_cursor` is that position while the ' +
-          'page was full, and null when there is nothing more now.',
+          'Lists the versions of all deductions in commit order, each exactly once. Every response, even an empty one, ' +
+          'has the `next_cursor` from which to resume. Store it with the changes that you have processed.',
         querystring: FeedQuery,
-        response: { 200: pageOf(Type.Unsafe<VersionOfDeduction>({ $ref: 'Version#' })) },
+        response: {
+          200: named(app, 'DeductionVersionFeed', closed({ data, has_more, next_cursor }, 'A page.')),
+        },
       },
     },
     async ({ query }) => {
-      const { after = 0, limit = LIMIT_DEFAULT } = query;
-      const versions = await versionsAfter(db, after, limit, now().toISOString().slice(0, 10));
-      const last = versions.length === limit ? versions.at(-1) : undefined;
-      return {
-        data: versions.map(viewVersion),
-        next_cursor: last === undefined ? null : String(last.version.position),
-      };
+      const { cursor = '0', limit = LIMIT_DEFAULT } = query;
+      const found = await versionsAfter(db, Number(cursor), limit + 1, now().toISOString().slice(0, 10));
+      const data = found.slice(0, limit).map(viewVersion);
+      return { data, has_more: found.length > limit, next_cursor: data.at(-1)?.id ?? cursor };
     },
   );
 }

@@ -38,7 +38,7 @@ const status = nullable(
 );
 
 const SUMMARY = {
-  change_id: Type.String({ description: 'The ID of the change.' }),
+  id: Type.String({ description: 'The ID of the change.' }),
   kind: Type.Enum([...CHANGE_KINDS], { description: 'The kind of change.' }),
   employee_id: Type.String({ description: 'The employee ID.' }),
   state: Type.Enum([...STATES], {
@@ -59,7 +59,7 @@ const SUMMARY = {
     description:
       "A rejected new hire blocks the employee's later changes until it is retried, canceled or released.",
   }),
-  waits_behind: nullableText(
+  earlier_change_id: nullableText(
     'The earlier change of the employee that must be sent first. Null if there is none.',
   ),
   erased_at: nullableText(
@@ -71,7 +71,7 @@ const SUMMARY = {
 const ChangeSummary = closed(SUMMARY, 'An employment change, without its contents.');
 type ChangeSummary = Static<typeof ChangeSummary>;
 /** The name of `ChangeSummary` in the reference, for the routes that return it. */
-export const Summary = Type.Unsafe<ChangeSummary>({ $ref: 'AcceptedChange#' });
+export const Summary = Type.Unsafe<ChangeSummary>({ $ref: 'EmployeeChangeSummary#' });
 
 const AttemptShown = closed({
   attempt: Type.Integer({ minimum: 1, description: 'The number of the attempt, from 1.' }),
@@ -95,7 +95,7 @@ const WholeChange = closed(
       }),
     ),
     body_absent: Type.Optional(nullableText('With `body=true`: why there is no body.')),
-    answer: Type.Optional(
+    response: Type.Optional(
       nullableText('With `body=true`: the first 4 KiB of the response that rejected the change.'),
     ),
   },
@@ -126,7 +126,7 @@ const BodyQuery = closed({
 /** Lists accepted changes and their results. */
 export function employeeChangeRoutes(app: Api, parts: ApiParts): void {
   const { db, encryptor, log } = parts;
-  named(app, 'AcceptedChange', ChangeSummary);
+  named(app, 'EmployeeChangeSummary', ChangeSummary);
 
   app.get(
     '/v1/employee-changes',
@@ -144,7 +144,7 @@ export function employeeChangeRoutes(app: Api, parts: ApiParts): void {
     async ({ query }) => {
       const page = { before: changeCursor.decode(query.cursor), limit: query.limit ?? LIMIT_DEFAULT };
       const { changes, next } = await listChanges(db, filterOf(query), page);
-      return { data: changes, next_cursor: changeCursor.encode(next) };
+      return changeCursor.page(changes, next);
     },
   );
 
@@ -183,7 +183,7 @@ export function employeeChangeRoutes(app: Api, parts: ApiParts): void {
       );
       const read = await readBody(db, encryptor, change_id);
       if (read === null) throw notFound('employment change');
-      return { ...shown, body: read.body, body_absent: read.absent, answer: read.answer };
+      return { ...shown, body: read.body, body_absent: read.absent, response: read.answer };
     },
   );
 
@@ -296,7 +296,7 @@ function employeeChangeWorkRoutes(app: Api, { db, now, log, wakeSend }: ApiParts
     if (acted.outcome === 'not-found') throw notFound('employment change');
     if (acted.outcome === 'refused') throw new AppError('CONFLICT', acted.why);
     const { change } = acted;
-    const fields = { request_id: change.change_id, kind: change.kind, ...by(request) };
+    const fields = { request_id: change.id, kind: change.kind, ...by(request) };
     log.info(fields, `an employment change was ${what}`);
     wakeSend();
     return change;

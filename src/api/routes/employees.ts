@@ -71,6 +71,7 @@ const Employed = closed(
 const ArrearsShown = closed(
   {
     employer_id: Type.String({ description: 'The employer of the run.' }),
+    id: Type.String({ description: 'The ID of the arrears: of the run and the deduction.' }),
     run_id: Type.String({ description: 'The finalized run from which payroll took a different amount.' }),
     deduction_id: Type.String({ description: 'The deduction.' }),
     line_of_coverage: Type.String({ description: 'The line of coverage.' }),
@@ -84,8 +85,9 @@ const ArrearsShown = closed(
 const beginningOf = <const S extends TSchema>(row: S, path: string) =>
   closed({
     data: Type.Array(row, { description: 'The first entries.' }),
+    has_more: Type.Boolean({ description: 'Whether the list has more entries.' }),
     next_cursor: nullableText('The cursor for the rest of the list. Null if this is all of it.'),
-    list: Type.String({ description: `The path of the full list: \`${path}\`, of this employee.` }),
+    url: Type.String({ description: `The path of the full list: \`${path}\` of this employee.` }),
   });
 
 const EmployeeId = closed({
@@ -103,7 +105,7 @@ const CHANGES = '/v1/employee-changes';
 
 const Employee = closed(
   {
-    employee_id: Type.String({ description: "Payroll's id." }),
+    id: Type.String({ description: 'The employee ID of payroll.' }),
     employer_id: nullableText(
       'The current employer according to the roster. Null if there is none, or more than one.',
     ),
@@ -165,20 +167,18 @@ export function employeeRoutes(app: Api, { db, now }: ApiParts): void {
       const employers = employments.map(({ employer_id }) => employer_id);
       const of = `?employee_id=${encodeURIComponent(employeeId)}`;
       return {
-        employee_id: employeeId,
+        id: employeeId,
         employer_id: employerOf(employments, today),
         employments: employments.map((employment) => employedOn(employment, today)),
         roster: facts.map(factOf),
         deductions: {
-          data: deductions.deductions.map(viewDeduction),
-          next_cursor: deductionCursor.encode(deductions.next),
-          list: DEDUCTIONS + of,
+          ...deductionCursor.page(deductions.deductions.map(viewDeduction), deductions.next),
+          url: DEDUCTIONS + of,
         },
         ...(changes !== null && {
           changes: {
-            data: changes.changes,
-            next_cursor: changeCursor.encode(changes.next),
-            list: CHANGES + of,
+            ...changeCursor.page(changes.changes, changes.next),
+            url: CHANGES + of,
           },
         }),
         ...(mayAlso(request.caller, 'runs:read') && {

@@ -1,10 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import Type, { type Static } from 'typebox';
+import Type from 'typebox';
 import { closed, nullable, oneOf } from '../../contract/fields.ts';
+import type { Db, Trx } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
 import { AppError } from '../../errors.ts';
 import {
-  type EventEffects,
   type EventView,
   eventCursor,
   readEffects,
@@ -38,7 +38,7 @@ import {
 } from '../schemas.ts';
 
 const SUMMARY = {
-  event_id: Type.String({ description: 'The unique delivery ID of the event.' }),
+  id: Type.String({ description: 'The unique delivery ID of the event.' }),
   envelope_id: nullableText('The ID in the body. Null if the body has none or has not been parsed.'),
   event_type: nullableText(
     'The type of the event. Null if the body could not be parsed or has not been parsed yet.',
@@ -55,18 +55,19 @@ const EventSummary = closed(SUMMARY, 'An event without its body.');
 
 const AppliedVersion = closed(
   {
+    id: Type.String({ description: 'The ID of the version.' }),
     deduction_id: Type.String({ description: 'The deduction.' }),
     version: Type.Integer({ description: 'The number of the version.' }),
     position: Type.Integer({ description: 'The position of the version in the ledger.' }),
     late: Type.Boolean({ description: 'A newer state was already known when the event arrived.' }),
     tie_changed: Type.Boolean({ description: 'Another event with the same time has different content.' }),
-    ahead: Type.Boolean({ description: 'The event time is later than the time of receipt.' }),
+    future_dated: Type.Boolean({ description: 'The event time is later than the time of receipt.' }),
   },
   'The deduction version that the event recorded.',
 );
 const TriggeredSync = closed(
   {
-    sync_id: Type.String({ description: 'The census sync.' }),
+    id: Type.String({ description: 'The ID of the sync.' }),
     employer_id: Type.String({ description: 'The employer.' }),
   },
   'The census sync that the event started or completed.',
@@ -79,6 +80,7 @@ const WholeEvent = closed(
     body_absent: nullableText('Why the body was deleted, and its SHA-256 hash.'),
     conflicts: Type.Array(
       closed({
+        id: Type.String({ description: 'The ID of the conflict.' }),
         received_at: ownInstant('The time of receipt.'),
         body: nullableText('The body exactly as received. Null after retention deletes it.'),
         body_absent: nullableText('Why the body was deleted, and its SHA-256 hash.'),
@@ -87,9 +89,9 @@ const WholeEvent = closed(
       }),
       { description: 'Other bodies received with the same event ID. Only the first body counts.' },
     ),
-    led_to: closed(
-      { version: nullable(AppliedVersion), census_sync: nullable(TriggeredSync) },
-      'The result of the event. Both fields are null if it changed nothing.',
+    effects: closed(
+      { deduction_version: nullable(AppliedVersion), census_sync: nullable(TriggeredSync) },
+      'What the event did. Both fields are null if it changed nothing.',
     ),
   },
   'An event with its body and result.',
@@ -125,11 +127,11 @@ const EventQuery = closed({
 
 const EventId = closed({ event_id: Type.String({ minLength: 1, maxLength: 255 }) });
 /** The name of `EventSummary` in the reference. */
-const Summary = Type.Unsafe<EventView>({ $ref: 'Event#' });
+const Summary = Type.Unsafe<EventView>({ $ref: 'EventSummary#' });
 
 export function eventRoutes(app: Api, parts: ApiParts): void {
   const { db } = parts;
-  named(app, 'Event', EventSummary);
+  named(app, 'EventSummary', EventSummary);
 
   app.get(
     '/v1/events',
@@ -149,7 +151,7 @@ export function eventRoutes(app: Api, parts: ApiParts): void {
       const { state, dismissed, conflict } = query;
       const filter: EventFilter = { ...filterOf(query), state, dismissed, conflict };
       const { events, next } = await listEvents(db, filter, page);
-      return { data: events.map(viewEvent), next_cursor: eventCursor.encode(next) };
+      return eventCursor.page(events.map(viewEvent), next);
     },
   );
 
@@ -163,7 +165,7 @@ export function eventRoutes(app: Api, parts: ApiParts): void {
         summary: 'Get an event',
         description: 'Returns the event with its body, its result and any conflicting bodies.',
         params: EventId,
-        response: { 200: named(app, 'WholeEvent', WholeEvent) },
+        response: { 200: named(app, 'Event', WholeEvent) },
       },
     },
     async ({ params }) => {
@@ -171,7 +173,7 @@ export function eventRoutes(app: Api, parts: ApiParts): void {
       if (found === null) throw notFound('event');
       return {
         ...viewWholeEvent(found),
-        led_to: viewEffects(await readEffects(db, params.event_id)),
+        effects: await readEffects(db, params.event_id),
       };
     },
   );
@@ -187,20 +189,6 @@ function filterOf(given: { event_type?: string; from?: string; until?: string })
     eventType: event_type,
     from: from === undefined ? undefined : toMilliseconds(from),
     until: until === undefined ? undefined : toMilliseconds(until),
-  };
-}
-
-function viewEffects({ version, sync }: EventEffects): Static<typeof WholeEvent>['led_to'] {
-  return {
-    version: version && {
-      deduction_id: version.deduction_id,
-      version: version.version,
-      position: version.position,
-      late: version.late === 1,
-      tie_changed: version.tie_changed === 1,
-      ahead: version.future_dated === 1,
-    },
-    census_sync: sync && { sync_id: sync.sync_id, employer_id: sync.employer_id },
   };
 }
 
@@ -226,12 +214,15 @@ function eventWorkRoutes(app: Api, { db, now, log, wakeApply }: ApiParts): void 
     },
     async (request, reply) => {
       const { event_id } = request.params;
-      const found = await transact(db, (trx) => reprocessEvent(trx, event_id));
-      if (found === 'unknown') throw notFound('event');
-      if (found === 'body dropped') throw new AppError('CONFLICT', BODY_DROPPED);
+      const event = await transact(db, async (trx) => {
+        const found = await reprocessEvent(trx, event_id);
+        if (found === 'unknown') throw notFound('event');
+        if (found === 'body dropped') throw new AppError('CONFLICT', BODY_DROPPED);
+        return summary(trx, event_id);
+      });
       log.info({ event_id, ...by(request) }, 'an event was put back to pending');
       wakeApply();
-      return reply.code(202).send(await summary(event_id));
+      return reply.code(202).send(event);
     },
   );
 
@@ -252,23 +243,24 @@ function eventWorkRoutes(app: Api, { db, now, log, wakeApply }: ApiParts): void 
     },
     async (request) => {
       const { event_id } = request.params;
-      const found = await transact(db, (trx) =>
-        dismissEvent(trx, event_id, request.body.reason, now().toISOString()),
-      );
-      if (found === 'unknown') throw notFound('event');
-      if (found === 'nothing to dismiss') {
-        throw new AppError('CONFLICT', 'The event is not quarantined and has no conflict or tie.');
-      }
+      const event = await transact(db, async (trx) => {
+        const found = await dismissEvent(trx, event_id, request.body.reason, now().toISOString());
+        if (found === 'unknown') throw notFound('event');
+        if (found === 'nothing to dismiss') {
+          throw new AppError('CONFLICT', 'The event is not quarantined and has no conflict or tie.');
+        }
+        return summary(trx, event_id);
+      });
       log.info({ event_id, ...by(request) }, 'an event was dismissed');
-      return summary(event_id);
+      return event;
     },
   );
+}
 
-  async function summary(eventId: string) {
-    const found = await getEvent(db, eventId);
-    if (found === null) throw notFound('event');
-    return viewEvent(found.event);
-  }
+async function summary(db: Db | Trx, eventId: string): Promise<EventView> {
+  const found = await getEvent(db, eventId);
+  if (found === null) throw notFound('event');
+  return viewEvent(found.event);
 }
 
 const Reprocessing = Type.Object(

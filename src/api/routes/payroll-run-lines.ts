@@ -149,7 +149,7 @@ async function* wantedOf(
 
 async function pageFrom(pages: AsyncIterable<LinesOfEmployee[]>, from: LinePosition, limit = LIMIT_DEFAULT) {
   const { lines, next } = await linesBehind(pages, from, limit);
-  return { data: lines, next_cursor: linePosition.encode(next) };
+  return linePosition.page(lines, next);
 }
 
 function fileOf(
@@ -232,7 +232,9 @@ const AuditedRow = closed(
 
 const Recorded = closed(
   {
-    report: Type.Integer({ description: 'The number of the report. The last report of a line counts.' }),
+    id: Type.String({
+      description: 'The ID of the report, unique for the run. The last report of a line counts.',
+    }),
     lines: Type.Integer({ description: 'The number of lines reported. All others were taken in full.' }),
     owed: text('The total amount not taken. Negative if too much was taken.'),
     difference_count: Type.Integer({

@@ -134,7 +134,7 @@ export function payrollRunRoutes(app: Api, { db, now, log }: ApiParts): void {
       const { employer_id, state } = query;
       const page = { after: runCursor.decode(query.cursor), limit: query.limit ?? LIMIT_DEFAULT };
       const { runs, next } = await listRuns(db, { employerId: employer_id, state }, page);
-      return { data: runs.map(viewRunSummary), next_cursor: runCursor.encode(next) };
+      return runCursor.page(runs.map(viewRunSummary), next);
     },
   );
 

@@ -54,7 +54,7 @@ export function sessionRoutes(app: Api, { db, now, log, firstToken }: ApiParts):
         now: now(),
       };
       const { sessions, next } = await listSessions(db, owner, page);
-      return { data: sessions, next_cursor: position.encode(next) };
+      return position.page(sessions, next);
     },
   );
 

@@ -104,8 +104,8 @@ function changeList(context: Context, options: ListOptions): Promise<number> {
   return withDatabase(context, async (db) => {
     const filter = { state, employeeId: employee, kind, from, until };
     const { changes, next } = await listChanges(db, filter, { before, limit });
-    const next_cursor = changeCursor.encode(next);
-    if (json) out.json({ data: changes, next_cursor });
+    const page = changeCursor.page(changes, next);
+    if (json) out.json(page);
     else if (changes.length === 0) out.note('no such changes');
     else {
       printTable(
@@ -113,15 +113,17 @@ function changeList(context: Context, options: ListOptions): Promise<number> {
         ['accepted', 'change', 'kind', 'employee', 'state', 'attempts', 'reason'],
         changes.map((change) => [
           change.created_at,
-          change.change_id,
+          change.id,
           change.kind,
           change.employee_id,
           change.holding ? `${change.state}, holding` : change.state,
           change.attempts,
-          change.waits_behind === null ? shortened(change.reason) : `waits behind ${change.waits_behind}`,
+          change.earlier_change_id === null
+            ? shortened(change.reason)
+            : `waits for ${change.earlier_change_id}`,
         ]),
       );
-      notePage(out, next_cursor);
+      notePage(out, page.next_cursor);
     }
     return 0;
   });

@@ -191,7 +191,7 @@ function printResults(
     results.filter((result) => result.outcome === outcome).length;
   const [accepted, repeated, conflicts] = [count('accepted'), count('repeated'), count('conflict')];
   if (json) {
-    out.json({ changes: rows, accepted, repeated, conflicts, data: results });
+    out.json({ changes: rows, accepted, repeated, conflicts, results });
     return;
   }
   out.print(`${counted(rows, 'change')}: ${accepted} accepted, ${repeated} here before`);

@@ -122,7 +122,7 @@ function printAddresses(out: Output, { simulator, payroll, censuses, sidecar, fo
 /** Prints commands for another terminal. The token is valid only for this demo. */
 async function invite(out: Output, stage: Stage): Promise<void> {
   const { api, token, sidecar, censuses } = stage;
-  const versions = await api.list<VersionView>('/v1/deduction-versions', 'after');
+  const versions = await api.list<VersionView>('/v1/deduction-versions');
   const late = versions.find((version) => version.late);
   const [employerId = ''] = censuses.keys();
   const runs = await api.list<PayrollRunSummary>(
@@ -130,9 +130,9 @@ async function invite(out: Output, stage: Stage): Promise<void> {
   );
   const paths = [
     `/v1/deductions?employer_id=${encodeURIComponent(employerId)}`,
-    ...(late === undefined ? [] : [`/v1/deductions/${encodeURIComponent(late.id)}/versions`]),
+    ...(late === undefined ? [] : [`/v1/deductions/${encodeURIComponent(late.deduction_id)}/versions`]),
     '/v1/readiness',
-    ...runs.slice(0, 1).map(({ run_id }) => `/v1/payroll-runs/${run_id}/lines`),
+    ...runs.slice(0, 1).map(({ id }) => `/v1/payroll-runs/${id}/lines`),
   ];
   out.print('\nEverything keeps running:\n');
   printAddresses(out, stage);

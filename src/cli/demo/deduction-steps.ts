@@ -44,7 +44,7 @@ async function enroll({ stage, show, confirm }: Scene): Promise<void> {
       `${repeatedIn(arrivals)} duplicates, ${overtakenIn(arrivals, events)} after a newer one.`,
   );
   await allApplied(stage);
-  const versions = await api.list<VersionView>('/v1/deduction-versions', 'after');
+  const versions = await api.list<VersionView>('/v1/deduction-versions');
   expectEqual(
     'versions in the ledger, one for each event',
     versions.map((version) => version.event_id).sort(),
@@ -148,7 +148,7 @@ function overtakenIn(arrivals: readonly string[], events: readonly MadeEvent[]):
 export async function allApplied({ api }: Scene['stage']): Promise<void> {
   await waitFor(
     'no event pending',
-    async () => (await api.list<EventView>('/v1/events?state=pending')).map((event) => event.event_id),
+    async () => (await api.list<EventView>('/v1/events?state=pending')).map((event) => event.id),
     (pending) => pending.length === 0,
   );
 }

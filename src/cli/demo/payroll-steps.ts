@@ -155,7 +155,7 @@ function openOf(checks: readonly CheckResult[]): [string, string, string[]][] {
 
 async function expectReady({ stage, confirm }: Scene, run: PayrollRun): Promise<void> {
   const { checks } = await stage.api.get<ReadinessReport>(`${pathOf(run)}/readiness`);
-  expectEqual(`checks of ${run.run_id} that do not pass`, openOf(checks), []);
+  expectEqual(`checks of ${run.id} that do not pass`, openOf(checks), []);
   confirm(`All ${checks.length} readiness checks pass.`);
 }
 
@@ -165,9 +165,7 @@ async function adjust(scene: Scene): Promise<void> {
     const { employerId, frequency, corrected, first, second } = payroll;
     if (payroll.others === 'accepted') await scheduleOthers(scene, payroll);
     const firstId = runIdOf(employerId, first);
-    const paid = (await linesOf(scene, { run_id: firstId })).find(
-      (line) => line.line_of_coverage === 'medical',
-    );
+    const paid = (await linesOf(scene, { id: firstId })).find((line) => line.line_of_coverage === 'medical');
     if (paid === undefined) throw stepFailed(`a medical line in ${firstId}`, 'none');
     show(`${firstId} took medical of ${paid.employee_id} at ${paid.member_contribution}.`);
     show(`A correction arrives: it was ${corrected} from its first day.`);
@@ -217,8 +215,8 @@ function runIdOf(name: string, { pay_date }: PayDate): string {
   return `${name}-${pay_date}`;
 }
 
-function pathOf({ run_id }: Pick<PayrollRun, 'run_id'>): string {
-  return `/v1/payroll-runs/${run_id}`;
+function pathOf({ id }: Pick<PayrollRun, 'id'>): string {
+  return `/v1/payroll-runs/${id}`;
 }
 
 async function putRun(
@@ -232,14 +230,14 @@ async function putRun(
     pay_frequency: frequency,
     ...date,
   };
-  const run_id = runIdOf(name, date);
-  const run = await stage.api.send<PayrollRun>('PUT', pathOf({ run_id }), body);
+  const id = runIdOf(name, date);
+  const run = await stage.api.send<PayrollRun>('PUT', pathOf({ id }), body);
   const employees = counted(run.employees, 'employee');
-  show(`Run ${run_id} for ${date.period_start} to ${date.period_end}: ${employees}.`);
+  show(`Run ${id} for ${date.period_start} to ${date.period_end}: ${employees}.`);
   return run;
 }
 
-function linesOf({ stage }: Scene, run: Pick<PayrollRun, 'run_id'>): Promise<Line[]> {
+function linesOf({ stage }: Scene, run: Pick<PayrollRun, 'id'>): Promise<Line[]> {
   return stage.api.list<Line>(`${pathOf(run)}/lines`);
 }
 
@@ -261,7 +259,7 @@ async function reviewed({ stage }: Scene, run: PayrollRun, lines: readonly Line[
   const { etag, totals } = await stage.api.get<PayrollRun>(pathOf(run));
   const sum = (amounts: string[]) => amountOf(amounts.reduce((total, amount) => total + centsOf(amount), 0n));
   expectEqual(
-    `the totals of ${run.run_id}`,
+    `the totals of ${run.id}`,
     [totals.member_amount, totals.employer_amount],
     [sum(lines.map((line) => line.member_amount)), sum(lines.map((line) => line.employer_amount))],
   );
@@ -270,13 +268,13 @@ async function reviewed({ stage }: Scene, run: PayrollRun, lines: readonly Line[
 
 async function finalizeBy(
   { stage, confirm }: Scene,
-  { run_id }: PayrollRun,
+  { id }: PayrollRun,
   body: { accept?: string[]; reason?: string },
   etag: string,
 ): Promise<void> {
-  const run = await stage.api.send<PayrollRun>('POST', `${pathOf({ run_id })}/finalize`, body, etag);
-  expectEqual(`the state of ${run_id}`, run.state, 'finalized');
-  expectEqual(`the checks accepted for ${run_id}`, run.accepted_checks, body.accept ?? []);
+  const run = await stage.api.send<PayrollRun>('POST', `${pathOf({ id })}/finalize`, body, etag);
+  expectEqual(`the state of ${id}`, run.state, 'finalized');
+  expectEqual(`the checks accepted for ${id}`, run.accepted_checks, body.accept ?? []);
   const { member_amount, employer_amount } = run.totals;
   confirm(
     `Finalized by the ETag of the review: employees pay ${member_amount}, the employer ${employer_amount}.`,

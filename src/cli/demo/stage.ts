@@ -9,6 +9,7 @@ import { Agent, request } from 'undici';
 import { readConfig } from '../../config.ts';
 import type { Census } from '../../contract/census.ts';
 import { AppError } from '../../errors.ts';
+import type { Page } from '../../formats/cursor.ts';
 import { createSidecar, type Sidecar } from '../../runtime/sidecar.ts';
 import { type Simulator, startSimulator } from '../../simulator/simulator.ts';
 import { silentLog } from '../../telemetry/log.ts';
@@ -141,14 +142,12 @@ export async function startPayroll(censuses: ReadonlyMap<string, Census>, token:
 type Api = {
   /** Returns the body of a 2xx response. Rejects for any other response and after a timeout. */
   get<T>(path: string): Promise<T>;
-  /** Returns a list from its first page to its last. `next` is the parameter for `next_cursor`. */
-  list<T>(path: string, next?: 'cursor' | 'after'): Promise<T[]>;
+  /** Returns a list from its first page to its last. */
+  list<T>(path: string): Promise<T[]>;
   /** Sends JSON and returns the body of a 2xx response. `ifMatch` is an ETag. */
   send<T>(method: 'PUT' | 'POST', path: string, body: object, ifMatch?: string): Promise<T>;
   close(): Promise<void>;
 };
-
-type Page<T> = { data: T[]; next_cursor: string | null };
 
 /** The API responds in milliseconds; one that hangs must not delay the demo for minutes. */
 const ANSWERS_WITHIN_MS = 30_000;
@@ -164,15 +163,15 @@ function createApi(url: string, token: string): Api {
   const get = <T>(path: string): Promise<T> => send('GET', path);
   return {
     get,
-    list: async <T>(path: string, next: 'cursor' | 'after' = 'cursor') => {
+    list: async <T>(path: string) => {
       const rows: T[] = [];
-      for (let at: string | null = ''; at !== null; ) {
-        const more: string = at === '' ? '' : `${path.includes('?') ? '&' : '?'}${next}=${at}`;
-        const page: Page<T> = await get(`${path}${more}`);
+      let cursor = '';
+      for (;;) {
+        const page: Page<T> = await get(`${path}${cursor}`);
         rows.push(...page.data);
-        at = page.next_cursor;
+        if (!page.has_more) return rows;
+        cursor = `${path.includes('?') ? '&' : '?'}cursor=${page.next_cursor}`;
       }
-      return rows;
     },
     send: (method, path, body, ifMatch) =>
       send(method, path, {

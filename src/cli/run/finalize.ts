@@ -301,7 +301,7 @@ function runDelete(context: Context, runId: string, { json }: { json?: true }): 
         'the run is not open any more, so it stays as proof: "benefits-sidecar run void" it',
       );
     }
-    if (json) out.json({ run_id: runId, deleted: true });
+    if (json) out.json({ id: runId, deleted: true });
     else out.print(`deleted ${printable(runId)}`);
     return 0;
   });

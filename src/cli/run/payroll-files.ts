@@ -52,10 +52,10 @@ async function runTaken(
     const rows = file.open(TAKEN_COLUMNS, adding(progress));
     const recorded = await recordTaken(db, stored, rows, now().toISOString()).finally(progress.end);
     if (!recorded.ok) throw inputRefused('the file', recorded.problems, recorded.problem_count);
-    const { report, lines, owed } = recorded;
-    if (json) out.json({ report, lines, owed });
+    const { id, lines, owed } = recorded;
+    if (json) out.json({ id, lines, owed });
     else {
-      out.print(`report ${report}: ${counted(lines, 'line')} named, the others taken in full; owed ${owed}`);
+      out.print(`report ${id}: ${counted(lines, 'line')} named, the others taken in full; owed ${owed}`);
     }
     return 0;
   });

@@ -6,7 +6,7 @@ import { type Output, printable, printPairs, printTable } from '../output.ts';
 
 export function printRun(out: Output, run: PayrollRun): void {
   printPairs(out, {
-    run: run.run_id,
+    run: run.id,
     state: run.state,
     ...askedPairs(run),
     ...(run.finalized_at !== null && { finalized: run.finalized_at }),

@@ -64,8 +64,8 @@ function runList(context: Context, options: ListOptions): Promise<number> {
   return withDatabase(context, async (db) => {
     const { runs, next } = await listRuns(db, { employerId: employer, state }, { after, limit });
     const shown = runs.map(viewRunSummary);
-    const next_cursor = runCursor.encode(next);
-    if (json) out.json({ data: shown, next_cursor });
+    const page = runCursor.page(shown, next);
+    if (json) out.json(page);
     else if (shown.length === 0) out.note('no such runs');
     else {
       printTable(
@@ -83,7 +83,7 @@ function runList(context: Context, options: ListOptions): Promise<number> {
         ],
         shown.map((run) => [
           run.pay_date,
-          run.run_id,
+          run.id,
           run.employer_id,
           run.kind,
           run.pay_frequency,
@@ -93,7 +93,7 @@ function runList(context: Context, options: ListOptions): Promise<number> {
           run.totals?.member_amount,
         ]),
       );
-      notePage(out, next_cursor);
+      notePage(out, page.next_cursor);
     }
     return 0;
   });

@@ -69,13 +69,13 @@ export const KNOWN: Readonly<Record<string, Known>> = {
 
 /** The checks of a payroll run: an employee links to their lines in the run, a check to the lines with its flag. */
 export function knownOf({
-  run_id,
+  id,
   employer_id,
 }: {
-  readonly run_id: string;
+  readonly id: string;
   readonly employer_id: string;
 }): Readonly<Record<string, Known>> {
-  const path = runPath(run_id);
+  const path = runPath(id);
   const one = (employee_id: string) => idLink(address(path, { employee_id }), employee_id);
   const flagged = (flag: string) => ({ one, all: `${address(path, { flag })}#lines` });
   const settings = address('/settings', { employer_id });
@@ -131,7 +131,7 @@ export function knownOf({
 /** Renders whether a run can be finalized. */
 export function readinessOf(
   readiness: Readiness,
-  run: { readonly run_id: string; readonly employer_id: string },
+  run: { readonly id: string; readonly employer_id: string },
   visit: Pick<Visit, 'may'>,
 ): Html {
   const { ready } = readiness;

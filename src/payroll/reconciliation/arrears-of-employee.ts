@@ -8,6 +8,8 @@ import { codeFinder } from '../settings/codes.ts';
 
 /** The amount of one deduction that payroll did not take in a finalized run, less what later runs collected. */
 export type Arrears = {
+  /** The run and the deduction. */
+  id: string;
   employer_id: string;
   run_id: string;
   deduction_id: string;
@@ -38,6 +40,7 @@ export async function arrearsOfEmployee(
   return [...Map.groupBy(runs, (run) => run.employer_id)].flatMap(([employer_id, own]) => {
     const earlier = own.map(({ run_id, freeze_id }) => ({ runId: run_id, freezeId: freeze_id }));
     return arrearsLines(earlier, owed, frozenOf(own), CARRIER).map((line) => ({
+      id: `${line.adjustment_for}:${line.deduction_id}`,
       employer_id,
       run_id: line.adjustment_for as string,
       deduction_id: line.deduction_id,

@@ -38,7 +38,7 @@ export type TakenDifference = Pick<
 export type Recorded =
   | {
       ok: true;
-      report: number;
+      id: string;
       lines: number;
       owed: string;
       difference_count: number;
@@ -98,7 +98,7 @@ export async function recordTaken(db: Db, stored: StoredRun, rows: Rows, now: st
   await dropUnrecorded(db, stored.run_id, report);
   return {
     ok: true,
-    report,
+    id: String(report),
     lines,
     owed: amountOf(owed),
     difference_count: differing,
@@ -113,11 +113,11 @@ function differenceOf({ line, taken, owed }: Taken): TakenDifference {
 }
 
 /** Returns the reports on a run, the first one first. A later one replaces the lines it names. */
-export function readTaken(
+export async function readTaken(
   db: Db,
   runId: string,
-): Promise<{ report: number; recorded_at: string; lines: number }[]> {
-  return db
+): Promise<{ id: string; recorded_at: string; lines: number }[]> {
+  const reports = await db
     .selectFrom('taken_reports')
     .select(['report', 'recorded_at', 'lines'])
     .where('run_id', '=', runId)
@@ -125,6 +125,7 @@ export function readTaken(
     .orderBy('report')
     .$narrowType<{ recorded_at: string }>()
     .execute();
+  return reports.map(({ report, ...rest }) => ({ id: String(report), ...rest }));
 }
 
 /** Returns the lines that rows name, and adds a problem for each other row. */

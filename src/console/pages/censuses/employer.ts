@@ -27,7 +27,7 @@ const SOURCES = {
 export function employerCensusPages(app: FastifyInstance, parts: ConsoleParts): void {
   page(app, parts, { url: '/census/:employer', scope: 'census:read' }, async (visit) => {
     const { api, params, may } = visit;
-    const { answer: responseOf, ...query } = visit.query;
+    const { response: responseOf, ...query } = visit.query;
     const employer_id = params.employer ?? '';
     const path = censusPath(employer_id);
     const { data, source } = need(await api.GET('/v1/censuses', { params: { query: { employer_id } } }));
@@ -42,7 +42,7 @@ export function employerCensusPages(app: FastifyInstance, parts: ConsoleParts): 
       responseOf !== undefined && may('pii:read')
         ? need(
             await api.GET('/v1/census-syncs/{sync_id}', {
-              params: { path: { sync_id: responseOf }, query: { answer: true } },
+              params: { path: { sync_id: responseOf }, query: { response: true } },
             }),
           )
         : null;
@@ -96,19 +96,19 @@ function stagedNow(staged: Staged | null, employerId: string, { now, may, query 
       </section>
     `;
   }
-  const { census_id, employees, staged_at } = staged;
+  const { id, employees, staged_at } = staged;
   return html`
     <section class="card" aria-labelledby="staged">
       <h2 id="staged">Staged census</h2>
       ${
-        query.staged === census_id &&
+        query.staged === id &&
         html`<p class="done" role="status">Your census is staged. Syncs that were waiting for it continue automatically.</p>`
       }
       ${facts([
         ['Employees', count(employees)],
         ['Staged', since(staged_at, now)],
         ['Last upload', lastUpload(staged, now)],
-        ['ID', html`<code>${census_id}</code>`],
+        ['ID', html`<code>${id}</code>`],
         [
           'Content',
           may('pii:read') &&

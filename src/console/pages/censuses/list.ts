@@ -129,10 +129,10 @@ function stagedTable(data: readonly Staged[], { now, may }: Visit): Html {
 }
 
 /** Describes the last upload, and whether it is the staged census. */
-export function lastUpload({ census_id, last_upload }: Staged, now: Date): Content {
+export function lastUpload({ id, last_upload }: Staged, now: Date): Content {
   if (last_upload === null) return html`<span class="soft">none yet</span>`;
   const { uploaded_at, employees } = last_upload;
-  if (last_upload.census_id === census_id) return html`<span>this census, ${instant(uploaded_at)}</span>`;
+  if (last_upload.census_id === id) return html`<span>this census, ${instant(uploaded_at)}</span>`;
   return html`<span>an older census with ${count(employees)} employees, ${age(uploaded_at, now)}</span>`;
 }
 

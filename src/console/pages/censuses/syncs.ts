@@ -16,7 +16,7 @@ type Step = {
 };
 
 /** A sync with the response that the user requested to see. */
-export type SyncResponse = { readonly sync_id: string; readonly answer?: string | null };
+export type SyncResponse = { readonly id: string; readonly response?: string | null };
 
 const STEP_STATES = { done: 'done', now: 'automatic', stuck: 'action needed', open: 'not yet' } as const;
 
@@ -40,7 +40,7 @@ function oneSync(
   problemsShown: number,
   response: SyncResponse | null,
 ): Html {
-  const { event_id, sync_id, problem_count, problems } = sync;
+  const { event_id, id, problem_count, problems } = sync;
   const event = event_id !== null && may('events:read') ? pathOf('/events', event_id) : null;
   const requested = event_id === null ? 'requested manually' : 'requested by the service';
   const mayShowResponse = sync.state === 'failed' && problem_count === 0 && may('pii:read');
@@ -62,17 +62,17 @@ function oneSync(
           </details>
         `
       }
-      ${mayShowResponse && responseOf(sync, response?.sync_id === sync_id ? response : null)}
+      ${mayShowResponse && responseOf(sync, response?.id === id ? response : null)}
     </article>
   `;
 }
 
 /** A response may contain personal data and each read is recorded, so it needs a click. */
-function responseOf({ sync_id, employer_id }: Sync, response: SyncResponse | null): Html {
-  if (response === null) {
+function responseOf({ id, employer_id }: Sync, read: SyncResponse | null): Html {
+  if (read === null) {
     return html`
       <form method="get" action=${censusPath(employer_id)}>
-        <input type="hidden" name="answer" value=${sync_id} />
+        <input type="hidden" name="response" value=${id} />
         <p>
           <button type="submit" class="quiet">Show the response</button>
           <span class="hint">${' It may contain personal data. The read is recorded.'}</span>
@@ -80,11 +80,11 @@ function responseOf({ sync_id, employer_id }: Sync, response: SyncResponse | nul
       </form>
     `;
   }
-  const { answer } = response;
+  const { response } = read;
   return html`
     <div>
       <h3>Response of the service</h3>
-      ${answer ? html`<pre tabindex="0"><code>${answer}</code></pre>` : html`<p class="soft">There is no response to show.</p>`}
+      ${response ? html`<pre tabindex="0"><code>${response}</code></pre>` : html`<p class="soft">There is no response to show.</p>`}
     </div>
   `;
 }

@@ -42,7 +42,7 @@ export function censusUploads(app: FastifyInstance, parts: ConsoleParts): void {
     const { headers, body } = contentOf(given, given.query.checked ?? '');
     const path = censusApiPath(employerId);
     const staged = (await given.send({ method: 'PUT', path, headers, body })) as Staged;
-    return { go: `${censusPath(employerId)}?staged=${staged.census_id}` };
+    return { go: `${censusPath(employerId)}?staged=${staged.id}` };
   });
 }
 

@@ -42,7 +42,7 @@ export function changePages(app: FastifyInstance, parts: ConsoleParts): void {
       title: `${KINDS[change.kind]} of ${change.employee_id}`,
       place: 'changes',
       // A refresh would record another read.
-      body: isBodyShown ? body : live({ id: 'change', path: changePath(change.change_id) }, body),
+      body: isBodyShown ? body : live({ id: 'change', path: changePath(change.id) }, body),
     };
   });
 }
@@ -58,23 +58,23 @@ function summary(change: Change, visit: Visit): Html {
         ['Accepted', since(change.created_at, now)],
         ['Effective for payroll', change.effective_on],
         [change.state === 'canceled' ? 'Reason' : 'Last response', change.reason],
-        ['Next attempt', change.due_at && change.waits_behind === null && since(change.due_at, now)],
+        ['Next attempt', change.due_at && change.earlier_change_id === null && since(change.due_at, now)],
         [
           'Waiting for',
-          change.waits_behind &&
-            html`<a href=${changePath(change.waits_behind)}>another change of the employee</a>`,
+          change.earlier_change_id &&
+            html`<a href=${changePath(change.earlier_change_id)}>another change of the employee</a>`,
         ],
         ['Finished', change.finished_at && since(change.finished_at, now)],
-        ['ID', html`<code>${change.change_id}</code>`],
+        ['ID', html`<code>${change.id}</code>`],
       ])}
     </section>
   `;
 }
 
-function meaningOf({ state, holding, waits_behind }: Change): string {
+function meaningOf({ state, holding, earlier_change_id }: Change): string {
   switch (state) {
     case 'pending':
-      return waits_behind === null
+      return earlier_change_id === null
         ? 'It is sent automatically, and retried until the service responds.'
         : 'It is sent automatically after another change of the employee.';
     case 'sending':
@@ -99,16 +99,16 @@ function lostResponse({ finished_at }: Change): string {
 
 /** Lists the employee's changes that cannot be sent before this one. */
 async function waitingChanges(change: Change, visit: Visit): Promise<Html | null> {
-  const { employee_id, change_id, state, holding } = change;
+  const { employee_id, id: ownId, state, holding } = change;
   if (state === 'delivered' || state === 'canceled' || (state === 'rejected' && !holding)) return null;
   const query = { employee_id, state: 'pending' as const, limit: WAITING_READ };
   const { data } = need(await visit.api.GET('/v1/employee-changes', { params: { query } }));
-  const blocked = new Set([change_id]);
+  const blocked = new Set([ownId]);
   // Oldest first: each waits for the one before it.
-  for (const { change_id: id, waits_behind } of data.toReversed()) {
-    if (waits_behind !== null && blocked.has(waits_behind)) blocked.add(id);
+  for (const { id, earlier_change_id } of data.toReversed()) {
+    if (earlier_change_id !== null && blocked.has(earlier_change_id)) blocked.add(id);
   }
-  const waiting = data.filter(({ change_id: id }) => id !== change_id && blocked.has(id));
+  const waiting = data.filter(({ id }) => id !== ownId && blocked.has(id));
   if (waiting.length === 0) return null;
   return html`
     <section aria-labelledby="waiting">
@@ -120,7 +120,7 @@ async function waitingChanges(change: Change, visit: Visit): Promise<Html | null
           {
             title: 'Change',
             kind: 'name',
-            cell: ({ change_id: id, kind }) => html`<a href=${changePath(id)}>${KINDS[kind]}</a>`,
+            cell: ({ id, kind }) => html`<a href=${changePath(id)}>${KINDS[kind]}</a>`,
           },
           { title: 'Accepted', kind: 'date', cell: ({ created_at }) => instant(created_at) },
         ],
@@ -164,14 +164,14 @@ function attempts({ attempts: all, last_attempts }: Change): Html {
 }
 
 /** Shows the change's personal data and the service's response when the user requested them. */
-function content({ change_id, body, body_absent, answer }: Change): Html {
+function content({ id, body, body_absent, response }: Change): Html {
   return html`
     <section aria-labelledby="content">
       <h2 id="content">Content</h2>
       ${
         body === undefined
           ? html`
-              <form method="get" action=${changePath(change_id)}>
+              <form method="get" action=${changePath(id)}>
                 <input type="hidden" name="body" value="true" />
                 <p>
                   <button type="submit" class="quiet">Show the personal data</button>
@@ -184,12 +184,12 @@ function content({ change_id, body, body_absent, answer }: Change): Html {
             : html`<div class="card">${facts(fieldsOf(body))}</div>`
       }
       ${
-        answer !== undefined &&
-        answer !== null &&
+        response !== undefined &&
+        response !== null &&
         html`
           <div>
             <h3>Response of the service</h3>
-            <pre tabindex="0"><code>${answer}</code></pre>
+            <pre tabindex="0"><code>${response}</code></pre>
           </div>
         `
       }

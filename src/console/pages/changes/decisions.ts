@@ -46,11 +46,11 @@ export function changeDecisions(app: FastifyInstance, parts: ConsoleParts): void
 
 /** Renders the actions that the API would accept; null when there are none. Refreshes keep what is typed until the state changes. */
 export function decisions(
-  { change_id, state, holding }: Schemas['AcceptedChange'],
+  { id, state, holding }: Schemas['EmployeeChangeSummary'],
   query: Readonly<Record<string, string>>,
 ): Html | null {
   if (state !== 'rejected' && state !== 'pending') return null;
-  const path = changePath(change_id);
+  const path = changePath(id);
   const isRejected = state === 'rejected';
   const isNewerDelivered = isRejected && query.newer !== undefined;
   return html`

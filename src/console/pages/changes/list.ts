@@ -11,7 +11,7 @@ import { PAGE_ROWS, pager, table } from '../../elements/table.ts';
 import { type Content, type Html, html } from '../../html.ts';
 import { type ConsoleParts, page, type Visit } from '../../page.ts';
 
-type Change = Schemas['AcceptedChange'];
+type Change = Schemas['EmployeeChangeSummary'];
 const FILTERS = ['state', 'kind', 'employee_id', 'from', 'until'] as const;
 
 export const KINDS = {
@@ -99,7 +99,7 @@ function changeTable(changes: readonly Change[], visit: Visit): Html {
       {
         title: 'Change',
         kind: 'name',
-        cell: ({ change_id, kind }) => html`<a href=${changePath(change_id)}>${KINDS[kind]}</a>`,
+        cell: ({ id, kind }) => html`<a href=${changePath(id)}>${KINDS[kind]}</a>`,
       },
       { title: 'Employee', cell: ({ employee_id }) => employeeOf(employee_id, visit) },
       {
@@ -115,11 +115,11 @@ function changeTable(changes: readonly Change[], visit: Visit): Html {
   });
 }
 
-function resultOf({ reason, waits_behind, may_have_been_applied }: Change): Content {
+function resultOf({ reason, earlier_change_id, may_have_been_applied }: Change): Content {
   return html`
     <span>
-      ${waits_behind !== null && html`<a href=${changePath(waits_behind)}>waiting for another change</a>`}
-      ${waits_behind !== null && reason !== null && ' · '}${reason}
+      ${earlier_change_id !== null && html`<a href=${changePath(earlier_change_id)}>waiting for another change</a>`}
+      ${earlier_change_id !== null && reason !== null && ' · '}${reason}
       ${may_have_been_applied && html`<span class="soft">${reason === null ? '' : ' · '}the service may have received it</span>`}
     </span>
   `;

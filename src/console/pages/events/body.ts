@@ -5,17 +5,17 @@ import { count, instant } from '../../elements/format.ts';
 import { type Content, type Html, html } from '../../html.ts';
 import { differenceOf, LINES_MAX, type Line, linesOf, MASK } from './body-lines.ts';
 
-type Event = Schemas['WholeEvent'];
+type Event = Schemas['Event'];
 type Conflict = Event['conflicts'][number];
 type Kept = { body: string | null; body_absent: string | null };
 
 export function bodies(event: Event): Html {
-  const { conflicts, event_id } = event;
+  const { conflicts, id } = event;
   const isShown = [event, ...conflicts].some(({ body }) => body !== null);
   const lines = event.body === null ? null : linesOf(event.body);
   const single =
     lines === null
-      ? noLines(event, event_id)
+      ? noLines(event, id)
       : code(
           'Body as received',
           lines,
@@ -42,7 +42,7 @@ function compared(event: Event, conflict: Conflict): Html {
           lines,
           lines.map((line, at) => marked(line, marks?.[at] ?? false)),
         )
-      : noLines(kept, event.event_id);
+      : noLines(kept, event.id);
   return html`
     <div class="beside">
       <div>

@@ -11,7 +11,7 @@ import { type Content, type Html, html } from '../../html.ts';
 import { action, type ConsoleParts, page, type Visit } from '../../page.ts';
 import { bodies } from './body.ts';
 
-type Event = Schemas['WholeEvent'];
+type Event = Schemas['Event'];
 
 export function eventPages(app: FastifyInstance, parts: ConsoleParts): void {
   page(app, parts, { url: '/events/:event_id', scope: 'events:read' }, async (visit) => {
@@ -57,9 +57,9 @@ export function eventPages(app: FastifyInstance, parts: ConsoleParts): void {
   });
 }
 
-function received({ event_id, envelope_id, event_type, source, received_at }: Event): Html {
+function received({ id, envelope_id, event_type, source, received_at }: Event): Html {
   return facts([
-    ['Event ID', html`<code>${event_id}</code>`],
+    ['Event ID', html`<code>${id}</code>`],
     ['ID in the body', envelope_id === null ? 'none' : html`<code>${envelope_id}</code>`],
     ['Type', event_type ?? 'unknown'],
     ['Received', instant(received_at)],
@@ -82,11 +82,11 @@ function resultOf(event: Event, { may }: Visit): Html {
 }
 
 function effectOf(
-  { state, event_type, led_to: { version, census_sync } }: Event,
+  { state, event_type, effects: { deduction_version: version, census_sync } }: Event,
   may: Visit['may'],
 ): Content {
   if (version !== null) {
-    const { deduction_id, late, tie_changed, ahead } = version;
+    const { deduction_id, late, tie_changed, future_dated } = version;
     return html`
       <div>
         <p>
@@ -96,7 +96,7 @@ function effectOf(
         </p>
         ${late && html`<p>It arrived late. A newer version stays the latest.</p>`}
         ${tie_changed && html`<p>Another event with the same time has different content. The one received later applies.</p>`}
-        ${ahead && html`<p>Its time is in the future. Until then, events with an earlier time are recorded but do not apply.</p>`}
+        ${future_dated && html`<p>Its time is in the future. Until then, events with an earlier time are recorded but do not apply.</p>`}
       </div>
     `;
   }
@@ -120,7 +120,7 @@ function conflictsOf(conflicts: Event['conflicts']): string {
 
 /** Renders the actions that the API would accept; null when there are none. */
 function decisions(event: Event): Html | null {
-  const path = pathOf('/events', event.event_id);
+  const path = pathOf('/events', event.id);
   const mayReprocess = event.state !== 'pending' && event.body !== null;
   const mayDismiss = needsDecision(event);
   if (path === null || (!mayReprocess && !mayDismiss)) return null;
@@ -150,8 +150,13 @@ function decisions(event: Event): Html | null {
 }
 
 /** Returns whether readiness fails for the event. */
-function needsDecision({ state, dismissed_at, conflicts, led_to: { version } }: Event): boolean {
+function needsDecision({
+  state,
+  dismissed_at,
+  conflicts,
+  effects: { deduction_version: version },
+}: Event): boolean {
   const isOpen = conflicts.some((conflict) => conflict.dismissed_at === null);
-  const isMarked = state === 'quarantined' || version?.tie_changed === true || version?.ahead === true;
+  const isMarked = state === 'quarantined' || version?.tie_changed === true || version?.future_dated === true;
   return isOpen || (isMarked && dismissed_at === null);
 }

@@ -20,7 +20,7 @@ import { type Column, PAGE_ROWS, pager, table } from '../../elements/table.ts';
 import { type Content, type Html, html } from '../../html.ts';
 import { type Act, action, type ConsoleParts, type Done, page, type Visit } from '../../page.ts';
 
-type Event = Schemas['Event'];
+type Event = Schemas['EventSummary'];
 
 /** Two lines; the event's page shows the whole reason. */
 const REASON_CHARACTERS = 120;
@@ -151,8 +151,8 @@ function list(events: readonly Event[], filter: Filter, { may }: Visit): Html {
       ${eventTable(events, [
         {
           title: html`<span class="hidden-label">Selected</span>`,
-          cell: ({ event_id }) =>
-            html`<input type="checkbox" name=${SELECTED + event_id} value="yes" aria-label=${`Select ${event_id}`} />`,
+          cell: ({ id }) =>
+            html`<input type="checkbox" name=${SELECTED + id} value="yes" aria-label=${`Select ${id}`} />`,
         },
       ])}
       <p class="actions"><button type="submit" class="quiet">Reprocess selected</button></p>
@@ -167,7 +167,7 @@ function eventTable(events: readonly Event[], before: readonly Column<Event>[]):
     captionHidden: true,
     columns: [
       ...before,
-      { title: 'Event', kind: 'name', cell: ({ event_id }) => eventLink(event_id) },
+      { title: 'Event', kind: 'name', cell: ({ id }) => eventLink(id) },
       { title: 'Received', kind: 'date', cell: ({ received_at }) => instant(received_at) },
       { title: 'Type', cell: typeOf },
       {
@@ -182,7 +182,7 @@ function eventTable(events: readonly Event[], before: readonly Column<Event>[]):
       },
     ],
     rows: events,
-    rowId: ({ event_id }) => `event-${encodeURIComponent(event_id)}`,
+    rowId: ({ id }) => `event-${encodeURIComponent(id)}`,
   });
 }
 

@@ -116,10 +116,10 @@ function employmentState(
   return state(word, tone);
 }
 
-function deductionsOf({ employee_id, deductions }: Employee, today: string): Html {
-  const { data, next_cursor } = deductions;
+function deductionsOf({ id: employee_id, deductions }: Employee, today: string): Html {
+  const { data, has_more } = deductions;
   if (data.length === 0) return empty('No deductions');
-  const isMore = next_cursor !== null || data.length > PAGE_ROWS;
+  const isMore = has_more || data.length > PAGE_ROWS;
   return html`
     <section>
       ${deductionTable(data.slice(0, PAGE_ROWS), { caption: 'Deductions', day: today, ofEmployee: true })}
@@ -146,7 +146,7 @@ function arrearsOf({ arrears }: Employee): Html | null {
   });
 }
 
-function changesOf({ employee_id, changes }: Employee): Html | null {
+function changesOf({ id: employee_id, changes }: Employee): Html | null {
   if (changes === undefined) return null;
   if (changes.data.length === 0) return html`<p class="soft">No employment changes.</p>`;
   const shown = changes.data.slice(0, CHANGES_SHOWN);
@@ -159,7 +159,7 @@ function changesOf({ employee_id, changes }: Employee): Html | null {
           {
             title: 'Change',
             kind: 'name',
-            cell: ({ kind, change_id }) => html`<a href=${changePath(change_id)}>${KINDS[kind]}</a>`,
+            cell: ({ kind, id }) => html`<a href=${changePath(id)}>${KINDS[kind]}</a>`,
           },
           { title: 'State', cell: ({ state: now }) => state(now) },
           { title: 'Reason', cell: ({ reason }) => reason },

@@ -7,7 +7,7 @@ import { table } from '../../elements/table.ts';
 import { type Content, type Html, html } from '../../html.ts';
 import { type Change, changesBetween, datesOf } from './terms.ts';
 
-export type Version = Schemas['Version'];
+export type Version = Schemas['DeductionVersion'];
 
 /** A time that the user asked about, and the version in effect then; null: none was. */
 export type Then = {

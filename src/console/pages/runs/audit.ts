@@ -42,7 +42,7 @@ export function auditPages(app: FastifyInstance, parts: ConsoleParts): void {
   const scope = 'runs:read';
 
   page(app, parts, { url: '/runs/:run_id/audit', scope }, async (visit) => {
-    const { run_id, state } = await outlineOf(visit);
+    const { id: run_id, state } = await outlineOf(visit);
     return {
       title: `Compare ${run_id} with payroll`,
       place: 'runs',

@@ -25,7 +25,7 @@ export function finalizePages(app: FastifyInstance, parts: ConsoleParts): void {
   const scope = 'runs:write';
 
   page(app, parts, { url: '/runs/:run_id/finalize', scope }, async (visit) => {
-    const { run_id, state } = await outlineOf(visit);
+    const { id: run_id, state } = await outlineOf(visit);
     return {
       title: `Finalize ${run_id}`,
       place: 'runs',
@@ -118,7 +118,7 @@ function totals(run: Run, before: Reviewed): Html {
   return html`
     <section class="narrow" aria-labelledby="totals">
       <h2 id="totals">Totals to finalize</h2>
-      <p>${`${run.run_id} of ${run.employer_id}, pay date ${run.pay_date}, pay period ${periodOf(run)}`}</p>
+      <p>${`${run.id} of ${run.employer_id}, pay date ${run.pay_date}, pay period ${periodOf(run)}`}</p>
       ${table({ caption: 'Totals', captionHidden: true, columns, rows })}
       ${table<Coverage>({
         caption: 'By line of coverage',
@@ -141,7 +141,7 @@ function confirmation(
   reason: string,
   problem?: ProblemDetails,
 ): Html {
-  const path = runPath(run.run_id);
+  const path = runPath(run.id);
   const failed = checks.filter(({ result }) => result === 'fail').map(({ id }) => id);
   return html`
     <form class="card" novalidate hx-post=${`${path}/finalize`} hx-target="#review" hx-swap="outerHTML" hx-config="timeout:600s">
@@ -179,7 +179,7 @@ export function voidPages(app: FastifyInstance, parts: ConsoleParts): void {
   page(app, parts, { url: '/runs/:run_id/void', scope }, async (visit) => {
     const run = await outlineOf(visit);
     return {
-      title: `Void ${run.run_id}`,
+      title: `Void ${run.id}`,
       place: 'runs',
       body: html`
         <div>
@@ -192,7 +192,7 @@ export function voidPages(app: FastifyInstance, parts: ConsoleParts): void {
               ['Employer amount', run.totals && money(run.totals.employer_amount)],
             ])}
           </section>
-          ${voidForm(run.run_id, '')}
+          ${voidForm(run.id, '')}
         </div>
       `,
     };

@@ -33,7 +33,7 @@ export function runLinePages(app: FastifyInstance, parts: ConsoleParts): void {
 /** A page of all lines is quick to read; a filter reads the whole run, so its lines load separately. */
 export async function linesOfRun(
   visit: Visit,
-  { run_id, state }: Pick<Run, 'run_id' | 'state'>,
+  { id: run_id, state }: Pick<Run, 'id' | 'state'>,
 ): Promise<Html> {
   const { query } = visit;
   const filter = filterOf(query);

@@ -54,7 +54,7 @@ function runTable(runs: readonly Summary[]): Html {
     stacked: true,
     captionHidden: true,
     columns: [
-      { title: 'Run', kind: 'name', cell: ({ run_id }) => runLink(run_id) },
+      { title: 'Run', kind: 'name', cell: ({ id }) => runLink(id) },
       { title: 'State', cell: (run) => state(run.state) },
       {
         title: 'Employer',

@@ -23,7 +23,7 @@ export function runPages(app: FastifyInstance, parts: ConsoleParts): void {
 
   page(app, parts, { url: '/runs/:run_id', scope }, async (visit) => {
     const run = await outlineOf(visit);
-    const { run_id } = run;
+    const { id: run_id } = run;
     const isOpen = run.state === 'open';
     const isFirstPage = visit.query.cursor === undefined;
     return {
@@ -52,7 +52,7 @@ export function runPages(app: FastifyInstance, parts: ConsoleParts): void {
       <section aria-labelledby="totals">
         <h2 id="totals">Totals</h2>
         ${figures(run)}
-        ${run.state === 'open' && may('runs:write') && html`<div class="actions"><a class="button" href=${address(runPath(run.run_id, '/finalize'), reviewedOf(run))}>Finalize …</a></div>`}
+        ${run.state === 'open' && may('runs:write') && html`<div class="actions"><a class="button" href=${address(runPath(run.id, '/finalize'), reviewedOf(run))}>Finalize …</a></div>`}
         <details class="hint">
           <summary>Calculation details</summary>
           ${facts([
@@ -121,7 +121,7 @@ function summary(run: Run): Html {
         [
           'Deductions taken',
           report !== undefined &&
-            html`<span>${`report ${report.report}, ${counted(report.lines, 'line')}, `}${instant(report.recorded_at)}</span>`,
+            html`<span>${`report ${report.id}, ${counted(report.lines, 'line')}, `}${instant(report.recorded_at)}</span>`,
         ],
       ])}
       <details>
@@ -160,7 +160,7 @@ function listed(ids: readonly string[] | null): string | null {
   return ids.slice(0, LISTED).join(', ') + (more > 0 ? `, and ${more} more` : '');
 }
 
-function actions({ run_id, state, employer_id }: Run, { may }: Visit): Html {
+function actions({ id: run_id, state, employer_id }: Run, { may }: Visit): Html {
   const mayWrite = may('runs:write');
   const link = (below: string, title: string, kind = 'quiet') =>
     html`<a class=${`button ${kind}`} href=${runPath(run_id, below)}>${title}</a>`;

@@ -27,7 +27,7 @@ export function takenPages(app: FastifyInstance, parts: ConsoleParts): void {
   const scope = 'runs:write';
 
   page(app, parts, { url: '/runs/:run_id/taken', scope }, async (visit) => {
-    const { run_id, state, taken_reports } = await outlineOf(visit);
+    const { id: run_id, state, taken_reports } = await outlineOf(visit);
     return {
       title: `Deductions taken in ${run_id}`,
       place: 'runs',
@@ -60,10 +60,10 @@ export function takenPages(app: FastifyInstance, parts: ConsoleParts): void {
   });
 }
 
-function saved({ report, lines, owed, difference_count, differences }: Report, runId: string): Html {
+function saved({ id, lines, owed, difference_count, differences }: Report, runId: string): Html {
   return html`
     <section aria-labelledby="saved">
-      <h2 id="saved">${`Report ${report} saved`}</h2>
+      <h2 id="saved">${`Report ${id} saved`}</h2>
       <p>${`It has ${counted(lines, 'line')}; all others were taken in full. Arrears: `}<strong>${money(owed)}</strong></p>
       ${
         differences.length > 0 &&
