@@ -25,7 +25,7 @@ onEitherEngine(
     await taken(db, 'r', { employee_id: 'emp-1', amount: '60.00' });
     const { status, json } = await show(payroll, 'emp-1');
     t.equal(status, 200);
-    t.match(json, { employee_id: 'emp-1', employer_id: EMPLOYER, left_out: [] });
+    t.match(json, { id: 'emp-1', employer_id: EMPLOYER, left_out: [] });
     t.match(json.roster, [
       {
         employer_id: EMPLOYER,

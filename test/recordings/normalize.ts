@@ -69,7 +69,8 @@ export function normalizer(names: readonly (readonly [string, string])[]) {
     if (MEASURED.includes(key)) return '<measured>';
     if (value === null || typeof value === 'object') return value;
     if (CURSORS.includes(key)) return '<cursor>';
-    if (POSITIONS.includes(key)) return numbered('position', String(value));
+    if (POSITIONS.includes(key) || (key === 'id' && /^\d+$/.test(String(value))))
+      return numbered('position', String(value));
     return typeof value === 'string' ? text(value) : value;
   };
   const parse = (value: string): string | null => {
