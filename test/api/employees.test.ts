@@ -146,9 +146,9 @@ onEitherEngine(
       ['deductions', 30],
       ['changes', 1],
     ] as const) {
-      const { data, next_cursor, list } = json[part];
+      const { data, next_cursor, url } = json[part];
       t.equal(data.length, 100);
-      t.equal((await call({ url: `${list}&cursor=${next_cursor}` })).json.data.length, left, part);
+      t.equal((await call({ url: `${url}&cursor=${next_cursor}` })).json.data.length, left, part);
     }
   },
 );
