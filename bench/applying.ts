@@ -4,10 +4,10 @@ import { type ApplyLoop, createApplyLoop } from '../src/inbox/apply.ts';
 import { type Arrival, storeBatch } from '../src/inbox/inbox.ts';
 import type { Log } from '../src/telemetry/log.ts';
 
-/** Stays below the largest batch, so that what is stored at once is also applied at once. */
+/** Below the largest batch, so that events stored together are applied together. */
 export const BATCH_EVENTS = 500;
 
-/** Throws where a sidecar would log a warning or an error. */
+/** Throws instead of logging a warning or an error. */
 export function applyLoop(db: Db): ApplyLoop {
   const nothing = (): void => {};
   const failed = (fields: object): never => {
@@ -24,7 +24,7 @@ export function applyLoop(db: Db): ApplyLoop {
   });
 }
 
-/** Stores events and applies them in one batch. Returns how long applying took, in milliseconds. */
+/** Stores events and applies them in one batch. Returns the time of applying, in milliseconds. */
 export async function applyTimed(db: Db, loop: ApplyLoop, arrivals: readonly Arrival[]): Promise<number> {
   await storeBatch(db, arrivals, new Date().toISOString());
   const began = performance.now();

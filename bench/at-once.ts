@@ -1,19 +1,21 @@
-/** "At once": as many events as a contender takes over a number of connections, until the last one is applied. */
+/**
+ * "At once": as many events as a server accepts over a number of connections, until the last one is applied.
+ */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Contender, Running } from './contenders.ts';
 import { prepareEvents } from './events.ts';
 import { closedLoop } from './load.ts';
 
 export const CONNECTIONS = 64;
-/** The first events compile the server's code: with 3,000, all contenders were still getting faster. */
+/** The first events compile the server's code: with 3,000, all servers were still getting faster. */
 export const WARM_UP_EVENTS = 10_000;
-/** Looks at what waits cost the database little, and next to nothing when few are left. */
+/** The interval of the backlog queries, which cost the database little. */
 const LOOK_MS = { loaded: 500, draining: 25, nearlyDrained: 5 };
 const FEW_EVENTS = 200;
 
 export type Measured = {
   acknowledgedPerSecond: number;
-  /** Until the last of the events was applied. */
+  /** Until the last event was applied. */
   appliedPerSecond: number;
   p50: number;
   p99: number;
@@ -22,10 +24,13 @@ export type Measured = {
   peakMiB: number;
 };
 
-/** What each contender did, in order of the rounds. */
+/** The results of each contender, in order of the rounds. */
 export type Rounds = ReadonlyMap<Contender, readonly Measured[]>;
 
-/** A round is every contender once with the same requests, each beginning with another one, so that drift meets all. */
+/**
+ * In each round every contender gets the same requests, and the order rotates, so that drift affects all
+ * equally.
+ */
 export async function measureAtOnce(contenders: readonly Contender[], rounds: number): Promise<Rounds> {
   const measured = new Map<Contender, Measured[]>(contenders.map((contender) => [contender, []]));
   const mostEvents = Math.max(...contenders.map((contender) => contender.events));
@@ -52,7 +57,7 @@ async function measureContender(contender: Contender, requests: readonly Buffer[
   }
 }
 
-/** The first requests warm up. Throws when an event was refused, or is missing in the end. */
+/** The first requests warm up. Throws if an event was rejected or is missing at the end. */
 export async function measureRunning(running: Running, requests: readonly Buffer[]): Promise<Measured> {
   const before = (await running.applied()) ?? 0;
   await closedLoop(running.ports, requests.slice(0, WARM_UP_EVENTS), CONNECTIONS).done;
@@ -70,7 +75,7 @@ export async function measureRunning(running: Running, requests: readonly Buffer
   const acknowledgedMs = performance.now() - began;
   await drained(running, before + requests.length);
   const appliedMs = performance.now() - began;
-  if (refused > 0) throw new Error(`${refused} events were refused`);
+  if (refused > 0) throw new Error(`${refused} events were rejected`);
   const applied = await running.applied();
   if (applied !== null && applied !== before + requests.length) {
     throw new Error(`${applied - before} of ${requests.length} events were applied`);

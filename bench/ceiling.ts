@@ -1,4 +1,4 @@
-/** What the sidecar could reach at most: its own public listener, verifying and answering, storing nothing. */
+/** The upper bound for the sidecar: its own receiver, which verifies and responds and stores nothing. */
 import { systemClock } from '../src/clock.ts';
 import { readReceiver, readWebhookSecrets } from '../src/config.ts';
 import { createReceiver } from '../src/inbox/receiver.ts';

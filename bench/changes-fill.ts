@@ -1,4 +1,6 @@
-/** Employment changes that wait to be sent, owed through the outbox itself: their bodies open. For `--changes`. */
+/**
+ * Pending employment changes, enqueued through the outbox itself, with unencrypted bodies. For `--changes`.
+ */
 import { openDatabase } from '../src/database/open.ts';
 import type { Db } from '../src/database/tables.ts';
 import { transact } from '../src/database/transaction.ts';
@@ -8,19 +10,19 @@ import { createEncryptor } from '../src/security/encryption.ts';
 import { openHasher } from '../src/security/hashing.ts';
 import { environment } from './server.ts';
 
-/** Changes an employee has waiting. */
+/** Pending changes per employee. */
 export const CHANGES_EACH = 4;
 const AT_ONCE = 1_000;
 
 const key = Buffer.from((environment('').DATA_KEYS ?? '').split(':')[1] ?? '', 'base64');
 const encryptor = createEncryptor([{ id: 'bench', key }]);
 
-/** The name of the nth that was owed, counted from 0, and whose it is. */
+/** Returns the name of the nth change, counted from 0, and its employee. */
 export function nthOf(requestId: string): number {
   return Number(requestId.slice('owed-'.length));
 }
 
-/** Owes so many, `CHANGES_EACH` to an employee, which lie far from each other. */
+/** Enqueues changes, `CHANGES_EACH` per employee, which are far apart from each other. */
 export async function owe(databaseUrl: string, count: number): Promise<void> {
   const employees = count / CHANGES_EACH;
   const db = openDatabase(databaseUrl);
@@ -46,7 +48,7 @@ export async function owe(databaseUrl: string, count: number): Promise<void> {
   }
 }
 
-/** A move of an employee. */
+/** A demographic change of an employee. */
 export function bodyOf(employeeId: string, nth: number) {
   const address = {
     line1: `${nth} Harbor Street`,
@@ -58,7 +60,7 @@ export function bodyOf(employeeId: string, nth: number) {
   return { employee_id: employeeId, address };
 }
 
-/** How long it takes to claim eight that are due, in milliseconds; undone each time. */
+/** Returns the time to claim eight due requests, in milliseconds. Each claim is rolled back. */
 export async function timeClaims(databaseUrl: string, times: number): Promise<number[]> {
   const db = openDatabase(databaseUrl);
   try {

@@ -1,19 +1,19 @@
-/** The benefits service that changes are delivered to: it takes its time, and keeps what it got. */
+/** A benefits service with a response time that records what it received. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** What the issue says a service takes. */
+/** The response time required by the issue. */
 const ANSWERS_AFTER_MS = 20;
 
 export type Service = {
   url: string;
   /** Idempotency keys, in order of arrival. */
   readonly received: string[];
-  /** When each was received. */
+  /** The time of each request. */
   readonly at: number[];
-  /** Most requests at the same time. */
+  /** The maximum number of concurrent requests. */
   mostInFlight(): number;
-  /** Resolves when so many were received. */
+  /** Resolves when this many requests were received. */
   reached(count: number): Promise<void>;
   stop(): Promise<void>;
 };

@@ -1,4 +1,6 @@
-/** `npm run bench -- --changes`: employment changes accepted and delivered, with few and with many that wait. */
+/**
+ * `npm run bench -- --changes`: accepting and delivering employment changes, with few and with many pending.
+ */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { PostgresServer } from '../test/support/postgres.ts';
 import { CONNECTIONS } from './at-once.ts';
@@ -11,14 +13,14 @@ import { median, type Report, whole } from './report.ts';
 import { type Server, startSidecar } from './server.ts';
 
 export const BACKLOG = 1_000_000;
-/** What waits when little does: more than is delivered while it is measured. */
+/** The small backlog: more than is delivered during the measurement. */
 const LITTLE = 20_000;
 const WARM_UP = 2_000;
 const ACCEPTED = 20_000;
 const DELIVERED = 3_000;
 const CLAIMS = 50;
-/** What the issue asks: at least, at least, at most. */
-const ASKED = { accepted: 2_000, delivered: 300, ratio: 1.5 };
+/** The targets: two minimums and a maximum. */
+const TARGET = { accepted: 2_000, delivered: 300, ratio: 1.5 };
 const IN_FLIGHT = 8;
 
 type Sample = { accepted: Latencies; deliveredPerSecond: number; claimMs: number };
@@ -32,7 +34,7 @@ export async function reportChanges(
   rounds: number,
 ): Promise<void> {
   report.line(
-    `${whole(ACCEPTED)} moves reported one by one over ${CONNECTIONS} connections, each with an Idempotency-Key of its own, while the service is sent what waits; then ${whole(DELIVERED)} delivered to a service that answers in 20 ms. The order of each employee's is checked. Medians; rounds: ${rounds}.`,
+    `${whole(ACCEPTED)} changes reported one by one over ${CONNECTIONS} connections, each with a unique Idempotency-Key, while the backlog is sent to the service; then ${whole(DELIVERED)} delivered to a service that responds in 20 ms. The order per employee is checked. Medians; rounds: ${rounds}.`,
   );
   report.line();
   for (const engine of engines) {
@@ -70,7 +72,7 @@ async function measure(
     await closedLoop([port], requestsOf(sidecar, WARM_UP, `warm-${round}`), CONNECTIONS).done;
     const accepted = await closedLoop([port], requestsOf(sidecar, ACCEPTED, `round-${round}`), CONNECTIONS)
       .done;
-    if (accepted.refused > 0) throw new Error(`${accepted.refused} changes were refused`);
+    if (accepted.refused > 0) throw new Error(`${accepted.refused} changes were rejected`);
     const deliveredPerSecond = await rateOf(service);
     process.stderr.write(
       `${engine.name}, ${whole(waiting)} waiting: ${whole(accepted.perSecond)}/s accepted, ${whole(deliveredPerSecond)}/s delivered, 8 claimed in ${claimMs.toFixed(2)} ms\n`,
@@ -81,19 +83,19 @@ async function measure(
   }
 }
 
-/** From the next one on that is delivered. */
+/** Measures from the next delivery on. */
 async function rateOf(service: Service): Promise<number> {
   const first = service.at.length;
   await Promise.race([service.reached(first + DELIVERED + 1), silent(service)]);
   const began = service.at[first];
   const ended = service.at[first + DELIVERED];
-  if (began === undefined || ended === undefined) throw new Error('nothing more is delivered');
+  if (began === undefined || ended === undefined) throw new Error('no more changes are delivered');
   return (DELIVERED * 1_000) / (ended - began);
 }
 
 const SILENT_MS = 20_000;
 
-/** Resolves when nothing was received for long: the benchmark must not wait for ever. */
+/** Resolves when nothing was received for a while, so that the benchmark does not wait forever. */
 async function silent(service: Service): Promise<void> {
   for (let before = -1; before !== service.at.length; ) {
     before = service.at.length;
@@ -101,7 +103,7 @@ async function silent(service: Service): Promise<void> {
   }
 }
 
-/** Of other employees than what waits. */
+/** Requests for other employees than the pending ones. */
 function requestsOf({ api }: Server, count: number, series: string): Buffer[] {
   return Array.from({ length: count }, (_, nth) => {
     const body = JSON.stringify(bodyOf(`${series}-${nth % (count / CHANGES_EACH)}`, nth));
@@ -111,7 +113,7 @@ function requestsOf({ api }: Server, count: number, series: string): Buffer[] {
   });
 }
 
-/** What was owed beforehand was delivered once each, and that of an employee in order; never too much at once. */
+/** Checks that each enqueued change was delivered once, in order per employee, and never too many at once. */
 function assertOrder(service: Service, waiting: number): void {
   const employees = waiting / CHANGES_EACH;
   const last = new Map<number, number>();
@@ -136,14 +138,14 @@ function reportEngine(report: Report, engine: Engine, [little, much]: readonly F
   report.line(`## ${engine.title}`);
   report.line();
   report.table(
-    ['', `${whole(little.waiting)} waiting`, `${whole(much.waiting)} waiting`, 'slower by', 'asked'],
+    ['', `${whole(little.waiting)} waiting`, `${whole(much.waiting)} waiting`, 'slowdown', 'target'],
     [
       [
-        'accepted a second',
+        'accepted per second',
         whole(accepted(little)),
         whole(accepted(much)),
         times(accepted(little) / accepted(much)),
-        `>= ${whole(ASKED.accepted)}, <= ${ASKED.ratio}`,
+        `>= ${whole(TARGET.accepted)}, <= ${TARGET.ratio}`,
       ],
       [
         'until the 202, p50 and p99 in ms',
@@ -153,18 +155,18 @@ function reportEngine(report: Report, engine: Engine, [little, much]: readonly F
         '',
       ],
       [
-        `delivered a second, ${IN_FLIGHT} in flight (400 are possible)`,
+        `delivered per second, ${IN_FLIGHT} in flight (400 are possible)`,
         whole(delivered(little)),
         whole(delivered(much)),
         times(delivered(little) / delivered(much)),
-        `>= ${ASKED.delivered}`,
+        `>= ${TARGET.delivered}`,
       ],
       [
-        'eight claimed, in ms',
+        'claiming eight, in ms',
         claimed(little).toFixed(2),
         claimed(much).toFixed(2),
         times(claimed(much) / claimed(little)),
-        `<= ${ASKED.ratio}`,
+        `<= ${TARGET.ratio}`,
       ],
     ],
   );

@@ -1,14 +1,14 @@
-/** A command of the built executable, run to its end. */
+/** Runs a command of the built executable to its end. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
 import { environment, ROOT } from './server.ts';
 
-/** Often enough to see the most that it takes. */
+/** Often enough to sample the peak memory. */
 const LOOK_EVERY_MS = 50;
 
-/** What it printed with `--json`, and the most memory that it took. Throws when its exit code is not 0. */
+/** Returns the `--json` output and the peak memory. Throws unless the exit code is 0. */
 export async function runCommand<T>(
   databaseUrl: string,
   argv: readonly string[],

@@ -1,13 +1,13 @@
-/** The sides of the comparison: how each is started, and how what it has applied is counted. README.md says more. */
+/** The contenders: how each is started and how its applied events are counted. README.md describes them. */
 import type { PostgresServer } from '../test/support/postgres.ts';
 import { newPostgres, newSqlite, type Scratch } from './databases.ts';
 import { type Server, startServer, startSidecar } from './server.ts';
 
 export type Running = {
   ports: readonly number[];
-  /** How many of the events that are acknowledged so far still wait to be applied. */
+  /** The number of acknowledged events that are not applied yet. */
   waiting(acknowledged: number): Promise<number>;
-  /** Deductions that are in the database; each event is of another one. Null where nothing is stored. */
+  /** The number of stored deductions; each event has its own. Null if nothing is stored. */
   applied(): Promise<number | null>;
   peakMiB(): number;
   stop(): Promise<void>;
@@ -17,9 +17,9 @@ export type Contender = {
   /** For `--only`. */
   name: string;
   title: string;
-  /** In a round: some five to ten seconds' worth, so that the time at the end counts little. */
+  /** Events per round: five to ten seconds' worth, so that the time at the end counts little. */
   events: number;
-  /** Of a peer, whether it is written as its documentation has it, or gathers requests as the sidecar does. */
+  /** For a peer: written as its documentation shows, or gathering requests as the sidecar does. */
   peer: 'as documented' | 'gathering' | null;
   start(): Promise<Running>;
 };
@@ -77,7 +77,7 @@ export function contendersOf(postgres: PostgresServer): Contender[] {
     },
     {
       name: 'pg-boss',
-      title: 'pg-boss, a job a request',
+      title: 'pg-boss, one job per request',
       events: 10_000,
       peer: 'as documented',
       start: peerOf('pg-boss.ts'),
@@ -91,7 +91,7 @@ export function contendersOf(postgres: PostgresServer): Contender[] {
     },
     {
       name: 'graphile-worker',
-      title: 'graphile-worker, a job a request',
+      title: 'graphile-worker, one job per request',
       events: 4_000,
       peer: 'as documented',
       start: peerOf('graphile-worker.ts'),
@@ -128,7 +128,7 @@ function peerOn(database: Scratch, server: Server): Running {
   const running = storing(database, [server]);
   return {
     ...running,
-    // By what is applied, not by the jobs: some are marked as completed only a while after they are.
+    // Counted by applied events, because some jobs are marked as completed only later.
     waiting: async (acknowledged) => Math.max(0, acknowledged - (await running.applied())),
   };
 }

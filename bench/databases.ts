@@ -1,4 +1,4 @@
-/** New databases for what is measured, looked at from beside the servers, and removed afterwards. */
+/** New databases for the measurements, queried independently of the servers, and removed afterward. */
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,11 +8,11 @@ import type { PostgresServer } from '../test/support/postgres.ts';
 
 export type Scratch = {
   url: string;
-  /** The one number that a statement answers. */
+  /** Returns the only number of a statement. */
   number(statement: string): Promise<number>;
-  /** The one text of each row. */
+  /** Returns the only text of each row. */
   texts(statement: string): Promise<string[]>;
-  /** What it takes of the disk. */
+  /** The size on disk. */
   bytes(): Promise<number>;
   remove(): Promise<void>;
 };
@@ -20,7 +20,7 @@ export type Scratch = {
 export async function newSqlite(): Promise<Scratch & { file: string }> {
   const folder = mkdtempSync(join(tmpdir(), 'benefits-sidecar-bench-'));
   const file = join(folder, 'sidecar.db');
-  // Opened for each look, so that it never holds up a checkpoint.
+  // Opened for each query, so that it never delays a checkpoint.
   const look = <R>(work: (handle: BetterSqlite3.Database) => R): R => {
     const handle = new BetterSqlite3(file, { readonly: true });
     try {

@@ -1,4 +1,4 @@
-/** The engines, each with a way to store rows in bulk in a database that the sidecar has migrated. */
+/** The engines, each with a way to store rows in bulk in a migrated database. */
 import { execFileSync } from 'node:child_process';
 import { closeSync, fsyncSync, openSync } from 'node:fs';
 import BetterSqlite3 from 'better-sqlite3';
@@ -11,7 +11,7 @@ export type Engine = {
   name: string;
   title: string;
   dialect: Dialect;
-  /** A new, migrated database in which these statements have run. */
+  /** Returns a new, migrated database after executing these statements. */
   fill(statements: readonly string[], postgres: PostgresServer): Promise<Scratch>;
 };
 
@@ -36,7 +36,7 @@ export const ENGINES: Engine[] = [
       migrate(database.url);
       for (const statement of statements) await database.run(statement);
       if (statements.length > 0) {
-        // Else the server would do it in the middle of the measurement, once for all that was stored at once.
+        // Otherwise the server would vacuum in the middle of the measurement.
         await database.run('vacuum analyze');
         await database.run('checkpoint');
       }
@@ -46,14 +46,14 @@ export const ENGINES: Engine[] = [
 ];
 
 /**
- * Without a log and without a sync at each commit, which would only take time; one sync at the end, so that nothing is
- * left to be written while it is measured. The sidecar sets its own again when it opens the file.
+ * Without a log and without a sync per commit, to save time; one sync at the end, so that nothing is left to write during
+ * the measurement. The sidecar sets its own options again when it opens the file.
  */
 function fillSqlite(file: string, statements: readonly string[]): void {
   const handle = new BetterSqlite3(file);
   handle.pragma('journal_mode = memory');
   handle.pragma('synchronous = off');
-  // In KiB when negative: the indexes of ten million events fit.
+  // Negative means KiB. The indexes of ten million events fit.
   handle.pragma('cache_size = -2000000');
   for (const statement of statements) handle.exec(statement);
   handle.close();

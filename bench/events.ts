@@ -5,7 +5,7 @@ import type { Arrival } from '../src/inbox/inbox.ts';
 export const KEY = randomBytes(32);
 export const SECRET = `whsec_${KEY.toString('base64')}`;
 
-/** A payroll of middling size: each employee has some deductions. */
+/** A medium-sized payroll: each employee has several deductions. */
 const EMPLOYEES = 10_000;
 const LINES = ['medical', 'dental', 'vision', 'hsa', 'life'];
 
@@ -14,15 +14,15 @@ export function prepareEvents(count: number): Buffer[] {
   return prepareArrivals(count).map(({ eventId, body }) => signed(eventId, body.toString(), timestamp));
 }
 
-/** The same events as they are stored, without a request around them. */
+/** The same events as stored, without a request. */
 export function prepareArrivals(count: number): Arrival[] {
-  // A millisecond apart, the last of them now: nothing is sent before it happened.
+  // A millisecond apart, the last of them now, so that none is future-dated.
   const first = Date.now() - count;
   return Array.from({ length: count }, (_, index) => {
     const body = bodyOf({
       envelopeId: randomUUID(),
       deductionId: randomUUID(),
-      // What an employee elects comes together.
+      // The deductions of an employee come together.
       employeeId: `emp-${Math.floor(index / LINES.length) % EMPLOYEES}`,
       line: LINES[index % LINES.length] as string,
       contribution: `${100 + (index % 50)}.50`,
@@ -32,7 +32,7 @@ export function prepareArrivals(count: number): Arrival[] {
   });
 }
 
-/** The request that delivers a body. `timestamp` in seconds. */
+/** Returns the request that delivers a body. `timestamp` is in seconds. */
 export function signed(id: string, body: string, timestamp: number): Buffer {
   const signature = createHmac('sha256', KEY).update(`${id}.${timestamp}.${body}`).digest('base64');
   return Buffer.from(
@@ -42,13 +42,13 @@ export function signed(id: string, body: string, timestamp: number): Buffer {
   );
 }
 
-/** Ids like the provider's: they rise with time, their tails are random. */
+/** Returns ids like the provider's: they increase with time and end randomly. */
 function eventId(index: number): string {
   const time = (Date.now() * 1_000 + index).toString(36);
   return `msg_${time}${randomBytes(9).toString('base64url')}`;
 }
 
-/** The body of a deduction event; what is stored in bulk for `--scale` has the same one. */
+/** Returns the body of a deduction event. Events stored in bulk for `--scale` have the same. */
 export function bodyOf(event: {
   envelopeId: string;
   deductionId: string;
@@ -56,7 +56,7 @@ export function bodyOf(event: {
   line: string;
   contribution: string;
   createdAt: string;
-  /** A day. */
+  /** A date. */
   startsOn?: string;
 }): string {
   return JSON.stringify({

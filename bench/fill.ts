@@ -1,25 +1,25 @@
 /**
- * Stores applied events in bulk, as the sidecar would have stored them one by one: the same rows in the same order
- * into the same tables, with all indexes. Statements differ between the engines only in the few words of `Dialect`.
+ * Stores applied events in bulk: the same rows in the same order in the same tables as the sidecar stores one by one,
+ * with all indexes. The statements differ between the engines only by `Dialect`.
  */
 import { bodyOf } from './events.ts';
 
 /**
- * Each deduction has ten versions, which come in ten passes over 10,000 deductions: then these are done, as if a year
- * had passed, and the next ones follow. Five deductions have the same employee.
+ * Each deduction has ten versions, stored in ten passes over 10,000 deductions, as if a year had passed before the next
+ * 10,000. Five deductions belong to one employee.
  */
 const VERSIONS = 10;
 const DEDUCTIONS_A_BLOCK = 10_000;
 const DEDUCTIONS_AN_EMPLOYEE = 5;
-/** Numbers of stored events are multiples of this. */
+/** The number of stored events must be a multiple of this. */
 export const BLOCK_EVENTS = VERSIONS * DEDUCTIONS_A_BLOCK;
 /** A prime near 2^32 divided by the golden ratio: scatters deductions over their index, as random ids do. */
 const SCATTER = 2_654_435_761;
 
 export type Dialect = {
-  /** A table `series` of the numbers 1 to `last`, as a `with`. */
+  /** A `with` clause for a table `series` of the numbers 1 to `last`. */
   series(last: number): string;
-  /** A number as text of so many digits. */
+  /** A number as text with this many digits. */
   decimal(number: string, digits: number): string;
   hex(number: string, digits: number): string;
   bytes(text: string): string;
@@ -40,12 +40,12 @@ export const POSTGRES: Dialect = {
   bytes: (text) => `convert_to(${text}, 'UTF8')`,
 };
 
-/** The statements that store so many events in an empty, migrated database. */
+/** Returns the statements that store this many events in an empty, migrated database. */
 export function fillStatements(events: number, dialect: Dialect): string[] {
-  if (events % BLOCK_EVENTS !== 0) throw new Error(`${events} is no multiple of ${BLOCK_EVENTS}`);
+  if (events % BLOCK_EVENTS !== 0) throw new Error(`${events} is not a multiple of ${BLOCK_EVENTS}`);
   if (events === 0) return [];
   const uuid = (number: string) => uuidOf(number, dialect);
-  // Of event n, counted from 1: its pass over the block, and its deduction.
+  // For event n, counted from 1: its pass over the block, and its deduction.
   const pass = `((n - 1) % ${BLOCK_EVENTS} / ${DEDUCTIONS_A_BLOCK})`;
   const deduction = `((n - 1) / ${BLOCK_EVENTS} * ${DEDUCTIONS_A_BLOCK} + (n - 1) % ${DEDUCTIONS_A_BLOCK})`;
   const employeeOf = (number: string) => `'emp-' || cast(${number} / ${DEDUCTIONS_AN_EMPLOYEE} as text)`;
@@ -87,17 +87,17 @@ export function fillStatements(events: number, dialect: Dialect): string[] {
   ];
 }
 
-/** An id for a number, in no order. */
+/** Returns an id for a number, in scattered order. */
 export function uuidOf(number: string, dialect: Dialect): string {
   return `${scattered(number, dialect)} || '-0000-4000-8000-' || ${dialect.hex(number, 12)}`;
 }
 
-/** Eight digits for a number below 2^32, others for each, in no order. */
+/** Returns eight distinct digits for a number below 2^32, in scattered order. */
 export function scattered(number: string, dialect: Dialect): string {
   return dialect.hex(`(${number}) * ${SCATTER} % 4294967296`, 8);
 }
 
-/** A text of the sample's shape, made by an expression in which the given ones stand for its values. */
+/** Returns an SQL expression for a text like the sample, with the given expressions as values. */
 export function asSql(expressions: Parameters<typeof bodyOf>[0]): string {
   const marked = Object.fromEntries(Object.keys(expressions).map((name) => [name, `<${name}>`]));
   const parts = bodyOf(marked as typeof expressions).split(/<(\w+)>/);

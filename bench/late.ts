@@ -1,4 +1,4 @@
-/** `npm run bench -- --late`: what applying an event costs that is older than its deduction's latest state. */
+/** `npm run bench -- --late`: the cost of applying an event older than its deduction's latest state. */
 import { randomInt, randomUUID } from 'node:crypto';
 import { openDatabase } from '../src/database/open.ts';
 import type { Db } from '../src/database/tables.ts';
@@ -11,15 +11,15 @@ import { bodyOf } from './events.ts';
 import type { Dialect } from './fill.ts';
 import { median, type Report, whole } from './report.ts';
 
-/** Versions of the deduction that late events are of. */
+/** Versions of the deduction of the late events. */
 export const VERSIONS = [1, 1_000, 100_000, 1_000_000];
 const ROUNDS = 100;
 const WARM_UP_ROUNDS = 20;
 const LATE_EVENTS = 10;
-/** Many deductions of some length, whose events come in no order. */
+/** Many deductions of this length whose events arrive in random order. */
 const MANY = { deductions: 400, versions: 200, events: 10_000 };
 /** The limit that issue 15 sets. */
-const ASKED = 1.5;
+const TARGET = 1.5;
 
 type Deduction = { id: string; versions: number };
 
@@ -45,7 +45,9 @@ export async function reportLate(
   }
 }
 
-/** One deduction of each size, but a new one of the smallest size for each round: a late event makes it longer. */
+/**
+ * One deduction per size, and a new one of the smallest size per round, because a late event makes it longer.
+ */
 function deductionsOf(sizes: readonly number[]): Deduction[] {
   const rounds = Array.from({ length: WARM_UP_ROUNDS + ROUNDS }, (_, round) => round);
   return [
@@ -62,7 +64,9 @@ function idOf(versions: number, round: number): string {
   return versions === 1 ? `late-1-${round}` : `late-${versions}`;
 }
 
-/** Each round measures every size, so that drift meets all. Milliseconds an event, by size. */
+/**
+ * Each round measures every size, so that drift affects all equally. Returns milliseconds per event, by size.
+ */
 async function measureSizes(
   db: Db,
   loop: ApplyLoop,
@@ -84,18 +88,18 @@ async function measureSizes(
 function reportSizes(report: Report, measured: ReadonlyMap<number, readonly number[]>): void {
   const [least = 0] = [...measured.values()].map(median);
   report.line(
-    `Late events of one deduction, ${LATE_EVENTS} a batch, at times of random versions of it. Medians of ${ROUNDS} batches, the sizes in turn.`,
+    `Late events of one deduction, ${LATE_EVENTS} per batch, at the times of random versions. Medians of ${ROUNDS} batches, alternating between the sizes.`,
   );
   report.line();
   report.table(
-    ['versions', 'ms an event', 'dearer by'],
+    ['versions', 'ms per event', 'cost ratio'],
     [...measured].map(([versions, ms]) => [
       whole(versions),
       median(ms).toFixed(3),
       (median(ms) / least).toFixed(2),
     ]),
   );
-  report.line(`The last column is to be within ${ASKED}.`);
+  report.line(`The last column must be at most ${TARGET}.`);
   report.line();
 }
 
@@ -126,19 +130,19 @@ async function reportMany(report: Report, db: Db, loop: ApplyLoop): Promise<void
     );
   }
   report.line(
-    `${deductions} deductions of ${versions} versions and more, ${BATCH_EVENTS} events a batch. Medians.`,
+    `${deductions} deductions with at least ${versions} versions, ${BATCH_EVENTS} events per batch. Medians.`,
   );
   report.line();
   report.table(
     ['created_at', 'applied/s'],
     [
-      ['newer than all before', whole(median(rates.newer))],
+      ['newer than all earlier ones', whole(median(rates.newer))],
       ['random', whole(median(rates.random))],
     ],
   );
 }
 
-/** An event at the time of a deduction's version `nth`, counted from 0. */
+/** Returns an event at the time of a deduction's version `nth`, counted from 0. */
 function arrivalOf(deductionId: string, nth: number): Arrival {
   const body = bodyOf({
     envelopeId: randomUUID(),
@@ -151,7 +155,10 @@ function arrivalOf(deductionId: string, nth: number): Arrival {
   return { eventId: `msg_${randomUUID()}`, body: Buffer.from(body) };
 }
 
-/** The versions of some deductions, one deduction after the other, as if their events had come in order. */
+/**
+ * Returns the versions of the deductions, one deduction after another, as if their events had arrived in
+ * order.
+ */
 function fillStatements(deductions: readonly Deduction[], { series, decimal }: Dialect): string[] {
   let position = 0;
   const statements = deductions.flatMap(({ id, versions }) => {

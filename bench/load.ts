@@ -1,4 +1,4 @@
-/** Load over plain sockets: a client library would cost more than the server it measures. */
+/** Load over plain sockets, because a client library would cost more than the measured server. */
 import { connect, type Socket } from 'node:net';
 
 export type Latencies = { perSecond: number; p50: number; p99: number; worst: number; refused: number };
@@ -7,14 +7,14 @@ const STATUS_CLASS_AT = 'HTTP/1.1 '.length;
 const DIGIT_2 = 0x32;
 
 export type Load = {
-  /** Requests that have their answer so far. */
+  /** The number of requests with a response so far. */
   answered(): number;
   readonly done: Promise<Latencies>;
 };
 
 /**
- * Closed loop: each connection sends its next request when the one before is answered. Connections are spread
- * evenly over the ports.
+ * Closed loop: each connection sends its next request after the previous response. Connections are spread evenly over
+ * the ports.
  */
 export function closedLoop(ports: readonly number[], requests: readonly Buffer[], connections: number): Load {
   const times = new Float64Array(requests.length);
@@ -55,8 +55,8 @@ export function closedLoop(ports: readonly number[], requests: readonly Buffer[]
 }
 
 /**
- * Open loop: requests leave at an even rate whether or not the server keeps up, and each is timed from when it
- * was due, so that a stall shows in every request that it delayed.
+ * Open loop: requests are sent at an even rate even if the server cannot keep up, and each is timed from when it was due,
+ * so that a stall shows in every delayed request.
  */
 export async function openLoop(
   port: number,
@@ -89,12 +89,12 @@ export async function openLoop(
   let next = 0;
   const tick = (): void => {
     for (; next < requests.length && dueAt(next) <= performance.now(); next += 1) {
-      // In turn: the server closes a connection that stays without a request.
+      // Round robin: the server closes a connection that stays without a request.
       const socket = idle.shift();
       if (socket === undefined) waiting.push(next);
       else send(socket, next);
     }
-    // A timer instead of a busy loop, which would take a core from the server; it adds up to a millisecond.
+    // A timer instead of a busy loop, which would take a core from the server. It adds up to a millisecond.
     if (next < requests.length) setTimeout(tick, 1);
   };
   tick();

@@ -1,4 +1,4 @@
-/** What the figures were measured on: machine, disk, versions, and the engines' settings as read from them. */
+/** The environment of the measurement: machine, disk, versions, and the engines' actual settings. */
 import { fdatasyncSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
 import { cpus, release, tmpdir, totalmem } from 'node:os';
 import { join } from 'node:path';
@@ -28,9 +28,9 @@ export async function reportMachine(report: Report, postgres: PostgresServer): P
   report.line(
     `- Writing and syncing 4 KiB takes ${syncMs().toFixed(2)} ms on its disk (median of ${SYNCS}).`,
   );
-  report.line(`- ${await sqliteSays()}`);
-  report.line(`- ${await postgresSays(postgres)}`);
-  // The peers' own dependencies come with a pg beside them, which they all use then.
+  report.line(`- ${await sqliteSettings()}`);
+  report.line(`- ${await postgresSettings(postgres)}`);
+  // The peers install their own pg, which all of them use.
   const versions = [
     ...['pg-boss', 'graphile-worker', 'pg'].map((name) => `${name} ${version(`bench/node_modules/${name}`)}`),
     ...['fastify', 'svix'].map((name) => `${name} ${version(`node_modules/${name}`)}`),
@@ -39,24 +39,27 @@ export async function reportMachine(report: Report, postgres: PostgresServer): P
   report.line();
 }
 
-/** By a handle that the sidecar's own code opens: `synchronous` is a handle's setting, not the file's. */
-async function sqliteSays(): Promise<string> {
+/**
+ * Reads the settings from a handle that the sidecar's code opens, because `synchronous` is a setting of the
+ * handle.
+ */
+async function sqliteSettings(): Promise<string> {
   const database = await newSqlite();
   const handle = openWriter(database.file);
-  const says = (pragma: string) => `${pragma}=${handle.pragma(pragma, { simple: true })}`;
-  const text = `SQLite ${handle.prepare('select sqlite_version()').pluck().get()}: ${says('journal_mode')}, ${says('synchronous')} (2 is FULL).`;
+  const setting = (pragma: string) => `${pragma}=${handle.pragma(pragma, { simple: true })}`;
+  const text = `SQLite ${handle.prepare('select sqlite_version()').pluck().get()}: ${setting('journal_mode')}, ${setting('synchronous')} (2 is FULL).`;
   handle.close();
   await database.remove();
   return text;
 }
 
-async function postgresSays(postgres: PostgresServer): Promise<string> {
+async function postgresSettings(postgres: PostgresServer): Promise<string> {
   const client = new Client(postgres.url('postgres'));
   await client.connect();
   const show = async (name: string) => `${(await client.query(`show ${name}`)).rows[0][name]}`;
   const settings: string[] = [];
   for (const name of POSTGRES_SETTINGS) settings.push(`${name}=${await show(name)}`);
-  const text = `PostgreSQL ${await show('server_version')}, as it is installed but for shared_buffers: ${settings.join(', ')}.`;
+  const text = `PostgreSQL ${await show('server_version')}, default settings except shared_buffers: ${settings.join(', ')}.`;
   await client.end();
   return text;
 }
@@ -66,7 +69,7 @@ function version(folder: string): string {
   return version as string;
 }
 
-/** The least that a durable commit costs. */
+/** Returns the minimum cost of a durable commit. */
 function syncMs(): number {
   const path = join(tmpdir(), `benefits-sidecar-bench-sync-${process.pid}`);
   const file = openSync(path, 'w');

@@ -1,4 +1,4 @@
-/** The console's pages on a large ledger, as a signed-in person's browser asks for them: from request to last byte. */
+/** The console's pages on a large ledger, as requested by a signed-in browser: from request to last byte. */
 import { Agent, request } from 'undici';
 import type { Scratch } from './databases.ts';
 import type { Row } from './operations.ts';
@@ -8,10 +8,10 @@ import { employerId } from './payroll-fill.ts';
 import { median, whole } from './report.ts';
 import { type Server, startSidecar } from './server.ts';
 
-/** Of each page, after one that compiles the server's code. */
+/** Requests per page, after one that compiles the server's code. */
 const TIMES = 20;
-/** What the issue asks. */
-const ASKED = { overviewMs: 100, pageMs: 300 };
+/** The target of the issue. */
+const TARGET = { overviewMs: 100, pageMs: 300 };
 const LARGE = employerId(0);
 const FINALIZED = 'finalized';
 const OPEN = 'open';
@@ -29,7 +29,7 @@ export async function openPages(database: Scratch): Promise<Row[]> {
         headers: { cookie },
       });
       await body.text();
-      if (statusCode !== 200) throw new Error(`${path} was answered ${statusCode}`);
+      if (statusCode !== 200) throw new Error(`${path} returned ${statusCode}`);
       return performance.now() - began;
     };
     const pages = [];
@@ -45,12 +45,12 @@ export async function openPages(database: Scratch): Promise<Row[]> {
       [
         `the console's overview, median of ${TIMES} (slowest ${overview.slowest.toFixed(0)} ms)`,
         `${overview.middle.toFixed(0)} ms`,
-        `< ${ASKED.overviewMs} ms`,
+        `< ${TARGET.overviewMs} ms`,
       ],
       [
-        `of ${whole(pages.length)} pages ${TIMES} times each the slowest, ${slowest.path} (its median ${slowest.middle.toFixed(0)} ms)`,
+        `slowest of ${whole(pages.length)} pages, ${TIMES} times each: ${slowest.path} (median ${slowest.middle.toFixed(0)} ms)`,
         `${slowest.slowest.toFixed(0)} ms`,
-        `< ${ASKED.pageMs} ms`,
+        `< ${TARGET.pageMs} ms`,
       ],
     ];
   } finally {
@@ -59,13 +59,13 @@ export async function openPages(database: Scratch): Promise<Row[]> {
   }
 }
 
-/** One that is finalized and one that is open, of the large employer. */
+/** A finalized and an open run of the large employer. */
 async function makeRuns(server: Server): Promise<void> {
   const client = clientOf(server);
   const [first, second] = SCHEDULE.pay_dates.map(({ pay_date }) => pay_date) as [string, string];
   await client.call('PUT', `/v1/employers/${LARGE}/pay-schedule`, { schedules: [SCHEDULE] });
   await client.call('PUT', `/v1/payroll-runs/${FINALIZED}`, bodyOn(LARGE, first));
-  // What was stored in bulk came without a census sync, of which readiness would ask.
+  // The bulk data has no census sync, which readiness checks.
   await client.finalize(FINALIZED);
   await client.call('PUT', `/v1/payroll-runs/${OPEN}`, bodyOn(LARGE, second));
   await client.close();
@@ -79,11 +79,11 @@ async function signIn({ api }: Server, agent: Agent): Promise<string> {
     body: new URLSearchParams({ token: api.token, next: '/' }).toString(),
   });
   const cookie = String(headers['set-cookie'] ?? '').split(';')[0];
-  if (statusCode !== 303 || cookie === undefined) throw new Error(`signing in was answered ${statusCode}`);
+  if (statusCode !== 303 || cookie === undefined) throw new Error(`signing in returned ${statusCode}`);
   return cookie;
 }
 
-/** The overview first, then each kind of page, its filters, and what lies far behind in a list. */
+/** The overview, each kind of page, its filters, and late pages of lists. */
 async function pathsOf(database: Scratch): Promise<string[]> {
   const one = async (column: string, table: string): Promise<string> => {
     const half = `(select count(*) / 2 from ${table})`;

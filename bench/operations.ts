@@ -1,4 +1,7 @@
-/** `npm run bench -- --operations`: what keeps it running, and its pages, at 1,000,000. README.md says what is measured. */
+/**
+ * `npm run bench -- --operations`: operations and console pages with 1,000,000 events. README.md describes
+ * them.
+ */
 import type { PostgresServer } from '../test/support/postgres.ts';
 import type { Scratch } from './databases.ts';
 import type { Engine } from './engines.ts';
@@ -10,25 +13,25 @@ import { LARGE_ONE_IN } from './payroll.ts';
 import { ledgerOf, ledgerStatements } from './payroll-fill.ts';
 import { type Report, whole } from './report.ts';
 
-/** Events, and deductions. */
+/** The number of events, and of deductions. */
 export const SIZE = 1_000_000;
 
-/** What was measured, its value, and what is asked of it. */
-export type Row = [what: string, measured: string, asked: string];
+/** A measurement, its value and its target. */
+export type Row = [what: string, measured: string, target: string];
 
-/** A database, and what is measured on it in this order; a measurement may add to it. */
+/** A database and its measurements, in order. A measurement may add data. */
 type Measured = {
   title: string;
   statements: (dialect: Dialect) => string[];
-  /** By the names of `ENGINES`. */
+  /** The names of the engines. */
   by: Readonly<Record<string, readonly ((database: Scratch, events: number) => Promise<Row[]>)[]>>;
 };
 
-/** Both of a size: so many events of few deductions, or so many deductions and some events more. */
+/** Databases of one size: events of few deductions, or many deductions with few more events. */
 function databasesOf(size: number): Measured[] {
   return [
     {
-      title: `${whole(size)} events, ten versions a deduction`,
+      title: `${whole(size)} events, ten versions per deduction`,
       statements: (dialect) => fillStatements(size, dialect),
       by: { sqlite: [verifyAll, backUpUnderLoad], postgres: [verifyAll] },
     },
@@ -56,13 +59,13 @@ export async function reportOperations(
         for (const measure of by[engine.name] ?? []) {
           const measured = await measure(database, size);
           rows.push(...measured);
-          // The whole takes long: who waits sees how far it is.
+          // The whole run takes long, so it shows its progress.
           for (const [what, value] of measured) process.stderr.write(`${engine.name}: ${what}: ${value}\n`);
         }
       } finally {
         await database.remove();
       }
-      report.table([title, 'measured', 'asked'], rows);
+      report.table([title, 'measured', 'target'], rows);
     }
   }
 }

@@ -1,21 +1,21 @@
-/** The private listener as payroll calls it, with the time that each answer took. */
+/** The API listener as payroll calls it, with the time of each response. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { Agent, type Dispatcher, request } from 'undici';
 import type { Server } from './server.ts';
 
 export type Timed<T> = { ms: number; answer: T };
-/** `firstByteMs`: until the first part of the body came. */
+/** `firstByteMs`: until the first chunk of the body arrived. */
 export type Streamed = { firstByteMs: number; wholeMs: number; lines: number };
 
 export type Client = {
-  /** Throws unless the answer is a 2xx. */
-  // biome-ignore lint/suspicious/noExplicitAny: looks at single fields of answers that the API's tests check.
+  /** Throws unless the response is a 2xx. */
+  // biome-ignore lint/suspicious/noExplicitAny: reads single fields of responses that the API tests check.
   call(method: 'GET' | 'PUT' | 'POST' | 'DELETE', path: string, body?: object): Promise<Timed<any>>;
   /** Returns a body that is not JSON. */
   text(path: string): Promise<string>;
   /** Accepts the checks that fail, as stored employers have no census sync, and finalizes. Times the finalizing only. */
   finalize(runId: string): Promise<Timed<unknown>>;
-  /** A run's lines as CSV; `lines` without the header. */
+  /** Returns a run's lines as CSV; `lines` does not count the header. */
   csv(runId: string): Promise<Streamed>;
   close(): Promise<void>;
 };
@@ -46,7 +46,7 @@ export function clientOf({ api }: Server): Client {
       body: more.body === undefined ? null : JSON.stringify(more.body),
     });
     const { statusCode, body } = response;
-    // The write lock was not available in time: the machine does something else too.
+    // The write lock was not available in time because the machine is busy.
     if (statusCode === 503 && tries > 1) {
       await body.dump();
       await delay(RETRY_AFTER_MS);

@@ -1,7 +1,7 @@
-/** A ledger with its roster, stored in bulk, as the sidecar would have stored it: for `--payroll`. */
+/** A ledger with its roster, stored in bulk with the rows that the sidecar would store. For `--payroll`. */
 import { asSql, type Dialect, scattered, uuidOf } from './fill.ts';
 
-/** How many of what there are. The first employer is the large one. */
+/** The numbers of generated entities. The first employer is the large one. */
 export type Ledger = {
   deductions: number;
   employees: number;
@@ -9,19 +9,19 @@ export type Ledger = {
   large: { employees: number; deductions: number };
 };
 
-/** Deductions an employer has on average, and employees to ten deductions: those of the issue. */
+/** Average deductions per employer, and employees per ten deductions, as required by the issue. */
 const DEDUCTIONS_AN_EMPLOYER = 1_000;
 const EMPLOYEES_TO_TEN = 3;
 const DEDUCTIONS_OF_LARGE = 3;
-/** One deduction in so many was changed once. */
+/** One in this many deductions was changed once. */
 const CHANGED = 5;
 /**
- * What makes one generated ledger another. Deductions come in an order in which those of an employee, and of an
- * employer, lie far from each other: they come in over a year, and not one employer after the other. A prime.
+ * The seed of the generated ledger, a prime. It scatters the deductions of an employee and of an employer, because they
+ * arrive over a year and not one employer after another.
  */
 const SEED = { step: 2_654_435_761, first: 4_711 };
 
-/** The ledger of a size, with a large employer of so many employees. */
+/** Returns a ledger of this size with a large employer of this many employees. */
 export function ledgerOf(deductions: number, largeEmployees: number): Ledger {
   return {
     deductions,
@@ -31,7 +31,7 @@ export function ledgerOf(deductions: number, largeEmployees: number): Ledger {
   };
 }
 
-/** One employer who has them all. */
+/** Returns a ledger with a single employer. */
 export function oneEmployer(deductions: number): Ledger {
   const employees = (deductions / 10) * EMPLOYEES_TO_TEN;
   return { deductions, employees, employers: 1, large: { employees, deductions } };
@@ -41,14 +41,14 @@ export function employerId(index: number): string {
   return `employer-${index}`;
 }
 
-/** The statements that store a ledger in an empty, migrated database. */
+/** Returns the statements that store a ledger in an empty, migrated database. */
 export function ledgerStatements(ledger: Ledger, dialect: Dialect): string[] {
   const { deductions, employees, employers, large } = ledger;
   const others = { employees: employees - large.employees, deductions: deductions - large.deductions };
   const employee = (index: string) => `'emp-' || ${scattered(index, dialect)}`;
   const employer = `'employer-' || cast(case when n <= ${large.employees} then 0
     else 1 + (n - 1 - ${large.employees}) % ${Math.max(1, employers - 1)} end as text)`;
-  // Of deduction n, counted from 1: its place among all when they are ordered by employee, and whose it is.
+  // For deduction n, counted from 1: its place in order of employees, and its employee.
   const place = `((n * ${SEED.step} + ${SEED.first}) % ${deductions})`;
   const owner = employee(`case when ${place} < ${large.deductions}
     then ${place} * ${large.employees} / ${large.deductions}
@@ -59,7 +59,7 @@ export function ledgerStatements(ledger: Ledger, dialect: Dialect): string[] {
   const positionOf = { first: `${employees} + n`, second: `${employees + deductions} + n / ${CHANGED}` };
   const isChanged = `n % ${CHANGED} = 0`;
 
-  /** The events of all deductions, and the versions that they made. */
+  /** The events of all deductions and their versions. */
   const events = (nth: 1 | 2): string[] => {
     const [day, startsOn, position] =
       nth === 1

@@ -1,4 +1,4 @@
-/** `npm run bench -- --payroll`: payroll runs on a large ledger. README.md says what is measured. */
+/** `npm run bench -- --payroll`: payroll runs on a large ledger. README.md describes the measurements. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { PostgresServer } from '../test/support/postgres.ts';
 import { CONNECTIONS } from './at-once.ts';
@@ -10,33 +10,33 @@ import { type Client, clientOf } from './payroll-client.ts';
 import { employerId, type Ledger, ledgerOf, ledgerStatements, oneEmployer } from './payroll-fill.ts';
 import { median, type Report, whole } from './report.ts';
 import { type Server, startSidecar } from './server.ts';
-import { askInLoop } from './steady.ts';
+import { queryInLoop } from './steady.ts';
 
 export const DEDUCTIONS = 1_000_000;
-/** The ledger that it is compared with is smaller by this, and so is the large employer than all employers. */
+/** The factor by which the ledger used for comparison, and the large employer, are smaller. */
 const SMALLER_BY = 10;
 export const LARGE_ONE_IN = 100;
-/** Then all numbers are whole, and a large employer has a hundred employees at least to change something of. */
+/** Makes all numbers whole, and gives a large employer at least a hundred employees to change. */
 export const SIZE_STEP = 10_000;
 const FINALIZED_RUNS = 24;
 const RETROACTIVE = 100;
-/** Of runs and their CSV, each as a new run: their median is told. */
+/** Repetitions of runs and CSVs, each a new run. The median is reported. */
 const TIMES = 5;
 const QUESTIONS = 1_000;
-/** What the issue asks. */
-const ASKED = { deductionsMs: 2, putMs: 1_000, beginMs: 100, ratio: 1.5, p99Ms: 20 };
+/** The targets of the issue. */
+const TARGET = { deductionsMs: 2, putMs: 1_000, beginMs: 100, ratio: 1.5, p99Ms: 20 };
 
 const EVENTS_PER_SECOND = 500;
 const EVENT_SECONDS = 20;
 const WARM_UP_EVENTS = 3_000;
 
-/** Pay dates of 2025, biweekly; the run on the last one is measured after the others were finalized. */
+/** Biweekly pay dates of 2025. The run on the last one is measured after the others were finalized. */
 const FIRST_PAY_DATE = '2025-01-10';
 const LARGE = employerId(0);
 const DAY_MS = 86_400_000;
 
-/** Name, value and what is asked of it. */
-type Row = [what: string, measured: string, asked: string];
+/** Name, value and target. */
+type Row = [what: string, measured: string, target: string];
 
 export async function reportPayroll(
   report: Report,
@@ -47,14 +47,14 @@ export async function reportPayroll(
   const ledger = ledgerOf(deductions, deductions / LARGE_ONE_IN);
   const { employees, employers, large } = ledger;
   report.line(
-    `A ledger of ${whole(deductions)} deductions of ${whole(employees)} employees of ${whole(employers)} employers, one of whom has ${whole(large.employees)} employees with ${whole(large.deductions)} deductions. Over the API; medians of ${TIMES} where nothing else is said.`,
+    `A ledger of ${whole(deductions)} deductions of ${whole(employees)} employees of ${whole(employers)} employers, one of whom has ${whole(large.employees)} employees with ${whole(large.deductions)} deductions. Over the API; medians of ${TIMES} unless noted.`,
   );
   report.line();
   for (const engine of engines) {
     const fill = (stored: Ledger) => engine.fill(ledgerStatements(stored, engine.dialect), postgres);
     const smaller = ledgerOf(deductions / SMALLER_BY, large.employees);
     const rows: Row[] = [];
-    // The whole takes long: who waits sees how far it is.
+    // The whole run takes long, so it shows its progress.
     const add = (...measured: Row[]): void => {
       rows.push(...measured);
       for (const [what, value] of measured) process.stderr.write(`${engine.name}: ${what}: ${value}\n`);
@@ -66,7 +66,7 @@ export async function reportPayroll(
       });
       add(...(await finalizeAll(running)));
       add(...(await measureLater(running)));
-      // Where one process serves the file, and runs must not delay what it acknowledges.
+      // One process serves the file, so runs must not delay its acknowledgments.
       if (engine.name === 'sqlite') add(...(await acknowledgeDuring(running)));
     });
     for (const size of [deductions / SMALLER_BY, deductions]) {
@@ -74,13 +74,13 @@ export async function reportPayroll(
     }
     report.line(`## ${engine.title}`);
     report.line();
-    report.table(['', 'measured', 'asked'], rows);
+    report.table(['', 'measured', 'target'], rows);
   }
 }
 
 type Running = { database: Scratch; server: Server; client: Client };
 
-/** Serves a database, beside another one when `nth` is not 0, and removes it. */
+/** Serves a database, next to another one if `nth` is not 0, and removes it. */
 async function withLedger<R>(
   database: Scratch,
   nth: number,
@@ -97,13 +97,13 @@ async function withLedger<R>(
   }
 }
 
-/** Of employees of all employers, one after the other. */
+/** Reads employees of all employers, one after another. */
 async function askForDeductions({ database, client }: Running): Promise<Row> {
   const ids = await database.texts(
     `select employee_id from roster where employee_id like '%7' order by employee_id limit ${QUESTIONS}`,
   );
   const times: number[] = [];
-  // Twice, of which the first time compiles the server's code.
+  // Two passes, of which the first compiles the server's code.
   for (const isMeasured of [false, true]) {
     for (const id of ids) {
       const { ms, answer } = await client.call('GET', `/v1/deductions?employee_id=${id}`);
@@ -116,14 +116,14 @@ async function askForDeductions({ database, client }: Running): Promise<Row> {
   return [
     `an employee's deductions, median of ${whole(times.length)} (p99 ${p99.toFixed(2)} ms)`,
     `${median(times).toFixed(2)} ms`,
-    `< ${ASKED.deductionsMs} ms`,
+    `< ${TARGET.deductionsMs} ms`,
   ];
 }
 
-/** `reported`: lines of what earlier runs should have taken. */
+/** `reported`: lines that adjust earlier runs. */
 type Measured = { putMs: number; firstByteMs: number; csvMs: number; lines: number; reported: number };
 
-/** Puts a run as a new one, reads its CSV and removes it. */
+/** Creates a new run, reads its CSV and deletes it. */
 async function measureRun(client: Client, date: string): Promise<Measured> {
   const put = await client.call('PUT', '/v1/payroll-runs/measured', bodyOn(LARGE, date));
   const { firstByteMs, wholeMs, lines } = await client.csv('measured');
@@ -142,7 +142,7 @@ function middleOf(samples: readonly Measured[]): Measured {
   };
 }
 
-/** The same run on both ledgers in turn, so that drift meets both. */
+/** The same run on both ledgers alternately, so that drift affects both equally. */
 async function compareRuns({ client }: Running, other: Running, smaller: Ledger): Promise<Row[]> {
   const samples: Measured[] = [];
   const inSmaller: Measured[] = [];
@@ -155,14 +155,14 @@ async function compareRuns({ client }: Running, other: Running, smaller: Ledger)
   return [
     ...runRows('a run of the large employer', here),
     [
-      `the same with ${whole(smaller.deductions)} deductions: ${seconds(there.putMs)}; longer in the large ledger by`,
+      `with ${whole(smaller.deductions)} deductions: ${seconds(there.putMs)}; ratio in the larger ledger`,
       (here.putMs / there.putMs).toFixed(2),
-      `< ${ASKED.ratio}`,
+      `< ${TARGET.ratio}`,
     ],
   ];
 }
 
-/** A run after the finalized ones, when some deductions were changed back. */
+/** A run after the finalized ones and some retroactive changes. */
 async function measureLater(running: Running): Promise<Row[]> {
   await sendRetroactive(running);
   const samples: Measured[] = [];
@@ -178,8 +178,12 @@ async function measureLater(running: Running): Promise<Row[]> {
 
 function runRows(what: string, { putMs, firstByteMs, csvMs }: Measured): Row[] {
   return [
-    [`${what}, put`, seconds(putMs), `< ${seconds(ASKED.putMs)}`],
-    [`its CSV, first byte (all: ${seconds(csvMs)})`, `${firstByteMs.toFixed(0)} ms`, `< ${ASKED.beginMs} ms`],
+    [`${what}, created`, seconds(putMs), `< ${seconds(TARGET.putMs)}`],
+    [
+      `its CSV, first byte (all: ${seconds(csvMs)})`,
+      `${firstByteMs.toFixed(0)} ms`,
+      `< ${TARGET.beginMs} ms`,
+    ],
   ];
 }
 
@@ -200,7 +204,7 @@ async function finalizeAll({ client }: Running): Promise<Row[]> {
     finalizing.push((await client.finalize(payDate(place))).ms);
     if (place < FINALIZED_RUNS - TIMES) continue;
     const { ms, answer } = await client.call('GET', `${path}/verify`);
-    if (!answer.identical) throw new Error('a finalized run does not verify');
+    if (!answer.identical) throw new Error('a finalized run is not identical');
     verifying.push(ms);
   }
   return [
@@ -209,7 +213,7 @@ async function finalizeAll({ client }: Running): Promise<Row[]> {
   ];
 }
 
-/** Changes what some employees of the large employer pay, from the day on which their deduction began. */
+/** Changes amounts of some employees of the large employer, retroactive to the start of their deductions. */
 async function sendRetroactive({ database, server, client }: Running): Promise<void> {
   const ids = await database.texts(
     `select employee_id from roster where employer_id = '${LARGE}' order by employee_id`,
@@ -231,11 +235,11 @@ async function sendRetroactive({ database, server, client }: Running): Promise<v
     requests.push(signed(`msg_retroactive_${id}`, body, timestamp));
   }
   const { refused } = await closedLoop([server.port], requests, 1).done;
-  if (refused > 0) throw new Error(`${refused} events were refused`);
+  if (refused > 0) throw new Error(`${refused} events were rejected`);
   while ((await database.number("select count(*) from inbox where state = 'pending'")) > 0) await delay(5);
 }
 
-/** Events at an even rate, alone and while one run after the other is computed for somebody who asks for nothing else. */
+/** Events at an even rate, alone and while a single client computes runs continuously. */
 async function acknowledgeDuring({ server }: Running): Promise<Row[]> {
   await closedLoop([server.port], prepareEvents(WARM_UP_EVENTS), CONNECTIONS).done;
   const send = () => {
@@ -243,21 +247,21 @@ async function acknowledgeDuring({ server }: Running): Promise<Row[]> {
     return openLoop(server.port, events, EVENTS_PER_SECOND, CONNECTIONS);
   };
   const alone = await send();
-  const stop = askInLoop(server, '/v1/payroll-runs/preview', bodyOn(LARGE, payDate(FINALIZED_RUNS)));
-  const beside = await send();
+  const stop = queryInLoop(server, '/v1/payroll-runs/preview', bodyOn(LARGE, payDate(FINALIZED_RUNS)));
+  const during = await send();
   const runs = await stop();
-  const row = (what: string, { p50, p99, worst }: Latencies, asked: string): Row => [
+  const row = (what: string, { p50, p99, worst }: Latencies, target: string): Row => [
     `${EVENTS_PER_SECOND} events/s acknowledged ${what}, p99 (p50 ${p50.toFixed(2)} ms, worst ${worst.toFixed(1)} ms)`,
     `${p99.toFixed(2)} ms`,
-    asked,
+    target,
   ];
   return [
-    row('with nothing else', alone, ''),
-    row(`while ${runs} runs are computed`, beside, `< ${ASKED.p99Ms} ms`),
+    row('without other load', alone, ''),
+    row(`while ${runs} runs are computed`, during, `< ${TARGET.p99Ms} ms`),
   ];
 }
 
-/** The run of an employer who has all deductions. */
+/** The run of an employer with all deductions. */
 async function streamAll({ server, client }: Running): Promise<Row> {
   const { nowMiB } = server.memory();
   await client.call('PUT', '/v1/payroll-runs/all', bodyOn(LARGE, payDate(0)));
@@ -265,7 +269,7 @@ async function streamAll({ server, client }: Running): Promise<Row> {
   const { lines, wholeMs } = await client.csv('all');
   const { peakMiB } = server.memory();
   return [
-    `memory at most while a CSV of ${whole(lines)} lines is streamed in ${seconds(wholeMs)} (at rest ${whole(nowMiB)} MiB, with the run put ${whole(before)} MiB)`,
+    `peak memory while a CSV of ${whole(lines)} lines is streamed in ${seconds(wholeMs)} (at rest ${whole(nowMiB)} MiB, with the run created ${whole(before)} MiB)`,
     `${whole(peakMiB)} MiB`,
     'flat',
   ];
@@ -287,7 +291,7 @@ export function bodyOn(employer_id: string, date: string) {
   return { employer_id, pay_frequency: 'biweekly', pay_date: date, ...periodOf(date) };
 }
 
-/** All pay dates of the year, so that none is assumed. */
+/** All pay dates of the year, so that the calendar is not assumed. */
 export const SCHEDULE = {
   pay_frequency: 'biweekly',
   pay_dates: Array.from({ length: 26 }, (_, place) => ({

@@ -1,4 +1,4 @@
-/** What is printed is also what is written to the file of results. */
+/** Writes lines to standard output and to the results file. */
 
 export type Report = {
   line(text?: string): void;

@@ -1,8 +1,8 @@
 /**
- * `npm run bench`: how fast events are acknowledged durably and applied, compared with what people would use instead and
- * with a server that only verifies. Writes bench/results.md, or with `--scale`, `--payroll`, `--changes`,
- * `--operations`, `--late`, `--snapshot` or `--soak` the file of that name. With any other flag it is a quick look, which only
- * prints. README.md describes the comparison.
+ * `npm run bench`: how fast events are acknowledged durably and applied, compared with alternatives and with a server that
+ * only verifies. Writes bench/results.md, or with `--scale`, `--payroll`, `--changes`, `--operations`, `--late`,
+ * `--snapshot` or `--soak` the file of that name. Other flags give a quick look that only prints. README.md describes the
+ * comparison.
  */
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
@@ -56,12 +56,12 @@ const TITLES = {
   soak: '# Benchmark: soak',
 };
 
-/** Those of `--only`, or all. */
+/** Returns the contenders of `--only`, or all. */
 function chosen<T extends { name: string }>(all: readonly T[]): T[] {
   const names = flags.only?.split(',') ?? all.map(({ name }) => name);
   const unknown = names.find((name) => !all.some((one) => one.name === name));
   if (unknown !== undefined) {
-    throw new Error(`--only: ${unknown} is none of ${all.map(({ name }) => name).join(', ')}`);
+    throw new Error(`--only: ${unknown} is not one of ${all.map(({ name }) => name).join(', ')}`);
   }
   return all.filter(({ name }) => names.includes(name));
 }
@@ -73,7 +73,9 @@ function sizeOf(given: string | undefined): number {
   throw new Error(`--size: must be a multiple of ${SIZE_STEP}`);
 }
 
-/** What it comes with is made for any machine: with 128 MB most of the larger ledgers would be read from the disk's cache. */
+/**
+ * The default of 128 MB fits any machine, but most of the larger ledgers would be read from the disk cache.
+ */
 const POSTGRES_SETTINGS = ['shared_buffers=1GB'];
 
 const report = createReport();

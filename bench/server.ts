@@ -1,4 +1,4 @@
-/** A server that is measured: a child process of its own, as in production. */
+/** A measured server in its own child process, as in production. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -6,9 +6,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { SECRET } from './events.ts';
 
 export type Server = {
-  /** Of the listener that takes events. */
+  /** The port for events. */
   port: number;
-  /** Of the sidecar's private listener. */
+  /** The sidecar's API port. */
   api: { url: string; token: string };
   /** From the start of the process to its first 200 on readyz, in milliseconds. */
   readyMs: number;
@@ -18,10 +18,10 @@ export type Server = {
 
 export const ROOT = new URL('..', import.meta.url).pathname;
 const TOKEN = 'bench-token-bench-token-bench-token-bench';
-/** The first of the ports; a start that finds its own taken is refused. Each server has two. */
+/** The first port. A start whose port is taken fails. Each server has two. */
 const FIRST_PORT = 28_080;
 
-/** What the sidecar is configured with. The peers read the few of them that they need. */
+/** The sidecar's configuration. The peers read the few variables that they need. */
 export function environment(databaseUrl: string, nth = 0): Record<string, string> {
   return {
     PATH: process.env.PATH ?? '',
@@ -39,7 +39,9 @@ export function environment(databaseUrl: string, nth = 0): Record<string, string
   };
 }
 
-/** Starts one and waits until it is ready. `nth` tells those apart that run at the same time; `more` configures it. */
+/**
+ * Starts a server and waits until it is ready. `nth` separates concurrent servers; `more` adds configuration.
+ */
 export async function startServer(
   args: string[],
   databaseUrl = '',
@@ -50,7 +52,7 @@ export async function startServer(
   const port = Number(env.RECEIVER_PORT);
   if (await isReady(port)) throw new Error(`port ${port} is taken: does another benchmark run?`);
   const began = performance.now();
-  // Its log is read and thrown away, as a collector would read it.
+  // Its log is read and discarded, as by a collector.
   const child = spawn(process.execPath, args, { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'inherit'] });
   child.stdout.resume();
   await untilReady(child, port);
@@ -68,14 +70,14 @@ export async function startServer(
   };
 }
 
-/** `benefits-sidecar serve`, built. It migrates an empty database by itself. */
+/** `benefits-sidecar serve`, built. It migrates an empty database automatically. */
 export async function startSidecar(
   databaseUrl: string,
   nth = 0,
   more: Record<string, string> = {},
 ): Promise<Server> {
   const server = await startServer(['dist/main.js', 'serve'], databaseUrl, nth, more);
-  // It takes events some milliseconds before its private listener is there.
+  // It accepts events some milliseconds before the API listener is ready.
   while (!(await isReached(server.api.url))) await delay(5);
   return server;
 }

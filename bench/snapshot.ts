@@ -1,6 +1,6 @@
 /**
  * `npm run bench -- --snapshot`: whether applying events on PostgreSQL slows down while another transaction keeps an old
- * snapshot open, as `pg_dump` does: rows and index entries that are no longer current cannot be removed until it ends.
+ * snapshot open, as `pg_dump` does: dead rows and index entries cannot be removed until it ends.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { Client } from 'pg';
@@ -17,7 +17,7 @@ import { median, type Report, whole } from './report.ts';
 
 export const MINUTES = 30;
 const PER_SECOND = 200;
-/** Batches as small, and so as many row versions, as the apply loop makes of this rate. */
+/** Batches as small as those of the apply loop at this rate, which create as many row versions. */
 const TICK_MS = 10;
 const BURSTS_A_MINUTE = 5;
 const BURST_EVENTS = 1_000;
@@ -25,9 +25,9 @@ const STORED_AT_ONCE = 100;
 const MINUTE_MS = 60_000;
 const WARM_UP_MS = 10_000;
 /** The limit that issue 15 sets. */
-const ASKED = 0.9;
+const TARGET = 0.9;
 
-/** Counters of the server: pages of a table that it read, from its cache or not, and entries of the index of pending events. */
+/** Server counters: pages read of a table, cached or not, and entries read of the index of pending events. */
 const COUNTED = {
   'pages of inbox': statio('inbox'),
   'pages of ledger_head': statio('ledger_head'),
@@ -57,7 +57,7 @@ export async function reportSnapshot(
       measured.push(await measureMinute(db, loop, database));
       const { batchMs, burstRates } = measured[minute] as Minute;
       process.stderr.write(
-        `minute ${minute + 1}: ${median(batchMs).toFixed(2)} ms a batch, ${whole(median(burstRates))}/s in bursts\n`,
+        `minute ${minute + 1}: ${median(batchMs).toFixed(2)} ms per batch, ${whole(median(burstRates))}/s in bursts\n`,
       );
     }
     reportMinutes(report, measured);
@@ -83,7 +83,7 @@ async function measureMinute(db: Db, loop: ApplyLoop, database: Scratch): Promis
   return { batchMs, burstRates, touched: Object.fromEntries(each) as Counted };
 }
 
-/** Stores the events that are due, applies them, and notes how long applying took; at most once each `TICK_MS`. */
+/** Stores the due events, applies them, and records the time; at most once per `TICK_MS`. */
 async function steady(db: Db, loop: ApplyLoop, ms: number, batchMs: number[]): Promise<void> {
   const arrivals = prepareArrivals((PER_SECOND * ms) / 1_000);
   const began = performance.now();
@@ -96,7 +96,7 @@ async function steady(db: Db, loop: ApplyLoop, ms: number, batchMs: number[]): P
   }
 }
 
-/** Events applied a second when many are pending at once. */
+/** Events applied per second with many pending at once. */
 async function applyBurst(db: Db, loop: ApplyLoop): Promise<number> {
   const arrivals = prepareArrivals(BURST_EVENTS);
   for (let from = 0; from < BURST_EVENTS; from += STORED_AT_ONCE) {
@@ -115,7 +115,7 @@ function statio(table: string): string {
 }
 
 async function counted(database: Scratch): Promise<Counted> {
-  // The server's processes report what they counted at most once a second.
+  // The server's processes report their counts at most once a second.
   await delay(1_500);
   const values: [string, number][] = [];
   for (const [name, statement] of Object.entries(COUNTED)) {
@@ -141,14 +141,20 @@ function reportMinutes(report: Report, measured: readonly Minute[]): void {
   );
   report.line();
   report.table(
-    ['minute', 'burst, events/s', 'small batch, p50 ms', 'p99 ms', ...names.map((name) => `${name} a batch`)],
+    [
+      'minute',
+      'burst, events/s',
+      'small batch, p50 ms',
+      'p99 ms',
+      ...names.map((name) => `${name} per batch`),
+    ],
     measured
       .map((minute, index) => row(String(index + 1), minute))
       .filter((_, index) => index === 0 || (index + 1) % 5 === 0 || index === measured.length - 1),
   );
   const rate = median(last.burstRates) / median(first.burstRates);
   report.line(
-    `Apply rate of the last minute by that of the first: ${rate.toFixed(2)}; required: at least ${ASKED}.`,
+    `Apply rate of the last minute by that of the first: ${rate.toFixed(2)}; required: at least ${TARGET}.`,
   );
   report.line();
 }

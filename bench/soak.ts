@@ -13,12 +13,15 @@ import { type Server, startSidecar } from './server.ts';
 
 export const SOAK_MINUTES = 60;
 const PER_SECOND = 170;
-/** A request is signed for the minute in which it is sent: the receiver accepts five minutes of difference. */
+/**
+ * A request is signed for the minute in which it is sent, because the receiver accepts five minutes of
+ * difference.
+ */
 const SIGNED_SECONDS = 60;
 const DEDUCTIONS = 1_000_000;
 const LARGE_EMPLOYEES = 10_000;
 const RUN_EVERY_MS = 5_000;
-/** One run in so many is of the large employer: one every 30 seconds. */
+/** One in this many runs is of the large employer: one every 30 seconds. */
 const LARGE_EVERY = 6;
 const RUNS_A_YEAR = SCHEDULE.pay_dates.length;
 /** How often a monitoring system scrapes the metrics and reads readiness. */
@@ -26,7 +29,7 @@ const SCRAPE_EVERY_MS = 15_000;
 const SAMPLE_EVERY_MS = 2_000;
 /** The rows of the table, whatever the duration. */
 const ROWS = 12;
-const ASKED_MIB = 450;
+const TARGET_MIB = 450;
 
 type Sample = { atMs: number; nowMiB: number };
 
@@ -60,16 +63,16 @@ export async function reportSoak(
       report.line(`## ${engine.title}, ${minutes} minutes`);
       report.line();
       report.table(
-        ['', 'measured', 'asked'],
+        ['', 'measured', 'target'],
         [
-          ['resident memory, at most', `${whole(most)} MiB`, `< ${ASKED_MIB} MiB`],
-          ['after the start', `${whole(restMiB)} MiB`, ''],
+          ['peak resident memory', `${whole(most)} MiB`, `< ${TARGET_MIB} MiB`],
+          ['at start', `${whole(restMiB)} MiB`, ''],
           ['events stored', whole((await stored()) - before), ''],
-          ['events refused (503)', whole(refused), ''],
+          ['events rejected (503)', whole(refused), ''],
           ['payroll runs (their lines)', `${whole(runs)} (${whole(lines)})`, ''],
         ],
       );
-      report.table(['minutes', 'at most, MiB', 'at the end, MiB'], rowsOf(samples, minutes));
+      report.table(['minutes', 'peak, MiB', 'at the end, MiB'], rowsOf(samples, minutes));
     } finally {
       await client.close();
       await server.stop();
@@ -106,7 +109,7 @@ async function soak(server: Server, client: Client, minutes: number, employers: 
   }
 }
 
-/** Returns how many were refused. */
+/** Returns the number of rejected events. */
 async function sendEvents({ port }: Server, isDone: () => boolean): Promise<number> {
   let refused = 0;
   while (!isDone()) {

@@ -1,4 +1,4 @@
-/** "Start and rest": how long the sidecar takes to serve, and what memory it has when nothing comes. */
+/** "Start and rest": the time until the sidecar serves, and its idle memory. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { newSqlite } from './databases.ts';
 import { median, type Report } from './report.ts';

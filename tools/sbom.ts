@@ -1,9 +1,9 @@
 /**
- * Writes sbom.cdx.json: what a production install consists of, as CycloneDX. It is npm's own, made of package-lock.json
- * alone, so that it needs no network and says what `npm ci --omit=dev` installs.
+ * Writes sbom.cdx.json, the contents of a production install as CycloneDX. npm derives it from package-lock.json alone, so
+ * it needs no network and matches `npm ci --omit=dev`.
  *
- * npm's own `--omit dev` is not used: it leaves out a package of production that one of development needs as well
- * (`pg`, which comes with the PostgreSQL of the tests too). npm marks what is there for development only: by that.
+ * npm's own `--omit dev` is not used because it drops production packages that development needs too (`pg`, which the
+ * tests' PostgreSQL also uses). Packages that npm marks as development-only are removed instead.
  */
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
@@ -13,7 +13,7 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const FILE = 'sbom.cdx.json';
 const OPTIONS = ['--package-lock-only', '--sbom-format', 'cyclonedx', '--sbom-type', 'application'];
 const DEVELOPMENT = 'cdx:npm:package:development';
-/** Longer than any; npm's default for a child's output is 1 MiB. */
+/** Larger than any result. npm's default limit for a child's output is 1 MiB. */
 const OUTPUT_BYTES = 64 * 1024 * 1024;
 
 type Component = { 'bom-ref': string; properties?: { name: string; value: string }[] };

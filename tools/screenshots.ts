@@ -1,6 +1,6 @@
 /**
- * Takes a picture of each page of the console, in light and dark, of what the demo leaves behind: `npm run
- * screenshots` writes them to docs/images. Nobody else's data is in them: the demo makes its own.
+ * Takes a screenshot of each console page, light and dark, with the data of the demo: `npm run screenshots` writes them to
+ * docs/images.
  */
 import { mkdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -13,12 +13,12 @@ import type { PayrollRunSummary } from '../src/payroll/run-view.ts';
 import { launchBrowser } from '../test/support/browser.ts';
 
 const FOLDER = fileURLToPath(new URL('../docs/images/', import.meta.url));
-/** A picture shows what fits a screen, not a page's whole length. */
+/** A screenshot shows one screen, not the whole length of a page. */
 const VIEW = { width: 1200, height: 1000 };
 const OPEN_RUN = 'next';
 const SCHEMES = ['light', 'dark'] as const;
 
-/** What the demo does not leave: a run that is open, and a change that was reported. Answers the change's id. */
+/** Creates what the demo lacks: an open run and a reported change. Returns the change's id. */
 async function addToDemo({ api, censuses, sidecar, token }: Stage, runs: readonly Run[]): Promise<string> {
   for (const { employer_id, pay_frequency } of runs) {
     const { schedules } = await api.get<{ schedules: { pay_frequency: string; pay_dates: PayDate[] }[] }>(
@@ -36,7 +36,7 @@ async function addToDemo({ api, censuses, sidecar, token }: Stage, runs: readonl
       headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
       body: JSON.stringify({ employee_id, termination_date: next.period_end }),
     });
-    if (answer.status !== 202) throw new Error(`the change was answered ${answer.status}`);
+    if (answer.status !== 202) throw new Error(`the change returned ${answer.status}`);
     return ((await answer.json()) as { change_id: string }).change_id;
   }
   throw new Error('no employer has another pay date');
@@ -44,7 +44,7 @@ async function addToDemo({ api, censuses, sidecar, token }: Stage, runs: readonl
 type Run = PayrollRunSummary;
 type PayDate = { pay_date: string; period_start: string; period_end: string };
 
-/** The pages by the names of their pictures. */
+/** Returns the pages by screenshot name. */
 async function pagesOf(stage: Stage): Promise<Record<string, string>> {
   const { api, censuses } = stage;
   const [employer = ''] = [...censuses.keys()].map(encodeURIComponent);
@@ -52,7 +52,7 @@ async function pagesOf(stage: Stage): Promise<Record<string, string>> {
   const events = await api.list<EventView>('/v1/events?state=applied');
   const runs = await api.list<Run>(`/v1/payroll-runs?employer_id=${employer}`);
   const [last] = runs;
-  if (last === undefined) throw new Error('the demo left no run');
+  if (last === undefined) throw new Error('the demo has no run');
   const change = await addToDemo(stage, await api.list<Run>('/v1/payroll-runs'));
   const late = versions.find(({ late }) => late) ?? versions[0];
   const update = events.find((one) => one.event_type === 'employee.deduction-updated');
@@ -85,8 +85,7 @@ const out = createOutput(process, process.env, () => {});
 const stage = await setStage();
 const browser = await launchBrowser();
 try {
-  if (!(await playDemo(out, stage, AbortSignal.timeout(120_000))))
-    throw new Error('the demo did not come out');
+  if (!(await playDemo(out, stage, AbortSignal.timeout(120_000)))) throw new Error('the demo did not finish');
   mkdirSync(FOLDER, { recursive: true });
   const pages = await pagesOf(stage);
   for (const colorScheme of SCHEMES) {
@@ -99,8 +98,8 @@ try {
     await page.waitForURL('**/');
     for (const [name, path] of Object.entries(pages)) {
       const answer = await page.goto(path);
-      if (answer?.status() !== 200) throw new Error(`${name} (${path}) was answered ${answer?.status()}`);
-      // Some parts of a page come by themselves.
+      if (answer?.status() !== 200) throw new Error(`${name} (${path}) returned ${answer?.status()}`);
+      // Some parts of a page load later.
       await page.locator('[hx-trigger=load]').first().waitFor({ state: 'detached' });
       await page.screenshot({ path: `${FOLDER}${name}-${colorScheme}.png` });
       out.print(`docs/images/${name}-${colorScheme}.png`);

@@ -1,6 +1,6 @@
 /**
- * The latest state of each deduction in PostgreSQL, which is all that the peers keep: neither the history nor what
- * came in. An event that is older than what stands changes nothing.
+ * The latest state of each deduction in PostgreSQL. The peers keep neither the history nor the events. An event older
+ * than the stored state changes nothing.
  */
 import type { DeductionEvent } from './webhook.ts';
 
@@ -19,7 +19,7 @@ const COLUMNS = [
   'created_at',
 ] as const;
 
-/** Ids compare by their bytes, as in the sidecar's tables: by the rules of a language each would cost the peers time. */
+/** Ids compare by bytes, as in the sidecar's tables, because language rules would slow the peers down. */
 export const CREATE_DEDUCTIONS = `create table if not exists deductions (
   deduction_id text collate "C" primary key, employee_id text collate "C" not null, line_of_coverage text not null,
   member_contribution numeric not null, employer_contribution numeric not null, period text not null,
@@ -33,7 +33,7 @@ const unlessOlder = `on conflict (deduction_id) do update set
     .join(', ')}
   where excluded.created_at >= deductions.created_at`;
 
-/** The statement for one event. It has a name, so that it is prepared once a connection. */
+/** The statement for one event, named so that each connection prepares it once. */
 export function upsertOne(event: DeductionEvent) {
   const places = COLUMNS.map((_, index) => `$${index + 1}`).join(', ');
   return {
@@ -43,7 +43,7 @@ export function upsertOne(event: DeductionEvent) {
   };
 }
 
-/** One statement for many events: of one deduction only the newest, and in one order, so that no two deadlock. */
+/** One statement for many events: only the newest per deduction, in a fixed order to avoid deadlocks. */
 export function upsertMany(events: readonly DeductionEvent[]) {
   return {
     name: 'upsert-many',

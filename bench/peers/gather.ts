@@ -1,6 +1,6 @@
 /**
- * Jobs that arrive while some are being added are added together as the next ones; each resolves when its own are
- * durable. Neither library does this by itself: it gives both the advantage that the sidecar takes for itself.
+ * Jobs that arrive while others are being added are added together next. Each resolves when it is durable. Neither
+ * library does this, so it gives both the advantage that the sidecar has.
  */
 export function gather<T extends { id: string }>(
   add: (jobs: readonly T[]) => Promise<unknown>,
@@ -11,7 +11,7 @@ export function gather<T extends { id: string }>(
     while (waiting.length > 0) {
       const batch = waiting;
       waiting = [];
-      // Both libraries refuse the same id twice in one call.
+      // Both libraries reject the same id twice in one call.
       const jobs = new Map(batch.map(({ job }) => [job.id, job]));
       try {
         await add([...jobs.values()]);
@@ -27,7 +27,7 @@ export function gather<T extends { id: string }>(
       waiting.push({ job, resolve, reject });
       if (adding) return;
       adding = true;
-      // After this turn of the event loop, in which more may arrive.
+      // After this turn of the event loop, in which more jobs may arrive.
       setImmediate(flush);
     });
 }

@@ -1,11 +1,11 @@
 /**
- * Graphile Worker as its documentation has it: a job a request with a job key, and a task that upserts one event.
- * With the argument `gathered`, `addJobs()` adds the jobs of several requests at once.
+ * Graphile Worker as documented: one job per request with a job key, and a task that upserts one event. With the argument
+ * `gathered`, `addJobs()` adds the jobs of several requests at once.
  *
- * - Deduplication: the event's id is the job key, which replaces a job that still waits by the same one. Completed
- *   jobs are deleted, and their keys with them: an event that comes again later is applied again, to the same effect.
- * - The worker is batched as its page on performance configures it for its own quick stats, which was faster here than
- *   the starting point that the same page gives.
+ * - Deduplication: the event id is the job key, which replaces a pending job with the same key. Completed jobs are deleted
+ *   with their keys, so a later duplicate is applied again, with the same effect.
+ * - The worker uses the batching of its page on performance, which was faster here than the defaults on that
+ * page.
  */
 import { Logger, makeWorkerUtils, run, WorkerPreset } from 'graphile-worker';
 import { CREATE_DEDUCTIONS, upsertOne } from './deductions.ts';
@@ -15,14 +15,15 @@ import { type DeductionEvent, serveWebhooks, setting } from './webhook.ts';
 const TASK = 'deduction';
 const CONCURRENT_JOBS = 24;
 
-/** It would say two lines a job. */
+/** It would log two lines per job. */
 const logger = new Logger(() => () => {});
 const preset = {
   extends: [WorkerPreset],
   worker: {
     connectionString: setting('DATABASE_URL'),
     concurrentJobs: CONCURRENT_JOBS,
-    // Two more than jobs at once, as its page on configuration says where the tasks use the pool.
+    // Two more connections than concurrent jobs, as its page on configuration recommends for tasks that use
+    // the pool.
     maxPoolSize: CONCURRENT_JOBS + 2,
     localQueue: { size: 500 },
     completeJobBatchDelay: 0,

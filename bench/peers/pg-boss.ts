@@ -1,12 +1,12 @@
 /**
- * pg-boss as its documentation has it: a job a request, sent with an id of our own, and a worker that takes batches.
- * With the argument `gathered`, `insert()` adds the jobs of several requests at once.
+ * pg-boss as documented: one job per request, sent with our id, and a worker that takes batches. With the argument
+ * `gathered`, `insert()` adds the jobs of several requests at once.
  *
- * - Deduplication: a job whose id is known is not stored again, and a completed one is known for seven days. That
- *   is more than `singletonKey` promises, which is unique only among jobs that wait.
- * - `batchSize` with `burstWhenBatchFull` is what its page on workers gives for a backlog. 500 is the best of 100, 250,
- *   500 and 1,000 here. More workers at once were slower here, and so was LISTEN/NOTIFY instead of polling.
- * - The pool has its default size, ten; twenty was no faster, nor was a partition of its own for the queue.
+ * - Deduplication: a job with a known id is not stored again, and completed ones are known for seven days. That is more
+ *   than `singletonKey`, which is unique only among pending jobs.
+ * - `batchSize` with `burstWhenBatchFull` is recommended for a backlog. 500 was the best of 100, 250, 500 and 1,000. More
+ *   workers were slower, and so was LISTEN/NOTIFY instead of polling.
+ * - The pool has its default size, ten. Twenty was not faster, nor was a separate partition for the queue.
  */
 import { createHash } from 'node:crypto';
 import { PgBoss } from 'pg-boss';
@@ -16,7 +16,7 @@ import { type DeductionEvent, serveWebhooks, setting } from './webhook.ts';
 
 const QUEUE = 'deductions';
 const BATCH_JOBS = 500;
-/** The shortest that it takes. */
+/** The shortest polling interval allowed. */
 const POLLING_SECONDS = 0.5;
 
 const boss = new PgBoss(setting('DATABASE_URL'));

@@ -1,6 +1,6 @@
 /**
- * What the peers share: Fastify with the raw body handed on by a content type parser, as its documentation shows, and
- * the provider's own library to verify it. Answers 204 when the event is durable.
+ * The common part of the peers: Fastify with a content type parser that keeps the raw body, as documented, and the
+ * provider's library for verification. Responds 204 when the event is durable.
  */
 import fastify from 'fastify';
 import { Webhook } from 'svix';
@@ -10,7 +10,7 @@ export type DeductionEvent = {
   created_at: string;
 };
 
-/** `take` resolves when the event is durable; `close` ends what the peer keeps open. */
+/** `take` resolves when the event is durable; `close` releases the peer's resources. */
 export async function serveWebhooks(
   take: (eventId: string, event: DeductionEvent) => Promise<unknown>,
   close: () => Promise<unknown>,

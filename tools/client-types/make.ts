@@ -1,4 +1,6 @@
-/** Writes src/client-types.ts: the client's types, made from the OpenAPI document. `npm run client-types` runs it. */
+/**
+ * Writes src/client-types.ts, the client's types, from the OpenAPI document. Run by `npm run client-types`.
+ */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -14,7 +16,7 @@ const folder = mkdtempSync(join(tmpdir(), 'benefits-sidecar-types-'));
 try {
   const [input, output] = [join(folder, 'openapi.json'), join(folder, 'types.ts')];
   writeFileSync(input, document);
-  // A field with a default may be left out of a request; an object of any fields is not one of none.
+  // A field with a default may be omitted in a request, and an object with any fields is not an empty one.
   const options = ['--output', output, '--default-non-nullable', 'false', '--empty-objects-unknown'];
   execFileSync(process.execPath, [GENERATOR, input, ...options], { stdio: ['ignore', 'ignore', 'inherit'] });
   const head = [

@@ -1,14 +1,16 @@
-/** The reference as a document, without a listener and a database. */
+/** The OpenAPI document, without a listener or a database. */
 import { createHash } from 'node:crypto';
 import type { ApiParts } from '../../src/api/parts.ts';
 import { createApi } from '../../src/api/server.ts';
 
-/** The types don't hang on the release: with its version in the document every release would need new ones. */
+/**
+ * The types do not depend on the release: with its version in the document every release would need new ones.
+ */
 const VERSION = '0.0.0';
 
-/** The OpenAPI document of the private listener, as JSON. */
+/** Returns the OpenAPI document of the API listener as JSON. */
 export async function referenceDocument(): Promise<string> {
-  // Declaring the routes asks nothing of the other parts; only requests do, and there are none.
+  // Declaring routes does not use the other parts. Only requests do, and there are none.
   const app = createApi({
     version: VERSION,
     firstToken: null,
