@@ -3,7 +3,7 @@
 CREATE TABLE tokens (
   token_id   TEXT COLLATE "C" NOT NULL PRIMARY KEY,
   name       TEXT COLLATE "C" NOT NULL,
-  hash       BYTEA NOT NULL UNIQUE,
+  token_hash BYTEA NOT NULL UNIQUE,
   scopes     TEXT COLLATE "C" NOT NULL,
   created_at TEXT COLLATE "C" NOT NULL,
   expires_at TEXT COLLATE "C",
@@ -12,7 +12,7 @@ CREATE TABLE tokens (
 
 -- Console sessions. A session ends with its token, at `expires_at`, or after a time without use.
 CREATE TABLE sessions (
-  hash         BYTEA NOT NULL PRIMARY KEY,
+  session_hash BYTEA NOT NULL PRIMARY KEY,
   token_hash   BYTEA NOT NULL,
   created_at   TEXT COLLATE "C" NOT NULL,
   expires_at   TEXT COLLATE "C" NOT NULL,
@@ -39,7 +39,7 @@ CREATE TRIGGER pii_reads_are_never_emptied BEFORE TRUNCATE ON pii_reads EXECUTE 
 -- The key of keyed hashes, encrypted with a data key. It is created at the first use and never changes, so that hashes
 -- stay comparable when data keys are rotated.
 CREATE TABLE hash_keys (
-  one    INTEGER NOT NULL PRIMARY KEY CHECK (one = 1),
-  key_id TEXT COLLATE "C" NOT NULL,
-  sealed BYTEA NOT NULL
+  id         INTEGER NOT NULL PRIMARY KEY CHECK (id = 1),
+  key_id     TEXT COLLATE "C" NOT NULL,
+  ciphertext BYTEA NOT NULL
 );

@@ -2,11 +2,11 @@
 -- one applier at a time take positions. Nothing here has a foreign key: each event writes these tables, and positions
 -- and ids are checked by `verify`.
 CREATE TABLE ledger_head (
-  one      INTEGER NOT NULL PRIMARY KEY CHECK (one = 1),
+  id       INTEGER NOT NULL PRIMARY KEY CHECK (id = 1),
   position BIGINT NOT NULL
 );
 
-INSERT INTO ledger_head (one, position) VALUES (1, 0);
+INSERT INTO ledger_head (id, position) VALUES (1, 0);
 
 -- Every state of every deduction. Amounts and dates are stored as sent; starts_on and ends_on are their date parts;
 -- event_time is fixed-width UTC. `previous_position` is that of the deduction's version before this one: its history is a

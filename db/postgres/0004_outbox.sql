@@ -60,13 +60,13 @@ CREATE TABLE delivery_attempts (
 
 -- Paused for all senders when the address or the API key is wrong. One probe at a time finds out when it is fixed.
 CREATE TABLE circuit_breaker (
-  one      INTEGER NOT NULL PRIMARY KEY CHECK (one = 1),
-  state    TEXT COLLATE "C" NOT NULL CHECK (state IN ('active', 'paused')),
-  reason   TEXT COLLATE "C",
-  since    TEXT COLLATE "C",
-  probe_at TEXT COLLATE "C",
-  probes   INTEGER NOT NULL DEFAULT 0,
-  CHECK ((state = 'paused') = (probe_at IS NOT NULL))
+  id            INTEGER NOT NULL PRIMARY KEY CHECK (id = 1),
+  state         TEXT COLLATE "C" NOT NULL CHECK (state IN ('active', 'paused')),
+  reason        TEXT COLLATE "C",
+  paused_at     TEXT COLLATE "C",
+  next_probe_at TEXT COLLATE "C",
+  probe_count   INTEGER NOT NULL DEFAULT 0,
+  CHECK ((state = 'paused') = (next_probe_at IS NOT NULL))
 );
 
-INSERT INTO circuit_breaker (one, state) VALUES (1, 'active');
+INSERT INTO circuit_breaker (id, state) VALUES (1, 'active');

@@ -49,22 +49,22 @@ CREATE INDEX event_conflicts_to_look_at ON event_conflicts (event_id) WHERE dism
 
 -- Deliveries that were refused before anything of them was stored, counted by minute and cause.
 CREATE TABLE refused_signatures (
-  minute  TEXT COLLATE "C" NOT NULL,
-  cause   TEXT COLLATE "C" NOT NULL,
-  refused INTEGER NOT NULL,
+  minute        TEXT COLLATE "C" NOT NULL,
+  cause         TEXT COLLATE "C" NOT NULL,
+  refused_count INTEGER NOT NULL,
   PRIMARY KEY (minute, cause)
 );
 
--- Starts at which a SQLite file was behind its high-water mark. A PostgreSQL database has no such mark and gets rows only
--- by `copy`.
+-- Starts at which a SQLite file was behind its high-water mark: how far the file had come, and the saved mark
+-- (`saved_*`). A PostgreSQL database has no such mark and gets rows only by `copy`.
 CREATE TABLE data_losses (
   found_at          TEXT COLLATE "C" NOT NULL PRIMARY KEY,
   position          BIGINT NOT NULL,
   seq               BIGINT NOT NULL,
   received_at       TEXT COLLATE "C",
-  noted_position    BIGINT NOT NULL,
-  noted_seq         BIGINT NOT NULL,
-  noted_received_at TEXT COLLATE "C",
+  saved_position    BIGINT NOT NULL,
+  saved_seq         BIGINT NOT NULL,
+  saved_received_at TEXT COLLATE "C",
   accepted_at       TEXT COLLATE "C",
   accepted_reason   TEXT COLLATE "C",
   CHECK ((accepted_at IS NULL) = (accepted_reason IS NULL))
@@ -73,8 +73,8 @@ CREATE TABLE data_losses (
 -- Up to which event, in order of receipt, retention has dropped bodies. A change to an earlier event that lets its body
 -- be dropped sets it back.
 CREATE TABLE retention (
-  one            INTEGER NOT NULL PRIMARY KEY CHECK (one = 1),
-  events_through BIGINT NOT NULL
+  id                 INTEGER NOT NULL PRIMARY KEY CHECK (id = 1),
+  events_through_seq BIGINT NOT NULL
 );
 
-INSERT INTO retention (one, events_through) VALUES (1, 0);
+INSERT INTO retention (id, events_through_seq) VALUES (1, 0);

@@ -3,7 +3,7 @@
 CREATE TABLE tokens (
   token_id   TEXT NOT NULL PRIMARY KEY,
   name       TEXT NOT NULL,
-  hash       BLOB NOT NULL UNIQUE,
+  token_hash BLOB NOT NULL UNIQUE,
   scopes     TEXT NOT NULL,
   created_at TEXT NOT NULL,
   expires_at TEXT,
@@ -12,7 +12,7 @@ CREATE TABLE tokens (
 
 -- Console sessions. A session ends with its token, at `expires_at`, or after a time without use.
 CREATE TABLE sessions (
-  hash         BLOB NOT NULL PRIMARY KEY,
+  session_hash BLOB NOT NULL PRIMARY KEY,
   token_hash   BLOB NOT NULL,
   created_at   TEXT NOT NULL,
   expires_at   TEXT NOT NULL,
@@ -39,7 +39,7 @@ CREATE TRIGGER pii_reads_are_never_removed BEFORE DELETE ON pii_reads BEGIN SELE
 -- The key of keyed hashes, encrypted with a data key. It is created at the first use and never changes, so that hashes
 -- stay comparable when data keys are rotated.
 CREATE TABLE hash_keys (
-  one    INTEGER NOT NULL PRIMARY KEY CHECK (one = 1),
-  key_id TEXT NOT NULL,
-  sealed BLOB NOT NULL
+  id         INTEGER NOT NULL PRIMARY KEY CHECK (id = 1),
+  key_id     TEXT NOT NULL,
+  ciphertext BLOB NOT NULL
 ) STRICT;

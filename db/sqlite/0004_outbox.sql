@@ -60,13 +60,13 @@ CREATE TABLE delivery_attempts (
 
 -- Paused for all senders when the address or the API key is wrong. One probe at a time finds out when it is fixed.
 CREATE TABLE circuit_breaker (
-  one      INTEGER NOT NULL PRIMARY KEY CHECK (one = 1),
-  state    TEXT NOT NULL CHECK (state IN ('active', 'paused')),
-  reason   TEXT,
-  since    TEXT,
-  probe_at TEXT,
-  probes   INTEGER NOT NULL DEFAULT 0,
-  CHECK ((state = 'paused') = (probe_at IS NOT NULL))
+  id            INTEGER NOT NULL PRIMARY KEY CHECK (id = 1),
+  state         TEXT NOT NULL CHECK (state IN ('active', 'paused')),
+  reason        TEXT,
+  paused_at     TEXT,
+  next_probe_at TEXT,
+  probe_count   INTEGER NOT NULL DEFAULT 0,
+  CHECK ((state = 'paused') = (next_probe_at IS NOT NULL))
 ) STRICT;
 
-INSERT INTO circuit_breaker (one, state) VALUES (1, 'active');
+INSERT INTO circuit_breaker (id, state) VALUES (1, 'active');

@@ -49,22 +49,22 @@ CREATE INDEX event_conflicts_to_look_at ON event_conflicts (event_id) WHERE dism
 
 -- Deliveries that were refused before anything of them was stored, counted by minute and cause.
 CREATE TABLE refused_signatures (
-  minute  TEXT NOT NULL,
-  cause   TEXT NOT NULL,
-  refused INTEGER NOT NULL,
+  minute        TEXT NOT NULL,
+  cause         TEXT NOT NULL,
+  refused_count INTEGER NOT NULL,
   PRIMARY KEY (minute, cause)
 ) STRICT, WITHOUT ROWID;
 
--- Starts at which a SQLite file was behind its high-water mark. A PostgreSQL database has no such mark and gets rows only
--- by `copy`.
+-- Starts at which a SQLite file was behind its high-water mark: how far the file had come, and the saved mark
+-- (`saved_*`). A PostgreSQL database has no such mark and gets rows only by `copy`.
 CREATE TABLE data_losses (
   found_at          TEXT NOT NULL PRIMARY KEY,
   position          INTEGER NOT NULL,
   seq               INTEGER NOT NULL,
   received_at       TEXT,
-  noted_position    INTEGER NOT NULL,
-  noted_seq         INTEGER NOT NULL,
-  noted_received_at TEXT,
+  saved_position    INTEGER NOT NULL,
+  saved_seq         INTEGER NOT NULL,
+  saved_received_at TEXT,
   accepted_at       TEXT,
   accepted_reason   TEXT,
   CHECK ((accepted_at IS NULL) = (accepted_reason IS NULL))
@@ -73,8 +73,8 @@ CREATE TABLE data_losses (
 -- Up to which event, in order of receipt, retention has dropped bodies. A change to an earlier event that lets its body
 -- be dropped sets it back.
 CREATE TABLE retention (
-  one            INTEGER NOT NULL PRIMARY KEY CHECK (one = 1),
-  events_through INTEGER NOT NULL
+  id                 INTEGER NOT NULL PRIMARY KEY CHECK (id = 1),
+  events_through_seq INTEGER NOT NULL
 ) STRICT;
 
-INSERT INTO retention (one, events_through) VALUES (1, 0);
+INSERT INTO retention (id, events_through_seq) VALUES (1, 0);

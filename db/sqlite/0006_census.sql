@@ -2,37 +2,37 @@
 -- before. `uploaded_at` marks the one that the service accepted last; its fingerprints, made with the hash key
 -- `fingerprint_key`, show what a newer census would change.
 CREATE TABLE staged_censuses (
-  census_id       TEXT NOT NULL PRIMARY KEY,
-  employer_id     TEXT NOT NULL,
-  state           TEXT NOT NULL CHECK (state = 'staging' OR state = 'current' OR state = 'replaced'),
-  staged_at       TEXT NOT NULL,
-  employees       INTEGER NOT NULL,
-  body_bytes      INTEGER NOT NULL,
-  learned_at      TEXT,
-  replaced_at     TEXT,
-  uploaded_at     TEXT,
-  fingerprint_key TEXT,
+  census_id         TEXT NOT NULL PRIMARY KEY,
+  employer_id       TEXT NOT NULL,
+  state             TEXT NOT NULL CHECK (state = 'staging' OR state = 'current' OR state = 'replaced'),
+  staged_at         TEXT NOT NULL,
+  employee_count    INTEGER NOT NULL,
+  body_bytes        INTEGER NOT NULL,
+  roster_updated_at TEXT,
+  replaced_at       TEXT,
+  uploaded_at       TEXT,
+  fingerprint_key   TEXT,
   CHECK ((state = 'replaced') = (replaced_at IS NOT NULL))
 ) STRICT;
 
 CREATE UNIQUE INDEX staged_censuses_one_current ON staged_censuses (employer_id) WHERE state = 'current';
 CREATE UNIQUE INDEX staged_censuses_one_uploaded ON staged_censuses (employer_id) WHERE uploaded_at IS NOT NULL;
 CREATE INDEX staged_censuses_to_tidy ON staged_censuses (staged_at) WHERE state <> 'current';
-CREATE INDEX staged_censuses_to_learn ON staged_censuses (staged_at) WHERE state = 'current' AND learned_at IS NULL;
+CREATE INDEX staged_censuses_for_roster ON staged_censuses (staged_at) WHERE state = 'current' AND roster_updated_at IS NULL;
 
 CREATE TABLE census_chunks (
-  census_id TEXT NOT NULL REFERENCES staged_censuses (census_id),
-  chunk     INTEGER NOT NULL,
-  sealed    BLOB NOT NULL,
+  census_id  TEXT NOT NULL REFERENCES staged_censuses (census_id),
+  chunk      INTEGER NOT NULL,
+  ciphertext BLOB NOT NULL,
   PRIMARY KEY (census_id, chunk)
 ) STRICT;
 
--- One row per employee, and one without an employee id for the organization. `fields` has 8 bytes per field, in an
+-- One row per employee, and one without an employee id for the organization. `field_hashes` has 8 bytes per field, in an
 -- order that never changes.
 CREATE TABLE census_fingerprints (
-  census_id   TEXT NOT NULL REFERENCES staged_censuses (census_id),
-  employee_id TEXT NOT NULL,
-  fields      BLOB NOT NULL,
+  census_id    TEXT NOT NULL REFERENCES staged_censuses (census_id),
+  employee_id  TEXT NOT NULL,
+  field_hashes BLOB NOT NULL,
   PRIMARY KEY (census_id, employee_id)
 ) STRICT, WITHOUT ROWID;
 

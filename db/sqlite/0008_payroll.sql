@@ -1,10 +1,10 @@
 -- Increases with each change of payroll data. The lock on its row makes one finalize, void or report at a time.
 CREATE TABLE payroll_head (
-  one    INTEGER NOT NULL PRIMARY KEY CHECK (one = 1),
-  change INTEGER NOT NULL
+  id       INTEGER NOT NULL PRIMARY KEY CHECK (id = 1),
+  revision INTEGER NOT NULL
 ) STRICT;
 
-INSERT INTO payroll_head (one, change) VALUES (1, 0);
+INSERT INTO payroll_head (id, revision) VALUES (1, 0);
 
 -- Each employer's pay dates and payroll codes, each list as it was set.
 CREATE TABLE pay_schedules (
@@ -35,40 +35,41 @@ CREATE TRIGGER payroll_policies_are_never_changed BEFORE UPDATE ON payroll_polic
 CREATE TRIGGER payroll_policies_are_never_removed BEFORE DELETE ON payroll_policies BEGIN SELECT RAISE(ABORT, 'payroll_policies are append-only'); END;
 
 -- The deductions of one employer for one pay date. `body` is the run as it was created, with the defaults filled in. An
--- open run is computed at each read. A finalized run has its lines in run_employees under `freeze_id`, and in `frozen`
--- what they were computed from, with its SHA-256. `finalize_key` is the SHA-256 of an idempotency key. A regular run
--- without a pay group conflicts with every group, which is checked under the lock of payroll_head.
+-- open run is computed at each read. A finalized run has its lines in run_employees under `freeze_id`, and in `snapshot`
+-- what they were computed from and what they come to, with its SHA-256. `finalize_key_hash` is the SHA-256 of an
+-- idempotency key. A regular run without a pay group conflicts with every group, which is checked under the lock of
+-- payroll_head.
 CREATE TABLE payroll_runs (
-  run_id        TEXT NOT NULL PRIMARY KEY,
-  employer_id   TEXT NOT NULL,
-  kind          TEXT NOT NULL CHECK (kind IN ('regular', 'off_cycle')),
-  pay_frequency TEXT NOT NULL,
-  pay_group     TEXT,
-  period_start  TEXT NOT NULL,
-  period_end    TEXT NOT NULL,
-  pay_date      TEXT NOT NULL,
-  body          TEXT NOT NULL,
-  state         TEXT NOT NULL CHECK (state = 'open' OR state = 'finalized' OR state = 'voided'),
-  created_at    TEXT NOT NULL,
-  finalized_at  TEXT,
-  freeze_id     TEXT UNIQUE,
-  position      INTEGER,
-  rules_version TEXT,
-  finalize_key  TEXT,
-  etag          TEXT,
-  frozen        TEXT,
-  frozen_hash   TEXT,
-  totals        TEXT,
-  accept_reason TEXT,
-  voided_at     TEXT,
-  void_reason   TEXT,
+  run_id            TEXT NOT NULL PRIMARY KEY,
+  employer_id       TEXT NOT NULL,
+  kind              TEXT NOT NULL CHECK (kind IN ('regular', 'off_cycle')),
+  pay_frequency     TEXT NOT NULL,
+  pay_group         TEXT,
+  period_start      TEXT NOT NULL,
+  period_end        TEXT NOT NULL,
+  pay_date          TEXT NOT NULL,
+  body              TEXT NOT NULL,
+  state             TEXT NOT NULL CHECK (state = 'open' OR state = 'finalized' OR state = 'voided'),
+  created_at        TEXT NOT NULL,
+  finalized_at      TEXT,
+  freeze_id         TEXT UNIQUE,
+  position          INTEGER,
+  rules_version     TEXT,
+  finalize_key_hash TEXT,
+  etag              TEXT,
+  snapshot          TEXT,
+  snapshot_hash     TEXT,
+  totals            TEXT,
+  accept_reason     TEXT,
+  voided_at         TEXT,
+  void_reason       TEXT,
   CHECK ((state = 'open') = (freeze_id IS NULL)),
   CHECK ((freeze_id IS NULL) = (finalized_at IS NULL)),
   CHECK ((freeze_id IS NULL) = (position IS NULL)),
   CHECK ((freeze_id IS NULL) = (rules_version IS NULL)),
   CHECK ((freeze_id IS NULL) = (etag IS NULL)),
-  CHECK ((freeze_id IS NULL) = (frozen IS NULL)),
-  CHECK ((freeze_id IS NULL) = (frozen_hash IS NULL)),
+  CHECK ((freeze_id IS NULL) = (snapshot IS NULL)),
+  CHECK ((freeze_id IS NULL) = (snapshot_hash IS NULL)),
   CHECK ((freeze_id IS NULL) = (totals IS NULL)),
   CHECK ((state = 'voided') = (voided_at IS NOT NULL)),
   CHECK ((state = 'voided') = (void_reason IS NOT NULL))
@@ -80,8 +81,8 @@ CREATE UNIQUE INDEX payroll_runs_one_finalized ON payroll_runs (employer_id, pay
 
 -- Freezes that are being written; a process that died leaves its lines behind under one of them.
 CREATE TABLE run_freezes (
-  freeze_id TEXT NOT NULL PRIMARY KEY,
-  begun_at  TEXT NOT NULL
+  freeze_id  TEXT NOT NULL PRIMARY KEY,
+  started_at TEXT NOT NULL
 ) STRICT;
 
 -- The employees of a finalized run and their lines. Without a roster position the employee is not in the run but has
@@ -99,7 +100,7 @@ CREATE TABLE run_employees (
 -- accepted for its run only.
 CREATE TABLE accepted_failures (
   run_id      TEXT NOT NULL,
-  place       INTEGER NOT NULL,
+  ordinal     INTEGER NOT NULL,
   employer_id TEXT NOT NULL,
   check_id    TEXT NOT NULL,
   employee_id TEXT,
@@ -107,7 +108,7 @@ CREATE TABLE accepted_failures (
   reason      TEXT NOT NULL,
   accepted_by TEXT NOT NULL,
   accepted_at TEXT NOT NULL,
-  PRIMARY KEY (run_id, place)
+  PRIMARY KEY (run_id, ordinal)
 ) STRICT;
 
 CREATE INDEX accepted_failures_of_employer ON accepted_failures (employer_id, accepted_at);
@@ -118,7 +119,7 @@ CREATE TABLE taken_reports (
   run_id      TEXT NOT NULL REFERENCES payroll_runs (run_id),
   report      INTEGER NOT NULL,
   recorded_at TEXT,
-  lines       INTEGER NOT NULL,
+  line_count  INTEGER NOT NULL,
   PRIMARY KEY (run_id, report)
 ) STRICT;
 

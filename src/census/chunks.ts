@@ -15,13 +15,13 @@ export const CHUNK_BYTES = 256 * 1024;
 export const END = Buffer.from(']}');
 
 export function chunkPlace(censusId: string, chunk: number): Place {
-  return { table: 'census_chunks', row: `${censusId}/${chunk}`, column: 'sealed' };
+  return { table: 'census_chunks', row: `${censusId}/${chunk}`, column: 'ciphertext' };
 }
 
 /** For key rotation: about 5 MiB at once. */
 export const ENCRYPTED_CHUNKS: EncryptedColumn = {
   table: 'census_chunks',
-  column: 'sealed',
+  column: 'ciphertext',
   key: ['census_id', 'chunk'],
   also: [],
   placeOf: ({ census_id, chunk }) => chunkPlace(String(census_id), Number(chunk)),

@@ -136,11 +136,11 @@ async function storedOf(
 ): Promise<Map<string, Buffer>> {
   const rows = await db
     .selectFrom('census_fingerprints')
-    .select(['employee_id', 'fields'])
+    .select(['employee_id', 'field_hashes'])
     .where('census_id', '=', censusId)
     .where(isOneOf(db, 'employee_id', employeeIds))
     .execute();
-  return new Map(rows.map(({ employee_id, fields }) => [employee_id, fields]));
+  return new Map(rows.map(({ employee_id, field_hashes }) => [employee_id, field_hashes]));
 }
 
 /** Yields the employees' ids in order, with one page in memory. */

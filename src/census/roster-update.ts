@@ -18,7 +18,7 @@ export async function resumeRosterUpdates(update: RosterUpdate): Promise<number>
   const rest = await update.db
     .selectFrom('staged_censuses')
     .select('census_id')
-    .where(sql<boolean>`state = 'current' and learned_at is null`)
+    .where(sql<boolean>`state = 'current' and roster_updated_at is null`)
     .orderBy('staged_at')
     .execute();
   for (const { census_id } of rest) await updateRoster(update, census_id);
@@ -67,7 +67,7 @@ export async function updateRoster({ db, encryptor, now }: RosterUpdate, censusI
   await transact(db, async (trx) => {
     await trx
       .updateTable('staged_censuses')
-      .set({ learned_at: now().toISOString() })
+      .set({ roster_updated_at: now().toISOString() })
       .where('census_id', '=', censusId)
       .execute();
   });

@@ -16,7 +16,7 @@ export type StagedCensus = {
 export async function currentCensus(db: Db | Trx, employerId: string): Promise<StagedCensus | null> {
   const row = await db
     .selectFrom('staged_censuses')
-    .select(['census_id', 'employer_id', 'staged_at', 'employees', 'body_bytes'])
+    .select(['census_id', 'employer_id', 'staged_at', 'employee_count', 'body_bytes'])
     .where('employer_id', '=', employerId)
     .where(sql<boolean>`state = 'current'`)
     .executeTakeFirst();
@@ -25,7 +25,7 @@ export async function currentCensus(db: Db | Trx, employerId: string): Promise<S
     censusId: row.census_id,
     employerId: row.employer_id,
     stagedAt: row.staged_at,
-    employees: row.employees,
+    employees: row.employee_count,
     bodyBytes: row.body_bytes,
   };
 }
@@ -60,12 +60,12 @@ export async function* openChunks(
   for (let chunk = 0; ; chunk += 1) {
     const row = await db
       .selectFrom('census_chunks')
-      .select('sealed')
+      .select('ciphertext')
       .where('census_id', '=', censusId)
       .where('chunk', '=', chunk)
       .executeTakeFirst();
     if (row === undefined) return;
-    yield { chunk, plain: encryptor.decrypt(row.sealed, chunkPlace(censusId, chunk)) };
+    yield { chunk, plain: encryptor.decrypt(row.ciphertext, chunkPlace(censusId, chunk)) };
   }
 }
 
@@ -105,7 +105,7 @@ export async function recordUpload(
 export async function lastUpload(db: Db, employerId: string): Promise<Upload | null> {
   const row = await db
     .selectFrom('staged_censuses')
-    .select(['census_id', 'uploaded_at', 'employees', 'fingerprint_key'])
+    .select(['census_id', 'uploaded_at', 'employee_count', 'fingerprint_key'])
     .where('employer_id', '=', employerId)
     .where('uploaded_at', 'is not', null)
     .executeTakeFirst();
@@ -113,7 +113,7 @@ export async function lastUpload(db: Db, employerId: string): Promise<Upload | n
   return {
     censusId: row.census_id,
     uploadedAt: row.uploaded_at,
-    employees: row.employees,
+    employees: row.employee_count,
     fingerprintKey: row.fingerprint_key,
   };
 }
@@ -136,8 +136,8 @@ export async function listStagedCensuses(
     .leftJoin('staged_censuses as taken', (join) =>
       join.onRef('taken.employer_id', '=', 'staged.employer_id').on('taken.uploaded_at', 'is not', null),
     )
-    .select(['staged.employer_id', 'staged.census_id', 'staged.staged_at', 'staged.employees'])
-    .select(['taken.census_id as taken_id', 'taken.employees as taken_employees', 'taken.uploaded_at'])
+    .select(['staged.employer_id', 'staged.census_id', 'staged.staged_at', 'staged.employee_count'])
+    .select(['taken.census_id as taken_id', 'taken.employee_count as taken_employees', 'taken.uploaded_at'])
     // A literal, because SQLite does not use a partial index for a bound value.
     .where(sql<boolean>`staged.state = 'current'`)
     .$if(employerId !== undefined, (query) => query.where('staged.employer_id', '=', employerId as string))
@@ -150,7 +150,7 @@ export async function listStagedCensuses(
       employerId: row.employer_id,
       censusId: row.census_id,
       stagedAt: row.staged_at,
-      employees: row.employees,
+      employees: row.employee_count,
       lastUpload:
         row.taken_id === null || row.taken_employees === null || row.uploaded_at === null
           ? null
@@ -175,9 +175,12 @@ export async function storedOrganizations(db: Db): Promise<StoredValue[]> {
   const rows = await db
     .selectFrom('staged_censuses')
     .innerJoin('census_chunks', 'census_chunks.census_id', 'staged_censuses.census_id')
-    .select(['census_chunks.census_id', 'sealed'])
+    .select(['census_chunks.census_id', 'ciphertext'])
     .where('state', '=', sql.lit('current'))
     .where('chunk', '=', 0)
     .execute();
-  return rows.map(({ census_id, sealed }) => ({ encrypted: sealed, place: chunkPlace(census_id, 0) }));
+  return rows.map(({ census_id, ciphertext }) => ({
+    encrypted: ciphertext,
+    place: chunkPlace(census_id, 0),
+  }));
 }

@@ -86,7 +86,7 @@ function begin(db: Db, censusId: string, employerId: string, now: Date): Promise
         employer_id: employerId,
         state: 'staging',
         staged_at: now.toISOString(),
-        employees: 0,
+        employee_count: 0,
         body_bytes: 0,
       })
       .execute();
@@ -119,7 +119,7 @@ async function makeCurrent(
     .set({
       state: 'current',
       staged_at: now,
-      employees: census.employees,
+      employee_count: census.employees,
       body_bytes: census.bodyBytes,
       fingerprint_key: census.fingerprintKey,
     })
@@ -142,12 +142,12 @@ function createChunkWriter(
   let bodyBytes = END.length;
 
   const write = async (chunk: number, plain: Buffer): Promise<void> => {
-    const sealed = encryptor.encrypt(plain, chunkPlace(censusId, chunk));
+    const ciphertext = encryptor.encrypt(plain, chunkPlace(censusId, chunk));
     const rows = fingerprints;
     fingerprints = [];
     await transact(db, async (trx) => {
-      await trx.insertInto('census_chunks').values({ census_id: censusId, chunk, sealed }).execute();
-      await insertMany(trx, 'census_fingerprints', ['census_id', 'employee_id', 'fields'], rows);
+      await trx.insertInto('census_chunks').values({ census_id: censusId, chunk, ciphertext }).execute();
+      await insertMany(trx, 'census_fingerprints', ['census_id', 'employee_id', 'field_hashes'], rows);
     });
   };
   const flush = async (): Promise<void> => {

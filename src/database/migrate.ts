@@ -34,7 +34,7 @@ export function migrate(db: Db, environment: Environment, now: Date, folder = FO
     }
     await trx
       .insertInto('instance')
-      .values({ one: 1, environment, created_at: applied_at, probed_at: null })
+      .values({ id: 1, environment, created_at: applied_at, probed_at: null })
       .onConflict((conflict) => conflict.doNothing())
       .execute();
     await assertEnvironment(trx, environment);

@@ -16,7 +16,7 @@ export type Newest = {
  * while an older snapshot is open. Read from the end of its index, the current version is among the first.
  */
 export function ledgerHead(db: Db | Trx) {
-  return db.selectFrom('ledger_head').select('position').orderBy('one', 'desc').limit(sql.lit(1));
+  return db.selectFrom('ledger_head').select('position').orderBy('id', 'desc').limit(sql.lit(1));
 }
 
 export type NewestEvent = Pick<Newest, 'seq' | 'received_at'>;

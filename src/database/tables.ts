@@ -4,11 +4,11 @@ import type { Generated, Kysely, Transaction } from 'kysely';
 export type Flag = 0 | 1;
 
 export interface Tables {
-  instance: { one: 1; environment: 'sandbox' | 'live'; created_at: string; probed_at: string | null };
+  instance: { id: 1; environment: 'sandbox' | 'live'; created_at: string; probed_at: string | null };
   inbox: InboxTable;
   event_conflicts: ConflictTable;
-  refused_signatures: { minute: string; cause: string; refused: number };
-  ledger_head: { one: 1; position: number };
+  refused_signatures: { minute: string; cause: string; refused_count: number };
+  ledger_head: { id: 1; position: number };
   deduction_versions: VersionTable;
   deductions: {
     deduction_id: string;
@@ -33,31 +33,31 @@ export interface Tables {
   };
   change_keys: { key_hash: string; request_id: string };
   circuit_breaker: {
-    one: 1;
+    id: 1;
     state: 'active' | 'paused';
     reason: string | null;
-    since: string | null;
-    probe_at: string | null;
-    probes: number;
+    paused_at: string | null;
+    next_probe_at: string | null;
+    probe_count: number;
   };
   staged_censuses: {
     census_id: string;
     employer_id: string;
     state: 'staging' | 'current' | 'replaced';
     staged_at: string;
-    employees: number;
+    employee_count: number;
     body_bytes: number;
-    learned_at: string | null;
+    roster_updated_at: string | null;
     replaced_at: string | null;
     uploaded_at: string | null;
     fingerprint_key: string | null;
   };
-  census_chunks: { census_id: string; chunk: number; sealed: Buffer };
-  census_fingerprints: { census_id: string; employee_id: string; fields: Buffer };
+  census_chunks: { census_id: string; chunk: number; ciphertext: Buffer };
+  census_fingerprints: { census_id: string; employee_id: string; field_hashes: Buffer };
   census_syncs: CensusSyncTable;
   tokens: TokenTable;
   sessions: {
-    hash: Buffer;
+    session_hash: Buffer;
     token_hash: Buffer;
     created_at: string;
     expires_at: string;
@@ -71,14 +71,14 @@ export interface Tables {
     resource_type: 'change' | 'census';
     resource_id: string;
   } & Subject;
-  hash_keys: { one: 1; key_id: string; sealed: Buffer };
-  payroll_head: { one: 1; change: number };
+  hash_keys: { id: 1; key_id: string; ciphertext: Buffer };
+  payroll_head: { id: 1; revision: number };
   payroll_runs: PayrollRunTable;
   run_employees: { freeze_id: string; employee_id: string; roster_position: number | null; lines: string };
-  run_freezes: { freeze_id: string; begun_at: string };
+  run_freezes: { freeze_id: string; started_at: string };
   accepted_failures: {
     run_id: string;
-    place: number;
+    ordinal: number;
     employer_id: string;
     check_id: string;
     employee_id: string | null;
@@ -88,7 +88,7 @@ export interface Tables {
     accepted_at: string;
   };
   /** `recorded_at` is null while lines are being written. */
-  taken_reports: { run_id: string; report: number; recorded_at: string | null; lines: number };
+  taken_reports: { run_id: string; report: number; recorded_at: string | null; line_count: number };
   taken_lines: {
     run_id: string;
     report: number;
@@ -112,13 +112,13 @@ export interface Tables {
     position: number;
     seq: number;
     received_at: string | null;
-    noted_position: number;
-    noted_seq: number;
-    noted_received_at: string | null;
+    saved_position: number;
+    saved_seq: number;
+    saved_received_at: string | null;
     accepted_at: string | null;
     accepted_reason: string | null;
   };
-  retention: { one: 1; events_through: number };
+  retention: { id: 1; events_through_seq: number };
   migrations: { number: number; name: string; hash: string; applied_at: string };
 }
 
@@ -261,7 +261,7 @@ export interface CensusSyncTable {
 export interface TokenTable {
   token_id: string;
   name: string;
-  hash: Buffer;
+  token_hash: Buffer;
   scopes: string;
   created_at: string;
   expires_at: string | null;
@@ -284,14 +284,14 @@ export interface PayrollRunTable {
   freeze_id: string | null;
   position: number | null;
   rules_version: string | null;
-  finalize_key: Generated<string | null>;
+  finalize_key_hash: Generated<string | null>;
   etag: string | null;
-  frozen: string | null;
+  snapshot: string | null;
   /**
-   * The SHA-256 of `frozen`. Recomputing would not notice a change to parts that decide no amount, such as later pay
+   * The SHA-256 of `snapshot`. Recomputing would not notice a change to parts that decide no amount, such as later pay
    * dates.
    */
-  frozen_hash: string | null;
+  snapshot_hash: string | null;
   totals: string | null;
   /** Why failures of readiness were accepted when it was finalized. */
   accept_reason: string | null;

@@ -16,9 +16,9 @@ export function whatToReplay(receivedAt: string | null): string {
 }
 
 /** Describes a loss, with what to replay first. */
-export function describeLoss({ found_at, received_at, seq, position, ...noted }: DataLoss): string {
-  const events = noted.noted_seq - seq;
-  const until = noted.noted_received_at === null ? '' : `, the newest of ${noted.noted_received_at},`;
+export function describeLoss({ found_at, received_at, seq, position, ...saved }: DataLoss): string {
+  const events = saved.saved_seq - seq;
+  const until = saved.saved_received_at === null ? '' : `, the newest of ${saved.saved_received_at},`;
   const gone =
     events > 0
       ? `${events} ${events === 1 ? 'event' : 'events'}${until} and what came of that`
@@ -44,7 +44,7 @@ export async function detectDataLoss(
   saveMark(databaseUrl, loss, log);
   log.error(
     {
-      count: loss.noted_seq - loss.seq,
+      count: loss.saved_seq - loss.seq,
       reason: `${whatToReplay(loss.received_at)} in the provider's portal`,
     },
     'the database is older than it was: events that were stored are gone',
@@ -59,7 +59,7 @@ async function lossBehindMark(db: Db, databaseUrl: string, now: Date): Promise<D
   const { position, seq, received_at } = newest;
   return {
     ...{ found_at: now.toISOString(), position, seq, received_at },
-    ...{ noted_position: mark.position, noted_seq: mark.seq, noted_received_at: mark.received_at },
+    ...{ saved_position: mark.position, saved_seq: mark.seq, saved_received_at: mark.received_at },
     ...{ accepted_at: null, accepted_reason: null },
   };
 }

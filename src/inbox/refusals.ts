@@ -32,11 +32,11 @@ export function createRefusals(now: Clock): Refusals {
           const [minute, cause] = key.split(' ') as [string, string];
           await trx
             .insertInto('refused_signatures')
-            .values({ minute, cause, refused })
+            .values({ minute, cause, refused_count: refused })
             .onConflict((conflict) =>
-              conflict
-                .columns(['minute', 'cause'])
-                .doUpdateSet({ refused: sql<number>`refused_signatures.refused + excluded.refused` }),
+              conflict.columns(['minute', 'cause']).doUpdateSet({
+                refused_count: sql<number>`refused_signatures.refused_count + excluded.refused_count`,
+              }),
             )
             .execute();
         }
@@ -67,7 +67,7 @@ export function createRefusals(now: Clock): Refusals {
 export async function refusedSince(db: Db, since: Date): Promise<{ cause: string; refused: number }[]> {
   return db
     .selectFrom('refused_signatures')
-    .select(['cause', (eb) => eb.fn.sum<number>('refused').as('refused')])
+    .select(['cause', (eb) => eb.fn.sum<number>('refused_count').as('refused')])
     .where('minute', '>=', `${since.toISOString().slice(0, 16)}Z`)
     .groupBy('cause')
     .orderBy('cause')

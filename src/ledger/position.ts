@@ -19,5 +19,5 @@ export async function moveLedger(trx: Trx, position: number): Promise<void> {
   }
   // Updates by physical location. By key, PostgreSQL would read every dead row version (`ledgerHead`).
   await sql`update ledger_head set position = ${position}
-    where ctid = (select ctid from ledger_head order by one desc limit 1)`.execute(trx);
+    where ctid = (select ctid from ledger_head order by id desc limit 1)`.execute(trx);
 }

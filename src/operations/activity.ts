@@ -50,10 +50,7 @@ export async function readActivity(db: Db): Promise<Activity> {
 }
 
 async function circuitBreakerOf(db: Db): Promise<Activity['circuit_breaker']> {
-  return db
-    .selectFrom('circuit_breaker')
-    .select(['state', 'reason', 'since as paused_at'])
-    .executeTakeFirstOrThrow();
+  return db.selectFrom('circuit_breaker').select(['state', 'reason', 'paused_at']).executeTakeFirstOrThrow();
 }
 
 async function spaceOf(db: Db): Promise<Pick<Activity, 'database_bytes' | 'disk_free_bytes'>> {

@@ -20,7 +20,7 @@ const HOUR_MS = 3_600_000;
 
 async function sendingPaused(db: Db): Promise<Found[]> {
   const breaker = await readCircuitBreaker(db);
-  return breaker.state === 'active' ? [] : [fail(`${breaker.reason} (since ${breaker.since})`)];
+  return breaker.state === 'active' ? [] : [fail(`${breaker.reason} (since ${breaker.paused_at})`)];
 }
 
 /**

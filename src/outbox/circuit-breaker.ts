@@ -23,9 +23,9 @@ export type CircuitBreaker = {
   state: 'active' | 'paused';
   /** Why and since when it is paused. */
   reason: string | null;
-  since: string | null;
-  probe_at: string | null;
-  probes: number;
+  paused_at: string | null;
+  next_probe_at: string | null;
+  probe_count: number;
 };
 
 export function readCircuitBreaker(db: Db | Trx): Promise<CircuitBreaker> {
@@ -33,13 +33,15 @@ export function readCircuitBreaker(db: Db | Trx): Promise<CircuitBreaker> {
 }
 
 export function breakerQuery(db: Db | Trx) {
-  return db.selectFrom('circuit_breaker').select(['state', 'reason', 'since', 'probe_at', 'probes']);
+  return db
+    .selectFrom('circuit_breaker')
+    .select(['state', 'reason', 'paused_at', 'next_probe_at', 'probe_count']);
 }
 
 /** Returns whether a probe may start. A time beyond the longest interval comes from a clock that jumped. */
-export function isProbeDue({ probe_at }: CircuitBreaker, now: Date): boolean {
-  if (probe_at === null) return false;
-  const waitMs = Date.parse(probe_at) - now.getTime();
+export function isProbeDue({ next_probe_at }: CircuitBreaker, now: Date): boolean {
+  if (next_probe_at === null) return false;
+  const waitMs = Date.parse(next_probe_at) - now.getTime();
   return waitMs <= 0 || waitMs > PROBE_MAX_MS + CLOCK_SPREAD_MS;
 }
 
@@ -47,7 +49,7 @@ export function isProbeDue({ probe_at }: CircuitBreaker, now: Date): boolean {
 export async function reserveProbe(trx: Trx, until: Date): Promise<void> {
   await trx
     .updateTable('circuit_breaker')
-    .set({ probe_at: until.toISOString() })
+    .set({ next_probe_at: until.toISOString() })
     .where('state', '=', 'paused')
     .execute();
 }
@@ -59,9 +61,9 @@ export async function pauseSending(trx: Trx, reason: string, now: Date): Promise
     .set({
       state: 'paused',
       reason,
-      since: now.toISOString(),
-      probe_at: new Date(now.getTime() + PROBE_MIN_MS).toISOString(),
-      probes: 0,
+      paused_at: now.toISOString(),
+      next_probe_at: new Date(now.getTime() + PROBE_MIN_MS).toISOString(),
+      probe_count: 0,
     })
     .where('state', '=', 'active')
     .executeTakeFirst();
@@ -70,13 +72,13 @@ export async function pauseSending(trx: Trx, reason: string, now: Date): Promise
 
 /** Doubles the wait for the next probe, after one that failed or got no response. */
 export async function probeFailed(trx: Trx, now: Date): Promise<void> {
-  const { probes } = await readCircuitBreaker(trx);
-  const waitMs = Math.min(PROBE_MAX_MS, PROBE_MIN_MS * 2 ** Math.min(probes + 1, DOUBLINGS_MAX));
+  const { probe_count } = await readCircuitBreaker(trx);
+  const waitMs = Math.min(PROBE_MAX_MS, PROBE_MIN_MS * 2 ** Math.min(probe_count + 1, DOUBLINGS_MAX));
   await trx
     .updateTable('circuit_breaker')
     .set({
-      probe_at: new Date(now.getTime() + waitMs).toISOString(),
-      probes: sql<number>`probes + 1`,
+      next_probe_at: new Date(now.getTime() + waitMs).toISOString(),
+      probe_count: sql<number>`probe_count + 1`,
     })
     .where('state', '=', 'paused')
     .execute();
@@ -85,7 +87,7 @@ export async function probeFailed(trx: Trx, now: Date): Promise<void> {
 async function resumeSending(trx: Trx): Promise<boolean> {
   const resumed = await trx
     .updateTable('circuit_breaker')
-    .set({ state: 'active', reason: null, since: null, probe_at: null, probes: 0 })
+    .set({ state: 'active', reason: null, paused_at: null, next_probe_at: null, probe_count: 0 })
     .where('state', '=', 'paused')
     .executeTakeFirst();
   return resumed.numUpdatedRows > 0n;

@@ -61,20 +61,20 @@ export function openHasher(db: Db, encryptor: Encryptor): Promise<Hasher> {
 
 /** Returns where the key is stored. */
 export function hashKeyPlace(keyId: string): Place {
-  return { table: 'hash_keys', row: keyId, column: 'sealed' };
+  return { table: 'hash_keys', row: keyId, column: 'ciphertext' };
 }
 
 /** Returns the encrypted hash key, if one was created. */
 export async function storedHashKeys(db: Db): Promise<StoredValue[]> {
   const rows = await read(db).execute();
-  return rows.map(({ key_id, sealed }) => ({ encrypted: sealed, place: hashKeyPlace(key_id) }));
+  return rows.map(({ key_id, ciphertext }) => ({ encrypted: ciphertext, place: hashKeyPlace(key_id) }));
 }
 
 /** For key rotation. */
 export const HASH_KEY: EncryptedColumn = {
   table: 'hash_keys',
-  column: 'sealed',
-  key: ['one'],
+  column: 'ciphertext',
+  key: ['id'],
   also: ['key_id'],
   placeOf: ({ key_id }) => hashKeyPlace(String(key_id)),
   rowsAtOnce: 1,
@@ -82,21 +82,21 @@ export const HASH_KEY: EncryptedColumn = {
 
 async function readOrMake(db: Db, encryptor: Encryptor): Promise<Hasher> {
   const row = (await read(db).executeTakeFirst()) ?? (await make(db, encryptor));
-  const key = encryptor.decrypt(row.sealed, hashKeyPlace(row.key_id));
+  const key = encryptor.decrypt(row.ciphertext, hashKeyPlace(row.key_id));
   return createHasher(row.key_id, createSecretKey(key));
 }
 
 function read(db: Db) {
-  return db.selectFrom('hash_keys').select(['key_id', 'sealed']);
+  return db.selectFrom('hash_keys').select(['key_id', 'ciphertext']);
 }
 
-async function make(db: Db, encryptor: Encryptor): Promise<{ key_id: string; sealed: Buffer }> {
+async function make(db: Db, encryptor: Encryptor): Promise<{ key_id: string; ciphertext: Buffer }> {
   const key_id = randomBytes(KEY_ID_BYTES).toString('hex');
-  const sealed = encryptor.encrypt(randomBytes(KEY_BYTES), hashKeyPlace(key_id));
+  const ciphertext = encryptor.encrypt(randomBytes(KEY_BYTES), hashKeyPlace(key_id));
   await transact(db, async (trx) => {
     await trx
       .insertInto('hash_keys')
-      .values({ one: 1, key_id, sealed })
+      .values({ id: 1, key_id, ciphertext })
       // If another process was first, its key is the database's.
       .onConflict((conflict) => conflict.doNothing())
       .execute();

@@ -27,7 +27,7 @@ export async function beginSession(trx: Trx, token: string, now: Date): Promise<
   await trx
     .insertInto('sessions')
     .values({
-      hash: sessionHash(secret),
+      session_hash: sessionHash(secret),
       token_hash: tokenHash(token),
       created_at: now.toISOString(),
       expires_at: new Date(now.getTime() + SESSION_MS).toISOString(),
@@ -48,7 +48,7 @@ export async function sessionCaller(
   const row = await db
     .selectFrom('sessions')
     .select(['token_hash', 'expires_at', 'last_used_at'])
-    .where('hash', '=', sessionHash(secret))
+    .where('session_hash', '=', sessionHash(secret))
     .executeTakeFirst();
   if (row === undefined || row.expires_at <= now.toISOString()) return null;
   if (row.last_used_at === null || row.last_used_at <= before(now, SESSION_IDLE_MS)) return null;
@@ -59,8 +59,8 @@ export async function sessionCaller(
 export async function noteUse(db: Db, secret: string, now: Date): Promise<void> {
   const found = await db
     .selectFrom('sessions')
-    .select('hash')
-    .where('hash', '=', sessionHash(secret))
+    .select('session_hash')
+    .where('session_hash', '=', sessionHash(secret))
     .where('last_used_at', '<=', before(now, USE_NOTED_MS))
     .executeTakeFirst();
   if (found === undefined) return;
@@ -68,7 +68,7 @@ export async function noteUse(db: Db, secret: string, now: Date): Promise<void> 
     trx
       .updateTable('sessions')
       .set({ last_used_at: now.toISOString() })
-      .where('hash', '=', found.hash)
+      .where('session_hash', '=', found.session_hash)
       .execute(),
   );
 }
@@ -79,7 +79,7 @@ function before(now: Date, ms: number): string {
 
 /** Signs out. */
 export async function endSession(trx: Trx, secret: string): Promise<void> {
-  await trx.deleteFrom('sessions').where('hash', '=', sessionHash(secret)).execute();
+  await trx.deleteFrom('sessions').where('session_hash', '=', sessionHash(secret)).execute();
 }
 
 /** A session as its own user sees it. `last_used_at` is exact to the minute. */
@@ -98,7 +98,7 @@ export async function listSessions(
 ): Promise<{ sessions: SessionSummary[]; next: SessionPosition | null }> {
   let query = db
     .selectFrom('sessions')
-    .select(['hash', 'created_at', 'last_used_at'])
+    .select(['session_hash', 'created_at', 'last_used_at'])
     .where('token_hash', '=', owner.tokenHash)
     .where('expires_at', '>', now.toISOString())
     .where('last_used_at', '>', before(now, SESSION_IDLE_MS));
@@ -106,21 +106,21 @@ export async function listSessions(
     query = query.where((eb) =>
       eb.or([
         eb('created_at', '<', place.created_at),
-        eb('created_at', '=', place.created_at).and('hash', '>', hashesOf(place.id).last),
+        eb('created_at', '=', place.created_at).and('session_hash', '>', hashesOf(place.id).last),
       ]),
     );
   }
   const rows = await query
     .orderBy('created_at', 'desc')
-    .orderBy('hash')
+    .orderBy('session_hash')
     .limit(limit + 1)
     .execute();
   const current = owner.secret === null ? null : sessionHash(owner.secret);
-  const sessions = rows.slice(0, limit).map(({ hash, created_at, last_used_at }) => ({
-    id: idOf(hash),
+  const sessions = rows.slice(0, limit).map(({ session_hash, created_at, last_used_at }) => ({
+    id: idOf(session_hash),
     created_at,
     last_used_at: last_used_at ?? created_at,
-    is_current: current?.equals(hash) === true,
+    is_current: current?.equals(session_hash) === true,
   }));
   const last = rows.length > limit ? sessions.at(-1) : undefined;
   return { sessions, next: last === undefined ? null : { created_at: last.created_at, id: last.id } };
@@ -133,8 +133,8 @@ export async function endSessionById(trx: Trx, tokenHash: Buffer, id: string): P
   const { numDeletedRows } = await trx
     .deleteFrom('sessions')
     .where('token_hash', '=', tokenHash)
-    .where('hash', '>=', first)
-    .where('hash', '<=', last)
+    .where('session_hash', '>=', first)
+    .where('session_hash', '<=', last)
     .executeTakeFirst();
   return numDeletedRows > 0n;
 }
@@ -142,7 +142,7 @@ export async function endSessionById(trx: Trx, tokenHash: Buffer, id: string): P
 /** Ends every session of a token except the one with this secret. Returns the number of ended sessions. */
 export async function endOtherSessions(trx: Trx, tokenHash: Buffer, secret: string | null): Promise<number> {
   let query = trx.deleteFrom('sessions').where('token_hash', '=', tokenHash);
-  if (secret !== null) query = query.where('hash', '!=', sessionHash(secret));
+  if (secret !== null) query = query.where('session_hash', '!=', sessionHash(secret));
   return Number((await query.executeTakeFirst()).numDeletedRows);
 }
 

@@ -72,7 +72,7 @@ export async function createToken(
     .values({
       token_id: tokenId,
       name,
-      hash: tokenHash(token),
+      token_hash: tokenHash(token),
       scopes: known.join(' '),
       created_at: now.toISOString(),
       expires_at: expiresAt?.toISOString() ?? null,
@@ -106,8 +106,8 @@ export async function callerOf(
 ): Promise<Caller | null> {
   const first = firstCaller(hash, firstToken);
   if (first !== null) return first;
-  const row = await db.selectFrom('tokens').selectAll().where('hash', '=', hash).executeTakeFirst();
-  if (row === undefined || !timingSafeEqual(hash, row.hash)) return null;
+  const row = await db.selectFrom('tokens').selectAll().where('token_hash', '=', hash).executeTakeFirst();
+  if (row === undefined || !timingSafeEqual(hash, row.token_hash)) return null;
   if (row.revoked_at !== null || (row.expires_at !== null && row.expires_at <= now.toISOString()))
     return null;
   return { tokenId: row.token_id, name: row.name, scopes: storedScopes(row.scopes) };
@@ -120,8 +120,12 @@ export async function hashOfCaller(
   firstToken: string | null,
 ): Promise<Buffer | null> {
   if (tokenId === FIRST_TOKEN) return firstToken === null ? null : tokenHash(firstToken);
-  const row = await db.selectFrom('tokens').select('hash').where('token_id', '=', tokenId).executeTakeFirst();
-  return row?.hash ?? null;
+  const row = await db
+    .selectFrom('tokens')
+    .select('token_hash')
+    .where('token_id', '=', tokenId)
+    .executeTakeFirst();
+  return row?.token_hash ?? null;
 }
 
 function firstCaller(hash: Buffer, firstToken: string | null): Caller | null {

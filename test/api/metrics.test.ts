@@ -93,7 +93,7 @@ onEitherEngine('a data loss is reported until it is accepted', async (t) => {
   const found_at = '2026-02-01T00:00:00.000Z';
   const lost = {
     ...{ found_at, position: 1, seq: 1, received_at: null },
-    ...{ noted_position: 2, noted_seq: 2, noted_received_at: null },
+    ...{ saved_position: 2, saved_seq: 2, saved_received_at: null },
     ...{ accepted_at: null, accepted_reason: null },
   };
   await transact(running.db, (trx) => trx.insertInto('data_losses').values(lost).execute());

@@ -330,7 +330,7 @@ onEitherEngine('a chunk that cannot be decrypted is not reported as a missing re
   await transact(db, (trx) =>
     trx
       .updateTable('census_chunks')
-      .set({ sealed: Buffer.alloc(64) })
+      .set({ ciphertext: Buffer.alloc(64) })
       .where('chunk', '=', 1)
       .execute(),
   );

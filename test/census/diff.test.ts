@@ -252,8 +252,10 @@ onEitherEngine('a fingerprint reveals neither the value nor that two employees s
   t.notOk((await rawBytes(db, url)).includes('Canaryname'));
   const rows = await db.selectFrom('census_fingerprints').selectAll().execute();
   const slots = rows
-    .flatMap(({ fields }) =>
-      Array.from({ length: fields.length / 8 }, (_, at) => fields.toString('hex', at * 8, at * 8 + 8)),
+    .flatMap(({ field_hashes }) =>
+      Array.from({ length: field_hashes.length / 8 }, (_, at) =>
+        field_hashes.toString('hex', at * 8, at * 8 + 8),
+      ),
     )
     .filter((slot) => !/^0+$/.test(slot));
   t.ok(slots.length > 20);

@@ -114,7 +114,7 @@ onEitherEngine('a staging whose process died is deleted after hours', async (t) 
     employer_id: 'a',
     state: 'staging',
     staged_at: clock().toISOString(),
-    employees: 0,
+    employee_count: 0,
     body_bytes: 0,
   } as const;
   await transact(db, (trx) => trx.insertInto('staged_censuses').values(left).execute());
@@ -186,14 +186,16 @@ onEitherEngine(
     const people = Array.from({ length: 900 }, (_, n) => person(`e-${n}`));
     await stage(db, clock, censusOf(people));
     t.equal(await resumeRosterUpdates({ db, encryptor, now: clock }), 0);
-    await transact(db, (trx) => trx.updateTable('staged_censuses').set({ learned_at: null }).execute());
+    await transact(db, (trx) =>
+      trx.updateTable('staged_censuses').set({ roster_updated_at: null }).execute(),
+    );
     t.equal(await resumeRosterUpdates({ db, encryptor, now: clock }), 1);
     t.equal(await count(db, 'roster_facts'), 900);
-    const { learned_at } = await db
+    const { roster_updated_at } = await db
       .selectFrom('staged_censuses')
-      .select('learned_at')
+      .select('roster_updated_at')
       .executeTakeFirstOrThrow();
-    t.ok(learned_at);
+    t.ok(roster_updated_at);
   },
 );
 
@@ -233,7 +235,7 @@ onEitherEngine('a roster update stops if its census is replaced', async (t) => {
   const clock = setClock();
   await stage(db, clock, censusOf([person('e-1')]));
   const censusId = (await currentCensus(db, 'a'))!.censusId;
-  await transact(db, (trx) => trx.updateTable('staged_censuses').set({ learned_at: null }).execute());
+  await transact(db, (trx) => trx.updateTable('staged_censuses').set({ roster_updated_at: null }).execute());
   const other = open(t, url);
   const replaced = { state: 'replaced', replaced_at: 'now' } as const;
   let raced = false;
@@ -247,7 +249,7 @@ onEitherEngine('a roster update stops if its census is replaced', async (t) => {
     },
   });
   await updateRoster({ db: racing, encryptor, now: clock }, censusId);
-  t.match(await db.selectFrom('staged_censuses').selectAll().execute(), [{ learned_at: null }]);
+  t.match(await db.selectFrom('staged_censuses').selectAll().execute(), [{ roster_updated_at: null }]);
 });
 
 onEitherEngine('one of two concurrent censuses of an employer is current and complete', async (t) => {

@@ -67,7 +67,7 @@ export const UNVERIFIED: ReadonlySet<string> = new Set([
   'payroll_runs.run_id',
   'payroll_runs.created_at',
   'payroll_runs.finalized_at',
-  'payroll_runs.finalize_key',
+  'payroll_runs.finalize_key_hash',
   'payroll_runs.rules_version',
   'payroll_runs.accept_reason',
   'taken_reports.recorded_at',

@@ -120,7 +120,7 @@ t.test('long lists of syncs and employers continue on the next page', async (t) 
     for (const [number, employerId] of ids.entries()) {
       await requestSync(trx, { employerId, eventId: `evt-${number}`, now: hoursAgo(number) });
     }
-    const census = { state: 'current', staged_at: hoursAgo(1), employees: 1, body_bytes: 1 } as const;
+    const census = { state: 'current', staged_at: hoursAgo(1), employee_count: 1, body_bytes: 1 } as const;
     await trx
       .insertInto('staged_censuses')
       .values(ids.map((employer_id) => ({ ...census, employer_id, census_id: `c-${employer_id}` })))

@@ -82,8 +82,8 @@ t.test('findings counted by cause have no “and more”', async (t) => {
     trx
       .insertInto('refused_signatures')
       .values([
-        { minute, cause: 'signature', refused: 1 },
-        { minute, cause: 'timestamp', refused: 2 },
+        { minute, cause: 'signature', refused_count: 1 },
+        { minute, cause: 'timestamp', refused_count: 2 },
       ])
       .execute(),
   );

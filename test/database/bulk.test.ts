@@ -51,9 +51,9 @@ onEachEngine(
 
 onEachEngine('rows updated by a suffix are counted', async (t) => {
   const { db } = await scratch(t);
-  const columns = ['minute', 'cause', 'refused'] as const;
+  const columns = ['minute', 'cause', 'refused_count'] as const;
   const suffix =
-    'on conflict (minute, cause) do update set refused = refused_signatures.refused + excluded.refused';
+    'on conflict (minute, cause) do update set refused_count = refused_signatures.refused_count + excluded.refused_count';
   const refuse = (...causes: string[]) => {
     const rows = causes.map((cause) => ['2026-01-31T09:30', cause, 2]);
     return transact(db, (trx) => insertMany(trx, 'refused_signatures', columns, rows, suffix));
@@ -62,12 +62,12 @@ onEachEngine('rows updated by a suffix are counted', async (t) => {
   t.equal(await refuse('unsigned', 'expired'), 2);
   const counts = await db
     .selectFrom('refused_signatures')
-    .select(['cause', 'refused'])
+    .select(['cause', 'refused_count'])
     .orderBy('cause')
     .execute();
   t.strictSame(counts, [
-    { cause: 'expired', refused: 4 },
-    { cause: 'unsigned', refused: 2 },
+    { cause: 'expired', refused_count: 4 },
+    { cause: 'unsigned', refused_count: 2 },
   ]);
 });
 

@@ -52,7 +52,7 @@ onEitherEngine('a new database gets the whole schema, and migrating again change
   t.strictSame(await migrate(db, 'live', new Date()), []);
   t.strictSame(await rows(), before);
   t.strictSame(await db.selectFrom('instance').selectAll().execute(), [
-    { one: 1, environment: 'live', created_at: NOW.toISOString(), probed_at: null },
+    { id: 1, environment: 'live', created_at: NOW.toISOString(), probed_at: null },
   ]);
   await t.resolves(checkSchema(db, 'live'));
 });
@@ -211,7 +211,7 @@ onSqlite('CHECK constraints build no temporary tree', async (t) => {
 onEitherEngine('a row without its parent, and deleting a parent with rows, is rejected', async (t) => {
   const { db } = await scratch(t);
   const refused = { code: engineOf(t) === 'sqlite' ? 'SQLITE_CONSTRAINT_FOREIGNKEY' : '23503' };
-  const chunk = (census_id: string) => ({ census_id, chunk: 0, sealed: Buffer.alloc(1) });
+  const chunk = (census_id: string) => ({ census_id, chunk: 0, ciphertext: Buffer.alloc(1) });
   const add = (id: string) =>
     transact(db, (trx) => trx.insertInto('census_chunks').values(chunk(id)).execute());
   await t.rejects(add('none'), refused);
@@ -220,7 +220,7 @@ onEitherEngine('a row without its parent, and deleting a parent with rows, is re
       .insertInto('staged_censuses')
       .values({
         ...{ census_id: 'one', employer_id: 'acme', state: 'current' },
-        ...{ staged_at: NOW.toISOString(), employees: 0, body_bytes: 0 },
+        ...{ staged_at: NOW.toISOString(), employee_count: 0, body_bytes: 0 },
       })
       .execute(),
   );

@@ -11,7 +11,7 @@ const REFUSED = { code: 'USED_OUTSIDE_TRANSACTION' };
 function refuse(trx: Trx, cause: string): Promise<unknown> {
   return trx
     .insertInto('refused_signatures')
-    .values({ minute: '2026-01-31T09:30', cause, refused: 1 })
+    .values({ minute: '2026-01-31T09:30', cause, refused_count: 1 })
     .execute();
 }
 

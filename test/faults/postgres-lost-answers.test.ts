@@ -86,17 +86,17 @@ t.test(
       async () => {
         const rows = await db
           .selectFrom('taken_reports')
-          .select(['report', 'lines'])
+          .select(['report', 'line_count'])
           .where('recorded_at', 'is not', null)
           .execute();
         reports = rows.length;
-        for (const { report, lines } of rows) {
+        for (const { report, line_count } of rows) {
           const kept = await db
             .selectFrom('taken_lines')
             .select('line')
             .where('report', '=', report)
             .execute();
-          if (report === rows.at(-1)?.report) t.equal(kept.length, lines, `report ${report}`);
+          if (report === rows.at(-1)?.report) t.equal(kept.length, line_count, `report ${report}`);
         }
       },
     );

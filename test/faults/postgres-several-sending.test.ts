@@ -134,7 +134,7 @@ t.test('while sending is paused one sender probes at a time', async (t) => {
     await transact(db, (trx) => reserveProbe(trx, new Date()));
     await Promise.all(loops.flatMap((loop) => [loop.runOnce(), loop.runOnce()]));
     t.equal(received.length, probe);
-    t.match(await readCircuitBreaker(db), { state: 'paused', probes: probe });
+    t.match(await readCircuitBreaker(db), { state: 'paused', probe_count: probe });
   }
   mended = true;
   await transact(db, (trx) => reserveProbe(trx, new Date()));

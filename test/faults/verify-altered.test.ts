@@ -79,7 +79,7 @@ const MISSING: readonly (readonly [statement: string, expected: string])[] = [
   ['delete from census_syncs where event_id is not null', 'census_syncs.employer_id'],
   ["delete from run_employees where employee_id = 'many-0001'", 'run_employees.roster_position'],
   ["delete from payroll_runs where run_id = '2026-07-03'", 'run_employees.freeze_id'],
-  ['delete from taken_lines', 'taken_reports.lines'],
+  ['delete from taken_lines', 'taken_reports.line_count'],
 ];
 
 onEachEngine('a missing or excess row is reported', async (t) => {

@@ -106,7 +106,7 @@ async function ledgerOf(db: Db): Promise<string[]> {
 export async function leaveTrace(trx: Trx, employerId: string): Promise<void> {
   await trx
     .insertInto('refused_signatures')
-    .values({ minute: employerId, cause: 'trace', refused: 1 })
+    .values({ minute: employerId, cause: 'trace', refused_count: 1 })
     .execute();
 }
 

@@ -50,7 +50,7 @@ t.test(
   async (t) => {
     const { env, db, url, notice, check } = await stage(t);
     writeMark(url, { position: 15, seq: 18, received_at: '2026-01-20T00:00:00.000Z' });
-    t.match(await notice(), { position: 12, seq: 16, noted_position: 15, noted_seq: 18 });
+    t.match(await notice(), { position: 12, seq: 16, saved_position: 15, saved_seq: 18 });
     t.equal(await notice(), null, 'the high-water mark starts over');
     t.match(await check(), {
       result: 'fail',

@@ -34,9 +34,9 @@ onEachEngine(
     await refusals.flush(db);
     const counts = db.selectFrom('refused_signatures').selectAll().orderBy('minute').orderBy('cause');
     t.strictSame(await counts.execute(), [
-      { minute: '2026-03-01T12:00Z', cause: 'headers', refused: 1 },
-      { minute: '2026-03-01T12:00Z', cause: 'signature', refused: 3 },
-      { minute: '2026-03-01T12:01Z', cause: 'signature', refused: 1 },
+      { minute: '2026-03-01T12:00Z', cause: 'headers', refused_count: 1 },
+      { minute: '2026-03-01T12:00Z', cause: 'signature', refused_count: 3 },
+      { minute: '2026-03-01T12:01Z', cause: 'signature', refused_count: 1 },
     ]);
     t.strictSame(await refusedSince(db, START), [
       { cause: 'headers', refused: 1 },

@@ -23,7 +23,7 @@ for (const [name, status, body, headers] of closing) {
     t.match(await readCircuitBreaker(db), {
       state: 'paused',
       reason: `answered ${status}`,
-      since: clock().toISOString(),
+      paused_at: clock().toISOString(),
     });
     for (const id of ['r-2', 'r-3', 'r-4']) await owe(db, id, id);
     for (const seconds of [1, 2, 4, 8, 16, 32, 60, 60]) {
@@ -69,7 +69,7 @@ onEitherEngine('the next probe reads a fixed key from its file, and sending resu
   }
   t.strictSame(steps, [1, 2, 4, 8, 5], 'slowly at first: each response allows one more');
   t.equal(received.length - before, 20);
-  t.match(await readCircuitBreaker(db), { state: 'active', reason: null, probe_at: null });
+  t.match(await readCircuitBreaker(db), { state: 'active', reason: null, next_probe_at: null });
 });
 
 onEitherEngine('an unreadable key file leaves the old key in use', async (t) => {
@@ -108,7 +108,7 @@ onEitherEngine('a probe without a response leaves sending paused', async (t) => 
   await sendAll(loop);
   clock.advance(1_000);
   t.equal((await loop.runOnce()).retry, 1);
-  t.match(await readCircuitBreaker(db), { state: 'paused', probes: 1 });
+  t.match(await readCircuitBreaker(db), { state: 'paused', probe_count: 1 });
 });
 
 onEitherEngine('a request that always pauses sending does not block the others', async (t) => {

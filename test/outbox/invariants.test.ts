@@ -103,6 +103,9 @@ async function empty(db: Db): Promise<void> {
   await transact(db, async (trx) => {
     await trx.deleteFrom('delivery_attempts').execute();
     await trx.deleteFrom('outbox').execute();
-    await trx.updateTable('circuit_breaker').set({ state: 'active', probe_at: null, probes: 0 }).execute();
+    await trx
+      .updateTable('circuit_breaker')
+      .set({ state: 'active', next_probe_at: null, probe_count: 0 })
+      .execute();
   });
 }

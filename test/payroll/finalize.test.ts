@@ -252,7 +252,7 @@ const meanwhile: [what: string, work: (db: Db) => Promise<unknown>, outcome: Fin
 
 function report(db: Db, run_id: string): Promise<unknown> {
   return transact(db, (trx) =>
-    trx.insertInto('taken_reports').values({ run_id, report: 1, recorded_at: NOW, lines: 0 }).execute(),
+    trx.insertInto('taken_reports').values({ run_id, report: 1, recorded_at: NOW, line_count: 0 }).execute(),
   );
 }
 
@@ -298,9 +298,9 @@ onEitherEngine(
 
 onEitherEngine('a later finalize removes the rows of a process that died', async (t) => {
   const db = await staged(t);
-  const leave = (freeze_id: string, begun_at: string, rows: number) =>
+  const leave = (freeze_id: string, started_at: string, rows: number) =>
     transact(db, async (trx) => {
-      await trx.insertInto('run_freezes').values({ freeze_id, begun_at }).execute();
+      await trx.insertInto('run_freezes').values({ freeze_id, started_at }).execute();
       for (let index = 0; index < rows; index += 1) {
         const row = { freeze_id, employee_id: `e${index}`, roster_position: null, lines: '[]' };
         await trx.insertInto('run_employees').values(row).execute();

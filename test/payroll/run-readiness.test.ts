@@ -92,9 +92,9 @@ const SPOILT: Record<string, Spoilt> = {
             position: 2,
             seq: 1,
             received_at: LATELY,
-            noted_position: 3,
-            noted_seq: 2,
-            noted_received_at: null,
+            saved_position: 3,
+            saved_seq: 2,
+            saved_received_at: null,
             accepted_at: null,
             accepted_reason: null,
           })
@@ -140,7 +140,7 @@ const SPOILT: Record<string, Spoilt> = {
       transact(db, (trx) =>
         trx
           .insertInto('refused_signatures')
-          .values({ minute: '2026-07-13T08:00Z', cause: 'signature', refused: 1 })
+          .values({ minute: '2026-07-13T08:00Z', cause: 'signature', refused_count: 1 })
           .execute(),
       ),
     result: 'warn',
@@ -151,7 +151,7 @@ const SPOILT: Record<string, Spoilt> = {
       transact(db, (trx) =>
         trx
           .updateTable('circuit_breaker')
-          .set({ state: 'paused', reason: 'status 401', since: LATELY, probe_at: LATELY })
+          .set({ state: 'paused', reason: 'status 401', paused_at: LATELY, next_probe_at: LATELY })
           .execute(),
       ),
     result: 'fail',

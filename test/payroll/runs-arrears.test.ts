@@ -48,7 +48,7 @@ async function took(db: Db, runId: string, amounts: Record<string, string>, repo
   await transact(db, async (trx) => {
     await trx
       .insertInto('taken_reports')
-      .values({ run_id: runId, report, recorded_at: NOW, lines: 1 })
+      .values({ run_id: runId, report, recorded_at: NOW, line_count: 1 })
       .execute();
     for (const [line, amount] of Object.entries(amounts)) {
       const owed = difference(finalizedAmounts.get(line) as string, amount);

@@ -307,7 +307,7 @@ onEitherEngine('a recorded report removes the rows of an abandoned one', async (
     const key = { run_id: FIRST, report: 1 };
     await trx
       .insertInto('taken_reports')
-      .values({ ...key, recorded_at: null, lines: 0 })
+      .values({ ...key, recorded_at: null, line_count: 0 })
       .execute();
     const line = { employee_id: 'emp-1', line: 'regular ded-1', amount: '1.00', owed: '68.23' };
     await trx

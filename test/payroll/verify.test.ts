@@ -98,7 +98,7 @@ t.test('a run stays identical, whatever happens after it', async (t) => {
   await transact(db, (trx) =>
     trx
       .insertInto('taken_reports')
-      .values({ run_id: 'r2', report: 1, recorded_at: 'now', lines: 0 })
+      .values({ run_id: 'r2', report: 1, recorded_at: 'now', line_count: 0 })
       .execute(),
   );
   await both('a later run and a report');
@@ -211,9 +211,9 @@ t.test('a stored pay date that affects no amount is verified too', async (t) => 
   await transact(db, (trx) =>
     trx
       .updateTable('payroll_runs')
-      .set({ frozen: sql<string>`replace(frozen, '2026-12-04', '2026-12-05')` })
+      .set({ snapshot: sql<string>`replace(snapshot, '2026-12-04', '2026-12-05')` })
       .where('run_id', '=', 'r2')
       .execute(),
   );
-  t.match(await verify(), [{ table: 'payroll_runs', id: 'r2', field: 'frozen' }]);
+  t.match(await verify(), [{ table: 'payroll_runs', id: 'r2', field: 'snapshot' }]);
 });

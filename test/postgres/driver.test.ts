@@ -21,21 +21,21 @@ const LOST = /^(57P01|CONNECTION_LOST)$/;
 
 /** Two rows to lock, each with a count. */
 async function withRows(db: Db): Promise<void> {
-  const rows = ['a', 'b'].map((cause) => ({ minute: MINUTE, cause, refused: 0 }));
+  const rows = ['a', 'b'].map((cause) => ({ minute: MINUTE, cause, refused_count: 0 }));
   await transact(db, (trx) => trx.insertInto('refused_signatures').values(rows).execute());
 }
 
 async function countUp(trx: Trx, cause: string): Promise<void> {
   await trx
     .updateTable('refused_signatures')
-    .set({ refused: sql<number>`refused + 1` })
+    .set({ refused_count: sql<number>`refused_count + 1` })
     .where('cause', '=', cause)
     .execute();
 }
 
 async function counts(db: Db): Promise<number[]> {
-  const rows = await db.selectFrom('refused_signatures').select('refused').orderBy('cause').execute();
-  return rows.map(({ refused }) => refused);
+  const rows = await db.selectFrom('refused_signatures').select('refused_count').orderBy('cause').execute();
+  return rows.map(({ refused_count }) => refused_count);
 }
 
 /** Another session on the same database. */
@@ -117,7 +117,7 @@ t.test('a server that could lose commits is rejected with the setting', async (t
   };
   await server.query('alter system set fsync = off');
   await server.query('select pg_reload_conf()');
-  const refused = await eventually('refused', look, (seen) => seen instanceof Error);
+  const refused = await eventually('refused_count', look, (seen) => seen instanceof Error);
   t.match(refused, { code: 'NOT_DURABLE', message: /fsync=off/ });
   await server.query('alter system reset fsync');
   await server.query('select pg_reload_conf()');
@@ -170,7 +170,7 @@ t.test('a transaction with a serialization failure is retried', async (t) => {
     tries += 1;
     await sql`set transaction isolation level repeatable read`.execute(trx);
     await sql`select count(*) from refused_signatures`.execute(trx);
-    if (tries === 1) await other.query('update refused_signatures set refused = refused + 1');
+    if (tries === 1) await other.query('update refused_signatures set refused_count = refused_count + 1');
     await countUp(trx, 'a');
   });
   t.strictSame(await counts(db), [2, 1]);
@@ -198,9 +198,9 @@ t.test('a column added by a newer release does not break prepared statements', a
   const release = await elsewhere(t, url);
   const all = (of: Db | Trx) => of.selectFrom('refused_signatures').selectAll().orderBy('cause').execute();
   const write = (trx: Trx, cause: string) =>
-    insertMany(trx, 'refused_signatures', ['minute', 'cause', 'refused'], [[MINUTE, cause, 1]]);
+    insertMany(trx, 'refused_signatures', ['minute', 'cause', 'refused_count'], [[MINUTE, cause, 1]]);
   const move = (trx: Trx, position: number) =>
-    updateMany(trx, 'ledger_head', ['position'], 'one', [[position, 1]], 'ledger_head.position >= 0');
+    updateMany(trx, 'ledger_head', ['position'], 'id', [[position, 1]], 'ledger_head.position >= 0');
   const everything = (cause: string, position: number) =>
     transact(db, async (trx) => {
       await all(trx);

@@ -51,9 +51,9 @@ const LOSS = {
   position: 1,
   seq: 1,
   received_at: null,
-  noted_position: 2,
-  noted_seq: 2,
-  noted_received_at: null,
+  saved_position: 2,
+  saved_seq: 2,
+  saved_received_at: null,
   accepted_at: NOW.toISOString(),
   accepted_reason: 'replayed',
 };
@@ -210,7 +210,7 @@ async function fillPayroll(db: Db): Promise<void> {
   await put(db, '2026-02-27');
   await fillDecisions(db);
   // The rows left by a process that died while finalizing.
-  const left = { freeze_id: 'left-behind', begun_at: NOW.toISOString() };
+  const left = { freeze_id: 'left-behind', started_at: NOW.toISOString() };
   await transact(db, (trx) => trx.insertInto('run_freezes').values(left).execute());
 }
 

@@ -45,7 +45,7 @@ const asObject = (inUse: ReadonlyMap<string, ReadonlyMap<string, number>>) =>
 
 /** The census whose chunks are encrypted. */
 async function stageEmpty(trx: Trx): Promise<void> {
-  const staged = { staged_at: NOW, employees: 0, body_bytes: 0 };
+  const staged = { staged_at: NOW, employee_count: 0, body_bytes: 0 };
   await trx
     .insertInto('staged_censuses')
     .values({ census_id: 'c', employer_id: 'acme', state: 'current', ...staged })
@@ -66,16 +66,16 @@ onEitherEngine('rotation encrypts everything again, and the old key is no longer
         Buffer.alloc(50_000, chunk),
         ENCRYPTED_CHUNKS.placeOf({ census_id: 'c', chunk }),
       );
-      await trx.insertInto('census_chunks').values({ census_id: 'c', chunk, sealed }).execute();
+      await trx.insertInto('census_chunks').values({ census_id: 'c', chunk, ciphertext: sealed }).execute();
     }
   });
   const hash = (await openHasher(db, before)).hash(Buffer.from('x'), placeOf('r-1', 'body'));
   t.strictSame(asObject(await keysInUse(db, ENCRYPTED_COLUMNS)), {
     'k1-earlier': {
-      'hash_keys.sealed': 1,
+      'hash_keys.ciphertext': 1,
       'outbox.body': 2,
       'outbox.response': 1,
-      'census_chunks.sealed': 50,
+      'census_chunks.ciphertext': 50,
     },
   });
 
@@ -158,7 +158,7 @@ onEitherEngine('a row whose key is missing stays unchanged and is counted by key
   const rotated = await reencrypt(db, createEncryptor([k2, k1]), ENCRYPTED_COLUMNS, quietly);
   t.strictSame(rotated, { resealed: 1, broken: new Map() });
   t.strictSame(asObject(await keysInUse(db, ENCRYPTED_COLUMNS)), {
-    'k2-latest': { 'hash_keys.sealed': 1 },
+    'k2-latest': { 'hash_keys.ciphertext': 1 },
     lost: { 'outbox.body': 1 },
   });
   t.equal(await bodyOf(db, lost, 'r-9'), 'x');
@@ -206,14 +206,14 @@ onEitherEngine('an interrupted rotation continues where it ended', async (t) => 
         Buffer.from(randomUUID()),
         ENCRYPTED_CHUNKS.placeOf({ census_id: 'c', chunk }),
       );
-      await trx.insertInto('census_chunks').values({ census_id: 'c', chunk, sealed }).execute();
+      await trx.insertInto('census_chunks').values({ census_id: 'c', chunk, ciphertext: sealed }).execute();
     }
   });
   const stopping = new AbortController();
   const encryptor = createEncryptor([k2, k1]);
   const on = { looked: () => stopping.abort(), signal: stopping.signal };
   await t.rejects(reencrypt(db, encryptor, ENCRYPTED_COLUMNS, on), { name: 'AbortError' });
-  const done = (await keysInUse(db, ENCRYPTED_COLUMNS)).get('k2-latest')?.get('census_chunks.sealed');
+  const done = (await keysInUse(db, ENCRYPTED_COLUMNS)).get('k2-latest')?.get('census_chunks.ciphertext');
   t.equal(done, ENCRYPTED_CHUNKS.rowsAtOnce);
   t.equal(
     (await reencrypt(db, encryptor, ENCRYPTED_COLUMNS, quietly)).resealed,
@@ -232,7 +232,7 @@ onEitherEngine('a rotation of any size holds the write lock for less than 50 ms 
         Buffer.alloc(256 * 1024, chunk),
         ENCRYPTED_CHUNKS.placeOf({ census_id: 'c', chunk }),
       );
-      await trx.insertInto('census_chunks').values({ census_id: 'c', chunk, sealed }).execute();
+      await trx.insertInto('census_chunks').values({ census_id: 'c', chunk, ciphertext: sealed }).execute();
     }
   });
   for (let n = 0; n < 400; n += 1) await owe(db, before, `r-${n}`, 'a body of a change');

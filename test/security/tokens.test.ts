@@ -55,7 +55,7 @@ onEachEngine('a token is bsc_ and 256 random bits, different each time', async (
 onEachEngine('only the SHA-256 of a token is stored', async (t) => {
   const { db, url } = await scratch(t);
   const { token } = await create(db);
-  const { hash } = await db.selectFrom('tokens').select('hash').executeTakeFirstOrThrow();
+  const { token_hash: hash } = await db.selectFrom('tokens').select('token_hash').executeTakeFirstOrThrow();
   t.ok(hash.equals(createHash('sha256').update(token).digest()));
   const bytes = await rawBytes(db, url);
   t.ok(bytes.includes(hash), 'the hash is in the database');
@@ -77,7 +77,7 @@ onEachEngine('a token authenticates with its name and scopes', async (t) => {
 onEachEngine('other texts do not authenticate', async (t) => {
   const { db } = await scratch(t);
   const { token, tokenId } = await create(db);
-  const { hash } = await db.selectFrom('tokens').select('hash').executeTakeFirstOrThrow();
+  const { token_hash: hash } = await db.selectFrom('tokens').select('token_hash').executeTakeFirstOrThrow();
   const wrong = token.endsWith('A') ? 'B' : 'A';
   const others = {
     nothing: '',

@@ -104,12 +104,12 @@ async function checkWritable(db: Db, now: Date): Promise<Finding> {
  * Reports what the serving process last received from the service. Its configuration may differ from this shell's.
  */
 async function checkCircuitBreaker(db: Db): Promise<Finding[]> {
-  const { state, reason, since } = await readCircuitBreaker(db);
+  const { state, reason, paused_at } = await readCircuitBreaker(db);
   if (state === 'active') return [pass('circuit-breaker', 'sending is active')];
   return [
     fail(
       'circuit-breaker',
-      `requests wait since ${since}: ${reason}`,
+      `requests wait since ${paused_at}: ${reason}`,
       'Correct the address or the key of serve. A variable is read at the next start.',
     ),
   ];

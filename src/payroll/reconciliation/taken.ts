@@ -119,7 +119,7 @@ export async function readTaken(
 ): Promise<{ id: string; recorded_at: string; lines: number }[]> {
   const reports = await db
     .selectFrom('taken_reports')
-    .select(['report', 'recorded_at', 'lines'])
+    .select(['report', 'recorded_at', 'line_count as lines'])
     .where('run_id', '=', runId)
     .where('recorded_at', 'is not', null)
     .orderBy('report')
@@ -220,7 +220,7 @@ async function beginReport(trx: Trx, runId: string): Promise<number> {
   const report = (last ?? 0) + 1;
   await trx
     .insertInto('taken_reports')
-    .values({ run_id: runId, report, recorded_at: null, lines: 0 })
+    .values({ run_id: runId, report, recorded_at: null, line_count: 0 })
     .execute();
   return report;
 }
@@ -282,7 +282,7 @@ async function recordReport(
   if (newer !== undefined) return REPLACED;
   await trx
     .updateTable('taken_reports')
-    .set({ recorded_at: row.recorded_at, lines: row.lines })
+    .set({ recorded_at: row.recorded_at, line_count: row.lines })
     .where('run_id', '=', row.run_id)
     .where('report', '=', row.report)
     .execute();

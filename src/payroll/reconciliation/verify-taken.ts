@@ -76,7 +76,7 @@ function linesOf(text: string | null): Line[] {
 async function verifyReports(db: Db, on: Verifying): Promise<void> {
   const { rows } = await sql<{ run_id: string; report: number }>`
     select run_id, report from taken_reports
-    where recorded_at is not null and lines <> (select count(*) from taken_lines
+    where recorded_at is not null and line_count <> (select count(*) from taken_lines
       where taken_lines.run_id = taken_reports.run_id and taken_lines.report = taken_reports.report)
       or not exists (select 1 from payroll_runs where payroll_runs.run_id = taken_reports.run_id)
     order by run_id, report limit ${NAMED}`.execute(db);
@@ -84,7 +84,7 @@ async function verifyReports(db: Db, on: Verifying): Promise<void> {
     on.report({
       table: 'taken_reports',
       id: `${run_id}/${report}`,
-      field: 'lines',
+      field: 'line_count',
       rule: 'is not the number of its lines',
     });
   }

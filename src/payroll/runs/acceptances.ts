@@ -30,7 +30,7 @@ export async function recordAcceptances(
     'accepted_failures',
     [
       'run_id',
-      'place',
+      'ordinal',
       'employer_id',
       'check_id',
       'employee_id',

@@ -318,13 +318,13 @@ export async function frozenRuns(db: Db | Trx, runIds: readonly string[]): Promi
   if (runIds.length === 0) return [];
   const rows = await db
     .selectFrom('payroll_runs')
-    .select(['run_id', 'freeze_id', 'frozen'])
+    .select(['run_id', 'freeze_id', 'snapshot'])
     .where(isOneOf(db, 'run_id', runIds))
     .where('state', '<>', 'open')
     .execute();
-  return rows.map(({ run_id, freeze_id, frozen }) => ({
+  return rows.map(({ run_id, freeze_id, snapshot }) => ({
     run_id,
     freeze_id: freeze_id as string,
-    ...(JSON.parse(frozen as string) as Pick<FrozenRun, 'basis' | 'settled'>),
+    ...(JSON.parse(snapshot as string) as Pick<FrozenRun, 'basis' | 'settled'>),
   }));
 }

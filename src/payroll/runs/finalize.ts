@@ -108,7 +108,7 @@ async function whyNot(db: Db, runId: string, finalizing: Finalizing): Promise<Fi
 /** A finalized run is returned to a caller that repeats the request that finalized it. */
 function notOpen(stored: StoredRun, { ifMatch, idempotencyKey }: Finalizing): Finalized {
   if (stored.state !== 'finalized') return { outcome: 'not-open' };
-  const isSameKey = idempotencyKey != null && stored.finalize_key === hashOf(idempotencyKey);
+  const isSameKey = idempotencyKey != null && stored.finalize_key_hash === hashOf(idempotencyKey);
   if (isSameKey || linesEtagOf(ifMatch) === stored.etag) return { outcome: 'repeated', stored };
   return { outcome: ifMatch === null ? 'not-open' : 'stale' };
 }
@@ -146,7 +146,7 @@ async function writeLines(
   const summary = createSummary(basis);
   let rows = 0;
   await transact(db, (trx) =>
-    trx.insertInto('run_freezes').values({ freeze_id: freezeId, begun_at: now }).execute(),
+    trx.insertInto('run_freezes').values({ freeze_id: freezeId, started_at: now }).execute(),
   );
   for await (const page of computeRun(db, inputs)) {
     const written: unknown[][] = [];
@@ -185,7 +185,7 @@ async function flip(
   if ((await rowsOf(trx, freezeId)) !== rows) return false;
   const { totals, etag, outcome } = summary;
   const accepted = new Set(failures.map(({ checkId }) => checkId));
-  const frozen = JSON.stringify({ basis, ...outcome, accepted_checks: [...accepted] } satisfies Frozen);
+  const snapshot = JSON.stringify({ basis, ...outcome, accepted_checks: [...accepted] } satisfies Frozen);
   await trx
     .updateTable('payroll_runs')
     .set({
@@ -194,10 +194,10 @@ async function flip(
       freeze_id: freezeId,
       position: basis.position,
       rules_version: RULES_VERSION,
-      finalize_key: idempotencyKey == null ? null : hashOf(idempotencyKey),
+      finalize_key_hash: idempotencyKey == null ? null : hashOf(idempotencyKey),
       etag,
-      frozen,
-      frozen_hash: hashOf(frozen),
+      snapshot,
+      snapshot_hash: hashOf(snapshot),
       totals: JSON.stringify(totals),
       // A run that was ready needs no reason.
       accept_reason: failures.length > 0 ? (accept?.reason ?? null) : null,
@@ -236,7 +236,7 @@ async function dropLeftBehind(db: Db, now: string): Promise<void> {
   const left = await db
     .selectFrom('run_freezes')
     .select('freeze_id')
-    .where('begun_at', '<', before)
+    .where('started_at', '<', before)
     .execute();
   for (const { freeze_id } of left) await dropLines(db, freeze_id);
 }

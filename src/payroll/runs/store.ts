@@ -169,7 +169,7 @@ export type Frozen = Outcome & {
 };
 
 export function frozenOf(stored: StoredRun): Frozen {
-  return JSON.parse(stored.frozen as string) as Frozen;
+  return JSON.parse(stored.snapshot as string) as Frozen;
 }
 
 /** Returns the view of a stored run. Throws RUN_REFUSED if an open run can no longer be computed. */

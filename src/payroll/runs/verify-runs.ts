@@ -58,10 +58,11 @@ async function verifyOne(db: Db, stored: StoredRun, verified: RunsVerified, on: 
     if (!isAsked(body)) wrong('body', 'is none that can be asked for');
     return;
   }
-  if (stored.frozen_hash !== hashOf(stored.frozen ?? '')) wrong('frozen', 'does not have its stored hash');
+  if (stored.snapshot_hash !== hashOf(stored.snapshot ?? ''))
+    wrong('snapshot', 'does not have its stored hash');
   const frozen = parsed(() => frozenOf(stored));
-  if (frozen === null) return wrong('frozen', 'cannot be read');
-  if (!isOf(frozen.basis.run, body)) wrong('frozen', 'is not of the run of its body');
+  if (frozen === null) return wrong('snapshot', 'cannot be read');
+  if (!isOf(frozen.basis.run, body)) wrong('snapshot', 'is not of the run of its body');
   if (frozen.basis.position !== stored.position)
     wrong('position', 'is not the position it was computed from');
   verified.runs += 1;
@@ -74,7 +75,7 @@ async function verifyOne(db: Db, stored: StoredRun, verified: RunsVerified, on: 
   } catch (error) {
     if (isUnavailable(error) || on.signal.aborted) throw error;
     // Its basis was damaged so that nothing can be computed from it.
-    wrong('frozen', 'does not let it be computed again');
+    wrong('snapshot', 'does not let it be computed again');
   }
 }
 
@@ -115,7 +116,7 @@ async function verifyLines(db: Db, stored: StoredRun, frozen: Frozen, on: Verify
   if (stored.etag !== etag) wrong('etag', 'is not that of its lines');
   if (stored.totals !== JSON.stringify(totals)) wrong('totals', 'are not those of its lines');
   const { basis: _, accepted_checks: __, ...frozenOutcome } = frozen;
-  if (!isDeepStrictEqual(outcome, frozenOutcome)) wrong('frozen', 'is not what its lines come to');
+  if (!isDeepStrictEqual(outcome, frozenOutcome)) wrong('snapshot', 'is not what its lines come to');
   return lines;
 }
 
