@@ -61,6 +61,8 @@ export const ERROR_CODES = [
   'HASH_KEY_GONE',
   /** A token cannot be created or revoked as requested. */
   'TOKEN_REFUSED',
+  /** A stored JSON text is not one that this program wrote. */
+  'STORED_JSON_DAMAGED',
 
   /** The rest of a file or body cannot be read. */
   'UNREADABLE',

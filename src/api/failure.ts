@@ -71,7 +71,7 @@ export function logRefusal(
     log.warn({ ...fields, ...(request.caller && { token: request.caller.name }) }, 'a caller was refused');
   }
   if (status < 500 || isAppError(error, 'OVERLOADED')) return;
-  const reason = keyErrorMessage(error);
+  const reason = isAppError(error, 'STORED_JSON_DAMAGED') ? error.message : keyErrorMessage(error);
   log.error(
     { ...fields, code: codeOf(error) || code, cause: causeOf(error), ...(reason !== null && { reason }) },
     'a request failed',

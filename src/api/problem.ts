@@ -2,6 +2,7 @@
 import type { FastifyReply } from 'fastify';
 import Type, { type Static } from 'typebox';
 import { compile, describe, PROBLEMS_MAX } from '../contract/check.ts';
+import { FieldProblem } from '../contract/fields.ts';
 import { AppError, type ErrorCode, type Problem } from '../errors.ts';
 
 /** The problem types. Their URNs are the codes in lower case with hyphens. */
@@ -91,7 +92,7 @@ export const ProblemDetails = Type.Object(
     status: Type.Integer({ description: 'The HTTP status.' }),
     detail: Type.Optional(Type.String({ description: 'What happened and what to do about it.' })),
     errors: Type.Optional(
-      Type.Array(Type.Object({ path: Type.String(), rule: Type.String() }, { additionalProperties: false }), {
+      Type.Array(FieldProblem, {
         description: `The first ${PROBLEMS_MAX} invalid fields, each with the rule it breaks. Never contains a value.`,
       }),
     ),

@@ -1,17 +1,15 @@
 /** A payroll run and its lines as the API shows them. */
 import Type, { type Static, type TSchema } from 'typebox';
-import { LINES_OF_COVERAGE, TAXABILITIES } from '../contract/deduction.ts';
 import { PAY_FREQUENCIES } from '../contract/employee.ts';
-import { closed, day, identifier, nullable, oneOf } from '../contract/fields.ts';
-import { AMOUNT_CHANGES, CHANGES, FLAGS, LINE_KINDS } from '../payroll/calculation/line.ts';
+import { closed, day, identifier, nullable, oneOf, oneOfDescribed } from '../contract/fields.ts';
+import type { Line } from '../payroll/calculation/line.ts';
 import { APPLIES_ON, EXTRA_PAYCHECKS, REMAINDERS, SCHEMES } from '../payroll/calculation/plan.ts';
 import { KINDS, RUN_ID_PATTERN, type Run, RunBody } from '../payroll/runs/body.ts';
 import { Comparison } from '../payroll/runs/comparison.ts';
 import { REASONS } from '../payroll/runs/population.ts';
-import { amountField, Totals } from '../payroll/runs/totals.ts';
-import { TREATMENTS } from '../payroll/settings/codes.ts';
+import { Totals } from '../payroll/runs/totals.ts';
 import { COLLECTIONS, OPTIONS } from '../payroll/settings/policy.ts';
-import { oneOfDescribed, ownInstant } from './schemas.ts';
+import { ownInstant } from './schemas.ts';
 
 /** The descriptions of a run's fields, shared by requests and responses. */
 const WORDS: Readonly<Record<keyof Run, string>> = {
@@ -213,71 +211,12 @@ export const PayrollRunSummary = closed(
   'A payroll run in a list.',
 );
 
-export const Line = closed(
-  {
-    employee_id: Type.String({ description: 'The employee.' }),
-    deduction_id: Type.String({ description: 'The deduction.' }),
-    version: nullable(
-      Type.Integer({ description: 'The version of the deduction. Null if the line has no single version.' }),
-    ),
-    line_of_coverage: oneOfText(LINES_OF_COVERAGE, 'The line of coverage.'),
-    coverage_type: nullable(
-      Type.String({ description: 'Who is covered, if the benefits service reported it.' }),
-    ),
-    taxability: oneOfText(TAXABILITIES, 'Whether the deduction is taken before or after taxes.'),
-    payroll_code: nullable(Type.String({ description: 'The payroll code of the employee amount.' })),
-    employer_payroll_code: nullable(Type.String({ description: 'The payroll code of the employer amount.' })),
-    employer_treatment: nullable(
-      oneOfDescribed(TREATMENTS, 'How payroll treats the employer amount. Null if no code states it.'),
-    ),
-    description: nullable(Type.String({ description: 'The description from the benefits service.' })),
-    period: nullable(oneOfDescribed(PAY_FREQUENCIES, 'The period of the contributions, as received.')),
-    member_contribution: nullable(Type.String({ description: 'The employee contribution, as received.' })),
-    employer_contribution: nullable(Type.String({ description: 'The employer contribution, as received.' })),
-    member_amount: amountField('The amount to deduct from this paycheck.'),
-    employer_amount: amountField('The employer amount for this paycheck.'),
-    kind: Type.Enum([...LINE_KINDS], {
-      description:
-        '`regular`: for this paycheck. `adjustment`: a difference from an earlier run. `arrears`: an amount not taken in an earlier run.',
-    }),
-    adjustment_for: nullable(
-      Type.String({ description: 'The earlier run that an adjustment or arrears line settles.' }),
-    ),
-    change: nullable(
-      oneOfDescribed(
-        CHANGES,
-        'What happened to the election since the previous finalized run of the employer, frequency and pay group; ' +
-          '`moved`: the employee left this frequency, group or employer. Without a previous run it is `new`. Null for adjustments and arrears.',
-      ),
-    ),
-    amount_change: nullable(
-      oneOfDescribed(
-        AMOUNT_CHANGES,
-        'Why the amounts differ from that run: `rounding` moves cents of the same election, `calendar` other pay dates.',
-      ),
-    ),
-    previous_amount: nullable(amountField('The employee’s amount in that run.')),
-    member_difference: nullable(amountField('The employee’s amount less that of the previous run.')),
-    employer_difference: nullable(amountField('The employer amount less that of the previous run.')),
-    flags: Type.Array(Type.Enum([...FLAGS]), {
-      description: 'Conditions to review. A line flagged `reported` is not deducted.',
-    }),
-    explanation: Type.String({ description: 'How the amounts were computed.' }),
-  },
-  'One deduction from one paycheck.',
-);
-
-/** The type of a line's text that the contract has checked. */
-function oneOfText(values: readonly string[], description: string) {
-  return Type.Unsafe<string>(oneOfDescribed(values, description));
-}
-
 export const PayrollRunPreview = closed(
   {
     ...RUN,
     ...COMPUTED,
     lines: nullable(
-      Type.Array(Type.Unsafe<Static<typeof Line>>({ $ref: 'Line#' }), {
+      Type.Array(Type.Unsafe<Line>({ $ref: 'Line#' }), {
         description:
           'The first lines, if the run names `employee_ids`; the totals contain their number. Otherwise null.',
       }),

@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { FastifyBaseLogger, FastifyInstance, RawServerDefault } from 'fastify';
 import Type, { type Static, type TSchema } from 'typebox';
-import { closed, nullable, oneOf } from '../contract/fields.ts';
+import { closed, nullable } from '../contract/fields.ts';
 import { toInstant } from '../contract/instant.ts';
 
 /** A Fastify whose handlers are typed by their routes' TypeBox schemas. */
@@ -57,10 +57,6 @@ export const ownInstant = (description: string) => Type.String({ description });
 
 export const nullableText = (description: string) => nullable(Type.String({ description }));
 
-export function oneOfDescribed<const Values extends readonly string[]>(values: Values, description: string) {
-  return { ...oneOf(values), description };
-}
-
 export const REASON_MAX_CHARACTERS = 500;
 
 /** Returns the schema of the reason that a person gives for an action. */
@@ -68,9 +64,6 @@ export const reasonField = (
   description: string,
   rule = `must say why, in at most ${REASON_MAX_CHARACTERS} characters`,
 ) => Type.String({ pattern: '\\S', maxLength: REASON_MAX_CHARACTERS, rule, description });
-
-/** A problem: the path of the field and the rule that it breaks. */
-export const FieldProblem = closed({ path: Type.String(), rule: Type.String() });
 
 /** A page of a list. */
 export const pageOf = <const S extends TSchema>(row: S) =>

@@ -75,8 +75,9 @@ export function bodyPart(chunk: number, plain: Buffer): Buffer {
 /** Returns the rows of a decrypted chunk other than 0. */
 export function rowsOf(plain: Buffer): CensusRow[] {
   const end = plain.indexOf('\n');
-  const own = JSON.parse(plain.toString('utf8', 0, end)) as Own[];
-  const employees = JSON.parse(`[${plain.toString('utf8', end + 1).replace(/^,/, '')}]`) as Employee[];
+  // They were checked before they were stored, and decrypting them proves that they are the same.
+  const own: Own[] = JSON.parse(plain.toString('utf8', 0, end));
+  const employees: Employee[] = JSON.parse(`[${plain.toString('utf8', end + 1).replace(/^,/, '')}]`);
   return employees.map((employee, index) => {
     const one = own[index] ?? null;
     const [payGroup, effectiveOn] = Array.isArray(one) ? one : [one, null];

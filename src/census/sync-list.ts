@@ -1,8 +1,11 @@
 import type { Selectable } from 'kysely';
+import Type from 'typebox';
 import { ago } from '../checks.ts';
 import { maskSsnsIn } from '../contract/employee.ts';
+import { FieldProblem } from '../contract/fields.ts';
 import type { CensusSyncTable, Db, SyncState } from '../database/tables.ts';
 import type { Problem } from '../errors.ts';
+import { jsonColumn } from '../formats/json-column.ts';
 import { readContents } from '../outbox/requests.ts';
 import type { Encryptor } from '../security/encryption.ts';
 
@@ -108,11 +111,13 @@ export async function readSyncAnswer(db: Db, encryptor: Encryptor, syncId: strin
   return response ? maskSsnsIn(response) : null;
 }
 
+const readProblems = jsonColumn('census_syncs', 'problems', Type.Array(FieldProblem));
+
 function syncOf({ sync_id, ...row }: Selectable<CensusSyncTable>, overdueBefore: string): CensusSync {
   return {
     id: sync_id,
     ...row,
-    problems: row.problems === null ? [] : (JSON.parse(row.problems) as Problem[]),
+    problems: row.problems === null ? [] : readProblems(row.problems, sync_id),
     overdue: row.state !== 'completed' && row.requested_at < overdueBefore,
   };
 }

@@ -37,6 +37,11 @@ export function oneOf<const Values extends readonly string[]>(
   return Type.Unsafe({ type: 'string', enum: values, ...(rule && { rule }) });
 }
 
+/** Returns the schema of a closed set of texts with a description. */
+export function oneOfDescribed<const Values extends readonly string[]>(values: Values, description: string) {
+  return { ...oneOf(values), description };
+}
+
 /**
  * Returns a schema that also accepts null, which means absent in what we receive. Takes a schema of one type.
  */
@@ -48,3 +53,6 @@ export function nullable<Schema extends TSchema>(schema: Schema): TUnsafe<Static
 /** Returns an object schema without additional properties. */
 export const closed = <const P extends TProperties>(properties: P, description?: string): TObject<P> =>
   Type.Object(properties, { additionalProperties: false, ...(description && { description }) });
+
+/** A problem: the path of the field and the rule that it breaks. */
+export const FieldProblem = closed({ path: Type.String(), rule: Type.String() });

@@ -4,15 +4,26 @@
  * PostgreSQL has no mark.
  */
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import Type, { type Static } from 'typebox';
+import { compile } from '../contract/check.ts';
+import { nullable } from '../contract/fields.ts';
 import { engineOf } from '../database/engine.ts';
 import { SUFFIX } from '../database/files.ts';
-import { type Newest, type NewestEvent, readNewest } from '../database/newest.ts';
+import { type NewestEvent, readNewest } from '../database/newest.ts';
 import { sqliteFile } from '../database/open.ts';
 import type { Db } from '../database/tables.ts';
 import { codeOf } from '../errors.ts';
 import type { Log } from '../telemetry/log.ts';
 
-export type Mark = Pick<Newest, 'position' | 'seq' | 'received_at'>;
+const count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
+const Mark = Type.Object({
+  position: count,
+  seq: count,
+  received_at: nullable(Type.String({ format: 'instant' })),
+});
+export type Mark = Static<typeof Mark>;
+
+const mark = compile(Mark);
 
 /**
  * How often the mark is saved, apart from every commit of events. Positions and events of other processes that are newer
@@ -29,22 +40,11 @@ function pathOf(databaseUrl: string): string {
 /** Returns the saved mark, or null if it is missing or unreadable. */
 export function readMark(databaseUrl: string): Mark | null {
   try {
-    const saved = JSON.parse(readFileSync(pathOf(databaseUrl), 'utf8')) as Partial<Mark> | null;
-    const { position, seq, received_at = null } = saved ?? {};
-    return isCount(position) && isCount(seq) && isInstant(received_at)
-      ? { position, seq, received_at }
-      : null;
+    const saved: unknown = JSON.parse(readFileSync(pathOf(databaseUrl), 'utf8'));
+    return mark.accepts(saved) ? saved : null;
   } catch {
     return null;
   }
-}
-
-function isCount(value: unknown): value is number {
-  return Number.isSafeInteger(value) && (value as number) >= 0;
-}
-
-function isInstant(value: unknown): value is string | null {
-  return value === null || (typeof value === 'string' && !Number.isNaN(Date.parse(value)));
 }
 
 /**

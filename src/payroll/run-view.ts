@@ -4,10 +4,9 @@ import type { Db } from '../database/tables.ts';
 import { cursorOf } from '../formats/cursor.ts';
 import type { Line } from './calculation/line.ts';
 import { readTaken } from './reconciliation/taken.ts';
-import { planOfBasis, planWith, runUnder } from './runs/basis.ts';
+import { type Frozen, frozenOf, listOf, planOfBasis, planWith, runUnder } from './runs/basis.ts';
 import type { Run, StatedRun } from './runs/body.ts';
-import { bodyOf, type Frozen, frozenOf, type RunRow, type RunView, type StoredRun } from './runs/store.ts';
-import type { Totals } from './runs/totals.ts';
+import { bodyOf, type RunRow, type RunView, type StoredRun, totalsOf } from './runs/store.ts';
 import { OPTIONS, readPolicies } from './settings/policy.ts';
 import { readSchedules } from './settings/schedules.ts';
 
@@ -48,7 +47,7 @@ async function outlinedOf(db: Db, stored: StoredRun, frozen: Frozen | null) {
     ...fieldsOf(run, stated),
     ...lifeOf(stored),
     etag: stored.etag,
-    totals: totalsOf(stored),
+    totals: stored.totals === null ? null : totalsOf(stored),
     accept_reason: stored.accept_reason,
     accepted_checks: [...(frozen?.accepted_checks ?? [])],
     void_reason: stored.void_reason,
@@ -96,12 +95,8 @@ export function viewRunSummary(stored: RunRow) {
     pay_date,
     ...lifeOf(stored),
     etag,
-    totals: totalsOf(stored),
+    totals: stored.totals === null ? null : totalsOf(stored),
   };
-}
-
-function totalsOf({ totals }: RunRow): Totals | null {
-  return totals === null ? null : (JSON.parse(totals) as Totals);
 }
 
 /** Returns the run with its effective options, and the names of those that it states itself. */
@@ -127,10 +122,6 @@ function fieldsOf(run: Run, stated: StatedRun) {
     policy_reason: run.policy_reason,
     stated_options: OPTIONS.filter((name) => stated[name] !== null),
   };
-}
-
-function listOf(given: readonly string[] | null): string[] | null {
-  return given === null ? null : [...given];
 }
 
 function lifeOf({ state, created_at, finalized_at, voided_at }: RunRow) {

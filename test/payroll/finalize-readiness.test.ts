@@ -1,6 +1,7 @@
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
-import { bodyOf, findRun, frozenOf, putRun, type StoredRun, viewRun } from '../../src/payroll/runs/store.ts';
+import { frozenOf } from '../../src/payroll/runs/basis.ts';
+import { bodyOf, findRun, putRun, type StoredRun, viewRun } from '../../src/payroll/runs/store.ts';
 import { finalizeChecked, readinessOfRun } from '../../src/readiness/run-report.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import { deduct, employ, LATELY, NOW, QUESTION, readyEmployer, runOn, schedules } from './ready.ts';

@@ -2,9 +2,10 @@
 import type { Test } from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
+import { frozenOf } from '../../src/payroll/runs/basis.ts';
 import type { RunBody } from '../../src/payroll/runs/body.ts';
 import { type CheckReadiness, type Finalized, finalizeRun } from '../../src/payroll/runs/finalize.ts';
-import { deleteRun, frozenOf } from '../../src/payroll/runs/store.ts';
+import { deleteRun } from '../../src/payroll/runs/store.ts';
 import { scratch } from '../database/scratch.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import {

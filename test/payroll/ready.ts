@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Test } from 'tap';
 import type { Question } from '../../src/checks.ts';
+import type { LineOfCoverage } from '../../src/contract/deduction.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { type NewFact, recordFacts } from '../../src/ledger/roster.ts';
@@ -84,7 +85,7 @@ export function schedules(db: Db, list: readonly Schedule[]): Promise<void> {
   return transact(db, (trx) => putSchedules(trx, EMPLOYER, list, LATELY));
 }
 
-export function code(db: Db, line_of_coverage: string, side: 'employee' | 'employer' = 'employee') {
+export function code(db: Db, line_of_coverage: LineOfCoverage, side: 'employee' | 'employer' = 'employee') {
   const one = { line_of_coverage, taxability: null, side, code: 'X1', treatment: null };
   return transact(db, (trx) => putCodes(trx, EMPLOYER, [one], LATELY));
 }

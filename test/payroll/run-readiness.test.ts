@@ -586,7 +586,7 @@ onEitherEngine('only finalized regular runs that may pay the same employees over
 
 onEitherEngine('an off-cycle run may have any period', async (t) => {
   const db = await readyEmployer(t);
-  const offCycle = { kind: 'off_cycle', employee_ids: ['emp-1'], period_end: '2026-07-11' } as const;
+  const offCycle = { kind: 'off_cycle' as const, employee_ids: ['emp-1'], period_end: '2026-07-11' };
   t.match(await check(db, 'period-differs-from-schedule', { ...RUN, ...offCycle }), { result: 'pass' });
 });
 

@@ -208,7 +208,7 @@ onEitherEngine('a run on a date outside its schedule is rejected with the neares
     'pay_date: must be a date of the pay schedule; next to 2026-01-01 are 2026-01-02',
   );
   t.equal(await on('2027-01-01'), '', 'a year without dates in the schedule is stepped');
-  const offCycle = { kind: 'off_cycle', employee_ids: ['emp-1'] } as const;
+  const offCycle = { kind: 'off_cycle' as const, employee_ids: ['emp-1'] };
   t.equal(await refusal(db, { ...runOn('2026-07-17'), ...offCycle, pay_date: '2026-07-16' }), '');
 });
 

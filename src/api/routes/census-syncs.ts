@@ -1,23 +1,14 @@
 import Type, { type Static } from 'typebox';
 import { type CensusSync, findSync, listSyncs, readSyncAnswer } from '../../census/sync-list.ts';
 import { requestSyncManually } from '../../census/syncs.ts';
-import { closed, identifier, nullable, oneOf } from '../../contract/fields.ts';
+import { closed, FieldProblem, identifier, nullable, oneOf } from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
 import { cursorOf } from '../../formats/cursor.ts';
 import { employerSubject } from '../../outbox/queue.ts';
 import { alsoNeeds, by, writeReadDown } from '../auth.ts';
 import type { ApiParts } from '../parts.ts';
 import { notFound } from '../problem.ts';
-import {
-  type Api,
-  cursor,
-  FieldProblem,
-  LIMIT_DEFAULT,
-  limit,
-  named,
-  ownInstant,
-  pageOf,
-} from '../schemas.ts';
+import { type Api, cursor, LIMIT_DEFAULT, limit, named, ownInstant, pageOf } from '../schemas.ts';
 import { EmployerId } from './censuses.ts';
 
 /** Problems in one page. A sync may have 1,000, and a page 1,000 syncs. */

@@ -9,7 +9,7 @@ import { stageCensus } from '../../census/staging.ts';
 import { viewComparison } from '../../census/view.ts';
 import { Census } from '../../contract/census.ts';
 import { PROBLEMS_MAX } from '../../contract/check.ts';
-import { closed, identifier, nullable } from '../../contract/fields.ts';
+import { closed, FieldProblem, identifier, nullable } from '../../contract/fields.ts';
 import type { Problem } from '../../errors.ts';
 import { AppError } from '../../errors.ts';
 import { cursorOf } from '../../formats/cursor.ts';
@@ -18,16 +18,7 @@ import { by, writeReadDown } from '../auth.ts';
 import { limitReads, passStreams, streamedBody } from '../bodies.ts';
 import type { ApiParts } from '../parts.ts';
 import { notFound, type Refusal } from '../problem.ts';
-import {
-  type Api,
-  cursor,
-  FieldProblem,
-  LIMIT_DEFAULT,
-  limit,
-  named,
-  ownInstant,
-  pageOf,
-} from '../schemas.ts';
+import { type Api, cursor, LIMIT_DEFAULT, limit, named, ownInstant, pageOf } from '../schemas.ts';
 import { compileValidator } from '../validation.ts';
 
 const CENSUS_TYPES = { json: 'application/json', csv: 'text/csv' } as const;

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import Type, { type Static } from 'typebox';
-import { closed } from '../../contract/fields.ts';
+import { closed, FieldProblem } from '../../contract/fields.ts';
 import { createGroupCommit, KEY_MAX_CHARACTERS } from '../../employment/accept.ts';
 import { acceptBatch, BATCH_CHANGES_MAX, LINE_BYTES_MAX, type LineResult } from '../../employment/batch.ts';
 import { type ChangeKind, checkChange } from '../../employment/change.ts';
@@ -14,7 +14,7 @@ import { limitReads, passStreams, streamedBody } from '../bodies.ts';
 import { idempotencyKeyOf } from '../headers.ts';
 import type { ApiParts } from '../parts.ts';
 import { broken, invalid, type Refusal } from '../problem.ts';
-import { type Api, FieldProblem, named, ownInstant } from '../schemas.ts';
+import { type Api, named, ownInstant } from '../schemas.ts';
 import { exceptBody } from '../validation.ts';
 
 /** draft-ietf-httpapi-idempotency-key-header, in lower case as Node provides header names. */

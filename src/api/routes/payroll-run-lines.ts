@@ -25,7 +25,7 @@ import { causeOf } from '../failure.ts';
 import { negotiated } from '../headers.ts';
 import type { ApiParts } from '../parts.ts';
 import { broken, invalid } from '../problem.ts';
-import { type Line as LineSchema, RunId } from '../run-schemas.ts';
+import { RunId } from '../run-schemas.ts';
 import { type Api, cursor, LIMIT_DEFAULT, limit, named, pageOf } from '../schemas.ts';
 import { exceptBody } from '../validation.ts';
 import { notFinalized } from './payroll-run-work.ts';
@@ -59,7 +59,7 @@ const linePosition = cursorOf(
   }),
 );
 
-const LinePage = pageOf(Type.Unsafe<Static<typeof LineSchema>>({ $ref: 'Line#' }));
+const LinePage = pageOf(Type.Unsafe<Line>({ $ref: 'Line#' }));
 
 /** Lists the lines of a run in pages, or streams them as one file while they are computed. */
 export function payrollRunLineRoutes(app: Api, { db, log, onFatal }: ApiParts): void {

@@ -3,6 +3,7 @@ import Type from 'typebox';
 import { closed, identifier, nullable, oneOf } from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
 import { AppError } from '../../errors.ts';
+import { Line } from '../../payroll/calculation/line.ts';
 import { outlineOf, runCursor, viewPreview, viewRunSummary, viewStoredRun } from '../../payroll/run-view.ts';
 import { beginRun, PREVIEWED_LINES, previewWithLines } from '../../payroll/runs/begin.ts';
 import { RunBody, runOf, type StatedRun } from '../../payroll/runs/body.ts';
@@ -16,7 +17,6 @@ import type { ApiParts } from '../parts.ts';
 import { broken, notFound, type Refusal } from '../problem.ts';
 import {
   DescribedRunBody,
-  Line,
   PayrollRun,
   PayrollRunOutline,
   PayrollRunPreview,

@@ -1,16 +1,17 @@
 import Type, { type Static } from 'typebox';
 import { LINES_OF_COVERAGE, TAXABILITIES } from '../../contract/deduction.ts';
 import { PAY_FREQUENCIES } from '../../contract/employee.ts';
-import { closed, day, identifier, nullable } from '../../contract/fields.ts';
+import { closed, day, identifier, nullable, oneOfDescribed } from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
+import { TREATMENTS } from '../../payroll/calculation/line.ts';
 import { APPLIES_ON, EXTRA_PAYCHECKS, REMAINDERS, SCHEMES } from '../../payroll/calculation/plan.ts';
-import { codesOf, putCodes, readCodes, SIDES, TREATMENTS } from '../../payroll/settings/codes.ts';
+import { codesOf, putCodes, readCodes, SIDES } from '../../payroll/settings/codes.ts';
 import { COLLECTIONS, policyOf, putPolicy, readPolicies } from '../../payroll/settings/policy.ts';
 import { putSchedules, readSchedules, schedulesOf } from '../../payroll/settings/schedules.ts';
 import { by } from '../auth.ts';
 import type { ApiParts } from '../parts.ts';
 import { broken } from '../problem.ts';
-import { type Api, named, oneOfDescribed, ownInstant } from '../schemas.ts';
+import { type Api, named, ownInstant } from '../schemas.ts';
 import { exceptBody } from '../validation.ts';
 import { EmployerId } from './censuses.ts';
 

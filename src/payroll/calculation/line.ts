@@ -1,5 +1,9 @@
 /** A line of a run: what one deduction takes from one employee's paycheck. */
-import type { PayFrequency } from '../../contract/employee.ts';
+import Type, { type Static } from 'typebox';
+import { LINES_OF_COVERAGE, TAXABILITIES } from '../../contract/deduction.ts';
+import { PAY_FREQUENCIES } from '../../contract/employee.ts';
+import { closed, nullable, oneOfDescribed } from '../../contract/fields.ts';
+import { jsonColumn } from '../../formats/json-column.ts';
 import { AMOUNT_FLAGS } from './amounts.ts';
 
 /** The amount zero, as lines store it. */
@@ -46,40 +50,81 @@ export const FLAGS = [
 ] as const;
 export type Flag = (typeof FLAGS)[number];
 
-export type Line = {
-  employee_id: string;
-  deduction_id: string;
-  /** Which version of the deduction; null where the line is of no single version (arrears). */
-  version: number | null;
-  line_of_coverage: string;
-  coverage_type: string | null;
-  taxability: string;
-  payroll_code: string | null;
-  employer_payroll_code: string | null;
-  /** How payroll treats the employer amount: a deposit or a memo. Null if no code states it. */
-  employer_treatment: 'deposit' | 'memo' | null;
-  description: string | null;
-  period: PayFrequency | null;
-  /** As received; null where the line is of no single version. */
-  member_contribution: string | null;
-  employer_contribution: string | null;
-  /** For this paycheck, with two decimals. */
-  member_amount: string;
-  employer_amount: string;
-  kind: LineKind;
-  /** The finalized run that an adjustment or an arrears line settles. */
-  adjustment_for: string | null;
-  /** Against the previous finalized run; null for adjustments and arrears. */
-  change: Change | null;
-  /** Null for adjustments, for arrears, and without a previous run. */
-  amount_change: AmountChange | null;
-  previous_amount: string | null;
-  /** Amounts less those of the previous run; null if `amount_change` is. */
-  member_difference: string | null;
-  employer_difference: string | null;
-  flags: Flag[];
-  explanation: string;
-};
+/** How payroll treats the employer amount. */
+export const TREATMENTS = ['deposit', 'memo'] as const;
+export type Treatment = (typeof TREATMENTS)[number];
+
+/** Returns the schema of an amount. */
+export const amountField = (description: string) =>
+  Type.String({ description: `${description} Two decimals.` });
+
+/** A line as it is stored and shown. */
+export const Line = closed(
+  {
+    employee_id: Type.String({ description: 'The employee.' }),
+    deduction_id: Type.String({ description: 'The deduction.' }),
+    version: nullable(
+      Type.Integer({ description: 'The version of the deduction. Null if the line has no single version.' }),
+    ),
+    line_of_coverage: oneOfText(LINES_OF_COVERAGE, 'The line of coverage.'),
+    coverage_type: nullable(
+      Type.String({ description: 'Who is covered, if the benefits service reported it.' }),
+    ),
+    taxability: oneOfText(TAXABILITIES, 'Whether the deduction is taken before or after taxes.'),
+    payroll_code: nullable(Type.String({ description: 'The payroll code of the employee amount.' })),
+    employer_payroll_code: nullable(Type.String({ description: 'The payroll code of the employer amount.' })),
+    employer_treatment: nullable(
+      oneOfDescribed(TREATMENTS, 'How payroll treats the employer amount. Null if no code states it.'),
+    ),
+    description: nullable(Type.String({ description: 'The description from the benefits service.' })),
+    period: nullable(oneOfDescribed(PAY_FREQUENCIES, 'The period of the contributions, as received.')),
+    member_contribution: nullable(Type.String({ description: 'The employee contribution, as received.' })),
+    employer_contribution: nullable(Type.String({ description: 'The employer contribution, as received.' })),
+    member_amount: amountField('The amount to deduct from this paycheck.'),
+    employer_amount: amountField('The employer amount for this paycheck.'),
+    kind: Type.Enum([...LINE_KINDS], {
+      description:
+        '`regular`: for this paycheck. `adjustment`: a difference from an earlier run. `arrears`: an amount not taken in an earlier run.',
+    }),
+    adjustment_for: nullable(
+      Type.String({ description: 'The earlier run that an adjustment or arrears line settles.' }),
+    ),
+    change: nullable(
+      oneOfDescribed(
+        CHANGES,
+        'What happened to the election since the previous finalized run of the employer, frequency and pay group; ' +
+          '`moved`: the employee left this frequency, group or employer. Without a previous run it is `new`. Null for adjustments and arrears.',
+      ),
+    ),
+    amount_change: nullable(
+      oneOfDescribed(
+        AMOUNT_CHANGES,
+        'Why the amounts differ from that run: `rounding` moves cents of the same election, `calendar` other pay dates.',
+      ),
+    ),
+    previous_amount: nullable(amountField('The employee’s amount in that run.')),
+    member_difference: nullable(amountField('The employee’s amount less that of the previous run.')),
+    employer_difference: nullable(amountField('The employer amount less that of the previous run.')),
+    flags: Type.Array(Type.Enum([...FLAGS]), {
+      description: 'Conditions to review. A line flagged `reported` is not deducted.',
+    }),
+    explanation: Type.String({ description: 'How the amounts were computed.' }),
+  },
+  'One deduction from one paycheck.',
+);
+export type Line = Static<typeof Line>;
+
+/** The type of a line's text that the contract has checked. */
+function oneOfText(values: readonly string[], description: string) {
+  return Type.Unsafe<string>(oneOfDescribed(values, description));
+}
+
+const readStored = jsonColumn('run_employees', 'lines', Type.Array(Line));
+
+/** Returns the stored lines of an employee in a finalized run. */
+export function storedLines(row: { freeze_id: string; employee_id: string; lines: string }): Line[] {
+  return readStored(row.lines, `${row.freeze_id}/${row.employee_id}`);
+}
 
 /** Identifies a line among those of its employee in its run. A run may settle a deduction under two taxabilities. */
 export function lineKey({

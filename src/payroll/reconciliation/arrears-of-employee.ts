@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { isOneOf } from '../../database/bulk.ts';
 import type { Db } from '../../database/tables.ts';
-import type { Line } from '../calculation/line.ts';
+import { storedLines } from '../calculation/line.ts';
 import { type FrozenLines, frozenLinesOf } from '../runs/adjustments.ts';
 import { arrearsLines, type Owed, owedByLatest } from '../runs/arrears.ts';
 import { codeFinder } from '../settings/codes.ts';
@@ -19,7 +19,7 @@ export type Arrears = {
   explanation: string;
 };
 
-type Run = { run_id: string; freeze_id: string; employer_id: string };
+type Run = { run_id: string; freeze_id: string; employer_id: string; employee_id: string };
 
 /** Only the amounts are shown, no codes. */
 const CARRIER = { codesOf: codeFinder([]), named: null };
@@ -56,7 +56,8 @@ function runsOf(db: Db, employeeId: string, employers: readonly string[]) {
   return db
     .selectFrom('payroll_runs')
     .innerJoin('run_employees', 'run_employees.freeze_id', 'payroll_runs.freeze_id')
-    .select(['run_id', 'payroll_runs.employer_id', 'run_employees.freeze_id', 'roster_position', 'lines'])
+    .select(['run_id', 'payroll_runs.employer_id', 'roster_position', 'lines'])
+    .select(['run_employees.freeze_id', 'run_employees.employee_id'])
     .where(isOneOf(db, 'payroll_runs.employer_id', employers))
     .where('payroll_runs.state', '=', sql.lit('finalized'))
     .where('run_employees.employee_id', '=', employeeId)
@@ -68,11 +69,11 @@ function runsOf(db: Db, employeeId: string, employers: readonly string[]) {
 
 function frozenOf(runs: readonly (Run & { roster_position: number | null; lines: string })[]): FrozenLines {
   return frozenLinesOf(
-    runs.map(({ freeze_id, roster_position, lines }) => ({
-      freezeId: freeze_id,
-      isIn: roster_position !== null,
+    runs.map((row) => ({
+      freezeId: row.freeze_id,
+      isIn: row.roster_position !== null,
       isVoided: false,
-      lines: JSON.parse(lines) as Line[],
+      lines: storedLines(row),
     })),
   );
 }

@@ -117,7 +117,7 @@ function rowOf(
   here: Amounts | null,
   payroll: Amounts | null,
 ): AuditRow {
-  const [employee_id, ...parts] = JSON.parse(key) as [string, ...(string | null)[]];
+  const [employee_id, ...parts]: [string, ...(string | null)[]] = JSON.parse(key);
   const text = (cents: bigint | null | undefined) =>
     cents === null || cents === undefined ? null : amountOf(cents);
   return {

@@ -145,5 +145,6 @@ function addTo(sums: Map<string, Amounts>, key: string, { member, employer }: Am
 }
 
 function employeeIn(key: string): string {
-  return (JSON.parse(key) as [string])[0];
+  const [employeeId]: [string] = JSON.parse(key);
+  return employeeId;
 }

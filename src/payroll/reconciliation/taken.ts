@@ -15,7 +15,7 @@ import {
   readableRows,
 } from '../../formats/rows.ts';
 import { AMOUNT_RULE, amountOf, centsOf, parseAmount } from '../../money.ts';
-import { isIncluded, LINE_KINDS, type Line, lineKey } from '../calculation/line.ts';
+import { isIncluded, LINE_KINDS, type Line, lineKey, storedLines } from '../calculation/line.ts';
 import type { StoredRun } from '../runs/store.ts';
 import { changePayroll } from '../settings/lock.ts';
 
@@ -138,11 +138,11 @@ async function findLines(
   const employees = new Set(rows.flatMap(({ fields }) => fields.employee_id ?? []));
   const found = await db
     .selectFrom('run_employees')
-    .select(['employee_id', 'lines'])
+    .select(['freeze_id', 'employee_id', 'lines'])
     .where('freeze_id', '=', freezeId)
     .where(isOneOf(db, 'employee_id', [...employees]))
     .execute();
-  const frozen = new Map(found.map((row) => [row.employee_id, JSON.parse(row.lines) as Line[]]));
+  const frozen = new Map(found.map((row) => [row.employee_id, storedLines(row)]));
   return rows.flatMap((row) => {
     const found = findLine(row, frozen);
     if ('line' in found) return [found];

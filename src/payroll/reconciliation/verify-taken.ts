@@ -66,7 +66,7 @@ function verifyOne(row: Row, { report }: Verifying): void {
 /** Returns no lines if they are damaged, which the verification of the run reports. */
 function linesOf(text: string | null): Line[] {
   try {
-    return JSON.parse(text ?? '[]') as Line[];
+    return JSON.parse(text ?? '[]');
   } catch {
     return [];
   }

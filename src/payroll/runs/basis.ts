@@ -1,31 +1,71 @@
 /** The inputs of a run. They are resolved each time for an open run, and frozen with a finalized one as its proof. */
+import Type, { type Static } from 'typebox';
+import { closed, day, nullable, oneOf } from '../../contract/fields.ts';
 import { readPosition } from '../../database/newest.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import type { Problem } from '../../errors.ts';
 import { AppError } from '../../errors.ts';
+import { jsonColumn } from '../../formats/json-column.ts';
 import { yearOf } from '../calculation/pay-dates.ts';
 import { type Plan, planOf } from '../calculation/plan.ts';
-import { type PayrollCode, readCodes } from '../settings/codes.ts';
+import { PayrollCode, readCodes } from '../settings/codes.ts';
 import { OPTIONS, type Options, optionsOn, type PolicyVersion, readPolicies } from '../settings/policy.ts';
-import { readSchedules, type Schedule } from '../settings/schedules.ts';
-import type { Run, StatedRun } from './body.ts';
+import { readSchedules, Schedule } from '../settings/schedules.ts';
+import { Run, type StatedRun } from './body.ts';
+import { Comparison } from './comparison.ts';
+import { REASONS } from './population.ts';
 
-export type Basis = {
-  run: Run;
+export const Basis = closed({
+  run: Run,
   /** The ledger's position. Later positions are not part of the run. */
-  position: number;
+  position: Type.Integer(),
   /** The pay dates of the run or of its schedule; null if they are assumed or unknown. */
-  pay_dates: readonly string[] | null;
+  pay_dates: nullable(Type.Array(day)),
   /** The pay frequencies and groups of the employer's schedules. */
-  schedules: readonly Pick<Schedule, 'pay_frequency' | 'pay_group'>[];
+  schedules: Type.Array(Type.Pick(Schedule, ['pay_frequency', 'pay_group'])),
   /** The last day of the pay period of each of `pay_dates`; null if no schedule gives them. */
-  period_ends: readonly string[] | null;
-  codes: readonly PayrollCode[];
+  period_ends: nullable(Type.Array(day)),
+  codes: Type.Array(PayrollCode),
   /** The previous finalized regular run, which changes are compared with. */
-  previous: string | null;
+  previous: nullable(Type.String()),
   /** Earlier runs whose differences and arrears this run settles, with their reports of amounts taken. */
-  earlier: readonly { run_id: string; report: number | null; is_voided: boolean }[];
-};
+  earlier: Type.Array(
+    closed({ run_id: Type.String(), report: nullable(Type.Integer()), is_voided: Type.Boolean() }),
+  ),
+});
+export type Basis = Static<typeof Basis>;
+
+/** The data stored with a finalized run, in addition to its lines. */
+export const Outcome = closed({
+  /** The earlier runs that the run settled something for, each with the employees concerned. */
+  settled: Type.Array(Type.Tuple([Type.String(), Type.Array(Type.String())])),
+  employees: Type.Integer(),
+  comparison: nullable(Comparison),
+  /** Employees with a deduction in effect who are not in the run. */
+  not_in_run: Type.Array(
+    closed({
+      employee_id: Type.String(),
+      reason: oneOf(REASONS.filter((reason) => reason !== 'other_employer')),
+    }),
+  ),
+  not_in_run_count: Type.Integer(),
+});
+export type Outcome = Static<typeof Outcome>;
+
+/** The basis and outcome that a finalized or voided run keeps. */
+const Frozen = closed({
+  ...Outcome.properties,
+  basis: Basis,
+  /** The readiness checks whose failures were accepted. */
+  accepted_checks: Type.Array(Type.String()),
+});
+export type Frozen = Static<typeof Frozen>;
+
+const readFrozen = jsonColumn('payroll_runs', 'snapshot', Frozen);
+
+export function frozenOf({ run_id, snapshot }: { run_id: string; snapshot: string | null }): Frozen {
+  return readFrozen(snapshot, run_id);
+}
 
 /** Returns the error of a run that cannot be computed as requested. Each problem names a field. */
 export function runRefused(...problems: readonly Problem[]): AppError<'RUN_REFUSED'> {
@@ -92,9 +132,9 @@ export async function resolveBasis(db: Db | Trx, runId: string | null, stated: S
   return {
     run,
     position,
-    pay_dates: plan.calendarAssumed ? null : plan.dates,
+    pay_dates: plan.calendarAssumed ? null : listOf(plan.dates),
     schedules: schedules.map(({ pay_frequency, pay_group }) => ({ pay_frequency, pay_group })),
-    period_ends: plan.periodEnds,
+    period_ends: listOf(plan.periodEnds),
     codes,
     previous: previousOf(
       run,
@@ -163,4 +203,9 @@ function previousOf(run: Run, finalized: readonly Final[]): string | null {
 function isNear(earlier: string, payDate: string): boolean {
   const years = Number(yearOf(payDate)) - Number(yearOf(earlier));
   return years === 0 || years === 1;
+}
+
+/** Returns a list that may be changed, or null. */
+export function listOf(given: readonly string[] | null): string[] | null {
+  return given === null ? null : [...given];
 }

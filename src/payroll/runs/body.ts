@@ -2,9 +2,9 @@
 import Type, { type Static } from 'typebox';
 import { compile } from '../../contract/check.ts';
 import { PAY_FREQUENCIES } from '../../contract/employee.ts';
-import { day, identifier, oneOf } from '../../contract/fields.ts';
+import { closed, day, identifier, nullable, oneOf } from '../../contract/fields.ts';
 import type { Problem } from '../../errors.ts';
-import { OPTION_FIELDS, type Options } from '../settings/policy.ts';
+import { OPTION_FIELDS, Options } from '../settings/policy.ts';
 
 export const KINDS = ['regular', 'off_cycle'] as const;
 export type RunKind = (typeof KINDS)[number];
@@ -62,27 +62,38 @@ export type RunBody = Static<typeof RunBody>;
  * A body with its defaults, except the options. Lists of ids are sorted, because their order means nothing.
  * Null: no limit.
  */
-type RunFields = {
-  employer_id: string;
-  kind: RunKind;
-  pay_frequency: (typeof PAY_FREQUENCIES)[number];
-  pay_group: string | null;
-  period_start: string;
-  period_end: string;
-  pay_date: string;
-  employee_ids: readonly string[] | null;
-  deductions: readonly string[] | null;
-  final_checks: readonly string[];
-  pay_dates: readonly string[] | null;
+const FIELDS = {
+  employer_id: identifier,
+  kind: oneOf(KINDS),
+  pay_frequency: oneOf(PAY_FREQUENCIES),
+  pay_group: nullable(identifier),
+  period_start: day,
+  period_end: day,
+  pay_date: day,
+  employee_ids: nullable(Type.Array(identifier)),
+  deductions: nullable(Type.Array(identifier)),
+  final_checks: Type.Array(identifier),
+  pay_dates: nullable(Type.Array(day)),
   /** Why the run differs from the employer's payroll policy. */
-  policy_reason: string | null;
+  policy_reason: nullable(Type.String()),
 };
 
-/** A run as it was requested: null where the employer's payroll policy decides. */
-export type StatedRun = RunFields & { [Name in keyof Options]: Options[Name] | null };
-
 /** A run with its effective options. */
-export type Run = RunFields & Options;
+export const Run = closed({ ...FIELDS, ...Options.properties });
+export type Run = Static<typeof Run>;
+
+/** A run as it was requested: null where the employer's payroll policy decides. */
+const { scheme, applies_on, remainder, extra_paycheck, adjustments, arrears } = Options.properties;
+export const StatedRun = closed({
+  ...FIELDS,
+  scheme: nullable(scheme),
+  applies_on: nullable(applies_on),
+  remainder: nullable(remainder),
+  extra_paycheck: nullable(extra_paycheck),
+  adjustments: nullable(adjustments),
+  arrears: nullable(arrears),
+});
+export type StatedRun = Static<typeof StatedRun>;
 
 const runBody = compile(RunBody);
 

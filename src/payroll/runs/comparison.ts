@@ -2,9 +2,8 @@
 import Type, { type Static } from 'typebox';
 import { closed } from '../../contract/fields.ts';
 import { amountOf, centsOf } from '../../money.ts';
-import { isIncluded, type Line } from '../calculation/line.ts';
+import { amountField, isIncluded, type Line } from '../calculation/line.ts';
 import type { Previous } from './lines.ts';
-import { amountField } from './totals.ts';
 
 const COMPARED = {
   previous_member_amount: amountField('The employees’ amount in the previous run.'),

@@ -11,20 +11,13 @@ import { yearOf } from '../calculation/pay-dates.ts';
 import type { Plan } from '../calculation/plan.ts';
 import { codeFinder } from '../settings/codes.ts';
 import type { Earlier } from './adjustments.ts';
-import { type Basis, planOfBasis } from './basis.ts';
+import { type Basis, type Frozen, frozenOf, planOfBasis } from './basis.ts';
 import { dayOfRun } from './body.ts';
 import { stateFor } from './history.ts';
 import { type LineRules, type Previous, regularLines, stoppedLines } from './lines.ts';
 import { type Membership, membershipOf, type Scope } from './population.ts';
 import { candidates, frozenLines, historiesOf, owedBy, readAhead } from './reads.ts';
-import {
-  type Debtor,
-  type FrozenRow,
-  runsToTrueUp,
-  type Settlements,
-  type TrueUp,
-  trueUpLines,
-} from './true-up.ts';
+import { type Debtor, type FrozenRow, runsToTrueUp, type TrueUp, trueUpLines } from './true-up.ts';
 
 /** An employee of the employer, in the run or not. */
 export type EmployeeLines = {
@@ -286,9 +279,7 @@ function rulesOf(basis: Basis): LineRules {
 type FrozenRun = {
   run_id: string;
   freeze_id: string;
-  basis: Basis;
-  settled: Settlements;
-};
+} & Pick<Frozen, 'basis' | 'settled'>;
 
 /** Returns the finalized runs of the employer that settled something for a run, in the order of their pay dates. */
 export async function settledBy(
@@ -301,11 +292,12 @@ export async function settledBy(
     .where('employer_id', '=', employer_id)
     .where('state', '=', 'finalized')
     .where('run_id', '<>', run_id)
+    // A frozen basis may be megabytes, so only those that name the run are parsed, one at a time.
+    .where('snapshot', 'like', `%"${run_id}"%`)
     .orderBy('pay_date')
     .orderBy('run_id')
     .execute();
   const settlers: string[] = [];
-  // One at a time, because a frozen basis may be megabytes.
   for (const other of finalized) {
     const [frozen] = await frozenRuns(db, [other.run_id]);
     if (frozen?.settled.some(([settled]) => settled === run_id)) settlers.push(other.run_id);
@@ -325,6 +317,6 @@ export async function frozenRuns(db: Db | Trx, runIds: readonly string[]): Promi
   return rows.map(({ run_id, freeze_id, snapshot }) => ({
     run_id,
     freeze_id: freeze_id as string,
-    ...(JSON.parse(snapshot as string) as Pick<FrozenRun, 'basis' | 'settled'>),
+    ...frozenOf({ run_id, snapshot }),
   }));
 }

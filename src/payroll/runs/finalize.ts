@@ -9,9 +9,9 @@ import { transact } from '../../database/transaction.ts';
 import { RULES_VERSION } from '../calculation/amounts.ts';
 import { changePayroll } from '../settings/lock.ts';
 import { type Acceptance, recordAcceptances } from './acceptances.ts';
-import { type Basis, resolveBasis } from './basis.ts';
+import { type Basis, type Frozen, resolveBasis } from './basis.ts';
 import { computeRun, inputsOf } from './compute.ts';
-import { bodyOf, type Frozen, findRun, hashOf, type StoredRun } from './store.ts';
+import { bodyOf, findRun, hashOf, type StoredRun } from './store.ts';
 import { createSummary, type Summary } from './summary.ts';
 
 export type Finalizing = {

@@ -1,6 +1,6 @@
 /** The lines of a run, page by page in the order of employee ids: computed for an open run, as frozen for another one. */
 import type { Db } from '../../database/tables.ts';
-import type { Line } from '../calculation/line.ts';
+import { type Line, storedLines } from '../calculation/line.ts';
 import { type Basis, resolveBasis } from './basis.ts';
 import { computeRun, inputsOf } from './compute.ts';
 import { readFrozenLines } from './reads.ts';
@@ -101,9 +101,9 @@ async function* frozenOfOne(
 ): AsyncGenerator<LinesOfEmployee[]> {
   const rows = await db
     .selectFrom('run_employees')
-    .select('lines')
+    .select(['freeze_id', 'employee_id', 'lines'])
     .where('freeze_id', '=', freeze_id as string)
     .where('employee_id', '=', employeeId)
     .execute();
-  yield rows.map(({ lines }) => ({ employeeId, lines: JSON.parse(lines) as Line[] }));
+  yield rows.map((row) => ({ employeeId, lines: storedLines(row) }));
 }

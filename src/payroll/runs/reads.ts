@@ -5,7 +5,7 @@ import { byBytes } from '../../database/text-order.ts';
 import { versionsOfEmployees } from '../../ledger/history.ts';
 import { employeesOf } from '../../ledger/roster.ts';
 import { startDecisionsOf } from '../../ledger/start-decisions.ts';
-import type { Line } from '../calculation/line.ts';
+import { type Line, storedLines } from '../calculation/line.ts';
 import { type Owed, owedByLatest } from './arrears.ts';
 import type { Basis } from './basis.ts';
 import type { Run } from './body.ts';
@@ -81,12 +81,9 @@ export async function frozenLines(
     .where(isOneOf(db, 'employee_id', employees))
     .execute();
   rows.sort((one, other) => (places.get(one.freeze_id) ?? 0) - (places.get(other.freeze_id) ?? 0));
-  for (const { freeze_id, employee_id, roster_position, lines } of rows) {
-    const row = {
-      freezeId: freeze_id,
-      isIn: roster_position !== null,
-      lines: JSON.parse(lines) as Line[],
-    };
+  for (const stored of rows) {
+    const { freeze_id, employee_id, roster_position } = stored;
+    const row = { freezeId: freeze_id, isIn: roster_position !== null, lines: storedLines(stored) };
     const own = byEmployee.get(employee_id);
     if (own === undefined) byEmployee.set(employee_id, [row]);
     else own.push(row);
@@ -157,16 +154,20 @@ export type FrozenEmployee = { employeeId: string; rosterPosition: number | null
 
 const FROZEN_AT_ONCE = 500;
 
-/** Yields the frozen lines of a run by employee, in the order of their ids, starting after one of them. */
+/**
+ * Yields the frozen lines of a run by employee, in the order of their ids, starting after one of them. `read` parses
+ * the lines of a row.
+ */
 export async function* readFrozenLines(
   db: Db,
   freezeId: string,
   after = '',
+  read: typeof storedLines = storedLines,
 ): AsyncGenerator<FrozenEmployee[]> {
   for (let last = after; ; ) {
     const rows = await db
       .selectFrom('run_employees')
-      .select(['employee_id', 'roster_position', 'lines'])
+      .select(['freeze_id', 'employee_id', 'roster_position', 'lines'])
       .where('freeze_id', '=', freezeId)
       .where('employee_id', '>', last)
       .orderBy('employee_id')
@@ -176,7 +177,7 @@ export async function* readFrozenLines(
       yield rows.map((row) => ({
         employeeId: row.employee_id,
         rosterPosition: row.roster_position,
-        lines: JSON.parse(row.lines) as Line[],
+        lines: read(row),
       }));
     }
     if (rows.length < FROZEN_AT_ONCE) return;

@@ -3,14 +3,15 @@ import { createHash } from 'node:crypto';
 import type { Selectable } from 'kysely';
 import { forUpdate } from '../../database/engine.ts';
 import type { Db, PayrollRunTable, RunState, Trx } from '../../database/tables.ts';
+import { jsonColumn } from '../../formats/json-column.ts';
 import { RULES_VERSION } from '../calculation/amounts.ts';
 import type { Line } from '../calculation/line.ts';
 import { changePayroll } from '../settings/lock.ts';
-import { type Basis, resolveBasis } from './basis.ts';
-import type { Run, StatedRun } from './body.ts';
+import { type Basis, frozenOf, type Outcome, resolveBasis } from './basis.ts';
+import { type Run, StatedRun } from './body.ts';
 import { computeRun, inputsOf } from './compute.ts';
-import { createSummary, type Outcome, type Summary } from './summary.ts';
-import type { Totals } from './totals.ts';
+import { createSummary, type Summary } from './summary.ts';
+import { Totals } from './totals.ts';
 
 export type StoredRun = Selectable<PayrollRunTable>;
 
@@ -156,20 +157,17 @@ export type RunView = {
   outcome: Outcome;
 };
 
+const readBody = jsonColumn('payroll_runs', 'body', StatedRun);
+
 /** Returns the run as it was requested. */
-export function bodyOf(stored: StoredRun): StatedRun {
-  return JSON.parse(stored.body) as StatedRun;
+export function bodyOf({ run_id, body }: StoredRun): StatedRun {
+  return readBody(body, run_id);
 }
 
-/** The basis and outcome that a finalized or voided run keeps. */
-export type Frozen = Outcome & {
-  basis: Basis;
-  /** The readiness checks whose failures were accepted. */
-  accepted_checks: readonly string[];
-};
+const readTotals = jsonColumn('payroll_runs', 'totals', Totals);
 
-export function frozenOf(stored: StoredRun): Frozen {
-  return JSON.parse(stored.snapshot as string) as Frozen;
+export function totalsOf({ run_id, totals }: Pick<StoredRun, 'run_id' | 'totals'>): Totals {
+  return readTotals(totals, run_id);
 }
 
 /** Returns the view of a stored run. Throws RUN_REFUSED if an open run can no longer be computed. */
@@ -180,7 +178,7 @@ export async function viewRun(db: Db, stored: StoredRun): Promise<RunView> {
     run: frozen.basis.run,
     position: stored.position as number,
     rulesVersion: stored.rules_version as string,
-    totals: JSON.parse(stored.totals as string) as Totals,
+    totals: totalsOf(stored),
     etag: stored.etag as string,
     outcome: frozen,
   };

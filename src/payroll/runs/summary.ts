@@ -7,12 +7,11 @@ import { isActive, payFrequencyOn, payGroupOn, spellOn } from '../../ledger/empl
 import { isZero, total } from '../../money.ts';
 import { isIncluded, type Line } from '../calculation/line.ts';
 import type { PayrollCode } from '../settings/codes.ts';
-import type { Basis } from './basis.ts';
-import { type Comparison, createComparison } from './comparison.ts';
+import type { Basis, Outcome } from './basis.ts';
+import { createComparison } from './comparison.ts';
 import type { EmployeeLines } from './compute.ts';
 import type { Reason } from './population.ts';
 import { createTotals, type Totals } from './totals.ts';
-import type { Settlements } from './true-up.ts';
 
 /** A finding of a readiness check in the computation. */
 export type Note =
@@ -40,9 +39,6 @@ export type Note =
 /** `ids`: the versions that the finding rests on; while they are the same, so is the finding. */
 export type Noted = { example: string; employeeId: string | null; ids: readonly string[] };
 export type Notes = ReadonlyMap<Note, readonly Noted[]>;
-
-/** An employee with a deduction in effect who is not in the run. */
-export type NotInRun = { employee_id: string; reason: Exclude<Reason, 'other_employer'> };
 
 /** Employees named in `not_in_run`: more than an employer of several frequencies usually has. */
 const NOT_IN_RUN_NAMED = 10_000;
@@ -73,15 +69,6 @@ const NOTED_REASONS: Partial<Record<Reason, Note>> = {
   not_selected: 'not_selected',
 };
 
-/** The data stored with a finalized run, in addition to its lines. */
-export type Outcome = {
-  settled: Settlements;
-  employees: number;
-  comparison: Comparison | null;
-  not_in_run: NotInRun[];
-  not_in_run_count: number;
-};
-
 export type Summary = { totals: Totals; etag: string; outcome: Outcome; notes: Notes };
 
 /**
@@ -100,7 +87,7 @@ export function createSummary(basis: Basis): {
   const notes = new Map<Note, Noted[]>();
   const settled = new Map<string, Set<string>>();
   const missing = createMissingCodes(basis.codes);
-  const notInRun: NotInRun[] = [];
+  const notInRun: Outcome['not_in_run'] = [];
   let notInRunCount = 0;
   let employees = 0;
 

@@ -2,11 +2,7 @@
 import Type, { type Static } from 'typebox';
 import { closed } from '../../contract/fields.ts';
 import { amountOf, centsOf } from '../../money.ts';
-import { isIncluded, type Line } from '../calculation/line.ts';
-
-/** Returns the schema of an amount in a response. */
-export const amountField = (description: string) =>
-  Type.String({ description: `${description} Two decimals.` });
+import { amountField, isIncluded, type Line } from '../calculation/line.ts';
 
 const SUM = {
   employees: Type.Integer({ description: 'The number of employees with such a line.' }),

@@ -31,9 +31,6 @@ export type TrueUp = {
   settled: ReadonlyMap<string, ReadonlySet<string>>;
 };
 
-/** Of a finalized run: the employees whose lines settled an earlier run, by the id of that run. */
-export type Settlements = readonly (readonly [runId: string, employeeIds: readonly string[]])[];
-
 export type Debtor = Known & { membership: Membership; owed: readonly Owed[] };
 
 /** The lines of an employee in an earlier run. `isIn`: false if the run only reported them. */

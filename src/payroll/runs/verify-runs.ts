@@ -5,9 +5,10 @@ import type { Verifying } from '../../database/difference.ts';
 import { isUnavailable } from '../../database/errors.ts';
 import type { Db } from '../../database/tables.ts';
 import { OPTIONS } from '../settings/policy.ts';
+import { type Frozen, frozenOf } from './basis.ts';
 import { type Run, runOf, type StatedRun } from './body.ts';
 import type { EmployeeLines } from './compute.ts';
-import { bodyOf, type Frozen, findRun, frozenOf, hashOf, OF_BODY, type StoredRun } from './store.ts';
+import { bodyOf, findRun, hashOf, OF_BODY, type StoredRun } from './store.ts';
 import { createSummary } from './summary.ts';
 import { verifyRun, whyOtherRules } from './verify.ts';
 

@@ -4,10 +4,10 @@ import type { Db } from '../../database/tables.ts';
 import { byBytes } from '../../database/text-order.ts';
 import { RULES_VERSION } from '../calculation/amounts.ts';
 import { type Line, lineKey } from '../calculation/line.ts';
-import type { Basis } from './basis.ts';
+import { type Basis, frozenOf } from './basis.ts';
 import { computeRun, type EmployeeLines, inputsOf } from './compute.ts';
 import { type FrozenEmployee, readFrozenLines } from './reads.ts';
-import { frozenOf, type StoredRun } from './store.ts';
+import type { StoredRun } from './store.ts';
 
 /** A difference between the frozen run and its recomputation. A side without the line is null. */
 export type Difference = {
@@ -50,7 +50,7 @@ export async function verifyRun(
     result.difference_count += 1;
     if (result.differences.length < DIFFERENCES_NAMED) result.differences.push(difference);
   };
-  const frozen = oneByOne(readFrozenLines(db, stored.freeze_id as string));
+  const frozen = oneByOne(readFrozenLines(db, stored.freeze_id as string, '', unchecked));
   const again = oneByOne(recomputed(db, basis, onPage));
   let [one, other] = [await frozen.next(), await again.next()];
   while (!one.done || !other.done) {
@@ -64,6 +64,11 @@ export async function verifyRun(
     if (isRight) other = await again.next();
   }
   return result;
+}
+
+/** The lines are compared with computed ones, which names what was altered better than a schema does. */
+function unchecked({ lines }: { lines: string }): Line[] {
+  return JSON.parse(lines);
 }
 
 async function* recomputed(

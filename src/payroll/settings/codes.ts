@@ -1,26 +1,39 @@
 /** Payroll's own codes for deductions. Stored and read as a whole. */
-import Type from 'typebox';
+import Type, { type Static } from 'typebox';
 import { compile } from '../../contract/check.ts';
 import { LINES_OF_COVERAGE, TAXABILITIES } from '../../contract/deduction.ts';
-import { nullable, oneOf } from '../../contract/fields.ts';
+import { closed, nullable, oneOf } from '../../contract/fields.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import type { Problem } from '../../errors.ts';
+import { jsonColumn } from '../../formats/json-column.ts';
+import { TREATMENTS, type Treatment } from '../calculation/line.ts';
 import { changePayroll } from './lock.ts';
-
-/** How payroll treats the employer amount. */
-export const TREATMENTS = ['deposit', 'memo'] as const;
-export type Treatment = (typeof TREATMENTS)[number];
 
 export const SIDES = ['employee', 'employer'] as const;
 
+/** Longer than the codes of payroll products, short enough for a column. */
+const CODE_MAX_CHARACTERS = 64;
+
+/**
+ * Printable, no blank at its ends, and nothing that a spreadsheet reads as a formula: CSV files contain codes
+ * unchanged.
+ */
+const code = Type.String({
+  pattern: `^(?![=+@\\- ])[ -~]{0,${CODE_MAX_CHARACTERS - 1}}[!-~]$`,
+  rule: `must be 1 to ${CODE_MAX_CHARACTERS} printable ASCII characters, without a blank at its ends, and not begin with = + - @`,
+});
+
 /** A `taxability` of null matches either. */
-export type PayrollCode = {
-  line_of_coverage: string;
-  taxability: string | null;
-  side: (typeof SIDES)[number];
-  code: string;
-  treatment: Treatment | null;
-};
+export const PayrollCode = closed({
+  line_of_coverage: oneOf(LINES_OF_COVERAGE),
+  taxability: nullable(oneOf(TAXABILITIES)),
+  side: oneOf(SIDES),
+  code,
+  treatment: nullable(oneOf(TREATMENTS)),
+});
+export type PayrollCode = Static<typeof PayrollCode>;
+
+const readStored = jsonColumn('payroll_codes', 'codes', Type.Array(PayrollCode));
 
 export type CodesOfLine = {
   payroll_code: string | null;
@@ -58,7 +71,7 @@ export async function readCodes(db: Db | Trx, employerId: string): Promise<Payro
     .select('codes')
     .where('employer_id', '=', employerId)
     .executeTakeFirst();
-  return row === undefined ? [] : (JSON.parse(row.codes) as PayrollCode[]);
+  return row === undefined ? [] : readStored(row.codes, employerId);
 }
 
 /** Replaces an employer's payroll codes with checked ones. */
@@ -79,28 +92,11 @@ export async function putCodes(
 
 /** One code for each line of coverage, taxability (or either) and side. */
 export const CODES_MAX = LINES_OF_COVERAGE.length * (TAXABILITIES.length + 1) * SIDES.length;
-/** Longer than the codes of payroll products, short enough for a column. */
-const CODE_MAX_CHARACTERS = 64;
-
-/**
- * Printable, no blank at its ends, and nothing that a spreadsheet reads as a formula: CSV files contain codes
- * unchanged.
- */
-const code = Type.String({
-  pattern: `^(?![=+@\\- ])[ -~]{0,${CODE_MAX_CHARACTERS - 1}}[!-~]$`,
-  rule: `must be 1 to ${CODE_MAX_CHARACTERS} printable ASCII characters, without a blank at its ends, and not begin with = + - @`,
+const CodeBody = closed({
+  ...PayrollCode.properties,
+  taxability: Type.Optional(PayrollCode.properties.taxability),
+  treatment: Type.Optional(PayrollCode.properties.treatment),
 });
-
-const CodeBody = Type.Object(
-  {
-    line_of_coverage: oneOf(LINES_OF_COVERAGE),
-    taxability: Type.Optional(nullable(oneOf(TAXABILITIES))),
-    side: oneOf(SIDES),
-    code,
-    treatment: Type.Optional(nullable(oneOf(TREATMENTS))),
-  },
-  { additionalProperties: false },
-);
 
 /** All codes of an employer; an empty list removes them. */
 const CodesBody = Type.Object(

@@ -1,10 +1,11 @@
 /** An employer's payroll policy: the options of its runs, by the pay date from which they apply. */
-import Type from 'typebox';
+import Type, { type Static } from 'typebox';
 import { compile } from '../../contract/check.ts';
-import { day, oneOf } from '../../contract/fields.ts';
+import { closed, day, oneOf } from '../../contract/fields.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import type { Problem } from '../../errors.ts';
-import { type AmountOptions, APPLIES_ON, EXTRA_PAYCHECKS, REMAINDERS, SCHEMES } from '../calculation/plan.ts';
+import { jsonColumn } from '../../formats/json-column.ts';
+import { APPLIES_ON, EXTRA_PAYCHECKS, REMAINDERS, SCHEMES } from '../calculation/plan.ts';
 import { changePayroll } from './lock.ts';
 
 /** Whether a run takes the differences of earlier runs, or only reports them. */
@@ -26,7 +27,10 @@ export const OPTION_FIELDS = {
   arrears: Type.Optional(collection),
 };
 
-export type Options = AmountOptions & { adjustments: Collection; arrears: Collection };
+export const Options = Type.Required(closed(OPTION_FIELDS));
+export type Options = Static<typeof Options>;
+
+const readStored = jsonColumn('payroll_policies', 'options', Options);
 
 export const OPTIONS = Object.keys(OPTION_FIELDS) as (keyof Options)[];
 
@@ -45,9 +49,7 @@ export function optionsOf(given: { readonly [Name in keyof Options]?: Options[Na
 export type Policy = Options & { effective_from: string };
 export type PolicyVersion = Policy & { version: number; created_at: string; created_by: string | null };
 
-const PolicyBody = Type.Object({ effective_from: day, ...OPTION_FIELDS }, { additionalProperties: false });
-
-const policyBody = compile(PolicyBody);
+const policyBody = compile(closed({ effective_from: day, ...OPTION_FIELDS }));
 
 /** Returns the policy that a body sets, with defaults for options that are left out, or what is wrong with it. */
 export function policyOf(body: unknown): { ok: true; policy: Policy } | { ok: false; problems: Problem[] } {
@@ -64,7 +66,10 @@ export async function readPolicies(db: Db | Trx, employerId: string): Promise<Po
     .orderBy('effective_from', 'desc')
     .orderBy('version', 'desc')
     .execute();
-  return rows.map(({ options, ...row }) => ({ ...row, ...(JSON.parse(options) as Options) }));
+  return rows.map(({ options, ...row }) => ({
+    ...row,
+    ...readStored(options, `${employerId}, version ${row.version}`),
+  }));
 }
 
 /** Adds a version. A policy that is already the latest of its date changes nothing. */

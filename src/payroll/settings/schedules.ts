@@ -1,21 +1,33 @@
 /** An employer's pay schedules: the pay dates of each frequency and pay group. Stored and read as a whole. */
-import Type from 'typebox';
+import Type, { type Static } from 'typebox';
 import { compile } from '../../contract/check.ts';
-import { PAY_FREQUENCIES, type PayFrequency } from '../../contract/employee.ts';
-import { day, identifier, nullable, oneOf } from '../../contract/fields.ts';
+import { PAY_FREQUENCIES } from '../../contract/employee.ts';
+import { closed, day, identifier, nullable, oneOf } from '../../contract/fields.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import type { Problem } from '../../errors.ts';
+import { jsonColumn } from '../../formats/json-column.ts';
 import { listProblem, yearOf } from '../calculation/pay-dates.ts';
 import { changePayroll } from './lock.ts';
 
-export type PayDate = { pay_date: string; period_start: string; period_end: string };
+/** Ten years of weekly dates. The list is read with every run. */
+export const DATES_MAX = 530;
+
+const PayDate = closed({ pay_date: day, period_start: day, period_end: day });
+export type PayDate = Static<typeof PayDate>;
 
 /** The pay dates of one frequency and pay group, in order, of any years. */
-export type Schedule = {
-  pay_frequency: PayFrequency;
-  pay_group: string | null;
-  pay_dates: readonly PayDate[];
-};
+export const Schedule = closed({
+  pay_frequency: oneOf(PAY_FREQUENCIES),
+  pay_group: nullable(identifier),
+  pay_dates: Type.Array(PayDate, {
+    minItems: 1,
+    maxItems: DATES_MAX,
+    rule: `must be a list of at most ${DATES_MAX} pay dates`,
+  }),
+});
+export type Schedule = Static<typeof Schedule>;
+
+const readStored = jsonColumn('pay_schedules', 'schedules', Type.Array(Schedule));
 
 /** Returns an employer's pay schedules; empty if none were set. */
 export async function readSchedules(db: Db | Trx, employerId: string): Promise<Schedule[]> {
@@ -24,7 +36,7 @@ export async function readSchedules(db: Db | Trx, employerId: string): Promise<S
     .select('schedules')
     .where('employer_id', '=', employerId)
     .executeTakeFirst();
-  return row === undefined ? [] : (JSON.parse(row.schedules) as Schedule[]);
+  return row === undefined ? [] : readStored(row.schedules, employerId);
 }
 
 /** Replaces an employer's pay schedules with checked ones. */
@@ -57,28 +69,13 @@ export async function hasSettings(db: Db | Trx, employerId: string): Promise<boo
   return false;
 }
 
-/** Ten years of weekly dates. The list is read with every run. */
-export const DATES_MAX = 530;
 /** More pay groups than one employer has. */
 const SCHEDULES_MAX = 100;
 
-const PayDateBody = Type.Object(
-  { pay_date: day, period_start: day, period_end: day },
-  { additionalProperties: false },
-);
-
-const ScheduleBody = Type.Object(
-  {
-    pay_frequency: oneOf(PAY_FREQUENCIES),
-    pay_group: Type.Optional(nullable(identifier)),
-    pay_dates: Type.Array(PayDateBody, {
-      minItems: 1,
-      maxItems: DATES_MAX,
-      rule: `must be a list of at most ${DATES_MAX} pay dates`,
-    }),
-  },
-  { additionalProperties: false },
-);
+const ScheduleBody = closed({
+  ...Schedule.properties,
+  pay_group: Type.Optional(Schedule.properties.pay_group),
+});
 
 /** All schedules of an employer; an empty list removes them. */
 const SchedulesBody = Type.Object(

@@ -1,0 +1,35 @@
+/** Reads the JSON that this program stored in its own database. */
+import type { Static, TSchema } from 'typebox';
+import { type Checker, compile } from '../contract/check.ts';
+import type { Tables } from '../database/tables.ts';
+import { AppError } from '../errors.ts';
+
+/**
+ * Returns a function that parses the texts of a column. It throws STORED_JSON_DAMAGED for a text that this program
+ * did not write, and names the column and the row but nothing of the text.
+ */
+export function jsonColumn<const Table extends keyof Tables & string, const S extends TSchema>(
+  table: Table,
+  column: keyof Tables[Table] & string,
+  schema: S,
+): (text: string | null, row: string) => Static<S> {
+  // Compiled by the first use, because compiling takes milliseconds and most processes read few of these columns.
+  let checker: Checker<Static<S>> | undefined;
+  return (text, row) => {
+    checker ??= compile(schema);
+    const value = parsed(text);
+    if (checker.accepts(value)) return value;
+    throw new AppError(
+      'STORED_JSON_DAMAGED',
+      `${table}.${column} of ${row} is damaged: run "benefits-sidecar verify", and restore a backup if it reports differences`,
+    );
+  };
+}
+
+function parsed(text: string | null): unknown {
+  try {
+    return JSON.parse(text ?? '');
+  } catch {
+    return undefined;
+  }
+}
