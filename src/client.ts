@@ -1,4 +1,4 @@
-/** `benefits-sidecar/client`: the private listener's API, each call typed by the OpenAPI document. */
+/** `benefits-sidecar/client`: the API, each call typed by the OpenAPI document. */
 import createFetchClient, { type Client as FetchClient } from 'openapi-fetch';
 import type { components, paths } from './client-types.ts';
 
@@ -14,7 +14,7 @@ export type Problem = Schemas['Problem'];
 export type Client = FetchClient<paths, 'application/json' | 'application/problem+json'>;
 
 export type ClientOptions = {
-  /** Where the private listener is: `http://127.0.0.1:8081`. */
+  /** The address of the API listener, such as `http://127.0.0.1:8081`. */
   readonly baseUrl: string;
   /** A token with the scopes of the calls. Create one with `benefits-sidecar token create`. */
   readonly token: string;

@@ -137,7 +137,7 @@ export function codeOf(error: unknown): string {
   return typeof code === 'string' ? code : '';
 }
 
-/** What a message to another thread holds of an error. Structured clone drops the fields of an `Error`. */
+/** The part of an error that a message to another thread contains. Structured clone drops the fields of an `Error`. */
 export type PostedError = Readonly<Record<string, unknown>>;
 
 /** Fields of our errors and of Node's. */

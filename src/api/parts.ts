@@ -1,4 +1,4 @@
-/** The dependencies of the private listener, created by the API thread. */
+/** The dependencies of the API listener, created by the API thread. */
 import type { CensusFrom } from '../census/source.ts';
 import type { Clock } from '../clock.ts';
 import type { ReadinessLimits } from '../config.ts';
@@ -33,7 +33,7 @@ export type ApiParts = ReadinessLimits & {
   readonly pressure: PressureLimits;
   /** Called when events are pending again. */
   readonly wakeApply: () => void;
-  /** Called when a census upload may be owed. */
+  /** Called when a census upload may be due. */
   readonly wakeSend: () => void;
   /** Ends the process after a storage failure that no retry can fix. */
   readonly onFatal: (error: unknown) => void;

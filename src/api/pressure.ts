@@ -1,5 +1,5 @@
 /**
- * Refuses requests while the API thread is overloaded, before the receiver suffers: the two share the
+ * Refuses requests while the API thread is overloaded, before the receiver is affected: the two share the
  * machine's cores, its memory and the database (bench/findings.md).
  */
 import { getHeapStatistics } from 'node:v8';

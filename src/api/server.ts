@@ -1,4 +1,4 @@
-/** The private listener: the API for payroll and the people who run it. */
+/** The API listener, for the payroll system and its operators. */
 
 import fastifyCookie from '@fastify/cookie';
 import fastify, {

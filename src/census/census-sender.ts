@@ -123,7 +123,7 @@ export function createCensusSender(sending: CensusSending): Sender {
         left -= chunk.length;
         yield chunk;
       }
-      // The census was replaced meanwhile, and the next attempt uploads the new one; or it is damaged.
+      // Either the census was replaced, and the next attempt uploads the new one, or it is damaged.
       if (left > 0) {
         throw new AppError('CENSUS_CUT', 'the staged census lacks a part: if this stays, bring it again');
       }

@@ -33,7 +33,7 @@ export type Compared = {
   lastUpload: Upload | null;
   /**
    * Null if there is nothing to compare with: no upload yet, no fingerprints with the current hash key, an
-   * upload that was replaced meanwhile, or a census that breaks the contract.
+   * upload replaced during the comparison, or a census that breaks the contract.
    */
   changes: Changes | null;
 };

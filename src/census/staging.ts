@@ -48,7 +48,7 @@ export async function stageCensus(
   try {
     staged = await write({ db, encryptor, now }, { censusId, employerId, uploading }, content, signal);
   } catch (error) {
-    // What cannot be removed now is removed later, and this error matters more. If the response to the last
+    // Later cleanup removes the rest, and this error matters more. If the response to the last
     // commit was lost, the census may be current.
     if (!isUnavailable(error)) await dropCensus(db, censusId).catch(() => {});
     throw error;

@@ -21,7 +21,7 @@ export async function verifyCensuses(db: Db, encryptor: Encryptor | null, on: Ve
     on.signal.throwIfAborted();
     const bytes = await bytesOf(db, encryptor, census.census_id);
     if (bytes === null || bytes === census.body_bytes) continue;
-    // A census that was replaced meanwhile may have lost its chunks already.
+    // A census replaced during the check may have lost its chunks already.
     const still = await currentOnes(db, census.census_id);
     if (still.length === 0) continue;
     const rule = 'are not those of its chunks: bring this census again';

@@ -190,7 +190,7 @@ async function censusStage(
   });
 }
 
-/** A census under the wrong employer id is noticed here first: its employees already work for another employer. */
+/** Detects a census under the wrong employer id: its employees already work for another employer. */
 async function noteEmployedTwice({ out, env, now }: Context, db: Db, employer: string): Promise<void> {
   const limits = readReadinessLimits(env);
   const { checks } = await readReadiness(db, { now: now(), employerId: employer, ...limits });

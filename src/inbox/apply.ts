@@ -31,7 +31,7 @@ const GATHERING: Readonly<Record<Engine, { enough: number; fewMs: number; manyMs
 };
 /** How often an idle loop checks for work, because another process may have set an event to pending. */
 const IDLE_MS = 1_000;
-/** After a database error: it is not the events' fault, so the same batch is tried again. */
+/** After a database error: the events did not cause it, so the same batch is retried. */
 const RETRY_MS = 250;
 /**
  * An event whose statements PostgreSQL canceled as too slow this many times in a row, with no other event in the batch,
@@ -61,7 +61,7 @@ export type ApplyLoop = {
 
 /**
  * Moves pending events, in order of receipt, into the ledger and the outbox: a batch in one transaction. When a
- * batch fails on an event's content its events are applied one by one, so that one bad event harms no other. When
+ * batch fails on an event's content its events are applied one by one, so that one bad event affects no other. When
  * a batch takes longer than PostgreSQL's `statement_timeout`, the next one is half as large.
  */
 export function createApplyLoop(options: {
@@ -84,7 +84,7 @@ export function createApplyLoop(options: {
   let timedOutAlone = { seq: 0, times: 0 };
 
   const runOnce = async (): Promise<Applied> => {
-    // After a wake-up, events are pending, so the database is not asked.
+    // After a wake-up, events are pending, so the database is not queried.
     const isAny = gathered > 0 || (await hasPendingEvents(db, await start.find()));
     gathered = 0;
     if (!isAny) return nothingApplied();

@@ -27,7 +27,7 @@ type Waiting = { arrival: Arrival; resolve: () => void; reject: (error: Error) =
 
 /**
  * Creates a group commit: deliveries of one event loop turn share a transaction and its fsync, and those that
- * arrive meanwhile form the next one. `onStored` is called after each commit, with its milliseconds;
+ * arrive during it form the next one. `onStored` is called after each commit, with its milliseconds;
  * `onFatal` when the storage failed in a way that a retry cannot fix, and the process must end.
  */
 export function createIntake(options: {

@@ -33,7 +33,7 @@ const PROBLEMS_NAMED = 5;
 /** The contract's types have at most 30 characters. A longer text is not a type and is not indexed. */
 const EVENT_TYPE_LENGTH = 255;
 
-/** Reads the raw body of a stored event. Never throws on content: what can't be understood is quarantined. */
+/** Parses the raw body of a stored event. Never throws on content: an invalid event is quarantined. */
 export function parseEvent(body: Buffer): ParsedEvent {
   const parsed = parseJson(body.toString('utf8'));
   if (!parsed.ok) return notAnEvent(`the body ${parsed.reason}`);
@@ -96,7 +96,7 @@ function named(problems: readonly Problem[], within = ''): string {
 /** The employee and the employer that an event names; undefined if it names none. */
 export type NamedInEvent = { employeeId?: string; employerId?: string };
 
-/** Returns whom an event concerns, even if it was not understood, as long as its body is readable JSON. */
+/** Returns whom an event concerns, even if it is quarantined, as long as its body is readable JSON. */
 export function namedIn(body: Buffer | null): NamedInEvent {
   const parsed = body === null ? null : parseJson(body.toString('utf8'));
   if (parsed?.ok !== true) return {};

@@ -40,7 +40,7 @@ export type MovedStart<V> = { version: V; next: V };
 export type Timeline<V> = {
   /** The versions that count, in no particular order. */
   counting: readonly V[];
-  /** Starts that were corrected: `version` counts as never sent. */
+  /** Corrected starts: `version` never applies. */
   corrected: readonly MovedStart<V>[];
   /**
    * Starts that were moved together with other content: an operator must decide. Until then `version` counts.
@@ -86,7 +86,7 @@ export function knownAt<Recorded extends { recorded_at: string }>(
 }
 
 /**
- * Decides which versions of one deduction count. A start that is corrected before it arrives must not be taken:
+ * Decides which versions of one deduction count. A start that is corrected before it begins must not apply:
  * "Corrected starts" of payroll.md.
  */
 export function timelineOf<V extends Ordered & Span & Election>(

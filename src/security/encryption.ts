@@ -44,7 +44,7 @@ const TAG_BYTES = 16;
 export function createEncryptor(dataKeys: readonly DataKey[]): Encryptor {
   const keys = new Map(dataKeys.map(({ id, key }) => [id, createSecretKey(key)]));
   const [first] = dataKeys;
-  if (first === undefined) throw new Error('there is no data key to seal with');
+  if (first === undefined) throw new Error('there is no data key to encrypt with');
 
   const find = (keyId: string) => {
     const key = keys.get(keyId);

@@ -3,11 +3,11 @@ import { DEDUCTION_CREATED } from '../contract/events.ts';
 import type { MadeEvent } from './events.ts';
 import {
   dayFrom,
+  employeeOf,
   enrolOne,
   type Scenario,
   type Scene,
   sendInOrder,
-  somebody,
   takeCensuses,
 } from './scene.ts';
 import { FORGERIES } from './sign.ts';
@@ -22,8 +22,8 @@ export const EVENT_SCENARIOS = {
       const events = employees.flatMap(({ employee_id }) => scene.enrol(employee_id));
       scene.say(`${employees.length} employees enrol: ${events.length} events, each once and in order`);
       await sendInOrder(scene, events);
-      const changed = enrolOne(scene, somebody(scene), 'vision');
-      const ended = enrolOne(scene, somebody(scene, 1), 'dental');
+      const changed = enrolOne(scene, employeeOf(scene), 'vision');
+      const ended = enrolOne(scene, employeeOf(scene, 1), 'dental');
       await sendInOrder(scene, [
         ...[changed.event, ended.event],
         scene.changeDeduction(changed.id, { member_contribution: '12.50' }),
@@ -35,9 +35,9 @@ export const EVENT_SCENARIOS = {
     about: 'every event is delivered three times, and one twenty times at once',
     see: '`events list` shows each once; `deductions versions ID` has one version for each',
     play: async (scene) => {
-      const events = scene.enrol(somebody(scene), ['medical', 'hsa', 'life']);
+      const events = scene.enrol(employeeOf(scene), ['medical', 'hsa', 'life']);
       await scene.deliverShuffled(events, { duplicates: 2 });
-      const { event } = enrolOne(scene, somebody(scene, 1), 'vision');
+      const { event } = enrolOne(scene, employeeOf(scene, 1), 'vision');
       await scene.send(event, { times: 20 });
       scene.say(`${events.length} events three times each, event ${event.id} twenty times at once`);
     },
@@ -46,7 +46,7 @@ export const EVENT_SCENARIOS = {
     about: 'a deduction changes four times, and its events arrive newest first',
     see: '`deductions versions ID`: the newest is the latest state, four are marked late',
     play: async (scene) => {
-      const { id, event } = enrolOne(scene, somebody(scene), 'dental');
+      const { id, event } = enrolOne(scene, employeeOf(scene), 'dental');
       const changes = ['11.00', '12.00', '13.00', '14.00'].map((amount) =>
         scene.changeDeduction(id, { member_contribution: amount }),
       );
@@ -58,7 +58,7 @@ export const EVENT_SCENARIOS = {
     about: 'two different events of one deduction have the same created_at',
     see: '`readiness`: ties-changed-content; the later received one counts',
     play: async (scene) => {
-      const { id, event } = enrolOne(scene, somebody(scene), 'dental');
+      const { id, event } = enrolOne(scene, employeeOf(scene), 'dental');
       const second = `${event.body.created_at?.slice(0, 19)}Z`;
       const change = scene.changeDeduction(id, { member_contribution: '21.00' });
       await sendInOrder(
@@ -72,7 +72,7 @@ export const EVENT_SCENARIOS = {
     about: 'events have invalid signatures: another secret, another body, an old timestamp',
     see: '`readiness`: signatures-refused; `events list` has none of them',
     play: async (scene) => {
-      const { id, event } = enrolOne(scene, somebody(scene), 'life');
+      const { id, event } = enrolOne(scene, employeeOf(scene), 'life');
       await scene.send(event);
       for (const forgery of FORGERIES) {
         const forged = withBody(event, { data: { ...event.body.data, member_contribution: '0.01' } });
@@ -88,7 +88,7 @@ export const EVENT_SCENARIOS = {
     play: async (scene) => {
       const next = scene.newSecret();
       scene.signWith([next, ...scene.secrets()]);
-      const events = scene.enrol(somebody(scene), ['medical', 'vision']);
+      const events = scene.enrol(employeeOf(scene), ['medical', 'vision']);
       await sendInOrder(scene, events);
       scene.say(`${events.length} events signed with both. The new secret, for WEBHOOK_SECRETS: ${next}`);
     },
@@ -108,8 +108,8 @@ export const EVENT_SCENARIOS = {
     about: 'one deduction ends by date, another by zero amounts, and one arrives for a terminated employee',
     see: '`deductions list --on DATE`; after a termination, a run has open_after_termination',
     play: async (scene) => {
-      const byDay = enrolOne(scene, somebody(scene), 'vision');
-      const byZero = enrolOne(scene, somebody(scene, 1), 'vision');
+      const byDay = enrolOne(scene, employeeOf(scene), 'vision');
+      const byZero = enrolOne(scene, employeeOf(scene, 1), 'vision');
       const yesterday = dayFrom(scene, -1);
       await sendInOrder(scene, [
         ...[byDay.event, byZero.event, scene.endDeduction(byDay.id, yesterday)],
@@ -130,7 +130,7 @@ export const EVENT_SCENARIOS = {
     about: 'a deduction changes retroactively from three months ago',
     see: 'the next payroll run has adjustments for finalized runs',
     play: async (scene) => {
-      const { id, event } = enrolOne(scene, somebody(scene), 'medical');
+      const { id, event } = enrolOne(scene, employeeOf(scene), 'medical');
       const start = `${dayFrom(scene, -90)}T00:00:00Z`;
       const change = scene.changeDeduction(id, { effective_start: start, member_contribution: '31.00' });
       await sendInOrder(scene, [event, change]);
@@ -143,9 +143,9 @@ export const EVENT_SCENARIOS = {
     play: async (scene) => {
       const day = dayFrom(scene, 60);
       const start = { effective_start: `${day}T00:00:00Z` };
-      const begins = enrolOne(scene, somebody(scene), 'hsa');
-      const changes = enrolOne(scene, somebody(scene, 1), 'medical');
-      const ends = enrolOne(scene, somebody(scene, 2), 'hsa');
+      const begins = enrolOne(scene, employeeOf(scene), 'hsa');
+      const changes = enrolOne(scene, employeeOf(scene, 1), 'medical');
+      const ends = enrolOne(scene, employeeOf(scene, 2), 'hsa');
       await sendInOrder(scene, [
         // The first event of this deduction.
         scene.changeDeduction(begins.id, start),
@@ -159,7 +159,7 @@ export const EVENT_SCENARIOS = {
     about: 'employee.deduction-created arrives, once with a deduction and once without',
     see: '`events list --type employee.deduction-created`: the first is applied, the other ignored',
     play: async (scene) => {
-      const { id, event } = enrolOne(scene, somebody(scene), 'life');
+      const { id, event } = enrolOne(scene, employeeOf(scene), 'life');
       await scene.send(withBody(event, { event_type: DEDUCTION_CREATED }));
       const other = { event_type: DEDUCTION_CREATED, data: { plan: 'of another form' } };
       await scene.send({ ...withBody(event, other), id: `${event.id}_other` });
@@ -173,7 +173,7 @@ export const EVENT_SCENARIOS = {
     play: async (scene) => {
       const right = scene.secrets();
       scene.signWith([scene.newSecret()]);
-      const [first, ...others] = scene.enrol(somebody(scene), ['medical', 'dental', 'vision']);
+      const [first, ...others] = scene.enrol(employeeOf(scene), ['medical', 'dental', 'vision']);
       scene.say('The provider signs with a secret that the receiver does not have');
       await scene.send(first!);
       await scene.until(() => scene.destinations().every(({ disabledAt }) => disabledAt !== null));

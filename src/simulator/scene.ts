@@ -43,7 +43,7 @@ export type Scenario = {
 };
 
 /** Returns an employee of the first employer, whose events the scenarios send. */
-export function somebody(scene: Scene, nth = 0): string {
+export function employeeOf(scene: Scene, nth = 0): string {
   const [census] = scene.world.values();
   const employees = census?.employees ?? [];
   const employee = employees[nth % employees.length];

@@ -1,8 +1,8 @@
 /**
  * Scenarios of faults in the service. Each requests censuses, which makes the sidecar send; employment
- * changes reported meanwhile meet the same faults.
+ * changes reported during it meet the same faults.
  */
-import { enrolOne, type Scenario, type Scene, somebody, takeCensuses, withFaults } from './scene.ts';
+import { employeeOf, enrolOne, type Scenario, type Scene, takeCensuses, withFaults } from './scene.ts';
 
 const ALL_ARRIVE = 'every request arrives with a delay; `census show` has completed syncs';
 
@@ -18,7 +18,7 @@ export const SERVICE_SCENARIOS = {
     play: async (scene) => {
       await withFaults(scene, [`hang:${scene.world.size}`], async () => {
         const restarted = untilUsedUp(scene).then(async () => {
-          const { event } = enrolOne(scene, somebody(scene), 'medical');
+          const { event } = enrolOne(scene, employeeOf(scene), 'medical');
           await scene.send(event);
           scene.say(`Requests hang; event ${event.id} was delivered during that time; the service restarts`);
           scene.setFaults([]);

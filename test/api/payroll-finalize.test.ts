@@ -161,12 +161,12 @@ onEitherEngine('a payroll change during finalizing stops it', async (t) => {
   const payroll = await startPayroll(t);
   const { put } = payroll;
   await put('r');
-  const beside = open(t, payroll.url);
+  const other = open(t, payroll.url);
   let isChanged = false;
   const { call } = listenerObserving(t, payroll, 'roster_facts', async () => {
     if (isChanged) return;
     isChanged = true;
-    await code(beside, 'medical');
+    await code(other, 'medical');
   });
   const { status, json } = await call({ method: 'POST', url: `${RUNS}/r/finalize` });
   t.equal(status, 409);

@@ -35,9 +35,9 @@ const lines = (...rows: string[]): string => [HEADER.join(), ...rows, ''].join('
 
 const ORGANIZATION = Buffer.from(JSON.stringify(organization));
 
-async function read(text: string | Uint8Array, beside: unknown = organization) {
+async function read(text: string | Uint8Array, separate: unknown = organization) {
   const rows: { employee: Employee; payGroup: string | null }[] = [];
-  const bytes = beside === null ? null : Buffer.from(JSON.stringify(beside));
+  const bytes = separate === null ? null : Buffer.from(JSON.stringify(separate));
   const census = { format: 'csv', content: parts(text), organization: bytes } as const;
   const report = await checkCensus(census, (each) => {
     rows.push(each);

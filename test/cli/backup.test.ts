@@ -52,7 +52,7 @@ t.test('a backup is one complete file for its owner only and reports its newest 
     ms: Number,
   });
   t.equal(mode(file), 0o600);
-  t.strictSame(readdirSync(folder), ['backup.db'], 'nothing beside it');
+  t.strictSame(readdirSync(folder), ['backup.db'], 'no other file');
   const verified = await here(t, { ...env, DATABASE_URL: `sqlite:${file}` }, ['verify', '--json']);
   t.match(jsonOf(verified), { clean: true, position: 12 });
 });

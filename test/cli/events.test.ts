@@ -100,8 +100,15 @@ onEitherEngine('dismissing requires a reason and makes readiness pass', async (t
       .checks.filter((check: { result: string }) => check.result === 'fail')
       .map((check: { id: string }) => check.id);
   t.same(await failing(), ['events-quarantined', 'ties-changed-content', 'census-syncs']);
-  const dismissed = await here(t, env, ['events', 'dismiss', QUARANTINED, '--reason', 'sent anew', '--json']);
-  t.match(jsonOf(dismissed), { id: QUARANTINED, dismissed_reason: 'sent anew' });
+  const dismissed = await here(t, env, [
+    'events',
+    'dismiss',
+    QUARANTINED,
+    '--reason',
+    'sent again',
+    '--json',
+  ]);
+  t.match(jsonOf(dismissed), { id: QUARANTINED, dismissed_reason: 'sent again' });
   t.same(await failing(), ['ties-changed-content', 'census-syncs']);
   const again = await here(t, env, ['events', 'dismiss', 'msg_fixture0000000000003', '--reason', 'x']);
   t.match(again, { code: 1, stderr: /needs no dismissal/ });

@@ -21,7 +21,7 @@ const now = () => new Date('2026-01-31T09:30:00.000Z');
 const PLACE: Place = { table: 'outbox', row: 'r', column: 'body' };
 
 /** A database with a staged census and a hash key, all encrypted with `k1`. */
-async function sealed(t: Test) {
+async function encryptedDatabase(t: Test) {
   const harness = await withDatabase(t);
   const { env, db } = harness;
   t.equal((await here(t, env, ['census', 'stage', CENSUS, '--employer', 'maple-bakery'])).code, 0);
@@ -33,7 +33,7 @@ const rotate = (t: Test, env: Variables, keys: string) =>
   here(t, { ...env, DATA_KEYS: keys }, ['keys', 'rotate', '--json']);
 
 onEitherEngine('after a rotation everything opens and hashes compare without the old key', async (t) => {
-  const { env, db, hash } = await sealed(t);
+  const { env, db, hash } = await encryptedDatabase(t);
   const accept = (on: Db, keys: string, change: Change = CHANGE) =>
     acceptChange(
       { db: on, encryptor: createEncryptor(readDataKeys({ DATA_KEYS: keys })), now },
@@ -78,7 +78,7 @@ onEitherEngine('after a rotation everything opens and hashes compare without the
 });
 
 onEitherEngine('a rotation prints the number of values and the keys no longer needed', async (t) => {
-  const { env } = await sealed(t);
+  const { env } = await encryptedDatabase(t);
   const ran = await here(t, { ...env, DATA_KEYS: `${NEW_KEY} ${DATA_KEY}` }, ['keys', 'rotate']);
   t.match(ran, {
     code: 0,
@@ -89,7 +89,7 @@ onEitherEngine('a rotation prints the number of values and the keys no longer ne
 });
 
 onEitherEngine('a missing key is named with what needs it and fails the command', async (t) => {
-  const { env } = await sealed(t);
+  const { env } = await encryptedDatabase(t);
   const ran = await here(t, { ...env, DATA_KEYS: NEW_KEY }, ['keys', 'rotate']);
   t.equal(ran.code, 1);
   t.match(ran.stdout, /k1 +missing +hash_keys\.ciphertext: 1, census_chunks\.ciphertext: 2/);
@@ -98,7 +98,7 @@ onEitherEngine('a missing key is named with what needs it and fails the command'
 });
 
 onEitherEngine('a stopped rotation says that it can be run again', async (t) => {
-  const { env } = await sealed(t);
+  const { env } = await encryptedDatabase(t);
   const stopping = new AbortController();
   const keys = { ...env, DATA_KEYS: `${NEW_KEY} ${DATA_KEY}` };
   const running = here(t, keys, ['keys', 'rotate'], { signal: stopping.signal });

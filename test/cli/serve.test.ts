@@ -24,7 +24,7 @@ t.test('serve runs until SIGTERM while commands work, and then exits with 0', as
 
   const replayed = await here(t, { ...env, RECEIVER_PORT: port as string }, ['replay', FIXTURES]);
   t.equal(replayed.code, 0);
-  const token = await here(t, env, ['token', 'create', '--name', 'beside', '--scope', 'all']);
+  const token = await here(t, env, ['token', 'create', '--name', 'second', '--scope', 'all']);
   t.equal(token.code, 0);
   const reprocessed = await here(t, env, ['events', 'reprocess', '--state', 'applied', '--json']);
   t.equal(reprocessed.code, 0);

@@ -23,12 +23,12 @@ onEitherEngine('bodies are dropped while events arrive, and every event is ackno
     trx.updateTable('inbox').set({ received_at: '2025-01-01T00:00:00.000Z' }).execute(),
   );
 
-  const beside = load('beside');
+  const during = load('during');
   const env = { ...(stage.variables as Record<string, string>), RETENTION_EVENTS: '2d' };
   const ran = await here(t, env, ['retention', '--json']);
   t.match(jsonOf(ran), { dropped: { events: EVENTS } });
-  await beside.ended;
-  t.equal(beside.acknowledged.size, EVENTS);
+  await during.ended;
+  t.equal(during.acknowledged.size, EVENTS);
   await stage.settled();
 
   const first = eventOf('old', 1);

@@ -143,7 +143,7 @@ onEitherEngine('the delivery scenarios end as documented', async (t) => {
 
   for (const name of Object.keys(SEEN) as (keyof typeof SEEN)[]) {
     await t.test(`${name}: ${EVENT_SCENARIOS[name].about}`, async (t) => {
-      if (name === 'ended') reported.push(await somebodyLeaves(stage));
+      if (name === 'ended') reported.push(await terminateEmployee(stage));
       const lines: string[] = [];
       await simulator.playScenario(name, (line) => lines.push(line));
       await stage.settled();
@@ -158,7 +158,7 @@ onEitherEngine('the delivery scenarios end as documented', async (t) => {
 });
 
 /** The service learns of the employee before it sends their deduction. */
-async function somebodyLeaves({ api }: Stage): Promise<Reported> {
+async function terminateEmployee({ api }: Stage): Promise<Reported> {
   const termination = { employee_id: `${EMPLOYER}-005`, termination_date: dayFromToday(-7) };
   const reported = await report(api, 'termination', termination);
   await allSent(api);

@@ -429,16 +429,16 @@ t.test('an interrupted copy leaves an empty target and can be repeated', async (
   const url = await target();
   await migrated(t, url);
   /** Executes a statement before each row of a table that is copied near the end. */
-  const meanwhile = (statements: string): Promise<unknown> =>
+  const interfere = (statements: string): Promise<unknown> =>
     within(url, (client) =>
       client.query(`
-        create or replace function meanwhile() returns trigger language plpgsql security definer as
+        create or replace function interfere() returns trigger language plpgsql security definer as
           $$ begin ${statements} return new; end $$;
-        create or replace trigger meanwhile before insert on tokens for each row execute function meanwhile()`),
+        create or replace trigger interfere before insert on tokens for each row execute function interfere()`),
     );
 
   await t.test('because the connection is lost', async (t) => {
-    await meanwhile('perform pg_terminate_backend(pg_backend_pid());');
+    await interfere('perform pg_terminate_backend(pg_backend_pid());');
     t.match(await copy(t, source.url, url, { isTTY: true }), {
       code: 1,
       stdout: '',
@@ -448,7 +448,7 @@ t.test('an interrupted copy leaves an empty target and can be repeated', async (
   });
 
   await t.test('because the target rejects a row', async (t) => {
-    await meanwhile("if new.revoked_at is null then raise exception 'no % here', new.name; end if;");
+    await interfere("if new.revoked_at is null then raise exception 'no % here', new.name; end if;");
     const ran = await copy(t, source.url, url);
     t.match(ran, {
       code: 1,
@@ -460,7 +460,7 @@ t.test('an interrupted copy leaves an empty target and can be repeated', async (
 
   await t.test('because the target returns other values than were written', async (t) => {
     for (const change of ["new.name := new.name || ' ';", "new.hash := new.hash || '\\x00';"]) {
-      await meanwhile(change);
+      await interfere(change);
       const ran = await copy(t, source.url, url);
       t.match(ran, {
         code: 1,
@@ -469,14 +469,14 @@ t.test('an interrupted copy leaves an empty target and can be repeated', async (
       });
       await isEmpty(t, url);
     }
-    await meanwhile('if new.revoked_at is null then return null; end if;');
+    await interfere('if new.revoked_at is null then return null; end if;');
     const ran = await copy(t, source.url, url);
     t.match(ran, { code: 1, stdout: '', stderr: /does not say back what was written \(1 of 2 rows\)/ });
     await isEmpty(t, url);
   });
 
   await t.test('because the process is killed', async (t) => {
-    await meanwhile('perform pg_advisory_xact_lock(4711);');
+    await interfere('perform pg_advisory_xact_lock(4711);');
     await within(url, async (client) => {
       await client.query('select pg_advisory_lock(4711)');
       const { child, ended } = startExecutable(t, ENVIRONMENT, ['copy', '--from', source.url, '--to', url]);
@@ -490,7 +490,7 @@ t.test('an interrupted copy leaves an empty target and can be repeated', async (
     await isEmpty(t, url);
   });
 
-  await within(url, (client) => client.query('drop function meanwhile() cascade'));
+  await within(url, (client) => client.query('drop function interfere() cascade'));
   const ran = await execute(t, ENVIRONMENT, ['copy', '--from', source.url, '--to', url]);
   t.match(ran, { code: 0, stdout: /rows of \d+ tables copied/ });
   t.notOk(`${ran.stdout}${ran.stderr}`.includes(PASSWORD));
@@ -504,18 +504,18 @@ t.test('writes to the source or the target wait until the copy ends', async (t) 
   const source = await filled(t);
   const url = await target();
   const db = await migrated(t, url);
-  const beside = [open(t, source.url), open(t, url)];
+  const writers = [open(t, source.url), open(t, url)];
   const writing: Promise<void>[] = [];
   // As another process would, outside any transaction of this one.
   const outside = AsyncLocalStorage.snapshot();
   const late = deductionOf('evt-late', { id: 'ded-late' });
   const before = await contentOfTables(source.db, ['inbox']);
   const copied = await copyDatabase(source.db, db, () => {
-    if (writing.length === 0) outside(() => writing.push(...beside.map((one) => receive(one, [late]))));
+    if (writing.length === 0) outside(() => writing.push(...writers.map((one) => receive(one, [late]))));
   });
   t.equal(copied.tables, source.tables.length);
   await Promise.all(writing);
-  for (const one of beside) {
+  for (const one of writers) {
     const inbox = await one.selectFrom('inbox').select('event_id').orderBy('seq').execute();
     t.equal(
       inbox.length,

@@ -120,11 +120,11 @@ t.test('concurrent requests for one census create one upload', async (t) => {
 
 t.test('while sending is paused one sender probes at a time', async (t) => {
   const { db, url: database } = await scratch(t);
-  let mended = false;
+  let isFixed = false;
   const { url, received } = await stubService(t, async (response) => {
     // Both look several times while the probe is in flight.
     for (let look = 0; look < 3; look += 1) await Promise.all(loops.map((loop) => loop.runOnce()));
-    json(response, mended ? 200 : 401);
+    json(response, isFixed ? 200 : 401);
   });
   const dbs = [db, open(t, database)];
   const loops = dbs.map((one, index) => sendLoop(t, one, url, clocks[index]!, shared[index]));
@@ -136,7 +136,7 @@ t.test('while sending is paused one sender probes at a time', async (t) => {
     t.equal(received.length, probe);
     t.match(await readCircuitBreaker(db), { state: 'paused', probe_count: probe });
   }
-  mended = true;
+  isFixed = true;
   await transact(db, (trx) => reserveProbe(trx, new Date()));
   await Promise.all(loops.map((loop) => loop.runOnce()));
   t.match(await readCircuitBreaker(db), { state: 'active' });
@@ -174,8 +174,8 @@ t.test("an employee's thousands of delivered requests are not read to find the n
   );
   await sql`analyze outbox`.execute(db);
   await transact(db, (trx) => updateFronts(trx, [employeeSubject('1'), employeeSubject('2')]));
-  const heads = await db.selectFrom('outbox').select('request_id').where('is_next', '=', 1).execute();
-  t.strictSame(heads, [{ request_id: 'r-20001' }]);
+  const fronts = await db.selectFrom('outbox').select('request_id').where('is_next', '=', 1).execute();
+  t.strictSame(fronts, [{ request_id: 'r-20001' }]);
   await transact(db, async (trx) => {
     const { rows } = await sql<{
       'QUERY PLAN': string;

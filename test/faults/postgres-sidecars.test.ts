@@ -52,7 +52,7 @@ t.test('three sidecars on one database', async (t) => {
   });
 
   await t.test('receive concurrently, and each shows the same feed without gaps', async (t) => {
-    const loads = three.load('beside', all, { connections: 8, events: 400 });
+    const loads = three.load('concurrent', all, { connections: 8, events: 400 });
     await Promise.all(loads.map(({ ended }) => ended));
     t.strictSame(await three.settle(loads, stage), [], 'nothing was refused');
     t.equal(three.acknowledged.size, 1_200);

@@ -29,7 +29,7 @@ type Played = Playing & {
 };
 type Part = {
   /** The manual actions during the scenario. */
-  meanwhile?: (playing: Playing) => Promise<void>;
+  during?: (playing: Playing) => Promise<void>;
   seen: (t: Test, played: Played) => Promise<void> | void;
   /** The employees who move during the scenario; all by default. */
   movers?: string[];
@@ -72,7 +72,7 @@ const SEEN: Record<keyof typeof SERVICE_SCENARIOS, Part> = {
   'lost-answers': { seen: sentAgainAndNotAppliedTwice('lost-answer') },
   'half-answers': { seen: sentAgainAndNotAppliedTwice('half-answer') },
   'wrong-key': {
-    meanwhile: async ({ api, keyFile, said }) => {
+    during: async ({ api, keyFile, said }) => {
       await eventually(
         'sending is paused',
         () => api.check('circuit-breaker-paused'),
@@ -119,7 +119,7 @@ onEachEngine('the service scenarios end as documented', async (t) => {
   const reported: Reported[] = [];
 
   for (const name of Object.keys(SEEN) as (keyof typeof SEEN)[]) {
-    const { meanwhile, seen, movers = [MAPLE, HARBOR].flatMap(employeesOf) } = SEEN[name];
+    const { during, seen, movers = [MAPLE, HARBOR].flatMap(employeesOf) } = SEEN[name];
     await t.test(`${name}: ${SERVICE_SCENARIOS[name].about}`, async (t) => {
       const before = simulator.requests().length;
       const said: string[] = [];
@@ -127,7 +127,7 @@ onEachEngine('the service scenarios end as documented', async (t) => {
       const [, moves] = await Promise.all([
         simulator.playScenario(name, (line) => said.push(line)),
         reportMoves(api, movers),
-        meanwhile?.(playing),
+        during?.(playing),
       ]);
       reported.push(...moves);
       await allSent(api);

@@ -221,7 +221,7 @@ const CODE = {
   treatment: null,
 } as const;
 
-const meanwhile: [what: string, work: (db: Db) => Promise<unknown>, outcome: Finalized['outcome']][] = [
+const interferences: [what: string, work: (db: Db) => Promise<unknown>, outcome: Finalized['outcome']][] = [
   ['another run of the employer is finalized', (db) => finalized(db, 'other', body(1)), 'changed'],
   ['another run of the pay date is finalized', (db) => finalized(db, 'other', body(2)), 'date-taken'],
   ['the run itself is finalized', (db) => finalize(db, 'r'), 'not-open'],
@@ -257,7 +257,7 @@ function report(db: Db, run_id: string): Promise<unknown> {
   );
 }
 
-for (const [what, work, outcome] of meanwhile) {
+for (const [what, work, outcome] of interferences) {
   onEitherEngine(`if ${what} during finalizing, the result is ${outcome}`, async (t) => {
     const db = await staged(t);
     await finalized(db, 'r0', body(0));

@@ -438,7 +438,7 @@ onEitherEngine('a dismissed event no longer fails', async (t) => {
   const db = await readyEmployer(t);
   await deduct(db, 'evt-3', { period: 'daily' });
   t.equal((await report(db)).ready, false);
-  await transact(db, (trx) => dismissEvent(trx, 'evt-3', 'sent anew', LATELY));
+  await transact(db, (trx) => dismissEvent(trx, 'evt-3', 'sent again', LATELY));
   t.equal((await report(db)).ready, true);
 });
 

@@ -275,16 +275,16 @@ onEitherEngine(
     const db = await readyEmployer(t);
     const ids = await hireMany(db, 260);
     const stored = await finalized(db, FIRST);
-    /** Runs `meanwhile` after a part of the report is written. */
-    async function* interrupted(meanwhile: () => Promise<unknown>): AsyncGenerator<Row> {
+    /** Runs `interfere` after a part of the report is written. */
+    async function* interrupted(interfere: () => Promise<unknown>): AsyncGenerator<Row> {
       const rows = rowsOf(...ids.map((employee_id) => ({ employee_id, amount: '1' })));
       yield* rows.slice(0, 255);
       t.equal((await takenLines(db)).filter(({ amount }) => amount === '1.00').length, 250);
-      await meanwhile();
+      await interfere();
       yield* rows.slice(255);
     }
-    const report = async (meanwhile: () => Promise<unknown>) => {
-      const recorded = await recordTaken(db, stored, interrupted(meanwhile), LATELY);
+    const report = async (interfere: () => Promise<unknown>) => {
+      const recorded = await recordTaken(db, stored, interrupted(interfere), LATELY);
       return recorded.ok ? [] : described(recorded.problems);
     };
     t.strictSame(await report(() => taken(db, FIRST, { employee_id: 'emp-2', amount: '2' })), [

@@ -49,7 +49,7 @@ async function whileClaiming<R>(
     });
     // Both are awaited from here on, because an unhandled rejection would end the test file.
     const both = Promise.all([claiming, working]);
-    await Promise.race([both, somebodyWaits(other)]);
+    await Promise.race([both, untilLockWait(other)]);
     mayEnd.resolve();
     const [claims, ended] = await both;
     return { claims, ended };
@@ -59,7 +59,7 @@ async function whileClaiming<R>(
   }
 }
 
-function somebodyWaits(db: Db): Promise<unknown> {
+function untilLockWait(db: Db): Promise<unknown> {
   return eventually(
     'one transaction waits for the other',
     async () => {

@@ -71,19 +71,19 @@ t.test('every wait in a transaction has a limit, which ends with the transaction
 t.test('a statement planned for an empty table uses the index once it is full', async (t) => {
   const { db } = await scratch(t);
   const ids = ['deduction 1', 'deduction 2'];
-  const heads = (trx: Trx) =>
+  const readLatest = (trx: Trx) =>
     trx
       .selectFrom('deductions')
       .selectAll()
       .where(isOneOf(trx, 'deduction_id', ids))
       .execute();
   // From the sixth time on the server keeps one plan.
-  for (let time = 0; time < 8; time += 1) await transact(db, heads);
+  for (let time = 0; time < 8; time += 1) await transact(db, readLatest);
   await sql`
     insert into deductions (deduction_id, position, event_time, employee_id, version_count, last_received_position)
     select 'deduction ' || n, n, '2026', 'employee', 1, n from generate_series(1, 5000) as n`.execute(db);
   const read = await transact(db, async (trx) => {
-    t.equal((await heads(trx)).length, 2);
+    t.equal((await readLatest(trx)).length, 2);
     const { rows } = await sql<{ whole: number }>`
       select seq_tup_read as whole from pg_stat_xact_user_tables where relid = 'deductions'::regclass`.execute(
       trx,

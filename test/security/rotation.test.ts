@@ -62,11 +62,11 @@ onEitherEngine('rotation encrypts everything again, and the old key is no longer
     await trx.updateTable('outbox').set(rejected).where('request_id', '=', 'r-1').execute();
     await stageEmpty(trx);
     for (let chunk = 0; chunk < 50; chunk += 1) {
-      const sealed = before.encrypt(
+      const ciphertext = before.encrypt(
         Buffer.alloc(50_000, chunk),
         ENCRYPTED_CHUNKS.placeOf({ census_id: 'c', chunk }),
       );
-      await trx.insertInto('census_chunks').values({ census_id: 'c', chunk, ciphertext: sealed }).execute();
+      await trx.insertInto('census_chunks').values({ census_id: 'c', chunk, ciphertext }).execute();
     }
   });
   const hash = (await openHasher(db, before)).hash(Buffer.from('x'), placeOf('r-1', 'body'));
@@ -202,11 +202,11 @@ onEitherEngine('an interrupted rotation continues where it ended', async (t) => 
   await transact(db, async (trx) => {
     await stageEmpty(trx);
     for (let chunk = 0; chunk < 60; chunk += 1) {
-      const sealed = before.encrypt(
+      const ciphertext = before.encrypt(
         Buffer.from(randomUUID()),
         ENCRYPTED_CHUNKS.placeOf({ census_id: 'c', chunk }),
       );
-      await trx.insertInto('census_chunks').values({ census_id: 'c', chunk, ciphertext: sealed }).execute();
+      await trx.insertInto('census_chunks').values({ census_id: 'c', chunk, ciphertext }).execute();
     }
   });
   const stopping = new AbortController();
@@ -228,11 +228,11 @@ onEitherEngine('a rotation of any size holds the write lock for less than 50 ms 
   await transact(db, async (trx) => {
     await stageEmpty(trx);
     for (let chunk = 0; chunk < 40; chunk += 1) {
-      const sealed = before.encrypt(
+      const ciphertext = before.encrypt(
         Buffer.alloc(256 * 1024, chunk),
         ENCRYPTED_CHUNKS.placeOf({ census_id: 'c', chunk }),
       );
-      await trx.insertInto('census_chunks').values({ census_id: 'c', chunk, ciphertext: sealed }).execute();
+      await trx.insertInto('census_chunks').values({ census_id: 'c', chunk, ciphertext }).execute();
     }
   });
   for (let n = 0; n < 400; n += 1) await owe(db, before, `r-${n}`, 'a body of a change');

@@ -50,7 +50,7 @@ function calendarByWeeks(today: Date, weeks: number): Calendar {
 
 /**
  * Each period is paid on its last day. The first one ends with the month of `today`, or with January when `today`
- * is in December: a difference of another tax year is not settled with a paycheck.
+ * is in December: a difference of another tax year is not adjusted.
  */
 function calendarByMonths(today: Date, datesOf: (year: number, month: number) => PayDate[]): Calendar {
   const month = today.getUTCMonth();

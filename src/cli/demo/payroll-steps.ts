@@ -17,7 +17,7 @@ export const PAYROLL_STEPS: readonly Step[] = [
 
 /**
  * How each employer pays most of its employees, how it handles those of other pay frequencies in its first run, and
- * what one employee's medical premium turns out to be afterward.
+ * the corrected medical premium of one employee.
  */
 const PAYROLLS: readonly { frequency: PayFrequency; others: 'scheduled' | 'accepted'; corrected: string }[] =
   [

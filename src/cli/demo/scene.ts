@@ -9,9 +9,9 @@ import type { Stage } from './stage.ts';
 export type Scene = {
   readonly stage: Stage;
   readonly now: Clock;
-  /** Prints who does what. */
+  /** Prints an action. */
   show(text: string): void;
-  /** Prints what was checked, after the check passed. */
+  /** Prints a check that passed. */
   confirm(text: string): void;
 };
 

@@ -225,7 +225,7 @@ function notOpen(state: string): AppError {
   return new AppError('COMMAND_FAILED', `the run is ${state}: void it, and create another one`);
 }
 
-/** Voids a finalized run. It stays readable, and what it settled for earlier runs is due again. */
+/** Voids a finalized run. It stays readable, and its adjustments of earlier runs are due again. */
 async function runVoid(
   context: Context,
   runId: string,

@@ -147,7 +147,7 @@ function cellsOf(
   ];
 }
 
-/** The longest line of coverage has 31 characters; an amount of 9 has six digits before the point. */
+/** The longest line of coverage has 31 characters. An amount of 9 has six digits before the point. */
 const WIDTH = { coverage: 32, amount: 10 };
 
 /**

@@ -31,7 +31,7 @@ export const FLAGS = [
   'missed_check',
   /** The same, for a pay period that other runs of the employee cover in part: never taken. */
   'missed_check_partial',
-  /** The employee is no longer in a run of this employer: there is no paycheck to settle it on. */
+  /** The employee is no longer in a run of this employer: there is no paycheck to take it from. */
   'no_further_paycheck',
   /** The employment has ended, and the deduction has not. */
   'open_after_termination',
@@ -39,13 +39,13 @@ export const FLAGS = [
   'overlap',
   /** The first or last line of a deduction that is not in effect on all checks of the cycle. */
   'partial_cycle',
-  /** The line settles a run of another tax year. */
+  /** The line adjusts a run of another tax year. */
   'prior_year',
   /** Shown, but not deducted. */
   'reported',
-  /** The employee's pre-tax deductions for the line of coverage rise after the fact. */
+  /** The employee's pre-tax deductions for the line of coverage increase retroactively. */
   'retro_pre_tax',
-  /** They fall after the fact. */
+  /** They decrease retroactively. */
   'retro_refund',
 ] as const;
 export type Flag = (typeof FLAGS)[number];
@@ -126,7 +126,7 @@ export function storedLines(row: { freeze_id: string; employee_id: string; lines
   return readStored(row.lines, `${row.freeze_id}/${row.employee_id}`);
 }
 
-/** Identifies a line among those of its employee in its run. A run may settle a deduction under two taxabilities. */
+/** Identifies a line among those of its employee in its run. A run may adjust a deduction under two taxabilities. */
 export function lineKey({
   kind,
   deduction_id,

@@ -40,7 +40,7 @@ const ROWS_AT_ONCE = 1_000;
 /**
  * Compares the rows of payroll's file with the lines of a run, except those that are only reported. Rows for
  * the same are added up, and so are lines if the file is coarser. The employer's side is compared if the file
- * has it. A zero without a counterpart is not a difference. One wrong row refuses the file, and then no page
+ * has it. A zero without a counterpart is not a difference. One wrong row rejects the file, and then no page
  * of the run is read.
  */
 export async function auditRun(

@@ -56,7 +56,7 @@ type Taken = { path: string; line: Line; taken: bigint; owed: bigint };
 
 /**
  * Records a report on a finalized run. `amount` is the amount taken of the employee's side of a line. The latest report
- * that names a line decides; a line that no report names was taken in full. One wrong row refuses the whole report.
+ * that names a line decides; a line that no report names was taken in full. One wrong row rejects the whole report.
  * `owed`: the sum of the amounts not taken. Rows come in any order, and memory stays flat: they are
  * written as they arrive, and one small transaction records the report.
  */

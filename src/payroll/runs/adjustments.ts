@@ -1,4 +1,4 @@
-/** The differences that earlier runs owe by current knowledge: "Adjustments" of payroll.md. Pure. */
+/** The adjustments due for earlier runs by today's facts: "Adjustments" of payroll.md. Pure. */
 import { type Employment, spellOn } from '../../ledger/employment.ts';
 import type { RunVersion } from '../../ledger/history.ts';
 import { amountOf, type Cents, centsOf } from '../../money.ts';
@@ -16,13 +16,13 @@ export type Earlier = {
   /** The ledger position at which the run was computed. */
   position: number;
   isVoided: boolean;
-  /** It is of another calendar year than the run at hand. */
+  /** It is in another calendar year than the current run. */
   isPriorYear: boolean;
   rules: LineRules;
   scope: Scope;
 };
 
-/** An employee as the ledger knows them. */
+/** An employee in the ledger. */
 export type Known = {
   employeeId: string;
   /** With every employer. */
@@ -36,11 +36,11 @@ export type Known = {
 export type FrozenLines = {
   /** By freeze id, of the runs that the employee was in. */
   own: ReadonlyMap<string, readonly Line[]>;
-  /** Lines of finalized runs that settle an earlier run, by its id, in the order of the runs that carried them. */
+  /** Lines of finalized runs that adjust an earlier run, by its id, in the order of the runs that carried them. */
   trueUps: ReadonlyMap<string | null, readonly Line[]>;
 };
 
-/** `rows`: one per run, in the order of the runs. Lines of a voided run settle nothing. */
+/** `rows`: one per run, in the order of the runs. Lines of a voided run do not count. */
 export function frozenLinesOf(
   rows: readonly { freezeId: string; isIn: boolean; isVoided: boolean; lines: readonly Line[] }[],
 ): FrozenLines {
@@ -66,8 +66,8 @@ type Due = Pair & { state: RunVersion | null; because: string; flags: Flag[] };
 type Settled = { line: Line; finalized: Pair; since: Pair };
 
 /**
- * Reports whether something that became known after a run may change what an employee owes it. It is cheap, so that only
- * the employees for whom it does are examined.
+ * Reports whether facts recorded after a run may change what an employee owes it. It is cheap, so that only
+ * those employees are examined.
  */
 export function isTouched(earlier: Earlier, known: Known, wasIn: boolean): boolean {
   const owes = owesRun(earlier, known, wasIn);
@@ -96,7 +96,7 @@ function owesRun({ rules: { run }, scope }: Earlier, { employments }: Known, was
 }
 
 /**
- * Returns the adjustments of one employee for one earlier run: what is due less what is settled, per deduction, line
+ * Returns the adjustments of one employee for one earlier run: the amount due minus the adjusted amount, per deduction, line
  * of coverage and taxability. Each is a difference of rounded amounts.
  *
  * @param attended the runs of the employer that the employee is in, for the pay periods that they cover

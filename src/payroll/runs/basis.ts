@@ -168,7 +168,7 @@ function policyProblem(stated: StatedRun, policies: readonly PolicyVersion[]): P
 
 type Final = Awaited<ReturnType<typeof finalRuns>>[number];
 
-/** Returns finalized and voided runs: what later runs settled for a voided run must be returned. */
+/** Returns finalized and voided runs: adjustments for a voided run must be reversed. */
 function finalRuns(db: Db | Trx, employerId: string) {
   return db
     .selectFrom('payroll_runs')

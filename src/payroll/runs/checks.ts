@@ -25,7 +25,7 @@ async function overlaps(db: Db, question: RunQuestion): Promise<Found[]> {
   return (await Promise.all(looks.map((look) => look(db, question)))).flat();
 }
 
-/** Finds active employees with deductions whom no pay schedule pays. Without any schedule that cannot be known. */
+/** Finds active employees with deductions but without a pay schedule. Passes if the employer has no schedules. */
 async function notScheduled(db: Db, question: RunQuestion): Promise<Found[]> {
   const { basis } = question;
   if (basis.run.kind === 'off_cycle') return [];

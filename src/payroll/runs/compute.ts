@@ -78,7 +78,7 @@ export async function inputsOf(db: Db | Trx, basis: Basis): Promise<Inputs> {
       rules,
       schedules: basis.schedules,
       earlier,
-      // An off-cycle run that names no deduction takes none, but it may settle earlier runs.
+      // An off-cycle run that names no deduction takes none, but it may adjust earlier runs.
       carrier: { codesOf: rules.codesOf, named: run.deductions === null ? null : rules.deductions },
       settled: settledByEmployee(
         earlier.filter((one) => !one.isVoided).map((one) => rows.get(one.runId) as FrozenRun),
@@ -97,7 +97,7 @@ function scopeOf({ run, schedules }: Basis): Scope {
 }
 
 /**
- * Returns, by employee, the ids of the runs that settled an earlier run, and of the runs that they settled.
+ * Returns, by employee, the ids of the runs that adjusted an earlier run, and of the runs that they adjusted.
  */
 function settledByEmployee(rows: readonly FrozenRun[]): Map<string, Set<string>> {
   const byEmployee = new Map<string, Set<string>>();
@@ -239,7 +239,7 @@ function mayStop({ basis: { run } }: Inputs, membership: Membership): boolean {
   return run.kind === 'regular' && (membership.isIn || !UNCLEAR.has(membership.why));
 }
 
-/** By kind, line of coverage, deduction, run that is settled, and taxability. */
+/** By kind, line of coverage, deduction, adjusted run, and taxability. */
 function byPlace(one: Line, other: Line): number {
   return (
     LINE_KINDS.indexOf(one.kind) - LINE_KINDS.indexOf(other.kind) ||
@@ -281,7 +281,7 @@ type FrozenRun = {
   freeze_id: string;
 } & Pick<Frozen, 'basis' | 'settled'>;
 
-/** Returns the finalized runs of the employer that settled something for a run, in the order of their pay dates. */
+/** Returns the finalized runs of the employer that adjusted a run, in the order of their pay dates. */
 export async function settledBy(
   db: Db | Trx,
   { run_id, employer_id }: { run_id: string; employer_id: string },
@@ -305,7 +305,7 @@ export async function settledBy(
   return settlers;
 }
 
-/** Returns the basis of finalized and voided runs, and the employees for whom they settled something. */
+/** Returns the basis of finalized and voided runs, and the employees for whom they adjusted earlier runs. */
 export async function frozenRuns(db: Db | Trx, runIds: readonly string[]): Promise<FrozenRun[]> {
   if (runIds.length === 0) return [];
   const rows = await db

@@ -44,7 +44,7 @@ const LEFT_BEHIND_MS = 60 * 60 * 1000;
 
 /**
  * Finalizes an open run. Its lines are written first, about a hundred employees per transaction; then one
- * small transaction makes the run final, unless the employer's payroll changed meanwhile. Without `checkReadiness` no
+ * small transaction makes the run final, unless the employer's payroll changed in the meantime. Without `checkReadiness` no
  * readiness is checked: callers use `finalizeChecked`. Throws RUN_REFUSED.
  */
 export async function finalizeRun(

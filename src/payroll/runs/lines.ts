@@ -158,7 +158,7 @@ function calendarChange(line: Line, rules: LineRules, previous: Previous): Amoun
   return plan.N === planThen.N && isWithinCent ? 'rounding' : 'calendar';
 }
 
-/** Returns the content of a version for a line that settles something. */
+/** Returns the content of a version for an adjustment or arrears line. */
 export function contentOf(state: RunVersion, { codesOf }: Pick<LineRules, 'codesOf'>) {
   return {
     employee_id: state.employee_id,

@@ -6,7 +6,7 @@ import type { Run } from './body.ts';
 import type { History } from './history.ts';
 import type { LineRules } from './lines.ts';
 
-/** A run that an employee is in, not voided or the run at hand, with the employee's lines. */
+/** A run that an employee is in, not voided or the current run, with the employee's lines. */
 export type Attended = { rules: Pick<LineRules, 'run' | 'deductions'>; lines: readonly Line[] };
 
 /** A missed check, and what off-cycle runs of its pay period took of the deduction. */

@@ -113,7 +113,7 @@ export async function listRuns(
   return { runs, next };
 }
 
-/** Deletes an open run. A finalized run is proof and cannot be deleted. */
+/** Deletes an open run. A finalized run is a record and cannot be deleted. */
 export async function deleteRun(trx: Trx, runId: string): Promise<'deleted' | 'unknown' | 'not-open'> {
   await changePayroll(trx);
   const run = await findRun(trx, runId);
@@ -124,8 +124,8 @@ export async function deleteRun(trx: Trx, runId: string): Promise<'deleted' | 'u
 }
 
 /**
- * Voids a finalized run: it stays readable, counts as nothing and frees its pay date, and what it settled of earlier runs
- * is due again.
+ * Voids a finalized run: it stays readable, no longer counts and frees its pay date, and its adjustments of earlier runs
+ * are due again.
  */
 export async function voidRun(
   trx: Trx,

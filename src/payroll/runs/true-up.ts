@@ -27,7 +27,7 @@ export type TrueUp = {
   schedules: Basis['schedules'];
   earlier: readonly Earlier[];
   carrier: Carrier;
-  /** By employee, the runs that settled something and those that they settled, by their ids. */
+  /** By employee, the ids of the runs that adjusted earlier runs and of the adjusted runs. */
   settled: ReadonlyMap<string, ReadonlySet<string>>;
 };
 
@@ -54,7 +54,7 @@ export function runsToTrueUp({ earlier, settled }: TrueUp, debtor: Debtor): Earl
 }
 
 /**
- * Reports whether a run settles an earlier run with employees who left. It must have the same frequency and group,
+ * Reports whether a run adjusts an earlier run for employees who left. It must have the same frequency and group,
  * unless the employer's schedules no longer have them: then any run does. A run without a pay group is for all groups.
  */
 function coversLeaversOf(
@@ -73,7 +73,7 @@ function coversLeaversOf(
 /**
  * Returns the adjustments and arrears of an employee for `runs` (of `runsToTrueUp`), whose lines are in `rows`.
  *
- * @param regular what the run at hand takes of the employee's deductions
+ * @param regular the lines that the current run takes of the employee's deductions
  */
 export function trueUpLines(
   trueUp: TrueUp,

@@ -1,4 +1,4 @@
-/** Proves a finalized run: computes it again from its ledger position and the basis frozen with it. */
+/** Verifies a finalized run: computes it again from its ledger position and frozen basis. */
 import { isDeepStrictEqual } from 'node:util';
 import type { Db } from '../../database/tables.ts';
 import { byBytes } from '../../database/text-order.ts';
