@@ -57,14 +57,6 @@ export const ownInstant = (description: string) => Type.String({ description });
 
 export const nullableText = (description: string) => nullable(Type.String({ description }));
 
-export const REASON_MAX_CHARACTERS = 500;
-
-/** Returns the schema of the reason that a person gives for an action. */
-export const reasonField = (
-  description: string,
-  rule = `must say why, in at most ${REASON_MAX_CHARACTERS} characters`,
-) => Type.String({ pattern: '\\S', maxLength: REASON_MAX_CHARACTERS, rule, description });
-
 /** A page of a list. */
 export const pageOf = <const S extends TSchema>(row: S) =>
   closed(

@@ -2,7 +2,7 @@
 import { createReadStream } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { InvalidArgumentError, Option } from 'commander';
-import { ID_MAX_CHARACTERS } from '../contract/fields.ts';
+import { ID_MAX_CHARACTERS, REASON_MAX_CHARACTERS } from '../contract/fields.ts';
 import { isDay, toInstant } from '../contract/instant.ts';
 import { parseJson } from '../contract/json.ts';
 import { AppError } from '../errors.ts';
@@ -70,9 +70,6 @@ export function employerId(text: string): string {
     `--employer must be an id of 1 to ${ID_MAX_CHARACTERS} characters that are valid in a URL`,
   );
 }
-
-/** The limit of the API. */
-const REASON_MAX_CHARACTERS = 500;
 
 /** Returns a reason without surrounding blanks. Throws WRONG_USAGE if it is empty or too long. */
 export function reasonOf(text: string): string {

@@ -1,6 +1,5 @@
 /** The command that imports deductions. */
 import type { Command } from 'commander';
-import { completeSyncs, requestSync } from '../census/syncs.ts';
 import { readDatabaseUrl } from '../config.ts';
 import { holdServeLock } from '../database/open.ts';
 import type { Db } from '../database/tables.ts';
@@ -71,7 +70,6 @@ async function applyUnlessServed({ env, now }: Context, db: Db): Promise<boolean
       db,
       now,
       log: silentLog,
-      effects: { requestSync, completeSyncs },
       onApplied: () => {},
       onFatal: () => {},
     });

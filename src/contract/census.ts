@@ -4,12 +4,10 @@ import { Address, Employee } from './employee.ts';
 import { email, oneOf } from './fields.ts';
 
 /** The employer's contact person for the service. */
-const Contact = Type.Object(
+export const Contact = Type.Object(
   { first_name: Type.String(), last_name: Type.String(), email },
   { additionalProperties: false },
 );
-
-export const contact = compile(Contact);
 
 export const ENTITY_TYPES = ['C-Corp', 'S-Corp', 'B-Corp', 'LLC', 'Non-profit', 'Sole Proprietor'] as const;
 

@@ -22,8 +22,6 @@ export const Address = Type.Object(
 );
 export type Address = Static<typeof Address>;
 
-export const address = compile(Address);
-
 /** The pay frequencies of employees, and the periods of contributions to a deduction. */
 export const PAY_FREQUENCIES = ['weekly', 'biweekly', 'semimonthly', 'monthly'] as const;
 export type PayFrequency = (typeof PAY_FREQUENCIES)[number];
@@ -44,8 +42,6 @@ export const PayRate = Type.Object(
   { additionalProperties: false },
 );
 export type PayRate = Static<typeof PayRate>;
-
-export const payRate = compile(PayRate);
 
 // The contract's limits, in characters.
 const NAME_MAX_CHARACTERS = 255;

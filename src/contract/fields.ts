@@ -56,3 +56,17 @@ export const closed = <const P extends TProperties>(properties: P, description?:
 
 /** A problem: the path of the field and the rule that it breaks. */
 export const FieldProblem = closed({ path: Type.String(), rule: Type.String() });
+
+export const REASON_MAX_CHARACTERS = 500;
+
+/** Returns the schema of the reason that a person gives for an action. */
+export const reasonField = (
+  description?: string,
+  rule = `must say why, in at most ${REASON_MAX_CHARACTERS} characters`,
+) =>
+  Type.String({
+    pattern: '\\S',
+    maxLength: REASON_MAX_CHARACTERS,
+    rule,
+    ...(description && { description }),
+  });

@@ -38,16 +38,6 @@ export function keyProblem(path: string, key: unknown): Problem | null {
   return { path, rule };
 }
 
-/** Accepts one change, which is durable when this resolves. If the database throws, nothing was accepted. */
-export async function acceptChange(
-  accepting: Accepting,
-  change: Change,
-  idempotencyKey: string | null,
-): Promise<Accepted> {
-  const [accepted] = await acceptChanges(accepting, [{ change, idempotencyKey }]);
-  return accepted as Accepted;
-}
-
 /**
  * Accepts at most `CHANGES_AT_ONCE` changes in the order given, in one transaction. A conflict affects only its own
  * change; if the database throws, nothing was accepted.
@@ -147,7 +137,7 @@ function requestOf({ changeId, kind, change, encrypted }: Prepared) {
 }
 
 type GroupCommit = {
-  /** Resolves when the change is durable, as `acceptChange` does. */
+  /** Resolves when the change is durable. If the database throws, it was not accepted. */
   accept(submission: Submission): Promise<Accepted>;
 };
 

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { completeSyncs, requestSync } from '../census/syncs.ts';
 import type { Clock } from '../clock.ts';
 import { type Engine, engineOf } from '../database/engine.ts';
 import { isFatal, isStatementTimeout, isUnavailable } from '../database/errors.ts';
@@ -68,11 +69,11 @@ export function createApplyLoop(options: {
   db: Db;
   now: Clock;
   log: Log;
-  effects: Effects;
+  effects?: Effects;
   onApplied: (applied: Applied) => void;
   onFatal: (error: unknown) => void;
 }): ApplyLoop {
-  const { db, now, log, effects, onApplied, onFatal } = options;
+  const { db, now, log, effects = { requestSync, completeSyncs }, onApplied, onFatal } = options;
   const failed = rateLimited((failures) => log.error(failures, 'applying failed: trying again'));
   const some = createNotifier();
   const isEnough = createNotifier();

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { sql } from 'kysely';
+import { ago } from '../checks.ts';
 import type { Clock } from '../clock.ts';
 import type { Db } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
@@ -40,7 +41,7 @@ export function createRefusals(now: Clock): Refusals {
             )
             .execute();
         }
-        const oldest = new Date(now().getTime() - KEPT_DAYS * 86_400_000).toISOString();
+        const oldest = ago(now(), KEPT_DAYS * 86_400_000);
         await trx.deleteFrom('refused_signatures').where('minute', '<', oldest).execute();
       });
     } catch {

@@ -1,5 +1,7 @@
 /** Retention: deletes data that is no longer needed, oldest first, in small steps. */
+
 import { setTimeout as delay } from 'node:timers/promises';
+import { ago } from '../checks.ts';
 import type { Clock } from '../clock.ts';
 import type { RetentionConfig } from '../config.ts';
 import { engineOfUrl } from '../database/engine.ts';
@@ -113,7 +115,6 @@ function limitsOf(
   { eventsMs, requestsMs }: RetentionConfig,
   now: Date,
 ): Record<'events' | 'requests', string | null> {
-  const ago = (ms: number | null): string | null =>
-    ms === null ? null : new Date(now.getTime() - ms).toISOString();
-  return { events: ago(eventsMs), requests: ago(requestsMs) };
+  const before = (ms: number | null): string | null => (ms === null ? null : ago(now, ms));
+  return { events: before(eventsMs), requests: before(requestsMs) };
 }

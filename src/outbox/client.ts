@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import { Agent, type Dispatcher } from 'undici';
 import type { Clock } from '../clock.ts';
 import { type BenefitsConfig, currentApiKey } from '../config.ts';
+import { codeOf } from '../errors.ts';
 import { type Content, type Outcome, retryAfterMs } from './retry.ts';
 import type { Post } from './sender.ts';
 
@@ -149,7 +150,5 @@ export function failureOf(error: unknown): Outcome {
 }
 
 export function failureCode(error: unknown): string {
-  const { code, name } = (error ?? {}) as { code?: unknown; name?: unknown };
-  if (name === 'TimeoutError') return 'TIMEOUT';
-  return typeof code === 'string' && code !== '' ? code : 'UNKNOWN';
+  return error instanceof Error && error.name === 'TimeoutError' ? 'TIMEOUT' : codeOf(error) || 'UNKNOWN';
 }

@@ -8,7 +8,6 @@ import { resumeRosterUpdates } from '../census/roster-update.ts';
 import { type CensusSource, createFunctionSource } from '../census/source.ts';
 import { createDirSource } from '../census/source-dir.ts';
 import { createHttpSource } from '../census/source-http.ts';
-import { completeSyncs, requestSync } from '../census/syncs.ts';
 import { systemClock } from '../clock.ts';
 import type { CensusConfig } from '../config.ts';
 import { addConsole } from '../console/console.ts';
@@ -94,7 +93,6 @@ async function startApi(main: MainThread<FromApi>): Promise<Started<ToApi>> {
         db,
         now,
         log,
-        effects: { requestSync, completeSyncs },
         onApplied: (applied) => {
           watch.applied(applied);
           if (applied.syncsRequested > 0) wakeSend();

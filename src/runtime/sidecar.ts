@@ -1,7 +1,6 @@
 /** The composition root: wires a sidecar by hand, in pipeline order. */
 import { EventEmitter } from 'node:events';
 import type { CensusFunction } from '../census/source.ts';
-import { completeSyncs, requestSync } from '../census/syncs.ts';
 import { type Clock, systemClock } from '../clock.ts';
 import { type Config, plainHttpVariables } from '../config.ts';
 import { engineOfUrl } from '../database/engine.ts';
@@ -127,7 +126,6 @@ export async function createSidecar(config: Config, options: SidecarOptions): Pr
         db,
         now,
         log,
-        effects: { requestSync, completeSyncs },
         onApplied: (applied) => {
           watch.applied(applied);
           if (applied.syncsRequested > 0) signals.emit('queued');

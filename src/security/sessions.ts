@@ -2,7 +2,9 @@
  * Console sessions: a token exchanged for a cookie that scripts cannot read. A session has no scopes of its
  * own, only those that its token has at that moment. Only the SHA-256 of the cookie is stored.
  */
+
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { ago } from '../checks.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import { type Caller, callerOf, tokenHash } from './tokens.ts';
@@ -51,7 +53,7 @@ export async function sessionCaller(
     .where('session_hash', '=', sessionHash(secret))
     .executeTakeFirst();
   if (row === undefined || row.expires_at <= now.toISOString()) return null;
-  if (row.last_used_at === null || row.last_used_at <= before(now, SESSION_IDLE_MS)) return null;
+  if (row.last_used_at === null || row.last_used_at <= ago(now, SESSION_IDLE_MS)) return null;
   return callerOf(db, row.token_hash, now, firstToken);
 }
 
@@ -61,7 +63,7 @@ export async function noteUse(db: Db, secret: string, now: Date): Promise<void> 
     .selectFrom('sessions')
     .select('session_hash')
     .where('session_hash', '=', sessionHash(secret))
-    .where('last_used_at', '<=', before(now, USE_NOTED_MS))
+    .where('last_used_at', '<=', ago(now, USE_NOTED_MS))
     .executeTakeFirst();
   if (found === undefined) return;
   await transact(db, (trx) =>
@@ -71,10 +73,6 @@ export async function noteUse(db: Db, secret: string, now: Date): Promise<void> 
       .where('session_hash', '=', found.session_hash)
       .execute(),
   );
-}
-
-function before(now: Date, ms: number): string {
-  return new Date(now.getTime() - ms).toISOString();
 }
 
 /** Signs out. */
@@ -101,7 +99,7 @@ export async function listSessions(
     .select(['session_hash', 'created_at', 'last_used_at'])
     .where('token_hash', '=', owner.tokenHash)
     .where('expires_at', '>', now.toISOString())
-    .where('last_used_at', '>', before(now, SESSION_IDLE_MS));
+    .where('last_used_at', '>', ago(now, SESSION_IDLE_MS));
   if (place !== undefined) {
     query = query.where((eb) =>
       eb.or([

@@ -1,4 +1,5 @@
 import { Agent, request } from 'undici';
+import { codeOf } from '../errors.ts';
 import {
   type Destination,
   type DestinationState,
@@ -225,7 +226,7 @@ async function post(
 }
 
 function reasonOf(error: unknown): string {
-  return (error as { code?: string }).code ?? (error as Error).name;
+  return codeOf(error) || (error as Error).name;
 }
 
 /**

@@ -1,5 +1,4 @@
 /** Events as the sidecar itself receives them: stored, then applied by the real loop. */
-import { completeSyncs, requestSync } from '../../src/census/syncs.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { createApplyLoop } from '../../src/inbox/apply.ts';
@@ -38,7 +37,6 @@ export async function apply(db: Db, at = '2026-01-15T00:00:00.000Z'): Promise<vo
     db,
     now: () => new Date(at),
     log: silentLog,
-    effects: { requestSync, completeSyncs },
     onApplied: () => {},
     onFatal: (error) => {
       throw error;

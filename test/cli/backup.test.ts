@@ -18,11 +18,11 @@ import t, { type Test } from 'tap';
 import { readDataKeys } from '../../src/config.ts';
 import { migrate } from '../../src/database/migrate.ts';
 import { holdServeLock, openDatabase, sqlitePath } from '../../src/database/open.ts';
-import { acceptChange } from '../../src/employment/accept.ts';
 import { writeMark } from '../../src/inbox/high-water-mark.ts';
 import { backUp } from '../../src/operations/backup.ts';
 import { createEncryptor } from '../../src/security/encryption.ts';
 import { deductionOf, deliver } from '../api/deliver.ts';
+import { acceptChange } from '../employment/stage.ts';
 import { environment, here, jsonOf, type Variables, withFixtures } from './harness.ts';
 
 const OTHER_KEY = `k1:${Buffer.alloc(32, 'o').toString('base64')}`;

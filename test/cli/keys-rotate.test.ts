@@ -2,11 +2,11 @@ import { join } from 'node:path';
 import type { Test } from 'tap';
 import { readDataKeys } from '../../src/config.ts';
 import type { Db } from '../../src/database/tables.ts';
-import { acceptChange } from '../../src/employment/accept.ts';
 import type { Change } from '../../src/employment/change.ts';
 import { createEncryptor, type Place } from '../../src/security/encryption.ts';
 import { openHasher } from '../../src/security/hashing.ts';
 import { open } from '../database/scratch.ts';
+import { acceptChange } from '../employment/stage.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import { DATA_KEY, FIXTURES, here, jsonOf, type Variables, withDatabase } from './harness.ts';
 

@@ -1,7 +1,10 @@
 import t from 'tap';
-import { address, US_STATES } from '../../src/contract/employee.ts';
+import { compile } from '../../src/contract/check.ts';
+import { Address, US_STATES } from '../../src/contract/employee.ts';
 import { checkRules, noOtherField, required, text } from './rules.ts';
 import * as samples from './samples.ts';
+
+const address = compile(Address);
 
 t.test('an address follows the interface', async (t) => {
   checkRules(t, address, samples.address, [

@@ -1,8 +1,11 @@
 import t from 'tap';
-import { contact } from '../../src/contract/census.ts';
+import { Contact } from '../../src/contract/census.ts';
+import { compile } from '../../src/contract/check.ts';
 import { cpuTime } from '../support/cpu-time.ts';
 import { checkRules, noOtherField, required, text } from './rules.ts';
 import * as samples from './samples.ts';
+
+const contact = compile(Contact);
 
 t.test('a contact follows the interface', async (t) => {
   checkRules(t, contact, samples.contact, [

@@ -1,7 +1,10 @@
 import t from 'tap';
-import { payRate } from '../../src/contract/employee.ts';
+import { compile } from '../../src/contract/check.ts';
+import { PayRate } from '../../src/contract/employee.ts';
 import { among, checkRules, days, noOtherField, required } from './rules.ts';
 import * as samples from './samples.ts';
+
+const payRate = compile(PayRate);
 
 t.test('a pay rate follows the interface', async (t) => {
   checkRules(t, payRate, samples.payRate, [

@@ -4,7 +4,6 @@ import { transact } from '../../src/database/transaction.ts';
 import {
   type Accepted,
   type Accepting,
-  acceptChange,
   acceptChanges,
   CHANGES_AT_ONCE,
   createGroupCommit,
@@ -19,6 +18,7 @@ import { scratch } from '../database/scratch.ts';
 import { encryptor, sendAll, sendLoop, setClock } from '../outbox/parts.ts';
 import { json, stubService } from '../outbox/stub-service.ts';
 import { onEitherEngine, rawBytes } from '../support/engine.ts';
+import { acceptChange } from './stage.ts';
 
 const START = new Date('2026-03-01T09:30:00.000Z');
 

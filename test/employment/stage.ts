@@ -2,8 +2,8 @@
 import type { Test } from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
-import { acceptChange } from '../../src/employment/accept.ts';
-import { type ChangeKind, checkChange } from '../../src/employment/change.ts';
+import { type Accepted, type Accepting, acceptChanges } from '../../src/employment/accept.ts';
+import { type Change, type ChangeKind, checkChange } from '../../src/employment/change.ts';
 import { employerSubject, enqueue } from '../../src/outbox/queue.ts';
 import { compensationChange, demographic, newHire, termination } from '../contract/samples.ts';
 import { encryptor, type SetClock, START, sendAll, sendLoop, setClock } from '../outbox/parts.ts';
@@ -15,6 +15,15 @@ const SAMPLES: Readonly<Record<ChangeKind, object>> = {
   demographic,
   'compensation-change': compensationChange,
 };
+
+export async function acceptChange(
+  accepting: Accepting,
+  change: Change,
+  idempotencyKey: string | null,
+): Promise<Accepted> {
+  const [accepted] = await acceptChanges(accepting, [{ change, idempotencyKey }]);
+  return accepted as Accepted;
+}
 
 /** Accepts a change with these fields of the kind's sample replaced. Returns its id. */
 export async function report(

@@ -1,6 +1,14 @@
 import Type, { type Static } from 'typebox';
 import { Deduction, LINES_OF_COVERAGE, TAXABILITIES } from '../../contract/deduction.ts';
-import { closed, day, identifier, nullable, oneOf } from '../../contract/fields.ts';
+import {
+  closed,
+  day,
+  identifier,
+  nullable,
+  oneOf,
+  REASON_MAX_CHARACTERS,
+  reasonField,
+} from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
 import { AppError } from '../../errors.ts';
 import { cursorOf } from '../../formats/cursor.ts';
@@ -31,8 +39,6 @@ import {
   named,
   ownInstant,
   pageOf,
-  REASON_MAX_CHARACTERS,
-  reasonField,
   toMilliseconds,
 } from '../schemas.ts';
 

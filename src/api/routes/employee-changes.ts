@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import Type, { type Static } from 'typebox';
-import { closed, identifier, nullable, oneOf } from '../../contract/fields.ts';
+import { closed, identifier, nullable, oneOf, reasonField } from '../../contract/fields.ts';
 import { type ChangeBody, readBody } from '../../employment/bodies.ts';
 import { changeCursor } from '../../employment/change-view.ts';
 import {
@@ -27,7 +27,6 @@ import {
   nullableText,
   ownInstant,
   pageOf,
-  reasonField,
   toMilliseconds,
 } from '../schemas.ts';
 import { bodyMayBeLeftOut } from '../validation.ts';

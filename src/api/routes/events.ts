@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import Type from 'typebox';
-import { closed, nullable, oneOf } from '../../contract/fields.ts';
+import { closed, nullable, oneOf, reasonField } from '../../contract/fields.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
 import { AppError } from '../../errors.ts';
@@ -33,7 +33,6 @@ import {
   nullableText,
   ownInstant,
   pageOf,
-  reasonField,
   toMilliseconds,
 } from '../schemas.ts';
 

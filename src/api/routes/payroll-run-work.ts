@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 import type { ReadinessReport } from '../../checks.ts';
-import { closed } from '../../contract/fields.ts';
+import { closed, reasonField } from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
 import { AppError } from '../../errors.ts';
 import { viewStoredRun } from '../../payroll/run-view.ts';
@@ -14,7 +14,7 @@ import { idempotencyKeyOf, ifMatchOf } from '../headers.ts';
 import type { ApiParts } from '../parts.ts';
 import { invalid, type Refusal } from '../problem.ts';
 import { PayrollRun, RunId } from '../run-schemas.ts';
-import { type Api, reasonField } from '../schemas.ts';
+import type { Api } from '../schemas.ts';
 import { bodyMayBeLeftOut } from '../validation.ts';
 import { noRun, notOpen, RunAnswer, storedRun, withEtag } from './payroll-runs.ts';
 

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { Agent, request } from 'undici';
 import { readConfig } from '../../config.ts';
 import type { Census } from '../../contract/census.ts';
-import { AppError } from '../../errors.ts';
+import { AppError, codeOf } from '../../errors.ts';
 import type { Page } from '../../formats/cursor.ts';
 import { createSidecar, type Sidecar } from '../../runtime/sidecar.ts';
 import { type Simulator, startSimulator } from '../../simulator/simulator.ts';
@@ -89,7 +89,7 @@ async function makeFolder(): Promise<string> {
   try {
     return await mkdtemp(join(tmpdir(), 'benefits-sidecar-demo-'));
   } catch (error) {
-    const code = (error as { code?: string }).code ?? 'unknown error';
+    const code = codeOf(error) || 'unknown error';
     throw new AppError(
       'COMMAND_FAILED',
       `cannot create a scratch folder in ${tmpdir()} (${code}): set TMPDIR to another folder`,

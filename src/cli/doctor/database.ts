@@ -1,7 +1,9 @@
 /** Checks of the database and its disk. */
+
 import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { stagedTimes, storedOrganizations } from '../../census/staged.ts';
+import { ago } from '../../checks.ts';
 import {
   readApi,
   readCensus,
@@ -250,7 +252,7 @@ async function checkStagedCensuses(db: Db, env: Environment, now: Date): Promise
   if (source.kind !== 'push') return [];
   const id = 'census-source';
   const staged = await stagedTimes(db);
-  const oldest = new Date(now.getTime() - maxAgeMs).toISOString();
+  const oldest = ago(now, maxAgeMs);
   const fresh = staged.filter((stagedAt) => stagedAt >= oldest).length;
   const message = `push: of ${staged.length} employers with a staged census, ${fresh} have a fresh one`;
   if (staged.length > 0 && fresh === staged.length) return [pass(id, message)];

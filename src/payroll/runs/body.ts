@@ -2,7 +2,7 @@
 import Type, { type Static } from 'typebox';
 import { compile } from '../../contract/check.ts';
 import { PAY_FREQUENCIES } from '../../contract/employee.ts';
-import { closed, day, identifier, nullable, oneOf } from '../../contract/fields.ts';
+import { closed, day, identifier, nullable, oneOf, reasonField } from '../../contract/fields.ts';
 import type { Problem } from '../../errors.ts';
 import { OPTION_FIELDS, Options } from '../settings/policy.ts';
 
@@ -24,8 +24,6 @@ const ids = Type.Array(identifier, {
   rule: `must be a list of 1 to ${LIST_MAX} different ids`,
 });
 
-const REASON_MAX_CHARACTERS = 500;
-
 export const RunBody = Type.Object(
   {
     employer_id: identifier,
@@ -46,13 +44,7 @@ export const RunBody = Type.Object(
       }),
     ),
     ...OPTION_FIELDS,
-    policy_reason: Type.Optional(
-      Type.String({
-        pattern: '\\S',
-        maxLength: REASON_MAX_CHARACTERS,
-        rule: `must say why, in at most ${REASON_MAX_CHARACTERS} characters`,
-      }),
-    ),
+    policy_reason: Type.Optional(reasonField()),
   },
   { additionalProperties: false },
 );

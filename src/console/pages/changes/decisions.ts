@@ -1,7 +1,8 @@
 /** Actions on a change: retry it, release the changes waiting for it, or cancel it. */
+
 import type { FastifyInstance } from 'fastify';
-import { REASON_MAX_CHARACTERS } from '../../../api/schemas.ts';
 import type { Schemas } from '../../../client.ts';
+import { REASON_MAX_CHARACTERS } from '../../../contract/fields.ts';
 import { need, rejectedByApi } from '../../api-client.ts';
 import { changePath } from '../../elements/links.ts';
 import { type Html, html } from '../../html.ts';

@@ -1,8 +1,9 @@
 /** One event: what was received, its result, what can be done about it, and its body. */
+
 import type { FastifyInstance } from 'fastify';
-import { REASON_MAX_CHARACTERS } from '../../../api/schemas.ts';
 import type { Schemas } from '../../../client.ts';
 import { CENSUS_SYNC_COMPLETE } from '../../../contract/events.ts';
+import { REASON_MAX_CHARACTERS } from '../../../contract/fields.ts';
 import { need } from '../../api-client.ts';
 import { facts, live, state } from '../../elements/facts.ts';
 import { counted, instant } from '../../elements/format.ts';
