@@ -2,8 +2,6 @@ import { globSync, readFileSync } from 'node:fs';
 import t from 'tap';
 
 const ROOT = new URL('..', import.meta.url);
-/** `module table` for each known use of another module's table. New entries are violations. */
-const KNOWN = new URL('table-ownership.json', import.meta.url);
 
 /** Copying, integrity checks and migrations work on every table. */
 const EXEMPT = /^src\/(database\/(migrate|schema-check|integrity\S*|shrink)|operations\/copy)\.ts$/;
@@ -34,7 +32,7 @@ function tablesOf(source: string): string[] {
   return [...built, ...written].map(([, table = '']) => table);
 }
 
-t.test('only the owning module names a table in SQL, except for the known violations', (t) => {
+t.test('only the owning module names a table in SQL', (t) => {
   const owners = ownersOfTables();
   t.ok(owners.size > 30, 'the tables are read from the migrations');
   const found = new Set<string>();
@@ -46,17 +44,7 @@ t.test('only the owning module names a table in SQL, except for the known violat
       if (owner !== undefined && owner !== module) found.add(`${module} ${table}`);
     }
   }
-  const known: string[] = JSON.parse(readFileSync(KNOWN, 'utf8'));
-  t.strictSame(
-    [...found].filter((use) => !known.includes(use)),
-    [],
-    'new violations',
-  );
-  t.strictSame(
-    known.filter((use) => !found.has(use)),
-    [],
-    'fixed violations: remove them from table-ownership.json',
-  );
+  t.strictSame([...found], [], 'tables used outside the module that owns them');
   t.end();
 });
 

@@ -7,5 +7,14 @@ CREATE TABLE instance (
   probed_at   TEXT COLLATE "C"
 );
 
+-- Up to which event, in order of receipt, retention has dropped bodies. A change to an earlier event that lets its body
+-- be dropped sets it back.
+CREATE TABLE retention (
+  id                 INTEGER NOT NULL PRIMARY KEY CHECK (id = 1),
+  events_through_seq BIGINT NOT NULL
+);
+
+INSERT INTO retention (id, events_through_seq) VALUES (1, 0);
+
 -- What append-only tables call. A statement ends with a semicolon at the end of a line, so the function is on one line.
 CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION '% are append-only', TG_TABLE_NAME; END $$;

@@ -69,12 +69,3 @@ CREATE TABLE data_losses (
   accepted_reason   TEXT COLLATE "C",
   CHECK ((accepted_at IS NULL) = (accepted_reason IS NULL))
 );
-
--- Up to which event, in order of receipt, retention has dropped bodies. A change to an earlier event that lets its body
--- be dropped sets it back.
-CREATE TABLE retention (
-  id                 INTEGER NOT NULL PRIMARY KEY CHECK (id = 1),
-  events_through_seq BIGINT NOT NULL
-);
-
-INSERT INTO retention (id, events_through_seq) VALUES (1, 0);

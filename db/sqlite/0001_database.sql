@@ -6,3 +6,12 @@ CREATE TABLE instance (
   -- Changed by each readiness probe: a write that changes nothing would not reach the disk.
   probed_at   TEXT
 ) STRICT;
+
+-- Up to which event, in order of receipt, retention has dropped bodies. A change to an earlier event that lets its body
+-- be dropped sets it back.
+CREATE TABLE retention (
+  id                 INTEGER NOT NULL PRIMARY KEY CHECK (id = 1),
+  events_through_seq INTEGER NOT NULL
+) STRICT;
+
+INSERT INTO retention (id, events_through_seq) VALUES (1, 0);

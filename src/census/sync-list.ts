@@ -3,6 +3,7 @@ import Type from 'typebox';
 import { ago } from '../checks.ts';
 import { maskSsnsIn } from '../contract/employee.ts';
 import { FieldProblem } from '../contract/fields.ts';
+import { isOneOf } from '../database/bulk.ts';
 import type { CensusSyncTable, Db, SyncState } from '../database/tables.ts';
 import type { Problem } from '../errors.ts';
 import { jsonColumn } from '../formats/json-column.ts';
@@ -94,6 +95,15 @@ export async function findSync(
     .where('sync_id', '=', syncId)
     .executeTakeFirst();
   return row === undefined ? null : syncOf(row, ago(now, overdueMs));
+}
+
+/** Returns the syncs that these events requested. */
+export function syncsOfEvents(db: Db, eventIds: readonly string[]) {
+  return db
+    .selectFrom('census_syncs')
+    .select(['sync_id', 'employer_id', 'event_id'])
+    .where(isOneOf(db, 'event_id', eventIds))
+    .execute();
 }
 
 /**

@@ -53,6 +53,11 @@ export function assertOutsideTransaction(): void {
   );
 }
 
+/** Returns when the database was created. */
+export async function databaseCreatedAt(db: Db): Promise<string> {
+  return (await db.selectFrom('instance').select('created_at').executeTakeFirstOrThrow()).created_at;
+}
+
 /** Commits a write, which a full or read-only disk refuses. */
 export async function probeCommit(db: Db, probed_at: string): Promise<void> {
   await transact(db, (trx) => trx.updateTable('instance').set({ probed_at }).execute());

@@ -86,7 +86,7 @@ type Prepared = {
 };
 
 /** The first request with a key. */
-type First = Fingerprint & { changeId: string };
+type First = Omit<Fingerprint, 'subject_id'> & { changeId: string };
 
 function prepare(encryptor: Encryptor, hasher: Hasher, { change, idempotencyKey }: Submission): Prepared {
   const changeId = randomUUID();

@@ -1,6 +1,8 @@
 /** Checks that roster facts from employment changes match a change. */
 import { pagesOf, type Verifying } from '../database/difference.ts';
 import type { Db } from '../database/tables.ts';
+import { factSources } from '../ledger/roster.ts';
+import { type Fingerprint, fingerprintsOf } from '../outbox/requests.ts';
 
 /** Facts read at once. */
 const ROWS_AT_ONCE = 2_000;
@@ -10,36 +12,30 @@ const ROWS_AT_ONCE = 2_000;
  * delivered change are not kept, so an altered date is not detected.
  */
 export async function verifyFacts(db: Db, until: number, on: Verifying): Promise<void> {
-  const page = (after: number) => pageOf(db, after, until);
-  for await (const rows of pagesOf(on, 0, ROWS_AT_ONCE, page, (row) => row.position)) {
-    for (const row of rows) verifyOne(row, on);
+  const page = (after: number) => factSources(db, after, until, ROWS_AT_ONCE);
+  for await (const facts of pagesOf(on, 0, ROWS_AT_ONCE, page, (fact) => fact.position)) {
+    const requests = await fingerprintsOf(
+      db,
+      facts.map((fact) => fact.source_id),
+    );
+    for (const fact of facts) verifyOne(fact, requests.get(fact.source_id), on);
   }
 }
 
-type Row = Awaited<ReturnType<typeof pageOf>>[number];
+type Fact = Awaited<ReturnType<typeof factSources>>[number];
 
-function pageOf(db: Db, after: number, until: number) {
-  return db
-    .selectFrom('roster_facts')
-    .leftJoin('outbox', 'outbox.request_id', 'roster_facts.source_id')
-    .select(['position', 'employee_id', 'source', 'recorded_at', 'kind', 'subject_id', 'outbox.created_at'])
-    .where('position', '>', after)
-    .where('position', '<=', until)
-    .orderBy('position')
-    .limit(ROWS_AT_ONCE)
-    .execute();
-}
-
-function verifyOne(row: Row, { report }: Verifying): void {
+function verifyOne(fact: Fact, request: Fingerprint | undefined, { report }: Verifying): void {
   const wrong = (field: string, rule: string) =>
-    report({ table: 'roster_facts', id: String(row.position), field, rule });
-  if (row.source === 'census') {
-    if (row.kind !== null) wrong('source', 'is not the kind of the request that it names');
+    report({ table: 'roster_facts', id: String(fact.position), field, rule });
+  if (fact.source === 'census') {
+    if (request !== undefined) wrong('source', 'is not the kind of the request that it names');
     return;
   }
-  if (row.kind === null) wrong('source_id', 'there is no such request');
-  else if (row.kind !== row.source) wrong('source', 'is not the kind of the request that it names');
-  else if (row.subject_id !== row.employee_id) {
+  if (request === undefined) wrong('source_id', 'there is no such request');
+  else if (request.kind !== fact.source) wrong('source', 'is not the kind of the request that it names');
+  else if (request.subject_id !== fact.employee_id) {
     wrong('employee_id', 'is not the employee of the request that it names');
-  } else if (row.recorded_at !== row.created_at) wrong('recorded_at', 'is not when its request was accepted');
+  } else if (fact.recorded_at !== request.created_at) {
+    wrong('recorded_at', 'is not when its request was accepted');
+  }
 }

@@ -3,6 +3,7 @@
  * order of receipt, so a binary search over the numbers finds any instant.
  */
 import type { Db } from '../database/tables.ts';
+import { databaseCreatedAt } from '../database/transaction.ts';
 
 type Arrived = { seq: number; received_at: string; source: 'webhook' | 'import' };
 
@@ -21,8 +22,7 @@ export type EventAge = { since: string; hasEvents: boolean };
 export async function readEventAge(db: Db): Promise<EventAge> {
   const last = await lastArrival(db);
   if (last !== null) return { since: last.received_at, hasEvents: true };
-  const { created_at } = await db.selectFrom('instance').select('created_at').executeTakeFirstOrThrow();
-  return { since: created_at, hasEvents: false };
+  return { since: await databaseCreatedAt(db), hasEvents: false };
 }
 
 /** Describes the age for people: "the last event arrived 3 hours ago, at 2026-…". */

@@ -1,11 +1,11 @@
 /** Data losses: detected when the database is older than its high-water mark, reported until an operator accepts them. */
 import { engineOf } from '../database/engine.ts';
-import { readNewest, replayFrom } from '../database/newest.ts';
 import { fileOf, isServed } from '../database/open.ts';
 import type { Db, Tables, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import type { Log } from '../telemetry/log.ts';
 import { readMark, saveMark } from './high-water-mark.ts';
+import { readNewest, replayFrom } from './newest.ts';
 
 export type DataLoss = Tables['data_losses'];
 

@@ -1,8 +1,9 @@
 /** Events as the API and the command line show them. */
-import type { Selectable } from 'kysely';
 import Type from 'typebox';
-import type { Db, VersionTable } from '../database/tables.ts';
+import { syncsOfEvents } from '../census/sync-list.ts';
+import type { Db } from '../database/tables.ts';
 import { cursorOf } from '../formats/cursor.ts';
+import { versionOfEvent } from '../ledger/record.ts';
 import type { Conflict, StoredEvent } from './events.ts';
 import { shownBody } from './stored-body.ts';
 
@@ -51,33 +52,19 @@ function viewConflict(conflict: Conflict) {
 
 /** Returns what an event did. Both fields are null while it is pending, or if it did neither. */
 export async function readEffects(db: Db, eventId: string) {
-  const version = await db
-    .selectFrom('deduction_versions')
-    .select(['deduction_id', 'version', 'position', 'late', 'tie_changed', 'future_dated'])
-    .where('event_id', '=', eventId)
-    .executeTakeFirst();
-  const sync = await db
-    .selectFrom('census_syncs')
-    .select(['sync_id as id', 'employer_id'])
-    .where('event_id', '=', eventId)
-    .executeTakeFirst();
+  const version = await versionOfEvent(db, eventId);
+  const [sync] = await syncsOfEvents(db, [eventId]);
   return {
-    deduction_version: version === undefined ? null : viewRecorded(version),
-    census_sync: sync ?? null,
-  };
-}
-
-type Recorded = Pick<
-  Selectable<VersionTable>,
-  'deduction_id' | 'version' | 'position' | 'late' | 'tie_changed' | 'future_dated'
->;
-
-function viewRecorded({ late, tie_changed, future_dated, ...version }: Recorded) {
-  return {
-    id: String(version.position),
-    ...version,
-    late: late === 1,
-    tie_changed: tie_changed === 1,
-    future_dated: future_dated === 1,
+    deduction_version:
+      version === undefined
+        ? null
+        : {
+            id: String(version.position),
+            ...version,
+            late: version.late === 1,
+            tie_changed: version.tie_changed === 1,
+            future_dated: version.future_dated === 1,
+          },
+    census_sync: sync === undefined ? null : { id: sync.sync_id, employer_id: sync.employer_id },
   };
 }

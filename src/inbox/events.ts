@@ -3,6 +3,7 @@ import { type Selectable, sql } from 'kysely';
 import { isOneOf } from '../database/bulk.ts';
 import { holdRetention, setEventsThrough } from '../database/retention.ts';
 import type { ConflictTable, Db, EventState, InboxTable, Trx } from '../database/tables.ts';
+import { versionOfEvent } from '../ledger/record.ts';
 import { numbersOf } from './arrivals.ts';
 
 export type StoredEvent = Selectable<InboxTable>;
@@ -142,11 +143,11 @@ export async function dismissEvent(
   const through = await holdRetention(trx);
   const event = await trx
     .selectFrom('inbox')
-    .leftJoin('deduction_versions', 'deduction_versions.event_id', 'inbox.event_id')
-    .select(['inbox.seq', 'inbox.state', 'deduction_versions.tie_changed', 'deduction_versions.future_dated'])
-    .where('inbox.event_id', '=', eventId)
+    .select(['seq', 'state'])
+    .where('event_id', '=', eventId)
     .executeTakeFirst();
   if (event === undefined) return 'unknown';
+  const version = await versionOfEvent(trx, eventId);
   const dismissed = { dismissed_at: dismissedAt, dismissed_reason: reason };
   const conflicts = await trx
     .updateTable('event_conflicts')
@@ -155,7 +156,8 @@ export async function dismissEvent(
     .executeTakeFirst();
   // The first body of a dismissed conflict may be dropped like any other.
   if (conflicts.numUpdatedRows > 0n && event.seq <= through) await setEventsThrough(trx, event.seq - 1);
-  const needsDecision = event.state === 'quarantined' || event.tie_changed === 1 || event.future_dated === 1;
+  const needsDecision =
+    event.state === 'quarantined' || version?.tie_changed === 1 || version?.future_dated === 1;
   if (needsDecision) await trx.updateTable('inbox').set(dismissed).where('seq', '=', event.seq).execute();
   return needsDecision || conflicts.numUpdatedRows > 0n ? 'dismissed' : 'nothing to dismiss';
 }

@@ -9,11 +9,11 @@ import { compile } from '../contract/check.ts';
 import { nullable } from '../contract/fields.ts';
 import { engineOf } from '../database/engine.ts';
 import { SUFFIX } from '../database/files.ts';
-import { type NewestEvent, readNewest } from '../database/newest.ts';
 import { sqliteFile } from '../database/open.ts';
 import type { Db } from '../database/tables.ts';
 import { codeOf } from '../errors.ts';
 import type { Log } from '../telemetry/log.ts';
+import { type NewestEvent, readNewest } from './newest.ts';
 
 const count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 const Mark = Type.Object({

@@ -6,8 +6,7 @@ import { toInstant } from '../contract/instant.ts';
 import { isOneOf } from '../database/bulk.ts';
 import type { Db } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
-import type { Problem } from '../errors.ts';
-import { AppError } from '../errors.ts';
+import { AppError, type Problem } from '../errors.ts';
 import {
   type Columns,
   createProblems,
@@ -17,6 +16,7 @@ import {
   type RowsRefused,
   readableRows,
 } from '../formats/rows.ts';
+import { latestVersions } from '../ledger/record.ts';
 import { type Arrival, storeArrivals } from './inbox.ts';
 import { importId, sha256 } from './stored-body.ts';
 
@@ -138,19 +138,11 @@ function createIds(): { note: (event: RowEvent) => Problem[] } {
 async function overwriting(db: Db, events: readonly RowEvent[]): Promise<Problem[]> {
   const untimed = events.filter((event) => event.createdAt === null);
   if (untimed.length === 0) return [];
-  const rows = await db
-    .selectFrom('deductions')
-    .innerJoin('deduction_versions', 'deduction_versions.position', 'deductions.position')
+  const ids = untimed.map((event) => event.deductionId);
+  const rows = await latestVersions(db, ids)
     .innerJoin('inbox', 'inbox.event_id', 'deduction_versions.event_id')
     .select('deductions.deduction_id')
     .where('inbox.source', '=', 'webhook')
-    .where(
-      isOneOf(
-        db,
-        'deductions.deduction_id',
-        untimed.map((event) => event.deductionId),
-      ),
-    )
     .execute();
   const sent = new Set(rows.map(({ deduction_id }) => deduction_id));
   const suspects = untimed.filter((event) => sent.has(event.deductionId));

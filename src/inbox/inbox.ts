@@ -1,10 +1,10 @@
 import { CompiledQuery, type NotNull, type Selectable, sql } from 'kysely';
 import { insertMany, isOneOf, updateMany } from '../database/bulk.ts';
 import { engineOf } from '../database/engine.ts';
-import type { NewestEvent } from '../database/newest.ts';
 import type { Db, EventState, InboxTable, Trx } from '../database/tables.ts';
 import { byBytes } from '../database/text-order.ts';
 import { transact } from '../database/transaction.ts';
+import type { NewestEvent } from './newest.ts';
 import { isBodyOf, type Kept, sha256 } from './stored-body.ts';
 
 export type EventSource = InboxTable['source'];

@@ -3,10 +3,13 @@
  * code.
  */
 import { sql } from 'kysely';
+import { syncsOfEvents } from '../census/sync-list.ts';
 import { DEDUCTION_CREATED, DEDUCTION_UPDATED } from '../contract/events.ts';
+import { isOneOf } from '../database/bulk.ts';
 import { pagesOf, type ReportDifference, type Verifying } from '../database/difference.ts';
 import { engineOf } from '../database/engine.ts';
 import type { Db } from '../database/tables.ts';
+import { isInLedger } from '../ledger/record.ts';
 import { NOT_APPLIED } from './apply.ts';
 import { parseEvent } from './parse-event.ts';
 import { sha256 } from './stored-body.ts';
@@ -74,26 +77,18 @@ export async function verifyEventsWithoutVersion(db: Db, until: number, on: Veri
 
 type Row = EventRow & { sync_employer: string | null };
 
-function eventsWithoutVersion(db: Db, after: number, until: number): Promise<Row[]> {
-  return db
+async function eventsWithoutVersion(db: Db, after: number, until: number): Promise<Row[]> {
+  const events = await db
     .selectFrom('inbox')
-    .leftJoin('census_syncs', 'census_syncs.event_id', 'inbox.event_id')
-    .select(EVENT_COLUMNS)
-    .select(['inbox.event_id', 'census_syncs.employer_id as sync_employer'])
-    .where('inbox.seq', '>', after)
-    .where('inbox.seq', '<=', until)
-    .where((where) =>
-      where.not(
-        where.exists(
-          where
-            .selectFrom('deduction_versions')
-            .select('deduction_versions.position')
-            .whereRef('deduction_versions.event_id', '=', 'inbox.event_id'),
-        ),
-      ),
-    )
-    .orderBy('inbox.seq')
+    .select(['inbox.event_id', ...EVENT_COLUMNS])
+    .where('seq', '>', after)
+    .where('seq', '<=', until)
+    .where((where) => where.not(isInLedger(sql.ref('inbox.event_id'))))
+    .orderBy('seq')
     .execute();
+  const ids = events.map(({ event_id }) => event_id);
+  const employers = new Map((await syncsOfEvents(db, ids)).map((sync) => [sync.event_id, sync.employer_id]));
+  return events.map((event) => ({ ...event, sync_employer: employers.get(event.event_id) ?? null }));
 }
 
 function verifyOutcome(event: Row, report: ReportDifference): void {
@@ -125,6 +120,16 @@ function verifyOutcome(event: Row, report: ReportDifference): void {
       rule: 'no sync is of this event',
     });
   }
+}
+
+/** Returns when these events were finished, and how often they were reprocessed. */
+export async function eventsById(db: Db, ids: readonly string[]) {
+  const rows = await db
+    .selectFrom('inbox')
+    .select(['event_id', 'finished_at', 'reprocessed'])
+    .where(isOneOf(db, 'event_id', ids))
+    .execute();
+  return new Map(rows.map((row) => [row.event_id, row]));
 }
 
 /** Verifies the conflicts: other bodies received under a known ID. */

@@ -14,7 +14,7 @@ import {
   type Version,
 } from '../ledger/fold.ts';
 import { type AtTime, versionsAt } from '../ledger/history.ts';
-import { VERSION_COLUMNS } from '../ledger/record.ts';
+import { VERSION_COLUMNS, versionsWithPrevious } from '../ledger/record.ts';
 import { latestOf } from '../ledger/state.ts';
 import { pairsUnlisted } from '../ledger/verify-deductions.ts';
 import { type ParsedEvent, parseEvent } from './parse-event.ts';
@@ -52,19 +52,9 @@ type Row = Awaited<ReturnType<typeof pageOf>>[number];
 
 /** Returns versions with their events, and the version that each names as the previous one. */
 function pageOf(db: Db, after: number, until: number) {
-  return db
-    .selectFrom('deduction_versions')
+  return versionsWithPrevious(db)
     .leftJoin('inbox', 'inbox.event_id', 'deduction_versions.event_id')
-    .leftJoin('deduction_versions as before', 'before.position', 'deduction_versions.previous_position')
-    .select(VERSION_COLUMNS.map((column) => `deduction_versions.${column}` as const))
     .select(EVENT_COLUMNS)
-    .select([
-      'before.deduction_id as before_deduction',
-      'before.version as before_version',
-      'before.event_time as before_time',
-      'before.employee_id as before_employee',
-      'before.late as before_late',
-    ])
     .where('deduction_versions.position', '>', after)
     .where('deduction_versions.position', '<=', until)
     .orderBy('deduction_versions.position')

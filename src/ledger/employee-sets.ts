@@ -2,11 +2,12 @@
  * Sets of employees that need a scan of the whole ledger, such as those in no census. They are scanned once
  * and kept; later calls check only employees named since.
  */
+
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import { isOneOf } from '../database/bulk.ts';
-import { readPosition } from '../database/newest.ts';
 import type { Db } from '../database/tables.ts';
 import { byBytes } from '../database/text-order.ts';
+import { readPosition } from './position.ts';
 
 /** The largest set that is kept. A larger one is scanned each time, which ends early. */
 export const FOLLOWED_AT_MOST = 1_000;

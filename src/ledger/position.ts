@@ -1,7 +1,19 @@
 import { sql } from 'kysely';
 import { engineOf, forUpdate } from '../database/engine.ts';
-import { ledgerHead } from '../database/newest.ts';
-import type { Trx } from '../database/tables.ts';
+import type { Db, Trx } from '../database/tables.ts';
+
+/**
+ * Returns a query for the one row of `ledger_head`. Each batch updates it, and PostgreSQL keeps every version of it
+ * while an older snapshot is open. Read from the end of its index, the current version is among the first.
+ */
+export function ledgerHead(db: Db | Trx) {
+  return db.selectFrom('ledger_head').select('position').orderBy('id', 'desc').limit(sql.lit(1));
+}
+
+/** Returns the newest position of the ledger, read without its lock. */
+export async function readPosition(db: Db | Trx): Promise<number> {
+  return (await ledgerHead(db).executeTakeFirstOrThrow()).position;
+}
 
 /**
  * Locks the ledger for the rest of the transaction and returns the newest position. Every transaction that

@@ -1,5 +1,6 @@
+import { type Expression, sql } from 'kysely';
 import { insertMany, isOneOf } from '../database/bulk.ts';
-import type { Trx } from '../database/tables.ts';
+import type { Db, Trx } from '../database/tables.ts';
 import {
   CONTENT_COLUMNS,
   type Content,
@@ -74,6 +75,44 @@ export async function eventsInLedger(trx: Trx, eventIds: readonly string[]): Pro
     .where(isOneOf(trx, 'event_id', eventIds))
     .execute();
   return new Set(rows.map((row) => row.event_id));
+}
+
+/** Returns what an event recorded in the ledger, if it is a deduction that was applied. */
+export function versionOfEvent(db: Db | Trx, eventId: string) {
+  return db
+    .selectFrom('deduction_versions')
+    .select(['deduction_id', 'version', 'position', 'late', 'tie_changed', 'future_dated'])
+    .where('event_id', '=', eventId)
+    .executeTakeFirst();
+}
+
+/** Returns the condition that the ledger has a version of an event. */
+export function isInLedger(eventId: Expression<string>) {
+  return sql<boolean>`exists (
+    select 1 from deduction_versions where deduction_versions.event_id = ${eventId})`;
+}
+
+/** Returns a query of the versions that are the latest states of these deductions. */
+export function latestVersions(db: Db, deductionIds: readonly string[]) {
+  return db
+    .selectFrom('deductions')
+    .innerJoin('deduction_versions', 'deduction_versions.position', 'deductions.position')
+    .where(isOneOf(db, 'deductions.deduction_id', deductionIds));
+}
+
+/** Returns a query of all versions, each with the version before it of the same deduction. */
+export function versionsWithPrevious(db: Db) {
+  return db
+    .selectFrom('deduction_versions')
+    .leftJoin('deduction_versions as before', 'before.position', 'deduction_versions.previous_position')
+    .select(VERSION_COLUMNS.map((column) => `deduction_versions.${column}` as const))
+    .select([
+      'before.deduction_id as before_deduction',
+      'before.version as before_version',
+      'before.event_time as before_time',
+      'before.employee_id as before_employee',
+      'before.late as before_late',
+    ]);
 }
 
 async function readLatest(

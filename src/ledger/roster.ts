@@ -307,3 +307,20 @@ export async function rosterHistory(db: Db, employeeId: string, limit: number): 
     .execute();
   return newest.reverse();
 }
+
+/** Returns a query of the facts that censuses reported. */
+export function censusFacts(db: Db) {
+  return db.selectFrom('roster_facts').where('roster_facts.source', '=', 'census');
+}
+
+/** Returns the sources of the facts after a position up to another, in order. */
+export function factSources(db: Db, after: number, until: number, limit: number) {
+  return db
+    .selectFrom('roster_facts')
+    .select(['position', 'employee_id', 'source', 'source_id', 'recorded_at'])
+    .where('position', '>', after)
+    .where('position', '<=', until)
+    .orderBy('position')
+    .limit(limit)
+    .execute();
+}

@@ -5,10 +5,10 @@ import { Kysely } from 'kysely';
 import { moveInto, removeWithSuffixes, syncFile } from '../database/files.ts';
 import { openReader } from '../database/handle.ts';
 import { countDue, type Environment } from '../database/migrate.ts';
-import { type Newest, readNewest } from '../database/newest.ts';
 import { openSqlite } from '../database/sqlite.ts';
 import type { Db, Tables } from '../database/tables.ts';
 import { AppError } from '../errors.ts';
+import { type Newest, readNewest } from '../inbox/newest.ts';
 
 /** Pages copied per tick of the event loop: 4 MiB, a few milliseconds. */
 const PAGES_AT_ONCE = 1_024;

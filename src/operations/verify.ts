@@ -8,7 +8,12 @@ import type { Db } from '../database/tables.ts';
 import { verifyFacts } from '../employment/verify-facts.ts';
 import { codeOf } from '../errors.ts';
 import { newestSeq } from '../inbox/inbox.ts';
-import { verifyConflicts, verifyEventsWithoutVersion, verifySeqs } from '../inbox/verify-events.ts';
+import {
+  eventsById,
+  verifyConflicts,
+  verifyEventsWithoutVersion,
+  verifySeqs,
+} from '../inbox/verify-events.ts';
 import { type Verified, verifyVersions } from '../inbox/verify-versions.ts';
 import { verifyChained, verifyDeductions, verifyListed } from '../ledger/verify-deductions.ts';
 import { ledgerHead, verifyPositions, verifyRoster } from '../ledger/verify-positions.ts';
@@ -78,7 +83,7 @@ export async function verifyRows(
   await part(undefined, () => verifyListed(db, on));
   const facts = await part(0, () => verifyRoster(db, on));
   await part(undefined, () => verifyFacts(db, position, on));
-  await part(undefined, () => verifySyncs(db, on));
+  await part(undefined, () => verifySyncs(db, (ids) => eventsById(db, ids), on));
   await part(undefined, () => verifyCensuses(db, encryptor, on));
   const requests = await part(0, () => verifyOutbox(db, on));
   const none: RunsVerified = { runs: 0, lines: 0, otherRules: 0 };

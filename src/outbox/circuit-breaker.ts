@@ -28,7 +28,7 @@ export type CircuitBreaker = {
   probe_count: number;
 };
 
-export function readCircuitBreaker(db: Db | Trx): Promise<CircuitBreaker> {
+export async function readCircuitBreaker(db: Db | Trx): Promise<CircuitBreaker> {
   return breakerQuery(db).executeTakeFirstOrThrow();
 }
 

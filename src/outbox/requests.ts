@@ -90,9 +90,10 @@ export async function readContents(
   };
 }
 
-/** The columns that identify a request's contents after its body is erased. */
+/** The columns that identify a request and its contents after its body is erased. */
 export type Fingerprint = {
   kind: RequestKind;
+  subject_id: string;
   body_hash: Buffer | null;
   effective_on: string | null;
   created_at: string;
@@ -100,14 +101,14 @@ export type Fingerprint = {
 
 /** Returns the fingerprints of some requests, by request id. */
 export async function fingerprintsOf(
-  trx: Trx,
+  db: Db | Trx,
   requestIds: readonly string[],
 ): Promise<Map<string, Fingerprint>> {
   if (requestIds.length === 0) return new Map();
-  const rows = await trx
+  const rows = await db
     .selectFrom('outbox')
-    .select(['request_id', 'kind', 'body_hash', 'effective_on', 'created_at'])
-    .where(isOneOf(trx, 'request_id', requestIds))
+    .select(['request_id', 'kind', 'subject_id', 'body_hash', 'effective_on', 'created_at'])
+    .where(isOneOf(db, 'request_id', requestIds))
     .execute();
   return new Map(rows.map(({ request_id, ...row }) => [request_id, row]));
 }

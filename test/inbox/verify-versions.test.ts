@@ -1,8 +1,8 @@
 import { deepStrictEqual } from 'node:assert/strict';
 import fc from 'fast-check';
 import t from 'tap';
-import { readPosition } from '../../src/database/newest.ts';
 import { verifyVersions } from '../../src/inbox/verify-versions.ts';
+import { readPosition } from '../../src/ledger/position.ts';
 import { SEED } from '../ledger/model.ts';
 import { countingReads } from '../support/reads.ts';
 import { type Body, startApplying } from './applying.ts';

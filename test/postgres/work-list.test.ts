@@ -2,12 +2,11 @@
 import { sql } from 'kysely';
 import { Client } from 'pg';
 import t, { type Test } from 'tap';
-import { ledgerHead } from '../../src/database/newest.ts';
 import type { Trx } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { reprocessEvent } from '../../src/inbox/events.ts';
 import { createWorkListStart } from '../../src/inbox/work-list.ts';
-import { lockLedger, moveLedger } from '../../src/ledger/position.ts';
+import { ledgerHead, lockLedger, moveLedger } from '../../src/ledger/position.ts';
 import { type Applying, startApplying } from '../inbox/applying.ts';
 import { deduction, syncBody } from '../inbox/bodies.ts';
 import { usePostgres } from '../support/engine.ts';

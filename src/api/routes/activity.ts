@@ -1,6 +1,7 @@
 import Type, { type Static } from 'typebox';
 import { closed, nullable } from '../../contract/fields.ts';
-import { COUNTED_AT_MOST, readActivity } from '../../operations/activity.ts';
+import { COUNTED_AT_MOST } from '../../database/count.ts';
+import { readActivity } from '../../operations/activity.ts';
 import type { ApiParts } from '../parts.ts';
 import { type Api, named, ownInstant } from '../schemas.ts';
 

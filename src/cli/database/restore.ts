@@ -4,13 +4,13 @@ import type { Command } from 'commander';
 import { readDatabaseUrl, readDataKeys, readEnvironment, readRetention } from '../../config.ts';
 import { engineOfUrl, tableExists } from '../../database/engine.ts';
 import { countDue } from '../../database/migrate.ts';
-import { type Newest, readNewest, replayFrom } from '../../database/newest.ts';
 import { holdServeLock, isServed, sqliteFile } from '../../database/open.ts';
 import { assertSchemaUnaltered } from '../../database/schema-check.ts';
 import type { Db } from '../../database/tables.ts';
 import { AppError, codeOf, isAppError } from '../../errors.ts';
 import { whatToReplay } from '../../inbox/data-loss.ts';
 import { removeMark } from '../../inbox/high-water-mark.ts';
+import { type Newest, readNewest, replayFrom } from '../../inbox/newest.ts';
 import { assertWhole, withFile } from '../../operations/backup.ts';
 import {
   compact,

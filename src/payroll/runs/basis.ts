@@ -1,11 +1,11 @@
 /** The inputs of a run. They are resolved each time for an open run, and frozen with a finalized one as its proof. */
 import Type, { type Static } from 'typebox';
 import { closed, day, nullable, oneOf } from '../../contract/fields.ts';
-import { readPosition } from '../../database/newest.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import type { Problem } from '../../errors.ts';
 import { AppError } from '../../errors.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
+import { readPosition } from '../../ledger/position.ts';
 import { yearOf } from '../calculation/pay-dates.ts';
 import { type Plan, planOf } from '../calculation/plan.ts';
 import { PayrollCode, readCodes } from '../settings/codes.ts';

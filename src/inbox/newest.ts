@@ -1,6 +1,6 @@
 /** How far a database has come: its newest position and event. */
-import { sql } from 'kysely';
-import type { Db, Trx } from './tables.ts';
+import type { Db } from '../database/tables.ts';
+import { readPosition } from '../ledger/position.ts';
 
 export type Newest = {
   /** The ledger's newest position. */
@@ -11,20 +11,7 @@ export type Newest = {
   received_at: string | null;
 };
 
-/**
- * Returns a query for the one row of `ledger_head`. Each batch updates it, and PostgreSQL keeps every version of it
- * while an older snapshot is open. Read from the end of its index, the current version is among the first.
- */
-export function ledgerHead(db: Db | Trx) {
-  return db.selectFrom('ledger_head').select('position').orderBy('id', 'desc').limit(sql.lit(1));
-}
-
 export type NewestEvent = Pick<Newest, 'seq' | 'received_at'>;
-
-/** Returns the newest position of the ledger, read without its lock. */
-export async function readPosition(db: Db | Trx): Promise<number> {
-  return (await ledgerHead(db).executeTakeFirstOrThrow()).position;
-}
 
 export async function readNewest(db: Db): Promise<Newest> {
   const position = await readPosition(db);
