@@ -1,10 +1,9 @@
 import { report } from '../employment/stage.ts';
 import { encryptor } from '../outbox/parts.ts';
-import { taken } from '../payroll/finalized.ts';
-import { deduct, EMPLOYER, employ, LATELY, NOW } from '../payroll/ready.ts';
 import { onEitherEngine } from '../support/engine.ts';
+import { bodyOn, deduct, EMPLOYER, employ, LATELY, NOW, taken } from '../support/payroll.ts';
 import { deductionOf, deliver } from './deliver.ts';
-import { bodyOn, PAY_DATE, startPayroll } from './payroll-stage.ts';
+import { PAY_DATE, startPayroll } from './payroll-stage.ts';
 import { type Running, start } from './start.ts';
 
 const EMPLOYEES = '/v1/employees';

@@ -1,7 +1,7 @@
 import { ROWS_BODY_BYTES_MAX } from '../../src/api/bodies.ts';
-import { BIWEEKLY, EMPLOYER } from '../payroll/ready.ts';
 import { onEitherEngine } from '../support/engine.ts';
-import { bodyOn, PAY_DATE, RUNS, startPayroll } from './payroll-stage.ts';
+import { BIWEEKLY, bodyOn, EMPLOYER } from '../support/payroll.ts';
+import { PAY_DATE, RUNS, startPayroll } from './payroll-stage.ts';
 import type { Request } from './start.ts';
 
 type Case = Request & { status: number; errors?: [path: string, rule: RegExp][]; detail?: RegExp };

@@ -1,12 +1,13 @@
 /** Lines as a file: streamed no faster than the client reads. */
+
 import { type IncomingMessage, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Test } from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { FACTS_AT_ONCE, type NewFact, recordFacts } from '../../src/ledger/roster.ts';
-import { EMPLOYER, LATELY } from '../payroll/ready.ts';
 import { onEitherEngine } from '../support/engine.ts';
+import { EMPLOYER, LATELY } from '../support/payroll.ts';
 import { settled } from '../support/settled.ts';
 import { deductionOf, deliver } from './deliver.ts';
 import { listenerObserving, RUNS, startPayroll } from './payroll-stage.ts';

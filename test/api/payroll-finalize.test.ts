@@ -1,9 +1,9 @@
 import { transact } from '../../src/database/transaction.ts';
 import { verifyRuns } from '../../src/payroll/runs/verify-runs.ts';
 import { open } from '../database/scratch.ts';
-import { code, deduct, EMPLOYER, employ } from '../payroll/ready.ts';
 import { onEitherEngine } from '../support/engine.ts';
-import { bodyOn, listenerObserving, RUNS, startPayroll } from './payroll-stage.ts';
+import { bodyOn, deduct, EMPLOYER, employ, setCode } from '../support/payroll.ts';
+import { listenerObserving, RUNS, startPayroll } from './payroll-stage.ts';
 
 const PROBLEM = 'urn:benefits-sidecar:problem:';
 const LATER = '2026-07-01T00:00:00Z';
@@ -166,7 +166,7 @@ onEitherEngine('a payroll change during finalizing stops it', async (t) => {
   const { call } = listenerObserving(t, payroll, 'roster_facts', async () => {
     if (isChanged) return;
     isChanged = true;
-    await code(other, 'medical');
+    await setCode(other, 'medical');
   });
   const { status, json } = await call({ method: 'POST', url: `${RUNS}/r/finalize` });
   t.equal(status, 409);

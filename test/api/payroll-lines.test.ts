@@ -1,9 +1,9 @@
 import { parse } from 'csv-parse/sync';
 import type { Db } from '../../src/database/tables.ts';
 import type { Line } from '../../src/payroll/calculation/line.ts';
-import { deduct, EMPLOYER, employ } from '../payroll/ready.ts';
 import { onEitherEngine } from '../support/engine.ts';
-import { bodyOn, type Payroll, startPayroll } from './payroll-stage.ts';
+import { bodyOn, deduct, EMPLOYER, employ } from '../support/payroll.ts';
+import { type Payroll, startPayroll } from './payroll-stage.ts';
 
 const CSV = { headers: { accept: 'text/csv' } };
 const NDJSON = { headers: { accept: 'application/x-ndjson' } };

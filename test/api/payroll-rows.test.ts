@@ -1,6 +1,6 @@
-import { employ } from '../payroll/ready.ts';
 import { onEitherEngine } from '../support/engine.ts';
-import { bodyOn, type Payroll, startPayroll } from './payroll-stage.ts';
+import { bodyOn, employ } from '../support/payroll.ts';
+import { type Payroll, startPayroll } from './payroll-stage.ts';
 
 const CSV = { 'content-type': 'text/csv; charset=utf-8' };
 const NDJSON = { 'content-type': 'application/x-ndjson' };

@@ -1,8 +1,8 @@
 import { PREVIEWED_LINES } from '../../src/payroll/runs/begin.ts';
-import { BIWEEKLY, deduct, EMPLOYER, employ } from '../payroll/ready.ts';
 import { onEitherEngine } from '../support/engine.ts';
+import { BIWEEKLY, bodyOn, deduct, EMPLOYER, employ } from '../support/payroll.ts';
 import { deductionOf, deliver } from './deliver.ts';
-import { bodyOn, PAY_DATE, RUNS, startPayroll } from './payroll-stage.ts';
+import { PAY_DATE, RUNS, startPayroll } from './payroll-stage.ts';
 
 const DEFAULTS = {
   kind: 'regular',

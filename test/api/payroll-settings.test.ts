@@ -1,6 +1,6 @@
-import { BIWEEKLY, EMPLOYER } from '../payroll/ready.ts';
 import { onEitherEngine } from '../support/engine.ts';
-import { bodyOn, PAY_DATE, startPayroll } from './payroll-stage.ts';
+import { BIWEEKLY, bodyOn, EMPLOYER } from '../support/payroll.ts';
+import { PAY_DATE, startPayroll } from './payroll-stage.ts';
 
 const SCHEDULE = `/v1/employers/${EMPLOYER}/pay-schedule`;
 const CODES = `/v1/employers/${EMPLOYER}/payroll-codes`;

@@ -1,25 +1,14 @@
 /**
  * The API listener with an employer whose payroll run passes every check, and requests of a payroll system.
  */
+
 import type { KyselyPlugin, QueryId } from 'kysely';
 import type { Test } from 'tap';
 import type { ApiParts } from '../../src/api/parts.ts';
 import type { Api } from '../../src/api/schemas.ts';
 import { createApi } from '../../src/api/server.ts';
 import type { Db } from '../../src/database/tables.ts';
-import type { RunBody } from '../../src/payroll/runs/body.ts';
-import { withReason } from '../payroll/policy-reason.ts';
-import {
-  BIWEEKLY,
-  deduct,
-  EMPLOYER,
-  employ,
-  NOW,
-  OVERDUE_MS,
-  schedule,
-  schedules,
-  sync,
-} from '../payroll/ready.ts';
+import { bodyOn, NOW, OVERDUE_MS, readyEmployer } from '../support/payroll.ts';
 import { type Answer, call, type Request, type Running, start } from './start.ts';
 
 export const RUNS = '/v1/payroll-runs';
@@ -35,24 +24,12 @@ export type Payroll = Running & {
 };
 type Body = Record<string, unknown>;
 
-/** The body of a run for a date of the schedule, with the given fields replaced. */
-export function bodyOn(payDate: string, fields: Body = {}): Partial<RunBody> {
-  const date = BIWEEKLY.find((one) => one.pay_date === payDate);
-  return { employer_id: EMPLOYER, pay_frequency: 'biweekly', ...date, ...withReason(fields) };
-}
-
 export const PAY_DATE = '2026-07-17';
 
 /** Two employees with one deduction each, a schedule, and a census that the service accepted. */
 export async function startPayroll(t: Test, replaced: Partial<ApiParts> = {}): Promise<Payroll> {
   const running = await start(t, { now: () => NOW, overdueMs: OVERDUE_MS, ...replaced });
-  const { db } = running;
-  await employ(db, 'emp-1');
-  await employ(db, 'emp-2');
-  await deduct(db, 'evt-1', { id: 'ded-1', employee_id: 'emp-1' });
-  await deduct(db, 'evt-2', { id: 'ded-2', employee_id: 'emp-2', line_of_coverage: 'dental' });
-  await schedules(db, [schedule()]);
-  await sync(db);
+  await readyEmployer(t, running.db);
   const put: Payroll['put'] = (runId, fields) =>
     running.call({ method: 'PUT', url: `${RUNS}/${runId}`, body: bodyOn(PAY_DATE, fields) });
   const post: Payroll['post'] = (path, body, headers) =>

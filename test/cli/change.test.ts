@@ -2,8 +2,8 @@ import type { Test } from 'tap';
 import { transact } from '../../src/database/transaction.ts';
 import { createEncryptor } from '../../src/security/encryption.ts';
 import { compensationChange, demographic, newHire, termination } from '../contract/samples.ts';
-import { employ } from '../payroll/ready.ts';
 import { onEitherEngine, rawBytes } from '../support/engine.ts';
+import { employ } from '../support/payroll.ts';
 import { DATA_KEY, here, jsonOf, type Terminals, withDatabase } from './harness.ts';
 import { filesOf } from './payroll-stage.ts';
 

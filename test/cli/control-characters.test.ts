@@ -1,7 +1,7 @@
 import { parse } from 'csv-parse/sync';
 import t, { type Test } from 'tap';
 import { receive } from '../api/deliver.ts';
-import { employ } from '../payroll/ready.ts';
+import { employ } from '../support/payroll.ts';
 import { environment, here, jsonOf, type Ran, type Variables, withDatabase } from './harness.ts';
 import { optionsOn, PAY_DATE, payrollStage } from './payroll-stage.ts';
 

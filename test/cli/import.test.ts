@@ -1,7 +1,7 @@
 import type { Test } from 'tap';
 import { holdServeLock } from '../../src/database/open.ts';
-import { employ } from '../payroll/ready.ts';
 import { onEitherEngine } from '../support/engine.ts';
+import { employ } from '../support/payroll.ts';
 import { here, jsonOf, withDatabase } from './harness.ts';
 import { filesOf } from './payroll-stage.ts';
 

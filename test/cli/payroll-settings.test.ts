@@ -1,5 +1,5 @@
-import { schedule } from '../payroll/ready.ts';
 import { onEitherEngine } from '../support/engine.ts';
+import { schedule } from '../support/payroll.ts';
 import { here, jsonOf } from './harness.ts';
 import { payrollStage } from './payroll-stage.ts';
 

@@ -1,11 +1,12 @@
 /** A command line with an employer whose payroll run passes every check. */
+
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Test } from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import { deductionOf, deliver } from '../api/deliver.ts';
-import { BIWEEKLY, EMPLOYER, employ, schedule, schedules, sync } from '../payroll/ready.ts';
+import { BIWEEKLY, EMPLOYER, readyEmployer } from '../support/payroll.ts';
 import { here, type Ran, type Variables, withDatabase } from './harness.ts';
 
 /** A date of the employer's schedule. The next one is two weeks later. */
@@ -28,12 +29,7 @@ export async function payrollStage(t: Test): Promise<Stage> {
   const now = new Date().toISOString();
   const deduct: Stage['deduct'] = (eventId, fields = {}, createdAt) =>
     deliver(db, [deductionOf(eventId, fields, createdAt)], now);
-  await employ(db, 'emp-1');
-  await employ(db, 'emp-2');
-  await deduct('evt-1', { id: 'ded-1', employee_id: 'emp-1' });
-  await deduct('evt-2', { id: 'ded-2', employee_id: 'emp-2', line_of_coverage: 'dental' });
-  await schedules(db, [schedule()]);
-  await sync(db, { at: now });
+  await readyEmployer(t, db, now);
   return {
     env,
     db,

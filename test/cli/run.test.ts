@@ -1,8 +1,8 @@
 import { PassThrough } from 'node:stream';
 import { run as runCommand } from '../../src/cli/program.ts';
 import { transact } from '../../src/database/transaction.ts';
-import { employ } from '../payroll/ready.ts';
 import { onEitherEngine } from '../support/engine.ts';
+import { employ } from '../support/payroll.ts';
 import { here, jsonOf } from './harness.ts';
 import { NEXT_PAY_DATE, optionsOn, PAY_DATE, payrollStage, type Stage } from './payroll-stage.ts';
 

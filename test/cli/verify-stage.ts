@@ -1,4 +1,5 @@
 /** A database with rows of everything that `verify` checks, written by the service's own code. */
+
 import { join } from 'node:path';
 import type { Test } from 'tap';
 import { readDataKeys } from '../../src/config.ts';
@@ -11,8 +12,16 @@ import { createEncryptor } from '../../src/security/encryption.ts';
 import { apply, deductionOf, deliver, receive } from '../api/deliver.ts';
 import { deduction as sample } from '../contract/samples.ts';
 import { acceptChange } from '../employment/stage.ts';
-import { finalized, hireMany, put, taken, voided } from '../payroll/finalized.ts';
-import { EMPLOYER, LATELY, schedule } from '../payroll/ready.ts';
+import {
+  EMPLOYER,
+  finalizedOn,
+  hireMany,
+  LATELY,
+  putOn,
+  schedule,
+  taken,
+  voided,
+} from '../support/payroll.ts';
 import { FIXTURES, here, type Variables, withFixtures } from './harness.ts';
 
 const now = () => new Date(LATELY);
@@ -58,14 +67,14 @@ async function ledger(db: Db): Promise<void> {
 async function payroll(db: Db): Promise<void> {
   await transact(db, (trx) => putSchedules(trx, EMPLOYER, [schedule()], LATELY));
   const [first = ''] = await hireMany(db, 3);
-  await finalized(db, '2026-06-05');
+  await finalizedOn(db, '2026-06-05');
   await taken(db, '2026-06-05', { employee_id: first, amount: '40' });
   const earlier = { id: `ded-${first}`, employee_id: first, member_contribution: '170.00' };
   await deliver(db, [deductionOf('again', earlier, '2026-07-01T00:00:00Z')], LATELY);
-  await finalized(db, '2026-06-19', { adjustments: 'include', arrears: 'include' });
-  await finalized(db, '2026-07-03');
+  await finalizedOn(db, '2026-06-19', { adjustments: 'include', arrears: 'include' });
+  await finalizedOn(db, '2026-07-03');
   await voided(db, '2026-07-03');
-  await put(db, '2026-07-17');
+  await putOn(db, '2026-07-17');
 }
 
 /** A staged census and two employment changes, one of them with one attempt. */

@@ -5,9 +5,8 @@ import { transact } from '../../src/database/transaction.ts';
 import { putSchedules } from '../../src/payroll/settings/schedules.ts';
 import { deductionOf, deliver } from '../api/deliver.ts';
 import { open } from '../database/scratch.ts';
-import { finalized, hireMany, taken } from '../payroll/finalized.ts';
-import { BIWEEKLY, EMPLOYER, LATELY, schedule } from '../payroll/ready.ts';
 import { engineOf, newDatabaseUrl, onEitherEngine } from '../support/engine.ts';
+import { BIWEEKLY, EMPLOYER, finalizedOn, hireMany, LATELY, schedule, taken } from '../support/payroll.ts';
 import { altering } from './alter.ts';
 import { environment, here, jsonOf, withDatabase, withFixtures } from './harness.ts';
 import { staged } from './verify-stage.ts';
@@ -143,7 +142,7 @@ onEitherEngine('a year of payroll, with changes between its runs, is clean', asy
     // Every other change is late: it changes what earlier runs should have taken.
     const sent = `${place % 2 === 0 ? pay_date : '2026-01-11'}T0${place % 10}:00:00Z`;
     await deliver(db, [deductionOf(`change-${place}`, changed, sent)], LATELY);
-    await finalized(db, pay_date, { adjustments: 'include', arrears: 'include' });
+    await finalizedOn(db, pay_date, { adjustments: 'include', arrears: 'include' });
     if (place % 5 === 0) await taken(db, pay_date, { employee_id, amount: '1.00' });
   }
   const ran = await here(t, env, ['verify', '--json']);

@@ -1,7 +1,7 @@
 import t from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import { deductionOf, deliver } from '../api/deliver.ts';
-import { employ } from '../payroll/ready.ts';
+import { employ } from '../support/payroll.ts';
 import { assertAccessible, assertFits, follow, HOSTILE, openConsole, type Page } from './stage.ts';
 
 /** Delivers a version of `ded-1`, sent and recorded on the given days. */

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { report } from '../employment/stage.ts';
 import { encryptor } from '../outbox/parts.ts';
-import { employ } from '../payroll/ready.ts';
+import { employ } from '../support/payroll.ts';
 import { cells, listed, put } from './deductions.ts';
 import { assertAccessible, assertGood, HOSTILE, openConsole } from './stage.ts';
 

@@ -1,4 +1,5 @@
 /** Malformed forms, forms sent twice, and concurrent edits. */
+
 import t, { type Test } from 'tap';
 import { CODES_MAX, DATES_MAX } from '../../src/api/routes/payroll-settings.ts';
 import { FORM_FIELDS_MAX } from '../../src/console/forms.ts';
@@ -7,9 +8,9 @@ import { transact } from '../../src/database/transaction.ts';
 import { putSchedules } from '../../src/payroll/settings/schedules.ts';
 import { NOW } from '../api/start.ts';
 import { employee, organization } from '../contract/samples.ts';
-import { schedule, schedules } from '../payroll/ready.ts';
 import { cpuTime } from '../support/cpu-time.ts';
 import { eventually } from '../support/eventually.ts';
+import { schedule, setSchedules } from '../support/payroll.ts';
 import { assertFits, openConsole, type Page, type Stage } from './stage.ts';
 
 const CODES = '/v1/employers/acme/payroll-codes';
@@ -205,17 +206,17 @@ t.test('a second user sees what the first one saved, and keeps their input', asy
 
 t.test('a pay schedule that changed in the meantime is neither overwritten nor deleted', async (t) => {
   const { stage, page } = await opened(t);
-  await schedules(stage.db, [schedule()]);
+  await setSchedules(stage.db, [schedule()]);
   await page.goto('/settings?employer_id=acme');
   await page.getByRole('link', { name: 'Edit', exact: true }).click();
   const theirs = { ...schedule(), pay_group: 'night' };
-  await schedules(stage.db, [theirs]);
+  await setSchedules(stage.db, [theirs]);
   page.on('dialog', (dialog) => dialog.accept());
   await page.getByRole('button', { name: 'Delete pay schedule' }).click();
   await page.getByText('The pay schedule was deleted.').waitFor();
   await page.goto('/settings/pay-schedule?employer_id=acme&pay_frequency=biweekly&pay_group=night');
   await page.getByLabel('Pay group').fill('mine');
-  await schedules(stage.db, [{ ...theirs, pay_dates: theirs.pay_dates.slice(1) }]);
+  await setSchedules(stage.db, [{ ...theirs, pay_dates: theirs.pay_dates.slice(1) }]);
   await page.getByRole('button', { name: 'Save pay schedule' }).click();
   await page.getByText('Not saved: the pay schedule changed since you opened this page').waitFor();
   t.equal(await page.getByRole('textbox', { name: 'Pay group' }).inputValue(), 'mine');

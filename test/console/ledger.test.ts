@@ -1,6 +1,6 @@
 import t from 'tap';
 import { deductionOf, deliver } from '../api/deliver.ts';
-import { employ } from '../payroll/ready.ts';
+import { employ } from '../support/payroll.ts';
 import { cells, listed, put } from './deductions.ts';
 import { assertGood, follow, openConsole } from './stage.ts';
 

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { employ } from '../payroll/ready.ts';
+import { employ } from '../support/payroll.ts';
 import { put } from './deductions.ts';
 import { openPayroll } from './runs-stage.ts';
 import { assertAccessible, assertFits, openConsole } from './stage.ts';

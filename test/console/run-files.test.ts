@@ -6,7 +6,7 @@ import { addConsole } from '../../src/console/console.ts';
 import { readActivity } from '../../src/operations/activity.ts';
 import { listenerObserving, startPayroll } from '../api/payroll-stage.ts';
 import { FIRST_TOKEN } from '../api/start.ts';
-import { hireMany } from '../payroll/finalized.ts';
+import { hireMany } from '../support/payroll.ts';
 import { settled } from '../support/settled.ts';
 import { cells, click, open, openPayroll } from './runs-stage.ts';
 import type { Page } from './stage.ts';

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { KNOWN, knownOf } from '../../src/console/elements/checks.ts';
 import { RUN_CHECKS } from '../../src/readiness/run-report.ts';
-import { deduct, employ, schedule, schedules } from '../payroll/ready.ts';
+import { deduct, employ, schedule, setSchedules } from '../support/payroll.ts';
 import { cells, click, lines, open, openPayroll } from './runs-stage.ts';
 import { assertGood, HOSTILE } from './stage.ts';
 
@@ -146,7 +146,7 @@ t.test('a read-only token sees no button that changes anything and cannot open t
 t.test('an open run that cannot be computed shows why', async (t) => {
   const { signedIn, put, db } = await openPayroll(t);
   await put('r', '2026-07-17', { pay_frequency: 'semimonthly', remainder: 'none' });
-  await schedules(db, [
+  await setSchedules(db, [
     {
       pay_frequency: 'semimonthly',
       pay_group: null,
@@ -165,7 +165,7 @@ t.test('a run is compared with the previous one, and every employee outside it h
   const { signedIn, put, finalized, db } = await openPayroll(t);
   await employ(db, 'emp-3', { pay_frequency: 'monthly' });
   await deduct(db, 'evt-3', { id: 'ded-3', employee_id: 'emp-3', line_of_coverage: 'vision' });
-  await schedules(db, [schedule(), schedule({ pay_frequency: 'monthly', pay_dates: [] })]);
+  await setSchedules(db, [schedule(), schedule({ pay_frequency: 'monthly', pay_dates: [] })]);
   await finalized('before', '2026-07-03');
   await deduct(
     db,

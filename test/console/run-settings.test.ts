@@ -1,5 +1,5 @@
 import t from 'tap';
-import { BIWEEKLY, schedule, schedules } from '../payroll/ready.ts';
+import { BIWEEKLY, schedule, setSchedules } from '../support/payroll.ts';
 import type { PayrollConsole } from './runs-stage.ts';
 import { cells, click, openPayroll } from './runs-stage.ts';
 import { assertGood, HOSTILE } from './stage.ts';
@@ -57,7 +57,7 @@ t.test('payroll codes are edited as a table: pasted, changed, removed, and rejec
 
 t.test('a pay schedule is edited as a table, and the other schedules of the employer stay', async (t) => {
   const stage = await openPayroll(t);
-  await schedules(stage.db, [schedule(), schedule({ pay_group: HOSTILE })]);
+  await setSchedules(stage.db, [schedule(), schedule({ pay_group: HOSTILE })]);
   const page = await stage.signedIn();
   await page.goto('/settings?employer_id=acme');
   await page.getByRole('link', { name: 'Edit', exact: true }).last().click();

@@ -1,8 +1,9 @@
 /** The console with an employer whose payroll run passes every check, and helpers for its pages. */
+
 import type { Test } from 'tap';
-import { bodyOn, RUNS } from '../api/payroll-stage.ts';
+import { RUNS } from '../api/payroll-stage.ts';
 import type { Answer } from '../api/start.ts';
-import { NOW, OVERDUE_MS, readyEmployer } from '../payroll/ready.ts';
+import { bodyOn, NOW, OVERDUE_MS, readyEmployer } from '../support/payroll.ts';
 import { follow, openConsole, type Page, type Stage } from './stage.ts';
 
 export type PayrollConsole = Stage & {

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { deduct, employ } from '../payroll/ready.ts';
+import { deduct, employ } from '../support/payroll.ts';
 import { cells, click, lines, open, openPayroll } from './runs-stage.ts';
 import { assertGood, HOSTILE } from './stage.ts';
 

@@ -3,8 +3,8 @@ import { sql } from 'kysely';
 import type { Test } from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
-import { body, employment, event, finalized, learn, put, send, voided } from '../payroll/runs-stage.ts';
 import { engineOf, onEachEngine, onPostgres } from '../support/engine.ts';
+import { body, employment, event, finalized, learn, put, send, voided } from '../support/payroll.ts';
 import { scratch } from './scratch.ts';
 
 const EXAMPLES = [

@@ -3,20 +3,21 @@ import type { Db } from '../../src/database/tables.ts';
 import { censusOf, person, stage, uploadText } from '../census/parts.ts';
 import { open, scratch } from '../database/scratch.ts';
 import { setClock } from '../outbox/parts.ts';
-import { finalized as finalizedRun, taken } from '../payroll/finalized.ts';
-import { readyEmployer } from '../payroll/ready.ts';
+import { useOwnPostgres } from '../support/engine.ts';
 import {
   body,
   employment,
   event,
   finalize,
-  found,
+  finalizedOn,
   learn,
   put,
+  readyEmployer,
   send,
+  storedRun,
+  taken,
   verified,
-} from '../payroll/runs-stage.ts';
-import { useOwnPostgres } from '../support/engine.ts';
+} from '../support/payroll.ts';
 import { startWire } from '../support/wire.ts';
 
 await useOwnPostgres();
@@ -60,7 +61,7 @@ t.test('a run whose finalize lost a response is open, or final with all its line
     prepare,
     (db) => finalize(db, 'r'),
     async (db) => {
-      const { state } = await found(db, 'r');
+      const { state } = await storedRun(db, 'r');
       states.add(state);
       if (state === 'open')
         t.match(await finalize(db, 'r'), { outcome: 'finalized' }, 'it is finalized again');
@@ -77,7 +78,7 @@ t.test(
     const given = await scratch(t);
     const { db } = given;
     await readyEmployer(t, db);
-    await finalizedRun(db, PAY_DATE);
+    await finalizedOn(db, PAY_DATE);
     let reports = 0;
     await eachLostAnswer(
       t,

@@ -1,4 +1,5 @@
 /** Data that is kept for a period, and the parts that remain permanently. */
+
 import { statSync } from 'node:fs';
 import BetterSqlite3 from 'better-sqlite3';
 import type { RetentionConfig } from '../../src/config.ts';
@@ -20,9 +21,8 @@ import { scratch } from '../database/scratch.ts';
 import { acceptChange, service } from '../employment/stage.ts';
 import { type Commits, countedCommits } from '../inbox/commits.ts';
 import { encryptor, setClock } from '../outbox/parts.ts';
-import { finalized } from '../payroll/finalized.ts';
-import { deduct, readyEmployer } from '../payroll/ready.ts';
 import { engineOf, onEitherEngine, onSqlite, rawBytes } from '../support/engine.ts';
+import { deduct, finalizedOn, readyEmployer } from '../support/payroll.ts';
 
 const DAY_MS = 86_400_000;
 /** Today, in these tests. */
@@ -331,7 +331,7 @@ onEitherEngine('a finalized run can be verified without the bodies of its events
   const { db, url } = await scratch(t);
   await readyEmployer(t, db);
   await deduct(db, 'more', { id: 'ded-2', employee_id: 'emp-1', line_of_coverage: 'dental' });
-  const run = await finalized(db, '2026-07-17');
+  const run = await finalizedOn(db, '2026-07-17');
   t.match(await drop({ db, url }), { events: 3 });
   t.strictSame(await withBody(db), []);
   t.match(await verifyRun(db, run), { identical: true, differences: [] });

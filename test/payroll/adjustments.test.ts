@@ -1,15 +1,13 @@
 /** Tests "Adjustments" of payroll.md. */
+
 import t, { type Test } from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import type { Line } from '../../src/payroll/calculation/line.ts';
 import type { RunBody } from '../../src/payroll/runs/body.ts';
 import { previewRun } from '../../src/payroll/runs/store.ts';
 import { scratch } from '../database/scratch.ts';
-import { every } from './calendars.ts';
-import { withReason } from './policy-reason.ts';
 import {
   body,
-  codes,
   decide,
   employment,
   event,
@@ -18,12 +16,15 @@ import {
   lines,
   linesOf,
   run,
-  schedule,
   send,
+  setCodes,
+  setSchedules,
   verified,
   view,
   voided,
-} from './runs-stage.ts';
+  withReason,
+} from '../support/payroll.ts';
+import { every } from './calendars.ts';
 
 type Changes = Parameters<typeof event>[2];
 
@@ -208,12 +209,12 @@ t.test("an earlier run is adjusted by its own options and calendar, with today's
   await learn(db, employment('e'));
   await send(db, each('2025-12-01', { period: 'monthly', member_contribution: '100.00' }));
   const longer = [...every(14, '2026-01-02', 26), '2026-12-31'];
-  await codes(db, 'acme', [
+  await setCodes(db, [
     { line_of_coverage: 'medical', taxability: null, side: 'employee', code: 'OLD', treatment: null },
   ]);
   await finalized(db, 'r1', body(1, { pay_dates: longer, remainder: 'none' }));
   await finalized(db, 'r2', body(2, { scheme: 'month-even', remainder: 'spread' }));
-  await codes(db, 'acme', [
+  await setCodes(db, [
     { line_of_coverage: 'medical', taxability: null, side: 'employee', code: 'NEW', treatment: null },
   ]);
   await send(db, each('2026-01-30', { period: 'monthly', member_contribution: '200.00' }));
@@ -240,9 +241,9 @@ t.test('an earlier run keeps its frozen calendar when the schedule changes', asy
     },
   ];
   const usual = every(14, '2026-01-02', 26);
-  await schedule(db, 'acme', dated([...usual, '2026-12-31']));
+  await setSchedules(db, dated([...usual, '2026-12-31']));
   await finalized(db, 'r2', body(2));
-  await schedule(db, 'acme', dated(usual));
+  await setSchedules(db, dated(usual));
   t.strictSame(await adjustments(db), []);
   await send(db, each('2026-01-30', { period: 'monthly', member_contribution: '540.00' }));
   t.strictSame(await adjustments(db), ['a r2 120.00 0.00 retro_pre_tax']);
@@ -394,12 +395,12 @@ t.test(
     const refund = ['a r2 -10.00 0.00 no_further_paycheck retro_refund'];
     const due = (changes: Partial<RunBody>) => adjustments(db, changes);
     const weekly = { pay_frequency: 'weekly' } as const;
-    await schedule(db, 'acme', [of('biweekly', 'north'), of('weekly', null)]);
+    await setSchedules(db, [of('biweekly', 'north'), of('weekly', null)]);
     t.strictSame(await due(weekly), [], 'another frequency');
-    await schedule(db, 'acme', [of('biweekly', 'south'), of('weekly', null)]);
+    await setSchedules(db, [of('biweekly', 'south'), of('weekly', null)]);
     t.strictSame(await due({ pay_group: 'south' }), refund, 'the group no longer exists');
     t.strictSame(await due(weekly), []);
-    await schedule(db, 'acme', [of('weekly', 'south')]);
+    await setSchedules(db, [of('weekly', 'south')]);
     t.strictSame(await due({ ...weekly, pay_group: 'south' }), refund, 'the frequency no longer exists');
   },
 );

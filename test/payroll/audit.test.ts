@@ -10,9 +10,18 @@ import { AUDIT_ROWS_NAMED, type Audit } from '../../src/payroll/reconciliation/a
 import { linesOfRun } from '../../src/payroll/runs/line-pages.ts';
 import { scratch } from '../database/scratch.ts';
 import { described, parts } from '../formats/read.ts';
-import { finalized, type Given, put, rowsOf, storedRun } from './finalized.ts';
+import {
+  deduct,
+  EMPLOYER,
+  employ,
+  finalizedOn,
+  type Given,
+  putOn,
+  readyEmployer,
+  rowsOf,
+  storedRun,
+} from '../support/payroll.ts';
 import { lineOf } from './lines.ts';
-import { deduct, EMPLOYER, employ, readyEmployer } from './ready.ts';
 
 const DATE = '2026-07-17';
 
@@ -340,9 +349,9 @@ t.test('an open run and a finalized one are compared with a CSV export of payrol
     );
     return result.ok ? counts(result.audit) : result.problems;
   };
-  await put(db, DATE);
+  await putOn(db, DATE);
   const open = await audit();
-  await finalized(db, DATE);
+  await finalizedOn(db, DATE);
   const frozen = await audit();
   t.strictSame(open, frozen);
   t.strictSame(frozen, [1, 1, 0, 1, 1]);

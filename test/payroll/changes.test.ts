@@ -1,12 +1,24 @@
 /** Tests "Change" of payroll.md: how a run differs from the previous one. */
+
 import t, { type Test } from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import type { Line } from '../../src/payroll/calculation/line.ts';
 import type { RunBody } from '../../src/payroll/runs/body.ts';
 import { linesOfOne } from '../../src/payroll/runs/line-pages.ts';
 import { scratch } from '../database/scratch.ts';
+import {
+  body,
+  employment,
+  event,
+  finalized,
+  learn,
+  lines,
+  put,
+  send,
+  view,
+  voided,
+} from '../support/payroll.ts';
 import { every } from './calendars.ts';
-import { body, employment, event, finalized, learn, lines, put, send, view, voided } from './runs-stage.ts';
 
 /** Ten dollars per check, so that each amount equals the contribution. */
 const each = (id: string, sent: string, changes: Parameters<typeof event>[2] = {}) =>

@@ -4,7 +4,16 @@ import { frozenOf } from '../../src/payroll/runs/basis.ts';
 import { bodyOf, findRun, putRun, type StoredRun, viewRun } from '../../src/payroll/runs/store.ts';
 import { finalizeChecked, readinessOfRun } from '../../src/readiness/run-report.ts';
 import { onEitherEngine } from '../support/engine.ts';
-import { deduct, employ, LATELY, NOW, QUESTION, readyEmployer, runOn, schedules } from './ready.ts';
+import {
+  deduct,
+  employ,
+  LATELY,
+  NOW,
+  QUESTION,
+  readyEmployer,
+  runOn,
+  setSchedules,
+} from '../support/payroll.ts';
 
 const RUN_ID = 'acme-2026-07-17';
 const REASON = 'the service confirmed both by telephone';
@@ -53,7 +62,7 @@ onEitherEngine('a ready run is finalized at the time of the request', async (t) 
 
 onEitherEngine('a warning does not stop finalizing, and an unneeded reason is not stored', async (t) => {
   const db = await start(t);
-  await schedules(db, []);
+  await setSchedules(db, []);
   t.match(await finalize(db, { accept: ['overlap'] }), { outcome: 'finalized' });
   t.match(await run(db), { accept_reason: null });
 });

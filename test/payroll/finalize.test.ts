@@ -1,4 +1,5 @@
 /** Tests "Finalize" of payroll.md: what is frozen, and what happens with concurrent changes. */
+
 import type { Test } from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
@@ -10,21 +11,21 @@ import { scratch } from '../database/scratch.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import {
   body,
-  codes,
   employment,
   event,
   finalize,
   finalized,
-  found,
+  LATELY,
   learn,
   linesOf,
-  NOW,
   put,
   send,
+  setCodes,
+  storedRun,
   verified,
   view,
   voided,
-} from './runs-stage.ts';
+} from '../support/payroll.ts';
 
 const each = (sent: string, changes: Parameters<typeof event>[2] = {}, id = 'a') =>
   event(id, sent, { employee_id: 'e', period: 'biweekly', member_contribution: '10.00', ...changes });
@@ -53,9 +54,9 @@ const NOTHING = { freezes: 0, employees: [] };
 function during(db: Db, runId: string, work: () => Promise<unknown>): Promise<Finalized> {
   const checkReadiness: CheckReadiness = async () => {
     await work();
-    return { ready: true, checked_at: NOW, checks: [], etag: '', failures: [] };
+    return { ready: true, checked_at: LATELY, checks: [], etag: '', failures: [] };
   };
-  return finalizeRun(db, runId, { ifMatch: null, accept: null, now: NOW }, checkReadiness);
+  return finalizeRun(db, runId, { ifMatch: null, accept: null, now: LATELY }, checkReadiness);
 }
 
 onEitherEngine(
@@ -66,9 +67,9 @@ onEitherEngine(
     const open = { view: await view(db, 'r'), lines: await linesOf(db, 'r') };
     const answer = await finalize(db, 'r');
     t.match(answer, { outcome: 'finalized', stored: { run_id: 'r', state: 'finalized' } });
-    const stored = await found(db, 'r');
+    const stored = await storedRun(db, 'r');
     t.match(stored, {
-      finalized_at: NOW,
+      finalized_at: LATELY,
       position: open.view.position,
       rules_version: open.view.rulesVersion,
       etag: open.view.etag,
@@ -97,7 +98,7 @@ onEitherEngine(
     await send(db, each('2026-01-10', { member_contribution: '11' }));
     t.strictSame(await finalize(db, 'r', { ifMatch: etag }), { outcome: 'stale' });
     t.strictSame(await frozenRows(db), NOTHING);
-    t.match(await found(db, 'r'), { state: 'open', freeze_id: null });
+    t.match(await storedRun(db, 'r'), { state: 'open', freeze_id: null });
     const reviewed = (await view(db, 'r')).etag;
     await send(db, each('2026-01-11', { employee_id: 'x', member_contribution: '11' }, 'x'));
     t.match(
@@ -162,7 +163,7 @@ onEitherEngine('a repeated finalize returns the run', async (t) => {
   t.match(await finalize(db, 'r', { ifMatch: 'other', ...key }), repeated);
   t.equal((await finalize(db, 'r', { ifMatch: 'other' })).outcome, 'stale');
   t.equal((await finalize(db, 'r', { idempotencyKey: 'key-2' })).outcome, 'not-open');
-  t.notMatch(JSON.stringify(await found(db, 'r')), 'key-1', 'only a hash of the key is stored');
+  t.notMatch(JSON.stringify(await storedRun(db, 'r')), 'key-1', 'only a hash of the key is stored');
   await voided(db, 'r');
   t.equal((await finalize(db, 'r', { ifMatch: etag, ...key })).outcome, 'not-open');
 });
@@ -227,7 +228,7 @@ const interferences: [what: string, work: (db: Db) => Promise<unknown>, outcome:
   ['the run itself is finalized', (db) => finalize(db, 'r'), 'not-open'],
   ['the previous run is voided', (db) => voided(db, 'r0'), 'changed'],
   ['deductions taken of an earlier run are reported', (db) => report(db, 'r0'), 'changed'],
-  ["the employer's codes change", (db) => codes(db, 'acme', [CODE]), 'changed'],
+  ["the employer's codes change", (db) => setCodes(db, [CODE]), 'changed'],
   ['the run is deleted', (db) => transact(db, (trx) => deleteRun(trx, 'r')), 'unknown'],
   [
     'the run is deleted, and another one is created with its id',
@@ -248,12 +249,15 @@ const interferences: [what: string, work: (db: Db) => Promise<unknown>, outcome:
     (db) => finalized(db, 'o', body(2, { employer_id: 'other' })),
     'finalized',
   ],
-  ["another employer's codes change", (db) => codes(db, 'other', [CODE]), 'finalized'],
+  ["another employer's codes change", (db) => setCodes(db, [CODE], 'other'), 'finalized'],
 ];
 
 function report(db: Db, run_id: string): Promise<unknown> {
   return transact(db, (trx) =>
-    trx.insertInto('taken_reports').values({ run_id, report: 1, recorded_at: NOW, line_count: 0 }).execute(),
+    trx
+      .insertInto('taken_reports')
+      .values({ run_id, report: 1, recorded_at: LATELY, line_count: 0 })
+      .execute(),
   );
 }
 
@@ -278,11 +282,11 @@ onEitherEngine(
   async (t) => {
     const db = await staged(t);
     await put(db, 'r', body(2));
-    const asked = { ifMatch: null, accept: null, now: NOW };
+    const asked = { ifMatch: null, accept: null, now: LATELY };
     const failures = [{ checkId: 'overlap', employeeId: null, ids: [] }];
     const refuses: CheckReadiness = async () => ({
       ready: false,
-      checked_at: NOW,
+      checked_at: LATELY,
       checks: [],
       etag: '',
       failures,
@@ -292,7 +296,7 @@ onEitherEngine(
     const fails: CheckReadiness = () => Promise.reject(new Error('no answer'));
     await t.rejects(finalizeRun(db, 'r', asked, fails), { message: 'no answer' });
     t.strictSame(await frozenRows(db), NOTHING);
-    t.match(await found(db, 'r'), { state: 'open' });
+    t.match(await storedRun(db, 'r'), { state: 'open' });
     t.match(await finalize(db, 'r'), { outcome: 'finalized' });
   },
 );
@@ -307,9 +311,9 @@ onEitherEngine('a later finalize removes the rows of a process that died', async
         await trx.insertInto('run_employees').values(row).execute();
       }
     });
-  await leave('dead', '2026-06-01T10:59:59.000Z', 1_200);
-  await leave('empty', '2026-06-01T10:59:59.000Z', 0);
-  await leave('at-work', '2026-06-01T11:30:00.000Z', 2);
+  await leave('dead', '2026-07-10T07:59:59.000Z', 1_200);
+  await leave('empty', '2026-07-10T07:59:59.000Z', 0);
+  await leave('at-work', '2026-07-10T08:30:00.000Z', 2);
   await finalized(db, 'r', body(2));
   const freezes = await db.selectFrom('run_freezes').select('freeze_id').execute();
   t.strictSame(freezes, [{ freeze_id: 'at-work' }]);

@@ -1,4 +1,5 @@
 /** Random small worlds of employees, deductions and runs, written to a real ledger and to the model. */
+
 import fc from 'fast-check';
 import { COVERAGE_TYPES } from '../../src/contract/deduction.ts';
 import { PAY_FREQUENCIES, type PayFrequency } from '../../src/contract/employee.ts';
@@ -10,6 +11,19 @@ import type { Line } from '../../src/payroll/calculation/line.ts';
 import { APPLIES_ON, EXTRA_PAYCHECKS, REMAINDERS, SCHEMES } from '../../src/payroll/calculation/plan.ts';
 import { runUnder } from '../../src/payroll/runs/basis.ts';
 import { type Run, type RunBody, runOf } from '../../src/payroll/runs/body.ts';
+import {
+  body,
+  daysAfter,
+  decide,
+  employment,
+  event,
+  finalize,
+  linesOf,
+  put,
+  send,
+  setSchedules,
+  voided,
+} from '../support/payroll.ts';
 import { every } from './calendars.ts';
 import {
   ambiguousVersions,
@@ -21,19 +35,6 @@ import {
   modelOf,
   printed,
 } from './model.ts';
-import {
-  body,
-  daysAfter,
-  decide,
-  employment,
-  event,
-  finalize,
-  linesOf,
-  put,
-  schedule,
-  send,
-  voided,
-} from './runs-stage.ts';
 
 const often = <T>(value: T, ...others: T[]): fc.Arbitrary<T> =>
   fc.oneof(
@@ -245,7 +246,7 @@ export class SmallWorld {
       })),
     });
     const both = [of('biweekly', 14, 52), of('weekly', 7, 104)];
-    if (this.schedules > 0) await schedule(this.#db, this.#id('acme'), both.slice(0, this.schedules));
+    if (this.schedules > 0) await setSchedules(this.#db, both.slice(0, this.schedules), this.#id('acme'));
     for (const employee of ['e0', 'e1', 'e2'])
       await this.learn({
         employee,

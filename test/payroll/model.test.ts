@@ -1,4 +1,5 @@
 /** Compares runs of random worlds with the model of payroll.md. */
+
 import { deepStrictEqual, ok } from 'node:assert/strict';
 import fc from 'fast-check';
 import t from 'tap';
@@ -6,9 +7,9 @@ import type { Line } from '../../src/payroll/calculation/line.ts';
 import { scratch } from '../database/scratch.ts';
 import { SEED } from '../ledger/model.ts';
 import { onEitherEngine } from '../support/engine.ts';
+import { body, linesOf, verified } from '../support/payroll.ts';
 import { bucketOf, dueOf, type ModelLine, type ModelRun, settledLines, sumOf } from './model.ts';
 import { messages, modelLine, SmallWorld, step } from './model-worlds.ts';
-import { body, linesOf, verified } from './runs-stage.ts';
 
 /** Worlds of up to 16 steps, each with about four finalized runs whose lines are all compared. */
 const WORLDS = { numRuns: 300, interruptAfterTimeLimit: 8_000, seed: SEED };

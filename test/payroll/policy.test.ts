@@ -8,12 +8,23 @@ import { type CheckReadiness, finalizeRun } from '../../src/payroll/runs/finaliz
 import { policyOf, putPolicy, readPolicies } from '../../src/payroll/settings/policy.ts';
 import { scratch } from '../database/scratch.ts';
 import { onEitherEngine } from '../support/engine.ts';
-import { body, employment, event, finalized, learn, NOW, put, send, verified, view } from './runs-stage.ts';
+import {
+  body,
+  employment,
+  event,
+  finalized,
+  LATELY,
+  learn,
+  put,
+  send,
+  verified,
+  view,
+} from '../support/payroll.ts';
 
 async function set(db: Db, fields: object, by: string | null = 'payroll'): Promise<void> {
   const asked = policyOf({ effective_from: '2026-01-01', ...fields });
   if (!asked.ok) throw new Error(JSON.stringify(asked.problems));
-  await transact(db, (trx) => putPolicy(trx, 'acme', asked.policy, { now: NOW, by }));
+  await transact(db, (trx) => putPolicy(trx, 'acme', asked.policy, { now: LATELY, by }));
 }
 
 async function staged(t: Test): Promise<Db> {
@@ -73,7 +84,7 @@ onEitherEngine('the history of a policy records who set each version and when', 
       version: 1,
       effective_from: '2026-01-01',
       scheme: 'month-even',
-      created_at: NOW,
+      created_at: LATELY,
       created_by: 'payroll',
     },
     { version: 2, effective_from: '2025-01-01', scheme: 'annualized', created_by: null },
@@ -133,8 +144,8 @@ onEitherEngine('a policy change during finalizing stops it', async (t) => {
   await put(db, 'r', body(2));
   const checkReadiness: CheckReadiness = async () => {
     await set(db, { scheme: 'month-even' });
-    return { ready: true, checked_at: NOW, checks: [], etag: '', failures: [] };
+    return { ready: true, checked_at: LATELY, checks: [], etag: '', failures: [] };
   };
-  const finalizing = { ifMatch: null, accept: null, now: NOW };
+  const finalizing = { ifMatch: null, accept: null, now: LATELY };
   t.equal((await finalizeRun(db, 'r', finalizing, checkReadiness)).outcome, 'changed');
 });

@@ -1,10 +1,10 @@
 /** Tests "Who is in a run" of payroll.md. */
+
 import t, { type Test } from 'tap';
 import type { NewFact } from '../../src/ledger/roster.ts';
 import type { RunBody } from '../../src/payroll/runs/body.ts';
 import type { Schedule } from '../../src/payroll/settings/schedules.ts';
 import { scratch } from '../database/scratch.ts';
-import { every } from './calendars.ts';
 import {
   body,
   employment,
@@ -13,10 +13,11 @@ import {
   learn,
   lines,
   linesOf,
-  schedule,
   send,
+  setSchedules,
   view,
-} from './runs-stage.ts';
+} from '../support/payroll.ts';
+import { every } from './calendars.ts';
 
 /** The run of 2026-01-30. Its period is 2026-01-16 to 2026-01-29; its reference day is the last day. */
 const JANUARY = 2;
@@ -30,7 +31,7 @@ async function payers(
 ): Promise<string[]> {
   const { db } = await scratch(t);
   await learn(db, ...facts);
-  await schedule(db, 'acme', schedules);
+  await setSchedules(db, schedules);
   for (const employee_id of new Set(facts.map((fact) => fact.employee_id)))
     await send(db, event(`d-${employee_id}`, '2025-12-01', { employee_id }));
   return (await lines(db, body(JANUARY, changes))).map((line) => line.employee_id);

@@ -15,7 +15,6 @@ import { owe } from '../outbox/parts.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import {
   BIWEEKLY,
-  code,
   deduct,
   employ,
   LATELY,
@@ -24,9 +23,10 @@ import {
   readyEmployer,
   runOn,
   schedule,
-  schedules,
+  setCode,
+  setSchedules,
   sync,
-} from './ready.ts';
+} from '../support/payroll.ts';
 
 const RUN = runOn('2026-07-17');
 
@@ -214,7 +214,7 @@ const SPOILT: Record<string, Spoilt> = {
   'employees-without-frequency': {
     spoil: async (db) => {
       await employ(db, 'emp-3', { pay_frequency: null });
-      await schedules(db, [schedule(), schedule({ pay_group: 'b' })]);
+      await setSchedules(db, [schedule(), schedule({ pay_group: 'b' })]);
     },
     result: 'fail',
     examples: ['emp-3'],
@@ -301,19 +301,19 @@ const SPOILT: Record<string, Spoilt> = {
     examples: ['emp-2'],
   },
   'codes-missing': {
-    spoil: (db) => code(db, 'medical'),
+    spoil: (db) => setCode(db, 'medical'),
     result: 'fail',
     examples: ['dental pre_tax employee'],
   },
   'calendar-assumed': {
-    spoil: (db) => schedules(db, []),
+    spoil: (db) => setSchedules(db, []),
     result: 'warn',
     examples: ['26 biweekly pay dates, stepped from 2026-07-17'],
   },
   'calendar-differs': {
     spoil: async (db) => {
       await finalized(db, 'before', runOn('2026-07-03'));
-      await schedules(db, [schedule({ pay_dates: [...BIWEEKLY, LAST_DAY] })]);
+      await setSchedules(db, [schedule({ pay_dates: [...BIWEEKLY, LAST_DAY] })]);
     },
     result: 'fail',
     examples: ['before was check 14 of 26; today it is check 14 of 27'],
@@ -410,7 +410,7 @@ onEitherEngine('docs/readiness-checks.md has every check with its severity', asy
 
 onEitherEngine('a warning leaves a run ready', async (t) => {
   const db = await readyEmployer(t);
-  await schedules(db, []);
+  await setSchedules(db, []);
   t.equal((await report(db)).ready, true);
 });
 
@@ -554,7 +554,7 @@ onEitherEngine('only finalized regular runs that may pay the same employees over
   const db = await readyEmployer(t);
   const shifted = { period_start: '2026-06-16', period_end: '2026-06-29' };
   const nextToIt = { ...runOn('2026-07-03'), pay_date: '2026-07-04' };
-  await schedules(db, []);
+  await setSchedules(db, []);
   const others: [string, StatedRun][] = [
     ['other-frequency', { ...runOn('2026-07-03'), ...shifted, pay_frequency: 'weekly', pay_group: 'w' }],
     ['group-a', { ...runOn('2026-07-03'), ...shifted, pay_group: 'a' }],
@@ -592,7 +592,7 @@ onEitherEngine('an off-cycle run may have any period', async (t) => {
 
 onEitherEngine('codes are required for amounts other than zero', async (t) => {
   const db = await readyEmployer(t);
-  await code(db, 'medical', 'employer');
+  await setCode(db, 'medical', 'employer');
   t.match(await check(db, 'codes-missing'), {
     count: 3,
     examples: ['dental pre_tax employee', 'dental pre_tax employer', 'medical pre_tax employee'],
@@ -617,7 +617,7 @@ onEitherEngine('a deduction that ended needs no code', async (t) => {
     { id: 'ded-2', employee_id: 'emp-2', line_of_coverage: 'dental', effective_end: '2026-07-01' },
     '2026-02-01T00:00:00Z',
   );
-  await code(db, 'medical');
+  await setCode(db, 'medical');
   t.match(await check(db, 'codes-missing'), { result: 'pass' });
 });
 
@@ -630,13 +630,13 @@ onEitherEngine('a run of the group, or one without a group, covers a pay date', 
   t.strictSame(await skipped({ pay_group: 'a' }), ['2026-07-03', '2026-07-17']);
   t.strictSame(await skipped({ pay_group: 'b' }), ['2026-06-19', '2026-07-03', '2026-07-17']);
   t.strictSame(await skipped({}), ['2026-06-19', '2026-07-03', '2026-07-17']);
-  await schedules(db, []);
+  await setSchedules(db, []);
   t.strictSame(await skipped({}), [], 'an assumed calendar has no skipped dates');
 });
 
 onEitherEngine('a stepped calendar shifted by a holiday differs from the frozen one', async (t) => {
   const db = await readyEmployer(t);
-  await schedules(db, []);
+  await setSchedules(db, []);
   await finalized(db, 'before', runOn('2026-07-03'));
   const run = { ...RUN, pay_date: '2026-07-16' };
   t.match(await check(db, 'calendar-differs', run), {

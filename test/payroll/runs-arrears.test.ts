@@ -1,4 +1,5 @@
 /** Tests "Taken" of payroll.md: amounts that payroll did not take, collected or reported by a later run. */
+
 import type { Test } from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
@@ -10,19 +11,19 @@ import { scratch } from '../database/scratch.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import {
   body,
-  codes,
   employment,
   event,
   finalized,
+  LATELY,
   learn,
   lines,
   linesOf,
-  NOW,
   send,
+  setCodes,
   verified,
   view,
   voided,
-} from './runs-stage.ts';
+} from '../support/payroll.ts';
 
 const each = (sent: string, changes: Parameters<typeof event>[2] = {}, id = 'a') =>
   event(id, sent, { employee_id: 'e', period: 'biweekly', member_contribution: '10.00', ...changes });
@@ -48,7 +49,7 @@ async function took(db: Db, runId: string, amounts: Record<string, string>, repo
   await transact(db, async (trx) => {
     await trx
       .insertInto('taken_reports')
-      .values({ run_id: runId, report, recorded_at: NOW, line_count: 1 })
+      .values({ run_id: runId, report, recorded_at: LATELY, line_count: 1 })
       .execute();
     for (const [line, amount] of Object.entries(amounts)) {
       const owed = difference(finalizedAmounts.get(line) as string, amount);
@@ -184,7 +185,7 @@ onEitherEngine('a run with named deductions collects their arrears with today’
   const db = await staged(t);
   await took(db, 'r2', { 'regular a': '4.00', 'regular b': '4.00' });
   t.strictSame(await arrears(db, { deductions: ['b'] }), ['b r2 6.00 0.00']);
-  await codes(db, 'acme', [
+  await setCodes(db, [
     { line_of_coverage: 'medical', taxability: null, side: 'employee', code: 'MED', treatment: null },
   ]);
   const [, line] = await lines(db, body(3), 'arrears');

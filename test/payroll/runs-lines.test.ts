@@ -1,10 +1,11 @@
 /** Tests the regular lines of a run: contents, reference day and flags. */
+
 import t, { type Test } from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import { SCHEMES } from '../../src/payroll/calculation/plan.ts';
 import type { RunBody } from '../../src/payroll/runs/body.ts';
 import { scratch } from '../database/scratch.ts';
-import { body, codes, employment, event, learn, lines, send } from './runs-stage.ts';
+import { body, employment, event, learn, lines, send, setCodes } from '../support/payroll.ts';
 
 type Changes = Parameters<typeof event>[2];
 
@@ -70,7 +71,7 @@ t.test('a code for the taxability takes precedence over one for the line of cove
     each('2025-12-01', { taxability: 'post_tax' }, 'b'),
     each('2025-12-01', { line_of_coverage: 'dental' }, 'c'),
   );
-  await codes(db, 'acme', [
+  await setCodes(db, [
     { line_of_coverage: 'medical', taxability: null, side: 'employee', code: 'MED', treatment: null },
     {
       line_of_coverage: 'medical',

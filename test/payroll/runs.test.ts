@@ -1,4 +1,5 @@
 /** Tests creating, listing, showing and deleting runs. */
+
 import t, { type Test } from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
@@ -9,22 +10,22 @@ import { deleteRun, listRuns, previewRun, putRun, voidRun } from '../../src/payr
 import { scratch } from '../database/scratch.ts';
 import {
   body,
-  codes,
   employment,
   event,
   finalize,
   finalized,
-  found,
+  LATELY,
   learn,
   lines,
   linesOf,
-  NOW,
   put,
   run,
   send,
+  setCodes,
+  storedRun,
   view,
   voided,
-} from './runs-stage.ts';
+} from '../support/payroll.ts';
 
 type Changes = Parameters<typeof event>[2];
 
@@ -46,11 +47,11 @@ t.test('the same run again changes nothing, with an explicit or default kind, in
     return transact(db, (trx) => putRun(trx, 'r', checked.run, '2026-07-01T00:00:00.000Z'));
   };
   t.equal(await again(body(2, { employee_ids: ['f', 'e'] })), 'created');
-  const stored = await found(db, 'r');
+  const stored = await storedRun(db, 'r');
   t.equal(await again(body(2, { kind: 'regular', employee_ids: ['e', 'f'] })), 'same');
   t.equal(await again(body(2)), 'different');
   t.equal(await again(body(2, { employee_ids: ['e', 'f'], extra_paycheck: 'skip' })), 'different');
-  t.strictSame(await found(db, 'r'), stored);
+  t.strictSame(await storedRun(db, 'r'), stored);
   await finalize(db, 'r');
   t.equal(await again(body(2, { employee_ids: ['f', 'e'] })), 'same', 'even after it is finalized');
   t.equal(await again(body(3)), 'different');
@@ -107,7 +108,7 @@ t.test('only an open run can be deleted, and only a finalized one can be voided'
   const db = await staged(t);
   const remove = (runId: string) => transact(db, (trx) => deleteRun(trx, runId));
   const take = (runId: string) =>
-    transact(db, (trx) => voidRun(trx, runId, { reason: 'a mistake', now: NOW }));
+    transact(db, (trx) => voidRun(trx, runId, { reason: 'a mistake', now: LATELY }));
   t.equal(await remove('r'), 'unknown');
   t.equal(await take('r'), 'unknown');
   await put(db, 'r', body(2));
@@ -117,11 +118,11 @@ t.test('only an open run can be deleted, and only a finalized one can be voided'
   t.equal(await take('r'), 'voided');
   t.equal(await take('r'), 'not-finalized');
   t.equal(await remove('r'), 'not-open');
-  t.match(await found(db, 'r'), { state: 'voided', void_reason: 'a mistake', voided_at: NOW });
+  t.match(await storedRun(db, 'r'), { state: 'voided', void_reason: 'a mistake', voided_at: LATELY });
   t.match(await linesOf(db, 'r'), [{ member_amount: '10.00' }], 'a voided run stays readable');
   await put(db, 'open', body(2));
   t.equal(await remove('open'), 'deleted');
-  t.equal(await found(db, 'open'), null);
+  t.equal(await storedRun(db, 'open'), null);
 });
 
 t.test('an ETag changes with every line, and only then', async (t) => {
@@ -167,8 +168,8 @@ t.test('an ETag changes with every line, and only then', async (t) => {
     code: 'M',
     treatment: null,
   } as const;
-  await changedAfter('a payroll code', codes(db, 'acme', [code]));
-  await sameAfter('a code of another employer', codes(db, 'other', [code]));
+  await changedAfter('a payroll code', setCodes(db, [code]));
+  await sameAfter('a code of another employer', setCodes(db, [code], 'other'));
   await changedAfter('a termination', learn(db, employment('f', { termination_date: '2026-02-10' })));
   await sameAfter('finalizing it', finalize(db, 'r'));
   await sameAfter(

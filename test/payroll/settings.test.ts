@@ -8,8 +8,8 @@ import { codesOf, putCodes, readCodes } from '../../src/payroll/settings/codes.t
 import { putSchedules, readSchedules, schedulesOf } from '../../src/payroll/settings/schedules.ts';
 import { scratch } from '../database/scratch.ts';
 import { onEitherEngine } from '../support/engine.ts';
+import { BIWEEKLY, EMPLOYER, LATELY, runOn, schedule, setSchedules } from '../support/payroll.ts';
 import { yearOfDates } from './calendars.ts';
-import { BIWEEKLY, EMPLOYER, LATELY, runOn, schedule, schedules } from './ready.ts';
 
 const NEXT_YEAR = yearOfDates('biweekly', 2027).map((pay_date) => ({
   pay_date,
@@ -179,7 +179,7 @@ onEitherEngine('schedules and codes are returned as set and replaced as a whole'
   });
   t.strictSame(await readSchedules(db, EMPLOYER), [schedule(), schedule({ pay_group: 'x' })]);
   t.strictSame(await readCodes(db, EMPLOYER), codes);
-  await schedules(db, [schedule()]);
+  await setSchedules(db, [schedule()]);
   t.strictSame(await readSchedules(db, EMPLOYER), [schedule()]);
 });
 
@@ -196,7 +196,7 @@ async function refusal(db: Db, run: StatedRun): Promise<string> {
 
 onEitherEngine('a run on a date outside its schedule is rejected with the nearest pay dates', async (t) => {
   const { db } = await scratch(t);
-  await schedules(db, [schedule()]);
+  await setSchedules(db, [schedule()]);
   const on = (pay_date: string) => refusal(db, { ...runOn('2026-07-17'), pay_date });
   t.equal(await on('2026-07-17'), '');
   t.equal(
@@ -227,7 +227,7 @@ onEitherEngine('a run uses the schedule of its pay group, or the one for all gro
 
 onEitherEngine('a run for all groups is rejected if each pay group has its own schedule', async (t) => {
   const { db } = await scratch(t);
-  await schedules(db, [schedule({ pay_group: 'a' }), schedule({ pay_group: 'b' })]);
+  await setSchedules(db, [schedule({ pay_group: 'a' }), schedule({ pay_group: 'b' })]);
   const run = runOn('2026-07-17');
   t.match(await refusal(db, run), /^pay_group: is required, or pay_dates/);
   t.equal(await refusal(db, { ...run, pay_group: 'a' }), '');

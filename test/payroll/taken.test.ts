@@ -9,17 +9,20 @@ import { described } from '../formats/read.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import {
   arrearsIn,
-  finalized,
+  deduct,
+  employ,
+  finalizedOn,
   type Given,
   hireMany,
-  linesIn,
-  put,
+  LATELY,
+  linesOf,
+  putOn,
+  readyEmployer,
   rowsOf,
   storedRun,
   taken,
   voided,
-} from './finalized.ts';
-import { deduct, employ, LATELY, readyEmployer } from './ready.ts';
+} from '../support/payroll.ts';
 
 /** Three consecutive pay dates, each the id of its run. 150.00 a month makes 69.23 or 69.24 per check. */
 const [FIRST, SECOND, THIRD, FOURTH] = ['2026-06-05', '2026-06-19', '2026-07-03', '2026-07-17'] as const;
@@ -29,7 +32,7 @@ const takenLines = (db: Db) =>
 
 /** Returns the amount of `emp-1`'s deduction in a run. */
 async function asked(db: Db, runId: string): Promise<string> {
-  const lines = await linesIn(db, runId);
+  const lines = await linesOf(db, runId);
   return lines.find((line) => line.deduction_id === 'ded-1' && line.kind === 'regular')?.member_amount ?? '';
 }
 
@@ -40,7 +43,7 @@ const problemsOf = async (db: Db, runId: string, ...rows: Given[]) => {
 
 onEitherEngine('a shortfall is owed once, and reported or collected by the next run', async (t) => {
   const db = await readyEmployer(t);
-  await finalized(db, FIRST);
+  await finalizedOn(db, FIRST);
   t.equal(await asked(db, FIRST), '69.23');
   t.strictSame(await taken(db, FIRST, { employee_id: 'emp-1', amount: '40' }), {
     ok: true,
@@ -61,13 +64,13 @@ onEitherEngine('a shortfall is owed once, and reported or collected by the next 
       },
     ],
   });
-  await finalized(db, SECOND);
+  await finalizedOn(db, SECOND);
   t.strictSame(await arrearsIn(db, SECOND), [`ded-1 29.23 of ${FIRST} reported`], 'by default');
-  await finalized(db, THIRD, { arrears: 'include' });
+  await finalizedOn(db, THIRD, { arrears: 'include' });
   t.strictSame(await arrearsIn(db, THIRD), [`ded-1 29.23 of ${FIRST}`], 'reporting collects nothing');
-  await put(db, FOURTH, { arrears: 'include' });
+  await putOn(db, FOURTH, { arrears: 'include' });
   t.strictSame(await arrearsIn(db, FOURTH), [], 'collected');
-  const lines = await linesIn(db, THIRD);
+  const lines = await linesOf(db, THIRD);
   t.match(
     lines.find((line) => line.kind === 'arrears'),
     {
@@ -83,41 +86,41 @@ onEitherEngine('a shortfall is owed once, and reported or collected by the next 
 
 onEitherEngine('arrears that a run could not collect are owed for that run', async (t) => {
   const db = await readyEmployer(t);
-  await finalized(db, FIRST);
+  await finalizedOn(db, FIRST);
   await taken(db, FIRST, { employee_id: 'emp-1', amount: '40.00' });
-  await finalized(db, SECOND, { arrears: 'include' });
+  await finalizedOn(db, SECOND, { arrears: 'include' });
   const rows: Given[] = [
     { employee_id: 'emp-1', kind: 'arrears', amount: '20.00' },
     { employee_id: 'emp-1', kind: 'regular', amount: '60.00' },
   ];
   t.match(await taken(db, SECOND, ...rows), { ok: true, lines: 2, owed: '18.46' });
-  await finalized(db, THIRD, { arrears: 'include' });
+  await finalizedOn(db, THIRD, { arrears: 'include' });
   t.strictSame(await arrearsIn(db, THIRD), [`ded-1 18.46 of ${SECOND}`]);
-  await put(db, FOURTH, { arrears: 'include' });
+  await putOn(db, FOURTH, { arrears: 'include' });
   t.strictSame(await arrearsIn(db, FOURTH), []);
 });
 
 onEitherEngine('an excess is refunded as a negative line', async (t) => {
   const db = await readyEmployer(t);
-  await finalized(db, FIRST);
+  await finalizedOn(db, FIRST);
   t.match(await taken(db, FIRST, { employee_id: 'emp-1', amount: '100' }), { owed: '-30.77' });
-  await finalized(db, SECOND, { arrears: 'include' });
+  await finalizedOn(db, SECOND, { arrears: 'include' });
   t.strictSame(await arrearsIn(db, SECOND), [`ded-1 -30.77 of ${FIRST}`]);
-  await put(db, THIRD, { arrears: 'include' });
+  await putOn(db, THIRD, { arrears: 'include' });
   t.strictSame(await arrearsIn(db, THIRD), []);
 });
 
 onEitherEngine('excess and shortfall within a line of coverage cancel out', async (t) => {
   const db = await readyEmployer(t);
   await deduct(db, 'evt-3', { id: 'ded-3', employee_id: 'emp-1', member_contribution: '26' });
-  await finalized(db, FIRST);
+  await finalizedOn(db, FIRST);
   await taken(
     db,
     FIRST,
     { employee_id: 'emp-1', deduction_id: 'ded-1', amount: '59.23' },
     { employee_id: 'emp-1', deduction_id: 'ded-3', amount: '22.00' },
   );
-  await put(db, SECOND, { arrears: 'include' });
+  await putOn(db, SECOND, { arrears: 'include' });
   t.strictSame(await arrearsIn(db, SECOND), []);
   await taken(
     db,
@@ -130,11 +133,11 @@ onEitherEngine('excess and shortfall within a line of coverage cancel out', asyn
 
 onEitherEngine('a later report replaces the lines it names, and all reports stay readable', async (t) => {
   const db = await readyEmployer(t);
-  await finalized(db, FIRST);
-  await put(db, THIRD);
+  await finalizedOn(db, FIRST);
+  await putOn(db, THIRD);
   t.strictSame(await readTaken(db, FIRST), []);
   await taken(db, FIRST, { employee_id: 'emp-1', amount: '40' }, { employee_id: 'emp-2', amount: '0.00' });
-  await finalized(db, SECOND, { arrears: 'include' });
+  await finalizedOn(db, SECOND, { arrears: 'include' });
   const replaced = await taken(db, FIRST, { employee_id: 'emp-2', amount: '-1.5' });
   t.match(replaced, { ok: true, id: '2', lines: 1 });
   t.strictSame(await readTaken(db, FIRST), [
@@ -158,7 +161,7 @@ onEitherEngine('a row identifies its line among those of its employee', async (t
   const db = await readyEmployer(t);
   await deduct(db, 'evt-3', { id: 'ded-3', employee_id: 'emp-1', line_of_coverage: 'dental' });
   await deduct(db, 'evt-4', { id: 'ded-4', employee_id: 'emp-1', line_of_coverage: 'dental' });
-  await finalized(db, FIRST);
+  await finalizedOn(db, FIRST);
   const of = (fields: Given) => problemsOf(db, FIRST, { employee_id: 'emp-1', amount: '1', ...fields });
   t.strictSame(await of({}), ['lines[0]: names several lines: say deduction_id or line_of_coverage']);
   t.strictSame(await of({ line_of_coverage: 'dental' }), ['lines[0]: names several lines: say deduction_id']);
@@ -174,7 +177,7 @@ onEitherEngine('a row identifies its line among those of its employee', async (t
 onEitherEngine('each invalid row is named, and one rejects the whole report', async (t) => {
   const db = await readyEmployer(t);
   await employ(db, 'emp-3');
-  await finalized(db, FIRST);
+  await finalizedOn(db, FIRST);
   await taken(db, FIRST, { employee_id: 'emp-1', amount: '40' });
   const before = { lines: await takenLines(db), change: await payrollChange(db) };
   const amounts = ['', '1.234', '1,00', '1e3', '+1', '.5', '1.', 'NaN', '0x1', ' 1', `1${'0'.repeat(60)}`];
@@ -232,9 +235,9 @@ onEitherEngine('each invalid row is named, and one rejects the whole report', as
 
 onEitherEngine('a line that is only reported cannot have been taken', async (t) => {
   const db = await readyEmployer(t);
-  await finalized(db, FIRST);
+  await finalizedOn(db, FIRST);
   await taken(db, FIRST, { employee_id: 'emp-1', amount: '0' });
-  await finalized(db, SECOND, { arrears: 'report' });
+  await finalizedOn(db, SECOND, { arrears: 'report' });
   t.strictSame(await problemsOf(db, SECOND, { employee_id: 'emp-1', kind: 'arrears', amount: '0' }), [
     'lines[0]: names a line that is only reported',
   ]);
@@ -243,7 +246,7 @@ onEitherEngine('a line that is only reported cannot have been taken', async (t) 
 
 onEitherEngine('an interrupted source leaves nothing behind', async (t) => {
   const db = await readyEmployer(t);
-  const stored = await finalized(db, FIRST);
+  const stored = await finalizedOn(db, FIRST);
   async function* breaking() {
     yield* rowsOf(...Array.from({ length: 300 }, () => ({ employee_id: 'emp-1', amount: '1' })));
     throw new Error('reset');
@@ -255,7 +258,7 @@ onEitherEngine('an interrupted source leaves nothing behind', async (t) => {
 onEitherEngine('rows may be in any order, and duplicates are detected far apart', async (t) => {
   const db = await readyEmployer(t);
   const ids = await hireMany(db, 600);
-  await finalized(db, FIRST);
+  await finalizedOn(db, FIRST);
   const rows = ids.map((employee_id, index) => ({ employee_id, amount: `${index}.00` })).reverse();
   t.match(await taken(db, FIRST, ...rows), { ok: true, id: '1', lines: 600 });
   t.strictSame(await problemsOf(db, FIRST, ...rows, rows[0] as Given), [
@@ -274,7 +277,7 @@ onEitherEngine(
   async (t) => {
     const db = await readyEmployer(t);
     const ids = await hireMany(db, 260);
-    const stored = await finalized(db, FIRST);
+    const stored = await finalizedOn(db, FIRST);
     /** Runs `interfere` after a part of the report is written. */
     async function* interrupted(interfere: () => Promise<unknown>): AsyncGenerator<Row> {
       const rows = rowsOf(...ids.map((employee_id) => ({ employee_id, amount: '1' })));
@@ -302,7 +305,7 @@ onEitherEngine(
 
 onEitherEngine('a recorded report removes the rows of an abandoned one', async (t) => {
   const db = await readyEmployer(t);
-  await finalized(db, FIRST);
+  await finalizedOn(db, FIRST);
   await transact(db, async (trx) => {
     const key = { run_id: FIRST, report: 1 };
     await trx
@@ -315,7 +318,7 @@ onEitherEngine('a recorded report removes the rows of an abandoned one', async (
       .values({ ...key, ...line })
       .execute();
   });
-  await put(db, SECOND);
+  await putOn(db, SECOND);
   t.strictSame(await readTaken(db, FIRST), []);
   t.strictSame(await arrearsIn(db, SECOND), [], 'it never stood');
   t.match(await taken(db, FIRST, { employee_id: 'emp-1', amount: '60' }), { ok: true, id: '2' });
@@ -326,7 +329,7 @@ onEitherEngine('a recorded report removes the rows of an abandoned one', async (
 
 onEitherEngine('a report counts as one payroll change, which a run being finalized detects', async (t) => {
   const db = await readyEmployer(t);
-  await finalized(db, FIRST);
+  await finalizedOn(db, FIRST);
   const before = await payrollChange(db);
   await taken(db, FIRST, { employee_id: 'emp-1', amount: '60' });
   t.equal(await payrollChange(db), before + 1);

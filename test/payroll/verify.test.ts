@@ -1,4 +1,5 @@
 /** A finalized run can be verified later from the ledger at its position. */
+
 import { sql } from 'kysely';
 import t, { type Test } from 'tap';
 import type { Difference } from '../../src/database/difference.ts';
@@ -6,20 +7,20 @@ import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { verifyRuns } from '../../src/payroll/runs/verify-runs.ts';
 import { scratch } from '../database/scratch.ts';
-import { every } from './calendars.ts';
 import {
   body,
-  codes,
   employment,
   event,
   finalized,
   learn,
   linesOf,
-  schedule,
   send,
+  setCodes,
+  setSchedules,
   verified,
   voided,
-} from './runs-stage.ts';
+} from '../support/payroll.ts';
+import { every } from './calendars.ts';
 
 const each = (sent: string, changes: Parameters<typeof event>[2] = {}, id = 'a') =>
   event(id, sent, { employee_id: 'e', member_contribution: '150.00', ...changes });
@@ -36,8 +37,8 @@ const scheduled = (dates: string[]) => [
 async function staged(t: Test): Promise<Db> {
   const { db } = await scratch(t);
   await learn(db, ...['e', 'f', 'g', 'h'].map((id) => employment(id)));
-  await schedule(db, 'acme', scheduled([...every(14, '2026-01-02', 26), '2026-12-31']));
-  await codes(db, 'acme', [
+  await setSchedules(db, scheduled([...every(14, '2026-01-02', 26), '2026-12-31']));
+  await setCodes(db, [
     { line_of_coverage: 'medical', taxability: null, side: 'employee', code: 'MED', treatment: null },
   ]);
   for (const id of ['e', 'f', 'g']) await send(db, each('2025-12-01', { employee_id: id }, `d-${id}`));
@@ -91,8 +92,8 @@ t.test('a run stays identical, whatever happens after it', async (t) => {
     employment('i'),
   );
   await both('another roster');
-  await schedule(db, 'acme', []);
-  await codes(db, 'acme', []);
+  await setSchedules(db, []);
+  await setCodes(db, []);
   await both('other schedules and codes');
   await finalized(db, 'r4', body(4, { adjustments: 'include' }));
   await transact(db, (trx) =>

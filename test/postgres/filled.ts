@@ -1,4 +1,5 @@
 /** A database with rows in every table, written by the functions that write them in production. */
+
 import { sql } from 'kysely';
 import { stageCensus } from '../../src/census/staging.ts';
 import type { Db } from '../../src/database/tables.ts';
@@ -21,8 +22,17 @@ import { deductionOf, deliver, eventOf, receive } from '../api/deliver.ts';
 import { censusOf, contentOf, person } from '../census/parts.ts';
 import { acceptChange } from '../employment/stage.ts';
 import { encryptor, owe, setClock } from '../outbox/parts.ts';
-import { finalized, put, taken, voided } from '../payroll/finalized.ts';
-import { code, EMPLOYER, employ, schedule, schedules } from '../payroll/ready.ts';
+import {
+  EMPLOYER,
+  employ,
+  finalizedOn,
+  putOn,
+  schedule,
+  setCode,
+  setSchedules,
+  taken,
+  voided,
+} from '../support/payroll.ts';
 
 /** More than one batch of a copy, so that reading continues after the last row of a page. */
 const DEDUCTIONS = 230;
@@ -198,16 +208,16 @@ async function fillCensus(db: Db): Promise<void> {
 }
 
 async function fillPayroll(db: Db): Promise<void> {
-  await schedules(db, [schedule()]);
-  await code(db, 'medical');
-  await finalized(db, '2026-01-16');
+  await setSchedules(db, [schedule()]);
+  await setCode(db, 'medical');
+  await finalizedOn(db, '2026-01-16');
   const rows = [1, 2].map((index) => ({ employee_id: `emp-${index}`, amount: '0.10' }));
   await taken(db, '2026-01-16', ...rows.slice(1));
   await taken(db, '2026-01-16', ...rows);
-  await finalized(db, '2026-01-30');
+  await finalizedOn(db, '2026-01-30');
   await voided(db, '2026-01-30');
-  await finalized(db, '2026-02-13');
-  await put(db, '2026-02-27');
+  await finalizedOn(db, '2026-02-13');
+  await putOn(db, '2026-02-27');
   await fillDecisions(db);
   // The rows left by a process that died while finalizing.
   const left = { freeze_id: 'left-behind', started_at: NOW.toISOString() };

@@ -1,0 +1,320 @@
+/**
+ * An employer's payroll, written by the functions that write it in production: employees, deductions, schedules and runs. All
+ * suites build theirs here. Everything is written at `LATELY` unless a parameter says otherwise.
+ */
+import type { Test } from 'tap';
+import type { Question } from '../../src/checks.ts';
+import type { Db } from '../../src/database/tables.ts';
+import { transact } from '../../src/database/transaction.ts';
+import type { Row } from '../../src/formats/rows.ts';
+import type { IncomingDeduction } from '../../src/ledger/fold.ts';
+import { recordDeductions } from '../../src/ledger/record.ts';
+import { FACTS_AT_ONCE, type NewFact, recordFacts } from '../../src/ledger/roster.ts';
+import { decideStart } from '../../src/ledger/start-decisions.ts';
+import { isIncluded, type Line } from '../../src/payroll/calculation/line.ts';
+import { type Recorded, recordTaken } from '../../src/payroll/reconciliation/taken.ts';
+import { runUnder } from '../../src/payroll/runs/basis.ts';
+import { type Run, type RunBody, runOf, type StatedRun } from '../../src/payroll/runs/body.ts';
+import { type Finalized, type Finalizing, finalizeRun } from '../../src/payroll/runs/finalize.ts';
+import { linesOfRun } from '../../src/payroll/runs/line-pages.ts';
+import {
+  findRun,
+  putRun,
+  type RunView,
+  type StoredRun,
+  viewRun,
+  voidRun,
+} from '../../src/payroll/runs/store.ts';
+import { type Verification, verifyRun } from '../../src/payroll/runs/verify.ts';
+import { type PayrollCode, putCodes } from '../../src/payroll/settings/codes.ts';
+import { OPTIONS } from '../../src/payroll/settings/policy.ts';
+import { type PayDate, putSchedules, type Schedule } from '../../src/payroll/settings/schedules.ts';
+import { deductionOf, deliver } from '../api/deliver.ts';
+import { deduction as sample } from '../contract/samples.ts';
+import { scratch } from '../database/scratch.ts';
+import { every } from '../payroll/calendars.ts';
+
+export const EMPLOYER = 'acme';
+export const NOW = new Date('2026-07-13T09:00:00.000Z');
+export const LATELY = '2026-07-10T09:00:00.000Z';
+export const OVERDUE_MS = 3_600_000;
+export const QUESTION: Question = { now: NOW, overdueMs: OVERDUE_MS, silentAfterMs: null };
+
+const DAY_MS = 86_400_000;
+
+export function daysAfter(day: string, days: number): string {
+  return new Date(Date.parse(day) + days * DAY_MS).toISOString().slice(0, 10);
+}
+
+// Employees
+
+/** An employment without problems, except for the given fields. */
+export function employment(employee_id: string, fields: Partial<NewFact> = {}): NewFact {
+  return {
+    employee_id,
+    employer_id: EMPLOYER,
+    hire_date: '2020-01-01',
+    termination_date: null,
+    employment_status: 'full_time',
+    pay_frequency: 'biweekly',
+    pay_group: null,
+    absent: 0,
+    ...fields,
+  };
+}
+
+let censuses = 0;
+
+/** Records the employments of one census, in the given order. No employee may occur twice with one employer. */
+export async function learn(db: Db, ...facts: NewFact[]): Promise<void> {
+  censuses += 1;
+  const source = { source: 'census', source_id: `census-${censuses}` } as const;
+  for (let from = 0; from < facts.length; from += FACTS_AT_ONCE) {
+    await transact(db, (trx) => recordFacts(trx, facts.slice(from, from + FACTS_AT_ONCE), source, LATELY));
+  }
+}
+
+export function employ(db: Db, employeeId: string, fields: Partial<NewFact> = {}): Promise<void> {
+  return learn(db, employment(employeeId, fields));
+}
+
+/** Employs people with a deduction of 150.00 a month each, unless overridden. Returns their ids. */
+export async function hireMany(db: Db, count: number, fields: object = {}): Promise<string[]> {
+  const ids = Array.from({ length: count }, (_, index) => `many-${String(index).padStart(4, '0')}`);
+  await learn(db, ...ids.map((id) => employment(id)));
+  const events = ids.map((employee_id) =>
+    deductionOf(`evt-${employee_id}`, { id: `ded-${employee_id}`, employee_id, ...fields }),
+  );
+  await deliver(db, events, LATELY);
+  return ids;
+}
+
+/** Records a census sync. */
+export function sync(
+  db: Db,
+  fields: { employer_id?: string; state?: 'completed' | 'waiting' | 'requested'; at?: string } = {},
+): Promise<unknown> {
+  const { employer_id = EMPLOYER, state = 'completed', at = LATELY } = fields;
+  const row = { employer_id, state, requested_at: at, completed_at: state === 'completed' ? at : null };
+  return transact(db, (trx) =>
+    trx
+      .insertInto('census_syncs')
+      .values({ sync_id: `sync-${employer_id}-${state}-${at}`, ...row })
+      .execute(),
+  );
+}
+
+// Deductions
+
+/** Delivers a webhook of `ded-1` of `emp-1`, unless overridden: medical, 150.00 and 350.00 monthly. */
+export function deduct(db: Db, eventId: string, fields: object = {}, createdAt?: string): Promise<void> {
+  return deliver(db, [deductionOf(eventId, fields, createdAt)], LATELY);
+}
+
+type Deduction = IncomingDeduction['deduction'];
+
+let events = 0;
+
+/** An event of a deduction without an employer amount. `sent` is its `created_at`, a date or a timestamp. */
+export function event(id: string, sent: string, fields: Partial<Deduction> = {}): IncomingDeduction {
+  events += 1;
+  return {
+    eventId: `event-${events}`,
+    receivedAt: LATELY,
+    createdAt: sent.includes('T') ? sent : `${sent}T12:00:00Z`,
+    deduction: { ...sample, employer_contribution: '0.00', id, ...fields } as Deduction,
+  };
+}
+
+/** Records events in the ledger, in one transaction and the given order. */
+export function send(db: Db, ...incoming: IncomingDeduction[]): Promise<void> {
+  return transact(db, (trx) => recordDeductions(trx, incoming, LATELY));
+}
+
+/** Decides whether a version with a moved start applies. */
+export async function decide(
+  db: Db,
+  deductionId: string,
+  version: number,
+  decision: 'keep' | 'drop',
+): Promise<void> {
+  const given = { deductionId, version, decision, reason: 'asked the employee', decidedBy: 'test' };
+  const { outcome } = await transact(db, (trx) => decideStart(trx, given, LATELY));
+  if (outcome !== 'decided') throw new Error(outcome);
+}
+
+// Settings
+
+/** The pay dates of 2026, each for the two weeks that end five days before. */
+export const BIWEEKLY: PayDate[] = every(14, '2026-01-02', 26).map((pay_date) => ({
+  pay_date,
+  period_start: daysAfter(pay_date, -18),
+  period_end: daysAfter(pay_date, -5),
+}));
+
+export function schedule(fields: Partial<Schedule> = {}): Schedule {
+  return { pay_frequency: 'biweekly', pay_group: null, pay_dates: BIWEEKLY, ...fields };
+}
+
+export function setSchedules(db: Db, list: readonly Schedule[], employerId = EMPLOYER): Promise<void> {
+  return transact(db, (trx) => putSchedules(trx, employerId, list, LATELY));
+}
+
+export function setCodes(db: Db, list: readonly PayrollCode[], employerId = EMPLOYER): Promise<void> {
+  return transact(db, (trx) => putCodes(trx, employerId, list, LATELY));
+}
+
+/** Sets the code X1 for a line of coverage as the employer's only one. */
+export function setCode(
+  db: Db,
+  line_of_coverage: PayrollCode['line_of_coverage'],
+  side: PayrollCode['side'] = 'employee',
+) {
+  return setCodes(db, [{ line_of_coverage, taxability: null, side, code: 'X1', treatment: null }]);
+}
+
+// Runs
+
+/** Adds a reason to options, which may differ from the employer's policy. */
+export function withReason<Fields extends Partial<RunBody>>(fields: Fields): Fields {
+  return OPTIONS.some((name) => name in fields) ? { policy_reason: 'for a test', ...fields } : fields;
+}
+
+/** The run of a biweekly pay date by its index: 2026-01-02, -16, -30, …; -1 is 2025-12-19. The period ends the day before. */
+export function body(index: number, fields: Partial<RunBody> = {}): RunBody {
+  const pay_date = daysAfter('2026-01-02', 14 * index);
+  return {
+    employer_id: EMPLOYER,
+    pay_frequency: 'biweekly',
+    period_start: daysAfter(pay_date, -14),
+    period_end: daysAfter(pay_date, -1),
+    pay_date,
+    ...withReason(fields),
+  };
+}
+
+/** The run of a pay date of `BIWEEKLY`. The API's tests also pass fields that it rejects. */
+export function bodyOn(payDate: string, fields: object = {}): RunBody {
+  const date = BIWEEKLY.find((one) => one.pay_date === payDate) as PayDate;
+  return { employer_id: EMPLOYER, pay_frequency: 'biweekly', ...date, ...withReason(fields) };
+}
+
+function stated(given: RunBody): StatedRun {
+  const checked = runOf(given);
+  if (!checked.ok) throw new Error(JSON.stringify(checked.problems));
+  return checked.run;
+}
+
+/** A run of `body` under the default policy, not stored. */
+export function run(index: number, fields: Partial<RunBody> = {}): Run {
+  return runUnder(stated(body(index, fields)), []);
+}
+
+/** A run of `bodyOn`, not stored. */
+export function runOn(payDate: string, fields: Partial<RunBody> = {}): StatedRun {
+  return stated(bodyOn(payDate, fields));
+}
+
+/** Stores a run. */
+export async function put(db: Db, runId: string, given: RunBody): Promise<StoredRun> {
+  const outcome = await transact(db, (trx) => putRun(trx, runId, stated(given), LATELY));
+  if (outcome === 'different') throw new Error('another run has the id');
+  return storedRun(db, runId);
+}
+
+/** Stores the run of a pay date of `BIWEEKLY`, with that date as its id. */
+export function putOn(db: Db, payDate: string, fields: Partial<RunBody> = {}): Promise<StoredRun> {
+  return put(db, payDate, bodyOn(payDate, fields));
+}
+
+export async function storedRun(db: Db, runId: string): Promise<StoredRun> {
+  return (await findRun(db, runId)) as StoredRun;
+}
+
+export function finalize(db: Db, runId: string, options: Partial<Finalizing> = {}): Promise<Finalized> {
+  return finalizeRun(db, runId, { ifMatch: null, accept: null, now: LATELY, ...options });
+}
+
+/** Stores a run and finalizes it. */
+export async function finalized(db: Db, runId: string, given: RunBody): Promise<StoredRun> {
+  await put(db, runId, given);
+  const { outcome } = await finalize(db, runId);
+  if (outcome !== 'finalized') throw new Error(outcome);
+  return storedRun(db, runId);
+}
+
+/** Stores the run of a pay date of `BIWEEKLY` and finalizes it. */
+export function finalizedOn(db: Db, payDate: string, fields: Partial<RunBody> = {}): Promise<StoredRun> {
+  return finalized(db, payDate, bodyOn(payDate, fields));
+}
+
+export async function voided(db: Db, runId: string): Promise<void> {
+  const outcome = await transact(db, (trx) => voidRun(trx, runId, { reason: 'a mistake', now: LATELY }));
+  if (outcome !== 'voided') throw new Error(outcome);
+}
+
+/** Returns the lines of a stored run. */
+export async function linesOf(db: Db, runId: string): Promise<Line[]> {
+  const lines: Line[] = [];
+  const { pages } = await linesOfRun(db, await storedRun(db, runId), null);
+  for await (const page of pages) lines.push(...page.flatMap((employee) => employee.lines));
+  return lines;
+}
+
+let looks = 0;
+
+/** Stores a run under a new id and returns its lines, all or those of one kind. */
+export async function lines(db: Db, given: RunBody, kind?: Line['kind']): Promise<Line[]> {
+  looks += 1;
+  const runId = `look-${looks}`;
+  await put(db, runId, given);
+  return (await linesOf(db, runId)).filter((line) => kind === undefined || line.kind === kind);
+}
+
+/** Returns a run's arrears lines: deduction, amount, the run they settle, and whether they are only reported. */
+export async function arrearsIn(db: Db, runId: string): Promise<string[]> {
+  return (await linesOf(db, runId))
+    .filter((line) => line.kind === 'arrears')
+    .map(
+      (line) =>
+        `${line.deduction_id} ${line.member_amount} of ${line.adjustment_for}${isIncluded(line) ? '' : ' reported'}`,
+    );
+}
+
+export async function view(db: Db, runId: string): Promise<RunView> {
+  return viewRun(db, await storedRun(db, runId));
+}
+
+export async function verified(db: Db, runId: string): Promise<Verification> {
+  return verifyRun(db, await storedRun(db, runId));
+}
+
+export type Given = Record<string, string>;
+
+/** Returns rows in the form of `readRows`. */
+export function rowsOf(...rows: Given[]): Row[] {
+  return rows.map((fields, index) => ({ path: `lines[${index}]`, fields }));
+}
+
+/** Records what was taken in a finalized run. */
+export async function taken(db: Db, runId: string, ...rows: Given[]): Promise<Recorded> {
+  return recordTaken(db, await storedRun(db, runId), rowsOf(...rows), LATELY);
+}
+
+// Everything together
+
+/**
+ * Adds an employer whose runs on `BIWEEKLY` pass every check: two employees with a deduction each (medical and dental), a
+ * schedule and a completed census sync. Creates a database unless one is given.
+ */
+export async function readyEmployer(t: Test, given?: Db, at = LATELY): Promise<Db> {
+  const db = given ?? (await scratch(t)).db;
+  await employ(db, 'emp-1');
+  await employ(db, 'emp-2');
+  const dental = { id: 'ded-2', employee_id: 'emp-2', line_of_coverage: 'dental' };
+  for (const event of [deductionOf('evt-1', {}), deductionOf('evt-2', dental)])
+    await deliver(db, [event], at);
+  await setSchedules(db, [schedule()]);
+  await sync(db, { at });
+  return db;
+}
