@@ -1,5 +1,5 @@
 /** A separate database for each test, with the current schema, on the test's engine. */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Test } from 'tap';
@@ -11,7 +11,7 @@ import { type Databases, EMPTY, execute, MIGRATED_AT, TEMPLATE } from '../suppor
 
 /** The address of a database file that does not exist yet. */
 export function scratchUrl(t: Test): string {
-  return `sqlite:${t.testdir()}/sidecar.db`;
+  return `sqlite:${realpathSync(t.testdir())}/sidecar.db`;
 }
 
 /** Opens the database and closes it when the test ends. */

@@ -1,13 +1,15 @@
 /** Loaded before each test file, and in its threads. */
-import { rmSync } from 'node:fs';
+import { mkdirSync, rmSync, symlinkSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { isMainThread } from 'node:worker_threads';
 import { memoryFolder } from './memory.ts';
 
+const TAP = fileURLToPath(new URL('../../.tap/', import.meta.url));
+
 // Test files and executables share modules: each is compiled once. Environments that a test creates copy the variable.
-const cache = fileURLToPath(new URL('../../.tap/compile-cache', import.meta.url));
+const cache = join(TAP, 'compile-cache');
 enableCompileCache(cache);
 process.env.NODE_COMPILE_CACHE = cache;
 
@@ -16,9 +18,18 @@ const file = process.argv[1] ?? '';
 if (isMainThread && !file.includes('/faults/')) {
   process.env.TEST_MEMORY = 'yes';
   const folder = memoryFolder('files');
-  if (folder !== null) {
-    const { default: t } = await import('tap');
-    t.testdirName = join(folder, basename(file));
-    process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
-  }
+  if (folder !== null) await useFixturesIn(folder);
+}
+
+/** Tap leaves the project's folder if its fixtures seem to be elsewhere, so they are reached by a link. */
+async function useFixturesIn(folder: string): Promise<void> {
+  const { default: t } = await import('tap');
+  const link = join(TAP, 'fixtures', basename(folder));
+  mkdirSync(join(TAP, 'fixtures'), { recursive: true });
+  symlinkSync(folder, link);
+  t.testdirName = join(link, basename(file));
+  process.on('exit', () => {
+    rmSync(folder, { recursive: true, force: true });
+    rmSync(link, { force: true });
+  });
 }

@@ -1,5 +1,5 @@
 /** The engines that tests run on. */
-import { readFileSync } from 'node:fs';
+import { readFileSync, realpathSync } from 'node:fs';
 import { sql } from 'kysely';
 import t, { type Test } from 'tap';
 import { type Engine, engineOf as engineOfDatabase, engineOfUrl } from '../../src/database/engine.ts';
@@ -80,7 +80,9 @@ async function withTemplate(): Promise<PostgresServer> {
 
 /** Returns the address of a database without tables, for this test only. */
 export async function newDatabaseUrl(t: Test): Promise<string> {
-  return engineOf(t) === 'sqlite' ? `sqlite:${t.testdir()}/sidecar.db` : (await postgres()).create();
+  return engineOf(t) === 'sqlite'
+    ? `sqlite:${realpathSync(t.testdir())}/sidecar.db`
+    : (await postgres()).create();
 }
 
 /**

@@ -29,6 +29,8 @@ const run = (command: string, args: readonly string[]) =>
  * which another run may be writing.
  */
 export async function installPackage(t: Test): Promise<string> {
+  // Its dependencies are found in a folder above.
+  t.testdirName = join(PROJECT, '.tap/fixtures/package');
   const folder = t.testdir({ packed: {}, 'package.json': '{"name": "users-own", "type": "module"}' });
   for (const path of AS_IT_IS) cpSync(join(PROJECT, path), join(folder, 'packed', path), { recursive: true });
   await run(process.execPath, [
