@@ -2,8 +2,8 @@
 import type { CensusFrom } from '../census/source.ts';
 import type { Clock } from '../clock.ts';
 import type { ReadinessLimits } from '../config.ts';
+import type { NotReady } from '../database/errors.ts';
 import type { Db } from '../database/tables.ts';
-import type { NotReady } from '../operations/health.ts';
 import type { Encryptor } from '../security/encryption.ts';
 import type { PrivateCounts } from '../telemetry/api-counts.ts';
 import type { Log } from '../telemetry/log.ts';

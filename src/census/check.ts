@@ -2,8 +2,7 @@ import { type Organization, organization as organizationChecker } from '../contr
 import { PROBLEMS_MAX } from '../contract/check.ts';
 import { type Employee, employee as employeeChecker } from '../contract/employee.ts';
 import { ID_MAX_CHARACTERS } from '../contract/fields.ts';
-import type { Problem } from '../errors.ts';
-import { isAppError } from '../errors.ts';
+import { isAppError, type Problem } from '../errors.ts';
 import { slices, unreadable } from '../formats/bytes.ts';
 import { splitEffectiveOn } from '../ledger/effective-on.ts';
 import {

@@ -1,8 +1,7 @@
 /** Failures in one line: what happened and what to do next. */
 import { describe } from '../contract/check.ts';
 import type { Environment } from '../environment.ts';
-import type { Problem } from '../errors.ts';
-import { AppError, isAppError } from '../errors.ts';
+import { AppError, isAppError, type Problem } from '../errors.ts';
 import { type Output, printable } from './output.ts';
 
 /**

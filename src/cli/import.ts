@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { readDatabaseUrl } from '../config.ts';
 import { holdServeLock } from '../database/open.ts';
 import type { Db } from '../database/tables.ts';
-import { codeOf } from '../errors.ts';
+import { isAppError } from '../errors.ts';
 import { createApplyLoop } from '../inbox/apply.ts';
 import { IMPORT_COLUMNS, importDeductions } from '../inbox/import.ts';
 import { hasPendingEvents } from '../inbox/inbox.ts';
@@ -62,7 +62,7 @@ async function applyUnlessServed({ env, now }: Context, db: Db): Promise<boolean
   try {
     release = holdServeLock(readDatabaseUrl(env));
   } catch (error) {
-    if (codeOf(error) === 'ALREADY_SERVED') return false;
+    if (isAppError(error, 'ALREADY_SERVED')) return false;
     throw error;
   }
   try {

@@ -86,3 +86,22 @@ export function isOfPostgres(error: unknown): error is { code: string; severity:
 export function isBusy(error: unknown): boolean {
   return codeOf(error).startsWith('SQLITE_BUSY');
 }
+
+/** Why a process can't commit. */
+export type NotReady = 'locked' | 'disk-full' | 'unreachable' | 'read-only' | 'failed';
+
+/** The engines' own codes. Any other is reported as failed, and the caller logs its code. */
+const CODES: readonly (readonly [RegExp, NotReady])[] = [
+  [/^SQLITE_(BUSY|LOCKED)/, 'locked'],
+  // A full disk also shows as a failure of the shared memory next to the log.
+  [/^(SQLITE_FULL|SQLITE_IOERR_SHM(SIZE|OPEN|MAP)|53100)$/, 'disk-full'],
+  [/^(SQLITE_READONLY.*|25006)$/, 'read-only'],
+  [/^(57P0[123]|53300)$/, 'unreachable'],
+];
+
+/** Returns why the process cannot commit, from an error of the engine. */
+export function notReadyReason(error: unknown): NotReady {
+  if (isAppError(error, 'LOCK_TIMEOUT')) return 'locked';
+  if (isAppError(error, 'CONNECTION_LOST')) return 'unreachable';
+  return CODES.find(([code]) => code.test(codeOf(error)))?.[1] ?? 'failed';
+}

@@ -1,7 +1,6 @@
 import type { ParsedJson } from '../contract/json.ts';
 import { isFatal } from '../database/errors.ts';
-import type { Problem } from '../errors.ts';
-import { codeOf } from '../errors.ts';
+import { codeOf, type Problem } from '../errors.ts';
 import { CHANGE_KINDS } from '../outbox/manual.ts';
 import type { Log } from '../telemetry/log.ts';
 import {

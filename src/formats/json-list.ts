@@ -1,8 +1,7 @@
 import { Tokenizer, TokenType } from '@streamparser/json';
 import { givenFieldPath } from '../contract/check.ts';
 import { type ParsedJson, parseJson } from '../contract/json.ts';
-import type { Problem } from '../errors.ts';
-import { isAppError } from '../errors.ts';
+import { isAppError, type Problem } from '../errors.ts';
 import { ELEMENT_BYTES_MAX, TOO_LARGE, unreadable, validUtf8 } from './bytes.ts';
 
 /** The most fields in the outermost object. Names are kept to detect duplicates. */

@@ -1,8 +1,7 @@
 /** Rows of a table that payroll sends as a file or a body: CSV, a JSON list, or newline-delimited JSON. */
 import { givenFieldPath, PROBLEMS_MAX } from '../contract/check.ts';
 import type { ParsedJson } from '../contract/json.ts';
-import type { Problem } from '../errors.ts';
-import { isAppError } from '../errors.ts';
+import { isAppError, type Problem } from '../errors.ts';
 import { slices, unreadableFor } from './bytes.ts';
 import { asWritten, type CsvRecord, csvRecords } from './csv.ts';
 import { jsonPieces, ndjsonValues } from './json-list.ts';

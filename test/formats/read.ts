@@ -1,7 +1,6 @@
 /** Parses complete tables from text and bytes. */
 
-import type { Problem } from '../../src/errors.ts';
-import { isAppError } from '../../src/errors.ts';
+import { isAppError, type Problem } from '../../src/errors.ts';
 import { type Columns, type Fields, type RowFormat, readRows } from '../../src/formats/rows.ts';
 
 export const COLUMNS: Columns = { list: 'lines', required: ['employee_id', 'amount'], optional: ['note'] };

@@ -1,5 +1,6 @@
+import { notReadyReason } from '../../src/database/errors.ts';
 import { AppError } from '../../src/errors.ts';
-import { createReadiness, reasonOf } from '../../src/operations/health.ts';
+import { createReadiness } from '../../src/operations/health.ts';
 import { scratch } from '../database/scratch.ts';
 import { onEitherEngine } from '../support/engine.ts';
 
@@ -23,7 +24,7 @@ onEitherEngine('the reason why a process cannot commit is one of five words', (t
     [new Error('no code'), 'failed'],
     [null, 'failed'],
   ];
-  for (const [error, expected] of cases) t.equal(reasonOf(error), expected, `${error}`);
+  for (const [error, expected] of cases) t.equal(notReadyReason(error), expected, `${error}`);
   t.end();
 });
 

@@ -1,6 +1,6 @@
 import Type from 'typebox';
+import type { NotReady } from '../../database/errors.ts';
 import { AppError } from '../../errors.ts';
-import type { NotReady } from '../../operations/health.ts';
 import type { ApiParts } from '../parts.ts';
 import { sendRefusal } from '../problem.ts';
 import type { Api } from '../schemas.ts';

@@ -13,8 +13,7 @@ import {
 } from '../../employment/accept.ts';
 import { type ChangeKind, checkChange } from '../../employment/change.ts';
 import { CHANGE_SCHEMAS } from '../../employment/change-view.ts';
-import type { Problem } from '../../errors.ts';
-import { AppError, isAppError } from '../../errors.ts';
+import { AppError, isAppError, type Problem } from '../../errors.ts';
 import { slices, unreadableFor } from '../../formats/bytes.ts';
 import { csvRecords, type Header, readHeader } from '../../formats/csv.ts';
 import { jsonPieces, ndjsonValues } from '../../formats/json-list.ts';

@@ -2,8 +2,7 @@
 import Type, { type Static } from 'typebox';
 import { closed, day, nullable, oneOf } from '../../contract/fields.ts';
 import type { Db, Trx } from '../../database/tables.ts';
-import type { Problem } from '../../errors.ts';
-import { AppError } from '../../errors.ts';
+import { AppError, type Problem } from '../../errors.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
 import { readPosition } from '../../ledger/position.ts';
 import { yearOf } from '../calculation/pay-dates.ts';
