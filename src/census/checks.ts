@@ -55,7 +55,7 @@ export const CENSUS_SYNCS: Check<Db> = {
   id: 'census-syncs',
   ask: censusSyncs,
   advice:
-    'Waiting: stage a fresh census. Failed: correct the rows that are named; if none is, read the response of the service with "benefits-sidecar census show --answer". Overdue: ask the service whether it completed the sync.',
+    'Waiting: stage a fresh census. Failed: correct the rows that are named. If none is, read the response of the service. Overdue: ask the service whether it completed the sync.',
   passed: 'No census sync is waiting, failed or overdue.',
 };
 

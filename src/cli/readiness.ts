@@ -22,6 +22,15 @@ const MARKS = {
   fail: ['red', 'FAIL'],
 } as const;
 
+/** Commands that help with a check, in addition to its advice. */
+const COMMANDS: Readonly<Record<string, string>> = {
+  'data-loss': 'accept-loss --reason TEXT',
+  'events-stale': 'doctor',
+  'signatures-refused': 'doctor',
+  'sending-stalled': 'doctor',
+  'census-syncs': 'census show --employer ID --answer',
+};
+
 /** Prints each check with what to do about it. Returns 0 if no check failed. */
 export function readiness(
   context: Context,
@@ -49,6 +58,9 @@ function printCheck(out: Output, { id, result, count, advice, examples, accepted
   const [color, word] = MARKS[result];
   out.print(`${out.color(color, word)}  ${id}${count > 0 ? `: ${count}` : ''}`);
   out.print(`      ${advice}`);
+  const command = COMMANDS[id];
+  if (command !== undefined && (result === 'warn' || result === 'fail'))
+    out.print(`      Command: benefits-sidecar ${command}`);
   if (examples.length > 0) out.print(`      ${examples.map(printable).join(', ')}`);
   for (const { example, reason, accepted_by } of accepted)
     out.print(`      accepted by ${printable(accepted_by)}: ${printable(example)}, ${printable(reason)}`);

@@ -229,14 +229,14 @@ export const EVENT_CHECKS: readonly Check<Db>[] = [
     id: 'data-loss',
     ask: dataLost,
     advice:
-      'The database is older than it was. Replay events in the provider’s portal from the time shown, report the missing changes again, then accept the loss with "benefits-sidecar accept-loss".',
+      'The database is older than it was. Replay events in the provider’s portal from the time shown, report the missing changes again, then accept the loss on the server.',
     passed:
       'The database has everything recorded by its high-water mark. Losses of a PostgreSQL server are not detected here.',
   },
   {
     id: 'events-pending',
     ask: eventsFound('pending'),
-    advice: 'Wait until the events are applied. If they remain pending, check the log of "serve".',
+    advice: 'Wait until the events are applied. If they remain pending, check the log of the sidecar.',
     passed: 'Every event is applied.',
   },
   {
@@ -277,14 +277,14 @@ export const EVENT_CHECKS: readonly Check<Db>[] = [
     id: 'events-stale',
     ask: eventsSilent,
     advice:
-      'No event was received for longer than EVENTS_SILENT_AFTER, so changes may be missing. Check the endpoint in the provider’s portal, send a test event, and run "benefits-sidecar doctor".',
+      'No event was received for longer than EVENTS_SILENT_AFTER, so changes may be missing. Check the endpoint in the provider’s portal and send a test event.',
     passed: lastEvent,
   },
   {
     id: 'signatures-refused',
     ask: signaturesRefused,
     advice:
-      'If the provider sent these deliveries, WEBHOOK_SECRETS or the clock is wrong. Run "benefits-sidecar doctor", then have them resent.',
+      'If the provider sent these deliveries, WEBHOOK_SECRETS or the clock is wrong. Correct it, then have them resent.',
     passed: `No delivery was refused in the last ${REFUSED_HOURS} hours.`,
   },
 ];

@@ -108,7 +108,7 @@ export const SENDING_CHECKS: readonly Check<Db>[] = [
   {
     id: 'sending-stalled',
     ask: sendingStalled,
-    advice: `These requests are due and no request has finished for ${STALLED_SECONDS} seconds. Check that "serve" runs, read its log, and run "benefits-sidecar doctor" to see whether the service responds. Sending resumes automatically.`,
+    advice: `These requests are due, and no request has finished for ${STALLED_SECONDS} seconds. Check that a sidecar serves this database and that the benefits service responds. Sending resumes automatically.`,
     passed: 'No due request is stalled.',
   },
   {

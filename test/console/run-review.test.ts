@@ -75,7 +75,7 @@ t.test('a run that is not ready is finalized only with a reason', async (t) => {
   await page.locator('.field-problem').filter({ hasText: 'is required with accept' }).waitFor();
   t.match(await page.getByRole('alert').allTextContents(), ['', /^Fix these fields first/]);
   t.equal((await run('r')).state, 'open');
-  await page.getByLabel('Reason to accept: overlap').fill(HOSTILE);
+  await page.getByLabel('Reason to accept: Two deductions for one line of coverage').fill(HOSTILE);
   await click(page, 'Accept findings and finalize');
   await page.waitForURL('**/runs/r');
   t.match(await run('r'), { state: 'finalized', accept_reason: HOSTILE, accepted_checks: ['overlap'] });

@@ -5,8 +5,8 @@ import { need } from '../api-client.ts';
 import { type Html, html } from '../html.ts';
 import type { Visit } from '../page.ts';
 import { state } from './facts.ts';
-import { count, since } from './format.ts';
-import { address, employeeLink, eventLink, idLink, runPath } from './links.ts';
+import { count, money, since } from './format.ts';
+import { address, censusPath, employeeLink, eventLink, idLink, runLink, runPath } from './links.ts';
 
 type Readiness = Schemas['Readiness'];
 type Check = Readiness['checks'][number];
@@ -20,10 +20,13 @@ export type Known = {
   scope?: Scope;
   one?: (example: string) => Html;
   all?: string;
+  /** The text of the link to `all`, if it isn't a list of the findings. */
+  label?: string;
 };
 const events = { scope: 'events:read', one: eventLink } as const;
 const changes = { scope: 'changes:read' } as const;
 const employees = { scope: 'ledger:read', one: employeeLink } as const;
+const census = { scope: 'census:read', all: '/census', label: 'Census' } as const;
 
 /** The checks of the ledger. */
 export const KNOWN: Readonly<Record<string, Known>> = {
@@ -41,8 +44,18 @@ export const KNOWN: Readonly<Record<string, Known>> = {
   },
   'ties-changed-content': { found: 'Two events of the same time disagree', ...events },
   'events-future-dated': { found: 'Events are dated in the future', ...events },
-  'events-unattributed': { found: 'Events belong to no known employer', ...events },
-  'events-stale': { found: 'No events received for longer than EVENTS_SILENT_AFTER' },
+  'events-unattributed': {
+    found: 'Events belong to no known employer',
+    scope: 'ledger:read',
+    all: '/',
+    label: 'Readiness of all employers',
+  },
+  'events-stale': {
+    found: 'No events received for longer than EVENTS_SILENT_AFTER',
+    scope: 'events:read',
+    all: '/events',
+    label: 'Events',
+  },
   'signatures-refused': { found: 'Webhook deliveries were rejected' },
   'circuit-breaker-paused': { found: 'Sending is paused: the service rejects the address or the API key' },
   'sending-stalled': { found: 'Sending to the service is stalled' },
@@ -56,15 +69,23 @@ export const KNOWN: Readonly<Record<string, Known>> = {
     ...changes,
     all: '/changes?state=pending',
   },
-  'census-syncs': { found: 'A census upload is due', scope: 'census:read', all: '/census' },
+  'census-syncs': { found: 'A census upload is due', ...census },
   'deductions-unmatched': {
     found: 'Deductions of employees in no census',
     ...employees,
     all: '/ledger?matched=false',
   },
-  'employer-unknown': { found: 'This employer is unknown' },
+  'employer-unknown': { found: 'This employer is unknown', ...census },
   'disk-space': { found: 'The disk is almost full' },
   'employees-with-two-employers': { found: 'Employees are active with two employers', ...employees },
+};
+
+/** Links the id of an example such as `emp-1: -3.00`, and formats an amount after it. */
+const withText = (link: (id: string) => Html) => (example: string) => {
+  const at = example.lastIndexOf(': ');
+  return at === -1
+    ? link(example)
+    : html`<span>${link(example.slice(0, at))}${`: ${money(example.slice(at + 2))}`}</span>`;
 };
 
 /** The checks of a payroll run: an employee links to their lines in the run, a check to the lines with its flag. */
@@ -78,41 +99,42 @@ export function knownOf({
   const path = runPath(id);
   const one = (employee_id: string) => idLink(address(path, { employee_id }), employee_id);
   const flagged = (flag: string) => ({ one, all: `${address(path, { flag })}#lines` });
-  const settings = address('/settings', { employer_id });
+  const settings = { all: address('/settings', { employer_id }), label: 'Payroll settings' };
+  const censusOfEmployer = { scope: 'census:read', all: censusPath(employer_id), label: 'Census' } as const;
   return {
     'employees-with-two-employers': { found: 'Employees are active with two employers', one },
-    'census-completed': {
-      found: 'The service has not processed a census recently',
-      scope: 'census:read',
-      all: '/census',
+    'census-completed': { found: 'The service has not processed a census recently', ...censusOfEmployer },
+    'ledger-empty': { found: 'No employee of this employer has ever had a deduction', ...censusOfEmployer },
+    'employees-without-frequency': {
+      found: 'Employees have no known pay frequency',
+      ...censusOfEmployer,
+      one,
     },
-    'ledger-empty': { found: 'No employee of this employer has ever had a deduction' },
-    'employees-without-frequency': { found: 'Employees have no known pay frequency', one },
-    'employees-without-pay-group': { found: 'Employees have no known pay group', one },
+    'employees-without-pay-group': { found: 'Employees have no known pay group', ...censusOfEmployer, one },
     overlap: { found: 'Two deductions for one line of coverage', ...flagged('overlap') },
-    'periods-overlap': { found: 'Another run already pays days of this pay period' },
+    'periods-overlap': { found: 'Another run already pays days of this pay period', one: withText(runLink) },
     'employees-not-scheduled': {
       found: 'Employees with deductions are on no pay schedule',
+      ...settings,
       one,
-      all: settings,
     },
     'population-narrowed': { found: 'Employees of this pay frequency are left out' },
-    'start-moved': { found: 'A moved start date needs a decision' },
-    'start-corrected': { found: 'Start dates moved to a later date' },
+    'start-moved': { found: 'A moved start date needs a decision', one: withText(one) },
+    'start-corrected': { found: 'Start dates moved to a later date', one },
     'missed-checks': { found: 'Employees missed a paycheck', ...flagged('missed_check') },
     'retro-pre-tax': { found: 'Pre-tax deductions rise for past paychecks', ...flagged('retro_pre_tax') },
-    'negative-total': { found: 'Deductions total less than zero' },
+    'negative-total': { found: 'Deductions total less than zero', one: withText(one) },
     'coverage-beyond-last-check': {
       found: 'Coverage continues after the last paycheck',
       ...flagged('coverage_beyond_last_check'),
     },
-    'termination-contradicted': { found: 'A census contradicts a termination', one },
-    'codes-missing': { found: 'Lines have no payroll code', all: settings },
-    'calendar-assumed': { found: 'The pay dates of the year are assumed', all: settings },
-    'calendar-differs': { found: 'The pay dates changed since the previous run', all: settings },
-    'policy-differs': { found: 'The payroll policy changed since the previous run', all: settings },
-    'pay-date-skipped': { found: 'Earlier pay dates have no finalized run', all: settings },
-    'period-differs-from-schedule': { found: 'The pay schedule has a different pay period', all: settings },
+    'termination-contradicted': { found: 'A census contradicts a termination', ...censusOfEmployer, one },
+    'codes-missing': { found: 'Lines have no payroll code', ...settings },
+    'calendar-assumed': { found: 'The pay dates of the year are assumed', ...settings },
+    'calendar-differs': { found: 'The pay dates changed since the previous run', ...settings },
+    'policy-differs': { found: 'The payroll policy changed since the previous run', ...settings },
+    'pay-date-skipped': { found: 'Earlier pay dates have no finalized run', ...settings },
+    'period-differs-from-schedule': { found: 'The pay schedule has a different pay period', ...settings },
     'open-after-termination': {
       found: 'Deductions continue after employment ended',
       ...flagged('open_after_termination'),
@@ -126,6 +148,12 @@ export function knownOf({
       ...flagged('frequency_mismatch'),
     },
   };
+}
+
+/** Names checks of a run: `Lines have no payroll code; Deductions total less than zero`. */
+export function checkNames(ids: readonly string[], run: Parameters<typeof knownOf>[0]): string {
+  const known = { ...KNOWN, ...knownOf(run) };
+  return ids.map((id) => known[id]?.found ?? id).join('; ');
 }
 
 /** Renders whether a run can be finalized. */
@@ -168,7 +196,7 @@ export function checkList(
 
 function checkOf(check: Check, { may }: Pick<Visit, 'may'>, known: Known = { found: check.id }): Html {
   const { result, advice, count: number, examples } = check;
-  const { found, scope, one, all } = known;
+  const { found, scope, one, all, label = 'Show all' } = known;
   const isLinked = scope === undefined || may(scope);
   const shown = examples.slice(0, EXAMPLES_SHOWN);
   return html`
@@ -176,9 +204,10 @@ function checkOf(check: Check, { may }: Pick<Visit, 'may'>, known: Known = { fou
       <p class="what">
         ${state(result)} <strong>${found}</strong>
         ${number > 1 && html`<span class="soft">${`(${count(number)})`}</span>`}
-        ${isLinked && all !== undefined && html`<a href=${all}>Show all</a>`}
+        ${isLinked && all !== undefined && html`<a href=${all}>${label}</a>`}
       </p>
       <p>${advice}</p>
+      ${!isLinked && html`<p class="hint">${`To fix this, your token needs the scope ${scope}.`}</p>`}
       ${
         shown.length > 0 &&
         html`<ul class="examples">

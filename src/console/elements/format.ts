@@ -34,17 +34,13 @@ export function money(amount: string | null | undefined): string {
   return `${sign === '-' ? '-' : ''}$${whole.replace(/\B(?=(\d{3})+$)/g, ',')}.${decimals.padEnd(2, '0')}`;
 }
 
-/** `dependent_care_fsa` as `dependent care FSA`. */
+/** `dependent_care_fsa` as `dependent care FSA`, `pre_tax` as `pre-tax`. */
 export function plain(name: string): string {
   return name
+    .replace('_tax', '-tax')
     .split('_')
     .map((word) => ABBREVIATIONS[word] ?? word)
     .join(' ');
-}
-
-/** `pre_tax` as `pre-tax`. */
-export function taxabilityWord(taxability: string): string {
-  return taxability.replace('_', '-');
 }
 
 /** `2026-01-31 09:30:00 UTC`, or a dash for null. */

@@ -6,7 +6,7 @@ import { isDay, toInstant } from '../../../contract/instant.ts';
 import { need } from '../../api-client.ts';
 import { empty } from '../../elements/facts.ts';
 import { ANY, type Choice, selectField, textField } from '../../elements/fields.ts';
-import { instant, plain, taxabilityWord } from '../../elements/format.ts';
+import { instant, plain } from '../../elements/format.ts';
 import { address } from '../../elements/links.ts';
 import { PAGE_ROWS, pager } from '../../elements/table.ts';
 import { type Html, html } from '../../html.ts';
@@ -27,7 +27,7 @@ const FILTERS = [
 type Query = Readonly<Partial<Record<(typeof FILTERS)[number] | 'cursor', string>>>;
 
 const LINES = LINES_OF_COVERAGE.map((value): Choice => ({ value, label: plain(value) }));
-const TAXABILITY = TAXABILITIES.map((value): Choice => ({ value, label: taxabilityWord(value) }));
+const TAXABILITY = TAXABILITIES.map((value): Choice => ({ value, label: plain(value) }));
 const MATCHED: readonly Choice[] = [
   { value: 'true', label: 'in the roster' },
   { value: 'false', label: 'not in the roster' },
@@ -95,7 +95,7 @@ function activeFilters(query: Query): string[] {
     employer_id !== undefined && `employer ${employer_id}`,
     employee_id !== undefined && `employee ${employee_id}`,
     line_of_coverage !== undefined && plain(line_of_coverage),
-    taxability !== undefined && taxabilityWord(taxability),
+    taxability !== undefined && plain(taxability),
     matched !== undefined && (MATCHED.find(({ value }) => value === matched)?.label ?? matched),
     on !== undefined && `on ${on}`,
     known_at !== undefined && `as known at ${known_at}`,

@@ -2,7 +2,7 @@
 import type { Schemas } from '../../../client.ts';
 import { dayOf } from '../../../contract/instant.ts';
 import { state, type Tone } from '../../elements/facts.ts';
-import { money, plain, taxabilityWord } from '../../elements/format.ts';
+import { money, plain } from '../../elements/format.ts';
 import { deductionLink, employeeLink, employerLink } from '../../elements/links.ts';
 import { type Column, table } from '../../elements/table.ts';
 import { type Content, type Html, html } from '../../html.ts';
@@ -56,7 +56,7 @@ export function sentence(terms: Terms): string {
   return [
     `${money(member_contribution)} ${PERIODS[period]} from the employee`,
     ...(ZERO.test(employer_contribution) ? [] : [`${money(employer_contribution)} from the employer`]),
-    taxabilityWord(taxability),
+    plain(taxability),
     plain(line_of_coverage) + covered,
     spanWords(spanOf(terms)),
   ].join(', ');
@@ -152,7 +152,7 @@ export function deductionTable(
     { title: 'Deduction', kind: 'name', cell: ({ id }) => deductionLink(id) },
     ...(ofEmployee ? [] : owner),
     { title: 'Coverage', cell: coverageOf },
-    { title: 'Taxability', kind: 'date', cell: ({ taxability }) => taxabilityWord(taxability) },
+    { title: 'Taxability', kind: 'date', cell: ({ taxability }) => plain(taxability) },
     {
       title: 'Employee amount',
       kind: 'number',

@@ -6,7 +6,7 @@ import type { FastifyInstance } from 'fastify';
 import type { ProblemDetails } from '../../../api/problem.ts';
 import type { Schemas } from '../../../client.ts';
 import { need, rejectedByApi } from '../../api-client.ts';
-import { readinessOf } from '../../elements/checks.ts';
+import { checkNames, readinessOf } from '../../elements/checks.ts';
 import { facts } from '../../elements/facts.ts';
 import { hiddenFields, linesField, problemSummary } from '../../elements/fields.ts';
 import { money, plain } from '../../elements/format.ts';
@@ -151,7 +151,7 @@ function confirmation(
         !isReady &&
         linesField({
           name: 'reason',
-          label: `Reason to accept: ${failed.join(', ')}`,
+          label: `Reason to accept: ${checkNames(failed, run)}`,
           hint: 'Stored with the run and with each finding. A finding stays accepted until its data changes. At most 500 characters.',
           value: reason,
           required: true,

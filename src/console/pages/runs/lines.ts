@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import { need, streamFromApi } from '../../api-client.ts';
 import { empty, facts, toned } from '../../elements/facts.ts';
 import { ANY, choicesOf, problemSummary, selectField, textField } from '../../elements/fields.ts';
-import { money, plain, taxabilityWord } from '../../elements/format.ts';
+import { money, plain } from '../../elements/format.ts';
 import { address, deductionLink, idLink, runLink, runPath } from '../../elements/links.ts';
 import { PAGE_ROWS, pager } from '../../elements/table.ts';
 import { type Html, html } from '../../html.ts';
@@ -172,7 +172,7 @@ function lineOf(line: Line, options: Options): Html {
   return html`
     <details class=${flags.includes('reported') ? 'line reported' : 'line'}>
       <summary>
-        <span class="of">${plain(line.line_of_coverage)}<span class="soft">${`, ${taxabilityWord(line.taxability)}`}</span></span>
+        <span class="of">${plain(line.line_of_coverage)}<span class="soft">${`, ${plain(line.taxability)}`}</span></span>
         <span class="says">
           ${kind !== 'regular' && toned(kind, 'plain')}
           ${change !== null && change !== 'same' && toned(changeOf(change, line.previous_amount), 'plain')}

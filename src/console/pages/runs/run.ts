@@ -2,7 +2,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { Schemas } from '../../../client.ts';
 import { need } from '../../api-client.ts';
-import { readinessOf } from '../../elements/checks.ts';
+import { checkNames, readinessOf } from '../../elements/checks.ts';
 import { facts, state, toned } from '../../elements/facts.ts';
 import { problemSummary } from '../../elements/fields.ts';
 import { counted, instant } from '../../elements/format.ts';
@@ -114,7 +114,7 @@ function summary(run: Run): Html {
         ['Pay period', labels.periodOf(run)],
         ['Created', instant(run.created_at)],
         ['Finalized', run.finalized_at !== null && instant(run.finalized_at)],
-        ['Accepted findings', run.accepted_checks.length > 0 && run.accepted_checks.join(', ')],
+        ['Accepted findings', run.accepted_checks.length > 0 && checkNames(run.accepted_checks, run)],
         ['Reason', run.accept_reason],
         ['Voided', run.voided_at !== null && instant(run.voided_at)],
         ['Reason for voiding', run.void_reason],

@@ -1,7 +1,7 @@
 /** The totals of a run or a preview. The API computes all amounts. */
 import type { Schemas } from '../../../client.ts';
 import { bar } from '../../elements/chart.ts';
-import { count, counted, money, plain, taxabilityWord } from '../../elements/format.ts';
+import { count, counted, money, plain } from '../../elements/format.ts';
 import { runLink } from '../../elements/links.ts';
 import { table } from '../../elements/table.ts';
 import { type Content, type Html, html } from '../../html.ts';
@@ -67,7 +67,7 @@ export function figures(run: Computed): Html {
         lines > 0 &&
         sums(
           'By taxability',
-          totals.by_taxability.map((row) => ({ ...row, name: taxabilityWord(row.taxability) })),
+          totals.by_taxability.map((row) => ({ ...row, name: plain(row.taxability) })),
         )
       }
       ${run.comparison !== null && comparison(run.comparison)}
