@@ -64,6 +64,11 @@ export function isRejectedByApi(error: unknown): error is Refusal {
   return rejected.has(error as Error);
 }
 
+/** Drops undefined values, which the API's types don't allow. */
+export function defined<T extends object>(values: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as T;
+}
+
 /** Returns the data of a response. Throws the error of a rejected call. */
 export function need<T>(result: { data?: T; error?: unknown; response: Response }): T {
   if (result.error !== undefined) throw rejectedByApi(result.error);

@@ -3,7 +3,7 @@
  * data can become any.
  */
 import htm from 'htm';
-import { type ComponentChildren, h, type VNode } from 'preact';
+import { type ComponentChildren, Fragment, h, type VNode } from 'preact';
 import { render as renderPart } from 'preact-render-to-string';
 
 export type Html = VNode;
@@ -14,11 +14,10 @@ type Bind = (make: typeof h) => (strings: TemplateStringsArray, ...values: unkno
 /** The package's types are wrong: its default export is the function. */
 const bound = (htm as unknown as { bind: Bind }).bind(h);
 
-/** Builds one element: `html\`<p class=${name}>${text}</p>\``. Void elements are written `<br />`. */
+/** Builds elements: `html\`<p class=${name}>${text}</p>\``. Void elements are written `<br />`. */
 export function html(strings: TemplateStringsArray, ...values: readonly unknown[]): Html {
   const built = bound(strings, ...values);
-  if (Array.isArray(built)) throw new Error('A template must have one root element.');
-  return built;
+  return Array.isArray(built) ? h(Fragment, null, built) : built;
 }
 
 export function renderDocument(tree: Html): string {

@@ -183,14 +183,12 @@ export function checkList(
     .filter(({ result }) => result !== 'pass')
     .sort((one, other) => Number(other.result === 'fail') - Number(one.result === 'fail'));
   return html`
-    <div>
-      ${found.length > 0 && html`<ul class="checks">${found.map((check) => checkOf(check, visit, known[check.id]))}</ul>`}
-      <details class="passed">
-        <summary>${`${passed.length} of ${checks.length} checks passed`}</summary>
-        <ul>${passed.map(({ advice }) => html`<li>${advice}</li>`)}</ul>
-        <p class="hint">${`Checked at ${checked_at.slice(11, 19)} UTC.`}</p>
-      </details>
-    </div>
+    ${found.length > 0 && html`<ul class="checks">${found.map((check) => checkOf(check, visit, known[check.id]))}</ul>`}
+    <details class="passed">
+      <summary>${`${passed.length} of ${checks.length} checks passed`}</summary>
+      <ul>${passed.map(({ advice }) => html`<li>${advice}</li>`)}</ul>
+      <p class="hint">${`Checked at ${checked_at.slice(11, 19)} UTC.`}</p>
+    </details>
   `;
 }
 

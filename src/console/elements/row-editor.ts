@@ -149,45 +149,43 @@ export function rowTable({
   const isAt = (on: 'field' | 'remove', index: number) =>
     focus !== undefined && focus.on !== 'add' && focus.on === on && focus.row === index;
   return html`
-    <div>
-      <input type="hidden" name=${ROWS_SHOWN} value=${rows.length} />
-      <div class="scroll" role="region" aria-label=${caption} tabindex="0">
-        <table class="edited">
-          <caption>${caption}</caption>
-          <thead>
-            <tr>
-              <th scope="col">Row</th>
-              ${columns.map(({ title }) => html`<th scope="col">${title}</th>`)}
-              <th scope="col"><span class="hidden-label">Remove</span></th>
-            </tr>
-          </thead>
-          <tbody>
-            ${rows.map(
-              (row, index) => html`
-                <tr id=${`row-${index}`}>
-                  <th scope="row">
-                    <input type="hidden" name=${inputName(index, SHOWN)} value="yes" />
-                    ${index + 1}${problemsOf(problems(index, null), `row-${index}-problem`)}
-                  </th>
-                  ${columns.map((column, place) => html`<td>${cell(column, index, row, problems(index, column.name), place === 0 && isAt('field', index))}</td>`)}
-                  <td><button type="submit" class="quiet" name="do" value=${`remove-${index}`} aria-label=${`Remove row ${index + 1}`} autofocus=${isAt('remove', index) ? true : undefined}>Remove</button></td>
-                </tr>
-              `,
-            )}
-          </tbody>
-        </table>
-      </div>
-      <div class="actions">
-        <button type="submit" class="quiet" name="do" value="add" autofocus=${focus?.on === 'add' ? true : undefined}>Add a row</button>
-      </div>
-      <details class="field">
-        <summary>Paste rows from a spreadsheet</summary>
-        <label for="pasted">Rows to add</label>
-        <textarea id="pasted" name="pasted" rows="5" aria-describedby="pasted-hint"></textarea>
-        <p class="hint" id="pasted-hint">${`One row per line, with these columns: ${columns.map(({ title }) => title.toLowerCase()).join(', ')}. Separate them by tabs, commas or semicolons.`}</p>
-        <button type="submit" class="quiet" name="do" value="paste">Add these rows</button>
-      </details>
+    <input type="hidden" name=${ROWS_SHOWN} value=${rows.length} />
+    <div class="scroll" role="region" aria-label=${caption} tabindex="0">
+      <table class="edited">
+        <caption>${caption}</caption>
+        <thead>
+          <tr>
+            <th scope="col">Row</th>
+            ${columns.map(({ title }) => html`<th scope="col">${title}</th>`)}
+            <th scope="col"><span class="hidden-label">Remove</span></th>
+          </tr>
+        </thead>
+        <tbody>
+          ${rows.map(
+            (row, index) => html`
+              <tr id=${`row-${index}`}>
+                <th scope="row">
+                  <input type="hidden" name=${inputName(index, SHOWN)} value="yes" />
+                  ${index + 1}${problemsOf(problems(index, null), `row-${index}-problem`)}
+                </th>
+                ${columns.map((column, place) => html`<td>${cell(column, index, row, problems(index, column.name), place === 0 && isAt('field', index))}</td>`)}
+                <td><button type="submit" class="quiet" name="do" value=${`remove-${index}`} aria-label=${`Remove row ${index + 1}`} autofocus=${isAt('remove', index) ? true : undefined}>Remove</button></td>
+              </tr>
+            `,
+          )}
+        </tbody>
+      </table>
     </div>
+    <div class="actions">
+      <button type="submit" class="quiet" name="do" value="add" autofocus=${focus?.on === 'add' ? true : undefined}>Add a row</button>
+    </div>
+    <details class="field">
+      <summary>Paste rows from a spreadsheet</summary>
+      <label for="pasted">Rows to add</label>
+      <textarea id="pasted" name="pasted" rows="5" aria-describedby="pasted-hint"></textarea>
+      <p class="hint" id="pasted-hint">${`One row per line, with these columns: ${columns.map(({ title }) => title.toLowerCase()).join(', ')}. Separate them by tabs, commas or semicolons.`}</p>
+      <button type="submit" class="quiet" name="do" value="paste">Add these rows</button>
+    </details>
   `;
 }
 

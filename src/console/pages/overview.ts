@@ -36,14 +36,12 @@ export function overviewPages(app: FastifyInstance, parts: ConsoleParts): void {
       body: live(
         { id: 'overview', path: '/' },
         html`
-        <div>
-          ${hasNoEvents && firstSteps(isEmpty)}
-          ${part('Readiness', readiness, (found) => readinessCard(found, visit, isEmpty))}
-          ${part('Activity', activity, (found) => numbers(found, visit))}
-          ${part('Last hour', activity?.data === undefined ? null : activity, charts)}
-          ${part('Census syncs', syncs, ({ data }) => latestSyncs(data))}
-          ${hiddenParts(visit)}
-        </div>
+        ${hasNoEvents && firstSteps(isEmpty)}
+        ${part('Readiness', readiness, (found) => readinessCard(found, visit, isEmpty))}
+        ${part('Activity', activity, (found) => numbers(found, visit))}
+        ${part('Last hour', activity?.data === undefined ? null : activity, charts)}
+        ${part('Census syncs', syncs, ({ data }) => latestSyncs(data))}
+        ${hiddenParts(visit)}
       `,
       ),
     };
@@ -136,34 +134,32 @@ function latestSyncs(syncs: readonly Sync[]): Html {
     (one, other) => (one.employer_id < other.employer_id ? -1 : 1),
   );
   return html`
-    <div>
-      <h2>Latest census sync by employer</h2>
-      ${
-        latest.length === 0
-          ? empty(
-              'No census syncs yet',
-              html`<p>${'The service requests a census when it needs one. You can '}<a href="/census">upload one</a> now.</p>`,
-            )
-          : table<Sync>({
-              caption: 'Latest census sync by employer',
-              stacked: true,
-              captionHidden: true,
-              columns: [
-                { title: 'Employer', kind: 'name', cell: ({ employer_id }) => censusLink(employer_id) },
-                {
-                  title: 'State',
-                  cell: (sync) =>
-                    html`<span>${state(sync.state)}${sync.overdue && html`<span> ${state('overdue')}</span>`}</span>`,
-                },
-                { title: 'Requested', kind: 'date', cell: ({ requested_at }) => instant(requested_at) },
-                { title: 'Uploaded', kind: 'date', cell: ({ uploaded_at }) => instant(uploaded_at) },
-                { title: 'Completed', kind: 'date', cell: ({ completed_at }) => instant(completed_at) },
-                { title: 'Reason', cell: ({ reason }) => reason },
-              ],
-              rows: latest,
-            })
-      }
-      ${syncs.length === SYNCS_READ && html`<p class="hint">${`From the latest ${SYNCS_READ} syncs. `}<a href="/census">All syncs</a></p>`}
-    </div>
+    <h2>Latest census sync by employer</h2>
+    ${
+      latest.length === 0
+        ? empty(
+            'No census syncs yet',
+            html`<p>${'The service requests a census when it needs one. You can '}<a href="/census">upload one</a> now.</p>`,
+          )
+        : table<Sync>({
+            caption: 'Latest census sync by employer',
+            stacked: true,
+            captionHidden: true,
+            columns: [
+              { title: 'Employer', kind: 'name', cell: ({ employer_id }) => censusLink(employer_id) },
+              {
+                title: 'State',
+                cell: (sync) =>
+                  html`<span>${state(sync.state)}${sync.overdue && html`<span> ${state('overdue')}</span>`}</span>`,
+              },
+              { title: 'Requested', kind: 'date', cell: ({ requested_at }) => instant(requested_at) },
+              { title: 'Uploaded', kind: 'date', cell: ({ uploaded_at }) => instant(uploaded_at) },
+              { title: 'Completed', kind: 'date', cell: ({ completed_at }) => instant(completed_at) },
+              { title: 'Reason', cell: ({ reason }) => reason },
+            ],
+            rows: latest,
+          })
+    }
+    ${syncs.length === SYNCS_READ && html`<p class="hint">${`From the latest ${SYNCS_READ} syncs. `}<a href="/census">All syncs</a></p>`}
   `;
 }

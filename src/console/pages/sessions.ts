@@ -1,7 +1,7 @@
 /** The console sessions of the signed-in user's token. */
 import type { FastifyInstance } from 'fastify';
 import type { Schemas } from '../../client.ts';
-import { found, need } from '../api-client.ts';
+import { defined, found, need } from '../api-client.ts';
 import { instant, since } from '../elements/format.ts';
 import { PAGE_ROWS, pager, table } from '../elements/table.ts';
 import { type Html, html } from '../html.ts';
@@ -14,25 +14,23 @@ const PATH = '/sessions';
 export function sessionPages(app: FastifyInstance, parts: ConsoleParts): void {
   page(app, parts, { url: PATH, scope: 'self' }, async (visit) => {
     const { cursor } = visit.query;
-    const query = { limit: PAGE_ROWS, ...(cursor !== undefined && { cursor }) };
+    const query = { limit: PAGE_ROWS, ...defined({ cursor }) };
     const { data, next_cursor } = need(await visit.api.GET('/v1/sessions', { params: { query } }));
     const hasOthers = cursor !== undefined || next_cursor !== null || data.some((one) => !one.is_current);
     return {
       title: 'Sessions',
       place: 'sessions',
       body: html`
-        <div>
-        ${sessionTable(data, visit)}
-        ${pager(PATH, { cursor }, next_cursor)}
-        ${
-          hasOthers &&
-          html`
-            <form hx-post=${`${PATH}/end-others`}>
-              <button type="submit" class="danger">End all other sessions</button>
-            </form>
-          `
-        }
-        </div>
+      ${sessionTable(data, visit)}
+      ${pager(PATH, { cursor }, next_cursor)}
+      ${
+        hasOthers &&
+        html`
+          <form hx-post=${`${PATH}/end-others`}>
+            <button type="submit" class="danger">End all other sessions</button>
+          </form>
+        `
+      }
       `,
     };
   });

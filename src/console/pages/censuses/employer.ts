@@ -1,7 +1,7 @@
 /** One employer's census: what is staged, the upload form, and the syncs. */
 import type { FastifyInstance } from 'fastify';
 import type { Schemas } from '../../../client.ts';
-import { need } from '../../api-client.ts';
+import { defined, need } from '../../api-client.ts';
 import { pausedNotice } from '../../elements/checks.ts';
 import { empty, facts, live } from '../../elements/facts.ts';
 import { count, since } from '../../elements/format.ts';
@@ -31,11 +31,7 @@ export function employerCensusPages(app: FastifyInstance, parts: ConsoleParts): 
     const employer_id = params.employer ?? '';
     const path = censusPath(employer_id);
     const { data, source } = need(await api.GET('/v1/censuses', { params: { query: { employer_id } } }));
-    const list = {
-      employer_id,
-      limit: PAGE_ROWS,
-      ...(query.cursor !== undefined && { cursor: query.cursor }),
-    };
+    const list = { employer_id, limit: PAGE_ROWS, ...defined({ cursor: query.cursor }) };
     const syncs = need(await api.GET('/v1/census-syncs', { params: { query: list } }));
     // Each read of a response is recorded, so this runs only when the user requested it.
     const response =
@@ -50,17 +46,15 @@ export function employerCensusPages(app: FastifyInstance, parts: ConsoleParts): 
       title: `Census of ${employer_id}`,
       place: 'census',
       body: html`
-        <div>
-          ${await pausedNotice(visit)}
-          ${stagedNow(data[0] ?? null, employer_id, visit)}
-          ${source !== 'push' && fetchedNotice(source)}
-          ${may('census:write') && uploadForm(employer_id)}
-          <section aria-labelledby="syncs">
-            <h2 id="syncs">Syncs, newest first</h2>
-            ${syncsOf(syncs.data, visit, address(path, query), response)}
-            ${pager(path, query, syncs.next_cursor)}
-          </section>
-        </div>
+        ${await pausedNotice(visit)}
+        ${stagedNow(data[0] ?? null, employer_id, visit)}
+        ${source !== 'push' && fetchedNotice(source)}
+        ${may('census:write') && uploadForm(employer_id)}
+        <section aria-labelledby="syncs">
+          <h2 id="syncs">Syncs, newest first</h2>
+          ${syncsOf(syncs.data, visit, address(path, query), response)}
+          ${pager(path, query, syncs.next_cursor)}
+        </section>
       `,
     };
   });

@@ -1,7 +1,7 @@
 /** The censuses of all employers: what is staged, and the syncs. */
 import type { FastifyInstance } from 'fastify';
 import type { Schemas } from '../../../client.ts';
-import { need } from '../../api-client.ts';
+import { defined, need } from '../../api-client.ts';
 import { pausedNotice } from '../../elements/checks.ts';
 import { empty } from '../../elements/facts.ts';
 import { ANY, filterForm, selectField, textField } from '../../elements/fields.ts';
@@ -31,14 +31,12 @@ export function censusListPages(app: FastifyInstance, parts: ConsoleParts): void
       title: 'Census',
       place: 'census',
       body: html`
-        <div>
-          ${await pausedNotice(visit)}
-          ${filters(visit.query)}
-          ${isEmpty && nothing(visit)}
-          ${!isEmpty && staged !== null && stagedPart(staged, visit)}
-          ${!isEmpty && syncs !== null && syncPart(syncs.data, visit)}
-          ${syncs !== null && pager('/census', visit.query, syncs.next_cursor)}
-        </div>
+        ${await pausedNotice(visit)}
+        ${filters(visit.query)}
+        ${isEmpty && nothing(visit)}
+        ${!isEmpty && staged !== null && stagedPart(staged, visit)}
+        ${!isEmpty && syncs !== null && syncPart(syncs.data, visit)}
+        ${syncs !== null && pager('/census', visit.query, syncs.next_cursor)}
       `,
     };
   });
@@ -56,22 +54,13 @@ export function censusListPages(app: FastifyInstance, parts: ConsoleParts): void
 }
 
 async function readSyncs({ api, query: { employer_id, state, cursor } }: Visit) {
-  const query = {
-    limit: PAGE_ROWS,
-    ...(employer_id !== undefined && { employer_id }),
-    ...(state === 'overdue' && { overdue: true }),
-    ...(state !== undefined && state !== 'overdue' && { state: state as State }),
-    ...(cursor !== undefined && { cursor }),
-  };
+  const of = state === 'overdue' ? { overdue: true } : { state: state as State | undefined };
+  const query = { limit: PAGE_ROWS, ...defined({ employer_id, cursor, ...of }) };
   return need(await api.GET('/v1/census-syncs', { params: { query } }));
 }
 
 async function readStaged({ api, query: { employer_id, employers } }: Visit) {
-  const query = {
-    limit: PAGE_ROWS,
-    ...(employer_id !== undefined && { employer_id }),
-    ...(employers !== undefined && { cursor: employers }),
-  };
+  const query = { limit: PAGE_ROWS, ...defined({ employer_id, cursor: employers }) };
   return need(await api.GET('/v1/censuses', { params: { query } }));
 }
 

@@ -82,10 +82,8 @@ function responseOf({ id, employer_id }: Sync, read: SyncResponse | null): Html 
   }
   const { response } = read;
   return html`
-    <div>
-      <h3>Response of the service</h3>
-      ${response ? html`<pre tabindex="0"><code>${response}</code></pre>` : html`<p class="soft">There is no response to show.</p>`}
-    </div>
+    <h3>Response of the service</h3>
+    ${response ? html`<pre tabindex="0"><code>${response}</code></pre>` : html`<p class="soft">There is no response to show.</p>`}
   `;
 }
 
@@ -123,13 +121,11 @@ function stepsOf({ state: now, requested_at, upload_started_at, uploaded_at, com
 /** Lists problems by row and field, never with values. `all`: how many there are. */
 export function problemTable(problems: readonly FieldProblem[], all: number): Html {
   return html`
-    <div>
-      ${problems.length > 0 && rowProblems(problems, placeOf)}
-      <p class="hint">
-        ${'Row 1 is the first employee: '}<code>employees[0]</code>${' in JSON, line 2 in CSV.'}
-        ${all > problems.length && ` ${counted(all - problems.length, 'more problem')} not shown: fix these and check the file again.`}
-      </p>
-    </div>
+    ${problems.length > 0 && rowProblems(problems, placeOf)}
+    <p class="hint">
+      ${'Row 1 is the first employee: '}<code>employees[0]</code>${' in JSON, line 2 in CSV.'}
+      ${all > problems.length && ` ${counted(all - problems.length, 'more problem')} not shown: fix these and check the file again.`}
+    </p>
   `;
 }
 

@@ -130,25 +130,21 @@ function outcome(report: Report, given: Checked): Html {
       ${
         valid
           ? html`
-              <div>
-                ${changesOf(report, given)}
-                <div class="actions">
-                  <button
-                    type="button"
-                    form="upload-form"
-                    hx-post=${`${censusPath(given.employerId)}/stage?checked=${given.digest}`}
-                    hx-encoding="multipart/form-data"
-                    hx-config=${TIMEOUT}
-                  >Stage this census</button>
-                  <span class="hint">Stores the file, encrypted, for the next upload.</span>
-                </div>
+              ${changesOf(report, given)}
+              <div class="actions">
+                <button
+                  type="button"
+                  form="upload-form"
+                  hx-post=${`${censusPath(given.employerId)}/stage?checked=${given.digest}`}
+                  hx-encoding="multipart/form-data"
+                  hx-config=${TIMEOUT}
+                >Stage this census</button>
+                <span class="hint">Stores the file, encrypted, for the next upload.</span>
               </div>
             `
           : html`
-              <div>
-                <p>Nothing was saved. Fix the file, choose it again, and check it again.</p>
-                ${problemTable(problems.slice(0, LISTED), problem_count)}
-              </div>
+              <p>Nothing was saved. Fix the file, choose it again, and check it again.</p>
+              ${problemTable(problems.slice(0, LISTED), problem_count)}
             `
       }
     </section>
@@ -163,24 +159,22 @@ function changesOf({ last_upload, changes }: Report, given: Checked): Html {
   }
   const { added, changed, absent, unchanged, organization } = changes;
   return html`
-    <div>
-      <p>${'Compared with the upload of '}${uploaded}${`, ${counted(last_upload.employees, 'employee')}:`}</p>
-      <dl class="tally">
-        ${tallyOf('added', added.count)} ${tallyOf('changed', changed.count)} ${tallyOf('absent', absent.count)}
-        ${tallyOf('unchanged', unchanged)}
-      </dl>
-      ${
-        absent.count > 0 &&
-        html`
-          <p class="problem">
-            <strong>${absent.count === 1 ? '1 employee is absent.' : `${count(absent.count)} employees are absent.`}</strong>
-            ${' The service may treat them as terminated. Stage this census only if they have left.'}
-          </p>
-        `
-      }
-      ${organization.length > 0 && html`<p>${'Changed fields of the organization: '}${fieldNames(organization)}</p>`}
-      ${listOf('Absent', absent, given)} ${listOf('Added', added, given)} ${changedTable(changed, given)}
-    </div>
+    <p>${'Compared with the upload of '}${uploaded}${`, ${counted(last_upload.employees, 'employee')}:`}</p>
+    <dl class="tally">
+      ${tallyOf('added', added.count)} ${tallyOf('changed', changed.count)} ${tallyOf('absent', absent.count)}
+      ${tallyOf('unchanged', unchanged)}
+    </dl>
+    ${
+      absent.count > 0 &&
+      html`
+        <p class="problem">
+          <strong>${absent.count === 1 ? '1 employee is absent.' : `${count(absent.count)} employees are absent.`}</strong>
+          ${' The service may treat them as terminated. Stage this census only if they have left.'}
+        </p>
+      `
+    }
+    ${organization.length > 0 && html`<p>${'Changed fields of the organization: '}${fieldNames(organization)}</p>`}
+    ${listOf('Absent', absent, given)} ${listOf('Added', added, given)} ${changedTable(changed, given)}
   `;
 }
 

@@ -1,7 +1,7 @@
 /** Employment changes: what payroll reported, and whether the service received it. */
 import type { FastifyInstance } from 'fastify';
 import type { Schemas } from '../../../client.ts';
-import { need } from '../../api-client.ts';
+import { defined, need } from '../../api-client.ts';
 import { pausedNotice } from '../../elements/checks.ts';
 import { empty, live, state } from '../../elements/facts.ts';
 import { ANY, choicesOf, filterForm, selectField, textField, timeField } from '../../elements/fields.ts';
@@ -37,41 +37,29 @@ export function changeListPages(app: FastifyInstance, parts: ConsoleParts): void
       title: 'Employment changes',
       place: 'changes',
       body: html`
-        <div>
-          ${filters(query)}
-          ${live(
-            { id: 'changes', path: address('/changes', query) },
-            html`
-              <div>
-                ${await pausedNotice(visit)}
-                ${data.length === 0 ? nothing(query) : changeTable(data, visit)}
-                ${pager('/changes', query, next_cursor)}
-              </div>
-            `,
-          )}
-        </div>
+        ${filters(query)}
+        ${live(
+          { id: 'changes', path: address('/changes', query) },
+          html`
+            ${await pausedNotice(visit)}
+            ${data.length === 0 ? nothing(query) : changeTable(data, visit)}
+            ${pager('/changes', query, next_cursor)}
+          `,
+        )}
       `,
     };
   });
 }
 
 async function readChanges({ api, query }: Visit) {
-  const { state, kind, employee_id, from, until, cursor } = query;
-  return need(
-    await api.GET('/v1/employee-changes', {
-      params: {
-        query: {
-          limit: PAGE_ROWS,
-          ...(state !== undefined && { state: state as Change['state'] }),
-          ...(kind !== undefined && { kind: kind as Change['kind'] }),
-          ...(employee_id !== undefined && { employee_id }),
-          ...(from !== undefined && { from }),
-          ...(until !== undefined && { until }),
-          ...(cursor !== undefined && { cursor }),
-        },
-      },
-    }),
-  );
+  const { employee_id, from, until, cursor } = query;
+  // The API validates the values and names the wrong ones.
+  const [state, kind] = [query.state, query.kind] as [
+    Change['state'] | undefined,
+    Change['kind'] | undefined,
+  ];
+  const list = { limit: PAGE_ROWS, ...defined({ state, kind, employee_id, from, until, cursor }) };
+  return need(await api.GET('/v1/employee-changes', { params: { query: list } }));
 }
 
 function filters(query: Visit['query']): Html {

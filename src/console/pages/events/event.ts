@@ -1,16 +1,15 @@
-/** One event: what was received, its result, what can be done about it, and its body. */
-
+/** One event: what was received, its result, what can be done about it, and its body next to conflicting bodies. */
 import type { FastifyInstance } from 'fastify';
+import { REASON_MAX_CHARACTERS } from '../../../contract/fields.ts';
 import type { Schemas } from '../../../client.ts';
 import { CENSUS_SYNC_COMPLETE } from '../../../contract/events.ts';
-import { REASON_MAX_CHARACTERS } from '../../../contract/fields.ts';
 import { need } from '../../api-client.ts';
 import { facts, live, state } from '../../elements/facts.ts';
-import { counted, instant } from '../../elements/format.ts';
+import { count, counted, instant } from '../../elements/format.ts';
 import { deductionLink, eventPath, idLink, pathOf } from '../../elements/links.ts';
 import { type Content, type Html, html } from '../../html.ts';
 import { action, type ConsoleParts, page, type Visit } from '../../page.ts';
-import { bodies } from './body.ts';
+import { differenceOf, LINES_MAX, type Line, linesOf, MASK } from './body-lines.ts';
 
 type Event = Schemas['Event'];
 
@@ -22,25 +21,23 @@ export function eventPages(app: FastifyInstance, parts: ConsoleParts): void {
       title: `Event ${event_id}`,
       place: 'events',
       body: html`
-        <div>
-          ${live(
-            { id: 'event', path: eventPath(event_id) },
-            html`
-              <div class="cards wide">
-                <section class="card" aria-labelledby="received-title">
-                  <h2 id="received-title">Received</h2>
-                  ${received(event)}
-                </section>
-                <section class="card" aria-labelledby="result-title">
-                  <h2 id="result-title">Result</h2>
-                  ${resultOf(event, visit)}
-                </section>
-              </div>
-            `,
-          )}
-          ${visit.may('events:write') && decisions(event)}
-          ${bodies(event)}
-        </div>
+        ${live(
+          { id: 'event', path: eventPath(event_id) },
+          html`
+            <div class="cards wide">
+              <section class="card" aria-labelledby="received-title">
+                <h2 id="received-title">Received</h2>
+                ${received(event)}
+              </section>
+              <section class="card" aria-labelledby="result-title">
+                <h2 id="result-title">Result</h2>
+                ${resultOf(event, visit)}
+              </section>
+            </div>
+          `,
+        )}
+        ${visit.may('events:write') && decisions(event)}
+        ${bodies(event)}
       `,
     };
   });
@@ -89,16 +86,14 @@ function effectOf(
   if (version !== null) {
     const { deduction_id, late, tie_changed, future_dated } = version;
     return html`
-      <div>
-        <p>
-          ${`Version ${version.version} of deduction `}
-          ${may('ledger:read') ? deductionLink(deduction_id) : html`<code>${deduction_id}</code>`}
-          ${`, at position ${version.position} of the ledger.`}
-        </p>
-        ${late && html`<p>It arrived late. A newer version stays the latest.</p>`}
-        ${tie_changed && html`<p>Another event with the same time has different content. The one received later applies.</p>`}
-        ${future_dated && html`<p>Its time is in the future. Until then, events with an earlier time are recorded but do not apply.</p>`}
-      </div>
+      <p>
+        ${`Version ${version.version} of deduction `}
+        ${may('ledger:read') ? deductionLink(deduction_id) : html`<code>${deduction_id}</code>`}
+        ${`, at position ${version.position} of the ledger.`}
+      </p>
+      ${late && html`<p>It arrived late. A newer version stays the latest.</p>`}
+      ${tie_changed && html`<p>Another event with the same time has different content. The one received later applies.</p>`}
+      ${future_dated && html`<p>Its time is in the future. Until then, events with an earlier time are recorded but do not apply.</p>`}
     `;
   }
   if (census_sync !== null) {
@@ -160,4 +155,83 @@ function needsDecision({
   const isOpen = conflicts.some((conflict) => conflict.dismissed_at === null);
   const isMarked = state === 'quarantined' || version?.tie_changed === true || version?.future_dated === true;
   return isOpen || (isMarked && dismissed_at === null);
+}
+
+type Conflict = Event['conflicts'][number];
+type Kept = { body: string | null; body_absent: string | null };
+
+/** Renders the body, next to conflicting bodies with the same id. */
+function bodies(event: Event): Html {
+  const { conflicts, id } = event;
+  const isShown = [event, ...conflicts].some(({ body }) => body !== null);
+  const lines = event.body === null ? null : linesOf(event.body);
+  const single =
+    lines === null
+      ? noLines(event, id)
+      : code(
+          'Body as received',
+          lines,
+          lines.map(({ shown }) => `${shown}\n`),
+        );
+  return html`
+    <section aria-labelledby="body-title">
+      <h2 id="body-title">${conflicts.length > 0 ? 'Bodies' : 'Body'}</h2>
+      ${conflicts.length === 0 ? single : conflicts.map((conflict) => compared(event, conflict))}
+      ${isShown && html`<p class="hint">${`${MASK} hides personal fields. All other values are shown as received.`}</p>`}
+    </section>
+  `;
+}
+
+/** The first body applies; lines that differ are marked in both. */
+function compared(event: Event, conflict: Conflict): Html {
+  const [one, other] = [event, conflict].map(({ body }) => (body === null ? null : linesOf(body)));
+  const whole = (lines: Line[]) => lines.map((line) => line.whole);
+  const differs = one && other ? differenceOf(whole(one), whole(other)) : null;
+  const content = (kept: Kept, lines: Line[] | null | undefined, name: string, marks?: readonly boolean[]) =>
+    lines
+      ? code(
+          name,
+          lines,
+          lines.map((line, at) => marked(line, marks?.[at] ?? false)),
+        )
+      : noLines(kept, event.id);
+  return html`
+    <div class="beside">
+      <div>
+        <h3>${'First body (applied)'}</h3>
+        <p class="hint">${'Received '}${instant(event.received_at)}</p>
+        ${content(event, one, 'First body', differs?.one)}
+      </div>
+      <div>
+        <h3>${'Other body with the same ID '}${conflict.dismissed_at === null ? state('conflict') : state('dismissed')}</h3>
+        <p class="hint">
+          ${'Received '}${instant(conflict.received_at)}
+          ${conflict.dismissed_reason !== null && ` · dismissed: ${conflict.dismissed_reason}`}
+        </p>
+        ${content(conflict, other, 'Other body', differs?.other)}
+      </div>
+    </div>
+  `;
+}
+
+function marked({ shown }: Line, differs: boolean): Content {
+  return differs ? html`<mark>${`≠ ${shown}\n`}</mark>` : `  ${shown}\n`;
+}
+
+function code(name: string, lines: readonly Line[], content: Content): Html {
+  return html`
+    <pre class="body" tabindex="0" role="region" aria-label=${name}><code>${content}</code></pre>
+    ${lines.length >= LINES_MAX && html`<p class="hint">${`Only the first ${count(LINES_MAX)} lines are shown.`}</p>`}
+  `;
+}
+
+function noLines({ body, body_absent }: Kept, eventId: string): Html {
+  if (body === null) return html`<div class="card empty"><p>${`No body: ${body_absent}.`}</p></div>`;
+  return html`
+    <div class="card empty">
+      <p>
+        ${`This body is not JSON (${count(body.length)} characters), so personal data in it cannot be masked. `}<a href=${`/v1/events/${encodeURIComponent(eventId)}`}>Open the raw event</a>
+      </p>
+    </div>
+  `;
 }

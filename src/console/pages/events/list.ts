@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Schemas } from '../../../client.ts';
 import { EVENT_TYPES } from '../../../contract/events.ts';
 import { AppError } from '../../../errors.ts';
-import { found, need } from '../../api-client.ts';
+import { defined, found, need } from '../../api-client.ts';
 import { empty, live, state } from '../../elements/facts.ts';
 import {
   ANY,
@@ -44,16 +44,14 @@ export function eventListPages(app: FastifyInstance, parts: ConsoleParts): void 
       title: 'Events',
       place: 'events',
       body: html`
-        <div>
-          ${reprocessed(query)}
-          ${filters(filter, id)}
-          ${live(
-            { id: 'events', path: address('/events', { ...filter, id, cursor }) },
-            data.length === 0 ? nothing(filter, id, cursor) : list(data, filter, visit),
-          )}
-          ${id === '' && pager('/events', { ...filter, cursor }, next_cursor)}
-          ${isReprocessable && reprocessForm(filter)}
-        </div>
+        ${reprocessed(query)}
+        ${filters(filter, id)}
+        ${live(
+          { id: 'events', path: address('/events', { ...filter, id, cursor }) },
+          data.length === 0 ? nothing(filter, id, cursor) : list(data, filter, visit),
+        )}
+        ${id === '' && pager('/events', { ...filter, cursor }, next_cursor)}
+        ${isReprocessable && reprocessForm(filter)}
       `,
     };
   });
@@ -71,14 +69,11 @@ function filterOf(query: Visit['query']): Filter {
 
 /** The API validates the values and names the wrong ones. */
 function asQuery({ state, event_type, from, until, dismissed, conflict }: Filter) {
-  return {
-    ...(state !== undefined && { state: state as State }),
-    ...(event_type !== undefined && { event_type }),
-    ...(from !== undefined && { from }),
-    ...(until !== undefined && { until }),
-    ...(dismissed !== undefined && { dismissed: dismissed as unknown as boolean }),
-    ...(conflict !== undefined && { conflict: conflict as unknown as boolean }),
-  };
+  return defined({
+    ...{ event_type, from, until, state: state as State | undefined },
+    dismissed: dismissed as unknown as boolean | undefined,
+    conflict: conflict as unknown as boolean | undefined,
+  });
 }
 
 /** Returns whether the API can reprocess all matching events. It needs a filter and skips dismissed events. */
@@ -92,7 +87,7 @@ function acceptsAll(filter: Filter): boolean {
 }
 
 async function listed({ api, query: { cursor } }: Visit, filter: Filter) {
-  const query = { limit: PAGE_ROWS, ...asQuery(filter), ...(cursor !== undefined && { cursor }) };
+  const query = { limit: PAGE_ROWS, ...asQuery(filter), ...defined({ cursor }) };
   return need(await api.GET('/v1/events', { params: { query } }));
 }
 
@@ -107,28 +102,26 @@ function filters(filter: Filter, id: string): Html {
   const given = (name: (typeof FILTERS)[number]) => ({ name, value: filter[name] ?? '' });
   const states = STATES.map((value) => ({ value, label: value }));
   return html`
-    <div>
-      <form class="fields" method="get" action="/events" role="search" aria-label="One event">
-        ${textField({ name: 'id', label: 'Event ID', value: id, size: 36 })}
-        <button type="submit" class="quiet">Find</button>
-      </form>
-      ${filterForm('/events', Object.keys(filter).length > 0 || id !== '', [
-        selectField({ ...given('state'), label: 'State', choices: [ANY, ...states] }),
-        typeField(filter.event_type ?? ''),
-        timeField('from', 'Received from (UTC)', filter.from),
-        timeField('until', 'Received before (UTC)', filter.until),
-        selectField({
-          ...given('dismissed'),
-          label: 'Dismissed',
-          choices: [ANY, ...choicesOf({ false: 'No', true: 'Yes' })],
-        }),
-        selectField({
-          ...given('conflict'),
-          label: 'Conflict',
-          choices: [ANY, { value: 'true', label: 'Open conflict' }],
-        }),
-      ])}
-    </div>
+    <form class="fields" method="get" action="/events" role="search" aria-label="One event">
+      ${textField({ name: 'id', label: 'Event ID', value: id, size: 36 })}
+      <button type="submit" class="quiet">Find</button>
+    </form>
+    ${filterForm('/events', Object.keys(filter).length > 0 || id !== '', [
+      selectField({ ...given('state'), label: 'State', choices: [ANY, ...states] }),
+      typeField(filter.event_type ?? ''),
+      timeField('from', 'Received from (UTC)', filter.from),
+      timeField('until', 'Received before (UTC)', filter.until),
+      selectField({
+        ...given('dismissed'),
+        label: 'Dismissed',
+        choices: [ANY, ...choicesOf({ false: 'No', true: 'Yes' })],
+      }),
+      selectField({
+        ...given('conflict'),
+        label: 'Conflict',
+        choices: [ANY, { value: 'true', label: 'Open conflict' }],
+      }),
+    ])}
   `;
 }
 

@@ -1,7 +1,7 @@
 /** One deduction: its latest state, its state at another time, and all its versions. */
 import type { FastifyInstance } from 'fastify';
 import type { Client, Schemas } from '../../../client.ts';
-import { found, need } from '../../api-client.ts';
+import { defined, found, need } from '../../api-client.ts';
 import { facts, state } from '../../elements/facts.ts';
 import { instant } from '../../elements/format.ts';
 import { employeeLink, pathOf } from '../../elements/links.ts';
@@ -44,15 +44,13 @@ async function showDeduction(visit: Visit): Promise<Page> {
     title: `Deduction ${id}`,
     place: 'ledger',
     body: html`
-      <div>
-        <div class="cards beside">
-          ${summary(deduction, today)}
-          ${timeForm(path, query, past, then)}
-        </div>
-        ${versions.length > 0 && timeline(versions, deduction.version, today, then)}
-        ${versionTable(rows, { latest: deduction.version, then, mayEvents: may('events:read') })}
-        ${pager(path, { ...askedQuery(query), cursor: query.cursor }, next)}
+      <div class="cards beside">
+        ${summary(deduction, today)}
+        ${timeForm(path, query, past, then)}
       </div>
+      ${versions.length > 0 && timeline(versions, deduction.version, today, then)}
+      ${versionTable(rows, { latest: deduction.version, then, mayEvents: may('events:read') })}
+      ${pager(path, { ...askedQuery(query), cursor: query.cursor }, next)}
     `,
   };
 }
@@ -64,11 +62,7 @@ async function versionsOf(
   cursor: string | undefined,
 ): Promise<{ rows: VersionRow[]; next: string | null }> {
   const read = async (after: string | undefined) => {
-    const query = {
-      order: 'newest_first' as const,
-      limit: PAGE_ROWS,
-      ...(after !== undefined && { cursor: after }),
-    };
+    const query = { order: 'newest_first' as const, limit: PAGE_ROWS, ...defined({ cursor: after }) };
     const params = { path: { deduction_id }, query };
     return need(await api.GET('/v1/deductions/{deduction_id}/versions', { params }));
   };

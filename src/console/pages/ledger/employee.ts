@@ -58,15 +58,13 @@ async function showEmployee(visit: Visit): Promise<Page> {
     title: `Employee ${id}`,
     place: 'ledger',
     body: html`
-      <div>
-        ${employerNotice(employee)}
-        ${roster.length > 0 && employments(employee.employments, today)}
-        ${deductionsOf(employee, today)}
-        ${arrearsOf(employee)}
-        ${changesOf(employee)}
-        ${roster.length > 0 && rosterTable(roster, { path, all: query.roster === 'all', mayChanges: may('changes:read') })}
-        ${hiddenParts(employee)}
-      </div>
+      ${employerNotice(employee)}
+      ${roster.length > 0 && employments(employee.employments, today)}
+      ${deductionsOf(employee, today)}
+      ${arrearsOf(employee)}
+      ${changesOf(employee)}
+      ${roster.length > 0 && rosterTable(roster, { path, all: query.roster === 'all', mayChanges: may('changes:read') })}
+      ${hiddenParts(employee)}
     `,
   };
 }

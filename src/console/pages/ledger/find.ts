@@ -50,19 +50,17 @@ export function notFound(what: string, id: string, { may }: Pick<Visit, 'may'>):
     place: 'ledger',
     status: 404,
     body: html`
-      <div>
-        ${empty(
-          `There is no ${what} with the ID ${id}`,
-          fitsPath(id)
-            ? html`<p>
-                ${'IDs are case-sensitive. If it was sent recently, its '}${may('events:read') ? html`<a href="/events">event</a>` : 'event'}${' may be pending or quarantined.'}
-              </p>`
-            : html`<p>
-                ${'This ID has no page, because it cannot be part of an address. '}<a href=${address('/ledger', { employee_id: id })}>Show the employee’s deductions</a>
-              </p>`,
-        )}
-        ${findForm(id)}
-      </div>
+      ${empty(
+        `There is no ${what} with the ID ${id}`,
+        fitsPath(id)
+          ? html`<p>
+              ${'IDs are case-sensitive. If it was sent recently, its '}${may('events:read') ? html`<a href="/events">event</a>` : 'event'}${' may be pending or quarantined.'}
+            </p>`
+          : html`<p>
+              ${'This ID has no page, because it cannot be part of an address. '}<a href=${address('/ledger', { employee_id: id })}>Show the employee’s deductions</a>
+            </p>`,
+      )}
+      ${findForm(id)}
     `,
   };
 }

@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import { toMilliseconds } from '../../../api/schemas.ts';
 import { LINES_OF_COVERAGE, TAXABILITIES } from '../../../contract/deduction.ts';
 import { isDay, toInstant } from '../../../contract/instant.ts';
-import { need } from '../../api-client.ts';
+import { defined, need } from '../../api-client.ts';
 import { empty } from '../../elements/facts.ts';
 import { ANY, type Choice, selectField, textField } from '../../elements/fields.ts';
 import { instant, plain } from '../../elements/format.ts';
@@ -52,15 +52,13 @@ export function ledgerListPages(app: FastifyInstance, parts: ConsoleParts): void
       title: 'Ledger',
       place: 'ledger',
       body: html`
-        <div>
-          ${findForm()}
-          ${filters(query)}
-          ${timeNotice(query, today)}
-          ${query.known_at === undefined && employerAdviceFor(data)}
-          ${data.length > 0 ? deductionTable(data, { caption: 'Deductions by employee', day }) : next_cursor === null && nothing(query)}
-          ${data.length < PAGE_ROWS && next_cursor !== null && html`<p class="hint">Few deductions match, so this page covers only part of the ledger. The next page continues. Add an employer or employee ID to search faster.</p>`}
-          ${pager(LEDGER_PATH, query, next_cursor)}
-        </div>
+        ${findForm()}
+        ${filters(query)}
+        ${timeNotice(query, today)}
+        ${query.known_at === undefined && employerAdviceFor(data)}
+        ${data.length > 0 ? deductionTable(data, { caption: 'Deductions by employee', day }) : next_cursor === null && nothing(query)}
+        ${data.length < PAGE_ROWS && next_cursor !== null && html`<p class="hint">Few deductions match, so this page covers only part of the ledger. The next page continues. Add an employer or employee ID to search faster.</p>`}
+        ${pager(LEDGER_PATH, query, next_cursor)}
       `,
     };
   });
@@ -126,7 +124,7 @@ function firstSteps(): Html {
 
 /** Returns `on` and `known_at` for the API, which validates them. */
 export function askedQuery({ on, known_at }: Asked): { on?: string; known_at?: string } {
-  return { ...(on !== undefined && { on }), ...(known_at !== undefined && { known_at }) };
+  return defined({ on, known_at });
 }
 
 /** Returns `known_at` in the ledger's notation (milliseconds UTC); null when absent or invalid. */

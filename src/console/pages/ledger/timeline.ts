@@ -1,8 +1,7 @@
-/** Draws a deduction's versions over their effective dates. The table below has the same data. */
+/** Draws a deduction’s versions over their effective dates. The table below has the same data. */
 import { counted, money } from '../../elements/format.ts';
 import { type Html, html } from '../../html.ts';
-import { sentence, spanOf } from './terms.ts';
-import { type Axis, type Bar, dayNumber, PICTURE_WIDTH, timelineOf } from './time-axis.ts';
+import { isNeverInEffect, type Span, sentence, spanOf } from './terms.ts';
 import { marksOf, type Then, type Version, wasKnown } from './versions.ts';
 
 /** Pixels. */
@@ -158,4 +157,183 @@ function outline(given: {
     ? `${end - TIP} ${top}L${end} ${middle}L${end - TIP} ${bottom}`
     : `${end} ${top}L${end} ${bottom}`;
   return `M${left}L${right}Z`;
+}
+
+const MS_PER_DAY = 86_400_000;
+/** A longer gap becomes a break. */
+const BREAK_DAYS = 5 * 366;
+const BREAK_WIDTH = 48;
+/** The largest share of the axis for all breaks together. */
+const BREAKS_SHARE = 0.5;
+const MONTH_DAYS = 30.4;
+/** Months between ticks; the last for millennia without a break. */
+const STEPS = [1, 3, 6, 12, 24, 60, 120, 600, 1_200, 12_000] as const;
+const STEP_WIDTH_MIN = 44;
+const CHARACTER_WIDTH = 6.5;
+const LABEL_MARGIN = 8;
+const MONTHS = 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' ');
+
+/** The label is empty when it does not fit. */
+type Tick = { readonly x: number; readonly label: string };
+type Break = { readonly from: number; readonly to: number };
+
+type Axis = {
+  /** Returns the pixel of a day; a day outside the axis is placed at its nearest end. */
+  x(day: number): number;
+  readonly ticks: readonly Tick[];
+  readonly breaks: readonly Break[];
+};
+
+type Stop = { readonly day: number; readonly x: number };
+
+/** Returns the days since 1970-01-01 of `YYYY-MM-DD`. */
+export function dayNumber(day: string): number {
+  return Date.parse(`${day}T00:00:00Z`) / MS_PER_DAY;
+}
+
+/** Builds an axis from `left` to `right` (pixels) for at least one day. */
+export function axisOf(days: readonly number[], left: number, right: number): Axis {
+  const stops = stopsOf(
+    [...new Set(days)].toSorted((one, other) => one - other),
+    left,
+    right,
+  );
+  const isBreak = (index: number) => gapBefore(stops, index) > BREAK_DAYS;
+  return {
+    x: (day) => between(stops, day),
+    ticks: ticksOf(stops, isBreak),
+    breaks: stops.flatMap(({ x }, index) =>
+      isBreak(index) ? [{ from: (stops[index - 1] as Stop).x, to: x }] : [],
+    ),
+  };
+}
+
+function stopsOf(days: readonly number[], left: number, right: number): Stop[] {
+  const gaps = days.slice(1).map((day, index) => day - (days[index] as number));
+  const scaled = gaps.filter((gap) => gap <= BREAK_DAYS).reduce((sum, gap) => sum + gap, 0);
+  const breaks = gaps.filter((gap) => gap > BREAK_DAYS).length;
+  const all = right - left;
+  const breakWidth =
+    scaled === 0 ? all / Math.max(1, breaks) : Math.min(BREAK_WIDTH, (all * BREAKS_SHARE) / breaks);
+  const perDay = scaled === 0 ? 0 : (all - breaks * breakWidth) / scaled;
+  let x = left;
+  return days.map((day, index) => {
+    const gap = index === 0 ? 0 : (gaps[index - 1] as number);
+    x += gap > BREAK_DAYS ? breakWidth : gap * perDay;
+    // Rounding must not lead outside the picture.
+    return { day, x: Math.min(x, right) };
+  });
+}
+
+function gapBefore(stops: readonly Stop[], index: number): number {
+  const [before, stop] = [stops[index - 1], stops[index]];
+  return before === undefined || stop === undefined ? 0 : stop.day - before.day;
+}
+
+function between(stops: readonly Stop[], day: number): number {
+  const next = stops.findIndex((stop) => stop.day >= day);
+  const [before, after] = [stops[next - 1], stops[next]];
+  if (after === undefined) return (stops.at(-1) as Stop).x;
+  if (before === undefined) return after.x;
+  return before.x + ((day - before.day) / (after.day - before.day)) * (after.x - before.x);
+}
+
+/** Labels each stretch between breaks; its first tick includes the year. */
+function ticksOf(stops: readonly Stop[], isBreak: (index: number) => boolean): Tick[] {
+  const starts = stops.flatMap((_, index) => (index === 0 || isBreak(index) ? [index] : []));
+  const stretches = starts.map((from, index) => stops.slice(from, starts[index + 1]));
+  const step = stepOf(stretches);
+  let free = Number.NEGATIVE_INFINITY;
+  return stretches.flatMap((stretch) => {
+    const [first, last] = [stretch[0] as Stop, stretch.at(-1) as Stop];
+    const months = monthsIn(first.day, last.day, step);
+    const days = months.length === 0 ? [first.day] : months.map(firstOfMonth);
+    return days.map((day, index) => {
+      const x = between(stretch, day);
+      const label = labelOf(day, index === 0);
+      const fits = x >= free;
+      if (fits) free = x + label.length * CHARACTER_WIDTH + LABEL_MARGIN;
+      return { x, label: fits ? label : '' };
+    });
+  });
+}
+
+/** All stretches have the same scale, and so the same step. */
+function stepOf(stretches: readonly (readonly Stop[])[]): number {
+  const long = stretches.find((stretch) => stretch.length > 1);
+  if (long === undefined) return 12;
+  const [first, last] = [long[0] as Stop, long.at(-1) as Stop];
+  const perMonth = ((last.x - first.x) / (last.day - first.day)) * MONTH_DAYS;
+  return STEPS.find((months) => months * perMonth >= STEP_WIDTH_MIN) ?? (STEPS.at(-1) as number);
+}
+
+/** Returns the months (counted from year 0) that are multiples of `step` and start between two days. */
+function monthsIn(from: number, to: number, step: number): number[] {
+  const month = monthOf(from);
+  const first = Math.ceil((firstOfMonth(month) < from ? month + 1 : month) / step) * step;
+  const months: number[] = [];
+  for (let at = first; firstOfMonth(at) <= to; at += step) months.push(at);
+  return months;
+}
+
+function monthOf(day: number): number {
+  const date = new Date(day * MS_PER_DAY);
+  return date.getUTCFullYear() * 12 + date.getUTCMonth();
+}
+
+function firstOfMonth(month: number): number {
+  // `Date.UTC` maps years below 100 to the 20th century.
+  return new Date(0).setUTCFullYear(Math.floor(month / 12), month % 12, 1) / MS_PER_DAY;
+}
+
+function labelOf(day: number, isFirst: boolean): string {
+  const month = monthOf(day);
+  const year = `${Math.floor(month / 12)}`.padStart(4, '0');
+  if (month % 12 === 0) return year;
+  return isFirst ? `${MONTHS[month % 12]} ${year}` : (MONTHS[month % 12] as string);
+}
+
+/** Pixels. */
+export const PICTURE_WIDTH = 1_040;
+/** Space for an open start. */
+const LEFT = 28;
+/** Leaves space for an open end and the last label. */
+const RIGHT = PICTURE_WIDTH - 72;
+/** Distance of an open end from the edge. */
+const EDGE = 6;
+const BAR_WIDTH_MIN = 4;
+
+type Bar = {
+  readonly x: number;
+  readonly width: number;
+  readonly isOpenBefore: boolean;
+  readonly isOpenAfter: boolean;
+  /** It ends before it starts; the bar covers the days between. */
+  readonly isNever: boolean;
+};
+
+type Timeline = { readonly axis: Axis; readonly bars: readonly Bar[] };
+
+/** Places one bar per span. The axis also covers `days` and the whole year of the first one. */
+export function timelineOf(spans: readonly Span[], days: readonly [string, ...string[]]): Timeline {
+  const year = days[0].slice(0, 4);
+  const ends = spans.flatMap(({ from, until }) => [from, until]).filter((day) => day !== null);
+  const named = [...ends, ...days, `${year}-01-01`, `${year}-12-31`];
+  const axis = axisOf(named.map(dayNumber), LEFT, RIGHT);
+  return { axis, bars: spans.map((span) => barOf(axis, span)) };
+}
+
+function barOf(axis: Axis, span: Span): Bar {
+  const { from, until } = span;
+  const isNever = isNeverInEffect(span);
+  const one = from === null ? EDGE : axis.x(dayNumber(from));
+  const other = until === null ? PICTURE_WIDTH - EDGE : axis.x(dayNumber(until));
+  const x = Math.min(one, other);
+  return {
+    x,
+    width: Math.max(BAR_WIDTH_MIN, Math.max(one, other) - x),
+    isOpenBefore: from === null,
+    isOpenAfter: until === null,
+    isNever,
+  };
 }

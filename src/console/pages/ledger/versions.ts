@@ -145,10 +145,8 @@ function changesOf({ version, previous }: VersionRow, latest: number): Content {
   const isNextRow = previous.version === version.version - 1;
   const comparedWith = isNextRow ? '' : `Compared with version ${previous.version}:`;
   return html`
-    <div>
-      ${late + comparedWith !== '' && html`<span class="soft">${late + comparedWith}</span>`}
-      ${changes.length === 0 ? html`<span class="soft"> no changes</span>` : html`<ul class="changed">${changes.map(changeOf)}</ul>`}
-    </div>
+    ${late + comparedWith !== '' && html`<span class="soft">${late + comparedWith}</span>`}
+    ${changes.length === 0 ? html`<span class="soft"> no changes</span>` : html`<ul class="changed">${changes.map(changeOf)}</ul>`}
   `;
 }
 

@@ -182,18 +182,16 @@ export function voidPages(app: FastifyInstance, parts: ConsoleParts): void {
       title: `Void ${run.id}`,
       place: 'runs',
       body: html`
-        <div>
-          <section class="card" aria-label="Run">
-            ${facts([
-              ['Employer', run.employer_id],
-              ['Pay date', run.pay_date],
-              ['Pay period', periodOf(run)],
-              ['Employee amount', run.totals && money(run.totals.member_amount)],
-              ['Employer amount', run.totals && money(run.totals.employer_amount)],
-            ])}
-          </section>
-          ${voidForm(run.id, '')}
-        </div>
+        <section class="card" aria-label="Run">
+          ${facts([
+            ['Employer', run.employer_id],
+            ['Pay date', run.pay_date],
+            ['Pay period', periodOf(run)],
+            ['Employee amount', run.totals && money(run.totals.member_amount)],
+            ['Employer amount', run.totals && money(run.totals.employer_amount)],
+          ])}
+        </section>
+        ${voidForm(run.id, '')}
       `,
     };
   });

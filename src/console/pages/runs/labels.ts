@@ -131,3 +131,8 @@ export const NOT_IN_RUN: Readonly<Record<Schemas['PayrollRun']['not_in_run'][num
   other_pay_group: 'Other pay group',
   not_selected: 'Not selected',
 };
+
+/** Turns a map from values to explanations into choices. */
+export function explained(meanings: Readonly<Record<string, string>>) {
+  return Object.entries(meanings).map(([value, hint]) => ({ value, label: value, hint }));
+}

@@ -1,6 +1,6 @@
 /** The lines of a run, by paycheck, with the explanation of each amount; and their CSV download. */
 import type { FastifyInstance } from 'fastify';
-import { need, streamFromApi } from '../../api-client.ts';
+import { defined, need, streamFromApi } from '../../api-client.ts';
 import { empty, facts, toned } from '../../elements/facts.ts';
 import { ANY, choicesOf, problemSummary, selectField, textField } from '../../elements/fields.ts';
 import { money, plain } from '../../elements/format.ts';
@@ -63,30 +63,20 @@ async function linePage({ api, params, query, may }: Visit): Promise<Html> {
   const run_id = params.run_id ?? '';
   const path = runPath(run_id);
   const { cursor, employee_id } = query;
-  const list = {
-    limit: PAGE_ROWS,
-    ...filterOf(query),
-    ...(employee_id !== undefined && { employee_id }),
-    ...(cursor !== undefined && { cursor }),
-  };
-  const response = await api.GET('/v1/payroll-runs/{run_id}/lines', {
-    params: { path: { run_id }, query: list },
-  });
+  const list = { limit: PAGE_ROWS, ...filterOf(query), ...defined({ employee_id, cursor }) };
+  const request = { params: { path: { run_id }, query: list } };
+  const response = await api.GET('/v1/payroll-runs/{run_id}/lines', request);
   // The run cannot be computed any more (422), or was finalized since the list began (409).
   if (response.error !== undefined && [409, 422].includes(response.response.status)) {
     return html`
-      <div>
-        ${problemSummary(response.error)}
-        ${cursor !== undefined && html`<p><a href=${path}>Back to the first page</a></p>`}
-      </div>
+      ${problemSummary(response.error)}
+      ${cursor !== undefined && html`<p><a href=${path}>Back to the first page</a></p>`}
     `;
   }
   const { data, next_cursor } = need(response);
   return html`
-    <div>
-      ${data.length === 0 ? none(query) : paychecks(data, { path, mayLedger: may('ledger:read') })}
-      ${pager(path, query, next_cursor)}
-    </div>
+    ${data.length === 0 ? none(query) : paychecks(data, { path, mayLedger: may('ledger:read') })}
+    ${pager(path, query, next_cursor)}
   `;
 }
 

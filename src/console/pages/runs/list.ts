@@ -1,7 +1,7 @@
 /** Payroll runs, latest pay date first. */
 import type { FastifyInstance } from 'fastify';
 import type { Schemas } from '../../../client.ts';
-import { need } from '../../api-client.ts';
+import { defined, need } from '../../api-client.ts';
 import { empty, state } from '../../elements/facts.ts';
 import { ANY, filterForm, selectField, textField } from '../../elements/fields.ts';
 import { count, money } from '../../elements/format.ts';
@@ -19,30 +19,23 @@ export function runListPages(app: FastifyInstance, parts: ConsoleParts): void {
     const { api, query, may } = visit;
     const { employer_id, cursor } = query;
     const state = STATES.find((one) => one === query.state);
-    const list = {
-      limit: PAGE_ROWS,
-      ...(employer_id !== undefined && { employer_id }),
-      ...(state !== undefined && { state }),
-      ...(cursor !== undefined && { cursor }),
-    };
+    const list = { limit: PAGE_ROWS, ...defined({ employer_id, state, cursor }) };
     const { data, next_cursor } = need(await api.GET('/v1/payroll-runs', { params: { query: list } }));
     const choices = [ANY, ...STATES.map((value) => ({ value, label: value }))];
     return {
       title: 'Payroll runs',
       place: 'runs',
       body: html`
-        <div>
-          <div class="actions">
-            ${may('runs:write') && html`<a class="button" href=${address('/runs/new', { employer_id })}>New run</a>`}
-            <a class="button quiet" href=${address('/settings', { employer_id })}>Payroll settings</a>
-          </div>
-          ${filterForm('/runs', (employer_id ?? state) !== undefined, [
-            textField({ name: 'employer_id', label: 'Employer ID', value: employer_id ?? '' }),
-            selectField({ name: 'state', label: 'State', value: state ?? '', choices }),
-          ])}
-          ${data.length === 0 ? nothing(visit) : runTable(data)}
-          ${pager('/runs', { ...query, state }, next_cursor)}
+        <div class="actions">
+          ${may('runs:write') && html`<a class="button" href=${address('/runs/new', { employer_id })}>New run</a>`}
+          <a class="button quiet" href=${address('/settings', { employer_id })}>Payroll settings</a>
         </div>
+        ${filterForm('/runs', (employer_id ?? state) !== undefined, [
+          textField({ name: 'employer_id', label: 'Employer ID', value: employer_id ?? '' }),
+          selectField({ name: 'state', label: 'State', value: state ?? '', choices }),
+        ])}
+        ${data.length === 0 ? nothing(visit) : runTable(data)}
+        ${pager('/runs', { ...query, state }, next_cursor)}
       `,
     };
   });

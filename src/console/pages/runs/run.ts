@@ -30,15 +30,13 @@ export function runPages(app: FastifyInstance, parts: ConsoleParts): void {
       title: `Payroll run ${run_id}`,
       place: 'runs',
       body: html`
-        <div>
-          ${visit.query.settled_by !== undefined && html`<p role="status">${`Finalized runs with adjustments or arrears for this run: ${visit.query.settled_by}`}</p>`}
-          ${summary(run)}
-          ${actions(run, visit)}
-          ${isFirstPage && isOpen && later(run_id, 'readiness', 'Checking readiness …')}
-          ${isFirstPage && later(run_id, 'figures', isOpen ? 'Computing the run …' : 'Loading the totals …')}
-          ${await linesOfRun(visit, run)}
-          ${isFirstPage && !isOpen && verification(run_id)}
-        </div>
+        ${visit.query.settled_by !== undefined && html`<p role="status">${`Finalized runs with adjustments or arrears for this run: ${visit.query.settled_by}`}</p>`}
+        ${summary(run)}
+        ${actions(run, visit)}
+        ${isFirstPage && isOpen && later(run_id, 'readiness', 'Checking readiness …')}
+        ${isFirstPage && later(run_id, 'figures', isOpen ? 'Computing the run …' : 'Loading the totals …')}
+        ${await linesOfRun(visit, run)}
+        ${isFirstPage && !isOpen && verification(run_id)}
       `,
     };
   });
@@ -218,19 +216,17 @@ function verification(runId: string): Html {
 function verified({ identical, lines, difference_count, differences }: Schemas['Verification']): Html {
   if (identical) return html`<p>${toned('identical', 'good')}${` All ${counted(lines, 'line')} match.`}</p>`;
   return html`
-    <div>
-      <p>${toned('different', 'bad')}${` ${counted(difference_count, 'difference')} in ${counted(lines, 'line')}. The stored run or the ledger was altered. Keep a copy of the database and contact support.`}</p>
-      ${differences.map(
-        ({ employee_id, line, frozen, computed }) => html`
-          <details class="card">
-            <summary>${employee_id}${`, ${line ?? 'membership in the run'}`}</summary>
-            <p>Finalized</p>
-            <pre tabindex="0">${JSON.stringify(frozen, null, 2)}</pre>
-            <p>Recomputed</p>
-            <pre tabindex="0">${JSON.stringify(computed, null, 2)}</pre>
-          </details>
-        `,
-      )}
-    </div>
+    <p>${toned('different', 'bad')}${` ${counted(difference_count, 'difference')} in ${counted(lines, 'line')}. The stored run or the ledger was altered. Keep a copy of the database and contact support.`}</p>
+    ${differences.map(
+      ({ employee_id, line, frozen, computed }) => html`
+        <details class="card">
+          <summary>${employee_id}${`, ${line ?? 'membership in the run'}`}</summary>
+          <p>Finalized</p>
+          <pre tabindex="0">${JSON.stringify(frozen, null, 2)}</pre>
+          <p>Recomputed</p>
+          <pre tabindex="0">${JSON.stringify(computed, null, 2)}</pre>
+        </details>
+      `,
+    )}
   `;
 }

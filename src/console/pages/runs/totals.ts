@@ -37,42 +37,40 @@ export function figures(run: Computed): Html {
   const { lines, reported } = totals;
   const place = pay_dates_used?.indexOf(pay_date) ?? -1;
   return html`
-    <div>
-      <div class="cards figures">
-        ${figure('Employee amount', money(totals.member_amount), counted(lines, 'line'))}
-        ${figure('Employer contribution', money(totals.employer_amount))}
-        ${figure('Employees', count(employees), `${count(totals.employees)} with deductions, ${count(Math.max(0, employees - totals.employees))} without`)}
-        ${
-          pay_dates_used !== null &&
-          place >= 0 &&
-          figure(
-            'Pay date',
-            `${place + 1} of ${pay_dates_used.length}`,
-            calendar_assumed ? 'assumed: the employer has no pay schedule' : 'in the year',
-          )
-        }
-      </div>
+    <div class="cards figures">
+      ${figure('Employee amount', money(totals.member_amount), counted(lines, 'line'))}
+      ${figure('Employer contribution', money(totals.employer_amount))}
+      ${figure('Employees', count(employees), `${count(totals.employees)} with deductions, ${count(Math.max(0, employees - totals.employees))} without`)}
       ${
-        reported.lines > 0 &&
-        html`<p>${`${counted(reported.lines, 'line')} for earlier runs ${reported.lines === 1 ? 'is' : 'are'} shown only and not in these totals: employee amount ${money(reported.member_amount)}, employer amount ${money(reported.employer_amount)}.`}</p>`
-      }
-      ${
-        lines > 0 &&
-        sums(
-          'By line of coverage',
-          totals.by_line_of_coverage.map((row) => ({ ...row, name: plain(row.line_of_coverage) })),
+        pay_dates_used !== null &&
+        place >= 0 &&
+        figure(
+          'Pay date',
+          `${place + 1} of ${pay_dates_used.length}`,
+          calendar_assumed ? 'assumed: the employer has no pay schedule' : 'in the year',
         )
       }
-      ${
-        lines > 0 &&
-        sums(
-          'By taxability',
-          totals.by_taxability.map((row) => ({ ...row, name: plain(row.taxability) })),
-        )
-      }
-      ${run.comparison !== null && comparison(run.comparison)}
-      ${run.not_in_run_count > 0 && notInRun(run)}
     </div>
+    ${
+      reported.lines > 0 &&
+      html`<p>${`${counted(reported.lines, 'line')} for earlier runs ${reported.lines === 1 ? 'is' : 'are'} shown only and not in these totals: employee amount ${money(reported.member_amount)}, employer amount ${money(reported.employer_amount)}.`}</p>`
+    }
+    ${
+      lines > 0 &&
+      sums(
+        'By line of coverage',
+        totals.by_line_of_coverage.map((row) => ({ ...row, name: plain(row.line_of_coverage) })),
+      )
+    }
+    ${
+      lines > 0 &&
+      sums(
+        'By taxability',
+        totals.by_taxability.map((row) => ({ ...row, name: plain(row.taxability) })),
+      )
+    }
+    ${run.comparison !== null && comparison(run.comparison)}
+    ${run.not_in_run_count > 0 && notInRun(run)}
   `;
 }
 

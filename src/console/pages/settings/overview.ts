@@ -34,19 +34,17 @@ async function chooser({ api }: Visit): Promise<Html> {
   const { data } = need(await api.GET('/v1/payroll-runs', { params: { query: { limit: PAGE_ROWS } } }));
   const employers = [...new Set(data.map(({ employer_id }) => employer_id))].sort();
   return html`
-    <div>
-      <p>Pay schedules list the pay dates of an employer. Payroll codes name each deduction the way payroll does. The payroll policy sets the options of runs.</p>
-      ${filterForm('/settings', false, textField({ name: 'employer_id', label: 'Employer ID', value: '', required: true }))}
-      ${
-        employers.length > 0 &&
-        html`
-          <section class="card" aria-labelledby="recent">
-            <h2 id="recent">Employers with recent runs</h2>
-            <ul>${employers.map((id) => html`<li>${idLink(address('/settings', { employer_id: id }), id)}</li>`)}</ul>
-          </section>
-        `
-      }
-    </div>
+    <p>Pay schedules list the pay dates of an employer. Payroll codes name each deduction the way payroll does. The payroll policy sets the options of runs.</p>
+    ${filterForm('/settings', false, textField({ name: 'employer_id', label: 'Employer ID', value: '', required: true }))}
+    ${
+      employers.length > 0 &&
+      html`
+        <section class="card" aria-labelledby="recent">
+          <h2 id="recent">Employers with recent runs</h2>
+          <ul>${employers.map((id) => html`<li>${idLink(address('/settings', { employer_id: id }), id)}</li>`)}</ul>
+        </section>
+      `
+    }
   `;
 }
 
@@ -58,39 +56,37 @@ async function ofEmployer({ api, may, query }: Visit, employer_id: string): Prom
     may('runs:write') &&
     html`<div class="actions"><a class="button quiet" href=${address(`/settings/${path}`, { employer_id })}>${title}</a></div>`;
   return html`
-    <div>
-      ${query.saved !== undefined && html`<p role="status"><strong>Saved.</strong>${' Open runs use the new settings; finalized runs do not change.'}</p>`}
-      <p><a href=${address('/runs', { employer_id })}>Payroll runs of this employer</a></p>
-      <section aria-labelledby="schedules">
-        <h2 id="schedules">Pay schedules</h2>
-        ${
-          schedules.length === 0
-            ? empty(
-                'No pay schedule',
-                html`<p>Without one, weekly and biweekly pay dates are counted from the pay date of each run. That is wrong when a holiday moves a pay date into another year.</p>`,
-              )
-            : scheduleCards(schedules, { employer_id, mayWrite: may('runs:write'), selected: query })
-        }
-        ${edit('pay-schedule', 'Add a pay schedule')}
-      </section>
-      <section aria-labelledby="codes">
-        <h2 id="codes">Payroll codes</h2>
-        ${
-          codes.length === 0
-            ? empty(
-                'No payroll codes',
-                html`<p>Lines have no payroll code. Once you add one, readiness reports lines that have none.</p>`,
-              )
-            : codeTable(codes, 'Payroll codes', true)
-        }
-        ${edit('payroll-codes', 'Edit payroll codes')}
-      </section>
-      <section aria-labelledby="policy">
-        <h2 id="policy">Payroll policy</h2>
-        ${policyTable(policies)}
-        ${edit('payroll-policy', 'Edit payroll policy')}
-      </section>
-    </div>
+    ${query.saved !== undefined && html`<p role="status"><strong>Saved.</strong>${' Open runs use the new settings; finalized runs do not change.'}</p>`}
+    <p><a href=${address('/runs', { employer_id })}>Payroll runs of this employer</a></p>
+    <section aria-labelledby="schedules">
+      <h2 id="schedules">Pay schedules</h2>
+      ${
+        schedules.length === 0
+          ? empty(
+              'No pay schedule',
+              html`<p>Without one, weekly and biweekly pay dates are counted from the pay date of each run. That is wrong when a holiday moves a pay date into another year.</p>`,
+            )
+          : scheduleCards(schedules, { employer_id, mayWrite: may('runs:write'), selected: query })
+      }
+      ${edit('pay-schedule', 'Add a pay schedule')}
+    </section>
+    <section aria-labelledby="codes">
+      <h2 id="codes">Payroll codes</h2>
+      ${
+        codes.length === 0
+          ? empty(
+              'No payroll codes',
+              html`<p>Lines have no payroll code. Once you add one, readiness reports lines that have none.</p>`,
+            )
+          : codeTable(codes, 'Payroll codes', true)
+      }
+      ${edit('payroll-codes', 'Edit payroll codes')}
+    </section>
+    <section aria-labelledby="policy">
+      <h2 id="policy">Payroll policy</h2>
+      ${policyTable(policies)}
+      ${edit('payroll-policy', 'Edit payroll policy')}
+    </section>
   `;
 }
 
@@ -111,12 +107,10 @@ function scheduleCards(
 ): Html {
   let dates = 0;
   return html`
-    <div>
-      ${schedules.map((schedule) => {
-        dates += schedule.pay_dates.length;
-        return card(schedule, { ...given, fits: dates <= DATES_SHOWN });
-      })}
-    </div>
+    ${schedules.map((schedule) => {
+      dates += schedule.pay_dates.length;
+      return card(schedule, { ...given, fits: dates <= DATES_SHOWN });
+    })}
   `;
 }
 

@@ -10,7 +10,6 @@ import { address } from '../../elements/links.ts';
 import { type Column, table } from '../../elements/table.ts';
 import { type Html, html } from '../../html.ts';
 import { action, type ConsoleParts, page, type Visit } from '../../page.ts';
-import { explained } from '../runs/form.ts';
 import * as labels from '../runs/labels.ts';
 
 type Policy = Schemas['PayrollPolicy']['versions'][number];
@@ -113,7 +112,7 @@ function policyForm(
       <section class="card">
         ${textField({ ...field('effective_from', 'Pay dates from'), type: 'date', required: true })}
         <div class="columns">
-          ${OPTIONS.map((name) => choiceField({ ...field(name, labels.OPTIONS[name]), choices: explained(MEANINGS[name]) }))}
+          ${OPTIONS.map((name) => choiceField({ ...field(name, labels.OPTIONS[name]), choices: labels.explained(MEANINGS[name]) }))}
         </div>
       </section>
       <div class="actions">
