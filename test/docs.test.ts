@@ -72,9 +72,17 @@ t.test('the README links to every page of the docs', async (t) => {
   );
 });
 
-t.test('every path in code type exists', async (t) => {
+t.test('every path in code type, and every page that the code names, exists', async (t) => {
   const exists = (path: string) => existsSync(join(ROOT, path));
   t.strictSame(wrongOnPages(/`((?:src|db|docs|test|bench|fixtures|\.ci)\/[\w./-]*)`/g, exists), []);
+  const named = globSync('src/**/*.ts', { cwd: ROOT }).flatMap((path) =>
+    captures(read(path), /\b((?:db|docs|fixtures)\/[\w-]+\.md)/g),
+  );
+  t.ok(named.length > 10);
+  t.strictSame(
+    named.filter((path) => !exists(path)),
+    [],
+  );
 });
 
 t.test('every command, option and script in the docs exists', async (t) => {

@@ -1,6 +1,6 @@
 /**
  * Computes from roster reports when an employee was employed and what is in effect on a date. Pure. The rules
- * are "Roster facts have dates" in payroll.md.
+ * are "Effective dates" in docs/roster.md.
  */
 import type { RosterFactTable } from '../database/tables.ts';
 

@@ -1,7 +1,4 @@
-/**
- * Decides which versions of a deduction count, and which one is in effect on a date: "State of a deduction on
- * a day" of payroll.md. Pure.
- */
+/** Decides which versions of a deduction count, and which one is in effect on a date (docs/concepts.md). Pure. */
 import { isSameNumber } from '../money.ts';
 import type { Version } from './fold.ts';
 
@@ -87,7 +84,7 @@ export function knownAt<Recorded extends { recorded_at: string }>(
 
 /**
  * Decides which versions of one deduction count. A start that is corrected before it begins must not apply:
- * "Corrected starts" of payroll.md.
+ * "Corrected start dates" in docs/receiving-events.md.
  */
 export function timelineOf<V extends Ordered & Span & Election>(
   versions: readonly V[],

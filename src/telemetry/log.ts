@@ -4,7 +4,7 @@ import { printable, printableLines } from './printable.ts';
 
 /**
  * The fields of a log line. Errors are logged by their code; bodies, secrets and personal data never are. A
- * new field is a decision, made here and in docs/security.md.
+ * new field is a decision, made here and in docs/access.md.
  */
 export type LogFields = Partial<{
   event_id: string;

@@ -50,7 +50,7 @@ t.test('payroll codes are edited as a table: pasted, changed, removed, and rejec
     { line_of_coverage: 'hsa', taxability: null, side: 'employer', code: 'HSA9', treatment: 'deposit' },
   ]);
   t.strictSame(await cells(page, 'Payroll codes'), [
-    ['medical', 'pre tax', 'employee', 'MED1', 'not set'],
+    ['medical', 'pre-tax', 'employee', 'MED1', 'not set'],
     ['HSA', 'Any', 'employer', 'HSA9', 'deposit'],
   ]);
 });

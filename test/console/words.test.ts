@@ -53,8 +53,8 @@ t.test('no page names a command, and every amount is formatted and right-aligned
   const paused = {
     state: 'paused',
     reason: 'the service answered 401',
-    since: '2026-07-01T00:00:00.000Z',
-    probe_at: '2027-01-01T00:00:00.000Z',
+    paused_at: '2026-07-01T00:00:00.000Z',
+    next_probe_at: '2027-01-01T00:00:00.000Z',
   } as const;
   await transact(db, (trx) => trx.updateTable('circuit_breaker').set(paused).execute());
   await put('r2', '2026-07-17');

@@ -41,7 +41,7 @@ async function enroll({ stage, show, confirm }: Scene): Promise<void> {
   expectEqual('acknowledged deliveries', arrivals.length, events.length + twice.length);
   show(
     `${counted(events.length, 'enrollment')}, one event each, in ${arrivals.length} deliveries: ` +
-      `${repeatedIn(arrivals)} duplicates, ${overtakenIn(arrivals, events)} after a newer one.`,
+      `${repeatedIn(arrivals)} duplicates, ${overtakenIn(arrivals, events)} out of order.`,
   );
   await allApplied(stage);
   const versions = await api.list<VersionView>('/v1/deduction-versions');

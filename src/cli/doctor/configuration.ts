@@ -46,7 +46,7 @@ export function checkConfiguration(env: Environment): Finding[] {
       return findingOf(name, meaning, env);
     } catch (error) {
       if (!isAppError(error, 'CONFIG')) throw error;
-      return fail(id, error.message, 'Set it as the README describes under "Configuration".');
+      return fail(id, error.message, 'docs/configuration.md describes it.');
     }
   });
 }
@@ -67,7 +67,7 @@ function findingOf(name: string, meaning: string, env: Environment): Finding {
     return warn(
       id,
       `${meaning}: the private listener can be reached from elsewhere`,
-      'Put TLS in front of it, and let only those come who should: docs/console.md, "Reaching it". Or leave it at 127.0.0.1.',
+      'Put a proxy with TLS and your own sign-on in front of it (docs/console.md), or leave it at 127.0.0.1.',
     );
   }
   if (plainHttpVariables(readAlone(name, env)).includes(name)) {

@@ -1,4 +1,4 @@
-/** The amount of a deduction for one paycheck, to the cent: "Amounts" of payroll.md. */
+/** The amount of a deduction for one paycheck, to the cent: docs/amounts.md. */
 import type { PayFrequency } from '../../contract/employee.ts';
 import { amountOf, type Cents, type Decimal, decimal, printReadable, rounded, times } from '../../money.ts';
 import { PERIODS_PER_YEAR } from './pay-dates.ts';

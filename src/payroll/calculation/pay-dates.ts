@@ -1,10 +1,10 @@
-/** The regular pay dates of a calendar year: "Pay dates" of payroll.md. Days are YYYY-MM-DD. */
+/** The regular pay dates of a calendar year: "Pay dates" in docs/amounts.md. Days are YYYY-MM-DD. */
 import { Temporal } from 'temporal-polyfill';
 import type { PayFrequency } from '../../contract/employee.ts';
 import { isDay } from '../../contract/instant.ts';
 import type { Problem } from '../../errors.ts';
 
-/** P of payroll.md. The number of pay dates that a calendar year really has is in the run's own calendar. */
+/** Periods of a deduction per year (docs/amounts.md). The number of pay dates that a calendar year really has is in the run's own calendar. */
 export const PERIODS_PER_YEAR: Readonly<Record<PayFrequency, number>> = {
   monthly: 12,
   semimonthly: 24,

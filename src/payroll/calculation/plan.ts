@@ -71,7 +71,7 @@ export type Plan = {
 
 export type Planned = { ok: true; plan: Plan } | { ok: false; problem: Problem };
 
-/** S of payroll.md: the checks of a month that `first-checks` takes from. */
+/** The checks of a month that `first-checks` takes from. */
 const FIRST_CHECKS: Readonly<Record<PayFrequency, number>> = {
   monthly: 1,
   semimonthly: 2,

@@ -1,4 +1,4 @@
-/** The share of a year's amount that one check takes: the schemes and remainders of payroll.md, with the working. */
+/** The share of a year's amount that one check takes: the schemes and remainders of docs/amounts.md, with the working. */
 import { type Cents, type Decimal, printReadable, rounded } from '../../money.ts';
 import { MONTH_NAMES } from './pay-dates.ts';
 import type { Plan } from './plan.ts';

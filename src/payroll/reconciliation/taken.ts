@@ -1,4 +1,4 @@
-/** Reports of the amounts that payroll took for a finalized run: "Taken" of payroll.md. */
+/** Reports of the amounts that payroll took for a finalized run: docs/reconciliation.md. */
 import { insertMany, isOneOf } from '../../database/bulk.ts';
 import { lockName } from '../../database/engine.ts';
 import { isUnavailable } from '../../database/errors.ts';

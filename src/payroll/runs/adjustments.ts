@@ -1,4 +1,4 @@
-/** The adjustments due for earlier runs by today's facts: "Adjustments" of payroll.md. Pure. */
+/** The adjustments due for earlier runs by today's facts: docs/reconciliation.md. Pure. */
 import { type Employment, spellOn } from '../../ledger/employment.ts';
 import type { RunVersion } from '../../ledger/history.ts';
 import { amountOf, type Cents, centsOf } from '../../money.ts';

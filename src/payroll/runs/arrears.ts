@@ -1,4 +1,4 @@
-/** Arrears: amounts of earlier finalized runs that payroll did not take: "Taken" of payroll.md. Pure. */
+/** Arrears: amounts of earlier finalized runs that payroll did not take: docs/reconciliation.md. Pure. */
 import { difference, total } from '../../money.ts';
 import { isIncluded, type Line, lineKey, NOTHING } from '../calculation/line.ts';
 import { type Carrier, contentOfLine, type Earlier, type FrozenLines } from './adjustments.ts';

@@ -18,7 +18,7 @@ export function noted(note: Note, result: Found['result']) {
 
 /**
  * Finds several elections of one line of coverage: a failure where one is the rule, a warning where several are
- * normal (payroll.md).
+ * normal (docs/amounts.md).
  */
 async function overlaps(db: Db, question: RunQuestion): Promise<Found[]> {
   const looks = [noted('overlap', 'fail'), noted('overlap_normal', 'warn')];

@@ -1,4 +1,4 @@
-/** Decides whether an employee missed the check of an earlier run: "Missed checks" of payroll.md. Pure. */
+/** Decides whether an employee missed the check of an earlier run: docs/reconciliation.md. Pure. */
 import { IMPORTED } from '../../inbox/stored-body.ts';
 import { type Cents, centsOf } from '../../money.ts';
 import type { Flag, Line } from '../calculation/line.ts';

@@ -1,4 +1,4 @@
-/** The employees of a run: "Who is in a run" of payroll.md. Pure. */
+/** The employees of a run: "Who is in it" in docs/payroll-runs.md. Pure. */
 import {
   type Employment,
   employerOf,
