@@ -1,7 +1,7 @@
 /** One employment change: its state, attempts, the changes waiting for it, its content, and the actions on it. */
 import type { FastifyInstance } from 'fastify';
-import { REASON_MAX_CHARACTERS } from '../../../contract/fields.ts';
 import type { Schemas } from '../../../client.ts';
+import { REASON_MAX_CHARACTERS } from '../../../contract/fields.ts';
 import { need, rejectedByApi } from '../../api-client.ts';
 import { pausedNotice } from '../../elements/checks.ts';
 import { facts, live, state } from '../../elements/facts.ts';

@@ -1,8 +1,8 @@
 /** One event: what was received, its result, what can be done about it, and its body next to conflicting bodies. */
 import type { FastifyInstance } from 'fastify';
-import { REASON_MAX_CHARACTERS } from '../../../contract/fields.ts';
 import type { Schemas } from '../../../client.ts';
 import { CENSUS_SYNC_COMPLETE } from '../../../contract/events.ts';
+import { REASON_MAX_CHARACTERS } from '../../../contract/fields.ts';
 import { need } from '../../api-client.ts';
 import { facts, live, state } from '../../elements/facts.ts';
 import { count, counted, instant } from '../../elements/format.ts';
