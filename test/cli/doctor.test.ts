@@ -188,7 +188,10 @@ onEitherEngine('every malformed variable is named at once', async (t) => {
   t.match(found.database, { result: 'unknown', message: /needs DATABASE_URL/ });
   t.match(found.service, { result: 'unknown' });
   const people = await here(t, bad, ['doctor']);
-  t.match(people.stdout, /FAIL {2}configuration\.API_PORT: API_PORT must be a port.*\n {6}docs\/configuration\.md/);
+  t.match(
+    people.stdout,
+    /FAIL {2}configuration\.API_PORT: API_PORT must be a port.*\n {6}docs\/configuration\.md/,
+  );
 });
 
 onEitherEngine(

@@ -4,7 +4,7 @@ import { transact } from '../../src/database/transaction.ts';
 import { LEDGER_CHECKS } from '../../src/readiness/report.ts';
 import { RUN_CHECKS } from '../../src/readiness/run-report.ts';
 import { deductionOf, deliver, eventOf, receive } from '../api/deliver.ts';
-import { deduct } from '../payroll/ready.ts';
+import { deduct } from '../support/payroll.ts';
 import { open, openPayroll } from './runs-stage.ts';
 import type { Page } from './stage.ts';
 
