@@ -47,7 +47,7 @@ export async function reportPayroll(
   const ledger = ledgerOf(deductions, deductions / LARGE_ONE_IN);
   const { employees, employers, large } = ledger;
   report.line(
-    `A ledger of ${whole(deductions)} deductions of ${whole(employees)} employees of ${whole(employers)} employers, one of whom has ${whole(large.employees)} employees with ${whole(large.deductions)} deductions. Over the API; medians of ${TIMES} unless noted.`,
+    `A ledger of ${whole(deductions)} deductions of ${whole(employees)} employees of ${whole(employers)} employers. The largest has ${whole(large.employees)} employees with ${whole(large.deductions)} deductions. Over the API; medians of ${TIMES} unless noted.`,
   );
   report.line();
   for (const engine of engines) {
@@ -103,7 +103,7 @@ async function askForDeductions({ database, client }: Running): Promise<Row> {
     `select employee_id from roster where employee_id like '%7' order by employee_id limit ${QUESTIONS}`,
   );
   const times: number[] = [];
-  // Two passes, of which the first compiles the server's code.
+  // Two passes, because the first compiles the server's code.
   for (const isMeasured of [false, true]) {
     for (const id of ids) {
       const { ms, answer } = await client.call('GET', `/v1/deductions?employee_id=${id}`);

@@ -6,7 +6,7 @@ import { employ } from '../support/payroll.ts';
 import { here, jsonOf } from './harness.ts';
 import { NEXT_PAY_DATE, optionsOn, PAY_DATE, payrollStage, type Stage } from './payroll-stage.ts';
 
-/** Answers a prompt on a terminal. Null: the input ends without an answer. */
+/** Types an answer to a prompt on a terminal. Null: the input ends without one. */
 async function answering({ env }: Stage, answer: string | null, ...argv: string[]) {
   const terminal = () => Object.assign(new PassThrough(), { isTTY: true });
   const [stdout, stderr, stdin] = [terminal(), terminal(), terminal()];

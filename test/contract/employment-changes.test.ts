@@ -65,7 +65,7 @@ t.test('a compensation change follows the interface', async (t) => {
   ]);
 });
 
-t.test('a compensation change has at least one field besides the employee', async (t) => {
+t.test('a compensation change has at least one field in addition to the employee', async (t) => {
   const { employee_id } = samples.compensationChange;
   checkRules(t, compensationChange, samples.compensationChange, [
     {

@@ -40,7 +40,7 @@ async function failingIn(t: Test, transaction: number) {
 }
 
 onEitherEngine(
-  'a batch is accepted in transactions of bounded size, each of which wakes the send loop',
+  'a batch is accepted in transactions of bounded size that each wake the send loop',
   async (t) => {
     const { parts, counts, stored } = await failingIn(t, 0);
     const results = await acceptBatch(parts, lines);

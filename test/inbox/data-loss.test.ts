@@ -110,7 +110,7 @@ t.test('a loss of the ledger alone is also reported', async (t) => {
   t.match((await check()).examples, [/lacks what was known behind position 12$/]);
 });
 
-t.test('the high-water mark is saved while serving, and once more on shutdown', async (t) => {
+t.test('the high-water mark is saved while serving and on shutdown', async (t) => {
   const { db, url } = await stage(t);
   const mark = keepHighWaterMark(db, url, silentLog);
   await eventually(

@@ -127,7 +127,7 @@ onEachEngine('the employer of an employee follows rehires, moves and absences', 
   const on = async (day: string) =>
     employerOf(employmentsOf((await rosterOf(db, ['e-1'])).get('e-1') ?? []), day);
   await record(db, [fact('e-1', 'a', { termination_date: '2025-06-30' })]);
-  t.equal(await on('2025-07-01'), 'a', 'gone, and nobody else has the employee');
+  t.equal(await on('2025-07-01'), 'a', 'terminated, and with no other employer');
   await record(db, [fact('e-1', 'b', { hire_date: '2025-08-01' })], T2);
   t.equal(await on('2025-09-01'), 'b', 'moved');
   await record(db, [fact('e-1', 'a', { hire_date: '2026-01-01' })], T2);

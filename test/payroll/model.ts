@@ -524,7 +524,7 @@ function adjustments(world: World, run: Run, runs: readonly ModelRun[], employee
           (run.pay_group === null || run.pay_group === (one.pay_group ?? ownGroup))),
     )
     .flatMap((of) => adjustmentsOf(world, run, of, [...runs, now], employee));
-  // A terminated employee is paid refunds without another check.
+  // A terminated employee gets refunds without another check.
   const owed = adjusting.filter((line) => !REPORTED.some((flag) => line.flags.includes(flag)));
   const isRefund =
     statusOf(world, run, employee) === 'terminated' && owed.reduce((sum, line) => sum + line.member, 0n) < 0n;

@@ -1,5 +1,5 @@
 /**
- * What all test files of a run share, such as a PostgreSQL server. The first file that needs it starts it in a process
+ * Resources that all test files of a run share, such as a PostgreSQL server. The first file that needs it starts it in a process
  * of its own, which ends with tap's runner.
  */
 import { spawn } from 'node:child_process';

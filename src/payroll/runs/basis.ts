@@ -1,4 +1,4 @@
-/** The inputs of a run. They are resolved each time for an open run, and frozen with a finalized one as its proof. */
+/** The inputs of a run. They are resolved each time for an open run, and frozen with a finalized one for verification. */
 import Type, { type Static } from 'typebox';
 import { closed, day, nullable, oneOf } from '../../contract/fields.ts';
 import type { Db, Trx } from '../../database/tables.ts';
@@ -27,7 +27,7 @@ export const Basis = closed({
   codes: Type.Array(PayrollCode),
   /** The previous finalized regular run, which changes are compared with. */
   previous: nullable(Type.String()),
-  /** Earlier runs whose differences and arrears this run settles, with their reports of amounts taken. */
+  /** Earlier runs whose differences and arrears this run collects, with their reports of amounts taken. */
   earlier: Type.Array(
     closed({ run_id: Type.String(), report: nullable(Type.Integer()), is_voided: Type.Boolean() }),
   ),
