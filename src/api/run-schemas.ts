@@ -1,14 +1,12 @@
 /** A payroll run and its lines as the API shows them. */
 import Type, { type Static, type TSchema } from 'typebox';
-import { PAY_FREQUENCIES } from '../contract/employee.ts';
-import { closed, day, identifier, nullable, oneOf, oneOfDescribed } from '../contract/fields.ts';
+import { closed, day, nullable, oneOf, oneOfDescribed } from '../contract/fields.ts';
 import type { Line } from '../payroll/calculation/line.ts';
-import { APPLIES_ON, EXTRA_PAYCHECKS, REMAINDERS, SCHEMES } from '../payroll/calculation/plan.ts';
-import { KINDS, RUN_ID_PATTERN, type Run, RunBody } from '../payroll/runs/body.ts';
+import { RUN_ID_PATTERN, Run, RunBody } from '../payroll/runs/body.ts';
 import { Comparison } from '../payroll/runs/comparison.ts';
 import { REASONS } from '../payroll/runs/population.ts';
 import { Totals } from '../payroll/runs/totals.ts';
-import { COLLECTIONS, OPTIONS } from '../payroll/settings/policy.ts';
+import { OPTIONS } from '../payroll/settings/policy.ts';
 import { ownInstant } from './schemas.ts';
 
 /** The descriptions of a run's fields, shared by requests and responses. */
@@ -46,48 +44,32 @@ export const RUN_DEFAULTS: Readonly<Partial<Record<keyof Run, string>>> = {
 export const DescribedRunBody = Type.Unsafe<unknown>({
   ...RunBody,
   description: 'The definition of a payroll run.',
-  properties: Object.fromEntries(
-    Object.entries(RunBody.properties as Record<keyof Run, TSchema>).map(([name, schema]) => {
-      const field = name as keyof Run;
-      const preset = RUN_DEFAULTS[field];
-      return [
-        name,
-        { ...schema, description: WORDS[field], ...(preset !== undefined && { default: preset }) },
-      ];
-    }),
-  ),
+  properties: described(RunBody.properties, RUN_DEFAULTS),
 });
-
-const said = <const S extends TSchema>(schema: S, field: keyof Run): S => ({
-  ...schema,
-  description: WORDS[field],
-});
-const ids = Type.Array(identifier);
 
 /** A run with its defaults filled in. */
 const RUN = {
-  employer_id: said(identifier, 'employer_id'),
-  kind: said(oneOf(KINDS), 'kind'),
-  pay_frequency: said(oneOf(PAY_FREQUENCIES), 'pay_frequency'),
-  pay_group: said(nullable(identifier), 'pay_group'),
-  period_start: said(day, 'period_start'),
-  period_end: said(day, 'period_end'),
-  pay_date: said(day, 'pay_date'),
-  employee_ids: said(nullable(ids), 'employee_ids'),
-  deductions: said(nullable(ids), 'deductions'),
-  final_checks: said(ids, 'final_checks'),
-  pay_dates: said(nullable(Type.Array(day)), 'pay_dates'),
-  scheme: said(oneOf(SCHEMES), 'scheme'),
-  applies_on: said(oneOf(APPLIES_ON), 'applies_on'),
-  remainder: said(oneOf(REMAINDERS), 'remainder'),
-  extra_paycheck: said(oneOf(EXTRA_PAYCHECKS), 'extra_paycheck'),
-  adjustments: said(oneOf(COLLECTIONS), 'adjustments'),
-  arrears: said(oneOf(COLLECTIONS), 'arrears'),
-  policy_reason: said(nullable(Type.String()), 'policy_reason'),
+  ...described(Run.properties),
   stated_options: Type.Array(oneOf(OPTIONS), {
     description: "The options that the run states itself. The employer's payroll policy decides the others.",
   }),
 };
+
+/** Returns the fields with their descriptions, and the defaults of those that have one. */
+function described<const P extends Partial<Record<keyof Run, TSchema>>>(
+  fields: P,
+  defaults: Readonly<Partial<Record<keyof Run, string>>> = {},
+): P {
+  const names = Object.keys(fields) as (keyof Run)[];
+  const entries = names.map((name) => {
+    const preset = defaults[name];
+    return [
+      name,
+      { ...fields[name], description: WORDS[name], ...(preset !== undefined && { default: preset }) },
+    ];
+  });
+  return Object.fromEntries(entries) as P;
+}
 
 export const RunId = closed({
   run_id: Type.String({

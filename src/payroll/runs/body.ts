@@ -66,12 +66,12 @@ const FIELDS = {
   deductions: nullable(Type.Array(identifier)),
   final_checks: Type.Array(identifier),
   pay_dates: nullable(Type.Array(day)),
-  /** Why the run differs from the employer's payroll policy. */
-  policy_reason: nullable(Type.String()),
 };
+/** Why the run differs from the employer's payroll policy. */
+const policy_reason = nullable(Type.String());
 
 /** A run with its effective options. */
-export const Run = closed({ ...FIELDS, ...Options.properties });
+export const Run = closed({ ...FIELDS, ...Options.properties, policy_reason });
 export type Run = Static<typeof Run>;
 
 /** A run as it was requested: null where the employer's payroll policy decides. */
@@ -84,6 +84,7 @@ export const StatedRun = closed({
   extra_paycheck: nullable(extra_paycheck),
   adjustments: nullable(adjustments),
   arrears: nullable(arrears),
+  policy_reason,
 });
 export type StatedRun = Static<typeof StatedRun>;
 
