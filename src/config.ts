@@ -237,7 +237,7 @@ function censusSource(env: Environment): CensusSource {
   );
 }
 
-/** An address of HTTP. A password in it would be printed and logged with it: it has a variable of its own. */
+/** An HTTP address. A password in it would be printed and logged, so it has its own variable. */
 function address(text: string): URL | null {
   const url = URL.canParse(text) ? new URL(text) : null;
   return url?.username === '' && url.password === '' && /^https?:\/\/[^#]+$/.test(text) ? url : null;

@@ -1,6 +1,6 @@
 /**
  * How a census is stored in chunks. The upload body is chunk 0 (the organization), the employees of chunks 1,
- * 2, … and `END`. A chunk of employees starts with a line of its own: a JSON array of the employees' pay
+ * 2, … and `END`. A chunk of employees starts with an extra line: a JSON array of the employees' pay
  * groups, which are not uploaded. An employee with an effective date has both in an array.
  */
 import type { Organization } from '../contract/census.ts';

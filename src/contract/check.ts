@@ -65,9 +65,9 @@ function problemsOf(schema: TSchema, errors: TLocalizedValidationError[], limit:
 
 function problemsIn(schema: TSchema, error: TLocalizedValidationError): Problem[] {
   const { keyword, instancePath, schemaPath } = error;
-  // A choice has an error of its own, so the errors of its branches are omitted.
+  // A choice has its own error, so the errors of its branches are omitted.
   if (schemaPath.includes('/anyOf/')) return [];
-  // Each unknown field has an error of its own before this one ('boolean', because its schema is false).
+  // Each unknown field has its own error before this one ('boolean', because its schema is false).
   if (keyword === 'additionalProperties') return [];
   if (keyword === 'boolean') {
     return [{ path: unknownFieldPath(instancePath), rule: 'is not a field of the interface' }];

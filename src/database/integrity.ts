@@ -55,7 +55,7 @@ async function checkSchemaObjects(db: Db, { report }: Verifying): Promise<Engine
   }
 }
 
-/** Runs on a thread of its own, so that this one can be interrupted and check everything else. */
+/** Runs on its own thread, so that this one can be interrupted and check everything else. */
 async function checkSqlite(db: Db, { report, signal }: Verifying): Promise<EngineCheck[]> {
   const worker = new Worker(ENTRY, { workerData: { path: await fileOf(db) } });
   const said: string[] = [];

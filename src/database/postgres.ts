@@ -21,7 +21,7 @@ import { assertOutsideTransaction } from './transaction.ts';
 
 /**
  * Connections per thread. The receiving thread needs two to store and a few for the rest; the API thread needs eight to
- * send, one to apply and one for people. A sidecar uses at most twenty in all.
+ * send, one to apply and one for users. A sidecar uses at most twenty in all.
  */
 const CONNECTIONS = 10;
 /** The provider waits 15 s for an acknowledgement. It gets a 503 well before that. */

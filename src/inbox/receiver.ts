@@ -66,7 +66,7 @@ export type Downstream = {
 
 export type ReceiverCounts = {
   received: Received;
-  /** By thread name. Empty if the receiver has no thread of its own. */
+  /** By thread name. Empty if the receiver has no separate thread. */
   threads: Readonly<Record<string, ThreadCounts>>;
 };
 

@@ -258,7 +258,7 @@ export async function activeTwice(db: Db, day: string, limit: number): Promise<s
   }
 }
 
-/** Returns employees whom several employers have named, in the order of their ids, if they are too many to follow. */
+/** Returns employees of several employers, by id, if there are too many to keep. */
 async function sharedAfter(db: Db, employeeId: string): Promise<string[]> {
   const rows = await db
     .selectFrom('roster')

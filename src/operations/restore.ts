@@ -77,7 +77,7 @@ export function compact(path: string, mayShrink: boolean): void {
   renameSync(compacted, prepared);
 }
 
-/** Returns whether there is a database. Opening a missing one leaves an empty file, which is none. */
+/** Returns whether there is a database. Opening a missing one leaves an empty file, which does not count. */
 export function isThere(path: string): boolean {
   return existsSync(path) && statSync(path).size > 0;
 }

@@ -25,7 +25,7 @@ async function sendingPaused(db: Db): Promise<Found[]> {
 
 /**
  * Finds requests that have been due for too long, or that a sender left behind, while no request at all was finished.
- * It reads the database only, so that any process can detect it. A paused circuit breaker has a check of its own.
+ * It reads the database only, so that any process can detect it. A paused circuit breaker has its own check.
  */
 async function sendingStalled(db: Db, { now }: Question): Promise<Found[]> {
   const late = ago(now, STALLED_SECONDS * 1_000);

@@ -26,7 +26,7 @@ const MEANINGS: [unknown, { unavailable: boolean; fatal: boolean; busy: boolean 
 ];
 
 for (const [error, meaning] of MEANINGS) {
-  t.test(`what ${codeOf(error) || error} means`, async (t) => {
+  t.test(`${codeOf(error) || error} is classified`, async (t) => {
     const seen = { unavailable: isUnavailable(error), fatal: isFatal(error), busy: isBusy(error) };
     t.strictSame(seen, meaning);
   });

@@ -50,7 +50,7 @@ onEachEngine('what comes again', async (t) => {
   );
 
   await t.test(
-    'of two events with the same time the later received wins, and readiness shows the tie',
+    'if two events have the same time the later received one wins, and readiness shows the tie',
     async (t) => {
       const at = (index: number, amount: string) => {
         const { id, body } = eventOf('tie', index);

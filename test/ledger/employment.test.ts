@@ -107,7 +107,7 @@ const inForce: [rule: string, given: [string, Given][], expected: [day: string, 
     ],
   ],
   [
-    'of two facts with the same date the later position applies',
+    'if two facts have the same date the later position applies',
     [
       ['2026-01-05', changed('weekly')],
       ['2026-01-05', changed('monthly')],

@@ -81,7 +81,7 @@ const ArrearsShown = closed(
   'An amount that payroll did not take and no later run has collected.',
 );
 
-/** The beginning of a list that has a route of its own. */
+/** The beginning of a list that has its own route. */
 const beginningOf = <const S extends TSchema>(row: S, path: string) =>
   closed({
     data: Type.Array(row, { description: 'The first entries.' }),

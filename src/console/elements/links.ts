@@ -30,7 +30,7 @@ export function deductionLink(id: string): Html {
   return idLink(pathOf('/deductions', id), id);
 }
 
-/** Needs `ledger:read`. An id without a page of its own leads to its deductions. */
+/** Needs `ledger:read`. An id without a page leads to its deductions. */
 export function employeeLink(id: string): Html {
   return idLink(pathOf('/employees', id) ?? address('/ledger', { employee_id: id }), id);
 }
@@ -45,7 +45,7 @@ export function employerLink(id: string): Html {
   return idLink(address('/ledger', { employer_id: id }), id);
 }
 
-/** An event without a page of its own is found in the list. */
+/** An event without a page is found in the list. */
 export function eventPath(id: string): string {
   return pathOf('/events', id) ?? '/events';
 }
