@@ -89,16 +89,6 @@ export async function databaseNow(trx: Trx, clock: Clock): Promise<Date> {
   return new Date(Number(rows[0]?.ms));
 }
 
-/** The driver recognizes this statement and also waits longer for the responses of this transaction. */
-export const NO_TIME_LIMIT = 'set local statement_timeout = 0';
-
-/** Removes the time limits of a transaction, such as one that creates an index over all events. */
-export async function withoutTimeLimit(trx: Trx): Promise<void> {
-  if (engineOf(trx) === 'sqlite') return;
-  await sql.raw(NO_TIME_LIMIT).execute(trx);
-  await sql`set local lock_timeout = 0`.execute(trx);
-}
-
 /** Returns whether a table exists in the schema of this connection. */
 export async function tableExists(db: Db | Trx, table: keyof Tables): Promise<boolean> {
   const found =

@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads';
 import { sql } from 'kysely';
 import { codeOf, isAppError } from '../errors.ts';
 import type { Verifying } from './difference.ts';
-import { engineOf, withoutTimeLimit } from './engine.ts';
+import { engineOf } from './engine.ts';
 import { isFatal } from './errors.ts';
 import type { TableChecked } from './integrity-entry.ts';
 import { fileOf } from './open.ts';
@@ -121,10 +121,8 @@ async function amcheck(db: Db, { report, signal }: Verifying): Promise<EngineChe
   for (const { id, index, table } of rows) {
     signal.throwIfAborted();
     try {
-      await transact(db, async (trx) => {
-        await withoutTimeLimit(trx);
-        await sql`select bt_index_check(${sql.lit(id)}::oid::regclass, true)`.execute(trx);
-      });
+      const check = sql`select bt_index_check(${sql.lit(id)}::oid::regclass, true)`;
+      await transact(db, (trx) => check.execute(trx), { isTimeLimited: false });
     } catch (error) {
       if (codeOf(error) === NOT_ALLOWED)
         return {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { CompiledQuery } from 'kysely';
 import { AppError } from '../errors.ts';
-import { engineOf, lockName, tableExists, withoutTimeLimit } from './engine.ts';
+import { engineOf, lockName, tableExists } from './engine.ts';
 import type { Db, Trx } from './tables.ts';
 import { transact } from './transaction.ts';
 
@@ -22,24 +22,27 @@ export const MIGRATIONS_TABLE =
  * Throws SCHEMA_REFUSED as `checkSchema` does.
  */
 export function migrate(db: Db, environment: Environment, now: Date, folder = FOLDER): Promise<string[]> {
-  return transact(db, async (trx) => {
-    await withoutTimeLimit(trx);
-    await lockName(trx, 'migrate');
-    await run(trx, MIGRATIONS_TABLE);
-    const due = await dueMigrations(trx, folder);
-    const applied_at = now.toISOString();
-    for (const { number, name, hash, text } of due) {
-      for (const statement of statements(text)) await run(trx, statement);
-      await trx.insertInto('migrations').values({ number, name, hash, applied_at }).execute();
-    }
-    await trx
-      .insertInto('instance')
-      .values({ id: 1, environment, created_at: applied_at, probed_at: null })
-      .onConflict((conflict) => conflict.doNothing())
-      .execute();
-    await assertEnvironment(trx, environment);
-    return due.map((migration) => migration.name);
-  });
+  return transact(
+    db,
+    async (trx) => {
+      await lockName(trx, 'migrate');
+      await run(trx, MIGRATIONS_TABLE);
+      const due = await dueMigrations(trx, folder);
+      const applied_at = now.toISOString();
+      for (const { number, name, hash, text } of due) {
+        for (const statement of statements(text)) await run(trx, statement);
+        await trx.insertInto('migrations').values({ number, name, hash, applied_at }).execute();
+      }
+      await trx
+        .insertInto('instance')
+        .values({ id: 1, environment, created_at: applied_at, probed_at: null })
+        .onConflict((conflict) => conflict.doNothing())
+        .execute();
+      await assertEnvironment(trx, environment);
+      return due.map((migration) => migration.name);
+    },
+    { isTimeLimited: false },
+  );
 }
 
 /**

@@ -15,9 +15,8 @@ import {
 } from 'kysely';
 import type { Pool, PoolClient, QueryConfig, QueryResult as Result } from 'pg';
 import { AppError, codeOf } from '../errors.ts';
-import { NO_TIME_LIMIT } from './engine.ts';
 import { isOfPostgres, isPreparedElsewhere, isStalePlan, rolledBack } from './errors.ts';
-import { assertOutsideTransaction } from './transaction.ts';
+import { assertOutsideTransaction, transactionOptions } from './transaction.ts';
 
 /**
  * Connections per thread. The receiving thread needs two to store and a few for the rest; the API thread needs eight to
@@ -31,23 +30,27 @@ const CONNECT_WITHIN_MS = 3_000;
  * the provider gets a 503 even for a delivery whose single statement has no such limits.
  */
 const SILENT_MS = 12_000;
-/** A statement of a migration may take hours. */
-const SILENT_MIGRATING_MS = 24 * 3_600_000;
+/** Without a time limit: a statement of a migration may take hours. */
+const SILENT_UNLIMITED_MS = 24 * 3_600_000;
 
 /**
  * Set inside each transaction, because a proxy may give every transaction another connection. The server ends a holder
  * of a lock that hangs after 5 s, before those that wait for the lock give up.
  */
-const LIMITS = { idle_in_transaction_session_timeout: 5_000, lock_timeout: 8_000, statement_timeout: 10_000 };
-const BEGIN = [
-  'begin isolation level read committed',
-  ...Object.entries(LIMITS).map(([name, ms]) => `set local ${name} = ${ms}`),
-  // A statement is planned once per connection. A plan made while the tables are empty would scan them, also when they
-  // have filled, until the server has counted their rows: applying would fall behind for a minute.
-  'set local enable_seqscan = off',
-  // Up to PostgreSQL 17 a plan that needs a scan then costs so much that the server would compile it first.
-  'set local jit = off',
-].join('; ');
+const begin = (limits: { lockMs: number; statementMs: number }): string =>
+  [
+    'begin isolation level read committed',
+    'set local idle_in_transaction_session_timeout = 5000',
+    `set local lock_timeout = ${limits.lockMs}`,
+    `set local statement_timeout = ${limits.statementMs}`,
+    // A statement is planned once per connection. A plan made while the outbox is empty would scan it, also when it has
+    // filled, until the server has counted its rows. ANALYZE doesn't help: there is nothing to count yet.
+    'set local enable_seqscan = off',
+    // Up to PostgreSQL 17 a plan that needs a scan then costs so much that the server would compile it first.
+    'set local jit = off',
+  ].join('; ');
+const BEGIN_LIMITED = begin({ lockMs: 8_000, statementMs: 10_000 });
+const BEGIN_UNLIMITED = begin({ lockMs: 0, statementMs: 0 });
 
 /** More than the service has fixed statements. Bounds the statements of varying length. */
 const STATEMENTS_PREPARED = 500;
@@ -150,7 +153,9 @@ class Connection implements DatabaseConnection {
   }
 
   async begin(): Promise<void> {
-    await this.#run(() => this.#client.query(BEGIN));
+    const { isTimeLimited } = transactionOptions();
+    this.#silentMs = isTimeLimited ? SILENT_MS : SILENT_UNLIMITED_MS;
+    await this.#run(() => this.#client.query(isTimeLimited ? BEGIN_LIMITED : BEGIN_UNLIMITED));
     this.#inTransaction = true;
   }
 
@@ -179,7 +184,6 @@ class Connection implements DatabaseConnection {
         const text: QueryConfig = { ...this.#names.of(sql), values: parameters as unknown[], ...limit };
         return this.#client.query(text);
       });
-    if (sql === NO_TIME_LIMIT) this.#silentMs = SILENT_MIGRATING_MS;
     let result: Result;
     try {
       result = await query();

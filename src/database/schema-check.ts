@@ -1,7 +1,7 @@
 import BetterSqlite3 from 'better-sqlite3';
 import { CompiledQuery, sql } from 'kysely';
 import { AppError, codeOf } from '../errors.ts';
-import { engineOf, withoutTimeLimit } from './engine.ts';
+import { engineOf } from './engine.ts';
 import { appliedMigrations, MIGRATIONS_TABLE, statements } from './migrate.ts';
 import type { Db, Trx } from './tables.ts';
 import { transact } from './transaction.ts';
@@ -65,18 +65,21 @@ const NOT_ALLOWED = '42501';
 async function comparePostgres(db: Db, migration: readonly string[]): Promise<SchemaDifference[]> {
   let differences: SchemaDifference[] | null = null;
   try {
-    return await transact(db, async (trx): Promise<never> => {
-      await withoutTimeLimit(trx);
-      const { rows } = await sql<{ name: string }>`select current_schema() as name`.execute(trx);
-      const found = await postgresObjects(trx, rows[0]?.name ?? 'public');
-      await sql`create schema benefits_sidecar_expected`.execute(trx);
-      await sql`set local search_path = benefits_sidecar_expected`.execute(trx);
-      for (const statement of migration) await trx.executeQuery(CompiledQuery.raw(statement));
-      const expected = await postgresObjects(trx, 'benefits_sidecar_expected');
-      differences = differencesOf(expected, found);
-      // Rolls back, so that the expected schema is gone.
-      throw new Error('compared');
-    });
+    return await transact(
+      db,
+      async (trx): Promise<never> => {
+        const { rows } = await sql<{ name: string }>`select current_schema() as name`.execute(trx);
+        const found = await postgresObjects(trx, rows[0]?.name ?? 'public');
+        await sql`create schema benefits_sidecar_expected`.execute(trx);
+        await sql`set local search_path = benefits_sidecar_expected`.execute(trx);
+        for (const statement of migration) await trx.executeQuery(CompiledQuery.raw(statement));
+        const expected = await postgresObjects(trx, 'benefits_sidecar_expected');
+        differences = differencesOf(expected, found);
+        // Rolls back, so that the expected schema is gone.
+        throw new Error('compared');
+      },
+      { isTimeLimited: false },
+    );
   } catch (error) {
     if (differences !== null) return differences;
     if (codeOf(error) === NOT_ALLOWED) {

@@ -4,6 +4,21 @@ import { AppError } from '../errors.ts';
 import { isWorthAnotherTry } from './errors.ts';
 import type { Db, Trx } from './tables.ts';
 
+export type TransactionOptions = {
+  /** Whether PostgreSQL limits the time of a statement and of a wait for a lock. */
+  isTimeLimited: boolean;
+};
+
+const TIME_LIMITED: TransactionOptions = { isTimeLimited: true };
+
+/** The options of the transaction that is being started, for the driver: Kysely passes none of ours. */
+const starting = new AsyncLocalStorage<TransactionOptions>();
+
+/** Returns the options of the transaction that the caller starts. */
+export function transactionOptions(): TransactionOptions {
+  return starting.getStore() ?? TIME_LIMITED;
+}
+
 /** The work inside a transaction, and whether the transaction is still open: work that it started may outlive it. */
 const inside = new AsyncLocalStorage<{ open: boolean }>();
 
@@ -17,16 +32,20 @@ let retried = 0;
  * `work` must do nothing slow: no network call, no timer. Work that it starts without awaiting must not use the
  * database before the transaction ends. It runs a second time after a conflict with another transaction, such as a
  * deadlock. Throws what `work` or the engine throws, after rolling back, and LOCK_TIMEOUT if SQLite's lock is not
- * available.
+ * available. A transaction that may take long, such as one that creates an index over all events, is not time-limited.
  */
-export async function transact<R>(db: Db, work: (trx: Trx) => Promise<R>): Promise<R> {
+export async function transact<R>(
+  db: Db,
+  work: (trx: Trx) => Promise<R>,
+  options = TIME_LIMITED,
+): Promise<R> {
   try {
-    return await once(db, work);
+    return await once(db, work, options);
   } catch (error) {
     if (!isWorthAnotherTry(error)) throw error;
     retried += 1;
     await delay(AGAIN_AFTER_MS);
-    return once(db, work);
+    return once(db, work, options);
   }
 }
 
@@ -35,10 +54,12 @@ export function transactionsRetried(): number {
   return retried;
 }
 
-async function once<R>(db: Db, work: (trx: Trx) => Promise<R>): Promise<R> {
+async function once<R>(db: Db, work: (trx: Trx) => Promise<R>, options: TransactionOptions): Promise<R> {
   const transaction = { open: true };
   try {
-    return await db.transaction().execute((trx) => inside.run(transaction, () => work(trx)));
+    return await starting.run(options, () =>
+      db.transaction().execute((trx) => inside.run(transaction, () => work(trx))),
+    );
   } finally {
     transaction.open = false;
   }

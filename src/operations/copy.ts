@@ -3,7 +3,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { createHash } from 'node:crypto';
 import { sql } from 'kysely';
 import { insertMany } from '../database/bulk.ts';
-import { lockAllTables, moveSequences, tableExists, withoutTimeLimit } from '../database/engine.ts';
+import { lockAllTables, moveSequences, tableExists } from '../database/engine.ts';
 import { isUnavailable } from '../database/errors.ts';
 import type { Db, Tables, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
@@ -80,27 +80,30 @@ export function copyDatabase(from: Db, to: Db, copied: (rows: number) => void): 
   // The two transactions are nested, which is allowed because they are of different databases.
   const outside = AsyncLocalStorage.snapshot();
   const copyInto = (source: Trx) => () =>
-    transact(to, async (target) => {
-      await withoutTimeLimit(target);
-      await lockAllTables(target);
-      await assertEmpty(target);
-      let total = 0;
-      for (const table of tables()) {
-        if (OF_ONE_ROW.has(table)) await target.deleteFrom(table).execute();
-        const sent = createHash('sha256');
-        let rows = 0;
-        for await (const page of pagesOf(source, table)) {
-          await write(target, table, page);
-          for (const row of page) sent.update(lineOf(row));
-          rows += page.length;
-          copied(total + rows);
+    transact(
+      to,
+      async (target) => {
+        await lockAllTables(target);
+        await assertEmpty(target);
+        let total = 0;
+        for (const table of tables()) {
+          if (OF_ONE_ROW.has(table)) await target.deleteFrom(table).execute();
+          const sent = createHash('sha256');
+          let rows = 0;
+          for await (const page of pagesOf(source, table)) {
+            await write(target, table, page);
+            for (const row of page) sent.update(lineOf(row));
+            rows += page.length;
+            copied(total + rows);
+          }
+          await assertSame(target, table, rows, sent.digest('hex'));
+          total += rows;
         }
-        await assertSame(target, table, rows, sent.digest('hex'));
-        total += rows;
-      }
-      await moveSequences(target);
-      return { tables: tables().length, rows: total };
-    });
+        await moveSequences(target);
+        return { tables: tables().length, rows: total };
+      },
+      { isTimeLimited: false },
+    );
   return transact(from, (source) => outside(copyInto(source)));
 }
 

@@ -1,7 +1,6 @@
 /** Late events on a deduction with so long a history that reading it would exceed the statement timeout. */
 import { sql } from 'kysely';
 import t from 'tap';
-import { withoutTimeLimit } from '../../src/database/engine.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { recordDeductions } from '../../src/ledger/record.ts';
 import { startApplying } from '../inbox/applying.ts';
@@ -35,10 +34,13 @@ onEachEngine(
   'late events on a deduction with 1,000,000 versions read one version each and block no other event',
   async (t) => {
     const { db, store, loop, states } = await startApplying(t);
-    await transact(db, async (trx) => {
-      await withoutTimeLimit(trx);
-      for (const statement of HISTORY) await sql.raw(statement).execute(trx);
-    });
+    await transact(
+      db,
+      async (trx) => {
+        for (const statement of HISTORY) await sql.raw(statement).execute(trx);
+      },
+      { isTimeLimited: false },
+    );
     await store(['late', deductionBody({ id: 'long' }, { created_at: timeOf(10) })], deduction('other'), [
       'oldest',
       deductionBody({ id: 'long' }, { created_at: '2026-03-01T11:59:59Z' }),

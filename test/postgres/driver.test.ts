@@ -3,13 +3,15 @@ import { type AddressInfo, createServer } from 'node:net';
 import { sql } from 'kysely';
 import { Client } from 'pg';
 import t, { type Test } from 'tap';
-import { insertMany, isOneOf, updateMany } from '../../src/database/bulk.ts';
+import { insertMany, updateMany } from '../../src/database/bulk.ts';
 import { isUnavailable } from '../../src/database/errors.ts';
 import { migrate } from '../../src/database/migrate.ts';
 import { openDatabase } from '../../src/database/open.ts';
 import type { Db, Trx } from '../../src/database/tables.ts';
 import { transact, transactionsRetried } from '../../src/database/transaction.ts';
 import { open, scratch } from '../database/scratch.ts';
+import { owe, sendAll, sendLoop, setClock } from '../outbox/parts.ts';
+import { json, stubService } from '../outbox/stub-service.ts';
 import { newDatabaseUrl, useOwnPostgres } from '../support/engine.ts';
 import { eventually } from '../support/eventually.ts';
 
@@ -68,29 +70,33 @@ t.test('every wait in a transaction has a limit, which ends with the transaction
   t.match(await settings(db), { idle: '0', lock: '0', statement: '0' });
 });
 
-t.test('a statement planned for an empty table uses the index once it is full', async (t) => {
+t.test(
+  'a transaction without a time limit overrides the limits of the server; the next one has ours',
+  async (t) => {
+    const { url } = await scratch(t);
+    const db = open(t, withSetting(url, 'statement_timeout=5000'));
+    const unlimited = await transact(db, settings, { isTimeLimited: false });
+    t.match(unlimited, { idle: '5s', lock: '0', statement: '0' });
+    t.match(await transact(db, settings), { lock: '8s', statement: '10s' });
+  },
+);
+
+// The sender's statements are planned while the outbox is empty. Without `enable_seqscan = off` they scan it.
+t.test('a new database sends by its indexes before the server has counted its rows', async (t) => {
   const { db } = await scratch(t);
-  const ids = ['deduction 1', 'deduction 2'];
-  const readLatest = (trx: Trx) =>
-    trx
-      .selectFrom('deductions')
-      .selectAll()
-      .where(isOneOf(trx, 'deduction_id', ids))
-      .execute();
-  // From the sixth time on the server keeps one plan.
-  for (let time = 0; time < 8; time += 1) await transact(db, readLatest);
-  await sql`
-    insert into deductions (deduction_id, position, event_time, employee_id, version_count, last_received_position)
-    select 'deduction ' || n, n, '2026', 'employee', 1, n from generate_series(1, 5000) as n`.execute(db);
-  const read = await transact(db, async (trx) => {
-    t.equal((await readLatest(trx)).length, 2);
-    const { rows } = await sql<{ whole: number }>`
-      select seq_tup_read as whole from pg_stat_xact_user_tables where relid = 'deductions'::regclass`.execute(
-      trx,
-    );
-    return rows;
-  });
-  t.strictSame(read, [{ whole: 0 }]);
+  await sql`alter table outbox set (autovacuum_enabled = off)`.execute(db);
+  const { url } = await stubService(t, (response) => json(response, 200));
+  for (let n = 0; n < 300; n += 1) await owe(db, `r-${n}`, `e-${n % 100}`);
+  await sendAll(sendLoop(t, db, url, setClock()));
+  const read = async () => {
+    const { rows } = await sql<{ updates: number; scanned: number }>`
+      select n_tup_upd as updates, seq_tup_read as scanned from pg_stat_user_tables
+      where relname = 'outbox'`.execute(db);
+    return rows[0];
+  };
+  // Each request is claimed, then delivered.
+  const counted = await eventually('the server counts all of it', read, (row) => Number(row?.updates) >= 600);
+  t.equal(counted?.scanned, 0);
 });
 
 t.test('a server that could lose commits is rejected with the setting', async (t) => {
