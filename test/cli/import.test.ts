@@ -55,16 +55,10 @@ onEitherEngine(
   },
 );
 
-for (const [what, content, line] of [
-  ['semicolons', HEAD.replaceAll(',', ';'), /semicolons between its columns/],
-  ['an unknown column', `${HEAD},colour\n`, /column 9, colour: is not a column/],
-  ['a line of a megabyte', `${HEAD}\n${'x'.repeat(1_100_000)}\n`, /must be at most 1 MiB/],
-] as const) {
-  onEitherEngine(`an unreadable file is rejected in one line: ${what}`, async (t) => {
-    const { add } = await stage(t, 'a.csv', content);
-    t.match(await add(), { code: 1, stdout: '', stderr: line });
-  });
-}
+onEitherEngine('an unreadable file is rejected in one line', async (t) => {
+  const { add } = await stage(t, 'a.csv', `${HEAD},colour\n`);
+  t.match(await add(), { code: 1, stdout: '', stderr: /column 9, colour: is not a column/ });
+});
 
 onEitherEngine('an import leaves applying to a running serve', async (t) => {
   const { env, add } = await stage(t, 'a.csv', [HEAD, ...ROWS, ''].join('\n'));

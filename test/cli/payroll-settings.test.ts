@@ -39,18 +39,6 @@ onEitherEngine('payroll codes are set from a file, shown, and on the lines of a 
 
 for (const [what, argv, content, line] of [
   ['an unknown field', 'schedule', '{"schedules":[],"colour":1}', /pay schedule is refused.*colour/],
-  [
-    'an incomplete year',
-    'schedule',
-    JSON.stringify({ schedules: [schedule({ pay_dates: schedule().pay_dates.slice(3) })] }),
-    /schedules\[0\]\.pay_dates/,
-  ],
-  [
-    'a code without a target',
-    'codes',
-    '{"codes":[{"line_of_coverage":"teeth","side":"employee","code":"X"}]}',
-    /codes\[0\]\.line_of_coverage/,
-  ],
   ['no JSON', 'codes', 'code', /c\.json is not valid JSON/],
 ] as const) {
   onEitherEngine(`an invalid setting is rejected in one line and nothing is saved: ${what}`, async (t) => {

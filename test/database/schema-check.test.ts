@@ -1,18 +1,10 @@
 import { sql } from 'kysely';
 import type { Test } from 'tap';
-import { migrate } from '../../src/database/migrate.ts';
 import { assertSchemaUnaltered, compareSchema } from '../../src/database/schema-check.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
-import { engineOf, newDatabaseUrl, onEachEngine, onPostgres, onSqlite } from '../support/engine.ts';
-import { open } from './scratch.ts';
-
-async function migrated(t: Test): Promise<{ db: Db; url: string }> {
-  const url = await newDatabaseUrl(t);
-  const db = open(t, url);
-  await migrate(db, 'sandbox', new Date());
-  return { db, url };
-}
+import { engineOf, onEachEngine, onPostgres, onSqlite } from '../support/engine.ts';
+import { alterable, open } from './scratch.ts';
 
 async function alter(db: Db, ...statements: string[]): Promise<void> {
   await transact(db, async (trx) => {
@@ -133,7 +125,7 @@ const ON_POSTGRES: Case[] = [
 ];
 
 async function finds(t: Test, { statements, found }: Case): Promise<void> {
-  const { db } = await migrated(t);
+  const { db } = await alterable(t);
   t.strictSame(await compareSchema(db), [], 'the schema is unchanged');
   await alter(db, ...statements);
   const differences = (await compareSchema(db)).map(({ object, rule }) => `${object} ${rule}`);
@@ -148,7 +140,7 @@ for (const one of ON_SQLITE) onSqlite(`an altered schema is detected: ${one.name
 for (const one of ON_POSTGRES) onPostgres(`an altered schema is detected: ${one.name}`, (t) => finds(t, one));
 
 onEachEngine('statistics and settings of a running service are not differences', async (t) => {
-  const { db } = await migrated(t);
+  const { db } = await alterable(t);
   await alter(
     db,
     engineOf(t) === 'sqlite' ? 'analyze' : 'alter table inbox set (autovacuum_enabled = false)',
@@ -157,7 +149,7 @@ onEachEngine('statistics and settings of a running service are not differences',
 });
 
 onEachEngine('other tables and views do not count, and the comparison leaves nothing behind', async (t) => {
-  const { db } = await migrated(t);
+  const { db } = await alterable(t);
   await alter(
     db,
     'create table _litestream_seq (id integer primary key, seq integer)',
@@ -173,7 +165,7 @@ onEachEngine('other tables and views do not count, and the comparison leaves not
 });
 
 onPostgres('without the right to create a schema the comparison is rejected', async (t) => {
-  const { db, url } = await migrated(t);
+  const { db, url } = await alterable(t);
   const user = `reader_${process.pid}`;
   await alter(
     db,

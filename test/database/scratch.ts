@@ -21,7 +21,7 @@ export function open(t: Test, url: string): Db {
   return db;
 }
 
-/** A new, migrated sandbox database. A test that changes the schema needs its own database instead. */
+/** A new, migrated sandbox database. A test that changes the schema uses `alterable`. */
 export async function scratch(t: Test): Promise<{ db: Db; url: string }> {
   if (engineOf(t) === 'postgres') return onPostgres(t);
   const url = await newDatabaseUrl(t);
@@ -42,6 +42,13 @@ async function makeMigratedFile(): Promise<Buffer> {
   const bytes = readFileSync(path);
   rmSync(folder, { recursive: true });
   return bytes;
+}
+
+/** The same for a test that changes the schema. */
+export async function alterable(t: Test): Promise<{ db: Db; url: string }> {
+  if (engineOf(t) === 'sqlite') return scratch(t);
+  const url = await (await postgres()).create(TEMPLATE);
+  return { db: open(t, url), url };
 }
 
 /** Databases of earlier tests, as good as new: emptying one is faster than creating one. */
