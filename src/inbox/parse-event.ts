@@ -96,7 +96,7 @@ function named(problems: readonly Problem[], within = ''): string {
 /** The employee and the employer that an event names; undefined if it names none. */
 export type NamedInEvent = { employeeId?: string; employerId?: string };
 
-/** Returns the employee and employer of an event, even if it is quarantined, as long as its body is readable JSON. */
+/** Returns the employee and employer that an event names, even if quarantined, if its body is readable JSON. */
 export function namedIn(body: Buffer | null): NamedInEvent {
   const parsed = body === null ? null : parseJson(body.toString('utf8'));
   if (parsed?.ok !== true) return {};

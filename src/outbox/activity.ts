@@ -1,4 +1,4 @@
-/** The unfinished requests of the outbox. Conditions are literals: only then can an engine use the partial index for them. */
+/** The unfinished requests of the outbox. Conditions are literals, so that a partial index can be used. */
 import { sql } from 'kysely';
 import { countOf } from '../database/count.ts';
 import type { Db } from '../database/tables.ts';
