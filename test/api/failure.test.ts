@@ -1,4 +1,5 @@
 import t from 'tap';
+import { transact } from '../../src/database/transaction.ts';
 import { AppError } from '../../src/errors.ts';
 import { start } from './start.ts';
 
@@ -72,3 +73,18 @@ t.test('not ready is 503, and logged once for each cause', async (t) => {
     ['warn', 'warn', 'info'],
   );
 });
+
+t.test(
+  'damaged stored JSON is 500; the log names its table, column and row, never its content',
+  async (t) => {
+    const { call, db, logged } = await start(t);
+    const damaged = { employer_id: 'acme', schedules: `[{"pay_group":"${SSN}"}]`, updated_at: 'now' };
+    await transact(db, (trx) => trx.insertInto('pay_schedules').values(damaged).execute());
+    const { status, text } = await call({ url: '/v1/employers/acme/pay-schedule' });
+    t.equal(status, 500);
+    t.match(logged, [
+      { fields: { code: 'STORED_JSON_DAMAGED', reason: /^pay_schedules\.schedules of acme is damaged/ } },
+    ]);
+    t.notMatch(text + JSON.stringify(logged), SSN);
+  },
+);

@@ -276,7 +276,7 @@ function rulesOf(basis: Basis): LineRules {
   };
 }
 
-type FrozenRun = {
+export type FrozenRun = {
   run_id: string;
   freeze_id: string;
 } & Pick<Frozen, 'basis' | 'settled'>;
