@@ -37,7 +37,7 @@ async function addToDemo({ api, censuses, sidecar, token }: Stage, runs: readonl
       body: JSON.stringify({ employee_id, termination_date: next.period_end }),
     });
     if (answer.status !== 202) throw new Error(`the change returned ${answer.status}`);
-    return ((await answer.json()) as { change_id: string }).change_id;
+    return ((await answer.json()) as { id: string }).id;
   }
   throw new Error('no employer has another pay date');
 }
@@ -62,7 +62,7 @@ async function pagesOf(stage: Stage): Promise<Record<string, string>> {
     events: '/events',
     event: `/events/${id(update?.id)}`,
     ledger: '/ledger',
-    deduction: `/deductions/${id(late?.id)}`,
+    deduction: `/deductions/${id(late?.deduction_id)}`,
     employee: `/employees/${id(late?.employee_id)}`,
     runs: '/runs',
     run: `/runs/${id(last.id)}`,

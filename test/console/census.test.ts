@@ -309,7 +309,7 @@ t.test('the upload page shows where censuses come from', async (t) => {
     t.equal(await note.count(), says === null ? 0 : 1, censusFrom);
     if (says === null) continue;
     t.match(await note.textContent(), says);
-    t.match(await note.textContent(), 'replaces one uploaded here');
+    t.match(await note.textContent(), 'replaces one that was uploaded here');
     const [notice, form] = [await note.boundingBox(), await page.locator('#upload-form').boundingBox()];
     t.ok(notice && form && notice.y < form.y, 'before the form');
   }

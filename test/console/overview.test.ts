@@ -32,9 +32,9 @@ t.test('the overview shows readiness, what failed, and where to fix it', async (
   t.match(await readiness.textContent(), 'Reprocess it after a fix, or dismiss it with a reason');
   t.strictSame(await readiness.getByRole('link', { name: HOSTILE }).count(), 1, 'the id is shown as text');
   for (const [card, figure] of [
-    ['Quarantined', '1'],
-    ['Conflicts', '1'],
-    ['Pending', '1'],
+    ['Quarantined events', '1'],
+    ['Event conflicts', '1'],
+    ['Pending events', '1'],
   ] as const) {
     const found = page.locator('.numbers .card', { has: page.getByRole('heading', { name: card }) });
     t.equal(await found.locator('.figure').textContent(), figure, card);
@@ -133,7 +133,7 @@ t.test('the charts of the last hour have a summary and a table', async (t) => {
   const { signedIn } = await openConsole(t, { receiving: async () => onlyReceived(counts.read()) });
   const page = await signedIn();
   await page.goto('/');
-  await page.getByRole('img', { name: '4 events in the last hour, at most 4 per minute.' }).waitFor();
+  await page.getByRole('img', { name: '4 events in the last hour; at most 4 per minute.' }).waitFor();
   await page.getByRole('img', { name: 'The slowest took 250 ms, at 12:00 UTC.' }).waitFor();
   await page.getByText('Data of Acknowledgment time').click();
   const rows = page.getByRole('region', { name: /^Acknowledgment time/ }).getByRole('row');
@@ -151,7 +151,7 @@ t.test('the charts of a new process name its start', async (t) => {
   const page = await signedIn();
   await page.goto('/');
   await page
-    .getByRole('img', { name: '1 event since the start at 11:35 UTC, at most 1 per minute.' })
+    .getByRole('img', { name: '1 event since the sidecar started at 11:35 UTC; at most 1 per minute.' })
     .waitFor();
   t.equal(await page.getByText('in the last hour').count(), 0);
 });

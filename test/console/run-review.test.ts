@@ -1,7 +1,7 @@
 import t from 'tap';
 import { KNOWN, knownOf } from '../../src/console/elements/checks.ts';
 import { RUN_CHECKS } from '../../src/readiness/run-report.ts';
-import { deduct, employ, schedule, setSchedules } from '../support/payroll.ts';
+import { BIWEEKLY, deduct, employ, schedule, setSchedules } from '../support/payroll.ts';
 import { cells, click, lines, open, openPayroll } from './runs-stage.ts';
 import { assertGood, HOSTILE } from './stage.ts';
 
@@ -165,7 +165,10 @@ t.test('a run is compared with the previous one, and every employee outside it h
   const { signedIn, put, finalized, db } = await openPayroll(t);
   await employ(db, 'emp-3', { pay_frequency: 'monthly' });
   await deduct(db, 'evt-3', { id: 'ded-3', employee_id: 'emp-3', line_of_coverage: 'vision' });
-  await setSchedules(db, [schedule(), schedule({ pay_frequency: 'monthly', pay_dates: [] })]);
+  await setSchedules(db, [
+    schedule(),
+    schedule({ pay_frequency: 'monthly', pay_dates: BIWEEKLY.slice(0, 1) }),
+  ]);
   await finalized('before', '2026-07-03');
   await deduct(
     db,

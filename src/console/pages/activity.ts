@@ -30,9 +30,9 @@ export function numbers(
       <h2 id="numbers-title" class="hidden-label">Activity</h2>
       <div class="cards numbers">
         ${card('Last event', last_received_at === null ? 'none yet' : age(last_received_at, now), [last_received_at !== null && instant(last_received_at), toEvents('/events', 'All events')])}
-        ${card('Pending', atLeast(pending), [oldest_pending_at !== null && `oldest ${age(oldest_pending_at, now)}`, showAll('/events?state=pending', pending)], isLate ? 'bad' : 'plain')}
-        ${card('Quarantined', atLeast(quarantined), [showAll(QUARANTINED, quarantined)], quarantined > 0 ? 'bad' : 'plain')}
-        ${card('Conflicts', atLeast(conflicts), [showAll('/events?conflict=true', conflicts)], conflicts > 0 ? 'bad' : 'plain')}
+        ${card('Pending events', atLeast(pending), [oldest_pending_at !== null && `oldest ${age(oldest_pending_at, now)}`, showAll('/events?state=pending', pending)], isLate ? 'bad' : 'plain')}
+        ${card('Quarantined events', atLeast(quarantined), [showAll(QUARANTINED, quarantined)], quarantined > 0 ? 'bad' : 'plain')}
+        ${card('Event conflicts', atLeast(conflicts), [showAll('/events?conflict=true', conflicts)], conflicts > 0 ? 'bad' : 'plain')}
         ${outboxCard(requests, now, may)}
         ${
           circuit_breaker.state === 'paused'
@@ -126,13 +126,13 @@ export function charts({ minutes, counted_since }: Activity): Html {
 /** Minutes before the process started have no counts. */
 function periodOf([first]: Activity['minutes'], since: string): string {
   if (first === undefined || since <= first.at) return 'in the last hour';
-  return `since the start at ${since.slice(11, 16)} UTC`;
+  return `since the sidecar started at ${since.slice(11, 16)} UTC`;
 }
 
 function eventSummary(perMinute: readonly number[], period: string): string {
   const sum = perMinute.reduce((total, one) => total + one, 0);
   if (sum === 0) return `None ${period}.`;
-  return `${counted(sum, 'event')} ${period}, at most ${count(Math.max(...perMinute))} per minute.`;
+  return `${counted(sum, 'event')} ${period}; at most ${count(Math.max(...perMinute))} per minute.`;
 }
 
 function timeSummary(minutes: Activity['minutes'], period: string): string {

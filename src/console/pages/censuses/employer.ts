@@ -74,7 +74,7 @@ function fetchedNotice(source: keyof typeof SOURCES): Html {
   return html`
     <p class="notice" role="note">
       <strong>${`Censuses of this sidecar come from ${SOURCES[source]}. `}</strong>
-      The next sync fetches the census from there and replaces one uploaded here. An upload helps only syncs that are waiting or failed; change the source to keep it.
+      The next sync fetches the census from there and replaces one that was uploaded here. Upload a census only for a sync that is waiting or failed.
     </p>
   `;
 }

@@ -89,7 +89,7 @@ export function uploadForm(employerId: string): Html {
   return html`
     <section class="card" aria-labelledby="upload">
       <h2 id="upload">Upload a census</h2>
-      <p>Each row is checked and compared with the last upload before anything is saved. Staging sends the file again and stores it encrypted.</p>
+      <p>First, each row is checked and compared with the last upload, and nothing is saved. Then you can stage the same file, which stores it encrypted.</p>
       <form
         id="upload-form"
         hx-post=${`${censusPath(employerId)}/check`}

@@ -89,7 +89,7 @@ function summary(deduction: Deduction, today: string): Html {
         ['Employee', employeeLink(deduction.employee_id)],
         ['Employer', html`<span>${employerOf(deduction)}${' '}${employerAdvice(deduction)}</span>`],
         ['Description', description],
-        ['Latest version', `${version}, at position ${position}`],
+        ['Latest version', `${version}, at ledger position ${position}`],
         ['Event time', instant(event_time)],
         ['Recorded', instant(recorded_at)],
       ])}

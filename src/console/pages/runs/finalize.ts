@@ -118,7 +118,7 @@ function totals(run: Run, before: Reviewed): Html {
   return html`
     <section class="narrow" aria-labelledby="totals">
       <h2 id="totals">Totals to finalize</h2>
-      <p>${`${run.id} of ${run.employer_id}, pay date ${run.pay_date}, pay period ${periodOf(run)}`}</p>
+      <p>${`Employer ${run.employer_id}, pay date ${run.pay_date}, pay period ${periodOf(run)}`}</p>
       ${table({ caption: 'Totals', captionHidden: true, columns, rows })}
       ${table<Coverage>({
         caption: 'By line of coverage',

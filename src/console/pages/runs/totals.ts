@@ -47,7 +47,7 @@ export function figures(run: Computed): Html {
         figure(
           'Pay date',
           `${place + 1} of ${pay_dates_used.length}`,
-          calendar_assumed ? 'assumed: the employer has no pay schedule' : 'in the year',
+          calendar_assumed ? 'assumed: the employer has no pay schedule' : 'of the year’s pay dates',
         )
       }
     </div>
@@ -59,6 +59,7 @@ export function figures(run: Computed): Html {
       lines > 0 &&
       sums(
         'By line of coverage',
+        'Line of coverage',
         totals.by_line_of_coverage.map((row) => ({ ...row, name: plain(row.line_of_coverage) })),
       )
     }
@@ -66,6 +67,7 @@ export function figures(run: Computed): Html {
       lines > 0 &&
       sums(
         'By taxability',
+        'Taxability',
         totals.by_taxability.map((row) => ({ ...row, name: plain(row.taxability) })),
       )
     }
@@ -102,7 +104,7 @@ function figure(name: string, value: string, note = ''): Html {
 }
 
 /** All bars have the same scale. */
-function sums(caption: string, rows: readonly Named[]): Html {
+function sums(caption: string, title: string, rows: readonly Named[]): Html {
   const longest = Math.max(
     ...rows.flatMap((row) =>
       [row.member_amount, row.employer_amount].map((amount) => Math.abs(Number(amount))),
@@ -117,7 +119,7 @@ function sums(caption: string, rows: readonly Named[]): Html {
     caption,
     stacked: true,
     columns: [
-      { title: 'Name', kind: 'name', cell: ({ name }) => name },
+      { title, kind: 'name', cell: ({ name }) => name },
       { title: 'Employees', kind: 'number', cell: ({ employees }) => count(employees) },
       { title: 'Lines', kind: 'number', cell: ({ lines }) => count(lines) },
       { title: 'Employee amount', kind: 'number', cell: ({ member_amount }) => money(member_amount) },
