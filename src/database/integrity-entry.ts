@@ -3,8 +3,14 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { codeOf } from '../errors.ts';
 import { openReader } from './handle.ts';
 
+/** A reference to a row that does not exist. A table without row ids has null. */
+type Dangling = { row: number | null; columns: string; parent: string };
+
 /** The findings of a table; empty if it is intact. `done` marks the last table. */
-export type TableChecked = { table: string; said: string[] } | { done: true };
+export type TableChecked = { table: string; said: string[]; dangling: Dangling[] } | { done: true };
+
+/** The most dangling references named per table. */
+const DANGLING_MOST = 1_000;
 
 const { path } = workerData as { path: string };
 const handle = openReader(path);
@@ -14,7 +20,7 @@ const tables = handle
   .all();
 // Checking the schema table also checks the list of free pages.
 for (const table of ['sqlite_schema', ...(tables as string[])]) {
-  parentPort?.postMessage({ table, said: check(table) } satisfies TableChecked);
+  parentPort?.postMessage({ table, said: check(table), dangling: danglingIn(table) } satisfies TableChecked);
 }
 handle.close();
 parentPort?.postMessage({ done: true } satisfies TableChecked);
@@ -25,5 +31,20 @@ function check(table: string): string[] {
     return (said as string[]).filter((text) => text !== 'ok');
   } catch (error) {
     return [codeOf(error)];
+  }
+}
+
+function danglingIn(table: string): Dangling[] {
+  try {
+    return handle
+      .prepare<[string, string, number], Dangling>(
+        `select broken.rowid as row, broken.parent, group_concat(key."from", ', ') as columns
+         from pragma_foreign_key_check(?) as broken join pragma_foreign_key_list(?) as key on key.id = broken.fkid
+         group by broken.rowid, broken.fkid order by broken.rowid limit ?`,
+      )
+      .all(table, table, DANGLING_MOST);
+  } catch {
+    // The table cannot be read, which the check above reports.
+    return [];
   }
 }

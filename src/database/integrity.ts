@@ -29,7 +29,7 @@ const SAID = 5;
 
 /**
  * Runs the engine's own checks. SQLite checks each table with its indexes, one at a time, so that no check keeps the
- * log from starting over for long. PostgreSQL reports whether pages have checksums and how many failed, and with the
+ * log from starting over for long. It also checks that references have their rows. PostgreSQL reports whether pages have checksums and how many failed, and with the
  * extension `amcheck` it checks every index.
  */
 export async function checkEngine(db: Db, on: Verifying): Promise<EngineCheck[]> {
@@ -62,10 +62,16 @@ async function checkSqlite(db: Db, { report, signal }: Verifying): Promise<Engin
   const ended = Promise.withResolvers<void>();
   worker.on('message', (message: TableChecked) => {
     if ('done' in message) return ended.resolve();
+    const table = message.table as keyof Tables;
+    for (const { row, columns, parent } of message.dangling) {
+      const rule = `refers to a row of ${parent} that does not exist`;
+      report({ table, id: row === null ? '-' : `row ${row}`, field: columns, rule });
+      said.push(`${table}: ${columns} ${rule}`);
+    }
     if (message.said.length === 0) return;
-    said.push(...message.said.map((text) => `${message.table}: ${text}`));
+    said.push(...message.said.map((text) => `${table}: ${text}`));
     report({
-      table: message.table as keyof Tables,
+      table,
       id: '-',
       field: '-',
       rule: 'is damaged, according to the database engine',

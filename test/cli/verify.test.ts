@@ -5,7 +5,7 @@ import { transact } from '../../src/database/transaction.ts';
 import { putSchedules } from '../../src/payroll/settings/schedules.ts';
 import { deductionOf, deliver } from '../api/deliver.ts';
 import { open } from '../database/scratch.ts';
-import { engineOf, newDatabaseUrl, onEitherEngine } from '../support/engine.ts';
+import { engineOf, newDatabaseUrl, onEitherEngine, onSqlite } from '../support/engine.ts';
 import { BIWEEKLY, EMPLOYER, finalizedOn, hireMany, LATELY, schedule, taken } from '../support/payroll.ts';
 import { altering } from './alter.ts';
 import { environment, here, jsonOf, withDatabase, withFixtures } from './harness.ts';
@@ -111,6 +111,18 @@ onEitherEngine('removed, truncated and moved rows are reported', async (t) => {
   // PostgreSQL leaves gaps in sequences.
   const missing = engineOf(t) === 'sqlite' ? 1 : undefined;
   t.equal((await findings())['inbox.seq'], missing, 'an event that had no effect');
+});
+
+onSqlite('a reference to a missing row is reported by table and row', async (t) => {
+  const { env } = await staged(t);
+  const by = await altering(t, env.DATABASE_URL as string);
+  await by.run(
+    "update census_syncs set request_id = 'gone' where sync_id = (select min(sync_id) from census_syncs)",
+  );
+  const ran = await here(t, env, ['verify']);
+  t.match(ran, { code: 1 });
+  t.match(ran.stdout, /^census_syncs row \d+: request_id: refers to a row of outbox that does not exist$/m);
+  t.match(ran.stdout, /^integrity_check +fail: census_syncs: request_id refers to a row of outbox/m);
 });
 
 onEitherEngine('an open run with an impossible body is reported', async (t) => {
