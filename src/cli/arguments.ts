@@ -1,7 +1,7 @@
 /** The values of options and arguments, and the files that they name. */
 import { createReadStream } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
-import { InvalidArgumentError, Option } from 'commander';
+import { InvalidArgumentError } from 'commander';
 import { ID_MAX_CHARACTERS, REASON_MAX_CHARACTERS } from '../contract/fields.ts';
 import { isDay, toInstant } from '../contract/instant.ts';
 import { parseJson } from '../contract/json.ts';
@@ -18,20 +18,20 @@ export function wholeNumber(least: number, most: number): (text: string) => numb
   return (text) => {
     const number = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
     if (number >= least && number <= most) return number;
-    throw new InvalidArgumentError(`It must be a whole number, ${least} to ${most}.`);
+    throw new InvalidArgumentError(`It must be a whole number from ${least} to ${most}.`);
   };
 }
 
 export function day(text: string): string {
   if (isDay(text)) return text;
-  throw new InvalidArgumentError('It must be a day, such as 2026-07-01.');
+  throw new InvalidArgumentError('It must be a date, such as 2026-07-01.');
 }
 
 /** Returns an instant in the form that the database uses: UTC, milliseconds. A date is its first instant. */
 export function instant(text: string): string {
   const found = toInstant(isDay(text) ? `${text}T00:00:00Z` : text);
   if (found !== null) return `${found.slice(0, MILLISECONDS_LENGTH)}Z`;
-  throw new InvalidArgumentError('It must be a day or a date-time, such as 2026-07-01T08:00:00Z.');
+  throw new InvalidArgumentError('It must be a date or a date-time, such as 2026-07-01T08:00:00Z.');
 }
 
 /** Returns a period in milliseconds. */
@@ -50,16 +50,12 @@ export function truth(text: string): boolean {
 export function address(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url !== null && /^https?:$/.test(url.protocol) && url.username + url.password === '') return text;
-  throw new InvalidArgumentError('It must be an http:// or https:// address without a user.');
+  throw new InvalidArgumentError('It must be an http:// or https:// URL without a user name.');
 }
 
 /** For an option that may be repeated. */
 export function several<T>(parse: (text: string) => T): (text: string, before?: T[]) => T[] {
   return (text, before = []) => [...before, parse(text)];
-}
-
-export function jsonOption(): Option {
-  return new Option('--json', 'print JSON for programs');
 }
 
 /** Returns an employer id that fits into the address of the service, which its census is uploaded to. */
@@ -75,7 +71,7 @@ export function employerId(text: string): string {
 export function reasonOf(text: string): string {
   const reason = text.trim();
   if (reason !== '' && reason.length <= REASON_MAX_CHARACTERS) return reason;
-  throw new AppError('WRONG_USAGE', `--reason must say why, in at most ${REASON_MAX_CHARACTERS} characters`);
+  throw new AppError('WRONG_USAGE', `--reason must have 1 to ${REASON_MAX_CHARACTERS} characters`);
 }
 
 /** The limit of the API for the body of a run or a setting. */
@@ -110,10 +106,16 @@ export async function findRowsFile(path: string): Promise<RowsFile> {
   const extension = /\.([a-z]+)$/i.exec(path)?.[1]?.toLowerCase();
   const format = ROW_FORMATS.find((name) => name === extension);
   if (format === undefined)
-    throw new AppError('WRONG_USAGE', 'rows are in a .csv, .json or .ndjson file: its name tells how');
+    throw new AppError(
+      'WRONG_USAGE',
+      'the file must be a .csv, .json or .ndjson file: its extension is its format',
+    );
   const found = await stat(path);
   if (!found.isFile())
-    throw new AppError('COMMAND_FAILED', `${printable(path)} is not a file: give a .csv, .json or .ndjson`);
+    throw new AppError(
+      'COMMAND_FAILED',
+      `${printable(path)} is not a file: use a .csv, .json or .ndjson file`,
+    );
   const read: RowsFile['read'] = (onBytes = () => {}) => counted(createReadStream(path), onBytes);
   return {
     size: found.size,
@@ -133,22 +135,4 @@ async function* counted(
   }
 }
 
-/** The limits of the API for a page. */
-const LIMIT_MOST = 1_000;
-const LIMIT_USUAL = 100;
-
-export const ROWS_FILE = '.csv, .json or .ndjson';
-
-export function employerOption(): Option {
-  return new Option('--employer <id>', "payroll's id of the employer (required)").makeOptionMandatory();
-}
-
-export function limitOption(): Option {
-  return new Option('--limit <number>', 'at most this many')
-    .argParser(wholeNumber(1, LIMIT_MOST))
-    .default(LIMIT_USUAL);
-}
-
-export function cursorOption(): Option {
-  return new Option('--cursor <text>', 'the next_cursor of the previous page');
-}
+export const ROWS_FILE = '.csv, .json or .ndjson file';

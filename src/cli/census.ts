@@ -2,7 +2,6 @@
 import { createReadStream } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { userInfo } from 'node:os';
-import type { Command } from 'commander';
 import { checkCensus } from '../census/check.ts';
 import { type Changes, type Compared, compareCensus } from '../census/diff.ts';
 import type { CensusContent } from '../census/reading.ts';
@@ -22,42 +21,49 @@ import { readReadiness } from '../readiness/report.ts';
 import { createEncryptor } from '../security/encryption.ts';
 import { recordPiiRead } from '../security/pii-reads.ts';
 import type { Caller } from '../security/tokens.ts';
-import { employerId, employerOption, jsonOption } from './arguments.ts';
-import { type Act, type Context, withDatabase } from './context.ts';
-import { counted, type Output, printable, printPairs, printTable } from './output.ts';
+import { employerId } from './arguments.ts';
+import type { Command } from './command.ts';
+import { type Context, withDatabase } from './context.ts';
+import { type Column, counted, type Output, printable, printPairs, printTable } from './output.ts';
 
-export function addCensusCommands(program: Command, act: Act): void {
-  const census = program.command('census').description("employers' censuses");
+const CENSUS_FILE = 'A .json file, or NAME.csv with NAME.organization.json next to it';
+
+export function addCensusCommands(program: Command): void {
+  const census = program.command('census').description('Validate, stage and upload employer censuses.');
   census
     .command('validate')
-    .description('check a census against the contract; every row and field that breaks it is named')
-    .argument('<file>', '.json, or .csv with FILE.organization.json next to it')
-    .option('--employer <id>', 'also tell what it would change against the last upload of this employer')
-    .addOption(jsonOption())
-    .action(act(censusValidate));
+    .description('Check a census file against the contract, and store nothing.')
+    .examples('census validate census.json', 'census validate census.csv --employer maple-bakery')
+    .argument('<file>', CENSUS_FILE)
+    .option('--employer <id>', 'Also compare the census with the last upload of this employer')
+    .json()
+    .does(censusValidate);
   census
     .command('stage')
-    .description('check a census and keep it for the next upload')
-    .argument('<file>', '.json, or .csv with FILE.organization.json next to it')
-    .addOption(employerOption())
-    .addOption(jsonOption())
-    .action(act(censusStage));
+    .description('Check a census file and stage it for the next upload.')
+    .examples('census stage census.json --employer maple-bakery')
+    .argument('<file>', CENSUS_FILE)
+    .employer()
+    .json()
+    .does(censusStage);
   census
     .command('show')
-    .description("an employer's staged census and its latest syncs; no personal data without --answer")
-    .addOption(employerOption())
+    .description("Show an employer's staged census and latest syncs.")
+    .examples('census show --employer maple-bakery', 'census show --employer maple-bakery --answer')
+    .employer()
     .option(
       '--answer',
-      'also show the response with which the service rejected the latest upload; may hold personal data, so the read is recorded',
+      'Also show the response that rejected the latest upload. It may contain personal data, so the read is recorded',
     )
-    .addOption(jsonOption())
-    .action(act(censusShow));
+    .table()
+    .does(censusShow);
   census
     .command('sync')
-    .description("have an employer's census uploaded now")
-    .addOption(employerOption())
-    .addOption(jsonOption())
-    .action(act(censusSync));
+    .description("Upload an employer's census now.")
+    .examples('census sync --employer maple-bakery')
+    .employer()
+    .json()
+    .does(censusSync);
 }
 
 /**
@@ -67,10 +73,10 @@ export function addCensusCommands(program: Command, act: Act): void {
 async function openCensusFile(path: string): Promise<CensusContent> {
   const [, stem, ending] = /^(.*)\.(json|csv)$/i.exec(path) ?? [];
   if (stem === undefined || ending === undefined) {
-    throw new AppError('WRONG_USAGE', 'a census is a .json or .csv file: its name tells how it is read');
+    throw new AppError('WRONG_USAGE', 'a census must be a .json or .csv file: its extension is its format');
   }
   if (!(await stat(path)).isFile())
-    throw new AppError('COMMAND_FAILED', `${path} is not a file: give a .json or .csv`);
+    throw new AppError('COMMAND_FAILED', `${path} is not a file: use a .json or .csv file`);
   const content = createReadStream(path);
   if (ending.toLowerCase() === 'json') return { format: 'json', content };
   return { format: 'csv', content, organization: await readOrganization(stem) };
@@ -82,7 +88,7 @@ async function readOrganization(stem: string): Promise<Buffer | null> {
   try {
     const { size } = await stat(path);
     if (size > ELEMENT_BYTES_MAX)
-      throw new AppError('COMMAND_FAILED', `${path} is too large to be one organization`);
+      throw new AppError('COMMAND_FAILED', `${path} is too large for one organization: check its contents`);
     return await readFile(path);
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return null;
@@ -95,7 +101,7 @@ function printProblems(out: Output, { employees, problemCount, problems }: Findi
   const left = problemCount - problems.length;
   if (left > 0) out.print(`… and ${left} more`);
   out.note(
-    `${out.color('red', 'refused')}: ${counted(problemCount, 'problem')} in ${employees} employees; fix them and try again`,
+    `${out.color('red', 'Rejected')}: ${counted(problemCount, 'problem')} in ${counted(employees, 'employee')}. Fix the file and try again.`,
   );
 }
 
@@ -105,17 +111,17 @@ const LISTED = 20;
 /** Prints what a census would change: counts, ids and names of fields, no values. */
 function printChanges(out: Output, { lastUpload, changes }: Compared): void {
   if (lastUpload === null) {
-    out.print('nothing to compare with: no census of this employer was uploaded yet');
+    out.print('Nothing to compare with: no census of this employer has been uploaded.');
     return;
   }
-  const against = `the upload of ${lastUpload.uploadedAt}`;
+  const upload = `the upload of ${lastUpload.uploadedAt}`;
   if (changes === null) {
-    out.print(`${against} cannot be compared: its hash key is gone`);
+    out.print(`Cannot compare with ${upload}: its hash key was deleted.`);
     return;
   }
   const { added, changed, absent, unchanged, organization } = changes;
   out.print(
-    `against ${against}: ${added.count} added, ${changed.count} changed, ${absent.count} absent, ${unchanged} unchanged`,
+    `Since ${upload}: ${added.count} added, ${changed.count} changed, ${absent.count} absent, ${unchanged} unchanged`,
   );
   if (organization.length > 0) out.print(`  organization: ${organization.join(', ')}`);
   for (const line of linesOf(changes)) out.print(printable(line));
@@ -153,7 +159,7 @@ async function censusValidate(
   if (json) out.json(compared === null ? viewFindings(report) : viewComparison(compared));
   else if (report.problemCount > 0) printProblems(out, report);
   else {
-    out.print(`${report.employees} employees, no problem`);
+    out.print(`Valid: ${counted(report.employees, 'employee')}`);
     if (compared !== null) printChanges(out, compared);
   }
   return report.problemCount === 0 ? 0 : 1;
@@ -183,7 +189,7 @@ async function censusStage(
     }
     if (json) out.json({ id: staged.censusId, employees: staged.employees });
     else {
-      out.print(`staged ${counted(staged.employees, 'employee')} of ${printable(id)}`);
+      out.print(`Staged ${counted(staged.employees, 'employee')} of ${printable(id)}`);
     }
     await noteEmployedTwice(context, db, id);
     return 0;
@@ -197,8 +203,8 @@ async function noteEmployedTwice({ out, env, now }: Context, db: Db, employer: s
   const twice = checks.find((check) => check.id === 'employees-with-two-employers');
   if (twice === undefined || twice.count === 0) return;
   out.note(
-    `${twice.count} of them are active with another employer too, so their deductions are in neither's list: ` +
-      'check the employer id and the file, and stage the right census for both',
+    `${counted(twice.count, 'employee')} also active with another employer, so neither employer's runs include them. ` +
+      'Check the employer id and the file, then stage the right census for both employers.',
   );
 }
 
@@ -233,7 +239,7 @@ function censusShow(
     if (json) {
       out.json({ census, syncs: syncs.map(viewSync), ...(answer !== undefined && { response: answer }) });
     } else {
-      if (census === null) out.print('no census is staged');
+      if (census === null) out.print('No census is staged.');
       else printPairs(out, { ...census, fresh: fresh ? 'yes' : 'no: older than CENSUS_MAX_AGE' });
       printSyncs(out, syncs);
       if (answer !== undefined) printAnswer(out, answer);
@@ -270,28 +276,26 @@ function commandCaller(): Caller {
 
 function printAnswer(out: Output, answer: string | null): void {
   out.print('');
-  if (answer === null) out.note('the service rejected no upload of the latest sync');
-  else if (answer === '') out.note('the service rejected the upload with a response that has no body');
+  if (answer === null) out.note('The benefits service did not reject the latest upload.');
+  else if (answer === '') out.note('The benefits service rejected the upload with an empty response.');
   else for (const line of answer.split('\n')) out.print(printable(line));
 }
 
+const SYNC_COLUMNS: readonly Column<CensusSync>[] = [
+  ['requested', (sync) => sync.requested_at],
+  ['state', (sync) => (sync.overdue ? `${sync.state}, overdue` : sync.state)],
+  ['uploaded', (sync) => sync.uploaded_at, 1],
+  ['completed', (sync) => sync.completed_at],
+  ['reason', (sync) => sync.reason, 'cut'],
+];
+
 function printSyncs(out: Output, syncs: readonly CensusSync[]): void {
   if (syncs.length === 0) {
-    out.note('no sync was requested yet');
+    out.note('No sync has been requested.');
     return;
   }
   out.print('');
-  printTable(
-    out,
-    ['requested', 'state', 'uploaded', 'completed', 'reason'],
-    syncs.map((sync) => [
-      sync.requested_at,
-      sync.overdue ? `${sync.state}, overdue` : sync.state,
-      sync.uploaded_at,
-      sync.completed_at,
-      sync.reason,
-    ]),
-  );
+  printTable(out, SYNC_COLUMNS, syncs);
   for (const problem of (syncs[0]?.problems ?? []).slice(0, PROBLEMS_SHOWN)) {
     out.print(`  ${printable(describe(problem))}`);
   }
@@ -317,7 +321,7 @@ function censusSync(
       if (sync !== null) out.json(viewSync(sync));
     } else out.print(syncId);
     out.note(
-      'a running "serve" uploads it as soon as it has a fresh census; "benefits-sidecar census show" tells how it went',
+      'The sidecar uploads the census as soon as a fresh one is staged. Follow it with "benefits-sidecar census show".',
     );
     return 0;
   });

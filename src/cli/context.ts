@@ -7,13 +7,11 @@ import type { Environment } from '../environment.ts';
 import { AppError } from '../errors.ts';
 import type { Output } from './output.ts';
 
-/**
- * Wraps a command as the action of a Commander command. The command returns its exit code, which is 0 only on
- * success.
- */
-export type Act = (
-  command: (context: Context, ...rest: never[]) => Promise<number>,
-) => (...given: unknown[]) => Promise<void>;
+/** Runs a command with its arguments and options. Returns the exit code, which is 0 only on success. */
+export type Run = (context: Context, ...rest: never[]) => Promise<number>;
+
+/** Wraps a command as the action of a Commander command. */
+export type Act = (run: Run) => (...given: unknown[]) => Promise<void>;
 
 export type Input = NodeJS.ReadableStream & { readonly isTTY?: boolean };
 
@@ -21,8 +19,7 @@ export type Context = {
   readonly env: Environment;
   readonly out: Output;
   readonly now: Clock;
-  /** The input for confirmations. The default is the input of the process. */
-  readonly stdin?: Input;
+  readonly stdin: Input;
   /**
    * Returns a signal that aborts at Ctrl-C or SIGTERM, or when the reader of the result is gone. Signals are
    * caught from the first call on, and once: a second signal ends the process.
@@ -64,7 +61,7 @@ export async function withDatabase<R>({ env }: Context, work: (db: Db) => Promis
   if (engineOfUrl(url) === 'sqlite' && !existsSync(sqlitePath(url))) {
     throw new AppError(
       'COMMAND_FAILED',
-      `there is no database at ${sqlitePath(url)}: check DATABASE_URL, or run "benefits-sidecar migrate" to make it`,
+      `there is no database at ${sqlitePath(url)}: check DATABASE_URL, or create it with "benefits-sidecar migrate"`,
     );
   }
   const db = openDatabase(url);

@@ -1,5 +1,5 @@
 /** The commands of deductions. */
-import { type Command, Option } from 'commander';
+import { Option } from 'commander';
 import { LINES_OF_COVERAGE } from '../contract/deduction.ts';
 import type { Db } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
@@ -7,58 +7,56 @@ import { AppError } from '../errors.ts';
 import { deductionCursor, viewDeduction, viewStartDecision, viewVersion } from '../ledger/deduction-view.ts';
 import { type DeductionState, listDeductions, type VersionState, versionsOf } from '../ledger/deductions.ts';
 import { decideStart } from '../ledger/start-decisions.ts';
-import {
-  cursorOption,
-  day,
-  instant,
-  jsonOption,
-  limitOption,
-  reasonOf,
-  truth,
-  wholeNumber,
-} from './arguments.ts';
-import { type Act, type Context, withDatabase } from './context.ts';
-import { type Cell, notePage, printable, printTable } from './output.ts';
+import { day, instant, reasonOf, truth, wholeNumber } from './arguments.ts';
+import type { Command } from './command.ts';
+import { type Context, withDatabase } from './context.ts';
+import { type Column, printable, printPage, printTable } from './output.ts';
 
-export function addDeductionCommands(program: Command, act: Act): void {
-  const deductions = program.command('deductions').description('the ledger of deductions');
+export function addDeductionCommands(program: Command): void {
+  const deductions = program.command('deductions').description('Show the ledger of deductions.');
   deductions
     .command('list')
-    .description('by employee; the latest states, or those of a day')
-    .option('--employer <id>', 'of the employees of this employer')
-    .option('--employee <id>', 'of this employee')
-    .option('--matched <true|false>', 'whose employee is in the roster, or is not', truth)
-    .option('--on <day>', 'in effect on this day', day)
-    .option('--known-at <instant>', 'from what was known at this time', instant)
-    .option('--line-of-coverage <line>', 'of this line, such as medical')
-    .addOption(new Option('--taxability <taxability>', 'of this one').choices(['pre_tax', 'post_tax']))
-    .addOption(limitOption())
-    .addOption(cursorOption())
-    .addOption(jsonOption())
-    .action(act(deductionsList));
+    .description('List deductions by employee: their latest states, or those on a date.')
+    .examples(
+      'deductions list --employer maple-bakery',
+      'deductions list --employee maple-bakery-001 --on 2026-07-31',
+      'deductions list --matched false --wide',
+    )
+    .option('--employer <id>', 'Only employees of this employer')
+    .option('--employee <id>', 'Only this employee')
+    .option('--matched <true|false>', 'Only employees in the roster (true), or not in it (false)', truth)
+    .option('--on <date>', 'Only deductions in effect on this date', day)
+    .option('--known-at <time>', 'As known at this time, such as 2026-07-01T08:00:00Z', instant)
+    .option('--line-of-coverage <line>', 'Only this line of coverage, such as medical')
+    .addOption(
+      new Option('--taxability <taxability>', 'Only this taxability').choices(['pre_tax', 'post_tax']),
+    )
+    .page()
+    .does(deductionsList);
   deductions
     .command('versions')
-    .description('every state that a deduction was ever in, oldest first')
-    .argument('<deduction-id>')
-    .addOption(jsonOption())
-    .action(act(deductionsVersions));
+    .description('List all versions of a deduction, oldest first.')
+    .examples('deductions versions ded_01J2Q7')
+    .argument('<deduction-id>', 'The id of the deduction')
+    .table()
+    .does(deductionsVersions);
   deductions
     .command('decide')
-    .description('decide whether a version whose start was moved before it began applies')
-    .argument('<deduction-id>')
-    .requiredOption(
-      '--version <number>',
-      'the version, as readiness names it (required)',
-      wholeNumber(1, 1e9),
-    )
+    .description('Decide whether a version applies whose start date was moved.')
+    .examples('deductions decide ded_01J2Q7 --version 2 --decision drop --reason "enrolled by mistake"')
+    .argument('<deduction-id>', 'The id of the deduction')
+    .requiredOption('--version <number>', 'The version that readiness names (required)', wholeNumber(1, 1e9))
     .addOption(
-      new Option('--decision <decision>', 'keep: it applies until the next one starts; drop: it never did')
+      new Option(
+        '--decision <decision>',
+        'keep: it applies until the next version starts; drop: it never applied (required)',
+      )
         .choices(['keep', 'drop'])
         .makeOptionMandatory(),
     )
-    .requiredOption('--reason <text>', 'the reason, which is kept (required)')
-    .addOption(jsonOption())
-    .action(act(deductionsDecide));
+    .reason('Why; stored with the decision')
+    .json()
+    .does(deductionsDecide);
 }
 
 type ListOptions = {
@@ -93,36 +91,24 @@ async function deductionsList(context: Context, options: ListOptions): Promise<n
   return withDatabase(context, async (db) => {
     const today = now().toISOString().slice(0, 10);
     const { deductions, next } = await listDeductions(db, filter, { after, limit }, today);
+    const none = next === null ? 'No matching deductions.' : 'No matching deductions so far.';
     const page = deductionCursor.page(deductions.map(viewDeduction), next);
-    if (json) out.json(page);
-    else {
-      if (deductions.length > 0) printTable(out, HEAD, deductions.map(rowOf));
-      else out.note(next === null ? 'no such deductions' : 'none yet among those looked at');
-      notePage(out, page.next_cursor);
-    }
+    printPage(out, json, page, { columns: COLUMNS, rows: deductions, none });
     return 0;
   });
 }
 
-const HEAD = [
-  ...['employer', 'employee', 'deduction', 'line of coverage', 'employee pays', 'employer pays'],
-  ...['period', 'taxability', 'from', 'to'],
+const COLUMNS: readonly Column<DeductionState>[] = [
+  ['employer', ({ employerId, matched }) => employerId ?? (matched ? 'several' : 'unmatched'), 2],
+  ['employee', ({ version }) => version.employee_id],
+  ['deduction', ({ version }) => version.deduction_id],
+  ['coverage', ({ version }) => version.line_of_coverage],
+  ['employee pays', ({ version }) => `${version.member_contribution} ${version.period}`],
+  ['employer pays', ({ version }) => version.employer_contribution, 1],
+  ['taxability', ({ version }) => version.taxability, 6],
+  ['from', ({ version }) => version.starts_on, 4],
+  ['to', ({ version }) => version.ends_on, 3],
 ];
-
-function rowOf({ version, employerId, matched }: DeductionState): Cell[] {
-  return [
-    employerId ?? (matched ? 'several' : 'unmatched'),
-    version.employee_id,
-    version.deduction_id,
-    version.line_of_coverage,
-    version.member_contribution,
-    version.employer_contribution,
-    version.period,
-    version.taxability,
-    version.starts_on,
-    version.ends_on,
-  ];
-}
 
 /** Versions read together; most deductions have far fewer. */
 const VERSIONS_AT_ONCE = 1_000;
@@ -138,42 +124,27 @@ function deductionsVersions(
     if (states.length === 0) {
       throw new AppError(
         'COMMAND_FAILED',
-        `there is no deduction ${printable(deductionId)}: "benefits-sidecar deductions list" shows those there are`,
+        `there is no deduction ${printable(deductionId)}: find it with "benefits-sidecar deductions list"`,
       );
     }
-    if (json) out.json({ data: states.map(viewVersion), has_more: false, next_cursor: null });
-    else {
-      printTable(
-        out,
-        [
-          'version',
-          'event time',
-          'decided by',
-          'employee pays',
-          'employer pays',
-          'from',
-          'to',
-          'late',
-          'start decision',
-          'event',
-        ],
-        states.map(({ version, startDecision }) => [
-          version.version,
-          version.event_time,
-          version.ordered_by,
-          version.member_contribution,
-          version.employer_contribution,
-          version.starts_on,
-          version.ends_on,
-          version.late === 1 ? 'late' : '',
-          startDecision === null ? '' : `${startDecision.decision}: ${startDecision.reason}`,
-          version.event_id,
-        ]),
-      );
-    }
+    if (json) out.json({ data: states.map(viewVersion), next_cursor: null });
+    else printTable(out, VERSION_COLUMNS, states);
     return 0;
   });
 }
+
+const VERSION_COLUMNS: readonly Column<VersionState>[] = [
+  ['version', ({ version }) => version.version],
+  ['event time', ({ version }) => version.event_time],
+  ['ordered by', ({ version }) => version.ordered_by, 6],
+  ['employee pays', ({ version }) => version.member_contribution],
+  ['employer pays', ({ version }) => version.employer_contribution, 3],
+  ['from', ({ version }) => version.starts_on, 2],
+  ['to', ({ version }) => version.ends_on, 1],
+  ['late', ({ version }) => (version.late === 1 ? 'late' : '')],
+  ['start decision', ({ startDecision: made }) => made && `${made.decision}: ${made.reason}`, 4],
+  ['event', ({ version }) => version.event_id, 5],
+];
 
 async function allVersionsOf(db: Db, deductionId: string, today: string): Promise<VersionState[]> {
   const all: VersionState[] = [];
@@ -199,14 +170,17 @@ async function deductionsDecide(
   return withDatabase(context, async (db) => {
     const decided = await transact(db, (trx) => decideStart(trx, given, now().toISOString()));
     if (decided.outcome === 'unknown')
-      throw new AppError('COMMAND_FAILED', `${printable(deductionId)} has no version ${version}`);
+      throw new AppError(
+        'COMMAND_FAILED',
+        `${printable(deductionId)} has no version ${version}: find it with "benefits-sidecar deductions versions"`,
+      );
     if (decided.outcome === 'not-undecided')
       throw new AppError(
         'COMMAND_FAILED',
-        `version ${version} of ${printable(deductionId)} needs no decision`,
+        `version ${version} of ${printable(deductionId)} needs no decision: its start was not moved`,
       );
     if (json) out.json(viewStartDecision(decided.row));
-    else out.print(`${decision}: version ${version} of ${printable(deductionId)}`);
+    else out.print(`Decided to ${decision} version ${version} of ${printable(deductionId)}`);
     return 0;
   });
 }

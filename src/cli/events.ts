@@ -1,5 +1,5 @@
 /** The commands of events. */
-import { type Command, Option } from 'commander';
+import { Option } from 'commander';
 import type { Db, EventState } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import { AppError } from '../errors.ts';
@@ -11,63 +11,74 @@ import {
   getEvent,
   listEvents,
   reprocessEvent,
+  type StoredEvent,
 } from '../inbox/events.ts';
 import { type Reprocessed, reprocessAll } from '../inbox/reprocess-all.ts';
 import { type Kept, shownBody } from '../inbox/stored-body.ts';
-import { cursorOption, instant, jsonOption, limitOption, reasonOf, truth } from './arguments.ts';
-import { type Act, type Context, withDatabase } from './context.ts';
+import { instant, reasonOf, truth } from './arguments.ts';
+import type { Command } from './command.ts';
+import { confirm } from './confirm.ts';
+import { type Context, withDatabase } from './context.ts';
 import {
+  type Column,
   counted,
-  notePage,
   type Progress,
   printable,
+  printPage,
   printPairs,
-  printTable,
-  shortened,
   showProgress,
 } from './output.ts';
 
-export function addEventCommands(program: Command, act: Act): void {
-  const events = program.command('events').description('webhook messages that came in');
-  const list = events.command('list').description('newest first');
+export function addEventCommands(program: Command): void {
+  const events = program.command('events').description('Show, reprocess and dismiss webhook events.');
+  const list = events.command('list').description('List events, newest first.');
   filtered(list)
-    .option('--dismissed <true|false>', 'dismissed, or not dismissed', truth)
-    .addOption(limitOption())
-    .addOption(cursorOption())
-    .addOption(jsonOption())
-    .action(act(eventsList));
+    .examples(
+      'events list',
+      'events list --state quarantined --dismissed false',
+      'events list --from 2026-07-01 --until 2026-08-01 --json',
+    )
+    .option('--dismissed <true|false>', 'Only dismissed events (true), or others (false)', truth)
+    .page()
+    .does(eventsList);
   events
     .command('show')
-    .description('one event with its body, and what else came under its id')
-    .argument('<event-id>')
-    .addOption(jsonOption())
-    .action(act(eventsShow));
-  const reprocess = events.command('reprocess').description('reprocess events; nothing takes effect twice');
-  filtered(reprocess.argument('[event-id...]', 'these; or else all that pass the filters'))
-    .addOption(jsonOption())
-    .action(act(eventsReprocess));
+    .description('Show an event with its body, and conflicting bodies with the same id.')
+    .examples('events show msg_2b7Kq')
+    .argument('<event-id>', 'The id of the event')
+    .json()
+    .does(eventsShow);
+  const reprocess = events
+    .command('reprocess')
+    .description('Apply events again. Events that took effect do not take effect twice.')
+    .examples('events reprocess msg_2b7Kq', 'events reprocess --state quarantined --from 2026-07-01');
+  filtered(reprocess.argument('[event-id...]', 'The ids of events; without ids, use filters'))
+    .json()
+    .does(eventsReprocess);
   events
     .command('dismiss')
-    .description('mark a quarantined event, a tie or a conflict as seen')
-    .argument('<event-id>')
-    .requiredOption('--reason <text>', 'why; kept with the event (required)')
-    .addOption(jsonOption())
-    .action(act(eventsDismiss));
+    .description('Mark a quarantined event, a conflict or a tie as reviewed.')
+    .examples('events dismiss msg_2b7Kq --reason "test event of the provider"')
+    .argument('<event-id>', 'The id of the event')
+    .reason('Why; stored with the event')
+    .confirmed()
+    .json()
+    .does(eventsDismiss);
 }
 
 function filtered(command: Command): Command {
   return command
     .addOption(
-      new Option('--state <state>', 'in this state').choices([
+      new Option('--state <state>', 'Only events in this state').choices([
         'pending',
         'applied',
         'ignored',
         'quarantined',
       ]),
     )
-    .option('--type <event-type>', 'of this type')
-    .option('--from <instant>', 'received at or after', instant)
-    .option('--until <instant>', 'received before', instant);
+    .option('--type <event-type>', 'Only this type, such as employee.deduction-updated')
+    .option('--from <time>', 'Only events received at or after this time', instant)
+    .option('--until <time>', 'Only events received before this time', instant);
 }
 
 /** The options that `events list` and `events reprocess` share. */
@@ -86,25 +97,18 @@ function eventsList(context: Context, options: ListOptions): Promise<number> {
   return withDatabase(context, async (db) => {
     const { events, next } = await listEvents(db, { ...filterOf(options), dismissed }, { before, limit });
     const page = eventCursor.page(events.map(viewEvent), next);
-    if (json) out.json(page);
-    else if (events.length === 0) out.note('no such events');
-    else {
-      printTable(
-        out,
-        ['received', 'event', 'type', 'state', 'reason'],
-        events.map((event) => [
-          event.received_at,
-          event.event_id,
-          event.event_type,
-          event.dismissed_at === null ? event.state : `${event.state}, dismissed`,
-          shortened(event.dismissed_reason ?? event.reason),
-        ]),
-      );
-      notePage(out, page.next_cursor);
-    }
+    printPage(out, json, page, { columns: COLUMNS, rows: events, none: 'No matching events.' });
     return 0;
   });
 }
+
+const COLUMNS: readonly Column<StoredEvent>[] = [
+  ['received', (event) => event.received_at],
+  ['event', (event) => event.event_id],
+  ['type', (event) => event.event_type, 1],
+  ['state', (event) => (event.dismissed_at === null ? event.state : `${event.state}, dismissed`)],
+  ['reason', (event) => event.dismissed_reason ?? event.reason, 'cut'],
+];
 
 function eventsShow(context: Context, eventId: string, { json }: { json?: true }): Promise<number> {
   const { out } = context;
@@ -119,7 +123,7 @@ function eventsShow(context: Context, eventId: string, { json }: { json?: true }
     printPairs(out, viewEvent(event));
     out.print(`\n${forPeople(event)}`);
     for (const conflict of conflicts) {
-      out.print(`\nAnother body under the same id, received ${conflict.received_at}`);
+      out.print(`\nConflicting body with the same id, received ${conflict.received_at}`);
       if (conflict.dismissed_at !== null)
         out.print(`Dismissed: ${printable(conflict.dismissed_reason ?? '')}`);
       out.print(forPeople(conflict));
@@ -131,14 +135,14 @@ function eventsShow(context: Context, eventId: string, { json }: { json?: true }
 function unknownEvent(eventId: string): AppError {
   return new AppError(
     'COMMAND_FAILED',
-    `there is no event ${printable(eventId)}: "benefits-sidecar events list" shows those that came`,
+    `there is no event ${printable(eventId)}: find it with "benefits-sidecar events list"`,
   );
 }
 
 /** Indents JSON and makes each line safe for a terminal. */
 function forPeople(kept: Kept): string {
   const { body: text, body_absent } = shownBody(kept);
-  if (text === null) return `no body: ${body_absent}`;
+  if (text === null) return `No body: ${body_absent}`;
   let lines: string;
   try {
     lines = JSON.stringify(JSON.parse(text), null, 2);
@@ -158,11 +162,11 @@ async function eventsReprocess(context: Context, ids: string[], options: Reproce
   if (byFilter === ids.length > 0) {
     throw new AppError(
       'WRONG_USAGE',
-      'give either event ids, or at least one of --state, --type, --from and --until',
+      'name events by id, or by at least one of --state, --type, --from and --until, but not both',
     );
   }
   return withDatabase(context, async (db) => {
-    const progress = await showProgress(out, 'events put back to pending', byFilter ? null : ids.length);
+    const progress = await showProgress(out, 'events set to pending', byFilter ? null : ids.length);
     let done: Reprocessed;
     try {
       done = byFilter
@@ -173,9 +177,11 @@ async function eventsReprocess(context: Context, ids: string[], options: Reproce
     }
     const { reprocessed, withoutBody } = done;
     if (options.json) out.json({ reprocessed, without_body: withoutBody });
-    else out.print(`${counted(reprocessed, 'event')} put back to pending`);
-    if (withoutBody > 0) out.note(`${withoutBody} left alone: their bodies are dropped (RETENTION_EVENTS)`);
-    if (reprocessed > 0) out.note('a running "serve" applies them now; otherwise the next one does');
+    else out.print(`${counted(reprocessed, 'event')} set to pending`);
+    if (withoutBody > 0) {
+      out.note(`${counted(withoutBody, 'event')} skipped: the body was deleted by RETENTION_EVENTS.`);
+    }
+    if (reprocessed > 0) out.note('The sidecar applies them now, or when it starts.');
     return 0;
   });
 }
@@ -196,22 +202,31 @@ function reprocessEach(db: Db, ids: readonly string[], progress: Progress): Prom
 async function eventsDismiss(
   context: Context,
   eventId: string,
-  { reason, json }: { reason: string; json?: true },
+  { reason, yes, json }: { reason: string; yes?: true; json?: true },
 ): Promise<number> {
   const { out, now } = context;
   const why = reasonOf(reason);
   return withDatabase(context, async (db) => {
+    const shown = await getEvent(db, eventId);
+    if (shown === null) throw unknownEvent(eventId);
+    const { event_type, state } = shown.event;
+    const conflicts = counted(shown.conflicts.length, 'conflict');
+    await confirm(context, {
+      yes,
+      effects: [printable(`${eventId}: ${event_type ?? 'unknown type'}, ${state}, ${conflicts}.`)],
+      question: 'Dismiss it? Readiness stops reporting it, and a dismissal cannot be undone.',
+    });
     const found = await transact(db, (trx) => dismissEvent(trx, eventId, why, now().toISOString()));
     if (found === 'unknown') throw unknownEvent(eventId);
     if (found === 'nothing to dismiss') {
       throw new AppError(
         'COMMAND_FAILED',
-        `${printable(eventId)} needs no dismissal: it is neither quarantined nor in a conflict or tie`,
+        `${printable(eventId)} cannot be dismissed: it is neither quarantined nor part of a conflict or tie`,
       );
     }
     const event = await getEvent(db, eventId);
     if (json && event !== null) out.json(viewEvent(event.event));
-    else out.print(`dismissed ${printable(eventId)}`);
+    else out.print(`Dismissed ${printable(eventId)}`);
     return 0;
   });
 }

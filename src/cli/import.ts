@@ -1,5 +1,4 @@
 /** The command that imports deductions. */
-import type { Command } from 'commander';
 import { readDatabaseUrl } from '../config.ts';
 import { holdServeLock } from '../database/open.ts';
 import type { Db } from '../database/tables.ts';
@@ -8,20 +7,22 @@ import { createApplyLoop } from '../inbox/apply.ts';
 import { IMPORT_COLUMNS, importDeductions } from '../inbox/import.ts';
 import { hasPendingEvents } from '../inbox/inbox.ts';
 import { silentLog } from '../telemetry/log.ts';
-import { findRowsFile, jsonOption, ROWS_FILE, type RowsFile } from './arguments.ts';
-import { type Act, type Context, withDatabase } from './context.ts';
+import { findRowsFile, ROWS_FILE, type RowsFile } from './arguments.ts';
+import type { Command } from './command.ts';
+import { type Context, withDatabase } from './context.ts';
 import { inputRefused } from './failure.ts';
 import { adding, counted, showProgress } from './output.ts';
 
-export function addImportCommands(program: Command, act: Act): void {
+export function addImportCommands(program: Command): void {
   program
     .command('import')
-    .description('what a payroll begins with')
+    .description('Import the deductions that payroll takes today.')
     .command('deductions')
-    .description('bring the deductions of today into the ledger; the same file again changes nothing')
-    .argument('<file>', `${ROWS_FILE}: the fields of a deduction, and created_at where it is known`)
-    .addOption(jsonOption())
-    .action(act(importFile));
+    .description('Import deductions into the ledger. The same file again changes nothing.')
+    .examples('import deductions deductions.csv', 'import deductions deductions.ndjson --json')
+    .argument('<file>', `A ${ROWS_FILE} with the fields of a deduction, and created_at if known`)
+    .json()
+    .does(importFile);
 }
 
 /** The file is read twice: to check it, and to store it. */
@@ -40,8 +41,8 @@ async function importFile(context: Context, path: string, { json }: { json?: tru
     const applied = await applyUnlessServed(context, db);
     const { rows, stored } = imported;
     if (json) out.json({ rows, imported: stored, applied });
-    else out.print(`${counted(rows, 'row')}: ${stored} imported, ${rows - stored} here before`);
-    if (!applied) out.note('the running "serve" brings them into the ledger now');
+    else out.print(`${counted(rows, 'row')}: ${stored} imported, ${rows - stored} already imported`);
+    if (!applied) out.note('The running sidecar applies them now.');
     return 0;
   });
 }

@@ -1,24 +1,28 @@
 /** The commands of data keys. */
 import { randomBytes } from 'node:crypto';
-import type { Command } from 'commander';
 import { readDataKeys } from '../config.ts';
 import type { Db } from '../database/tables.ts';
 import { ENCRYPTED_COLUMNS } from '../operations/verify.ts';
 import { createEncryptor, type Encryptor } from '../security/encryption.ts';
 import { countRows, type KeysInUse, keysInUse, type Reencrypted, reencrypt } from '../security/rotation.ts';
-import { jsonOption } from './arguments.ts';
-import { type Act, type Context, withDatabase } from './context.ts';
+import type { Command } from './command.ts';
+import { type Context, withDatabase } from './context.ts';
 import { ifStopped } from './failure.ts';
 import { adding, counted, printable, printTable, showProgress } from './output.ts';
 
-export function addKeyCommands(program: Command, act: Act): void {
-  const keys = program.command('keys').description('keys that stored personal data is sealed with');
-  keys.command('generate').description('make a key for DATA_KEYS').action(act(keysGenerate));
+export function addKeyCommands(program: Command): void {
+  const keys = program.command('keys').description('Manage the keys that encrypt stored personal data.');
+  keys
+    .command('generate')
+    .description('Generate a key for DATA_KEYS and print it.')
+    .examples('keys generate', 'keys generate > data-keys')
+    .does(keysGenerate);
   keys
     .command('rotate')
-    .description('encrypt everything again with the first of DATA_KEYS, while serve runs')
-    .addOption(jsonOption())
-    .action(act(keysRotate));
+    .description('Encrypt stored data again with the first key of DATA_KEYS.')
+    .examples('keys rotate', 'keys rotate --json')
+    .table()
+    .does(keysRotate);
 }
 
 /** AES-256. */
@@ -31,9 +35,9 @@ async function keysGenerate({ out, now }: Context): Promise<number> {
   const day = now().toISOString().slice(0, 10).replaceAll('-', '');
   out.print(`k${day}-${randomBytes(ID_BYTES).toString('hex')}:${randomBytes(KEY_BYTES).toString('base64')}`);
   out.note(
-    'Put it into DATA_KEYS, or the file of DATA_KEYS_FILE, before any older key, which must stay after it\n' +
-      'until "benefits-sidecar keys rotate" says that it is needed no longer.\n' +
-      'Keep a copy apart from the backups: without it, encrypted data cannot be decrypted.',
+    'Add it to DATA_KEYS, or to the file of DATA_KEYS_FILE, before the older keys. Keep those until\n' +
+      '"benefits-sidecar keys rotate" reports that they are no longer needed.\n' +
+      'Store a copy apart from the backups: without the key, encrypted data cannot be read.',
   );
   return 0;
 }
@@ -52,16 +56,16 @@ async function keysRotate(context: Context, { json }: { json?: true }): Promise<
   const given = dataKeys.map(({ id }) => id);
   return withDatabase(context, async (db) => {
     out.note(
-      `Sealing under ${encryptor.keyId}: a sidecar that was not restarted with it can open nothing of this any more.`,
+      `Encrypting with key ${encryptor.keyId}. A sidecar that was started without this key cannot read the result.`,
     );
     const progress = await showProgress(out, 'values', await countRows(db, ENCRYPTED_COLUMNS));
     const signal = stopped();
     const rotated = await rotate(db, encryptor, given, { looked: adding(progress), signal })
-      .catch(ifStopped(signal, 'stopped: finished work is kept, and the next run continues from there'))
+      .catch(ifStopped(signal, 'stopped: finished work is kept. Run the command again to continue'))
       .finally(progress.end);
     const keys = summarize(rotated.inUse, given);
-    const { resealed, broken } = rotated;
-    if (json) out.json({ first_key: encryptor.keyId, resealed, keys, broken: Object.fromEntries(broken) });
+    const { reencrypted, broken } = rotated;
+    if (json) out.json({ first_key: encryptor.keyId, reencrypted, keys, broken: Object.fromEntries(broken) });
     else printRotation(context, encryptor.keyId, rotated, keys);
     return broken.size > 0 || keys.some(({ state }) => state === 'missing') ? 1 : 0;
   });
@@ -75,7 +79,7 @@ async function rotate(
   given: readonly string[],
   on: { looked: (rows: number) => void; signal: AbortSignal },
 ): Promise<Rotated> {
-  let resealed = 0;
+  let reencrypted = 0;
   for (let pass = 1; ; pass += 1) {
     // The bar covers the first pass: little is left after it.
     const done = await reencrypt(
@@ -84,10 +88,10 @@ async function rotate(
       ENCRYPTED_COLUMNS,
       pass === 1 ? on : { ...on, looked: () => {} },
     );
-    resealed += done.resealed;
+    reencrypted += done.reencrypted;
     const inUse = await keysInUse(db, ENCRYPTED_COLUMNS);
     const isLeft = given.some((id) => id !== encryptor.keyId && inUse.has(id));
-    if (!isLeft || pass === PASSES_MOST) return { resealed, broken: done.broken, inUse };
+    if (!isLeft || pass === PASSES_MOST) return { reencrypted, broken: done.broken, inUse };
   }
 }
 
@@ -112,41 +116,44 @@ function summarize(inUse: KeysInUse, given: readonly string[]): KeyUse[] {
 function printRotation(
   { out }: Context,
   first: string,
-  { resealed, broken }: Rotated,
+  { reencrypted, broken }: Rotated,
   keys: readonly KeyUse[],
 ): void {
-  out.print(`${counted(resealed, 'value')} sealed again with key ${first}`);
-  out.print('');
+  out.print(`Encrypted ${counted(reencrypted, 'value')} again with key ${first}\n`);
   printTable(
     out,
-    ['key', 'state', 'needed by'],
-    keys.map(({ id, state, values }) => [
-      id,
-      state,
-      Object.entries(values)
-        .map(([name, count]) => `${name}: ${count}`)
-        .join(', '),
-    ]),
+    [
+      ['key', ({ id }) => id],
+      ['state', ({ state }) => state],
+      ['needed by', neededBy, 'cut'],
+    ],
+    keys,
   );
   const named = (state: KeyUse['state']) =>
     keys.filter((key) => key.state === state).map(({ id }) => printable(id));
   const [unused, used, missing] = [named('unused'), named('in-use'), named('missing')];
   if (unused.length > 0) {
-    out.note(`no longer needed: ${unused.join(', ')}: take it out of DATA_KEYS and restart`);
+    out.note(`No longer needed: ${unused.join(', ')}. Remove it from DATA_KEYS and restart.`);
   }
   if (used.length > 0) {
     out.note(
-      `still needed: ${used.join(', ')}: restart every serve with ${first} as the first key, then run this again`,
+      `Still needed: ${used.join(', ')}. Restart every sidecar with ${first} as the first key, then run this again.`,
     );
   }
   if (missing.length > 0) {
     out.note(
-      `${out.color('red', 'missing')}: ${missing.join(', ')}: add it to DATA_KEYS after the first one, then run this again`,
+      `${out.color('red', 'Missing')}: ${missing.join(', ')}. Add it to DATA_KEYS after the first key, then run this again.`,
     );
   }
   for (const [name, count] of broken) {
     out.note(
-      `${out.color('red', 'damaged')}: ${count} of ${name} do not open with their key: restore a backup`,
+      `${out.color('red', 'Damaged')}: ${count} values of ${name} cannot be decrypted with their key. Restore a backup.`,
     );
   }
+}
+
+function neededBy({ values }: KeyUse): string {
+  return Object.entries(values)
+    .map(([name, count]) => `${name}: ${count}`)
+    .join(', ');
 }

@@ -2,6 +2,7 @@
 import { styleText } from 'node:util';
 import Table from 'cli-table3';
 import type { Environment } from '../environment.ts';
+import type { Page } from '../formats/cursor.ts';
 import { printable, printableLines } from '../telemetry/printable.ts';
 
 export { printable };
@@ -14,6 +15,8 @@ type Color = 'bold' | 'dim' | 'green' | 'red' | 'yellow';
 export type Output = {
   readonly stdout: Stream;
   readonly stderr: Stream;
+  /** Print tables with all columns, however wide (`--wide`). */
+  readonly wide: boolean;
   /**
    * Prints lines of the result. `print` and `note` escape control characters. Text from elsewhere that must stay
    * on one line needs `printable`.
@@ -53,6 +56,7 @@ export function createOutput(
   return {
     stdout,
     stderr,
+    wide: false,
     print,
     json: (value) => print(JSON.stringify(value, null, stdout.isTTY ? 2 : 0)),
     note: (text) => void stderr.write(`${printableLines(text, colors)}\n`),
@@ -60,8 +64,18 @@ export function createOutput(
   };
 }
 
+/** The width of help and tables, on a terminal or not. */
+export const WIDTH = 80;
+
 /** Empty cells are printed as a dash, so columns stay readable. */
 export type Cell = string | number | null | undefined;
+
+/**
+ * A column of a table: its head, the cell of a row, and what happens to it when the table is wider than 80 columns.
+ * Columns marked `cut` are shortened to 16 characters first. Then numbered columns are dropped, the greatest number
+ * first. Columns without a mark are shortened only if that is not enough.
+ */
+export type Column<Row> = readonly [head: string, cell: (row: Row) => Cell, fit?: number | 'cut'];
 
 /** Without lines a table is easier to read in a log and to cut with other tools. */
 const NO_LINES = Object.fromEntries(
@@ -70,25 +84,82 @@ const NO_LINES = Object.fromEntries(
     ...['left', 'left-mid', 'mid', 'mid-mid', 'right', 'right-mid', 'middle'],
   ].map((name) => [name, '']),
 );
+const GAP = 2;
+const CUT_LEAST = 16;
 
-export function printTable(out: Output, head: readonly string[], rows: readonly (readonly Cell[])[]): void {
-  out.print(lay([head.map((name) => out.color('bold', name)), ...rows.map((row) => row.map(textOf))]));
+/** Prints a table of at most 80 columns, or all of it with `--wide`. */
+export function printTable<Row>(out: Output, columns: readonly Column<Row>[], rows: readonly Row[]): void {
+  const all = columns.map(([head, cell, fit]) => {
+    const cells = rows.map((row) => textOf(cell(row)));
+    return { head, fit, cells, width: Math.max(...[head, ...cells].map((text) => [...text].length)) };
+  });
+  const shown = out.wide ? all : fitting(all);
+  out.print(
+    lay([
+      shown.map(({ head, width }) => out.color('bold', shortened(head, width))),
+      ...rows.map((_, row) => shown.map(({ cells, width }) => shortened(cells[row] as string, width))),
+    ]),
+  );
+  const hidden = all.filter(({ cells }) => shown.every((one) => one.cells !== cells));
+  if (hidden.length > 0 && out.stdout.isTTY) {
+    out.note(`Not shown: ${hidden.map(({ head }) => head).join(', ')}. Add --wide to see all columns.`);
+  }
 }
 
-/** Prints one name and value per line. */
+type Laid = { head: string; fit: number | 'cut' | undefined; cells: readonly string[]; width: number };
+
+function fitting(columns: readonly Laid[]): Laid[] {
+  const needed = ({ fit, width }: Laid): number => (fit === 'cut' ? Math.min(width, CUT_LEAST) : width);
+  const sum = (widths: readonly number[]): number =>
+    widths.reduce((total, width) => total + width, GAP * (widths.length - 1));
+  let kept = [...columns];
+  while (sum(kept.map(needed)) > WIDTH) {
+    const next = Math.max(0, ...kept.map(({ fit }) => (typeof fit === 'number' ? fit : 0)));
+    if (next === 0) break;
+    kept = kept.filter(({ fit }) => fit !== next);
+  }
+  kept = kept.map((column) => ({ ...column }));
+  const excess = (): number => sum(kept.map(({ width }) => width)) - WIDTH;
+  while (excess() > 0) {
+    const cuttable = kept.filter(({ fit, width }) => fit === 'cut' && width > CUT_LEAST);
+    const widest = (cuttable.length > 0 ? cuttable : kept).reduce((one, other) =>
+      other.width > one.width ? other : one,
+    );
+    widest.width -= 1;
+  }
+  return kept;
+}
+
+/** Prints one name and value per line. Long sentences continue on the next line. */
 export function printPairs(out: Output, pairs: Readonly<Record<string, Cell>>): void {
-  out.print(lay(Object.entries(pairs).map(([name, value]) => [out.color('bold', name), textOf(value)])));
+  const indent = Math.max(...Object.keys(pairs).map((name) => name.length)) + GAP;
+  out.print(
+    lay(
+      Object.entries(pairs).map(([name, value]) => [
+        out.color('bold', name),
+        wrapped(textOf(value), WIDTH - indent).join('\n'),
+      ]),
+    ),
+  );
 }
 
-/** The length of a reason in a list, so most rows fit a terminal. */
-const SHORT_CHARACTERS = 60;
+/** Breaks text between words into lines of at most `width` characters, unless a word is longer. */
+export function wrapped(text: string, width: number): string[] {
+  const lines: string[] = [];
+  for (const word of text.split(' ')) {
+    const line = lines.at(-1);
+    if (line !== undefined && line.length + 1 + word.length <= width)
+      lines[lines.length - 1] = `${line} ${word}`;
+    else lines.push(word);
+  }
+  return lines;
+}
 
-/** Returns the beginning of a text for a list. */
-export function shortened(text: string | null): string | null {
-  const characters = [...(text ?? '')];
-  if (characters.length <= SHORT_CHARACTERS) return text;
+function shortened(text: string, width: number): string {
+  const characters = [...text];
+  if (characters.length <= width) return text;
   return `${characters
-    .slice(0, SHORT_CHARACTERS - 1)
+    .slice(0, width - 1)
     .join('')
     .trimEnd()}…`;
 }
@@ -96,24 +167,34 @@ export function shortened(text: string | null): string | null {
 function lay(rows: readonly (readonly string[])[]): string {
   const table = new Table({
     chars: NO_LINES,
-    style: { 'padding-left': 0, 'padding-right': 2, head: [], border: [] },
+    style: { 'padding-left': 0, 'padding-right': GAP, head: [], border: [] },
   });
   table.push(...rows.map((row) => [...row]));
   return table.toString().replace(/ +$/gm, '');
 }
 
+/** Times are shown to the second. */
 function textOf(value: Cell): string {
-  return value === null || value === undefined || value === '' ? '-' : printable(String(value));
+  if (value === null || value === undefined || value === '') return '-';
+  return printable(String(value)).replace(/^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.\d+Z$/, '$1Z');
 }
 
-/** Notes how to print the next page of a list. */
-export function notePage(out: Output, nextCursor: string | null): void {
-  if (nextCursor !== null) out.note(`there are more: the same again with --cursor ${nextCursor}`);
+/** Prints a page of a list: as JSON, as a table of `rows`, or the note `none` if it is empty. */
+export function printPage<Row>(
+  out: Output,
+  json: true | undefined,
+  page: Page<unknown>,
+  { columns, rows, none }: { columns: readonly Column<Row>[]; rows: readonly Row[]; none: string },
+): void {
+  if (json) return void out.json(page);
+  if (rows.length > 0) printTable(out, columns, rows);
+  else out.note(none);
+  if (page.has_more) out.note(`More follow. Continue with --cursor ${page.next_cursor}`);
 }
 
 /** Returns a count with its noun: `1 deduction`, `2 deductions`. */
-export function counted(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+export function counted(count: number, noun: string, plural = `${noun}s`): string {
+  return `${count} ${count === 1 ? noun : plural}`;
 }
 
 const MEGABYTE = 1_000_000;

@@ -1,42 +1,53 @@
 /** The command line: reads the arguments, runs one command and returns its exit code. */
-import { Command, CommanderError } from 'commander';
+import { type Argument, type Command as Base, CommanderError } from 'commander';
 import { systemClock } from '../clock.ts';
 import type { Environment } from '../environment.ts';
 import { isAppError } from '../errors.ts';
 import { releaseYoungGenerations } from '../runtime/young-generation.ts';
 import { VERSION } from '../version.ts';
+import { Command } from './command.ts';
 import { type Act, type Context, catchSignals, type Input } from './context.ts';
 import { printFailure } from './failure.ts';
-import { createOutput, printable, type Stream } from './output.ts';
+import { createOutput, type Output, printable, type Stream, WIDTH } from './output.ts';
 
-type AddCommands = (program: Command, act: Act) => void;
+type AddCommands = (program: Command) => void;
 
-/** The first word of each command in the order of the help, with the function that adds it. */
-const COMMANDS: Readonly<Record<string, () => Promise<AddCommands>>> = {
-  serve: async () => (await import('./serve.ts')).addServeCommand,
-  migrate: async () => (await import('./database/migrate.ts')).addMigrateCommand,
-  copy: async () => (await import('./database/migrate.ts')).addCopyCommand,
-  demo: async () => (await import('./demo/commands.ts')).addDemoCommand,
-  simulate: async () => (await import('./simulate.ts')).addSimulateCommand,
-  replay: async () => (await import('./replay.ts')).addReplayCommand,
-  doctor: async () => (await import('./doctor/commands.ts')).addDoctorCommand,
-  readiness: async () => (await import('./readiness.ts')).addReadinessCommand,
-  backup: async () => (await import('./database/backup.ts')).addBackupCommand,
-  restore: async () => (await import('./database/restore.ts')).addRestoreCommand,
-  verify: async () => (await import('./database/maintenance.ts')).addVerifyCommand,
-  'accept-loss': async () => (await import('./database/maintenance.ts')).addAcceptLossCommand,
-  retention: async () => (await import('./database/maintenance.ts')).addRetentionCommand,
-  keys: async () => (await import('./keys.ts')).addKeyCommands,
-  token: async () => (await import('./token.ts')).addTokenCommands,
-  events: async () => (await import('./events.ts')).addEventCommands,
-  deductions: async () => (await import('./deductions.ts')).addDeductionCommands,
-  census: async () => (await import('./census.ts')).addCensusCommands,
-  change: async () => (await import('./change/commands.ts')).addChangeCommands,
-  run: async () => (await import('./run/create.ts')).addRunCommands,
-  schedule: async () => (await import('./settings.ts')).addScheduleCommands,
-  policy: async () => (await import('./settings.ts')).addPolicyCommands,
-  codes: async () => (await import('./settings.ts')).addCodeCommands,
-  import: async () => (await import('./import.ts')).addImportCommands,
+/** The first word of each command with the function that adds it, by the headings of the help. */
+const COMMANDS: Readonly<Record<string, Readonly<Record<string, () => Promise<AddCommands>>>>> = {
+  'Try it out:': {
+    demo: async () => (await import('./demo/commands.ts')).addDemoCommand,
+    simulate: async () => (await import('./simulate.ts')).addSimulateCommand,
+    replay: async () => (await import('./replay.ts')).addReplayCommand,
+  },
+  'Run the sidecar:': {
+    serve: async () => (await import('./serve.ts')).addServeCommand,
+    doctor: async () => (await import('./doctor/commands.ts')).addDoctorCommand,
+    keys: async () => (await import('./keys.ts')).addKeyCommands,
+    token: async () => (await import('./token.ts')).addTokenCommands,
+  },
+  'Set up an employer:': {
+    import: async () => (await import('./import.ts')).addImportCommands,
+    census: async () => (await import('./census.ts')).addCensusCommands,
+    schedule: async () => (await import('./settings.ts')).addScheduleCommands,
+    policy: async () => (await import('./settings.ts')).addPolicyCommands,
+    codes: async () => (await import('./settings.ts')).addCodeCommands,
+  },
+  'Run payroll:': {
+    readiness: async () => (await import('./readiness.ts')).addReadinessCommand,
+    run: async () => (await import('./run/create.ts')).addRunCommands,
+    deductions: async () => (await import('./deductions.ts')).addDeductionCommands,
+    events: async () => (await import('./events.ts')).addEventCommands,
+    change: async () => (await import('./change/commands.ts')).addChangeCommands,
+  },
+  'Maintain the database:': {
+    migrate: async () => (await import('./database/migrate.ts')).addMigrateCommand,
+    backup: async () => (await import('./database/backup.ts')).addBackupCommand,
+    restore: async () => (await import('./database/restore.ts')).addRestoreCommand,
+    verify: async () => (await import('./database/maintenance.ts')).addVerifyCommand,
+    'accept-loss': async () => (await import('./database/maintenance.ts')).addAcceptLossCommand,
+    retention: async () => (await import('./database/maintenance.ts')).addRetentionCommand,
+    copy: async () => (await import('./database/migrate.ts')).addCopyCommand,
+  },
 };
 
 /** Exit codes: 0 is success. */
@@ -50,22 +61,24 @@ type ProgramIo = { stdout: Stream; stderr: Stream; stdin?: Input; signal?: Abort
 export async function run(
   argv: readonly string[],
   env: Environment,
-  { stdout, stderr, stdin, signal }: ProgramIo = process,
+  { stdout, stderr, stdin = process.stdin, signal }: ProgramIo = process,
 ): Promise<number> {
   const stopping = new AbortController();
   const out = createOutput({ stdout, stderr }, env, () => stopping.abort());
   signal?.addEventListener('abort', () => stopping.abort(), { once: true });
   const stopped = signal === undefined ? catchSignals(stopping) : () => stopping.signal;
-  const context: Context = { env, out, now: systemClock, stopped, ...(stdin && { stdin }) };
+  const context: Context = { env, out, now: systemClock, stopped, stdin };
   let exitCode = 0;
   try {
-    const program = await createProgram(
-      context,
-      (code) => {
-        exitCode = code;
-      },
-      argv,
-    );
+    const act: Act =
+      (command) =>
+      async (...given) => {
+        releaseYoungGenerations();
+        // Commander passes the options before the command itself.
+        const { wide = false } = given.at(-2) as { wide?: boolean };
+        exitCode = await command({ ...context, out: { ...out, wide } }, ...(given as never[]));
+      };
+    const program = await createProgram(out, act, argv);
     await program.parseAsync(argv, { from: 'user' });
     return exitCode;
   } catch (error) {
@@ -77,40 +90,55 @@ export async function run(
 
 /**
  * Creates the program with the commands that `argv` needs: the one that it names, so `serve` loads only what it
- * serves with, or else all of them, as for the help. `ended` receives the exit code of the command that ran.
+ * serves with, or else all of them, as for the help.
  */
 export async function createProgram(
-  context: Context,
-  ended: (exitCode: number) => void,
+  out: Output,
+  act: Act,
   [first = '', second = '']: readonly string[] = [],
 ): Promise<Command> {
-  const { out } = context;
-  const act: Act =
-    (command) =>
-    async (...given) => {
-      releaseYoungGenerations();
-      ended(await command(context, ...(given as never[])));
-    };
-  const program = new Command('benefits-sidecar')
-    .description('The payroll side of an embedded-benefits integration.')
-    .version(VERSION)
+  const program = new Command('benefits-sidecar', act)
+    .description('Receives benefit deductions and computes what payroll deducts from each paycheck.')
+    .version(VERSION, '-V, --version', 'Show the version')
     // `--version` belongs to the root only: `deductions decide` has an option of the same name.
     .enablePositionalOptions()
     .configureOutput({
       writeOut: (text) => out.print(text.trimEnd()),
       writeErr: (text) => out.note(text.trimEnd()),
       outputError: (text, write) => write(errorLines(text)),
-      getOutHelpWidth: () => out.stdout.columns ?? 100,
-      getErrHelpWidth: () => out.stderr.columns ?? 100,
+      getOutHelpWidth: () => WIDTH,
+      getErrHelpWidth: () => WIDTH,
       getOutHasColors: () => false,
       getErrHasColors: () => false,
     })
-    .showHelpAfterError('("benefits-sidecar help COMMAND" tells how)')
+    .configureHelp({ subcommandTerm })
+    .examples('demo', 'serve', 'help run create')
     .exitOverride();
   const word = first === 'help' ? second : first;
-  const named = Object.hasOwn(COMMANDS, word) ? COMMANDS[word] : undefined;
-  for (const load of named === undefined ? Object.values(COMMANDS) : [named]) (await load())(program, act);
+  const isKnown = Object.values(COMMANDS).some((group) => Object.hasOwn(group, word));
+  for (const [heading, group] of Object.entries(COMMANDS)) {
+    program.commandsGroup(heading);
+    for (const [name, load] of Object.entries(group)) if (!isKnown || name === word) (await load())(program);
+  }
+  program.commandsGroup('Help:').helpCommand('help [command]', 'Show the help of a command.');
+  addUsageHints(program, program.name());
   return program;
+}
+
+/** Returns a command with its arguments, as the help of its group lists it. */
+function subcommandTerm(command: Base): string {
+  return [command.name(), ...command.registeredArguments.map(argumentTerm)].join(' ');
+}
+
+function argumentTerm(argument: Argument): string {
+  const term = argument.name() + (argument.variadic ? '...' : '');
+  return argument.required ? `<${term}>` : `[${term}]`;
+}
+
+/** After a usage error, names the help of the command that was used wrongly. */
+function addUsageHints(command: Base, path: string): void {
+  command.showHelpAfterError(`Run "${path} --help" for usage.`);
+  for (const one of command.commands) addUsageHints(one, `${path} ${one.name()}`);
 }
 
 /** An error quotes arguments, which may contain line ends. Only a suggestion is on its own line. */

@@ -1,18 +1,18 @@
-import type { Command } from 'commander';
 import type { CheckResult, ReadinessReport } from '../checks.ts';
 import { readReadinessLimits } from '../config.ts';
 import { readReadiness, viewReadiness } from '../readiness/report.ts';
-import { jsonOption } from './arguments.ts';
-import { type Act, type Context, withDatabase } from './context.ts';
+import type { Command } from './command.ts';
+import { type Context, withDatabase } from './context.ts';
 import { type Output, printable } from './output.ts';
 
-export function addReadinessCommand(program: Command, act: Act): void {
+export function addReadinessCommand(program: Command): void {
   program
     .command('readiness')
-    .description('say whether a payroll run can trust the ledger now')
-    .option('--employer <id>', 'look at one employer where a check concerns one')
-    .addOption(jsonOption())
-    .action(act(readiness));
+    .description('Check whether payroll runs can rely on the ledger now.')
+    .examples('readiness', 'readiness --employer maple-bakery')
+    .option('--employer <id>', 'Check this employer (default: all employers)')
+    .json()
+    .does(readiness);
 }
 
 const MARKS = {
@@ -51,7 +51,7 @@ export function printReadiness(
   { checks, ready }: Pick<ReadinessReport, 'checks' | 'ready'>,
 ): void {
   for (const check of checks) printCheck(out, check);
-  out.print(ready ? 'ready' : 'not ready: fix what failed, or accept it with a reason');
+  out.print(ready ? 'Ready' : 'Not ready. Fix the failed checks, or accept them with a reason.');
 }
 
 function printCheck(out: Output, { id, result, count, advice, examples, accepted }: CheckResult): void {

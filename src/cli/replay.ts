@@ -1,46 +1,47 @@
 /** The command that replays events from files to a running receiver. */
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Command } from 'commander';
 import { Agent, request } from 'undici';
 import type { Clock } from '../clock.ts';
 import { type Listener, readReceiver, readWebhookSecrets } from '../config.ts';
 import { AppError, codeOf } from '../errors.ts';
 import { type Fixture, loadFixtures } from '../simulator/events.ts';
 import { signEvent } from '../simulator/sign.ts';
-import { address, jsonOption, wholeNumber } from './arguments.ts';
-import type { Act, Context } from './context.ts';
-import { printable, showProgress } from './output.ts';
+import { address, wholeNumber } from './arguments.ts';
+import type { Command } from './command.ts';
+import type { Context } from './context.ts';
+import { counted, printable, showProgress } from './output.ts';
 
 /** More events would only wait in the receiver's queue. */
 const CONCURRENCY_MAX = 256;
 
-export function addReplayCommand(program: Command, act: Act): void {
+export function addReplayCommand(program: Command): void {
   program
     .command('replay')
-    .description('sign events from files and post them to a running receiver')
-    .argument('<path...>', 'files of events, or folders of them, such as fixtures/')
-    .option('--url <url>', 'the address of the receiver (default: by RECEIVER_HOST and _PORT)', address)
-    .option('--force', 'also when BENEFITS_ENVIRONMENT is live: what is posted stays in the ledger')
+    .description('Sign events from files and send them to a running sidecar.')
+    .examples('replay fixtures/', 'replay event.json --url http://127.0.0.1:8080/webhooks')
+    .argument('<file...>', 'Files with events, or folders of such files')
+    .option('--url <url>', 'The webhook URL (default: from RECEIVER_HOST and RECEIVER_PORT)', address)
+    .option('--force', 'Also if BENEFITS_ENVIRONMENT is live, where the ledger keeps the events permanently')
     .option(
       '--concurrency <number>',
-      'events under way at once; 1 keeps their order',
+      'Send this many events at the same time; 1 keeps their order',
       wholeNumber(1, CONCURRENCY_MAX),
       1,
     )
-    .addOption(jsonOption())
-    .action(act(replay));
+    .json()
+    .does(replay);
 }
 
 type Options = { url?: string; concurrency: number; force?: true; json?: true };
 
 /** Advice by the status of a response other than 2xx, or by the error's code. */
 const ADVICE: Readonly<Record<string, string>> = {
-  401: 'the receiver refused the signature: it has other WEBHOOK_SECRETS, or a clock that differs by 5 minutes',
-  404: 'there is no receiver at this address: give its own with --url',
-  413: 'the event is larger than the receiver takes',
-  503: 'the receiver could not store it: see its log, then replay again',
-  ECONNREFUSED: 'nothing listens there: start "benefits-sidecar serve", or give the address with --url',
+  401: 'The sidecar rejected the signature. Compare WEBHOOK_SECRETS and the clocks, which may differ by 5 minutes.',
+  404: 'The URL is not that of a webhook receiver. Set it with --url.',
+  413: 'The event is larger than the sidecar accepts.',
+  503: 'The sidecar could not store the event. Read its log, then replay again.',
+  ECONNREFUSED: 'Nothing listens at the URL. Start "benefits-sidecar serve", or set the URL with --url.',
 };
 
 /**
@@ -52,12 +53,15 @@ export async function replay(context: Context, paths: string[], options: Options
   if (env.BENEFITS_ENVIRONMENT?.trim() === 'live' && options.force !== true) {
     throw new AppError(
       'COMMAND_FAILED',
-      'BENEFITS_ENVIRONMENT is live, and replayed events stay in its ledger permanently: use a sandbox, or --force',
+      'BENEFITS_ENVIRONMENT is live, and its ledger keeps replayed events permanently: use a sandbox, or add --force',
     );
   }
   const [secret] = readWebhookSecrets(env);
   if (secret === undefined)
-    throw new AppError('COMMAND_FAILED', 'WEBHOOK_SECRETS has no secret to sign with');
+    throw new AppError(
+      'COMMAND_FAILED',
+      'WEBHOOK_SECRETS has no secret to sign with: set it as the sidecar has it',
+    );
   const url = options.url ?? `${addressToReach(readReceiver(env))}/webhooks`;
   const events = paths.flatMap((path) => loadFixtures(path));
   const signal = stopped();
@@ -84,21 +88,21 @@ function printPosted(
   const delivered = posted.filter((one) => one.delivered).length;
   const others = Map.groupBy(
     posted.filter((one) => !one.delivered),
-    (one) => one.answer,
+    (one) => one.outcome,
   );
-  const refused = Object.fromEntries([...others].map(([answer, some]) => [answer, some.length]));
+  const refused = Object.fromEntries([...others].map(([outcome, some]) => [outcome, some.length]));
   if (json) out.json({ url, events, delivered, refused });
   else {
-    out.print(printable(`${delivered} of ${events} delivered to ${url}`));
-    for (const [answer, some] of others) {
+    out.print(printable(`${delivered} of ${counted(events, 'event')} delivered to ${url}`));
+    for (const [outcome, some] of others) {
       const files = some.slice(0, 5).map((one) => one.file);
       out.print(
-        `${some.length} answered ${answer}: ${printable(files.join(', '))}${some.length > files.length ? ', …' : ''}`,
+        `${some.length} failed with ${outcome}: ${printable(files.join(', '))}${some.length > files.length ? ', …' : ''}`,
       );
-      if (ADVICE[answer] !== undefined) out.note(ADVICE[answer]);
+      if (ADVICE[outcome] !== undefined) out.note(ADVICE[outcome]);
     }
   }
-  if (posted.length < events) out.note(`stopped: ${events - posted.length} were not posted`);
+  if (posted.length < events) out.note(`Stopped: ${counted(events - posted.length, 'event')} not sent.`);
   return delivered === events ? 0 : 1;
 }
 
@@ -122,8 +126,8 @@ async function forEachConcurrently(
 /** The contract's limit for an acknowledgment. */
 const ANSWER_MS = 15_000;
 
-/** The result of one event: `answer` is the status, or why there was none. */
-type Posted = { file: string; delivered: boolean; answer: string };
+/** The result of one event: `outcome` is the status, or why there was none. */
+type Posted = { file: string; delivered: boolean; outcome: string };
 
 /** Posts events, each signed when it is sent. Follows no redirect. */
 function createPoster(options: { url: string; secret: string; now: Clock; signal: AbortSignal }) {
@@ -134,12 +138,18 @@ function createPoster(options: { url: string; secret: string; now: Clock; signal
       const text = JSON.stringify(body);
       const headers = { 'content-type': 'application/json', ...signEvent(secret, id, now(), text) };
       try {
-        const answer = await request(url, { method: 'POST', headers, body: text, dispatcher: agent, signal });
-        await answer.body.dump();
-        const { statusCode } = answer;
-        return { file, delivered: statusCode >= 200 && statusCode < 300, answer: String(statusCode) };
+        const response = await request(url, {
+          method: 'POST',
+          headers,
+          body: text,
+          dispatcher: agent,
+          signal,
+        });
+        await response.body.dump();
+        const { statusCode } = response;
+        return { file, delivered: statusCode >= 200 && statusCode < 300, outcome: String(statusCode) };
       } catch (error) {
-        return { file, delivered: false, answer: codeOf(error) || (error as Error).name };
+        return { file, delivered: false, outcome: codeOf(error) || (error as Error).name };
       }
     },
     close: () => agent.destroy(),
@@ -174,9 +184,9 @@ function listens({ hostname, port, protocol }: URL): Promise<boolean> {
       port: Number(port) || (protocol === 'https:' ? 443 : 80),
       timeout: LOOK_EVERY_MS,
     });
-    const end = (answer: boolean) => () => {
+    const end = (isListening: boolean) => () => {
       socket.destroy();
-      resolve(answer);
+      resolve(isListening);
     };
     socket.once('connect', end(true)).once('error', end(false)).once('timeout', end(false));
   });

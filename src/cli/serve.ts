@@ -1,5 +1,4 @@
 import closeWithGrace from 'close-with-grace';
-import type { Command } from 'commander';
 import { readConfig } from '../config.ts';
 import {
   boundHeaps,
@@ -7,20 +6,22 @@ import {
   releaseBoundYoungGenerations,
 } from '../runtime/young-generation.ts';
 import { createLog } from '../telemetry/log.ts';
-import type { Act, Context } from './context.ts';
+import type { Command } from './command.ts';
+import type { Context } from './context.ts';
 import { printFailure } from './failure.ts';
 
-export function addServeCommand(program: Command, act: Act): void {
+export function addServeCommand(program: Command): void {
   program
     .command('serve')
-    .description('receive webhooks, keep the ledger, send what is owed; until SIGTERM')
-    .option('--no-migrate', 'refuse a database that lacks migrations instead of migrating it')
-    .action(act(serve));
+    .description('Run the sidecar until SIGTERM: webhook receiver, private API and sender.')
+    .examples('serve', 'serve --no-migrate')
+    .option('--no-migrate', 'Fail if the database lacks migrations, instead of applying them')
+    .does(serve);
 }
 
 /** The promised limit. Ending the process later loses nothing. */
 const STOPS_WITHIN_MS = 10_000;
-const LATE = `not everything stopped within ${STOPS_WITHIN_MS / 1_000} s: what was under way is taken up at the next start`;
+const LATE = `the sidecar did not stop within ${STOPS_WITHIN_MS / 1_000} s: the next start continues unfinished work`;
 
 /**
  * Runs the sidecar until SIGTERM or SIGINT, which stop it with exit code 0, or until it fails, which stops it with

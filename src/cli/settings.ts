@@ -1,5 +1,4 @@
 /** The settings of an employer: pay schedules, the payroll policy and payroll codes. */
-import type { Command } from 'commander';
 import type { Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import { codesOf, type PayrollCode, putCodes, readCodes } from '../payroll/settings/codes.ts';
@@ -10,89 +9,102 @@ import {
   putPolicy,
   readPolicies,
 } from '../payroll/settings/policy.ts';
-import { putSchedules, readSchedules, type Schedule, schedulesOf } from '../payroll/settings/schedules.ts';
-import { employerId, employerOption, jsonOption, readJsonFile } from './arguments.ts';
-import { type Act, type Context, withDatabase } from './context.ts';
+import {
+  type PayDate,
+  putSchedules,
+  readSchedules,
+  type Schedule,
+  schedulesOf,
+} from '../payroll/settings/schedules.ts';
+import { employerId, readJsonFile } from './arguments.ts';
+import type { Command } from './command.ts';
+import { type Context, withDatabase } from './context.ts';
 import { inputRefused } from './failure.ts';
-import { type Output, printTable } from './output.ts';
+import { type Column, printTable } from './output.ts';
 
-type Setting<Body, Stored> = {
+type Setting<Body, Stored, Row> = {
   readonly name: string;
   readonly description: string;
   readonly put: string;
   readonly show: string;
-  /** Throws INPUT_REFUSED. */
+  /** The name of the file in the examples. */
+  readonly file: string;
+  /** Throws `Refused`. */
   parse(body: unknown): Body;
   write(trx: Trx, employerId: string, body: Body, now: string): Promise<void>;
   read(db: Db, employerId: string): Promise<Stored>;
   /** The value that `--json` prints. */
   json(stored: Stored): object;
-  print(out: Output, stored: Stored): void;
+  rows(stored: Stored): readonly Row[];
+  readonly columns: readonly Column<Row>[];
+  /** Printed if there are no rows. */
+  readonly none: string;
 };
 
 type Options = { employer: string; json?: true };
 
-export function addScheduleCommands(program: Command, act: Act): void {
-  addSetting(program, act, SCHEDULE);
+export function addScheduleCommands(program: Command): void {
+  addSetting(program, SCHEDULE);
 }
 
-export function addPolicyCommands(program: Command, act: Act): void {
-  addSetting(program, act, POLICY);
+export function addPolicyCommands(program: Command): void {
+  addSetting(program, POLICY);
 }
 
-export function addCodeCommands(program: Command, act: Act): void {
-  addSetting(program, act, CODES);
+export function addCodeCommands(program: Command): void {
+  addSetting(program, CODES);
 }
 
-function addSetting<Body, Stored>(program: Command, act: Act, setting: Setting<Body, Stored>): void {
+function addSetting<Body, Stored, Row>(program: Command, setting: Setting<Body, Stored, Row>): void {
   const noun = program.command(setting.name).description(setting.description);
   noun
     .command('put')
     .description(setting.put)
-    .argument('<file>', 'JSON, as the API takes it')
-    .addOption(employerOption())
-    .addOption(jsonOption())
-    .action(
-      act(async (context: Context, file: string, options: Options) => {
-        const id = employerId(options.employer);
-        const body = setting.parse(await readJsonFile(file));
-        return withDatabase(context, async (db) => {
-          await transact(db, (trx) => setting.write(trx, id, body, context.now().toISOString()));
-          return show(context, db, setting, id, options);
-        });
-      }),
-    );
+    .examples(`${setting.name} put ${setting.file} --employer maple-bakery`)
+    .argument('<file>', 'A .json file with the request body of the API')
+    .employer()
+    .table()
+    .does(async (context: Context, file: string, options: Options) => {
+      const id = employerId(options.employer);
+      const body = setting.parse(await readJsonFile(file));
+      return withDatabase(context, async (db) => {
+        await transact(db, (trx) => setting.write(trx, id, body, context.now().toISOString()));
+        return show(context, db, setting, id, options);
+      });
+    });
   noun
     .command('show')
     .description(setting.show)
-    .addOption(employerOption())
-    .addOption(jsonOption())
-    .action(
-      act(async (context: Context, options: Options) => {
-        const id = employerId(options.employer);
-        return withDatabase(context, (db) => show(context, db, setting, id, options));
-      }),
-    );
+    .examples(`${setting.name} show --employer maple-bakery`)
+    .employer()
+    .table()
+    .does(async (context: Context, options: Options) => {
+      const id = employerId(options.employer);
+      return withDatabase(context, (db) => show(context, db, setting, id, options));
+    });
 }
 
-async function show<Stored>(
+async function show<Stored, Row>(
   { out }: Context,
   db: Db,
-  setting: Pick<Setting<never, Stored>, 'read' | 'json' | 'print'>,
+  setting: Pick<Setting<never, Stored, Row>, 'read' | 'json' | 'rows' | 'columns' | 'none'>,
   id: string,
   { json }: Options,
 ): Promise<number> {
   const stored = await setting.read(db, id);
+  const rows = setting.rows(stored);
   if (json) out.json(setting.json(stored));
-  else setting.print(out, stored);
+  else if (rows.length === 0) out.note(setting.none);
+  else printTable(out, setting.columns, rows);
   return 0;
 }
 
-const SCHEDULE: Setting<Schedule[], Schedule[]> = {
+const SCHEDULE: Setting<Schedule[], Schedule[], Omit<Schedule, 'pay_dates'> & PayDate> = {
   name: 'schedule',
-  description: "an employer's pay dates",
-  put: 'replace them',
-  show: 'as they were put',
+  description: "Manage an employer's pay dates.",
+  put: 'Replace the pay dates of an employer.',
+  show: 'Show the pay dates of an employer.',
+  file: 'pay-dates.json',
   parse(body) {
     const parsed = schedulesOf(body);
     if (!parsed.ok) throw inputRefused('the pay schedule', parsed.problems);
@@ -101,29 +113,24 @@ const SCHEDULE: Setting<Schedule[], Schedule[]> = {
   write: putSchedules,
   read: readSchedules,
   json: (schedules) => ({ schedules }),
-  print(out, schedules) {
-    if (schedules.length === 0) return out.note('no pay schedule');
-    printTable(
-      out,
-      ['pay frequency', 'pay group', 'pay date', 'period from', 'to'],
-      schedules.flatMap(({ pay_frequency, pay_group, pay_dates }) =>
-        pay_dates.map((date) => [
-          pay_frequency,
-          pay_group,
-          date.pay_date,
-          date.period_start,
-          date.period_end,
-        ]),
-      ),
-    );
-  },
+  rows: (schedules) =>
+    schedules.flatMap(({ pay_dates, ...schedule }) => pay_dates.map((date) => ({ ...schedule, ...date }))),
+  columns: [
+    ['pay frequency', (row) => row.pay_frequency],
+    ['pay group', (row) => row.pay_group],
+    ['pay date', (row) => row.pay_date],
+    ['period start', (row) => row.period_start],
+    ['period end', (row) => row.period_end],
+  ],
+  none: 'This employer has no pay schedule.',
 };
 
-const POLICY: Setting<Policy, PolicyVersion[]> = {
+const POLICY: Setting<Policy, PolicyVersion[], PolicyVersion> = {
   name: 'policy',
-  description: "an employer's payroll policy: the options of its runs",
-  put: 'add a version',
-  show: 'all versions, the newest effective_from first',
+  description: "Manage an employer's payroll policy: the options of its runs.",
+  put: "Add a version to an employer's payroll policy.",
+  show: "Show all versions of an employer's payroll policy, newest first.",
+  file: 'policy.json',
   parse(body) {
     const parsed = policyOf(body);
     if (!parsed.ok) throw inputRefused('the payroll policy', parsed.problems);
@@ -132,31 +139,27 @@ const POLICY: Setting<Policy, PolicyVersion[]> = {
   write: (trx, id, policy, now) => putPolicy(trx, id, policy, { now, by: null }),
   read: readPolicies,
   json: (versions) => ({ versions }),
-  print(out, versions) {
-    if (versions.length === 0) return out.note('no payroll policy: runs use the defaults');
-    printTable(
-      out,
-      ['from', 'scheme', 'remainder', 'extra paycheck', 'applies on', 'adjustments', 'arrears', 'set', 'by'],
-      versions.map((one) => [
-        one.effective_from,
-        one.scheme,
-        one.remainder,
-        one.extra_paycheck,
-        one.applies_on,
-        one.adjustments,
-        one.arrears,
-        one.created_at,
-        one.created_by ?? 'command line',
-      ]),
-    );
-  },
+  rows: (versions) => versions,
+  columns: [
+    ['from', (version) => version.effective_from],
+    ['scheme', (version) => version.scheme],
+    ['remainder', (version) => version.remainder],
+    ['extra paycheck', (version) => version.extra_paycheck, 2],
+    ['applies on', (version) => version.applies_on, 1],
+    ['adjustments', (version) => version.adjustments],
+    ['arrears', (version) => version.arrears],
+    ['created', (version) => version.created_at, 4],
+    ['created by', (version) => version.created_by ?? 'command line', 3],
+  ],
+  none: 'This employer has no payroll policy: its runs use the defaults.',
 };
 
-const CODES: Setting<PayrollCode[], PayrollCode[]> = {
+const CODES: Setting<PayrollCode[], PayrollCode[], PayrollCode> = {
   name: 'codes',
-  description: "payroll's own codes for an employer's deductions",
-  put: 'replace them',
-  show: 'as they were put',
+  description: "Manage the payroll codes of an employer's deductions.",
+  put: 'Replace the payroll codes of an employer.',
+  show: 'Show the payroll codes of an employer.',
+  file: 'codes.json',
   parse(body) {
     const parsed = codesOf(body);
     if (!parsed.ok) throw inputRefused('the list of payroll codes', parsed.problems);
@@ -165,12 +168,13 @@ const CODES: Setting<PayrollCode[], PayrollCode[]> = {
   write: putCodes,
   read: readCodes,
   json: (codes) => ({ codes }),
-  print(out, codes) {
-    if (codes.length === 0) return out.note('no payroll codes');
-    printTable(
-      out,
-      ['line of coverage', 'taxability', 'side', 'code', 'treatment'],
-      codes.map((one) => [one.line_of_coverage, one.taxability ?? 'any', one.side, one.code, one.treatment]),
-    );
-  },
+  rows: (codes) => codes,
+  columns: [
+    ['line of coverage', (code) => code.line_of_coverage],
+    ['taxability', (code) => code.taxability ?? 'any'],
+    ['side', (code) => code.side],
+    ['code', (code) => code.code],
+    ['treatment', (code) => code.treatment, 1],
+  ],
+  none: 'This employer has no payroll codes.',
 };

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { type Command, InvalidArgumentError } from 'commander';
+import { InvalidArgumentError } from 'commander';
 import { readBenefits, readWebhookSecrets } from '../config.ts';
 import { type Environment, given } from '../environment.ts';
 import { AppError, isAppError } from '../errors.ts';
@@ -14,32 +14,41 @@ import { isScenario, SCENARIOS, type ScenarioName } from '../simulator/scenarios
 import { type Simulator, startSimulator } from '../simulator/simulator.ts';
 import { DEFAULT_EMPLOYER_IDS, type World } from '../simulator/world.ts';
 import { address, several, wholeNumber } from './arguments.ts';
-import { type Act, aborted, type Context } from './context.ts';
+import type { Command } from './command.ts';
+import { aborted, type Context } from './context.ts';
 import { type Output, printable, printTable } from './output.ts';
-import { addressToReach, untilItListens } from './replay.ts';
+import { untilItListens } from './replay.ts';
 
 /** More employees would take seconds to create. */
 const EMPLOYEES_MAX = 100_000;
 const SEED_MAX = 2 ** 31 - 1;
 
-export function addSimulateCommand(program: Command, act: Act): void {
+export function addSimulateCommand(program: Command): void {
   program
     .command('simulate')
-    .description('be a benefits service to develop against; until Ctrl-C')
-    .option('--seed <number>', 'decides the employers, employees and enrolments', wholeNumber(0, SEED_MAX), 1)
-    .option('--port <port>', 'listen on this port of 127.0.0.1', wholeNumber(0, 65_535), 8090)
-    .option('--webhook-url <url>', 'send events here (default: http://127.0.0.1:8080/webhooks)', address)
-    .option('--employer <id>', 'an employer to serve; may be repeated', several(String))
-    .option('--employees <number>', 'employees of each employer', wholeNumber(1, EMPLOYEES_MAX), 5)
-    .option('--censuses <folder>', "write payroll's censuses there, for CENSUS_SOURCE=dir:FOLDER")
-    .option('--scenario <name>', 'play this scenario, then stay up; list shows them all')
-    .option(
-      '--fault <fault>',
-      'do this wrong on purpose, NAME[=VALUE][:COUNT][@ID]; may be repeated',
-      several(fault),
+    .description('Run a simulated benefits service until Ctrl-C.')
+    .examples(
+      'simulate',
+      'simulate --scenario list',
+      'simulate --employer acme --employees 100 --censuses ./censuses',
     )
-    .action(act(simulate));
+    .option('--seed <number>', 'Seed of the generated employees and deductions', wholeNumber(0, SEED_MAX), 1)
+    .option('--port <port>', 'Listen on this port of 127.0.0.1', wholeNumber(0, 65_535), 8090)
+    .option('--webhook-url <url>', `Send events to this URL (default: ${WEBHOOK_URL})`, address)
+    .option(
+      '--employer <id>',
+      `Simulate this employer; repeatable (default: ${DEFAULT_EMPLOYER_IDS.join(' and ')})`,
+      several(String),
+    )
+    .option('--employees <number>', 'Employees of each employer', wholeNumber(1, EMPLOYEES_MAX), 5)
+    .option('--censuses <folder>', 'Write censuses to this folder, for CENSUS_SOURCE=dir:<folder>')
+    .option('--scenario <name>', 'Play this scenario and keep running; "list" shows all scenarios')
+    .option('--fault <fault>', 'Inject this fault, NAME[=VALUE][:COUNT][@ID]; repeatable', several(fault))
+    .option('--wide', 'With "--scenario list": print all columns')
+    .does(simulate);
 }
+
+const WEBHOOK_URL = 'http://127.0.0.1:8080/webhooks';
 
 /** Returns the text of a fault that the simulator understands. */
 function fault(text: string): string {
@@ -79,11 +88,11 @@ export async function simulate(context: Context, options: Options): Promise<numb
   if (options.scenario === 'list') return listScenarios(out);
   const scenario = options.scenario === undefined ? null : scenarioOf(options.scenario);
   if (scenario !== null && options.fault !== undefined) {
-    throw new AppError('WRONG_USAGE', 'give either --fault or --scenario: a scenario sets faults of its own');
+    throw new AppError('WRONG_USAGE', 'use either --fault or --scenario: a scenario sets its own faults');
   }
   const signal = stopped();
   const { seed, port, employees, employer = DEFAULT_EMPLOYER_IDS, fault: faults = [] } = options;
-  const webhookUrl = options.webhookUrl ?? `${addressToReach({ host: '127.0.0.1', port: 8080 })}/webhooks`;
+  const { webhookUrl = WEBHOOK_URL } = options;
   const secrets = secretsOf(env);
   const enrolled = new Set<string>();
   const simulator = await startSimulator({
@@ -100,14 +109,14 @@ export async function simulate(context: Context, options: Options): Promise<numb
     },
     delivered: (delivery) => out.print(printable(deliveryInWords(delivery))),
     endpointDisabled: (url) =>
-      out.print(printable(`The endpoint ${url} is disabled: nothing is sent to it any more`)),
+      out.print(printable(`The endpoint ${url} is disabled and receives no more events`)),
     said: (text) => out.print(printable(`* ${text}`)),
   });
   try {
     simulator.subscribe(webhookUrl);
     const folder = options.censuses === undefined ? null : writeCensuses(options.censuses, simulator.world);
     printSettings(out, simulator.url, secrets, folder);
-    out.print(printable(`Waiting for something to listen at ${webhookUrl}`));
+    out.print(printable(`Waiting for a sidecar at ${webhookUrl}`));
     if (await untilItListens(webhookUrl, signal)) {
       if (scenario !== null) await playUntil(out, simulator, scenario, signal);
       else await askForCensuses(out, simulator, employer);
@@ -120,17 +129,21 @@ export async function simulate(context: Context, options: Options): Promise<numb
 }
 
 function listScenarios(out: Output): number {
-  const rows = Object.entries(SCENARIOS).map(([name, { about, see }]) => [name, about, see]);
-  printTable(out, ['scenario', 'what happens', 'to be seen'], rows);
+  printTable(
+    out,
+    [
+      ['scenario', ([name]) => name],
+      ['what happens', ([, { about }]) => about, 'cut'],
+      ['what to check', ([, { see }]) => see, 1],
+    ],
+    Object.entries(SCENARIOS),
+  );
   return 0;
 }
 
 function scenarioOf(name: string): ScenarioName {
   if (isScenario(name)) return name;
-  throw new AppError(
-    'WRONG_USAGE',
-    `--scenario must be list, or one of ${Object.keys(SCENARIOS).join(', ')}`,
-  );
+  throw new AppError('WRONG_USAGE', `--scenario must be list or one of ${Object.keys(SCENARIOS).join(', ')}`);
 }
 
 /** Plays a scenario until its end or the signal; closing the simulator ends it. */
@@ -151,7 +164,7 @@ async function askForCensuses(
   employerIds: readonly string[],
 ): Promise<void> {
   for (const employerId of employerIds) {
-    out.print(printable(`Asking for the census of ${employerId}`));
+    out.print(printable(`Requesting the census of ${employerId}`));
     await simulator.requestCensus(employerId);
   }
 }
@@ -175,19 +188,19 @@ function secretsOf(env: Environment): Secrets {
 
 /** Prints the variables for a sidecar. Only generated secrets are printed. */
 function printSettings(out: Output, url: string, secrets: Secrets, censusFolder: string | null): void {
-  out.print(`A benefits service listens at ${url}. Give a sidecar these, then start it:\n`);
+  out.print(`The simulated benefits service listens at ${url}. Start a sidecar with these variables:\n`);
   out.print('  export BENEFITS_ENVIRONMENT=sandbox');
   out.print(`  export BENEFITS_BASE_URL=${url}`);
-  if (secrets.fromEnvironment) out.print('  # BENEFITS_API_KEY and WEBHOOK_SECRETS: as they are set here');
+  if (secrets.fromEnvironment) out.print('  # BENEFITS_API_KEY and WEBHOOK_SECRETS: as in this environment');
   else {
     out.print(`  export BENEFITS_API_KEY=${secrets.apiKey}`);
     out.print(`  export WEBHOOK_SECRETS='${secrets.webhookSecrets.join(' ')}'`);
   }
   if (censusFolder !== null) out.print(printable(`  export CENSUS_SOURCE='dir:${censusFolder}'`));
   out.print(
-    '\nand, as ever, DATA_KEYS: a line of "benefits-sidecar keys generate", the same at every start.',
+    '\nAlso set DATA_KEYS to the output of "benefits-sidecar keys generate", the same at every start.',
   );
-  out.print(`What it received, and orders to misbehave: ${url}${CONTROL_PATH}\n`);
+  out.print(`Received requests and fault injection: ${url}${CONTROL_PATH}\n`);
 }
 
 /** Writes payroll's censuses as `CENSUS_SOURCE=dir:` reads them. Returns the absolute path of the folder. */
@@ -211,17 +224,17 @@ function enrolLater(out: Output, simulator: Simulator, employerId: string): void
     const employees = [...simulator.employeesOf(employerId).keys()];
     const events = employees.flatMap((employeeId) => simulator.enrol(employeeId));
     out.print(
-      `Enrolling ${employees.length} employees of ${printable(employerId)}: ${events.length} deduction events, each twice and out of order`,
+      `Enrolling ${employees.length} employees of ${printable(employerId)}: ${events.length} deduction events, each sent twice and out of order`,
     );
     await simulator.deliverShuffled(events, { duplicates: DUPLICATES });
   });
 }
 
 const CHANGES: Readonly<Record<string, string>> = {
-  'new-hire': 'A new hire',
-  termination: 'A termination',
-  demographic: 'A change of address',
-  'compensation-change': 'A change of pay or status',
+  'new-hire': 'New hire',
+  termination: 'Termination',
+  demographic: 'Change of address',
+  'compensation-change': 'Change of pay or status',
 };
 
 export function requestInWords(request: ReceivedRequest): string {
@@ -232,16 +245,16 @@ export function requestInWords(request: ReceivedRequest): string {
 /** Returns the effect of a fault, or null if there was none. */
 function onPurpose({ fault, status, applied, repeated }: ReceivedRequest): string | null {
   if (fault === null) return null;
-  if (status !== null) return `answered ${status} on purpose (${fault})`;
-  return `${applied ? 'applied' : repeated ? 'known' : 'not applied'}, and not answered on purpose (${fault})`;
+  if (status !== null) return `response ${status} (injected fault ${fault})`;
+  return `${applied ? 'applied' : repeated ? 'a duplicate' : 'not applied'}, without a response (injected fault ${fault})`;
 }
 
 function subjectOf(method: string, path: string, body: unknown): string {
-  if (method !== 'POST') return `${printable(method)} ${printable(path)} came`;
+  if (method !== 'POST') return `${printable(method)} ${printable(path)}`;
   const [, employerId] = /^\/employer\/([^/]+)\/census$/.exec(path) ?? [];
-  if (employerId !== undefined) return `A census of ${printable(employerId)}${countOf(body)} came`;
+  if (employerId !== undefined) return `Census of ${printable(employerId)}${countOf(body)}`;
   const [, change = ''] = /^\/employee-changes\/([a-z-]+)$/.exec(path) ?? [];
-  return `${CHANGES[change] ?? 'A request to an address that is no endpoint'} came`;
+  return CHANGES[change] ?? 'Request to an unknown path';
 }
 
 function countOf(body: unknown): string {
@@ -250,16 +263,16 @@ function countOf(body: unknown): string {
 }
 
 function outcomeOf({ status, repeated }: ReceivedRequest): string {
-  if (repeated) return 'known by its idempotency key, answered again and not applied twice';
+  if (repeated) return 'a duplicate by its idempotency key, not applied again';
   if (status === 200) return 'accepted';
-  if (status === 401) return 'refused, its API key is not the one above (401)';
-  if (status === 422) return 'refused, it breaks the contract (422)';
-  return `not accepted (${status})`;
+  if (status === 401) return 'rejected, because its API key is not the one above (401)';
+  if (status === 422) return 'rejected, because it violates the contract (422)';
+  return `rejected (${status})`;
 }
 
 export function deliveryInWords({ eventId, attempt, acknowledged, status, reason }: Delivery): string {
-  const answer = status === null ? `no answer, ${reason}` : `answered ${status}`;
+  const response = status === null ? `no response, ${reason}` : `response ${status}`;
   if (acknowledged) return `Event ${eventId} acknowledged (${status})`;
-  const next = attempt < RETRY_DELAYS_MS.length ? 'it is tried again' : 'given up after the last attempt';
-  return `Event ${eventId} not acknowledged (${answer}), attempt ${attempt}: ${next}`;
+  const next = attempt < RETRY_DELAYS_MS.length ? 'it will be retried' : 'this was the last attempt';
+  return `Event ${eventId} not acknowledged (${response}), attempt ${attempt}: ${next}`;
 }

@@ -1,33 +1,41 @@
 /** The commands of API tokens. */
-import type { Command } from 'commander';
 import { transact } from '../database/transaction.ts';
 import { AppError } from '../errors.ts';
 import { createToken, listTokens, revokeToken, SCOPES, type TokenSummary } from '../security/tokens.ts';
-import { jsonOption, period } from './arguments.ts';
-import { type Act, type Context, withDatabase } from './context.ts';
-import { counted, printable, printTable } from './output.ts';
+import { period } from './arguments.ts';
+import type { Command } from './command.ts';
+import { confirm } from './confirm.ts';
+import { type Context, withDatabase } from './context.ts';
+import { type Column, counted, printable, printTable } from './output.ts';
 
-export function addTokenCommands(program: Command, act: Act): void {
-  const token = program.command('token').description('who may call the private listener');
+export function addTokenCommands(program: Command): void {
+  const token = program.command('token').description('Manage the tokens of the private API.');
   token
     .command('create')
-    .description('make a token and print it, the only time that it is seen')
-    .requiredOption('--name <name>', 'what it is called in lists and logs (required)')
-    .requiredOption('--scope <scope...>', `what it may do (required): ${SCOPES.join(', ')}`)
-    .option('--expires <period>', 'refuse it after this time, such as 90d', period)
-    .addOption(jsonOption())
-    .action(act(tokenCreate));
+    .description('Create a token and print it. It cannot be shown again.')
+    .examples(
+      'token create --name payroll --scope ledger:read runs:write',
+      'token create --name grafana --scope metrics:read --expires 90d > grafana.token',
+    )
+    .requiredOption('--name <name>', 'The name in lists and logs (required)')
+    .requiredOption('--scope <scope...>', `What the token permits (required): ${SCOPES.join(', ')}`)
+    .option('--expires <period>', 'Expire after this time, such as 90d (default: never)', period)
+    .json()
+    .does(tokenCreate);
   token
     .command('list')
-    .description('all tokens, revoked and expired ones too')
-    .addOption(jsonOption())
-    .action(act(tokenList));
+    .description('List all tokens, including revoked and expired ones.')
+    .examples('token list', 'token list --wide')
+    .table()
+    .does(tokenList);
   token
     .command('revoke')
-    .description('refuse a token from now on')
-    .argument('<name-or-id>', 'its id, or its name where only one valid token has it')
-    .addOption(jsonOption())
-    .action(act(tokenRevoke));
+    .description('Revoke a token. Its requests are rejected from now on.')
+    .examples('token revoke grafana', 'token revoke tok_3f9c1a2b --yes')
+    .argument('<name-or-id>', 'The id, or the name if only one valid token has it')
+    .confirmed()
+    .json()
+    .does(tokenRevoke);
 }
 
 type CreateOptions = { name: string; scope: string[]; expires?: number; json?: true };
@@ -44,34 +52,31 @@ function tokenCreate(context: Context, { name, scope, expires, json }: CreateOpt
     const expires_at = expiresAt?.toISOString() ?? null;
     if (json) out.json({ id: tokenId, token, name, scopes: scope, expires_at });
     else out.print(token);
-    out.note(
-      `${tokenId} (${name}), ${expires_at === null ? 'never expires' : `expires ${expires_at}`}. It is shown only now: keep it where secrets are kept.`,
-    );
+    const expiry = expires_at === null ? 'never expires' : `expires ${expires_at}`;
+    out.note(`${tokenId} (${name}) ${expiry}. The token cannot be shown again: store it as a secret.`);
     return 0;
   });
 }
+
+type Shown = ReturnType<typeof shapeOf>;
+
+const COLUMNS: readonly Column<Shown>[] = [
+  ['id', (token) => token.id],
+  ['name', (token) => token.name],
+  ['scopes', (token) => token.scopes.join(' '), 'cut'],
+  ['state', (token) => token.state],
+  ['created', (token) => token.created_at, 2],
+  ['expires', (token) => token.expires_at, 1],
+];
 
 /** Prints every token ever created, the newest last, without the token itself. */
 function tokenList(context: Context, { json }: { json?: true }): Promise<number> {
   const { out, now } = context;
   return withDatabase(context, async (db) => {
     const tokens = (await listTokens(db)).map((token) => shapeOf(token, now()));
-    if (json) out.json({ data: tokens, has_more: false, next_cursor: null });
-    else if (tokens.length === 0) out.note('no tokens yet: "benefits-sidecar token create" makes one');
-    else {
-      printTable(
-        out,
-        ['id', 'name', 'scopes', 'state', 'created', 'expires'],
-        tokens.map((token) => [
-          token.id,
-          token.name,
-          token.scopes.join(' '),
-          token.state,
-          token.created_at,
-          token.expires_at,
-        ]),
-      );
-    }
+    if (json) out.json({ data: tokens });
+    else if (tokens.length === 0) out.note('No tokens. Create one with "benefits-sidecar token create".');
+    else printTable(out, COLUMNS, tokens);
     return 0;
   });
 }
@@ -90,20 +95,35 @@ function shapeOf({ tokenId, name, scopes, createdAt, expiresAt, revokedAt }: Tok
 }
 
 /** Revokes a token. Fails if no valid token has the name or id. */
-function tokenRevoke(context: Context, idOrName: string, { json }: { json?: true }): Promise<number> {
+function tokenRevoke(
+  context: Context,
+  idOrName: string,
+  { yes, json }: { yes?: true; json?: true },
+): Promise<number> {
   const { out, now } = context;
   return withDatabase(context, async (db) => {
+    const named = (await listTokens(db)).filter(
+      (token) => token.revokedAt === null && [token.tokenId, token.name].includes(idOrName),
+    );
+    const [only] = named;
+    if (only !== undefined && named.length === 1) {
+      await confirm(context, {
+        yes,
+        effects: [printable(`${only.tokenId} (${only.name}) permits ${only.scopes.join(', ')}.`)],
+        question: 'Revoke it? Programs that use it lose access, and it cannot be made valid again.',
+      });
+    }
     const revoked = await transact(db, (trx) => revokeToken(trx, idOrName, now()));
     if (revoked === 0) {
       // A token pasted here by mistake must not be repeated in a log.
-      const named = idOrName.startsWith('bsc_') ? 'a token is no name' : printable(idOrName);
+      const given = idOrName.startsWith('bsc_') ? 'the argument is a token' : printable(idOrName);
       throw new AppError(
         'COMMAND_FAILED',
-        `no token to revoke (${named}): give an id or a name of "benefits-sidecar token list" that is not revoked yet`,
+        `no valid token has this id or name (${given}): find it with "benefits-sidecar token list"`,
       );
     }
     if (json) out.json({ revoked });
-    else out.print(`revoked ${counted(revoked, 'token')}`);
+    else out.print(`Revoked ${counted(revoked, 'token')}`);
     return 0;
   });
 }

@@ -37,7 +37,7 @@ export type Found = {
   runs: RunsVerified;
   requests: number;
   /** Null: DATA_KEYS is not set, so nothing was decrypted. */
-  sealed: EncryptedVerified | null;
+  encrypted: EncryptedVerified | null;
 };
 
 /** The tables whose rows are checked, each once. */
@@ -89,10 +89,10 @@ export async function verifyRows(
   const none: RunsVerified = { runs: 0, lines: 0, otherRules: 0 };
   const runs = await part(none, () => verifyRuns(db, on));
   await part(undefined, () => verifyTaken(db, on));
-  const sealed =
+  const encrypted =
     encryptor === null
       ? null
-      : await part({ opened: 0, unopened: new Map() }, () =>
+      : await part({ decrypted: 0, undecrypted: new Map() }, () =>
           verifyEncrypted(db, encryptor, ENCRYPTED_COLUMNS, on),
         );
   return {
@@ -103,7 +103,7 @@ export async function verifyRows(
     roster_facts: facts,
     runs,
     requests,
-    sealed,
+    encrypted,
   };
 }
 

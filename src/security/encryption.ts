@@ -24,7 +24,7 @@ export type Encryptor = {
 export function decryptionFailed(place: Place): AppError {
   return new AppError(
     'DECRYPTION_FAILED',
-    `${place.table}.${place.column} of ${place.row} is not what was sealed there: restore a backup`,
+    `${place.table}.${place.column} of ${place.row} is not what was encrypted there: restore a backup`,
   );
 }
 

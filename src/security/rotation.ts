@@ -28,7 +28,7 @@ export type EncryptedColumn = {
 export type KeysInUse = ReadonlyMap<string, ReadonlyMap<string, number>>;
 
 export type Reencrypted = {
-  resealed: number;
+  reencrypted: number;
   /** Rows that cannot be decrypted although their key is configured, by `table.column`. */
   broken: ReadonlyMap<string, number>;
 };
@@ -48,7 +48,7 @@ export async function reencrypt(
   { looked, signal }: { looked: (rows: number) => void; signal: AbortSignal },
 ): Promise<Reencrypted> {
   const broken = new Map<string, number>();
-  let resealed = 0;
+  let reencrypted = 0;
   for (const column of columns) {
     const others = sql`case when ${startsWith(column, encryptor.keyId)} then null else ${sql.ref(column.column)} end`;
     for await (const rows of pages(db, column, others)) {
@@ -61,12 +61,12 @@ export async function reencrypt(
         else if (again !== 'key-missing') found.push({ row, old, again });
       }
       for (const some of batches(found)) {
-        resealed += await transact(db, (trx) => replace(trx, column, some));
+        reencrypted += await transact(db, (trx) => replace(trx, column, some));
       }
       looked(rows.length);
     }
   }
-  return { resealed, broken };
+  return { reencrypted, broken };
 }
 
 /** Counts the values that need each data key, from their first bytes. */

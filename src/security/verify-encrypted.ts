@@ -6,9 +6,9 @@ import type { Encryptor } from './encryption.ts';
 import { type EncryptedColumn, pagesOfEncrypted } from './rotation.ts';
 
 export type EncryptedVerified = {
-  opened: number;
+  decrypted: number;
   /** Values that cannot be checked because DATA_KEYS lacks their key, by key id. */
-  unopened: ReadonlyMap<string, number>;
+  undecrypted: ReadonlyMap<string, number>;
 };
 
 /** Decrypts every value of some columns. */
@@ -18,8 +18,8 @@ export async function verifyEncrypted(
   columns: readonly EncryptedColumn[],
   { report, looked, signal }: Verifying,
 ): Promise<EncryptedVerified> {
-  const unopened = new Map<string, number>();
-  let opened = 0;
+  const undecrypted = new Map<string, number>();
+  let decrypted = 0;
   for (const column of columns) {
     for await (const rows of pagesOfEncrypted(db, column)) {
       signal.throwIfAborted();
@@ -28,17 +28,17 @@ export async function verifyEncrypted(
         const place = column.placeOf(row);
         try {
           encryptor.decrypt(value, place);
-          opened += 1;
+          decrypted += 1;
         } catch (error) {
           if (isAppError(error, 'DATA_KEY_MISSING')) {
             const keyId = error.subject ?? '';
-            unopened.set(keyId, (unopened.get(keyId) ?? 0) + 1);
+            undecrypted.set(keyId, (undecrypted.get(keyId) ?? 0) + 1);
           } else if (isAppError(error, 'DECRYPTION_FAILED')) {
             report({
               table: column.table,
               id: place.row,
               field: column.column,
-              rule: 'is not what was sealed there',
+              rule: 'is not what was encrypted there',
             });
           } else throw error;
         }
@@ -46,5 +46,5 @@ export async function verifyEncrypted(
       looked(rows.length);
     }
   }
-  return { opened, unopened };
+  return { decrypted, undecrypted };
 }

@@ -57,14 +57,14 @@ t.test('a backup is one complete file for its owner only and reports its newest 
   t.match(jsonOf(verified), { clean: true, position: 12 });
 });
 
-t.test('a backup replaces a file only with --force and leaves nothing when it fails', async (t) => {
+t.test('a backup replaces a file only with --yes and leaves nothing when it fails', async (t) => {
   const { env, db, folder, file } = await stage(t);
   t.equal((await here(t, env, ['backup', file])).code, 0);
   const before = readFileSync(file);
-  t.match(await here(t, env, ['backup', file]), { code: 1, stderr: /is there already/ });
+  t.match(await here(t, env, ['backup', file]), { code: 2, stderr: /backup\.db exists, [\s\S]*add --yes/ });
   t.strictSame(readFileSync(file), before);
   const path = sqlitePath(env.DATABASE_URL as string);
-  t.match(await here(t, env, ['backup', path, '--force']), { code: 2, stderr: /is the database itself/ });
+  t.match(await here(t, env, ['backup', path, '--yes']), { code: 2, stderr: /is the database itself/ });
   t.match(await here(t, env, ['backup', join(folder, 'none', 'b.db')]), {
     code: 1,
     stderr: /does not exist/,
@@ -79,7 +79,7 @@ t.test('a backup replaces a file only with --force and leaves nothing when it fa
   t.strictSame(readdirSync(folder), ['backup.db']);
 
   await deliver(db, [deductionOf('later', { id: 'd-later' })]);
-  const again = await here(t, env, ['backup', file, '--force', '--json']);
+  const again = await here(t, env, ['backup', file, '--yes', '--json']);
   t.match(jsonOf(again), { event_id: 'later', position: 13 });
 });
 
@@ -87,19 +87,19 @@ t.test('a backup never replaces the database of a sidecar or the files next to i
   const { env, file } = await stage(t);
   const path = sqlitePath(env.DATABASE_URL as string);
   for (const end of ['wal', 'shm', 'journal', 'hint', 'serve', 'restoring', 'restoring-compact']) {
-    const ran = await here(t, env, ['backup', `${path}-${end}`, '--force']);
-    t.match(ran, { code: 2, stderr: /named like what lies beside a database/ }, end);
+    const ran = await here(t, env, ['backup', `${path}-${end}`, '--yes']);
+    t.match(ran, { code: 2, stderr: /the name of an auxiliary file of a database/ }, end);
   }
   const other = { ...env, DATABASE_URL: `sqlite:${file}` };
   t.equal((await here(t, other, ['migrate'])).code, 0);
   const bytes = readFileSync(file);
   const release = holdServeLock(`sqlite:${file}`);
   const refused = { code: 1, stderr: /is the database of another sidecar/ };
-  t.match(await here(t, env, ['backup', file, '--force']), refused, 'a served database');
+  t.match(await here(t, env, ['backup', file, '--yes']), refused, 'a served database');
   symlinkSync(file, `${file}.link`);
-  t.match(await here(t, env, ['backup', `${file}.link`, '--force']), refused, 'by another name');
+  t.match(await here(t, env, ['backup', `${file}.link`, '--yes']), refused, 'by another name');
   release();
-  t.match(await here(t, env, ['backup', file, '--force']), refused, 'a stopped database');
+  t.match(await here(t, env, ['backup', file, '--yes']), refused, 'a stopped database');
   t.strictSame(readFileSync(file), bytes);
 });
 
@@ -157,7 +157,7 @@ t.test(
     const url = elsewhere.DATABASE_URL as string;
     t.strictSame([pragma('freelist_count', url), pragma('auto_vacuum', url)], [0, 0]);
     const dropping = { ...elsewhere, RETENTION_EVENTS: '400d' };
-    t.equal((await here(t, dropping, ['restore', file, '--force'])).code, 0);
+    t.equal((await here(t, dropping, ['restore', file, '--yes'])).code, 0);
     t.equal(pragma('auto_vacuum', url), 2, 'incremental');
   },
 );
@@ -172,19 +172,19 @@ t.test('a replaced database is kept with the commits of its log', async (t) => {
 
   const refused = await here(t, env, ['restore', file]);
   t.match(refused, {
-    code: 1,
+    code: 2,
     stderr:
-      /newest is event later of .* position 13; .* event msg_fixture0000000000016 of .* position 12.*--force/,
+      /has later, .* \(position 13\)\. The backup has msg_fixture0000000000016, .* \(position 12\)[\s\S]*--yes/,
   });
   t.match(
-    await here(t, env, ['restore', file, '--force']),
+    await here(t, env, ['restore', file, '--yes']),
     { code: 1, stderr: /another process has .* open/ },
     'by this test',
   );
   t.equal((await db.selectFrom('inbox').select('seq').execute()).length, 17, 'nothing changed');
   await db.destroy();
 
-  const ran = await here(t, env, ['restore', file, '--force', '--json']);
+  const ran = await here(t, env, ['restore', file, '--yes', '--json']);
   t.equal(ran.code, 0, ran.stderr);
   const { kept } = jsonOf(ran);
   t.match(jsonOf(ran), {
@@ -229,12 +229,12 @@ t.test('an invalid backup replaces nothing', async (t) => {
     return path;
   };
   await refused({ ...elsewhere, BENEFITS_ENVIRONMENT: 'live' }, file, /belongs to sandbox/);
-  await refused({ ...elsewhere, DATA_KEYS: NEXT_KEY }, file, /2 of its values are sealed with key k1/);
-  await refused({ ...elsewhere, DATA_KEYS: OTHER_KEY }, file, /is not what was sealed there/);
+  await refused({ ...elsewhere, DATA_KEYS: NEXT_KEY }, file, /2 values encrypted with key k1/);
+  await refused({ ...elsewhere, DATA_KEYS: OTHER_KEY }, file, /is not what was encrypted there/);
   await refused(
     elsewhere,
     copy('text.db', (bytes) => bytes.write('no database at all')),
-    /no SQLite database/,
+    /not a SQLite database/,
   );
   await refused(
     elsewhere,
@@ -262,7 +262,10 @@ t.test('an invalid backup replaces nothing', async (t) => {
     'unless --without-keys is set',
   );
   const release = holdServeLock(elsewhere.DATABASE_URL as string);
-  t.match(await here(t, elsewhere, ['restore', file, '--force']), { code: 1, stderr: /is being served/ });
+  t.match(await here(t, elsewhere, ['restore', file, '--yes']), {
+    code: 1,
+    stderr: /a sidecar is running on this database/,
+  });
   release();
 });
 
@@ -279,12 +282,12 @@ t.test('a file whose kind or name rules it out as a backup is rejected unchanged
   for (const end of ['restoring', 'restoring-compact']) {
     copyFileSync(file, `${path}-${end}`);
     const ran = await here(t, elsewhere, ['restore', `${path}-${end}`]);
-    t.match(ran, { code: 2, stderr: /a name that restoring uses itself/ }, end);
+    t.match(ran, { code: 2, stderr: /a name that this command uses/ }, end);
     t.strictSame(readFileSync(`${path}-${end}`), readFileSync(file));
   }
   const release = holdServeLock(env.DATABASE_URL as string);
   const served = await here(t, elsewhere, ['restore', sqlitePath(env.DATABASE_URL as string)]);
-  t.match(served, { code: 1, stderr: /is being served: make a backup of it/ });
+  t.match(served, { code: 1, stderr: /is the database of a running sidecar/ });
   release();
   t.notOk(existsSync(path));
 });

@@ -28,7 +28,7 @@ for (const file of [JSON_FILE, CSV_FILE]) {
   onEitherEngine(`a valid census passes without any configuration: ${file.slice(-4)}`, async (t) => {
     t.match(await here(t, {}, ['census', 'validate', file]), {
       code: 0,
-      stdout: '5 employees, no problem\n',
+      stdout: 'Valid: 5 employees\n',
     });
     const report = { valid: true, employees: 5, problem_count: 0, problems: [] };
     t.same(jsonOf(await here(t, {}, ['census', 'validate', file, '--json'])), report);
@@ -42,7 +42,10 @@ onEitherEngine(
     const employer = ['--employer', 'maple-bakery'];
     const validate = (file: string, ...more: string[]) =>
       here(t, env, ['census', 'validate', file, ...employer, ...more]);
-    t.match(await validate(CSV_FILE), { code: 0, stdout: /no problem\nnothing to compare with: no census/ });
+    t.match(await validate(CSV_FILE), {
+      code: 0,
+      stdout: /^Valid: 5 employees\nNothing to compare with: no census/,
+    });
     const { stdout } = await here(t, env, ['census', 'stage', JSON_FILE, ...employer, '--json']);
     const { id: census_id } = JSON.parse(stdout);
     await transact(db, (trx) => recordUpload(trx, 'maple-bakery', census_id, '2026-01-31T09:30:00.000Z'));
@@ -77,7 +80,7 @@ onEitherEngine('every row and field that breaks the contract is named without it
   const people = await here(t, {}, ['census', 'validate', file]);
   t.equal(people.code, 1);
   t.match(people.stdout, /^employees\[1\]\.address\.state: .*\nemployees\[3\]\.dob: .*\n$/);
-  t.match(people.stderr, /refused: 2 problems in 5 employees/);
+  t.match(people.stderr, /Rejected: 2 problems in 5 employees/);
   const report = await here(t, {}, ['census', 'validate', file, '--json']);
   t.match(jsonOf(report), {
     valid: false,
@@ -119,7 +122,7 @@ onEitherEngine(
     });
     t.match(await here(t, env, ['census', 'stage', CSV_FILE, ...employer]), {
       code: 0,
-      stdout: /staged 5 employees/,
+      stdout: /Staged 5 employees/,
     });
     const sync = jsonOf(await here(t, env, ['census', 'sync', ...employer, '--json']));
     t.match(sync, { employer_id: 'maple-bakery', state: 'requested', event_id: null, overdue: false });

@@ -26,7 +26,7 @@ async function stage(t: Test) {
     ...{ env, db, file, change },
     /** Reports the changes in a file with this content. */
     report: (kind: string, name: string, content: string, more: string[] = [], terminals: Terminals = {}) =>
-      here(t, env, ['change', kind, '--file', file(name, content), ...more], terminals),
+      here(t, env, ['change', kind, file(name, content), ...more], terminals),
     list: async (...filter: string[]) => jsonOf(await change('list', '--json', ...filter)).data,
     /** The decrypted requests of the outbox, in order. */
     async bodies(): Promise<Record<string, unknown>[]> {
@@ -67,8 +67,8 @@ for (const [kind, sample] of Object.entries(SAMPLES)) {
       const one = await report(kind, 'one.json', JSON.stringify(sample));
       t.match(one, {
         code: 0,
-        stdout: '1 change: 1 accepted, 0 here before\n',
-        stderr: /running "serve" sends/,
+        stdout: '1 change: 1 accepted, 0 already reported\n',
+        stderr: /The sidecar sends them now/,
       });
       await report(kind, 'list.json', JSON.stringify([sample, second]));
       await report(kind, 'lines.ndjson', `${JSON.stringify(sample)}\n\n${JSON.stringify(second)}\n`);
@@ -81,7 +81,7 @@ onEitherEngine('a CSV has a column for each field path, and an empty cell is an 
   const { report, bodies } = await stage(t);
   const accepted = (count: number) => ({
     code: 0,
-    stdout: `${count} changes: ${count} accepted, 0 here before\n`,
+    stdout: `${count} changes: ${count} accepted, 0 already reported\n`,
   });
   const ends = lines('employee_id,termination_date', 'e-1,2028-02-29', 'e-2,2026-03-31');
   t.match(await report('termination', 'a.csv', ends), accepted(2));
@@ -139,8 +139,8 @@ onEitherEngine(
     const again = await report('compensation-change', 'b.json', content);
     t.match(again, {
       code: 0,
-      stdout: '2 changes: 0 accepted, 2 here before\n',
-      stderr: /set a different --key-prefix/,
+      stdout: '2 changes: 0 accepted, 2 already reported\n',
+      stderr: /set another --key-prefix/,
     });
     const repeated = jsonOf(await report('compensation-change', 'b.json', content, ['--json']));
     const idsOf = ({ results }: { results: { change_id: string }[] }) => results.map((one) => one.change_id);
@@ -148,7 +148,7 @@ onEitherEngine(
     t.equal((await list()).length, 2);
     const prefix = ['--key-prefix', 'in-may'];
     t.match(await report('compensation-change', 'b.json', content, prefix), { stdout: /2 accepted/ });
-    t.match(await report('compensation-change', 'b.json', content, prefix), { stdout: /2 here before/ });
+    t.match(await report('compensation-change', 'b.json', content, prefix), { stdout: /2 already reported/ });
     t.equal((await list()).length, 4);
   },
 );
@@ -162,8 +162,8 @@ onEitherEngine(
     await report('termination', 'a.json', JSON.stringify([termination]), prefix);
     const ran = await report('termination', 'b.json', JSON.stringify([other, termination]), prefix);
     t.equal(ran.code, 1);
-    t.match(ran.stdout, '2 changes: 1 accepted, 0 here before');
-    t.match(ran.stderr, /changes\[0\]: another change came under its key before/);
+    t.match(ran.stdout, '2 changes: 1 accepted, 0 already reported');
+    t.match(ran.stderr, /changes\[0\]: another change used its key before/);
     t.equal((await list()).length, 2);
   },
 );
@@ -221,8 +221,8 @@ for (const [what, kind, name, content, message] of [
 onEitherEngine('wrong usage is rejected with the correct usage', async (t) => {
   const { report, change } = await stage(t);
   t.match(await report('termination', 'a.txt', 'x'), { code: 2, stderr: /\.csv, \.json or \.ndjson/ });
-  t.match(await change('termination'), { code: 2, stderr: /--file/ });
-  t.match(await change('termination', '--file', '/nowhere.json'), { code: 1, stderr: /does not exist/ });
+  t.match(await change('termination'), { code: 2, stderr: /missing required argument 'file'/ });
+  t.match(await change('termination', '/nowhere.json'), { code: 1, stderr: /does not exist/ });
   const spaced = await report('termination', 'a.json', JSON.stringify(termination), ['--key-prefix', 'a b']);
   t.match(spaced, { code: 2, stderr: /--key-prefix must be/ });
 });
@@ -251,7 +251,7 @@ onEitherEngine('a stopped report ends with 1, and the same file again continues 
   const running = report('termination', 'a.csv', content, [], { signal: stopping.signal });
   stopping.abort();
   const stopped = await running;
-  t.match(stopped, { code: 1, stderr: /stopped after 0 of 600: run the command again/ });
+  t.match(stopped, { code: 1, stderr: /stopped after 0 of 600 changes: run the command again/ });
   t.match(await report('termination', 'a.csv', content), { code: 0, stdout: /600 accepted/ });
 });
 
@@ -278,7 +278,7 @@ onEitherEngine('accepted changes are in the roster and listed without their cont
   t.match(jsonOf(await change('show', hire.id, '--json')), { ...hire, last_attempts: [] });
   const shown = await change('show', hire.id);
   t.match(shown.stdout, /^id +\S+\nkind +new-hire\nemployee_id +emp-9$/m);
-  const table = await change('list');
+  const table = await change('list', '--wide');
   t.match(table.stdout, /^accepted +change +kind +employee +state +attempts +reason\n/);
   t.notMatch(shown.stdout + table.stdout, /Marker|4321/);
   const bytes = await rawBytes(db, env.DATABASE_URL as string);
@@ -300,7 +300,11 @@ onEitherEngine('filters narrow the list, page by page', async (t) => {
   t.equal(page.data.length, 3);
   t.equal((await list('--cursor', page.next_cursor)).length, 1);
   t.match((await change('list', '--limit', '3')).stderr, /--cursor/);
-  t.match(await change('list', '--state', 'rejected'), { code: 0, stdout: '', stderr: /no such changes/ });
+  t.match(await change('list', '--state', 'rejected'), {
+    code: 0,
+    stdout: '',
+    stderr: /No matching employment changes/,
+  });
 });
 
 onEitherEngine('a rejected change is retried, canceled with a reason, or released', async (t) => {
@@ -310,15 +314,18 @@ onEitherEngine('a rejected change is retried, canceled with a reason, or release
     await reject(employee_id, 1);
   }
   const [c, b, a] = (await list()).map((one: { id: string }) => one.id);
-  t.match(await change('release', a), { code: 0, stdout: /holds nothing back any more: new-hire of a\n/ });
+  t.match(await change('release', a), {
+    code: 0,
+    stdout: /\(new-hire of a\) no longer delays later changes\n/,
+  });
   t.match(await change('release', a), { code: 1, stderr: /holds nothing back/ });
   t.match(jsonOf(await change('retry', b, '--json')), { state: 'pending', holding: false });
   t.match(await change('retry', b), { code: 0 });
-  t.match(await change('cancel', c, '--reason', 'a typo'), { code: 0, stdout: /is canceled/ });
+  t.match(await change('cancel', c, '--reason', 'a typo', '--yes'), { code: 0, stdout: /is canceled/ });
   t.match(jsonOf(await change('show', c, '--json')), { state: 'canceled', reason: 'a typo' });
-  t.match(await change('cancel', c, '--reason', 'a typo'), { code: 1, stderr: /nothing to cancel/ });
-  t.match(await change('cancel', c, '--reason', '  '), { code: 2, stderr: /must say why/ });
-  for (const act of [['show'], ['retry'], ['release'], ['cancel', '--reason', 'x']]) {
+  t.match(await change('cancel', c, '--reason', 'a typo', '--yes'), { code: 1, stderr: /nothing to cancel/ });
+  t.match(await change('cancel', c, '--reason', '  '), { code: 2, stderr: /must have 1 to/ });
+  for (const act of [['show'], ['retry'], ['release'], ['cancel', '--reason', 'x', '--yes']]) {
     const [name = '', ...options] = act;
     t.match(await change(name, 'unknown', ...options), { code: 1, stderr: /no employment change unknown/ });
   }

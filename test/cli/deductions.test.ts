@@ -45,9 +45,9 @@ onEitherEngine('pages follow each other without a gap', async (t) => {
 
 onEitherEngine('the table shows which deductions are unmatched', async (t) => {
   const { env } = await withFixtures(t);
-  const { stdout } = await here(t, env, ['deductions', 'list', '--employee', 'maple-bakery-001']);
+  const { stdout } = await here(t, env, ['deductions', 'list', '--employee', 'maple-bakery-001', '--wide']);
   t.match(stdout, /employee pays/);
-  t.match(stdout, /unmatched +maple-bakery-001 +ded_fixture_medical +medical +171\.00 +470\.25/);
+  t.match(stdout, /unmatched +maple-bakery-001 +ded_fixture_medical +medical +171\.00 monthly +470\.25/);
 });
 
 onEitherEngine('versions of a deduction are listed in the order they were recorded', async (t) => {
@@ -61,7 +61,7 @@ onEitherEngine('versions of a deduction are listed in the order they were record
       [3, true],
     ],
   );
-  t.match((await here(t, env, ['deductions', 'versions', 'ded_fixture_medical'])).stdout, /162\.00.* late /);
+  t.match((await here(t, env, ['deductions', 'versions', 'ded_fixture_medical'])).stdout, /162\.00.* late$/m);
   t.match(await here(t, env, ['deductions', 'versions', 'x']), { code: 1, stderr: /no deduction x/ });
 });
 
@@ -78,9 +78,9 @@ onEitherEngine('a moved start is decided, and the versions show the decision', a
       ...['deductions', 'decide', 'ded-1', '--version', version, '--decision', 'drop'],
       ...['--reason', 'the employee confirmed August'],
     ]);
-  t.match(await decide('1'), { code: 0, stdout: 'drop: version 1 of ded-1\n' });
+  t.match(await decide('1'), { code: 0, stdout: 'Decided to drop version 1 of ded-1\n' });
   t.match(await decide('2'), { code: 1, stdout: '', stderr: /version 2 of ded-1 needs no decision/ });
-  const shown = await here(t, env, ['deductions', 'versions', 'ded-1']);
+  const shown = await here(t, env, ['deductions', 'versions', 'ded-1', '--wide']);
   t.match(shown.stdout, /drop: the employee confirmed August/);
   const { data } = jsonOf(await here(t, env, ['deductions', 'versions', 'ded-1', '--json']));
   t.match(data, [{ start_decision: { decision: 'drop', version: 1 } }, { start_decision: null }]);

@@ -39,9 +39,9 @@ onEitherEngine('filters narrow the list', async (t) => {
 onEitherEngine('events are printed as a table, and an empty list as a note', async (t) => {
   const { env } = await withFixtures(t);
   const { stdout } = await here(t, env, ['events', 'list', '--state', 'quarantined']);
-  t.match(stdout, /^received +event +type +state +reason\n.*msg_fixture0000000000016.*quarantined/);
+  t.match(stdout, /^received +event +state +reason\n.*msg_fixture0000000000016.*quarantined/);
   const none = await here(t, env, ['events', 'list', '--type', 'nothing.such']);
-  t.match(none, { code: 0, stdout: '', stderr: /no such events/ });
+  t.match(none, { code: 0, stdout: '', stderr: /No matching events/ });
 });
 
 onEitherEngine('a long reason is shortened in the list and complete in show', async (t) => {
@@ -52,13 +52,13 @@ onEitherEngine('a long reason is shortened in the list and complete in show', as
   const { reason } = JSON.parse(await of('show', 'long', '--json'));
   t.ok(reason.length > 150, reason);
   const listed = await of('list', '--state', 'quarantined');
-  t.match(listed, `${reason.slice(0, 50)}`);
+  t.match(listed, reason.slice(0, 15));
   t.match(listed, /…\n$/);
   t.ok(
-    listed.split('\n').every((line) => line.length < 170),
+    listed.split('\n').every((line) => line.length <= 80),
     listed,
   );
-  t.match(await of('show', 'long'), reason);
+  t.match((await of('show', 'long')).replace(/\s+/g, ' '), reason);
   t.equal(JSON.parse(await of('list', '--json')).data[0].reason, reason);
 });
 
@@ -86,7 +86,7 @@ onEitherEngine('a second body under the same id is shown with the first', async 
   await receive(db, [{ eventId: QUARANTINED, body: Buffer.from('{"other":true}') }]);
   t.match(
     (await here(t, env, ['events', 'show', QUARANTINED])).stdout,
-    /Another body.*\n\{\n {2}"other": true/,
+    /Conflicting body.*\n\{\n {2}"other": true/,
   );
   const shown = jsonOf(await here(t, env, ['events', 'show', QUARANTINED, '--json']));
   t.match(shown.conflicts, [{ body: '{"other":true}', dismissed_at: null }]);
@@ -106,22 +106,30 @@ onEitherEngine('dismissing requires a reason and makes readiness pass', async (t
     QUARANTINED,
     '--reason',
     'sent again',
+    '--yes',
     '--json',
   ]);
   t.match(jsonOf(dismissed), { id: QUARANTINED, dismissed_reason: 'sent again' });
   t.same(await failing(), ['ties-changed-content', 'census-syncs']);
-  const again = await here(t, env, ['events', 'dismiss', 'msg_fixture0000000000003', '--reason', 'x']);
-  t.match(again, { code: 1, stderr: /needs no dismissal/ });
+  const again = await here(t, env, [
+    'events',
+    'dismiss',
+    'msg_fixture0000000000003',
+    '--reason',
+    'x',
+    '--yes',
+  ]);
+  t.match(again, { code: 1, stderr: /cannot be dismissed/ });
   t.match(await here(t, env, ['readiness']), {
     code: 1,
-    stdout: /FAIL {2}ties-changed-content: 1\n.*not ready/s,
+    stdout: /FAIL {2}ties-changed-content: 1\n.*Not ready/s,
   });
 
-  await here(t, env, ['events', 'dismiss', 'msg_fixture0000000000011', '--reason', 'right so']);
+  await here(t, env, ['events', 'dismiss', 'msg_fixture0000000000011', '--reason', 'right so', '--yes']);
   await transact(db, (trx) => trx.updateTable('census_syncs').set({ state: 'completed' }).execute());
   t.match(await here(t, env, ['readiness']), {
     code: 0,
-    stdout: /pass {2}events-quarantined\n.*\nready\n$/s,
+    stdout: /pass {2}events-quarantined\n.*\nReady\n$/s,
   });
 });
 
@@ -133,7 +141,7 @@ onEitherEngine('events are put back to pending by id, all or none', async (t) =>
   t.match(mistyped, { code: 1, stderr: /no event msg_x/ });
   t.equal(await pending(), 0);
   const ran = await here(t, env, ['events', 'reprocess', QUARANTINED, 'msg_fixture0000000000003']);
-  t.match(ran, { code: 0, stdout: '2 events put back to pending\n' });
+  t.match(ran, { code: 0, stdout: '2 events set to pending\n' });
   t.equal(await pending(), 2);
   await apply(db);
   t.equal(await pending(), 0);
@@ -149,12 +157,12 @@ onEitherEngine(
     }));
     await receive(db, bodies);
     await apply(db);
-    await here(t, env, ['events', 'dismiss', 'msg_7', '--reason', 'nonsense']);
+    await here(t, env, ['events', 'dismiss', 'msg_7', '--reason', 'nonsense', '--yes']);
     const ran = await here(t, env, ['events', 'reprocess', '--state', 'quarantined', '--json'], {
       isTTY: true,
     });
     t.same(jsonOf(ran), { reprocessed: 1_202, without_body: 0 });
-    t.match(ran.stderr, /events put back to pending: 1202/, 'with progress on a terminal');
+    t.match(ran.stderr, /events set to pending: 1202/, 'with progress on a terminal');
     const quiet = await here(t, env, ['events', 'reprocess', '--state', 'quarantined', '--json']);
     t.same(jsonOf(quiet), { reprocessed: 0, without_body: 0 });
     t.equal(quiet.stderr, '', 'and without one elsewhere');

@@ -24,7 +24,7 @@ onEitherEngine(
   async (t) => {
     const { env, db, add } = await stage(t, 'a.csv', [HEAD, ...ROWS, ''].join('\r\n'));
     await employ(db, 'emp-1');
-    t.match(await add(), { code: 0, stdout: '2 rows: 2 imported, 0 here before\n', stderr: '' });
+    t.match(await add(), { code: 0, stdout: '2 rows: 2 imported, 0 already imported\n', stderr: '' });
     const list = ['deductions', 'list', '--json'];
     const first = jsonOf(await here(t, env, list));
     t.match(first.data, [
@@ -64,9 +64,9 @@ onEitherEngine('an import leaves applying to a running serve', async (t) => {
   const { env, add } = await stage(t, 'a.csv', [HEAD, ...ROWS, ''].join('\n'));
   if (env.DATABASE_URL?.startsWith('sqlite:') !== true) return t.pass('sidecars take turns there');
   const release = holdServeLock(env.DATABASE_URL);
-  t.match(await add(), { code: 0, stdout: /2 imported/, stderr: /the running "serve" brings them/ });
+  t.match(await add(), { code: 0, stdout: /2 imported/, stderr: /The running sidecar applies them/ });
   t.match(jsonOf(await here(t, env, ['events', 'list', '--state', 'pending', '--json'])).data, [{}, {}]);
   release();
-  t.match(await add(), { code: 0, stdout: '2 rows: 0 imported, 2 here before\n', stderr: '' });
+  t.match(await add(), { code: 0, stdout: '2 rows: 0 imported, 2 already imported\n', stderr: '' });
   t.match(jsonOf(await here(t, env, ['events', 'list', '--state', 'pending', '--json'])).data, []);
 });

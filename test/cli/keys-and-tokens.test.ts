@@ -16,7 +16,7 @@ onEitherEngine('only the token is on stdout, and it works until it is revoked', 
   const { env, db } = await withDatabase(t);
   const scopes = ['--scope', 'ledger:read', 'events:read'];
   const made = await here(t, env, ['token', 'create', '--name', 'payroll', ...scopes, '--expires', '90d']);
-  t.match(made, { code: 0, stdout: /^bsc_[\w-]{43}\n$/, stderr: /shown only now/ });
+  t.match(made, { code: 0, stdout: /^bsc_[\w-]{43}\n$/, stderr: /cannot be shown again/ });
   const token = made.stdout.trim();
   const who = () => authenticate(db, token, new Date(), null);
   t.match(await who(), { name: 'payroll', scopes: ['ledger:read', 'events:read'] });
@@ -28,13 +28,16 @@ onEitherEngine('only the token is on stdout, and it works until it is revoked', 
   const days = (Date.parse(summary.expires_at) - Date.parse(summary.created_at)) / 86_400_000;
   t.equal(days, 90);
 
-  t.match(await here(t, env, ['token', 'revoke', summary.id]), {
+  t.match(await here(t, env, ['token', 'revoke', summary.id, '--yes']), {
     code: 0,
-    stdout: 'revoked 1 token\n',
+    stdout: 'Revoked 1 token\n',
   });
   t.equal(await who(), null);
   t.match((await here(t, env, ['token', 'list'])).stdout, /payroll .* revoked/);
-  t.match(await here(t, env, ['token', 'revoke', 'payroll']), { code: 1, stderr: /no token to revoke/ });
+  t.match(await here(t, env, ['token', 'revoke', 'payroll']), {
+    code: 1,
+    stderr: /no valid token has this id or name/,
+  });
 });
 
 onEitherEngine('a token pasted instead of its id is not printed', async (t) => {

@@ -55,7 +55,7 @@ onEitherEngine('after a rotation everything opens and hashes compare without the
     ],
     broken: {},
   });
-  t.equal(jsonOf(ran).resealed, 4);
+  t.equal(jsonOf(ran).reencrypted, 4);
 
   const without = { ...env, DATA_KEYS: NEW_KEY };
   const doctor = jsonOf(await here(t, without, ['doctor', '--json']));
@@ -74,7 +74,7 @@ onEitherEngine('after a rotation everything opens and hashes compare without the
   const other = { ...CHANGE, body: { ...CHANGE.body, termination_date: '2026-02-02' } };
   t.match(await accept(restarted, NEW_KEY, other), { outcome: 'conflict' });
   t.equal((await db.selectFrom('hash_keys').select('id').execute()).length, 1);
-  t.match(await rotate(t, env, NEW_KEY), { code: 0, stdout: /"resealed":0/ });
+  t.match(await rotate(t, env, NEW_KEY), { code: 0, stdout: /"reencrypted":0/ });
 });
 
 onEitherEngine('a rotation prints the number of values and the keys no longer needed', async (t) => {
@@ -82,8 +82,8 @@ onEitherEngine('a rotation prints the number of values and the keys no longer ne
   const ran = await here(t, { ...env, DATA_KEYS: `${NEW_KEY} ${DATA_KEY}` }, ['keys', 'rotate']);
   t.match(ran, {
     code: 0,
-    stdout: /^3 values sealed again with key k2\n/,
-    stderr: /no longer needed: k1: take it out/,
+    stdout: /^Encrypted 3 values again with key k2\n/,
+    stderr: /No longer needed: k1\. Remove it from DATA_KEYS/,
   });
   t.match(ran.stdout, /k2 +first +hash_keys\.ciphertext: 1, census_chunks\.ciphertext: 2/);
 });
@@ -93,8 +93,8 @@ onEitherEngine('a missing key is named with what needs it and fails the command'
   const ran = await here(t, { ...env, DATA_KEYS: NEW_KEY }, ['keys', 'rotate']);
   t.equal(ran.code, 1);
   t.match(ran.stdout, /k1 +missing +hash_keys\.ciphertext: 1, census_chunks\.ciphertext: 2/);
-  t.match(ran.stderr, /missing: k1: add it to DATA_KEYS/);
-  t.match(await rotate(t, env, `${NEW_KEY} ${DATA_KEY}`), { code: 0, stdout: /"resealed":3/ });
+  t.match(ran.stderr, /Missing: k1\. Add it to DATA_KEYS/);
+  t.match(await rotate(t, env, `${NEW_KEY} ${DATA_KEY}`), { code: 0, stdout: /"reencrypted":3/ });
 });
 
 onEitherEngine('a stopped rotation says that it can be run again', async (t) => {
@@ -104,5 +104,5 @@ onEitherEngine('a stopped rotation says that it can be run again', async (t) => 
   const running = here(t, keys, ['keys', 'rotate'], { signal: stopping.signal });
   stopping.abort();
   const ran = await running;
-  t.match(ran, { code: 1, stdout: '', stderr: /the next run continues from there/ });
+  t.match(ran, { code: 1, stdout: '', stderr: /Run the command again to continue/ });
 });

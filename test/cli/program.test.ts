@@ -22,8 +22,7 @@ t.test('--version is an option of the root only', async (t) => {
 
 t.test('no option of a command group hides one of its commands', async (t) => {
   const out = createOutput({ stdout: new PassThrough(), stderr: new PassThrough() }, {}, () => {});
-  const context = { env: {}, out, now: () => new Date(), stopped: () => new AbortController().signal };
-  const groups = (await createProgram(context, () => {})).commands.filter(
+  const groups = (await createProgram(out, () => async () => {})).commands.filter(
     ({ commands }) => commands.length > 0,
   );
   t.ok(groups.length > 0);

@@ -18,7 +18,7 @@ t.test(
     const ran = await here(t, env, ['replay', FIXTURES]);
     t.match(ran, {
       code: 0,
-      stdout: `16 of 16 delivered to http://127.0.0.1:${port}/webhooks\n`,
+      stdout: `16 of 16 events delivered to http://127.0.0.1:${port}/webhooks\n`,
       stderr: '',
     });
     t.same(refused, []);
@@ -45,8 +45,8 @@ t.test('rejected events are counted by status with advice, and the exit code is 
   const env = { ...environment(t), RECEIVER_PORT: String(port) };
   const ran = await here(t, env, ['replay', FIXTURES]);
   t.equal(ran.code, 1);
-  t.match(ran.stdout, /^0 of 16 delivered.*\n16 answered 401: 01-sync-request\.json, .*…\n$/);
-  t.match(ran.stderr, /other WEBHOOK_SECRETS/);
+  t.match(ran.stdout, /^0 of 16 events delivered.*\n16 failed with 401: 01-sync-request\.json, .*…\n$/);
+  t.match(ran.stderr, /Compare WEBHOOK_SECRETS/);
   const one = join(FIXTURES, 'events/01-sync-request.json');
   t.same(jsonOf(await here(t, env, ['replay', one, '--json'])).refused, { 401: 1 });
 });
@@ -65,7 +65,7 @@ t.test('without a receiver the replay explains how to start one', async (t) => {
   nobody.port = '9';
   const one = join(FIXTURES, 'events/01-sync-request.json');
   const ran = await here(t, { WEBHOOK_SECRETS: SECRET }, ['replay', one, '--url', nobody.href]);
-  t.match(ran, { code: 1, stdout: /0 of 1 delivered/, stderr: /nothing listens there: start/ });
+  t.match(ran, { code: 1, stdout: /0 of 1 event delivered/, stderr: /Nothing listens at the URL\. Start/ });
 });
 
 t.test('Ctrl-C stops the replay, which reports how many events were not posted', async (t) => {
@@ -77,5 +77,5 @@ t.test('Ctrl-C stops the replay, which reports how many events were not posted',
   const options = { signal: stopping.signal };
   const ran = await here(t, { WEBHOOK_SECRETS: SECRET }, ['replay', FIXTURES, '--url', url], options);
   t.equal(ran.code, 1);
-  t.match(ran.stderr, /stopped: 13 were not posted/);
+  t.match(ran.stderr, /Stopped: 13 events not sent/);
 });

@@ -36,7 +36,7 @@ t.test('the simulator prints the settings, requests each census and enrolls its 
   const { url, arrivals, arrived } = await receive(t);
   let apiKey = '';
   const argv = ['--webhook-url', url, '--employer', 'acme', '--employees', '3', '--censuses', folder];
-  const ran = await simulateUntil(t, {}, argv, /Asking for the census of acme/, async (printed) => {
+  const ran = await simulateUntil(t, {}, argv, /Requesting the census of acme/, async (printed) => {
     apiKey = /BENEFITS_API_KEY=(\S+)/.exec(printed)?.[1] as string;
     await arrived(1);
     const body = readFileSync(join(folder, 'acme.json'), 'utf8');
@@ -52,8 +52,11 @@ t.test('the simulator prints the settings, requests each census and enrolls its 
   t.equal(ran.code, 0);
   t.match(ran.stdout, /WEBHOOK_SECRETS='whsec_\S{44}'/);
   t.match(ran.stdout, `CENSUS_SOURCE='dir:${folder}'`);
-  t.match(ran.stdout, /A census of acme with 3 employees came: accepted\n/);
-  t.match(ran.stdout, /Enrolling 3 employees of acme: \d+ deduction events, each twice and out of order\n/);
+  t.match(ran.stdout, /Census of acme with 3 employees: accepted\n/);
+  t.match(
+    ran.stdout,
+    /Enrolling 3 employees of acme: \d+ deduction events, each sent twice and out of order\n/,
+  );
   t.match(ran.stdout, /Event msg_\w+ acknowledged \(204\)\n/);
   const types = arrivals.map(({ text }) => JSON.parse(text).event_type);
   t.same(types.slice(0, 3), [
@@ -76,8 +79,8 @@ t.test('secrets from the environment are used and not printed', async (t) => {
     const address = `${baseUrlOf(printed)}/employee-changes/termination`;
     t.equal((await fetch(address, { method: 'POST', headers, body: '{}' })).status, 422);
   });
-  t.match(ran.stdout, /BENEFITS_API_KEY and WEBHOOK_SECRETS: as they are set here/);
-  t.match(ran.stdout, /A termination came: refused, it breaks the contract \(422\)\n/);
+  t.match(ran.stdout, /BENEFITS_API_KEY and WEBHOOK_SECRETS: as in this environment/);
+  t.match(ran.stdout, /Termination: rejected, because it violates the contract \(422\)\n/);
   t.notMatch(ran.stdout, WEBHOOK_SECRET);
 });
 
@@ -94,7 +97,7 @@ t.test('the simulator lists its scenarios and rejects an unknown one', async (t)
   for (const name of Object.keys(SCENARIOS)) t.match(listed.stdout, new RegExp(`^${name} `, 'm'));
   const refused = await here(t, {}, ['simulate', '--scenario', 'doomsday']);
   t.equal(refused.code, 2);
-  t.match(refused.stderr, /--scenario must be list, or one of quiet-day, /);
+  t.match(refused.stderr, /--scenario must be list or one of quiet-day, /);
   const both = await here(t, {}, ['simulate', '--scenario', 'ties', '--fault', 'hang']);
   t.equal(both.code, 2);
   t.match(both.stderr, /either --fault or --scenario/);
@@ -130,7 +133,7 @@ t.test('the simulator injects the faults in --fault and rejects an unknown one',
       (await fetch(address, { method: 'POST', headers, body: JSON.stringify(body) })).status;
     t.same([await post({}), await post({ employer_id: 'acme' }), await post({})], [503, 403, 422]);
   });
-  t.match(ran.stdout, /A termination came: answered 503 on purpose \(error\)/);
+  t.match(ran.stdout, /Termination: response 503 \(injected fault error\)/);
   const refused = await here(t, {}, ['simulate', '--fault', 'latency']);
   t.equal(refused.code, 2);
   t.match(refused.stderr, /'--fault <fault>'.*latency needs a value, such as latency=200ms\./);
@@ -142,31 +145,34 @@ t.test('requests and deliveries are printed as sentences', async (t) => {
     ...{ body: null, bodyHash: null, applied: false, repeated: false, fault: null },
   };
   const census = { ...request, path: '/employer/acme/census', body: { employees: [1, 2] } };
-  t.equal(requestInWords({ ...census, status: 200 }), 'A census of acme with 2 employees came: accepted');
+  t.equal(requestInWords({ ...census, status: 200 }), 'Census of acme with 2 employees: accepted');
   t.match(requestInWords({ ...census, status: 200, repeated: true }), /not applied twice$/);
   t.match(requestInWords({ ...census, status: 401 }), /its API key is not the one above/);
   t.match(
     requestInWords({ ...request, path: '/employee-changes/new-hire', status: 404 }),
-    /^A new hire came: .*404/,
+    /^New hire: .*404/,
   );
   t.match(
     requestInWords({ ...request, path: '/\u001b[2J', status: 404 }),
     /^A request to an address that is no/,
   );
-  t.match(requestInWords({ ...request, method: 'GET', path: '/x', status: 404 }), /^GET \/x came/);
-  t.match(requestInWords({ ...census, status: 503, fault: 'error' }), /: answered 503 on purpose \(error\)$/);
+  t.match(requestInWords({ ...request, method: 'GET', path: '/x', status: 404 }), /^GET \/x: /);
+  t.match(
+    requestInWords({ ...census, status: 503, fault: 'error' }),
+    /: response 503 \(injected fault error\)$/,
+  );
   t.match(
     requestInWords({ ...census, status: null, applied: true, fault: 'lost-answer' }),
-    /: applied, and not answered on purpose \(lost-answer\)$/,
+    /: applied, without a response \(injected fault lost-answer\)$/,
   );
-  t.match(requestInWords({ ...census, status: null, fault: 'hang' }), /: not applied, and not answered/);
+  t.match(requestInWords({ ...census, status: null, fault: 'hang' }), /: not applied, without a response/);
 
   const delivery = { eventId: 'msg_1', url: '', at: new Date(), acknowledged: false, status: null };
   const lost = { ...delivery, reason: 'ECONNREFUSED' };
   t.match(
     deliveryInWords({ ...lost, attempt: 1 }),
-    /no answer, ECONNREFUSED\), attempt 1: it is tried again$/,
+    /no response, ECONNREFUSED\), attempt 1: it will be retried$/,
   );
-  t.match(deliveryInWords({ ...lost, attempt: 8 }), /attempt 8: given up after the last attempt$/);
-  t.match(deliveryInWords({ ...lost, attempt: 2, status: 500 }), /answered 500/);
+  t.match(deliveryInWords({ ...lost, attempt: 8 }), /attempt 8: this was the last attempt$/);
+  t.match(deliveryInWords({ ...lost, attempt: 2, status: 500 }), /response 500/);
 });

@@ -52,6 +52,6 @@ t.test('a backup taken under load restores all events acknowledged before it', a
   });
   const [line] = stage.sidecar.logged().filter(({ level }) => level === 'error');
   t.match(line, { msg: /older than it was/, reason: /^replay what is from / });
-  t.equal((await command(['accept-loss', '--reason', 'replayed'])).code, 0);
+  t.equal((await command(['accept-loss', '--reason', 'replayed', '--yes'])).code, 0);
   t.match(await stage.api.check('data-loss'), { result: 'pass' });
 });

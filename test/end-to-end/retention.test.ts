@@ -25,7 +25,7 @@ onEitherEngine('bodies are dropped while events arrive, and every event is ackno
 
   const during = load('during');
   const env = { ...(stage.variables as Record<string, string>), RETENTION_EVENTS: '2d' };
-  const ran = await here(t, env, ['retention', '--json']);
+  const ran = await here(t, env, ['retention', '--yes', '--json']);
   t.match(jsonOf(ran), { dropped: { events: EVENTS } });
   await during.ended;
   t.equal(during.acknowledged.size, EVENTS);

@@ -54,7 +54,7 @@ t.test('simulate --scenario lost-answers plays the scenario and prints each step
     () => printed,
     (text) => text.includes('lost-answers is over'),
   );
-  t.match(printed, 'applied, and not answered on purpose (lost-answer)');
+  t.match(printed, 'applied, without a response (injected fault lost-answer)');
   for (const employerId of ['maple-bakery', 'harbor-clinic']) await syncIn(api, employerId, 'completed');
 
   const { requests, scenario } = (await (await fetch(`${service}/__control`)).json()) as Shown;

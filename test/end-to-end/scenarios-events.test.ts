@@ -51,7 +51,7 @@ const SEEN: Record<keyof typeof EVENT_SCENARIOS, (t: Test, played: Played) => Pr
     t.match(await api.check('ties-changed-content'), { result: 'fail', count: 1 });
   },
   'bad-signatures': async (t, { api, said }) => {
-    t.equal(said.match(/answered 401/g)?.length, 3);
+    t.equal(said.match(/response 401/g)?.length, 3);
     const events = await api.list('/v1/events?limit=1000');
     t.same(
       events.filter(({ id }) => /other-|old-/.test(id)),

@@ -22,7 +22,7 @@ t.setTimeout(900_000);
 async function restoreKilled(env: Variables, file: string, nth: number): Promise<boolean> {
   const inject = `inject=${CALLS.join(',')}:signal=SIGKILL:when=${nth}`;
   const argv = ['-f', '-o', '/dev/null', '-e', `trace=${CALLS.join(',')}`, '-e', inject];
-  const child = spawn('strace', [...argv, process.execPath, MAIN, 'restore', file, '--force'], {
+  const child = spawn('strace', [...argv, process.execPath, MAIN, 'restore', file, '--yes'], {
     env: { PATH: process.env.PATH, ...env },
     stdio: 'ignore',
   });

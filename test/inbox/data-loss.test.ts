@@ -60,14 +60,14 @@ t.test(
       ],
     });
     t.match(await here(t, env, ['accept-loss', '--reason', ' ']), { code: 2 });
-    t.match(await here(t, env, ['accept-loss', '--reason', 'replayed']), {
+    t.match(await here(t, env, ['accept-loss', '--reason', 'replayed', '--yes']), {
       code: 0,
-      stdout: 'accepted the loss\n',
+      stdout: 'Accepted 1 loss\n',
     });
     t.match(await check(), { result: 'pass' });
     t.match(await here(t, env, ['accept-loss', '--reason', 'again']), {
       code: 1,
-      stderr: /nothing to accept/,
+      stderr: /there is no loss to accept/,
     });
     t.match(await db.selectFrom('data_losses').select('accepted_reason').execute(), [
       { accepted_reason: 'replayed' },
@@ -89,9 +89,9 @@ t.test('readiness and doctor report a loss before a start has detected it, and w
   t.match(await diagnosed(), { result: 'fail', message: replay, advice: /accept-loss/ });
   t.strictSame(readMark(url), saved);
   t.strictSame(await db.selectFrom('data_losses').selectAll().execute(), []);
-  t.match(await here(t, env, ['accept-loss', '--reason', 'replayed']), {
+  t.match(await here(t, env, ['accept-loss', '--reason', 'replayed', '--yes']), {
     code: 1,
-    stderr: /start "serve"/,
+    stderr: /start "benefits-sidecar serve"/,
   });
 
   const release = holdServeLock(url);

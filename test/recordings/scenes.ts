@@ -413,7 +413,7 @@ async function commands(r: Recorder): Promise<void> {
   const employer = ['--employer', 'maple-bakery'];
   const path = (name: string, content: string | object) => r.file(name, content);
   await one('events', 'reprocess', 'msg_unknown');
-  await one('events', 'dismiss', 'msg_unmatched', '--reason', 'x');
+  await one('events', 'dismiss', 'msg_unmatched', '--reason', 'x', '--yes');
   await one(
     'census',
     'stage',
@@ -431,22 +431,11 @@ async function commands(r: Recorder): Promise<void> {
     path('policy.json', { effective_from: '2024-09-01', arrears: 'include' }),
     ...employer,
   );
-  await one(
-    'change',
-    'new-hire',
-    '--file',
-    path('hires.json', [hire('maple-bakery-102'), hire('maple-bakery-103')]),
-  );
+  await one('change', 'new-hire', path('hires.json', [hire('maple-bakery-102'), hire('maple-bakery-103')]));
   const leavers = 'employee_id,termination_date\nmaple-bakery-102,2024-09-30\nmaple-bakery-103,2024-02-30\n';
-  await one('change', 'termination', '--file', path('wrong.csv', leavers));
-  await one(
-    'change',
-    'termination',
-    '--file',
-    path('leavers.csv', leavers.replace('02-30', '10-31')),
-    '--json',
-  );
-  await one('change', 'termination', '--file', path('leavers.csv', leavers.replace('02-30', '10-31')));
+  await one('change', 'termination', path('wrong.csv', leavers));
+  await one('change', 'termination', path('leavers.csv', leavers.replace('02-30', '10-31')), '--json');
+  await one('change', 'termination', path('leavers.csv', leavers.replace('02-30', '10-31')));
   const { data } = await r.until(`${CHANGES}?limit=100`, ({ data }) => data.every(hasEnded));
   const lines =
     'id,employee_id,line_of_coverage,member_contribution,employer_contribution,period,taxability,effective_start\n';
@@ -463,6 +452,7 @@ async function commands(r: Recorder): Promise<void> {
   await one('run', 'finalize', 'mb-09', '--etag', 'another');
   await one('run', 'create', 'mb-delete', ...run);
   await one('run', 'delete', 'mb-delete');
+  await one('run', 'delete', 'mb-delete', '--yes');
   await one('run', 'delete', 'mb-07');
   const name = ['--name', 'payroll'];
   await one('token', 'create', ...name, '--scope', 'ledger:read', 'runs:read', '--expires', '90d');
@@ -536,10 +526,13 @@ async function help(r: Recorder): Promise<void> {
 }
 
 function subcommandsIn(text: string): string[] {
-  const listed = text.split('\nCommands:\n')[1] ?? '';
-  return [...listed.matchAll(/^ {2}([a-z][a-z-]*)/gm)]
-    .map(([, name]) => name as string)
-    .filter((name) => name !== 'help');
+  const listed = text.split(/\n(?:Arguments|Options|Examples):\n/)[1] ?? '';
+  const isGroup = text.includes('[command]');
+  return isGroup
+    ? [...listed.matchAll(/^ {2}([a-z][a-z-]*)/gm)]
+        .map(([, name]) => name as string)
+        .filter((name) => name !== 'help')
+    : [];
 }
 
 async function people(r: Recorder): Promise<void> {

@@ -87,7 +87,7 @@ onEitherEngine('rotation encrypts everything again, and the old key is no longer
     },
   };
   const rotated = await reencrypt(db, createEncryptor([k2, k1]), ENCRYPTED_COLUMNS, on);
-  t.strictSame(rotated, { resealed: 54, broken: new Map() });
+  t.strictSame(rotated, { reencrypted: 54, broken: new Map() });
   t.equal(looked, await countRows(db, ENCRYPTED_COLUMNS));
   for (const { name, bytes } of await bytesByTable(db)) t.notOk(bytes.includes('k1-earlier'), name);
   t.strictSame([...(await keysInUse(db, ENCRYPTED_COLUMNS)).keys()], ['k2-latest']);
@@ -99,7 +99,7 @@ onEitherEngine('rotation encrypts everything again, and the old key is no longer
   const hasher = await openHasher(restarted, after);
   t.equal(hasher.isHashOf(hash, Buffer.from('x'), placeOf('r-1', 'body')), true);
   const again = await reencrypt(restarted, after, ENCRYPTED_COLUMNS, quietly);
-  t.equal(again.resealed, 0, 'there is nothing left to do');
+  t.equal(again.reencrypted, 0, 'there is nothing left to do');
 });
 
 onEitherEngine('a value that changed since it was read is not overwritten', async (t) => {
@@ -132,13 +132,13 @@ onEitherEngine('a value that changed since it was read is not overwritten', asyn
       return result;
     },
   });
-  t.strictSame(await reencrypt(raceDb, racing, columns, quietly), { resealed: 0, broken: new Map() });
+  t.strictSame(await reencrypt(raceDb, racing, columns, quietly), { reencrypted: 0, broken: new Map() });
   t.ok(raced, 'both were read before');
   t.equal(await bodyOf(db, before, 'r-2'), 'three');
   t.match(await db.selectFrom('outbox').select('body').where('request_id', '=', 'r-1').execute(), [
     { body: null },
   ]);
-  t.equal((await reencrypt(db, encryptor, columns, quietly)).resealed, 1, 'the next pass finds it');
+  t.equal((await reencrypt(db, encryptor, columns, quietly)).reencrypted, 1, 'the next pass finds it');
 });
 
 onEitherEngine('a row whose key is missing stays unchanged and is counted by key and column', async (t) => {
@@ -156,7 +156,7 @@ onEitherEngine('a row whose key is missing stays unchanged and is counted by key
     enqueue(trx, { ...request, encrypted: { body: encrypted, body_hash: encrypted } }, NOW),
   );
   const rotated = await reencrypt(db, createEncryptor([k2, k1]), ENCRYPTED_COLUMNS, quietly);
-  t.strictSame(rotated, { resealed: 1, broken: new Map() });
+  t.strictSame(rotated, { reencrypted: 1, broken: new Map() });
   t.strictSame(asObject(await keysInUse(db, ENCRYPTED_COLUMNS)), {
     'k2-latest': { 'hash_keys.ciphertext': 1 },
     lost: { 'outbox.body': 1 },
@@ -174,7 +174,7 @@ onEitherEngine('a damaged value is counted and stays unchanged, and rotation con
     await trx.updateTable('outbox').set({ body }).where('request_id', '=', 'r-1').execute();
   });
   const rotated = await reencrypt(db, createEncryptor([k2, k1]), ENCRYPTED_COLUMNS, quietly);
-  t.strictSame(rotated, { resealed: 2, broken: new Map([['outbox.body', 1]]) });
+  t.strictSame(rotated, { reencrypted: 2, broken: new Map([['outbox.body', 1]]) });
   t.equal(await bodyOf(db, createEncryptor([k2]), 'r-2'), 'two');
 });
 
@@ -216,7 +216,7 @@ onEitherEngine('an interrupted rotation continues where it ended', async (t) => 
   const done = (await keysInUse(db, ENCRYPTED_COLUMNS)).get('k2-latest')?.get('census_chunks.ciphertext');
   t.equal(done, ENCRYPTED_CHUNKS.rowsAtOnce);
   t.equal(
-    (await reencrypt(db, encryptor, ENCRYPTED_COLUMNS, quietly)).resealed,
+    (await reencrypt(db, encryptor, ENCRYPTED_COLUMNS, quietly)).reencrypted,
     60 - ENCRYPTED_CHUNKS.rowsAtOnce,
   );
 });
@@ -249,10 +249,10 @@ onEitherEngine('a rotation of any size holds the write lock for less than 50 ms 
       await new Promise(setImmediate);
     }
   })();
-  const { resealed } = await reencrypt(db, createEncryptor([k2, k1]), ENCRYPTED_COLUMNS, quietly);
+  const { reencrypted } = await reencrypt(db, createEncryptor([k2, k1]), ENCRYPTED_COLUMNS, quietly);
   rotating = false;
   await waiting;
-  t.equal(resealed, 441);
+  t.equal(reencrypted, 441);
   const sorted = waits.sort((a, b) => a - b);
   t.ok(sorted.length > 0, 'other writers got the lock');
   const middle = sorted[Math.floor(sorted.length / 2)] as number;

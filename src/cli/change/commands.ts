@@ -1,89 +1,100 @@
 /** The commands of employment changes. */
-import { type Command, Option } from 'commander';
+import { Option } from 'commander';
 import type { RequestState } from '../../database/tables.ts';
 import { changeCursor } from '../../employment/change-view.ts';
 import { type AcceptedChange, findChange, listChanges } from '../../employment/changes.ts';
 import { type ActedOn, cancelChange, releaseChange, retryChange } from '../../employment/manual.ts';
 import { AppError } from '../../errors.ts';
 import { CHANGE_KINDS, type ChangeKind } from '../../outbox/manual.ts';
-import { cursorOption, instant, jsonOption, limitOption, reasonOf } from '../arguments.ts';
-import { type Act, type Context, withDatabase } from '../context.ts';
-import { notePage, printable, printPairs, printTable, shortened } from '../output.ts';
+import { instant, ROWS_FILE, reasonOf } from '../arguments.ts';
+import type { Command } from '../command.ts';
+import { confirm } from '../confirm.ts';
+import { type Context, withDatabase } from '../context.ts';
+import { type Column, printable, printPage, printPairs, printTable } from '../output.ts';
 import { changeReport } from './report.ts';
 
-const REPORTS: Readonly<Record<ChangeKind, string>> = {
-  'new-hire': 'report new employees',
-  termination: 'report departing employees',
-  demographic: 'report new addresses of employees',
-  'compensation-change': 'report changes of pay or status',
+/** For examples. */
+const CHANGE_ID = '0b5e6f0c-8a1d-4c0e-9f43-2d6a7b1c9e10';
+
+/** The description of each command that reports changes, and the file of its example. */
+const REPORTS: Readonly<Record<ChangeKind, readonly [string, string]>> = {
+  'new-hire': ['Report new employees to the benefits service.', 'hires.csv'],
+  termination: ['Report terminated employees to the benefits service.', 'leavers.csv'],
+  demographic: ['Report address changes to the benefits service.', 'addresses.json'],
+  'compensation-change': ['Report changes of pay or status to the benefits service.', 'raises.ndjson'],
 };
 
-export function addChangeCommands(program: Command, act: Act): void {
-  const change = program.command('change').description('employment changes: reported, looked at, acted on');
-  for (const kind of CHANGE_KINDS) addReportCommand(change, kind, act);
-  addShowCommands(change, act);
-  addActionCommands(change, act);
+export function addChangeCommands(program: Command): void {
+  const change = program
+    .command('change')
+    .description('Report employment changes and follow their delivery.');
+  for (const kind of CHANGE_KINDS) addReportCommand(change, kind);
+  addShowCommands(change);
+  addActionCommands(change);
 }
 
-function addReportCommand(change: Command, kind: ChangeKind, act: Act): void {
+function addReportCommand(change: Command, kind: ChangeKind): void {
+  const [description, file] = REPORTS[kind];
   change
     .command(kind)
-    .description(`${REPORTS[kind]}; one wrong row refuses all, the same file again changes nothing`)
-    .requiredOption(
-      '--file <file>',
-      '.json (one, or a list), .ndjson, or .csv whose columns are field paths such as address.line1 (required)',
-    )
+    .description(`${description} One invalid row rejects the whole file.`)
+    .examples(`change ${kind} ${file}`, `change ${kind} ${file} --key-prefix 2026-07`)
+    .argument('<file>', `A ${ROWS_FILE}; CSV columns are field paths such as address.line1`)
     .option(
       '--key-prefix <text>',
-      "for idempotency keys, instead of the file's content: to report the same again",
+      'Prefix of the idempotency keys; another prefix reports the same file again (default: a hash of the file)',
     )
-    .addOption(jsonOption())
-    .action(act(changeReport(kind)));
+    .json()
+    .does(changeReport(kind));
 }
 
-function addShowCommands(change: Command, act: Act): void {
+function addShowCommands(change: Command): void {
   const states = ['pending', 'sending', 'delivered', 'rejected', 'canceled'];
   change
     .command('list')
-    .description('newest first')
-    .addOption(new Option('--state <state>', 'in this state').choices(states))
-    .option('--employee <id>', 'of this employee')
-    .addOption(new Option('--kind <kind>', 'of this kind').choices(CHANGE_KINDS))
-    .option('--from <instant>', 'accepted at or after', instant)
-    .option('--until <instant>', 'accepted before', instant)
-    .addOption(limitOption())
-    .addOption(cursorOption())
-    .addOption(jsonOption())
-    .action(act(changeList));
+    .description('List employment changes, newest first.')
+    .examples('change list --state rejected', 'change list --employee maple-bakery-001 --wide')
+    .addOption(new Option('--state <state>', 'Only changes in this state').choices(states))
+    .option('--employee <id>', 'Only this employee')
+    .addOption(new Option('--kind <kind>', 'Only this kind').choices(CHANGE_KINDS))
+    .option('--from <time>', 'Only changes accepted at or after this time', instant)
+    .option('--until <time>', 'Only changes accepted before this time', instant)
+    .page()
+    .does(changeList);
   change
     .command('show')
-    .description('one change and its attempts; no personal data')
-    .argument('<change-id>')
-    .addOption(jsonOption())
-    .action(act(changeShow));
+    .description('Show a change and its delivery attempts, without personal data.')
+    .examples(`change show ${CHANGE_ID}`)
+    .argument('<change-id>', 'The id of the change')
+    .table()
+    .does(changeShow);
 }
 
-function addActionCommands(change: Command, act: Act): void {
+function addActionCommands(change: Command): void {
   change
     .command('retry')
-    .description('retry a rejected change before the changes that wait for it')
-    .argument('<change-id>')
-    .option('--force', 'also when a newer change of the employee was delivered, which this one may undo')
-    .addOption(jsonOption())
-    .action(act(changeRetry));
+    .description('Send a rejected change again.')
+    .examples(`change retry ${CHANGE_ID}`)
+    .argument('<change-id>', 'The id of the change')
+    .option('--force', 'Also if a newer change of the employee was delivered, which this one may undo')
+    .json()
+    .does(changeRetry);
   change
     .command('cancel')
-    .description('cancel a pending or rejected change; its contents are erased')
-    .argument('<change-id>')
-    .requiredOption('--reason <text>', 'why; kept with the change (required)')
-    .addOption(jsonOption())
-    .action(act(changeCancel));
+    .description('Cancel a pending or rejected change and delete its contents.')
+    .examples(`change cancel ${CHANGE_ID} --reason "hired by mistake"`)
+    .argument('<change-id>', 'The id of the change')
+    .reason('Why; stored with the change')
+    .confirmed()
+    .json()
+    .does(changeCancel);
   change
     .command('release')
-    .description('let the changes behind a rejected new hire go out')
-    .argument('<change-id>')
-    .addOption(jsonOption())
-    .action(act(changeRelease));
+    .description('Send the changes that wait for a rejected new hire.')
+    .examples(`change release ${CHANGE_ID}`)
+    .argument('<change-id>', 'The id of the rejected new hire')
+    .json()
+    .does(changeRelease);
 }
 
 type ListOptions = {
@@ -104,37 +115,32 @@ function changeList(context: Context, options: ListOptions): Promise<number> {
   return withDatabase(context, async (db) => {
     const filter = { state, employeeId: employee, kind, from, until };
     const { changes, next } = await listChanges(db, filter, { before, limit });
-    const page = changeCursor.page(changes, next);
-    if (json) out.json(page);
-    else if (changes.length === 0) out.note('no such changes');
-    else {
-      printTable(
-        out,
-        ['accepted', 'change', 'kind', 'employee', 'state', 'attempts', 'reason'],
-        changes.map((change) => [
-          change.created_at,
-          change.id,
-          change.kind,
-          change.employee_id,
-          change.holding ? `${change.state}, holding` : change.state,
-          change.attempts,
-          change.earlier_change_id === null
-            ? shortened(change.reason)
-            : `waits for ${change.earlier_change_id}`,
-        ]),
-      );
-      notePage(out, page.next_cursor);
-    }
+    const none = 'No matching employment changes.';
+    printPage(out, json, changeCursor.page(changes, next), { columns: COLUMNS, rows: changes, none });
     return 0;
   });
 }
+
+const COLUMNS: readonly Column<AcceptedChange>[] = [
+  ['accepted', (change) => change.created_at, 2],
+  ['change', (change) => change.id],
+  ['kind', (change) => change.kind, 1],
+  ['employee', (change) => change.employee_id],
+  ['state', (change) => (change.holding ? `${change.state}, holding` : change.state)],
+  ['attempts', (change) => change.attempts, 3],
+  [
+    'reason',
+    ({ earlier_change_id: earlier, reason }) => (earlier === null ? reason : `waits for ${earlier}`),
+    4,
+  ],
+];
 
 function pairsOf(change: AcceptedChange): Record<string, string | number | null> {
   const { may_have_been_applied, holding, ...rest } = change;
   return {
     ...rest,
-    may_have_been_applied: may_have_been_applied ? 'yes: an answer was lost' : 'no',
-    holding: holding ? "yes: the employee's later changes wait" : 'no',
+    may_have_been_applied: may_have_been_applied ? 'yes: a response was lost' : 'no',
+    holding: holding ? "yes: the employee's later changes wait for it" : 'no',
   };
 }
 
@@ -153,21 +159,27 @@ function changeShow(context: Context, changeId: string, { json }: { json?: true 
       printPairs(out, pairsOf(change));
       if (attempts.length > 0) {
         out.print('');
-        printTable(
-          out,
-          ['attempt', 'began', 'ended', 'status', 'reason'],
-          attempts.map((one) => [one.attempt, one.started_at, one.finished_at, one.status, one.reason]),
-        );
+        printTable(out, ATTEMPT_COLUMNS, attempts);
       }
     }
     return 0;
   });
 }
 
+type FoundChange = NonNullable<Awaited<ReturnType<typeof findChange>>>;
+
+const ATTEMPT_COLUMNS: readonly Column<FoundChange['attempts'][number]>[] = [
+  ['attempt', (attempt) => attempt.attempt],
+  ['started', (attempt) => attempt.started_at],
+  ['finished', (attempt) => attempt.finished_at, 1],
+  ['status', (attempt) => attempt.status],
+  ['reason', (attempt) => attempt.reason, 'cut'],
+];
+
 function unknownChange(changeId: string): AppError {
   return new AppError(
     'COMMAND_FAILED',
-    `there is no employment change ${printable(changeId)}: "benefits-sidecar change list" shows those that there are`,
+    `there is no employment change ${printable(changeId)}: find it with "benefits-sidecar change list"`,
   );
 }
 
@@ -179,26 +191,38 @@ function changeRetry(
   return withDatabase(context, async (db) => {
     const now = context.now().toISOString();
     const acted = await retryChange(db, changeId, { force: force === true, now });
-    return printOutcome(context, changeId, acted, 'is sent again:', json);
+    return printOutcome(context, changeId, acted, 'is sent again', json);
   });
 }
 
 function changeCancel(
   context: Context,
   changeId: string,
-  { reason: given, json }: { reason: string; json?: true },
+  { reason: given, yes, json }: { reason: string; yes?: true; json?: true },
 ): Promise<number> {
   const reason = reasonOf(given);
   return withDatabase(context, async (db) => {
+    const found = await findChange(db, changeId);
+    if (found === null) throw unknownChange(changeId);
+    const { kind, employee_id, state, may_have_been_applied, holding } = found.change;
+    await confirm(context, {
+      yes,
+      effects: [
+        printable(`${changeId} is the ${kind} of ${employee_id}. It is ${state}.`),
+        ...(may_have_been_applied ? ['The benefits service may have applied it: a response was lost.'] : []),
+        ...(holding ? ["The employee's later changes wait for it, and are sent afterward."] : []),
+      ],
+      question: 'Cancel it? It will not be sent, and its contents are deleted.',
+    });
     const acted = await cancelChange(db, changeId, { reason, now: context.now().toISOString() });
-    return printOutcome(context, changeId, acted, 'is canceled:', json);
+    return printOutcome(context, changeId, acted, 'is canceled', json);
   });
 }
 
 function changeRelease(context: Context, changeId: string, { json }: { json?: true }): Promise<number> {
   return withDatabase(context, async (db) => {
     const acted = await releaseChange(db, changeId);
-    return printOutcome(context, changeId, acted, 'holds nothing back any more:', json);
+    return printOutcome(context, changeId, acted, 'no longer delays later changes', json);
   });
 }
 
@@ -213,6 +237,6 @@ function printOutcome(
   if (acted.outcome === 'refused') throw new AppError('COMMAND_FAILED', acted.why);
   const { change } = acted;
   if (json) out.json(change);
-  else out.print(`${printable(changeId)} ${what} ${change.kind} of ${printable(change.employee_id)}`);
+  else out.print(`${printable(changeId)} (${change.kind} of ${printable(change.employee_id)}) ${what}`);
   return 0;
 }

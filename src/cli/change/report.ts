@@ -24,7 +24,7 @@ import { type Context, withDatabase } from '../context.ts';
 import { inputRefused } from '../failure.ts';
 import { adding, counted, showProgress } from '../output.ts';
 
-type Options = { file: string; keyPrefix?: string; json?: true };
+type Options = { keyPrefix?: string; json?: true };
 
 type Result = { path: string; outcome: 'accepted' | 'repeated' | 'conflict'; change_id: string | null };
 
@@ -34,7 +34,7 @@ type Result = { path: string; outcome: 'accepted' | 'repeated' | 'conflict'; cha
  * nothing, and continues after an interruption.
  */
 export function changeReport(kind: ChangeKind) {
-  return async (context: Context, { file: path, keyPrefix, json }: Options): Promise<number> => {
+  return async (context: Context, path: string, { keyPrefix, json }: Options): Promise<number> => {
     const { out, env, now } = context;
     assertPrefix(keyPrefix);
     const encryptor = createEncryptor(readDataKeys(env));
@@ -48,18 +48,18 @@ export function changeReport(kind: ChangeKind) {
       if (conflicts.length > 0) {
         throw new AppError(
           'CONFLICT',
-          'some rows were not accepted, because others came under their keys before: give another --key-prefix',
+          'some rows were rejected, because other changes used their keys before: set another --key-prefix',
           { problems: conflicts.map(conflictOf) },
         );
       }
       if (results.length < rows) {
         throw new AppError(
           'COMMAND_FAILED',
-          `stopped after ${results.length} of ${rows}: run the command again with the same file to continue`,
+          `stopped after ${results.length} of ${rows} changes: run the command again with the same file to continue`,
         );
       }
       if (results.some(({ outcome }) => outcome === 'accepted')) {
-        out.note('a running "serve" sends them now; otherwise the next one does');
+        out.note('The sidecar sends them now, or when it starts.');
       }
       return 0;
     });
@@ -67,7 +67,7 @@ export function changeReport(kind: ChangeKind) {
 }
 
 function conflictOf({ path }: Result): Problem {
-  return { path, rule: 'another change came under its key before' };
+  return { path, rule: 'another change used its key before' };
 }
 
 /** Leaves space for the kind and the row in a key. */
@@ -193,9 +193,9 @@ function printResults(
     out.json({ changes: rows, accepted, repeated, conflicts, results });
     return;
   }
-  out.print(`${counted(rows, 'change')}: ${accepted} accepted, ${repeated} here before`);
+  out.print(`${counted(rows, 'change')}: ${accepted} accepted, ${repeated} already reported`);
   if (repeated === rows) {
-    out.note('this file was reported before: to report the same changes again, set a different --key-prefix');
+    out.note('This file was reported before. To report its changes again, set another --key-prefix.');
   }
 }
 

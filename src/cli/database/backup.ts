@@ -1,26 +1,27 @@
 /** The command that backs up a database. */
-import { existsSync, realpathSync } from 'node:fs';
+import { existsSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, resolve } from 'node:path';
-import type { Command } from 'commander';
 import { readDatabaseUrl, readEnvironment } from '../../config.ts';
 import { engineOfUrl } from '../../database/engine.ts';
 import { hasReservedSuffix, SUFFIX } from '../../database/files.ts';
 import { sqliteFile, sqlitePath } from '../../database/open.ts';
 import { AppError } from '../../errors.ts';
 import { backUp } from '../../operations/backup.ts';
-import { jsonOption } from '../arguments.ts';
-import type { Act, Context } from '../context.ts';
+import type { Command } from '../command.ts';
+import { confirm } from '../confirm.ts';
+import type { Context } from '../context.ts';
 import { ifStopped } from '../failure.ts';
 import { megabytes, printPairs, showProgress } from '../output.ts';
 
-export function addBackupCommand(program: Command, act: Act): void {
+export function addBackupCommand(program: Command): void {
   program
     .command('backup')
-    .description('back up the database to one file while serve runs')
-    .argument('<file>', 'the file to make; it appears when it is whole')
-    .option('--force', 'replace the file')
-    .addOption(jsonOption())
-    .action(act(backup));
+    .description('Back up a SQLite database to one file, also while the sidecar runs.')
+    .examples('backup /backups/sidecar.db', 'backup /backups/latest.db --yes')
+    .argument('<file>', 'The file to create; it appears when it is complete')
+    .confirmed()
+    .json()
+    .does(backup);
 }
 
 /**
@@ -30,20 +31,24 @@ export function addBackupCommand(program: Command, act: Act): void {
 export async function backup(
   context: Context,
   file: string,
-  { force, json }: { force?: true; json?: true },
+  { yes, json }: { yes?: true; json?: true },
 ): Promise<number> {
   const { out, env, stopped } = context;
   const url = readDatabaseUrl(env);
   const environment = readEnvironment(env);
   if (engineOfUrl(url) === 'postgres') throw new AppError('COMMAND_FAILED', dumpWith(url, file));
   const path = databaseFile(url);
-  const target = targetOf(file, path, force === true);
+  const target = targetOf(file, path);
+  if (existsSync(target)) {
+    const effects = [`${file} exists, last changed ${statSync(target).mtime.toISOString()}.`];
+    await confirm(context, { yes, effects, question: 'Replace it?' });
+  }
   const progress = await showProgress(out, 'MB', null);
   const began = performance.now();
   const signal = stopped();
   const copied = (bytes: number): void => progress.set(megabytes(bytes));
   const made = await backUp(path, target, { copied, signal, environment })
-    .catch(ifStopped(signal, 'stopped before the end: there is no new backup'))
+    .catch(ifStopped(signal, 'stopped before the end: no backup was created'))
     .finally(progress.end);
   const summary = {
     file: target,
@@ -60,10 +65,10 @@ export async function backup(
       environment,
       position: summary.position,
       'newest event': summary.event_id,
-      'received at': summary.received_at,
-      took: `${(summary.ms / 1_000).toFixed(1)} s`,
+      received: summary.received_at,
+      duration: `${(summary.ms / 1_000).toFixed(1)} s`,
     });
-    out.note('it opens no census and no request without DATA_KEYS: keep them elsewhere');
+    out.note('Censuses and requests in it cannot be read without DATA_KEYS: store those elsewhere.');
   }
   return 0;
 }
@@ -76,27 +81,24 @@ function databaseFile(url: string): string {
 }
 
 /** Returns the path of the backup with its folder resolved, so it can be compared with the path of the database. */
-function targetOf(file: string, path: string, force: boolean): string {
+function targetOf(file: string, path: string): string {
   const folder = dirname(resolve(file));
   if (!existsSync(folder))
-    throw new AppError('COMMAND_FAILED', `the folder ${folder} does not exist: make it first`);
+    throw new AppError('COMMAND_FAILED', `the folder ${folder} does not exist: create it`);
   const target = resolve(realpathSync(folder), basename(file));
   if (target === path || (existsSync(target) && realpathSync(target) === path)) {
-    throw new AppError('WRONG_USAGE', `${file} is the database itself: name another file`);
+    throw new AppError('WRONG_USAGE', `${file} is the database itself: choose another file`);
   }
   if (hasReservedSuffix(target)) {
-    throw new AppError('WRONG_USAGE', `${file} is named like what lies beside a database: name another file`);
-  }
-  if (!existsSync(target)) return target;
-  if (!force) {
     throw new AppError(
-      'COMMAND_FAILED',
-      `${file} is there already: name another file, or replace it with --force`,
+      'WRONG_USAGE',
+      `${file} has the name of an auxiliary file of a database: choose another file`,
     );
   }
+  if (!existsSync(target)) return target;
   // Only a database that is or was served has a lock file.
   if (existsSync(`${realpathSync(target)}${SUFFIX.lock}`)) {
-    throw new AppError('COMMAND_FAILED', `${file} is the database of another sidecar: name another file`);
+    throw new AppError('COMMAND_FAILED', `${file} is the database of another sidecar: choose another file`);
   }
   return target;
 }
@@ -110,12 +112,12 @@ export function nameOfDatabase(databaseUrl: string): string {
 
 /** Returns how to back up a PostgreSQL database with its own tool, without the password. */
 function dumpWith(databaseUrl: string, file: string): string {
-  return `For PostgreSQL, use its own tool, which works while sidecars run: ${withPassword('pg_dump', `--format=custom --file=${quoted(file)} --dbname=${quoted(withoutPassword(databaseUrl))}`)}`;
+  return `use PostgreSQL's own tool, which also works while sidecars run: ${withPassword('pg_dump', `--format=custom --file=${quoted(file)} --dbname=${quoted(withoutPassword(databaseUrl))}`)}`;
 }
 
 /** Returns how to restore such a backup. */
 export function restoreWith(databaseUrl: string, file: string): string {
-  return `PostgreSQL has a tool of its own for this: stop all sidecars, make an empty database, then: ${withPassword('pg_restore', `--no-owner --exit-on-error --dbname=${quoted(withoutPassword(databaseUrl))} ${quoted(file)}`)}`;
+  return `use PostgreSQL's own tool. Stop all sidecars, create an empty database, then run ${withPassword('pg_restore', `--no-owner --exit-on-error --dbname=${quoted(withoutPassword(databaseUrl))} ${quoted(file)}`)}`;
 }
 
 function withPassword(tool: string, rest: string): string {

@@ -1,43 +1,50 @@
 /** The commands that verify a database, accept a data loss and apply the retention. */
-import type { Command } from 'commander';
+
 import { readDatabaseUrl, readDataKeys, readRetention } from '../../config.ts';
 import { createDifferences, type Differences } from '../../database/difference.ts';
 import { transact } from '../../database/transaction.ts';
 import type { Environment } from '../../environment.ts';
 import { AppError } from '../../errors.ts';
-import { acceptLosses, undetectedLoss } from '../../inbox/data-loss.ts';
+import { acceptLosses, describeLoss, knownLosses, undetectedLoss } from '../../inbox/data-loss.ts';
 import { countDue, type DueByKind, dropDue } from '../../operations/retention.ts';
 import { type Found, rowsToVerify, verifyAll } from '../../operations/verify.ts';
 import { createEncryptor, type Encryptor } from '../../security/encryption.ts';
-import { jsonOption, reasonOf } from '../arguments.ts';
-import { type Act, type Context, withDatabase } from '../context.ts';
+import { reasonOf } from '../arguments.ts';
+import type { Command } from '../command.ts';
+import { confirm } from '../confirm.ts';
+import { type Context, withDatabase } from '../context.ts';
 import { ifStopped } from '../failure.ts';
-import { adding, type Output, printable, printPairs, printTable, showProgress } from '../output.ts';
+import { adding, counted, type Output, printable, printPairs, printTable, showProgress } from '../output.ts';
 
-export function addVerifyCommand(program: Command, act: Act): void {
+export function addVerifyCommand(program: Command): void {
   program
     .command('verify')
-    .description('recompute the ledger from the events and compare every row, while serve runs')
-    .addOption(jsonOption())
-    .action(act(verify));
+    .description('Recompute the ledger from its events and compare every row.')
+    .examples('verify', 'verify --json')
+    .json()
+    .does(verify);
 }
 
-export function addAcceptLossCommand(program: Command, act: Act): void {
+export function addAcceptLossCommand(program: Command): void {
   program
     .command('accept-loss')
-    .description('say that what the database had lost was replayed, or is given up')
-    .requiredOption('--reason <text>', 'why; kept with the loss (required)')
-    .addOption(jsonOption())
-    .action(act(acceptLoss));
+    .description('Accept a loss of data after its events were replayed, or given up.')
+    .examples('accept-loss --reason "replayed from the portal on July 3"')
+    .reason('Why; stored with the loss')
+    .confirmed()
+    .json()
+    .does(acceptLoss);
 }
 
-export function addRetentionCommand(program: Command, act: Act): void {
+export function addRetentionCommand(program: Command): void {
   program
     .command('retention')
-    .description('delete data older than RETENTION_EVENTS and RETENTION_REQUESTS now, while serve runs')
-    .option('--dry-run', 'only count what would be dropped')
-    .addOption(jsonOption())
-    .action(act(retention));
+    .description('Delete data older than RETENTION_EVENTS and RETENTION_REQUESTS now.')
+    .examples('retention --dry-run', 'retention --yes')
+    .option('--dry-run', 'Count what would be deleted, and delete nothing')
+    .confirmed()
+    .table()
+    .does(retention);
 }
 
 /** Differences that are printed. All are counted. */
@@ -60,7 +67,7 @@ export function verify(context: Context, { json }: { json?: true }): Promise<num
       looked: adding(progress),
       signal,
     })
-      .catch(ifStopped(signal, 'stopped before the end: nothing was changed, and nothing is proved'))
+      .catch(ifStopped(signal, 'stopped before the end: the result is incomplete, and nothing changed'))
       .finally(progress.end);
     const ms = Math.round(performance.now() - began);
     if (json) out.json(report(found, differences, ms));
@@ -80,13 +87,16 @@ function isClean({ engine }: Found, { total }: Differences): boolean {
 }
 
 function report(found: Found, differences: Differences, ms: number) {
-  const { versions, runs, sealed, ...rest } = found;
+  const { versions, runs, encrypted, ...rest } = found;
   return {
     clean: isClean(found, differences),
     ...rest,
     versions: { by_body: versions.byBody, by_hash: versions.byHash },
     runs: { verified: runs.runs - runs.otherRules, lines: runs.lines, by_other_rules: runs.otherRules },
-    sealed: sealed && { opened: sealed.opened, key_missing: Object.fromEntries(sealed.unopened) },
+    encrypted: encrypted && {
+      decrypted: encrypted.decrypted,
+      key_missing: Object.fromEntries(encrypted.undecrypted),
+    },
     differences: {
       count: differences.total,
       by_field: Object.fromEntries(differences.counts),
@@ -97,22 +107,25 @@ function report(found: Found, differences: Differences, ms: number) {
 }
 
 function printFound(out: Output, found: Found, differences: Differences, ms: number): void {
-  const { versions, runs, sealed } = found;
+  const { versions, runs, encrypted } = found;
   printPairs(out, {
     ...Object.fromEntries(found.engine.map(({ name, result, says }) => [name, `${result}: ${says}`])),
     position: found.position,
-    'versions computed from their event': versions.byBody,
-    'versions whose event kept its hash only': versions.byHash,
+    'versions recomputed from events': versions.byBody,
+    'versions compared by hash only': versions.byHash,
     'events without a version': found.events_without_version,
     deductions: found.deductions,
     'roster facts': found.roster_facts,
     requests: found.requests,
-    'runs computed again': `${runs.runs - runs.otherRules}, ${runs.lines} lines`,
-    'sealed values opened': sealed?.opened ?? 'none: DATA_KEYS is not set',
+    'runs recomputed': `${runs.runs - runs.otherRules}, ${counted(runs.lines, 'line')}`,
+    'encrypted values': encrypted?.decrypted ?? 'not checked: DATA_KEYS is not set',
   });
-  if (runs.otherRules > 0) out.note(`${runs.otherRules} runs were computed by the rules of another release`);
-  for (const [keyId, count] of sealed?.unopened ?? []) {
-    out.note(`${count} sealed values need key ${printable(keyId)}, which DATA_KEYS does not have`);
+  if (runs.otherRules > 0)
+    out.note(
+      `${counted(runs.otherRules, 'run')} not recomputed: finalized with the rules of another release.`,
+    );
+  for (const [keyId, count] of encrypted?.undecrypted ?? []) {
+    out.note(`${counted(count, 'encrypted value')} not checked: DATA_KEYS lacks key ${printable(keyId)}.`);
   }
   for (const { table, id, field, rule } of differences.named) {
     out.print(printable(`${table} ${id}: ${field}: ${rule}`));
@@ -121,15 +134,18 @@ function printFound(out: Output, found: Found, differences: Differences, ms: num
   if (left > 0) out.print(`… and ${left} more`);
   out.print(
     isClean(found, differences)
-      ? out.color('green', `clean, in ${(ms / 1_000).toFixed(1)} s`)
-      : out.color('red', `NOT clean: ${differences.total} differences`),
+      ? out.color('green', `No differences, in ${(ms / 1_000).toFixed(1)} s`)
+      : out.color(
+          'red',
+          `Failed: ${counted(differences.total, 'difference')}. Restore a backup, or report a bug.`,
+        ),
   );
 }
 
 /** Accepts that lost events were replayed or are abandoned, so readiness no longer fails. */
 async function acceptLoss(
   context: Context,
-  { reason, json }: { reason: string; json?: true },
+  { reason, yes, json }: { reason: string; yes?: true; json?: true },
 ): Promise<number> {
   const { out, now } = context;
   const why = reasonOf(reason);
@@ -137,24 +153,27 @@ async function acceptLoss(
     if ((await undetectedLoss(db, now())) !== null) {
       throw new AppError(
         'COMMAND_FAILED',
-        'the loss is not noted in the database yet: start "serve", which does, then accept it',
+        'the loss is not recorded yet: start "benefits-sidecar serve", then accept it',
       );
     }
+    const effects = (await knownLosses(db, now())).map(describeLoss);
+    const question = 'Accept it? Readiness stops reporting it.';
+    if (effects.length > 0) await confirm(context, { yes, effects, question });
     const accepted = await transact(db, (trx) => acceptLosses(trx, why, now().toISOString()));
-    if (accepted === 0) throw new AppError('COMMAND_FAILED', 'there is nothing to accept: no loss is open');
+    if (accepted === 0) throw new AppError('COMMAND_FAILED', 'there is no loss to accept');
     if (json) out.json({ accepted });
-    else out.print(`accepted ${accepted === 1 ? 'the loss' : `${accepted} losses`}`);
+    else out.print(`Accepted ${accepted === 1 ? '1 loss' : `${accepted} losses`}`);
     return 0;
   });
 }
 
-type RetentionOptions = { dryRun?: true; json?: true };
+type RetentionOptions = { dryRun?: true; yes?: true; json?: true };
 
 /**
  * Applies RETENTION_EVENTS and RETENTION_REQUESTS now, as a running `serve` does once an hour. With --dry-run it
  * only counts. It may be stopped and repeated at any time.
  */
-export function retention(context: Context, { dryRun, json }: RetentionOptions): Promise<number> {
+export function retention(context: Context, { dryRun, yes, json }: RetentionOptions): Promise<number> {
   const { env, out, now, stopped } = context;
   const configured = readRetention(env);
   const databaseUrl = readDatabaseUrl(env);
@@ -168,7 +187,12 @@ export function retention(context: Context, { dryRun, json }: RetentionOptions):
     }
     const { events, conflicts, requests } = due;
     const total = (events?.count ?? 0) + (conflicts?.count ?? 0) + (requests?.count ?? 0);
-    const progress = await showProgress(out, 'dropped', total);
+    if (total > 0) {
+      const bodies = (events?.count ?? 0) + (conflicts?.count ?? 0);
+      const effects = [`Due: ${bodies} event bodies and the attempts of ${requests?.count ?? 0} requests.`];
+      await confirm(context, { yes, effects, question: 'Delete it? This cannot be undone.' });
+    }
+    const progress = await showProgress(out, 'deleted', total);
     const signal = stopped();
     const dropped = await dropDue(parts, signal, (sofar) => {
       progress.set(sofar.events + sofar.conflicts + sofar.requests);
@@ -176,10 +200,10 @@ export function retention(context: Context, { dryRun, json }: RetentionOptions):
     if (json) out.json({ dry_run: false, dropped });
     else {
       const bodies = dropped.events + dropped.conflicts;
-      out.print(`${bodies} bodies dropped; attempts and answers of ${dropped.requests} requests dropped`);
+      out.print(`Deleted ${bodies} event bodies and the attempts of ${dropped.requests} requests`);
       noteWhatIsKept(context, due);
     }
-    if (signal.aborted) out.note('stopped: finished work is kept, and the next run continues from there');
+    if (signal.aborted) out.note('Stopped: finished work is kept. Run the command again to continue.');
     return signal.aborted ? 1 : 0;
   });
 }
@@ -188,16 +212,16 @@ function printDue(context: Context, due: DueByKind): void {
   const { events, conflicts, requests } = due;
   printTable(
     context.out,
-    ['what', 'due', 'oldest', 'holds'],
     [
-      ['bodies of events', events?.count, events?.oldest, mib(events?.bytes)],
-      ['bodies of settled conflicts', conflicts?.count, conflicts?.oldest, mib(conflicts?.bytes)],
-      [
-        'attempts and answers of requests',
-        requests?.count,
-        requests?.oldest,
-        requests && `${requests.attempts} attempts`,
-      ],
+      ['data', ({ name }) => name],
+      ['due', ({ due }) => due?.count],
+      ['oldest', ({ due }) => due?.oldest],
+      ['size', ({ size }) => size],
+    ],
+    [
+      { name: 'event bodies', due: events, size: mib(events?.bytes) },
+      { name: 'bodies of dismissed conflicts', due: conflicts, size: mib(conflicts?.bytes) },
+      { name: 'request attempts', due: requests, size: requests && counted(requests.attempts, 'attempt') },
     ],
   );
   noteWhatIsKept(context, due);
@@ -208,7 +232,6 @@ function mib(bytes: number | undefined): string | undefined {
 }
 
 function noteWhatIsKept({ out }: Context, { events, requests }: DueByKind): void {
-  if (events === null) out.note('RETENTION_EVENTS is not set: bodies are kept indefinitely');
-  if (requests === null)
-    out.note('RETENTION_REQUESTS is not set: attempts and responses are kept indefinitely');
+  if (events === null) out.note('RETENTION_EVENTS is not set: event bodies are kept indefinitely.');
+  if (requests === null) out.note('RETENTION_REQUESTS is not set: request attempts are kept indefinitely.');
 }

@@ -1,6 +1,5 @@
 /** The commands that migrate a database and copy it to another engine. */
 import { existsSync } from 'node:fs';
-import type { Command } from 'commander';
 import { isDatabaseUrl, readDatabaseUrl, readEnvironment } from '../../config.ts';
 import { engineOfUrl } from '../../database/engine.ts';
 import { migrate as applyMigrations, checkSchema } from '../../database/migrate.ts';
@@ -8,29 +7,29 @@ import { holdServeLock, openDatabase, sqlitePath } from '../../database/open.ts'
 import type { Db } from '../../database/tables.ts';
 import { AppError, isAppError } from '../../errors.ts';
 import { assertEmpty, copyDatabase, rowsToCopy } from '../../operations/copy.ts';
-import { jsonOption } from '../arguments.ts';
-import type { Act, Context } from '../context.ts';
+import type { Command } from '../command.ts';
+import type { Context } from '../context.ts';
 import { printable, showProgress } from '../output.ts';
 import { nameOfDatabase } from './backup.ts';
 
-export function addMigrateCommand(program: Command, act: Act): void {
+export function addMigrateCommand(program: Command): void {
   program
     .command('migrate')
-    .description("bring the database's schema up to this release")
-    .addOption(jsonOption())
-    .action(act(migrate));
+    .description('Create the database, or migrate it to this release.')
+    .examples('migrate')
+    .json()
+    .does(migrate);
 }
 
-export function addCopyCommand(program: Command, act: Act): void {
+export function addCopyCommand(program: Command): void {
   program
     .command('copy')
-    .description(
-      'move everything from a SQLite file to an empty PostgreSQL database, while nothing serves either',
-    )
-    .requiredOption('--from <url>', 'sqlite: and the path of the file (required)')
-    .option('--to <url>', 'postgres://… (default: DATABASE_URL, where its password is in no process list)')
-    .addOption(jsonOption())
-    .action(act(copy));
+    .description('Copy a SQLite database to an empty PostgreSQL database.')
+    .examples('copy --from sqlite:./data/sidecar.db')
+    .requiredOption('--from <url>', 'The SQLite database, such as sqlite:./data/sidecar.db (required)')
+    .option('--to <url>', 'The PostgreSQL database (default: DATABASE_URL, which hides its password)')
+    .json()
+    .does(copy);
 }
 
 /** Migrates the schema to this release, creates a missing database, and prints the applied migrations. */
@@ -41,7 +40,7 @@ export async function migrate({ env, out, now }: Context, { json }: { json?: tru
   try {
     const applied = await applyMigrations(db, environment, now());
     if (json) out.json({ environment, applied });
-    else if (applied.length === 0) out.note(`nothing to do: the ${environment} database is up to date`);
+    else if (applied.length === 0) out.note(`The ${environment} database is up to date.`);
     else out.print(applied.join('\n'));
     return 0;
   } finally {
@@ -76,7 +75,7 @@ export async function copy({ env, out, now }: Context, { from, to, json }: CopyO
   };
   try {
     const [source, destination] = [open(from), open(target)];
-    await naming('the file of --from', checkSchema(source, environment));
+    await naming('the database of --from', checkSchema(source, environment));
     // Checked before the migration: a target given by mistake may be the database of an older release.
     await assertEmpty(destination);
     await naming('the target', applyMigrations(destination, environment, now()));
@@ -85,9 +84,11 @@ export async function copy({ env, out, now }: Context, { from, to, json }: CopyO
     const summary = { from: path, to: name, ...copied };
     if (json) out.json(summary);
     else {
-      out.print(`${copied.rows} rows of ${copied.tables} tables copied to ${printable(name)} and compared`);
+      out.print(
+        `Copied ${copied.rows} rows of ${copied.tables} tables to ${printable(name)} and compared them`,
+      );
       out.note(
-        `set DATABASE_URL to it and start; ${printable(path)} is as it was: keep it until you have a backup`,
+        `Set DATABASE_URL to the new database and start the sidecar. Keep ${printable(path)} until you have a backup.`,
       );
     }
     return 0;

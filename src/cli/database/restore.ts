@@ -1,6 +1,5 @@
 /** The command that restores a backup. */
 import { existsSync, realpathSync, rmSync, statSync } from 'node:fs';
-import type { Command } from 'commander';
 import { readDatabaseUrl, readDataKeys, readEnvironment, readRetention } from '../../config.ts';
 import { engineOfUrl, tableExists } from '../../database/engine.ts';
 import { countDue } from '../../database/migrate.ts';
@@ -24,25 +23,27 @@ import {
 import { isAnyDropped } from '../../operations/retention.ts';
 import { ENCRYPTED_COLUMNS } from '../../operations/verify.ts';
 import { keysInUse } from '../../security/rotation.ts';
-import { jsonOption } from '../arguments.ts';
-import type { Act, Context } from '../context.ts';
+import type { Command } from '../command.ts';
+import { confirm } from '../confirm.ts';
+import type { Context } from '../context.ts';
 import { checkDataKeys } from '../doctor/database.ts';
 import { ifStopped } from '../failure.ts';
-import { megabytes, printable, printPairs, showProgress } from '../output.ts';
+import { counted, megabytes, printable, printPairs, showProgress } from '../output.ts';
 import { restoreWith } from './backup.ts';
 
-export function addRestoreCommand(program: Command, act: Act): void {
+export function addRestoreCommand(program: Command): void {
   program
     .command('restore')
-    .description('replace the database with a backup, while nothing serves it')
-    .argument('<file>', 'what "benefits-sidecar backup" made')
-    .option('--force', 'even if a database exists; it is kept next to the new one')
-    .option('--without-keys', 'also when DATA_KEYS lacks a key: what is sealed with it stays unreadable')
-    .addOption(jsonOption())
-    .action(act(restore));
+    .description('Restore a backup while the sidecar is stopped, and keep the replaced database.')
+    .examples('restore /backups/sidecar.db', 'restore /backups/sidecar.db --yes')
+    .argument('<file>', 'A file that "benefits-sidecar backup" created')
+    .option('--without-keys', 'Also if DATA_KEYS lacks a key, without which its data stays unreadable')
+    .confirmed()
+    .json()
+    .does(restore);
 }
 
-type Options = { force?: true; withoutKeys?: true; json?: true };
+type Options = { yes?: true; withoutKeys?: true; json?: true };
 
 /**
  * Checks a backup and replaces the database with it in one step, while `serve` is stopped. Keeps the replaced file
@@ -74,15 +75,18 @@ function assertBackup(file: string, path: string): void {
     throw new AppError('COMMAND_FAILED', `there is no file ${file}: check the path`);
   }
   const source = realpathSync(file);
-  if (source === path) throw new AppError('WRONG_USAGE', `${file} is the database itself: name a backup`);
+  if (source === path) throw new AppError('WRONG_USAGE', `${file} is the database itself: choose a backup`);
   if (preparedNames(path).includes(source)) {
     throw new AppError(
       'WRONG_USAGE',
-      `${file} has a name that restoring uses itself, and overwrites: rename it`,
+      `${file} has a name that this command uses for its own files: rename it`,
     );
   }
   if (isServed(`sqlite:${source}`)) {
-    throw new AppError('COMMAND_FAILED', `${file} is being served: make a backup of it, and restore that`);
+    throw new AppError(
+      'COMMAND_FAILED',
+      `${file} is the database of a running sidecar: restore a backup of it instead`,
+    );
   }
 }
 
@@ -91,7 +95,7 @@ function notServed(url: string): () => void {
     return holdServeLock(url);
   } catch (error) {
     if (!isAppError(error, 'ALREADY_SERVED')) throw error;
-    throw new AppError('COMMAND_FAILED', 'the database is being served: stop "serve", then restore', {
+    throw new AppError('COMMAND_FAILED', 'a sidecar is running on this database: stop it, then restore', {
       cause: error,
     });
   }
@@ -110,11 +114,13 @@ async function replace(context: Context, file: string, path: string, options: Op
   const checked = await checkBackup(context, file, prepared, options.withoutKeys === true);
   const isReplacing = isThere(path);
   const replaced = isReplacing ? await newestOf(path) : null;
-  if (isReplacing && !options.force) {
-    throw new AppError(
-      'COMMAND_FAILED',
-      `there is a database at ${path} already: its newest is ${inWords(replaced)}; that of ${file} is ${inWords(checked.newest)}. Replace it with --force: it is kept beside the new one`,
-    );
+  if (isReplacing) {
+    const effects = [
+      `The database ${path} has ${inWords(replaced)}. The backup has ${inWords(checked.newest)}.`,
+      'Newer data is not in the backup. The replaced database is kept next to the new one.',
+    ];
+    const question = 'Replace the database?';
+    await confirm(context, { yes: options.yes, effects: effects.map(printable), question });
   }
   compact(path, isAnyDropped(readRetention(context.env)));
   const kept = isReplacing ? keptName(path, now()) : null;
@@ -128,10 +134,10 @@ function newestOf(path: string): Promise<Newest | null> {
 }
 
 function inWords(newest: Newest | null): string {
-  if (newest === null) return 'not readable';
+  if (newest === null) return 'unreadable contents';
   const { position, event_id, received_at } = newest;
-  const event = event_id === null ? 'no event' : `event ${event_id} of ${received_at}`;
-  return `${event}, position ${position}`;
+  const event = event_id === null ? 'no event' : `${event_id}, received ${received_at}, as newest event`;
+  return `${event} (position ${position})`;
 }
 
 function printRestored({ out }: Context, restored: Restored, { json }: Options): void {
@@ -146,16 +152,16 @@ function printRestored({ out }: Context, restored: Restored, { json }: Options):
     size: `${megabytes(bytes)} MB`,
     position: newest.position,
     'newest event': newest.event_id,
-    'received at': newest.received_at,
-    'kept as': kept,
+    received: newest.received_at,
+    'replaced database': kept,
     'its newest event': replaced?.event_id,
   });
   if (due > 0)
     out.note(
-      `it lacks ${due} of this release's migrations: the next "serve" brings them, or "benefits-sidecar migrate"`,
+      `The backup is from an older release. "benefits-sidecar serve" or "benefits-sidecar migrate" applies ${counted(due, 'migration')}.`,
     );
   out.note(
-    `now start, and ${printable(whatToReplay(newest.received_at))} in the provider's portal: what came since is not here. What is here already is stored once`,
+    `Start the sidecar, then ${printable(whatToReplay(newest.received_at))} in the provider's portal. Duplicates have no effect.`,
   );
 }
 
@@ -192,12 +198,12 @@ async function checkBackup(
 function reasonOf(error: unknown): string | null {
   if (isAppError(error, 'SCHEMA_REFUSED', 'BACKUP_FAILED', 'DATA_KEY_MISSING')) return error.message;
   const code = codeOf(error);
-  if (code === 'SQLITE_NOTADB') return 'it is no SQLite database';
+  if (code === 'SQLITE_NOTADB') return 'it is not a SQLite database';
   return /^SQLITE_(CORRUPT|IOERR)/.test(code) ? `it is damaged (${code})` : null;
 }
 
 const WITHOUT =
-  'add that key to DATA_KEYS after the first one, or give up the data encrypted with it by --without-keys';
+  'add that key to DATA_KEYS after the first one, or add --without-keys to lose the data encrypted with it';
 
 async function checkKeys(db: Db, env: Context['env'], due: number): Promise<void> {
   const given = new Set(readDataKeys(env).map(({ id }) => id));
@@ -209,7 +215,7 @@ async function checkKeys(db: Db, env: Context['env'], due: number): Promise<void
   for (const [id, values] of inUse) {
     if (given.has(id)) continue;
     const count = [...values.values()].reduce((sum, one) => sum + one, 0);
-    throw new AppError('DATA_KEY_MISSING', `${count} of its values are sealed with key ${id}: ${WITHOUT}`);
+    throw new AppError('DATA_KEY_MISSING', `${counted(count, 'value')} encrypted with key ${id}: ${WITHOUT}`);
   }
   // The key under the same id may differ. Tables of an older release may lack the columns that this reads.
   if (due > 0) return;

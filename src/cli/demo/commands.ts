@@ -1,24 +1,27 @@
 /** The demo: the whole loop on this machine. Each step is checked by reading back its result. */
-import type { Command } from 'commander';
+
+import { stripVTControlCharacters } from 'node:util';
 import { systemClock } from '../../clock.ts';
 import { isAppError } from '../../errors.ts';
 import type { VersionView } from '../../ledger/deduction-view.ts';
 import type { PayrollRunSummary } from '../../payroll/run-view.ts';
-import { type Act, aborted, type Context } from '../context.ts';
+import type { Command } from '../command.ts';
+import { aborted, type Context } from '../context.ts';
 import { describeFailure } from '../failure.ts';
-import { type Output, printPairs } from '../output.ts';
+import { type Output, printPairs, WIDTH, wrapped } from '../output.ts';
 import { CENSUS_STEPS } from './census-steps.ts';
 import { DEDUCTION_STEPS, LEDGER_STEP, printLedger } from './deduction-steps.ts';
 import { PAYROLL_STEPS } from './payroll-steps.ts';
 import type { Scene, Step } from './scene.ts';
 import { type Stage, setStage } from './stage.ts';
 
-export function addDemoCommand(program: Command, act: Act): void {
+export function addDemoCommand(program: Command): void {
   program
     .command('demo')
-    .description('play the whole loop with a simulated benefits service and payroll system')
-    .option('--once', 'end after the last step instead of staying up')
-    .action(act(demo));
+    .description('Run the complete data flow with simulated systems, on this machine.')
+    .examples('demo', 'demo --once')
+    .option('--once', 'Stop after the last step (default: keep running until Ctrl-C)')
+    .does(demo);
 }
 
 export function demo({ out, stopped }: Context, { once = false }: { once?: boolean }): Promise<number> {
@@ -62,7 +65,7 @@ export async function runDemo({ once, out, signal, set = setStage }: DemoOptions
     return 1;
   } finally {
     await stage.clear();
-    out.print('Everything is stopped and the scratch folder is deleted.');
+    out.print('Everything stopped. The scratch folder was deleted.');
   }
 }
 
@@ -71,8 +74,8 @@ export async function playDemo(out: Output, stage: Stage, stopping: AbortSignal)
   const scene: Scene = {
     stage,
     now: systemClock,
-    show: (text) => out.print(`   ${text}`),
-    confirm: (text) => out.print(`   ${out.color('green', 'ok')}  ${text}`),
+    show: (text, indent = 3) => print(out, ' '.repeat(indent), text),
+    confirm: (text) => print(out, `   ${out.color('green', 'ok')}  `, text),
   };
   for (const [index, step] of STEPS.entries()) {
     out.print(`\n${out.color('bold', `${index + 1}. ${step.title}`)}`);
@@ -84,6 +87,12 @@ export async function playDemo(out: Output, stage: Stage, stopping: AbortSignal)
     }
   }
   return true;
+}
+
+/** Prints text after `start`, and continues below it on the next lines. */
+function print(out: Output, start: string, text: string): void {
+  const indent = stripVTControlCharacters(start).length;
+  out.print(start + wrapped(text, WIDTH - indent).join(`\n${' '.repeat(indent)}`));
 }
 
 /** Waits for a step until it takes too long or the demo is stopped. The step is then abandoned. */
@@ -104,9 +113,7 @@ function reasonOf(error: unknown): string {
 }
 
 function introduce(out: Output, stage: Stage): void {
-  out.print(
-    `${out.color('bold', 'benefits-sidecar: the census goes out, deductions come in, payroll runs')}\n`,
-  );
+  out.print(`${out.color('bold', 'benefits-sidecar demo: census upload, deductions, payroll runs')}\n`);
   printAddresses(out, stage);
 }
 

@@ -4,7 +4,7 @@ import { dayOf } from '../../contract/instant.ts';
 import type { EventView } from '../../inbox/event-view.ts';
 import type { DeductionView, VersionView } from '../../ledger/deduction-view.ts';
 import type { MadeEvent } from '../../simulator/events.ts';
-import { counted, type Output, printTable } from '../output.ts';
+import { type Column, counted, type Output, printTable } from '../output.ts';
 import { expect, expectEqual, firstDifference, type Scene, type Step, stepFailed, waitFor } from './scene.ts';
 import type { Stage } from './stage.ts';
 
@@ -110,7 +110,9 @@ async function end({ stage, now, show, confirm }: Scene): Promise<void> {
   expectEqual('the end', ended.effective_end?.slice(0, lastDay.length), lastDay);
   const versions = await api.list<VersionView>(`${path}/versions`);
   expectEqual('versions', versions.length, before.version + 1);
-  confirm(`${arrivals.length} deliveries acknowledged, one effect: version ${ended.version}, with the end.`);
+  confirm(
+    `${arrivals.length} deliveries were acknowledged and took effect once, as version ${ended.version}.`,
+  );
 
   const appliesOn = async (day: string): Promise<boolean> => {
     const applying = await api.list<DeductionView>(
@@ -120,7 +122,7 @@ async function end({ stage, now, show, confirm }: Scene): Promise<void> {
   };
   expectEqual(`whether it applies on ${lastDay}`, await appliesOn(lastDay), true);
   expectEqual(`whether it applies on ${dayAfter}`, await appliesOn(dayAfter), false);
-  confirm(`The ledger has it on ${lastDay}, but no longer on ${dayAfter}.`);
+  confirm(`The deduction applies on ${lastDay}, and no longer on ${dayAfter}.`);
 }
 
 /** Returns the ids of these events in the order of their acknowledgments once no delivery is running. */
@@ -194,7 +196,7 @@ async function compareLedger({ stage, confirm }: Scene): Promise<void> {
       `another ${difference} in the ledger`,
     );
   }
-  confirm(`${ledger.length} deductions, equal in every field.`);
+  confirm(`All ${ledger.length} deductions are equal in every field.`);
 
   for (const [employerId, { employees }] of censuses) {
     const ids = new Set(employees.map((employee) => employee.employee_id));
@@ -225,37 +227,20 @@ export async function printLedger(out: Output, { api, censuses }: Stage, employe
   );
   const name = censuses.get(employerId)?.organization.legal_business_name;
   out.print(`\n${out.color('bold', `${name} (${employerId})`)}`);
-  printTable(out, HEAD, states.sort(byEmployeeAndLine).map(rowOf));
+  printTable(out, COLUMNS, states.sort(byEmployeeAndLine));
 }
 
-const HEAD = [
-  'employee',
-  'line of\ncoverage',
-  'employee\n  amount',
-  'employer\n  amount',
-  'per',
-  'tax',
-  'from',
-  'to',
-  'version',
+/** Wide enough for 99,999.99 without separators, so that decimal points line up. */
+const AMOUNT_WIDTH = 8;
+
+const COLUMNS: readonly Column<DeductionView>[] = [
+  ['employee', (state) => state.employee_id],
+  ['coverage', (state) => state.line_of_coverage],
+  ['employee pays', (state) => state.member_contribution.padStart(AMOUNT_WIDTH)],
+  ['employer pays', (state) => state.employer_contribution.padStart(AMOUNT_WIDTH)],
+  ['period', (state) => state.period],
+  ['ends', ({ effective_end: end }) => end && dayOf(end)],
 ];
-/** As wide as the column's head, so that decimal points line up. */
-const AMOUNT_WIDTH = 'employee'.length;
-
-function rowOf(state: DeductionView): (string | number | null)[] {
-  const { effective_start: start, effective_end: end } = state;
-  return [
-    state.employee_id,
-    state.line_of_coverage,
-    state.member_contribution.padStart(AMOUNT_WIDTH),
-    state.employer_contribution.padStart(AMOUNT_WIDTH),
-    state.period,
-    state.taxability === 'pre_tax' ? 'pre' : 'post',
-    start ? dayOf(start) : null,
-    end ? dayOf(end) : null,
-    state.version,
-  ];
-}
 
 function byEmployeeAndLine(one: DeductionView, other: DeductionView): number {
   const keys = [one, other].map((state) => `${state.employee_id} ${state.line_of_coverage}`);

@@ -73,7 +73,7 @@ async function expectLeftOut(
 ): Promise<void> {
   const { stage, show, confirm } = scene;
   const others = othersOf(scene, employerId, frequency).map(({ employee_id }) => employee_id);
-  for (const { employee_id, reason } of run.not_in_run) show(`Not in the run: ${employee_id}, ${reason}.`);
+  for (const { employee_id, reason } of run.not_in_run) show(`Not in the run: ${employee_id} (${reason}).`);
   expectEqual(
     'employees not in the run',
     run.not_in_run.map(({ employee_id, reason }) => [employee_id, reason]),
@@ -81,7 +81,7 @@ async function expectLeftOut(
   );
   const { checks } = await stage.api.get<ReadinessReport>(`${pathOf(run)}/readiness`);
   expectEqual('checks that do not pass', openOf(checks), [[NOT_SCHEDULED, 'fail', others]]);
-  confirm(`${NOT_SCHEDULED} fails for them: they are on no pay schedule of ${employerId}.`);
+  confirm(`The check ${NOT_SCHEDULED} fails: no pay schedule covers them.`);
 }
 
 /** Sets a pay schedule for each pay frequency in the employer's census. */
@@ -276,9 +276,7 @@ async function finalizeBy(
   expectEqual(`the state of ${id}`, run.state, 'finalized');
   expectEqual(`the checks accepted for ${id}`, run.accepted_checks, body.accept ?? []);
   const { member_amount, employer_amount } = run.totals;
-  confirm(
-    `Finalized by the ETag of the review: employees pay ${member_amount}, the employer ${employer_amount}.`,
-  );
+  confirm(`Finalized: employees pay ${member_amount}, the employer ${employer_amount}.`);
 }
 
 function placeOf({ payDates }: Payroll, { pay_date }: PayDate): Place {
@@ -300,14 +298,12 @@ function expectComputed({ stage }: Scene, line: Line, payroll: Payroll, date: Pa
   expectEqual(what, [line.member_amount, line.employer_amount], shares);
 }
 
-/** The demo is read in terminals of 100 columns, and `show` indents by 3. */
-const WIDTH = { row: 96, coverage: 8, amount: 9 };
-const INDENT = '     ';
+const WIDTH = { coverage: 8, amount: 8 };
 
 /** Prints a line of a run with its flags and the explanation of each amount. */
-function printDemoLine(show: (text: string) => void, line: Line): void {
+function printDemoLine(show: Scene['show'], line: Line): void {
   const { employee_id, line_of_coverage, member_amount, employer_amount, flags } = line;
-  const what = line.kind === 'regular' ? changeOf(line) : `${line.kind} for ${line.adjustment_for}`;
+  const what = line.kind === 'regular' ? changeOf(line) : line.kind;
   const [coverage, member, employer] = [
     line_of_coverage.padEnd(WIDTH.coverage),
     member_amount.padStart(WIDTH.amount),
@@ -315,17 +311,5 @@ function printDemoLine(show: (text: string) => void, line: Line): void {
   ];
   show(`${employee_id}  ${coverage}${member} +${employer}  ${what}`);
   const sentences = [...sentencesOf(line), ...(flags.length > 0 ? [`flags: ${flags.join(', ')}`] : [])];
-  for (const sentence of sentences) for (const row of wrapped(sentence)) show(`${INDENT}${row}`);
-}
-
-/** Breaks between words and indents the rows after the first. */
-function wrapped(sentence: string): string[] {
-  const width = WIDTH.row - INDENT.length;
-  const rows: string[] = [];
-  for (const word of sentence.split(' ')) {
-    const row = rows.at(-1);
-    if (row !== undefined && row.length + 1 + word.length <= width) rows[rows.length - 1] = `${row} ${word}`;
-    else rows.push(row === undefined ? word : `  ${word}`);
-  }
-  return rows;
+  for (const sentence of sentences) show(sentence, 8);
 }

@@ -9,9 +9,9 @@ import type { Stage } from './stage.ts';
 export type Scene = {
   readonly stage: Stage;
   readonly now: Clock;
-  /** Prints an action. */
-  show(text: string): void;
-  /** Prints a check that passed. */
+  /** Prints what happens, indented by 3 or `indent`. */
+  show(text: string, indent?: number): void;
+  /** Prints what was checked, after the check passed. */
   confirm(text: string): void;
 };
 

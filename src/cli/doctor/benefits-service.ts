@@ -13,6 +13,7 @@ import {
 import { isServed } from '../../database/open.ts';
 import type { Environment } from '../../environment.ts';
 import { codeOf } from '../../errors.ts';
+import { counted } from '../output.ts';
 import { addressToReach } from '../replay.ts';
 import { type Answer, type Finding, fail, findingsOf, get, pass, unknown, warn } from './finding.ts';
 
@@ -43,11 +44,11 @@ export async function checkService({ baseUrl, apiKey }: BenefitsConfig, now: Clo
     return [
       fail(
         'service.reachable',
-        `no answer from the address: ${withKey.failure}`,
-        'Check BENEFITS_BASE_URL, the name server, the firewall and the proxy.',
+        `no response: ${withKey.failure}`,
+        'Check BENEFITS_BASE_URL, DNS, the firewall and the proxy.',
       ),
-      unknown('service.key', 'not checked: the service does not answer'),
-      unknown('clock', 'not checked: the service does not answer'),
+      unknown('service.key', 'not checked: the service does not respond'),
+      unknown('clock', 'not checked: the service does not respond'),
     ];
   }
   return [checkReachable(withKey), checkKey(withKey, await get(url, null)), checkClock(withKey, between)];
@@ -58,13 +59,17 @@ function checkReachable({ status }: Answered): Finding {
   if (status >= 300 && status < 400) {
     return fail(
       id,
-      `it redirects (${status}), which is not followed: the key would go elsewhere`,
+      `it redirects (${status}), and redirects are not followed`,
       'Set BENEFITS_BASE_URL to the final address.',
     );
   }
   if (status >= 500)
-    return warn(id, `it answers ${status}`, 'The service has trouble: requests wait and are retried.');
-  return pass(id, 'it answers');
+    return warn(
+      id,
+      `it responds with ${status}`,
+      'The service has a problem. Requests are retried until it recovers.',
+    );
+  return pass(id, 'it responds');
 }
 
 function checkKey({ status }: Answered, withoutKey: Answer): Finding {
@@ -73,28 +78,36 @@ function checkKey({ status }: Answered, withoutKey: Answer): Finding {
   if (status === 401) {
     return fail(
       id,
-      'the service refuses the key (401)',
+      'the service rejects the API key (401)',
       'Set BENEFITS_API_KEY to a key of this environment.',
     );
   }
   if (status === 403) {
     return warn(
       id,
-      'the service answers 403 for an employer that does not exist',
-      'Either it hides unknown employers so, or the key may not do this: see the first upload.',
+      'the service responds with 403 for an employer that does not exist',
+      'Either it hides unknown employers, or the key lacks a permission. The first upload shows which.',
     );
   }
-  if (without === 401 || without === 403) return pass(id, `taken (${status} with it, ${without} without)`);
-  return unknown(id, `the service answers ${status} with the key and without it: the first upload tells`);
+  if (without === 401 || without === 403)
+    return pass(id, `accepted (${status} with the key, ${without} without it)`);
+  return unknown(
+    id,
+    `the service responds with ${status} with and without the key: the first upload shows whether it is accepted`,
+  );
 }
 
 function checkClock({ date }: Answered, between: number): Finding {
   const id = 'clock';
   if (date === null) return unknown(id, 'the service sends no Date header to compare with');
   const off = Math.round((between - date.getTime() - DATE_ROUNDED_MS) / 1_000);
-  const message = `${Math.abs(off)} s ${off < 0 ? 'behind' : 'ahead of'} the service's`;
+  const message = `${Math.abs(off)} s ${off < 0 ? 'behind' : 'ahead of'} the clock of the service`;
   if (Math.abs(off) * 1_000 <= CLOCK_OFF_MS) return pass(id, message);
-  return fail(id, message, 'Set the clock by a time server: webhooks more than 5 minutes off are refused.');
+  return fail(
+    id,
+    message,
+    'Synchronize the clock with a time server. Webhooks more than 5 minutes off are rejected.',
+  );
 }
 
 const SOURCE_ID = 'census-source';
@@ -117,22 +130,26 @@ function checkFolder(path: string): Finding {
   const censuses = readdirSync(path).filter(
     (name) => /\.(json|csv)$/.test(name) && !name.endsWith('.organization.json'),
   ).length;
-  if (censuses > 0) return pass(SOURCE_ID, `${path} can be read and has ${censuses} censuses`);
-  return warn(SOURCE_ID, `${path} has no census`, 'Put EMPLOYER_ID.json or EMPLOYER_ID.csv there.');
+  if (censuses > 0) return pass(SOURCE_ID, `${path} has ${counted(censuses, 'census', 'censuses')}`);
+  return warn(
+    SOURCE_ID,
+    `${path} has no census`,
+    'Save each census there as EMPLOYER_ID.json or EMPLOYER_ID.csv.',
+  );
 }
 
 /** Requests the census of an employer that does not exist: a working source responds with 404. */
 async function checkEndpoint(url: string, token: string | null): Promise<Finding> {
   const answer = await get(url.replaceAll('{employer_id}', NO_EMPLOYER), token);
   const advice = "Correct CENSUS_SOURCE, CENSUS_SOURCE_TOKEN or payroll's endpoint.";
-  if ('failure' in answer) return fail(SOURCE_ID, `it cannot be reached: ${answer.failure}`, advice);
+  if ('failure' in answer) return fail(SOURCE_ID, `no response: ${answer.failure}`, advice);
   const { status } = answer;
-  if (status === 401 || status === 403) return fail(SOURCE_ID, `it refuses the token (${status})`, advice);
+  if (status === 401 || status === 403) return fail(SOURCE_ID, `it rejects the token (${status})`, advice);
   if (status >= 300 && status < 400)
-    return fail(SOURCE_ID, `it redirects (${status}), which is not followed`, advice);
+    return fail(SOURCE_ID, `it redirects (${status}), and redirects are not followed`, advice);
   if (status >= 500)
-    return warn(SOURCE_ID, `it answers ${status} for an employer that does not exist`, advice);
-  return pass(SOURCE_ID, `it answers (${status} for an employer that does not exist)`);
+    return warn(SOURCE_ID, `it responds with ${status} for an employer that does not exist`, advice);
+  return pass(SOURCE_ID, `it responds (${status} for an employer that does not exist)`);
 }
 
 /** Checks whether a `serve` runs, and whether the ports are free or its own. */
@@ -151,11 +168,8 @@ export async function checkListeners(env: Environment): Promise<Finding[]> {
 function checkServing(databaseUrl: string): Finding {
   const served = isServed(databaseUrl);
   if (served === null)
-    return unknown('serving', 'any number may serve a PostgreSQL database, and none is counted');
-  return pass(
-    'serving',
-    served ? 'a process serves this database now' : 'no process serves this database now',
-  );
+    return unknown('serving', 'not checked: several sidecars may run on a PostgreSQL database');
+  return pass('serving', served ? 'a sidecar runs on this database' : 'no sidecar runs on this database');
 }
 
 async function checkListener(
@@ -165,7 +179,7 @@ async function checkListener(
 ): Promise<Finding[]> {
   const id = `listeners.${prefix.toLowerCase()}`;
   const { host, port } = listener;
-  if (port === 0) return [pass(id, 'it takes any port that is free')];
+  if (port === 0) return [pass(id, 'any free port')];
   const where = `${host} port ${port}`;
   const code = await bound(listener);
   if (code === null) {
@@ -174,8 +188,8 @@ async function checkListener(
     return [
       warn(
         id,
-        `${free}, although a process serves the database`,
-        'That process has other ports than this shell.',
+        `${free}, although a sidecar runs on the database`,
+        'The sidecar uses other ports than this environment.',
       ),
     ];
   }
@@ -184,22 +198,18 @@ async function checkListener(
   }
   const answer = await get(`${addressToReach(listener)}/livez`, null);
   if ('status' in answer && answer.status === 200) {
-    if (isServed(readDatabaseUrl(env)) !== false) return [pass(id, `a sidecar answers at ${where}`)];
+    if (isServed(readDatabaseUrl(env)) !== false) return [pass(id, `a sidecar listens at ${where}`)];
     return [
       fail(
         id,
-        `another sidecar has ${where}: it does not serve this database`,
+        `another sidecar, with another database, listens at ${where}`,
         `Set ${prefix}_PORT to another port, or stop it.`,
       ),
     ];
   }
-  const what = 'status' in answer ? `answers ${answer.status}` : `does not answer (${answer.failure})`;
+  const what = 'status' in answer ? `responds with ${answer.status}` : `does not respond (${answer.failure})`;
   return [
-    fail(
-      id,
-      `${where} is taken by something that ${what}`,
-      `Stop it, or set ${prefix}_PORT to another port.`,
-    ),
+    fail(id, `${where} is used by a program that ${what}`, `Stop it, or set ${prefix}_PORT to another port.`),
   ];
 }
 

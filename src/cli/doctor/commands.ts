@@ -1,7 +1,6 @@
-import type { Command } from 'commander';
 import { readBenefits, readCensus, readDatabaseUrl, readEnvironment } from '../../config.ts';
-import { jsonOption } from '../arguments.ts';
-import type { Act, Context } from '../context.ts';
+import type { Command } from '../command.ts';
+import type { Context } from '../context.ts';
 import { type Output, printable } from '../output.ts';
 import { checkCensusSource, checkListeners, checkService } from './benefits-service.ts';
 import {
@@ -14,12 +13,13 @@ import {
 import { checkDatabase, checkDataFolder, checkDisk } from './database.ts';
 import { type Finding, findingsOf } from './finding.ts';
 
-export function addDoctorCommand(program: Command, act: Act): void {
+export function addDoctorCommand(program: Command): void {
   program
     .command('doctor')
-    .description('check configuration, database, clock, the service and the census source')
-    .addOption(jsonOption())
-    .action(act(doctor));
+    .description('Check the configuration, the database and the connections.')
+    .examples('doctor', 'doctor --json')
+    .json()
+    .does(doctor);
 }
 
 const MARKS = {
@@ -52,7 +52,7 @@ export async function doctor(context: Context, { json }: { json?: true }): Promi
   if (json) out.json({ healthy, checks: findings });
   else {
     for (const finding of findings) printFinding(out, finding);
-    out.print(healthy ? 'nothing failed' : 'something failed: mend it in this order and run doctor again');
+    out.print(healthy ? 'No check failed.' : 'Fix the failed checks in this order, then run doctor again.');
   }
   return healthy ? 0 : 1;
 }

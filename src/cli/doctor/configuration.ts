@@ -21,7 +21,7 @@ export function checkNode(version: string): Finding {
   const message = `Node ${version}`;
   const major = Number(version.split('.')[0]);
   if (major % 2 === 0) return pass('node', message);
-  return warn('node', message, 'Odd releases are mended for half a year only: take an even one.');
+  return warn('node', message, 'Odd Node releases are maintained for half a year: use an even one.');
 }
 
 /** Checks that Node verifies the certificates of HTTPS servers. Only the value `0` turns that off. */
@@ -32,7 +32,7 @@ export function checkCertificates(env: Environment): Finding {
   return report(
     id,
     'NODE_TLS_REJECT_UNAUTHORIZED=0: any server can pose as the benefits service',
-    'Unset it. Trust a private certificate authority with NODE_EXTRA_CA_CERTS=FILE instead.',
+    'Unset it. To trust a private certificate authority, set NODE_EXTRA_CA_CERTS to its file.',
   );
 }
 
@@ -46,7 +46,7 @@ export function checkConfiguration(env: Environment): Finding[] {
       return findingOf(name, meaning, env);
     } catch (error) {
       if (!isAppError(error, 'CONFIG')) throw error;
-      return fail(id, error.message, 'docs/configuration.md describes it.');
+      return fail(id, error.message, 'Set it as described in docs/configuration.md.');
     }
   });
 }
@@ -66,25 +66,25 @@ function findingOf(name: string, meaning: string, env: Environment): Finding {
   if (name === 'API_HOST' && !isOwnMachine(given(env, name))) {
     return warn(
       id,
-      `${meaning}: the private listener can be reached from elsewhere`,
-      'Put a proxy with TLS and your own sign-on in front of it (docs/console.md), or leave it at 127.0.0.1.',
+      `${meaning}: other machines can reach the private API`,
+      'Put a proxy with TLS and your own sign-on in front of it (docs/console.md), or set it to 127.0.0.1.',
     );
   }
   if (plainHttpVariables(readAlone(name, env)).includes(name)) {
     return warn(
       id,
       `${meaning}: keys and personal data cross the network unencrypted`,
-      'Use an https:// address. With BENEFITS_ENVIRONMENT=live this one is refused.',
+      'Use an https:// address. BENEFITS_ENVIRONMENT=live requires one.',
     );
   }
   const file = given(env, `${name}_FILE`);
   if (file === undefined)
     return pass(id, given(env, name) === undefined ? `${meaning} (the default)` : meaning);
-  if (!isReadByAll(file)) return pass(id, `${meaning}, from its file`);
+  if (!isReadByAll(file)) return pass(id, `${meaning}, from a file`);
   return warn(
     id,
-    `${meaning}, from its file, which every user of this machine may read`,
-    `Let only the user of the sidecar read it: chmod 600 (in Kubernetes a secret's defaultMode 0400).`,
+    `${meaning}, from a file that every user of this machine can read`,
+    "Make it readable only by the sidecar's user: chmod 600, or defaultMode 0400 in Kubernetes.",
   );
 }
 
@@ -109,19 +109,17 @@ const SETTINGS: Readonly<Record<string, (config: Config) => string>> = {
   RECEIVER_PORT: ({ receiver }) => port(receiver),
   API_HOST: ({ api }) => host(api),
   API_PORT: ({ api }) => port(api),
-  API_TOKEN: ({ api }) => (api.token === null ? 'no such token' : lengthOf(api.token)),
+  API_TOKEN: ({ api }) => (api.token === null ? 'not set' : lengthOf(api.token)),
   CENSUS_SOURCE: ({ census }) => source(census.source),
-  CENSUS_SOURCE_TOKEN: ({ census }) => (census.token === null ? 'no token is sent' : lengthOf(census.token)),
-  CENSUS_MAX_AGE: ({ census }) => `a staged census older than ${duration(census.maxAgeMs)} is not uploaded`,
-  CENSUS_OVERDUE: ({ census }) =>
-    `a sync that is not completed after ${duration(census.overdueMs)} is overdue`,
+  CENSUS_SOURCE_TOKEN: ({ census }) => (census.token === null ? 'not set' : lengthOf(census.token)),
+  CENSUS_MAX_AGE: ({ census }) => `censuses older than ${duration(census.maxAgeMs)} are not uploaded`,
+  CENSUS_OVERDUE: ({ census }) => `syncs are overdue after ${duration(census.overdueMs)}`,
   EVENTS_SILENT_AFTER: ({ silentAfterMs }) =>
     silentAfterMs === null
       ? 'readiness never warns about a lack of events'
       : `readiness warns when the last event is older than ${duration(silentAfterMs)}`,
-  RETENTION_EVENTS: ({ retention }) => kept('bodies of applied and ignored events', retention.eventsMs),
-  RETENTION_REQUESTS: ({ retention }) =>
-    kept('attempts and answers of delivered and canceled requests', retention.requestsMs),
+  RETENTION_EVENTS: ({ retention }) => kept('event bodies', retention.eventsMs),
+  RETENTION_REQUESTS: ({ retention }) => kept('request attempts', retention.requestsMs),
   LOG_LEVEL: ({ logLevel }) => logLevel,
 };
 
@@ -170,31 +168,33 @@ function lengthOf(secret: string): string {
 
 function secrets(all: readonly string[]): string {
   const bytes = all.map((one) => Buffer.from(one.slice('whsec_'.length), 'base64').length);
-  return `${counted(all.length, 'secret')}, of ${bytes.join(' and ')} bytes`;
+  return `${counted(all.length, 'secret')} of ${bytes.join(' and ')} bytes`;
 }
 
 function keys([first, ...others]: readonly DataKey[]): string {
-  const also = others.length === 0 ? '' : `, ${others.map(({ id }) => id).join(' and ')} only to open`;
-  return `${first?.id} seals and opens${also}`;
+  const also = others.length === 0 ? '' : `; ${others.map(({ id }) => id).join(' and ')} only decrypt`;
+  return `${first?.id} encrypts and decrypts${also}`;
 }
 
 const EVERY_ADDRESS: ReadonlySet<string> = new Set(['0.0.0.0', '::']);
 
 function host(listener: Listener): string {
-  return EVERY_ADDRESS.has(listener.host) ? `${listener.host}, every address of this machine` : listener.host;
+  return EVERY_ADDRESS.has(listener.host)
+    ? `${listener.host} (all addresses of this machine)`
+    : listener.host;
 }
 
 function port(listener: Listener): string {
-  return listener.port === 0 ? '0, any that is free at the start' : String(listener.port);
+  return listener.port === 0 ? '0 (any free port)' : String(listener.port);
 }
 
 function source(from: CensusSource): string {
-  if (from.kind === 'push') return 'push: payroll brings each census';
+  if (from.kind === 'push') return 'push: payroll uploads each census to the API';
   return from.kind === 'dir' ? `the folder ${from.path}` : from.url;
 }
 
 function kept(what: string, ms: number | null): string {
-  return ms === null ? `${what} are kept indefinitely` : `${what} go after ${duration(ms)}`;
+  return ms === null ? `${what} are kept indefinitely` : `${what} are deleted after ${duration(ms)}`;
 }
 
 const UNITS = [
@@ -227,11 +227,11 @@ export function checkUnknown(env: Environment): Finding {
       !name.startsWith(SERVICE_LINKS) &&
       PREFIXES.some((prefix) => name.toUpperCase().startsWith(prefix)),
   );
-  if (unknown.length === 0) return pass(VARIABLES_ID, 'every variable with one of our prefixes is known');
+  if (unknown.length === 0) return pass(VARIABLES_ID, 'no unknown BENEFITS_*, CENSUS_* or similar variables');
   return warn(
     VARIABLES_ID,
-    `set but never read: ${unknown.join(', ')}`,
-    'Fix the name, or ignore this if another program reads the variable.',
+    `unknown variables: ${unknown.join(', ')}`,
+    'Correct the name, or ignore this if another program uses the variable.',
   );
 }
 
@@ -253,7 +253,7 @@ const WORDS: Readonly<Record<string, BenefitsEnvironment>> = {
 
 /**
  * Guesses from words whether the address and the key belong to BENEFITS_ENVIRONMENT, so it warns and never fails.
- * Only a request could tell, and it may reach the wrong service. The key is not printed.
+ * Only a request could confirm it, and it may reach the wrong service. The key is not printed.
  */
 export function checkEnvironment(
   environment: BenefitsEnvironment,
@@ -263,12 +263,12 @@ export function checkEnvironment(
   const looks = { BENEFITS_BASE_URL: lookOf(host + pathname), BENEFITS_API_KEY: lookOfKey(apiKey) };
   const odd = Object.entries(looks).filter(([, look]) => look !== null && look !== environment);
   const id = 'environment';
-  if (odd.length === 0) return pass(id, `nothing in the address or the key speaks against ${environment}`);
+  if (odd.length === 0) return pass(id, `the address and the key do not contradict ${environment}`);
   const names = odd.map(([name]) => name).join(' and ');
   return warn(
     id,
     `BENEFITS_ENVIRONMENT is ${environment}, but ${names} ${odd.length === 1 ? 'looks' : 'look'} like ${odd[0]?.[1]}`,
-    'Each environment has an address, a key, webhook secrets and a database of its own: see docs/environments.md.',
+    'Use the address, key, webhook secrets and database of one environment. See docs/environments.md.',
   );
 }
 
@@ -289,7 +289,7 @@ function lookOfKey(key: string): BenefitsEnvironment | null {
 const PREFIX_WORDS = 3;
 
 function agreed(words: readonly string[]): BenefitsEnvironment | null {
-  const said = new Set(words.flatMap((word) => (Object.hasOwn(WORDS, word) ? (WORDS[word] ?? []) : [])));
-  const [only] = said;
-  return said.size === 1 && only !== undefined ? only : null;
+  const named = new Set(words.flatMap((word) => (Object.hasOwn(WORDS, word) ? (WORDS[word] ?? []) : [])));
+  const [only] = named;
+  return named.size === 1 && only !== undefined ? only : null;
 }

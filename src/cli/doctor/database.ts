@@ -30,6 +30,7 @@ import { diskInWords, judgeDisk, nearestFolder, readDisk } from '../../telemetry
 import type { Context } from '../context.ts';
 import { nameOfDatabase } from '../database/backup.ts';
 import { describeFailure } from '../failure.ts';
+import { counted } from '../output.ts';
 import { type Finding, fail, findingsOf, pass, unknown, warn } from './finding.ts';
 
 /** Checks the database, or whether it could be created. */
@@ -41,7 +42,7 @@ export async function checkDatabase({ env, now }: Context): Promise<Finding[]> {
   try {
     const isEmpty = !(await tableExists(db, 'migrations'));
     // Opening refuses a database whose commits are not durable.
-    const findings = [pass('database.opens', `${nameOfDatabase(url)} opens, and its commits are durable`)];
+    const findings = [pass('database.opens', `${nameOfDatabase(url)} opens with durable commits`)];
     if (isEmpty && !isFile) return [...findings, empty()];
     findings.push(...(await findingsOf('database.migrated', () => checkMigrated(db, readEnvironment(env)))));
     if (findings.some((finding) => finding.result !== 'pass')) return findings;
@@ -68,27 +69,27 @@ function missing(path: string): Finding {
     return fail(
       'database.opens',
       `there is no database at ${path}, and ${folder} is not writable`,
-      'Set DATABASE_URL to a folder that this user owns, on a local disk.',
+      'Set DATABASE_URL to a file in a folder of this user, on a local disk.',
     );
   }
   return warn(
     'database.opens',
     `there is no database at ${path} yet`,
-    'The first "benefits-sidecar serve" or "benefits-sidecar migrate" makes it.',
+    'Create it with "benefits-sidecar serve" or "benefits-sidecar migrate".',
   );
 }
 
 function empty(): Finding {
   return warn(
     'database.migrated',
-    'it has no tables yet',
-    'The first "benefits-sidecar serve" or "benefits-sidecar migrate" makes them.',
+    'the database has no tables yet',
+    'Create them with "benefits-sidecar serve" or "benefits-sidecar migrate".',
   );
 }
 
 async function checkMigrated(db: Db, environment: 'sandbox' | 'live'): Promise<Finding[]> {
   await checkSchema(db, environment);
-  return [pass('database.migrated', `it is of this release and of ${environment}`)];
+  return [pass('database.migrated', `the database has this release's schema and belongs to ${environment}`)];
 }
 
 /** Commits a write, as readyz does. */
@@ -96,7 +97,7 @@ async function checkWritable(db: Db, now: Date): Promise<Finding> {
   const id = 'database.writable';
   try {
     await probeCommit(db, now.toISOString());
-    return pass(id, 'it takes a commit');
+    return pass(id, 'a commit succeeded');
   } catch (error) {
     return fail(id, describeFailure(error), 'Until this is fixed, the receiver responds with 503.');
   }
@@ -142,7 +143,7 @@ export async function checkDataKeys(db: Db, env: Environment): Promise<Finding[]
       ];
     }
   }
-  const message = samples.length === 0 ? 'nothing is sealed yet' : 'they open what is stored';
+  const message = samples.length === 0 ? 'nothing is encrypted yet' : 'they decrypt the stored data';
   return [pass(id, message)];
 }
 
@@ -167,9 +168,9 @@ async function checkLoss(db: Db, now: Date): Promise<Finding[]> {
     ];
   }
   if (engineOf(db) === 'postgres') {
-    return [unknown(LOSS_ID, 'a PostgreSQL server has no high-water mark here: see its own logs')];
+    return [unknown(LOSS_ID, 'not checked: a PostgreSQL database has no high-water mark here')];
   }
-  return [pass(LOSS_ID, 'it has all that it is known to have had')];
+  return [pass(LOSS_ID, 'no data is missing')];
 }
 
 /** Enough time to create a new token and bring it to its user. */
@@ -186,27 +187,27 @@ async function checkTokens(db: Db, env: Environment, now: Date): Promise<Finding
   );
   const soon = new Date(now.getTime() + SOON_DAYS * 86_400_000).toISOString();
   const ending = valid.filter(({ expiresAt }) => expiresAt !== null && expiresAt < soon);
-  const message = `${valid.length} valid ${first === null ? 'and no API_TOKEN' : 'beside API_TOKEN'}`;
+  const message = `${counted(valid.length, 'valid token')}${first === null ? '' : ' and API_TOKEN'}`;
   const findings = [pass('tokens', message)];
   if (valid.length === 0 && first === null) {
     findings[0] = warn(
       'tokens',
-      'no token can call the private listener',
-      'Make a token for each program with "benefits-sidecar token create".',
+      'no token permits access to the API',
+      'Create a token for each program with "benefits-sidecar token create".',
     );
   } else if (ending.length > 0) {
     findings[0] = warn(
       'tokens',
-      `${message}; within ${SOON_DAYS} days ends ${ending.map(({ name }) => name).join(', ')}`,
-      'Make a new one with "benefits-sidecar token create" and bring it to its user before that.',
+      `${message}; these expire within ${SOON_DAYS} days: ${ending.map(({ name }) => name).join(', ')}`,
+      'Replace each in time with "benefits-sidecar token create".',
     );
   }
   if (first !== null && isMadeUp(first)) {
     findings.push(
       warn(
         'tokens.first',
-        'API_TOKEN looks made up: a random one has more kinds of characters',
-        'Make it by "openssl rand -base64 32": it may do everything.',
+        'API_TOKEN can be guessed: it has few different characters',
+        'It permits everything. Generate it with "openssl rand -base64 32".',
       ),
     );
   }
@@ -232,14 +233,14 @@ async function checkWebhooks(db: Db, env: Environment, now: Date): Promise<Findi
   const age = await readEventAge(db);
   const counts = await refusedSince(db, since);
   const refused = counts.reduce((sum, { refused }) => sum + refused, 0);
-  const message = `${length} configured; ${describeEventAge(age, now)}; ${refused} deliveries refused in the last ${LATELY_HOURS} hours`;
+  const message = `${length} configured; ${describeEventAge(age, now)}; ${refused} deliveries rejected in the last ${LATELY_HOURS} hours`;
   if (refused > 0) {
     const causes = counts.map(({ cause }) => cause).join(', ');
     return [
       warn(
         id,
         `${message} (${causes})`,
-        "If they were the provider's: compare WEBHOOK_SECRETS with its portal and this machine's clock with the time, then have them resent.",
+        "Compare WEBHOOK_SECRETS with the provider's portal, check the clock, then replay the events there.",
       ),
     ];
   }
@@ -254,13 +255,13 @@ async function checkStagedCensuses(db: Db, env: Environment, now: Date): Promise
   const staged = await stagedTimes(db);
   const oldest = ago(now, maxAgeMs);
   const fresh = staged.filter((stagedAt) => stagedAt >= oldest).length;
-  const message = `push: of ${staged.length} employers with a staged census, ${fresh} have a fresh one`;
+  const message = `push: ${fresh} of ${counted(staged.length, 'staged census', 'staged censuses')} fresh`;
   if (staged.length > 0 && fresh === staged.length) return [pass(id, message)];
   return [
     warn(
       id,
       message,
-      'Have payroll PUT a census, or use "benefits-sidecar census stage": a sync waits until there is a fresh one.',
+      'Stage a fresh census with the API or "benefits-sidecar census stage". Syncs wait for it.',
     ),
   ];
 }
@@ -270,14 +271,14 @@ const DISK_ID = 'disk-space';
 /** Checks the disk of a SQLite database. The disk of a server is its operator's task. */
 export async function checkDisk(databaseUrl: string): Promise<Finding[]> {
   if (engineOfUrl(databaseUrl) === 'postgres') {
-    return [unknown(DISK_ID, "the disk of a PostgreSQL server can't be seen from here: watch it there")];
+    return [unknown(DISK_ID, 'not checked: the disk belongs to the PostgreSQL server')];
   }
   const disk = await readDisk(sqlitePath(databaseUrl));
   const found = judgeDisk(disk);
   const message = diskInWords(disk);
   if (found === 'pass') return [pass(DISK_ID, message)];
   const advice =
-    'Make room: a larger volume, or other files away from it; a full disk makes the receiver answer 503. Retention stops the growth; a file that was not begun with it gets smaller by backup and restore only (docs/retention.md).';
+    'Free space or enlarge the volume: with a full disk, the receiver responds with 503. To limit the growth, set a retention period (docs/retention.md).';
   return [found === 'fail' ? fail(DISK_ID, message, advice) : warn(DISK_ID, message, advice)];
 }
 
@@ -299,7 +300,7 @@ export function checkDataFolder(databaseUrl: string): Finding[] {
     warn(
       id,
       `other users can write to ${folder} (mode ${mode.toString(8)}) and replace the database`,
-      'Run "chmod go-w" on the folder, or move the database into a subfolder: the sidecar creates it with mode 700.',
+      'Run "chmod go-w" on the folder, or move the database to a folder of its own.',
     ),
   ];
 }

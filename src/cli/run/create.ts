@@ -1,12 +1,13 @@
 /** The commands of payroll runs. This file creates and previews them. */
-import type { Command } from 'commander';
 import { AppError } from '../../errors.ts';
 import { APPLIES_ON, EXTRA_PAYCHECKS, REMAINDERS, SCHEMES } from '../../payroll/calculation/plan.ts';
 import { viewPreview, viewStoredRun } from '../../payroll/run-view.ts';
 import { beginRun, PREVIEWED_LINES, previewWithLines } from '../../payroll/runs/begin.ts';
 import { RUN_ID_PATTERN, type RunBody, runOf, type StatedRun } from '../../payroll/runs/body.ts';
-import { jsonOption, readJsonFile } from '../arguments.ts';
-import { type Act, type Context, withDatabase } from '../context.ts';
+import { COLLECTIONS } from '../../payroll/settings/policy.ts';
+import { readJsonFile } from '../arguments.ts';
+import type { Command } from '../command.ts';
+import { type Context, withDatabase } from '../context.ts';
 import { inputRefused } from '../failure.ts';
 import { printable } from '../output.ts';
 import { addFinalizeCommands } from './finalize.ts';
@@ -14,54 +15,61 @@ import { addPayrollFileCommands } from './payroll-files.ts';
 import { printLines, printPreview, printRun } from './print.ts';
 import { addShowCommands } from './show.ts';
 
-export function addRunCommands(program: Command, act: Act): void {
-  const run = program.command('run').description('payroll runs: what to deduct on a paycheck');
-  addCreateCommands(run, act);
-  addShowCommands(run, act);
-  addFinalizeCommands(run, act);
-  addPayrollFileCommands(run, act);
+export function addRunCommands(program: Command): void {
+  const run = program.command('run').description('Compute, review and finalize payroll runs.');
+  addCreateCommands(run);
+  addShowCommands(run);
+  addFinalizeCommands(run);
+  addPayrollFileCommands(run);
 }
 
-function addCreateCommands(run: Command, act: Act): void {
-  const create = run
-    .command('create')
-    .description('put a run and show what it comes to; the same again changes nothing')
-    .argument('<run-id>', 'an id of your own: 1 to 128 of A-Z a-z 0-9 . _ -');
-  withRunOptions(create).addOption(jsonOption()).action(act(runCreate));
-  withRunOptions(run.command('preview').description('show what a run would come to; nothing of it is kept'))
-    .addOption(jsonOption())
-    .action(act(runPreview));
+const EXAMPLE =
+  '--employer maple-bakery --frequency monthly --period-start 2026-07-01 --period-end 2026-07-31 --pay-date 2026-07-31';
+
+function addCreateCommands(run: Command): void {
+  withRunOptions(
+    run
+      .command('create')
+      .description('Create a run and show its totals. The same run again changes nothing.')
+      .examples(`run create mb-2026-07 ${EXAMPLE}`, 'run create mb-2026-07 run.json')
+      .argument('<run-id>', 'An id of your choice: 1 to 128 of A-Z a-z 0-9 . _ -'),
+  ).does(runCreate);
+  withRunOptions(
+    run
+      .command('preview')
+      .description('Show the totals of a run without storing it.')
+      .examples(`run preview ${EXAMPLE}`, 'run preview run.json --employee maple-bakery-001'),
+  ).does(runPreview);
 }
 
 /** Adds an option for each field of a run. The values are checked with the body. */
 function withRunOptions(command: Command): Command {
   return command
-    .option('--file <file>', 'all of it as JSON, as the API takes it')
-    .option('--employer <id>', 'whose employees are paid')
-    .option('--frequency <frequency>', 'weekly, biweekly, semimonthly or monthly')
-    .option('--period-start <day>', 'the first day of the pay period')
-    .option('--period-end <day>', 'the last day of the pay period')
-    .option('--pay-date <day>', 'the date employees are paid')
-    .option('--kind <kind>', 'regular (default) or off_cycle')
-    .option('--pay-group <group>', 'only employees of this pay group')
-    .option('--employee <id...>', 'only these employees')
-    .option('--deduction <id...>', 'only these deductions')
-    .option('--final-check <id...>', 'employees who left and get a last paycheck')
-    .option('--pay-dates <day...>', "the calendar year's pay dates, if the employer has no pay schedule")
-    .option('--scheme <scheme>', `${listed(SCHEMES)}: which checks share which part of a year`)
-    .option('--applies-on <day>', `${listed(APPLIES_ON)}: when a deduction must be in effect`)
-    .option('--remainder <way>', `${listed(REMAINDERS)}: which check takes the remaining cents`)
-    .option(
-      '--extra-paycheck <way>',
-      `${listed(EXTRA_PAYCHECKS)} on checks beyond the usual number of a year`,
-    )
-    .option('--adjustments <way>', 'report or include differences of earlier runs')
-    .option('--arrears <way>', 'report or include amounts that payroll did not take in earlier runs')
-    .option('--policy-reason <text>', "why the run differs from the employer's payroll policy");
+    .argument('[file]', 'A .json file with the request body of the API, instead of options')
+    .option('--employer <id>', 'The employer (required without a file)')
+    .option('--frequency <frequency>', 'weekly, biweekly, semimonthly or monthly (required without a file)')
+    .option('--period-start <date>', 'The first day of the pay period (required without a file)')
+    .option('--period-end <date>', 'The last day of the pay period (required without a file)')
+    .option('--pay-date <date>', 'The date employees are paid (required without a file)')
+    .option('--kind <kind>', 'regular or off_cycle (default: regular)')
+    .option('--pay-group <group>', 'Only employees of this pay group (default: all)')
+    .option('--employee <id...>', 'Only these employees (default: all)')
+    .option('--deduction <id...>', 'Only these deductions (default: all)')
+    .option('--final-check <id...>', 'Terminated employees who get a last paycheck (default: none)')
+    .option('--pay-dates <date...>', "The year's pay dates (default: the employer's pay schedule)")
+    .option('--scheme <scheme>', `How a year is divided among checks: ${listed(SCHEMES)}`)
+    .option('--applies-on <date>', `When a deduction must be in effect: ${listed(APPLIES_ON)}`)
+    .option('--remainder <way>', `Which check takes the remaining cents: ${listed(REMAINDERS)}`)
+    .option('--extra-paycheck <way>', `Checks beyond the usual number a year: ${listed(EXTRA_PAYCHECKS)}`)
+    .option('--adjustments <way>', `Corrections of earlier runs: ${listed(COLLECTIONS)}`)
+    .option('--arrears <way>', `Amounts not taken in earlier runs: ${listed(COLLECTIONS)}`)
+    .option('--policy-reason <text>', "Why options differ from the employer's payroll policy")
+    .table();
 }
 
-function listed(values: readonly string[]): string {
-  return values.join(', ').replace(/, ([^,]*)$/, ' or $1');
+/** These options come from the employer's payroll policy, if it has one. */
+function listed([first, ...others]: readonly string[]): string {
+  return `${[first, ...others].join(', ').replace(/, ([^,]*)$/, ' or $1')} (default: payroll policy, else ${first})`;
 }
 
 /** The field of the run that each option sets. */
@@ -86,19 +94,19 @@ const FIELDS = {
   policyReason: 'policy_reason',
 } as const satisfies Record<string, keyof RunBody>;
 
-type RunOptions = { [Name in keyof typeof FIELDS]?: unknown } & { file?: string };
+type RunOptions = { [Name in keyof typeof FIELDS]?: unknown };
 
 /**
- * Returns the run in the options. `--employee` may be combined with a file, to look at one employee of an existing
- * run. Throws INPUT_REFUSED with problems by field.
+ * Returns the run in the file or the options. `--employee` may be combined with a file, to preview single employees
+ * of a run. Throws `Refused` with problems by field.
  */
-async function askedRun(options: RunOptions): Promise<StatedRun> {
-  const parsed = runOf(await bodyIn(options));
+async function requestedRun(file: string | undefined, options: RunOptions): Promise<StatedRun> {
+  const parsed = runOf(await bodyIn(file, options));
   if (!parsed.ok) throw inputRefused('the run', parsed.problems);
   return parsed.run;
 }
 
-async function bodyIn({ file, ...options }: RunOptions): Promise<unknown> {
+async function bodyIn(file: string | undefined, options: RunOptions): Promise<unknown> {
   const given = Object.fromEntries(
     Object.entries(FIELDS)
       .map(([name, field]) => [field, options[name as keyof typeof FIELDS]])
@@ -108,7 +116,7 @@ async function bodyIn({ file, ...options }: RunOptions): Promise<unknown> {
   if (Object.keys(given).some((field) => field !== FIELDS.employee)) {
     throw new AppError(
       'WRONG_USAGE',
-      'define a run with --file or with options: with a file, only --employee is allowed',
+      'describe a run by a file or by options: with a file, only --employee is allowed',
     );
   }
   const body = await readJsonFile(file);
@@ -119,6 +127,7 @@ async function bodyIn({ file, ...options }: RunOptions): Promise<unknown> {
 async function runCreate(
   context: Context,
   runId: string,
+  file: string | undefined,
   options: RunOptions & { json?: true },
 ): Promise<number> {
   const { out, now } = context;
@@ -128,27 +137,31 @@ async function runCreate(
       'the id of a run must be 1 to 128 of A-Z a-z 0-9 . _ -, and not only one or two dots',
     );
   }
-  const run = await askedRun(options);
+  const run = await requestedRun(file, options);
   return withDatabase(context, async (db) => {
     const begun = await beginRun(db, runId, run, now().toISOString());
     if (begun.outcome === 'different') {
       throw new AppError(
         'COMMAND_FAILED',
-        `another run has the id ${printable(runId)}: use another id, or "benefits-sidecar run delete" that one while it is open`,
+        `another run has the id ${printable(runId)}: use another id, or delete that run with "benefits-sidecar run delete" while it is open`,
       );
     }
     const shown = await viewStoredRun(db, begun.view, begun.stored);
     if (options.json) out.json(shown);
     else printRun(out, shown);
-    if (begun.outcome === 'same') out.note('the run was there already, and nothing was changed');
+    if (begun.outcome === 'same') out.note('This run exists already. Nothing changed.');
     return 0;
   });
 }
 
 /** Prints the totals of a run that is not saved, and the lines of the employees that it names. */
-async function runPreview(context: Context, options: RunOptions & { json?: true }): Promise<number> {
+async function runPreview(
+  context: Context,
+  file: string | undefined,
+  options: RunOptions & { json?: true },
+): Promise<number> {
   const { out } = context;
-  const run = await askedRun(options);
+  const run = await requestedRun(file, options);
   return withDatabase(context, async (db) => {
     const { view, lines } = await previewWithLines(db, run);
     const shown = await viewPreview(db, view, run, lines);
@@ -157,11 +170,11 @@ async function runPreview(context: Context, options: RunOptions & { json?: true 
       return 0;
     }
     printPreview(out, shown);
-    if (lines === null) out.note('with --employee their lines are shown, and how each came about');
+    if (lines === null) out.note('Add --employee to see the lines of employees, with explanations.');
     else {
       out.print('');
       printLines(out, lines);
-      if (lines.length === PREVIEWED_LINES) out.note(`only the first ${PREVIEWED_LINES} lines are shown`);
+      if (lines.length === PREVIEWED_LINES) out.note(`Only the first ${PREVIEWED_LINES} lines are shown.`);
     }
     return 0;
   });

@@ -1,31 +1,33 @@
 /** The commands that read files of payroll: deductions taken, and the audit. */
-import type { Command } from 'commander';
 import { AppError } from '../../errors.ts';
 import { AUDIT_COLUMNS, auditRun } from '../../payroll/reconciliation/audit.ts';
-import type { Audit, AuditRow, AuditTotals, Naming } from '../../payroll/reconciliation/audit-categories.ts';
+import type { Audit, AuditRow, AuditTotals } from '../../payroll/reconciliation/audit-categories.ts';
 import { recordTaken, TAKEN_COLUMNS } from '../../payroll/reconciliation/taken.ts';
 import { linesOfRun } from '../../payroll/runs/line-pages.ts';
-import { findRowsFile, jsonOption, ROWS_FILE } from '../arguments.ts';
-import { type Act, type Context, withDatabase } from '../context.ts';
+import { findRowsFile, ROWS_FILE } from '../arguments.ts';
+import type { Command } from '../command.ts';
+import { type Context, withDatabase } from '../context.ts';
 import { inputRefused } from '../failure.ts';
-import { adding, type Cell, counted, type Output, printTable, showProgress } from '../output.ts';
+import { adding, type Column, counted, type Output, printTable, showProgress } from '../output.ts';
 import { storedRun } from './show.ts';
 
-export function addPayrollFileCommands(run: Command, act: Act): void {
+export function addPayrollFileCommands(run: Command): void {
   run
     .command('taken')
-    .description('report what payroll took of a finalized run; sent again it replaces the report before')
-    .argument('<run-id>')
-    .argument('<file>', `${ROWS_FILE}: employee_id, amount, and what tells the line from others`)
-    .addOption(jsonOption())
-    .action(act(runTaken));
+    .description('Report the deductions taken. A later report replaces the lines it names.')
+    .examples('run taken mb-2026-07 taken.csv')
+    .argument('<run-id>', 'The id of the finalized run')
+    .argument('<file>', `A ${ROWS_FILE} with employee_id, amount, and line_of_coverage or payroll_code`)
+    .json()
+    .does(runTaken);
   run
     .command('audit')
-    .description("compare a run with payroll's own file; 0 when nothing differs")
-    .argument('<run-id>')
-    .argument('<file>', `${ROWS_FILE}: employee_id, what it is for, member_amount, employer_amount`)
-    .addOption(jsonOption())
-    .action(act(runAudit));
+    .description("Compare a run with payroll's own file. The exit code is 0 if they agree.")
+    .examples('run audit mb-2026-07 payroll.csv', 'run audit mb-2026-07 payroll.csv --wide')
+    .argument('<run-id>', 'The id of the run')
+    .argument('<file>', `A ${ROWS_FILE} with employee_id, line_of_coverage, member_amount`)
+    .table()
+    .does(runAudit);
 }
 
 /**
@@ -45,7 +47,7 @@ async function runTaken(
     if (stored.state !== 'finalized') {
       throw new AppError(
         'COMMAND_FAILED',
-        `the run is ${stored.state}: what was taken is reported of a finalized one`,
+        `the run is ${stored.state}: deductions taken can be reported for a finalized run`,
       );
     }
     const progress = await showProgress(out, 'bytes', file.size);
@@ -55,7 +57,7 @@ async function runTaken(
     const { id, lines, owed } = recorded;
     if (json) out.json({ id, lines, owed });
     else {
-      out.print(`report ${id}: ${counted(lines, 'line')} named, the others taken in full; owed ${owed}`);
+      out.print(`Report ${id}: ${counted(lines, 'line')} named. Arrears of these lines: ${owed}`);
     }
     return 0;
   });
@@ -94,45 +96,29 @@ async function runAudit(
 }
 
 function printAudit(out: Output, audit: Audit): void {
-  printTable(
-    out,
-    ['', 'count', ...AMOUNTS],
-    [
-      ['matched', ...totalsOf(audit.matched)],
-      ...CATEGORY_NAMES.map((name): Cell[] => [CATEGORIES[name], ...totalsOf(audit[name])]),
-    ],
-  );
+  const totals = [
+    { name: 'matched', ...audit.matched },
+    ...CATEGORY_NAMES.map((name) => ({ name: CATEGORIES[name], ...audit[name] })),
+  ];
+  printTable(out, [['', ({ name }) => name], ['count', ({ count }) => count], ...AMOUNTS], totals);
   for (const name of CATEGORY_NAMES) {
     const { rows, count } = audit[name];
     if (count === 0) continue;
     out.print(`\n${out.color('bold', CATEGORIES[name])}`);
     const shown = rows.slice(0, ROWS_SHOWN);
-    const head = ['employee', ...audit.compared_by.map((naming) => naming.replaceAll('_', ' ')), ...AMOUNTS];
-    printTable(
-      out,
-      head,
-      shown.map((row) => cellsOf(row, audit.compared_by)),
+    const named = audit.compared_by.map(
+      (naming): Column<AuditRow> => [naming.replaceAll('_', ' '), (row) => row[naming]],
     );
-    if (count > shown.length)
-      out.note(`${count - shown.length} more of ${CATEGORIES[name]}: --json has more`);
+    printTable(out, [['employee', (row) => row.employee_id], ...named, ...AMOUNTS], shown);
+    if (count > shown.length) {
+      out.note(`${count - shown.length} more rows: ${CATEGORIES[name]}. Use --json to see up to 1,000.`);
+    }
   }
 }
 
-const AMOUNTS = ['employee pays here', 'in payroll', 'employer pays here', 'in payroll'] as const;
-
-function totalsOf(totals: AuditTotals): Cell[] {
-  return [totals.count, ...amountsOf(totals)];
-}
-
-function cellsOf(row: AuditRow, names: readonly Naming[]): Cell[] {
-  return [row.employee_id, ...names.map((name) => row[name]), ...amountsOf(row)];
-}
-
-function amountsOf(amounts: AuditTotals | AuditRow): Cell[] {
-  return [
-    amounts.member_amount,
-    amounts.payroll_member_amount,
-    amounts.employer_amount,
-    amounts.payroll_employer_amount,
-  ];
-}
+const AMOUNTS: readonly Column<AuditTotals | AuditRow>[] = [
+  ['employee here', (row) => row.member_amount],
+  ['in payroll', (row) => row.payroll_member_amount],
+  ['employer here', (row) => row.employer_amount, 1],
+  ['in payroll', (row) => row.payroll_employer_amount, 1],
+];

@@ -2,32 +2,32 @@
 import type { Line } from '../../payroll/calculation/line.ts';
 import type { PayrollRun, PayrollRunPreview } from '../../payroll/run-view.ts';
 import type { Sum, Totals } from '../../payroll/runs/totals.ts';
-import { type Output, printable, printPairs, printTable } from '../output.ts';
+import { type Column, type Output, printable, printPairs, printTable, WIDTH, wrapped } from '../output.ts';
 
 export function printRun(out: Output, run: PayrollRun): void {
   printPairs(out, {
     run: run.id,
     state: run.state,
-    ...askedPairs(run),
+    ...requestedPairs(run),
     ...(run.finalized_at !== null && { finalized: run.finalized_at }),
     ...(run.accept_reason !== null && {
       'accepted checks': run.accepted_checks.join(', '),
-      'accepted because': run.accept_reason,
+      'reason to accept': run.accept_reason,
     }),
     ...(run.taken_reports.length > 0 && { 'taken reports': run.taken_reports.length }),
-    ...(run.voided_at !== null && { voided: run.voided_at, 'voided because': run.void_reason }),
+    ...(run.voided_at !== null && { voided: run.voided_at, 'reason to void': run.void_reason }),
   });
   printTotals(out, run);
   printComparison(out, run);
 }
 
 export function printPreview(out: Output, run: PayrollRunPreview): void {
-  printPairs(out, askedPairs(run));
+  printPairs(out, requestedPairs(run));
   printTotals(out, run);
   printComparison(out, run);
 }
 
-function askedPairs(run: PayrollRun | PayrollRunPreview) {
+function requestedPairs(run: PayrollRun | PayrollRunPreview) {
   return {
     employer: run.employer_id,
     kind: run.kind,
@@ -37,7 +37,7 @@ function askedPairs(run: PayrollRun | PayrollRunPreview) {
     'pay date': run.pay_date,
     'pay dates of the year': payDatesOf(run),
     scheme: `${run.scheme}, remainder ${run.remainder}`,
-    'in effect on': run.applies_on,
+    'applies on': run.applies_on,
     'extra paycheck': run.extra_paycheck,
     adjustments: run.adjustments,
     arrears: run.arrears,
@@ -51,12 +51,12 @@ function askedPairs(run: PayrollRun | PayrollRunPreview) {
 }
 
 function payDatesOf({ pay_dates_used, calendar_assumed }: PayrollRun | PayrollRunPreview): string {
-  if (pay_dates_used === null) return 'not known, and not needed';
-  return `${pay_dates_used.length}${calendar_assumed ? ', assumed by stepping from this one' : ''}`;
+  if (pay_dates_used === null) return 'not needed';
+  return `${pay_dates_used.length}${calendar_assumed ? ', assumed from the pay date' : ''}`;
 }
 
 function countOf(ids: readonly string[] | null): string | null {
-  return ids === null || ids.length === 0 ? null : `${ids.length} named`;
+  return ids === null || ids.length === 0 ? null : `${ids.length} selected`;
 }
 
 /** Prints the totals and the ETag to finalize exactly these lines. */
@@ -65,18 +65,14 @@ export function printTotals(
   { totals, employees, etag }: { totals: Totals; employees: number; etag: string },
 ): void {
   out.print('');
-  printTable(
-    out,
-    ['', 'employees', 'lines', 'employees pay', 'employer pays'],
-    [
-      ...totals.by_line_of_coverage.map((sum) => cellsOf(sum.line_of_coverage, sum)),
-      ...totals.by_taxability.map((sum) => cellsOf(`all ${sum.taxability}`, sum)),
-      cellsOf('total', totals),
-      ...(totals.reported.lines > 0 ? [cellsOf('reported, in no total', totals.reported)] : []),
-    ],
-  );
+  printTable(out, SUM_COLUMNS, [
+    ...totals.by_line_of_coverage.map((sum) => ({ ...sum, name: sum.line_of_coverage })),
+    ...totals.by_taxability.map((sum) => ({ ...sum, name: `all ${sum.taxability}` })),
+    { ...totals, name: 'total' },
+    ...(totals.reported.lines > 0 ? [{ ...totals.reported, name: 'reported only' }] : []),
+  ]);
   out.print('');
-  printPairs(out, { 'employees in the run': employees, etag });
+  printPairs(out, { 'employees in the run': employees, ETag: etag });
 }
 
 /** Prints the comparison with the previous run, and employees with a deduction who are not in this run. */
@@ -92,32 +88,28 @@ function printComparison(out: Output, run: PayrollRun | PayrollRunPreview): void
       left: employees.left,
     });
     out.print('');
-    printTable(
-      out,
-      ['employees pay', 'before', 'now', 'difference'],
-      [
-        ...by_line_of_coverage.map((row) => [row.line_of_coverage, ...comparedAmounts(row)]),
-        ['total', ...comparedAmounts(totals)],
-      ],
-    );
+    printTable(out, comparedColumns('employees pay'), [
+      ...by_line_of_coverage.map((row) => ({ ...row, name: row.line_of_coverage })),
+      { ...totals, name: 'total' },
+    ]);
     if (largest_movers.length > 0) {
       out.print('');
-      printTable(
-        out,
-        ['largest movers', 'before', 'now', 'difference'],
-        largest_movers.map((mover) => [mover.employee_id, ...comparedAmounts(mover)]),
-      );
+      const movers = largest_movers.map((mover) => ({ ...mover, name: mover.employee_id }));
+      printTable(out, comparedColumns('largest changes'), movers);
     }
   }
   if (not_in_run_count === 0) return;
   out.print('');
   printTable(
     out,
-    ['not in the run', 'reason'],
-    not_in_run.slice(0, NOT_IN_RUN_SHOWN).map(({ employee_id, reason }) => [employee_id, reason]),
+    [
+      ['not in the run', ({ employee_id }) => employee_id],
+      ['reason', ({ reason }) => reason],
+    ],
+    not_in_run.slice(0, NOT_IN_RUN_SHOWN),
   );
   const left = not_in_run_count - NOT_IN_RUN_SHOWN;
-  if (left > 0) out.print(`and ${left} more: --json has up to 10,000`);
+  if (left > 0) out.print(`… and ${left} more. Use --json to see up to 10,000.`);
 }
 
 /** Employees printed; the JSON has more. */
@@ -128,27 +120,26 @@ const AMOUNT_WIDTH = 13;
 
 type Compared = { previous_member_amount: string; member_amount: string; member_difference: string };
 
-function comparedAmounts({ previous_member_amount, member_amount, member_difference }: Compared): string[] {
-  return [previous_member_amount, member_amount, member_difference].map((amount) =>
-    amount.padStart(AMOUNT_WIDTH),
-  );
-}
-
-function cellsOf(
-  name: string,
-  { employees, lines, member_amount, employer_amount }: Sum,
-): (string | number)[] {
+function comparedColumns(head: string): readonly Column<Compared & { name: string }>[] {
   return [
-    name,
-    employees,
-    lines,
-    member_amount.padStart(AMOUNT_WIDTH),
-    employer_amount.padStart(AMOUNT_WIDTH),
+    [head, ({ name }) => name],
+    ['before', (row) => row.previous_member_amount.padStart(AMOUNT_WIDTH)],
+    ['now', (row) => row.member_amount.padStart(AMOUNT_WIDTH)],
+    ['difference', (row) => row.member_difference.padStart(AMOUNT_WIDTH)],
   ];
 }
 
-/** The longest line of coverage has 31 characters. An amount of 9 has six digits before the point. */
-const WIDTH = { coverage: 32, amount: 10 };
+const SUM_COLUMNS: readonly Column<Sum & { name: string }>[] = [
+  ['', ({ name }) => name],
+  ['employees', (sum) => sum.employees],
+  ['lines', (sum) => sum.lines],
+  ['employees pay', (sum) => sum.member_amount.padStart(AMOUNT_WIDTH)],
+  ['employer pays', (sum) => sum.employer_amount.padStart(AMOUNT_WIDTH)],
+];
+
+/** The longest line of coverage has 31 characters; an amount of 9 has six digits before the point. */
+const AMOUNTS_AT = 32;
+const LINE_AMOUNT_WIDTH = 10;
 
 /**
  * Prints lines below the id of their employee. Widths are fixed, because pages are printed before the next one is
@@ -164,7 +155,9 @@ export function printLines(out: Output, lines: readonly Line[]): void {
 }
 
 function printLine(out: Output, line: Line): void {
-  const amounts = [line.member_amount, line.employer_amount].map((amount) => amount.padStart(WIDTH.amount));
+  const amounts = [line.member_amount, line.employer_amount].map((amount) =>
+    amount.padStart(LINE_AMOUNT_WIDTH),
+  );
   const details = [
     line.taxability,
     line.kind === 'regular' ? '' : `${line.kind} of ${line.adjustment_for}`,
@@ -172,12 +165,22 @@ function printLine(out: Output, line: Line): void {
     amountChangeOf(line),
     line.payroll_code === null ? '' : `code ${line.payroll_code}`,
   ].filter((text) => text !== '');
-  const flags = line.flags.length === 0 ? '' : `  ${out.color('yellow', line.flags.join(', '))}`;
-  out.print(
-    `  ${line.line_of_coverage.padEnd(WIDTH.coverage)}${amounts.join('')}  ${printable(details.join(', '))}${flags}`,
-  );
-  for (const text of sentencesOf(line)) out.print(`    ${out.color('dim', printable(text))}`);
+  const start = `  ${line.line_of_coverage.padEnd(AMOUNTS_AT)}${amounts.join('')}  `;
+  const text = printable(details.join(', '));
+  const isInline = start.length + text.length <= WIDTH;
+  out.print(start + (isInline ? text : line.taxability));
+  if (!isInline) printIndented(out, 'bold', details.slice(1).join(', '));
+  printIndented(out, 'yellow', line.flags.join(', '));
+  for (const text of sentencesOf(line)) printIndented(out, 'dim', text);
 }
+
+function printIndented(out: Output, color: Parameters<Output['color']>[0], text: string): void {
+  if (text === '') return;
+  for (const row of wrapped(printable(text), WIDTH - INDENT.length))
+    out.print(INDENT + out.color(color, row));
+}
+
+const INDENT = '    ';
 
 /** Returns the explanations of the amounts: the employee's, the employer's, and the difference of an adjustment. */
 export function sentencesOf({ explanation }: Line): string[] {

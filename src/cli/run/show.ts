@@ -1,43 +1,46 @@
 /** The commands that show runs. */
 import { once } from 'node:events';
-import { type Command, Option } from 'commander';
+import { Option } from 'commander';
 import type { Db, RunState } from '../../database/tables.ts';
 import { AppError } from '../../errors.ts';
 import type { Line } from '../../payroll/calculation/line.ts';
-import { runCursor, viewRunSummary, viewStoredRun } from '../../payroll/run-view.ts';
+import { type PayrollRunSummary, runCursor, viewRunSummary, viewStoredRun } from '../../payroll/run-view.ts';
 import { csvOfLines } from '../../payroll/runs/csv.ts';
 import { type LinesOfEmployee, linesOfOne, linesOfRun } from '../../payroll/runs/line-pages.ts';
 import { findRun, listRuns, type StoredRun, viewRun } from '../../payroll/runs/store.ts';
 import { printableLines } from '../../telemetry/printable.ts';
-import { cursorOption, jsonOption, limitOption } from '../arguments.ts';
-import { type Act, type Context, withDatabase } from '../context.ts';
-import { notePage, type Output, printable, printTable } from '../output.ts';
+import type { Command } from '../command.ts';
+import { type Context, withDatabase } from '../context.ts';
+import { type Column, type Output, printable, printPage } from '../output.ts';
 import { printLines, printRun } from './print.ts';
 
-export function addShowCommands(run: Command, act: Act): void {
+export function addShowCommands(run: Command): void {
   run
     .command('list')
-    .description('the latest pay date first')
-    .option('--employer <id>', 'of this employer')
-    .addOption(new Option('--state <state>', 'in this state').choices(['open', 'finalized', 'voided']))
-    .addOption(limitOption())
-    .addOption(cursorOption())
-    .addOption(jsonOption())
-    .action(act(runList));
+    .description('List payroll runs, latest pay date first.')
+    .examples('run list', 'run list --employer maple-bakery --state finalized')
+    .option('--employer <id>', 'Only this employer')
+    .addOption(
+      new Option('--state <state>', 'Only runs in this state').choices(['open', 'finalized', 'voided']),
+    )
+    .page()
+    .does(runList);
   run
     .command('show')
-    .description('its options, state, totals and ETag; an open run is recomputed')
-    .argument('<run-id>')
-    .addOption(jsonOption())
-    .action(act(runShow));
+    .description('Show a run: its options, state, totals and ETag.')
+    .examples('run show mb-2026-07', 'run show mb-2026-07 --json')
+    .argument('<run-id>', 'The id of the run; an open run is computed now')
+    .table()
+    .does(runShow);
   run
     .command('lines')
-    .description('what to deduct from whom, and how each amount came about')
-    .argument('<run-id>')
-    .option('--employee <id>', 'of this employee')
-    .option('--csv', 'print CSV with a header')
-    .option('--json', 'print a JSON object a line, for programs')
-    .action(act(runLines));
+    .description('Print the amounts to deduct from each employee, with explanations.')
+    .examples('run lines mb-2026-07 --employee maple-bakery-001', 'run lines mb-2026-07 --csv > lines.csv')
+    .argument('<run-id>', 'The id of the run; an open run is computed now')
+    .option('--employee <id>', 'Only this employee')
+    .option('--csv', 'Print CSV with a header')
+    .option('--json', 'Print one JSON object per line')
+    .does(runLines);
 }
 
 /** Returns a stored run. Throws if there is none. */
@@ -50,7 +53,7 @@ export async function storedRun(db: Db, runId: string): Promise<StoredRun> {
 export function unknownRun(runId: string): AppError {
   return new AppError(
     'COMMAND_FAILED',
-    `there is no run ${printable(runId)}: "benefits-sidecar run list" shows those there are`,
+    `there is no run ${printable(runId)}: find it with "benefits-sidecar run list"`,
   );
 }
 
@@ -65,39 +68,22 @@ function runList(context: Context, options: ListOptions): Promise<number> {
     const { runs, next } = await listRuns(db, { employerId: employer, state }, { after, limit });
     const shown = runs.map(viewRunSummary);
     const page = runCursor.page(shown, next);
-    if (json) out.json(page);
-    else if (shown.length === 0) out.note('no such runs');
-    else {
-      printTable(
-        out,
-        [
-          'pay date',
-          'run',
-          'employer',
-          'kind',
-          'pay frequency',
-          'pay group',
-          'state',
-          'lines',
-          'employees pay',
-        ],
-        shown.map((run) => [
-          run.pay_date,
-          run.id,
-          run.employer_id,
-          run.kind,
-          run.pay_frequency,
-          run.pay_group,
-          run.state,
-          run.totals?.lines,
-          run.totals?.member_amount,
-        ]),
-      );
-      notePage(out, page.next_cursor);
-    }
+    printPage(out, json, page, { columns: COLUMNS, rows: shown, none: 'No matching runs.' });
     return 0;
   });
 }
+
+const COLUMNS: readonly Column<PayrollRunSummary>[] = [
+  ['pay date', (run) => run.pay_date],
+  ['run', (run) => run.id],
+  ['employer', (run) => run.employer_id],
+  ['kind', (run) => run.kind, 3],
+  ['frequency', (run) => run.pay_frequency, 4],
+  ['pay group', (run) => run.pay_group, 2],
+  ['state', (run) => run.state],
+  ['lines', (run) => run.totals?.lines, 1],
+  ['employees pay', (run) => run.totals?.member_amount],
+];
 
 function runShow(context: Context, runId: string, { json }: { json?: true }): Promise<number> {
   const { out } = context;
@@ -116,7 +102,7 @@ type LinesOptions = { employee?: string; csv?: true; json?: true };
 function runLines(context: Context, runId: string, options: LinesOptions): Promise<number> {
   const { out, stopped } = context;
   const { employee, csv, json } = options;
-  if (csv && json) throw new AppError('WRONG_USAGE', 'give either --csv or --json');
+  if (csv && json) throw new AppError('WRONG_USAGE', 'use either --csv or --json');
   return withDatabase(context, async (db) => {
     const stored = await storedRun(db, runId);
     const signal = stopped();
@@ -131,7 +117,7 @@ function runLines(context: Context, runId: string, options: LinesOptions): Promi
         else printLines(out, lines);
         await write(out, '', signal);
       }
-      if (!any && !json) out.note('no lines');
+      if (!any && !json) out.note('No lines.');
     }
     return 0;
   });
@@ -162,5 +148,6 @@ function csvFor({ stdout }: Output, records: Buffer): string | Buffer {
 async function write({ stdout }: Output, text: string | Buffer, signal: AbortSignal): Promise<void> {
   const isTaken = stdout.write(text);
   if (!isTaken && !signal.aborted) await once(stdout, 'drain', { signal }).catch(() => {});
-  if (signal.aborted) throw new AppError('COMMAND_FAILED', 'stopped: the lines are not complete');
+  if (signal.aborted)
+    throw new AppError('COMMAND_FAILED', 'stopped before the end: the printed lines are incomplete');
 }

@@ -1,0 +1,92 @@
+/** The base of all commands: their help, and the options that several of them share. */
+import { Command as Base, Option } from 'commander';
+import { wholeNumber } from './arguments.ts';
+import type { Act, Run } from './context.ts';
+import { WIDTH } from './output.ts';
+
+/** The limits of the API for a page. */
+const LIMIT_MAX = 1_000;
+const LIMIT_DEFAULT = 100;
+
+export class Command extends Base {
+  readonly #act: Act;
+  /** Complete commands without the name of the program. */
+  exampleLines: readonly string[] = [];
+
+  constructor(name: string, act: Act) {
+    super(name);
+    this.#act = act;
+    this.helpOption('-h, --help', 'Show this help');
+    if (name !== 'help') this.helpCommand('help [command]', 'Show the help of a command.');
+    this.addHelpText('after', () => exampleText(this));
+  }
+
+  override createCommand(name = ''): Command {
+    return new Command(name, this.#act);
+  }
+
+  /** Sets the function that runs the command. */
+  does(run: Run): this {
+    return this.action(this.#act(run));
+  }
+
+  /** Sets the examples of the help. */
+  examples(...lines: string[]): this {
+    this.exampleLines = lines;
+    return this;
+  }
+
+  json(): this {
+    return this.option('--json', 'Print JSON for programs');
+  }
+
+  /** Adds the options of commands that print tables. */
+  table(): this {
+    return this.option('--wide', 'Print all columns, without shortening any').json();
+  }
+
+  /** Adds the options of commands that print a page of a list. */
+  page(): this {
+    const limit = new Option('--limit <number>', 'Print at most this many')
+      .argParser(wholeNumber(1, LIMIT_MAX))
+      .default(LIMIT_DEFAULT);
+    return this.addOption(limit)
+      .option('--cursor <cursor>', 'Continue after the previous page, which printed this cursor')
+      .table();
+  }
+
+  employer(): this {
+    return this.requiredOption('--employer <id>', 'The employer (required)');
+  }
+
+  reason(description: string): this {
+    return this.requiredOption('--reason <text>', `${description} (required)`);
+  }
+
+  /** Adds the option that replaces the confirmation on a terminal. */
+  confirmed(): this {
+    return this.option('--yes', 'Do not ask for confirmation');
+  }
+}
+
+/** Examples of a group are those of its first commands. */
+function exampleText({ exampleLines, commands }: Command): string {
+  const ofCommands = commands.slice(0, EXAMPLES_OF_GROUP).map((one) => (one as Command).exampleLines[0]);
+  const lines = exampleLines.length > 0 ? exampleLines : ofCommands;
+  return `\nExamples:\n${lines.map((line) => continued(`  benefits-sidecar ${line}`)).join('\n')}`;
+}
+
+const EXAMPLES_OF_GROUP = 3;
+/** Of an example's line, which ends in a backslash if another one follows. */
+const EXAMPLE_WIDTH = WIDTH - ' \\'.length;
+
+/** Continues a command that is too long on the next lines, which begin with an option. */
+function continued(command: string): string {
+  const lines: string[] = [];
+  for (const part of command.split(/ (?=--)/)) {
+    const line = `${lines.at(-1)} ${part}`;
+    if (lines.length > 0 && line.length <= EXAMPLE_WIDTH) lines[lines.length - 1] = line;
+    else lines.push(lines.length === 0 ? part : `    ${part}`);
+  }
+  return lines.join(' \\\n');
+}

@@ -1,0 +1,51 @@
+/** Confirmation of commands whose effect no other command undoes. */
+
+import { once } from 'node:events';
+import { createInterface } from 'node:readline/promises';
+import { AppError } from '../errors.ts';
+import type { Context, Input } from './context.ts';
+import type { Output } from './output.ts';
+
+/**
+ * Prints the effects on stderr and asks for a yes, unless `yes` is given. Throws `CommandFailed` without one, and
+ * `WrongUsage` if there is no terminal to ask on.
+ */
+export async function confirm(
+  { stdin, out, stopped }: Context,
+  { yes, effects, question }: { yes: true | undefined; effects: readonly string[]; question: string },
+): Promise<void> {
+  if (yes) return;
+  for (const effect of effects) out.note(effect);
+  if (!isTerminal(stdin, out)) {
+    throw new AppError(
+      'WRONG_USAGE',
+      'this needs a confirmation, and there is no terminal to ask on: add --yes',
+    );
+  }
+  if (!(await isAgreed(stdin, out, question, stopped())))
+    throw new AppError('COMMAND_FAILED', 'canceled: nothing changed');
+}
+
+export function isTerminal(stdin: Input, { stderr }: Output): boolean {
+  return stdin.isTTY === true && stderr.isTTY === true;
+}
+
+/** Asks on stderr. Ctrl-C and Ctrl-D mean no. */
+export async function isAgreed(
+  input: Input,
+  { stderr: output }: Output,
+  question: string,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const asking = createInterface({ input, output });
+  const ended = once(asking, 'close').then(() => null);
+  try {
+    const answer = await Promise.race([
+      asking.question(`\n${question} [yes/no] `, { signal }).catch(() => null),
+      ended,
+    ]);
+    return /^\s*y(es)?\s*$/i.test(answer ?? '');
+  } finally {
+    asking.close();
+  }
+}

@@ -1,0 +1,77 @@
+/** The help of every command is complete, fits a terminal, and shows examples that the program parses. */
+import { PassThrough } from 'node:stream';
+import type { Argument, Command, Option } from 'commander';
+import t from 'tap';
+import { createOutput, WIDTH } from '../../src/cli/output.ts';
+import { createProgram } from '../../src/cli/program.ts';
+import { here } from './harness.ts';
+
+const out = createOutput({ stdout: new PassThrough(), stderr: new PassThrough() }, {}, () => {});
+
+/** Returns all commands with their path, without the name of the program. */
+function walk(command: Command, path: string[] = []): [string[], Command][] {
+  return [[path, command], ...command.commands.flatMap((one) => walk(one, [...path, one.name()]))];
+}
+
+/** Returns the words of an example as a shell splits them, without a redirection. */
+function wordsOf(example: string): string[] {
+  const command = example.replace(/\\\n/g, '').replace(/ > \S+$/, '');
+  return [...command.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, bare = '']) => quoted ?? bare).slice(1);
+}
+
+t.test('the help of every command describes it, its arguments and its options, in 80 columns', async (t) => {
+  const commands = walk(await createProgram(out, () => async () => {}));
+  t.ok(commands.length > 60, `${commands.length} commands`);
+  for (const [path, command] of commands) {
+    const name = path.join(' ') || 'the program';
+    const { code, stdout, stderr } = await here(t, {}, [...path, '--help']);
+    t.strictSame([code, stderr], [0, ''], name);
+    t.match(command.description(), /^[A-Z][^\n]*\.$/, `${name} has a description`);
+    const described = [...command.registeredArguments, ...command.options] as (Argument | Option)[];
+    for (const { description } of described) t.match(description, /^\S/, `${name} describes each of them`);
+    const isLong = (line: string) => line.length > WIDTH;
+    t.strictSame(stdout.split('\n').filter(isLong), [], `${name} fits`);
+  }
+});
+
+t.test('the help of every command shows examples that the program parses and runs', async (t) => {
+  const commands = walk(await createProgram(out, () => async () => {}));
+  for (const [path] of commands) {
+    const { stdout } = await here(t, {}, [...path, '--help']);
+    const examples =
+      stdout
+        .split('\nExamples:\n')[1]
+        ?.trimEnd()
+        .split(/\n(?= {2}\S)/) ?? [];
+    t.ok(examples.length > 0 && examples.length <= 3, `${path.join(' ')} has one to three examples`);
+    for (const example of examples) {
+      const ran: true[] = [];
+      const program = await createProgram(out, () => async () => void ran.push(true));
+      const words = wordsOf(example);
+      if (words[0] === 'help') continue;
+      await program.parseAsync(words, { from: 'user' });
+      t.equal(ran.length, 1, example);
+      t.strictSame(words.slice(0, path.length), path, example);
+    }
+  }
+});
+
+t.test('the help of the program lists every command below the task that it is for', async (t) => {
+  const { stdout } = await here(t, {}, ['--help']);
+  const headings = [...stdout.matchAll(/^([A-Z][\w ]+):$/gm)].map(([, heading]) => heading);
+  t.strictSame(headings, [
+    'Options',
+    'Try it out',
+    'Run the sidecar',
+    'Set up an employer',
+    'Run payroll',
+    'Maintain the database',
+    'Help',
+    'Examples',
+  ]);
+});
+
+t.test('a usage error names the help of the command, and exits with 2', async (t) => {
+  const ran = await here(t, {}, ['run', 'create']);
+  t.match(ran, { code: 2, stdout: '', stderr: /Run "benefits-sidecar run create --help" for usage\./ });
+});
