@@ -73,7 +73,7 @@ export type Cell = string | number | null | undefined;
 /**
  * A column of a table: its head, the cell of a row, and what happens to it when the table is wider than 80 columns.
  * Columns marked `cut` are shortened to 16 characters first. Then numbered columns are dropped, the greatest number
- * first. Columns without a mark are shortened only if that is not enough.
+ * first. Other columns (0) are shortened only if that is not enough.
  */
 export type Column<Row> = readonly [head: string, cell: (row: Row) => Cell, fit?: number | 'cut'];
 

@@ -48,6 +48,9 @@ const COMMANDS: Readonly<Record<string, Readonly<Record<string, () => Promise<Ad
     retention: async () => (await import('./database/maintenance.ts')).addRetentionCommand,
     copy: async () => (await import('./database/migrate.ts')).addCopyCommand,
   },
+  'Help:': {
+    completion: async () => (await import('./completion.ts')).addCompletionCommand,
+  },
 };
 
 /** Exit codes: 0 is success. */
@@ -90,7 +93,7 @@ export async function run(
 
 /**
  * Creates the program with the commands that `argv` needs: the one that it names, so `serve` loads only what it
- * serves with, or else all of them, as for the help.
+ * serves with, or else all of them, as for the help and for completion.
  */
 export async function createProgram(
   out: Output,
@@ -115,12 +118,13 @@ export async function createProgram(
     .examples('demo', 'serve', 'help run create')
     .exitOverride();
   const word = first === 'help' ? second : first;
-  const isKnown = Object.values(COMMANDS).some((group) => Object.hasOwn(group, word));
+  const isKnown =
+    word !== 'completion' && Object.values(COMMANDS).some((group) => Object.hasOwn(group, word));
   for (const [heading, group] of Object.entries(COMMANDS)) {
     program.commandsGroup(heading);
     for (const [name, load] of Object.entries(group)) if (!isKnown || name === word) (await load())(program);
   }
-  program.commandsGroup('Help:').helpCommand('help [command]', 'Show the help of a command.');
+  program.helpCommand('help [command]', 'Show the help of a command.');
   addUsageHints(program, program.name());
   return program;
 }

@@ -72,7 +72,7 @@ export function printTotals(
     ...(totals.reported.lines > 0 ? [{ ...totals.reported, name: 'reported only' }] : []),
   ]);
   out.print('');
-  printPairs(out, { 'employees in the run': employees, ETag: etag });
+  printPairs(out, { employees, ETag: etag });
 }
 
 /** Prints the comparison with the previous run, and employees with a deduction who are not in this run. */
