@@ -1,13 +1,20 @@
 /** The reference: an OpenAPI 3.1 document made from the routes' own schemas, and a page that shows it. */
+import { isDeepStrictEqual } from 'node:util';
 import swagger from '@fastify/swagger';
 import swaggerUi from '@fastify/swagger-ui';
 import Type from 'typebox';
+import { withExamples } from './examples.ts';
 import { PROBLEM_TYPE, PROBLEMS, type ProblemCode, ProblemDetails, problemName } from './problem.ts';
 import { DOCS_PATH } from './route-table.ts';
-import { type Api, named } from './schemas.ts';
+import type { Api } from './schemas.ts';
 
+type Parameter = { name: string; in: string };
+type Operation = {
+  parameters?: Parameter[];
+  responses?: Record<string, unknown>;
+  'x-refuses'?: readonly ProblemCode[];
+};
 type Document = { paths?: Record<string, Record<string, Operation>>; components?: object };
-type Operation = { responses?: Record<string, unknown>; 'x-refuses'?: readonly ProblemCode[] };
 
 /** Allows scripts, styles and images from this listener only, and no frames. */
 const DOCS_POLICY = [
@@ -47,20 +54,18 @@ const TAGS = [
 /** Registers the reference. Call it before the routes, because it collects each when it is declared. */
 export function collectRoutes(app: Api, version: string): void {
   app.register(swagger, {
-    // Schemas keep their names in the document.
-    refResolver: {
-      buildLocalReference: (json, _base, _fragment, index) => String(json.$id ?? `Schema${index}`),
-    },
     convertConstToEnum: false,
     openapi: {
       openapi: '3.1.0',
       info: {
         title: 'benefits-sidecar',
         version,
+        license: { name: 'MIT', identifier: 'MIT' },
         description:
           'The private API for the payroll system. Every request except `/livez` and `/readyz` requires a ' +
           'token: `Authorization: Bearer …`. Errors are `application/problem+json` (RFC 9457).',
       },
+      servers: [{ url: '/', description: 'The private listener.' }],
       tags: TAGS,
       components: {
         securitySchemes: {
@@ -80,7 +85,6 @@ export function collectRoutes(app: Api, version: string): void {
     },
     transformObject: (made) => finish('openapiObject' in made ? (made.openapiObject as Document) : {}),
   });
-  named(app, 'Problem', ProblemDetails);
 }
 
 export function referenceRoutes(app: Api): void {
@@ -106,45 +110,95 @@ export function referenceRoutes(app: Api): void {
   });
 }
 
-/** Adds the refusals of each operation, and rules as descriptions of schemas that have none. */
+/** Completes the document: refusals, shared components, examples, and rules in standard keywords. */
 function finish(document: Document): Document {
-  const responses = Object.fromEntries(
-    (Object.keys(PROBLEMS) as ProblemCode[]).map((code) => [problemName(code), response(code)]),
-  );
-  for (const path of Object.values(document.paths ?? {})) {
-    for (const operation of Object.values(path)) {
-      for (const code of operation['x-refuses'] ?? []) {
-        operation.responses ??= {};
-        operation.responses[PROBLEMS[code].status] ??= {
-          $ref: `#/components/responses/${problemName(code)}`,
-        };
-      }
-      delete operation['x-refuses'];
+  const used = new Set<ProblemCode>();
+  for (const operation of operationsOf(document)) {
+    for (const code of operation['x-refuses'] ?? []) {
+      const { status } = PROBLEMS[code];
+      operation.responses ??= {};
+      if (operation.responses[status] !== undefined) continue;
+      operation.responses[status] = { $ref: `#/components/responses/${problemName(code)}` };
+      used.add(code);
     }
+    delete operation['x-refuses'];
   }
-  return standardKeywords({ ...document, components: { ...document.components, responses } }) as Document;
+  const responses = Object.fromEntries([...used].map((code) => [problemName(code), responseOf(code)]));
+  const schemas: Record<string, object> = {};
+  const parameters = sharedParameters(document);
+  const { components, ...rest } = hoisted(
+    { ...document, components: { ...document.components, responses, parameters } },
+    schemas,
+  ) as Document;
+  return withExamples(standard({ ...rest, components: { ...components, schemas } }) as Document);
 }
 
-function response(code: ProblemCode): object {
-  const { title } = PROBLEMS[code];
-  return {
-    description: title,
-    content: { [PROBLEM_TYPE]: { schema: { $ref: '#/components/schemas/Problem' } } },
-  };
+/** Describes a response whose schema has a description of its own. */
+const RESPONSE_DESCRIPTION = 'x-response-description';
+
+function operationsOf({ paths = {} }: Document): Operation[] {
+  return Object.values(paths).flatMap((path) => Object.values(path));
+}
+
+function responseOf(code: ProblemCode): object {
+  return { description: PROBLEMS[code].title, content: { [PROBLEM_TYPE]: { schema: ProblemDetails } } };
+}
+
+/** Moves parameters of several operations to the components. */
+function sharedParameters(document: Document): Record<string, object> {
+  const operations = operationsOf(document);
+  const uses = Map.groupBy(
+    operations.flatMap(({ parameters = [] }) => parameters),
+    (parameter) => JSON.stringify(parameter),
+  );
+  const shared: Record<string, object> = {};
+  const places = new Map<string, object>();
+  for (const [text, [parameter, ...others]] of uses) {
+    if (parameter === undefined || others.length === 0) continue;
+    const name = [parameter.name, `${parameter.in}_${parameter.name}`].find((one) => !(one in shared));
+    if (name === undefined) continue;
+    shared[name] = parameter;
+    places.set(text, { $ref: `#/components/parameters/${name}` });
+  }
+  for (const operation of operations) {
+    if (operation.parameters === undefined) continue;
+    operation.parameters = operation.parameters.map(
+      (one) => (places.get(JSON.stringify(one)) as Parameter | undefined) ?? one,
+    );
+  }
+  return shared;
+}
+
+/** Moves the schemas with a name (`named`) to the components and leaves references to them. */
+function hoisted(value: unknown, schemas: Record<string, object>): unknown {
+  if (Array.isArray(value)) return value.map((one) => hoisted(one, schemas));
+  if (typeof value !== 'object' || value === null) return value;
+  const { component, [RESPONSE_DESCRIPTION]: _, ...given } = value as Record<string, unknown>;
+  const { description, ...rest } = Object.fromEntries(
+    Object.entries(given).map(([name, part]) => [name, hoisted(part, schemas)]),
+  );
+  const words = description === undefined ? {} : { description };
+  if (typeof component !== 'string') return { ...rest, ...words };
+  const isNullable = Array.isArray(rest.type);
+  const schema = isNullable ? { ...rest, type: (rest.type as string[])[0] } : rest;
+  schemas[component] ??= { ...schema, ...words };
+  const known = schemas[component];
+  const { description: first, ...same } = known as { description?: unknown };
+  if (!isDeepStrictEqual(same, schema)) throw new Error(`two schemas are named ${component}`);
+  const reference = { $ref: `#/components/schemas/${component}` };
+  if (isNullable) return { oneOf: [reference, { type: 'null' }], ...words };
+  return { ...reference, ...(description === first ? {} : words) };
 }
 
 /** Replaces `rule` and the format `instant`, which are our own, with standard keywords. */
-function standardKeywords(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(standardKeywords);
+function standard(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(standard);
   if (typeof value !== 'object' || value === null) return value;
   const { rule, ...rest } = value as Record<string, unknown>;
-  const described = typeof rule === 'string' && rest.description === undefined ? { description: rule } : {};
+  const words = typeof rule === 'string' && rest.description === undefined ? { description: rule } : {};
   const format = rest.format === 'instant' ? { format: 'date-time' } : {};
   const kept = rule === undefined || typeof rule === 'string' ? {} : { rule };
   return Object.fromEntries(
-    Object.entries({ ...rest, ...format, ...kept, ...described }).map(([name, part]) => [
-      name,
-      standardKeywords(part),
-    ]),
+    Object.entries({ ...rest, ...format, ...kept, ...words }).map(([name, part]) => [name, standard(part)]),
   );
 }

@@ -41,7 +41,7 @@ export function createRouteTable(): RouteTable {
         (route.schema as { hide?: boolean } | undefined)?.hide === true || route.prefix === DOCS_PATH;
       route.config = { ...route.config, scope };
       route.schema = { ...route.schema, 'x-refuses': refusalsOf(route, scope) };
-      if (scope !== 'public') route.schema = { ...route.schema, ...securityOf(scope, route.schema) };
+      route.schema = { ...route.schema, ...securityOf(scope, route.schema) };
       routes.push({ methods, url: route.url, scope, hidden });
     },
     methodsOf: (path) =>
@@ -50,6 +50,7 @@ export function createRouteTable(): RouteTable {
 }
 
 function securityOf(scope: RouteScope, { description = '' }: { description?: string }) {
+  if (scope === 'public') return { security: [] };
   const isAny = scope === 'any' || scope === 'self';
   const needs = isAny ? 'Needs any valid token.' : `Needs the scope \`${scope}\`.`;
   return {
@@ -59,10 +60,8 @@ function securityOf(scope: RouteScope, { description = '' }: { description?: str
 }
 
 function refusalsOf({ config, schema }: RouteOptions, scope: RouteScope): ProblemCode[] {
-  const checked =
-    schema?.params !== undefined || schema?.querystring !== undefined || schema?.body !== undefined;
   return [
-    ...(checked ? (['INVALID_REQUEST'] as const) : []),
+    'INVALID_REQUEST',
     ...(scope === 'public' ? [] : (['UNAUTHORIZED', 'TOO_MANY_ATTEMPTS'] as const)),
     ...(scope === 'public' || scope === 'any' ? [] : (['FORBIDDEN'] as const)),
     ...(schema?.body === undefined ? [] : (['TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'] as const)),

@@ -1,7 +1,7 @@
 /** A payroll run and its lines as the API shows them. */
 import Type, { type Static, type TSchema } from 'typebox';
-import { closed, day, nullable, oneOf, oneOfDescribed } from '../contract/fields.ts';
-import type { Line } from '../payroll/calculation/line.ts';
+import { closed, component, day, named, nullable, oneOf, oneOfDescribed } from '../contract/fields.ts';
+import { Line } from '../payroll/calculation/line.ts';
 import { RUN_ID_PATTERN, Run, RunBody } from '../payroll/runs/body.ts';
 import { Comparison } from '../payroll/runs/comparison.ts';
 import { REASONS } from '../payroll/runs/population.ts';
@@ -41,11 +41,14 @@ export const RUN_DEFAULTS: Readonly<Partial<Record<keyof Run, string>>> = {
 };
 
 /** The body of a run for the reference: the schema that it is checked by, with words and defaults. */
-export const DescribedRunBody = Type.Unsafe<unknown>({
-  ...RunBody,
-  description: 'The definition of a payroll run.',
-  properties: described(RunBody.properties, RUN_DEFAULTS),
-});
+export const DescribedRunBody = named(
+  'PayrollRunRequest',
+  Type.Unsafe<unknown>({
+    ...RunBody,
+    description: 'The definition of a payroll run.',
+    properties: described(RunBody.properties, RUN_DEFAULTS),
+  }),
+);
 
 /** A run with its defaults filled in. */
 const RUN = {
@@ -125,7 +128,8 @@ const LIFE = {
 
 const id = Type.String({ description: 'The ID of the run.' });
 
-export const PayrollRun = closed(
+export const PayrollRun = component(
+  'PayrollRun',
   {
     id,
     ...RUN,
@@ -166,7 +170,8 @@ const {
 } = PayrollRun.properties;
 
 /** A run without the fields for which an open run must be computed. */
-export const PayrollRunOutline = closed(
+export const PayrollRunOutline = component(
+  'PayrollRunOutline',
   {
     ...STORED,
     etag: nullable({ ...COMPUTED.etag, description: 'Null for an open run, which is not computed.' }),
@@ -176,7 +181,8 @@ export const PayrollRunOutline = closed(
 );
 
 /** The same, also without the lists of ids. */
-export const PayrollRunSummary = closed(
+export const PayrollRunSummary = component(
+  'PayrollRunSummary',
   {
     id,
     employer_id: RUN.employer_id,
@@ -193,12 +199,13 @@ export const PayrollRunSummary = closed(
   'A payroll run in a list.',
 );
 
-export const PayrollRunPreview = closed(
+export const PayrollRunPreview = component(
+  'PayrollRunPreview',
   {
     ...RUN,
     ...COMPUTED,
     lines: nullable(
-      Type.Array(Type.Unsafe<Line>({ $ref: 'Line#' }), {
+      Type.Array(Line, {
         description:
           'The first lines, if the run names `employee_ids`; the totals contain their number. Otherwise null.',
       }),

@@ -3,8 +3,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { FastifyBaseLogger, FastifyInstance, RawServerDefault } from 'fastify';
-import Type, { type Static, type TSchema } from 'typebox';
-import { closed, nullable } from '../contract/fields.ts';
+import Type, { type TSchema } from 'typebox';
+import { component, nullable } from '../contract/fields.ts';
 import { toInstant } from '../contract/instant.ts';
 
 /** A Fastify whose handlers are typed by their routes' TypeBox schemas. */
@@ -57,9 +57,10 @@ export const ownInstant = (description: string) => Type.String({ description });
 
 export const nullableText = (description: string) => nullable(Type.String({ description }));
 
-/** A page of a list. */
+/** A page of a list, named after its rows. */
 export const pageOf = <const S extends TSchema>(row: S) =>
-  closed(
+  component(
+    `${(row as { component?: string }).component}List`,
     {
       data: Type.Array(row),
       has_more: Type.Boolean({ description: 'Whether more rows follow this page.' }),
@@ -69,12 +70,3 @@ export const pageOf = <const S extends TSchema>(row: S) =>
     },
     'A page.',
   );
-
-/**
- * Names a schema in the reference and returns a pointer to it for response schemas. Request schemas must not
- * use the pointer, because requests are checked by the schema itself.
- */
-export function named<const S extends TSchema>(app: Api, name: string, schema: S) {
-  app.addSchema({ ...schema, $id: name });
-  return Type.Unsafe<Static<S>>({ $ref: `${name}#` });
-}

@@ -1,26 +1,32 @@
 import Type, { type Static } from 'typebox';
 import { compile } from './check.ts';
 import { Address, Employee } from './employee.ts';
-import { email, oneOf } from './fields.ts';
+import { email, named, oneOf } from './fields.ts';
 
 /** The employer's contact person for the service. */
-export const Contact = Type.Object(
-  { first_name: Type.String(), last_name: Type.String(), email },
-  { additionalProperties: false },
+export const Contact = named(
+  'Contact',
+  Type.Object(
+    { first_name: Type.String(), last_name: Type.String(), email },
+    { additionalProperties: false },
+  ),
 );
 
 export const ENTITY_TYPES = ['C-Corp', 'S-Corp', 'B-Corp', 'LLC', 'Non-profit', 'Sole Proprietor'] as const;
 
 /** The employer of a census. */
-export const Organization = Type.Object(
-  {
-    legal_business_name: Type.String(),
-    fein: Type.String({ description: 'Federal employer identification number.' }),
-    entity_type: Type.Optional(oneOf(ENTITY_TYPES)),
-    contact: Contact,
-    address: Address,
-  },
-  { additionalProperties: false },
+export const Organization = named(
+  'Organization',
+  Type.Object(
+    {
+      legal_business_name: Type.String(),
+      fein: Type.String({ description: 'Federal employer identification number.' }),
+      entity_type: Type.Optional(oneOf(ENTITY_TYPES)),
+      contact: Contact,
+      address: Address,
+    },
+    { additionalProperties: false },
+  ),
 );
 export type Organization = Static<typeof Organization>;
 

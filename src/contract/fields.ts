@@ -50,12 +50,22 @@ export function nullable<Schema extends TSchema>(schema: Schema): TUnsafe<Static
   return Type.Unsafe({ ...schema, type: [type, 'null'], ...(values && { enum: [...values, null] }) });
 }
 
+/** Names a schema in the API reference, which shows it once. Schemas with the same name must be equal. */
+export const named = <const S extends TSchema>(component: string, schema: S) => ({ ...schema, component });
+
 /** Returns an object schema without additional properties. */
 export const closed = <const P extends TProperties>(properties: P, description?: string): TObject<P> =>
   Type.Object(properties, { additionalProperties: false, ...(description && { description }) });
 
+/** Returns such a schema with a name. */
+export const component = <const P extends TProperties>(name: string, properties: P, description?: string) =>
+  named(name, closed(properties, description));
+
 /** A problem: the path of the field and the rule that it breaks. */
-export const FieldProblem = closed({ path: Type.String(), rule: Type.String() });
+export const FieldProblem = component('FieldProblem', {
+  path: Type.String({ description: 'The path of the field.' }),
+  rule: Type.String({ description: 'The rule that it breaks.' }),
+});
 
 export const REASON_MAX_CHARACTERS = 500;
 

@@ -47,11 +47,15 @@ async function service(r: Recorder): Promise<void> {
 
 /** One line for each operation of an OpenAPI document: its parameters and statuses. */
 function operations(text: string): string {
-  const { paths } = JSON.parse(text);
+  const { paths, components } = JSON.parse(text);
   return Object.entries<Record<string, Operation>>(paths)
     .flatMap(([path, methods]) =>
       Object.entries(methods).map(([method, { parameters = [], responses }]) => {
-        const names = parameters.map(({ name, required }) => (required ? name : `${name}?`));
+        const names = parameters
+          .map((one) =>
+            one.$ref === undefined ? one : components.parameters[one.$ref.split('/').at(-1) as string],
+          )
+          .map(({ name, required }) => (required ? name : `${name}?`));
         return `${method.toUpperCase()} ${path} (${names.join(', ')}) ${Object.keys(responses).join(' ')}`;
       }),
     )
@@ -59,7 +63,8 @@ function operations(text: string): string {
     .join('\n');
 }
 
-type Operation = { parameters?: { name: string; required?: boolean }[]; responses: object };
+type Parameter = { $ref?: string; name: string; required?: boolean };
+type Operation = { parameters?: Parameter[]; responses: object };
 
 async function events(r: Recorder): Promise<void> {
   const medicalOf = (member: string, createdAt: string) =>

@@ -15,7 +15,11 @@ const document = await referenceDocument();
 const folder = mkdtempSync(join(tmpdir(), 'benefits-sidecar-types-'));
 try {
   const [input, output] = [join(folder, 'openapi.json'), join(folder, 'types.ts')];
-  writeFileSync(input, document);
+  // The examples are for the reference; in the types they would be long comments.
+  const withoutExamples = JSON.parse(document, function (this: object, name: string, value: unknown) {
+    return name === 'example' && 'schema' in this ? undefined : value;
+  });
+  writeFileSync(input, JSON.stringify(withoutExamples));
   // A field with a default may be omitted in a request, and an object with any fields is not an empty one.
   const options = ['--output', output, '--default-non-nullable', 'false', '--empty-objects-unknown'];
   execFileSync(process.execPath, [GENERATOR, input, ...options], { stdio: ['ignore', 'ignore', 'inherit'] });
@@ -23,7 +27,9 @@ try {
     '// Made by `npm run client-types` from the OpenAPI document, never by hand.',
     `// SHA-256 of the document: ${sha256(document)}`,
   ];
-  writeFileSync(TYPES, `${head.join('\n')}\n\n${readFileSync(output, 'utf8')}`);
+  // An absent field means the same as one of type never.
+  const types = readFileSync(output, 'utf8').replaceAll(/^ +\w+\?: never;\n/gm, '');
+  writeFileSync(TYPES, `${head.join('\n')}\n\n${types}`);
 } finally {
   rmSync(folder, { recursive: true });
 }

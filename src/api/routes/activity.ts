@@ -1,15 +1,16 @@
 import Type, { type Static } from 'typebox';
-import { closed, nullable } from '../../contract/fields.ts';
+import { closed, component, nullable } from '../../contract/fields.ts';
 import { COUNTED_AT_MOST } from '../../database/count.ts';
 import { readActivity } from '../../operations/activity.ts';
 import type { ApiParts } from '../parts.ts';
-import { type Api, named, ownInstant } from '../schemas.ts';
+import { type Api, ownInstant } from '../schemas.ts';
 
 const count = (description: string) => Type.Integer({ description });
 const when = (description: string) => nullable(ownInstant(description));
 const milliseconds = (description: string) => nullable(Type.Number({ description }));
 
-const Minute = closed(
+const Minute = component(
+  'ActivityMinute',
   {
     at: ownInstant('The start time.'),
     acknowledged: count('Deliveries that were stored and acknowledged.'),
@@ -20,7 +21,8 @@ const Minute = closed(
   'The deliveries of one minute.',
 );
 
-const Activity = closed(
+const Activity = component(
+  'Activity',
   {
     events: closed(
       {
@@ -77,7 +79,7 @@ export function activityRoutes(app: Api, { db, receiving }: ApiParts): void {
         summary: 'Get current activity',
         description:
           'Returns a quick overview that is cheap enough to poll every second. For alerts, use `/metrics`.',
-        response: { 200: named(app, 'Activity', Activity) },
+        response: { 200: Activity },
       },
     },
     async () => {

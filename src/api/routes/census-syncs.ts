@@ -1,14 +1,14 @@
 import Type, { type Static } from 'typebox';
 import { type CensusSync, findSync, listSyncs, readSyncAnswer } from '../../census/sync-list.ts';
 import { requestSyncManually } from '../../census/syncs.ts';
-import { closed, FieldProblem, identifier, nullable, oneOf } from '../../contract/fields.ts';
+import { closed, component, FieldProblem, identifier, nullable, oneOf } from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
 import { cursorOf } from '../../formats/cursor.ts';
 import { employerSubject } from '../../outbox/queue.ts';
 import { alsoNeeds, by, writeReadDown } from '../auth.ts';
 import type { ApiParts } from '../parts.ts';
 import { notFound } from '../problem.ts';
-import { type Api, cursor, LIMIT_DEFAULT, limit, named, ownInstant, pageOf } from '../schemas.ts';
+import { type Api, cursor, LIMIT_DEFAULT, limit, ownInstant, pageOf } from '../schemas.ts';
 import { EmployerId } from './censuses.ts';
 
 /** Problems in one page. A sync may have 1,000, and a page 1,000 syncs. */
@@ -43,7 +43,8 @@ const SYNC = {
     description: `The first problems. A page contains at most ${PROBLEMS_ON_PAGE}, those of the newest syncs.`,
   }),
 };
-const Sync = closed(
+const Sync = component(
+  'CensusSync',
   {
     ...SYNC,
     response: Type.Optional(
@@ -89,7 +90,6 @@ const position = cursorOf('census-syncs', Type.Object({ requestedAt: Type.String
 
 export function censusSyncRoutes(app: Api, parts: ApiParts): void {
   const { db, encryptor, now, log, overdueMs, wakeSend } = parts;
-  const Named = named(app, 'CensusSync', Sync);
 
   app.get(
     '/v1/census-syncs',
@@ -101,7 +101,7 @@ export function censusSyncRoutes(app: Api, parts: ApiParts): void {
         summary: 'List census syncs',
         description: 'Lists census syncs, newest first.',
         querystring: SyncQuery,
-        response: { 200: pageOf(Named) },
+        response: { 200: pageOf(Sync) },
       },
     },
     async ({ query }) => {
@@ -129,7 +129,7 @@ export function censusSyncRoutes(app: Api, parts: ApiParts): void {
           'the service rejected the upload. That may hold personal data, so each read is recorded.',
         params: SyncId,
         querystring: ResponseQuery,
-        response: { 200: Named },
+        response: { 200: Sync },
       },
     },
     async (request) => {
@@ -162,7 +162,7 @@ export function censusSyncRoutes(app: Api, parts: ApiParts): void {
         description:
           'Starts a census sync as if the benefits service had requested it. The sync waits if there is no fresh census.',
         params: EmployerId,
-        response: { 202: Named },
+        response: { 202: Sync },
       },
     },
     async (request, reply) => {

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import type { FastifyRequest } from 'fastify';
-import Type, { type Static, type TSchema } from 'typebox';
+import Type, { type Static } from 'typebox';
 import { compareCensus, LISTED_MAX } from '../../census/diff.ts';
 import { CENSUS_BYTES_MAX, type CensusContent } from '../../census/reading.ts';
 import { CENSUS_FROM } from '../../census/source.ts';
@@ -9,15 +9,16 @@ import { stageCensus } from '../../census/staging.ts';
 import { viewComparison } from '../../census/view.ts';
 import { Census } from '../../contract/census.ts';
 import { PROBLEMS_MAX } from '../../contract/check.ts';
-import { closed, FieldProblem, identifier, nullable } from '../../contract/fields.ts';
-import { AppError, type Problem } from '../../errors.ts';
+import { closed, component, FieldProblem, identifier, named, nullable } from '../../contract/fields.ts';
+import type { Problem } from '../../errors.ts';
+import { AppError } from '../../errors.ts';
 import { cursorOf } from '../../formats/cursor.ts';
 import { employerSubject } from '../../outbox/queue.ts';
 import { by, writeReadDown } from '../auth.ts';
 import { limitReads, passStreams, streamedBody } from '../bodies.ts';
 import type { ApiParts } from '../parts.ts';
 import { notFound, type Refusal } from '../problem.ts';
-import { type Api, cursor, LIMIT_DEFAULT, limit, named, ownInstant, pageOf } from '../schemas.ts';
+import { type Api, cursor, LIMIT_DEFAULT, limit, ownInstant, pageOf } from '../schemas.ts';
 import { compileValidator } from '../validation.ts';
 
 const CENSUS_TYPES = { json: 'application/json', csv: 'text/csv' } as const;
@@ -33,7 +34,8 @@ export const EmployerId = closed({
   employer_id: { ...identifier, description: 'The employer ID that payroll and the benefits service share.' },
 });
 
-const Staged = closed(
+const Staged = component(
+  'CensusReceipt',
   {
     id: Type.String({ description: 'The ID of the census.' }),
     employees: Type.Integer({ description: 'The number of employees in the census.' }),
@@ -41,7 +43,8 @@ const Staged = closed(
   'The census is valid and staged for upload.',
 );
 
-const LastUpload = closed(
+const LastUpload = component(
+  'CensusUpload',
   {
     census_id: Type.String(),
     uploaded_at: Type.String({ description: 'The time the benefits service accepted it.' }),
@@ -53,7 +56,8 @@ const LastUpload = closed(
 const Ids = (description: string) =>
   closed({ count: Type.Integer(), employee_ids: Type.Array(Type.String()) }, description);
 
-const Changed = closed(
+const Changed = component(
+  'CensusChanges',
   {
     added: Ids('Employees that the last upload does not contain.'),
     changed: closed({
@@ -74,7 +78,8 @@ const Changed = closed(
   `The differences from the last upload. Lists the first ${LISTED_MAX} of each kind and counts all of them.`,
 );
 
-const Report = closed(
+const Report = component(
+  'CensusReport',
   {
     valid: Type.Boolean(),
     employees: Type.Integer({ description: 'The number of rows read, valid and invalid.' }),
@@ -91,7 +96,10 @@ const Report = closed(
   'The problems of a census and the changes it would make.',
 );
 
-const CENSUS = { ...Census, description: 'An organization and all of its active employees.' };
+const CENSUS = named('Census', {
+  ...Census,
+  description: 'An organization and all of its active employees.',
+});
 
 const BODY_IN_WORDS =
   'Send JSON (the body of a census upload; each employee may also have a `pay_group` and an `effective_on`, which are never sent to the service) or ' +
@@ -105,7 +113,7 @@ export function censusRoutes(app: Api, { db, encryptor, now, log, wakeSend }: Ap
   const limited = limitReads(CENSUSES_AT_ONCE, 'censuses', log);
   const Body = Type.Unsafe<unknown>({
     content: {
-      [CENSUS_TYPES.json]: { schema: named(app, 'Census', CENSUS) },
+      [CENSUS_TYPES.json]: { schema: CENSUS },
       [CENSUS_TYPES.csv]: { schema: Type.String() },
     },
   });
@@ -204,7 +212,7 @@ export function stagedCensusRoutes(app: Api, parts: ApiParts): void {
           'Returns the staged census as it would be uploaded, for embedding it in a request for quotes. It contains personal data: ' +
           'each read is recorded.',
         params: EmployerId,
-        response: { 200: Type.Unsafe<Readable>({ $ref: 'Census#' }) },
+        response: { 200: Type.Unsafe<Readable>(CENSUS) },
       },
     },
     async (request, reply) => {
@@ -241,7 +249,8 @@ async function* whole(body: {
     throw new Error('The census was replaced while it was being read. Send the request again.');
 }
 
-const StagedCensus = closed(
+const StagedCensus = component(
+  'StagedCensus',
   {
     id: Type.String({ description: 'The ID of the census.' }),
     employer_id: Type.String({ description: 'The employer.' }),
@@ -270,18 +279,18 @@ const StagedQuery = closed({
   limit,
 });
 
-const pageWithSource = (row: TSchema) =>
-  closed(
-    {
-      ...pageOf(row).properties,
-      source: Type.Enum([...CENSUS_FROM], {
-        description:
-          'The census source. push: the staged census is uploaded. dir, http and ' +
-          'function (of the embedding program): each sync fetches the census, which replaces the staged one.',
-      }),
-    },
-    'A page of staged censuses and the census source.',
-  );
+const StagedCensusList = component(
+  'StagedCensusList',
+  {
+    ...pageOf(StagedCensus).properties,
+    source: Type.Enum([...CENSUS_FROM], {
+      description:
+        'The census source. push: the staged census is uploaded. dir, http and ' +
+        'function (of the embedding program): each sync fetches the census, which replaces the staged one.',
+    }),
+  },
+  'A page of staged censuses and the census source.',
+);
 
 const position = cursorOf('censuses', Type.String());
 
@@ -299,7 +308,7 @@ function stagedCensusListRoutes(app: Api, { db, censusFrom }: ApiParts): void {
           'Lists the staged census of each employer by employer ID: its number of employees, its time, and ' +
           'the last upload. Contents are not included.',
         querystring: StagedQuery,
-        response: { 200: pageWithSource(named(app, 'StagedCensus', StagedCensus)) },
+        response: { 200: StagedCensusList },
       },
     },
     async ({ query }) => {

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import Type, { type Static } from 'typebox';
-import { closed, FieldProblem } from '../../contract/fields.ts';
+import { component, FieldProblem, named } from '../../contract/fields.ts';
 import { createGroupCommit, KEY_MAX_CHARACTERS } from '../../employment/accept.ts';
 import { acceptBatch, BATCH_CHANGES_MAX, LINE_BYTES_MAX, type LineResult } from '../../employment/batch.ts';
 import { type ChangeKind, checkChange } from '../../employment/change.ts';
@@ -14,13 +14,14 @@ import { limitReads, passStreams, streamedBody } from '../bodies.ts';
 import { idempotencyKeyOf } from '../headers.ts';
 import type { ApiParts } from '../parts.ts';
 import { broken, invalid, type Refusal } from '../problem.ts';
-import { type Api, named, ownInstant } from '../schemas.ts';
+import { type Api, ownInstant } from '../schemas.ts';
 import { exceptBody } from '../validation.ts';
 
 /** draft-ietf-httpapi-idempotency-key-header, in lower case as Node provides header names. */
 const KEY_HEADER = 'idempotency-key';
 
-const Receipt = closed(
+const Receipt = component(
+  'EmployeeChangeReceipt',
   {
     id: Type.String({ description: 'The ID of the change.' }),
     kind: Type.Enum([...CHANGE_KINDS], { description: 'The kind of change.' }),
@@ -52,7 +53,6 @@ const DESCRIPTION =
 /** Accepts single changes. With the 202, the sidecar takes over their delivery. */
 export function changeReportRoutes(app: Api, { db, encryptor, now, log, wakeSend }: ApiParts): void {
   const groupCommit = createGroupCommit({ db, encryptor, now });
-  const Named = named(app, 'ChangeReceipt', Receipt);
   const headers = Type.Object({
     [KEY_HEADER]: Type.Optional(
       Type.String({ description: `1 to ${KEY_MAX_CHARACTERS} visible ASCII characters.` }),
@@ -72,7 +72,7 @@ export function changeReportRoutes(app: Api, { db, encryptor, now, log, wakeSend
           description: DESCRIPTION,
           headers,
           body: Type.Unsafe<unknown>(CHANGE_SCHEMAS[kind]),
-          response: { 202: Named },
+          response: { 202: Receipt },
         },
       },
       async (request, reply) => {
@@ -114,7 +114,8 @@ const BATCHES_AT_ONCE = 3;
 
 const BATCH_TYPES = [ROW_TYPES.json, ROW_TYPES.ndjson];
 
-const Result = closed(
+const Result = component(
+  'BatchedChange',
   {
     line: Type.Integer({ description: 'The number of the line or array element, from 1.' }),
     status: Type.Enum(['accepted', 'repeated', 'refused', 'conflict', 'unavailable'], {
@@ -131,7 +132,7 @@ type Result = Static<typeof Result>;
 
 const Line = Type.Union(
   CHANGE_KINDS.map((kind) =>
-    closed({
+    component(`Batched${CHANGE_SCHEMAS[kind].component}`, {
       kind: Type.Enum([kind]),
       idempotency_key: Type.Optional(
         Type.String({ description: `1 to ${KEY_MAX_CHARACTERS} visible ASCII characters.` }),
@@ -145,9 +146,10 @@ const Line = Type.Union(
 export function changeBatchRoutes(app: Api, parts: ApiParts): void {
   passStreams(app, BATCH_TYPES);
   const limited = limitReads(BATCHES_AT_ONCE, 'batches of changes', parts.log);
-  const Batched = closed(
+  const Batched = component(
+    'BatchResults',
     {
-      results: Type.Array(named(app, 'BatchedChange', Result), {
+      results: Type.Array(Result, {
         description: 'One result per change, in order.',
       }),
     },
@@ -171,7 +173,7 @@ export function changeBatchRoutes(app: Api, parts: ApiParts): void {
         body: Type.Unsafe<unknown>({
           content: {
             [ROW_TYPES.json]: {
-              schema: Type.Array(Line),
+              schema: named('EmployeeChangeBatch', Type.Array(Line)),
             },
             [ROW_TYPES.ndjson]: { schema: Type.String() },
           },

@@ -2,6 +2,7 @@ import Type, { type Static } from 'typebox';
 import { Deduction, LINES_OF_COVERAGE, TAXABILITIES } from '../../contract/deduction.ts';
 import {
   closed,
+  component,
   day,
   identifier,
   nullable,
@@ -36,7 +37,6 @@ import {
   instant,
   LIMIT_DEFAULT,
   limit,
-  named,
   ownInstant,
   pageOf,
   toMilliseconds,
@@ -58,9 +58,14 @@ const STATE = {
   recorded_at: ownInstant('The time the ledger recorded it.'),
 };
 
-const StateOfDeduction = closed(STATE, 'A deduction with the fields that the benefits service sent.');
+export const StateOfDeduction = component(
+  'Deduction',
+  STATE,
+  'A deduction with the fields that the benefits service sent.',
+);
 
-const Decision = closed(
+const Decision = component(
+  'StartDecisionRequest',
   {
     version: Type.Integer({
       minimum: 1,
@@ -79,7 +84,8 @@ const Decision = closed(
   'A decision on a start that was moved together with other contents.',
 );
 
-const StartDecision = closed(
+const StartDecision = component(
+  'StartDecision',
   {
     id: Type.String({ description: 'The ID of the decision.' }),
     deduction_id: Type.String({ description: 'The deduction.' }),
@@ -91,7 +97,8 @@ const StartDecision = closed(
   'A recorded decision.',
 );
 
-const VersionOfDeduction = closed(
+const VersionOfDeduction = component(
+  'DeductionVersion',
   {
     ...STATE,
     id: Type.String({ description: 'The ID of the version: its position in the ledger.' }),
@@ -110,7 +117,6 @@ const VersionOfDeduction = closed(
   },
   'A version of a deduction.',
 );
-type VersionOfDeduction = Static<typeof VersionOfDeduction>;
 
 /** Where a page of a deduction's versions ended: a position of the ledger. */
 const versionPosition = cursorOf('versions-of-deduction', Type.Integer({ minimum: 1 }));
@@ -145,8 +151,6 @@ const DeductionQuery = closed({
 export function deductionRoutes(app: Api, parts: ApiParts): void {
   const { db, now, log } = parts;
   const today = () => now().toISOString().slice(0, 10);
-  const State = named(app, 'Deduction', StateOfDeduction);
-
   app.get(
     '/v1/deductions',
     {
@@ -159,7 +163,7 @@ export function deductionRoutes(app: Api, parts: ApiParts): void {
           'Lists deductions by employee, then by deduction. Parameters are combined with AND. If few deductions match, a page may have fewer ' +
           'rows than `limit`, even none, and still a `next_cursor`, because each page is read within a bounded time.',
         querystring: DeductionQuery,
-        response: { 200: pageOf(State) },
+        response: { 200: pageOf(StateOfDeduction) },
       },
     },
     async ({ query }) => {
@@ -182,7 +186,7 @@ export function deductionRoutes(app: Api, parts: ApiParts): void {
           'the deduction was not in effect or not known then.',
         params: DeductionId,
         querystring: closed(THEN),
-        response: { 200: State },
+        response: { 200: StateOfDeduction },
       },
     },
     async ({ params, query }) => {
@@ -209,7 +213,7 @@ export function deductionRoutes(app: Api, parts: ApiParts): void {
         description: 'Lists all versions in order of recording, unless `order` states otherwise.',
         params: DeductionId,
         querystring: closed({ order: Type.Optional(oneOf(VERSION_ORDERS)), cursor, limit }),
-        response: { 200: pageOf(named(app, 'DeductionVersion', VersionOfDeduction)) },
+        response: { 200: pageOf(VersionOfDeduction) },
       },
     },
     async ({ params, query }) => {
@@ -236,7 +240,7 @@ export function deductionRoutes(app: Api, parts: ApiParts): void {
           'between fail the check `start-moved` until then. A later decision on the same version replaces this one.',
         params: DeductionId,
         body: Decision,
-        response: { 201: named(app, 'StartDecision', StartDecision) },
+        response: { 201: StartDecision },
       },
     },
     async (request, reply) => {
@@ -292,13 +296,17 @@ const FeedQuery = closed({
   limit,
 });
 
+const Feed = component(
+  'DeductionVersionFeed',
+  {
+    ...pageOf(VersionOfDeduction).properties,
+    next_cursor: Type.String({ description: 'Send it as `cursor` to get the versions recorded since.' }),
+  },
+  'A page.',
+);
+
 /** The change feed: the versions of all deductions after a position. */
 function deductionVersionRoutes(app: Api, { db, now }: ApiParts): void {
-  const { data, has_more } = pageOf(
-    Type.Unsafe<VersionOfDeduction>({ $ref: 'DeductionVersion#' }),
-  ).properties;
-  const next_cursor = Type.String({ description: 'Send it as `cursor` to get the versions recorded since.' });
-
   app.get(
     '/v1/deduction-versions',
     {
@@ -312,7 +320,7 @@ function deductionVersionRoutes(app: Api, { db, now }: ApiParts): void {
           'has the `next_cursor` from which to resume. Store it with the changes that you have processed.',
         querystring: FeedQuery,
         response: {
-          200: named(app, 'DeductionVersionFeed', closed({ data, has_more, next_cursor }, 'A page.')),
+          200: Feed,
         },
       },
     },

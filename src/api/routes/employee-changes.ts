@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import Type, { type Static } from 'typebox';
-import { closed, identifier, nullable, oneOf, reasonField } from '../../contract/fields.ts';
+import { closed, component, identifier, nullable, oneOf, reasonField } from '../../contract/fields.ts';
 import { type ChangeBody, readBody } from '../../employment/bodies.ts';
 import { changeCursor } from '../../employment/change-view.ts';
 import {
@@ -23,7 +23,6 @@ import {
   instant,
   LIMIT_DEFAULT,
   limit,
-  named,
   nullableText,
   ownInstant,
   pageOf,
@@ -67,12 +66,13 @@ const SUMMARY = {
   effective_on: nullableText('The date from which the change applies to payroll, if the caller stated one.'),
 };
 
-const ChangeSummary = closed(SUMMARY, 'An employment change, without its contents.');
-type ChangeSummary = Static<typeof ChangeSummary>;
-/** The name of `ChangeSummary` in the reference, for the routes that return it. */
-export const Summary = Type.Unsafe<ChangeSummary>({ $ref: 'EmployeeChangeSummary#' });
+export const ChangeSummary = component(
+  'EmployeeChangeSummary',
+  SUMMARY,
+  'An employment change, without its contents.',
+);
 
-const AttemptShown = closed({
+const AttemptShown = component('DeliveryAttempt', {
   attempt: Type.Integer({ minimum: 1, description: 'The number of the attempt, from 1.' }),
   started_at: ownInstant('The start time.'),
   finished_at: nullableText('The end time. Null while the attempt is running.'),
@@ -80,7 +80,8 @@ const AttemptShown = closed({
   reason: nullableText('The result of the attempt. Null if it delivered the change.'),
 });
 
-const WholeChange = closed(
+const WholeChange = component(
+  'EmployeeChange',
   {
     ...SUMMARY,
     last_attempts: Type.Array(AttemptShown, {
@@ -125,7 +126,6 @@ const BodyQuery = closed({
 /** Lists accepted changes and their results. */
 export function employeeChangeRoutes(app: Api, parts: ApiParts): void {
   const { db, encryptor, log } = parts;
-  named(app, 'EmployeeChangeSummary', ChangeSummary);
 
   app.get(
     '/v1/employee-changes',
@@ -137,7 +137,7 @@ export function employeeChangeRoutes(app: Api, parts: ApiParts): void {
         summary: 'List employment changes',
         description: 'Lists changes without their contents, newest first. Parameters are combined with AND.',
         querystring: ChangeQuery,
-        response: { 200: pageOf(Summary) },
+        response: { 200: pageOf(ChangeSummary) },
       },
     },
     async ({ query }) => {
@@ -160,7 +160,7 @@ export function employeeChangeRoutes(app: Api, parts: ApiParts): void {
           'if the benefits service rejected it, the response. This is personal data: it requires the scope `pii:read`, and each read is recorded.',
         params: ChangeId,
         querystring: BodyQuery,
-        response: { 200: named(app, 'EmployeeChange', WholeChange) },
+        response: { 200: WholeChange },
       },
     },
     async (request) => {
@@ -199,7 +199,8 @@ function filterOf({ state, employee_id, kind, from, until }: Static<typeof Chang
   };
 }
 
-const Retrying = closed(
+const Retrying = component(
+  'RetryRequest',
   {
     force: Type.Optional(
       Type.Boolean({
@@ -212,7 +213,8 @@ const Retrying = closed(
   'Optional.',
 );
 
-const Cancelling = closed(
+const Cancelling = component(
+  'CancelRequest',
   {
     reason: reasonField('The reason for the cancellation. It is stored with the change.'),
   },
@@ -235,7 +237,7 @@ function employeeChangeWorkRoutes(app: Api, { db, now, log, wakeSend }: ApiParts
           'of the employee was delivered, unless `force` is true. A pending change is sent immediately.',
         params: ChangeId,
         body: Retrying,
-        response: { 202: Summary },
+        response: { 202: ChangeSummary },
       },
     },
     async (request, reply) => {
@@ -259,7 +261,7 @@ function employeeChangeWorkRoutes(app: Api, { db, now, log, wakeSend }: ApiParts
           'are sent. Facts that the roster recorded from it remain.',
         params: ChangeId,
         body: Cancelling,
-        response: { 200: Summary },
+        response: { 200: ChangeSummary },
       },
     },
     async (request) => {
@@ -284,7 +286,7 @@ function employeeChangeWorkRoutes(app: Api, { db, now, log, wakeSend }: ApiParts
         description:
           'Use it when the benefits service already knows the employee. The new hire remains rejected.',
         params: ChangeId,
-        response: { 200: Summary },
+        response: { 200: ChangeSummary },
       },
     },
     async (request) => done(request, await releaseChange(db, request.params.change_id), 'released'),

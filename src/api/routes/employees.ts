@@ -1,9 +1,9 @@
 import Type, { type Static, type TSchema } from 'typebox';
-import { closed, identifier, nullable } from '../../contract/fields.ts';
+import { closed, component, identifier, nullable } from '../../contract/fields.ts';
 import type { RosterFactTable } from '../../database/tables.ts';
 import { changeCursor } from '../../employment/change-view.ts';
 import { listChanges } from '../../employment/changes.ts';
-import { type DeductionView, deductionCursor, viewDeduction } from '../../ledger/deduction-view.ts';
+import { deductionCursor, viewDeduction } from '../../ledger/deduction-view.ts';
 import { listDeductions } from '../../ledger/deductions.ts';
 import {
   type Employment,
@@ -19,15 +19,17 @@ import { arrearsOfEmployee } from '../../payroll/reconciliation/arrears-of-emplo
 import { mayAlso } from '../auth.ts';
 import type { ApiParts } from '../parts.ts';
 import { notFound } from '../problem.ts';
-import { type Api, named, nullableText, ownInstant } from '../schemas.ts';
-import { Summary } from './employee-changes.ts';
+import { type Api, nullableText, ownInstant } from '../schemas.ts';
+import { StateOfDeduction } from './deductions.ts';
+import { ChangeSummary } from './employee-changes.ts';
 
 /** Deductions and changes shown, each list with a cursor for the rest. An employee has a handful. */
 const SHOWN = 100;
 /** Reports on one employee: one for each census that stated something new, over decades. */
 const FACTS_SHOWN = 1_000;
 
-const Fact = closed(
+const Fact = component(
+  'RosterFact',
   {
     position: Type.Integer({ minimum: 1, description: 'The position of the report in the ledger.' }),
     employer_id: Type.String({ description: 'The employer.' }),
@@ -47,7 +49,8 @@ const Fact = closed(
   'One report on an employment. Null fields were not reported and change nothing.',
 );
 
-const Employed = closed(
+const Employed = component(
+  'Employment',
   {
     employer_id: Type.String({ description: 'The employer.' }),
     spells: Type.Array(
@@ -68,14 +71,17 @@ const Employed = closed(
   'An employment as of today.',
 );
 
-const ArrearsShown = closed(
+const ArrearsShown = component(
+  'Arrears',
   {
     employer_id: Type.String({ description: 'The employer of the run.' }),
     id: Type.String({ description: 'The ID of the arrears: of the run and the deduction.' }),
     run_id: Type.String({ description: 'The finalized run from which payroll took a different amount.' }),
     deduction_id: Type.String({ description: 'The deduction.' }),
     line_of_coverage: Type.String({ description: 'The line of coverage.' }),
-    amount: Type.String({ description: 'The amount still to be deducted. Negative if too much was taken.' }),
+    amount: Type.String({
+      description: 'The amount still to be deducted. Negative if too much was taken.',
+    }),
     explanation: Type.String({ description: 'How the amount was computed.' }),
   },
   'An amount that payroll did not take and no later run has collected.',
@@ -103,7 +109,8 @@ const MORE = [
 const DEDUCTIONS = '/v1/deductions';
 const CHANGES = '/v1/employee-changes';
 
-const Employee = closed(
+const Employee = component(
+  'Employee',
   {
     id: Type.String({ description: 'The employee ID of payroll.' }),
     employer_id: nullableText(
@@ -115,8 +122,8 @@ const Employee = closed(
     roster: Type.Array(Fact, {
       description: `The last ${FACTS_SHOWN} reports of the roster, in order.`,
     }),
-    deductions: beginningOf(Type.Unsafe<DeductionView>({ $ref: 'Deduction#' }), DEDUCTIONS),
-    changes: Type.Optional(beginningOf(Summary, CHANGES)),
+    deductions: beginningOf(StateOfDeduction, DEDUCTIONS),
+    changes: Type.Optional(beginningOf(ChangeSummary, CHANGES)),
     arrears: Type.Optional(
       Type.Array(ArrearsShown, { description: 'Arrears of all finalized runs, by employer and pay date.' }),
     ),
@@ -150,7 +157,7 @@ export function employeeRoutes(app: Api, { db, now }: ApiParts): void {
           'Returns the roster with its history and the deductions; with the scope `changes:read` the employment changes, with the ' +
           `newest first, and with \`runs:read\` the arrears. Of deductions and changes the first ${SHOWN}.`,
         params: EmployeeId,
-        response: { 200: named(app, 'Employee', Employee) },
+        response: { 200: Employee },
       },
     },
     async (request) => {

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import Type from 'typebox';
-import { closed, nullable, oneOf, reasonField } from '../../contract/fields.ts';
+import { closed, component, named, nullable, oneOf, reasonField } from '../../contract/fields.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
 import { AppError } from '../../errors.ts';
@@ -29,7 +29,6 @@ import {
   instant,
   LIMIT_DEFAULT,
   limit,
-  named,
   nullableText,
   ownInstant,
   pageOf,
@@ -50,9 +49,10 @@ const SUMMARY = {
   dismissed_at: nullableText('The time of the dismissal.'),
   dismissed_reason: nullableText('The reason for the dismissal.'),
 };
-const EventSummary = closed(SUMMARY, 'An event without its body.');
+const EventSummary = component('EventSummary', SUMMARY, 'An event without its body.');
 
-const AppliedVersion = closed(
+const AppliedVersion = component(
+  'AppliedVersion',
   {
     id: Type.String({ description: 'The ID of the version.' }),
     deduction_id: Type.String({ description: 'The deduction.' }),
@@ -72,7 +72,8 @@ const TriggeredSync = closed(
   'The census sync that the event started or completed.',
 );
 
-const WholeEvent = closed(
+const WholeEvent = component(
+  'Event',
   {
     ...SUMMARY,
     body: nullableText('The body exactly as received. Null after retention deletes it.'),
@@ -125,12 +126,9 @@ const EventQuery = closed({
 });
 
 const EventId = closed({ event_id: Type.String({ minLength: 1, maxLength: 255 }) });
-/** The name of `EventSummary` in the reference. */
-const Summary = Type.Unsafe<EventView>({ $ref: 'EventSummary#' });
 
 export function eventRoutes(app: Api, parts: ApiParts): void {
   const { db } = parts;
-  named(app, 'EventSummary', EventSummary);
 
   app.get(
     '/v1/events',
@@ -142,7 +140,7 @@ export function eventRoutes(app: Api, parts: ApiParts): void {
         summary: 'List events',
         description: 'Lists events without their bodies, newest first.',
         querystring: EventQuery,
-        response: { 200: pageOf(Summary) },
+        response: { 200: pageOf(EventSummary) },
       },
     },
     async ({ query }) => {
@@ -164,7 +162,7 @@ export function eventRoutes(app: Api, parts: ApiParts): void {
         summary: 'Get an event',
         description: 'Returns the event with its body, its result and any conflicting bodies.',
         params: EventId,
-        response: { 200: named(app, 'Event', WholeEvent) },
+        response: { 200: WholeEvent },
       },
     },
     async ({ params }) => {
@@ -191,7 +189,7 @@ function filterOf(given: { event_type?: string; from?: string; until?: string })
   };
 }
 
-const Dismissal = closed({
+const Dismissal = component('DismissalRequest', {
   reason: reasonField('The reason for the dismissal. It is stored with the event.', 'must contain text'),
 });
 
@@ -208,7 +206,7 @@ function eventWorkRoutes(app: Api, { db, now, log, wakeApply }: ApiParts): void 
         description:
           'Sets the event to pending, even if it was dismissed. A deduction version already in the ledger is not added again. Fails with 409 after retention deletes the body.',
         params: EventId,
-        response: { 202: Summary },
+        response: { 202: EventSummary },
       },
     },
     async (request, reply) => {
@@ -237,7 +235,7 @@ function eventWorkRoutes(app: Api, { db, now, log, wakeApply }: ApiParts): void 
           'Dismisses a quarantined event, a conflict or a tie that changed a deduction. It stays in the lists, but readiness no longer fails because of it.',
         params: EventId,
         body: Dismissal,
-        response: { 200: Summary },
+        response: { 200: EventSummary },
       },
     },
     async (request) => {
@@ -262,16 +260,19 @@ async function summary(db: Db | Trx, eventId: string): Promise<EventView> {
   return viewEvent(found.event);
 }
 
-const Reprocessing = Type.Object(
-  {
-    state: Type.Optional(oneOf(['applied', 'ignored', 'quarantined'])),
-    ...EVENT_FILTER,
-  },
-  {
-    additionalProperties: false,
-    minProperties: 1,
-    rule: 'must name at least one of state, event_type, from, until',
-  },
+const Reprocessing = named(
+  'ReprocessRequest',
+  Type.Object(
+    {
+      state: Type.Optional(oneOf(['applied', 'ignored', 'quarantined'])),
+      ...EVENT_FILTER,
+    },
+    {
+      additionalProperties: false,
+      minProperties: 1,
+      rule: 'must name at least one of state, event_type, from, until',
+    },
+  ),
 );
 
 /** Reprocesses many events, after an upgrade or an outage. */
@@ -288,14 +289,15 @@ function eventReprocessingRoutes(app: Api, { db, now, log, wakeApply }: ApiParts
           'Reprocesses the matching events received before this request, oldest first. Skips dismissed events and events whose bodies were deleted.',
         body: Reprocessing,
         response: {
-          200: closed(
+          200: component(
+            'ReprocessResult',
             {
-              reprocessed: Type.Integer(),
+              reprocessed: Type.Integer({ description: 'The number of events set to pending.' }),
               without_body: Type.Integer({
                 description: 'The number of matching events skipped because their bodies were deleted.',
               }),
             },
-            'The number of events set to pending.',
+            'The result of reprocessing.',
           ),
         },
       },

@@ -1,12 +1,12 @@
 import { Readable } from 'node:stream';
 import type { FastifyRequest } from 'fastify';
 import Type, { type Static, type TSchema } from 'typebox';
-import { closed, identifier, nullable, oneOf } from '../../contract/fields.ts';
+import { closed, component, identifier, named, nullable, oneOf } from '../../contract/fields.ts';
 import { isFatal } from '../../database/errors.ts';
 import { AppError, codeOf } from '../../errors.ts';
 import { cursorOf } from '../../formats/cursor.ts';
 import { ROW_TYPES } from '../../formats/rows.ts';
-import { CHANGES, FLAGS, LINE_KINDS, type Line } from '../../payroll/calculation/line.ts';
+import { CHANGES, FLAGS, LINE_KINDS, Line } from '../../payroll/calculation/line.ts';
 import { AUDIT_COLUMNS, AUDIT_ROWS_MAX, auditRun } from '../../payroll/reconciliation/audit.ts';
 import { AUDIT_ROWS_NAMED, NAMING } from '../../payroll/reconciliation/audit-categories.ts';
 import { DIFFERENCES_NAMED, recordTaken, TAKEN_COLUMNS } from '../../payroll/reconciliation/taken.ts';
@@ -26,7 +26,7 @@ import { negotiated } from '../headers.ts';
 import type { ApiParts } from '../parts.ts';
 import { broken, invalid } from '../problem.ts';
 import { RunId } from '../run-schemas.ts';
-import { type Api, cursor, LIMIT_DEFAULT, limit, named, pageOf } from '../schemas.ts';
+import { type Api, cursor, LIMIT_DEFAULT, limit, pageOf } from '../schemas.ts';
 import { exceptBody } from '../validation.ts';
 import { notFinalized } from './payroll-run-work.ts';
 import { storedRun, withEtag } from './payroll-runs.ts';
@@ -59,7 +59,7 @@ const linePosition = cursorOf(
   }),
 );
 
-const LinePage = pageOf(Type.Unsafe<Line>({ $ref: 'Line#' }));
+const LinePage = pageOf(Line);
 
 /** Lists the lines of a run in pages, or streams them as one file while they are computed. */
 export function payrollRunLineRoutes(app: Api, { db, log, onFatal }: ApiParts): void {
@@ -205,7 +205,8 @@ const deduction_id = optional('The deduction.');
 const line_of_coverage = optional('The line of coverage.');
 const payroll_code = optional('The payroll code.');
 
-const TakenRow = closed(
+const TakenRow = component(
+  'TakenRow',
   {
     employee_id,
     deduction_id,
@@ -218,7 +219,8 @@ const TakenRow = closed(
   'Identifies one line of the run, by as many fields as its employee needs.',
 );
 
-const AuditedRow = closed(
+const AuditedRow = component(
+  'AuditedRow',
   {
     employee_id,
     deduction_id,
@@ -230,7 +232,8 @@ const AuditedRow = closed(
   'A payroll amount of an employee. All rows must use the same identifying fields.',
 );
 
-const Recorded = closed(
+const Recorded = component(
+  'TakenReport',
   {
     id: Type.String({
       description: 'The ID of the report, unique for the run. The last report of a line counts.',
@@ -268,7 +271,8 @@ const TOTALS = {
 const amount = (description: string) => nullable(text(`${description} Null: nothing there.`));
 
 const Category = (description: string) =>
-  closed(
+  component(
+    'AuditCategory',
     {
       ...TOTALS,
       rows: Type.Array(
@@ -288,7 +292,8 @@ const Category = (description: string) =>
     description,
   );
 
-const Audit = closed(
+const Audit = component(
+  'PayrollRunAudit',
   {
     compared_by: Type.Array(Type.Enum([...NAMING]), {
       description: 'The field that identifies the payroll rows. Its sums are compared.',
@@ -329,8 +334,8 @@ export function payrollRunFileRoutes(app: Api, { db, now, log }: ApiParts): void
         summary: 'Report the amounts taken',
         description: `Records the amounts that payroll took for a finalized run. A line without a report was taken in full. Later runs show the differences as arrears. A later report replaces only its own lines, and every report is kept. One invalid row rejects the whole report. ${WORDS}`,
         params: RunId,
-        body: bodyOf(named(app, 'TakenRow', TakenRow)),
-        response: { 200: named(app, 'TakenReport', Recorded) },
+        body: bodyOf('TakenRequest', TakenRow),
+        response: { 200: Recorded },
       },
     },
     async (request) => {
@@ -358,8 +363,8 @@ export function payrollRunFileRoutes(app: Api, { db, now, log }: ApiParts): void
         summary: 'Compare a payroll run with a payroll file',
         description: `Compares the run, computed now if it is open, with the file. Stores nothing. At most ${AUDIT_ROWS_MAX} rows. ${WORDS}`,
         params: RunId,
-        body: bodyOf(named(app, 'AuditedRow', AuditedRow)),
-        response: { 200: named(app, 'Audit', Audit) },
+        body: bodyOf('AuditRequest', AuditedRow),
+        response: { 200: Audit },
       },
     },
     async (request) => {
@@ -376,10 +381,10 @@ export function payrollRunFileRoutes(app: Api, { db, now, log }: ApiParts): void
 }
 
 /** Returns the schema of a body of rows in each of its content types. */
-function bodyOf(row: TSchema) {
+function bodyOf(component: string, row: TSchema) {
   return Type.Unsafe<unknown>({
     content: {
-      [ROW_TYPES.json]: { schema: closed({ lines: Type.Array(row, { minItems: 1 }) }) },
+      [ROW_TYPES.json]: { schema: named(component, closed({ lines: Type.Array(row, { minItems: 1 }) })) },
       [ROW_TYPES.csv]: { schema: Type.String() },
       [ROW_TYPES.ndjson]: { schema: Type.String() },
     },

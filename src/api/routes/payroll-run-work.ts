@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 import type { ReadinessReport } from '../../checks.ts';
-import { closed, reasonField } from '../../contract/fields.ts';
+import { component, reasonField } from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
 import { AppError } from '../../errors.ts';
 import { viewStoredRun } from '../../payroll/run-view.ts';
@@ -16,12 +16,13 @@ import { invalid, type Refusal } from '../problem.ts';
 import { PayrollRun, RunId } from '../run-schemas.ts';
 import type { Api } from '../schemas.ts';
 import { bodyMayBeLeftOut } from '../validation.ts';
-import { noRun, notOpen, RunAnswer, storedRun, withEtag } from './payroll-runs.ts';
+import { noRun, notOpen, storedRun, withEtag } from './payroll-runs.ts';
 
 /** No check has a longer id, and an error quotes it. */
 const CHECK_ID_MAX_CHARACTERS = 100;
 
-const Finalizing = closed(
+const Finalizing = component(
+  'FinalizeRequest',
   {
     accept: Type.Optional(
       Type.Array(Type.String({ maxLength: CHECK_ID_MAX_CHARACTERS, description: 'The id of a check.' }), {
@@ -40,12 +41,14 @@ const Finalizing = closed(
 );
 type Finalizing = Static<typeof Finalizing>;
 
-const Voiding = closed(
+const Voiding = component(
+  'VoidRequest',
   { reason: reasonField('The reason for voiding the run. It is stored with the run.') },
   'Why.',
 );
 
-const Voided = closed(
+const Voided = component(
+  'VoidedPayrollRun',
   {
     ...PayrollRun.properties,
     settled_by: Type.Array(Type.String(), {
@@ -85,7 +88,7 @@ export function payrollRunWorkRoutes(app: Api, { db, now, log, overdueMs, silent
           ),
         }),
         body: Finalizing,
-        response: { 200: RunAnswer },
+        response: { 200: PayrollRun },
       },
     },
     async (request, reply) => {

@@ -1,14 +1,12 @@
 import type { FastifyReply } from 'fastify';
 import Type from 'typebox';
-import { closed, identifier, nullable, oneOf } from '../../contract/fields.ts';
+import { closed, component, identifier, nullable, oneOf } from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
 import { AppError } from '../../errors.ts';
-import { Line } from '../../payroll/calculation/line.ts';
 import { outlineOf, runCursor, viewPreview, viewRunSummary, viewStoredRun } from '../../payroll/run-view.ts';
 import { beginRun, PREVIEWED_LINES, previewWithLines } from '../../payroll/runs/begin.ts';
 import { RunBody, runOf, type StatedRun } from '../../payroll/runs/body.ts';
 import { bodyOf, deleteRun, findRun, listRuns, type StoredRun, viewRun } from '../../payroll/runs/store.ts';
-import { Totals } from '../../payroll/runs/totals.ts';
 import { verifyRun, whyOtherRules } from '../../payroll/runs/verify.ts';
 import { viewReadiness } from '../../readiness/report.ts';
 import { readinessOfRun } from '../../readiness/run-report.ts';
@@ -23,9 +21,9 @@ import {
   PayrollRunSummary,
   RunId,
 } from '../run-schemas.ts';
-import { type Api, cursor, LIMIT_DEFAULT, limit, named, pageOf } from '../schemas.ts';
+import { type Api, cursor, LIMIT_DEFAULT, limit, pageOf } from '../schemas.ts';
 import { compileValidator, exceptBody } from '../validation.ts';
-import type { Readiness } from './readiness.ts';
+import { Readiness } from './readiness.ts';
 
 /** Enough for a run that names all 100,000 employees of an employer twice, with ids of 36 characters. */
 export const RUN_BYTES_MAX = 8 * 1024 * 1024;
@@ -37,21 +35,11 @@ const RunQuery = closed({
   limit,
 });
 
-/** The name of `PayrollRun` in the reference, for the routes that return it. */
-export const RunAnswer = Type.Unsafe<PayrollRun>({ $ref: 'PayrollRun#' });
-
 const COMPUTED_FIRST =
   'The run is computed before it is stored. If it cannot be computed, the response names the fields to change and nothing is stored.';
 
 /** Creates, previews, lists and shows runs, and deletes open ones. */
 export function payrollRunRoutes(app: Api, { db, now, log }: ApiParts): void {
-  named(app, 'Totals', Totals);
-  named(app, 'Line', Line);
-  named(app, 'PayrollRun', PayrollRun);
-  const Outline = named(app, 'PayrollRunOutline', PayrollRunOutline);
-  const Summary = named(app, 'PayrollRunSummary', PayrollRunSummary);
-  const Preview = named(app, 'PayrollRunPreview', PayrollRunPreview);
-
   app.put(
     '/v1/payroll-runs/:run_id',
     {
@@ -68,11 +56,8 @@ export function payrollRunRoutes(app: Api, { db, now, log }: ApiParts): void {
         params: RunId,
         body: DescribedRunBody,
         response: {
-          200: Type.Unsafe<PayrollRun>({
-            ...RunAnswer,
-            description: 'The same run already existed.',
-          }),
-          201: Type.Unsafe<PayrollRun>({ ...RunAnswer, description: 'The run was created.' }),
+          200: { ...PayrollRun, 'x-response-description': 'The same run already existed.' },
+          201: { ...PayrollRun, 'x-response-description': 'The run was created.' },
         },
       },
     },
@@ -106,7 +91,7 @@ export function payrollRunRoutes(app: Api, { db, now, log }: ApiParts): void {
         summary: 'Preview a payroll run',
         description: `Computes a run without storing it. With \`employee_ids\`, the response includes the first ${PREVIEWED_LINES} lines.`,
         body: DescribedRunBody,
-        response: { 200: Preview },
+        response: { 200: PayrollRunPreview },
       },
     },
     async ({ body }) => {
@@ -127,7 +112,7 @@ export function payrollRunRoutes(app: Api, { db, now, log }: ApiParts): void {
         description:
           'Lists runs by pay date, latest first. Open runs are not computed, so they have no totals here.',
         querystring: RunQuery,
-        response: { 200: pageOf(Summary) },
+        response: { 200: pageOf(PayrollRunSummary) },
       },
     },
     async ({ query }) => {
@@ -148,7 +133,7 @@ export function payrollRunRoutes(app: Api, { db, now, log }: ApiParts): void {
         summary: 'Get a payroll run',
         description: 'Computes an open run from the current ledger. The `ETag` header identifies its lines.',
         params: RunId,
-        response: { 200: RunAnswer },
+        response: { 200: PayrollRun },
       },
     },
     async ({ params }, reply) => {
@@ -169,7 +154,7 @@ export function payrollRunRoutes(app: Api, { db, now, log }: ApiParts): void {
         summary: 'Get the request and state of a payroll run',
         description: 'Returns the run without computing it, so the response is fast for a run of any size.',
         params: RunId,
-        response: { 200: Outline },
+        response: { 200: PayrollRunOutline },
       },
     },
     async ({ params }) => outlineOf(db, await storedRun(db, params.run_id)),
@@ -230,7 +215,8 @@ function runIn(body: unknown): StatedRun {
   return asked.run;
 }
 
-const Verification = closed(
+const Verification = component(
+  'PayrollRunVerification',
   {
     identical: Type.Boolean({ description: 'Every line is identical to the finalized one.' }),
     lines: Type.Integer({ description: 'The number of finalized lines.' }),
@@ -266,7 +252,7 @@ export function payrollRunProofRoutes(app: Api, { db, now, overdueMs, silentAfte
         description:
           'Computes an open run and runs every check, including those of the run itself. A failed check stops `finalize` unless it is accepted by name. The `ETag` header identifies the lines and the failures.',
         params: RunId,
-        response: { 200: Type.Unsafe<Readiness>({ $ref: 'Readiness#' }) },
+        response: { 200: Readiness },
       },
     },
     async ({ params }, reply) => {
@@ -295,7 +281,7 @@ export function payrollRunProofRoutes(app: Api, { db, now, overdueMs, silentAfte
         description:
           'Recomputes the run from the ledger at its position, with the options, pay dates, codes and roster stored with it. A run finalized under the rules of another release is a 409.',
         params: RunId,
-        response: { 200: named(app, 'Verification', Verification) },
+        response: { 200: Verification },
       },
     },
     async ({ params }) => {

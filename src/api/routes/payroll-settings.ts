@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox';
 import { LINES_OF_COVERAGE, TAXABILITIES } from '../../contract/deduction.ts';
 import { PAY_FREQUENCIES } from '../../contract/employee.ts';
-import { closed, day, identifier, nullable, oneOfDescribed } from '../../contract/fields.ts';
+import { closed, component, day, identifier, nullable, oneOfDescribed } from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
 import { TREATMENTS } from '../../payroll/calculation/line.ts';
 import { APPLIES_ON, EXTRA_PAYCHECKS, REMAINDERS, SCHEMES } from '../../payroll/calculation/plan.ts';
@@ -11,7 +11,7 @@ import { putSchedules, readSchedules, schedulesOf } from '../../payroll/settings
 import { by } from '../auth.ts';
 import type { ApiParts } from '../parts.ts';
 import { broken } from '../problem.ts';
-import { type Api, named, ownInstant } from '../schemas.ts';
+import { type Api, ownInstant } from '../schemas.ts';
 import { exceptBody } from '../validation.ts';
 import { EmployerId } from './censuses.ts';
 
@@ -21,7 +21,8 @@ export { DATES_MAX } from '../../payroll/settings/schedules.ts';
 /** The limit covers the largest payrolls; a date with its period takes about 90 bytes. */
 const SETTINGS_BYTES_MAX = 8 * 1024 * 1024;
 
-const PaySchedules = closed(
+const PaySchedules = component(
+  'PaySchedules',
   {
     schedules: Type.Array(
       closed({
@@ -48,7 +49,8 @@ const PaySchedules = closed(
 );
 type PaySchedules = Static<typeof PaySchedules>;
 
-const PayrollCodes = closed(
+const PayrollCodes = component(
+  'PayrollCodes',
   {
     codes: Type.Array(
       closed({
@@ -85,12 +87,14 @@ const POLICY_OPTIONS = {
 };
 const effectiveFrom = { ...day, description: 'Runs with this pay date or a later one use the version.' };
 
-const PolicyRequest = closed(
+const PolicyRequest = component(
+  'PayrollPolicyRequest',
   { effective_from: effectiveFrom, ...Type.Partial(Type.Object(POLICY_OPTIONS)).properties },
   'Omitted options have their defaults.',
 );
 
-const PayrollPolicy = closed(
+const PayrollPolicy = component(
+  'PayrollPolicy',
   {
     versions: Type.Array(
       closed({
@@ -100,7 +104,9 @@ const PayrollPolicy = closed(
         created_at: ownInstant('The time it was set.'),
         created_by: nullable(Type.String({ description: 'The token that set it. Null: the command line.' })),
       }),
-      { description: 'The newest `effective_from` first, then the newest version. Empty without a policy.' },
+      {
+        description: 'The newest `effective_from` first, then the newest version. Empty without a policy.',
+      },
     ),
   },
   "An employer's payroll policy with its history: the options of its runs.",
@@ -108,10 +114,6 @@ const PayrollPolicy = closed(
 
 /** The settings of an employer: pay schedules, payroll codes and payroll policy. */
 export function payrollSettingRoutes(app: Api, { db, now, log }: ApiParts): void {
-  const Schedules = named(app, 'PaySchedules', PaySchedules);
-  const Codes = named(app, 'PayrollCodes', PayrollCodes);
-  const Policy = named(app, 'PayrollPolicy', PayrollPolicy);
-
   app.get(
     '/v1/employers/:employer_id/pay-schedule',
     {
@@ -122,7 +124,7 @@ export function payrollSettingRoutes(app: Api, { db, now, log }: ApiParts): void
         summary: "Get an employer's pay schedules",
         description: 'Returns the stored list. Empty if the employer has none.',
         params: EmployerId,
-        response: { 200: Schedules },
+        response: { 200: PaySchedules },
       },
     },
     async ({ params }) => schedules(params.employer_id),
@@ -142,7 +144,7 @@ export function payrollSettingRoutes(app: Api, { db, now, log }: ApiParts): void
           'Replaces all schedules. Open runs use the new schedules from now on. Finalized runs do not change.',
         params: EmployerId,
         body: Type.Unsafe<unknown>(PaySchedules),
-        response: { 200: Schedules },
+        response: { 200: PaySchedules },
       },
     },
     async (request) => {
@@ -166,7 +168,7 @@ export function payrollSettingRoutes(app: Api, { db, now, log }: ApiParts): void
         summary: "Get an employer's payroll codes",
         description: 'Returns the stored list. Empty if the employer has none.',
         params: EmployerId,
-        response: { 200: Codes },
+        response: { 200: PayrollCodes },
       },
     },
     async ({ params }) => codes(params.employer_id),
@@ -185,7 +187,7 @@ export function payrollSettingRoutes(app: Api, { db, now, log }: ApiParts): void
         description: 'Replaces all codes. If there are any, readiness names the deductions without one.',
         params: EmployerId,
         body: Type.Unsafe<unknown>(PayrollCodes),
-        response: { 200: Codes },
+        response: { 200: PayrollCodes },
       },
     },
     async (request) => {
@@ -210,7 +212,7 @@ export function payrollSettingRoutes(app: Api, { db, now, log }: ApiParts): void
         description:
           'All versions. A run uses the first whose `effective_from` is on or before its pay date.',
         params: EmployerId,
-        response: { 200: Policy },
+        response: { 200: PayrollPolicy },
       },
     },
     async ({ params }) => ({ versions: await readPolicies(db, params.employer_id) }),
@@ -230,7 +232,7 @@ export function payrollSettingRoutes(app: Api, { db, now, log }: ApiParts): void
           'keep their options. The same policy again changes nothing.',
         params: EmployerId,
         body: Type.Unsafe<unknown>(PolicyRequest),
-        response: { 200: Policy },
+        response: { 200: PayrollPolicy },
       },
     },
     async (request) => {

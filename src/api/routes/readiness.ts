@@ -1,10 +1,10 @@
-import Type, { type Static } from 'typebox';
-import { closed, identifier } from '../../contract/fields.ts';
+import Type from 'typebox';
+import { closed, component, identifier } from '../../contract/fields.ts';
 import { readReadiness, viewReadiness } from '../../readiness/report.ts';
 import type { ApiParts } from '../parts.ts';
-import { type Api, named, ownInstant } from '../schemas.ts';
+import { type Api, ownInstant } from '../schemas.ts';
 
-const Check = closed({
+const Check = component('ReadinessCheck', {
   id: Type.String({ description: 'The name of the check; never changes.' }),
   result: Type.Enum(['pass', 'warn', 'fail', 'accepted'], {
     description:
@@ -24,7 +24,8 @@ const Check = closed({
   ),
 });
 
-const Readiness = closed(
+export const Readiness = component(
+  'Readiness',
   {
     ready: Type.Boolean({ description: 'No check failed.' }),
     checked_at: ownInstant('The time of the checks.'),
@@ -36,7 +37,6 @@ const Readiness = closed(
   },
   'Whether a payroll run can trust the ledger now.',
 );
-export type Readiness = Static<typeof Readiness>;
 
 export function readinessRoutes(app: Api, { db, now, overdueMs, silentAfterMs }: ApiParts): void {
   app.get(
@@ -55,7 +55,7 @@ export function readinessRoutes(app: Api, { db, now, overdueMs, silentAfterMs }:
             description: 'Limits checks with employer scope to this employer.',
           }),
         }),
-        response: { 200: named(app, 'Readiness', Readiness) },
+        response: { 200: Readiness },
       },
     },
     async ({ query }) =>

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import Type from 'typebox';
-import { closed } from '../../contract/fields.ts';
+import { closed, component } from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
 import { cursorOf } from '../../formats/cursor.ts';
 import { endOtherSessions, endSessionById, listSessions } from '../../security/sessions.ts';
@@ -8,9 +8,10 @@ import { type Caller, hashOfCaller } from '../../security/tokens.ts';
 import { by } from '../auth.ts';
 import type { ApiParts } from '../parts.ts';
 import { notFound } from '../problem.ts';
-import { type Api, cursor, LIMIT_DEFAULT, limit, named, ownInstant, pageOf } from '../schemas.ts';
+import { type Api, cursor, LIMIT_DEFAULT, limit, ownInstant, pageOf } from '../schemas.ts';
 
-const Session = closed(
+const Session = component(
+  'Session',
   {
     id: Type.String({ description: 'The id that ends the session.' }),
     created_at: ownInstant('When the person signed in.'),
@@ -43,7 +44,7 @@ export function sessionRoutes(app: Api, { db, now, log, firstToken }: ApiParts):
         summary: 'List your sessions',
         description: "The console sessions of the caller's token that have not ended, newest first.",
         querystring: closed({ cursor, limit }),
-        response: { 200: pageOf(named(app, 'Session', Session)) },
+        response: { 200: pageOf(Session) },
       },
     },
     async (request) => {

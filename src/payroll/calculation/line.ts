@@ -2,7 +2,7 @@
 import Type, { type Static } from 'typebox';
 import { LINES_OF_COVERAGE, TAXABILITIES } from '../../contract/deduction.ts';
 import { PAY_FREQUENCIES } from '../../contract/employee.ts';
-import { closed, nullable, oneOfDescribed } from '../../contract/fields.ts';
+import { component, nullable, oneOfDescribed } from '../../contract/fields.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
 import { AMOUNT_FLAGS } from './amounts.ts';
 
@@ -59,7 +59,8 @@ export const amountField = (description: string) =>
   Type.String({ description: `${description} Two decimals.` });
 
 /** A line as it is stored and shown. */
-export const Line = closed(
+export const Line = component(
+  'Line',
   {
     employee_id: Type.String({ description: 'The employee.' }),
     deduction_id: Type.String({ description: 'The deduction.' }),

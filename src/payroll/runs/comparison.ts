@@ -1,6 +1,6 @@
 /** Compares a run with the previous run of its employer, frequency and pay group. Pure. */
 import Type, { type Static } from 'typebox';
-import { closed } from '../../contract/fields.ts';
+import { closed, component } from '../../contract/fields.ts';
 import { amountOf, centsOf } from '../../money.ts';
 import { amountField, isIncluded, type Line } from '../calculation/line.ts';
 import type { Previous } from './lines.ts';
@@ -17,7 +17,8 @@ const COMPARED = {
 const Compared = closed(COMPARED);
 type Compared = Static<typeof Compared>;
 
-export const Comparison = closed(
+export const Comparison = component(
+  'RunComparison',
   {
     previous_run_id: Type.String({ description: 'The last finalized regular run before this one.' }),
     employees: closed(

@@ -1,6 +1,6 @@
 /** The totals of a run. */
 import Type, { type Static } from 'typebox';
-import { closed } from '../../contract/fields.ts';
+import { closed, component } from '../../contract/fields.ts';
 import { amountOf, centsOf } from '../../money.ts';
 import { amountField, isIncluded, type Line } from '../calculation/line.ts';
 
@@ -14,7 +14,8 @@ const SUM = {
 const Sum = closed(SUM);
 export type Sum = Static<typeof Sum>;
 
-export const Totals = closed(
+export const Totals = component(
+  'Totals',
   {
     ...SUM,
     by_line_of_coverage: Type.Array(

@@ -102,7 +102,7 @@ function saved({ id, lines, owed, difference_count, differences }: Report, runId
   `;
 }
 
-type Audit = Schemas['Audit'];
+type Audit = Schemas['PayrollRunAudit'];
 type Category = Audit['only_here'];
 type Row = Category['rows'][number];
 type Name = Audit['compared_by'][number];

@@ -213,7 +213,12 @@ function verification(runId: string): Html {
   `;
 }
 
-function verified({ identical, lines, difference_count, differences }: Schemas['Verification']): Html {
+function verified({
+  identical,
+  lines,
+  difference_count,
+  differences,
+}: Schemas['PayrollRunVerification']): Html {
   if (identical) return html`<p>${toned('identical', 'good')}${` All ${counted(lines, 'line')} match.`}</p>`;
   return html`
     <p>${toned('different', 'bad')}${` ${counted(difference_count, 'difference')} in ${counted(lines, 'line')}. The stored run or the ledger was altered. Keep a copy of the database and contact support.`}</p>
