@@ -52,10 +52,10 @@ onEachEngine('a correct ledger has no breaches, and each breach is found', async
   const last = '(select max(position) from deduction_versions)';
   await spoiled(
     `update deduction_versions set member_contribution = '0' where position = ${last}`,
-    /is not what the events say/,
+    /differs from the events/,
   );
   await spoiled('update ledger_head set position = position + 1', /is a gap in the positions/);
-  await spoiled('update deductions set versions = versions + 1', /counts its versions wrongly/);
+  await spoiled('update deductions set version_count = version_count + 1', /counts its versions wrongly/);
   await spoiled(
     `update deductions set position = 1 where position > 1`,
     /is not the greatest of its deduction/,
