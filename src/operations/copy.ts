@@ -47,11 +47,11 @@ const KEYS = {
   payroll_runs: ['run_id'],
   run_freezes: ['freeze_id'],
   run_employees: ['freeze_id', 'employee_id'],
-  accepted_failures: ['run_id', 'place'],
+  accepted_failures: ['run_id', 'ordinal'],
   taken_reports: ['run_id', 'report'],
   taken_lines: ['run_id', 'report', 'employee_id', 'line'],
   migrations: null,
-} as const satisfies Record<keyof Tables, readonly string[] | null>;
+} as const satisfies { [T in keyof Tables]: readonly (keyof Tables[T])[] | null };
 
 /** Tables whose one row a migration inserts. The copy replaces it with the row of the source. */
 const OF_ONE_ROW: ReadonlySet<string> = new Set([
