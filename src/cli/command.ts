@@ -17,7 +17,6 @@ export class Command extends Base {
     super(name);
     this.#act = act;
     this.helpOption('-h, --help', 'Show this help');
-    if (name !== 'help') this.helpCommand('help [command]', 'Show the help of a command.');
     this.addHelpText('after', () => exampleText(this));
   }
 

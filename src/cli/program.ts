@@ -124,8 +124,7 @@ export async function createProgram(
     program.commandsGroup(heading);
     for (const [name, load] of Object.entries(group)) if (!isKnown || name === word) (await load())(program);
   }
-  program.helpCommand('help [command]', 'Show the help of a command.');
-  addUsageHints(program, program.name());
+  addHelpHints(program, program.name());
   return program;
 }
 
@@ -139,10 +138,11 @@ function argumentTerm(argument: Argument): string {
   return argument.required ? `<${term}>` : `[${term}]`;
 }
 
-/** After a usage error, names the help of the command that was used wrongly. */
-function addUsageHints(command: Base, path: string): void {
+/** Adds `help` to each group. After a usage error, names the help of the command that was used wrongly. */
+function addHelpHints(command: Base, path: string): void {
+  if (command.commands.length > 0) command.helpCommand('help [command]', 'Show the help of a command.');
   command.showHelpAfterError(`Run "${path} --help" for usage.`);
-  for (const one of command.commands) addUsageHints(one, `${path} ${one.name()}`);
+  for (const one of command.commands) addHelpHints(one, `${path} ${one.name()}`);
 }
 
 /** An error quotes arguments, which may contain line ends. Only a suggestion is on its own line. */

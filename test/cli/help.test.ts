@@ -26,6 +26,11 @@ t.test('the help of every command describes it, its arguments and its options, i
     const name = path.join(' ') || 'the program';
     const { code, stdout, stderr } = await here(t, {}, [...path, '--help']);
     t.strictSame([code, stderr], [0, ''], name);
+    t.equal(
+      stdout.includes('[command]'),
+      command.commands.length > 0,
+      `${name} lists commands if it has any`,
+    );
     t.match(command.description(), /^[A-Z][^\n]*\.$/, `${name} has a description`);
     const described = [...command.registeredArguments, ...command.options] as (Argument | Option)[];
     for (const { description } of described) t.match(description, /^\S/, `${name} describes each of them`);
