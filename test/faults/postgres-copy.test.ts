@@ -211,10 +211,12 @@ t.test('on a terminal a copy shows its progress and the next steps', async (t) =
   const ran = await here(t, { ...ENVIRONMENT, ...env }, ['copy', '--from', source.url], { isTTY: true });
   t.match(
     ran.stdout,
-    new RegExp(`^${rows} rows of ${source.tables.length} tables copied to test_\\d+ at .* and compared\\n$`),
+    new RegExp(
+      `^Copied ${rows} rows of ${source.tables.length} tables to test_[\\d_]+ at .* and compared them\\n$`,
+    ),
   );
   t.match(ran.stderr, new RegExp(`rows #+ ${rows}/${rows}`));
-  t.match(ran.stderr, /set DATABASE_URL to it and start/);
+  t.match(ran.stderr, /Set DATABASE_URL to the new database and start/);
   t.notOk(`${ran.stdout}${ran.stderr}`.includes(PASSWORD));
 });
 
