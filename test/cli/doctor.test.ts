@@ -196,7 +196,7 @@ onEitherEngine('every malformed variable is named at once', async (t) => {
   const people = await here(t, bad, ['doctor']);
   t.match(
     people.stdout,
-    /FAIL {2}configuration\.API_PORT: API_PORT must be a port.*\n {6}docs\/configuration\.md/,
+    /FAIL {2}configuration\.API_PORT: API_PORT must be a port.*\n {6}Set it as described in docs\/configuration\.md/,
   );
 });
 
