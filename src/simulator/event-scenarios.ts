@@ -65,7 +65,7 @@ export const EVENT_SCENARIOS = {
         scene,
         [event, change].map((made) => withBody(made, { created_at: second })),
       );
-      scene.say(`Deduction ${id}: two events of ${second}; 21.00 came last`);
+      scene.say(`Deduction ${id}: two events of ${second}; the second, 21.00, must win`);
     },
   },
   'bad-signatures': {
@@ -101,7 +101,9 @@ export const EVENT_SCENARIOS = {
       const employeeId = `${employerId}-unlisted`;
       const { id, event } = enrolOne(scene, employeeId, 'medical');
       await scene.send(event);
-      scene.say(`Deduction ${id} is of ${employeeId}: a new hire or a census that has them matches it`);
+      scene.say(
+        `Deduction ${id} is for ${employeeId}: it matches after a new hire or a census with that employee`,
+      );
     },
   },
   ended: {
@@ -123,7 +125,7 @@ export const EVENT_SCENARIOS = {
       }
       const late = enrolOne(scene, gone, 'dental');
       await scene.send(late.event);
-      scene.say(`Deduction ${late.id} is of ${gone}, whose employment has ended`);
+      scene.say(`Deduction ${late.id} is for ${gone}, whose employment has ended`);
     },
   },
   retroactive: {
@@ -134,7 +136,7 @@ export const EVENT_SCENARIOS = {
       const start = `${dayFrom(scene, -90)}T00:00:00Z`;
       const change = scene.changeDeduction(id, { effective_start: start, member_contribution: '31.00' });
       await sendInOrder(scene, [event, change]);
-      scene.say(`Deduction ${id}: 31.00 as from ${start}`);
+      scene.say(`Deduction ${id}: 31.00 from ${start}`);
     },
   },
   'future-dated': {
@@ -163,7 +165,7 @@ export const EVENT_SCENARIOS = {
       await scene.send(withBody(event, { event_type: DEDUCTION_CREATED }));
       const other = { event_type: DEDUCTION_CREATED, data: { plan: 'of another form' } };
       await scene.send({ ...withBody(event, other), id: `${event.id}_other` });
-      scene.say(`Deduction ${id} came as deduction-created; event ${event.id}_other is no deduction`);
+      scene.say(`Deduction ${id} arrived as deduction-created; event ${event.id}_other is not a deduction`);
     },
   },
   'endpoint-disabled': {
@@ -177,12 +179,14 @@ export const EVENT_SCENARIOS = {
       scene.say('The provider signs with a secret that the receiver does not have');
       await scene.send(first!);
       await scene.until(() => scene.destinations().every(({ disabledAt }) => disabledAt !== null));
-      scene.say('All attempts of an event failed: the endpoint is disabled, what comes now is not sent');
+      scene.say('All attempts of an event failed: the endpoint is disabled and receives no more events');
       await sendInOrder(scene, others);
       scene.signWith(right);
       await scene.enableEndpoints();
       await scene.settled();
-      scene.say(`The secret is right again, the endpoint enabled, ${1 + others.length} events sent again`);
+      scene.say(
+        `The secret is right again, the endpoint is enabled, and ${1 + others.length} events were resent`,
+      );
     },
   },
 } as const satisfies Record<string, Scenario>;
@@ -194,7 +198,7 @@ function withBody(event: MadeEvent, fields: Partial<MadeEvent['body']>): MadeEve
 
 function answerTo(scene: Scene, eventId: string): string {
   const delivery = scene.deliveries().findLast((one) => one.eventId === eventId);
-  return delivery?.status == null ? 'not answered' : `answered ${delivery.status}`;
+  return delivery?.status == null ? 'no response' : `response ${delivery.status}`;
 }
 
 /** Returns an employee whose reported termination is past. */

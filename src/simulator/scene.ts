@@ -84,7 +84,7 @@ export async function takeCensuses(
 ): Promise<void> {
   const before = scene.requests().length;
   for (const employerId of employerIds) {
-    scene.say(`Asking for the census of ${employerId}`);
+    scene.say(`Requesting the census of ${employerId}`);
     await scene.requestCensus(employerId);
   }
   const wanted = employerIds.map((id) => `employer:${id}`);

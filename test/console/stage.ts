@@ -82,8 +82,10 @@ async function session(base: string, token: string) {
   return { name, value, url: base, httpOnly: true, sameSite: 'Strict' as const };
 }
 
-/** Clicks and waits until the next page has loaded. */
+/** Clicks once the page's scripts have loaded, and waits until the next page has loaded. */
 export async function follow(page: Page, what: Locator): Promise<void> {
+  await what.waitFor();
+  await page.waitForLoadState();
   await what.click();
   await page.waitForLoadState();
 }

@@ -44,7 +44,7 @@ t.test('simulate --scenario lost-answers plays the scenario and prints each step
   await eventually(
     'the censuses are written and it waits',
     () => printed,
-    (text) => text.includes('Waiting for something to listen'),
+    (text) => text.includes('Waiting for a sidecar at'),
   );
   t.match(printed, `CENSUS_SOURCE='dir:${t.testdirName}'`);
   const sidecar = await serve(t, variables);

@@ -223,7 +223,7 @@ onEitherEngine(
     t.match(counts, { delivered: 1, later: 1 });
     t.match(await request(db, 'r-1'), {
       state: 'pending',
-      reason: /could not be prepared: outbox.body of r-1 is not what was sealed/,
+      reason: /could not be prepared: outbox.body of r-1 is not what was encrypted/,
     });
   },
 );
