@@ -80,8 +80,15 @@ t.test('a held snapshot does not make a batch read applied events', async (t) =>
     },
     (pages) => pages !== null && pages > 0 && pages < 50,
   );
-  const head = await pagesOf(ledgerHead(db).explain('json', analyze));
-  t.ok(head < 5, `${head} pages for ledger_head`);
+  // A connection may reuse a gap in an older page, so the current version is at the end only after some updates.
+  await eventually(
+    'reading ledger_head finds its current version at the end of the index',
+    async () => {
+      await transact(db, async (trx) => moveLedger(trx, await lockLedger(trx)));
+      return pagesOf(ledgerHead(db).explain('json', analyze));
+    },
+    (pages) => pages < 5,
+  );
   const scans = await transact(db, async (trx) => {
     await moveLedger(trx, await lockLedger(trx));
     const { rows } = await sql<{ scans: number }>`
