@@ -1,4 +1,4 @@
-/** The one error type. Callers recognize an error by its code, which also survives the way between threads. */
+/** The one error type. Callers recognize an error by its code, which survives messages between threads. */
 
 /** A broken rule. `path` names the field (`employees[17].address.state`, '' for the whole), never its value. */
 export type Problem = { path: string; rule: string };

@@ -10,7 +10,7 @@ INSERT INTO ledger_head (id, position) VALUES (1, 0);
 
 -- Every state of every deduction. Amounts and dates are stored as sent; starts_on and ends_on are their date parts;
 -- event_time is fixed-width UTC. `previous_position` is that of the deduction's version before this one: its history is a
--- chain of primary keys, which needs no index. `ordered_by` says what decided whether this version became the latest
+-- chain of primary keys, which needs no index. `ordered_by` shows what decided whether this version became the latest
 -- state. `future_dated` marks an event time later than the time of receipt by more than clocks may differ.
 CREATE TABLE deduction_versions (
   position              INTEGER NOT NULL PRIMARY KEY,

@@ -76,7 +76,7 @@ function exampleText({ exampleLines, commands }: Command): string {
 }
 
 const EXAMPLES_OF_GROUP = 3;
-/** Of an example's line, which ends in a backslash if another one follows. */
+/** The width of an example's line, without the backslash that continues it. */
 const EXAMPLE_WIDTH = WIDTH - ' \\'.length;
 
 /** Continues a command that is too long on the next lines, which begin with an option. */

@@ -1,5 +1,4 @@
 /** Confirmation of commands whose effect no other command undoes. */
-
 import { once } from 'node:events';
 import { createInterface } from 'node:readline/promises';
 import { AppError } from '../errors.ts';
@@ -7,8 +6,8 @@ import type { Context, Input } from './context.ts';
 import type { Output } from './output.ts';
 
 /**
- * Prints the effects on stderr and asks for a yes, unless `yes` is given. Throws `CommandFailed` without one, and
- * `WrongUsage` if there is no terminal to ask on.
+ * Prints the effects on stderr and asks for a yes, unless `yes` is given. Throws COMMAND_FAILED without one,
+ * and WRONG_USAGE without a terminal.
  */
 export async function confirm(
   { stdin, out, stopped }: Context,

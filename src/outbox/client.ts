@@ -144,7 +144,7 @@ const NOT_SENT: ReadonlySet<string> = new Set([
  * Returns the outcome of an attempt without a complete response. Only the error's code is used: messages may
  * quote what was sent.
  */
-export function failureOf(error: unknown): Outcome {
+function failureOf(error: unknown): Outcome {
   const code = failureCode(error);
   return { answered: false, code, sent: !NOT_SENT.has(code) };
 }

@@ -21,7 +21,7 @@ if (isMainThread && !file.includes('/faults/')) {
   if (folder !== null) await useFixturesIn(folder);
 }
 
-/** Tap leaves the project's folder if its fixtures seem to be elsewhere, so they are reached by a link. */
+/** Links the fixtures into the project, because tap changes its folder if they are outside. */
 async function useFixturesIn(folder: string): Promise<void> {
   const { default: t } = await import('tap');
   const link = join(TAP, 'fixtures', basename(folder));

@@ -55,7 +55,7 @@ export function usePostgres(): void {
   t.context = { engine: 'postgres' };
 }
 
-/** The same on a server of the file's own, which its tests may stop. */
+/** Runs all tests of a file on PostgreSQL, on a server of its own that they may stop. */
 export async function useOwnPostgres(): Promise<PostgresServer> {
   usePostgres();
   const server = withTemplate();

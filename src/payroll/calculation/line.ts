@@ -10,7 +10,6 @@ import { AMOUNT_FLAGS } from './amounts.ts';
 export const NOTHING = '0.00';
 
 export const LINE_KINDS = ['regular', 'adjustment', 'arrears'] as const;
-export type LineKind = (typeof LINE_KINDS)[number];
 
 /** How the election changed since the previous run. */
 export const CHANGES = ['new', 'changed', 'ended', 'moved', 'same'] as const;

@@ -7,7 +7,6 @@ import type { Problem } from '../../errors.ts';
 import { OPTION_FIELDS, Options } from '../settings/policy.ts';
 
 export const KINDS = ['regular', 'off_cycle'] as const;
-export type RunKind = (typeof KINDS)[number];
 
 /** Clients remove a path segment of one or two dots from a URL. */
 export const RUN_ID_PATTERN = '^(?!\\.{1,2}$)[A-Za-z0-9._-]{1,128}$';

@@ -10,7 +10,6 @@ import { changePayroll } from './lock.ts';
 
 /** Whether a run takes the differences of earlier runs, or only reports them. */
 export const COLLECTIONS = ['report', 'include'] as const;
-export type Collection = (typeof COLLECTIONS)[number];
 
 const collection = oneOf(
   COLLECTIONS,
