@@ -11,14 +11,9 @@ import { currentCensus, openChunks, recordUpload, type StagedCensus, uploadBody 
 import { type Staged, stageCensus } from './staging.ts';
 import * as progress from './sync-progress.ts';
 
-/**
- * A service may process 100,000 employees before it responds; gateways give up within five minutes. 15
- * minutes are 256 MiB at 300 KB a second.
- */
+/** Processing 100,000 employees takes minutes; 15 minutes are 256 MiB at 300 KB a second. */
 const TIMEOUTS: Timeouts = { idleMs: 5 * 60_000, totalMs: 15 * 60_000 };
-/**
- * How much the clocks of two machines may differ. The age of a census from further in the future is unknown.
- */
+/** How much the clocks of two machines may differ. A census from further in the future has no age. */
 const CLOCK_SKEW_MS = 5 * 60_000;
 
 type CensusSending = {
@@ -31,10 +26,7 @@ type CensusSending = {
   maxAgeMs: number;
 };
 
-/**
- * Creates the sender of census uploads: for push the staged census if it is fresh, else one fetched for the
- * upload.
- */
+/** Creates the sender of census uploads: the staged census if it is fresh, else one that is fetched. */
 export function createCensusSender(sending: CensusSending): Sender {
   const { db, encryptor, now, source, maxAgeMs } = sending;
   /** Why the body of an attempt ended early, for its sync. */
@@ -94,8 +86,7 @@ export function createCensusSender(sending: CensusSending): Sender {
     { censusId, bodyBytes }: StagedCensus,
   ): Promise<Prepared> {
     try {
-      // One key encrypted all chunks: reading the first one shows whether the key exists before anything is
-      // sent.
+      // One key encrypted all chunks: reading the first one shows whether it exists.
       await openChunks(db, encryptor, censusId).next();
     } catch (error) {
       const reason = whyUnopened(error);

@@ -29,9 +29,8 @@ export type CensusReport = {
 };
 
 /**
- * Reads a whole census and checks every row in constant memory. `onRow` receives the rows in order until the
- * first problem; after that the census is refused and only its problems matter. No problem holds a value.
- * Throws what the content throws.
+ * Checks a whole census in constant memory. `onRow` receives the rows until the first problem, which refuses
+ * the census. No problem holds a value. Throws what the content throws.
  */
 export async function checkCensus(
   census: CensusContent,

@@ -50,10 +50,7 @@ export function createPacker() {
       bytes += text.length;
       return bytes >= CHUNK_BYTES;
     },
-    /**
-     * Returns the chunk and how many bytes of the body it holds, or null if it has no row, and starts the
-     * next one.
-     */
+    /** Returns the chunk and its bytes of the body, and starts the next one. Null if it has no row. */
     take(): { plain: Buffer; bodyBytes: number } | null {
       if (texts.length === 0) return null;
       const line = Buffer.from(`${JSON.stringify(own)}\n`);

@@ -31,10 +31,7 @@ export type Compared = {
   report: CensusReport;
   /** Null before the first upload. */
   lastUpload: Upload | null;
-  /**
-   * Null if there is nothing to compare with: no upload yet, no fingerprints with the current hash key, an
-   * upload replaced during the comparison, or a census that breaks the contract.
-   */
+  /** Null if there is nothing to compare with, or the census breaks the contract. */
   changes: Changes | null;
 };
 
@@ -43,10 +40,7 @@ export const LISTED_MAX = 1_000;
 /** Rows compared per query. */
 const ROWS_AT_ONCE = 256;
 
-/**
- * Checks a whole census and compares it, row by row, with the employer's last upload. Stores nothing. Throws
- * what the content, the database and the encryptor throw.
- */
+/** Checks a census and compares it with the employer's last upload. Stores nothing. */
 export async function compareCensus(
   { db, encryptor }: { db: Db; encryptor: Encryptor },
   employerId: string,

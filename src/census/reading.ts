@@ -40,10 +40,7 @@ export const CENSUS_ROWS: RowKind = {
   what: 'a census',
 };
 
-/**
- * Reads a census in CSV (RFC 4180, with a header, UTF-8) row by row. The organization is given separately as
- * JSON; the check reports it if it is missing.
- */
+/** Reads a census in CSV row by row. The organization is given separately, as JSON. */
 export async function* csvPieces(
   content: AsyncIterable<Uint8Array>,
   organization: Uint8Array | null,

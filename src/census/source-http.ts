@@ -13,10 +13,7 @@ const IDLE_MS = 30_000;
 /** A census of 256 MiB at half a megabyte a second. */
 const WHOLE_MS = 10 * 60_000;
 
-/**
- * Creates a source that requests payroll's own endpoint: `url` contains `{employer_id}`. The content type
- * decides between JSON and CSV.
- */
+/** Creates a source that requests `url`, payroll's own endpoint, which contains `{employer_id}`. */
 export function createHttpSource(url: string, token: string | null, version: string): CensusSource {
   const agent = new Agent({ connect: { timeout: CONNECT_MS }, allowH2: false });
   return {
@@ -73,10 +70,7 @@ function formatOf({ headers }: Dispatcher.ResponseData): CensusContent['format']
   return /^text\/csv\b/i.test(String(headers['content-type'] ?? '')) ? 'csv' : 'json';
 }
 
-/**
- * Returns the header that holds the organization of a CSV, as in PUT. Headers are decoded as Latin-1; this
- * restores the bytes.
- */
+/** Returns the organization of a CSV, from a header as in PUT, which is decoded as Latin-1. */
 function organizationOf({ headers }: Dispatcher.ResponseData): Uint8Array | null {
   const organization = headers['census-organization'];
   return typeof organization === 'string' ? Buffer.from(organization, 'latin1') : null;

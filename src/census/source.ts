@@ -8,10 +8,7 @@ import type { CensusContent } from './reading.ts';
 
 /** Where a census is fetched from when the service requests one. With `push` there is no source. */
 export type CensusSource = {
-  /**
-   * Starts reading an employer's newest census. Throws CENSUS_SOURCE_FAILED if there is none; so may the content,
-   * if it breaks off.
-   */
+  /** Starts reading an employer's newest census. This and the content throw CENSUS_SOURCE_FAILED. */
   fetch(employerId: string, signal: AbortSignal): Promise<CensusContent>;
 };
 

@@ -123,9 +123,7 @@ export type StagedSummary = Pick<StagedCensus, 'censusId' | 'employerId' | 'stag
   lastUpload: Omit<Upload, 'fingerprintKey'> | null;
 };
 
-/**
- * Returns a page of staged censuses by employer id, after the employer `after`. `next` continues the list.
- */
+/** Returns a page of staged censuses by employer id. `next` continues the list. */
 export async function listStagedCensuses(
   db: Db,
   { employerId }: { employerId?: string | undefined },

@@ -48,8 +48,7 @@ export async function stageCensus(
   try {
     staged = await write({ db, encryptor, now }, { censusId, employerId, uploading }, content, signal);
   } catch (error) {
-    // Later cleanup removes the rest, and this error matters more. If the response to the last
-    // commit was lost, the census may be current.
+    // This error matters more. If the last commit's response was lost, the census may be current.
     if (!isUnavailable(error)) await dropCensus(db, censusId).catch(() => {});
     throw error;
   }
@@ -128,10 +127,7 @@ async function makeCurrent(
   await reviveSyncs(trx, { employerId: census.employerId, uploading, now });
 }
 
-/**
- * Encrypts rows in chunks and writes each full chunk with the fingerprints of its rows. The organization,
- * which may come last, is chunk 0.
- */
+/** Writes rows in encrypted chunks with their fingerprints. The organization is chunk 0. */
 function createChunkWriter(
   { db, encryptor, hasher }: { db: Db; encryptor: Encryptor; hasher: Hasher },
   { censusId, employerId }: { censusId: string; employerId: string },

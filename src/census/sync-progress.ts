@@ -73,8 +73,7 @@ export async function uploadDelivered(
     .where('request_id', '=', requestId)
     .where('state', '=', 'completed')
     .where('uploaded_at', 'is', null)
-    // The first condition uses what this attempt wrote: with several processes on PostgreSQL, completions may
-    // be timed by another clock.
+    // On PostgreSQL another process may time completions by its own clock.
     .where((where) => where.or([where('upload_started_at', '=', began), where('completed_at', '>=', began)]))
     .execute();
 }

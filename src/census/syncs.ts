@@ -1,7 +1,4 @@
-/**
- * Census syncs: each request for a census by the service or an operator opens one and needs an upload, which
- * several may share. sync-progress.ts updates them as an upload proceeds. All times are texts.
- */
+/** Census syncs: each request for a census opens one. Several may share an upload. All times are texts. */
 import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import type { Db, Trx } from '../database/tables.ts';
@@ -30,10 +27,7 @@ export async function requestSyncManually(
   return openSync(trx, { ...request, eventId: null }, requestId);
 }
 
-/**
- * Completes every sync of the employer whose upload had started when the service reported that it processed a
- * census, whatever its state. Returns how many.
- */
+/** Completes the employer's syncs whose upload had started when the service reported completion. */
 export async function completeSyncs(
   trx: Trx,
   { employerId, receivedAt, now }: { employerId: string; receivedAt: string; now: string },
@@ -52,10 +46,7 @@ export async function completeSyncs(
   return Number(completed.numUpdatedRows);
 }
 
-/**
- * Requests every sync again that waited for a valid census or failed. They join the request that is about to
- * upload the census, else a pending or new upload.
- */
+/** Requests the syncs again that waited or failed, with the upload under way or a pending or new one. */
 export async function reviveSyncs(
   trx: Trx,
   { employerId, uploading, now }: { employerId: string; uploading: string | null; now: string },
@@ -80,10 +71,7 @@ export async function reviveSyncs(
     .execute();
 }
 
-/**
- * Returns the employer's pending upload, or a new one. One that is being sent may have read the census
- * already.
- */
+/** Returns the pending upload or a new one. One that is being sent may have read the census already. */
 async function owedUpload(
   trx: Trx,
   { employerId, now }: { employerId: string; now: string },

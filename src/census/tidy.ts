@@ -14,10 +14,7 @@ const STAGING_KEPT_MS = 6 * 60 * 60 * 1000;
 /** Fingerprints per transaction, about 200 bytes each. */
 const FINGERPRINTS_AT_ONCE = 1_000;
 
-/**
- * Removes replaced and unfinished censuses in small steps. Returns how many. The fingerprints of the last
- * upload stay, to compare a newer census with.
- */
+/** Removes replaced and unfinished censuses, and returns how many. The last upload's fingerprints stay. */
 export async function tidyCensuses(db: Db, now: Date): Promise<number> {
   const leftovers = await db
     .selectFrom('staged_censuses')
@@ -35,10 +32,7 @@ export async function tidyCensuses(db: Db, now: Date): Promise<number> {
   return leftovers.length;
 }
 
-/**
- * Removes a census that is not current: its chunks first and its row last, so that a crash loses nothing. The
- * row and the fingerprints of the last upload stay.
- */
+/** Removes a census that is not current, its row last. The row and fingerprints of the last upload stay. */
 export async function dropCensus(db: Db, censusId: string): Promise<void> {
   await inSteps(db, CHUNKS_AT_ONCE, (trx) => dropChunks(trx, censusId));
   if (!(await transact(db, (trx) => isForgotten(trx, censusId)))) return;
@@ -52,8 +46,7 @@ export async function dropCensus(db: Db, censusId: string): Promise<void> {
 async function inSteps(db: Db, atOnce: number, step: (trx: Trx) => Promise<number>): Promise<void> {
   for (;;) {
     const removed = await transact(db, async (trx) => {
-      // One process at a time: another would find no chunks left, and remove the row before the first one is
-      // done.
+      // One process at a time: another would find no chunks left and remove the row too early.
       await lockName(trx, 'tidy');
       return step(trx);
     });
@@ -90,10 +83,7 @@ async function dropFingerprints(trx: Trx, censusId: string): Promise<number> {
   return Number(numDeletedRows);
 }
 
-/**
- * Marks the census as removed and returns whether its row can go too. Without body bytes it is not cleaned up
- * again, and cannot become the last upload.
- */
+/** Marks a census as removed, so that it cannot become the last upload. Returns whether its row can go. */
 async function isForgotten(trx: Trx, censusId: string): Promise<boolean> {
   const row = await trx
     .updateTable('staged_censuses')

@@ -1,7 +1,4 @@
-/**
- * Checks that staged censuses are complete and belong to their employer, and that syncs match their events
- * and uploads.
- */
+/** Checks that censuses are complete, and that syncs match their events and uploads. */
 import { sql } from 'kysely';
 import { pagesOf, type Verifying } from '../database/difference.ts';
 import type { Db } from '../database/tables.ts';
@@ -31,10 +28,7 @@ export async function verifyCensuses(db: Db, encryptor: Encryptor | null, on: Ve
   }
 }
 
-/**
- * Roster facts from a census name the employer too. A census that changed nothing in the roster is not
- * covered.
- */
+/** Checks employers by the roster facts of censuses. One that changed nothing there is not covered. */
 async function verifyEmployers(db: Db, on: Verifying): Promise<void> {
   const rows = await censusFacts(db)
     .innerJoin('staged_censuses', 'staged_censuses.census_id', 'roster_facts.source_id')
@@ -58,9 +52,7 @@ function currentOnes(db: Db, censusId?: string): Promise<Staged[]> {
     .execute();
 }
 
-/**
- * Returns the bytes of the upload body, or null if a chunk cannot be decrypted, which another check reports.
- */
+/** Returns the size of the upload body, or null if a chunk cannot be decrypted (reported elsewhere). */
 async function bytesOf(db: Db, encryptor: Encryptor, censusId: string): Promise<number | null> {
   let bytes = END.length;
   try {

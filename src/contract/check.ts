@@ -21,8 +21,7 @@ export const PROBLEMS_MAX = 1_000;
 /** The most errors of one field (length, format and pattern of a string), and one to spare. */
 const ERRORS_PER_FIELD = 4;
 
-// Formats of the contract that JSON Schema does not name. Compiling looks them up, so they are registered
-// first.
+// The contract's own formats, registered before compiling looks them up.
 Format.Set('instant', (text) => toInstant(text) !== null);
 Format.Set('day-or-date-time', (text) => dayOf(text) !== null);
 
@@ -82,10 +81,7 @@ function problemsIn(schema: TSchema, error: TLocalizedValidationError): Problem[
   return [{ path, rule: ruleOf(schemaAt(schema, schemaPath), error) }];
 }
 
-/**
- * Returns the text of a broken rule, from the schema's `rule` annotation or the keyword. It depends on the
- * schema only, so it cannot contain a value.
- */
+/** Returns the text of a broken rule. It depends on the schema only, so it contains no value. */
 function ruleOf(schema: TSchema, error: TValidationError): string {
   const { rule } = annotated(schema);
   switch (error.keyword) {
@@ -134,20 +130,14 @@ function counted(count: number | bigint, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
 
-/**
- * The contract's names have no digits. A caller's own field name could be personal data, such as a name or
- * number, so others are not repeated.
- */
+/** The contract's names have no digits. Other names could be personal data and are not repeated. */
 const FIELD_NAME = /^[A-Za-z_]{1,64}$/;
 /** Replaces a name that is not repeated. */
 const UNNAMED = '[…]';
 
 const INDEX = /^\d+$/;
 
-/**
- * Returns the path of a known field, such as `employees[17].address.state`. A segment of digits is an array
- * index.
- */
+/** Returns the path of a known field: `employees[17].address.state`. Digits are an array index. */
 export function pathOf(pointer: string): string {
   return segmentsOf(pointer).reduce(
     (path, segment) => (INDEX.test(segment) ? `${path}[${segment}]` : fieldPath(path, segment)),

@@ -49,10 +49,7 @@ const contribution = Type.String({
   rule: `must be a plain decimal number as a string, at most ${CONTRIBUTION_DIGITS_MAX} digits on each side of the point`,
 });
 
-/**
- * The contract sets no limit, but every version stores its description, and responses with 1,000 rows must
- * fit in memory: at most 16 MB.
- */
+/** The contract sets no limit, but responses with 1,000 rows must fit in memory: at most 16 MB. */
 const DESCRIPTION_MAX_CHARACTERS = 4_000;
 
 /** Only the date part counts, as written. Samples have arbitrary times of day, and `dayOf` ignores them. */

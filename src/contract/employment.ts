@@ -3,10 +3,7 @@ import { compile } from './check.ts';
 import { Address, Employee, PAY_FREQUENCIES, PayRate } from './employee.ts';
 import { day, identifier, oneOf } from './fields.ts';
 
-/**
- * The body that reports a new employee. The service's documents disagree about `employer`: it is sent if
- * given and never made up.
- */
+/** The body that reports a new employee. `employer`, optional or not, is sent if given. */
 export const NewHire = Type.Object(
   { ...Employee.properties, employer_id: identifier, employer: Type.Optional(Type.String({ minLength: 1 })) },
   { additionalProperties: false },

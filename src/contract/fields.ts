@@ -1,13 +1,7 @@
-/**
- * Field types that several schemas share. They are plain JSON Schema with the annotation `rule`, the text of
- * a problem. Lengths count Unicode code points, as JSON Schema does.
- */
+/** Shared field types: JSON Schema with `rule`, the text of a problem. Lengths count code points. */
 import Type, { type Static, type TObject, type TProperties, type TSchema, type TUnsafe } from 'typebox';
 
-/**
- * The contract sets no limit, but ids are keys of unique indexes, and PostgreSQL limits an index row to about
- * 2,700 bytes; 255 characters take at most 1,020. Real ids have at most 36.
- */
+/** The contract sets no limit, but PostgreSQL limits an index row to about 2,700 bytes. */
 export const ID_MAX_CHARACTERS = 255;
 
 /** An id of an employee, employer or deduction: any text, compared by byte. */
@@ -16,10 +10,7 @@ export const identifier = Type.String({ minLength: 1, maxLength: ID_MAX_CHARACTE
 /** A valid calendar date. */
 export const day = Type.String({ format: 'date', rule: 'must be a real date, YYYY-MM-DD' });
 
-/**
- * The e-mail format allows a domain without a dot and a quoted name with spaces; no service can write to
- * those.
- */
+/** The format allows a domain without a dot and a quoted name, to which no service can write. */
 const REACHABLE = '^[^@"\\s]+@[^@\\s]+\\.[^@\\s.]+$';
 
 /** An e-mail address. Both checks take linear time. */
@@ -42,9 +33,7 @@ export function oneOfDescribed<const Values extends readonly string[]>(values: V
   return { ...oneOf(values), description };
 }
 
-/**
- * Returns a schema that also accepts null, which means absent in what we receive. Takes a schema of one type.
- */
+/** Returns a schema of one type that also accepts null, which means absent. */
 export function nullable<Schema extends TSchema>(schema: Schema): TUnsafe<Static<Schema> | null> {
   const { type, enum: values } = schema as TSchema as { type: string; enum?: unknown[] };
   return Type.Unsafe({ ...schema, type: [type, 'null'], ...(values && { enum: [...values, null] }) });

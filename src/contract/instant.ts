@@ -1,13 +1,6 @@
-/**
- * Parses dates and date-times of the contract: ISO 8601, in the forms that RFC 3339 allows or tolerates.
- *
- * `toInstant` runs for every event, so it uses one regular expression and `Date`.
- */
+/** Parses dates and date-times: ISO 8601, in the forms that RFC 3339 allows or tolerates. */
 
-/**
- * The most characters stored of a date or date-time, because a fraction may have any number of digits and
- * responses with 1,000 rows must fit in memory. One in nanoseconds has 35.
- */
+/** A date-time in nanoseconds has 35. Responses with 1,000 rows must fit in memory. */
 export const TIME_MAX_CHARACTERS = 64;
 
 /** Digits of a second's fraction. Databases and senders use at most nanoseconds. */
@@ -21,8 +14,7 @@ const ISO_LENGTH = 24;
 const DAY = /^\d{4}-\d\d-\d\d$/;
 
 /**
- * Allows a space instead of the T (RFC 3339, 5.6), no seconds, and a short or missing offset (ISO 8601).
- * Refuses hour 24 and second 60, which are ambiguous.
+ * Allows a space instead of the T, no seconds, and a short or missing offset. Refuses hour 24 and second 60.
  */
 const DATE_TIME =
   /^(\d{4}-\d\d-\d\d)[Tt ]((?:[01]\d|2[0-3]):[0-5]\d)(?::([0-5]\d)(?:[.,](\d+))?)?(?:[Zz]|([+-])([01]\d|2[0-3])(?::?([0-5]\d))?)?$/;
@@ -54,12 +46,7 @@ export function isDay(text: string): boolean {
   return month >= 1 && month <= 12 && day >= 1 && day <= daysIn(Number(text.slice(0, 4)), month);
 }
 
-/**
- * Returns the date part as written, without conversion to UTC or a local time zone, because a deduction's
- * effective dates mean their date part.
- *
- * @returns `YYYY-MM-DD`, or null if the text is neither a valid date nor a valid date with a time
- */
+/** Returns the date part as written, without time zone conversion; null if the text is not valid. */
 export function dayOf(text: string): string | null {
   const day = DATE_TIME.exec(text)?.[1] ?? text;
   return isDay(day) ? day : null;

@@ -39,10 +39,7 @@ const CASE_BIT = 0x20;
 const OPENING = 0x7b;
 const CLOSING = 0x7d;
 
-/**
- * Returns the deepest nesting and the number of colons outside strings. Correct for valid JSON, harmless for
- * other texts.
- */
+/** Returns the deepest nesting and the number of colons outside strings, if the JSON is valid. */
 function measure(text: string): { nesting: number; members: number } {
   let level = 0;
   let nesting = 0;
@@ -62,9 +59,7 @@ function measure(text: string): { nesting: number; members: number } {
 
 type Found = { fields: number; reason: string | null };
 
-/**
- * Counts the fields and records the first reason to refuse. The depth of the recursion was checked before.
- */
+/** Counts the fields and records the first reason to refuse. The depth was checked before. */
 function inspect(value: unknown, found: Found): void {
   if (typeof value === 'string') inspectString(value, found);
   else if (Array.isArray(value)) for (const element of value) inspect(element, found);

@@ -46,10 +46,7 @@ export function textRows(
   return sql`(select ${sql.join(selected)} from ${elements})`;
 }
 
-/**
- * Inserts many rows, in order. `columns` names the values of a row; `suffix` ends the statement (an `ON CONFLICT …`)
- * and must be a constant text. Returns the number of rows inserted or updated.
- */
+/** Inserts many rows, in order, and returns how many. `suffix`, a constant text, ends the statement. */
 export async function insertMany<T extends keyof Tables & string>(
   trx: Trx,
   table: T,

@@ -22,10 +22,7 @@ export type Verifying = {
   signal: AbortSignal;
 };
 
-/**
- * Yields pages of rows until one is short, and calls `looked` after each. Throws between two pages if `signal` aborted.
- * `read` returns at most `size` rows after a place, `placeOf` the place of a row.
- */
+/** Yields pages of rows until one is short. `read` returns at most `size` rows after a place. */
 export async function* pagesOf<Place, Row>(
   { looked, signal }: Pick<Verifying, 'looked' | 'signal'>,
   first: Place,

@@ -44,10 +44,7 @@ export async function tryLockName(trx: Trx, name: string): Promise<boolean> {
   return rows[0]?.taken === true;
 }
 
-/**
- * Locks those of several names that are free, and returns them. It never waits, so it can't deadlock, whatever the
- * order in which others take theirs.
- */
+/** Locks and returns those of several names that are free. It never waits, so it can't deadlock. */
 export async function tryLockNames(trx: Trx, names: readonly string[]): Promise<Set<string>> {
   if (engineOf(trx) === 'sqlite' || names.length === 0) return new Set(names);
   const { rows } = await sql<{ name: string; taken: boolean }>`

@@ -1,8 +1,5 @@
 import { AppError, codeOf, isAppError } from '../errors.ts';
-/**
- * Classifies database errors. After an error of the engine, the event or request that was being handled is retried.
- * After an error of the content, it is not.
- */
+/** Classifies database errors. After an error of the engine, not of the content, the work is retried. */
 
 export function rolledBack(): AppError {
   return new AppError(
@@ -20,8 +17,7 @@ export function databaseDamaged(path: string, how: string): AppError {
 
 const OWN = ['LOCK_TIMEOUT', 'ROLLED_BACK', 'CONNECTION_LOST', 'NOT_DURABLE', 'DATABASE_DAMAGED'] as const;
 
-// After a failed write or fsync the state of the file cache is unknown, and a damaged file must not be written
-// further: the process ends and the next start recovers from the log.
+// After a failed write or fsync the file cache is unknown, so the process ends and the next start recovers.
 const FATAL = /^(SQLITE_(IOERR|CORRUPT|NOTADB)|DATABASE_DAMAGED$)/;
 // A full disk also fails these, because the shared-memory file next to the log can't grow; that is not permanent. A
 // large sort fails if no folder is writable for its temporary file, which is no damage either.

@@ -17,9 +17,8 @@ export const MIGRATIONS_TABLE =
   'CREATE TABLE IF NOT EXISTS migrations (number INTEGER NOT NULL PRIMARY KEY, name TEXT NOT NULL, hash TEXT NOT NULL, applied_at TEXT NOT NULL)';
 
 /**
- * Applies all due migrations in one transaction, and records the environment of a new database. Concurrent starts wait
- * for each other. Returns the names of the applied migrations.
- * Throws SCHEMA_REFUSED as `checkSchema` does.
+ * Applies all due migrations in one transaction and returns their names. Concurrent starts wait for each
+ * other. Throws SCHEMA_REFUSED as `checkSchema` does.
  */
 export function migrate(db: Db, environment: Environment, now: Date, folder = FOLDER): Promise<string[]> {
   return transact(
@@ -61,10 +60,7 @@ export async function checkSchema(db: Db, environment: Environment, folder = FOL
   await assertEnvironment(db, environment);
 }
 
-/**
- * Returns the number of migrations that a database lacks. Throws SCHEMA_REFUSED if it is not a database of this
- * program, is newer than the code, has an edited migration, or belongs to the other environment.
- */
+/** Returns how many migrations a database lacks. Throws SCHEMA_REFUSED if it is none of this program. */
 export async function countDue(db: Db, environment: Environment, folder = FOLDER): Promise<number> {
   if (!(await tableExists(db, 'migrations')) || !(await tableExists(db, 'instance'))) {
     throw new AppError('SCHEMA_REFUSED', 'it is no database of benefits-sidecar: check the path');

@@ -47,10 +47,7 @@ export function openDatabase(databaseUrl: string, onFatal?: (error: unknown) => 
 
 const abandoned = new Set<Db>();
 
-/**
- * Leaves a damaged database open until the process ends, instead of destroying it: closing the last handle would copy
- * the log into the file.
- */
+/** Leaves a damaged database open: closing the last handle would copy the log into the file. */
 export function abandon(db: Db): void {
   abandoned.add(db);
 }
@@ -86,10 +83,7 @@ export function holdServeLock(databaseUrl: string): () => void {
   };
 }
 
-/**
- * Returns whether a process serves this database now, or null on PostgreSQL, which has no serve lock. It takes no lock,
- * so it never blocks a `serve` that is starting.
- */
+/** Returns whether a process serves this database, null on PostgreSQL. Takes no lock. */
 export function isServed(databaseUrl: string): boolean | null {
   if (engineOfUrl(databaseUrl) === 'postgres') return null;
   const named = sqlitePath(databaseUrl);

@@ -18,10 +18,7 @@ import { AppError, codeOf } from '../errors.ts';
 import { isOfPostgres, isPreparedElsewhere, isStalePlan, rolledBack } from './errors.ts';
 import { assertOutsideTransaction, transactionOptions } from './transaction.ts';
 
-/**
- * Connections per thread. The receiving thread needs two to store and a few for the rest; the API thread needs eight to
- * send, one to apply and one for users. A sidecar uses at most twenty in all.
- */
+/** Connections per thread: eight to send, one to apply, one for users. A sidecar uses at most twenty. */
 const CONNECTIONS = 10;
 /** The provider waits 15 s for an acknowledgement. It gets a 503 well before that. */
 const CONNECT_WITHIN_MS = 3_000;
@@ -231,10 +228,7 @@ class Connection implements DatabaseConnection {
   }
 }
 
-/**
- * Names of prepared statements, derived from their text. Behind a proxy, another thread or process may have used the
- * connection before, and the same name must mean the same statement.
- */
+/** Names of prepared statements, derived from their text: others may have used a proxy's connection. */
 class StatementNames {
   readonly #names = new Map<string, string>();
   #generation = 1;

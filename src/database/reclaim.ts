@@ -8,10 +8,7 @@ import { sqlitePath } from './open.ts';
 const TRIES = 100;
 const TRY_EVERY_MS = 50;
 
-/**
- * Copies the log into the file and empties it, so that deleted data is no longer on the disk. Returns false if readers
- * and writers left no moment for it; later writes then overwrite the log.
- */
+/** Empties the log, so that deleted data leaves the disk. Returns false if it was too busy. */
 export async function emptyLog(databaseUrl: string, signal: AbortSignal): Promise<boolean> {
   const handle = openWriter(sqlitePath(databaseUrl));
   try {

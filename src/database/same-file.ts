@@ -11,8 +11,7 @@ const EVERY_MS = 1_000;
 const ENDS = ['', SUFFIX.log, SUFFIX.memory] as const;
 
 /**
- * Checks each second whether the files are still the open ones, and calls `replaced` once if not. The database must be
- * open. Returns a function that stops it. Does nothing on PostgreSQL.
+ * Calls `replaced` once if the files of an open SQLite database are others. Returns a function that stops.
  */
 export function watchFiles(databaseUrl: string, replaced: (error: AppError) => void): () => void {
   if (engineOfUrl(databaseUrl) === 'postgres') return () => {};

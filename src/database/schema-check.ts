@@ -58,10 +58,7 @@ const SQLITE_OBJECTS = `
 const READ_ONLY = '25006';
 const NOT_ALLOWED = '42501';
 
-/**
- * Creates the expected schema next to the other one, in a transaction that is rolled back. The same server describes
- * both, so its version does not matter.
- */
+/** Creates the expected schema on the same server, in a transaction that is rolled back. */
 async function comparePostgres(db: Db, migration: readonly string[]): Promise<SchemaDifference[]> {
   let differences: SchemaDifference[] | null = null;
   try {

@@ -1,7 +1,6 @@
 /**
- * The SQLite driver for Kysely. Unlike Kysely's own, it begins transactions immediate (a deferred one can fail at its
- * first write), never blocks the event loop for the write lock (better-sqlite3 is synchronous), and keeps prepared
- * statements.
+ * The SQLite driver for Kysely. It begins transactions immediate (a deferred one can fail at its first
+ * write), never blocks the event loop for the write lock, and keeps prepared statements.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type BetterSqlite3 from 'better-sqlite3';

@@ -287,10 +287,7 @@ export interface PayrollRunTable {
   finalize_key_hash: Generated<string | null>;
   etag: string | null;
   snapshot: string | null;
-  /**
-   * The SHA-256 of `snapshot`. Recomputing would not notice a change to parts that decide no amount, such as later pay
-   * dates.
-   */
+  /** The SHA-256 of `snapshot`: recomputing would miss changes that decide no amount. */
   snapshot_hash: string | null;
   totals: string | null;
   /** Why failures of readiness were accepted when it was finalized. */

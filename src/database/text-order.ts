@@ -1,7 +1,4 @@
-/**
- * Compares ids as both engines do, by their UTF-8 bytes, which is the order of code points. JavaScript compares UTF-16
- * units, which puts characters beyond U+FFFF too early.
- */
+/** Compares ids by their UTF-8 bytes, as the engines do. JavaScript compares UTF-16 units. */
 export function byBytes(one: string, other: string): number {
   const length = Math.min(one.length, other.length);
   for (let index = 0; index < length; index += 1) {

@@ -38,10 +38,7 @@ export function keyProblem(path: string, key: unknown): Problem | null {
   return { path, rule };
 }
 
-/**
- * Accepts at most `CHANGES_AT_ONCE` changes in the order given, in one transaction. A conflict affects only its own
- * change; if the database throws, nothing was accepted.
- */
+/** Accepts at most `CHANGES_AT_ONCE` changes, in order. A conflict affects only its own change. */
 export async function acceptChanges(
   { db, encryptor, now }: Accepting,
   submissions: readonly Submission[],
@@ -148,9 +145,8 @@ type Waiting = {
 };
 
 /**
- * Creates a group commit: changes that arrive in one tick of the event loop share a transaction and its sync to disk.
- * One transaction is in flight at a time, because accepting holds the ledger lock. The listener's connections bound
- * what waits.
+ * Creates a group commit: changes of one tick share a transaction. One transaction is in flight at a time,
+ * because accepting holds the ledger lock. The listener's connections bound what waits.
  */
 export function createGroupCommit(accepting: Accepting): GroupCommit {
   let waiting: Waiting[] = [];

@@ -39,10 +39,7 @@ const CHECKERS: { readonly [K in ChangeKind]: Checker<Bodies[K]> } = {
   'compensation-change': compensationChange,
 };
 
-/**
- * Checks a change: its body against the contract, and our own `effective_on`. Reports all wrong and unknown
- * fields, at most `limit`.
- */
+/** Checks a change and its `effective_on`. Returns at most `limit` wrong and unknown fields. */
 export function checkChange(kind: ChangeKind, given: unknown, limit = PROBLEMS_MAX): CheckedChange {
   const { rest: body, effectiveOn, problems } = splitEffectiveOn(given);
   const checker = CHECKERS[kind];
@@ -52,10 +49,7 @@ export function checkChange(kind: ChangeKind, given: unknown, limit = PROBLEMS_M
   return { ok: false, problems: [...problems, ...broken].slice(0, limit) };
 }
 
-/**
- * Returns the body as it is sent, with fields sorted by name at every level, so that equal bodies have equal
- * bytes.
- */
+/** Returns the body as it is sent, with sorted fields: equal bodies have equal bytes. */
 export function bytesOf({ body }: Change): Buffer {
   return Buffer.from(JSON.stringify(sorted(body)));
 }

@@ -15,10 +15,7 @@ import {
 } from '../ledger/roster.ts';
 import type { Change } from './change.ts';
 
-/**
- * Returns the facts that a change states about the employee's employments. `today` is the UTC date of
- * acceptance.
- */
+/** Returns the facts that a change states. `today` is the UTC date of acceptance. */
 export function factsOf(change: Change, known: readonly Employment[], today: string): NewFact[] {
   const { effectiveOn } = change;
   switch (change.kind) {
@@ -60,8 +57,7 @@ export function factsOf(change: Change, known: readonly Employment[], today: str
 }
 
 /**
- * Returns the employments where the employee is active on the day; else those where only a census contradicts
- * it; else the one that the employee left last.
+ * Returns the employments active on the day; else those that a census contradicts; else the one left last.
  */
 function employedOn(known: readonly Employment[], day: string): readonly Employment[] {
   const active = known.filter((one) => isActive(one, day));

@@ -1,7 +1,4 @@
-/**
- * Splits a batch in memory into its values, so that an unreadable value affects no other. json-list.ts reads
- * larger inputs, where such a value ends the reading. Pure.
- */
+/** Splits a batch in memory, so that an unreadable value affects no other. json-list.ts streams. Pure. */
 import { isUtf8 } from 'node:buffer';
 import { type ParsedJson, parseJson } from '../contract/json.ts';
 import { BYTE_ORDER_MARK } from './bytes.ts';
@@ -29,10 +26,7 @@ export function cutLines(bytes: Buffer): Cut[] {
   return cuts;
 }
 
-/**
- * Splits a JSON array into its elements, whatever is between its commas. Returns null if its end is not
- * found.
- */
+/** Splits a JSON array at its commas. Returns null if its end is not found. */
 export function cutArray(bytes: Buffer): Cut[] | null {
   const cuts: Cut[] = [];
   let depth = 0;

@@ -1,10 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { AppError, type Problem } from '../errors.ts';
 
-/**
- * One list element or CSV record. Real ones have less than a thousand bytes; one is held in memory as a
- * whole, so its size is bounded.
- */
+/** The bytes of one element or record, which is held in memory. Real ones have less than a thousand. */
 export const ELEMENT_BYTES_MAX = 1024 * 1024;
 
 export const TOO_LARGE = `must be at most ${ELEMENT_BYTES_MAX / 1024 / 1024} MiB`;
@@ -23,10 +20,7 @@ const SLICE_BYTES = 64 * 1024;
 
 export const BYTE_ORDER_MARK = Buffer.from('\uFEFF');
 
-/**
- * Yields the bytes in slices, one per tick of the event loop, without a byte order mark. Throws UNREADABLE
- * above the limit, and the signal's reason when it aborts.
- */
+/** Yields the bytes without a byte order mark, a slice per tick. Throws UNREADABLE above the limit. */
 export async function* slices(
   content: AsyncIterable<Uint8Array>,
   bytesMax: number,
@@ -60,10 +54,7 @@ async function* withoutMark(content: AsyncIterable<Uint8Array>): AsyncGenerator<
   if (begin !== null) yield begin;
 }
 
-/**
- * Yields the same bytes. Throws UNREADABLE for invalid UTF-8, which readers would silently replace with
- * U+FFFD.
- */
+/** Yields the same bytes. Throws UNREADABLE for invalid UTF-8, which becomes U+FFFD elsewhere. */
 export async function* validUtf8(content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const decoder = new TextDecoder('utf-8', { fatal: true });
   const decode = (part: Uint8Array | undefined, stream: boolean): void => {

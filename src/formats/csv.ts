@@ -12,10 +12,7 @@ type Parsed = { record: string[]; info: { lines: number } };
 const LINE_FEED = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
 
-/**
- * Yields the records of a CSV (RFC 4180, UTF-8), the header first, without empty lines. `here` returns the
- * current path for errors. Throws UNREADABLE, and what the content throws.
- */
+/** Yields the records of a CSV (RFC 4180, UTF-8), the header first. Errors have the path of `here`. */
 export async function* csvRecords(
   content: AsyncIterable<Uint8Array>,
   here: () => string,
@@ -23,8 +20,7 @@ export async function* csvRecords(
   const parser = parse({
     relax_column_count: true,
     skip_empty_lines: true,
-    // By default the parser uses the header's line ending for all rows, and cells of other rows would keep a
-    // part of theirs.
+    // By default cells keep a part of line endings that differ from the header's.
     record_delimiter: ['\r\n', '\n', '\r'],
     max_record_size: ELEMENT_BYTES_MAX,
     info: true,
@@ -44,9 +40,8 @@ export async function* csvRecords(
 }
 
 /**
- * Yields the same bytes. Throws UNREADABLE for a header with semicolons, which spreadsheets of many
- * countries write: a row would become one column. Holds the first line back, so that no other error comes
- * first.
+ * Yields the same bytes. Throws UNREADABLE for a header with semicolons, before any other error: spreadsheets
+ * of many countries write them, and a row would become one column.
  */
 async function* byCommas(content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let head: Buffer | null = Buffer.alloc(0);
@@ -112,10 +107,7 @@ export type Header = {
   rowOf: (cells: readonly string[]) => Record<string, unknown>;
 };
 
-/**
- * Checks a header and returns how to convert its rows to objects. Throws UNREADABLE if it has more columns
- * than any such table.
- */
+/** Checks a header and converts its rows. Throws UNREADABLE if it has too many columns. */
 export function readHeader(names: readonly string[], kind: RowKind): Header {
   if (names.length > COLUMNS_MAX) throw unreadable('', `must have at most ${COLUMNS_MAX} columns`);
   const columns = names.map((name) => name.trim());
@@ -174,9 +166,8 @@ function written(segments: readonly Segment[]): string {
 }
 
 /**
- * Characters that start a formula in spreadsheets, including the full-width forms of East Asian keyboards. An
- * apostrophe in front makes the cell a text; texts with apostrophes get another, so that the original can be
- * restored.
+ * Characters that start a formula in spreadsheets, also full-width. An apostrophe in front makes the cell a
+ * text; texts with apostrophes get another, so that the original can be restored.
  */
 const FORMULA = "'*[=+\\-@\\t\\r\\n\uFF1D\uFF0B\uFF0D\uFF20]";
 const LOOKS_LIKE_ONE = new RegExp(`^${FORMULA}`);

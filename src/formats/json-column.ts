@@ -4,10 +4,7 @@ import { type Checker, compile } from '../contract/check.ts';
 import type { Tables } from '../database/tables.ts';
 import { AppError } from '../errors.ts';
 
-/**
- * Returns a function that parses the texts of a column. It throws STORED_JSON_DAMAGED for a text that this program
- * did not write, and names the column and the row but nothing of the text.
- */
+/** Returns a function that parses a column. It throws STORED_JSON_DAMAGED, which quotes nothing. */
 export function jsonColumn<const Table extends keyof Tables & string, const S extends TSchema>(
   table: Table,
   column: keyof Tables[Table] & string,

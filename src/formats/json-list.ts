@@ -251,10 +251,7 @@ function isClosing(token: TokenType): boolean {
 
 const LINE_FEED = 0x0a;
 
-/**
- * Yields the values of newline-delimited JSON, each parsed by the contract's strict parser, without blank
- * lines. `here` returns the current path for errors. Throws UNREADABLE, and what the content throws.
- */
+/** Yields the values of newline-delimited JSON. Throws UNREADABLE with the path of `here`. */
 export async function* ndjsonValues(
   content: AsyncIterable<Uint8Array>,
   here: () => string,

@@ -195,10 +195,7 @@ function rowOf({ path }: Problem): number {
   return Number(/\[(\d+)\]/.exec(path)?.[1] ?? Number.MAX_SAFE_INTEGER);
 }
 
-/**
- * Yields the readable rows in lists of at most `count`, and adds the other rows' problems. Throws what the
- * content throws.
- */
+/** Yields the readable rows in lists of at most `count`, and adds the others' problems. */
 export async function* readableRows(
   rows: Rows,
   { list }: Columns,

@@ -34,10 +34,7 @@ const GATHERING: Readonly<Record<Engine, { enough: number; fewMs: number; manyMs
 const IDLE_MS = 1_000;
 /** After a database error: the events did not cause it, so the same batch is retried. */
 const RETRY_MS = 250;
-/**
- * An event whose statements PostgreSQL canceled as too slow this many times in a row, with no other event in the batch,
- * is quarantined: it must not block later events. A single timeout could be the server's fault.
- */
+/** An event that times out alone this often is quarantined. A single timeout could be the server's fault. */
 const TIMEOUTS_ALONE = 3;
 /** How the reason of an event begins that could be parsed but not applied. */
 export const NOT_APPLIED = 'applying it ';
@@ -54,9 +51,7 @@ export type ApplyLoop = {
   /** Applies one batch of pending events; throws only when the database could not do its work. */
   runOnce(): Promise<Applied>;
   run(signal: AbortSignal): Promise<void>;
-  /**
-   * Signals that `events` more events are pending. Without a number, any event may be, including an old one.
-   */
+  /** Signals that `events` more events are pending; without a number, any may be, even an old one. */
   wake(events?: number): void;
 };
 

@@ -79,10 +79,7 @@ async function newestUpTo(db: Db, seq: number | null): Promise<Arrived | null> {
   return row ?? null;
 }
 
-/**
- * How far apart the clocks of several receivers may be. Within this, an event may have a lower number and a later time
- * than another.
- */
+/** How far the clocks of receivers may differ: a later event may have an earlier time of receipt. */
 const CLOCK_SKEW_MS = 60_000;
 /** The last instant whose text sorts by time. */
 const LAST_MS = Date.parse('9999-12-31T23:59:59.999Z');

@@ -145,10 +145,7 @@ function pagesOf<Place>(read: (db: Db, question: Question, after?: Place) => Pro
   };
 }
 
-/**
- * Finds events of one kind. With an employer, only those whose employee or employer leads to it on today's roster, so
- * that one employer's bad event never stops another's payroll.
- */
+/** Finds events of one kind. With an employer, only those that lead to it on today's roster. */
 function eventsFound(kind: keyof typeof EVENT_KINDS) {
   return async (db: Db, question: Question): Promise<Found[]> => {
     const { employerId, now } = question;

@@ -56,9 +56,8 @@ function update(trx: Trx, hashes: Hashes): Promise<number> {
 }
 
 /**
- * On SQLite the rows are deleted and inserted again without their bodies. An update would leave each page
- * with a hole that is never reused, because new events are added at the end of the table. Pages that become
- * empty are reused.
+ * Inserts the rows again without their bodies on SQLite. An update would leave holes that are never reused,
+ * because new events go to the end of the table. Pages that become empty are reused.
  */
 async function rewrite(trx: Trx, hashes: Hashes): Promise<number> {
   const removed: Selectable<InboxTable>[] = await trx

@@ -59,10 +59,7 @@ export async function getEvent(
 /** The result of a reprocess request. Without its body, an event cannot be applied. */
 export type Reprocessing = 'unknown' | 'body dropped' | 'put back';
 
-/**
- * Sets an event back to pending from any other state. Nothing that it did is done twice. A pending event is
- * not changed.
- */
+/** Sets an event back to pending from any state. Nothing that it did is done twice. */
 export async function reprocessEvent(trx: Trx, eventId: string): Promise<Reprocessing> {
   const through = await holdRetention(trx);
   const event = await trx
@@ -81,9 +78,8 @@ export const BODY_DROPPED =
   'the body of this event was deleted by RETENTION_EVENTS, so it cannot be reprocessed: its effect remains, and a newer event of the service replaces it';
 
 /**
- * Sets the oldest events that match the filter back to pending: at most `limit`, after the seq `after`.
- * Returns how many, how many were skipped because their bodies are dropped, and where to continue (null at
- * the end). The caller uses one transaction per step.
+ * Sets the oldest matching events back to pending, after the seq `after`. `next` continues (null at the end).
+ * The caller uses one transaction per step.
  */
 export async function reprocessEvents(
   trx: Trx,
@@ -164,8 +160,7 @@ export async function dismissEvent(
 
 // The state is a literal, because an engine does not use a partial index for a bound value.
 function filtered(db: Db | Trx, { state, eventType, from, until, dismissed, conflict }: EventFilter) {
-  // These lists are short and have their own indexes; the index of types would read a million events of one
-  // type.
+  // These lists are short and have own indexes; the index of types would read a million events.
   const isShort = (state !== undefined && state !== 'applied') || dismissed === true;
   const type = isShort ? sql<string>`coalesce(event_type, '')` : sql.ref<string>('event_type');
   return db

@@ -1,7 +1,6 @@
 /**
- * The high-water mark: a file next to a SQLite database that records its newest position and event. A
- * database that is older than its mark has lost data: an older file replaced it, or its log is gone.
- * PostgreSQL has no mark.
+ * The high-water mark: a file next to a SQLite database with its newest position and event. A database older
+ * than its mark has lost data: an older file replaced it, or its log is gone.
  */
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import Type, { type Static } from 'typebox';
@@ -26,8 +25,7 @@ export type Mark = Static<typeof Mark>;
 const mark = compile(Mark);
 
 /**
- * How often the mark is saved, apart from every commit of events. Positions and events of other processes that are newer
- * than the last save can be lost undetected.
+ * How often the mark is saved, apart from commits. Newer writes of other processes can be lost undetected.
  */
 const SAVE_EVERY_MS = 1_000;
 /** Longer than any mark, so that writing one over another leaves nothing of the previous one. */

@@ -131,9 +131,8 @@ function createIds(): { note: (event: RowEvent) => Problem[] } {
 }
 
 /**
- * Rejects rows without a time if the service has sent the latest state of their deduction: dated now, they
- * would overwrite a state that may be newer than the file. Rows that were imported before change nothing and
- * are allowed.
+ * Rejects new rows without a time if the service has sent the latest state of their deduction: dated now,
+ * they would overwrite a state that may be newer than the file.
  */
 async function overwriting(db: Db, events: readonly RowEvent[]): Promise<Problem[]> {
   const untimed = events.filter((event) => event.createdAt === null);

@@ -76,9 +76,8 @@ export async function storeBatch(db: Db, arrivals: readonly Arrival[], receivedA
 }
 
 /**
- * On PostgreSQL two receivers may store the same ids at the same time. Rows are inserted in the order of
- * their ids, so that one batch waits for the other and they cannot deadlock. Seqs are assigned before, in the
- * order of arrival.
+ * On PostgreSQL two receivers may store the same ids at once, so rows are inserted in the order of their ids
+ * and cannot deadlock. Seqs are assigned before, in the order of arrival.
  */
 async function insertArrivals(
   db: Db | Trx,
@@ -118,8 +117,7 @@ async function storeConflicts(trx: Trx, arrivals: readonly Arrival[], receivedAt
       return first === undefined || !isBodyOf(first, body);
     })
     .map(({ eventId, body }) => ({ eventId, body, hash: sha256(body) }))
-    // In one order, as above: two receivers may find the same conflicts, and several of one id, at the same
-    // time.
+    // In one order, as above: two receivers may find the same conflicts at the same time.
     .sort((one, other) => byBytes(one.eventId, other.eventId) || Buffer.compare(one.hash, other.hash));
   for (const { eventId, body, hash } of others) {
     const result = await trx
@@ -162,10 +160,7 @@ export async function hasPendingEvents(db: Db, after = 0): Promise<boolean> {
   return (await pendingAfter(db, after).select('seq').limit(1).executeTakeFirst()) !== undefined;
 }
 
-/**
- * Returns the oldest pending events after the seq `after`, in order of receipt. `limit` is one of few numbers, because
- * it is part of the statement's text.
- */
+/** Returns the oldest pending events. Each `limit` is a statement of its own, so use few different ones. */
 export function pendingEvents(trx: Trx, limit: number, after: number): Promise<PendingEvent[]> {
   return (
     pendingAfter(trx, after)

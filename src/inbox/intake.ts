@@ -10,10 +10,7 @@ import { notStored } from './intake-channel.ts';
 
 /** Events in one commit: enough to share its fsync, few enough that the event loop is not held for long. */
 const BATCH_EVENTS = 256;
-/**
- * Batches in flight. SQLite writes one at a time. PostgreSQL receives the next one while it writes the
- * previous one to disk; more than two would only make batches smaller.
- */
+/** Batches in flight. PostgreSQL receives one while it writes another; more would only make them smaller. */
 const FLUSHES = { sqlite: 1, postgres: 2 };
 /** Bytes waiting to be stored, over all connections. Beyond it, the receiver responds with 503, because memory is finite. */
 const WAITING_BYTES = 64 * 1024 * 1024;

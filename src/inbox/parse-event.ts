@@ -56,8 +56,7 @@ function meaningOf(eventType: string, data: Record<string, unknown>): Meaning {
       if (deduction.accepts(data)) return { kind: 'deduction', deduction: data };
       return { kind: 'quarantined', reason: named(deduction.problems(data, PROBLEMS_NAMED), 'data') };
     case DEDUCTION_CREATED:
-      // Deprecated, with an undocumented payload. Every deduction is also sent as an update, so nothing is
-      // missed.
+      // Deprecated and undocumented. Every deduction is also sent as an update.
       if (deduction.accepts(data)) return { kind: 'deduction', deduction: data };
       return { kind: 'ignored', reason: 'the event type is deprecated and its data is not a deduction' };
     case CENSUS_SYNC_REQUEST:

@@ -30,10 +30,7 @@ const TIMES = {
   /** How often the first two limits are checked. */
   checkMs: 1_000,
 };
-/**
- * Connections at once; the provider uses few. More are refused, so that unverified bodies take at most 128
- * MiB.
- */
+/** Connections at once; the provider uses few. More are refused: unverified bodies take at most 128 MiB. */
 const CONNECTIONS = 512;
 /** When to retry a refused delivery. The provider has its own schedule and may ignore it. */
 const RETRY_AFTER_SECONDS = 5;
@@ -119,9 +116,8 @@ export type ReceiverParts = {
 };
 
 /**
- * Creates the public listener: `POST /webhooks`, `GET /livez` and `GET /readyz`, nothing else. It reads raw
- * bytes of any content type, without content encoding. Responses have no body, because the sender stores
- * them. TLS ends in front of it.
+ * Creates the public listener: `POST /webhooks`, `GET /livez`, `GET /readyz`, nothing else. It reads raw
+ * bytes of any content type. Responses have no body, because the sender stores them.
  */
 export function createReceiver(parts: ReceiverParts): FastifyInstance {
   const { verify, accept, refuse, counts, isAlive, isReady } = parts;
@@ -155,8 +151,7 @@ export function createReceiver(parts: ReceiverParts): FastifyInstance {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
   app.setErrorHandler(({ statusCode = 503 }: { statusCode?: number }, _request, reply) => {
-    // The parser's own refusals (too large, a wrong length) keep their status. Other errors are ours, and the
-    // sender retries.
+    // The parser's own refusals keep their status. Other errors are ours, and the sender retries.
     if (statusCode >= 400 && statusCode < 500) {
       counts.refused(UNREADABLE);
       return reply.code(statusCode).send();

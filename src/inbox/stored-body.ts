@@ -12,10 +12,7 @@ export function sha256(body: Buffer): Buffer {
 /** The prefix of the id of an imported event; the SHA-256 of its body follows. */
 export const IMPORTED = 'import_';
 
-/**
- * Returns the id of an imported event. The body decides it, so the same row of a file is always the same
- * event.
- */
+/** Returns the id of an imported event: the same row of a file is always the same event. */
 export function importId(hash: Buffer): string {
   return `${IMPORTED}${hash.toString('hex')}`;
 }

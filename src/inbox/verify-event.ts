@@ -46,9 +46,7 @@ function hashOf({ body, body_hash }: EventRow): Buffer {
   return body === null ? (body_hash ?? Buffer.alloc(0)) : sha256(body);
 }
 
-/**
- * Ignores the lengths of months: it runs twice for every event and only has to detect what is not an instant.
- */
+/** Ignores the lengths of months: it runs twice for every event and only detects what is no instant. */
 const INSTANT = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}Z$/;
 
 /** Returns whether a text is an instant in the format of our own clock. */

@@ -1,7 +1,4 @@
-/**
- * Checks events without a version: whether they should have one, and whether their outcome is that of this
- * code.
- */
+/** Checks events without a version: whether they should have one, and their outcome. */
 import { sql } from 'kysely';
 import { syncsOfEvents } from '../census/sync-list.ts';
 import { DEDUCTION_CREATED, DEDUCTION_UPDATED } from '../contract/events.ts';
@@ -24,8 +21,7 @@ const CONFLICTS_AT_ONCE = 100;
 const NO_VERSION = 'is applied, but there is no version';
 
 /**
- * Checks that no event was removed: SQLite numbers events without gaps, and none is ever deleted. PostgreSQL
- * leaves gaps, for example for duplicates, so removals cannot be detected there.
+ * Checks that no event was removed. PostgreSQL leaves gaps, such as for duplicates, and cannot be checked.
  */
 export async function verifySeqs(db: Db, report: ReportDifference): Promise<void> {
   if (engineOf(db) === 'postgres') return;

@@ -1,6 +1,4 @@
-/**
- * Computes each version again from its event, by the same rules as the apply loop, and compares every field.
- */
+/** Computes each version again from its event, as the apply loop does, and compares every field. */
 import { type Deduction, deduction } from '../contract/deduction.ts';
 import { toInstant } from '../contract/instant.ts';
 import { pagesOf, type ReportDifference, type Verifying } from '../database/difference.ts';
@@ -165,9 +163,8 @@ function compare(
 type Shown = Map<number, Pick<LatestState, 'position' | 'event_time' | 'employee_id'>>;
 
 /**
- * Returns the deduction's latest state before this version: the previous version or, if that was late, the
- * one that was latest then. Versions are verified in order of position, so `shown` has it and no history is
- * read.
+ * Returns the deduction's latest state before this version. Versions are verified in order of position, so
+ * `shown` has it where the previous version was late, and no history is read.
  */
 function latestBefore(row: Row, shown: Shown): LatestState | null {
   const { deduction_id, previous_position, position, before_version, before_time, before_employee } = row;

@@ -33,10 +33,7 @@ export type DeductionCursor = { employeeId: string; deductionId: string };
 const STATES_AT_ONCE = 200;
 /** Candidates per statement if the statement itself excludes most of them: up to 30 ms. */
 const CANDIDATES_AT_ONCE = 5_000;
-/**
- * The cost limit of a page, in keys read: about 100 ms. A selective filter would otherwise read the whole
- * ledger.
- */
+/** The cost limit of a page, in keys read: about 100 ms. A selective filter would read the whole ledger. */
 const PAGE_COST_MAX = 100_000;
 /** The cost of a candidate whose states are read, in keys. */
 const STATE_COST = 30;
@@ -55,8 +52,7 @@ export async function listDeductions(
   const deductions: DeductionState[] = [];
   let after = page.after;
   let cost = 0;
-  // One more than requested shows whether the list continues. A filter that excludes candidates reads more
-  // next time.
+  // One more shows whether the list continues. A filter that excludes candidates reads more next time.
   let count = Math.min(page.limit + 1, STATES_AT_ONCE);
   for (;;) {
     const candidates = await candidatesAfter(db, filter, after, count);
@@ -107,10 +103,7 @@ export async function getDeduction(
   return state ?? null;
 }
 
-/**
- * Returns the state of a deduction as `listDeductions` does: in effect on a date, from what was known at a
- * time. Null if there was none.
- */
+/** Returns the state of a deduction on a date, from what was known at a time, or null if there was none. */
 export async function getDeductionThen(
   db: Db,
   deductionId: string,
@@ -120,10 +113,7 @@ export async function getDeductionThen(
   return (await statesOf(db, [deductionId], then, today)).get(deductionId) ?? null;
 }
 
-/**
- * Returns a page of a deduction's versions, by default oldest position first, after the position `after`;
- * empty if the id is unknown. `next` continues the list.
- */
+/** Returns a page of a deduction's versions after the position `after`, by default oldest first. */
 export async function versionsOf(
   db: Db,
   deductionId: string,

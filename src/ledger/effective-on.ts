@@ -1,7 +1,4 @@
-/**
- * `effective_on`, the date from which an employment change or a census row counts for payroll. Callers add it
- * to the contract's fields; it is never sent to the benefits service. Pure.
- */
+/** `effective_on`: the date from which a change or census row counts for payroll. It is never sent. Pure. */
 import Type from 'typebox';
 import { day } from '../contract/fields.ts';
 import { isDay } from '../contract/instant.ts';

@@ -1,7 +1,4 @@
-/**
- * Sets of employees that need a scan of the whole ledger, such as those in no census. They are scanned once
- * and kept; later calls check only employees named since.
- */
+/** Employee sets that need a scan of the whole ledger. Later calls check only employees named since. */
 
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import { isOneOf } from '../database/bulk.ts';

@@ -1,7 +1,4 @@
-/**
- * Computes from roster reports when an employee was employed and what is in effect on a date. Pure. The rules
- * are "Effective dates" in docs/roster.md.
- */
+/** Computes employment from roster reports, by the rules of "Effective dates" in docs/roster.md. Pure. */
 import type { RosterFactTable } from '../database/tables.ts';
 
 /** One report by one source. A null means that the source did not state the attribute; it never erases one. */
@@ -90,10 +87,7 @@ export function employerOf(employments: readonly Employment[], day: string): str
   return (active ?? leftLast(employments, day))?.employer_id ?? null;
 }
 
-/**
- * Returns the employment that the employee left last, as of a day; if none was left, the one with the newest report.
- * Undefined without employments.
- */
+/** Returns the employment left last as of a day; if none was left, the one with the newest report. */
 export function leftLast(employments: readonly Employment[], day: string): Employment | undefined {
   const order = employments.toSorted((one, other) => {
     const [left, leftOther] = [leftOn(one, day), leftOn(other, day)];
@@ -201,9 +195,8 @@ function withoutPastTermination(spells: readonly Spell[], receiptDate: string): 
 }
 
 /**
- * Returns whether a census report changes no value on any day, whatever is reported later, so that it need not be
- * stored. `reports`: those of the same employee and employer, in the order of their positions. The report's receipt
- * date must not lie before theirs.
+ * Returns whether a census report changes no value on any day, whatever follows, so that it need not be
+ * stored. Its receipt date must not lie before those of `reports`, the same employment's.
  */
 export function isRepeated(reports: readonly RosterFact[], report: RosterFact): boolean {
   const spells = spellsOf(reports);

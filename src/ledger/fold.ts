@@ -4,10 +4,7 @@ import type { Deduction } from '../contract/deduction.ts';
 import { dayOf, toInstant } from '../contract/instant.ts';
 import type { Tables, VersionTable } from '../database/tables.ts';
 
-/**
- * How far a sender's clock may be ahead of ours: the provider's replay window (field notes). A later event
- * would hide the real ones that follow, so readiness reports it.
- */
+/** How far a sender's clock may be ahead of ours (field notes). A later event would hide real ones. */
 const CLOCKS_DIFFER_MS = 5 * 60_000;
 
 export type Version = Selectable<VersionTable>;
@@ -39,10 +36,7 @@ export type Content = Omit<
 
 type Folded = { versions: Insertable<VersionTable>[]; states: Map<string, LatestState> };
 
-/**
- * Returns the event time: `created_at`, else the time of receipt (field notes), in fixed-width UTC with nine
- * digits, so that it sorts as text.
- */
+/** Returns the event time as text that sorts: `created_at`, else the time of receipt (field notes). */
 export function eventTime(incoming: Pick<IncomingDeduction, 'createdAt' | 'receivedAt'>): string {
   const instant = toInstant(incoming.createdAt ?? incoming.receivedAt);
   if (instant === null) throw new Error('an event without an instant reached the ledger');

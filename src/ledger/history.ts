@@ -3,10 +3,7 @@ import { isOneOf, isOneOfSelected, textRows } from '../database/bulk.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import type { Version } from './fold.ts';
 
-/**
- * Returns every version of some deductions, oldest position first. Follows each deduction's chain from its
- * newest version back, by primary keys only.
- */
+/** Returns every version of some deductions, oldest position first, by following their links. */
 export async function historyOf(db: Db | Trx, deductionIds: readonly string[]): Promise<Version[]> {
   if (deductionIds.length === 0) return [];
   return db
@@ -32,10 +29,7 @@ export async function historyOf(db: Db | Trx, deductionIds: readonly string[]): 
 /** A deduction's versions at one event time, up to a position. */
 export type AtTime = { deductionId: string; eventTime: string; until: number };
 
-/**
- * Returns the version with the greatest position of each of these, if there is one. Reads one index entry and one row
- * for each, however long the deduction's history is.
- */
+/** Returns the newest version for each of these. Reads one index entry and one row each. */
 export async function versionsAt(db: Db | Trx, times: readonly AtTime[]): Promise<Version[]> {
   if (times.length === 0) return [];
   const wanted = textRows(
@@ -66,10 +60,7 @@ export function markedVersions(db: Db | Trx, mark: 'tie_changed' | 'future_dated
 /** The order of a page of versions: by position, which is the order of recording. */
 export type HistoryOrder = 'oldest_first' | 'newest_first';
 
-/**
- * Returns `limit` versions of a deduction after a position in that order, or from the start. Follows only the
- * links of the chain and reads only the rows of the page.
- */
+/** Returns `limit` versions of a deduction after a position, or from the start. Reads only their rows. */
 export async function historyPage(
   db: Db,
   deductionId: string,

@@ -33,10 +33,7 @@ const GUARDED_UPSERT = `on conflict (deduction_id) do update set position = excl
   event_time = excluded.event_time, employee_id = excluded.employee_id, version_count = excluded.version_count, last_received_position = excluded.last_received_position
   where excluded.event_time >= deductions.event_time`;
 
-/**
- * Appends deduction events to the ledger in the order given and updates each deduction's latest state. The
- * caller has checked that none of the events is in the ledger.
- */
+/** Appends deduction events that are not in the ledger yet, and updates the latest states. */
 export async function recordDeductions(
   trx: Trx,
   incoming: readonly IncomingDeduction[],
@@ -128,10 +125,7 @@ async function readLatest(
   return new Map(rows.map((latest) => [latest.deduction_id, latest]));
 }
 
-/**
- * Returns, by tie key, the content that events tie with: that of the version with the greatest position at
- * the same event time. Events newer than their deduction's latest state have none.
- */
+/** Returns the content that events tie with: the newest version's at the same event time, by tie key. */
 async function contentsTied(
   trx: Trx,
   incoming: readonly IncomingDeduction[],

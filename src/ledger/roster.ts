@@ -134,10 +134,7 @@ function withoutLater(report: RosterFactTable, later: readonly RosterFactTable[]
   return row;
 }
 
-/**
- * Returns every report of each of the employees, in the order of their positions. With `knownAt` (an instant in
- * milliseconds UTC), those received by then.
- */
+/** Returns the reports of employees by position; with `knownAt` (an instant), those received by then. */
 export async function rosterOf(
   db: Db | Trx,
   employeeIds: readonly string[],

@@ -1,7 +1,4 @@
-/**
- * Operators' decisions about deductions whose start was moved before it began. They have their own ledger
- * positions.
- */
+/** Operators' decisions about moved starts of deductions. They have their own ledger positions. */
 import { isOneOf } from '../database/bulk.ts';
 import type { Db, StartDecisionTable, Trx } from '../database/tables.ts';
 import { historyOf } from './history.ts';

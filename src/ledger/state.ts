@@ -15,10 +15,7 @@ type Election = Pick<
   | 'coverage_type'
 >;
 
-/**
- * An operator's decision on a version whose start was moved before it began: it applies (`keep`) or never did
- * (`drop`).
- */
+/** An operator's decision on a moved start: the version applies (`keep`) or never did (`drop`). */
 export type StartDecision = {
   /** The decision's own ledger position. */
   position: number;
@@ -28,10 +25,7 @@ export type StartDecision = {
   recorded_at: string;
 };
 
-/**
- * `version` was to start before `next`, which was sent before that start. The days between the two starts are
- * undecided.
- */
+/** `next` was sent before `version` started. The days between the two starts are undecided. */
 export type MovedStart<V> = { version: V; next: V };
 
 export type Timeline<V> = {
@@ -39,9 +33,7 @@ export type Timeline<V> = {
   counting: readonly V[];
   /** Corrected starts: `version` never applies. */
   corrected: readonly MovedStart<V>[];
-  /**
-   * Starts that were moved together with other content: an operator must decide. Until then `version` counts.
-   */
+  /** Starts moved together with other content. `version` counts until an operator decides. */
   undecided: readonly MovedStart<V>[];
 };
 
@@ -60,10 +52,8 @@ export function latestOf<V extends Ordered>(versions: readonly V[]): V | null {
 }
 
 /**
- * Returns the state on a day (YYYY-MM-DD): the latest version that has started by then, so that a change sent today
- * for next month does not erase this month. Null if none has. It may have ended: see `appliesOn`.
- *
- * @param versions those that count (`timelineOf`)
+ * Returns the latest of the counting versions that has started by a day, so that a change for next month does
+ * not erase this month. Null if none has. It may have ended: see `appliesOn`.
  */
 export function stateOn<V extends Ordered & Span>(versions: readonly V[], day: string): V | null {
   return latestOf(versions.filter(({ starts_on }) => starts_on === null || starts_on <= day));
@@ -82,10 +72,7 @@ export function knownAt<Recorded extends { recorded_at: string }>(
   return rows.filter(({ recorded_at }) => recorded_at <= instant);
 }
 
-/**
- * Decides which versions of one deduction count. A start that is corrected before it begins must not apply:
- * "Corrected start dates" in docs/receiving-events.md.
- */
+/** Decides which versions of a deduction count ("Corrected start dates" in docs/receiving-events.md). */
 export function timelineOf<V extends Ordered & Span & Election>(
   versions: readonly V[],
   decisions: readonly StartDecision[],

@@ -10,10 +10,7 @@ const ROWS_AT_ONCE = 2_000;
 /** The most deductions reported with more versions than their latest state counts. */
 const NAMED = 1_000;
 
-/**
- * Checks all deductions against their newest and latest versions. Each page is one statement and so one
- * snapshot, also while events are applied.
- */
+/** Checks all deductions. Each page is one statement and so one snapshot, also while events are applied. */
 export async function verifyDeductions(db: Db, on: Verifying): Promise<number> {
   let looked = 0;
   const page = (after: string) => pageOf(db, after);
@@ -187,10 +184,7 @@ function keyOf({ employee_id, deduction_id }: Pair): string {
 /** Versions of one deduction, oldest position first. */
 type Chain = readonly Version[];
 
-/**
- * Returns the chains that end at the given positions: each version there and all before it. Follows the rows'
- * own links, always backward.
- */
+/** Returns the chains that end at these positions, by following the rows' links backward. */
 async function readChains(db: Db, positions: readonly number[]): Promise<Map<number, Chain>> {
   const chains = new Map<number, Version[]>();
   const rows = await db

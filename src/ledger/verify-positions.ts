@@ -10,9 +10,7 @@ const ROSTER_AT_ONCE = 5_000;
 /** The most rows reported that have no fact. */
 const NAMED = 1_000;
 
-/**
- * Returns the newest position up to which everything is verified. It must also be the newest position stored.
- */
+/** Returns the newest position, and checks that it is the newest one stored. */
 export async function ledgerHead(db: Db, { report }: Pick<Verifying, 'report'>): Promise<number> {
   const { rows } = await sql<{ head: number; newest: number }>`
     select ledger_head.position as head,

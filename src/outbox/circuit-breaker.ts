@@ -13,10 +13,7 @@ const PROBE_MAX_MS = 60_000;
 /** Doublings after which the interval is at its maximum. */
 const DOUBLINGS_MAX = 6;
 
-/**
- * How much later than this process another one may have read the clock before it wrote a time: no transaction takes
- * longer. A time further in the future comes from a clock that jumped.
- */
+/** How much later another process may have read the clock. A later time comes from a clock that jumped. */
 export const CLOCK_SPREAD_MS = 15_000;
 
 export type CircuitBreaker = {

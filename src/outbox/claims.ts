@@ -14,9 +14,7 @@ import { subjectName, updateFront } from './queue.ts';
 import { DELAY_MAX_MS } from './retry.ts';
 import type { Claim, Senders } from './sender.ts';
 
-/**
- * A claim is taken over this long after its owner died. The promise is 60 seconds (fault list, promise 7).
- */
+/** How long after its owner's death a claim is taken over: less than the promised 60 seconds. */
 export const LEASE_MS = 30_000;
 /** A third of the lease: one heartbeat may be late and one lost. */
 export const HEARTBEAT_MS = 10_000;
@@ -41,10 +39,7 @@ type ClaimOptions = Slots & {
   senders: Senders;
 };
 
-/**
- * Claims the requests that are due, oldest first. While the circuit breaker is paused: none, or one as a
- * probe.
- */
+/** Claims the requests that are due, oldest first. While sending is paused: none, or one as a probe. */
 export async function claim(
   trx: Trx,
   options: ClaimOptions,
@@ -69,9 +64,7 @@ async function breakerForClaims(trx: Trx): Promise<CircuitBreaker> {
   return breaker.state === 'active' ? breaker : forUpdate(trx, breakerQuery(trx)).executeTakeFirstOrThrow();
 }
 
-/**
- * Renews the lease. Returns false if the claim was taken over: its owner must stop and must not finish it.
- */
+/** Renews the lease. Returns false if the claim was taken over: its owner must not finish it. */
 export async function heartbeat(trx: Trx, owner: string, claimed: Claim, now: Date): Promise<boolean> {
   const renewed = await trx
     .updateTable('outbox')
@@ -83,10 +76,7 @@ export async function heartbeat(trx: Trx, owner: string, claimed: Claim, now: Da
   return renewed.numUpdatedRows > 0n;
 }
 
-/**
- * Releases expired claims, and those whose lease ends later than any lease can because the clock jumped. The
- * outcome of their attempts is unknown.
- */
+/** Releases claims whose lease expired, or ends later than any can because the clock jumped. */
 async function returnExpired(trx: Trx, { inFlight, senders }: ClaimOptions, now: Date): Promise<void> {
   const expired = await forUpdateSkipLocked(
     trx,
@@ -104,8 +94,7 @@ async function returnExpired(trx: Trx, { inFlight, senders }: ClaimOptions, now:
   ).execute();
   for (const { request_id, attempts, ...subject } of expired) {
     if (inFlight.has(request_id)) continue;
-    // Elsewhere the subject is locked before the row, so waiting here could deadlock. The next batch tries
-    // again.
+    // Elsewhere the subject is locked first, so waiting could deadlock. The next batch tries again.
     if (!(await tryLockName(trx, subjectName(subject)))) continue;
     const reason = 'the sender stopped in the middle of the attempt';
     const putOff = { requestId: request_id, dueAt: now.toISOString(), status: null, reason, unknown: true };
@@ -117,10 +106,7 @@ async function returnExpired(trx: Trx, { inFlight, senders }: ClaimOptions, now:
 
 type DueRequest = Pick<OutboxTable, 'request_id' | 'kind' | keyof Subject | 'body'> & { attempts: number };
 
-/**
- * Returns the requests that are due and at the front of their queue. A due time beyond the longest delay
- * comes from a clock that jumped, and counts as due.
- */
+/** Returns the due requests. A due time beyond the longest delay comes from a clock that jumped. */
 async function dueRequests(
   trx: Trx,
   { inFlight, uploads }: ClaimOptions,
@@ -145,10 +131,7 @@ async function dueRequests(
   return withoutExcessUploads([...due, ...stray].slice(0, limit), uploads);
 }
 
-/**
- * Limits the uploads. The next claim skips uploads once their slots are used, so the ones left out delay
- * nothing else.
- */
+/** Limits the uploads. The next claim skips them once their slots are used. */
 function withoutExcessUploads(due: readonly DueRequest[], uploads: number): DueRequest[] {
   let left = uploads;
   return due.filter(({ kind }) => {

@@ -78,10 +78,7 @@ export function createClient(benefits: BenefitsConfig, version: string, now: Clo
   };
 }
 
-/**
- * The most bytes read of a response; the connection is closed if there are more. Large enough for one line
- * per employee of a census, because a success that is cut off is retried.
- */
+/** The most bytes read of a response: a line per employee of a census. A cut success is retried. */
 export const ANSWER_READ_BYTES = 1024 * 1024;
 
 /** Reads a response. Throws when the connection breaks before its end. */
@@ -133,17 +130,13 @@ const NOT_SENT: ReadonlySet<string> = new Set([
   'EHOSTUNREACH',
   'ENETUNREACH',
   'UND_ERR_CONNECT_TIMEOUT',
-  // Our own body could not be decrypted or ended early: the service received an incomplete request, which it
-  // cannot apply.
+  // Our own body could not be decrypted or ended early: nothing applies an incomplete request.
   'DATA_KEY_MISSING',
   'DECRYPTION_FAILED',
   'CENSUS_CUT',
 ]);
 
-/**
- * Returns the outcome of an attempt without a complete response. Only the error's code is used: messages may
- * quote what was sent.
- */
+/** Returns the outcome without a complete response, by code: messages may quote what was sent. */
 function failureOf(error: unknown): Outcome {
   const code = failureCode(error);
   return { answered: false, code, sent: !NOT_SENT.has(code) };

@@ -19,10 +19,7 @@ export type Limit = {
 /** `trouble`: 5xx, 429 and the like, or no response. `ok`: any other response, also a rejection. */
 export type Sign = 'ok' | 'trouble';
 
-/**
- * This many consecutive failures are not one request's fault. Without a pause, the requests' own backoff
- * would still send one request a second for each of thousands of employees.
- */
+/** So many failures in a row are not one request's fault. Thousands of employees' retries need a pause. */
 export const FAILED_MAX = 8;
 /** Short, so that a brief failure delays little. */
 export const PAUSE_MIN_MS = 1_000;
@@ -39,10 +36,7 @@ export const COUNTED_MS = 30_000;
  */
 export const IN_FLIGHT_MAX = 32;
 
-/**
- * Requests that share slots. With one lane, a service that hangs on censuses would delay every employment
- * change.
- */
+/** Requests that share slots, so that hanging census uploads delay no employment change. */
 export type Lane = 'changes' | 'uploads';
 
 export function fullLimit(most: number): Limit {

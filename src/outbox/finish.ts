@@ -42,9 +42,8 @@ type Judged = {
 };
 
 /**
- * Records how claims ended, in the order given. The caller has locked their subjects. Returns null for a
- * claim that was taken over, and writes nothing for it. Delivered claims share statements, because they are
- * most of the work.
+ * Records how claims ended. The caller has locked their subjects. Returns null for a claim that was taken
+ * over, and writes nothing for it. Delivered claims share statements, because they are most of the work.
  */
 export async function finish(
   trx: Trx,
@@ -138,8 +137,7 @@ async function judgeEnd(
 function delayMsOf(how: Verdict, outcome: Outcome, attempt: number, random: () => number): number | null {
   if (how === 'delivered' || how === 'rejected') return null;
   if (how === 'hold') return SLOW_RETRY_MS;
-  // The circuit breaker delays it. It goes after all requests that are due, so that one odd request is not
-  // every probe.
+  // The circuit breaker delays it. It goes to the end, so that one odd request is not every probe.
   if (how === 'pause') return 0;
   return backoffMs(attempt, random, outcome.answered ? outcome.retryAfterMs : null);
 }

@@ -12,9 +12,8 @@ export const CHANGE_KINDS = [
 export type ChangeKind = (typeof CHANGE_KINDS)[number];
 
 /**
- * Retries a rejected change before the ones queued after it, and a pending one immediately. Refused if a
- * newer change of the subject was delivered, which this one would undo, unless forced. Returns `not-found`
- * also if the request is not an employment change.
+ * Retries a rejected change before later ones, and a pending one immediately. Refused, unless forced, if a
+ * newer change of the subject was delivered, which this one would undo.
  */
 export async function retryManually(
   trx: Trx,
@@ -46,10 +45,7 @@ export async function retryManually(
   return 'done';
 }
 
-/**
- * Cancels a pending or rejected change permanently and erases its body. One that is being sent cannot be
- * canceled.
- */
+/** Cancels a pending or rejected change permanently and erases its body. */
 export async function cancelManually(
   trx: Trx,
   requestId: string,

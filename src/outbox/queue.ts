@@ -183,8 +183,7 @@ export function updateFront(trx: Trx, subject: Subject): Promise<void> {
 }
 
 /**
- * Does the same for several subjects in as many statements as for one of each type. `finishedSubjects` names those whose
- * front request the caller has just finished.
+ * Does the same for several subjects. The caller has just finished the front requests of `finishedSubjects`.
  */
 export async function updateFronts(
   trx: Trx,

@@ -1,7 +1,6 @@
 /**
- * Decides what an attempt's outcome means and when the next attempt is due. Pure. The table is in "Contract
- * answers to our requests" of the design; the contract names no status codes, so all plausible ones are
- * covered.
+ * Decides what an attempt's outcome means and when the next attempt is due. Pure. The contract names no
+ * status codes, so all plausible ones are covered.
  */
 
 export type Outcome =
@@ -47,10 +46,7 @@ export function judge(outcome: Outcome): Verdict {
   return 'retry';
 }
 
-/**
- * Returns whether the service may have applied the request without confirming it. A 4xx means that it did
- * not.
- */
+/** Returns whether the service may have applied the request unconfirmed. A 4xx means that it did not. */
 export function isUnknown(outcome: Outcome): boolean {
   return outcome.answered ? outcome.status >= 500 || isUnreadSuccess(outcome) : outcome.sent;
 }
@@ -85,9 +81,8 @@ export function backoffMs(attempt: number, random: () => number, retryAfterMs: n
 }
 
 /**
- * Parses a Retry-After header: seconds or an HTTP date (RFC 9110, 10.2.3). Returns milliseconds from `now`,
- * or null if it is neither. `now` is the response's own Date if it has one, so that a wrong local clock does
- * not matter.
+ * Returns the milliseconds of a Retry-After header (RFC 9110, 10.2.3), or null if it is invalid. `now` is the
+ * response's own Date if it has one, in case the local clock is wrong.
  */
 export function retryAfterMs(header: string | undefined, now: Date): number | null {
   if (header === undefined) return null;

@@ -32,9 +32,7 @@ export type Post = {
   readonly timeouts: Timeouts;
 };
 
-/**
- * The decision on a request that cannot be sent now. Operators see the reason, so it holds no personal data.
- */
+/** Why a request cannot be sent now. Operators see the reason, so it holds no personal data. */
 export type Disposition =
   /** With `delayMs` null, the usual backoff applies. */
   | { readonly outcome: 'later'; readonly reason: string; readonly delayMs: number | null }
@@ -47,17 +45,11 @@ export type Prepared = Post | NotNow;
 
 /** The part of sending that differs by kind. The send loop claims, posts, judges and finishes all kinds. */
 export type Sender = {
-  /**
-   * Creates the POST of a claimed request, or returns that it cannot be sent now. Runs outside a transaction
-   * and may take long.
-   */
+  /** Creates the POST of a claimed request. Runs outside a transaction and may take long. */
   prepare(claim: Claim, signal: AbortSignal): Promise<Prepared>;
   /** Called before the POST starts. */
   started?(trx: Trx, claim: Claim, now: Date): Promise<void>;
-  /**
-   * Called when the POST ended. `unknown`: this or an earlier attempt may have been applied without
-   * confirmation.
-   */
+  /** Called when the POST ended. `unknown`: an attempt may have been applied without confirmation. */
   finished?(trx: Trx, claim: Claim, end: AttemptEnd): Promise<void>;
   /**
    * Called when two requests of a subject became one. A kind with this function coalesces: a request that is

@@ -8,9 +8,7 @@ const ROWS_AT_ONCE = 2_000;
 /** The most subjects or attempts reported. */
 const NAMED = 1_000;
 
-/**
- * Checks all requests. Each page is one statement and so one snapshot, also while requests are being sent.
- */
+/** Checks all requests. Each page is one snapshot, also while requests are being sent. */
 export async function verifyOutbox(db: Db, on: Verifying): Promise<number> {
   let looked = 0;
   const page = (after: number) => pageOf(db, after);
@@ -60,10 +58,7 @@ function verifyOne(row: Row, { report }: Verifying): void {
   if (row.state === 'delivered' && row.attempts === 0) wrong('state', 'is delivered, but was never sent');
 }
 
-/**
- * Checks that every subject with unfinished requests has exactly one at the front; otherwise nothing of it
- * would be sent.
- */
+/** Checks that every subject with unfinished requests has exactly one at the front. */
 async function verifyOrders(db: Db, { report }: Verifying): Promise<void> {
   const { rows } = await sql<{ oldest: string }>`
     select min(request_id) as oldest from outbox where finished_at is null

@@ -208,10 +208,7 @@ export function runWorker<To, From>(start: (main: MainThread<From>) => Promise<S
   );
 }
 
-/**
- * Requests a value from another thread. `send` passes on the port for the response. Throws an error with the code
- * THREAD_SILENT if there is no response in time.
- */
+/** Requests a value from another thread: `send` passes on the port. Throws THREAD_SILENT. */
 export async function request<T>(send: (port: MessagePort) => void): Promise<T> {
   const { port1, port2 } = new MessageChannel();
   try {

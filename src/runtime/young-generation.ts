@@ -36,9 +36,7 @@ export function boundHeaps(): void {
   setFlagsFromString(`--min-semi-space-size=${WORKER_SEMI_SPACE_MIB}`);
 }
 
-/**
- * Like `releaseYoungGenerations`, but stops the growth when that of the main thread, which calls it, is large enough.
- */
+/** Like `releaseYoungGenerations`, but stops once the main thread's, which calls it, is large enough. */
 export function releaseBoundYoungGenerations(): void {
   releaseYoungGenerations();
   const timer = setInterval(() => {

@@ -34,10 +34,7 @@ const FORMAT = 1;
 const HEADER_FIXED_BYTES = 2;
 /** A key id has at most 32 characters (config.ts). */
 export const HEADER_BYTES_MAX = HEADER_FIXED_BYTES + 32;
-/**
- * The nonce size that GCM is designed for. Random nonces stay safe for 2^32 values per key (NIST SP 800-38D,
- * 8.3).
- */
+/** GCM's own size. Random nonces stay safe for 2^32 values per key (NIST SP 800-38D, 8.3). */
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 

@@ -22,9 +22,7 @@ export type Hasher = {
   readonly keyId: string;
   /** Returns the hash of a value at a place. */
   hash(plain: Uint8Array, place: Place): Buffer;
-  /**
-   * Returns whether a hash is that of this value. Throws HASH_KEY_GONE, and DECRYPTION_FAILED for bytes that are no hash.
-   */
+  /** Returns whether a hash is this value's. Throws HASH_KEY_GONE or, for no hash, DECRYPTION_FAILED. */
   isHashOf(hash: Uint8Array, plain: Uint8Array, place: Place): boolean;
   /** Returns a short hash of `FINGERPRINT_BYTES`, for where there are many. */
   fingerprint(plain: string, place: Place): Buffer;
@@ -44,9 +42,8 @@ const HASH_BYTES = 32;
 const opened = new WeakMap<Db, WeakMap<Encryptor, Promise<Hasher>>>();
 
 /**
- * Returns the hasher of a database. The first call creates its key; concurrent first calls agree on one. Call
- * it outside a transaction. Throws DATA_KEY_MISSING or DECRYPTION_FAILED if the key cannot be decrypted, and
- * database errors; the next call tries again.
+ * Returns the hasher of a database and creates its key if it has none. Call it outside a transaction. Throws
+ * DATA_KEY_MISSING, DECRYPTION_FAILED and database errors; the next call tries again.
  */
 export function openHasher(db: Db, encryptor: Encryptor): Promise<Hasher> {
   const byEncryptor = opened.get(db) ?? new WeakMap<Encryptor, Promise<Hasher>>();
@@ -132,10 +129,7 @@ function createHasher(keyId: string, key: KeyObject): Hasher {
   };
 }
 
-/**
- * Returns the message of an error about keys or decryption, which names a key id or a place but no value.
- * Null for any other error, whose message may contain anything.
- */
+/** Returns the message of an error about keys, which holds no value; null for any other error. */
 export function keyErrorMessage(error: unknown): string | null {
   return isAppError(error, 'DATA_KEY_MISSING', 'DECRYPTION_FAILED', 'HASH_KEY_GONE') ? error.message : null;
 }

@@ -3,9 +3,7 @@ import type { AddressInfo, Socket } from 'node:net';
 
 /** How long requests that are being served may take to end after a stop, which has 10 s in all. */
 const SERVED_WITHIN_MS = 5_000;
-/**
- * How often a stop closes connections that became idle. Otherwise they would stay open until their client closes them.
- */
+/** How often a stop closes connections that became idle, which clients would keep open. */
 const LOOK_EVERY_MS = 20;
 /** From the last response on a connection to its end, if the client doesn't close it before. */
 const LINGER_MS = 2_000;
@@ -76,10 +74,7 @@ export function isBodyPending({ headers, complete }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
 
-/**
- * Ends requests whose body arrives slower than `slowest`, with a 408. Time in which received data waits for its reader
- * doesn't count.
- */
+/** Ends requests whose body arrives slower than `slowest` with 408. Time spent on our side doesn't count. */
 export function endSlowBodies(server: Server, slowest = SLOWEST, checkMs = RATE_CHECK_MS): void {
   // A request that was destroyed has no socket any more, so the socket is kept from its start.
   const arriving = new Map<IncomingMessage, { socket: Socket; at: number; bytes: number }>();

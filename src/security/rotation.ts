@@ -147,9 +147,7 @@ async function replace(trx: Trx, of: EncryptedColumn, changes: readonly Change[]
   return replaced;
 }
 
-/**
- * Yields all rows in key order, each with a value computed from its column. Each page is a short statement.
- */
+/** Yields all rows in key order, each with a value of its column. Each page is a short statement. */
 async function* pages(
   db: Db,
   { table, key, also, rowsAtOnce }: Pick<EncryptedColumn, 'table' | 'key' | 'also' | 'rowsAtOnce'>,

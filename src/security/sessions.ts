@@ -85,10 +85,7 @@ type SessionSummary = { id: string; created_at: string; last_used_at: string; is
 /** The last session of a page of `listSessions`. */
 type SessionPosition = { created_at: string; id: string };
 
-/**
- * Returns the sessions of a token that have not ended, newest first, and where the next page starts. `secret` is that
- * of the session that the caller uses, or null.
- */
+/** Returns the sessions of a token that have not ended, newest first. `secret` is the caller's own. */
 export async function listSessions(
   db: Db,
   owner: { tokenHash: Buffer; secret: string | null },

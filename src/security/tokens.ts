@@ -1,7 +1,4 @@
-/**
- * Bearer tokens of the API: 256 random bits, shown once, stored as their SHA-256. Tokens are found and
- * compared by hash only: the bits cannot be guessed, and a leaked hash does not reveal its token.
- */
+/** Bearer tokens of the API: 256 random bits, shown once, stored and found as their SHA-256. */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Db, Trx } from '../database/tables.ts';
 import { AppError } from '../errors.ts';
@@ -49,10 +46,7 @@ const NAME = /^[A-Za-z0-9][A-Za-z0-9 ._@-]{0,63}$/;
 /** The name of `API_TOKEN`, which is in no table and has no id. */
 const FIRST_TOKEN = 'API_TOKEN';
 
-/**
- * Creates a token and returns it; it is never shown again. Throws TOKEN_REFUSED for an unknown or missing
- * scope, an invalid name, or a past expiry.
- */
+/** Creates a token and returns it; it is never shown again. Throws TOKEN_REFUSED. */
 export async function createToken(
   trx: Trx,
   { name, scopes, expiresAt, now }: NewToken,
@@ -138,10 +132,7 @@ export function allows(scopes: readonly Scope[], scope: Scope): boolean {
   return scopes.includes(scope) || scopes.includes('all');
 }
 
-/**
- * Returns every token, newest last, including revoked and expired ones, so that a name in a log can be
- * traced.
- */
+/** Returns every token, newest last, also revoked and expired ones, for names in logs. */
 export async function listTokens(db: Db): Promise<TokenSummary[]> {
   const rows = await db.selectFrom('tokens').selectAll().orderBy('created_at').orderBy('token_id').execute();
   return rows.map((row) => ({
