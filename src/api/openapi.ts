@@ -5,7 +5,7 @@ import swaggerUi from '@fastify/swagger-ui';
 import Type from 'typebox';
 import { withExamples } from './examples.ts';
 import { PROBLEM_TYPE, PROBLEMS, type ProblemCode, ProblemDetails, problemName } from './problem.ts';
-import { DOCS_PATH } from './route-table.ts';
+import { DOCS_PATH, taggedOperation } from './route-table.ts';
 import type { Api } from './schemas.ts';
 
 type Parameter = { name: string; in: string };
@@ -90,16 +90,12 @@ export function collectRoutes(app: Api, version: string): void {
 export function referenceRoutes(app: Api): void {
   app.get(
     '/openapi.json',
-    {
-      config: { scope: 'any' },
-      schema: {
-        operationId: 'getReference',
-        tags: ['Reference'],
-        summary: 'Get this document',
-        description: `OpenAPI 3.1. \`${DOCS_PATH}\` renders it as a page.`,
-        response: { 200: Type.Unsafe<object>({ type: 'object', description: 'The document.' }) },
-      },
-    },
+    taggedOperation('Reference')('any', {
+      operationId: 'getReference',
+      summary: 'Get this document',
+      description: `OpenAPI 3.1. \`${DOCS_PATH}\` renders it as a page.`,
+      response: { 200: Type.Unsafe<object>({ type: 'object', description: 'The document.' }) },
+    }),
     async () => app.swagger(),
   );
   app.register(swaggerUi, {

@@ -1,5 +1,5 @@
 /** Every declared route of the listener: the source of the scopes, the 405 responses and the reference. */
-import type { RouteOptions } from 'fastify';
+import type { FastifyContextConfig, FastifySchema, RouteOptions } from 'fastify';
 import type { RouteScope } from './auth.ts';
 import type { ProblemCode } from './problem.ts';
 
@@ -12,6 +12,23 @@ declare module 'fastify' {
     /** For the reference: every refusal that the route may return. */
     'x-refuses'?: readonly ProblemCode[];
   }
+}
+
+type Operation = FastifySchema &
+  Pick<FastifyContextConfig, 'refuses' | 'alwaysAnswered'> &
+  Pick<RouteOptions, 'bodyLimit' | 'validatorCompiler'>;
+
+/** Returns a function that makes the options of a route from its scope and what the reference shows, under `tag`. */
+export function taggedOperation(tag: string) {
+  return <const S extends Operation>(scope: RouteScope, operation: S) => {
+    const { refuses = [], alwaysAnswered = false, bodyLimit, validatorCompiler, ...schema } = operation;
+    return {
+      config: { scope, refuses, alwaysAnswered },
+      ...(bodyLimit !== undefined && { bodyLimit }),
+      ...(validatorCompiler !== undefined && { validatorCompiler }),
+      schema: { ...schema, tags: [tag] } as unknown as S,
+    };
+  };
 }
 
 /** The path of the reference page. Its plugin creates the routes below, so their scope is declared here. */

@@ -39,6 +39,10 @@ export const compileValidator: FastifySchemaCompiler<TSchema> = ({ schema, httpP
 export const exceptBody: FastifySchemaCompiler<TSchema> = (part) =>
   part.httpPart === 'body' ? () => true : compileValidator(part);
 
+/** The same for routes whose handlers also check the headers. */
+export const paramsOnly: FastifySchemaCompiler<TSchema> = (part) =>
+  part.httpPart === 'params' ? compileValidator(part) : () => true;
+
 /**
  * For routes whose body is optional; without one it is `{}`. The handler checks headers, because every
  * request has some that no schema names.

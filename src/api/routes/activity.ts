@@ -3,7 +3,10 @@ import { closed, component, nullable } from '../../contract/fields.ts';
 import { COUNTED_AT_MOST } from '../../database/count.ts';
 import { readActivity } from '../../operations/activity.ts';
 import type { ApiParts } from '../parts.ts';
+import { taggedOperation } from '../route-table.ts';
 import { type Api, ownInstant } from '../schemas.ts';
+
+const operation = taggedOperation('Activity');
 
 const count = (description: string) => Type.Integer({ description });
 const when = (description: string) => nullable(ownInstant(description));
@@ -71,17 +74,13 @@ export type Activity = Static<typeof Activity>;
 export function activityRoutes(app: Api, { db, receiving }: ApiParts): void {
   app.get(
     '/v1/activity',
-    {
-      config: { scope: 'metrics:read' },
-      schema: {
-        operationId: 'getActivity',
-        tags: ['Activity'],
-        summary: 'Get current activity',
-        description:
-          'Returns a quick overview that is cheap enough to poll every second. For alerts, use `/metrics`.',
-        response: { 200: Activity },
-      },
-    },
+    operation('metrics:read', {
+      operationId: 'getActivity',
+      summary: 'Get current activity',
+      description:
+        'Returns a quick overview that is cheap enough to poll every second. For alerts, use `/metrics`.',
+      response: { 200: Activity },
+    }),
     async () => {
       const { minutes, since } = await receiving();
       return { ...(await readActivity(db)), minutes, counted_since: since };

@@ -8,8 +8,11 @@ import { employerSubject } from '../../outbox/queue.ts';
 import { alsoNeeds, by, writeReadDown } from '../auth.ts';
 import type { ApiParts } from '../parts.ts';
 import { notFound } from '../problem.ts';
+import { taggedOperation } from '../route-table.ts';
 import { type Api, cursor, LIMIT_DEFAULT, limit, ownInstant, pageOf } from '../schemas.ts';
 import { EmployerId } from './censuses.ts';
+
+const operation = taggedOperation('Census');
 
 /** Problems in one page. A sync may have 1,000, and a page 1,000 syncs. */
 const PROBLEMS_ON_PAGE = 1_000;
@@ -93,17 +96,13 @@ export function censusSyncRoutes(app: Api, parts: ApiParts): void {
 
   app.get(
     '/v1/census-syncs',
-    {
-      config: { scope: 'census:read' },
-      schema: {
-        operationId: 'listCensusSyncs',
-        tags: ['Census'],
-        summary: 'List census syncs',
-        description: 'Lists census syncs, newest first.',
-        querystring: SyncQuery,
-        response: { 200: pageOf(Sync) },
-      },
-    },
+    operation('census:read', {
+      operationId: 'listCensusSyncs',
+      summary: 'List census syncs',
+      description: 'Lists census syncs, newest first.',
+      querystring: SyncQuery,
+      response: { 200: pageOf(Sync) },
+    }),
     async ({ query }) => {
       const { employer_id, state, overdue } = query;
       const { syncs, next } = await listSyncs(
@@ -118,20 +117,17 @@ export function censusSyncRoutes(app: Api, parts: ApiParts): void {
 
   app.get(
     '/v1/census-syncs/:sync_id',
-    {
-      config: { scope: 'census:read', refuses: ['NOT_FOUND'] },
-      schema: {
-        operationId: 'getCensusSync',
-        tags: ['Census'],
-        summary: 'Get a census sync',
-        description:
-          'With `response=true`, for tokens that also have the scope `pii:read`, it includes the response with which ' +
-          'the service rejected the upload. That may hold personal data, so each read is recorded.',
-        params: SyncId,
-        querystring: ResponseQuery,
-        response: { 200: Sync },
-      },
-    },
+    operation('census:read', {
+      operationId: 'getCensusSync',
+      summary: 'Get a census sync',
+      description:
+        'With `response=true`, for tokens that also have the scope `pii:read`, it includes the response with which ' +
+        'the service rejected the upload. That may hold personal data, so each read is recorded.',
+      params: SyncId,
+      querystring: ResponseQuery,
+      response: { 200: Sync },
+      refuses: ['NOT_FOUND'],
+    }),
     async (request) => {
       const { sync_id } = request.params;
       const isResponseRequested = request.query.response === true;
@@ -153,18 +149,14 @@ export function censusSyncRoutes(app: Api, parts: ApiParts): void {
 
   app.post(
     '/v1/employers/:employer_id/census/sync',
-    {
-      config: { scope: 'census:write' },
-      schema: {
-        operationId: 'syncCensus',
-        tags: ['Census'],
-        summary: "Upload an employer's census now",
-        description:
-          'Starts a census sync as if the benefits service had requested it. The sync waits if there is no fresh census.',
-        params: EmployerId,
-        response: { 202: Sync },
-      },
-    },
+    operation('census:write', {
+      operationId: 'syncCensus',
+      summary: "Upload an employer's census now",
+      description:
+        'Starts a census sync as if the benefits service had requested it. The sync waits if there is no fresh census.',
+      params: EmployerId,
+      response: { 202: Sync },
+    }),
     async (request, reply) => {
       const { employer_id: employerId } = request.params;
       const at = now();

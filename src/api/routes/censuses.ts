@@ -18,8 +18,11 @@ import { by, writeReadDown } from '../auth.ts';
 import { limitReads, passStreams, streamedBody } from '../bodies.ts';
 import type { ApiParts } from '../parts.ts';
 import { notFound, type Refusal } from '../problem.ts';
+import { taggedOperation } from '../route-table.ts';
 import { type Api, cursor, LIMIT_DEFAULT, limit, ownInstant, pageOf } from '../schemas.ts';
-import { compileValidator } from '../validation.ts';
+import { paramsOnly } from '../validation.ts';
+
+const operation = taggedOperation('Census');
 
 const CENSUS_TYPES = { json: 'application/json', csv: 'text/csv' } as const;
 /** Carries the organization of a CSV census. */
@@ -122,26 +125,21 @@ export function censusRoutes(app: Api, { db, encryptor, now, log, wakeSend }: Ap
       Type.String({ description: 'The organization as JSON. Required with CSV.' }),
     ),
   });
-  // The body is a stream that the census module reads and checks row by row.
-  const validatorCompiler: typeof compileValidator = (part) =>
-    part.httpPart === 'params' ? compileValidator(part) : () => true;
 
   app.put(
     '/v1/employers/:employer_id/census',
-    {
-      config: { scope: 'census:write', refuses: ['CENSUS_REFUSED'] },
-      validatorCompiler,
-      schema: {
-        operationId: 'putCensus',
-        tags: ['Census'],
-        summary: "Stage an employer's census",
-        description: `Checks the census, encrypts it and replaces the staged census. An invalid row rejects the whole census. Waiting syncs continue. ${BODY_IN_WORDS}`,
-        params: EmployerId,
-        headers,
-        body: Body,
-        response: { 200: Staged },
-      },
-    },
+    operation('census:write', {
+      operationId: 'putCensus',
+      summary: "Stage an employer's census",
+      description: `Checks the census, encrypts it and replaces the staged census. An invalid row rejects the whole census. Waiting syncs continue. ${BODY_IN_WORDS}`,
+      params: EmployerId,
+      headers,
+      body: Body,
+      response: { 200: Staged },
+      refuses: ['CENSUS_REFUSED'],
+      // The census module checks the body while it streams.
+      validatorCompiler: paramsOnly,
+    }),
     async (request) => {
       const { employer_id } = request.params;
       const staged = await limited(() =>
@@ -157,20 +155,16 @@ export function censusRoutes(app: Api, { db, encryptor, now, log, wakeSend }: Ap
 
   app.post(
     '/v1/employers/:employer_id/census/validate',
-    {
-      config: { scope: 'census:write' },
-      validatorCompiler,
-      schema: {
-        operationId: 'validateCensus',
-        tags: ['Census'],
-        summary: 'Validate a census',
-        description: `Reports the problems that \`PUT\` would reject and, for a valid census, the differences from the last census that the benefits service accepted. Stores nothing. ${BODY_IN_WORDS}`,
-        params: EmployerId,
-        headers,
-        body: Body,
-        response: { 200: Report },
-      },
-    },
+    operation('census:write', {
+      operationId: 'validateCensus',
+      summary: 'Validate a census',
+      description: `Reports the problems that \`PUT\` would reject and, for a valid census, the differences from the last census that the benefits service accepted. Stores nothing. ${BODY_IN_WORDS}`,
+      params: EmployerId,
+      headers,
+      body: Body,
+      response: { 200: Report },
+      validatorCompiler: paramsOnly,
+    }),
     async (request) => {
       const { employer_id } = request.params;
       return viewComparison(
@@ -202,19 +196,16 @@ export function stagedCensusRoutes(app: Api, parts: ApiParts): void {
   const { db, encryptor, log } = parts;
   app.get(
     '/v1/employers/:employer_id/census',
-    {
-      config: { scope: 'pii:read', refuses: ['NOT_FOUND'] },
-      schema: {
-        operationId: 'getCensus',
-        tags: ['Census'],
-        summary: "Get an employer's census",
-        description:
-          'Returns the staged census as it would be uploaded, for embedding it in a request for quotes. It contains personal data: ' +
-          'each read is recorded.',
-        params: EmployerId,
-        response: { 200: Type.Unsafe<Readable>(CENSUS) },
-      },
-    },
+    operation('pii:read', {
+      operationId: 'getCensus',
+      summary: "Get an employer's census",
+      description:
+        'Returns the staged census as it would be uploaded, for embedding it in a request for quotes. It contains personal data: ' +
+        'each read is recorded.',
+      params: EmployerId,
+      response: { 200: Type.Unsafe<Readable>(CENSUS) },
+      refuses: ['NOT_FOUND'],
+    }),
     async (request, reply) => {
       const { employer_id } = request.params;
       const body = await readUploadBody(db, encryptor, employer_id);
@@ -298,19 +289,15 @@ const position = cursorOf('censuses', Type.String());
 function stagedCensusListRoutes(app: Api, { db, censusFrom }: ApiParts): void {
   app.get(
     '/v1/censuses',
-    {
-      config: { scope: 'census:read' },
-      schema: {
-        operationId: 'listCensuses',
-        tags: ['Census'],
-        summary: 'List staged censuses',
-        description:
-          'Lists the staged census of each employer by employer ID: its number of employees, its time, and ' +
-          'the last upload. Contents are not included.',
-        querystring: StagedQuery,
-        response: { 200: StagedCensusList },
-      },
-    },
+    operation('census:read', {
+      operationId: 'listCensuses',
+      summary: 'List staged censuses',
+      description:
+        'Lists the staged census of each employer by employer ID: its number of employees, its time, and ' +
+        'the last upload. Contents are not included.',
+      querystring: StagedQuery,
+      response: { 200: StagedCensusList },
+    }),
     async ({ query }) => {
       const page = { after: position.decode(query.cursor), limit: query.limit ?? LIMIT_DEFAULT };
       const { censuses, next } = await listStagedCensuses(db, { employerId: query.employer_id }, page);

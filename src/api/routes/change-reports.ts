@@ -14,8 +14,11 @@ import { limitReads, passStreams, streamedBody } from '../bodies.ts';
 import { idempotencyKeyOf } from '../headers.ts';
 import type { ApiParts } from '../parts.ts';
 import { broken, invalid, type Refusal } from '../problem.ts';
+import { taggedOperation } from '../route-table.ts';
 import { type Api, ownInstant } from '../schemas.ts';
-import { exceptBody } from '../validation.ts';
+import { exceptBody, paramsOnly } from '../validation.ts';
+
+const operation = taggedOperation('Employment');
 
 /** draft-ietf-httpapi-idempotency-key-header, in lower case as Node provides header names. */
 const KEY_HEADER = 'idempotency-key';
@@ -35,7 +38,7 @@ const Receipt = component(
 );
 type Receipt = Static<typeof Receipt>;
 
-const OPERATIONS = {
+const OPERATIONS: Readonly<Record<ChangeKind, { operationId: string; summary: string }>> = {
   'new-hire': { operationId: 'reportNewHire', summary: 'Report a new hire' },
   termination: { operationId: 'reportTermination', summary: 'Report a termination' },
   demographic: { operationId: 'reportMove', summary: 'Report a change of address or name' },
@@ -43,7 +46,7 @@ const OPERATIONS = {
     operationId: 'reportCompensationChange',
     summary: 'Report a change of pay or employment status',
   },
-} as const satisfies Record<ChangeKind, object>;
+};
 
 const DESCRIPTION =
   'Validates the change and stores it until the benefits service accepts it. The changes of one employee are sent in the order ' +
@@ -62,19 +65,16 @@ export function changeReportRoutes(app: Api, { db, encryptor, now, log, wakeSend
   for (const kind of CHANGE_KINDS) {
     app.post(
       `/v1/employee-changes/${kind}`,
-      {
-        config: { scope: 'changes:write', refuses: ['INVALID_REQUEST', 'CONFLICT', 'CHANGE_REFUSED'] },
+      operation('changes:write', {
+        ...OPERATIONS[kind],
+        description: DESCRIPTION,
+        headers,
+        body: Type.Unsafe<unknown>(CHANGE_SCHEMAS[kind]),
+        response: { 202: Receipt },
+        refuses: ['INVALID_REQUEST', 'CONFLICT', 'CHANGE_REFUSED'],
         // The employment module checks the body, and the handler checks the header.
-        validatorCompiler: (part) => (part.httpPart === 'headers' ? () => true : exceptBody(part)),
-        schema: {
-          ...OPERATIONS[kind],
-          tags: ['Employment'],
-          description: DESCRIPTION,
-          headers,
-          body: Type.Unsafe<unknown>(CHANGE_SCHEMAS[kind]),
-          response: { 202: Receipt },
-        },
-      },
+        validatorCompiler: paramsOnly,
+      }),
       async (request, reply) => {
         const idempotencyKey = idempotencyKeyOf(request.headers[KEY_HEADER]);
         const checked = checkChange(kind, request.body);
@@ -158,37 +158,33 @@ export function changeBatchRoutes(app: Api, parts: ApiParts): void {
 
   app.post(
     '/v1/employee-changes/batch',
-    {
-      config: { scope: 'changes:write' },
-      validatorCompiler: exceptBody,
-      schema: {
-        operationId: 'reportChanges',
-        tags: ['Employment'],
-        summary: 'Report many changes',
-        description:
-          'Accepts each change independently: an invalid one does not affect the others. A line is the body of the change with its `kind` ' +
-          'and, preferably, an `idempotency_key`, so that the batch can be sent again. Send a JSON array ' +
-          'or newline-delimited JSON. The response has the same format, with one `BatchedChange` per line. At most ' +
-          `${BATCH_CHANGES_MAX} changes and 16 MiB.`,
-        body: Type.Unsafe<unknown>({
+    operation('changes:write', {
+      operationId: 'reportChanges',
+      summary: 'Report many changes',
+      description:
+        'Accepts each change independently: an invalid one does not affect the others. A line is the body of the change with its `kind` ' +
+        'and, preferably, an `idempotency_key`, so that the batch can be sent again. Send a JSON array ' +
+        'or newline-delimited JSON. The response has the same format, with one `BatchedChange` per line. At most ' +
+        `${BATCH_CHANGES_MAX} changes and 16 MiB.`,
+      body: Type.Unsafe<unknown>({
+        content: {
+          [ROW_TYPES.json]: {
+            schema: named('EmployeeChangeBatch', Type.Array(Line)),
+          },
+          [ROW_TYPES.ndjson]: { schema: Type.String() },
+        },
+      }),
+      response: {
+        200: Type.Unsafe<unknown>({
+          description: 'One result per change, in order.',
           content: {
-            [ROW_TYPES.json]: {
-              schema: named('EmployeeChangeBatch', Type.Array(Line)),
-            },
-            [ROW_TYPES.ndjson]: { schema: Type.String() },
+            [ROW_TYPES.json]: { schema: Batched },
+            [ROW_TYPES.ndjson]: { schema: Type.String({ description: 'A `BatchedChange` on each line.' }) },
           },
         }),
-        response: {
-          200: Type.Unsafe<unknown>({
-            description: 'One result per change, in order.',
-            content: {
-              [ROW_TYPES.json]: { schema: Batched },
-              [ROW_TYPES.ndjson]: { schema: Type.String({ description: 'A `BatchedChange` on each line.' }) },
-            },
-          }),
-        },
       },
-    },
+      validatorCompiler: exceptBody,
+    }),
     async (request, reply) => {
       // The sender expects that the batch is safe to repeat.
       if (request.headers['idempotency-key'] !== undefined) {

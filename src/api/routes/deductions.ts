@@ -31,6 +31,7 @@ import { decideStart, START_DECISIONS } from '../../ledger/start-decisions.ts';
 import { by } from '../auth.ts';
 import type { ApiParts } from '../parts.ts';
 import { notFound } from '../problem.ts';
+import { taggedOperation } from '../route-table.ts';
 import {
   type Api,
   cursor,
@@ -41,6 +42,8 @@ import {
   pageOf,
   toMilliseconds,
 } from '../schemas.ts';
+
+const operation = taggedOperation('Deductions');
 
 const STATE = {
   ...Deduction.properties,
@@ -153,19 +156,15 @@ export function deductionRoutes(app: Api, parts: ApiParts): void {
   const today = () => now().toISOString().slice(0, 10);
   app.get(
     '/v1/deductions',
-    {
-      config: { scope: 'ledger:read' },
-      schema: {
-        operationId: 'listDeductions',
-        tags: ['Deductions'],
-        summary: 'List deductions',
-        description:
-          'Lists deductions by employee, then by deduction. Parameters are combined with AND. If few deductions match, a page may have fewer ' +
-          'rows than `limit`, even none, and still a `next_cursor`, because each page is read within a bounded time.',
-        querystring: DeductionQuery,
-        response: { 200: pageOf(StateOfDeduction) },
-      },
-    },
+    operation('ledger:read', {
+      operationId: 'listDeductions',
+      summary: 'List deductions',
+      description:
+        'Lists deductions by employee, then by deduction. Parameters are combined with AND. If few deductions match, a page may have fewer ' +
+        'rows than `limit`, even none, and still a `next_cursor`, because each page is read within a bounded time.',
+      querystring: DeductionQuery,
+      response: { 200: pageOf(StateOfDeduction) },
+    }),
     async ({ query }) => {
       const page = { after: deductionCursor.decode(query.cursor), limit: query.limit ?? LIMIT_DEFAULT };
       const { deductions, next } = await listDeductions(db, filterOf(query), page, today());
@@ -175,20 +174,17 @@ export function deductionRoutes(app: Api, parts: ApiParts): void {
 
   app.get(
     '/v1/deductions/:deduction_id',
-    {
-      config: { scope: 'ledger:read', refuses: ['NOT_FOUND'] },
-      schema: {
-        operationId: 'getDeduction',
-        tags: ['Deductions'],
-        summary: 'Get a deduction',
-        description:
-          'Returns the version with the greatest event time, then position. With `on` or `known_at`, returns 404 if ' +
-          'the deduction was not in effect or not known then.',
-        params: DeductionId,
-        querystring: closed(THEN),
-        response: { 200: StateOfDeduction },
-      },
-    },
+    operation('ledger:read', {
+      operationId: 'getDeduction',
+      summary: 'Get a deduction',
+      description:
+        'Returns the version with the greatest event time, then position. With `on` or `known_at`, returns 404 if ' +
+        'the deduction was not in effect or not known then.',
+      params: DeductionId,
+      querystring: closed(THEN),
+      response: { 200: StateOfDeduction },
+      refuses: ['NOT_FOUND'],
+    }),
     async ({ params, query }) => {
       const id = params.deduction_id;
       const isThen = query.on !== undefined || query.known_at !== undefined;
@@ -204,18 +200,15 @@ export function deductionRoutes(app: Api, parts: ApiParts): void {
 
   app.get(
     '/v1/deductions/:deduction_id/versions',
-    {
-      config: { scope: 'ledger:read', refuses: ['NOT_FOUND'] },
-      schema: {
-        operationId: 'listVersionsOfDeduction',
-        tags: ['Deductions'],
-        summary: 'List the versions of a deduction',
-        description: 'Lists all versions in order of recording, unless `order` states otherwise.',
-        params: DeductionId,
-        querystring: closed({ order: Type.Optional(oneOf(VERSION_ORDERS)), cursor, limit }),
-        response: { 200: pageOf(VersionOfDeduction) },
-      },
-    },
+    operation('ledger:read', {
+      operationId: 'listVersionsOfDeduction',
+      summary: 'List the versions of a deduction',
+      description: 'Lists all versions in order of recording, unless `order` states otherwise.',
+      params: DeductionId,
+      querystring: closed({ order: Type.Optional(oneOf(VERSION_ORDERS)), cursor, limit }),
+      response: { 200: pageOf(VersionOfDeduction) },
+      refuses: ['NOT_FOUND'],
+    }),
     async ({ params, query }) => {
       const id = params.deduction_id;
       const { order, limit = LIMIT_DEFAULT } = query;
@@ -229,20 +222,17 @@ export function deductionRoutes(app: Api, parts: ApiParts): void {
 
   app.post(
     '/v1/deductions/:deduction_id/start-decision',
-    {
-      config: { scope: 'runs:write', refuses: ['NOT_FOUND', 'CONFLICT'] },
-      schema: {
-        operationId: 'decideStartOfDeduction',
-        tags: ['Deductions'],
-        summary: 'Decide whether a version with a moved start applies',
-        description:
-          'Needed when a start is moved before it arrives and the contents change with it: runs on the days in ' +
-          'between fail the check `start-moved` until then. A later decision on the same version replaces this one.',
-        params: DeductionId,
-        body: Decision,
-        response: { 201: StartDecision },
-      },
-    },
+    operation('runs:write', {
+      operationId: 'decideStartOfDeduction',
+      summary: 'Decide whether a version with a moved start applies',
+      description:
+        'Needed when a start is moved before it arrives and the contents change with it: runs on the days in ' +
+        'between fail the check `start-moved` until then. A later decision on the same version replaces this one.',
+      params: DeductionId,
+      body: Decision,
+      response: { 201: StartDecision },
+      refuses: ['NOT_FOUND', 'CONFLICT'],
+    }),
     async (request, reply) => {
       const { deduction_id } = request.params;
       const given = { ...request.body, deductionId: deduction_id, decidedBy: request.caller?.name ?? '' };
@@ -309,21 +299,17 @@ const Feed = component(
 function deductionVersionRoutes(app: Api, { db, now }: ApiParts): void {
   app.get(
     '/v1/deduction-versions',
-    {
-      config: { scope: 'ledger:read' },
-      schema: {
-        operationId: 'listDeductionVersions',
-        tags: ['Deductions'],
-        summary: 'List the changes of the ledger',
-        description:
-          'Lists the versions of all deductions in commit order, each exactly once. Every response, even an empty one, ' +
-          'has the `next_cursor` from which to resume. Store it with the changes that you have processed.',
-        querystring: FeedQuery,
-        response: {
-          200: Feed,
-        },
+    operation('ledger:read', {
+      operationId: 'listDeductionVersions',
+      summary: 'List the changes of the ledger',
+      description:
+        'Lists the versions of all deductions in commit order, each exactly once. Every response, even an empty one, ' +
+        'has the `next_cursor` from which to resume. Store it with the changes that you have processed.',
+      querystring: FeedQuery,
+      response: {
+        200: Feed,
       },
-    },
+    }),
     async ({ query }) => {
       const { cursor = '0', limit = LIMIT_DEFAULT } = query;
       const found = await versionsAfter(db, Number(cursor), limit + 1, now().toISOString().slice(0, 10));

@@ -17,6 +17,7 @@ import { employeeSubject } from '../../outbox/queue.ts';
 import { alsoNeeds, by, writeReadDown } from '../auth.ts';
 import type { ApiParts } from '../parts.ts';
 import { notFound } from '../problem.ts';
+import { taggedOperation } from '../route-table.ts';
 import {
   type Api,
   cursor,
@@ -29,6 +30,8 @@ import {
   toMilliseconds,
 } from '../schemas.ts';
 import { bodyMayBeLeftOut } from '../validation.ts';
+
+const operation = taggedOperation('Employment');
 
 const STATES = ['pending', 'sending', 'delivered', 'rejected', 'canceled'] as const;
 const status = nullable(
@@ -129,17 +132,13 @@ export function employeeChangeRoutes(app: Api, parts: ApiParts): void {
 
   app.get(
     '/v1/employee-changes',
-    {
-      config: { scope: 'changes:read' },
-      schema: {
-        operationId: 'listEmployeeChanges',
-        tags: ['Employment'],
-        summary: 'List employment changes',
-        description: 'Lists changes without their contents, newest first. Parameters are combined with AND.',
-        querystring: ChangeQuery,
-        response: { 200: pageOf(ChangeSummary) },
-      },
-    },
+    operation('changes:read', {
+      operationId: 'listEmployeeChanges',
+      summary: 'List employment changes',
+      description: 'Lists changes without their contents, newest first. Parameters are combined with AND.',
+      querystring: ChangeQuery,
+      response: { 200: pageOf(ChangeSummary) },
+    }),
     async ({ query }) => {
       const page = { before: changeCursor.decode(query.cursor), limit: query.limit ?? LIMIT_DEFAULT };
       const { changes, next } = await listChanges(db, filterOf(query), page);
@@ -149,20 +148,17 @@ export function employeeChangeRoutes(app: Api, parts: ApiParts): void {
 
   app.get(
     '/v1/employee-changes/:change_id',
-    {
-      config: { scope: 'changes:read', refuses: ['NOT_FOUND'] },
-      schema: {
-        operationId: 'getEmployeeChange',
-        tags: ['Employment'],
-        summary: 'Get an employment change',
-        description:
-          'Returns the change with its attempts. `body=true` adds its contents and, ' +
-          'if the benefits service rejected it, the response. This is personal data: it requires the scope `pii:read`, and each read is recorded.',
-        params: ChangeId,
-        querystring: BodyQuery,
-        response: { 200: WholeChange },
-      },
-    },
+    operation('changes:read', {
+      operationId: 'getEmployeeChange',
+      summary: 'Get an employment change',
+      description:
+        'Returns the change with its attempts. `body=true` adds its contents and, ' +
+        'if the benefits service rejected it, the response. This is personal data: it requires the scope `pii:read`, and each read is recorded.',
+      params: ChangeId,
+      querystring: BodyQuery,
+      response: { 200: WholeChange },
+      refuses: ['NOT_FOUND'],
+    }),
     async (request) => {
       const { change_id } = request.params;
       const isBodyAsked = request.query.body === true;
@@ -225,21 +221,18 @@ const Cancelling = component(
 function employeeChangeWorkRoutes(app: Api, { db, now, log, wakeSend }: ApiParts): void {
   app.post(
     '/v1/employee-changes/:change_id/retry',
-    {
-      config: { scope: 'changes:write', refuses: ['NOT_FOUND', 'CONFLICT'] },
+    operation('changes:write', {
+      operationId: 'retryEmployeeChange',
+      summary: 'Retry a change now',
+      description:
+        'A rejected change is sent before the changes that wait for it, with the same idempotency key. Fails with 409 if a newer change ' +
+        'of the employee was delivered, unless `force` is true. A pending change is sent immediately.',
+      params: ChangeId,
+      body: Retrying,
+      response: { 202: ChangeSummary },
+      refuses: ['NOT_FOUND', 'CONFLICT'],
       validatorCompiler: bodyMayBeLeftOut,
-      schema: {
-        operationId: 'retryEmployeeChange',
-        tags: ['Employment'],
-        summary: 'Retry a change now',
-        description:
-          'A rejected change is sent before the changes that wait for it, with the same idempotency key. Fails with 409 if a newer change ' +
-          'of the employee was delivered, unless `force` is true. A pending change is sent immediately.',
-        params: ChangeId,
-        body: Retrying,
-        response: { 202: ChangeSummary },
-      },
-    },
+    }),
     async (request, reply) => {
       const { change_id } = request.params;
       const force = request.body?.force === true;
@@ -250,20 +243,17 @@ function employeeChangeWorkRoutes(app: Api, { db, now, log, wakeSend }: ApiParts
 
   app.post(
     '/v1/employee-changes/:change_id/cancel',
-    {
-      config: { scope: 'changes:write', refuses: ['NOT_FOUND', 'CONFLICT'] },
-      schema: {
-        operationId: 'cancelEmployeeChange',
-        tags: ['Employment'],
-        summary: 'Cancel a change',
-        description:
-          'Cancels a pending or rejected change. It is never sent, its contents are erased, and the changes that wait for it ' +
-          'are sent. Facts that the roster recorded from it remain.',
-        params: ChangeId,
-        body: Cancelling,
-        response: { 200: ChangeSummary },
-      },
-    },
+    operation('changes:write', {
+      operationId: 'cancelEmployeeChange',
+      summary: 'Cancel a change',
+      description:
+        'Cancels a pending or rejected change. It is never sent, its contents are erased, and the changes that wait for it ' +
+        'are sent. Facts that the roster recorded from it remain.',
+      params: ChangeId,
+      body: Cancelling,
+      response: { 200: ChangeSummary },
+      refuses: ['NOT_FOUND', 'CONFLICT'],
+    }),
     async (request) => {
       const { change_id } = request.params;
       const { reason } = request.body;
@@ -277,18 +267,15 @@ function employeeChangeWorkRoutes(app: Api, { db, now, log, wakeSend }: ApiParts
 
   app.post(
     '/v1/employee-changes/:change_id/release',
-    {
-      config: { scope: 'changes:write', refuses: ['NOT_FOUND', 'CONFLICT'] },
-      schema: {
-        operationId: 'releaseEmployeeChange',
-        tags: ['Employment'],
-        summary: 'Release the changes that wait for a rejected new hire',
-        description:
-          'Use it when the benefits service already knows the employee. The new hire remains rejected.',
-        params: ChangeId,
-        response: { 200: ChangeSummary },
-      },
-    },
+    operation('changes:write', {
+      operationId: 'releaseEmployeeChange',
+      summary: 'Release the changes that wait for a rejected new hire',
+      description:
+        'Use it when the benefits service already knows the employee. The new hire remains rejected.',
+      params: ChangeId,
+      response: { 200: ChangeSummary },
+      refuses: ['NOT_FOUND', 'CONFLICT'],
+    }),
     async (request) => done(request, await releaseChange(db, request.params.change_id), 'released'),
   );
 

@@ -19,9 +19,12 @@ import { arrearsOfEmployee } from '../../payroll/reconciliation/arrears-of-emplo
 import { mayAlso } from '../auth.ts';
 import type { ApiParts } from '../parts.ts';
 import { notFound } from '../problem.ts';
+import { taggedOperation } from '../route-table.ts';
 import { type Api, nullableText, ownInstant } from '../schemas.ts';
 import { StateOfDeduction } from './deductions.ts';
 import { ChangeSummary } from './employee-changes.ts';
+
+const operation = taggedOperation('Employment');
 
 /** Deductions and changes shown, each list with a cursor for the rest. An employee has a handful. */
 const SHOWN = 100;
@@ -147,19 +150,16 @@ const Employee = component(
 export function employeeRoutes(app: Api, { db, now }: ApiParts): void {
   app.get(
     '/v1/employees/:employee_id',
-    {
-      config: { scope: 'ledger:read', refuses: ['NOT_FOUND'] },
-      schema: {
-        operationId: 'getEmployee',
-        tags: ['Employment'],
-        summary: 'Get an employee',
-        description:
-          'Returns the roster with its history and the deductions; with the scope `changes:read` the employment changes, with the ' +
-          `newest first, and with \`runs:read\` the arrears. Of deductions and changes the first ${SHOWN}.`,
-        params: EmployeeId,
-        response: { 200: Employee },
-      },
-    },
+    operation('ledger:read', {
+      operationId: 'getEmployee',
+      summary: 'Get an employee',
+      description:
+        'Returns the roster with its history and the deductions; with the scope `changes:read` the employment changes, with the ' +
+        `newest first, and with \`runs:read\` the arrears. Of deductions and changes the first ${SHOWN}.`,
+      params: EmployeeId,
+      response: { 200: Employee },
+      refuses: ['NOT_FOUND'],
+    }),
     async (request) => {
       const { employee_id: employeeId } = request.params;
       const today = now().toISOString().slice(0, 10);

@@ -23,6 +23,7 @@ import { reprocessAll } from '../../inbox/reprocess-all.ts';
 import { by } from '../auth.ts';
 import type { ApiParts } from '../parts.ts';
 import { notFound } from '../problem.ts';
+import { taggedOperation } from '../route-table.ts';
 import {
   type Api,
   cursor,
@@ -34,6 +35,8 @@ import {
   pageOf,
   toMilliseconds,
 } from '../schemas.ts';
+
+const operation = taggedOperation('Events');
 
 const SUMMARY = {
   id: Type.String({ description: 'The unique delivery ID of the event.' }),
@@ -132,17 +135,13 @@ export function eventRoutes(app: Api, parts: ApiParts): void {
 
   app.get(
     '/v1/events',
-    {
-      config: { scope: 'events:read' },
-      schema: {
-        operationId: 'listEvents',
-        tags: ['Events'],
-        summary: 'List events',
-        description: 'Lists events without their bodies, newest first.',
-        querystring: EventQuery,
-        response: { 200: pageOf(EventSummary) },
-      },
-    },
+    operation('events:read', {
+      operationId: 'listEvents',
+      summary: 'List events',
+      description: 'Lists events without their bodies, newest first.',
+      querystring: EventQuery,
+      response: { 200: pageOf(EventSummary) },
+    }),
     async ({ query }) => {
       const page = { before: eventCursor.decode(query.cursor), limit: query.limit ?? LIMIT_DEFAULT };
       const { state, dismissed, conflict } = query;
@@ -154,17 +153,14 @@ export function eventRoutes(app: Api, parts: ApiParts): void {
 
   app.get(
     '/v1/events/:event_id',
-    {
-      config: { scope: 'events:read', refuses: ['NOT_FOUND'] },
-      schema: {
-        operationId: 'getEvent',
-        tags: ['Events'],
-        summary: 'Get an event',
-        description: 'Returns the event with its body, its result and any conflicting bodies.',
-        params: EventId,
-        response: { 200: WholeEvent },
-      },
-    },
+    operation('events:read', {
+      operationId: 'getEvent',
+      summary: 'Get an event',
+      description: 'Returns the event with its body, its result and any conflicting bodies.',
+      params: EventId,
+      response: { 200: WholeEvent },
+      refuses: ['NOT_FOUND'],
+    }),
     async ({ params }) => {
       const found = await getEvent(db, params.event_id);
       if (found === null) throw notFound('event');
@@ -197,18 +193,15 @@ const Dismissal = component('DismissalRequest', {
 function eventWorkRoutes(app: Api, { db, now, log, wakeApply }: ApiParts): void {
   app.post(
     '/v1/events/:event_id/reprocess',
-    {
-      config: { scope: 'events:write', refuses: ['NOT_FOUND', 'CONFLICT'] },
-      schema: {
-        operationId: 'reprocessEvent',
-        tags: ['Events'],
-        summary: 'Reprocess an event',
-        description:
-          'Sets the event to pending, even if it was dismissed. A deduction version already in the ledger is not added again. Fails with 409 after retention deletes the body.',
-        params: EventId,
-        response: { 202: EventSummary },
-      },
-    },
+    operation('events:write', {
+      operationId: 'reprocessEvent',
+      summary: 'Reprocess an event',
+      description:
+        'Sets the event to pending, even if it was dismissed. A deduction version already in the ledger is not added again. Fails with 409 after retention deletes the body.',
+      params: EventId,
+      response: { 202: EventSummary },
+      refuses: ['NOT_FOUND', 'CONFLICT'],
+    }),
     async (request, reply) => {
       const { event_id } = request.params;
       const event = await transact(db, async (trx) => {
@@ -225,19 +218,16 @@ function eventWorkRoutes(app: Api, { db, now, log, wakeApply }: ApiParts): void 
 
   app.post(
     '/v1/events/:event_id/dismiss',
-    {
-      config: { scope: 'events:write', refuses: ['NOT_FOUND', 'CONFLICT'] },
-      schema: {
-        operationId: 'dismissEvent',
-        tags: ['Events'],
-        summary: 'Dismiss an event',
-        description:
-          'Dismisses a quarantined event, a conflict or a tie that changed a deduction. It stays in the lists, but readiness no longer fails because of it.',
-        params: EventId,
-        body: Dismissal,
-        response: { 200: EventSummary },
-      },
-    },
+    operation('events:write', {
+      operationId: 'dismissEvent',
+      summary: 'Dismiss an event',
+      description:
+        'Dismisses a quarantined event, a conflict or a tie that changed a deduction. It stays in the lists, but readiness no longer fails because of it.',
+      params: EventId,
+      body: Dismissal,
+      response: { 200: EventSummary },
+      refuses: ['NOT_FOUND', 'CONFLICT'],
+    }),
     async (request) => {
       const { event_id } = request.params;
       const event = await transact(db, async (trx) => {
@@ -279,29 +269,25 @@ const Reprocessing = named(
 function eventReprocessingRoutes(app: Api, { db, now, log, wakeApply }: ApiParts): void {
   app.post(
     '/v1/events/reprocess',
-    {
-      config: { scope: 'events:write' },
-      schema: {
-        operationId: 'reprocessEvents',
-        tags: ['Events'],
-        summary: 'Reprocess events',
-        description:
-          'Reprocesses the matching events received before this request, oldest first. Skips dismissed events and events whose bodies were deleted.',
-        body: Reprocessing,
-        response: {
-          200: component(
-            'ReprocessResult',
-            {
-              reprocessed: Type.Integer({ description: 'The number of events set to pending.' }),
-              without_body: Type.Integer({
-                description: 'The number of matching events skipped because their bodies were deleted.',
-              }),
-            },
-            'The result of reprocessing.',
-          ),
-        },
+    operation('events:write', {
+      operationId: 'reprocessEvents',
+      summary: 'Reprocess events',
+      description:
+        'Reprocesses the matching events received before this request, oldest first. Skips dismissed events and events whose bodies were deleted.',
+      body: Reprocessing,
+      response: {
+        200: component(
+          'ReprocessResult',
+          {
+            reprocessed: Type.Integer({ description: 'The number of events set to pending.' }),
+            without_body: Type.Integer({
+              description: 'The number of matching events skipped because their bodies were deleted.',
+            }),
+          },
+          'The result of reprocessing.',
+        ),
       },
-    },
+    }),
     async (request) => {
       const { state, ...rest } = request.body;
       const filter = { ...filterOf(rest), state };

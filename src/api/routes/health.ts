@@ -3,7 +3,10 @@ import type { NotReady } from '../../database/errors.ts';
 import { AppError } from '../../errors.ts';
 import type { ApiParts } from '../parts.ts';
 import { sendRefusal } from '../problem.ts';
+import { taggedOperation } from '../route-table.ts';
 import type { Api } from '../schemas.ts';
+
+const operation = taggedOperation('Health');
 
 const RETRY_AFTER_SECONDS = 1;
 
@@ -32,32 +35,27 @@ export function healthRoutes(app: Api, { whyNotReady, log }: ApiParts): void {
 
   app.get(
     '/livez',
-    {
-      config: { scope: 'public', alwaysAnswered: true },
-      schema: {
-        operationId: 'isAlive',
-        tags: ['Health'],
-        summary: 'Check liveness',
-        description: 'Responds while the process runs.',
-        response: { 200: nothing('The process is alive.') },
-      },
-    },
+    operation('public', {
+      operationId: 'isAlive',
+      summary: 'Check liveness',
+      description: 'Responds while the process runs.',
+      response: { 200: nothing('The process is alive.') },
+      alwaysAnswered: true,
+    }),
     async (_request, reply) => reply.code(200).send(),
   );
 
   app.get(
     '/readyz',
-    {
-      config: { scope: 'public', alwaysAnswered: true, refuses: ['UNAVAILABLE'] },
-      schema: {
-        operationId: 'canCommit',
-        tags: ['Health'],
-        summary: 'Check whether the process can commit',
-        description:
-          'Commits a write to the database, and reports why it failed. For whether payroll can trust the ledger, see `/v1/readiness`.',
-        response: { 200: nothing('The process can commit.') },
-      },
-    },
+    operation('public', {
+      operationId: 'canCommit',
+      summary: 'Check whether the process can commit',
+      description:
+        'Commits a write to the database, and reports why it failed. For whether payroll can trust the ledger, see `/v1/readiness`.',
+      response: { 200: nothing('The process can commit.') },
+      refuses: ['UNAVAILABLE'],
+      alwaysAnswered: true,
+    }),
     async (_request, reply) => {
       const why = await whyNotReady();
       logChange(why);

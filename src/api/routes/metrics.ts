@@ -6,7 +6,10 @@ import { readActivity } from '../../operations/activity.ts';
 import { type Facts, metricsOf } from '../../operations/metrics.ts';
 import { createExposition, EXPOSITION_TYPE } from '../../telemetry/exposition.ts';
 import type { ApiParts } from '../parts.ts';
+import { taggedOperation } from '../route-table.ts';
 import type { Api } from '../schemas.ts';
+
+const operation = taggedOperation('Activity');
 
 /** Exports metrics in the Prometheus format. */
 export function metricsRoutes(app: Api, parts: ApiParts): void {
@@ -29,26 +32,23 @@ export function metricsRoutes(app: Api, parts: ApiParts): void {
 
   app.get(
     '/metrics',
-    {
-      config: { scope: 'metrics:read', alwaysAnswered: true },
-      schema: {
-        operationId: 'getMetrics',
-        tags: ['Activity'],
-        summary: 'Get metrics for Prometheus',
-        description:
-          'Returns the Prometheus text format. No metric contains an employer, employee or other ID.',
-        response: {
-          200: Type.Unsafe<string>({
-            description: 'The metrics of the responding sidecar.',
-            content: {
-              'text/plain': {
-                schema: Type.String({ description: 'Metrics in the Prometheus text format.' }),
-              },
+    operation('metrics:read', {
+      operationId: 'getMetrics',
+      summary: 'Get metrics for Prometheus',
+      description:
+        'Returns the Prometheus text format. No metric contains an employer, employee or other ID.',
+      response: {
+        200: Type.Unsafe<string>({
+          description: 'The metrics of the responding sidecar.',
+          content: {
+            'text/plain': {
+              schema: Type.String({ description: 'Metrics in the Prometheus text format.' }),
             },
-          }),
-        },
+          },
+        }),
       },
-    },
+      alwaysAnswered: true,
+    }),
     async (_request, reply) => {
       const facts: Facts = {
         now: now(),

@@ -25,11 +25,14 @@ import { causeOf } from '../failure.ts';
 import { negotiated } from '../headers.ts';
 import type { ApiParts } from '../parts.ts';
 import { broken, invalid } from '../problem.ts';
+import { taggedOperation } from '../route-table.ts';
 import { RunId } from '../run-schemas.ts';
 import { type Api, cursor, LIMIT_DEFAULT, limit, pageOf } from '../schemas.ts';
 import { exceptBody } from '../validation.ts';
 import { notFinalized } from './payroll-run-work.ts';
 import { storedRun, withEtag } from './payroll-runs.ts';
+
+const operation = taggedOperation('Payroll runs');
 
 const JSON_TYPE = 'application/json';
 const CSV_TYPE = 'text/csv';
@@ -65,31 +68,28 @@ const LinePage = pageOf(Line);
 export function payrollRunLineRoutes(app: Api, { db, log, onFatal }: ApiParts): void {
   app.get(
     '/v1/payroll-runs/:run_id/lines',
-    {
-      config: { scope: 'runs:read', refuses: ['NOT_FOUND', 'NOT_ACCEPTABLE', 'CONFLICT', 'RUN_REFUSED'] },
-      schema: {
-        operationId: 'listPayrollRunLines',
-        tags: ['Payroll runs'],
-        summary: 'List the lines of a payroll run',
-        description:
-          'Lists lines by employee. `Accept` selects JSON in pages, all computed at the same ledger position; ' +
-          'or the whole run as `text/csv` or `application/x-ndjson`. ' +
-          '`kind`, `change` and `flag` filter the whole run. ' +
-          'For a run that is not open, the `ETag` header identifies its lines.',
-        params: RunId,
-        querystring: LineQuery,
-        response: {
-          200: Type.Unsafe<unknown>({
-            description: 'The lines.',
-            content: {
-              [JSON_TYPE]: { schema: LinePage },
-              [CSV_TYPE]: { schema: Type.String({ description: 'A header, then one row per line.' }) },
-              [NDJSON_TYPE]: { schema: Type.String({ description: 'A `Line` on each line.' }) },
-            },
-          }),
-        },
+    operation('runs:read', {
+      operationId: 'listPayrollRunLines',
+      summary: 'List the lines of a payroll run',
+      description:
+        'Lists lines by employee. `Accept` selects JSON in pages, all computed at the same ledger position; ' +
+        'or the whole run as `text/csv` or `application/x-ndjson`. ' +
+        '`kind`, `change` and `flag` filter the whole run. ' +
+        'For a run that is not open, the `ETag` header identifies its lines.',
+      params: RunId,
+      querystring: LineQuery,
+      response: {
+        200: Type.Unsafe<unknown>({
+          description: 'The lines.',
+          content: {
+            [JSON_TYPE]: { schema: LinePage },
+            [CSV_TYPE]: { schema: Type.String({ description: 'A header, then one row per line.' }) },
+            [NDJSON_TYPE]: { schema: Type.String({ description: 'A `Line` on each line.' }) },
+          },
+        }),
       },
-    },
+      refuses: ['NOT_FOUND', 'NOT_ACCEPTABLE', 'CONFLICT', 'RUN_REFUSED'],
+    }),
     async (request, reply) => {
       const { params, query, headers } = request;
       const type = negotiated(headers.accept, OFFERED);
@@ -325,19 +325,16 @@ export function payrollRunFileRoutes(app: Api, { db, now, log }: ApiParts): void
 
   app.post(
     '/v1/payroll-runs/:run_id/taken',
-    {
-      config: { scope: 'runs:write', refuses: ['NOT_FOUND', 'CONFLICT', 'ROWS_REFUSED'] },
+    operation('runs:write', {
+      operationId: 'recordTaken',
+      summary: 'Report the amounts taken',
+      description: `Records the amounts that payroll took for a finalized run. A line without a report was taken in full. Later runs show the differences as arrears. A later report replaces only its own lines, and every report is kept. One invalid row rejects the whole report. ${WORDS}`,
+      params: RunId,
+      body: bodyOf('TakenRequest', TakenRow),
+      response: { 200: Recorded },
+      refuses: ['NOT_FOUND', 'CONFLICT', 'ROWS_REFUSED'],
       validatorCompiler: exceptBody,
-      schema: {
-        operationId: 'recordTaken',
-        tags: ['Payroll runs'],
-        summary: 'Report the amounts taken',
-        description: `Records the amounts that payroll took for a finalized run. A line without a report was taken in full. Later runs show the differences as arrears. A later report replaces only its own lines, and every report is kept. One invalid row rejects the whole report. ${WORDS}`,
-        params: RunId,
-        body: bodyOf('TakenRequest', TakenRow),
-        response: { 200: Recorded },
-      },
-    },
+    }),
     async (request) => {
       const { run_id } = request.params;
       const stored = await storedRun(db, run_id);
@@ -354,19 +351,16 @@ export function payrollRunFileRoutes(app: Api, { db, now, log }: ApiParts): void
 
   app.post(
     '/v1/payroll-runs/:run_id/audit',
-    {
-      config: { scope: 'runs:read', refuses: ['NOT_FOUND', 'RUN_REFUSED', 'ROWS_REFUSED'] },
+    operation('runs:read', {
+      operationId: 'auditPayrollRun',
+      summary: 'Compare a payroll run with a payroll file',
+      description: `Compares the run, computed now if it is open, with the file. Stores nothing. At most ${AUDIT_ROWS_MAX} rows. ${WORDS}`,
+      params: RunId,
+      body: bodyOf('AuditRequest', AuditedRow),
+      response: { 200: Audit },
+      refuses: ['NOT_FOUND', 'RUN_REFUSED', 'ROWS_REFUSED'],
       validatorCompiler: exceptBody,
-      schema: {
-        operationId: 'auditPayrollRun',
-        tags: ['Payroll runs'],
-        summary: 'Compare a payroll run with a payroll file',
-        description: `Compares the run, computed now if it is open, with the file. Stores nothing. At most ${AUDIT_ROWS_MAX} rows. ${WORDS}`,
-        params: RunId,
-        body: bodyOf('AuditRequest', AuditedRow),
-        response: { 200: Audit },
-      },
-    },
+    }),
     async (request) => {
       const stored = await storedRun(db, request.params.run_id);
       const audited = await limited(async () => {

@@ -13,10 +13,13 @@ import { by } from '../auth.ts';
 import { idempotencyKeyOf, ifMatchOf } from '../headers.ts';
 import type { ApiParts } from '../parts.ts';
 import { invalid, type Refusal } from '../problem.ts';
+import { taggedOperation } from '../route-table.ts';
 import { PayrollRun, RunId } from '../run-schemas.ts';
 import type { Api } from '../schemas.ts';
 import { bodyMayBeLeftOut } from '../validation.ts';
 import { noRun, notOpen, storedRun, withEtag } from './payroll-runs.ts';
+
+const operation = taggedOperation('Payroll runs');
 
 /** No check has a longer id, and an error quotes it. */
 const CHECK_ID_MAX_CHARACTERS = 100;
@@ -62,35 +65,29 @@ const Voided = component(
 export function payrollRunWorkRoutes(app: Api, { db, now, log, overdueMs, silentAfterMs }: ApiParts): void {
   app.post(
     '/v1/payroll-runs/:run_id/finalize',
-    {
-      config: {
-        scope: 'runs:write',
-        refuses: ['NOT_FOUND', 'CONFLICT', 'READINESS_FAILED', 'PRECONDITION_FAILED', 'RUN_REFUSED'],
-      },
+    operation('runs:write', {
+      operationId: 'finalizePayrollRun',
+      summary: 'Finalize a payroll run',
+      description:
+        'Freezes its lines with everything they were computed from. `If-Match` takes the ETag of the run or of its ' +
+        'readiness report; if the lines changed since, the response is 412 with the current ETag. A failed readiness ' +
+        'check is a 409 that names it, unless `accept` names the check: then `If-Match` must be the ETag of the ' +
+        'readiness report. An accepted finding stays accepted until the versions or events it rests on change. A repeat ' +
+        'with the ETag that was finalized, or with the same `Idempotency-Key`, returns the run.',
+      params: RunId,
+      headers: Type.Object({
+        'if-match': Type.Optional(
+          Type.String({ description: 'The ETag of the run or readiness report that was reviewed.' }),
+        ),
+        'idempotency-key': Type.Optional(
+          Type.String({ description: 'A repeat with the same key returns the finalized run.' }),
+        ),
+      }),
+      body: Finalizing,
+      response: { 200: PayrollRun },
+      refuses: ['NOT_FOUND', 'CONFLICT', 'READINESS_FAILED', 'PRECONDITION_FAILED', 'RUN_REFUSED'],
       validatorCompiler: bodyMayBeLeftOut,
-      schema: {
-        operationId: 'finalizePayrollRun',
-        tags: ['Payroll runs'],
-        summary: 'Finalize a payroll run',
-        description:
-          'Freezes its lines with everything they were computed from. `If-Match` takes the ETag of the run or of its ' +
-          'readiness report; if the lines changed since, the response is 412 with the current ETag. A failed readiness ' +
-          'check is a 409 that names it, unless `accept` names the check: then `If-Match` must be the ETag of the ' +
-          'readiness report. An accepted finding stays accepted until the versions or events it rests on change. A repeat ' +
-          'with the ETag that was finalized, or with the same `Idempotency-Key`, returns the run.',
-        params: RunId,
-        headers: Type.Object({
-          'if-match': Type.Optional(
-            Type.String({ description: 'The ETag of the run or readiness report that was reviewed.' }),
-          ),
-          'idempotency-key': Type.Optional(
-            Type.String({ description: 'A repeat with the same key returns the finalized run.' }),
-          ),
-        }),
-        body: Finalizing,
-        response: { 200: PayrollRun },
-      },
-    },
+    }),
     async (request, reply) => {
       const { run_id } = request.params;
       const finalized = await finalizeChecked(db, run_id, {
@@ -114,20 +111,17 @@ export function payrollRunWorkRoutes(app: Api, { db, now, log, overdueMs, silent
 
   app.post(
     '/v1/payroll-runs/:run_id/void',
-    {
-      config: { scope: 'runs:write', refuses: ['NOT_FOUND', 'CONFLICT'] },
-      schema: {
-        operationId: 'voidPayrollRun',
-        tags: ['Payroll runs'],
-        summary: 'Void a finalized payroll run',
-        description:
-          'A voided run remains readable but no longer counts: its pay date is free again, and the amounts it settled for earlier runs are due again. ' +
-          '`settled_by` names the later finalized runs that settled something for it.',
-        params: RunId,
-        body: Voiding,
-        response: { 200: Voided },
-      },
-    },
+    operation('runs:write', {
+      operationId: 'voidPayrollRun',
+      summary: 'Void a finalized payroll run',
+      description:
+        'A voided run remains readable but no longer counts: its pay date is free again, and the amounts it settled for earlier runs are due again. ' +
+        '`settled_by` names the later finalized runs that settled something for it.',
+      params: RunId,
+      body: Voiding,
+      response: { 200: Voided },
+      refuses: ['NOT_FOUND', 'CONFLICT'],
+    }),
     async (request, reply) => {
       const { run_id } = request.params;
       const { reason } = request.body;

@@ -13,6 +13,7 @@ import { readinessOfRun } from '../../readiness/run-report.ts';
 import { by } from '../auth.ts';
 import type { ApiParts } from '../parts.ts';
 import { broken, notFound, type Refusal } from '../problem.ts';
+import { taggedOperation } from '../route-table.ts';
 import {
   DescribedRunBody,
   PayrollRun,
@@ -24,6 +25,8 @@ import {
 import { type Api, cursor, LIMIT_DEFAULT, limit, pageOf } from '../schemas.ts';
 import { compileValidator, exceptBody } from '../validation.ts';
 import { Readiness } from './readiness.ts';
+
+const operation = taggedOperation('Payroll runs');
 
 /** Enough for a run that names all 100,000 employees of an employer twice, with ids of 36 characters. */
 export const RUN_BYTES_MAX = 8 * 1024 * 1024;
@@ -42,25 +45,22 @@ const COMPUTED_FIRST =
 export function payrollRunRoutes(app: Api, { db, now, log }: ApiParts): void {
   app.put(
     '/v1/payroll-runs/:run_id',
-    {
-      config: { scope: 'runs:write', refuses: ['CONFLICT', 'RUN_REFUSED'] },
+    operation('runs:write', {
+      operationId: 'putPayrollRun',
+      summary: 'Create a payroll run',
+      description:
+        `Creates a run with an ID that you choose. The same body again changes nothing. Omitted fields have their defaults. ${COMPUTED_FIRST} ` +
+        'To change an open run, delete it and create another one. The `ETag` header identifies its lines.',
+      params: RunId,
+      body: DescribedRunBody,
+      response: {
+        200: { ...PayrollRun, 'x-response-description': 'The same run already existed.' },
+        201: { ...PayrollRun, 'x-response-description': 'The run was created.' },
+      },
+      refuses: ['CONFLICT', 'RUN_REFUSED'],
       bodyLimit: RUN_BYTES_MAX,
       validatorCompiler: exceptBody,
-      schema: {
-        operationId: 'putPayrollRun',
-        tags: ['Payroll runs'],
-        summary: 'Create a payroll run',
-        description:
-          `Creates a run with an ID that you choose. The same body again changes nothing. Omitted fields have their defaults. ${COMPUTED_FIRST} ` +
-          'To change an open run, delete it and create another one. The `ETag` header identifies its lines.',
-        params: RunId,
-        body: DescribedRunBody,
-        response: {
-          200: { ...PayrollRun, 'x-response-description': 'The same run already existed.' },
-          201: { ...PayrollRun, 'x-response-description': 'The run was created.' },
-        },
-      },
-    },
+    }),
     async (request, reply) => {
       const { run_id } = request.params;
       const run = runIn(request.body);
@@ -81,19 +81,16 @@ export function payrollRunRoutes(app: Api, { db, now, log }: ApiParts): void {
 
   app.post(
     '/v1/payroll-runs/preview',
-    {
-      config: { scope: 'runs:read', refuses: ['RUN_REFUSED'] },
+    operation('runs:read', {
+      operationId: 'previewPayrollRun',
+      summary: 'Preview a payroll run',
+      description: `Computes a run without storing it. With \`employee_ids\`, the response includes the first ${PREVIEWED_LINES} lines.`,
+      body: DescribedRunBody,
+      response: { 200: PayrollRunPreview },
+      refuses: ['RUN_REFUSED'],
       bodyLimit: RUN_BYTES_MAX,
       validatorCompiler: exceptBody,
-      schema: {
-        operationId: 'previewPayrollRun',
-        tags: ['Payroll runs'],
-        summary: 'Preview a payroll run',
-        description: `Computes a run without storing it. With \`employee_ids\`, the response includes the first ${PREVIEWED_LINES} lines.`,
-        body: DescribedRunBody,
-        response: { 200: PayrollRunPreview },
-      },
-    },
+    }),
     async ({ body }) => {
       const stated = runIn(body);
       const { view, lines } = await previewWithLines(db, stated);
@@ -103,18 +100,14 @@ export function payrollRunRoutes(app: Api, { db, now, log }: ApiParts): void {
 
   app.get(
     '/v1/payroll-runs',
-    {
-      config: { scope: 'runs:read' },
-      schema: {
-        operationId: 'listPayrollRuns',
-        tags: ['Payroll runs'],
-        summary: 'List payroll runs',
-        description:
-          'Lists runs by pay date, latest first. Open runs are not computed, so they have no totals here.',
-        querystring: RunQuery,
-        response: { 200: pageOf(PayrollRunSummary) },
-      },
-    },
+    operation('runs:read', {
+      operationId: 'listPayrollRuns',
+      summary: 'List payroll runs',
+      description:
+        'Lists runs by pay date, latest first. Open runs are not computed, so they have no totals here.',
+      querystring: RunQuery,
+      response: { 200: pageOf(PayrollRunSummary) },
+    }),
     async ({ query }) => {
       const { employer_id, state } = query;
       const page = { after: runCursor.decode(query.cursor), limit: query.limit ?? LIMIT_DEFAULT };
@@ -125,17 +118,14 @@ export function payrollRunRoutes(app: Api, { db, now, log }: ApiParts): void {
 
   app.get(
     '/v1/payroll-runs/:run_id',
-    {
-      config: { scope: 'runs:read', refuses: ['NOT_FOUND', 'RUN_REFUSED'] },
-      schema: {
-        operationId: 'getPayrollRun',
-        tags: ['Payroll runs'],
-        summary: 'Get a payroll run',
-        description: 'Computes an open run from the current ledger. The `ETag` header identifies its lines.',
-        params: RunId,
-        response: { 200: PayrollRun },
-      },
-    },
+    operation('runs:read', {
+      operationId: 'getPayrollRun',
+      summary: 'Get a payroll run',
+      description: 'Computes an open run from the current ledger. The `ETag` header identifies its lines.',
+      params: RunId,
+      response: { 200: PayrollRun },
+      refuses: ['NOT_FOUND', 'RUN_REFUSED'],
+    }),
     async ({ params }, reply) => {
       const stored = await storedRun(db, params.run_id);
       const view = await viewRun(db, stored);
@@ -146,33 +136,27 @@ export function payrollRunRoutes(app: Api, { db, now, log }: ApiParts): void {
 
   app.get(
     '/v1/payroll-runs/:run_id/outline',
-    {
-      config: { scope: 'runs:read', refuses: ['NOT_FOUND'] },
-      schema: {
-        operationId: 'getPayrollRunOutline',
-        tags: ['Payroll runs'],
-        summary: 'Get the request and state of a payroll run',
-        description: 'Returns the run without computing it, so the response is fast for a run of any size.',
-        params: RunId,
-        response: { 200: PayrollRunOutline },
-      },
-    },
+    operation('runs:read', {
+      operationId: 'getPayrollRunOutline',
+      summary: 'Get the request and state of a payroll run',
+      description: 'Returns the run without computing it, so the response is fast for a run of any size.',
+      params: RunId,
+      response: { 200: PayrollRunOutline },
+      refuses: ['NOT_FOUND'],
+    }),
     async ({ params }) => outlineOf(db, await storedRun(db, params.run_id)),
   );
 
   app.delete(
     '/v1/payroll-runs/:run_id',
-    {
-      config: { scope: 'runs:write', refuses: ['NOT_FOUND', 'CONFLICT'] },
-      schema: {
-        operationId: 'deletePayrollRun',
-        tags: ['Payroll runs'],
-        summary: 'Delete an open payroll run',
-        description: 'Deletes an open run. A finalized run cannot be deleted, only voided.',
-        params: RunId,
-        response: { 204: Type.Null({ description: 'The run was deleted.' }) },
-      },
-    },
+    operation('runs:write', {
+      operationId: 'deletePayrollRun',
+      summary: 'Delete an open payroll run',
+      description: 'Deletes an open run. A finalized run cannot be deleted, only voided.',
+      params: RunId,
+      response: { 204: Type.Null({ description: 'The run was deleted.' }) },
+      refuses: ['NOT_FOUND', 'CONFLICT'],
+    }),
     async (request, reply) => {
       const { run_id } = request.params;
       const outcome = await transact(db, (trx) => deleteRun(trx, run_id));
@@ -243,18 +227,15 @@ const Verification = component(
 export function payrollRunProofRoutes(app: Api, { db, now, overdueMs, silentAfterMs }: ApiParts): void {
   app.get(
     '/v1/payroll-runs/:run_id/readiness',
-    {
-      config: { scope: 'runs:read', refuses: ['NOT_FOUND', 'CONFLICT', 'RUN_REFUSED'] },
-      schema: {
-        operationId: 'getPayrollRunReadiness',
-        tags: ['Payroll runs'],
-        summary: 'Check whether a payroll run can be finalized',
-        description:
-          'Computes an open run and runs every check, including those of the run itself. A failed check stops `finalize` unless it is accepted by name. The `ETag` header identifies the lines and the failures.',
-        params: RunId,
-        response: { 200: Readiness },
-      },
-    },
+    operation('runs:read', {
+      operationId: 'getPayrollRunReadiness',
+      summary: 'Check whether a payroll run can be finalized',
+      description:
+        'Computes an open run and runs every check, including those of the run itself. A failed check stops `finalize` unless it is accepted by name. The `ETag` header identifies the lines and the failures.',
+      params: RunId,
+      response: { 200: Readiness },
+      refuses: ['NOT_FOUND', 'CONFLICT', 'RUN_REFUSED'],
+    }),
     async ({ params }, reply) => {
       const stored = await storedRun(db, params.run_id);
       if (stored.state !== 'open') {
@@ -272,18 +253,15 @@ export function payrollRunProofRoutes(app: Api, { db, now, overdueMs, silentAfte
 
   app.get(
     '/v1/payroll-runs/:run_id/verify',
-    {
-      config: { scope: 'runs:read', refuses: ['NOT_FOUND', 'CONFLICT'] },
-      schema: {
-        operationId: 'verifyPayrollRun',
-        tags: ['Payroll runs'],
-        summary: 'Verify a finalized payroll run',
-        description:
-          'Recomputes the run from the ledger at its position, with the options, pay dates, codes and roster stored with it. A run finalized under the rules of another release is a 409.',
-        params: RunId,
-        response: { 200: Verification },
-      },
-    },
+    operation('runs:read', {
+      operationId: 'verifyPayrollRun',
+      summary: 'Verify a finalized payroll run',
+      description:
+        'Recomputes the run from the ledger at its position, with the options, pay dates, codes and roster stored with it. A run finalized under the rules of another release is a 409.',
+      params: RunId,
+      response: { 200: Verification },
+      refuses: ['NOT_FOUND', 'CONFLICT'],
+    }),
     async ({ params }) => {
       const stored = await storedRun(db, params.run_id);
       if (stored.state === 'open') {

@@ -11,12 +11,15 @@ import { putSchedules, readSchedules, schedulesOf } from '../../payroll/settings
 import { by } from '../auth.ts';
 import type { ApiParts } from '../parts.ts';
 import { broken } from '../problem.ts';
+import { taggedOperation } from '../route-table.ts';
 import { type Api, ownInstant } from '../schemas.ts';
 import { exceptBody } from '../validation.ts';
 import { EmployerId } from './censuses.ts';
 
 export { CODES_MAX } from '../../payroll/settings/codes.ts';
 export { DATES_MAX } from '../../payroll/settings/schedules.ts';
+
+const operation = taggedOperation('Payroll settings');
 
 /** The limit covers the largest payrolls; a date with its period takes about 90 bytes. */
 const SETTINGS_BYTES_MAX = 8 * 1024 * 1024;
@@ -116,37 +119,30 @@ const PayrollPolicy = component(
 export function payrollSettingRoutes(app: Api, { db, now, log }: ApiParts): void {
   app.get(
     '/v1/employers/:employer_id/pay-schedule',
-    {
-      config: { scope: 'runs:read' },
-      schema: {
-        operationId: 'getPaySchedule',
-        tags: ['Payroll settings'],
-        summary: "Get an employer's pay schedules",
-        description: 'Returns the stored list. Empty if the employer has none.',
-        params: EmployerId,
-        response: { 200: PaySchedules },
-      },
-    },
+    operation('runs:read', {
+      operationId: 'getPaySchedule',
+      summary: "Get an employer's pay schedules",
+      description: 'Returns the stored list. Empty if the employer has none.',
+      params: EmployerId,
+      response: { 200: PaySchedules },
+    }),
     async ({ params }) => schedules(params.employer_id),
   );
 
   app.put(
     '/v1/employers/:employer_id/pay-schedule',
-    {
-      config: { scope: 'runs:write', refuses: ['SETTINGS_REFUSED'] },
+    operation('runs:write', {
+      operationId: 'putPaySchedule',
+      summary: "Set an employer's pay schedules",
+      description:
+        'Replaces all schedules. Open runs use the new schedules from now on. Finalized runs do not change.',
+      params: EmployerId,
+      body: Type.Unsafe<unknown>(PaySchedules),
+      response: { 200: PaySchedules },
+      refuses: ['SETTINGS_REFUSED'],
       bodyLimit: SETTINGS_BYTES_MAX,
       validatorCompiler: exceptBody,
-      schema: {
-        operationId: 'putPaySchedule',
-        tags: ['Payroll settings'],
-        summary: "Set an employer's pay schedules",
-        description:
-          'Replaces all schedules. Open runs use the new schedules from now on. Finalized runs do not change.',
-        params: EmployerId,
-        body: Type.Unsafe<unknown>(PaySchedules),
-        response: { 200: PaySchedules },
-      },
-    },
+    }),
     async (request) => {
       const { employer_id } = request.params;
       const asked = schedulesOf(request.body);
@@ -160,36 +156,29 @@ export function payrollSettingRoutes(app: Api, { db, now, log }: ApiParts): void
 
   app.get(
     '/v1/employers/:employer_id/payroll-codes',
-    {
-      config: { scope: 'runs:read' },
-      schema: {
-        operationId: 'getPayrollCodes',
-        tags: ['Payroll settings'],
-        summary: "Get an employer's payroll codes",
-        description: 'Returns the stored list. Empty if the employer has none.',
-        params: EmployerId,
-        response: { 200: PayrollCodes },
-      },
-    },
+    operation('runs:read', {
+      operationId: 'getPayrollCodes',
+      summary: "Get an employer's payroll codes",
+      description: 'Returns the stored list. Empty if the employer has none.',
+      params: EmployerId,
+      response: { 200: PayrollCodes },
+    }),
     async ({ params }) => codes(params.employer_id),
   );
 
   app.put(
     '/v1/employers/:employer_id/payroll-codes',
-    {
-      config: { scope: 'runs:write', refuses: ['SETTINGS_REFUSED'] },
+    operation('runs:write', {
+      operationId: 'putPayrollCodes',
+      summary: "Set an employer's payroll codes",
+      description: 'Replaces all codes. If there are any, readiness names the deductions without one.',
+      params: EmployerId,
+      body: Type.Unsafe<unknown>(PayrollCodes),
+      response: { 200: PayrollCodes },
+      refuses: ['SETTINGS_REFUSED'],
       bodyLimit: SETTINGS_BYTES_MAX,
       validatorCompiler: exceptBody,
-      schema: {
-        operationId: 'putPayrollCodes',
-        tags: ['Payroll settings'],
-        summary: "Set an employer's payroll codes",
-        description: 'Replaces all codes. If there are any, readiness names the deductions without one.',
-        params: EmployerId,
-        body: Type.Unsafe<unknown>(PayrollCodes),
-        response: { 200: PayrollCodes },
-      },
-    },
+    }),
     async (request) => {
       const { employer_id } = request.params;
       const asked = codesOf(request.body);
@@ -203,38 +192,30 @@ export function payrollSettingRoutes(app: Api, { db, now, log }: ApiParts): void
 
   app.get(
     '/v1/employers/:employer_id/payroll-policy',
-    {
-      config: { scope: 'runs:read' },
-      schema: {
-        operationId: 'getPayrollPolicy',
-        tags: ['Payroll settings'],
-        summary: "Get an employer's payroll policy",
-        description:
-          'All versions. A run uses the first whose `effective_from` is on or before its pay date.',
-        params: EmployerId,
-        response: { 200: PayrollPolicy },
-      },
-    },
+    operation('runs:read', {
+      operationId: 'getPayrollPolicy',
+      summary: "Get an employer's payroll policy",
+      description: 'All versions. A run uses the first whose `effective_from` is on or before its pay date.',
+      params: EmployerId,
+      response: { 200: PayrollPolicy },
+    }),
     async ({ params }) => ({ versions: await readPolicies(db, params.employer_id) }),
   );
 
   app.put(
     '/v1/employers/:employer_id/payroll-policy',
-    {
-      config: { scope: 'runs:write', refuses: ['SETTINGS_REFUSED'] },
+    operation('runs:write', {
+      operationId: 'putPayrollPolicy',
+      summary: "Set an employer's payroll policy",
+      description:
+        'Adds a version. Open runs with a pay date on or after `effective_from` use it from now on; finalized runs ' +
+        'keep their options. The same policy again changes nothing.',
+      params: EmployerId,
+      body: Type.Unsafe<unknown>(PolicyRequest),
+      response: { 200: PayrollPolicy },
+      refuses: ['SETTINGS_REFUSED'],
       validatorCompiler: exceptBody,
-      schema: {
-        operationId: 'putPayrollPolicy',
-        tags: ['Payroll settings'],
-        summary: "Set an employer's payroll policy",
-        description:
-          'Adds a version. Open runs with a pay date on or after `effective_from` use it from now on; finalized runs ' +
-          'keep their options. The same policy again changes nothing.',
-        params: EmployerId,
-        body: Type.Unsafe<unknown>(PolicyRequest),
-        response: { 200: PayrollPolicy },
-      },
-    },
+    }),
     async (request) => {
       const { employer_id } = request.params;
       const asked = policyOf(request.body);

@@ -2,7 +2,10 @@ import Type from 'typebox';
 import { closed, component, identifier } from '../../contract/fields.ts';
 import { readReadiness, viewReadiness } from '../../readiness/report.ts';
 import type { ApiParts } from '../parts.ts';
+import { taggedOperation } from '../route-table.ts';
 import { type Api, ownInstant } from '../schemas.ts';
+
+const operation = taggedOperation('Readiness');
 
 const Check = component('ReadinessCheck', {
   id: Type.String({ description: 'The name of the check; never changes.' }),
@@ -41,23 +44,19 @@ export const Readiness = component(
 export function readinessRoutes(app: Api, { db, now, overdueMs, silentAfterMs }: ApiParts): void {
   app.get(
     '/v1/readiness',
-    {
-      config: { scope: 'ledger:read' },
-      schema: {
-        operationId: 'getReadiness',
-        tags: ['Readiness'],
-        summary: 'Check whether payroll can trust the ledger',
-        description:
-          'Runs every check and reports its findings and what to do. Call it before running payroll.',
-        querystring: closed({
-          employer_id: Type.Optional({
-            ...identifier,
-            description: 'Limits checks with employer scope to this employer.',
-          }),
+    operation('ledger:read', {
+      operationId: 'getReadiness',
+      summary: 'Check whether payroll can trust the ledger',
+      description:
+        'Runs every check and reports its findings and what to do. Call it before running payroll.',
+      querystring: closed({
+        employer_id: Type.Optional({
+          ...identifier,
+          description: 'Limits checks with employer scope to this employer.',
         }),
-        response: { 200: Readiness },
-      },
-    },
+      }),
+      response: { 200: Readiness },
+    }),
     async ({ query }) =>
       viewReadiness(
         await readReadiness(db, { now: now(), employerId: query.employer_id, overdueMs, silentAfterMs }),

@@ -8,7 +8,10 @@ import { type Caller, hashOfCaller } from '../../security/tokens.ts';
 import { by } from '../auth.ts';
 import type { ApiParts } from '../parts.ts';
 import { notFound } from '../problem.ts';
+import { taggedOperation } from '../route-table.ts';
 import { type Api, cursor, LIMIT_DEFAULT, limit, ownInstant, pageOf } from '../schemas.ts';
+
+const operation = taggedOperation('Sessions');
 
 const Session = component(
   'Session',
@@ -27,7 +30,6 @@ const position = cursorOf('sessions', closed({ created_at: Type.String(), id: Ty
 
 /** Lists and ends the console sessions of the caller's token, and of no other token. */
 export function sessionRoutes(app: Api, { db, now, log, firstToken }: ApiParts): void {
-  const config = { scope: 'self' } as const;
   const tokenHashOf = async ({ caller }: FastifyRequest): Promise<Buffer> => {
     const hash = await hashOfCaller(db, caller as Caller, firstToken);
     if (hash === null) throw notFound('session');
@@ -36,17 +38,13 @@ export function sessionRoutes(app: Api, { db, now, log, firstToken }: ApiParts):
 
   app.get(
     '/v1/sessions',
-    {
-      config,
-      schema: {
-        operationId: 'listSessions',
-        tags: ['Sessions'],
-        summary: 'List your sessions',
-        description: "The console sessions of the caller's token that have not ended, newest first.",
-        querystring: closed({ cursor, limit }),
-        response: { 200: pageOf(Session) },
-      },
-    },
+    operation('self', {
+      operationId: 'listSessions',
+      summary: 'List your sessions',
+      description: "The console sessions of the caller's token that have not ended, newest first.",
+      querystring: closed({ cursor, limit }),
+      response: { 200: pageOf(Session) },
+    }),
     async (request) => {
       const owner = { tokenHash: await tokenHashOf(request), secret: request.session };
       const page = {
@@ -61,17 +59,14 @@ export function sessionRoutes(app: Api, { db, now, log, firstToken }: ApiParts):
 
   app.delete(
     '/v1/sessions/:session_id',
-    {
-      config: { ...config, refuses: ['NOT_FOUND'] },
-      schema: {
-        operationId: 'endSession',
-        tags: ['Sessions'],
-        summary: 'End one of your sessions',
-        description: "The session's next request is refused. A session of another token is a 404.",
-        params: SessionId,
-        response: { 204: Type.Null({ description: 'The session has ended.' }) },
-      },
-    },
+    operation('self', {
+      operationId: 'endSession',
+      summary: 'End one of your sessions',
+      description: "The session's next request is refused. A session of another token is a 404.",
+      params: SessionId,
+      response: { 204: Type.Null({ description: 'The session has ended.' }) },
+      refuses: ['NOT_FOUND'],
+    }),
     async (request, reply) => {
       const tokenHash = await tokenHashOf(request);
       const isEnded = await transact(db, (trx) => endSessionById(trx, tokenHash, request.params.session_id));
@@ -83,16 +78,12 @@ export function sessionRoutes(app: Api, { db, now, log, firstToken }: ApiParts):
 
   app.delete(
     '/v1/sessions',
-    {
-      config,
-      schema: {
-        operationId: 'endOtherSessions',
-        tags: ['Sessions'],
-        summary: 'End all your other sessions',
-        description: "Ends every session of the caller's token except the one that makes the request.",
-        response: { 204: Type.Null({ description: 'The sessions have ended.' }) },
-      },
-    },
+    operation('self', {
+      operationId: 'endOtherSessions',
+      summary: 'End all your other sessions',
+      description: "Ends every session of the caller's token except the one that makes the request.",
+      response: { 204: Type.Null({ description: 'The sessions have ended.' }) },
+    }),
     async (request, reply) => {
       const tokenHash = await tokenHashOf(request);
       const count = await transact(db, (trx) => endOtherSessions(trx, tokenHash, request.session));
