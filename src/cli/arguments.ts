@@ -1,13 +1,14 @@
 /** The values of options and arguments, and the files that they name. */
+
 import { createReadStream } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { InvalidArgumentError } from 'commander';
 import { ID_MAX_CHARACTERS, REASON_MAX_CHARACTERS } from '../contract/fields.ts';
 import { isDay, toInstant } from '../contract/instant.ts';
 import { parseJson } from '../contract/json.ts';
-import { AppError } from '../errors.ts';
 import { type Columns, ROW_TYPES, type RowFormat, type Rows, readRows } from '../formats/rows.ts';
 import { pathSegment } from '../outbox/client.ts';
+import { failed, wrongUsage } from './failure.ts';
 import { printable } from './output.ts';
 
 const UNIT_MS: Readonly<Record<string, number>> = { h: 3_600_000, d: 86_400_000 };
@@ -61,8 +62,7 @@ export function several<T>(parse: (text: string) => T): (text: string, before?: 
 /** Returns an employer id that fits into the address of the service, which its census is uploaded to. */
 export function employerId(text: string): string {
   if (pathSegment(text) !== null && [...text].length <= ID_MAX_CHARACTERS) return text;
-  throw new AppError(
-    'WRONG_USAGE',
+  throw wrongUsage(
     `--employer must be an id of 1 to ${ID_MAX_CHARACTERS} characters that are valid in a URL`,
   );
 }
@@ -71,7 +71,7 @@ export function employerId(text: string): string {
 export function reasonOf(text: string): string {
   const reason = text.trim();
   if (reason !== '' && reason.length <= REASON_MAX_CHARACTERS) return reason;
-  throw new AppError('WRONG_USAGE', `--reason must have 1 to ${REASON_MAX_CHARACTERS} characters`);
+  throw wrongUsage(`--reason must have 1 to ${REASON_MAX_CHARACTERS} characters`);
 }
 
 /** The limit of the API for the body of a run or a setting. */
@@ -81,10 +81,9 @@ const JSON_BYTES_MAX = 8 * 1024 * 1024;
 export async function readJsonFile(path: string): Promise<unknown> {
   const name = printable(path);
   const { size } = await stat(path);
-  if (size > JSON_BYTES_MAX)
-    throw new AppError('COMMAND_FAILED', `${name} is larger than ${JSON_BYTES_MAX / 1024 / 1024} MiB`);
+  if (size > JSON_BYTES_MAX) throw failed(`${name} is larger than ${JSON_BYTES_MAX / 1024 / 1024} MiB`);
   const parsed = parseJson((await readFile(path, 'utf8')).replace(/^\uFEFF/, ''));
-  if (!parsed.ok) throw new AppError('COMMAND_FAILED', `${name} ${parsed.reason}`);
+  if (!parsed.ok) throw failed(`${name} ${parsed.reason}`);
   return parsed.value;
 }
 
@@ -106,16 +105,9 @@ export async function findRowsFile(path: string): Promise<RowsFile> {
   const extension = /\.([a-z]+)$/i.exec(path)?.[1]?.toLowerCase();
   const format = ROW_FORMATS.find((name) => name === extension);
   if (format === undefined)
-    throw new AppError(
-      'WRONG_USAGE',
-      'the file must be a .csv, .json or .ndjson file: its extension is its format',
-    );
+    throw wrongUsage('the file must be a .csv, .json or .ndjson file: its extension is its format');
   const found = await stat(path);
-  if (!found.isFile())
-    throw new AppError(
-      'COMMAND_FAILED',
-      `${printable(path)} is not a file: use a .csv, .json or .ndjson file`,
-    );
+  if (!found.isFile()) throw failed(`${printable(path)} is not a file: use a .csv, .json or .ndjson file`);
   const read: RowsFile['read'] = (onBytes = () => {}) => counted(createReadStream(path), onBytes);
   return {
     size: found.size,

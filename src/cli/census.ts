@@ -1,4 +1,5 @@
 /** The commands of censuses and their syncs. */
+
 import { createReadStream } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { userInfo } from 'node:os';
@@ -14,7 +15,7 @@ import { readCensus, readDataKeys, readReadinessLimits } from '../config.ts';
 import { describe } from '../contract/check.ts';
 import type { Db } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
-import { AppError, codeOf } from '../errors.ts';
+import { codeOf } from '../errors.ts';
 import { ELEMENT_BYTES_MAX } from '../formats/bytes.ts';
 import { employerSubject } from '../outbox/queue.ts';
 import { readReadiness } from '../readiness/report.ts';
@@ -24,6 +25,7 @@ import type { Caller } from '../security/tokens.ts';
 import { employerId } from './arguments.ts';
 import type { Command } from './command.ts';
 import { type Context, withDatabase } from './context.ts';
+import { failed, wrongUsage } from './failure.ts';
 import { type Column, counted, type Output, printable, printPairs, printTable } from './output.ts';
 
 const CENSUS_FILE = 'A .json file, or NAME.csv with NAME.organization.json next to it';
@@ -73,10 +75,9 @@ export function addCensusCommands(program: Command): void {
 async function openCensusFile(path: string): Promise<CensusContent> {
   const [, stem, ending] = /^(.*)\.(json|csv)$/i.exec(path) ?? [];
   if (stem === undefined || ending === undefined) {
-    throw new AppError('WRONG_USAGE', 'a census must be a .json or .csv file: its extension is its format');
+    throw wrongUsage('a census must be a .json or .csv file: its extension is its format');
   }
-  if (!(await stat(path)).isFile())
-    throw new AppError('COMMAND_FAILED', `${path} is not a file: use a .json or .csv file`);
+  if (!(await stat(path)).isFile()) throw failed(`${path} is not a file: use a .json or .csv file`);
   const content = createReadStream(path);
   if (ending.toLowerCase() === 'json') return { format: 'json', content };
   return { format: 'csv', content, organization: await readOrganization(stem) };
@@ -88,7 +89,7 @@ async function readOrganization(stem: string): Promise<Buffer | null> {
   try {
     const { size } = await stat(path);
     if (size > ELEMENT_BYTES_MAX)
-      throw new AppError('COMMAND_FAILED', `${path} is too large for one organization: check its contents`);
+      throw failed(`${path} is too large for one organization: check its contents`);
     return await readFile(path);
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return null;

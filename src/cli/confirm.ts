@@ -1,8 +1,9 @@
 /** Confirmation of commands whose effect no other command undoes. */
+
 import { once } from 'node:events';
 import { createInterface } from 'node:readline/promises';
-import { AppError } from '../errors.ts';
 import type { Context, Input } from './context.ts';
+import { failed, wrongUsage } from './failure.ts';
 import type { Output } from './output.ts';
 
 /**
@@ -16,13 +17,9 @@ export async function confirm(
   if (yes) return;
   for (const effect of effects) out.note(effect);
   if (!isTerminal(stdin, out)) {
-    throw new AppError(
-      'WRONG_USAGE',
-      'this needs a confirmation, and there is no terminal to ask on: add --yes',
-    );
+    throw wrongUsage('this needs a confirmation, and there is no terminal to ask on: add --yes');
   }
-  if (!(await isAgreed(stdin, out, question, stopped())))
-    throw new AppError('COMMAND_FAILED', 'canceled: nothing changed');
+  if (!(await isAgreed(stdin, out, question, stopped()))) throw failed('canceled: nothing changed');
 }
 
 export function isTerminal(stdin: Input, { stderr }: Output): boolean {

@@ -4,7 +4,7 @@ import { readDatabaseUrl, readEnvironment } from '../config.ts';
 import { engineOfUrl } from '../database/engine.ts';
 import type { Db } from '../database/tables.ts';
 import type { Environment } from '../environment.ts';
-import { AppError } from '../errors.ts';
+import { failed } from './failure.ts';
 import type { Output } from './output.ts';
 
 /** Runs a command with its arguments and options. Returns the exit code, which is 0 only on success. */
@@ -59,8 +59,7 @@ export async function withDatabase<R>({ env }: Context, work: (db: Db) => Promis
     import('../database/migrate.ts'),
   ]);
   if (engineOfUrl(url) === 'sqlite' && !existsSync(sqlitePath(url))) {
-    throw new AppError(
-      'COMMAND_FAILED',
+    throw failed(
       `there is no database at ${sqlitePath(url)}: check DATABASE_URL, or create it with "benefits-sidecar migrate"`,
     );
   }

@@ -1,15 +1,16 @@
 /** The commands of deductions. */
+
 import { Option } from 'commander';
 import { LINES_OF_COVERAGE } from '../contract/deduction.ts';
 import type { Db } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
-import { AppError } from '../errors.ts';
 import { deductionCursor, viewDeduction, viewStartDecision, viewVersion } from '../ledger/deduction-view.ts';
 import { type DeductionState, listDeductions, type VersionState, versionsOf } from '../ledger/deductions.ts';
 import { decideStart } from '../ledger/start-decisions.ts';
 import { day, instant, reasonOf, truth, wholeNumber } from './arguments.ts';
 import type { Command } from './command.ts';
 import { type Context, withDatabase } from './context.ts';
+import { failed, wrongUsage } from './failure.ts';
 import { type Column, printable, printPage, printTable } from './output.ts';
 
 export function addDeductionCommands(program: Command): void {
@@ -76,7 +77,7 @@ async function deductionsList(context: Context, options: ListOptions): Promise<n
   const { out, now } = context;
   const { employer, employee, matched, on, knownAt, lineOfCoverage, taxability, limit, json } = options;
   if (lineOfCoverage !== undefined && !(LINES_OF_COVERAGE as readonly string[]).includes(lineOfCoverage)) {
-    throw new AppError('WRONG_USAGE', `--line-of-coverage must be one of ${LINES_OF_COVERAGE.join(', ')}`);
+    throw wrongUsage(`--line-of-coverage must be one of ${LINES_OF_COVERAGE.join(', ')}`);
   }
   const after = deductionCursor.decode(options.cursor);
   const filter = {
@@ -122,8 +123,7 @@ function deductionsVersions(
   return withDatabase(context, async (db) => {
     const states = await allVersionsOf(db, deductionId, now().toISOString().slice(0, 10));
     if (states.length === 0) {
-      throw new AppError(
-        'COMMAND_FAILED',
+      throw failed(
         `there is no deduction ${printable(deductionId)}: find it with "benefits-sidecar deductions list"`,
       );
     }
@@ -170,13 +170,11 @@ async function deductionsDecide(
   return withDatabase(context, async (db) => {
     const decided = await transact(db, (trx) => decideStart(trx, given, now().toISOString()));
     if (decided.outcome === 'unknown')
-      throw new AppError(
-        'COMMAND_FAILED',
+      throw failed(
         `${printable(deductionId)} has no version ${version}: find it with "benefits-sidecar deductions versions"`,
       );
     if (decided.outcome === 'not-undecided')
-      throw new AppError(
-        'COMMAND_FAILED',
+      throw failed(
         `version ${version} of ${printable(deductionId)} needs no decision: its start was not moved`,
       );
     if (json) out.json(viewStartDecision(decided.row));

@@ -1,8 +1,9 @@
 /** The commands of events. */
+
 import { Option } from 'commander';
 import type { Db, EventState } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
-import { AppError } from '../errors.ts';
+import type { AppError } from '../errors.ts';
 import { eventCursor, viewEvent, viewWholeEvent } from '../inbox/event-view.ts';
 import {
   BODY_DROPPED,
@@ -19,6 +20,7 @@ import { instant, reasonOf, truth } from './arguments.ts';
 import type { Command } from './command.ts';
 import { confirm } from './confirm.ts';
 import { type Context, withDatabase } from './context.ts';
+import { failed, wrongUsage } from './failure.ts';
 import {
   type Column,
   counted,
@@ -133,10 +135,7 @@ function eventsShow(context: Context, eventId: string, { json }: { json?: true }
 }
 
 function unknownEvent(eventId: string): AppError {
-  return new AppError(
-    'COMMAND_FAILED',
-    `there is no event ${printable(eventId)}: find it with "benefits-sidecar events list"`,
-  );
+  return failed(`there is no event ${printable(eventId)}: find it with "benefits-sidecar events list"`);
 }
 
 /** Indents JSON and makes each line safe for a terminal. */
@@ -160,8 +159,7 @@ async function eventsReprocess(context: Context, ids: string[], options: Reproce
   const asked = filterOf(options);
   const byFilter = Object.values(asked).some((value) => value !== undefined);
   if (byFilter === ids.length > 0) {
-    throw new AppError(
-      'WRONG_USAGE',
+    throw wrongUsage(
       'name events by id, or by at least one of --state, --type, --from and --until, but not both',
     );
   }
@@ -192,7 +190,7 @@ function reprocessEach(db: Db, ids: readonly string[], progress: Progress): Prom
     for (const [index, id] of ids.entries()) {
       const found = await reprocessEvent(trx, id);
       if (found === 'unknown') throw unknownEvent(id);
-      if (found === 'body dropped') throw new AppError('COMMAND_FAILED', `${printable(id)}: ${BODY_DROPPED}`);
+      if (found === 'body dropped') throw failed(`${printable(id)}: ${BODY_DROPPED}`);
       progress.set(index + 1);
     }
     return { reprocessed: ids.length, withoutBody: 0 };
@@ -219,8 +217,7 @@ async function eventsDismiss(
     const found = await transact(db, (trx) => dismissEvent(trx, eventId, why, now().toISOString()));
     if (found === 'unknown') throw unknownEvent(eventId);
     if (found === 'nothing to dismiss') {
-      throw new AppError(
-        'COMMAND_FAILED',
+      throw failed(
         `${printable(eventId)} cannot be dismissed: it is neither quarantined nor part of a conflict or tie`,
       );
     }

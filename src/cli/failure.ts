@@ -13,6 +13,16 @@ export function inputRefused(what: string, problems: readonly Problem[], problem
   return new AppError('INPUT_REFUSED', `${what} is refused, and nothing was changed`, details);
 }
 
+/** Returns the error of a command that cannot do what it should: `message` states why and what to do. */
+export function failed(message: string, details: { cause?: unknown } = {}): AppError {
+  return new AppError('COMMAND_FAILED', message, details);
+}
+
+/** Returns the error of a command that was called incorrectly. */
+export function wrongUsage(message: string): AppError {
+  return new AppError('WRONG_USAGE', message);
+}
+
 /** Returns one line for each problem of the error. */
 function problemLines(error: unknown): string[] {
   if (!isAppError(error)) return [];
@@ -23,7 +33,7 @@ function problemLines(error: unknown): string[] {
 /** For `.catch`: replaces the error with this message if the command was stopped. */
 export function ifStopped(signal: AbortSignal, message: string): (error: unknown) => never {
   return (error) => {
-    throw signal.aborted ? new AppError('COMMAND_FAILED', message) : error;
+    throw signal.aborted ? failed(message) : error;
   };
 }
 

@@ -1,15 +1,17 @@
 /** The command that replays events from files to a running receiver. */
+
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Agent, request } from 'undici';
 import type { Clock } from '../clock.ts';
 import { type Listener, readReceiver, readWebhookSecrets } from '../config.ts';
-import { AppError, codeOf } from '../errors.ts';
+import { codeOf } from '../errors.ts';
 import { type Fixture, loadFixtures } from '../simulator/events.ts';
 import { signEvent } from '../simulator/sign.ts';
 import { address, wholeNumber } from './arguments.ts';
 import type { Command } from './command.ts';
 import type { Context } from './context.ts';
+import { failed } from './failure.ts';
 import { counted, printable, showProgress } from './output.ts';
 
 /** More events would only wait in the receiver's queue. */
@@ -51,17 +53,13 @@ const ADVICE: Readonly<Record<string, string>> = {
 export async function replay(context: Context, paths: string[], options: Options): Promise<number> {
   const { env, out, now, stopped } = context;
   if (env.BENEFITS_ENVIRONMENT?.trim() === 'live' && options.force !== true) {
-    throw new AppError(
-      'COMMAND_FAILED',
+    throw failed(
       'BENEFITS_ENVIRONMENT is live, and its ledger keeps replayed events permanently: use a sandbox, or add --force',
     );
   }
   const [secret] = readWebhookSecrets(env);
   if (secret === undefined)
-    throw new AppError(
-      'COMMAND_FAILED',
-      'WEBHOOK_SECRETS has no secret to sign with: set it as the sidecar has it',
-    );
+    throw failed('WEBHOOK_SECRETS has no secret to sign with: set it as the sidecar has it');
   const url = options.url ?? `${addressToReach(readReceiver(env))}/webhooks`;
   const events = paths.flatMap((path) => loadFixtures(path));
   const signal = stopped();

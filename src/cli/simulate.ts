@@ -1,11 +1,12 @@
 /** The command that simulates a benefits service. */
+
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { InvalidArgumentError } from 'commander';
 import { readBenefits, readWebhookSecrets } from '../config.ts';
 import { type Environment, given } from '../environment.ts';
-import { AppError, isAppError } from '../errors.ts';
+import { isAppError } from '../errors.ts';
 import { CONTROL_PATH } from '../simulator/control.ts';
 import { parseFault } from '../simulator/faults.ts';
 import { type Delivery, RETRY_DELAYS_MS } from '../simulator/provider.ts';
@@ -16,6 +17,7 @@ import { DEFAULT_EMPLOYER_IDS, type World } from '../simulator/world.ts';
 import { address, several, wholeNumber } from './arguments.ts';
 import type { Command } from './command.ts';
 import { aborted, type Context } from './context.ts';
+import { wrongUsage } from './failure.ts';
 import { type Output, printable, printTable } from './output.ts';
 import { untilItListens } from './replay.ts';
 
@@ -88,7 +90,7 @@ export async function simulate(context: Context, options: Options): Promise<numb
   if (options.scenario === 'list') return listScenarios(out);
   const scenario = options.scenario === undefined ? null : scenarioOf(options.scenario);
   if (scenario !== null && options.fault !== undefined) {
-    throw new AppError('WRONG_USAGE', 'use either --fault or --scenario: a scenario sets its own faults');
+    throw wrongUsage('use either --fault or --scenario: a scenario sets its own faults');
   }
   const signal = stopped();
   const { seed, port, employees, employer = DEFAULT_EMPLOYER_IDS, fault: faults = [] } = options;
@@ -143,7 +145,7 @@ function listScenarios(out: Output): number {
 
 function scenarioOf(name: string): ScenarioName {
   if (isScenario(name)) return name;
-  throw new AppError('WRONG_USAGE', `--scenario must be list or one of ${Object.keys(SCENARIOS).join(', ')}`);
+  throw wrongUsage(`--scenario must be list or one of ${Object.keys(SCENARIOS).join(', ')}`);
 }
 
 /** Plays a scenario until its end or the signal; closing the simulator ends it. */

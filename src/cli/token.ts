@@ -1,11 +1,12 @@
 /** The commands of API tokens. */
+
 import { transact } from '../database/transaction.ts';
-import { AppError } from '../errors.ts';
 import { createToken, listTokens, revokeToken, SCOPES, type TokenSummary } from '../security/tokens.ts';
 import { period } from './arguments.ts';
 import type { Command } from './command.ts';
 import { confirm } from './confirm.ts';
 import { type Context, withDatabase } from './context.ts';
+import { failed } from './failure.ts';
 import { type Column, counted, printable, printTable } from './output.ts';
 
 export function addTokenCommands(program: Command): void {
@@ -117,8 +118,7 @@ function tokenRevoke(
     if (revoked === 0) {
       // A token pasted here by mistake must not be repeated in a log.
       const given = idOrName.startsWith('bsc_') ? 'the argument is a token' : printable(idOrName);
-      throw new AppError(
-        'COMMAND_FAILED',
+      throw failed(
         `no valid token has this id or name (${given}): find it with "benefits-sidecar token list"`,
       );
     }

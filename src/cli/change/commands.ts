@@ -1,15 +1,17 @@
 /** The commands of employment changes. */
+
 import { Option } from 'commander';
 import type { RequestState } from '../../database/tables.ts';
 import { changeCursor } from '../../employment/change-view.ts';
 import { type AcceptedChange, findChange, listChanges } from '../../employment/changes.ts';
 import { type ActedOn, cancelChange, releaseChange, retryChange } from '../../employment/manual.ts';
-import { AppError } from '../../errors.ts';
+import type { AppError } from '../../errors.ts';
 import { CHANGE_KINDS, type ChangeKind } from '../../outbox/manual.ts';
 import { instant, ROWS_FILE, reasonOf } from '../arguments.ts';
 import type { Command } from '../command.ts';
 import { confirm } from '../confirm.ts';
 import { type Context, withDatabase } from '../context.ts';
+import { failed } from '../failure.ts';
 import { type Column, printable, printPage, printPairs, printTable } from '../output.ts';
 import { changeReport } from './report.ts';
 
@@ -177,8 +179,7 @@ const ATTEMPT_COLUMNS: readonly Column<FoundChange['attempts'][number]>[] = [
 ];
 
 function unknownChange(changeId: string): AppError {
-  return new AppError(
-    'COMMAND_FAILED',
+  return failed(
     `there is no employment change ${printable(changeId)}: find it with "benefits-sidecar change list"`,
   );
 }
@@ -234,7 +235,7 @@ function printOutcome(
   json: true | undefined,
 ): number {
   if (acted.outcome === 'not-found') throw unknownChange(changeId);
-  if (acted.outcome === 'refused') throw new AppError('COMMAND_FAILED', acted.why);
+  if (acted.outcome === 'refused') throw failed(acted.why);
   const { change } = acted;
   if (json) out.json(change);
   else out.print(`${printable(changeId)} (${change.kind} of ${printable(change.employee_id)}) ${what}`);

@@ -21,7 +21,7 @@ import { createProblems, ROWS_BYTES_MAX, type RowFormat } from '../../formats/ro
 import { createEncryptor } from '../../security/encryption.ts';
 import { findRowsFile, type RowsFile } from '../arguments.ts';
 import { type Context, withDatabase } from '../context.ts';
-import { inputRefused } from '../failure.ts';
+import { failed, inputRefused, wrongUsage } from '../failure.ts';
 import { adding, counted, showProgress } from '../output.ts';
 
 type Options = { keyPrefix?: string; json?: true };
@@ -53,8 +53,7 @@ export function changeReport(kind: ChangeKind) {
         );
       }
       if (results.length < rows) {
-        throw new AppError(
-          'COMMAND_FAILED',
+        throw failed(
           `stopped after ${results.length} of ${rows} changes: run the command again with the same file to continue`,
         );
       }
@@ -76,8 +75,7 @@ const PREFIX_MAX_CHARACTERS = 200;
 function assertPrefix(prefix: string | undefined): void {
   if (prefix === undefined) return;
   if (keyProblem('', prefix) === null && prefix.length <= PREFIX_MAX_CHARACTERS) return;
-  throw new AppError(
-    'WRONG_USAGE',
+  throw wrongUsage(
     `--key-prefix must be 1 to ${PREFIX_MAX_CHARACTERS} visible ASCII characters, without spaces`,
   );
 }
@@ -171,7 +169,7 @@ async function accept(
 function pendingOf(given: GivenChange, kind: ChangeKind, idempotencyKey: string): Pending {
   const checked = 'problem' in given ? null : checkChange(kind, given.value);
   if ('problem' in given || checked === null || !checked.ok) {
-    throw new AppError('COMMAND_FAILED', 'the file changed while it was read: run the command again');
+    throw failed('the file changed while it was read: run the command again');
   }
   return { path: given.path, change: checked.change, idempotencyKey };
 }

@@ -5,12 +5,11 @@ import { readDatabaseUrl, readEnvironment } from '../../config.ts';
 import { engineOfUrl } from '../../database/engine.ts';
 import { hasReservedSuffix, SUFFIX } from '../../database/files.ts';
 import { sqliteFile, sqlitePath } from '../../database/open.ts';
-import { AppError } from '../../errors.ts';
 import { backUp } from '../../operations/backup.ts';
 import type { Command } from '../command.ts';
 import { confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
-import { ifStopped } from '../failure.ts';
+import { failed, ifStopped, wrongUsage } from '../failure.ts';
 import { megabytes, printPairs, showProgress } from '../output.ts';
 
 export function addBackupCommand(program: Command): void {
@@ -36,7 +35,7 @@ export async function backup(
   const { out, env, stopped } = context;
   const url = readDatabaseUrl(env);
   const environment = readEnvironment(env);
-  if (engineOfUrl(url) === 'postgres') throw new AppError('COMMAND_FAILED', dumpWith(url, file));
+  if (engineOfUrl(url) === 'postgres') throw failed(dumpWith(url, file));
   const path = databaseFile(url);
   const target = targetOf(file, path);
   if (existsSync(target)) {
@@ -77,28 +76,24 @@ export async function backup(
 function databaseFile(url: string): string {
   const path = sqliteFile(url);
   if (existsSync(path)) return path;
-  throw new AppError('COMMAND_FAILED', `there is no database at ${nameOfDatabase(url)}: check DATABASE_URL`);
+  throw failed(`there is no database at ${nameOfDatabase(url)}: check DATABASE_URL`);
 }
 
 /** Returns the path of the backup with its folder resolved, so it can be compared with the path of the database. */
 function targetOf(file: string, path: string): string {
   const folder = dirname(resolve(file));
-  if (!existsSync(folder))
-    throw new AppError('COMMAND_FAILED', `the folder ${folder} does not exist: create it`);
+  if (!existsSync(folder)) throw failed(`the folder ${folder} does not exist: create it`);
   const target = resolve(realpathSync(folder), basename(file));
   if (target === path || (existsSync(target) && realpathSync(target) === path)) {
-    throw new AppError('WRONG_USAGE', `${file} is the database itself: choose another file`);
+    throw wrongUsage(`${file} is the database itself: choose another file`);
   }
   if (hasReservedSuffix(target)) {
-    throw new AppError(
-      'WRONG_USAGE',
-      `${file} has the name of an auxiliary file of a database: choose another file`,
-    );
+    throw wrongUsage(`${file} has the name of an auxiliary file of a database: choose another file`);
   }
   if (!existsSync(target)) return target;
   // Only a database that is or was served has a lock file.
   if (existsSync(`${realpathSync(target)}${SUFFIX.lock}`)) {
-    throw new AppError('COMMAND_FAILED', `${file} is the database of another sidecar: choose another file`);
+    throw failed(`${file} is the database of another sidecar: choose another file`);
   }
   return target;
 }

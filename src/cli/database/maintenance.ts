@@ -4,7 +4,6 @@ import { readDatabaseUrl, readDataKeys, readRetention } from '../../config.ts';
 import { createDifferences, type Differences } from '../../database/difference.ts';
 import { transact } from '../../database/transaction.ts';
 import type { Environment } from '../../environment.ts';
-import { AppError } from '../../errors.ts';
 import { acceptLosses, describeLoss, knownLosses, undetectedLoss } from '../../inbox/data-loss.ts';
 import { countDue, type DueByKind, dropDue } from '../../operations/retention.ts';
 import { type Found, rowsToVerify, verifyAll } from '../../operations/verify.ts';
@@ -13,7 +12,7 @@ import { reasonOf } from '../arguments.ts';
 import type { Command } from '../command.ts';
 import { confirm } from '../confirm.ts';
 import { type Context, withDatabase } from '../context.ts';
-import { ifStopped } from '../failure.ts';
+import { failed, ifStopped } from '../failure.ts';
 import { adding, counted, type Output, printable, printPairs, printTable, showProgress } from '../output.ts';
 
 export function addVerifyCommand(program: Command): void {
@@ -151,16 +150,13 @@ async function acceptLoss(
   const why = reasonOf(reason);
   return withDatabase(context, async (db) => {
     if ((await undetectedLoss(db, now())) !== null) {
-      throw new AppError(
-        'COMMAND_FAILED',
-        'the loss is not recorded yet: start "benefits-sidecar serve", then accept it',
-      );
+      throw failed('the loss is not recorded yet: start "benefits-sidecar serve", then accept it');
     }
     const effects = (await knownLosses(db, now())).map(describeLoss);
     const question = 'Accept it? Readiness stops reporting it.';
     if (effects.length > 0) await confirm(context, { yes, effects, question });
     const accepted = await transact(db, (trx) => acceptLosses(trx, why, now().toISOString()));
-    if (accepted === 0) throw new AppError('COMMAND_FAILED', 'there is no loss to accept');
+    if (accepted === 0) throw failed('there is no loss to accept');
     if (json) out.json({ accepted });
     else out.print(`Accepted ${accepted === 1 ? '1 loss' : `${accepted} losses`}`);
     return 0;

@@ -1,14 +1,16 @@
 /** The commands that migrate a database and copy it to another engine. */
+
 import { existsSync } from 'node:fs';
 import { isDatabaseUrl, readDatabaseUrl, readEnvironment } from '../../config.ts';
 import { engineOfUrl } from '../../database/engine.ts';
 import { migrate as applyMigrations, checkSchema } from '../../database/migrate.ts';
 import { holdServeLock, openDatabase, sqlitePath } from '../../database/open.ts';
 import type { Db } from '../../database/tables.ts';
-import { AppError, isAppError } from '../../errors.ts';
+import { isAppError } from '../../errors.ts';
 import { assertEmpty, copyDatabase, rowsToCopy } from '../../operations/copy.ts';
 import type { Command } from '../command.ts';
 import type { Context } from '../context.ts';
+import { failed, wrongUsage } from '../failure.ts';
 import { printable, showProgress } from '../output.ts';
 import { nameOfDatabase } from './backup.ts';
 
@@ -59,10 +61,7 @@ export async function copy({ env, out, now }: Context, { from, to, json }: CopyO
   const target = to ?? readDatabaseUrl(env);
   const path = sourceFile(from);
   if (!isDatabaseUrl(target) || engineOfUrl(target) !== 'postgres') {
-    throw new AppError(
-      'WRONG_USAGE',
-      '--to (or DATABASE_URL) must be postgres://user:password@host:5432/database',
-    );
+    throw wrongUsage('--to (or DATABASE_URL) must be postgres://user:password@host:5432/database');
   }
   const name = nameOfDatabase(target);
   // The lock keeps a `serve` from storing events that the copy would lack.
@@ -104,19 +103,16 @@ async function naming<R>(which: string, checked: Promise<R>): Promise<R> {
     return await checked;
   } catch (error) {
     if (!isAppError(error, 'SCHEMA_REFUSED')) throw error;
-    throw new AppError('COMMAND_FAILED', `${which}: ${error.message}`, { cause: error });
+    throw failed(`${which}: ${error.message}`, { cause: error });
   }
 }
 
 /** Returns the path of an existing file. Opening a missing file would create it. */
 function sourceFile(from: string): string {
   if (!isDatabaseUrl(from) || engineOfUrl(from) !== 'sqlite') {
-    throw new AppError(
-      'WRONG_USAGE',
-      '--from must be sqlite: and the path of a file, such as sqlite:./data/sidecar.db',
-    );
+    throw wrongUsage('--from must be sqlite: and the path of a file, such as sqlite:./data/sidecar.db');
   }
   const path = sqlitePath(from);
-  if (!existsSync(path)) throw new AppError('WRONG_USAGE', `--from: there is no database at ${path}`);
+  if (!existsSync(path)) throw wrongUsage(`--from: there is no database at ${path}`);
   return path;
 }

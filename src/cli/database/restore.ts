@@ -27,7 +27,7 @@ import type { Command } from '../command.ts';
 import { confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
 import { checkDataKeys } from '../doctor/database.ts';
-import { ifStopped } from '../failure.ts';
+import { failed, ifStopped, wrongUsage } from '../failure.ts';
 import { counted, megabytes, printable, printPairs, showProgress } from '../output.ts';
 import { restoreWith } from './backup.ts';
 
@@ -52,7 +52,7 @@ type Options = { yes?: true; withoutKeys?: true; json?: true };
 export async function restore(context: Context, file: string, options: Options): Promise<number> {
   const url = readDatabaseUrl(context.env);
   readEnvironment(context.env);
-  if (engineOfUrl(url) === 'postgres') throw new AppError('COMMAND_FAILED', restoreWith(url, file));
+  if (engineOfUrl(url) === 'postgres') throw failed(restoreWith(url, file));
   const path = sqliteFile(url);
   assertBackup(file, path);
   const release = notServed(url);
@@ -72,21 +72,15 @@ export async function restore(context: Context, file: string, options: Options):
 /** Throws if the name or the kind of the file rules it out as a backup. */
 function assertBackup(file: string, path: string): void {
   if (!existsSync(file) || !statSync(file).isFile()) {
-    throw new AppError('COMMAND_FAILED', `there is no file ${file}: check the path`);
+    throw failed(`there is no file ${file}: check the path`);
   }
   const source = realpathSync(file);
-  if (source === path) throw new AppError('WRONG_USAGE', `${file} is the database itself: choose a backup`);
+  if (source === path) throw wrongUsage(`${file} is the database itself: choose a backup`);
   if (preparedNames(path).includes(source)) {
-    throw new AppError(
-      'WRONG_USAGE',
-      `${file} has a name that this command uses for its own files: rename it`,
-    );
+    throw wrongUsage(`${file} has a name that this command uses for its own files: rename it`);
   }
   if (isServed(`sqlite:${source}`)) {
-    throw new AppError(
-      'COMMAND_FAILED',
-      `${file} is the database of a running sidecar: restore a backup of it instead`,
-    );
+    throw failed(`${file} is the database of a running sidecar: restore a backup of it instead`);
   }
 }
 
@@ -95,7 +89,7 @@ function notServed(url: string): () => void {
     return holdServeLock(url);
   } catch (error) {
     if (!isAppError(error, 'ALREADY_SERVED')) throw error;
-    throw new AppError('COMMAND_FAILED', 'a sidecar is running on this database: stop it, then restore', {
+    throw failed('a sidecar is running on this database: stop it, then restore', {
       cause: error,
     });
   }
@@ -189,7 +183,7 @@ async function checkBackup(
   } catch (error) {
     const why = reasonOf(error);
     if (why === null) throw error;
-    throw new AppError('COMMAND_FAILED', `${file} cannot be restored, and nothing was replaced: ${why}`, {
+    throw failed(`${file} cannot be restored, and nothing was replaced: ${why}`, {
       cause: error,
     });
   }

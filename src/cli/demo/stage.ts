@@ -1,4 +1,5 @@
 /** The parts of the demo: a simulated benefits service, a payroll system and the sidecar between them. */
+
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
@@ -8,11 +9,12 @@ import { join } from 'node:path';
 import { Agent, request } from 'undici';
 import { readConfig } from '../../config.ts';
 import type { Census } from '../../contract/census.ts';
-import { AppError, codeOf } from '../../errors.ts';
+import { codeOf } from '../../errors.ts';
 import type { Page } from '../../formats/cursor.ts';
 import { createSidecar, type Sidecar } from '../../runtime/sidecar.ts';
 import { type Simulator, startSimulator } from '../../simulator/simulator.ts';
 import { silentLog } from '../../telemetry/log.ts';
+import { failed } from '../failure.ts';
 
 export type Stage = {
   readonly simulator: Simulator;
@@ -90,10 +92,7 @@ async function makeFolder(): Promise<string> {
     return await mkdtemp(join(tmpdir(), 'benefits-sidecar-demo-'));
   } catch (error) {
     const code = codeOf(error) || 'unknown error';
-    throw new AppError(
-      'COMMAND_FAILED',
-      `cannot create a scratch folder in ${tmpdir()} (${code}): set TMPDIR to another folder`,
-    );
+    throw failed(`cannot create a scratch folder in ${tmpdir()} (${code}): set TMPDIR to another folder`);
   }
 }
 

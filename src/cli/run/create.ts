@@ -1,5 +1,4 @@
 /** The commands of payroll runs. This file creates and previews them. */
-import { AppError } from '../../errors.ts';
 import { APPLIES_ON, EXTRA_PAYCHECKS, REMAINDERS, SCHEMES } from '../../payroll/calculation/plan.ts';
 import { viewPreview, viewStoredRun } from '../../payroll/run-view.ts';
 import { beginRun, PREVIEWED_LINES, previewWithLines } from '../../payroll/runs/begin.ts';
@@ -8,7 +7,7 @@ import { COLLECTIONS } from '../../payroll/settings/policy.ts';
 import { readJsonFile } from '../arguments.ts';
 import type { Command } from '../command.ts';
 import { type Context, withDatabase } from '../context.ts';
-import { inputRefused } from '../failure.ts';
+import { failed, inputRefused, wrongUsage } from '../failure.ts';
 import { printable } from '../output.ts';
 import { addFinalizeCommands } from './finalize.ts';
 import { addPayrollFileCommands } from './payroll-files.ts';
@@ -114,10 +113,7 @@ async function bodyIn(file: string | undefined, options: RunOptions): Promise<un
   );
   if (file === undefined) return given;
   if (Object.keys(given).some((field) => field !== FIELDS.employee)) {
-    throw new AppError(
-      'WRONG_USAGE',
-      'describe a run by a file or by options: with a file, only --employee is allowed',
-    );
+    throw wrongUsage('describe a run by a file or by options: with a file, only --employee is allowed');
   }
   const body = await readJsonFile(file);
   return typeof body === 'object' && body !== null && !Array.isArray(body) ? { ...body, ...given } : body;
@@ -132,17 +128,13 @@ async function runCreate(
 ): Promise<number> {
   const { out, now } = context;
   if (!new RegExp(RUN_ID_PATTERN).test(runId)) {
-    throw new AppError(
-      'WRONG_USAGE',
-      'the id of a run must be 1 to 128 of A-Z a-z 0-9 . _ -, and not only one or two dots',
-    );
+    throw wrongUsage('the id of a run must be 1 to 128 of A-Z a-z 0-9 . _ -, and not only one or two dots');
   }
   const run = await requestedRun(file, options);
   return withDatabase(context, async (db) => {
     const begun = await beginRun(db, runId, run, now().toISOString());
     if (begun.outcome === 'different') {
-      throw new AppError(
-        'COMMAND_FAILED',
+      throw failed(
         `another run has the id ${printable(runId)}: use another id, or delete that run with "benefits-sidecar run delete" while it is open`,
       );
     }

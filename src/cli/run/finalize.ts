@@ -4,7 +4,7 @@ import type { Question } from '../../checks.ts';
 import { readReadinessLimits } from '../../config.ts';
 import type { Db } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
-import { AppError } from '../../errors.ts';
+import type { AppError } from '../../errors.ts';
 import { outlineOf, viewStoredRun } from '../../payroll/run-view.ts';
 import type { Acceptance } from '../../payroll/runs/acceptances.ts';
 import { settledBy } from '../../payroll/runs/compute.ts';
@@ -17,6 +17,7 @@ import { reasonOf } from '../arguments.ts';
 import type { Command } from '../command.ts';
 import { confirm, isAgreed, isTerminal } from '../confirm.ts';
 import { type Context, withDatabase } from '../context.ts';
+import { failed, wrongUsage } from '../failure.ts';
 import { counted, createOutput, type Output, printable } from '../output.ts';
 import { printReadiness } from '../readiness.ts';
 import { printRun, printTotals } from './print.ts';
@@ -78,8 +79,7 @@ function runReadiness(context: Context, runId: string, { json }: { json?: true }
   return withDatabase(context, async (db) => {
     const stored = await storedRun(db, runId);
     if (stored.state !== 'open') {
-      throw new AppError(
-        'COMMAND_FAILED',
+      throw failed(
         `the run is ${stored.state}, and readiness is for open runs: use "benefits-sidecar run verify"`,
       );
     }
@@ -102,13 +102,12 @@ type Options = { etag?: string; yes?: true; accept?: string[]; reason?: string; 
 async function runFinalize(context: Context, runId: string, options: Options): Promise<number> {
   const { out, env, now } = context;
   const accept = acceptanceOf(options);
-  if (options.etag !== undefined && options.yes)
-    throw new AppError('WRONG_USAGE', 'use either --etag or --yes');
+  if (options.etag !== undefined && options.yes) throw wrongUsage('use either --etag or --yes');
   const limits = readReadinessLimits(env);
   return withDatabase(context, async (db) => {
     const question = { now: now(), ...limits };
     const ifMatch = options.etag ?? (await agreed(context, db, runId, question, options.yes === true));
-    if (ifMatch === null) throw new AppError('COMMAND_FAILED', 'canceled: nothing was finalized');
+    if (ifMatch === null) throw failed('canceled: nothing was finalized');
     const finalized = await finalizeChecked(db, runId, { ifMatch, accept, question });
     if (!('stored' in finalized)) throw await refusalOf(context, db, finalized, runId);
     const { stored } = finalized;
@@ -121,13 +120,11 @@ async function runFinalize(context: Context, runId: string, options: Options): P
 
 function acceptanceOf({ accept, reason }: Options): Acceptance | null {
   if (accept === undefined && reason === undefined) return null;
-  if (accept === undefined) throw new AppError('WRONG_USAGE', '--reason needs --accept');
-  if (reason === undefined)
-    throw new AppError('WRONG_USAGE', '--accept needs --reason, which is stored with the findings');
+  if (accept === undefined) throw wrongUsage('--reason needs --accept');
+  if (reason === undefined) throw wrongUsage('--accept needs --reason, which is stored with the findings');
   const unknown = unknownChecks(accept);
   if (unknown.length > 0)
-    throw new AppError(
-      'WRONG_USAGE',
+    throw wrongUsage(
       `--accept must name checks of "benefits-sidecar run readiness". These are unknown: ${unknown.join(', ')}`,
     );
   return { checks: accept, reason: reasonOf(reason), acceptedBy: 'command line' };
@@ -145,8 +142,7 @@ async function agreed(
   yes: boolean,
 ): Promise<string | null> {
   if (!yes && !isTerminal(stdin, out)) {
-    throw new AppError(
-      'WRONG_USAGE',
+    throw wrongUsage(
       'add the --etag of the reviewed run, which "benefits-sidecar run show" prints, or --yes for the current lines',
     );
   }
@@ -180,39 +176,32 @@ async function refusalOf(
       return notOpen((await storedRun(db, runId)).state);
     case 'stale': {
       const { etag } = await viewRun(db, await storedRun(db, runId));
-      return new AppError(
-        'COMMAND_FAILED',
-        `the lines changed since the review: review them again. Their ETag is now ${etag}`,
-      );
+      return failed(`the lines changed since the review: review them again. Their ETag is now ${etag}`);
     }
     case 'changed':
-      return new AppError(
-        'COMMAND_FAILED',
+      return failed(
         'payroll data changed while the run was being finalized: review the run, then finalize it again',
       );
     case 'date-taken':
-      return new AppError(
-        'COMMAND_FAILED',
+      return failed(
         `the run ${finalized.by} is finalized for this pay date, frequency and pay group: void that run, or delete this one`,
       );
     case 'not-ready': {
       const checks = finalized.report.checks.filter((check) => check.result === 'fail');
       printReadiness(onStderr(out, env), { ...finalized.report, checks });
-      return new AppError(
-        'COMMAND_FAILED',
+      return failed(
         `these readiness checks fail: ${checks.map(({ id }) => id).join(', ')}. Fix them, or accept them with --accept and --reason`,
       );
     }
     case 'failures-changed':
-      return new AppError(
-        'COMMAND_FAILED',
+      return failed(
         'the failed checks changed since the review: review "benefits-sidecar run readiness" and add its ETag with --etag',
       );
   }
 }
 
 function notOpen(state: string): AppError {
-  return new AppError('COMMAND_FAILED', `the run is ${state}: void it, then create another run`);
+  return failed(`the run is ${state}: void it, then create another run`);
 }
 
 /** Voids a finalized run. It stays readable, and its adjustments of earlier runs are due again. */
@@ -244,7 +233,7 @@ async function runVoid(
 
 function notFinalized({ state }: StoredRun): AppError {
   const advice = state === 'open' ? 'delete it with "benefits-sidecar run delete"' : 'nothing is left to do';
-  return new AppError('COMMAND_FAILED', `the run is ${state}, not finalized: ${advice}`);
+  return failed(`the run is ${state}, not finalized: ${advice}`);
 }
 
 /** Returns sentences for people about what voiding a finalized run changes elsewhere. */
@@ -269,13 +258,12 @@ function runVerify(context: Context, runId: string, { json }: { json?: true }): 
   return withDatabase(context, async (db) => {
     const stored = await storedRun(db, runId);
     if (stored.state === 'open') {
-      throw new AppError(
-        'COMMAND_FAILED',
+      throw failed(
         'the run is open, so there are no frozen lines: finalize it with "benefits-sidecar run finalize"',
       );
     }
     const otherRules = whyOtherRules(stored);
-    if (otherRules !== null) throw new AppError('COMMAND_FAILED', otherRules);
+    if (otherRules !== null) throw failed(otherRules);
     const verified = await verifyRun(db, stored);
     const { identical, lines, difference_count, differences } = verified;
     if (json) out.json(verified);
@@ -314,10 +302,7 @@ function runDelete(
     const outcome = await transact(db, (trx) => deleteRun(trx, runId));
     if (outcome === 'unknown') throw unknownRun(runId);
     if (outcome === 'not-open') {
-      throw new AppError(
-        'COMMAND_FAILED',
-        'the run was finalized, so it is kept: void it with "benefits-sidecar run void"',
-      );
+      throw failed('the run was finalized, so it is kept: void it with "benefits-sidecar run void"');
     }
     if (json) out.json({ id: runId, deleted: true });
     else out.print(`Deleted ${printable(runId)}`);

@@ -1,5 +1,4 @@
 /** The commands that read files of payroll: deductions taken, and the audit. */
-import { AppError } from '../../errors.ts';
 import { AUDIT_COLUMNS, auditRun } from '../../payroll/reconciliation/audit.ts';
 import type { Audit, AuditRow, AuditTotals } from '../../payroll/reconciliation/audit-categories.ts';
 import { recordTaken, TAKEN_COLUMNS } from '../../payroll/reconciliation/taken.ts';
@@ -7,7 +6,7 @@ import { linesOfRun } from '../../payroll/runs/line-pages.ts';
 import { findRowsFile, ROWS_FILE } from '../arguments.ts';
 import type { Command } from '../command.ts';
 import { type Context, withDatabase } from '../context.ts';
-import { inputRefused } from '../failure.ts';
+import { failed, inputRefused } from '../failure.ts';
 import { adding, type Column, counted, type Output, printTable, showProgress } from '../output.ts';
 import { storedRun } from './show.ts';
 
@@ -45,10 +44,7 @@ async function runTaken(
   return withDatabase(context, async (db) => {
     const stored = await storedRun(db, runId);
     if (stored.state !== 'finalized') {
-      throw new AppError(
-        'COMMAND_FAILED',
-        `the run is ${stored.state}: deductions taken can be reported for a finalized run`,
-      );
+      throw failed(`the run is ${stored.state}: deductions taken can be reported for a finalized run`);
     }
     const progress = await showProgress(out, 'bytes', file.size);
     const rows = file.open(TAKEN_COLUMNS, adding(progress));

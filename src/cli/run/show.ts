@@ -1,8 +1,9 @@
 /** The commands that show runs. */
+
 import { once } from 'node:events';
 import { Option } from 'commander';
 import type { Db, RunState } from '../../database/tables.ts';
-import { AppError } from '../../errors.ts';
+import type { AppError } from '../../errors.ts';
 import type { Line } from '../../payroll/calculation/line.ts';
 import { type PayrollRunSummary, runCursor, viewRunSummary, viewStoredRun } from '../../payroll/run-view.ts';
 import { csvOfLines } from '../../payroll/runs/csv.ts';
@@ -11,6 +12,7 @@ import { findRun, listRuns, type StoredRun, viewRun } from '../../payroll/runs/s
 import { printableLines } from '../../telemetry/printable.ts';
 import type { Command } from '../command.ts';
 import { type Context, withDatabase } from '../context.ts';
+import { failed, wrongUsage } from '../failure.ts';
 import { type Column, type Output, printable, printPage } from '../output.ts';
 import { printLines, printRun } from './print.ts';
 
@@ -51,10 +53,7 @@ export async function storedRun(db: Db, runId: string): Promise<StoredRun> {
 }
 
 export function unknownRun(runId: string): AppError {
-  return new AppError(
-    'COMMAND_FAILED',
-    `there is no run ${printable(runId)}: find it with "benefits-sidecar run list"`,
-  );
+  return failed(`there is no run ${printable(runId)}: find it with "benefits-sidecar run list"`);
 }
 
 type ListOptions = { employer?: string; state?: RunState; limit: number; cursor?: string; json?: true };
@@ -102,7 +101,7 @@ type LinesOptions = { employee?: string; csv?: true; json?: true };
 function runLines(context: Context, runId: string, options: LinesOptions): Promise<number> {
   const { out, stopped } = context;
   const { employee, csv, json } = options;
-  if (csv && json) throw new AppError('WRONG_USAGE', 'use either --csv or --json');
+  if (csv && json) throw wrongUsage('use either --csv or --json');
   return withDatabase(context, async (db) => {
     const stored = await storedRun(db, runId);
     const signal = stopped();
@@ -148,6 +147,5 @@ function csvFor({ stdout }: Output, records: Buffer): string | Buffer {
 async function write({ stdout }: Output, text: string | Buffer, signal: AbortSignal): Promise<void> {
   const isTaken = stdout.write(text);
   if (!isTaken && !signal.aborted) await once(stdout, 'drain', { signal }).catch(() => {});
-  if (signal.aborted)
-    throw new AppError('COMMAND_FAILED', 'stopped before the end: the printed lines are incomplete');
+  if (signal.aborted) throw failed('stopped before the end: the printed lines are incomplete');
 }
