@@ -100,7 +100,7 @@ export type Signal = {
 
 /**
  * Applies the signals of attempts in order. Returns, for each, the state that it changed the circuit breaker to, or
- * null. The last lock that a transaction takes (docs/architecture.md).
+ * null. The last lock that a transaction takes (docs/database.md).
  */
 export async function applySignals(
   trx: Trx,

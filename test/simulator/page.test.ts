@@ -3,9 +3,9 @@ import t from 'tap';
 import { FAULTS } from '../../src/simulator/faults.ts';
 import { SCENARIOS } from '../../src/simulator/scenarios.ts';
 
-const page = readFileSync(new URL('../../docs/simulator.md', import.meta.url), 'utf8');
-const table = (name: string): string[] => {
-  const part = page.split(`<!-- ${name} -->`)[1]?.split('<!-- end -->')[0] ?? '';
+const table = (page: string, name: string): string[] => {
+  const text = readFileSync(new URL(`../../docs/${page}.md`, import.meta.url), 'utf8');
+  const part = text.split(`<!-- ${name} -->`)[1]?.split('<!-- end -->')[0] ?? '';
   return part.split('\n').filter((line) => line.startsWith('| `'));
 };
 const VALUES = { none: '', duration: 'a time', status: 'a status', number: 'a number' };
@@ -16,12 +16,12 @@ t.test('docs/simulator.md lists every fault as the code defines it', async (t) =
     const usually = value === 'none' || usual === null ? VALUES[value] : `${VALUES[value]}; usual: ${shown}`;
     return `| \`${name}\` |${usually === '' ? '' : ` ${usually}`} | a ${meets} | ${about} |`;
   });
-  t.same(table('faults'), rows);
+  t.same(table('simulator', 'faults'), rows);
 });
 
-t.test('docs/simulator.md lists every scenario as the code defines it', async (t) => {
+t.test('docs/simulator-scenarios.md lists every scenario as the code defines it', async (t) => {
   const rows = Object.entries(SCENARIOS).map(
     ([name, { about, see }]) => `| \`${name}\` | ${about} | ${see} |`,
   );
-  t.same(table('scenarios'), rows);
+  t.same(table('simulator-scenarios', 'scenarios'), rows);
 });
