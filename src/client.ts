@@ -14,7 +14,7 @@ export type Problem = Schemas['Problem'];
 export type Client = FetchClient<paths, 'application/json' | 'application/problem+json'>;
 
 export type ClientOptions = {
-  /** The address of the API listener, such as `http://127.0.0.1:8081`. */
+  /** The address of the private listener, such as `http://127.0.0.1:8081`. */
   readonly baseUrl: string;
   /** A token with the scopes of the calls. Create one with `benefits-sidecar token create`. */
   readonly token: string;

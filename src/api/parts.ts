@@ -1,4 +1,4 @@
-/** The dependencies of the API listener, created by the API thread. */
+/** The dependencies of the private listener, created by the API thread. */
 import type { CensusFrom } from '../census/source.ts';
 import type { Clock } from '../clock.ts';
 import type { ReadinessLimits } from '../config.ts';

@@ -1,4 +1,4 @@
-/** The API listener, for the payroll system and its operators. */
+/** The private listener, for the payroll system and its operators. */
 
 import fastifyCookie from '@fastify/cookie';
 import fastify, {

@@ -1,4 +1,4 @@
-/** The console: web pages on the API listener, next to the API that they render. */
+/** The console: web pages on the private listener, next to the API that they render. */
 import type { FastifyInstance } from 'fastify';
 import { sendError, unknownPage } from './errors.ts';
 import { readForms } from './forms.ts';

@@ -52,7 +52,7 @@ if (process.platform === 'linux' && engineOfUrl(config.databaseUrl) === 'sqlite'
 
 runWorker<ToApi, FromApi>(startApi);
 
-/** Starts on a database that is migrated already. Rejects if the port of the API listener is taken. */
+/** Starts on a database that is migrated already. Rejects if the port of the private listener is taken. */
 async function startApi(main: MainThread<FromApi>): Promise<Started<ToApi>> {
   const now = systemClock;
   const log = logOf(main);

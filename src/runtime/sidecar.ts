@@ -35,7 +35,7 @@ export type SidecarOptions = {
 };
 
 export type Sidecar = {
-  /** The addresses of the receiver and the API listener: `http://127.0.0.1:8080`. */
+  /** The addresses of the receiver and the private listener: `http://127.0.0.1:8080`. */
   readonly receiver: string;
   readonly api: string;
   /** Resolves when the sidecar can't continue: the storage failed, or a thread ended. Then call `stop`. */

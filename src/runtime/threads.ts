@@ -47,7 +47,7 @@ type ToWorker = { type: 'stop' };
 export type ApiThreadData = { config: Config; applies: boolean; hasCensusFunction: boolean };
 
 export type ApiThread = {
-  /** The address of the API listener. Rejects if the thread can't start. */
+  /** The address of the private listener. Rejects if the thread can't start. */
   readonly listening: Promise<string>;
   wakeSend(): void;
   /** Signals that `events` more events are pending (unknown if omitted). */

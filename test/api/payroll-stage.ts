@@ -1,5 +1,5 @@
 /**
- * The API listener with an employer whose payroll run passes every check, and requests of a payroll system.
+ * The private listener with an employer whose payroll run passes every check, and requests of a payroll system.
  */
 
 import type { KyselyPlugin, QueryId } from 'kysely';

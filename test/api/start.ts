@@ -1,4 +1,4 @@
-/** The API listener with its own database. Each response is checked against the reference. */
+/** The private listener with its own database. Each response is checked against the reference. */
 import type { Test } from 'tap';
 import type { ApiParts } from '../../src/api/parts.ts';
 import type { Api } from '../../src/api/schemas.ts';

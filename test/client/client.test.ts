@@ -1,4 +1,4 @@
-/** The typed client with the API listener, over real HTTP. */
+/** The typed client with the private listener, over real HTTP. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import t, { type Test } from 'tap';

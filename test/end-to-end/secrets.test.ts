@@ -30,7 +30,7 @@ const CANARY = {
   fein: '00-7391820',
 };
 
-/** The allowed fields of a log line. docs/security.md lists the same. */
+/** The allowed fields of a log line. docs/access.md lists the same. */
 const FIELDS = [
   ...['level', 'time', 'msg', 'event_id', 'event_type', 'employer_id', 'request_id', 'census_id', 'sync_id'],
   ...[

@@ -53,7 +53,7 @@ t.test('a signed delivery is accepted within 10 s of 520 connections that', asyn
   }
 });
 
-t.test('the API listener serves a request within 10 s of', async (t) => {
+t.test('the private listener serves a request within 10 s of', async (t) => {
   const stage = await setStage(t);
   const port = Number(new URL(stage.sidecar.api).port);
   const { api } = stage;

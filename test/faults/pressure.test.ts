@@ -1,4 +1,4 @@
-/** An overloaded API listener rejects requests, and deliveries are acknowledged as before. */
+/** An overloaded private listener rejects requests, and deliveries are acknowledged as before. */
 import { Agent, request } from 'node:http';
 import t, { type Test } from 'tap';
 import { SECONDS } from '../../src/telemetry/tally.ts';

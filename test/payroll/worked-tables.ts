@@ -62,10 +62,8 @@ export const TABLES: Readonly<Record<string, () => string>> = {
       [
         ['10.00', 'weekly', 'biweekly', FRIDAYS],
         ['10.00', 'weekly', 'biweekly', THURSDAYS],
-        ['33.33', 'biweekly', 'weekly', every(7, '2026-01-02', 52)],
         ['33.33', 'biweekly', 'weekly', every(7, '2026-01-01', 53)],
         ['33.33', 'biweekly', 'semimonthly', yearOfDates('semimonthly', 2026)],
-        ['33.33', 'biweekly', 'biweekly', THURSDAYS],
       ];
     return table(
       ['contribution', 'run', 'pay dates', 'amount', 'how'],

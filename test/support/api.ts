@@ -1,4 +1,4 @@
-/** The API listener, as payroll calls it. */
+/** The private listener, as payroll calls it. */
 import type { Keys } from './settings.ts';
 
 export type Answer = {
