@@ -71,6 +71,25 @@ t.test('the README links to every page of the docs', async (t) => {
   );
 });
 
+/** What most people read in less than five minutes. */
+const WORDS_MAX = 1_050;
+
+/** Returns how many words a reader of the page reads. Code counts half. */
+function wordsOf(page: string): number {
+  const text = page.replace(/\]\([^)]*\)/g, ']');
+  const code = captures(text, /(^ *```.*?^ *```|(?<=\n\n) {4}.*?(?=\n\n))/gms).join('\n');
+  const count = (part: string) => part.match(/\S*\w\S*/g)?.length ?? 0;
+  return count(text) - count(code) / 2;
+}
+
+t.test('every page of the docs takes less than five minutes to read', async (t) => {
+  const words = pages.filter((page) => page.startsWith('docs/')).map((page) => [page, wordsOf(read(page))]);
+  t.strictSame(
+    words.filter(([, count]) => Number(count) > WORDS_MAX),
+    [],
+  );
+});
+
 t.test('every path in code type, and every page that the code names, exists', async (t) => {
   const exists = (path: string) => existsSync(join(ROOT, path));
   t.strictSame(wrongOnPages(/`((?:src|db|docs|test|bench|fixtures|\.ci)\/[\w./-]*)`/g, exists), []);
