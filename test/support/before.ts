@@ -6,6 +6,9 @@ import { fileURLToPath } from 'node:url';
 import { isMainThread } from 'node:worker_threads';
 import { memoryFolder } from './memory.ts';
 
+// Node strips types without moving code, and reading the source maps of packages takes longer than loading tap.
+process.setSourceMapsEnabled(false);
+
 const TAP = fileURLToPath(new URL('../../.tap/', import.meta.url));
 
 // Test files and executables share modules: each is compiled once. Environments that a test creates copy the variable.
