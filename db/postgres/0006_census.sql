@@ -11,7 +11,7 @@ CREATE TABLE staged_censuses (
   roster_updated_at TEXT COLLATE "C",
   replaced_at       TEXT COLLATE "C",
   uploaded_at       TEXT COLLATE "C",
-  fingerprint_key   TEXT COLLATE "C",
+  fingerprint_key   TEXT COLLATE "C" NOT NULL,
   CHECK ((state = 'replaced') = (replaced_at IS NOT NULL))
 );
 

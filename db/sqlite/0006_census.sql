@@ -11,7 +11,7 @@ CREATE TABLE staged_censuses (
   roster_updated_at TEXT,
   replaced_at       TEXT,
   uploaded_at       TEXT,
-  fingerprint_key   TEXT,
+  fingerprint_key   TEXT NOT NULL,
   CHECK ((state = 'replaced') = (replaced_at IS NOT NULL))
 ) STRICT;
 

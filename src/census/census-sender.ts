@@ -44,18 +44,16 @@ export function createCensusSender(sending: CensusSending): Sender {
       if (pathSegment(employerId) === null) {
         const reason = 'The employer ID cannot be part of a URL.';
         return notNow(async (trx) => {
-          await progress.failSyncs(trx, claim.requestId, { reason, problemCount: 0, problems: null });
+          await progress.failSyncs(trx, claim.requestId, reason);
           return { outcome: 'canceled', reason };
         });
       }
       const census = await currentCensus(db, employerId);
       // A fetched census serves all attempts of the requests that it was fetched for.
       if (isFresh(census, now(), maxAgeMs) && (source === null || census.stagedAt >= wanted)) {
-        return upload(claim, employerId, census);
+        return upload(claim, census);
       }
-      return source === null
-        ? waitForPush(claim, employerId)
-        : fetchAndStage(claim, employerId, source, signal);
+      return source === null ? waitForPush(claim) : fetchAndStage(claim, source, signal);
     },
     async started(trx, claim, at) {
       begun.set(claim, at.toISOString());
@@ -75,16 +73,12 @@ export function createCensusSender(sending: CensusSending): Sender {
       if (verdict !== 'rejected')
         return progress.noteReason(trx, requestId, `${reason}: the upload is tried again`);
       const where = `${reason}: read its response with "census show --answer", or in the console`;
-      return progress.failSyncs(trx, requestId, { reason: where, problemCount: 0, problems: null });
+      return progress.failSyncs(trx, requestId, where);
     },
     merged: progress.moveSyncs,
   };
 
-  async function upload(
-    claim: Claim,
-    employerId: string,
-    { censusId, bodyBytes }: StagedCensus,
-  ): Promise<Prepared> {
+  async function upload(claim: Claim, { censusId, bodyBytes }: StagedCensus): Promise<Prepared> {
     try {
       // One key encrypted all chunks: reading the first one shows whether it exists.
       await openChunks(db, encryptor, censusId).next();
@@ -96,18 +90,14 @@ export function createCensusSender(sending: CensusSending): Sender {
     uploading.set(claim, censusId);
     return {
       kind: 'post',
-      path: ['employer', employerId, 'census'],
+      path: ['employer', claim.subject_id, 'census'],
       idempotencyKey: `${claim.requestId}:${censusId}`,
       body: { length: bodyBytes, chunks: noted(claim, bodyBytes, uploadBody(db, encryptor, censusId)) },
       timeouts: TIMEOUTS,
     };
   }
 
-  async function* noted(
-    claim: Claim,
-    length: number,
-    chunks: AsyncIterable<Uint8Array>,
-  ): AsyncGenerator<Uint8Array> {
+  async function* noted(claim: Claim, length: number, chunks: AsyncIterable<Uint8Array>) {
     try {
       let left = length;
       for await (const chunk of chunks) {
@@ -126,9 +116,9 @@ export function createCensusSender(sending: CensusSending): Sender {
   }
 
   /** Checks again inside the transaction: a census staged since then found no sync that waits. */
-  function waitForPush(claim: Claim, employerId: string): NotNow {
+  function waitForPush(claim: Claim): NotNow {
     return notNow(async (trx) => {
-      const census = await currentCensus(trx, employerId);
+      const census = await currentCensus(trx, claim.subject_id);
       if (isFresh(census, now(), maxAgeMs))
         return { outcome: 'later', reason: 'a census has come', delayMs: 0 };
       const reason =
@@ -140,12 +130,8 @@ export function createCensusSender(sending: CensusSending): Sender {
     });
   }
 
-  async function fetchAndStage(
-    claim: Claim,
-    employerId: string,
-    from: CensusSource,
-    signal: AbortSignal,
-  ): Promise<Prepared> {
+  async function fetchAndStage(claim: Claim, from: CensusSource, signal: AbortSignal): Promise<Prepared> {
+    const { subject_id: employerId } = claim;
     let staged: Staged;
     try {
       const content = await from.fetch(employerId, signal);
@@ -156,7 +142,7 @@ export function createCensusSender(sending: CensusSending): Sender {
     }
     if (!staged.ok) return refused(claim, staged);
     const census = await currentCensus(db, employerId);
-    return census === null ? cancel('the census is gone') : upload(claim, employerId, census);
+    return census === null ? cancel('the census is gone') : upload(claim, census);
   }
 }
 
@@ -176,10 +162,11 @@ function whyUnopened(error: unknown): string | null {
 }
 
 /** A census that breaks the contract is not uploaded, not even in part. It may be fixed at its source. */
-function refused(claim: Claim, { problemCount, problems }: Extract<Staged, { ok: false }>): NotNow {
-  const reason = `the census breaks the contract in ${problemCount} ${problemCount === 1 ? 'place' : 'places'}`;
+function refused(claim: Claim, staged: Extract<Staged, { ok: false }>): NotNow {
+  const places = staged.problemCount === 1 ? '1 place' : `${staged.problemCount} places`;
+  const reason = `the census breaks the contract in ${places}`;
   return notNow(async (trx) => {
-    await progress.failSyncs(trx, claim.requestId, { reason, problemCount, problems });
+    await progress.failSyncs(trx, claim.requestId, reason, staged);
     return { outcome: 'later', reason, delayMs: SLOW_RETRY_MS };
   });
 }

@@ -1,10 +1,10 @@
 import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { join } from 'node:path';
-import { AppError, codeOf } from '../errors.ts';
+import { codeOf } from '../errors.ts';
 import { ELEMENT_BYTES_MAX } from '../formats/bytes.ts';
 import { CENSUS_BYTES_MAX } from './reading.ts';
-import type { CensusSource } from './source.ts';
+import { type CensusSource, sourceFailed } from './source.ts';
 
 /** Refuses a link, and does not block on a FIFO. */
 const FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
@@ -20,19 +20,13 @@ export function createDirSource(folder: string): CensusSource {
   return {
     async fetch(employerId) {
       if (!isPlainName(employerId)) {
-        throw new AppError(
-          'CENSUS_SOURCE_FAILED',
-          'the employer ID cannot be a file name: stage its census with PUT',
-        );
+        throw sourceFailed('the employer ID cannot be a file name: stage its census with PUT');
       }
       const json = await openIn(`${employerId}.json`, CENSUS_BYTES_MAX);
       if (json !== null) return { format: 'json', content: contentOf(json) };
       const csv = await openIn(`${employerId}.csv`, CENSUS_BYTES_MAX);
       if (csv === null) {
-        throw new AppError(
-          'CENSUS_SOURCE_FAILED',
-          'the census folder has no file for this employer: put a .json or .csv there',
-        );
+        throw sourceFailed('the census folder has no file for this employer: put a .json or .csv there');
       }
       try {
         const organization = await openIn(`${employerId}.organization.json`, ELEMENT_BYTES_MAX);
@@ -59,12 +53,8 @@ async function openRegular(path: string, name: string, bytesMax: number): Promis
   } catch (error) {
     const code = codeOf(error);
     if (code === 'ENOENT') return null;
-    if (code === 'ELOOP')
-      throw new AppError(
-        'CENSUS_SOURCE_FAILED',
-        `${name} is a link: put the file itself into the census folder`,
-      );
-    throw new AppError('CENSUS_SOURCE_FAILED', `${name} cannot be opened: ${code}`);
+    if (code === 'ELOOP') throw sourceFailed(`${name} is a link: put the file itself into the census folder`);
+    throw sourceFailed(`${name} cannot be opened: ${code}`);
   }
   const stat = await file.stat();
   const problem = !stat.isFile()
@@ -74,14 +64,14 @@ async function openRegular(path: string, name: string, bytesMax: number): Promis
       : null;
   if (problem === null) return file;
   await file.close();
-  throw new AppError('CENSUS_SOURCE_FAILED', `${name} ${problem}`);
+  throw sourceFailed(`${name} ${problem}`);
 }
 
 async function* contentOf(file: FileHandle): AsyncGenerator<Uint8Array> {
   try {
     for await (const part of file.createReadStream({ autoClose: false })) yield part as Buffer;
   } catch (error) {
-    throw new AppError('CENSUS_SOURCE_FAILED', `the census file cannot be read: ${codeOf(error)}`);
+    throw sourceFailed(`the census file cannot be read: ${codeOf(error)}`);
   } finally {
     await file.close();
   }

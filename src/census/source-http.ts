@@ -1,8 +1,8 @@
 import { Agent, type Dispatcher } from 'undici';
-import { AppError } from '../errors.ts';
+import type { AppError } from '../errors.ts';
 import { failureCode, pathSegment } from '../outbox/client.ts';
 import type { CensusContent } from './reading.ts';
-import type { CensusSource } from './source.ts';
+import { type CensusSource, sourceFailed } from './source.ts';
 
 /** Payroll's endpoint is near; if it does not accept the connection, it is down. */
 const CONNECT_MS = 10_000;
@@ -19,8 +19,7 @@ export function createHttpSource(url: string, token: string | null, version: str
   return {
     async fetch(employerId, signal) {
       const segment = pathSegment(employerId);
-      if (segment === null)
-        throw new AppError('CENSUS_SOURCE_FAILED', 'The employer ID cannot be part of a URL.');
+      if (segment === null) throw sourceFailed('The employer ID cannot be part of a URL.');
       const { origin, pathname, search } = new URL(url.replaceAll('{employer_id}', segment));
       let answer: Dispatcher.ResponseData;
       try {
@@ -43,14 +42,11 @@ export function createHttpSource(url: string, token: string | null, version: str
       }
       const refusal = refusalOf(answer);
       if (refusal === null) {
-        return {
-          format: formatOf(answer),
-          content: contentOf(answer),
-          organization: organizationOf(answer),
-        };
+        const organization = organizationOf(answer);
+        return { format: formatOf(answer), content: contentOf(answer), organization };
       }
       answer.body.on('error', () => {}).destroy();
-      throw new AppError('CENSUS_SOURCE_FAILED', refusal);
+      throw sourceFailed(refusal);
     },
   };
 }
@@ -85,5 +81,5 @@ async function* contentOf({ body }: Dispatcher.ResponseData): AsyncGenerator<Uin
 }
 
 function brokenOff(error: unknown): AppError {
-  return new AppError('CENSUS_SOURCE_FAILED', `the census source cannot be reached: ${failureCode(error)}`);
+  return sourceFailed(`the census source cannot be reached: ${failureCode(error)}`);
 }

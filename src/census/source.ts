@@ -12,6 +12,11 @@ export type CensusSource = {
   fetch(employerId: string, signal: AbortSignal): Promise<CensusContent>;
 };
 
+/** Returns the error of a source that has no census for an employer. */
+export function sourceFailed(why: string): AppError {
+  return new AppError('CENSUS_SOURCE_FAILED', why);
+}
+
 /** The kinds of sources: none, a folder, an address, a function of the embedding program. */
 export const CENSUS_FROM = ['push', 'dir', 'http', 'function'] as const;
 export type CensusFrom = (typeof CENSUS_FROM)[number];
@@ -68,19 +73,13 @@ async function* received(ask: Ask, employerId: string, signal: AbortSignal): Asy
       const answered = once(port, 'message', { signal: ended });
       port.postMessage('next');
       const [part] = (await answered) as [Part];
-      if ('failed' in part) throw new AppError('CENSUS_SOURCE_FAILED', `the census function ${part.failed}`);
+      if ('failed' in part) throw sourceFailed(`the census function ${part.failed}`);
       if ('end' in part) return;
       yield part.bytes;
     }
   } catch (error) {
-    if (late.aborted)
-      throw new AppError(
-        'CENSUS_SOURCE_FAILED',
-        `the census function took over ${WHOLE_MS / 60_000} minutes`,
-      );
-    throw signal.aborted
-      ? new AppError('CENSUS_SOURCE_FAILED', 'the census function was not waited for: a stop')
-      : error;
+    if (late.aborted) throw sourceFailed(`the census function took over ${WHOLE_MS / 60_000} minutes`);
+    throw signal.aborted ? sourceFailed('the census function was not waited for: a stop') : error;
   } finally {
     port.close();
   }
@@ -122,13 +121,11 @@ async function* partsOf(
 ): AsyncGenerator<Uint8Array> {
   // The caller's code may be untyped, so its result is checked.
   const given: unknown = await read(employerId, { signal });
-  if (given === null || given === undefined)
-    throw new AppError('CENSUS_SOURCE_FAILED', 'has no census for this employer');
-  if (typeof given !== 'object') throw new AppError('CENSUS_SOURCE_FAILED', NEITHER);
+  if (given === null || given === undefined) throw sourceFailed('has no census for this employer');
+  if (typeof given !== 'object') throw sourceFailed(NEITHER);
   if (!(Symbol.asyncIterator in given)) return yield* jsonOf(given);
   for await (const part of given as AsyncIterable<unknown>) {
-    if (!(part instanceof Uint8Array))
-      throw new AppError('CENSUS_SOURCE_FAILED', 'gave a part that is not bytes');
+    if (!(part instanceof Uint8Array)) throw sourceFailed('gave a part that is not bytes');
     yield part;
   }
 }
@@ -136,7 +133,7 @@ async function* partsOf(
 /** Yields the census as JSON in parts. */
 function* jsonOf(given: object): Generator<Uint8Array> {
   const { employees, ...rest } = given as Partial<GivenCensus>;
-  if (!Array.isArray(employees)) throw new AppError('CENSUS_SOURCE_FAILED', NEITHER);
+  if (!Array.isArray(employees)) throw sourceFailed(NEITHER);
   yield Buffer.from('{"employees":[');
   for (let at = 0; at < employees.length; at += EMPLOYEES_A_PART) {
     const rows = JSON.stringify(employees.slice(at, at + EMPLOYEES_A_PART)).slice(1, -1);

@@ -1,5 +1,5 @@
 /** Reads the staged census: an employer's newest one that passed the check. */
-import { sql } from 'kysely';
+import { type NotNull, sql } from 'kysely';
 import type { Db, Trx } from '../database/tables.ts';
 import type { Encryptor, StoredValue } from '../security/encryption.ts';
 import { bodyPart, chunkPlace, END } from './chunks.ts';
@@ -14,20 +14,14 @@ export type StagedCensus = {
 };
 
 export async function currentCensus(db: Db | Trx, employerId: string): Promise<StagedCensus | null> {
-  const row = await db
+  const census = await db
     .selectFrom('staged_censuses')
-    .select(['census_id', 'employer_id', 'staged_at', 'employee_count', 'body_bytes'])
+    .select(['census_id as censusId', 'employer_id as employerId', 'staged_at as stagedAt'])
+    .select(['employee_count as employees', 'body_bytes as bodyBytes'])
     .where('employer_id', '=', employerId)
     .where(sql<boolean>`state = 'current'`)
     .executeTakeFirst();
-  if (row === undefined) return null;
-  return {
-    censusId: row.census_id,
-    employerId: row.employer_id,
-    stagedAt: row.staged_at,
-    employees: row.employee_count,
-    bodyBytes: row.body_bytes,
-  };
+  return census ?? null;
 }
 
 /** Returns the body to upload for an employer, or null if no census is staged. */
@@ -42,11 +36,7 @@ export async function readUploadBody(
 }
 
 /** Yields the upload body. A chunk that is missing or was removed ends it early, short of its length. */
-export async function* uploadBody(
-  db: Db,
-  encryptor: Encryptor,
-  censusId: string,
-): AsyncGenerator<Uint8Array> {
+export async function* uploadBody(db: Db, encryptor: Encryptor, censusId: string): AsyncGenerator<Buffer> {
   for await (const { chunk, plain } of openChunks(db, encryptor, censusId)) yield bodyPart(chunk, plain);
   yield END;
 }
@@ -75,25 +65,19 @@ export type Upload = {
   /** When the service accepted it. */
   uploadedAt: string;
   employees: number;
-  /** The hash key of its fingerprints; null if an earlier release staged it. */
-  fingerprintKey: string | null;
+  /** The hash key of its fingerprints. */
+  fingerprintKey: string;
 };
 
 /** Records that the service accepted this census. The caller has locked the employer's name. */
-export async function recordUpload(
-  trx: Trx,
-  employerId: string,
-  censusId: string,
-  now: string,
-): Promise<void> {
-  await trx
-    .updateTable('staged_censuses')
+export async function recordUpload(trx: Trx, employerId: string, censusId: string, now: string) {
+  const censuses = trx.updateTable('staged_censuses');
+  await censuses
     .set({ uploaded_at: null })
     .where('employer_id', '=', employerId)
     .where('uploaded_at', 'is not', null)
     .execute();
-  await trx
-    .updateTable('staged_censuses')
+  await censuses
     .set({ uploaded_at: now })
     .where('census_id', '=', censusId)
     // A census without bytes is being removed with its fingerprints.
@@ -103,19 +87,15 @@ export async function recordUpload(
 
 /** Returns null before the first upload. */
 export async function lastUpload(db: Db, employerId: string): Promise<Upload | null> {
-  const row = await db
+  const upload = await db
     .selectFrom('staged_censuses')
-    .select(['census_id', 'uploaded_at', 'employee_count', 'fingerprint_key'])
+    .select(['census_id as censusId', 'uploaded_at as uploadedAt'])
+    .select(['employee_count as employees', 'fingerprint_key as fingerprintKey'])
     .where('employer_id', '=', employerId)
     .where('uploaded_at', 'is not', null)
+    .$narrowType<{ uploadedAt: NotNull }>()
     .executeTakeFirst();
-  if (row === undefined || row.uploaded_at === null) return null;
-  return {
-    censusId: row.census_id,
-    uploadedAt: row.uploaded_at,
-    employees: row.employee_count,
-    fingerprintKey: row.fingerprint_key,
-  };
+  return upload ?? null;
 }
 
 /** An employer's staged census and its last upload. */
@@ -134,8 +114,17 @@ export async function listStagedCensuses(
     .leftJoin('staged_censuses as taken', (join) =>
       join.onRef('taken.employer_id', '=', 'staged.employer_id').on('taken.uploaded_at', 'is not', null),
     )
-    .select(['staged.employer_id', 'staged.census_id', 'staged.staged_at', 'staged.employee_count'])
-    .select(['taken.census_id as taken_id', 'taken.employee_count as taken_employees', 'taken.uploaded_at'])
+    .select([
+      'staged.employer_id as employerId',
+      'staged.census_id as censusId',
+      'staged.staged_at as stagedAt',
+    ])
+    .select([
+      'staged.employee_count as employees',
+      'taken.census_id as takenId',
+      'taken.uploaded_at as uploadedAt',
+    ])
+    .select('taken.employee_count as takenEmployees')
     // A literal, because SQLite does not use a partial index for a bound value.
     .where(sql<boolean>`staged.state = 'current'`)
     .$if(employerId !== undefined, (query) => query.where('staged.employer_id', '=', employerId as string))
@@ -143,18 +132,13 @@ export async function listStagedCensuses(
     .orderBy('staged.employer_id')
     .limit(limit + 1)
     .execute();
-  const censuses = rows.slice(0, limit).map(
-    (row): StagedSummary => ({
-      employerId: row.employer_id,
-      censusId: row.census_id,
-      stagedAt: row.staged_at,
-      employees: row.employee_count,
-      lastUpload:
-        row.taken_id === null || row.taken_employees === null || row.uploaded_at === null
-          ? null
-          : { censusId: row.taken_id, employees: row.taken_employees, uploadedAt: row.uploaded_at },
-    }),
-  );
+  const censuses = rows.slice(0, limit).map(({ takenId, uploadedAt, takenEmployees, ...staged }) => ({
+    ...staged,
+    lastUpload:
+      takenId === null || uploadedAt === null
+        ? null
+        : { censusId: takenId, employees: takenEmployees ?? 0, uploadedAt },
+  }));
   return { censuses, next: rows.length > limit ? (censuses.at(-1)?.employerId ?? null) : null };
 }
 
@@ -177,8 +161,5 @@ export async function storedOrganizations(db: Db): Promise<StoredValue[]> {
     .where('state', '=', sql.lit('current'))
     .where('chunk', '=', 0)
     .execute();
-  return rows.map(({ census_id, ciphertext }) => ({
-    encrypted: ciphertext,
-    place: chunkPlace(census_id, 0),
-  }));
+  return rows.map((row) => ({ encrypted: row.ciphertext, place: chunkPlace(row.census_id, 0) }));
 }

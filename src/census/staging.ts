@@ -17,11 +17,7 @@ import { updateRoster } from './roster-update.ts';
 import { reviveSyncs } from './syncs.ts';
 import { dropCensus, tidyCensuses } from './tidy.ts';
 
-export type Staging = {
-  db: Db;
-  encryptor: Encryptor;
-  now: Clock;
-};
+export type Staging = { db: Db; encryptor: Encryptor; now: Clock };
 
 export type Staged =
   | { ok: true; censusId: string; employees: number }
@@ -29,12 +25,9 @@ export type Staged =
 
 /**
  * Checks a census and, if it passes, makes it the employer's staged one: its rows are encrypted and written
- * in chunks, each in a small transaction, and a last transaction makes it current. Then the roster is
- * updated. Syncs that waited for a valid census are requested again. A census that breaks the contract leaves
- * nothing stored.
- *
- * `uploading` is the request that fetched it, if any. Throws what the content, the database or the encryptor
- * throws.
+ * in chunks, and a last transaction makes it current. Then the roster is updated, and syncs that waited for a
+ * valid census are requested again. A census that breaks the contract leaves nothing stored. `uploading` is
+ * the request that fetched it, if any. Throws what the content, the database or the encryptor throws.
  */
 export async function stageCensus(
   { db, encryptor, now }: Staging,
@@ -42,11 +35,20 @@ export async function stageCensus(
   content: CensusContent,
   { uploading = null, signal = null }: { uploading?: string | null; signal?: AbortSignal | null } = {},
 ): Promise<Staged> {
-  const censusId = randomUUID();
-  await begin(db, censusId, employerId, now());
+  const hasher = await openHasher(db, encryptor);
+  const census: Ids = { censusId: randomUUID(), employerId };
+  const { censusId } = census;
+  await begin(db, census, hasher.keyId, now());
   let staged: Staged;
   try {
-    staged = await write({ db, encryptor, now }, { censusId, employerId, uploading }, content, signal);
+    const writer = createChunkWriter({ db, encryptor, hasher }, census);
+    const { organization, ...report } = await checkCensus(content, writer.add, signal);
+    if (report.problemCount > 0 || organization === null) staged = { ok: false, ...report };
+    else {
+      const size = { employee_count: report.employees, body_bytes: await writer.end(organization) };
+      await transact(db, (trx) => makeCurrent(trx, census, size, uploading, now));
+      staged = { ok: true, censusId, employees: report.employees };
+    }
   } catch (error) {
     // This error matters more. If the last commit's response was lost, the census may be current.
     if (!isUnavailable(error)) await dropCensus(db, censusId).catch(() => {});
@@ -58,79 +60,48 @@ export async function stageCensus(
   return staged;
 }
 
-async function write(
-  { db, encryptor, now }: Staging,
-  ids: { censusId: string; employerId: string; uploading: string | null },
-  content: CensusContent,
-  signal: AbortSignal | null,
-): Promise<Staged> {
-  const { censusId, employerId, uploading } = ids;
-  const hasher = await openHasher(db, encryptor);
-  const writer = createChunkWriter({ db, encryptor, hasher }, ids);
-  const report = await checkCensus(content, writer.add, signal);
-  const { employees, problemCount, problems, organization } = report;
-  if (problemCount > 0 || organization === null) return { ok: false, employees, problemCount, problems };
-  const bodyBytes = await writer.end(organization);
-  const census = { censusId, employerId, employees, bodyBytes, fingerprintKey: hasher.keyId };
-  await transact(db, (trx) => makeCurrent(trx, census, uploading, now));
-  return { ok: true, censusId, employees };
-}
+type Ids = { censusId: string; employerId: string };
 
-function begin(db: Db, censusId: string, employerId: string, now: Date): Promise<void> {
-  return transact(db, async (trx) => {
-    await trx
-      .insertInto('staged_censuses')
-      .values({
-        census_id: censusId,
-        employer_id: employerId,
-        state: 'staging',
-        staged_at: now.toISOString(),
-        employee_count: 0,
-        body_bytes: 0,
-      })
-      .execute();
-  });
+async function begin(db: Db, { censusId, employerId }: Ids, hashKey: string, now: Date): Promise<void> {
+  const ids = { census_id: censusId, employer_id: employerId, fingerprint_key: hashKey };
+  const row = {
+    ...ids,
+    state: 'staging',
+    staged_at: now.toISOString(),
+    employee_count: 0,
+    body_bytes: 0,
+  } as const;
+  await transact(db, (trx) => trx.insertInto('staged_censuses').values(row).execute());
 }
 
 async function makeCurrent(
   trx: Trx,
-  census: {
-    censusId: string;
-    employerId: string;
-    employees: number;
-    bodyBytes: number;
-    fingerprintKey: string;
-  },
+  { censusId, employerId }: Ids,
+  size: { employee_count: number; body_bytes: number },
   uploading: string | null,
   clock: Clock,
 ): Promise<void> {
-  await lockSubject(trx, employerSubject(census.employerId));
+  await lockSubject(trx, employerSubject(employerId));
   // Read after the lock: facts from the previous census are older.
   const now = clock().toISOString();
   await trx
     .updateTable('staged_censuses')
     .set({ state: 'replaced', replaced_at: now })
-    .where('employer_id', '=', census.employerId)
+    .where('employer_id', '=', employerId)
     .where('state', '=', 'current')
     .execute();
   await trx
     .updateTable('staged_censuses')
-    .set({
-      state: 'current',
-      staged_at: now,
-      employee_count: census.employees,
-      body_bytes: census.bodyBytes,
-      fingerprint_key: census.fingerprintKey,
-    })
-    .where('census_id', '=', census.censusId)
+    .set({ state: 'current', staged_at: now, ...size })
+    .where('census_id', '=', censusId)
     .execute();
-  await reviveSyncs(trx, { employerId: census.employerId, uploading, now });
+  await reviveSyncs(trx, { employerId, uploading, now });
 }
 
 /** Writes rows in encrypted chunks with their fingerprints. The organization is chunk 0. */
 function createChunkWriter(
   { db, encryptor, hasher }: { db: Db; encryptor: Encryptor; hasher: Hasher },
-  { censusId, employerId }: { censusId: string; employerId: string },
+  { censusId, employerId }: Ids,
 ) {
   const packer = createPacker();
   let fingerprints: [censusId: string, employeeId: string, fields: Buffer][] = [];
@@ -164,11 +135,8 @@ function createChunkWriter(
     async end(organization: Organization): Promise<number> {
       await flush();
       const packed = packOrganization(organization);
-      fingerprints.push([
-        censusId,
-        ORGANIZATION_ROW,
-        fingerprintOrganization(hasher, employerId, organization),
-      ]);
+      const fields = fingerprintOrganization(hasher, employerId, organization);
+      fingerprints.push([censusId, ORGANIZATION_ROW, fields]);
       await write(0, packed);
       return bodyBytes + packed.length;
     },

@@ -11,19 +11,7 @@ import { readContents } from '../outbox/requests.ts';
 import type { Encryptor } from '../security/encryption.ts';
 
 /** A census sync as the API and the CLI show it. */
-export type CensusSync = { id: string } & Pick<
-  CensusSyncTable,
-  | 'employer_id'
-  | 'state'
-  | 'event_id'
-  | 'request_id'
-  | 'requested_at'
-  | 'upload_started_at'
-  | 'uploaded_at'
-  | 'completed_at'
-  | 'reason'
-> & {
-    problem_count: number;
+export type CensusSync = { id: string } & Omit<Selectable<CensusSyncTable>, 'sync_id' | 'problems'> & {
     /** The first problems, if the census broke the contract. */
     problems: Problem[];
     /** Whether it is not completed within CENSUS_OVERDUE. */
@@ -63,13 +51,10 @@ export async function listSyncs(
       ),
     )
     .$if(after !== undefined, (query) =>
-      query.where(({ eb, refTuple, tuple }) =>
-        eb(
-          refTuple('requested_at', 'sync_id'),
-          '<',
-          tuple((after as SyncCursor).requestedAt, (after as SyncCursor).syncId),
-        ),
-      ),
+      query.where(({ eb, refTuple, tuple }) => {
+        const { requestedAt, syncId } = after as SyncCursor;
+        return eb(refTuple('requested_at', 'sync_id'), '<', tuple(requestedAt, syncId));
+      }),
     )
     .orderBy('requested_at', 'desc')
     .orderBy('sync_id', 'desc')
@@ -77,10 +62,7 @@ export async function listSyncs(
     .execute();
   const syncs = rows.slice(0, limit).map((row) => syncOf(row, overdueBefore));
   const last = rows.length > limit ? syncs.at(-1) : undefined;
-  return {
-    syncs,
-    next: last === undefined ? null : { requestedAt: last.requested_at, syncId: last.id },
-  };
+  return { syncs, next: last === undefined ? null : { requestedAt: last.requested_at, syncId: last.id } };
 }
 
 /** Returns one sync, or null if there is none with this id. */

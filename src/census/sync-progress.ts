@@ -3,13 +3,16 @@ import type { Updateable } from 'kysely';
 import type { CensusSyncTable, Db, SyncState, Trx } from '../database/tables.ts';
 import type { Problem } from '../errors.ts';
 
+/** The states of a sync that still needs an upload. */
+const UNFINISHED = ['requested', 'waiting', 'failed'] as const;
+
 /** Returns when the newest of the upload's syncs was requested, or null if none waits for it. */
 export async function wantedSince(db: Db | Trx, requestId: string): Promise<string | null> {
   const newest = await db
     .selectFrom('census_syncs')
     .select('requested_at')
     .where('request_id', '=', requestId)
-    .where('state', 'in', ['requested', 'waiting', 'failed'])
+    .where('state', 'in', UNFINISHED)
     .orderBy('requested_at', 'desc')
     .limit(1)
     .executeTakeFirst();
@@ -25,14 +28,12 @@ export function awaitCensus(trx: Trx, requestId: string, reason: string): Promis
 export function failSyncs(
   trx: Trx,
   requestId: string,
-  failure: { reason: string; problemCount: number; problems: readonly Problem[] | null },
+  reason: string,
+  found: { problemCount: number; problems: readonly Problem[] } | null = null,
 ): Promise<void> {
-  return move(trx, requestId, ['requested', 'waiting', 'failed'], {
-    state: 'failed',
-    reason: failure.reason,
-    problem_count: failure.problemCount,
-    problems: failure.problems === null ? null : JSON.stringify(failure.problems),
-  });
+  const problems = found === null ? null : JSON.stringify(found.problems);
+  const to = { state: 'failed', reason, problem_count: found?.problemCount ?? 0, problems } as const;
+  return move(trx, requestId, UNFINISHED, to);
 }
 
 /** The upload is delayed, and the reason is shown. A failed sync keeps its own reason. */
@@ -42,12 +43,8 @@ export function noteReason(trx: Trx, requestId: string, reason: string): Promise
 
 /** The upload starts. An earlier start stays recorded: what it sent may have been processed. */
 export async function uploadStarted(trx: Trx, requestId: string, now: string): Promise<void> {
-  await move(trx, requestId, ['requested', 'waiting', 'failed'], {
-    state: 'requested',
-    reason: null,
-    problem_count: 0,
-    problems: null,
-  });
+  const again = { state: 'requested', reason: null, problem_count: 0, problems: null } as const;
+  await move(trx, requestId, UNFINISHED, again);
   await trx
     .updateTable('census_syncs')
     .set({ upload_started_at: now })

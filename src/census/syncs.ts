@@ -4,11 +4,10 @@ import { sql } from 'kysely';
 import type { Db, Trx } from '../database/tables.ts';
 import { employerSubject, enqueue, lockSubject, makeDue, pendingRequest } from '../outbox/queue.ts';
 
+type Requested = { employerId: string; now: string };
+
 /** Opens a sync for the service's request. The same event has no second effect. */
-export async function requestSync(
-  trx: Trx,
-  request: { employerId: string; eventId: string; now: string },
-): Promise<void> {
+export async function requestSync(trx: Trx, request: Requested & { eventId: string }): Promise<void> {
   const known = await trx
     .selectFrom('census_syncs')
     .select('sync_id')
@@ -18,10 +17,7 @@ export async function requestSync(
 }
 
 /** Opens a sync for an operator's request, and makes a pending upload due now. Returns the sync's id. */
-export async function requestSyncManually(
-  trx: Trx,
-  request: { employerId: string; now: string },
-): Promise<string> {
+export async function requestSyncManually(trx: Trx, request: Requested): Promise<string> {
   const requestId = await owedUpload(trx, request);
   await makeDue(trx, requestId, request.now);
   return openSync(trx, { ...request, eventId: null }, requestId);
@@ -51,31 +47,22 @@ export async function reviveSyncs(
   trx: Trx,
   { employerId, uploading, now }: { employerId: string; uploading: string | null; now: string },
 ): Promise<void> {
-  const stalled = await trx
-    .selectFrom('census_syncs')
-    .select('sync_id')
-    .where('employer_id', '=', employerId)
-    .where(sql<boolean>`state <> 'completed'`)
-    .where('state', 'in', ['waiting', 'failed'])
-    .limit(1)
-    .execute();
-  if (stalled.length === 0) return;
+  // The first condition is that of a partial index.
+  const isStalled = sql<boolean>`state <> 'completed' and state in ('waiting', 'failed')`;
+  const stalled = trx.selectFrom('census_syncs').select('sync_id').where('employer_id', '=', employerId);
+  if ((await stalled.where(isStalled).limit(1).execute()).length === 0) return;
   const requestId = uploading ?? (await owedUpload(trx, { employerId, now }));
   if (uploading === null) await makeDue(trx, requestId, now);
   await trx
     .updateTable('census_syncs')
     .set({ state: 'requested', request_id: requestId, reason: null, problem_count: 0, problems: null })
     .where('employer_id', '=', employerId)
-    .where(sql<boolean>`state <> 'completed'`)
-    .where('state', 'in', ['waiting', 'failed'])
+    .where(isStalled)
     .execute();
 }
 
 /** Returns the pending upload or a new one. One that is being sent may have read the census already. */
-async function owedUpload(
-  trx: Trx,
-  { employerId, now }: { employerId: string; now: string },
-): Promise<string> {
+async function owedUpload(trx: Trx, { employerId, now }: Requested): Promise<string> {
   const subject = employerSubject(employerId);
   await lockSubject(trx, subject);
   const pending = await pendingRequest(trx, 'census', subject);
@@ -87,22 +74,22 @@ async function owedUpload(
 
 async function openSync(
   trx: Trx,
-  { employerId, eventId, now }: { employerId: string; eventId: string | null; now: string },
+  { employerId, eventId, now }: Requested & { eventId: string | null },
   requestId: string,
 ): Promise<string> {
-  const syncId = randomUUID();
+  const sync_id = randomUUID();
+  const row = {
+    sync_id,
+    employer_id: employerId,
+    event_id: eventId,
+    request_id: requestId,
+    requested_at: now,
+  };
   await trx
     .insertInto('census_syncs')
-    .values({
-      sync_id: syncId,
-      employer_id: employerId,
-      state: 'requested',
-      event_id: eventId,
-      request_id: requestId,
-      requested_at: now,
-    })
+    .values({ ...row, state: 'requested' })
     .execute();
-  return syncId;
+  return sync_id;
 }
 
 /** Reports whether a sync was ever requested for an employer. */

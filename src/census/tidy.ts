@@ -34,9 +34,13 @@ export async function tidyCensuses(db: Db, now: Date): Promise<number> {
 
 /** Removes a census that is not current, its row last. The row and fingerprints of the last upload stay. */
 export async function dropCensus(db: Db, censusId: string): Promise<void> {
-  await inSteps(db, CHUNKS_AT_ONCE, (trx) => dropChunks(trx, censusId));
+  await inSteps(db, CHUNKS_AT_ONCE, (trx) =>
+    dropSome(trx, 'census_chunks', 'chunk', censusId, CHUNKS_AT_ONCE),
+  );
   if (!(await transact(db, (trx) => isForgotten(trx, censusId)))) return;
-  await inSteps(db, FINGERPRINTS_AT_ONCE, (trx) => dropFingerprints(trx, censusId));
+  await inSteps(db, FINGERPRINTS_AT_ONCE, (trx) =>
+    dropSome(trx, 'census_fingerprints', 'employee_id', censusId, FINGERPRINTS_AT_ONCE),
+  );
   await transact(db, async (trx) => {
     await trx.deleteFrom('staged_censuses').where('census_id', '=', censusId).execute();
   });
@@ -54,33 +58,18 @@ async function inSteps(db: Db, atOnce: number, step: (trx: Trx) => Promise<numbe
   }
 }
 
-async function dropChunks(trx: Trx, censusId: string): Promise<number> {
-  const some = trx
-    .selectFrom('census_chunks')
-    .select('chunk')
-    .where('census_id', '=', censusId)
-    .orderBy('chunk', 'desc')
-    .limit(CHUNKS_AT_ONCE);
-  const { numDeletedRows } = await trx
-    .deleteFrom('census_chunks')
-    .where('census_id', '=', censusId)
-    .where('chunk', 'in', some)
-    .executeTakeFirst();
-  return Number(numDeletedRows);
-}
-
-async function dropFingerprints(trx: Trx, censusId: string): Promise<number> {
-  const some = trx
-    .selectFrom('census_fingerprints')
-    .select('employee_id')
-    .where('census_id', '=', censusId)
-    .limit(FINGERPRINTS_AT_ONCE);
-  const { numDeletedRows } = await trx
-    .deleteFrom('census_fingerprints')
-    .where('census_id', '=', censusId)
-    .where('employee_id', 'in', some)
-    .executeTakeFirst();
-  return Number(numDeletedRows);
+async function dropSome(
+  trx: Trx,
+  table: 'census_chunks' | 'census_fingerprints',
+  key: 'chunk' | 'employee_id',
+  censusId: string,
+  limit: number,
+): Promise<number> {
+  const { numAffectedRows } = await sql`
+    delete from ${sql.table(table)} where census_id = ${censusId} and ${sql.ref(key)} in (
+      select ${sql.ref(key)} from ${sql.table(table)} where census_id = ${censusId}
+      order by ${sql.ref(key)} desc limit ${limit})`.execute(trx);
+  return Number(numAffectedRows ?? 0);
 }
 
 /** Marks a census as removed, so that it cannot become the last upload. Returns whether its row can go. */

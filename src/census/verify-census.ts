@@ -24,7 +24,7 @@ export async function verifyCensuses(db: Db, encryptor: Encryptor | null, on: Ve
     const still = await currentOnes(db, census.census_id);
     if (still.length === 0) continue;
     const rule = 'are not those of its chunks: bring this census again';
-    on.report({ table: 'staged_censuses', id: census.census_id, field: 'body_bytes', rule });
+    on.report('staged_censuses', census.census_id, 'body_bytes', rule);
   }
 }
 
@@ -38,7 +38,7 @@ async function verifyEmployers(db: Db, on: Verifying): Promise<void> {
     .execute();
   for (const { census_id } of rows) {
     const rule = 'is not the employer that the roster learned it for';
-    on.report({ table: 'staged_censuses', id: census_id, field: 'employer_id', rule });
+    on.report('staged_censuses', census_id, 'employer_id', rule);
   }
 }
 
@@ -84,8 +84,7 @@ export async function verifySyncs(db: Db, eventsById: EventsById, on: Verifying)
       rows.flatMap(({ request_id }) => request_id ?? []),
     );
     for (const { sync_id, event_id, request_id, requested_at } of rows) {
-      const wrong = (field: string, rule: string) =>
-        on.report({ table: 'census_syncs', id: sync_id, field, rule });
+      const wrong = (field: string, rule: string) => on.report('census_syncs', sync_id, field, rule);
       if (request_id !== null && requests.get(request_id)?.kind !== 'census') {
         wrong('request_id', 'there is no such upload');
       }

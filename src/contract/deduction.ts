@@ -29,7 +29,6 @@ export const LINES_OF_COVERAGE = [
 export type LineOfCoverage = (typeof LINES_OF_COVERAGE)[number];
 
 export const TAXABILITIES = ['pre_tax', 'post_tax'] as const;
-export type Taxability = (typeof TAXABILITIES)[number];
 
 export const COVERAGE_TYPES = [
   'member',

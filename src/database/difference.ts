@@ -11,7 +11,13 @@ export type Difference = {
   rule: string;
 };
 
-export type ReportDifference = (difference: Difference) => void;
+/** Reports a row of a table, by its key, and the rule that a field breaks. */
+export type ReportDifference = (
+  table: Difference['table'],
+  id: string | number,
+  field: string,
+  rule: string,
+) => void;
 
 /** The parameters of a part of `verify`. */
 export type Verifying = {
@@ -56,11 +62,11 @@ export function createDifferences(most: number): Differences {
   const named: Difference[] = [];
   let total = 0;
   return {
-    report(difference) {
-      const name = `${difference.table}.${difference.field}`;
+    report(table, id, field, rule) {
+      const name = `${table}.${field}`;
       counts.set(name, (counts.get(name) ?? 0) + 1);
       total += 1;
-      if (named.length < most) named.push(difference);
+      if (named.length < most) named.push({ table, id: String(id), field, rule });
     },
     counts,
     named,

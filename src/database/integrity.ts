@@ -42,15 +42,14 @@ async function checkSchemaObjects(db: Db, { report }: Verifying): Promise<Engine
   const name = 'schema';
   try {
     const differences = await compareSchema(db);
-    for (const { object, rule } of differences)
-      report({ table: 'migrations', id: object, field: 'schema', rule });
+    for (const { object, rule } of differences) report('migrations', object, 'schema', rule);
     const said = differences.map(({ object, rule }) => `${object} ${rule}`);
     return answer(name, said, 'it is what the migrations create');
   } catch (error) {
     if (isAppError(error, 'SCHEMA_NOT_COMPARABLE')) return { name, result: 'unasked', says: error.message };
     if (!isFatal(error)) throw error;
     const rule = `cannot be read (${codeOf(error)})`;
-    report({ table: 'migrations', id: '-', field: 'schema', rule });
+    report('migrations', '-', 'schema', rule);
     return answer(name, [rule], '');
   }
 }
@@ -65,17 +64,12 @@ async function checkSqlite(db: Db, { report, signal }: Verifying): Promise<Engin
     const table = message.table as keyof Tables;
     for (const { row, columns, parent } of message.dangling) {
       const rule = `refers to a row of ${parent} that does not exist`;
-      report({ table, id: row === null ? '-' : `row ${row}`, field: columns, rule });
+      report(table, row === null ? '-' : `row ${row}`, columns, rule);
       said.push(`${table}: ${columns} ${rule}`);
     }
     if (message.said.length === 0) return;
     said.push(...message.said.map((text) => `${table}: ${text}`));
-    report({
-      table,
-      id: '-',
-      field: '-',
-      rule: 'is damaged, according to the database engine',
-    });
+    report(table, '-', '-', 'is damaged, according to the database engine');
   });
   worker.on('error', ended.reject);
   worker.on('exit', () => ended.reject(new Error('the check of the engine ended early')));
@@ -138,12 +132,7 @@ async function amcheck(db: Db, { report, signal }: Verifying): Promise<EngineChe
         };
       if (codeOf(error) !== CORRUPTED) throw error;
       said.push(`${index}: is damaged`);
-      report({
-        table: table as keyof Tables,
-        id: '-',
-        field: index,
-        rule: 'the index is damaged: REINDEX it',
-      });
+      report(table as keyof Tables, '-', index, 'the index is damaged: REINDEX it');
     }
   }
   return answer(name, said, `${rows.length} indexes are whole`);

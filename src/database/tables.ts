@@ -50,7 +50,7 @@ export interface Tables {
     roster_updated_at: string | null;
     replaced_at: string | null;
     uploaded_at: string | null;
-    fingerprint_key: string | null;
+    fingerprint_key: string;
   };
   census_chunks: { census_id: string; chunk: number; ciphertext: Buffer };
   census_fingerprints: { census_id: string; employee_id: string; field_hashes: Buffer };

@@ -25,8 +25,7 @@ export async function verifyFacts(db: Db, until: number, on: Verifying): Promise
 type Fact = Awaited<ReturnType<typeof factSources>>[number];
 
 function verifyOne(fact: Fact, request: Fingerprint | undefined, { report }: Verifying): void {
-  const wrong = (field: string, rule: string) =>
-    report({ table: 'roster_facts', id: String(fact.position), field, rule });
+  const wrong = (field: string, rule: string) => report('roster_facts', fact.position, field, rule);
   if (fact.source === 'census') {
     if (request !== undefined) wrong('source', 'is not the kind of the request that it names');
     return;

@@ -26,8 +26,7 @@ const SHA256_BYTES = 32;
 
 /** Compares what every event has; `parsed` is null where the body was dropped. */
 export function verifyEvent(event: EventRow, parsed: ParsedEvent | null, report: ReportDifference): void {
-  const wrong = (field: keyof EventRow, rule: string) =>
-    report({ table: 'inbox', id: event.event_id, field, rule });
+  const wrong = (field: keyof EventRow, rule: string) => report('inbox', event.event_id, field, rule);
   if (!isOurInstant(event.received_at)) wrong('received_at', 'is no instant');
   if (event.finished_at !== null && !isOurInstant(event.finished_at)) wrong('finished_at', 'is no instant');
   if (event.body === null && event.body_hash?.length !== SHA256_BYTES) wrong('body_hash', 'is no SHA-256');

@@ -49,12 +49,7 @@ export async function verifySeqs(db: Db, report: ReportDifference): Promise<void
     .execute();
   const first = await db.selectFrom('inbox').select('seq').where('seq', '=', 1).executeTakeFirst();
   for (const before of [...(first === undefined ? [0] : []), ...last.map(({ seq }) => seq)]) {
-    report({
-      table: 'inbox',
-      id: `seq ${before + 1}`,
-      field: 'seq',
-      rule: 'is missing: an event was removed',
-    });
+    report('inbox', `seq ${before + 1}`, 'seq', 'is missing: an event was removed');
   }
 }
 
@@ -89,7 +84,7 @@ async function eventsWithoutVersion(db: Db, after: number, until: number): Promi
 
 function verifyOutcome(event: Row, report: ReportDifference): void {
   const wrong = (field: 'state' | 'reason' | 'event_id', rule: string) =>
-    report({ table: 'inbox', id: event.event_id, field, rule });
+    report('inbox', event.event_id, field, rule);
   const parsed = event.body === null ? null : parseEvent(event.body);
   verifyEvent(event, parsed, report);
   if (event.state === 'pending') return;
@@ -109,12 +104,7 @@ function verifyOutcome(event: Row, report: ReportDifference): void {
   else if (event.reason !== null) wrong('reason', 'is given, but the event was applied');
   else if (meaning.kind === 'deduction') wrong('state', NO_VERSION);
   else if (meaning.kind === 'sync-request' && event.sync_employer !== meaning.employerId) {
-    report({
-      table: 'census_syncs',
-      id: event.event_id,
-      field: 'employer_id',
-      rule: 'no sync is of this event',
-    });
+    report('census_syncs', event.event_id, 'employer_id', 'no sync is of this event');
   }
 }
 
@@ -141,8 +131,7 @@ export async function verifyConflicts(db: Db, on: Verifying): Promise<void> {
       .execute();
   for await (const rows of pagesOf(on, 0, CONFLICTS_AT_ONCE, page, (row) => row.conflict_id)) {
     for (const { conflict_id, body, body_hash, seq } of rows) {
-      const wrong = (field: string, rule: string) =>
-        on.report({ table: 'event_conflicts', id: String(conflict_id), field, rule });
+      const wrong = (field: string, rule: string) => on.report('event_conflicts', conflict_id, field, rule);
       if (body !== null && !sha256(body).equals(body_hash)) wrong('body', 'is not that of its hash');
       if (seq === null) wrong('event_id', 'there is no such event');
     }

@@ -66,7 +66,7 @@ type Computable = { row: Row; incoming: IncomingDeduction };
 /** Reads the event of a version. Returns null, after reporting why, if the version can't be computed from it. */
 function prepare(row: Row, report: ReportDifference): Computable | null {
   const wrong = (field: string, rule: string): null => {
-    report({ table: 'deduction_versions', id: String(row.position), field, rule });
+    report('deduction_versions', row.position, field, rule);
     return null;
   };
   if (row.seq === null) return wrong('event_id', 'there is no such event');
@@ -74,15 +74,10 @@ function prepare(row: Row, report: ReportDifference): Computable | null {
   const parsed = row.body === null ? null : parseEvent(row.body);
   verifyEvent(event, parsed, report);
   if (row.state !== 'applied' && !(row.state === 'pending' && event.reprocessed > 0)) {
-    report({ table: 'inbox', id: row.event_id, field: 'state', rule: 'is not applied, but has a version' });
+    report('inbox', row.event_id, 'state', 'is not applied, but has a version');
   }
   if (row.state === 'applied' && row.reason !== null) {
-    report({
-      table: 'inbox',
-      id: row.event_id,
-      field: 'reason',
-      rule: 'is given, but the event was applied',
-    });
+    report('inbox', row.event_id, 'reason', 'is given, but the event was applied');
   }
   if (row.state === 'applied' && row.reprocessed === 0 && row.finished_at !== row.recorded_at) {
     wrong('recorded_at', `is not when event ${row.event_id} was applied`);
@@ -92,7 +87,7 @@ function prepare(row: Row, report: ReportDifference): Computable | null {
   }
   const incoming = incomingOf(row, parsed);
   if (incoming === null) {
-    report({ table: 'inbox', id: row.event_id, field: 'body', rule: 'is no deduction, but has a version' });
+    report('inbox', row.event_id, 'body', 'is no deduction, but has a version');
     return null;
   }
   // Without the body, the version is its own source: at least it must be a valid deduction.
@@ -155,7 +150,7 @@ function compare(
   for (const column of VERSION_COLUMNS) {
     if (row[column] === computed?.[column]) continue;
     const rule = `is not what event ${row.event_id} and the versions before it make it`;
-    report({ table: 'deduction_versions', id: String(position), field: column, rule });
+    report('deduction_versions', position, column, rule);
   }
 }
 
@@ -199,7 +194,7 @@ async function verifyEmployees(db: Db, rows: readonly Row[], report: ReportDiffe
   ]);
   for (const { position, deduction_id } of await pairsUnlisted(db, pairs)) {
     const rule = `an employee of version ${position} is not listed with it`;
-    report({ table: 'deduction_employees', id: deduction_id, field: 'employee_id', rule });
+    report('deduction_employees', deduction_id, 'employee_id', rule);
   }
 }
 

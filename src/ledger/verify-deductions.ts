@@ -61,8 +61,7 @@ function pageOf(db: Db, after: string) {
 }
 
 function verifyOne(row: Row, shown: number | null, report: ReportDifference): void {
-  const wrong = (field: string, rule: string) =>
-    report({ table: 'deductions', id: row.deduction_id, field, rule });
+  const wrong = (field: string, rule: string) => report('deductions', row.deduction_id, field, rule);
   if (row.newest_deduction !== row.deduction_id) {
     wrong('last_received_position', 'is no version of this deduction');
     return;
@@ -76,7 +75,7 @@ function verifyOne(row: Row, shown: number | null, report: ReportDifference): vo
   if (row.employee_id !== row.shown_employee) wrong('employee_id', 'is not that of its latest version');
   else if (row.listed_employee === null) {
     const rule = 'the employee of its latest version is not listed with it';
-    report({ table: 'deduction_employees', id: row.deduction_id, field: 'employee_id', rule });
+    report('deduction_employees', row.deduction_id, 'employee_id', rule);
   }
 }
 
@@ -98,8 +97,7 @@ export async function verifyChained(db: Db, report: ReportDifference): Promise<v
     where deductions.deduction_id is null or deduction_versions.version > deductions.version_count or twice.version is not null
     order by deduction_versions.position limit ${NAMED}`.execute(db);
   for (const { position } of found.rows) {
-    const rule = 'is not among the versions that its deduction counts';
-    report({ table: 'deduction_versions', id: String(position), field: 'position', rule });
+    report('deduction_versions', position, 'position', 'is not among the versions that its deduction counts');
   }
 }
 
@@ -119,12 +117,7 @@ export async function verifyListed(db: Db, on: Verifying): Promise<void> {
         ?.some((version) => version.employee_id === employee_id);
       if (had) continue;
       const rule = 'this employee never had the deduction';
-      on.report({
-        table: 'deduction_employees',
-        id: `${employee_id}/${deduction_id}`,
-        field: 'deduction_id',
-        rule,
-      });
+      on.report('deduction_employees', `${employee_id}/${deduction_id}`, 'deduction_id', rule);
     }
   }
 }

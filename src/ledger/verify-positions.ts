@@ -21,7 +21,7 @@ export async function ledgerHead(db: Db, { report }: Pick<Verifying, 'report'>):
     from ledger_head`.execute(db);
   const { head, newest } = rows[0] as { head: number; newest: number };
   if (Number(head) !== Number(newest)) {
-    report({ table: 'ledger_head', id: '1', field: 'position', rule: 'is not the newest position' });
+    report('ledger_head', '1', 'position', 'is not the newest position');
   }
   return Math.max(Number(head), Number(newest));
 }
@@ -55,7 +55,7 @@ async function name(db: Db, after: number, last: number, { report }: Verifying):
     const times = seen.get(position) ?? 0;
     if (times === 1) continue;
     const rule = times === 0 ? 'is missing' : 'belongs to several rows';
-    report({ table: 'deduction_versions', id: String(position), field: 'position', rule });
+    report('deduction_versions', position, 'position', rule);
   }
 }
 
@@ -69,7 +69,7 @@ export async function verifyRoster(db: Db, on: Verifying): Promise<number> {
       facts += Number(row.facts);
       if (row.position === row.newest) continue;
       const rule = 'is not that of the newest fact';
-      on.report({ table: 'roster', id: `${row.employee_id}/${row.employer_id}`, field: 'position', rule });
+      on.report('roster', `${row.employee_id}/${row.employer_id}`, 'position', rule);
     }
   }
   await verifyNothingElse(db, on);
@@ -117,11 +117,6 @@ async function verifyNothingElse(db: Db, { report }: Verifying): Promise<void> {
     .limit(NAMED)
     .execute();
   for (const { employee_id, employer_id } of rows) {
-    report({
-      table: 'roster',
-      id: `${employee_id}/${employer_id}`,
-      field: 'employee_id',
-      rule: 'there is no such fact',
-    });
+    report('roster', `${employee_id}/${employer_id}`, 'employee_id', 'there is no such fact');
   }
 }

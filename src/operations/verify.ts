@@ -115,8 +115,7 @@ function createParts({ report, signal }: Verifying) {
       return await work();
     } catch (error) {
       if (!isFatal(error)) throw error;
-      const rule = `the database cannot be read to its end (${codeOf(error)})`;
-      report({ table: 'instance', id: '-', field: '-', rule });
+      report('instance', '-', '-', `the database cannot be read to its end (${codeOf(error)})`);
       return otherwise;
     }
   };

@@ -46,7 +46,7 @@ function pageOf(db: Db, after: number) {
 }
 
 function verifyOne(row: Row, { report }: Verifying): void {
-  const wrong = (field: string, rule: string) => report({ table: 'outbox', id: row.request_id, field, rule });
+  const wrong = (field: string, rule: string) => report('outbox', row.request_id, field, rule);
   if ((row.kind === 'census') !== (row.subject_type === 'employer')) {
     wrong('subject_type', 'is not of the kind of the request');
   }
@@ -68,8 +68,7 @@ async function verifyOrders(db: Db, { report }: Verifying): Promise<void> {
     group by subject_type, subject_id having sum(is_next) <> 1
     order by subject_type, subject_id limit ${NAMED}`.execute(db);
   for (const { oldest } of rows) {
-    const rule = 'none of its subject is the next to be sent';
-    report({ table: 'outbox', id: oldest, field: 'is_next', rule });
+    report('outbox', oldest, 'is_next', 'none of its subject is the next to be sent');
   }
 }
 
@@ -79,11 +78,6 @@ async function verifyAttemptsKnown(db: Db, { report }: Verifying): Promise<void>
     where not exists (select 1 from outbox where outbox.request_id = delivery_attempts.request_id)
     order by request_id, attempt limit ${NAMED}`.execute(db);
   for (const { request_id, attempt } of rows) {
-    report({
-      table: 'delivery_attempts',
-      id: `${request_id}/${attempt}`,
-      field: 'request_id',
-      rule: 'there is no such request',
-    });
+    report('delivery_attempts', `${request_id}/${attempt}`, 'request_id', 'there is no such request');
   }
 }

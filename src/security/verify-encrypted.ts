@@ -34,12 +34,7 @@ export async function verifyEncrypted(
             const keyId = error.subject ?? '';
             undecrypted.set(keyId, (undecrypted.get(keyId) ?? 0) + 1);
           } else if (isAppError(error, 'DECRYPTION_FAILED')) {
-            report({
-              table: column.table,
-              id: place.row,
-              field: column.column,
-              rule: 'is not what was encrypted there',
-            });
+            report(column.table, place.row, column.column, 'is not what was encrypted there');
           } else throw error;
         }
       }

@@ -1,16 +1,15 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
-import Type, { type Static } from 'typebox';
+import Type from 'typebox';
 import { compile } from '../contract/check.ts';
 import { isAppError } from '../errors.ts';
-import type { DestinationState } from './destinations.ts';
-import type { FaultState } from './faults.ts';
-import type { Delivery } from './provider.ts';
-import type { ReceivedRequest } from './record.ts';
-import { isScenario, type ScenarioName, type ScenarioState } from './scenarios.ts';
 
-/**
- * The control endpoint, on the simulator's own listener and without a key. It is not part of the contract.
- */
+import type { FaultState } from './faults.ts';
+import type { Delivery, DestinationState } from './provider.ts';
+import type { ReceivedRequest } from './record.ts';
+import { isScenario, type Playing, type ScenarioName, type ScenarioState } from './scenarios.ts';
+import type { Service } from './scene.ts';
+
+/** The control endpoint, without a key. It is not part of the contract. */
 export const CONTROL_PATH = '/__control';
 
 /** A control request. Missing fields change nothing. */
@@ -32,8 +31,6 @@ const Orders = Type.Object(
   },
   { additionalProperties: false, minProperties: 1, rule: 'must have at least one order' },
 );
-export type Orders = Static<typeof Orders>;
-
 const orders = compile(Orders);
 
 const NOT_UNDERSTOOD = 'the orders are not understood';
@@ -48,18 +45,12 @@ type ControlState = {
   deliveries: Delivery[];
 };
 
-type Control = {
-  state(): ControlState;
-  /** Throws FAULT_REFUSED for an invalid fault. */
-  setFaults(texts: readonly string[]): void;
-  setApiKey(apiKey: string): void;
-  signWith(secrets: readonly string[]): void;
-  enableEndpoints(): Promise<void>;
-  /** Returns why a scenario cannot start, or null. `playing`: another one is in progress. */
-  hinders(scenario: string): 'unknown' | 'playing' | null;
-  /** Starts a scenario. */
-  beginScenario(name: ScenarioName): void;
-};
+type Control = Pick<Service, 'setFaults' | 'setApiKey' | 'signWith' | 'enableEndpoints'> &
+  Pick<Playing, 'hinders'> & {
+    state(): ControlState;
+    /** Starts a scenario. */
+    beginScenario(name: ScenarioName): void;
+  };
 
 /**
  * Adds the control endpoint. `GET` returns the state and the record; `POST` applies all orders or none, and

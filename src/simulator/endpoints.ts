@@ -66,12 +66,8 @@ export function createEndpoints(options: EndpointsOptions): FastifyInstance {
   app.setNotFoundHandler((_request, reply) => reply.code(404).type('text/plain').send('Not Found\n'));
   app.setErrorHandler<FastifyError>((error, _request, reply) => {
     const status = error.statusCode ?? 500;
-    return refuse(
-      reply,
-      status,
-      STATUS_CODES[status] ?? 'Error',
-      status === 400 ? { body: error.message } : {},
-    );
+    const details: Record<string, string> = status === 400 ? { body: error.message } : {};
+    return refuse(reply, status, STATUS_CODES[status] ?? 'Error', details);
   });
 
   const post = poster(app, options);
@@ -101,62 +97,45 @@ function poster(app: FastifyInstance, options: EndpointsOptions) {
   const { workforce, faults, answering, now } = options;
   const appliedKeys = new Set<string>();
 
-  function judge<T>(
-    request: FastifyRequest,
-    checker: Checker<T>,
-    apply: (body: T) => Unknown,
-    ignoresKeys: boolean,
-  ): Decision {
-    const key = keyOf(request);
-    if (key !== null && !ignoresKeys && appliedKeys.has(key)) {
-      return { ...decided(200, {}), repeated: true, headers: { [REPEATED]: 'true' } };
-    }
-    const { body } = request;
-    if (!checker.accepts(body)) {
-      return refused(422, 'the request breaks the contract', detailsOf(checker.problems(body)));
-    }
-    const unknown = apply(body);
-    if (unknown !== null) return refused(404, `${unknown} not found`);
-    // Only applied requests are remembered: a rejected one changed nothing and is judged again.
-    if (key !== null) appliedKeys.add(key);
-    return { ...decided(200, {}), applied: true };
-  }
-
   return <T>(
     kind: RequestKind,
     bodyLimit: number,
     checker: Checker<T>,
     apply: (body: T, employerId: string) => Unknown,
   ): void => {
+    const judge = (request: FastifyRequest, employerId: string, ignoresKeys: boolean): Decision => {
+      const { body } = request;
+      const key = keyOf(request);
+      if (key !== null && !ignoresKeys && appliedKeys.has(key)) {
+        return { ...decided(200, {}), repeated: true, headers: { [REPEATED]: 'true' } };
+      }
+      if (!checker.accepts(body)) {
+        return refused(422, 'the request breaks the contract', detailsOf(checker.problems(body)));
+      }
+      const unknown = apply(body, employerId);
+      if (unknown !== null) return refused(404, `${unknown} not found`);
+      // Only applied requests are remembered: a rejected one changed nothing and is judged again.
+      if (key !== null) appliedKeys.add(key);
+      return { ...decided(200, {}), applied: true };
+    };
     const path = kind === 'census' ? '/employer/:employer_id/census' : `/employee-changes/${kind}`;
     app.post<{ Params: { employer_id?: string } }>(path, { bodyLimit }, async (request, reply) => {
       const employerId = request.params.employer_id ?? '';
-      const met = faults.meetRequest(idsOf(request.body, employerId, workforce));
-      const decision =
-        decisionBy(met.fault) ??
-        judge(request, checker, (body: T) => apply(body, employerId), met.ignoresKeys);
-      const silent = isSilent(met.fault);
+      const { fault, ignoresKeys, delayMs } = faults.meetRequest(idsOf(request.body, employerId, workforce));
+      const decision = decisionBy(fault) ?? judge(request, employerId, ignoresKeys);
+      const { status, applied, repeated, headers, body } = decision;
+      const name = (fault?.name as RequestFault) ?? null;
+      const withhold = SILENT[name];
       request.recorded = true;
-      options.received({
-        ...seen(request, now()),
-        ...{ kind, subject: subjectOf(kind, request.body, employerId) },
-        ...{ status: silent ? null : decision.status, fault: (met.fault?.name as RequestFault) ?? null },
-        ...{ applied: decision.applied, repeated: decision.repeated },
-      });
-      await answering.pause(met.delayMs);
-      if (silent) {
-        keepBack(answering, met.fault, reply);
-        return reply;
-      }
-      return reply.code(decision.status).headers(decision.headers).send(decision.body);
+      const subject = subjectOf(kind, request.body, employerId);
+      const answered = { status: withhold === undefined ? status : null, fault: name, applied, repeated };
+      options.received({ ...seen(request, now()), kind, subject, ...answered });
+      await answering.pause(delayMs);
+      if (withhold === undefined) return reply.code(status).headers(headers).send(body);
+      answering[withhold](reply);
+      return reply;
     });
   };
-}
-
-function keepBack(answering: Answering, fault: Fault | null, reply: FastifyReply): void {
-  if (fault?.name === 'hang') answering.hang(reply);
-  else if (fault?.name === 'half-answer') answering.half(reply);
-  else answering.reset(reply);
 }
 
 /** Returns every employer and employee that a request is about: a fault may apply to any of them. */
@@ -185,12 +164,7 @@ function readStrictly(app: FastifyInstance): void {
   });
 }
 
-function refuse(
-  reply: FastifyReply,
-  status: number,
-  error: string,
-  details: Readonly<Record<string, string>> = {},
-): FastifyReply {
+function refuse(reply: FastifyReply, status: number, error: string, details?: Record<string, string>) {
   return reply.code(status).send(refused(status, error, details).body);
 }
 
@@ -215,15 +189,12 @@ function seen(request: FastifyRequest, at: Date) {
 
 /** Records a request that reached no endpoint: an unknown address, a wrong key, an unreadable body. */
 function received(request: FastifyRequest, reply: FastifyReply, at: Date): ReceivedRequest {
-  return {
-    ...seen(request, at),
-    ...{ kind: null, subject: null, status: reply.statusCode, fault: null },
-    ...{ applied: false, repeated: false },
-  };
+  const nothing = { kind: null, subject: null, fault: null, applied: false, repeated: false };
+  return { ...seen(request, at), ...nothing, status: reply.statusCode };
 }
 
 /** The response to a request, before any fault. */
-export type Decision = {
+type Decision = {
   status: number;
   body: object;
   applied: boolean;
@@ -233,16 +204,12 @@ export type Decision = {
 
 const WRONG_KEY = 'the API key is missing or wrong';
 
-export function decided(status: number, body: object): Decision {
+function decided(status: number, body: object): Decision {
   return { status, body, applied: false, repeated: false, headers: {} };
 }
 
 /** `details`: field -> rule. */
-export function refused(
-  status: number,
-  error: string,
-  details: Readonly<Record<string, string>> = {},
-): Decision {
+function refused(status: number, error: string, details: Record<string, string> = {}): Decision {
   return decided(status, { error, details });
 }
 
@@ -268,68 +235,61 @@ function decisionBy(fault: Fault | null): Decision | null {
   }
 }
 
-const SILENT: ReadonlySet<string> = new Set<RequestFault>(['hang', 'reset', 'lost-answer', 'half-answer']);
-
-/** Returns whether a fault suppresses the complete response. */
-function isSilent(fault: Fault | null): boolean {
-  return fault !== null && SILENT.has(fault.name);
-}
-
-/** Ways to respond, or not to. */
-type Answering = {
-  /** Waits a number of milliseconds, or until the simulator closes. */
-  pause(ms: number): Promise<void>;
-  /** Never responds. */
-  hang(reply: FastifyReply): void;
-  /** Resets the connection instead of responding. */
-  reset(reply: FastifyReply): void;
-  /** Sends the head and a part of the body, then breaks off. */
-  half(reply: FastifyReply): void;
-  /** Resets hanging requests, as a restarted service does. */
-  resetHanging(): void;
-  close(): void;
+/** How the faults that suppress the complete response do it. */
+const SILENT: Partial<Record<RequestFault, 'hang' | 'reset' | 'half'>> = {
+  hang: 'hang',
+  reset: 'reset',
+  'lost-answer': 'reset',
+  'half-answer': 'half',
 };
+
+type Answering = ReturnType<typeof createAnswering>;
 
 /** Shorter than the promised body. */
 const HALF = '{"half":';
 const PROMISED_BYTES = 50;
 
-export function createAnswering(timer: Timer): Answering {
+/** Creates the ways to respond, or not to. */
+export function createAnswering(timer: Timer) {
   const hanging = new Set<FastifyReply>();
   const pauses = new Set<() => void>();
-  const reset = (reply: FastifyReply): void => {
-    reply.hijack();
-    reply.request.raw.socket.resetAndDestroy();
-  };
   return {
-    pause: (ms) =>
-      ms === 0
-        ? Promise.resolve()
-        : new Promise((resolve) => {
-            const cancel = timer(ms, () => end());
-            const end = (): void => {
-              cancel();
-              pauses.delete(end);
-              resolve();
-            };
-            pauses.add(end);
-          }),
-    hang: (reply) => {
+    /** Waits a number of milliseconds, or until the simulator closes. */
+    pause(ms: number): Promise<void> {
+      if (ms === 0) return Promise.resolve();
+      return new Promise((resolve) => {
+        const cancel = timer(ms, () => end());
+        const end = (): void => {
+          cancel();
+          pauses.delete(end);
+          resolve();
+        };
+        pauses.add(end);
+      });
+    },
+    /** Never responds. */
+    hang(reply: FastifyReply): void {
       reply.hijack();
       hanging.add(reply);
       reply.raw.once('close', () => hanging.delete(reply));
     },
-    reset,
-    half: (reply) => {
+    /** Resets the connection instead of responding. */
+    reset(reply: FastifyReply): void {
+      reply.hijack();
+      reply.request.raw.socket.resetAndDestroy();
+    },
+    /** Sends the head and a part of the body, then breaks off. */
+    half(reply: FastifyReply): void {
       reply.hijack();
       const { raw } = reply;
       raw.writeHead(200, { 'content-type': 'application/json', 'content-length': PROMISED_BYTES });
       raw.write(HALF, () => raw.destroy());
     },
-    resetHanging: () => {
+    /** Resets hanging requests, as a restarted service does. */
+    resetHanging(): void {
       for (const reply of hanging) reply.request.raw.socket.resetAndDestroy();
     },
-    close: () => {
+    close(): void {
       for (const end of [...pauses]) end();
     },
   };

@@ -3,7 +3,6 @@ import {
   type CoverageType,
   type Deduction,
   type LineOfCoverage,
-  type Taxability,
 } from '../contract/deduction.ts';
 import type { PayFrequency } from '../contract/employee.ts';
 import { DEDUCTION_UPDATED } from '../contract/events.ts';
@@ -22,14 +21,10 @@ export type Enrolments = {
   deductions(): Deduction[];
 };
 
-type EnrolmentsOptions = {
-  seed: number;
-  now: () => Date;
-  makeEvent: MakeEvent;
-  payFrequencyOf: (employeeId: string) => PayFrequency;
-};
-
-export function createEnrolments({ seed, now, makeEvent, payFrequencyOf }: EnrolmentsOptions): Enrolments {
+export function createEnrolments(
+  { seed, now, makeEvent }: { seed: number; now: () => Date; makeEvent: MakeEvent },
+  payFrequencyOf: (employeeId: string) => PayFrequency,
+): Enrolments {
   const deductions = new Map<string, Deduction>();
   const times = new Map<string, number>();
 
@@ -38,7 +33,8 @@ export function createEnrolments({ seed, now, makeEvent, payFrequencyOf }: Enrol
     const nth = (times.get(key) ?? 0) + 1;
     times.set(key, nth);
     const payFrequency = payFrequencyOf(employeeId);
-    return keep(makeDeduction(seed, { employeeId, payFrequency, line, startsOn: firstOfMonth(now()), nth }));
+    const startsOn = `${now().toISOString().slice(0, 8)}01`;
+    return keep(makeDeduction(seed, { employeeId, payFrequency, line, startsOn, nth }));
   };
   const change = (deductionId: string, changes: Partial<Omit<Deduction, 'id'>>): MadeEvent => {
     const deduction = deductions.get(deductionId);
@@ -59,44 +55,56 @@ export function createEnrolments({ seed, now, makeEvent, payFrequencyOf }: Enrol
   };
 }
 
-function firstOfMonth(now: Date): string {
-  return `${now.toISOString().slice(0, 8)}01`;
+/**
+ * Creates a plan for one line of coverage. Premiums are monthly; savings are deducted from each paycheck.
+ * Costs are cents per period, employee and employer together.
+ */
+function plan(
+  description: string,
+  taxability: Deduction['taxability'],
+  period: 'monthly' | 'paycheck',
+  leastCents: number,
+  mostCents: number,
+  employerPercent: number,
+) {
+  return { description, taxability, period, leastCents, mostCents, employerPercent, isTiered: false };
 }
 
-/** A plan for one line of coverage. Costs are cents per period, employee and employer together. */
-type Plan = {
-  description: string;
-  taxability: Taxability;
-  /** Premiums are monthly; savings are deducted from each paycheck. */
-  period: 'monthly' | 'paycheck';
-  leastCents: number;
-  mostCents: number;
-  employerPercent: number;
-  /** Whether the cost depends on who is covered. */
-  tiered: boolean;
-};
+/** Creates a plan whose cost depends on who is covered. */
+function tiered(...terms: Parameters<typeof plan>): Plan {
+  return { ...plan(...terms), isTiered: true };
+}
+
+type Plan = ReturnType<typeof plan>;
 
 const PLANS: Readonly<Record<LineOfCoverage, Plan>> = {
-  medical: premium('Silver PPO 3000', 'pre_tax', 42_000, 68_000, 70, true),
-  dental: premium('Dental PPO 1500', 'pre_tax', 2_800, 4_600, 50, true),
-  vision: premium('Vision 12/12/24', 'pre_tax', 600, 1_200, 50, true),
-  accident: premium('Accident Plus', 'post_tax', 900, 1_800, 0, true),
-  accidental_death: premium('Basic accidental death', 'post_tax', 100, 400, 100),
-  cancer: premium('Cancer care', 'post_tax', 1_500, 3_200, 0),
-  hospital_indemnity: premium('Hospital indemnity', 'post_tax', 1_400, 3_000, 0, true),
-  life: premium('Basic life 50,000', 'post_tax', 450, 900, 100),
-  long_term_disability: premium('Long-term disability 60%', 'post_tax', 1_200, 3_000, 100),
-  short_term_disability: premium('Short-term disability 60%', 'post_tax', 1_000, 2_600, 100),
-  supplemental: premium('Supplemental cover', 'post_tax', 800, 2_000, 0),
-  voluntary_critical_illness: premium('Critical illness 20,000', 'post_tax', 900, 2_900, 0),
-  voluntary_life: premium('Voluntary life', 'post_tax', 700, 4_000, 0),
-  voluntary_accidental_death: premium('Voluntary accidental death', 'post_tax', 200, 900, 0),
-  voluntary_short_term_disability: premium('Voluntary short-term disability', 'post_tax', 900, 3_000, 0),
-  commuter_transit: saving('Transit pass', 2_000, 15_000, 0),
-  dependent_care_fsa: saving('Dependent care account', 5_000, 19_000, 0),
-  healthcare_fsa: saving('Health care account', 2_000, 12_000, 0),
-  hsa: saving('Health savings account', 5_000, 20_000, 25),
-  limited_purpose_fsa: saving('Limited purpose account', 1_000, 6_000, 0),
+  medical: tiered('Silver PPO 3000', 'pre_tax', 'monthly', 42_000, 68_000, 70),
+  dental: tiered('Dental PPO 1500', 'pre_tax', 'monthly', 2_800, 4_600, 50),
+  vision: tiered('Vision 12/12/24', 'pre_tax', 'monthly', 600, 1_200, 50),
+  accident: tiered('Accident Plus', 'post_tax', 'monthly', 900, 1_800, 0),
+  accidental_death: plan('Basic accidental death', 'post_tax', 'monthly', 100, 400, 100),
+  cancer: plan('Cancer care', 'post_tax', 'monthly', 1_500, 3_200, 0),
+  hospital_indemnity: tiered('Hospital indemnity', 'post_tax', 'monthly', 1_400, 3_000, 0),
+  life: plan('Basic life 50,000', 'post_tax', 'monthly', 450, 900, 100),
+  long_term_disability: plan('Long-term disability 60%', 'post_tax', 'monthly', 1_200, 3_000, 100),
+  short_term_disability: plan('Short-term disability 60%', 'post_tax', 'monthly', 1_000, 2_600, 100),
+  supplemental: plan('Supplemental cover', 'post_tax', 'monthly', 800, 2_000, 0),
+  voluntary_critical_illness: plan('Critical illness 20,000', 'post_tax', 'monthly', 900, 2_900, 0),
+  voluntary_life: plan('Voluntary life', 'post_tax', 'monthly', 700, 4_000, 0),
+  voluntary_accidental_death: plan('Voluntary accidental death', 'post_tax', 'monthly', 200, 900, 0),
+  voluntary_short_term_disability: plan(
+    'Voluntary short-term disability',
+    'post_tax',
+    'monthly',
+    900,
+    3_000,
+    0,
+  ),
+  commuter_transit: plan('Transit pass', 'pre_tax', 'paycheck', 2_000, 15_000, 0),
+  dependent_care_fsa: plan('Dependent care account', 'pre_tax', 'paycheck', 5_000, 19_000, 0),
+  healthcare_fsa: plan('Health care account', 'pre_tax', 'paycheck', 2_000, 12_000, 0),
+  hsa: plan('Health savings account', 'pre_tax', 'paycheck', 5_000, 20_000, 25),
+  limited_purpose_fsa: plan('Limited purpose account', 'pre_tax', 'paycheck', 1_000, 6_000, 0),
 };
 
 /** The cost as a percentage of covering the member alone. */
@@ -128,47 +136,29 @@ type Enrolment = {
 export function makeDeduction(seed: number, enrolment: Enrolment): Deduction {
   const { employeeId, line, nth } = enrolment;
   const random = seededRandom(seed, 'deduction', employeeId, line, nth);
-  const plan = PLANS[line];
-  const coverageType = plan.tiered ? pick(random, COVERAGE_TYPES) : 'member';
-  const cents = costOf(random, plan, coverageType);
-  const employerCents = Math.floor((cents * plan.employerPercent) / 100);
+  const terms = PLANS[line];
+  const coverageType = terms.isTiered ? pick(random, COVERAGE_TYPES) : 'member';
+  const cents = costOf(random, terms, coverageType);
+  const employerCents = Math.floor((cents * terms.employerPercent) / 100);
   return {
     id: seededId('ded', seed, employeeId, line, nth),
     employee_id: employeeId,
     line_of_coverage: line,
     member_contribution: decimal(cents - employerCents),
     employer_contribution: decimal(employerCents),
-    period: plan.period === 'monthly' ? 'monthly' : enrolment.payFrequency,
-    taxability: plan.taxability,
+    period: terms.period === 'monthly' ? 'monthly' : enrolment.payFrequency,
+    taxability: terms.taxability,
     coverage_type: coverageType,
-    description: plan.description,
+    description: terms.description,
     effective_start: `${enrolment.startsOn}T00:00:00Z`,
   };
 }
 
-function costOf(random: Random, plan: Plan, coverageType: CoverageType): number {
-  return Math.floor((between(random, plan.leastCents, plan.mostCents) * TIER_PERCENT[coverageType]) / 100);
+function costOf(random: Random, { leastCents, mostCents }: Plan, coverageType: CoverageType): number {
+  return Math.floor((between(random, leastCents, mostCents) * TIER_PERCENT[coverageType]) / 100);
 }
 
 /** Returns whole cents as decimal text. */
 function decimal(cents: number): string {
   return `${Math.floor(cents / 100)}.${String(cents % 100).padStart(2, '0')}`;
-}
-
-function premium(
-  description: string,
-  taxability: Taxability,
-  leastCents: number,
-  mostCents: number,
-  employerPercent: number,
-  tiered = false,
-): Plan {
-  return { description, taxability, period: 'monthly', leastCents, mostCents, employerPercent, tiered };
-}
-
-function saving(description: string, leastCents: number, mostCents: number, employerPercent: number): Plan {
-  return {
-    ...{ description, taxability: 'pre_tax', period: 'paycheck', tiered: false },
-    ...{ leastCents, mostCents, employerPercent },
-  };
 }

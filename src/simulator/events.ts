@@ -1,5 +1,7 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
+import Type from 'typebox';
+import { compile } from '../contract/check.ts';
 import { DEDUCTION_UPDATED, type Envelope, type EventType } from '../contract/events.ts';
 import { seededId } from './random.ts';
 
@@ -58,25 +60,16 @@ export function loadFixtures(path: string): Fixture[] {
   return files.map((name) => readFixture(join(path, name)));
 }
 
-function readFixture(path: string): Fixture {
-  const parsed = parse(path);
-  if (!isEvent(parsed)) {
-    throw new Error(`${path} is not an event: it needs "id" (text) and "body" (what is to be sent)`);
-  }
-  return { ...parsed, file: basename(path) };
-}
+const outgoing = compile(Type.Object({ id: Type.String({ minLength: 1 }), body: Type.Unknown() }));
 
-function parse(path: string): unknown {
+function readFixture(path: string): Fixture {
   const text = readFileSync(path, 'utf8');
+  let parsed: unknown;
   try {
-    return JSON.parse(text);
+    parsed = JSON.parse(text);
   } catch {
     throw new Error(`${path} is not valid JSON`);
   }
-}
-
-function isEvent(value: unknown): value is OutgoingEvent {
-  if (typeof value !== 'object' || value === null) return false;
-  const { id, body } = value as Partial<OutgoingEvent>;
-  return typeof id === 'string' && id !== '' && body !== undefined;
+  if (outgoing.accepts(parsed)) return { ...parsed, file: basename(path) };
+  throw new Error(`${path} is not an event: it needs "id" (text) and "body" (what is to be sent)`);
 }

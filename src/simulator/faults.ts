@@ -72,29 +72,24 @@ export function createFaults(texts: readonly string[] = []): Faults {
     entries = next.map((text) => ({ text, fault: parseFault(text), met: 0 }));
   };
   const meet = (applies: (fault: Fault) => boolean): Fault | null => {
-    const entry = entries.find(
-      ({ fault, met }) => applies(fault) && (fault.times === null || met < fault.times),
-    );
-    if (entry === undefined) return null;
-    entry.met += 1;
-    return entry.fault;
+    const entry = entries.find(({ fault, met }) => applies(fault) && met < (fault.times ?? Infinity));
+    if (entry !== undefined) entry.met += 1;
+    return entry?.fault ?? null;
   };
   set(texts);
   return {
     set,
     states: () =>
-      entries.map(({ text, fault: { times }, met }) => ({
-        fault: text,
-        met,
-        left: times === null ? null : times - met,
-      })),
+      entries.map(({ text: fault, fault: { times }, met }) => {
+        return { fault, met, left: times === null ? null : times - met };
+      }),
     meetRequest: (ids) => {
-      const isFor = ({ name, id }: Fault) =>
-        FAULTS[name].meets === 'request' && (id === null || ids.includes(id));
+      const meetBy = (is: (name: FaultName) => boolean) =>
+        meet(({ name, id }) => is(name) && (id === null || ids.includes(id)));
       return {
-        fault: meet((fault) => isFor(fault) && !MODIFIERS.has(fault.name)),
-        delayMs: meet((fault) => isFor(fault) && fault.name === 'latency')?.value ?? 0,
-        ignoresKeys: meet((fault) => isFor(fault) && fault.name === 'ignore-keys') !== null,
+        fault: meetBy((name) => FAULTS[name].meets === 'request' && !MODIFIERS.has(name)),
+        delayMs: meetBy((name) => name === 'latency')?.value ?? 0,
+        ignoresKeys: meetBy((name) => name === 'ignore-keys') !== null,
       };
     },
     meetDelivery: (name) => meet((fault) => fault.name === name)?.value ?? null,
@@ -113,19 +108,17 @@ const NUMBER_MOST = 1_000;
 export function parseFault(text: string): Fault {
   const [, name = '', value, count, id] = TEXT.exec(text) ?? [];
   if (!isName(name)) {
-    throw new AppError(
-      'FAULT_REFUSED',
-      `It must be NAME[=VALUE][:COUNT][@ID], NAME one of ${Object.keys(FAULTS).join(', ')}.`,
-    );
+    throw refusal(`It must be NAME[=VALUE][:COUNT][@ID], NAME one of ${Object.keys(FAULTS).join(', ')}.`);
   }
   const kind: FaultKind = FAULTS[name];
   if (id !== undefined && kind.meets === 'delivery') {
-    throw new AppError(
-      'FAULT_REFUSED',
-      `${name} takes no @ID: it concerns events, not the requests of an employee.`,
-    );
+    throw refusal(`${name} takes no @ID: it concerns events, not the requests of an employee.`);
   }
   return { name, value: readValue(name, kind, value), times: readTimes(name, count), id: id ?? null };
+}
+
+function refusal(rule: string): AppError {
+  return new AppError('FAULT_REFUSED', rule);
 }
 
 function isName(text: string): text is FaultName {
@@ -135,16 +128,16 @@ function isName(text: string): text is FaultName {
 function readValue(name: FaultName, kind: FaultKind, text: string | undefined): number {
   if (text === undefined) {
     if (kind.usual !== null) return kind.usual;
-    throw new AppError('FAULT_REFUSED', `${name} needs a value, such as ${name}=200ms.`);
+    throw refusal(`${name} needs a value, such as ${name}=200ms.`);
   }
   switch (kind.value) {
     case 'none':
-      throw new AppError('FAULT_REFUSED', `${name} takes no value; a count is written ${name}:3.`);
+      throw refusal(`${name} takes no value; a count is written ${name}:3.`);
     case 'duration':
       return durationOf(name, text);
     case 'status':
       if (/^5\d\d$/.test(text)) return Number(text);
-      throw new AppError('FAULT_REFUSED', `${name} takes a status of 500 to 599, such as ${name}=503.`);
+      throw refusal(`${name} takes a status of 500 to 599, such as ${name}=503.`);
     case 'number':
       return wholeNumber(text, 2, NUMBER_MOST, `${name} takes a number of 2 to ${NUMBER_MOST}.`);
   }
@@ -154,7 +147,7 @@ function durationOf(name: FaultName, text: string): number {
   const [, count, unit = ''] = /^(\d{1,7})(ms|s|m)$/.exec(text) ?? [];
   const ms = Number(count) * (UNIT_MS[unit] ?? Number.NaN);
   if (ms > 0 && ms <= DURATION_MOST_MS) return ms;
-  throw new AppError('FAULT_REFUSED', `${name} takes a time of at most an hour, such as 200ms, 2s or 1m.`);
+  throw refusal(`${name} takes a time of at most an hour, such as 200ms, 2s or 1m.`);
 }
 
 function readTimes(name: FaultName, text: string | undefined): number | null {
@@ -162,16 +155,16 @@ function readTimes(name: FaultName, text: string | undefined): number | null {
   return wholeNumber(text, 1, COUNT_MOST, `The count of ${name} must be 1 to ${COUNT_MOST}.`);
 }
 
-function wholeNumber(text: string, least: number, most: number, refusal: string): number {
+function wholeNumber(text: string, least: number, most: number, rule: string): number {
   const number = /^\d{1,7}$/.test(text) ? Number(text) : Number.NaN;
   if (number >= least && number <= most) return number;
-  throw new AppError('FAULT_REFUSED', refusal);
+  throw refusal(rule);
 }
 
-function request<V extends FaultKind['value']>(value: V, usual: number | null, about: string) {
+function request(value: FaultKind['value'], usual: number | null, about: string) {
   return { meets: 'request', value, usual, about } as const;
 }
 
-function delivery<V extends FaultKind['value']>(value: V, usual: number | null, about: string) {
+function delivery(value: FaultKind['value'], usual: number | null, about: string) {
   return { meets: 'delivery', value, usual, about } as const;
 }

@@ -1,14 +1,5 @@
 import { Agent, request } from 'undici';
 import { codeOf } from '../errors.ts';
-import {
-  type Destination,
-  type DestinationState,
-  destination,
-  enable,
-  gaveUp,
-  reached,
-  stateOf,
-} from './destinations.ts';
 import type { OutgoingEvent } from './events.ts';
 import type { Faults } from './faults.ts';
 import { type Forgery, forge, signEvent } from './sign.ts';
@@ -32,6 +23,22 @@ export type Delivery = {
   status: number | null;
   reason: string | null;
 };
+
+/**
+ * Where events are sent. An endpoint that failed all attempts of an event is disabled, as the provider does
+ * after days: it receives nothing until it is enabled again, and then what it missed.
+ */
+type Destination = {
+  readonly url: string;
+  /** Null while events are sent to it. */
+  disabledAt: Date | null;
+  /** How many deliveries it acknowledged. */
+  acknowledged: number;
+  /** Events that it did not receive, by id, oldest first. */
+  readonly missed: Map<string, OutgoingEvent>;
+};
+
+export type DestinationState = { url: string; disabledAt: Date | null; missed: number };
 
 export type SendOptions = {
   /** Simultaneous deliveries of the event; more than 1 are duplicates. */
@@ -114,12 +121,10 @@ export function createProvider(options: ProviderOptions): Provider {
     });
   });
   const sign = ({ event, text, ...message }: Message, at: Date) => {
-    const signing = message.secrets ?? secrets;
-    const forgery =
-      message.forgery ?? (faults.meetDelivery('bad-signature') === null ? null : 'other-secret');
-    return forgery === null
-      ? signEvent(signing, event.id, at, text)
-      : forge(forgery, signing, event.id, at, text);
+    const fault = message.forgery === null && faults.meetDelivery('bad-signature') !== null;
+    const forgery = fault ? 'other-secret' : message.forgery;
+    const signed = [message.secrets ?? secrets, event.id, at, text] as const;
+    return forgery === null ? signEvent(...signed) : forge(forgery, ...signed);
   };
   const attempt = async (message: Message, number: number): Promise<void> => {
     const { event, to, forgery } = message;
@@ -131,41 +136,42 @@ export function createProvider(options: ProviderOptions): Provider {
     const outcome = await post(agent, options.timer, to.url, sign(message, at), message.text);
     const { status } = outcome;
     const acknowledged = status !== null && status >= 200 && status < 300;
-    if (acknowledged) reached(to, event.id);
+    if (acknowledged) {
+      to.acknowledged += 1;
+      to.missed.delete(event.id);
+    }
     const delivery = { eventId: event.id, url: to.url, attempt: number, at, acknowledged, ...outcome };
     deliveries.push(delivery);
     options.delivered(delivery);
     if (acknowledged || closed || forgery !== null) return underWay.end();
-    const delay = delayAfter(number, options.retryScale);
-    if (delay !== null) return later(delay, () => void attempt(message, number + 1));
-    if (gaveUp(to, event, message.before, now())) options.endpointDisabled(to.url);
+    const delay = RETRY_DELAYS_MS[number];
+    if (delay !== undefined)
+      return later(delay * options.retryScale, () => void attempt(message, number + 1));
+    to.missed.set(event.id, event);
+    if (to.disabledAt === null && to.acknowledged === message.before) {
+      to.disabledAt = now();
+      options.endpointDisabled(to.url);
+    }
     underWay.end();
   };
-  const sendTo = async (
-    to: readonly Destination[],
-    event: OutgoingEvent,
-    how: SendOptions,
-  ): Promise<void> => {
+  const sendTo = async (those: readonly Destination[], event: OutgoingEvent, how: SendOptions = {}) => {
     if (closed) return;
     const text = JSON.stringify(event.body);
     const times = how.times ?? faults.meetDelivery('duplicate') ?? 1;
-    const { secrets: others = null, forgery = null } = how;
-    const messages = to.flatMap((one) =>
-      Array<Message>(times).fill({
-        ...{ event, text, forgery, to: one },
-        ...{ secrets: others, before: one.acknowledged },
-      }),
+    const { secrets = null, forgery = null } = how;
+    const messages = those.flatMap((to) =>
+      Array<Message>(times).fill({ event, text, to, secrets, forgery, before: to.acknowledged }),
     );
     messages.forEach(underWay.begin);
     const deliver = async () => void (await Promise.all(messages.map((message) => attempt(message, 1))));
     const size = faults.meetDelivery('reorder');
     return size === null ? deliver() : reorder.hold(size, deliver);
   };
-  const send: Provider['send'] = (event, how = {}) => sendTo(destinations, event, how);
+  const send: Provider['send'] = (event, how) => sendTo(destinations, event, how);
 
   return {
     subscribe: (url) => {
-      destinations.push(destination(url));
+      destinations.push({ url, disabledAt: null, acknowledged: 0, missed: new Map() });
     },
     send,
     sendLater: (ms, event) => {
@@ -177,10 +183,14 @@ export function createProvider(options: ProviderOptions): Provider {
       secrets = next;
     },
     secrets: () => secrets,
-    destinations: () => destinations.map(stateOf),
+    destinations: () =>
+      destinations.map(({ url, disabledAt, missed }) => ({ url, disabledAt, missed: missed.size })),
     enableEndpoints: async () => {
       for (const to of destinations) {
-        for (const event of enable(to)) await sendTo([to], event, {});
+        to.disabledAt = null;
+        const missed = [...to.missed.values()];
+        to.missed.clear();
+        for (const event of missed) await sendTo([to], event);
       }
     },
     deliveries: () => [...deliveries],
@@ -219,46 +229,33 @@ async function post(
     await body.dump();
     return { status: statusCode, reason: null };
   } catch (error) {
-    return { status: null, reason: controller.signal.aborted ? 'no answer in time' : reasonOf(error) };
+    const reason = controller.signal.aborted ? 'no answer in time' : codeOf(error) || (error as Error).name;
+    return { status: null, reason };
   } finally {
     cancel();
   }
 }
-
-function reasonOf(error: unknown): string {
-  return codeOf(error) || (error as Error).name;
-}
-
-/**
- * Holds deliveries until there are enough, then releases them one by one, newest first. A time limit releases
- * fewer.
- */
-type Reorder = {
-  /** Resolves when the delivery was made. */
-  hold(size: number, deliver: () => Promise<void>): Promise<void>;
-  /** Drops held deliveries and resolves their promises. */
-  close(): void;
-};
 
 /** Longer than a burst, and short for a user who waits for its last event. */
 const HELD_AT_MOST_MS = 1_000;
 
 type Held = { deliver: () => Promise<void>; over: () => void };
 
-/** `later` runs an action after a number of milliseconds, unless the simulator closes first. */
-function createReorder(later: (ms: number, act: () => void) => void): Reorder {
+/** Holds deliveries until there are enough or time is up (`later`), then makes them one by one, newest first. */
+function createReorder(later: (ms: number, act: () => void) => void) {
   let held: Held[] = [];
   const release = async (): Promise<void> => {
-    const batch = held;
+    const batch = held.reverse();
     held = [];
-    for (const { deliver, over } of batch.reverse()) {
+    for (const { deliver, over } of batch) {
       await deliver();
       over();
     }
   };
   return {
-    hold: (size, deliver) =>
-      new Promise((over) => {
+    /** Resolves when the delivery was made. */
+    hold: (size: number, deliver: () => Promise<void>) =>
+      new Promise<void>((over) => {
         held.push({ deliver, over });
         const batch = held;
         if (batch.length >= size) return void release();
@@ -267,6 +264,7 @@ function createReorder(later: (ms: number, act: () => void) => void): Reorder {
           if (held === batch) void release();
         });
       }),
+    /** Drops held deliveries and resolves their promises. */
     close: () => {
       for (const { over } of held) over();
       held = [];
@@ -286,12 +284,6 @@ export const RETRY_DELAYS_MS: readonly number[] = [
 
 /** Turns a day of the provider into less than two minutes: the first retries follow after 5 and 300 ms. */
 export const RETRY_SCALE = 0.001;
-
-/** Returns the milliseconds from a failed attempt (the first is 1) to the next one; null after the last. */
-function delayAfter(attempt: number, scale: number): number | null {
-  const delay = RETRY_DELAYS_MS[attempt];
-  return delay === undefined ? null : delay * scale;
-}
 
 /** Counts what is in progress, and lets callers wait until nothing is. */
 function countUnderWay() {

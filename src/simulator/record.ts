@@ -1,7 +1,6 @@
 import type { RequestFault } from './faults.ts';
 
-const REQUEST_KINDS = ['census', 'new-hire', 'termination', 'demographic', 'compensation-change'] as const;
-export type RequestKind = (typeof REQUEST_KINDS)[number];
+export type RequestKind = 'census' | 'new-hire' | 'termination' | 'demographic' | 'compensation-change';
 
 /** One request and its response. */
 export type ReceivedRequest = {
@@ -28,20 +27,12 @@ export type ReceivedRequest = {
   fault: RequestFault | null;
 };
 
-type RequestRecord = {
-  add(request: ReceivedRequest): void;
-  requests(): ReceivedRequest[];
-};
-
-/**
- * Creates the record of requests in the order they were decided. Bodies of older censuses are dropped,
- * because one may have 100 MB.
- */
-export function createRecord(): RequestRecord {
+/** Creates the record of requests, in the order they were decided. Bodies of older censuses are dropped. */
+export function createRecord() {
   const requests: ReceivedRequest[] = [];
   const newestCensus = new Map<string, ReceivedRequest>();
   return {
-    add: (request) => {
+    add: (request: ReceivedRequest): void => {
       requests.push(request);
       if (!request.path.endsWith('/census')) return;
       const older = newestCensus.get(request.path);

@@ -7,32 +7,36 @@ import type { ReceivedRequest } from './record.ts';
 import type { KnownEmployee } from './workforce.ts';
 import type { World } from './world.ts';
 
-/** The parameters of a scenario: the simulator, and a function to report what happens. */
-export type Scene = Enrolments &
-  Pick<
-    Provider,
-    'send' | 'deliveries' | 'settled' | 'signWith' | 'secrets' | 'enableEndpoints' | 'destinations'
-  > & {
+/** The simulated service without its listener. */
+export type Service = Enrolments &
+  Omit<Provider, 'sendLater' | 'close'> & {
     world: World;
-    now: () => Date;
+    /** Requests an employer's census; resolves as `send` does. */
     requestCensus(employerId: string): Promise<MadeEvent>;
+    /** Sends the events in a seeded order, one after the other, each 1 + `duplicates` times. */
     deliverShuffled(events: readonly OutgoingEvent[], options?: { duplicates?: number }): Promise<void>;
+    /** Returns the requests in the order they were decided. */
     requests(): ReceivedRequest[];
+    /** The employees reported by censuses and employment changes, by employee id. */
     employeesOf(employerId: string): ReadonlyMap<string, KnownEmployee>;
+    /** Replaces all faults; hanging requests are reset. Throws FAULT_REFUSED for an invalid fault. */
     setFaults(texts: readonly string[]): void;
     faults(): FaultState[];
+    /** Changes the valid API key. */
     setApiKey(apiKey: string): void;
-    /** Creates a new secret from the seed. */
-    newSecret(): string;
-    newKey(): string;
-    /**
-     * Resolves once the condition holds, checked after each request and delivery. Rejects when the simulator
-     * closes.
-     */
-    until(holds: () => boolean): Promise<void>;
-    /** Reports one line. */
-    say(text: string): void;
   };
+
+/** The parameters of a scenario: the simulator, and a function to report what happens. */
+export type Scene = Service & {
+  now: () => Date;
+  /** Creates a new secret from the seed. */
+  newSecret(): string;
+  newKey(): string;
+  /** Resolves once the condition holds, which requests and deliveries change. Rejects on close. */
+  until(holds: () => boolean): Promise<void>;
+  /** Reports one line. */
+  say(text: string): void;
+};
 
 export type Scenario = {
   /** The course of the scenario. */
@@ -52,17 +56,9 @@ export function employeeOf(scene: Scene, nth = 0): string {
 }
 
 /** Creates one deduction and its event. */
-export function enrolOne(
-  scene: Scene,
-  employeeId: string,
-  line: LineOfCoverage,
-): { id: string; event: MadeEvent } {
-  const [event] = scene.enrol(employeeId, [line]);
-  return { id: idOf(event!), event: event! };
-}
-
-function idOf({ body }: MadeEvent): string {
-  return (body.data as { id: string }).id;
+export function enrolOne(scene: Scene, employeeId: string, line: LineOfCoverage) {
+  const [event] = scene.enrol(employeeId, [line]) as [MadeEvent];
+  return { id: (event.body.data as { id: string }).id, event };
 }
 
 /** Returns the date a number of days from now, `YYYY-MM-DD`. */
@@ -89,23 +85,16 @@ export async function takeCensuses(
   }
   const wanted = employerIds.map((id) => `employer:${id}`);
   await scene.until(() => {
-    const applied = scene
-      .requests()
-      .slice(before)
-      .filter((request) => request.applied);
-    return wanted.every((subject) => applied.some((request) => request.subject === subject));
+    const since = scene.requests().slice(before);
+    return wanted.every((id) => since.some(({ applied, subject }) => applied && subject === id));
   });
   await scene.settled();
 }
 
-/** Sets faults, runs the action, and always removes them. */
-export async function withFaults(
-  scene: Scene,
-  faults: readonly string[],
-  act: () => Promise<void>,
-): Promise<void> {
-  scene.say(`From now on: ${faults.join(', ')}`);
-  scene.setFaults(faults);
+/** Sets a fault, runs the action, and always removes it. */
+export async function withFault(scene: Scene, fault: string, act: () => Promise<void>): Promise<void> {
+  scene.say(`From now on: ${fault}`);
+  scene.setFaults([fault]);
   try {
     await act();
   } finally {

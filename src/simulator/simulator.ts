@@ -2,22 +2,16 @@
 import { CENSUS_SYNC_COMPLETE, CENSUS_SYNC_REQUEST } from '../contract/events.ts';
 import { addControl } from './control.ts';
 import { createAnswering, createEndpoints } from './endpoints.ts';
-import { createEnrolments, type Enrolments } from './enrolments.ts';
-import { eventMaker, type MadeEvent, type OutgoingEvent } from './events.ts';
-import { createFaults, type FaultState } from './faults.ts';
-import {
-  createProvider,
-  type Delivery,
-  type Provider,
-  RETRY_SCALE,
-  systemTimer,
-  type Timer,
-} from './provider.ts';
+import { createEnrolments } from './enrolments.ts';
+import { eventMaker, type OutgoingEvent } from './events.ts';
+import { createFaults } from './faults.ts';
+import { createProvider, type Delivery, RETRY_SCALE, systemTimer, type Timer } from './provider.ts';
 import { seededRandom, shuffle } from './random.ts';
 import { createRecord, type ReceivedRequest } from './record.ts';
-import { createPlaying, type ScenarioName } from './scenarios.ts';
-import { createWorkforce, type KnownEmployee } from './workforce.ts';
-import { DEFAULT_SEED, makeWorld, type World } from './world.ts';
+import { createPlaying, type Playing } from './scenarios.ts';
+import type { Service } from './scene.ts';
+import { createWorkforce } from './workforce.ts';
+import { DEFAULT_SEED, makeWorld } from './world.ts';
 
 /** How long processing a census takes: the upload's response arrives first. */
 const CENSUS_PROCESSING_MS = 20;
@@ -50,30 +44,13 @@ export type SimulatorOptions = {
   said?: (text: string) => void;
 };
 
-export type Simulator = Enrolments &
-  Omit<Provider, 'sendLater'> & {
-    /** The base address, such as `http://127.0.0.1:41234`. */
-    url: string;
-    world: World;
-    /** Requests an employer's census; resolves as `send` does. */
-    requestCensus(employerId: string): Promise<MadeEvent>;
-    /** Sends the events in a seeded order, one after the other, each 1 + `duplicates` times. */
-    deliverShuffled(events: readonly OutgoingEvent[], options?: { duplicates?: number }): Promise<void>;
-    /** Returns the requests in the order they were decided. */
-    requests(): ReceivedRequest[];
-    /** The employees reported by censuses and employment changes, by employee id. */
-    employeesOf(employerId: string): ReadonlyMap<string, KnownEmployee>;
-    /** Replaces all faults; hanging requests are reset. Throws FAULT_REFUSED for an invalid fault. */
-    setFaults(texts: readonly string[]): void;
-    faults(): FaultState[];
-    /** Changes the valid API key. */
-    setApiKey(apiKey: string): void;
-    /**
-     * Plays a scenario to its end and reports what happens, one line each. Rejects when the simulator closes
-     * first, or another scenario is in progress.
-     */
-    playScenario(name: ScenarioName, say: (text: string) => void): Promise<void>;
-  };
+export type Simulator = Service & {
+  /** The base address, such as `http://127.0.0.1:41234`. */
+  url: string;
+  /** Plays a scenario to its end and reports what happens. Rejects as `Playing` does. */
+  playScenario: Playing['play'];
+  close(): Promise<void>;
+};
 
 /**
  * Starts listening, by default on 127.0.0.1. Sends `employee-census.sync-complete` after each accepted
@@ -87,7 +64,7 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
   const record = createRecord();
   const random = seededRandom(seed, 'shuffles');
   const makeEvent = eventMaker(seed, now);
-  const enrolments = createEnrolments({ seed, now, makeEvent, payFrequencyOf: workforce.payFrequencyOf });
+  const enrolments = createEnrolments({ seed, now, makeEvent }, workforce.payFrequencyOf);
   const { delivered = () => {}, endpointDisabled = () => {} } = options;
   const faults = createFaults(options.faults);
   const answering = createAnswering(timer);
@@ -118,31 +95,28 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
     },
   });
 
-  const { sendLater: _, ...sending } = provider;
-  const simulated = {
+  const { sendLater: _, close, ...sending } = provider;
+  const simulated: Service = {
     ...enrolments,
     ...sending,
     world,
-    requestCensus: async (employerId: string): Promise<MadeEvent> => {
+    requestCensus: async (employerId) => {
       const event = makeEvent(CENSUS_SYNC_REQUEST, { employer_id: employerId });
       await provider.send(event);
       return event;
     },
-    deliverShuffled: async (
-      events: readonly OutgoingEvent[],
-      { duplicates = 0 }: { duplicates?: number } = {},
-    ): Promise<void> => {
+    deliverShuffled: async (events, { duplicates = 0 } = {}) => {
       const copies = events.flatMap((event) => Array<OutgoingEvent>(1 + duplicates).fill(event));
       for (const event of shuffle(random, copies)) await provider.send(event);
     },
     requests: record.requests,
     employeesOf: workforce.employeesOf,
-    setFaults: (texts: readonly string[]): void => {
+    setFaults: (texts) => {
       faults.set(texts);
       answering.resetHanging();
     },
     faults: faults.states,
-    setApiKey: (next: string): void => {
+    setApiKey: (next) => {
       apiKey = next;
     },
   };
@@ -171,7 +145,7 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
     close: async () => {
       news.close();
       answering.close();
-      await provider.close();
+      await close();
       await app.close();
     },
   };

@@ -11,36 +11,25 @@ export type KnownEmployee = Omit<Employee, 'employment_status'> & {
 /** The ID in a request that the service does not know. Null if the request was applied. */
 export type Unknown = 'employer' | 'employee' | null;
 
-/**
- * The employees reported to the service, per employer. Employees of the seeded world are known from the
- * start, and listed after the first request about them.
- */
-export type Workforce = {
-  replaceAll(employerId: string, census: Census): Unknown;
-  hire(newHire: NewHire): Unknown;
-  terminate(termination: Termination): Unknown;
-  move(demographic: Demographic): Unknown;
-  changeCompensation(change: CompensationChange): Unknown;
-  employeesOf(employerId: string): ReadonlyMap<string, KnownEmployee>;
-  payFrequencyOf(employeeId: string): PayFrequency;
-  /** Returns the employers where an employee is known. */
-  employersOf(employeeId: string): string[];
-};
-
 /** The most common frequency, for unknown employees. */
 const USUAL_FREQUENCY: PayFrequency = 'biweekly';
 
 type Employees = Map<string, KnownEmployee>;
 
-export function createWorkforce(world: World): Workforce {
+export type Workforce = ReturnType<typeof createWorkforce>;
+
+/**
+ * Creates the employees reported to the service, per employer. Employees of the seeded world are known from
+ * the start, and listed after the first request about them.
+ */
+export function createWorkforce(world: World) {
   const seeded = new Map([...world].map(([employerId, census]) => [employerId, byId(census.employees)]));
-  const received = new Map(
-    [...world.keys()].map((employerId): [string, Employees] => [employerId, new Map()]),
-  );
+  const received = new Map<string, Employees>([...world.keys()].map((employerId) => [employerId, new Map()]));
 
   const find = (employerId: string, employeeId: string) =>
     received.get(employerId)!.get(employeeId) ?? seeded.get(employerId)!.get(employeeId);
 
+  /** Returns the employers where an employee is known. */
   const employersOf = (employeeId: string): string[] =>
     [...world.keys()].filter((employerId) => find(employerId, employeeId));
 
@@ -54,23 +43,24 @@ export function createWorkforce(world: World): Workforce {
   };
 
   return {
-    replaceAll: (employerId, census) => {
+    replaceAll: (employerId: string, census: Census): Unknown => {
       if (!world.has(employerId)) return 'employer';
       received.set(employerId, byId(census.employees));
       return null;
     },
-    hire: ({ employer_id, employer: _, ...employee }) => {
+    hire: ({ employer_id, employer: _, ...employee }: NewHire): Unknown => {
       if (!world.has(employer_id)) return 'employer';
       received.get(employer_id)!.set(employee.employee_id, employee);
       return null;
     },
-    terminate: ({ employee_id, termination_date }) => change(employee_id, { termination_date }),
-    move: ({ employee_id, address }) => change(employee_id, { address }),
-    changeCompensation: ({ employee_id, pay_rate, ...rest }) =>
+    terminate: ({ employee_id, termination_date }: Termination) => change(employee_id, { termination_date }),
+    move: ({ employee_id, address }: Demographic) => change(employee_id, { address }),
+    changeCompensation: ({ employee_id, pay_rate, ...rest }: CompensationChange) =>
       change(employee_id, { ...rest, ...(pay_rate && { pay_rate: [pay_rate] }) }),
     employersOf,
-    employeesOf: (employerId) => received.get(employerId) ?? new Map(),
-    payFrequencyOf: (employeeId) => {
+    employeesOf: (employerId: string): ReadonlyMap<string, KnownEmployee> =>
+      received.get(employerId) ?? new Map(),
+    payFrequencyOf: (employeeId: string): PayFrequency => {
       const employees = [...world.keys()].map((employerId) => find(employerId, employeeId));
       return employees.find((employee) => employee?.pay_frequency)?.pay_frequency ?? USUAL_FREQUENCY;
     },

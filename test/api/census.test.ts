@@ -322,8 +322,7 @@ onEitherEngine('a failed sync lists its problems, at most a thousand per page', 
         .select('request_id')
         .where('event_id', '=', employer)
         .executeTakeFirstOrThrow();
-      await failSyncs(trx, request_id as string, {
-        reason: 'the census breaks the contract',
+      await failSyncs(trx, request_id as string, 'the census breaks the contract', {
         problemCount: 900,
         problems,
       });
@@ -359,7 +358,7 @@ async function rejectedSync({ db }: Running, employerId: string, answer: string)
       .set({ response: encryptor.encrypt(Buffer.from(answer), placeOf(requestId, 'response')) })
       .where('request_id', '=', requestId)
       .execute();
-    await failSyncs(trx, requestId, { reason: 'the service answered 422', problemCount: 0, problems: null });
+    await failSyncs(trx, requestId, 'the service answered 422');
   });
   return sync_id;
 }

@@ -243,7 +243,7 @@ onEitherEngine('a run finalized by the rules of another release cannot be verifi
   t.equal(status, 409);
   t.match(json.detail, /^The run was finalized by rules 1, and this release computes by rules \d+\./);
   const verifying = {
-    report: (difference: object) => t.fail('nothing differs', difference),
+    report: (...difference: unknown[]) => t.fail(`nothing differs: ${difference}`),
     looked: () => {},
     signal: new AbortController().signal,
   };

@@ -162,15 +162,12 @@ onEitherEngine('a census that breaks the contract is not compared', async (t) =>
   t.match(compared, { report: { problemCount: 1 }, lastUpload: { employees: 1 }, changes: null });
 });
 
-onEitherEngine('fingerprints with another hash key, or without one, are not compared', async (t) => {
-  for (const fingerprint_key of ['other', null]) {
-    await t.test(String(fingerprint_key), async (t) => {
-      const { db } = await scratch(t);
-      await upload(db, setClock(), censusOf([person('e-1')]));
-      await transact(db, (trx) => trx.updateTable('staged_censuses').set({ fingerprint_key }).execute());
-      t.match(await compare(db, censusOf([person('e-1')])), { lastUpload: { employees: 1 }, changes: null });
-    });
-  }
+onEitherEngine('fingerprints with another hash key are not compared', async (t) => {
+  const { db } = await scratch(t);
+  await upload(db, setClock(), censusOf([person('e-1')]));
+  const other = { fingerprint_key: 'other' };
+  await transact(db, (trx) => trx.updateTable('staged_censuses').set(other).execute());
+  t.match(await compare(db, censusOf([person('e-1')])), { lastUpload: { employees: 1 }, changes: null });
 });
 
 onEitherEngine('the first of many changes are listed and all are counted', async (t) => {

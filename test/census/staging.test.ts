@@ -116,6 +116,7 @@ onEitherEngine('a staging whose process died is deleted after hours', async (t) 
     staged_at: clock().toISOString(),
     employee_count: 0,
     body_bytes: 0,
+    fingerprint_key: 'k',
   } as const;
   await transact(db, (trx) => trx.insertInto('staged_censuses').values(left).execute());
   clock.advance(5 * HOUR_MS);

@@ -179,11 +179,7 @@ onEitherEngine(
         .updateTable('outbox')
         .set({ state: 'rejected', is_next: 0, finished_at: '2026-01-31T09:30:00.000Z', response })
         .execute();
-      await failSyncs(trx, requestId, {
-        reason: 'the service answered 422',
-        problemCount: 0,
-        problems: null,
-      });
+      await failSyncs(trx, requestId, 'the service answered 422');
     });
     const reads = () => db.selectFrom('pii_reads').selectAll().execute();
 

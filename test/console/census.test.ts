@@ -120,7 +120,8 @@ t.test('long lists of syncs and employers continue on the next page', async (t) 
     for (const [number, employerId] of ids.entries()) {
       await requestSync(trx, { employerId, eventId: `evt-${number}`, now: hoursAgo(number) });
     }
-    const census = { state: 'current', staged_at: hoursAgo(1), employee_count: 1, body_bytes: 1 } as const;
+    const size = { employee_count: 1, body_bytes: 1, fingerprint_key: 'k' };
+    const census = { state: 'current', staged_at: hoursAgo(1), ...size } as const;
     await trx
       .insertInto('staged_censuses')
       .values(ids.map((employer_id) => ({ ...census, employer_id, census_id: `c-${employer_id}` })))
@@ -146,8 +147,7 @@ t.test(
     const stage = await openConsole(t);
     const upload = await asked(stage, HOSTILE, HOSTILE, hoursAgo(2));
     await transact(stage.db, (trx) =>
-      failSyncs(trx, upload, {
-        reason: `the census breaks the contract ${HOSTILE}`,
+      failSyncs(trx, upload, `the census breaks the contract ${HOSTILE}`, {
         problemCount: 1_402,
         problems: [
           { path: 'employees[17].address.state', rule: 'must be a US state code' },
@@ -186,7 +186,7 @@ t.test(
         response,
       } as const;
       await trx.updateTable('outbox').set(rejected).execute();
-      await failSyncs(trx, upload, { reason: 'the service answered 422', problemCount: 0, problems: null });
+      await failSyncs(trx, upload, 'the service answered 422');
     });
     const reads = () => stage.db.selectFrom('pii_reads').select(['subject_type', 'subject_id']).execute();
     const page = await stage.signedIn();

@@ -220,7 +220,7 @@ onEitherEngine('a row without its parent, and deleting a parent with rows, is re
       .insertInto('staged_censuses')
       .values({
         ...{ census_id: 'one', employer_id: 'acme', state: 'current' },
-        ...{ staged_at: NOW.toISOString(), employee_count: 0, body_bytes: 0 },
+        ...{ staged_at: NOW.toISOString(), employee_count: 0, body_bytes: 0, fingerprint_key: 'k' },
       })
       .execute(),
   );

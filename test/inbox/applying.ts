@@ -1,6 +1,6 @@
 /** An apply loop with its own database, and helpers that read its results. */
 import type { Test } from 'tap';
-import type { Difference } from '../../src/database/difference.ts';
+import { createDifferences, type Difference } from '../../src/database/difference.ts';
 import type { Db, Trx } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { type Applied, type ApplyLoop, createApplyLoop, type Effects } from '../../src/inbox/apply.ts';
@@ -68,15 +68,11 @@ export async function startApplying(
     },
     states: () => statesOf(db),
     differences: async () => {
-      const found: Difference[] = [];
-      const on = {
-        report: (one: Difference) => found.push(one),
-        looked: () => {},
-        signal: new AbortController().signal,
-      };
+      const { report, named } = createDifferences(1_000);
+      const on = { report, looked: () => {}, signal: new AbortController().signal };
       await verifyEventsWithoutVersion(db, await newestSeq(db), on);
       // The effects are stubs, so no sync was requested.
-      return found.filter(({ table }) => table === 'inbox');
+      return named.filter(({ table }) => table === 'inbox');
     },
     ledger: () => ledgerOf(db),
   };

@@ -45,7 +45,7 @@ const asObject = (inUse: ReadonlyMap<string, ReadonlyMap<string, number>>) =>
 
 /** The census whose chunks are encrypted. */
 async function stageEmpty(trx: Trx): Promise<void> {
-  const staged = { staged_at: NOW, employee_count: 0, body_bytes: 0 };
+  const staged = { staged_at: NOW, employee_count: 0, body_bytes: 0, fingerprint_key: 'k' };
   await trx
     .insertInto('staged_censuses')
     .values({ census_id: 'c', employer_id: 'acme', state: 'current', ...staged })

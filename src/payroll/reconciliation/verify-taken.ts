@@ -54,12 +54,12 @@ function verifyOne(row: Row, { report }: Verifying): void {
   const id = `${row.run_id}/${row.report}/${row.employee_id}`;
   const line = linesOf(row.lines).find((one) => lineKey(one) === row.line);
   if (line === undefined) {
-    report({ table: 'taken_lines', id, field: 'line', rule: 'there is no such line' });
+    report('taken_lines', id, 'line', 'there is no such line');
     return;
   }
   const [asked, taken, owed] = [line.member_amount, row.amount, row.owed].map(parseAmount);
   if (asked === null || taken === null || owed === null || asked !== (taken ?? 0n) + (owed ?? 0n)) {
-    report({ table: 'taken_lines', id, field: 'amount', rule: 'and what is owed do not make up the line' });
+    report('taken_lines', id, 'amount', 'and what is owed do not make up the line');
   }
 }
 
@@ -81,11 +81,6 @@ async function verifyReports(db: Db, on: Verifying): Promise<void> {
       or not exists (select 1 from payroll_runs where payroll_runs.run_id = taken_reports.run_id)
     order by run_id, report limit ${NAMED}`.execute(db);
   for (const { run_id, report } of rows) {
-    on.report({
-      table: 'taken_reports',
-      id: `${run_id}/${report}`,
-      field: 'line_count',
-      rule: 'is not the number of its lines',
-    });
+    on.report('taken_reports', `${run_id}/${report}`, 'line_count', 'is not the number of its lines');
   }
 }

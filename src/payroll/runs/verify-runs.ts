@@ -49,8 +49,7 @@ export async function verifyRuns(db: Db, on: Verifying): Promise<RunsVerified> {
 }
 
 async function verifyOne(db: Db, stored: StoredRun, verified: RunsVerified, on: Verifying): Promise<void> {
-  const wrong = (field: string, rule: string) =>
-    on.report({ table: 'payroll_runs', id: stored.run_id, field, rule });
+  const wrong = (field: string, rule: string) => on.report('payroll_runs', stored.run_id, field, rule);
   const body = parsed(() => bodyOf(stored));
   if (body === null) return wrong('body', 'cannot be read');
   for (const field of OF_BODY) if (stored[field] !== body[field]) wrong(field, 'is not that of its body');
@@ -98,8 +97,7 @@ function isAsked(run: StatedRun): boolean {
 
 /** Recomputes the lines and the totals. Returns the number of stored lines. */
 async function verifyLines(db: Db, stored: StoredRun, frozen: Frozen, on: Verifying): Promise<number> {
-  const wrong = (field: string, rule: string) =>
-    on.report({ table: 'payroll_runs', id: stored.run_id, field, rule });
+  const wrong = (field: string, rule: string) => on.report('payroll_runs', stored.run_id, field, rule);
   const summary = createSummary(frozen.basis);
   const add = (page: readonly EmployeeLines[]): void => {
     for (const employee of page) summary.add(employee, JSON.stringify(employee.lines));
@@ -109,7 +107,7 @@ async function verifyLines(db: Db, stored: StoredRun, frozen: Frozen, on: Verify
   for (const { employee_id, line } of differences) {
     const field = line === null ? 'roster_position' : 'lines';
     const rule = `run ${stored.run_id} does not compute it so`;
-    on.report({ table: 'run_employees', id: `${stored.freeze_id}/${employee_id}`, field, rule });
+    on.report('run_employees', `${stored.freeze_id}/${employee_id}`, field, rule);
   }
   const left = difference_count - differences.length;
   if (left > 0) wrong('freeze_id', `${left} more lines differ`);
@@ -137,6 +135,6 @@ async function verifyLeft(db: Db, { report }: Verifying): Promise<void> {
       and not exists (select 1 from run_freezes where run_freezes.freeze_id = run_employees.freeze_id)
     order by freeze_id limit ${NAMED}`.execute(db);
   for (const { freeze_id } of lines.rows) {
-    report({ table: 'run_employees', id: freeze_id, field: 'freeze_id', rule: 'there is no such run' });
+    report('run_employees', freeze_id, 'freeze_id', 'there is no such run');
   }
 }
