@@ -24,9 +24,17 @@ import { recordPiiRead } from '../security/pii-reads.ts';
 import type { Caller } from '../security/tokens.ts';
 import { employerId } from './arguments.ts';
 import type { Command } from './command.ts';
-import { type Context, withDatabase } from './context.ts';
+import { type Context, type DatabaseContext, withDatabase } from './context.ts';
 import { failed, wrongUsage } from './failure.ts';
-import { type Column, counted, type Output, printable, printPairs, printTable } from './output.ts';
+import {
+  type Column,
+  counted,
+  type Output,
+  printable,
+  printPairs,
+  printResult,
+  printTable,
+} from './output.ts';
 
 const CENSUS_FILE = 'A .json file, or NAME.csv with NAME.organization.json next to it';
 
@@ -37,7 +45,7 @@ export function addCensusCommands(program: Command): void {
     .description('Check a census file against the contract, and store nothing.')
     .examples('census validate census.json', 'census validate census.csv --employer maple-bakery')
     .argument('<file>', CENSUS_FILE)
-    .option('--employer <id>', 'Also compare the census with the last upload of this employer')
+    .option('--employer <id>', 'Also compare the census with the last upload of this employer', employerId)
     .json()
     .does(censusValidate);
   census
@@ -58,14 +66,14 @@ export function addCensusCommands(program: Command): void {
       'Also show the response that rejected the latest upload. It may contain personal data, so the read is recorded',
     )
     .table()
-    .does(censusShow);
+    .doesOnDatabase(censusShow);
   census
     .command('sync')
     .description("Upload an employer's census now.")
     .examples('census sync --employer maple-bakery')
     .employer()
     .json()
-    .does(censusSync);
+    .doesOnDatabase(censusSync);
 }
 
 /**
@@ -152,17 +160,16 @@ function listed(what: string, count: number, all: readonly string[]): string[] {
 async function censusValidate(
   context: Context,
   file: string,
-  { employer, json }: { employer?: string; json?: true },
+  { employer }: { employer?: string },
 ): Promise<number> {
   const { out } = context;
-  const compared = employer === undefined ? null : await compare(context, employerId(employer), file);
+  const compared = employer === undefined ? null : await compare(context, employer, file);
   const report = compared?.report ?? (await checkCensus(await openCensusFile(file)));
-  if (json) out.json(compared === null ? viewFindings(report) : viewComparison(compared));
-  else if (report.problemCount > 0) printProblems(out, report);
-  else {
+  printResult(out, compared === null ? viewFindings(report) : viewComparison(compared), () => {
+    if (report.problemCount > 0) return printProblems(out, report);
     out.print(`Valid: ${counted(report.employees, 'employee')}`);
     if (compared !== null) printChanges(out, compared);
-  }
+  });
   return report.problemCount === 0 ? 0 : 1;
 }
 
@@ -175,24 +182,21 @@ async function compare(context: Context, employer: string, file: string): Promis
 async function censusStage(
   context: Context,
   file: string,
-  { employer, json }: { employer: string; json?: true },
+  { employer }: { employer: string },
 ): Promise<number> {
   const { out, env, now } = context;
-  const id = employerId(employer);
   const encryptor = createEncryptor(readDataKeys(env));
   const content = await openCensusFile(file);
   return withDatabase(context, async (db) => {
-    const staged = await stageCensus({ db, encryptor, now }, id, content);
+    const staged = await stageCensus({ db, encryptor, now }, employer, content);
     if (!staged.ok) {
-      if (json) out.json(viewFindings(staged));
-      else printProblems(out, staged);
+      printResult(out, viewFindings(staged), () => printProblems(out, staged));
       return 1;
     }
-    if (json) out.json({ id: staged.censusId, employees: staged.employees });
-    else {
-      out.print(`Staged ${counted(staged.employees, 'employee')} of ${printable(id)}`);
-    }
-    await noteEmployedTwice(context, db, id);
+    printResult(out, { id: staged.censusId, employees: staged.employees }, () =>
+      out.print(`Staged ${counted(staged.employees, 'employee')} of ${printable(employer)}`),
+    );
+    await noteEmployedTwice(context, db, employer);
     return 0;
   });
 }
@@ -217,40 +221,39 @@ const PROBLEMS_SHOWN = 20;
  * Shows the staged census, which stays encrypted, and the latest syncs. With `answer` it also shows the response
  * that failed the newest sync, which may hold personal data.
  */
-function censusShow(
-  context: Context,
-  { employer, answer: isAnswerAsked, json }: { employer: string; answer?: true; json?: true },
-): Promise<number> {
-  const { out, env } = context;
+async function censusShow(
+  context: DatabaseContext,
+  { employer, answer: isAnswerAsked }: { employer: string; answer?: true },
+): Promise<void> {
+  const { db, out, env } = context;
   const { maxAgeMs, overdueMs } = readCensus(env);
-  return withDatabase(context, async (db) => {
-    const now = context.now();
-    const staged = await currentCensus(db, employer);
-    const page = { limit: SYNCS_SHOWN };
-    const { syncs } = await listSyncs(db, { employerId: employer }, page, { now, overdueMs });
-    const fresh = staged !== null && now.getTime() - Date.parse(staged.stagedAt) <= maxAgeMs;
-    const census = staged && {
-      id: staged.censusId,
-      employer_id: staged.employerId,
-      staged_at: staged.stagedAt,
-      employees: staged.employees,
-      fresh,
-    };
-    const answer = isAnswerAsked ? await answerOf(context, db, syncs[0]) : undefined;
-    if (json) {
-      out.json({ census, syncs: syncs.map(viewSync), ...(answer !== undefined && { response: answer }) });
-    } else {
-      if (census === null) out.print('No census is staged.');
-      else printPairs(out, { ...census, fresh: fresh ? 'yes' : 'no: older than CENSUS_MAX_AGE' });
-      printSyncs(out, syncs);
-      if (answer !== undefined) printAnswer(out, answer);
-    }
-    return 0;
+  const now = context.now();
+  const staged = await currentCensus(db, employer);
+  const page = { limit: SYNCS_SHOWN };
+  const { syncs } = await listSyncs(db, { employerId: employer }, page, { now, overdueMs });
+  const fresh = staged !== null && now.getTime() - Date.parse(staged.stagedAt) <= maxAgeMs;
+  const census = staged && {
+    id: staged.censusId,
+    employer_id: staged.employerId,
+    staged_at: staged.stagedAt,
+    employees: staged.employees,
+    fresh,
+  };
+  const answer = isAnswerAsked ? await answerOf(context, syncs[0]) : undefined;
+  const result = { census, syncs: syncs.map(viewSync), ...(answer !== undefined && { response: answer }) };
+  printResult(out, result, () => {
+    if (census === null) out.print('No census is staged.');
+    else printPairs(out, { ...census, fresh: fresh ? 'yes' : 'no: older than CENSUS_MAX_AGE' });
+    printSyncs(out, syncs);
+    if (answer !== undefined) printAnswer(out, answer);
   });
 }
 
 /** Records the read before it opens anything. */
-async function answerOf({ env, now }: Context, db: Db, sync: CensusSync | undefined): Promise<string | null> {
+async function answerOf(
+  { db, env, now }: DatabaseContext,
+  sync: CensusSync | undefined,
+): Promise<string | null> {
   if (sync === undefined) return null;
   const encryptor = createEncryptor(readDataKeys(env));
   const read = {
@@ -306,24 +309,15 @@ function printSyncs(out: Output, syncs: readonly CensusSync[]): void {
  * Requests an upload of an employer's census, as a request of the service does. A running `serve` sends it
  * immediately.
  */
-function censusSync(
-  context: Context,
-  { employer, json }: { employer: string; json?: true },
-): Promise<number> {
-  const { out, env } = context;
-  const id = employerId(employer);
+async function censusSync(context: DatabaseContext, { employer }: { employer: string }): Promise<void> {
+  const { db, out, env } = context;
   const { overdueMs } = readCensus(env);
-  return withDatabase(context, async (db) => {
-    const now = context.now();
-    const request = { employerId: id, now: now.toISOString() };
-    const syncId = await transact(db, (trx) => requestSyncManually(trx, request));
-    if (json) {
-      const sync = await findSync(db, syncId, { now, overdueMs });
-      if (sync !== null) out.json(viewSync(sync));
-    } else out.print(syncId);
-    out.note(
-      'The sidecar uploads the census as soon as a fresh one is staged. Follow it with "benefits-sidecar census show".',
-    );
-    return 0;
-  });
+  const now = context.now();
+  const request = { employerId: employer, now: now.toISOString() };
+  const syncId = await transact(db, (trx) => requestSyncManually(trx, request));
+  const sync = await findSync(db, syncId, { now, overdueMs });
+  printResult(out, sync && viewSync(sync), () => out.print(syncId));
+  out.note(
+    'The sidecar uploads the census as soon as a fresh one is staged. Follow it with "benefits-sidecar census show".',
+  );
 }

@@ -1,7 +1,7 @@
 /** The base of all commands: their help, and the options that several of them share. */
 import { Command as Base, Option } from 'commander';
-import { wholeNumber } from './arguments.ts';
-import type { Act, Run } from './context.ts';
+import { employerId, reasonOf, wholeNumber } from './arguments.ts';
+import { type Act, type DatabaseRun, type Run, withDatabase } from './context.ts';
 import { WIDTH } from './output.ts';
 
 /** The limits of the API for a page. */
@@ -27,6 +27,13 @@ export class Command extends Base {
   /** Sets the function that runs the command. */
   does(run: Run): this {
     return this.action(this.#act(run));
+  }
+
+  /** Sets the function that runs the command on the configured database. */
+  doesOnDatabase(run: DatabaseRun): this {
+    return this.does((context, ...given) =>
+      withDatabase(context, async (db) => run({ ...context, db }, ...given)),
+    );
   }
 
   /** Sets the examples of the help. */
@@ -55,11 +62,11 @@ export class Command extends Base {
   }
 
   employer(): this {
-    return this.requiredOption('--employer <id>', 'The employer (required)');
+    return this.requiredOption('--employer <id>', 'The employer (required)', employerId);
   }
 
   reason(description: string): this {
-    return this.requiredOption('--reason <text>', `${description} (required)`);
+    return this.requiredOption('--reason <text>', `${description} (required)`, reasonOf);
   }
 
   /** Adds the option that replaces the confirmation on a terminal. */

@@ -19,9 +19,8 @@ async function completion(
   shell: keyof typeof SCRIPTS,
   _: object,
   { parent }: Command,
-): Promise<number> {
+): Promise<void> {
   out.print(SCRIPTS[shell](positions(parent as Base, '')));
-  return 0;
 }
 
 /** A command, by its words after the name of the program, and what can follow it. */

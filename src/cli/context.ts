@@ -7,8 +7,11 @@ import type { Environment } from '../environment.ts';
 import { failed } from './failure.ts';
 import type { Output } from './output.ts';
 
-/** Runs a command with its arguments and options. Returns the exit code, which is 0 only on success. */
-export type Run = (context: Context, ...rest: never[]) => Promise<number>;
+/** Runs a command with its arguments and options. Returns the exit code; a command that returns none has succeeded. */
+export type Run = (context: Context, ...rest: never[]) => Promise<number> | Promise<void>;
+
+/** The same, on the configured database. */
+export type DatabaseRun = (context: DatabaseContext, ...rest: never[]) => ReturnType<Run>;
 
 /** Wraps a command as the action of a Commander command. */
 export type Act = (run: Run) => (...given: unknown[]) => Promise<void>;
@@ -26,6 +29,8 @@ export type Context = {
    */
   readonly stopped: () => AbortSignal;
 };
+
+export type DatabaseContext = Context & { readonly db: Db };
 
 export function catchSignals(stopping: AbortController): () => AbortSignal {
   let caught = false;

@@ -7,11 +7,11 @@ import { transact } from '../database/transaction.ts';
 import { deductionCursor, viewDeduction, viewStartDecision, viewVersion } from '../ledger/deduction-view.ts';
 import { type DeductionState, listDeductions, type VersionState, versionsOf } from '../ledger/deductions.ts';
 import { decideStart } from '../ledger/start-decisions.ts';
-import { day, instant, reasonOf, truth, wholeNumber } from './arguments.ts';
+import { day, instant, truth, wholeNumber } from './arguments.ts';
 import type { Command } from './command.ts';
-import { type Context, withDatabase } from './context.ts';
+import type { DatabaseContext } from './context.ts';
 import { failed, wrongUsage } from './failure.ts';
-import { type Column, printable, printPage, printTable } from './output.ts';
+import { type Column, printable, printPage, printResult, printTable } from './output.ts';
 
 export function addDeductionCommands(program: Command): void {
   const deductions = program.command('deductions').description('Show the ledger of deductions.');
@@ -33,14 +33,14 @@ export function addDeductionCommands(program: Command): void {
       new Option('--taxability <taxability>', 'Only this taxability').choices(['pre_tax', 'post_tax']),
     )
     .page()
-    .does(deductionsList);
+    .doesOnDatabase(deductionsList);
   deductions
     .command('versions')
     .description('List all versions of a deduction, oldest first.')
     .examples('deductions versions ded_01J2Q7')
     .argument('<deduction-id>', 'The id of the deduction')
     .table()
-    .does(deductionsVersions);
+    .doesOnDatabase(deductionsVersions);
   deductions
     .command('decide')
     .description('Decide whether a version applies whose start date was moved.')
@@ -57,7 +57,7 @@ export function addDeductionCommands(program: Command): void {
     )
     .reason('Why; stored with the decision')
     .json()
-    .does(deductionsDecide);
+    .doesOnDatabase(deductionsDecide);
 }
 
 type ListOptions = {
@@ -70,33 +70,23 @@ type ListOptions = {
   taxability?: string;
   limit: number;
   cursor?: string;
-  json?: true;
 };
 
-async function deductionsList(context: Context, options: ListOptions): Promise<number> {
-  const { out, now } = context;
-  const { employer, employee, matched, on, knownAt, lineOfCoverage, taxability, limit, json } = options;
+async function deductionsList({ db, out, now }: DatabaseContext, options: ListOptions): Promise<void> {
+  const { employer, employee, cursor, limit, ...filter } = options;
+  const { lineOfCoverage } = filter;
   if (lineOfCoverage !== undefined && !(LINES_OF_COVERAGE as readonly string[]).includes(lineOfCoverage)) {
     throw wrongUsage(`--line-of-coverage must be one of ${LINES_OF_COVERAGE.join(', ')}`);
   }
-  const after = deductionCursor.decode(options.cursor);
-  const filter = {
-    employerId: employer,
-    employeeId: employee,
-    matched,
-    on,
-    knownAt,
-    lineOfCoverage,
-    taxability,
-  };
-  return withDatabase(context, async (db) => {
-    const today = now().toISOString().slice(0, 10);
-    const { deductions, next } = await listDeductions(db, filter, { after, limit }, today);
-    const none = next === null ? 'No matching deductions.' : 'No matching deductions so far.';
-    const page = deductionCursor.page(deductions.map(viewDeduction), next);
-    printPage(out, json, page, { columns: COLUMNS, rows: deductions, none });
-    return 0;
-  });
+  const { deductions, next } = await listDeductions(
+    db,
+    { ...filter, employerId: employer, employeeId: employee },
+    { after: deductionCursor.decode(cursor), limit },
+    now().toISOString().slice(0, 10),
+  );
+  const none = next === null ? 'No matching deductions.' : 'No matching deductions so far.';
+  const page = deductionCursor.page(deductions.map(viewDeduction), next);
+  printPage(out, page, { columns: COLUMNS, rows: deductions, none });
 }
 
 const COLUMNS: readonly Column<DeductionState>[] = [
@@ -114,23 +104,16 @@ const COLUMNS: readonly Column<DeductionState>[] = [
 /** Versions read together; most deductions have far fewer. */
 const VERSIONS_AT_ONCE = 1_000;
 
-function deductionsVersions(
-  context: Context,
-  deductionId: string,
-  { json }: { json?: true },
-): Promise<number> {
-  const { out, now } = context;
-  return withDatabase(context, async (db) => {
-    const states = await allVersionsOf(db, deductionId, now().toISOString().slice(0, 10));
-    if (states.length === 0) {
-      throw failed(
-        `there is no deduction ${printable(deductionId)}: find it with "benefits-sidecar deductions list"`,
-      );
-    }
-    if (json) out.json({ data: states.map(viewVersion), next_cursor: null });
-    else printTable(out, VERSION_COLUMNS, states);
-    return 0;
-  });
+async function deductionsVersions({ db, out, now }: DatabaseContext, deductionId: string): Promise<void> {
+  const states = await allVersionsOf(db, deductionId, now().toISOString().slice(0, 10));
+  if (states.length === 0) {
+    throw failed(
+      `there is no deduction ${printable(deductionId)}: find it with "benefits-sidecar deductions list"`,
+    );
+  }
+  printResult(out, { data: states.map(viewVersion), next_cursor: null }, () =>
+    printTable(out, VERSION_COLUMNS, states),
+  );
 }
 
 const VERSION_COLUMNS: readonly Column<VersionState>[] = [
@@ -157,28 +140,25 @@ async function allVersionsOf(db: Db, deductionId: string, today: string): Promis
   return all;
 }
 
-type DecideOptions = { version: number; decision: 'keep' | 'drop'; reason: string; json?: true };
+type DecideOptions = { version: number; decision: 'keep' | 'drop'; reason: string };
 
 /** Records whether a version whose start was moved before it began applies. */
 async function deductionsDecide(
-  context: Context,
+  { db, out, now }: DatabaseContext,
   deductionId: string,
-  { version, decision, reason, json }: DecideOptions,
-): Promise<number> {
-  const { out, now } = context;
-  const given = { deductionId, version, decision, reason: reasonOf(reason), decidedBy: 'command line' };
-  return withDatabase(context, async (db) => {
-    const decided = await transact(db, (trx) => decideStart(trx, given, now().toISOString()));
-    if (decided.outcome === 'unknown')
-      throw failed(
-        `${printable(deductionId)} has no version ${version}: find it with "benefits-sidecar deductions versions"`,
-      );
-    if (decided.outcome === 'not-undecided')
-      throw failed(
-        `version ${version} of ${printable(deductionId)} needs no decision: its start was not moved`,
-      );
-    if (json) out.json(viewStartDecision(decided.row));
-    else out.print(`Decided to ${decision} version ${version} of ${printable(deductionId)}`);
-    return 0;
-  });
+  { version, decision, reason }: DecideOptions,
+): Promise<void> {
+  const given = { deductionId, version, decision, reason, decidedBy: 'command line' };
+  const decided = await transact(db, (trx) => decideStart(trx, given, now().toISOString()));
+  if (decided.outcome === 'unknown')
+    throw failed(
+      `${printable(deductionId)} has no version ${version}: find it with "benefits-sidecar deductions versions"`,
+    );
+  if (decided.outcome === 'not-undecided')
+    throw failed(
+      `version ${version} of ${printable(deductionId)} needs no decision: its start was not moved`,
+    );
+  printResult(out, viewStartDecision(decided.row), () =>
+    out.print(`Decided to ${decision} version ${version} of ${printable(deductionId)}`),
+  );
 }

@@ -16,10 +16,10 @@ import {
 } from '../inbox/events.ts';
 import { type Reprocessed, reprocessAll } from '../inbox/reprocess-all.ts';
 import { type Kept, shownBody } from '../inbox/stored-body.ts';
-import { instant, reasonOf, truth } from './arguments.ts';
+import { instant, truth } from './arguments.ts';
 import type { Command } from './command.ts';
 import { confirm } from './confirm.ts';
-import { type Context, withDatabase } from './context.ts';
+import { type Context, type DatabaseContext, withDatabase } from './context.ts';
 import { failed, wrongUsage } from './failure.ts';
 import {
   type Column,
@@ -28,6 +28,7 @@ import {
   printable,
   printPage,
   printPairs,
+  printResult,
   showProgress,
 } from './output.ts';
 
@@ -42,14 +43,14 @@ export function addEventCommands(program: Command): void {
     )
     .option('--dismissed <true|false>', 'Only dismissed events (true), or others (false)', truth)
     .page()
-    .does(eventsList);
+    .doesOnDatabase(eventsList);
   events
     .command('show')
     .description('Show an event with its body, and conflicting bodies with the same id.')
     .examples('events show msg_2b7Kq')
     .argument('<event-id>', 'The id of the event')
     .json()
-    .does(eventsShow);
+    .doesOnDatabase(eventsShow);
   const reprocess = events
     .command('reprocess')
     .description('Apply events again. Events that took effect do not take effect twice.')
@@ -65,7 +66,7 @@ export function addEventCommands(program: Command): void {
     .reason('Why; stored with the event')
     .confirmed()
     .json()
-    .does(eventsDismiss);
+    .doesOnDatabase(eventsDismiss);
 }
 
 function filtered(command: Command): Command {
@@ -86,22 +87,18 @@ function filtered(command: Command): Command {
 /** The options that `events list` and `events reprocess` share. */
 type FilterOptions = { state?: EventState; type?: string; from?: string; until?: string };
 
-export function filterOf({ state, type, from, until }: FilterOptions): EventFilter {
+function filterOf({ state, type, from, until }: FilterOptions): EventFilter {
   return { state, eventType: type, from, until };
 }
 
-type ListOptions = FilterOptions & { dismissed?: boolean; limit: number; cursor?: string; json?: true };
+type ListOptions = FilterOptions & { dismissed?: boolean; limit: number; cursor?: string };
 
-function eventsList(context: Context, options: ListOptions): Promise<number> {
-  const { out } = context;
-  const { dismissed, limit, cursor, json } = options;
-  const before = eventCursor.decode(cursor);
-  return withDatabase(context, async (db) => {
-    const { events, next } = await listEvents(db, { ...filterOf(options), dismissed }, { before, limit });
-    const page = eventCursor.page(events.map(viewEvent), next);
-    printPage(out, json, page, { columns: COLUMNS, rows: events, none: 'No matching events.' });
-    return 0;
-  });
+async function eventsList({ db, out }: DatabaseContext, options: ListOptions): Promise<void> {
+  const { dismissed, limit, cursor } = options;
+  const page = { before: eventCursor.decode(cursor), limit };
+  const { events, next } = await listEvents(db, { ...filterOf(options), dismissed }, page);
+  const views = eventCursor.page(events.map(viewEvent), next);
+  printPage(out, views, { columns: COLUMNS, rows: events, none: 'No matching events.' });
 }
 
 const COLUMNS: readonly Column<StoredEvent>[] = [
@@ -112,16 +109,10 @@ const COLUMNS: readonly Column<StoredEvent>[] = [
   ['reason', (event) => event.dismissed_reason ?? event.reason, 'cut'],
 ];
 
-function eventsShow(context: Context, eventId: string, { json }: { json?: true }): Promise<number> {
-  const { out } = context;
-  return withDatabase(context, async (db) => {
-    const found = await getEvent(db, eventId);
-    if (found === null) throw unknownEvent(eventId);
-    const { event, conflicts } = found;
-    if (json) {
-      out.json(viewWholeEvent(found));
-      return 0;
-    }
+async function eventsShow({ db, out }: DatabaseContext, eventId: string): Promise<void> {
+  const found = await foundEvent(db, eventId);
+  const { event, conflicts } = found;
+  printResult(out, viewWholeEvent(found), () => {
     printPairs(out, viewEvent(event));
     out.print(`\n${forPeople(event)}`);
     for (const conflict of conflicts) {
@@ -130,8 +121,13 @@ function eventsShow(context: Context, eventId: string, { json }: { json?: true }
         out.print(`Dismissed: ${printable(conflict.dismissed_reason ?? '')}`);
       out.print(forPeople(conflict));
     }
-    return 0;
   });
+}
+
+async function foundEvent(db: Db, eventId: string) {
+  const found = await getEvent(db, eventId);
+  if (found === null) throw unknownEvent(eventId);
+  return found;
 }
 
 function unknownEvent(eventId: string): AppError {
@@ -151,10 +147,8 @@ function forPeople(kept: Kept): string {
   return lines.split('\n').map(printable).join('\n');
 }
 
-type ReprocessOptions = FilterOptions & { json?: true };
-
 /** Puts events back to pending, by id or by filter. A running `serve` applies them within a second. */
-async function eventsReprocess(context: Context, ids: string[], options: ReprocessOptions): Promise<number> {
+async function eventsReprocess(context: Context, ids: string[], options: FilterOptions): Promise<void> {
   const { out, now } = context;
   const asked = filterOf(options);
   const byFilter = Object.values(asked).some((value) => value !== undefined);
@@ -163,25 +157,19 @@ async function eventsReprocess(context: Context, ids: string[], options: Reproce
       'name events by id, or by at least one of --state, --type, --from and --until, but not both',
     );
   }
-  return withDatabase(context, async (db) => {
-    const progress = await showProgress(out, 'events set to pending', byFilter ? null : ids.length);
-    let done: Reprocessed;
-    try {
-      done = byFilter
-        ? await reprocessAll(db, asked, now().toISOString(), (_, all) => progress.set(all))
-        : await reprocessEach(db, ids, progress);
-    } finally {
-      progress.end();
-    }
-    const { reprocessed, withoutBody } = done;
-    if (options.json) out.json({ reprocessed, without_body: withoutBody });
-    else out.print(`${counted(reprocessed, 'event')} set to pending`);
-    if (withoutBody > 0) {
-      out.note(`${counted(withoutBody, 'event')} skipped: the body was deleted by RETENTION_EVENTS.`);
-    }
-    if (reprocessed > 0) out.note('The sidecar applies them now, or when it starts.');
-    return 0;
-  });
+  const progress = await showProgress(out, 'events set to pending', byFilter ? null : ids.length);
+  const { reprocessed, withoutBody } = await withDatabase(context, (db) =>
+    byFilter
+      ? reprocessAll(db, asked, now().toISOString(), (_, all) => progress.set(all))
+      : reprocessEach(db, ids, progress),
+  ).finally(progress.end);
+  printResult(out, { reprocessed, without_body: withoutBody }, () =>
+    out.print(`${counted(reprocessed, 'event')} set to pending`),
+  );
+  if (withoutBody > 0) {
+    out.note(`${counted(withoutBody, 'event')} skipped: the body was deleted by RETENTION_EVENTS.`);
+  }
+  if (reprocessed > 0) out.note('The sidecar applies them now, or when it starts.');
 }
 
 /** Changes nothing if an id is unknown or its body was dropped. */
@@ -198,32 +186,26 @@ function reprocessEach(db: Db, ids: readonly string[], progress: Progress): Prom
 }
 
 async function eventsDismiss(
-  context: Context,
+  context: DatabaseContext,
   eventId: string,
-  { reason, yes, json }: { reason: string; yes?: true; json?: true },
-): Promise<number> {
-  const { out, now } = context;
-  const why = reasonOf(reason);
-  return withDatabase(context, async (db) => {
-    const shown = await getEvent(db, eventId);
-    if (shown === null) throw unknownEvent(eventId);
-    const { event_type, state } = shown.event;
-    const conflicts = counted(shown.conflicts.length, 'conflict');
-    await confirm(context, {
-      yes,
-      effects: [printable(`${eventId}: ${event_type ?? 'unknown type'}, ${state}, ${conflicts}.`)],
-      question: 'Dismiss it? Readiness stops reporting it, and a dismissal cannot be undone.',
-    });
-    const found = await transact(db, (trx) => dismissEvent(trx, eventId, why, now().toISOString()));
-    if (found === 'unknown') throw unknownEvent(eventId);
-    if (found === 'nothing to dismiss') {
-      throw failed(
-        `${printable(eventId)} cannot be dismissed: it is neither quarantined nor part of a conflict or tie`,
-      );
-    }
-    const event = await getEvent(db, eventId);
-    if (json && event !== null) out.json(viewEvent(event.event));
-    else out.print(`Dismissed ${printable(eventId)}`);
-    return 0;
+  { reason, yes }: { reason: string; yes?: true },
+): Promise<void> {
+  const { db, out, now } = context;
+  const shown = await foundEvent(db, eventId);
+  const { event_type, state } = shown.event;
+  const conflicts = counted(shown.conflicts.length, 'conflict');
+  await confirm(context, {
+    yes,
+    effects: [printable(`${eventId}: ${event_type ?? 'unknown type'}, ${state}, ${conflicts}.`)],
+    question: 'Dismiss it? Readiness stops reporting it, and a dismissal cannot be undone.',
   });
+  const found = await transact(db, (trx) => dismissEvent(trx, eventId, reason, now().toISOString()));
+  if (found === 'unknown') throw unknownEvent(eventId);
+  if (found === 'nothing to dismiss') {
+    throw failed(
+      `${printable(eventId)} cannot be dismissed: it is neither quarantined nor part of a conflict or tie`,
+    );
+  }
+  const { event } = await foundEvent(db, eventId);
+  printResult(out, viewEvent(event), () => out.print(`Dismissed ${printable(eventId)}`));
 }

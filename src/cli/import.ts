@@ -11,7 +11,7 @@ import { findRowsFile, ROWS_FILE, type RowsFile } from './arguments.ts';
 import type { Command } from './command.ts';
 import { type Context, withDatabase } from './context.ts';
 import { inputRefused } from './failure.ts';
-import { adding, counted, showProgress } from './output.ts';
+import { adding, counted, printResult, showProgress } from './output.ts';
 
 export function addImportCommands(program: Command): void {
   program
@@ -32,18 +32,18 @@ const READ_TIMES = 2;
  * Starts a ledger with the deductions that payroll takes today. The same file again changes nothing; one wrong row
  * rejects all.
  */
-async function importFile(context: Context, path: string, { json }: { json?: true }): Promise<number> {
+async function importFile(context: Context, path: string): Promise<void> {
   const { out } = context;
   const file = await findRowsFile(path);
-  return withDatabase(context, async (db) => {
+  await withDatabase(context, async (db) => {
     const imported = await read(context, db, file);
     if (!imported.ok) throw inputRefused('the file', imported.problems, imported.problem_count);
     const applied = await applyUnlessServed(context, db);
     const { rows, stored } = imported;
-    if (json) out.json({ rows, imported: stored, applied });
-    else out.print(`${counted(rows, 'row')}: ${stored} imported, ${rows - stored} already imported`);
+    printResult(out, { rows, imported: stored, applied }, () =>
+      out.print(`${counted(rows, 'row')}: ${stored} imported, ${rows - stored} already imported`),
+    );
     if (!applied) out.note('The running sidecar applies them now.');
-    return 0;
   });
 }
 

@@ -8,7 +8,7 @@ import { countRows, type KeysInUse, keysInUse, type Reencrypted, reencrypt } fro
 import type { Command } from './command.ts';
 import { type Context, withDatabase } from './context.ts';
 import { ifStopped } from './failure.ts';
-import { adding, counted, printable, printTable, showProgress } from './output.ts';
+import { adding, counted, printable, printResult, printTable, showProgress } from './output.ts';
 
 export function addKeyCommands(program: Command): void {
   const keys = program.command('keys').description('Manage the keys that encrypt stored personal data.');
@@ -31,7 +31,7 @@ const KEY_BYTES = 32;
 const ID_BYTES = 2;
 
 /** Prints a new entry of DATA_KEYS: an id with its date, and 256 random bits. */
-async function keysGenerate({ out, now }: Context): Promise<number> {
+async function keysGenerate({ out, now }: Context): Promise<void> {
   const day = now().toISOString().slice(0, 10).replaceAll('-', '');
   out.print(`k${day}-${randomBytes(ID_BYTES).toString('hex')}:${randomBytes(KEY_BYTES).toString('base64')}`);
   out.note(
@@ -39,7 +39,6 @@ async function keysGenerate({ out, now }: Context): Promise<number> {
       '"benefits-sidecar keys rotate" reports that they are no longer needed.\n' +
       'Store a copy apart from the backups: without the key, encrypted data cannot be read.',
   );
-  return 0;
 }
 
 /** A `serve` that still uses an older key, or a locked row, needs another pass. More would not help. */
@@ -49,7 +48,7 @@ const PASSES_MOST = 3;
  * Encrypts everything again with the first of DATA_KEYS, also while `serve` runs, and prints which keys are still
  * needed. Returns 1 if a value could not be opened: its key is missing, or it is damaged.
  */
-async function keysRotate(context: Context, { json }: { json?: true }): Promise<number> {
+async function keysRotate(context: Context): Promise<number> {
   const { out, env, stopped } = context;
   const dataKeys = readDataKeys(env);
   const encryptor = createEncryptor(dataKeys);
@@ -65,8 +64,8 @@ async function keysRotate(context: Context, { json }: { json?: true }): Promise<
       .finally(progress.end);
     const keys = summarize(rotated.inUse, given);
     const { reencrypted, broken } = rotated;
-    if (json) out.json({ first_key: encryptor.keyId, reencrypted, keys, broken: Object.fromEntries(broken) });
-    else printRotation(context, encryptor.keyId, rotated, keys);
+    const result = { first_key: encryptor.keyId, reencrypted, keys, broken: Object.fromEntries(broken) };
+    printResult(out, result, () => printRotation(context, encryptor.keyId, rotated, keys));
     return broken.size > 0 || keys.some(({ state }) => state === 'missing') ? 1 : 0;
   });
 }

@@ -17,6 +17,8 @@ export type Output = {
   readonly stderr: Stream;
   /** Print tables with all columns, however wide (`--wide`). */
   readonly wide: boolean;
+  /** Print the result as JSON (`--json`). */
+  readonly asJson: boolean;
   /**
    * Prints lines of the result. `print` and `note` escape control characters. Text from elsewhere that must stay
    * on one line needs `printable`.
@@ -57,6 +59,7 @@ export function createOutput(
     stdout,
     stderr,
     wide: false,
+    asJson: false,
     print,
     json: (value) => print(JSON.stringify(value, null, stdout.isTTY ? 2 : 0)),
     note: (text) => void stderr.write(`${printableLines(text, colors)}\n`),
@@ -179,17 +182,23 @@ function textOf(value: Cell): string {
   return printable(String(value)).replace(/^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.\d+Z$/, '$1Z');
 }
 
+/** Prints the result as JSON with `--json`, or else calls `forPeople`. */
+export function printResult(out: Output, result: unknown, forPeople: () => void): void {
+  if (out.asJson) out.json(result);
+  else forPeople();
+}
+
 /** Prints a page of a list: as JSON, as a table of `rows`, or the note `none` if it is empty. */
 export function printPage<Row>(
   out: Output,
-  json: true | undefined,
   page: Page<unknown>,
   { columns, rows, none }: { columns: readonly Column<Row>[]; rows: readonly Row[]; none: string },
 ): void {
-  if (json) return void out.json(page);
-  if (rows.length > 0) printTable(out, columns, rows);
-  else out.note(none);
-  if (page.has_more) out.note(`More follow. Continue with --cursor ${page.next_cursor}`);
+  printResult(out, page, () => {
+    if (rows.length > 0) printTable(out, columns, rows);
+    else out.note(none);
+    if (page.has_more) out.note(`More follow. Continue with --cursor ${page.next_cursor}`);
+  });
 }
 
 /** Returns a count with its noun: `1 deduction`, `2 deductions`. */

@@ -78,8 +78,12 @@ export async function run(
       async (...given) => {
         releaseYoungGenerations();
         // Commander passes the options before the command itself.
-        const { wide = false } = given.at(-2) as { wide?: boolean };
-        exitCode = await command({ ...context, out: { ...out, wide } }, ...(given as never[]));
+        const { wide = false, json = false } = given.at(-2) as { wide?: boolean; json?: boolean };
+        const done = await command(
+          { ...context, out: { ...out, wide, asJson: json } },
+          ...(given as never[]),
+        );
+        exitCode = done ?? 0;
       };
     const program = await createProgram(out, act, argv);
     await program.parseAsync(argv, { from: 'user' });

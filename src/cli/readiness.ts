@@ -2,8 +2,8 @@ import type { CheckResult, ReadinessReport } from '../checks.ts';
 import { readReadinessLimits } from '../config.ts';
 import { readReadiness, viewReadiness } from '../readiness/report.ts';
 import type { Command } from './command.ts';
-import { type Context, withDatabase } from './context.ts';
-import { type Output, printable } from './output.ts';
+import type { DatabaseContext } from './context.ts';
+import { type Output, printable, printResult } from './output.ts';
 
 export function addReadinessCommand(program: Command): void {
   program
@@ -12,7 +12,7 @@ export function addReadinessCommand(program: Command): void {
     .examples('readiness', 'readiness --employer maple-bakery')
     .option('--employer <id>', 'Check this employer (default: all employers)')
     .json()
-    .does(readiness);
+    .doesOnDatabase(readiness);
 }
 
 const MARKS = {
@@ -32,18 +32,14 @@ const COMMANDS: Readonly<Record<string, string>> = {
 };
 
 /** Prints each check with what to do about it. Returns 0 if no check failed. */
-export function readiness(
-  context: Context,
-  { employer, json }: { employer?: string; json?: true },
+async function readiness(
+  { db, out, env, now }: DatabaseContext,
+  { employer }: { employer?: string },
 ): Promise<number> {
-  const { out, env, now } = context;
-  const limits = readReadinessLimits(env);
-  return withDatabase(context, async (db) => {
-    const report = await readReadiness(db, { now: now(), employerId: employer, ...limits });
-    if (json) out.json(viewReadiness(report));
-    else printReadiness(out, report);
-    return report.ready ? 0 : 1;
-  });
+  const question = { now: now(), employerId: employer, ...readReadinessLimits(env) };
+  const report = await readReadiness(db, question);
+  printResult(out, viewReadiness(report), () => printReadiness(out, report));
+  return report.ready ? 0 : 1;
 }
 
 export function printReadiness(

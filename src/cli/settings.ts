@@ -16,11 +16,11 @@ import {
   type Schedule,
   schedulesOf,
 } from '../payroll/settings/schedules.ts';
-import { employerId, readJsonFile } from './arguments.ts';
+import { readJsonFile } from './arguments.ts';
 import type { Command } from './command.ts';
-import { type Context, withDatabase } from './context.ts';
+import { type Context, type DatabaseContext, withDatabase } from './context.ts';
 import { inputRefused } from './failure.ts';
-import { type Column, printTable } from './output.ts';
+import { type Column, type Output, printResult, printTable } from './output.ts';
 
 type Setting<Body, Stored, Row> = {
   readonly name: string;
@@ -41,7 +41,7 @@ type Setting<Body, Stored, Row> = {
   readonly none: string;
 };
 
-type Options = { employer: string; json?: true };
+type Options = { employer: string };
 
 export function addScheduleCommands(program: Command): void {
   addSetting(program, SCHEDULE);
@@ -64,12 +64,11 @@ function addSetting<Body, Stored, Row>(program: Command, setting: Setting<Body, 
     .argument('<file>', 'A .json file with the request body of the API')
     .employer()
     .table()
-    .does(async (context: Context, file: string, options: Options) => {
-      const id = employerId(options.employer);
+    .does(async (context: Context, file: string, { employer }: Options) => {
       const body = setting.parse(await readJsonFile(file));
-      return withDatabase(context, async (db) => {
-        await transact(db, (trx) => setting.write(trx, id, body, context.now().toISOString()));
-        return show(context, db, setting, id, options);
+      await withDatabase(context, async (db) => {
+        await transact(db, (trx) => setting.write(trx, employer, body, context.now().toISOString()));
+        await show(context.out, db, setting, employer);
       });
     });
   noun
@@ -78,25 +77,23 @@ function addSetting<Body, Stored, Row>(program: Command, setting: Setting<Body, 
     .examples(`${setting.name} show --employer maple-bakery`)
     .employer()
     .table()
-    .does(async (context: Context, options: Options) => {
-      const id = employerId(options.employer);
-      return withDatabase(context, (db) => show(context, db, setting, id, options));
-    });
+    .doesOnDatabase(({ db, out }: DatabaseContext, { employer }: Options) =>
+      show(out, db, setting, employer),
+    );
 }
 
 async function show<Stored, Row>(
-  { out }: Context,
+  out: Output,
   db: Db,
   setting: Pick<Setting<never, Stored, Row>, 'read' | 'json' | 'rows' | 'columns' | 'none'>,
-  id: string,
-  { json }: Options,
-): Promise<number> {
-  const stored = await setting.read(db, id);
+  employer: string,
+): Promise<void> {
+  const stored = await setting.read(db, employer);
   const rows = setting.rows(stored);
-  if (json) out.json(setting.json(stored));
-  else if (rows.length === 0) out.note(setting.none);
-  else printTable(out, setting.columns, rows);
-  return 0;
+  printResult(out, setting.json(stored), () => {
+    if (rows.length === 0) out.note(setting.none);
+    else printTable(out, setting.columns, rows);
+  });
 }
 
 const SCHEDULE: Setting<Schedule[], Schedule[], Omit<Schedule, 'pay_dates'> & PayDate> = {

@@ -5,9 +5,9 @@ import { createToken, listTokens, revokeToken, SCOPES, type TokenSummary } from 
 import { period } from './arguments.ts';
 import type { Command } from './command.ts';
 import { confirm } from './confirm.ts';
-import { type Context, withDatabase } from './context.ts';
+import type { DatabaseContext } from './context.ts';
 import { failed } from './failure.ts';
-import { type Column, counted, printable, printTable } from './output.ts';
+import { type Column, counted, printable, printResult, printTable } from './output.ts';
 
 export function addTokenCommands(program: Command): void {
   const token = program.command('token').description('Manage the tokens of the private API.');
@@ -22,13 +22,13 @@ export function addTokenCommands(program: Command): void {
     .requiredOption('--scope <scope...>', `What the token permits (required): ${SCOPES.join(', ')}`)
     .option('--expires <period>', 'Expire after this time, such as 90d (default: never)', period)
     .json()
-    .does(tokenCreate);
+    .doesOnDatabase(tokenCreate);
   token
     .command('list')
     .description('List all tokens, including revoked and expired ones.')
     .examples('token list', 'token list --wide')
     .table()
-    .does(tokenList);
+    .doesOnDatabase(tokenList);
   token
     .command('revoke')
     .description('Revoke a token. Its requests are rejected from now on.')
@@ -36,27 +36,23 @@ export function addTokenCommands(program: Command): void {
     .argument('<name-or-id>', 'The id, or the name if only one valid token has it')
     .confirmed()
     .json()
-    .does(tokenRevoke);
+    .doesOnDatabase(tokenRevoke);
 }
 
-type CreateOptions = { name: string; scope: string[]; expires?: number; json?: true };
+type CreateOptions = { name: string; scope: string[]; expires?: number };
 
 /** Prints only the token on stdout, so a script can capture it. The rest is a note. */
-function tokenCreate(context: Context, { name, scope, expires, json }: CreateOptions): Promise<number> {
-  const { out } = context;
-  return withDatabase(context, async (db) => {
-    const now = context.now();
-    const expiresAt = expires === undefined ? null : new Date(now.getTime() + expires);
-    const { tokenId, token } = await transact(db, (trx) =>
-      createToken(trx, { name, scopes: scope, expiresAt, now }),
-    );
-    const expires_at = expiresAt?.toISOString() ?? null;
-    if (json) out.json({ id: tokenId, token, name, scopes: scope, expires_at });
-    else out.print(token);
-    const expiry = expires_at === null ? 'never expires' : `expires ${expires_at}`;
-    out.note(`${tokenId} (${name}) ${expiry}. The token cannot be shown again: store it as a secret.`);
-    return 0;
-  });
+async function tokenCreate(context: DatabaseContext, { name, scope, expires }: CreateOptions): Promise<void> {
+  const { db, out } = context;
+  const now = context.now();
+  const expiresAt = expires === undefined ? null : new Date(now.getTime() + expires);
+  const { tokenId, token } = await transact(db, (trx) =>
+    createToken(trx, { name, scopes: scope, expiresAt, now }),
+  );
+  const expires_at = expiresAt?.toISOString() ?? null;
+  printResult(out, { id: tokenId, token, name, scopes: scope, expires_at }, () => out.print(token));
+  const expiry = expires_at === null ? 'never expires' : `expires ${expires_at}`;
+  out.note(`${tokenId} (${name}) ${expiry}. The token cannot be shown again: store it as a secret.`);
 }
 
 type Shown = ReturnType<typeof shapeOf>;
@@ -71,14 +67,11 @@ const COLUMNS: readonly Column<Shown>[] = [
 ];
 
 /** Prints every token ever created, the newest last, without the token itself. */
-function tokenList(context: Context, { json }: { json?: true }): Promise<number> {
-  const { out, now } = context;
-  return withDatabase(context, async (db) => {
-    const tokens = (await listTokens(db)).map((token) => shapeOf(token, now()));
-    if (json) out.json({ data: tokens });
-    else if (tokens.length === 0) out.note('No tokens. Create one with "benefits-sidecar token create".');
+async function tokenList({ db, out, now }: DatabaseContext): Promise<void> {
+  const tokens = (await listTokens(db)).map((token) => shapeOf(token, now()));
+  printResult(out, { data: tokens }, () => {
+    if (tokens.length === 0) out.note('No tokens. Create one with "benefits-sidecar token create".');
     else printTable(out, COLUMNS, tokens);
-    return 0;
   });
 }
 
@@ -96,34 +89,28 @@ function shapeOf({ tokenId, name, scopes, createdAt, expiresAt, revokedAt }: Tok
 }
 
 /** Revokes a token. Fails if no valid token has the name or id. */
-function tokenRevoke(
-  context: Context,
+async function tokenRevoke(
+  context: DatabaseContext,
   idOrName: string,
-  { yes, json }: { yes?: true; json?: true },
-): Promise<number> {
-  const { out, now } = context;
-  return withDatabase(context, async (db) => {
-    const named = (await listTokens(db)).filter(
-      (token) => token.revokedAt === null && [token.tokenId, token.name].includes(idOrName),
-    );
-    const [only] = named;
-    if (only !== undefined && named.length === 1) {
-      await confirm(context, {
-        yes,
-        effects: [printable(`${only.tokenId} (${only.name}) permits ${only.scopes.join(', ')}.`)],
-        question: 'Revoke it? Programs that use it lose access, and it cannot be made valid again.',
-      });
-    }
-    const revoked = await transact(db, (trx) => revokeToken(trx, idOrName, now()));
-    if (revoked === 0) {
-      // A token pasted here by mistake must not be repeated in a log.
-      const given = idOrName.startsWith('bsc_') ? 'the argument is a token' : printable(idOrName);
-      throw failed(
-        `no valid token has this id or name (${given}): find it with "benefits-sidecar token list"`,
-      );
-    }
-    if (json) out.json({ revoked });
-    else out.print(`Revoked ${counted(revoked, 'token')}`);
-    return 0;
-  });
+  { yes }: { yes?: true },
+): Promise<void> {
+  const { db, out, now } = context;
+  const named = (await listTokens(db)).filter(
+    (token) => token.revokedAt === null && [token.tokenId, token.name].includes(idOrName),
+  );
+  const [only] = named;
+  if (only !== undefined && named.length === 1) {
+    await confirm(context, {
+      yes,
+      effects: [printable(`${only.tokenId} (${only.name}) permits ${only.scopes.join(', ')}.`)],
+      question: 'Revoke it? Programs that use it lose access, and it cannot be made valid again.',
+    });
+  }
+  const revoked = await transact(db, (trx) => revokeToken(trx, idOrName, now()));
+  if (revoked === 0) {
+    // A token pasted here by mistake must not be repeated in a log.
+    const given = idOrName.startsWith('bsc_') ? 'the argument is a token' : printable(idOrName);
+    throw failed(`no valid token has this id or name (${given}): find it with "benefits-sidecar token list"`);
+  }
+  printResult(out, { revoked }, () => out.print(`Revoked ${counted(revoked, 'token')}`));
 }

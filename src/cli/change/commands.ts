@@ -1,18 +1,26 @@
 /** The commands of employment changes. */
 
 import { Option } from 'commander';
-import type { RequestState } from '../../database/tables.ts';
+import type { Db, RequestState } from '../../database/tables.ts';
 import { changeCursor } from '../../employment/change-view.ts';
 import { type AcceptedChange, findChange, listChanges } from '../../employment/changes.ts';
 import { type ActedOn, cancelChange, releaseChange, retryChange } from '../../employment/manual.ts';
 import type { AppError } from '../../errors.ts';
 import { CHANGE_KINDS, type ChangeKind } from '../../outbox/manual.ts';
-import { instant, ROWS_FILE, reasonOf } from '../arguments.ts';
+import { instant, ROWS_FILE } from '../arguments.ts';
 import type { Command } from '../command.ts';
 import { confirm } from '../confirm.ts';
-import { type Context, withDatabase } from '../context.ts';
+import type { DatabaseContext } from '../context.ts';
 import { failed } from '../failure.ts';
-import { type Column, printable, printPage, printPairs, printTable } from '../output.ts';
+import {
+  type Column,
+  type Output,
+  printable,
+  printPage,
+  printPairs,
+  printResult,
+  printTable,
+} from '../output.ts';
 import { changeReport } from './report.ts';
 
 /** For examples. */
@@ -62,14 +70,14 @@ function addShowCommands(change: Command): void {
     .option('--from <time>', 'Only changes accepted at or after this time', instant)
     .option('--until <time>', 'Only changes accepted before this time', instant)
     .page()
-    .does(changeList);
+    .doesOnDatabase(changeList);
   change
     .command('show')
     .description('Show a change and its delivery attempts, without personal data.')
     .examples(`change show ${CHANGE_ID}`)
     .argument('<change-id>', 'The id of the change')
     .table()
-    .does(changeShow);
+    .doesOnDatabase(changeShow);
 }
 
 function addActionCommands(change: Command): void {
@@ -80,7 +88,7 @@ function addActionCommands(change: Command): void {
     .argument('<change-id>', 'The id of the change')
     .option('--force', 'Also if a newer change of the employee was delivered, which this one may undo')
     .json()
-    .does(changeRetry);
+    .doesOnDatabase(changeRetry);
   change
     .command('cancel')
     .description('Cancel a pending or rejected change and delete its contents.')
@@ -89,14 +97,14 @@ function addActionCommands(change: Command): void {
     .reason('Why; stored with the change')
     .confirmed()
     .json()
-    .does(changeCancel);
+    .doesOnDatabase(changeCancel);
   change
     .command('release')
     .description('Send the changes that wait for a rejected new hire.')
     .examples(`change release ${CHANGE_ID}`)
     .argument('<change-id>', 'The id of the rejected new hire')
     .json()
-    .does(changeRelease);
+    .doesOnDatabase(changeRelease);
 }
 
 type ListOptions = {
@@ -107,20 +115,15 @@ type ListOptions = {
   until?: string;
   limit: number;
   cursor?: string;
-  json?: true;
 };
 
-function changeList(context: Context, options: ListOptions): Promise<number> {
-  const { out } = context;
-  const { state, employee, kind, from, until, limit, cursor, json } = options;
+async function changeList({ db, out }: DatabaseContext, options: ListOptions): Promise<void> {
+  const { state, employee, kind, from, until, limit, cursor } = options;
   const before = changeCursor.decode(cursor);
-  return withDatabase(context, async (db) => {
-    const filter = { state, employeeId: employee, kind, from, until };
-    const { changes, next } = await listChanges(db, filter, { before, limit });
-    const none = 'No matching employment changes.';
-    printPage(out, json, changeCursor.page(changes, next), { columns: COLUMNS, rows: changes, none });
-    return 0;
-  });
+  const filter = { state, employeeId: employee, kind, from, until };
+  const { changes, next } = await listChanges(db, filter, { before, limit });
+  const none = 'No matching employment changes.';
+  printPage(out, changeCursor.page(changes, next), { columns: COLUMNS, rows: changes, none });
 }
 
 const COLUMNS: readonly Column<AcceptedChange>[] = [
@@ -150,22 +153,20 @@ function pairsOf(change: AcceptedChange): Record<string, string | number | null>
  * Shows a change with its attempts, but not its contents: the API shows those to tokens with the scope, and
  * records the read.
  */
-function changeShow(context: Context, changeId: string, { json }: { json?: true }): Promise<number> {
-  const { out } = context;
-  return withDatabase(context, async (db) => {
-    const found = await findChange(db, changeId);
-    if (found === null) throw unknownChange(changeId);
-    const { change, attempts } = found;
-    if (json) out.json({ ...change, last_attempts: attempts });
-    else {
-      printPairs(out, pairsOf(change));
-      if (attempts.length > 0) {
-        out.print('');
-        printTable(out, ATTEMPT_COLUMNS, attempts);
-      }
-    }
-    return 0;
+async function changeShow({ db, out }: DatabaseContext, changeId: string): Promise<void> {
+  const { change, attempts } = await foundChange(db, changeId);
+  printResult(out, { ...change, last_attempts: attempts }, () => {
+    printPairs(out, pairsOf(change));
+    if (attempts.length === 0) return;
+    out.print('');
+    printTable(out, ATTEMPT_COLUMNS, attempts);
   });
+}
+
+async function foundChange(db: Db, changeId: string): Promise<FoundChange> {
+  const found = await findChange(db, changeId);
+  if (found === null) throw unknownChange(changeId);
+  return found;
 }
 
 type FoundChange = NonNullable<Awaited<ReturnType<typeof findChange>>>;
@@ -184,60 +185,45 @@ function unknownChange(changeId: string): AppError {
   );
 }
 
-function changeRetry(
-  context: Context,
+async function changeRetry(
+  { db, out, now }: DatabaseContext,
   changeId: string,
-  { force, json }: { force?: true; json?: true },
-): Promise<number> {
-  return withDatabase(context, async (db) => {
-    const now = context.now().toISOString();
-    const acted = await retryChange(db, changeId, { force: force === true, now });
-    return printOutcome(context, changeId, acted, 'is sent again', json);
-  });
+  { force = false }: { force?: boolean },
+): Promise<void> {
+  const acted = await retryChange(db, changeId, { force, now: now().toISOString() });
+  printOutcome(out, changeId, acted, 'is sent again');
 }
 
-function changeCancel(
-  context: Context,
+async function changeCancel(
+  context: DatabaseContext,
   changeId: string,
-  { reason: given, yes, json }: { reason: string; yes?: true; json?: true },
-): Promise<number> {
-  const reason = reasonOf(given);
-  return withDatabase(context, async (db) => {
-    const found = await findChange(db, changeId);
-    if (found === null) throw unknownChange(changeId);
-    const { kind, employee_id, state, may_have_been_applied, holding } = found.change;
-    await confirm(context, {
-      yes,
-      effects: [
-        printable(`${changeId} is the ${kind} of ${employee_id}. It is ${state}.`),
-        ...(may_have_been_applied ? ['The benefits service may have applied it: a response was lost.'] : []),
-        ...(holding ? ["The employee's later changes wait for it, and are sent afterward."] : []),
-      ],
-      question: 'Cancel it? It will not be sent, and its contents are deleted.',
-    });
-    const acted = await cancelChange(db, changeId, { reason, now: context.now().toISOString() });
-    return printOutcome(context, changeId, acted, 'is canceled', json);
+  { reason, yes }: { reason: string; yes?: true },
+): Promise<void> {
+  const { db, out, now } = context;
+  const { kind, employee_id, state, may_have_been_applied, holding } = (await foundChange(db, changeId))
+    .change;
+  await confirm(context, {
+    yes,
+    effects: [
+      printable(`${changeId} is the ${kind} of ${employee_id}. It is ${state}.`),
+      ...(may_have_been_applied ? ['The benefits service may have applied it: a response was lost.'] : []),
+      ...(holding ? ["The employee's later changes wait for it, and are sent afterward."] : []),
+    ],
+    question: 'Cancel it? It will not be sent, and its contents are deleted.',
   });
+  const acted = await cancelChange(db, changeId, { reason, now: now().toISOString() });
+  printOutcome(out, changeId, acted, 'is canceled');
 }
 
-function changeRelease(context: Context, changeId: string, { json }: { json?: true }): Promise<number> {
-  return withDatabase(context, async (db) => {
-    const acted = await releaseChange(db, changeId);
-    return printOutcome(context, changeId, acted, 'no longer delays later changes', json);
-  });
+async function changeRelease({ db, out }: DatabaseContext, changeId: string): Promise<void> {
+  printOutcome(out, changeId, await releaseChange(db, changeId), 'no longer delays later changes');
 }
 
-function printOutcome(
-  { out }: Context,
-  changeId: string,
-  acted: ActedOn,
-  what: string,
-  json: true | undefined,
-): number {
+function printOutcome(out: Output, changeId: string, acted: ActedOn, what: string): void {
   if (acted.outcome === 'not-found') throw unknownChange(changeId);
   if (acted.outcome === 'refused') throw failed(acted.why);
   const { change } = acted;
-  if (json) out.json(change);
-  else out.print(`${printable(changeId)} (${change.kind} of ${printable(change.employee_id)}) ${what}`);
-  return 0;
+  printResult(out, change, () =>
+    out.print(`${printable(changeId)} (${change.kind} of ${printable(change.employee_id)}) ${what}`),
+  );
 }

@@ -22,9 +22,7 @@ import { createEncryptor } from '../../security/encryption.ts';
 import { findRowsFile, type RowsFile } from '../arguments.ts';
 import { type Context, withDatabase } from '../context.ts';
 import { failed, inputRefused, wrongUsage } from '../failure.ts';
-import { adding, counted, showProgress } from '../output.ts';
-
-type Options = { keyPrefix?: string; json?: true };
+import { adding, counted, printResult, showProgress } from '../output.ts';
 
 type Result = { path: string; outcome: 'accepted' | 'repeated' | 'conflict'; change_id: string | null };
 
@@ -34,16 +32,16 @@ type Result = { path: string; outcome: 'accepted' | 'repeated' | 'conflict'; cha
  * nothing, and continues after an interruption.
  */
 export function changeReport(kind: ChangeKind) {
-  return async (context: Context, path: string, { keyPrefix, json }: Options): Promise<number> => {
+  return async (context: Context, path: string, { keyPrefix }: { keyPrefix?: string }): Promise<void> => {
     const { out, env, now } = context;
     assertPrefix(keyPrefix);
     const encryptor = createEncryptor(readDataKeys(env));
     const file = await findRowsFile(path);
-    return withDatabase(context, async (db) => {
+    await withDatabase(context, async (db) => {
       const { rows, digest } = await checkFile(context, file, kind);
       const keys = keysOf(kind, keyPrefix ?? `file-${digest}`);
       const results = await accept(context, { db, encryptor, now }, { file, kind, rows, keys });
-      printResults(context, results, { rows, json: json === true });
+      summarize(context, results, rows);
       const conflicts = results.filter(({ outcome }) => outcome === 'conflict');
       if (conflicts.length > 0) {
         throw new AppError(
@@ -60,7 +58,6 @@ export function changeReport(kind: ChangeKind) {
       if (results.some(({ outcome }) => outcome === 'accepted')) {
         out.note('The sidecar sends them now, or when it starts.');
       }
-      return 0;
     });
   };
 }
@@ -179,22 +176,16 @@ function resultOf(path: string, accepted: Accepted): Result {
   return { path, outcome: accepted.outcome, change_id };
 }
 
-function printResults(
-  { out }: Context,
-  results: readonly Result[],
-  { rows, json }: { rows: number; json: boolean },
-): void {
+function summarize({ out }: Context, results: readonly Result[], rows: number): void {
   const count = (outcome: Result['outcome']): number =>
     results.filter((result) => result.outcome === outcome).length;
   const [accepted, repeated, conflicts] = [count('accepted'), count('repeated'), count('conflict')];
-  if (json) {
-    out.json({ changes: rows, accepted, repeated, conflicts, results });
-    return;
-  }
-  out.print(`${counted(rows, 'change')}: ${accepted} accepted, ${repeated} already reported`);
-  if (repeated === rows) {
-    out.note('This file was reported before. To report its changes again, set another --key-prefix.');
-  }
+  printResult(out, { changes: rows, accepted, repeated, conflicts, results }, () => {
+    out.print(`${counted(rows, 'change')}: ${accepted} accepted, ${repeated} already reported`);
+    if (repeated === rows) {
+      out.note('This file was reported before. To report its changes again, set another --key-prefix.');
+    }
+  });
 }
 
 /** An unchecked row with its path for problems: `changes[0]`, or '' for the only one of a file. */

@@ -10,7 +10,7 @@ import type { Command } from '../command.ts';
 import { confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
 import { failed, ifStopped, wrongUsage } from '../failure.ts';
-import { megabytes, printPairs, showProgress } from '../output.ts';
+import { megabytes, printPairs, printResult, showProgress } from '../output.ts';
 
 export function addBackupCommand(program: Command): void {
   program
@@ -27,11 +27,7 @@ export function addBackupCommand(program: Command): void {
  * Copies the database to one file, also while `serve` runs and without delaying it. The file appears once it is
  * complete and checked. For PostgreSQL it fails and names the tool to use.
  */
-export async function backup(
-  context: Context,
-  file: string,
-  { yes, json }: { yes?: true; json?: true },
-): Promise<number> {
+async function backup(context: Context, file: string, { yes }: { yes?: true }): Promise<void> {
   const { out, env, stopped } = context;
   const url = readDatabaseUrl(env);
   const environment = readEnvironment(env);
@@ -46,30 +42,22 @@ export async function backup(
   const began = performance.now();
   const signal = stopped();
   const copied = (bytes: number): void => progress.set(megabytes(bytes));
-  const made = await backUp(path, target, { copied, signal, environment })
+  const { bytes, newest } = await backUp(path, target, { copied, signal, environment })
     .catch(ifStopped(signal, 'stopped before the end: no backup was created'))
     .finally(progress.end);
-  const summary = {
-    file: target,
-    bytes: made.bytes,
-    environment,
-    ...made.newest,
-    ms: Math.round(performance.now() - began),
-  };
-  if (json) out.json(summary);
-  else {
+  const ms = Math.round(performance.now() - began);
+  printResult(out, { file: target, bytes, environment, ...newest, ms }, () => {
     printPairs(out, {
       file: target,
-      size: `${megabytes(made.bytes)} MB`,
+      size: `${megabytes(bytes)} MB`,
       environment,
-      position: summary.position,
-      'newest event': summary.event_id,
-      received: summary.received_at,
-      duration: `${(summary.ms / 1_000).toFixed(1)} s`,
+      position: newest.position,
+      'newest event': newest.event_id,
+      received: newest.received_at,
+      duration: `${(ms / 1_000).toFixed(1)} s`,
     });
     out.note('Censuses and requests in it cannot be read without DATA_KEYS: store those elsewhere.');
-  }
-  return 0;
+  });
 }
 
 /** Returns the path of the existing database file. Opening a missing file would create it. */

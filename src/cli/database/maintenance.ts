@@ -8,12 +8,20 @@ import { acceptLosses, describeLoss, knownLosses, undetectedLoss } from '../../i
 import { countDue, type DueByKind, dropDue } from '../../operations/retention.ts';
 import { type Found, rowsToVerify, verifyAll } from '../../operations/verify.ts';
 import { createEncryptor, type Encryptor } from '../../security/encryption.ts';
-import { reasonOf } from '../arguments.ts';
 import type { Command } from '../command.ts';
 import { confirm } from '../confirm.ts';
-import { type Context, withDatabase } from '../context.ts';
+import { type Context, type DatabaseContext, withDatabase } from '../context.ts';
 import { failed, ifStopped } from '../failure.ts';
-import { adding, counted, type Output, printable, printPairs, printTable, showProgress } from '../output.ts';
+import {
+  adding,
+  counted,
+  type Output,
+  printable,
+  printPairs,
+  printResult,
+  printTable,
+  showProgress,
+} from '../output.ts';
 
 export function addVerifyCommand(program: Command): void {
   program
@@ -32,7 +40,7 @@ export function addAcceptLossCommand(program: Command): void {
     .reason('Why; stored with the loss')
     .confirmed()
     .json()
-    .does(acceptLoss);
+    .doesOnDatabase(acceptLoss);
 }
 
 export function addRetentionCommand(program: Command): void {
@@ -53,7 +61,7 @@ const NAMED = 100;
  * Recomputes the ledger and everything derived from it, compares every row, and runs the engine's own checks. Only
  * reads, also while `serve` runs. Returns 1 if anything differs.
  */
-export function verify(context: Context, { json }: { json?: true }): Promise<number> {
+async function verify(context: Context): Promise<number> {
   const { out, env, stopped } = context;
   const encryptor = encryptorOf(env);
   return withDatabase(context, async (db) => {
@@ -69,8 +77,7 @@ export function verify(context: Context, { json }: { json?: true }): Promise<num
       .catch(ifStopped(signal, 'stopped before the end: the result is incomplete, and nothing changed'))
       .finally(progress.end);
     const ms = Math.round(performance.now() - began);
-    if (json) out.json(report(found, differences, ms));
-    else printFound(out, found, differences, ms);
+    printResult(out, report(found, differences, ms), () => printFound(out, found, differences, ms));
     return isClean(found, differences) ? 0 : 1;
   });
 }
@@ -143,33 +150,26 @@ function printFound(out: Output, found: Found, differences: Differences, ms: num
 
 /** Accepts that lost events were replayed or are abandoned, so readiness no longer fails. */
 async function acceptLoss(
-  context: Context,
-  { reason, yes, json }: { reason: string; yes?: true; json?: true },
-): Promise<number> {
-  const { out, now } = context;
-  const why = reasonOf(reason);
-  return withDatabase(context, async (db) => {
-    if ((await undetectedLoss(db, now())) !== null) {
-      throw failed('the loss is not recorded yet: start "benefits-sidecar serve", then accept it');
-    }
-    const effects = (await knownLosses(db, now())).map(describeLoss);
-    const question = 'Accept it? Readiness stops reporting it.';
-    if (effects.length > 0) await confirm(context, { yes, effects, question });
-    const accepted = await transact(db, (trx) => acceptLosses(trx, why, now().toISOString()));
-    if (accepted === 0) throw failed('there is no loss to accept');
-    if (json) out.json({ accepted });
-    else out.print(`Accepted ${accepted === 1 ? '1 loss' : `${accepted} losses`}`);
-    return 0;
-  });
+  context: DatabaseContext,
+  { reason, yes }: { reason: string; yes?: true },
+): Promise<void> {
+  const { db, out, now } = context;
+  if ((await undetectedLoss(db, now())) !== null) {
+    throw failed('the loss is not recorded yet: start "benefits-sidecar serve", then accept it');
+  }
+  const effects = (await knownLosses(db, now())).map(describeLoss);
+  const question = 'Accept it? Readiness stops reporting it.';
+  if (effects.length > 0) await confirm(context, { yes, effects, question });
+  const accepted = await transact(db, (trx) => acceptLosses(trx, reason, now().toISOString()));
+  if (accepted === 0) throw failed('there is no loss to accept');
+  printResult(out, { accepted }, () => out.print(`Accepted ${counted(accepted, 'loss', 'losses')}`));
 }
-
-type RetentionOptions = { dryRun?: true; yes?: true; json?: true };
 
 /**
  * Applies RETENTION_EVENTS and RETENTION_REQUESTS now, as a running `serve` does once an hour. With --dry-run it
  * only counts. It may be stopped and repeated at any time.
  */
-export function retention(context: Context, { dryRun, yes, json }: RetentionOptions): Promise<number> {
+async function retention(context: Context, { dryRun, yes }: { dryRun?: true; yes?: true }): Promise<number> {
   const { env, out, now, stopped } = context;
   const configured = readRetention(env);
   const databaseUrl = readDatabaseUrl(env);
@@ -177,15 +177,14 @@ export function retention(context: Context, { dryRun, yes, json }: RetentionOpti
     const parts = { db, databaseUrl, retention: configured, now };
     const due = await countDue(parts);
     if (dryRun) {
-      if (json) out.json({ dry_run: true, due });
-      else printDue(context, due);
+      printResult(out, { dry_run: true, due }, () => printDue(context, due));
       return 0;
     }
-    const { events, conflicts, requests } = due;
-    const total = (events?.count ?? 0) + (conflicts?.count ?? 0) + (requests?.count ?? 0);
+    const bodies = (due.events?.count ?? 0) + (due.conflicts?.count ?? 0);
+    const requests = due.requests?.count ?? 0;
+    const total = bodies + requests;
     if (total > 0) {
-      const bodies = (events?.count ?? 0) + (conflicts?.count ?? 0);
-      const effects = [`Due: ${bodies} event bodies and the attempts of ${requests?.count ?? 0} requests.`];
+      const effects = [`Due: ${bodies} event bodies and the attempts of ${requests} requests.`];
       await confirm(context, { yes, effects, question: 'Delete it? This cannot be undone.' });
     }
     const progress = await showProgress(out, 'deleted', total);
@@ -193,12 +192,11 @@ export function retention(context: Context, { dryRun, yes, json }: RetentionOpti
     const dropped = await dropDue(parts, signal, (sofar) => {
       progress.set(sofar.events + sofar.conflicts + sofar.requests);
     }).finally(progress.end);
-    if (json) out.json({ dry_run: false, dropped });
-    else {
-      const bodies = dropped.events + dropped.conflicts;
-      out.print(`Deleted ${bodies} event bodies and the attempts of ${dropped.requests} requests`);
+    printResult(out, { dry_run: false, dropped }, () => {
+      const deleted = dropped.events + dropped.conflicts;
+      out.print(`Deleted ${deleted} event bodies and the attempts of ${dropped.requests} requests`);
       noteWhatIsKept(context, due);
-    }
+    });
     if (signal.aborted) out.note('Stopped: finished work is kept. Run the command again to continue.');
     return signal.aborted ? 1 : 0;
   });

@@ -11,7 +11,7 @@ import { assertEmpty, copyDatabase, rowsToCopy } from '../../operations/copy.ts'
 import type { Command } from '../command.ts';
 import type { Context } from '../context.ts';
 import { failed, wrongUsage } from '../failure.ts';
-import { printable, showProgress } from '../output.ts';
+import { printable, printResult, showProgress } from '../output.ts';
 import { nameOfDatabase } from './backup.ts';
 
 export function addMigrateCommand(program: Command): void {
@@ -35,28 +35,26 @@ export function addCopyCommand(program: Command): void {
 }
 
 /** Migrates the schema to this release, creates a missing database, and prints the applied migrations. */
-export async function migrate({ env, out, now }: Context, { json }: { json?: true }): Promise<number> {
+async function migrate({ env, out, now }: Context): Promise<void> {
   const url = readDatabaseUrl(env);
   const environment = readEnvironment(env);
   const db = openDatabase(url);
   try {
     const applied = await applyMigrations(db, environment, now());
-    if (json) out.json({ environment, applied });
-    else if (applied.length === 0) out.note(`The ${environment} database is up to date.`);
-    else out.print(applied.join('\n'));
-    return 0;
+    printResult(out, { environment, applied }, () => {
+      if (applied.length === 0) out.note(`The ${environment} database is up to date.`);
+      else out.print(applied.join('\n'));
+    });
   } finally {
     await db.destroy();
   }
 }
 
-type CopyOptions = { from: string; to?: string; json?: true };
-
 /**
  * Copies a SQLite file to an empty PostgreSQL database while neither is served. Compares counts and contents
  * before the commit. The file does not change.
  */
-export async function copy({ env, out, now }: Context, { from, to, json }: CopyOptions): Promise<number> {
+async function copy({ env, out, now }: Context, { from, to }: { from: string; to?: string }): Promise<void> {
   const environment = readEnvironment(env);
   const target = to ?? readDatabaseUrl(env);
   const path = sourceFile(from);
@@ -80,17 +78,14 @@ export async function copy({ env, out, now }: Context, { from, to, json }: CopyO
     await naming('the target', applyMigrations(destination, environment, now()));
     const progress = await showProgress(out, 'rows', await rowsToCopy(source));
     const copied = await copyDatabase(source, destination, progress.set).finally(progress.end);
-    const summary = { from: path, to: name, ...copied };
-    if (json) out.json(summary);
-    else {
+    printResult(out, { from: path, to: name, ...copied }, () => {
       out.print(
         `Copied ${copied.rows} rows of ${copied.tables} tables to ${printable(name)} and compared them`,
       );
       out.note(
         `Set DATABASE_URL to the new database and start the sidecar. Keep ${printable(path)} until you have a backup.`,
       );
-    }
-    return 0;
+    });
   } finally {
     await Promise.all(opened.map((db) => db.destroy()));
     release();

@@ -28,7 +28,7 @@ import { confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
 import { checkDataKeys } from '../doctor/database.ts';
 import { failed, ifStopped, wrongUsage } from '../failure.ts';
-import { counted, megabytes, printable, printPairs, showProgress } from '../output.ts';
+import { counted, megabytes, printable, printPairs, printResult, showProgress } from '../output.ts';
 import { restoreWith } from './backup.ts';
 
 export function addRestoreCommand(program: Command): void {
@@ -43,13 +43,13 @@ export function addRestoreCommand(program: Command): void {
     .does(restore);
 }
 
-type Options = { yes?: true; withoutKeys?: true; json?: true };
+type Options = { yes?: true; withoutKeys?: true };
 
 /**
  * Checks a backup and replaces the database with it in one step, while `serve` is stopped. Keeps the replaced file
  * next to it and prints from when to replay. For PostgreSQL it fails and names the tool to use.
  */
-export async function restore(context: Context, file: string, options: Options): Promise<number> {
+async function restore(context: Context, file: string, options: Options): Promise<void> {
   const url = readDatabaseUrl(context.env);
   readEnvironment(context.env);
   if (engineOfUrl(url) === 'postgres') throw failed(restoreWith(url, file));
@@ -59,8 +59,7 @@ export async function restore(context: Context, file: string, options: Options):
   try {
     const restored = await replace(context, file, path, options);
     removeMark(url);
-    printRestored(context, restored, options);
-    return 0;
+    printRestored(context, restored);
   } finally {
     dropPrepared(path);
     // Taking the lock created an empty file if there was none.
@@ -134,29 +133,28 @@ function inWords(newest: Newest | null): string {
   return `${event} (position ${position})`;
 }
 
-function printRestored({ out }: Context, restored: Restored, { json }: Options): void {
+function printRestored({ out }: Context, restored: Restored): void {
   const { path, kept, replaced, newest, due, bytes } = restored;
   const replay_from = replayFrom(newest.received_at);
-  if (json) {
-    out.json({ file: path, bytes, kept, replaced, restored: newest, migrations_due: due, replay_from });
-    return;
-  }
-  printPairs(out, {
-    database: path,
-    size: `${megabytes(bytes)} MB`,
-    position: newest.position,
-    'newest event': newest.event_id,
-    received: newest.received_at,
-    'replaced database': kept,
-    'its newest event': replaced?.event_id,
-  });
-  if (due > 0)
+  const result = { file: path, bytes, kept, replaced, restored: newest, migrations_due: due, replay_from };
+  printResult(out, result, () => {
+    printPairs(out, {
+      database: path,
+      size: `${megabytes(bytes)} MB`,
+      position: newest.position,
+      'newest event': newest.event_id,
+      received: newest.received_at,
+      'replaced database': kept,
+      'its newest event': replaced?.event_id,
+    });
+    if (due > 0)
+      out.note(
+        `The backup is from an older release. "benefits-sidecar serve" or "benefits-sidecar migrate" applies ${counted(due, 'migration')}.`,
+      );
     out.note(
-      `The backup is from an older release. "benefits-sidecar serve" or "benefits-sidecar migrate" applies ${counted(due, 'migration')}.`,
+      `Start the sidecar, then ${printable(whatToReplay(newest.received_at))} in the provider's portal. Duplicates have no effect.`,
     );
-  out.note(
-    `Start the sidecar, then ${printable(whatToReplay(newest.received_at))} in the provider's portal. Duplicates have no effect.`,
-  );
+  });
 }
 
 /** `due`: migrations that the next start applies. */

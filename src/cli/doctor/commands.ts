@@ -1,7 +1,7 @@
 import { readBenefits, readCensus, readDatabaseUrl, readEnvironment } from '../../config.ts';
 import type { Command } from '../command.ts';
 import type { Context } from '../context.ts';
-import { type Output, printable } from '../output.ts';
+import { type Output, printable, printResult } from '../output.ts';
 import { checkCensusSource, checkListeners, checkService } from './benefits-service.ts';
 import {
   checkCertificates,
@@ -33,7 +33,7 @@ const MARKS = {
  * Checks what a sidecar needs and prints what to do about each failure. Changes nothing in the database or at the
  * service. Returns 0 if no check failed.
  */
-export async function doctor(context: Context, { json }: { json?: true }): Promise<number> {
+async function doctor(context: Context): Promise<number> {
   const { env, out, now } = context;
   const groups = [
     [checkNode(process.versions.node), checkCertificates(env)],
@@ -49,11 +49,10 @@ export async function doctor(context: Context, { json }: { json?: true }): Promi
   ];
   const findings = groups.flat();
   const healthy = findings.every((finding) => finding.result !== 'fail');
-  if (json) out.json({ healthy, checks: findings });
-  else {
+  printResult(out, { healthy, checks: findings }, () => {
     for (const finding of findings) printFinding(out, finding);
     out.print(healthy ? 'No check failed.' : 'Fix the failed checks in this order, then run doctor again.');
-  }
+  });
   return healthy ? 0 : 1;
 }
 

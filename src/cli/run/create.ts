@@ -8,7 +8,7 @@ import { readJsonFile } from '../arguments.ts';
 import type { Command } from '../command.ts';
 import { type Context, withDatabase } from '../context.ts';
 import { failed, inputRefused, wrongUsage } from '../failure.ts';
-import { printable } from '../output.ts';
+import { printable, printResult } from '../output.ts';
 import { addFinalizeCommands } from './finalize.ts';
 import { addPayrollFileCommands } from './payroll-files.ts';
 import { printLines, printPreview, printRun } from './print.ts';
@@ -124,14 +124,14 @@ async function runCreate(
   context: Context,
   runId: string,
   file: string | undefined,
-  options: RunOptions & { json?: true },
-): Promise<number> {
+  options: RunOptions,
+): Promise<void> {
   const { out, now } = context;
   if (!new RegExp(RUN_ID_PATTERN).test(runId)) {
     throw wrongUsage('the id of a run must be 1 to 128 of A-Z a-z 0-9 . _ -, and not only one or two dots');
   }
   const run = await requestedRun(file, options);
-  return withDatabase(context, async (db) => {
+  await withDatabase(context, async (db) => {
     const begun = await beginRun(db, runId, run, now().toISOString());
     if (begun.outcome === 'different') {
       throw failed(
@@ -139,35 +139,24 @@ async function runCreate(
       );
     }
     const shown = await viewStoredRun(db, begun.view, begun.stored);
-    if (options.json) out.json(shown);
-    else printRun(out, shown);
+    printResult(out, shown, () => printRun(out, shown));
     if (begun.outcome === 'same') out.note('This run exists already. Nothing changed.');
-    return 0;
   });
 }
 
 /** Prints the totals of a run that is not saved, and the lines of the employees that it names. */
-async function runPreview(
-  context: Context,
-  file: string | undefined,
-  options: RunOptions & { json?: true },
-): Promise<number> {
+async function runPreview(context: Context, file: string | undefined, options: RunOptions): Promise<void> {
   const { out } = context;
   const run = await requestedRun(file, options);
-  return withDatabase(context, async (db) => {
+  await withDatabase(context, async (db) => {
     const { view, lines } = await previewWithLines(db, run);
     const shown = await viewPreview(db, view, run, lines);
-    if (options.json) {
-      out.json(shown);
-      return 0;
-    }
-    printPreview(out, shown);
-    if (lines === null) out.note('Add --employee to see the lines of employees, with explanations.');
-    else {
+    printResult(out, shown, () => {
+      printPreview(out, shown);
+      if (lines === null) return out.note('Add --employee to see the lines of employees, with explanations.');
       out.print('');
       printLines(out, lines);
       if (lines.length === PREVIEWED_LINES) out.note(`Only the first ${PREVIEWED_LINES} lines are shown.`);
-    }
-    return 0;
+    });
   });
 }

@@ -16,9 +16,9 @@ import { finalizeChecked, readinessOfRun, unknownChecks } from '../../readiness/
 import { reasonOf } from '../arguments.ts';
 import type { Command } from '../command.ts';
 import { confirm, isAgreed, isTerminal } from '../confirm.ts';
-import { type Context, withDatabase } from '../context.ts';
+import { type Context, type DatabaseContext, withDatabase } from '../context.ts';
 import { failed, wrongUsage } from '../failure.ts';
-import { counted, createOutput, type Output, printable } from '../output.ts';
+import { counted, createOutput, type Output, printable, printResult } from '../output.ts';
 import { printReadiness } from '../readiness.ts';
 import { printRun, printTotals } from './print.ts';
 import { storedRun, unknownRun } from './show.ts';
@@ -30,7 +30,7 @@ export function addFinalizeCommands(run: Command): void {
     .examples('run readiness mb-2026-07')
     .argument('<run-id>', 'The id of the run')
     .json()
-    .does(runReadiness);
+    .doesOnDatabase(runReadiness);
   run
     .command('finalize')
     .description('Freeze the reviewed lines of a run.')
@@ -54,14 +54,14 @@ export function addFinalizeCommands(run: Command): void {
     .reason('Why; stored with the run')
     .confirmed()
     .json()
-    .does(runVoid);
+    .doesOnDatabase(runVoid);
   run
     .command('verify')
     .description('Compute a finalized run again and compare every line.')
     .examples('run verify mb-2026-07')
     .argument('<run-id>', 'The id of the run')
     .json()
-    .does(runVerify);
+    .doesOnDatabase(runVerify);
   run
     .command('delete')
     .description('Delete an open run.')
@@ -69,52 +69,45 @@ export function addFinalizeCommands(run: Command): void {
     .argument('<run-id>', 'The id of the run')
     .confirmed()
     .json()
-    .does(runDelete);
+    .doesOnDatabase(runDelete);
 }
 
 /** Runs every check for an open run. Returns 0 if none failed. */
-function runReadiness(context: Context, runId: string, { json }: { json?: true }): Promise<number> {
-  const { out, env, now } = context;
-  const limits = readReadinessLimits(env);
-  return withDatabase(context, async (db) => {
-    const stored = await storedRun(db, runId);
-    if (stored.state !== 'open') {
-      throw failed(
-        `the run is ${stored.state}, and readiness is for open runs: use "benefits-sidecar run verify"`,
-      );
-    }
-    const report = await readinessOfRun(db, bodyOf(stored), runId, { now: now(), ...limits });
-    if (json) out.json(viewReadiness(report));
-    else {
-      printReadiness(out, report);
-      out.print(`ETag: ${report.etag}`);
-    }
-    return report.ready ? 0 : 1;
+async function runReadiness({ db, out, env, now }: DatabaseContext, runId: string): Promise<number> {
+  const stored = await storedRun(db, runId);
+  if (stored.state !== 'open') {
+    throw failed(
+      `the run is ${stored.state}, and readiness is for open runs: use "benefits-sidecar run verify"`,
+    );
+  }
+  const question = { now: now(), ...readReadinessLimits(env) };
+  const report = await readinessOfRun(db, bodyOf(stored), runId, question);
+  printResult(out, viewReadiness(report), () => {
+    printReadiness(out, report);
+    out.print(`ETag: ${report.etag}`);
   });
+  return report.ready ? 0 : 1;
 }
 
-type Options = { etag?: string; yes?: true; accept?: string[]; reason?: string; json?: true };
+type Options = { etag?: string; yes?: true; accept?: string[]; reason?: string };
 
 /**
  * Freezes the reviewed lines of an open run, named by their ETag. Without `--etag` it prints the totals on stderr
  * and asks; `--yes` takes the current lines.
  */
-async function runFinalize(context: Context, runId: string, options: Options): Promise<number> {
+async function runFinalize(context: Context, runId: string, options: Options): Promise<void> {
   const { out, env, now } = context;
   const accept = acceptanceOf(options);
   if (options.etag !== undefined && options.yes) throw wrongUsage('use either --etag or --yes');
-  const limits = readReadinessLimits(env);
-  return withDatabase(context, async (db) => {
-    const question = { now: now(), ...limits };
+  const question = { now: now(), ...readReadinessLimits(env) };
+  await withDatabase(context, async (db) => {
     const ifMatch = options.etag ?? (await agreed(context, db, runId, question, options.yes === true));
     if (ifMatch === null) throw failed('canceled: nothing was finalized');
     const finalized = await finalizeChecked(db, runId, { ifMatch, accept, question });
     if (!('stored' in finalized)) throw await refusalOf(context, db, finalized, runId);
     const { stored } = finalized;
     const shown = await viewStoredRun(db, await viewRun(db, stored), stored);
-    if (options.json) out.json(shown);
-    else printRun(out, shown);
-    return 0;
+    printResult(out, shown, () => printRun(out, shown));
   });
 }
 
@@ -206,29 +199,24 @@ function notOpen(state: string): AppError {
 
 /** Voids a finalized run. It stays readable, and its adjustments of earlier runs are due again. */
 async function runVoid(
-  context: Context,
+  context: DatabaseContext,
   runId: string,
-  options: { reason: string; yes?: true; json?: true },
-): Promise<number> {
-  const { out, now } = context;
-  const reason = reasonOf(options.reason);
-  return withDatabase(context, async (db) => {
-    const finalized = await storedRun(db, runId);
-    if (finalized.state !== 'finalized') throw notFinalized(finalized);
-    const settled_by = await settledBy(db, finalized);
-    const effects = await effectsOfVoiding(db, finalized, settled_by);
-    const question = `Void ${printable(runId)}? It cannot be finalized again.`;
-    await confirm(context, { yes: options.yes, effects, question });
-    const at = now().toISOString();
-    const outcome = await transact(db, (trx) => voidRun(trx, runId, { reason, now: at }));
-    const stored = await storedRun(db, runId);
-    if (outcome !== 'voided') throw notFinalized(stored);
-    const view = await viewRun(db, stored);
-    if (options.json) out.json({ ...(await viewStoredRun(db, view, stored)), settled_by });
-    else out.print(`Voided ${printable(runId)}`);
-    if (options.yes) for (const effect of effects) out.note(effect);
-    return 0;
-  });
+  { reason, yes }: { reason: string; yes?: true },
+): Promise<void> {
+  const { db, out, now } = context;
+  const finalized = await storedRun(db, runId);
+  if (finalized.state !== 'finalized') throw notFinalized(finalized);
+  const settled_by = await settledBy(db, finalized);
+  const effects = await effectsOfVoiding(db, finalized, settled_by);
+  const question = `Void ${printable(runId)}? It cannot be finalized again.`;
+  await confirm(context, { yes, effects, question });
+  const at = now().toISOString();
+  const outcome = await transact(db, (trx) => voidRun(trx, runId, { reason, now: at }));
+  const stored = await storedRun(db, runId);
+  if (outcome !== 'voided') throw notFinalized(stored);
+  const shown = await viewStoredRun(db, await viewRun(db, stored), stored);
+  printResult(out, { ...shown, settled_by }, () => out.print(`Voided ${printable(runId)}`));
+  if (yes) for (const effect of effects) out.note(effect);
 }
 
 function notFinalized({ state }: StoredRun): AppError {
@@ -253,32 +241,30 @@ async function effectsOfVoiding(db: Db, stored: StoredRun, settledBy: readonly s
 }
 
 /** Recomputes a finalized run from the ledger position of then. Returns 0 if every line is identical. */
-function runVerify(context: Context, runId: string, { json }: { json?: true }): Promise<number> {
-  const { out } = context;
-  return withDatabase(context, async (db) => {
-    const stored = await storedRun(db, runId);
-    if (stored.state === 'open') {
-      throw failed(
-        'the run is open, so there are no frozen lines: finalize it with "benefits-sidecar run finalize"',
-      );
-    }
-    const otherRules = whyOtherRules(stored);
-    if (otherRules !== null) throw failed(otherRules);
-    const verified = await verifyRun(db, stored);
-    const { identical, lines, difference_count, differences } = verified;
-    if (json) out.json(verified);
-    else if (identical) {
+async function runVerify({ db, out }: DatabaseContext, runId: string): Promise<number> {
+  const stored = await storedRun(db, runId);
+  if (stored.state === 'open') {
+    throw failed(
+      'the run is open, so there are no frozen lines: finalize it with "benefits-sidecar run finalize"',
+    );
+  }
+  const otherRules = whyOtherRules(stored);
+  if (otherRules !== null) throw failed(otherRules);
+  const verified = await verifyRun(db, stored);
+  const { identical, lines, difference_count, differences } = verified;
+  printResult(out, verified, () => {
+    if (identical) {
       out.print(
         `Identical: ${counted(lines, 'line')}, computed again at ledger position ${stored.position} with rules ${stored.rules_version}`,
       );
-    } else {
-      for (const difference of differences) printDifference(out, difference);
-      const left = difference_count - differences.length;
-      if (left > 0) out.print(`… and ${left} more`);
-      out.print(`NOT identical: ${difference_count} of ${counted(lines, 'line')} differ`);
+      return;
     }
-    return identical ? 0 : 1;
+    for (const difference of differences) printDifference(out, difference);
+    const left = difference_count - differences.length;
+    if (left > 0) out.print(`… and ${left} more`);
+    out.print(`NOT identical: ${difference_count} of ${counted(lines, 'line')} differ`);
   });
+  return identical ? 0 : 1;
 }
 
 function printDifference(out: Output, { employee_id, line, frozen, computed }: Difference): void {
@@ -287,25 +273,17 @@ function printDifference(out: Output, { employee_id, line, frozen, computed }: D
   out.print(printable(`    computed  ${JSON.stringify(computed)}`));
 }
 
-function runDelete(
-  context: Context,
-  runId: string,
-  { yes, json }: { yes?: true; json?: true },
-): Promise<number> {
-  const { out } = context;
-  return withDatabase(context, async (db) => {
-    const { state, employer_id, pay_date } = await storedRun(db, runId);
-    if (state === 'open') {
-      const effects = [printable(`${runId}: ${employer_id}, pay date ${pay_date}. It was never finalized.`)];
-      await confirm(context, { yes, effects, question: 'Delete it?' });
-    }
-    const outcome = await transact(db, (trx) => deleteRun(trx, runId));
-    if (outcome === 'unknown') throw unknownRun(runId);
-    if (outcome === 'not-open') {
-      throw failed('the run was finalized, so it is kept: void it with "benefits-sidecar run void"');
-    }
-    if (json) out.json({ id: runId, deleted: true });
-    else out.print(`Deleted ${printable(runId)}`);
-    return 0;
-  });
+async function runDelete(context: DatabaseContext, runId: string, { yes }: { yes?: true }): Promise<void> {
+  const { db, out } = context;
+  const { state, employer_id, pay_date } = await storedRun(db, runId);
+  if (state === 'open') {
+    const effects = [printable(`${runId}: ${employer_id}, pay date ${pay_date}. It was never finalized.`)];
+    await confirm(context, { yes, effects, question: 'Delete it?' });
+  }
+  const outcome = await transact(db, (trx) => deleteRun(trx, runId));
+  if (outcome === 'unknown') throw unknownRun(runId);
+  if (outcome === 'not-open') {
+    throw failed('the run was finalized, so it is kept: void it with "benefits-sidecar run void"');
+  }
+  printResult(out, { id: runId, deleted: true }, () => out.print(`Deleted ${printable(runId)}`));
 }

@@ -7,7 +7,15 @@ import { findRowsFile, ROWS_FILE } from '../arguments.ts';
 import type { Command } from '../command.ts';
 import { type Context, withDatabase } from '../context.ts';
 import { failed, inputRefused } from '../failure.ts';
-import { adding, type Column, counted, type Output, printTable, showProgress } from '../output.ts';
+import {
+  adding,
+  type Column,
+  counted,
+  type Output,
+  printResult,
+  printTable,
+  showProgress,
+} from '../output.ts';
 import { storedRun } from './show.ts';
 
 export function addPayrollFileCommands(run: Command): void {
@@ -33,15 +41,10 @@ export function addPayrollFileCommands(run: Command): void {
  * Records the deductions taken for a finalized run. Lines that it names replace those of earlier reports. One wrong row
  * rejects all.
  */
-async function runTaken(
-  context: Context,
-  runId: string,
-  path: string,
-  { json }: { json?: true },
-): Promise<number> {
+async function runTaken(context: Context, runId: string, path: string): Promise<void> {
   const { out, now } = context;
   const file = await findRowsFile(path);
-  return withDatabase(context, async (db) => {
+  await withDatabase(context, async (db) => {
     const stored = await storedRun(db, runId);
     if (stored.state !== 'finalized') {
       throw failed(`the run is ${stored.state}: deductions taken can be reported for a finalized run`);
@@ -51,11 +54,9 @@ async function runTaken(
     const recorded = await recordTaken(db, stored, rows, now().toISOString()).finally(progress.end);
     if (!recorded.ok) throw inputRefused('the file', recorded.problems, recorded.problem_count);
     const { id, lines, owed } = recorded;
-    if (json) out.json({ id, lines, owed });
-    else {
-      out.print(`Report ${id}: ${counted(lines, 'line')} named. Arrears of these lines: ${owed}`);
-    }
-    return 0;
+    printResult(out, { id, lines, owed }, () =>
+      out.print(`Report ${id}: ${counted(lines, 'line')} named. Arrears of these lines: ${owed}`),
+    );
   });
 }
 
@@ -71,12 +72,7 @@ const CATEGORY_NAMES = Object.keys(CATEGORIES) as (keyof typeof CATEGORIES)[];
 const ROWS_SHOWN = 20;
 
 /** Compares a run with a file of payroll and keeps nothing. Returns 0 if nothing differs, like `diff`. */
-async function runAudit(
-  context: Context,
-  runId: string,
-  path: string,
-  { json }: { json?: true },
-): Promise<number> {
+async function runAudit(context: Context, runId: string, path: string): Promise<number> {
   const { out } = context;
   const file = await findRowsFile(path);
   return withDatabase(context, async (db) => {
@@ -85,8 +81,7 @@ async function runAudit(
     const run = { employerId: stored.employer_id, pages };
     const audited = await auditRun(db, run, file.open(AUDIT_COLUMNS));
     if (!audited.ok) throw inputRefused('the file', audited.problems, audited.problem_count);
-    if (json) out.json(audited.audit);
-    else printAudit(out, audited.audit);
+    printResult(out, audited.audit, () => printAudit(out, audited.audit));
     return CATEGORY_NAMES.every((name) => audited.audit[name].count === 0) ? 0 : 1;
   });
 }

@@ -11,9 +11,9 @@ import { type LinesOfEmployee, linesOfOne, linesOfRun } from '../../payroll/runs
 import { findRun, listRuns, type StoredRun, viewRun } from '../../payroll/runs/store.ts';
 import { printableLines } from '../../telemetry/printable.ts';
 import type { Command } from '../command.ts';
-import { type Context, withDatabase } from '../context.ts';
+import { type Context, type DatabaseContext, withDatabase } from '../context.ts';
 import { failed, wrongUsage } from '../failure.ts';
-import { type Column, type Output, printable, printPage } from '../output.ts';
+import { type Column, type Output, printable, printPage, printResult } from '../output.ts';
 import { printLines, printRun } from './print.ts';
 
 export function addShowCommands(run: Command): void {
@@ -26,14 +26,14 @@ export function addShowCommands(run: Command): void {
       new Option('--state <state>', 'Only runs in this state').choices(['open', 'finalized', 'voided']),
     )
     .page()
-    .does(runList);
+    .doesOnDatabase(runList);
   run
     .command('show')
     .description('Show a run: its options, state, totals and ETag.')
     .examples('run show mb-2026-07', 'run show mb-2026-07 --json')
     .argument('<run-id>', 'The id of the run; an open run is computed now')
     .table()
-    .does(runShow);
+    .doesOnDatabase(runShow);
   run
     .command('lines')
     .description('Print the amounts to deduct from each employee, with explanations.')
@@ -56,20 +56,16 @@ export function unknownRun(runId: string): AppError {
   return failed(`there is no run ${printable(runId)}: find it with "benefits-sidecar run list"`);
 }
 
-type ListOptions = { employer?: string; state?: RunState; limit: number; cursor?: string; json?: true };
+type ListOptions = { employer?: string; state?: RunState; limit: number; cursor?: string };
 
 /** Prints runs, the latest pay date first. Nothing is computed, so open runs have no totals here. */
-function runList(context: Context, options: ListOptions): Promise<number> {
-  const { out } = context;
-  const { employer, state, limit, cursor, json } = options;
+async function runList({ db, out }: DatabaseContext, options: ListOptions): Promise<void> {
+  const { employer, state, limit, cursor } = options;
   const after = runCursor.decode(cursor);
-  return withDatabase(context, async (db) => {
-    const { runs, next } = await listRuns(db, { employerId: employer, state }, { after, limit });
-    const shown = runs.map(viewRunSummary);
-    const page = runCursor.page(shown, next);
-    printPage(out, json, page, { columns: COLUMNS, rows: shown, none: 'No matching runs.' });
-    return 0;
-  });
+  const { runs, next } = await listRuns(db, { employerId: employer, state }, { after, limit });
+  const shown = runs.map(viewRunSummary);
+  const page = runCursor.page(shown, next);
+  printPage(out, page, { columns: COLUMNS, rows: shown, none: 'No matching runs.' });
 }
 
 const COLUMNS: readonly Column<PayrollRunSummary>[] = [
@@ -84,41 +80,34 @@ const COLUMNS: readonly Column<PayrollRunSummary>[] = [
   ['employees pay', (run) => run.totals?.member_amount],
 ];
 
-function runShow(context: Context, runId: string, { json }: { json?: true }): Promise<number> {
-  const { out } = context;
-  return withDatabase(context, async (db) => {
-    const stored = await storedRun(db, runId);
-    const shown = await viewStoredRun(db, await viewRun(db, stored), stored);
-    if (json) out.json(shown);
-    else printRun(out, shown);
-    return 0;
-  });
+async function runShow({ db, out }: DatabaseContext, runId: string): Promise<void> {
+  const stored = await storedRun(db, runId);
+  const shown = await viewStoredRun(db, await viewRun(db, stored), stored);
+  printResult(out, shown, () => printRun(out, shown));
 }
 
-type LinesOptions = { employee?: string; csv?: true; json?: true };
+type LinesOptions = { employee?: string; csv?: true };
 
 /** Prints the lines of a run while they are computed, so memory stays flat. */
-function runLines(context: Context, runId: string, options: LinesOptions): Promise<number> {
+async function runLines(context: Context, runId: string, { employee, csv }: LinesOptions): Promise<void> {
   const { out, stopped } = context;
-  const { employee, csv, json } = options;
-  if (csv && json) throw wrongUsage('use either --csv or --json');
-  return withDatabase(context, async (db) => {
+  if (csv && out.asJson) throw wrongUsage('use either --csv or --json');
+  await withDatabase(context, async (db) => {
     const stored = await storedRun(db, runId);
     const signal = stopped();
     const pages = linesIn(await pagesOf(db, stored, employee));
     if (csv) {
       for await (const text of csvOfLines(stored, pages)) await write(out, csvFor(out, text), signal);
-    } else {
-      let any = false;
-      for await (const lines of pages) {
-        any ||= lines.length > 0;
-        if (json) await write(out, lines.map(jsonLine).join(''), signal);
-        else printLines(out, lines);
-        await write(out, '', signal);
-      }
-      if (!any && !json) out.note('No lines.');
+      return;
     }
-    return 0;
+    let any = false;
+    for await (const lines of pages) {
+      any ||= lines.length > 0;
+      if (out.asJson) await write(out, lines.map(jsonLine).join(''), signal);
+      else printLines(out, lines);
+      await write(out, '', signal);
+    }
+    if (!any && !out.asJson) out.note('No lines.');
   });
 }
 
