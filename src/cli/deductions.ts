@@ -28,7 +28,7 @@ export function addDeductionCommands(program: Command): void {
     .option('--matched <true|false>', 'Only employees in the roster (true), or not in it (false)', truth)
     .option('--on <date>', 'Only deductions in effect on this date', day)
     .option('--known-at <time>', 'As known at this time, such as 2026-07-01T08:00:00Z', instant)
-    .option('--line-of-coverage <line>', 'Only this line of coverage, such as medical')
+    .option('--line-of-coverage <line>', 'Only this line of coverage, such as medical', lineOfCoverage)
     .addOption(
       new Option('--taxability <taxability>', 'Only this taxability').choices(['pre_tax', 'post_tax']),
     )
@@ -72,12 +72,13 @@ type ListOptions = {
   cursor?: string;
 };
 
+function lineOfCoverage(text: string): string {
+  if ((LINES_OF_COVERAGE as readonly string[]).includes(text)) return text;
+  throw wrongUsage(`--line-of-coverage must be one of ${LINES_OF_COVERAGE.join(', ')}`);
+}
+
 async function deductionsList({ db, out, now }: DatabaseContext, options: ListOptions): Promise<void> {
   const { employer, employee, cursor, limit, ...filter } = options;
-  const { lineOfCoverage } = filter;
-  if (lineOfCoverage !== undefined && !(LINES_OF_COVERAGE as readonly string[]).includes(lineOfCoverage)) {
-    throw wrongUsage(`--line-of-coverage must be one of ${LINES_OF_COVERAGE.join(', ')}`);
-  }
   const { deductions, next } = await listDeductions(
     db,
     { ...filter, employerId: employer, employeeId: employee },

@@ -3,7 +3,7 @@ import t from 'tap';
 import { calendarOf, shareOf } from '../../src/cli/demo/expected-amounts.ts';
 import { firstDifference, stepFailed, waitFor } from '../../src/cli/demo/scene.ts';
 import { PAY_FREQUENCIES } from '../../src/contract/employee.ts';
-import { schedulesOf } from '../../src/payroll/settings/schedules.ts';
+import { SCHEDULES } from '../../src/payroll/settings/schedules.ts';
 
 const DAYS = fc.date({ min: new Date('2020-01-01'), max: new Date('2050-12-31'), noInvalidDate: true });
 
@@ -14,7 +14,7 @@ for (const pay_frequency of PAY_FREQUENCIES) {
       fc.assert(
         fc.property(DAYS, (today) => {
           const { payDates, first, second } = calendarOf(pay_frequency, today);
-          const asked = schedulesOf({ schedules: [{ pay_frequency, pay_dates: payDates }] });
+          const asked = SCHEDULES.check({ schedules: [{ pay_frequency, pay_dates: payDates }] });
           t.equal(asked.ok, true, JSON.stringify(asked));
           const at = payDates.findIndex((date) => date.pay_date === first.pay_date);
           t.strictSame(payDates.slice(at, at + 2), [first, second]);

@@ -5,7 +5,7 @@ import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { isAppError } from '../../src/errors.ts';
 import { type CheckReadiness, finalizeRun } from '../../src/payroll/runs/finalize.ts';
-import { policyOf, putPolicy, readPolicies } from '../../src/payroll/settings/policy.ts';
+import { POLICY, putPolicy, readPolicies } from '../../src/payroll/settings/policy.ts';
 import { scratch } from '../database/scratch.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import {
@@ -22,9 +22,9 @@ import {
 } from '../support/payroll.ts';
 
 async function set(db: Db, fields: object, by: string | null = 'payroll'): Promise<void> {
-  const asked = policyOf({ effective_from: '2026-01-01', ...fields });
+  const asked = POLICY.check({ effective_from: '2026-01-01', ...fields });
   if (!asked.ok) throw new Error(JSON.stringify(asked.problems));
-  await transact(db, (trx) => putPolicy(trx, 'acme', asked.policy, { now: LATELY, by }));
+  await transact(db, (trx) => putPolicy(trx, 'acme', asked.value, { now: LATELY, by }));
 }
 
 async function staged(t: Test): Promise<Db> {
@@ -35,9 +35,9 @@ async function staged(t: Test): Promise<Db> {
 }
 
 onEitherEngine('a policy has defaults for omitted options', async (t) => {
-  t.strictSame(policyOf({ effective_from: '2026-01-01', scheme: 'month-even' }), {
+  t.strictSame(POLICY.check({ effective_from: '2026-01-01', scheme: 'month-even' }), {
     ok: true,
-    policy: {
+    value: {
       effective_from: '2026-01-01',
       scheme: 'month-even',
       applies_on: 'pay_date',
@@ -47,7 +47,7 @@ onEitherEngine('a policy has defaults for omitted options', async (t) => {
       arrears: 'report',
     },
   });
-  t.match(policyOf({ adjustments: 'decided', rounding: 'up' }), {
+  t.match(POLICY.check({ adjustments: 'decided', rounding: 'up' }), {
     ok: false,
     problems: [
       { path: 'effective_from' },

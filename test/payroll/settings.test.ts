@@ -4,8 +4,8 @@ import { transact } from '../../src/database/transaction.ts';
 import { isAppError } from '../../src/errors.ts';
 import { planWith, resolveBasis, runUnder, scheduleOf } from '../../src/payroll/runs/basis.ts';
 import type { Run, StatedRun } from '../../src/payroll/runs/body.ts';
-import { codesOf, putCodes, readCodes } from '../../src/payroll/settings/codes.ts';
-import { putSchedules, readSchedules, schedulesOf } from '../../src/payroll/settings/schedules.ts';
+import { CODES, putCodes, readCodes } from '../../src/payroll/settings/codes.ts';
+import { putSchedules, readSchedules, SCHEDULES } from '../../src/payroll/settings/schedules.ts';
 import { scratch } from '../database/scratch.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import { BIWEEKLY, EMPLOYER, LATELY, runOn, schedule, setSchedules } from '../support/payroll.ts';
@@ -19,12 +19,12 @@ const NEXT_YEAR = yearOfDates('biweekly', 2027).map((pay_date) => ({
 
 /** Returns the problems of a body's schedules as `path: rule`. */
 function wrongSchedules(...list: unknown[]): string[] {
-  const read = schedulesOf({ schedules: list });
+  const read = SCHEDULES.check({ schedules: list });
   return read.ok ? [] : read.problems.map(({ path, rule }) => `${path}: ${rule}`);
 }
 
 function wrongCodes(...list: object[]): string[] {
-  const read = codesOf({
+  const read = CODES.check({
     codes: list.map((one) => ({ line_of_coverage: 'dental', side: 'employee', code: 'D1', ...one })),
   });
   return read.ok ? [] : read.problems.map(({ path, rule }) => `${path}: ${rule}`);
@@ -47,10 +47,10 @@ onEitherEngine('schedules of some frequencies, groups and years are taken as the
       })),
     }),
   ];
-  t.strictSame(schedulesOf({ schedules: list }), { ok: true, schedules: list });
+  t.strictSame(SCHEDULES.check({ schedules: list }), { ok: true, value: list });
   const { pay_group: _, ...without } = schedule();
-  t.strictSame(schedulesOf({ schedules: [without] }), { ok: true, schedules: [schedule()] });
-  t.strictSame(schedulesOf({ schedules: [] }), { ok: true, schedules: [] });
+  t.strictSame(SCHEDULES.check({ schedules: [without] }), { ok: true, value: [schedule()] });
+  t.strictSame(SCHEDULES.check({ schedules: [] }), { ok: true, value: [] });
 });
 
 onEitherEngine('an invalid schedule is rejected with the field', async (t) => {
@@ -73,7 +73,7 @@ onEitherEngine('an invalid schedule is rejected with the field', async (t) => {
     'schedules[0].pay_dates[3].pay_date: must be a real date, YYYY-MM-DD',
     'schedules[0].pay_dates[3].period_end: must be a real date, YYYY-MM-DD',
   ]);
-  for (const body of [null, [], 'x', {}]) t.equal(schedulesOf(body).ok, false);
+  for (const body of [null, [], 'x', {}]) t.equal(SCHEDULES.check(body).ok, false);
 });
 
 onEitherEngine('pay dates increase, periods end after they start, and do not overlap', async (t) => {
@@ -123,10 +123,10 @@ onEitherEngine('codes of every kind are taken as they are', async (t) => {
     { line_of_coverage: 'hsa', taxability: null, side: 'employer', code: '0042', treatment: 'deposit' },
     { line_of_coverage: 'dental', taxability: null, side: 'employer', code: 'D1', treatment: null },
   ];
-  t.strictSame(codesOf({ codes }), { ok: true, codes });
+  t.strictSame(CODES.check({ codes }), { ok: true, value: codes });
   const plain = { line_of_coverage: 'dental', side: 'employee', code: 'D1' };
-  t.strictSame(codesOf({ codes: [plain] }), { ok: true, codes: codes.slice(0, 1) });
-  t.strictSame(codesOf({ codes: [] }), { ok: true, codes: [] });
+  t.strictSame(CODES.check({ codes: [plain] }), { ok: true, value: codes.slice(0, 1) });
+  t.strictSame(CODES.check({ codes: [] }), { ok: true, value: [] });
 });
 
 onEitherEngine('invalid codes are rejected with the field', async (t) => {
@@ -148,7 +148,7 @@ onEitherEngine('invalid codes are rejected with the field', async (t) => {
     /^codes\[0\]\.line_of_coverage: must be one of accident, /,
   ]);
   t.strictSame(wrongCodes(...Array(121).fill({})), ['codes: must be a list of at most 120 payroll codes']);
-  for (const body of [null, [], 'x', {}]) t.equal(codesOf(body).ok, false);
+  for (const body of [null, [], 'x', {}]) t.equal(CODES.check(body).ok, false);
 });
 
 onEitherEngine('a code must be printable and not a formula', async (t) => {

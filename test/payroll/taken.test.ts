@@ -4,7 +4,6 @@ import { unreadable } from '../../src/formats/bytes.ts';
 import type { Row } from '../../src/formats/rows.ts';
 import { readTaken, recordTaken } from '../../src/payroll/reconciliation/taken.ts';
 import { verifyRun } from '../../src/payroll/runs/verify.ts';
-import { payrollChange } from '../../src/payroll/settings/lock.ts';
 import { described } from '../formats/read.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import {
@@ -23,6 +22,9 @@ import {
   taken,
   voided,
 } from '../support/payroll.ts';
+
+const payrollChange = async (db: Db) =>
+  (await db.selectFrom('payroll_head').select('revision').executeTakeFirstOrThrow()).revision;
 
 /** Three consecutive pay dates, each the id of its run. 150.00 a month makes 69.23 or 69.24 per check. */
 const [FIRST, SECOND, THIRD, FOURTH] = ['2026-06-05', '2026-06-19', '2026-07-03', '2026-07-17'] as const;

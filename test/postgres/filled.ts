@@ -14,7 +14,7 @@ import { claim } from '../../src/outbox/claims.ts';
 import { finish } from '../../src/outbox/finish.ts';
 import type { Outcome } from '../../src/outbox/retry.ts';
 import { recordAcceptances } from '../../src/payroll/runs/acceptances.ts';
-import { policyOf, putPolicy } from '../../src/payroll/settings/policy.ts';
+import { POLICY, putPolicy } from '../../src/payroll/settings/policy.ts';
 import { recordPiiRead } from '../../src/security/pii-reads.ts';
 import { beginSession } from '../../src/security/sessions.ts';
 import { createToken, revokeToken } from '../../src/security/tokens.ts';
@@ -247,9 +247,9 @@ function textOf(row: Record<string, unknown>): string {
 /** Decisions of operators: a policy, an accepted failure, and a decision on a moved start. */
 async function fillDecisions(db: Db): Promise<void> {
   const now = NOW.toISOString();
-  const policy = policyOf({ effective_from: '2026-03-01', remainder: 'spread' });
+  const policy = POLICY.check({ effective_from: '2026-03-01', remainder: 'spread' });
   if (!policy.ok) throw new Error(JSON.stringify(policy.problems));
-  await transact(db, (trx) => putPolicy(trx, EMPLOYER, policy.policy, { now, by: 'kept' }));
+  await transact(db, (trx) => putPolicy(trx, EMPLOYER, policy.value, { now, by: 'kept' }));
   const failure = { checkId: 'overlap', employeeId: 'emp-1', ids: ['ded-emp-1:2'] };
   const acceptance = { checks: ['overlap'], reason: 'both are right', acceptedBy: 'kept' };
   await transact(db, (trx) =>

@@ -2,12 +2,13 @@
 import Type, { type Static } from 'typebox';
 import { compile } from '../../contract/check.ts';
 import { LINES_OF_COVERAGE, TAXABILITIES } from '../../contract/deduction.ts';
-import { closed, nullable, oneOf } from '../../contract/fields.ts';
+import { closed, component, nullable, oneOfDescribed } from '../../contract/fields.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import type { Problem } from '../../errors.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
 import { TREATMENTS, type Treatment } from '../calculation/line.ts';
 import { changePayroll } from './lock.ts';
+import { repeated, type Setting } from './setting.ts';
 
 export const SIDES = ['employee', 'employer'] as const;
 
@@ -21,15 +22,20 @@ const CODE_MAX_CHARACTERS = 64;
 const code = Type.String({
   pattern: `^(?![=+@\\- ])[ -~]{0,${CODE_MAX_CHARACTERS - 1}}[!-~]$`,
   rule: `must be 1 to ${CODE_MAX_CHARACTERS} printable ASCII characters, without a blank at its ends, and not begin with = + - @`,
+  description: 'The payroll code.',
 });
 
 /** A `taxability` of null matches either. */
 export const PayrollCode = closed({
-  line_of_coverage: oneOf(LINES_OF_COVERAGE),
-  taxability: nullable(oneOf(TAXABILITIES)),
-  side: oneOf(SIDES),
+  line_of_coverage: oneOfDescribed(LINES_OF_COVERAGE, 'The line of coverage.'),
+  taxability: nullable(
+    oneOfDescribed(TAXABILITIES, 'The taxability. Null: lines without a code of their own.'),
+  ),
+  side: oneOfDescribed(SIDES, 'The contribution: employee or employer.'),
   code,
-  treatment: nullable(oneOf(TREATMENTS)),
+  treatment: nullable(
+    oneOfDescribed(TREATMENTS, 'How payroll treats the employer amount. Null if not stated.'),
+  ),
 });
 export type PayrollCode = Static<typeof PayrollCode>;
 
@@ -92,38 +98,49 @@ export async function putCodes(
 
 /** One code for each line of coverage, taxability (or either) and side. */
 export const CODES_MAX = LINES_OF_COVERAGE.length * (TAXABILITIES.length + 1) * SIDES.length;
-const CodeBody = closed({
-  ...PayrollCode.properties,
-  taxability: Type.Optional(PayrollCode.properties.taxability),
-  treatment: Type.Optional(PayrollCode.properties.treatment),
-});
 
 /** All codes of an employer; an empty list removes them. */
-const CodesBody = Type.Object(
+export const PayrollCodes = component(
+  'PayrollCodes',
   {
-    codes: Type.Array(CodeBody, {
-      maxItems: CODES_MAX,
-      rule: `must be a list of at most ${CODES_MAX} payroll codes`,
-    }),
+    codes: Type.Array(
+      closed({
+        ...PayrollCode.properties,
+        taxability: Type.Optional(PayrollCode.properties.taxability),
+        treatment: Type.Optional(PayrollCode.properties.treatment),
+      }),
+      {
+        maxItems: CODES_MAX,
+        rule: `must be a list of at most ${CODES_MAX} payroll codes`,
+        description: 'Empty if there are none.',
+      },
+    ),
   },
-  { additionalProperties: false },
+  "An employer's payroll codes. The lines of its runs contain them.",
 );
 
-const codesBody = compile(CodesBody);
+const codesBody = compile(PayrollCodes);
 
-/** Returns the codes of a body, or all its problems. */
-export function codesOf(
-  body: unknown,
-): { ok: true; codes: PayrollCode[] } | { ok: false; problems: Problem[] } {
-  if (!codesBody.accepts(body)) return { ok: false, problems: codesBody.problems(body) };
-  const codes = body.codes.map((one) => ({
-    ...one,
-    taxability: one.taxability ?? null,
-    treatment: one.treatment ?? null,
-  }));
-  const problems = [...misplaced(codes), ...repeated(codes)];
-  return problems.length === 0 ? { ok: true, codes } : { ok: false, problems };
-}
+export const CODES: Setting<PayrollCode[], { codes: PayrollCode[] }> = {
+  check(body) {
+    if (!codesBody.accepts(body)) return { ok: false, problems: codesBody.problems(body) };
+    const codes = body.codes.map((one) => ({
+      ...one,
+      taxability: one.taxability ?? null,
+      treatment: one.treatment ?? null,
+    }));
+    const rule = 'must not have the line_of_coverage, taxability and side of a code before it';
+    const keyOf = ({ line_of_coverage, taxability, side }: PayrollCode) => [
+      line_of_coverage,
+      taxability,
+      side,
+    ];
+    const problems = [...misplaced(codes), ...repeated('codes', codes, keyOf, rule)];
+    return problems.length === 0 ? { ok: true, value: codes } : { ok: false, problems };
+  },
+  put: (trx, employerId, codes, { now }) => putCodes(trx, employerId, codes, now),
+  view: async (db, employerId) => ({ codes: await readCodes(db, employerId) }),
+};
 
 function misplaced(codes: readonly PayrollCode[]): Problem[] {
   return codes.flatMap(({ side, treatment }, index) =>
@@ -131,15 +148,4 @@ function misplaced(codes: readonly PayrollCode[]): Problem[] {
       ? [{ path: `codes[${index}].treatment`, rule: 'is only for the side employer' }]
       : [],
   );
-}
-
-function repeated(codes: readonly PayrollCode[]): Problem[] {
-  const seen = new Set<string>();
-  return codes.flatMap(({ line_of_coverage, taxability, side }, index) => {
-    const key = `${line_of_coverage} ${taxability} ${side}`;
-    const isRepeated = seen.has(key);
-    seen.add(key);
-    const rule = 'must not have the line_of_coverage, taxability and side of a code before it';
-    return isRepeated ? [{ path: `codes[${index}]`, rule }] : [];
-  });
 }

@@ -1,37 +1,46 @@
 /** An employer's payroll policy: the options of its runs, by the pay date from which they apply. */
 import Type, { type Static } from 'typebox';
 import { compile } from '../../contract/check.ts';
-import { closed, day, oneOf } from '../../contract/fields.ts';
+import { closed, component, day, nullable, oneOf, oneOfDescribed } from '../../contract/fields.ts';
 import type { Db, Trx } from '../../database/tables.ts';
-import type { Problem } from '../../errors.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
 import { APPLIES_ON, EXTRA_PAYCHECKS, REMAINDERS, SCHEMES } from '../calculation/plan.ts';
 import { changePayroll } from './lock.ts';
+import type { Setting } from './setting.ts';
 
 /** Whether a run takes the differences of earlier runs, or only reports them. */
 export const COLLECTIONS = ['report', 'include'] as const;
 
-const collection = oneOf(
-  COLLECTIONS,
-  `must be ${COLLECTIONS.join(' or ')}; decided is not available until open items exist`,
-);
+const collection = (description: string) => ({
+  ...oneOf(
+    COLLECTIONS,
+    `must be ${COLLECTIONS.join(' or ')}; decided is not available until open items exist`,
+  ),
+  description,
+});
 
 /** The options of a run. An employer's payroll policy decides those that the run does not state. */
-export const OPTION_FIELDS = {
-  scheme: Type.Optional(oneOf(SCHEMES)),
-  applies_on: Type.Optional(oneOf(APPLIES_ON)),
-  remainder: Type.Optional(oneOf(REMAINDERS)),
-  extra_paycheck: Type.Optional(oneOf(EXTRA_PAYCHECKS)),
-  adjustments: Type.Optional(collection),
-  arrears: Type.Optional(collection),
-};
+export const Options = closed({
+  scheme: oneOfDescribed(SCHEMES, 'How the amount of a year is divided among checks. Default `annualized`.'),
+  applies_on: oneOfDescribed(
+    APPLIES_ON,
+    'The date on which a deduction must be in effect. Default `pay_date`.',
+  ),
+  remainder: oneOfDescribed(REMAINDERS, 'Which check takes the remaining cents. Default `last`.'),
+  extra_paycheck: oneOfDescribed(
+    EXTRA_PAYCHECKS,
+    'Whether checks beyond the usual number per year take a contribution. Default `take`.',
+  ),
+  adjustments: collection('Differences of earlier runs. Default `report`.'),
+  arrears: collection('Amounts not taken in earlier runs. Default `report`.'),
+});
+export const OPTION_FIELDS = Type.Partial(Options).properties;
 
-export const Options = Type.Required(closed(OPTION_FIELDS));
 export type Options = Static<typeof Options>;
 
 const readStored = jsonColumn('payroll_policies', 'options', Options);
 
-export const OPTIONS = Object.keys(OPTION_FIELDS) as (keyof Options)[];
+export const OPTIONS = Object.keys(Options.properties) as (keyof Options)[];
 
 /** Returns the options with defaults for those that are left out. */
 export function optionsOf(given: { readonly [Name in keyof Options]?: Options[Name] | undefined }): Options {
@@ -45,16 +54,44 @@ export function optionsOf(given: { readonly [Name in keyof Options]?: Options[Na
   };
 }
 
+const effective_from = { ...day, description: 'Runs with this pay date or a later one use the version.' };
+
+export const PolicyRequest = component(
+  'PayrollPolicyRequest',
+  { effective_from, ...OPTION_FIELDS },
+  'Omitted options have their defaults.',
+);
 export type Policy = Options & { effective_from: string };
-export type PolicyVersion = Policy & { version: number; created_at: string; created_by: string | null };
 
-const policyBody = compile(closed({ effective_from: day, ...OPTION_FIELDS }));
+const PolicyVersion = closed({
+  version: Type.Integer({ description: 'The number of the version, in the order set.' }),
+  effective_from,
+  ...Options.properties,
+  created_at: Type.String({ description: 'The time it was set.' }),
+  created_by: nullable(Type.String({ description: 'The token that set it. Null: the command line.' })),
+});
+export type PolicyVersion = Static<typeof PolicyVersion>;
 
-/** Returns the policy that a body sets, with defaults for options that are left out, or what is wrong with it. */
-export function policyOf(body: unknown): { ok: true; policy: Policy } | { ok: false; problems: Problem[] } {
-  if (!policyBody.accepts(body)) return { ok: false, problems: policyBody.problems(body) };
-  return { ok: true, policy: { effective_from: body.effective_from, ...optionsOf(body) } };
-}
+export const PayrollPolicy = component(
+  'PayrollPolicy',
+  {
+    versions: Type.Array(PolicyVersion, {
+      description: 'The newest `effective_from` first, then the newest version. Empty without a policy.',
+    }),
+  },
+  "An employer's payroll policy with its history: the options of its runs.",
+);
+
+const policyBody = compile(PolicyRequest);
+
+export const POLICY: Setting<Policy, { versions: PolicyVersion[] }> = {
+  check(body) {
+    if (!policyBody.accepts(body)) return { ok: false, problems: policyBody.problems(body) };
+    return { ok: true, value: { effective_from: body.effective_from, ...optionsOf(body) } };
+  },
+  put: putPolicy,
+  view: async (db, employerId) => ({ versions: await readPolicies(db, employerId) }),
+};
 
 /** Returns the versions of an employer's policy, the newest `effective_from` first. */
 export async function readPolicies(db: Db | Trx, employerId: string): Promise<PolicyVersion[]> {

@@ -2,27 +2,36 @@
 import Type, { type Static } from 'typebox';
 import { compile } from '../../contract/check.ts';
 import { PAY_FREQUENCIES } from '../../contract/employee.ts';
-import { closed, day, identifier, nullable, oneOf } from '../../contract/fields.ts';
+import { closed, component, day, identifier, nullable, oneOfDescribed } from '../../contract/fields.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import type { Problem } from '../../errors.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
 import { listProblem, yearOf } from '../calculation/pay-dates.ts';
 import { changePayroll } from './lock.ts';
+import { repeated, type Setting } from './setting.ts';
 
 /** Ten years of weekly dates. The list is read with every run. */
 export const DATES_MAX = 530;
 
-const PayDate = closed({ pay_date: day, period_start: day, period_end: day });
+const PayDate = closed({
+  pay_date: { ...day, description: 'The date employees are paid.' },
+  period_start: { ...day, description: 'The first day of the pay period.' },
+  period_end: { ...day, description: 'The last day of the pay period.' },
+});
 export type PayDate = Static<typeof PayDate>;
 
 /** The pay dates of one frequency and pay group, in order, of any years. */
 export const Schedule = closed({
-  pay_frequency: oneOf(PAY_FREQUENCIES),
-  pay_group: nullable(identifier),
+  pay_frequency: oneOfDescribed(PAY_FREQUENCIES, 'The pay frequency of the runs.'),
+  pay_group: nullable({
+    ...identifier,
+    description: 'The pay group of the runs. Null: runs without a pay group.',
+  }),
   pay_dates: Type.Array(PayDate, {
     minItems: 1,
     maxItems: DATES_MAX,
     rule: `must be a list of at most ${DATES_MAX} pay dates`,
+    description: 'In order. Each year with a pay date must have all of them.',
   }),
 });
 export type Schedule = Static<typeof Schedule>;
@@ -72,50 +81,40 @@ export async function hasSettings(db: Db | Trx, employerId: string): Promise<boo
 /** More pay groups than one employer has. */
 const SCHEDULES_MAX = 100;
 
-const ScheduleBody = closed({
-  ...Schedule.properties,
-  pay_group: Type.Optional(Schedule.properties.pay_group),
-});
-
 /** All schedules of an employer; an empty list removes them. */
-const SchedulesBody = Type.Object(
+export const PaySchedules = component(
+  'PaySchedules',
   {
-    schedules: Type.Array(ScheduleBody, {
-      maxItems: SCHEDULES_MAX,
-      rule: `must be a list of at most ${SCHEDULES_MAX} pay schedules`,
-    }),
+    schedules: Type.Array(
+      closed({ ...Schedule.properties, pay_group: Type.Optional(Schedule.properties.pay_group) }),
+      {
+        maxItems: SCHEDULES_MAX,
+        rule: `must be a list of at most ${SCHEDULES_MAX} pay schedules`,
+        description: 'One schedule per frequency and pay group. Empty if there is none.',
+      },
+    ),
   },
-  { additionalProperties: false },
+  "An employer's pay schedules. Runs must use their pay dates.",
 );
 
-const schedulesBody = compile(SchedulesBody);
+const schedulesBody = compile(PaySchedules);
 
-/**
- * Returns the schedules of a body, or all its problems. Every run trusts its schedule, so a schedule must cover each
- * year that it has a date of: docs/amounts.md, "Pay dates".
- */
-export function schedulesOf(
-  body: unknown,
-): { ok: true; schedules: Schedule[] } | { ok: false; problems: Problem[] } {
-  if (!schedulesBody.accepts(body)) return { ok: false, problems: schedulesBody.problems(body) };
-  const schedules = body.schedules.map((one): Schedule => ({ ...one, pay_group: one.pay_group ?? null }));
-  const problems = [
-    ...repeated(schedules),
-    ...schedules.flatMap((one, index) => problemsOf(one, `schedules[${index}].pay_dates`)),
-  ];
-  return problems.length === 0 ? { ok: true, schedules } : { ok: false, problems };
-}
-
-function repeated(schedules: readonly Schedule[]): Problem[] {
-  const seen = new Set<string>();
-  return schedules.flatMap(({ pay_frequency, pay_group }, index) => {
-    const key = JSON.stringify([pay_frequency, pay_group]);
-    const isRepeated = seen.has(key);
-    seen.add(key);
+/** Every run trusts its schedule, so a schedule must cover each year that it has a date of: docs/amounts.md, "Pay dates". */
+export const SCHEDULES: Setting<Schedule[], { schedules: Schedule[] }> = {
+  check(body) {
+    if (!schedulesBody.accepts(body)) return { ok: false, problems: schedulesBody.problems(body) };
+    const schedules = body.schedules.map((one): Schedule => ({ ...one, pay_group: one.pay_group ?? null }));
     const rule = 'must not have the pay_frequency and pay_group of a schedule before it';
-    return isRepeated ? [{ path: `schedules[${index}]`, rule }] : [];
-  });
-}
+    const keyOf = ({ pay_frequency, pay_group }: Schedule) => [pay_frequency, pay_group];
+    const problems = [
+      ...repeated('schedules', schedules, keyOf, rule),
+      ...schedules.flatMap((one, index) => problemsOf(one, `schedules[${index}].pay_dates`)),
+    ];
+    return problems.length === 0 ? { ok: true, value: schedules } : { ok: false, problems };
+  },
+  put: (trx, employerId, schedules, { now }) => putSchedules(trx, employerId, schedules, now),
+  view: async (db, employerId) => ({ schedules: await readSchedules(db, employerId) }),
+};
 
 function problemsOf({ pay_frequency, pay_dates }: Schedule, path: string): Problem[] {
   const problems = pay_dates.flatMap((date, index) =>

@@ -1,0 +1,23 @@
+import type { Db, Trx } from '../../database/tables.ts';
+import type { Problem } from '../../errors.ts';
+
+/** A setting of an employer as the API and the command line set and show it. */
+export type Setting<Value, View> = {
+  /** Returns the value that a body sets, or all its problems. */
+  check(body: unknown): { ok: true; value: Value } | { ok: false; problems: Problem[] };
+  put(trx: Trx, employerId: string, value: Value, set: { now: string; by: string | null }): Promise<void>;
+  view(db: Db, employerId: string): Promise<View>;
+};
+
+/** Returns a problem, with this rule, for each element whose key an earlier element has. */
+export function repeated<T>(
+  list: string,
+  elements: readonly T[],
+  keyOf: (element: T) => unknown,
+  rule: string,
+): Problem[] {
+  const keys = elements.map((element) => JSON.stringify(keyOf(element)));
+  return keys.flatMap((key, index) =>
+    keys.indexOf(key) < index ? [{ path: `${list}[${index}]`, rule }] : [],
+  );
+}
