@@ -95,7 +95,7 @@ const unusable: [string, unknown, RegExp][] = [
   ['nothing', undefined, /has no census for this employer$/],
   ['a text', '{}', /gave neither a census/],
   ['an object without employees', { organization: {} }, /gave neither a census/],
-  ['a stream of texts', textStream(), /gave a part that is not bytes$/],
+  ['a stream of texts', { [Symbol.asyncIterator]: textStream }, /gave a part that is not bytes$/],
 ];
 onEitherEngine(
   "an error of the function becomes the sync's reason, without its message, and the function is called again",
