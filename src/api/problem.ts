@@ -2,7 +2,7 @@
 import type { FastifyReply } from 'fastify';
 import Type, { type Static } from 'typebox';
 import { compile, describe, PROBLEMS_MAX } from '../contract/check.ts';
-import { FieldProblem, named } from '../contract/fields.ts';
+import { FieldProblem, integer, named, text } from '../contract/fields.ts';
 import { AppError, type ErrorCode, type Problem } from '../errors.ts';
 
 /** The problem types. Their URNs are the codes in lower case with hyphens. */
@@ -89,18 +89,16 @@ export const ProblemDetails = named(
   'Problem',
   Type.Object(
     {
-      type: Type.String({ description: 'A URN that identifies the problem type. It never changes.' }),
-      title: Type.String({ description: 'A summary of the problem type.' }),
-      status: Type.Integer({ description: 'The HTTP status.' }),
-      detail: Type.Optional(Type.String({ description: 'What happened and what to do about it.' })),
+      type: text('A URN that identifies the problem type. It never changes.'),
+      title: text('A summary of the problem type.'),
+      status: integer('The HTTP status.'),
+      detail: Type.Optional(text('What happened and what to do about it.')),
       errors: Type.Optional(
         Type.Array(FieldProblem, {
           description: `The first ${PROBLEMS_MAX} invalid fields, each with the rule it breaks. Never contains a value.`,
         }),
       ),
-      error_count: Type.Optional(
-        Type.Integer({ description: 'The total number of problems, if `errors` lists only the first.' }),
-      ),
+      error_count: Type.Optional(integer('The total number of problems, if `errors` lists only the first.')),
     },
     { additionalProperties: false, description: 'Problem details (RFC 9457).' },
   ),

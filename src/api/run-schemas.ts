@@ -1,6 +1,18 @@
 /** A payroll run and its lines as the API shows them. */
 import Type, { type Static, type TSchema } from 'typebox';
-import { closed, component, day, named, nullable, oneOf, oneOfDescribed } from '../contract/fields.ts';
+import {
+  boolean,
+  closed,
+  component,
+  day,
+  integer,
+  named,
+  nullable,
+  nullableText,
+  oneOf,
+  oneOfDescribed,
+  text,
+} from '../contract/fields.ts';
 import { Line } from '../payroll/calculation/line.ts';
 import { RUN_ID_PATTERN, Run, RunBody } from '../payroll/runs/body.ts';
 import { Comparison } from '../payroll/runs/comparison.ts';
@@ -89,21 +101,20 @@ const COMPUTED = {
       description: 'The pay dates used to divide amounts. Null if they are unknown and not needed.',
     }),
   ),
-  calendar_assumed: Type.Boolean({
-    description: 'The pay dates were stepped from the pay date. Bank holidays can move real pay dates.',
-  }),
+  calendar_assumed: boolean(
+    'The pay dates were stepped from the pay date. Bank holidays can move real pay dates.',
+  ),
   position: Type.Integer({ minimum: 0, description: 'The ledger position at which the run was computed.' }),
-  rules_version: Type.String({ description: 'The version of the payroll rules.' }),
-  etag: Type.String({
-    description:
-      'Identifies the lines and the employees of the run. Send it as `If-Match` to finalize exactly these.',
-  }),
-  employees: Type.Integer({ description: 'The number of employees in the run, with or without a line.' }),
+  rules_version: text('The version of the payroll rules.'),
+  etag: text(
+    'Identifies the lines and the employees of the run. Send it as `If-Match` to finalize exactly these.',
+  ),
+  employees: integer('The number of employees in the run, with or without a line.'),
   totals: Totals,
   comparison: nullable(Comparison),
   not_in_run: Type.Array(
     closed({
-      employee_id: Type.String({ description: 'The employee.' }),
+      employee_id: text('The employee.'),
       reason: oneOfDescribed(
         REASONS.filter((reason) => reason !== 'other_employer'),
         'The first reason that holds.',
@@ -114,7 +125,7 @@ const COMPUTED = {
         'Employees of the employer with a deduction in effect who are not in a regular run, up to 10,000. Empty for a preview that names its employees.',
     },
   ),
-  not_in_run_count: Type.Integer({ description: 'The number of these employees.' }),
+  not_in_run_count: integer('The number of these employees.'),
 };
 
 const LIFE = {
@@ -126,7 +137,7 @@ const LIFE = {
   voided_at: nullable(ownInstant('The time the run was voided.')),
 };
 
-const id = Type.String({ description: 'The ID of the run.' });
+const id = text('The ID of the run.');
 
 export const PayrollRun = component(
   'PayrollRun',
@@ -135,20 +146,18 @@ export const PayrollRun = component(
     ...RUN,
     ...LIFE,
     ...COMPUTED,
-    accept_reason: nullable(
-      Type.String({
-        description: 'Why failed checks were accepted when the run was finalized. Null if none failed.',
-      }),
+    accept_reason: nullableText(
+      'Why failed checks were accepted when the run was finalized. Null if none failed.',
     ),
     accepted_checks: Type.Array(Type.String(), {
       description: 'The failed checks that were accepted when it was finalized, by their ids.',
     }),
-    void_reason: nullable(Type.String({ description: 'The reason the run was voided.' })),
+    void_reason: nullableText('The reason the run was voided.'),
     taken_reports: Type.Array(
       closed({
-        id: Type.String({ description: 'The ID of the report, unique for the run.' }),
+        id: text('The ID of the report, unique for the run.'),
         recorded_at: ownInstant('When it was recorded.'),
-        lines: Type.Integer({ description: 'The number of lines reported.' }),
+        lines: integer('The number of lines reported.'),
       }),
       { description: 'Reports of amounts taken. A later report replaces the lines that it names.' },
     ),

@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { FastifyBaseLogger, FastifyInstance, RawServerDefault } from 'fastify';
 import Type, { type TSchema } from 'typebox';
-import { component, nullable } from '../contract/fields.ts';
+import { boolean, component, nullableText } from '../contract/fields.ts';
 import { toInstant } from '../contract/instant.ts';
 
 /** A Fastify whose handlers are typed by their routes' TypeBox schemas. */
@@ -55,18 +55,14 @@ export function toMilliseconds(text: string): string {
 /** Returns the schema of an instant that the sidecar formatted. */
 export const ownInstant = (description: string) => Type.String({ description });
 
-export const nullableText = (description: string) => nullable(Type.String({ description }));
-
 /** A page of a list, named after its rows. */
 export const pageOf = <const S extends TSchema>(row: S) =>
   component(
     `${(row as { component?: string }).component}List`,
     {
       data: Type.Array(row),
-      has_more: Type.Boolean({ description: 'Whether more rows follow this page.' }),
-      next_cursor: nullable(
-        Type.String({ description: 'Pass it as `cursor` to get the next page. Null on the last page.' }),
-      ),
+      has_more: boolean('Whether more rows follow this page.'),
+      next_cursor: nullableText('Pass it as `cursor` to get the next page. Null on the last page.'),
     },
     'A page.',
   );

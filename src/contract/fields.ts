@@ -20,6 +20,18 @@ export const email = Type.String({
   rule: 'must be a valid e-mail address',
 });
 
+/** Returns the schema of a text in a response. */
+export const text = (description: string) => Type.String({ description });
+
+/** Returns the schema of a text or null in a response. */
+export const nullableText = (description: string) => nullable(text(description));
+
+/** Returns the schema of a whole number in a response. */
+export const integer = (description: string) => Type.Integer({ description });
+
+/** Returns the schema of true or false in a response. */
+export const boolean = (description: string) => Type.Boolean({ description });
+
 /** Returns the schema of a closed set of texts. */
 export function oneOf<const Values extends readonly string[]>(
   values: Values,

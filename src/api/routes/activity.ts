@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox';
-import { closed, component, nullable } from '../../contract/fields.ts';
+import { closed, component, nullable, nullableText } from '../../contract/fields.ts';
 import { COUNTED_AT_MOST } from '../../database/count.ts';
 import { readActivity } from '../../operations/activity.ts';
 import type { ApiParts } from '../parts.ts';
@@ -51,7 +51,7 @@ const Activity = component(
         state: Type.Enum(['active', 'paused'], {
           description: '`paused`: nothing is sent, because the base address or API key is wrong.',
         }),
-        reason: nullable(Type.String({ description: 'Why sending is paused.' })),
+        reason: nullableText('Why sending is paused.'),
         paused_at: when('The time sending was paused. Null while it is active.'),
       },
       'The circuit breaker of all sending.',

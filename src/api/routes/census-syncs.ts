@@ -1,7 +1,18 @@
 import Type, { type Static } from 'typebox';
 import { type CensusSync, findSync, listSyncs, readSyncAnswer } from '../../census/sync-list.ts';
 import { requestSyncManually } from '../../census/syncs.ts';
-import { closed, component, FieldProblem, identifier, nullable, oneOf } from '../../contract/fields.ts';
+import {
+  boolean,
+  closed,
+  component,
+  FieldProblem,
+  identifier,
+  integer,
+  nullable,
+  nullableText,
+  oneOf,
+  text,
+} from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
 import { cursorOf } from '../../formats/cursor.ts';
 import { employerSubject } from '../../outbox/queue.ts';
@@ -23,25 +34,19 @@ const STATES = ['requested', 'waiting', 'uploaded', 'completed', 'failed'] as co
 const when = (description: string) => nullable(ownInstant(description));
 
 const SYNC = {
-  id: Type.String({ description: 'The ID of the sync.' }),
-  employer_id: Type.String({ description: 'The employer.' }),
+  id: text('The ID of the sync.'),
+  employer_id: text('The employer.'),
   state: Type.Enum([...STATES], {
     description: '`waiting`: payroll must stage a fresh census. `failed`: see `reason`.',
   }),
-  overdue: Type.Boolean({
-    description: 'The sync was not completed within `CENSUS_OVERDUE`.',
-  }),
-  event_id: nullable(
-    Type.String({ description: 'The event that requested the sync. Null if a person did.' }),
-  ),
+  overdue: boolean('The sync was not completed within `CENSUS_OVERDUE`.'),
+  event_id: nullableText('The event that requested the sync. Null if a person did.'),
   requested_at: ownInstant('The time of the request.'),
   upload_started_at: when('The start of the upload that the benefits service may have received.'),
   uploaded_at: when('The time the benefits service accepted the census.'),
   completed_at: when('The time the benefits service finished processing it.'),
-  reason: nullable(
-    Type.String({ description: 'Why the sync is waiting, failed or delayed, and what to do.' }),
-  ),
-  problem_count: Type.Integer({ description: 'The number of problems in the census.' }),
+  reason: nullableText('Why the sync is waiting, failed or delayed, and what to do.'),
+  problem_count: integer('The number of problems in the census.'),
   problems: Type.Array(FieldProblem, {
     description: `The first problems. A page contains at most ${PROBLEMS_ON_PAGE}, those of the newest syncs.`,
   }),
@@ -51,12 +56,9 @@ const Sync = component(
   {
     ...SYNC,
     response: Type.Optional(
-      nullable(
-        Type.String({
-          description:
-            'With `response=true`: the first 4 KiB of the response that rejected the upload, with SSNs ' +
-            'masked. Null if no upload was rejected.',
-        }),
+      nullableText(
+        'With `response=true`: the first 4 KiB of the response that rejected the upload, with SSNs ' +
+          'masked. Null if no upload was rejected.',
       ),
     ),
   },

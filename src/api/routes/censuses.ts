@@ -9,7 +9,16 @@ import { stageCensus } from '../../census/staging.ts';
 import { viewComparison } from '../../census/view.ts';
 import { Census } from '../../contract/census.ts';
 import { PROBLEMS_MAX } from '../../contract/check.ts';
-import { closed, component, FieldProblem, identifier, named, nullable } from '../../contract/fields.ts';
+import {
+  closed,
+  component,
+  FieldProblem,
+  identifier,
+  integer,
+  named,
+  nullable,
+  text,
+} from '../../contract/fields.ts';
 import type { Problem } from '../../errors.ts';
 import { AppError } from '../../errors.ts';
 import { cursorOf } from '../../formats/cursor.ts';
@@ -40,8 +49,8 @@ export const EmployerId = closed({
 const Staged = component(
   'CensusReceipt',
   {
-    id: Type.String({ description: 'The ID of the census.' }),
-    employees: Type.Integer({ description: 'The number of employees in the census.' }),
+    id: text('The ID of the census.'),
+    employees: integer('The number of employees in the census.'),
   },
   'The census is valid and staged for upload.',
 );
@@ -50,7 +59,7 @@ const LastUpload = component(
   'CensusUpload',
   {
     census_id: Type.String(),
-    uploaded_at: Type.String({ description: 'The time the benefits service accepted it.' }),
+    uploaded_at: text('The time the benefits service accepted it.'),
     employees: Type.Integer(),
   },
   'The last census that the benefits service accepted.',
@@ -85,7 +94,7 @@ const Report = component(
   'CensusReport',
   {
     valid: Type.Boolean(),
-    employees: Type.Integer({ description: 'The number of rows read, valid and invalid.' }),
+    employees: integer('The number of rows read, valid and invalid.'),
     problem_count: Type.Integer(),
     problems: Type.Array(FieldProblem, {
       description: `The first ${PROBLEMS_MAX} problems, in row order.`,
@@ -121,9 +130,7 @@ export function censusRoutes(app: Api, { db, encryptor, now, log, wakeSend }: Ap
     },
   });
   const headers = Type.Object({
-    [ORGANIZATION_HEADER]: Type.Optional(
-      Type.String({ description: 'The organization as JSON. Required with CSV.' }),
-    ),
+    [ORGANIZATION_HEADER]: Type.Optional(text('The organization as JSON. Required with CSV.')),
   });
 
   app.put(
@@ -243,16 +250,14 @@ async function* whole(body: {
 const StagedCensus = component(
   'StagedCensus',
   {
-    id: Type.String({ description: 'The ID of the census.' }),
-    employer_id: Type.String({ description: 'The employer.' }),
-    employees: Type.Integer({ description: 'The number of employees in the census.' }),
+    id: text('The ID of the census.'),
+    employer_id: text('The employer.'),
+    employees: integer('The number of employees in the census.'),
     staged_at: ownInstant('The time the census was staged.'),
     last_upload: nullable(
       closed(
         {
-          census_id: Type.String({
-            description: 'The same ID as above if the benefits service has the staged census.',
-          }),
+          census_id: text('The same ID as above if the benefits service has the staged census.'),
           employees: Type.Integer(),
           uploaded_at: ownInstant('The time the benefits service accepted it.'),
         },

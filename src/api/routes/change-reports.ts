@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import Type, { type Static } from 'typebox';
-import { component, FieldProblem, named } from '../../contract/fields.ts';
+import { component, FieldProblem, integer, named, text } from '../../contract/fields.ts';
 import { createGroupCommit, KEY_MAX_CHARACTERS } from '../../employment/accept.ts';
 import { acceptBatch, BATCH_CHANGES_MAX, LINE_BYTES_MAX, type LineResult } from '../../employment/batch.ts';
 import { type ChangeKind, checkChange } from '../../employment/change.ts';
@@ -26,9 +26,9 @@ const KEY_HEADER = 'idempotency-key';
 const Receipt = component(
   'EmployeeChangeReceipt',
   {
-    id: Type.String({ description: 'The ID of the change.' }),
+    id: text('The ID of the change.'),
     kind: Type.Enum([...CHANGE_KINDS], { description: 'The kind of change.' }),
-    employee_id: Type.String({ description: 'The employee ID.' }),
+    employee_id: text('The employee ID.'),
     state: Type.Enum(['pending'], {
       description: 'The change is sent until it is delivered. See `GET /v1/employee-changes/{change_id}`.',
     }),
@@ -57,9 +57,7 @@ const DESCRIPTION =
 export function changeReportRoutes(app: Api, { db, encryptor, now, log, wakeSend }: ApiParts): void {
   const groupCommit = createGroupCommit({ db, encryptor, now });
   const headers = Type.Object({
-    [KEY_HEADER]: Type.Optional(
-      Type.String({ description: `1 to ${KEY_MAX_CHARACTERS} visible ASCII characters.` }),
-    ),
+    [KEY_HEADER]: Type.Optional(text(`1 to ${KEY_MAX_CHARACTERS} visible ASCII characters.`)),
   });
 
   for (const kind of CHANGE_KINDS) {
@@ -117,13 +115,13 @@ const BATCH_TYPES = [ROW_TYPES.json, ROW_TYPES.ndjson];
 const Result = component(
   'BatchedChange',
   {
-    line: Type.Integer({ description: 'The number of the line or array element, from 1.' }),
+    line: integer('The number of the line or array element, from 1.'),
     status: Type.Enum(['accepted', 'repeated', 'refused', 'conflict', 'unavailable'], {
       description:
         '`repeated`: accepted earlier with the same key. `conflict`: the key was used for another change. ' +
         '`unavailable`: the database failed, send the change again.',
     }),
-    change_id: Type.Optional(Type.String({ description: 'The ID of a change that is or was accepted.' })),
+    change_id: Type.Optional(text('The ID of a change that is or was accepted.')),
     errors: Type.Optional(Type.Array(FieldProblem, { description: 'The problems of a rejected change.' })),
   },
   'The result of one change.',
@@ -134,9 +132,7 @@ const Line = Type.Union(
   CHANGE_KINDS.map((kind) =>
     component(`Batched${CHANGE_SCHEMAS[kind].component}`, {
       kind: Type.Enum([kind]),
-      idempotency_key: Type.Optional(
-        Type.String({ description: `1 to ${KEY_MAX_CHARACTERS} visible ASCII characters.` }),
-      ),
+      idempotency_key: Type.Optional(text(`1 to ${KEY_MAX_CHARACTERS} visible ASCII characters.`)),
       ...CHANGE_SCHEMAS[kind].properties,
     }),
   ),
@@ -179,7 +175,7 @@ export function changeBatchRoutes(app: Api, parts: ApiParts): void {
           description: 'One result per change, in order.',
           content: {
             [ROW_TYPES.json]: { schema: Batched },
-            [ROW_TYPES.ndjson]: { schema: Type.String({ description: 'A `BatchedChange` on each line.' }) },
+            [ROW_TYPES.ndjson]: { schema: text('A `BatchedChange` on each line.') },
           },
         }),
       },

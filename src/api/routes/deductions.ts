@@ -1,6 +1,7 @@
 import Type, { type Static } from 'typebox';
 import { Deduction, LINES_OF_COVERAGE, TAXABILITIES } from '../../contract/deduction.ts';
 import {
+  boolean,
   closed,
   component,
   day,
@@ -9,6 +10,7 @@ import {
   oneOf,
   REASON_MAX_CHARACTERS,
   reasonField,
+  text,
 } from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
 import { AppError } from '../../errors.ts';
@@ -51,7 +53,7 @@ const STATE = {
     ...identifier,
     description: 'The employer according to the roster. Null if it is unknown or ambiguous.',
   }),
-  matched: Type.Boolean({ description: 'Whether the employee is in the roster.' }),
+  matched: boolean('Whether the employee is in the roster.'),
   version: Type.Integer({
     minimum: 1,
     description: 'The number of the version, in order of recording.',
@@ -90,11 +92,11 @@ const Decision = component(
 const StartDecision = component(
   'StartDecision',
   {
-    id: Type.String({ description: 'The ID of the decision.' }),
-    deduction_id: Type.String({ description: 'The deduction.' }),
+    id: text('The ID of the decision.'),
+    deduction_id: text('The deduction.'),
     ...Decision.properties,
     position: Type.Integer({ minimum: 1, description: "The decision's place in the ledger." }),
-    decided_by: Type.String({ description: 'The name of the token that decided.' }),
+    decided_by: text('The name of the token that decided.'),
     recorded_at: ownInstant('The time of the decision.'),
   },
   'A recorded decision.',
@@ -104,14 +106,14 @@ const VersionOfDeduction = component(
   'DeductionVersion',
   {
     ...STATE,
-    id: Type.String({ description: 'The ID of the version: its position in the ledger.' }),
-    deduction_id: Type.String({ description: 'The deduction.' }),
-    event_id: Type.String({ description: 'The event that recorded the version.' }),
+    id: text('The ID of the version: its position in the ledger.'),
+    deduction_id: text('The deduction.'),
+    event_id: text('The event that recorded the version.'),
     decided_by: Type.Enum(['created_at', 'tie', 'receipt'], {
       description:
         'What determined the order: the event time, the order of receipt of a tie, or the time of receipt.',
     }),
-    late: Type.Boolean({ description: 'A newer state was already known when the event arrived.' }),
+    late: boolean('A newer state was already known when the event arrived.'),
     start_decision: nullable({
       ...StartDecision,
       description:
@@ -290,7 +292,7 @@ const Feed = component(
   'DeductionVersionFeed',
   {
     ...pageOf(VersionOfDeduction).properties,
-    next_cursor: Type.String({ description: 'Send it as `cursor` to get the versions recorded since.' }),
+    next_cursor: text('Send it as `cursor` to get the versions recorded since.'),
   },
   'A page.',
 );

@@ -1,6 +1,17 @@
 import type { FastifyRequest } from 'fastify';
 import Type, { type Static } from 'typebox';
-import { closed, component, identifier, nullable, oneOf, reasonField } from '../../contract/fields.ts';
+import {
+  boolean,
+  closed,
+  component,
+  identifier,
+  integer,
+  nullable,
+  nullableText,
+  oneOf,
+  reasonField,
+  text,
+} from '../../contract/fields.ts';
 import { type ChangeBody, readBody } from '../../employment/bodies.ts';
 import { changeCursor } from '../../employment/change-view.ts';
 import {
@@ -24,7 +35,6 @@ import {
   instant,
   LIMIT_DEFAULT,
   limit,
-  nullableText,
   ownInstant,
   pageOf,
   toMilliseconds,
@@ -34,14 +44,12 @@ import { bodyMayBeLeftOut } from '../validation.ts';
 const operation = taggedOperation('Employment');
 
 const STATES = ['pending', 'sending', 'delivered', 'rejected', 'canceled'] as const;
-const status = nullable(
-  Type.Integer({ description: 'The HTTP status of the response. Null if there was none.' }),
-);
+const status = nullable(integer('The HTTP status of the response. Null if there was none.'));
 
 const SUMMARY = {
-  id: Type.String({ description: 'The ID of the change.' }),
+  id: text('The ID of the change.'),
   kind: Type.Enum([...CHANGE_KINDS], { description: 'The kind of change.' }),
-  employee_id: Type.String({ description: 'The employee ID.' }),
+  employee_id: text('The employee ID.'),
   state: Type.Enum([...STATES], {
     description:
       '`pending`: it will be sent automatically. `rejected`: the benefits service rejected it and a person must decide.',
@@ -52,14 +60,12 @@ const SUMMARY = {
   due_at: nullableText('The time of the next attempt, if nothing blocks it. Null when finished.'),
   finished_at: nullableText('The time the change was delivered, rejected or canceled.'),
   attempts: Type.Integer({ minimum: 0, description: 'The number of attempts.' }),
-  may_have_been_applied: Type.Boolean({
-    description:
-      'The change is not delivered, but a response was lost, so the benefits service may have applied it.',
-  }),
-  holding: Type.Boolean({
-    description:
-      "A rejected new hire blocks the employee's later changes until it is retried, canceled or released.",
-  }),
+  may_have_been_applied: boolean(
+    'The change is not delivered, but a response was lost, so the benefits service may have applied it.',
+  ),
+  holding: boolean(
+    "A rejected new hire blocks the employee's later changes until it is retried, canceled or released.",
+  ),
   earlier_change_id: nullableText(
     'The earlier change of the employee that must be sent first. Null if there is none.',
   ),

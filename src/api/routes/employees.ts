@@ -1,5 +1,13 @@
 import Type, { type Static, type TSchema } from 'typebox';
-import { closed, component, identifier, nullable } from '../../contract/fields.ts';
+import {
+  boolean,
+  closed,
+  component,
+  identifier,
+  nullable,
+  nullableText,
+  text,
+} from '../../contract/fields.ts';
 import type { RosterFactTable } from '../../database/tables.ts';
 import { changeCursor } from '../../employment/change-view.ts';
 import { listChanges } from '../../employment/changes.ts';
@@ -15,12 +23,12 @@ import {
   payGroupOn,
 } from '../../ledger/employment.ts';
 import { rosterHistory, rosterOf } from '../../ledger/roster.ts';
-import { arrearsOfEmployee } from '../../payroll/reconciliation/arrears-of-employee.ts';
+import { Arrears, arrearsOfEmployee } from '../../payroll/reconciliation/arrears-of-employee.ts';
 import { mayAlso } from '../auth.ts';
 import type { ApiParts } from '../parts.ts';
 import { notFound } from '../problem.ts';
 import { taggedOperation } from '../route-table.ts';
-import { type Api, nullableText, ownInstant } from '../schemas.ts';
+import { type Api, ownInstant } from '../schemas.ts';
 import { StateOfDeduction } from './deductions.ts';
 import { ChangeSummary } from './employee-changes.ts';
 
@@ -35,18 +43,18 @@ const Fact = component(
   'RosterFact',
   {
     position: Type.Integer({ minimum: 1, description: 'The position of the report in the ledger.' }),
-    employer_id: Type.String({ description: 'The employer.' }),
+    employer_id: text('The employer.'),
     hire_date: nullableText('The hire date.'),
     termination_date: nullableText('The termination date.'),
     employment_status: nullableText('full_time, part_time or variable_hours.'),
     pay_frequency: nullableText('The pay frequency.'),
     pay_group: nullableText('The pay group, from a census.'),
-    absent: nullable(Type.Boolean({ description: "Whether the employer's census lacks the employee." })),
+    absent: nullable(boolean("Whether the employer's census lacks the employee.")),
     effective_on: nullableText('The date from which the report applies. Null means the date of receipt.'),
     source: Type.Enum(['census', 'new-hire', 'termination', 'compensation-change'], {
       description: 'The kind of report.',
     }),
-    source_id: Type.String({ description: 'The ID of the census or change.' }),
+    source_id: text('The ID of the census or change.'),
     recorded_at: ownInstant('The time of receipt.'),
   },
   'One report on an employment. Null fields were not reported and change nothing.',
@@ -55,7 +63,7 @@ const Fact = component(
 const Employed = component(
   'Employment',
   {
-    employer_id: Type.String({ description: 'The employer.' }),
+    employer_id: text('The employer.'),
     spells: Type.Array(
       closed({
         hire_date: nullableText('The hire date. Null if unknown.'),
@@ -69,34 +77,18 @@ const Employed = component(
     employment_status: nullableText('full_time, part_time or variable_hours. Null if unknown.'),
     pay_frequency: nullableText('The pay frequency. Null if unknown.'),
     pay_group: nullableText('The pay group. Null if unknown.'),
-    absent: Type.Boolean({ description: "Whether the employer's newest census lacks the employee." }),
+    absent: boolean("Whether the employer's newest census lacks the employee."),
   },
   'An employment as of today.',
-);
-
-const ArrearsShown = component(
-  'Arrears',
-  {
-    employer_id: Type.String({ description: 'The employer of the run.' }),
-    id: Type.String({ description: 'The ID of the arrears: of the run and the deduction.' }),
-    run_id: Type.String({ description: 'The finalized run from which payroll took a different amount.' }),
-    deduction_id: Type.String({ description: 'The deduction.' }),
-    line_of_coverage: Type.String({ description: 'The line of coverage.' }),
-    amount: Type.String({
-      description: 'The amount still to be deducted. Negative if too much was taken.',
-    }),
-    explanation: Type.String({ description: 'How the amount was computed.' }),
-  },
-  'An amount that payroll did not take and no later run has collected.',
 );
 
 /** The beginning of a list that has its own route. */
 const beginningOf = <const S extends TSchema>(row: S, path: string) =>
   closed({
     data: Type.Array(row, { description: 'The first entries.' }),
-    has_more: Type.Boolean({ description: 'Whether the list has more entries.' }),
+    has_more: boolean('Whether the list has more entries.'),
     next_cursor: nullableText('The cursor for the rest of the list. Null if this is all of it.'),
-    url: Type.String({ description: `The path of the full list: \`${path}\` of this employee.` }),
+    url: text(`The path of the full list: \`${path}\` of this employee.`),
   });
 
 const EmployeeId = closed({
@@ -115,7 +107,7 @@ const CHANGES = '/v1/employee-changes';
 const Employee = component(
   'Employee',
   {
-    id: Type.String({ description: 'The employee ID of payroll.' }),
+    id: text('The employee ID of payroll.'),
     employer_id: nullableText(
       'The current employer according to the roster. Null if there is none, or more than one.',
     ),
@@ -128,7 +120,7 @@ const Employee = component(
     deductions: beginningOf(StateOfDeduction, DEDUCTIONS),
     changes: Type.Optional(beginningOf(ChangeSummary, CHANGES)),
     arrears: Type.Optional(
-      Type.Array(ArrearsShown, { description: 'Arrears of all finalized runs, by employer and pay date.' }),
+      Type.Array(Arrears, { description: 'Arrears of all finalized runs, by employer and pay date.' }),
     ),
     left_out: Type.Array(
       closed({

@@ -1,6 +1,17 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import Type from 'typebox';
-import { closed, component, named, nullable, oneOf, reasonField } from '../../contract/fields.ts';
+import {
+  boolean,
+  closed,
+  component,
+  integer,
+  named,
+  nullable,
+  nullableText,
+  oneOf,
+  reasonField,
+  text,
+} from '../../contract/fields.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
 import { AppError } from '../../errors.ts';
@@ -30,7 +41,6 @@ import {
   instant,
   LIMIT_DEFAULT,
   limit,
-  nullableText,
   ownInstant,
   pageOf,
   toMilliseconds,
@@ -39,7 +49,7 @@ import {
 const operation = taggedOperation('Events');
 
 const SUMMARY = {
-  id: Type.String({ description: 'The unique delivery ID of the event.' }),
+  id: text('The unique delivery ID of the event.'),
   envelope_id: nullableText('The ID in the body. Null if the body has none or has not been parsed.'),
   event_type: nullableText(
     'The type of the event. Null if the body could not be parsed or has not been parsed yet.',
@@ -57,20 +67,20 @@ const EventSummary = component('EventSummary', SUMMARY, 'An event without its bo
 const AppliedVersion = component(
   'AppliedVersion',
   {
-    id: Type.String({ description: 'The ID of the version.' }),
-    deduction_id: Type.String({ description: 'The deduction.' }),
-    version: Type.Integer({ description: 'The number of the version.' }),
-    position: Type.Integer({ description: 'The position of the version in the ledger.' }),
-    late: Type.Boolean({ description: 'A newer state was already known when the event arrived.' }),
-    tie_changed: Type.Boolean({ description: 'Another event with the same time has different content.' }),
-    future_dated: Type.Boolean({ description: 'The event time is later than the time of receipt.' }),
+    id: text('The ID of the version.'),
+    deduction_id: text('The deduction.'),
+    version: integer('The number of the version.'),
+    position: integer('The position of the version in the ledger.'),
+    late: boolean('A newer state was already known when the event arrived.'),
+    tie_changed: boolean('Another event with the same time has different content.'),
+    future_dated: boolean('The event time is later than the time of receipt.'),
   },
   'The deduction version that the event recorded.',
 );
 const TriggeredSync = closed(
   {
-    id: Type.String({ description: 'The ID of the sync.' }),
-    employer_id: Type.String({ description: 'The employer.' }),
+    id: text('The ID of the sync.'),
+    employer_id: text('The employer.'),
   },
   'The census sync that the event started or completed.',
 );
@@ -83,7 +93,7 @@ const WholeEvent = component(
     body_absent: nullableText('Why the body was deleted, and its SHA-256 hash.'),
     conflicts: Type.Array(
       closed({
-        id: Type.String({ description: 'The ID of the conflict.' }),
+        id: text('The ID of the conflict.'),
         received_at: ownInstant('The time of receipt.'),
         body: nullableText('The body exactly as received. Null after retention deletes it.'),
         body_absent: nullableText('Why the body was deleted, and its SHA-256 hash.'),
@@ -279,10 +289,8 @@ function eventReprocessingRoutes(app: Api, { db, now, log, wakeApply }: ApiParts
         200: component(
           'ReprocessResult',
           {
-            reprocessed: Type.Integer({ description: 'The number of events set to pending.' }),
-            without_body: Type.Integer({
-              description: 'The number of matching events skipped because their bodies were deleted.',
-            }),
+            reprocessed: integer('The number of events set to pending.'),
+            without_body: integer('The number of matching events skipped because their bodies were deleted.'),
           },
           'The result of reprocessing.',
         ),

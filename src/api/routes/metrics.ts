@@ -1,4 +1,5 @@
 import Type from 'typebox';
+import { text } from '../../contract/fields.ts';
 import { isUnavailable } from '../../database/errors.ts';
 import { readEventAge } from '../../inbox/arrivals.ts';
 import { openLosses } from '../../inbox/data-loss.ts';
@@ -42,7 +43,7 @@ export function metricsRoutes(app: Api, parts: ApiParts): void {
           description: 'The metrics of the responding sidecar.',
           content: {
             'text/plain': {
-              schema: Type.String({ description: 'Metrics in the Prometheus text format.' }),
+              schema: text('Metrics in the Prometheus text format.'),
             },
           },
         }),

@@ -1,15 +1,24 @@
 import { Readable } from 'node:stream';
 import type { FastifyRequest } from 'fastify';
 import Type, { type Static, type TSchema } from 'typebox';
-import { closed, component, identifier, named, nullable, oneOf } from '../../contract/fields.ts';
+import {
+  closed,
+  component,
+  identifier,
+  named,
+  nullable,
+  nullableText,
+  oneOf,
+  text,
+} from '../../contract/fields.ts';
 import { isFatal } from '../../database/errors.ts';
 import { AppError, codeOf } from '../../errors.ts';
 import { cursorOf } from '../../formats/cursor.ts';
 import { ROW_TYPES } from '../../formats/rows.ts';
 import { CHANGES, FLAGS, LINE_KINDS, Line } from '../../payroll/calculation/line.ts';
 import { AUDIT_COLUMNS, AUDIT_ROWS_MAX, auditRun } from '../../payroll/reconciliation/audit.ts';
-import { AUDIT_ROWS_NAMED, NAMING } from '../../payroll/reconciliation/audit-categories.ts';
-import { DIFFERENCES_NAMED, recordTaken, TAKEN_COLUMNS } from '../../payroll/reconciliation/taken.ts';
+import { Audit } from '../../payroll/reconciliation/audit-categories.ts';
+import { recordTaken, TAKEN_COLUMNS, TakenReport } from '../../payroll/reconciliation/taken.ts';
 import { csvOfLines } from '../../payroll/runs/csv.ts';
 import {
   type LinePosition,
@@ -83,8 +92,8 @@ export function payrollRunLineRoutes(app: Api, { db, log, onFatal }: ApiParts): 
           description: 'The lines.',
           content: {
             [JSON_TYPE]: { schema: LinePage },
-            [CSV_TYPE]: { schema: Type.String({ description: 'A header, then one row per line.' }) },
-            [NDJSON_TYPE]: { schema: Type.String({ description: 'A `Line` on each line.' }) },
+            [CSV_TYPE]: { schema: text('A header, then one row per line.') },
+            [NDJSON_TYPE]: { schema: text('A `Line` on each line.') },
           },
         }),
       },
@@ -198,8 +207,7 @@ function ndjsonOf(pages: AsyncIterable<Line[]>): Readable {
   return Readable.from(texts(), { objectMode: false });
 }
 
-const text = (description: string) => Type.String({ description });
-const optional = (description: string) => Type.Optional(nullable(text(description)));
+const optional = (description: string) => Type.Optional(nullableText(description));
 const employee_id = text('Whose.');
 const deduction_id = optional('The deduction.');
 const line_of_coverage = optional('The line of coverage.');
@@ -232,85 +240,6 @@ const AuditedRow = component(
   'A payroll amount of an employee. All rows must use the same identifying fields.',
 );
 
-const Recorded = component(
-  'TakenReport',
-  {
-    id: Type.String({
-      description: 'The ID of the report, unique for the run. The last report of a line counts.',
-    }),
-    lines: Type.Integer({ description: 'The number of lines reported. All others were taken in full.' }),
-    owed: text('The total amount not taken. Negative if too much was taken.'),
-    difference_count: Type.Integer({
-      description: 'The number of lines whose taken amount differs from the run.',
-    }),
-    differences: Type.Array(
-      closed({
-        employee_id,
-        deduction_id: text('The deduction.'),
-        line_of_coverage: text('The line of coverage.'),
-        kind: Type.Enum([...LINE_KINDS], { description: 'The kind of line.' }),
-        adjustment_for: nullable(text('The earlier run that the line settles.')),
-        member_amount: text('The amount in the run.'),
-        taken: text('The amount taken.'),
-        owed: text('The amount not taken. Negative if too much was taken.'),
-      }),
-      { description: `The first ${DIFFERENCES_NAMED} differences. Later runs show them as arrears.` },
-    ),
-  },
-  'The recorded report.',
-);
-
-const TOTALS = {
-  count: Type.Integer({ description: 'The number of rows.' }),
-  member_amount: text('The employee total of the run.'),
-  employer_amount: text('The employer total of the run.'),
-  payroll_member_amount: text('The employee total of the payroll file.'),
-  payroll_employer_amount: text('The employer total of the payroll file.'),
-};
-
-const amount = (description: string) => nullable(text(`${description} Null: nothing there.`));
-
-const Category = (description: string) =>
-  component(
-    'AuditCategory',
-    {
-      ...TOTALS,
-      rows: Type.Array(
-        closed({
-          employee_id,
-          deduction_id,
-          payroll_code,
-          line_of_coverage,
-          member_amount: amount('The amount in the run.'),
-          employer_amount: amount('The amount in the run.'),
-          payroll_member_amount: amount('The amount in the payroll file.'),
-          payroll_employer_amount: amount('The amount in the payroll file.'),
-        }),
-        { description: `The first ${AUDIT_ROWS_NAMED}.` },
-      ),
-    },
-    description,
-  );
-
-const Audit = component(
-  'PayrollRunAudit',
-  {
-    compared_by: Type.Array(Type.Enum([...NAMING]), {
-      description: 'The field that identifies the payroll rows. Its sums are compared.',
-    }),
-    employer_compared: Type.Boolean({
-      description:
-        'Whether the payroll file has an employer amount in at least one row. If not, ignore its employer totals.',
-    }),
-    matched: closed(TOTALS, 'Rows with equal amounts, or no amounts, on both sides.'),
-    only_here: Category('Rows only in the run.'),
-    only_in_payroll: Category('Rows only in the payroll file.'),
-    amount_differs: Category('Rows on both sides with different amounts.'),
-    employee_unknown: Category('Rows of employees that are unknown for this employer.'),
-  },
-  'The comparison of a run with the payroll file.',
-);
-
 const WORDS =
   'Send JSON `{"lines": […]}`, newline-delimited JSON, or CSV in UTF-8 with a header of the same names. Amounts ' +
   'are strings. At most 64 MiB.';
@@ -331,7 +260,7 @@ export function payrollRunFileRoutes(app: Api, { db, now, log }: ApiParts): void
       description: `Records the amounts that payroll took for a finalized run. A line without a report was taken in full. Later runs show the differences as arrears. A later report replaces only its own lines, and every report is kept. One invalid row rejects the whole report. ${WORDS}`,
       params: RunId,
       body: bodyOf('TakenRequest', TakenRow),
-      response: { 200: Recorded },
+      response: { 200: TakenReport },
       refuses: ['NOT_FOUND', 'CONFLICT', 'ROWS_REFUSED'],
       validatorCompiler: exceptBody,
     }),

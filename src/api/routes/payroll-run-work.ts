@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 import type { ReadinessReport } from '../../checks.ts';
-import { component, reasonField } from '../../contract/fields.ts';
+import { component, reasonField, text } from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
 import { AppError } from '../../errors.ts';
 import { viewStoredRun } from '../../payroll/run-view.ts';
@@ -76,12 +76,8 @@ export function payrollRunWorkRoutes(app: Api, { db, now, log, overdueMs, silent
         'with the ETag that was finalized, or with the same `Idempotency-Key`, returns the run.',
       params: RunId,
       headers: Type.Object({
-        'if-match': Type.Optional(
-          Type.String({ description: 'The ETag of the run or readiness report that was reviewed.' }),
-        ),
-        'idempotency-key': Type.Optional(
-          Type.String({ description: 'A repeat with the same key returns the finalized run.' }),
-        ),
+        'if-match': Type.Optional(text('The ETag of the run or readiness report that was reviewed.')),
+        'idempotency-key': Type.Optional(text('A repeat with the same key returns the finalized run.')),
       }),
       body: Finalizing,
       response: { 200: PayrollRun },

@@ -1,13 +1,13 @@
 import type { FastifyReply } from 'fastify';
 import Type from 'typebox';
-import { closed, component, identifier, nullable, oneOf } from '../../contract/fields.ts';
+import { closed, identifier, oneOf } from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
 import { AppError } from '../../errors.ts';
 import { outlineOf, runCursor, viewPreview, viewRunSummary, viewStoredRun } from '../../payroll/run-view.ts';
 import { beginRun, PREVIEWED_LINES, previewWithLines } from '../../payroll/runs/begin.ts';
 import { RunBody, runOf, type StatedRun } from '../../payroll/runs/body.ts';
 import { bodyOf, deleteRun, findRun, listRuns, type StoredRun, viewRun } from '../../payroll/runs/store.ts';
-import { verifyRun, whyOtherRules } from '../../payroll/runs/verify.ts';
+import { Verification, verifyRun, whyOtherRules } from '../../payroll/runs/verify.ts';
 import { viewReadiness } from '../../readiness/report.ts';
 import { readinessOfRun } from '../../readiness/run-report.ts';
 import { by } from '../auth.ts';
@@ -198,30 +198,6 @@ function runIn(body: unknown): StatedRun {
   if (!asked.ok) throw broken('RUN_REFUSED', asked.problems);
   return asked.run;
 }
-
-const Verification = component(
-  'PayrollRunVerification',
-  {
-    identical: Type.Boolean({ description: 'Every line is identical to the finalized one.' }),
-    lines: Type.Integer({ description: 'The number of finalized lines.' }),
-    difference_count: Type.Integer({ description: 'The number of differences.' }),
-    differences: Type.Array(
-      closed({
-        employee_id: Type.String({ description: 'Whose.' }),
-        line: nullable(
-          Type.String({
-            description:
-              "The kind, deduction and run of the line. Null if the difference is the employee's presence in the run.",
-          }),
-        ),
-        frozen: Type.Unknown({ description: 'The finalized value. Null if there was none.' }),
-        computed: Type.Unknown({ description: 'The recomputed value. Null if there is none.' }),
-      }),
-      { description: 'The first entries.' },
-    ),
-  },
-  'The result of recomputing a finalized run.',
-);
 
 /** Checks the readiness of an open run, and verifies a finalized one. */
 export function payrollRunProofRoutes(app: Api, { db, now, overdueMs, silentAfterMs }: ApiParts): void {

@@ -1,5 +1,5 @@
 import Type from 'typebox';
-import { closed, component, identifier } from '../../contract/fields.ts';
+import { boolean, closed, component, identifier, integer, text } from '../../contract/fields.ts';
 import { readReadiness, viewReadiness } from '../../readiness/report.ts';
 import type { ApiParts } from '../parts.ts';
 import { taggedOperation } from '../route-table.ts';
@@ -8,19 +8,19 @@ import { type Api, ownInstant } from '../schemas.ts';
 const operation = taggedOperation('Readiness');
 
 const Check = component('ReadinessCheck', {
-  id: Type.String({ description: 'The name of the check; never changes.' }),
+  id: text('The name of the check; never changes.'),
   result: Type.Enum(['pass', 'warn', 'fail', 'accepted'], {
     description:
       'A `fail` stops finalizing; a `warn` is for a person to review; `accepted` has only failures that a person accepted.',
   }),
-  count: Type.Integer({ description: 'The number of findings, counted up to 1,000.' }),
-  advice: Type.String({ description: 'What to do; for a passed check, what it means.' }),
+  count: integer('The number of findings, counted up to 1,000.'),
+  advice: text('What to do; for a passed check, what it means.'),
   examples: Type.Array(Type.String(), { description: 'The first findings.' }),
   accepted: Type.Array(
     closed({
-      example: Type.String({ description: 'The finding.' }),
-      reason: Type.String({ description: 'Why it was accepted.' }),
-      accepted_by: Type.String({ description: 'The name of the token that accepted it.' }),
+      example: text('The finding.'),
+      reason: text('Why it was accepted.'),
+      accepted_by: text('The name of the token that accepted it.'),
       accepted_at: ownInstant('The time of the acceptance.'),
     }),
     { description: 'The first failures that a person accepted earlier and that rest on the same facts.' },
@@ -30,13 +30,12 @@ const Check = component('ReadinessCheck', {
 export const Readiness = component(
   'Readiness',
   {
-    ready: Type.Boolean({ description: 'No check failed.' }),
+    ready: boolean('No check failed.'),
     checked_at: ownInstant('The time of the checks.'),
     checks: Type.Array(Check, { description: 'Each check, in order.' }),
-    etag: Type.String({
-      description:
-        'Changes with the failures and, for a run, with its lines. Send it as `If-Match` to accept them.',
-    }),
+    etag: text(
+      'Changes with the failures and, for a run, with its lines. Send it as `If-Match` to accept them.',
+    ),
   },
   'Whether a payroll run can trust the ledger now.',
 );

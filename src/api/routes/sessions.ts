@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import Type from 'typebox';
-import { closed, component } from '../../contract/fields.ts';
+import { boolean, closed, component, text } from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
 import { cursorOf } from '../../formats/cursor.ts';
 import { endOtherSessions, endSessionById, listSessions } from '../../security/sessions.ts';
@@ -16,10 +16,10 @@ const operation = taggedOperation('Sessions');
 const Session = component(
   'Session',
   {
-    id: Type.String({ description: 'The id that ends the session.' }),
+    id: text('The id that ends the session.'),
     created_at: ownInstant('When the person signed in.'),
     last_used_at: ownInstant('When the person last used the session, to the minute.'),
-    is_current: Type.Boolean({ description: 'The request was made with this session.' }),
+    is_current: boolean('The request was made with this session.'),
   },
   'A session at the console.',
 );

@@ -2,7 +2,7 @@
 import Type, { type Static } from 'typebox';
 import { LINES_OF_COVERAGE, TAXABILITIES } from '../../contract/deduction.ts';
 import { PAY_FREQUENCIES } from '../../contract/employee.ts';
-import { component, nullable, oneOfDescribed } from '../../contract/fields.ts';
+import { component, integer, nullable, nullableText, oneOfDescribed, text } from '../../contract/fields.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
 import { AMOUNT_FLAGS } from './amounts.ts';
 
@@ -54,41 +54,34 @@ export const TREATMENTS = ['deposit', 'memo'] as const;
 export type Treatment = (typeof TREATMENTS)[number];
 
 /** Returns the schema of an amount. */
-export const amountField = (description: string) =>
-  Type.String({ description: `${description} Two decimals.` });
+export const amountField = (description: string) => text(`${description} Two decimals.`);
 
 /** A line as it is stored and shown. */
 export const Line = component(
   'Line',
   {
-    employee_id: Type.String({ description: 'The employee.' }),
-    deduction_id: Type.String({ description: 'The deduction.' }),
-    version: nullable(
-      Type.Integer({ description: 'The version of the deduction. Null if the line has no single version.' }),
-    ),
+    employee_id: text('The employee.'),
+    deduction_id: text('The deduction.'),
+    version: nullable(integer('The version of the deduction. Null if the line has no single version.')),
     line_of_coverage: oneOfText(LINES_OF_COVERAGE, 'The line of coverage.'),
-    coverage_type: nullable(
-      Type.String({ description: 'Who is covered, if the benefits service reported it.' }),
-    ),
+    coverage_type: nullableText('Who is covered, if the benefits service reported it.'),
     taxability: oneOfText(TAXABILITIES, 'Whether the deduction is taken before or after taxes.'),
-    payroll_code: nullable(Type.String({ description: 'The payroll code of the employee amount.' })),
-    employer_payroll_code: nullable(Type.String({ description: 'The payroll code of the employer amount.' })),
+    payroll_code: nullableText('The payroll code of the employee amount.'),
+    employer_payroll_code: nullableText('The payroll code of the employer amount.'),
     employer_treatment: nullable(
       oneOfDescribed(TREATMENTS, 'How payroll treats the employer amount. Null if no code states it.'),
     ),
-    description: nullable(Type.String({ description: 'The description from the benefits service.' })),
+    description: nullableText('The description from the benefits service.'),
     period: nullable(oneOfDescribed(PAY_FREQUENCIES, 'The period of the contributions, as received.')),
-    member_contribution: nullable(Type.String({ description: 'The employee contribution, as received.' })),
-    employer_contribution: nullable(Type.String({ description: 'The employer contribution, as received.' })),
+    member_contribution: nullableText('The employee contribution, as received.'),
+    employer_contribution: nullableText('The employer contribution, as received.'),
     member_amount: amountField('The amount to deduct from this paycheck.'),
     employer_amount: amountField('The employer amount for this paycheck.'),
     kind: Type.Enum([...LINE_KINDS], {
       description:
         '`regular`: for this paycheck. `adjustment`: a difference from an earlier run. `arrears`: an amount not taken in an earlier run.',
     }),
-    adjustment_for: nullable(
-      Type.String({ description: 'The earlier run that an adjustment or arrears line settles.' }),
-    ),
+    adjustment_for: nullableText('The earlier run that an adjustment or arrears line settles.'),
     change: nullable(
       oneOfDescribed(
         CHANGES,
@@ -108,7 +101,7 @@ export const Line = component(
     flags: Type.Array(Type.Enum([...FLAGS]), {
       description: 'Conditions to review. A line flagged `reported` is not deducted.',
     }),
-    explanation: Type.String({ description: 'How the amounts were computed.' }),
+    explanation: text('How the amounts were computed.'),
   },
   'One deduction from one paycheck.',
 );

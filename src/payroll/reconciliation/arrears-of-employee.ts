@@ -1,4 +1,6 @@
 import { sql } from 'kysely';
+import type { Static } from 'typebox';
+import { component, text } from '../../contract/fields.ts';
 import { isOneOf } from '../../database/bulk.ts';
 import type { Db } from '../../database/tables.ts';
 import { storedLines } from '../calculation/line.ts';
@@ -7,17 +9,20 @@ import { arrearsLines, type Owed, owedByLatest } from '../runs/arrears.ts';
 import { codeFinder } from '../settings/codes.ts';
 
 /** The amount of one deduction that payroll did not take in a finalized run, less what later runs collected. */
-export type Arrears = {
-  /** The run and the deduction. */
-  id: string;
-  employer_id: string;
-  run_id: string;
-  deduction_id: string;
-  line_of_coverage: string;
-  /** With two decimals; negative when payroll took, or later runs collected, too much. */
-  amount: string;
-  explanation: string;
-};
+export const Arrears = component(
+  'Arrears',
+  {
+    employer_id: text('The employer of the run.'),
+    id: text('The ID of the arrears: of the run and the deduction.'),
+    run_id: text('The finalized run from which payroll took a different amount.'),
+    deduction_id: text('The deduction.'),
+    line_of_coverage: text('The line of coverage.'),
+    amount: text('The amount still to be deducted. Negative if too much was taken.'),
+    explanation: text('How the amount was computed.'),
+  },
+  'An amount that payroll did not take and no later run has collected.',
+);
+type Arrears = Static<typeof Arrears>;
 
 type Run = { run_id: string; freeze_id: string; employer_id: string; employee_id: string };
 

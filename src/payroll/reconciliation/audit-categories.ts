@@ -1,43 +1,65 @@
 /** The categories of an audit: rows that match, are on one side only, or differ. Pure. */
+import Type, { type Static } from 'typebox';
+import { boolean, closed, component, integer, nullableText, text } from '../../contract/fields.ts';
 import { amountOf } from '../../money.ts';
 
 /** The fields by which rows of payroll's file name their deductions: one or several. */
 export const NAMING = ['deduction_id', 'payroll_code', 'line_of_coverage'] as const;
 export type Naming = (typeof NAMING)[number];
 
-/** Amounts of the run and of payroll; null if that side has none. */
-export type AuditRow = { employee_id: string } & { [name in Naming]?: string | null } & {
-  member_amount: string | null;
-  employer_amount: string | null;
-  payroll_member_amount: string | null;
-  payroll_employer_amount: string | null;
-};
-
-export type AuditTotals = {
-  count: number;
-  member_amount: string;
-  employer_amount: string;
-  payroll_member_amount: string;
-  payroll_employer_amount: string;
-};
-
-/** `rows` are the first `AUDIT_ROWS_NAMED`. */
-export type Category = AuditTotals & { rows: AuditRow[] };
-
-export type Audit = {
-  /** The fields by which rows name their deductions, and by which sums are compared. */
-  compared_by: Naming[];
-  /** The file has the employer's side of at least one row. Otherwise that side is not compared. */
-  employer_compared: boolean;
-  matched: AuditTotals;
-  only_here: Category;
-  only_in_payroll: Category;
-  amount_differs: Category;
-  /** Only in payroll, for employees who are not in the employer's roster. */
-  employee_unknown: Category;
-};
-
 export const AUDIT_ROWS_NAMED = 1_000;
+
+const AUDIT_TOTALS = {
+  count: integer('The number of rows.'),
+  member_amount: text('The employee total of the run.'),
+  employer_amount: text('The employer total of the run.'),
+  payroll_member_amount: text('The employee total of the payroll file.'),
+  payroll_employer_amount: text('The employer total of the payroll file.'),
+};
+const AuditTotals = closed(AUDIT_TOTALS);
+export type AuditTotals = Static<typeof AuditTotals>;
+
+const amount = (description: string) => nullableText(`${description} Null: nothing there.`);
+const optional = (description: string) => Type.Optional(nullableText(description));
+
+/** Amounts of the run and of payroll. */
+const AuditRow = closed({
+  employee_id: text('Whose.'),
+  deduction_id: optional('The deduction.'),
+  payroll_code: optional('The payroll code.'),
+  line_of_coverage: optional('The line of coverage.'),
+  member_amount: amount('The amount in the run.'),
+  employer_amount: amount('The amount in the run.'),
+  payroll_member_amount: amount('The amount in the payroll file.'),
+  payroll_employer_amount: amount('The amount in the payroll file.'),
+});
+export type AuditRow = Static<typeof AuditRow>;
+
+const Category = (description: string) =>
+  component(
+    'AuditCategory',
+    { ...AUDIT_TOTALS, rows: Type.Array(AuditRow, { description: `The first ${AUDIT_ROWS_NAMED}.` }) },
+    description,
+  );
+
+export const Audit = component(
+  'PayrollRunAudit',
+  {
+    compared_by: Type.Array(Type.Enum([...NAMING]), {
+      description: 'The field that identifies the payroll rows. Its sums are compared.',
+    }),
+    employer_compared: boolean(
+      'Whether the payroll file has an employer amount in at least one row. If not, ignore its employer totals.',
+    ),
+    matched: closed(AUDIT_TOTALS, 'Rows with equal amounts, or no amounts, on both sides.'),
+    only_here: Category('Rows only in the run.'),
+    only_in_payroll: Category('Rows only in the payroll file.'),
+    amount_differs: Category('Rows on both sides with different amounts.'),
+    employee_unknown: Category('Rows of employees that are unknown for this employer.'),
+  },
+  'The comparison of a run with the payroll file.',
+);
+export type Audit = Static<typeof Audit>;
 
 /** The amounts of one side for an employee: sums of all rows or lines that are for the same. */
 export type Amounts = { member: bigint; employer: bigint | null };
@@ -107,7 +129,7 @@ function createCategory(names: readonly Naming[]) {
       if (rows.length < AUDIT_ROWS_NAMED) rows.push(rowOf(key, names, here, payroll));
     },
     totals,
-    category: (): Category => ({ ...totals(), rows }),
+    category: () => ({ ...totals(), rows }),
   };
 }
 
@@ -118,14 +140,14 @@ function rowOf(
   payroll: Amounts | null,
 ): AuditRow {
   const [employee_id, ...parts]: [string, ...(string | null)[]] = JSON.parse(key);
-  const text = (cents: bigint | null | undefined) =>
+  const shown = (cents: bigint | null | undefined) =>
     cents === null || cents === undefined ? null : amountOf(cents);
   return {
     employee_id,
     ...Object.fromEntries(names.map((name, index) => [name, parts[index] ?? null])),
-    member_amount: text(here?.member),
-    employer_amount: text(here?.employer),
-    payroll_member_amount: text(payroll?.member),
-    payroll_employer_amount: text(payroll?.employer),
+    member_amount: shown(here?.member),
+    employer_amount: shown(here?.employer),
+    payroll_member_amount: shown(payroll?.member),
+    payroll_employer_amount: shown(payroll?.employer),
   };
 }

@@ -1,4 +1,6 @@
 /** Reports of the amounts that payroll took for a finalized run: docs/reconciliation.md. */
+import Type, { type Static } from 'typebox';
+import { closed, component, integer, nullableText, text } from '../../contract/fields.ts';
 import { insertMany, isOneOf } from '../../database/bulk.ts';
 import { lockName } from '../../database/engine.ts';
 import { isUnavailable } from '../../database/errors.ts';
@@ -28,26 +30,35 @@ export const TAKEN_COLUMNS: Columns = {
   optional: NAMING,
 };
 
-/** A line whose amount taken differs from the run. */
-export type TakenDifference = Pick<
-  Line,
-  'employee_id' | 'deduction_id' | 'line_of_coverage' | 'kind' | 'adjustment_for' | 'member_amount'
-> & { taken: string; owed: string };
-
-/** `owed` is the sum of the amounts not taken; `differences` are the first `DIFFERENCES_NAMED` of `difference_count`. */
-export type Recorded =
-  | {
-      ok: true;
-      id: string;
-      lines: number;
-      owed: string;
-      difference_count: number;
-      differences: TakenDifference[];
-    }
-  | RowsRefused;
-
 /** The number of rows that an audit names, too. */
-export const DIFFERENCES_NAMED = 1_000;
+const DIFFERENCES_NAMED = 1_000;
+
+export const TakenReport = component(
+  'TakenReport',
+  {
+    id: text('The ID of the report, unique for the run. The last report of a line counts.'),
+    lines: integer('The number of lines reported. All others were taken in full.'),
+    owed: text('The total amount not taken. Negative if too much was taken.'),
+    difference_count: integer('The number of lines whose taken amount differs from the run.'),
+    differences: Type.Array(
+      closed({
+        employee_id: text('Whose.'),
+        deduction_id: text('The deduction.'),
+        line_of_coverage: text('The line of coverage.'),
+        kind: Type.Enum([...LINE_KINDS], { description: 'The kind of line.' }),
+        adjustment_for: nullableText('The earlier run that the line settles.'),
+        member_amount: text('The amount in the run.'),
+        taken: text('The amount taken.'),
+        owed: text('The amount not taken. Negative if too much was taken.'),
+      }),
+      { description: `The first ${DIFFERENCES_NAMED} differences. Later runs show them as arrears.` },
+    ),
+  },
+  'The recorded report.',
+);
+type TakenReport = Static<typeof TakenReport>;
+
+export type Recorded = ({ ok: true } & TakenReport) | RowsRefused;
 
 /** Rows in one transaction: their employees' lines are read together, and the write lock is held a few milliseconds. */
 const ROWS_AT_ONCE = 250;
@@ -66,7 +77,7 @@ export async function recordTaken(db: Db, stored: StoredRun, rows: Rows, now: st
   let lines = 0;
   let owed = 0n;
   let differing = 0;
-  const differences: TakenDifference[] = [];
+  const differences: TakenReport['differences'] = [];
   try {
     for await (const some of readableRows(rows, TAKEN_COLUMNS, problems, ROWS_AT_ONCE)) {
       const found = await findLines(db, stored.freeze_id as string, some, problems);
@@ -96,17 +107,11 @@ export async function recordTaken(db: Db, stored: StoredRun, rows: Rows, now: st
     return problems.refused();
   }
   await dropUnrecorded(db, stored.run_id, report);
-  return {
-    ok: true,
-    id: String(report),
-    lines,
-    owed: amountOf(owed),
-    difference_count: differing,
-    differences,
-  };
+  const counts = { lines, owed: amountOf(owed), difference_count: differing };
+  return { ok: true, id: String(report), ...counts, differences };
 }
 
-function differenceOf({ line, taken, owed }: Taken): TakenDifference {
+function differenceOf({ line, taken, owed }: Taken): TakenReport['differences'][number] {
   const { employee_id, deduction_id, line_of_coverage, kind, adjustment_for, member_amount } = line;
   const named = { employee_id, deduction_id, line_of_coverage, kind, adjustment_for, member_amount };
   return { ...named, taken: amountOf(taken), owed: amountOf(owed) };

@@ -1,6 +1,6 @@
 /** Compares a run with the previous run of its employer, frequency and pay group. Pure. */
 import Type, { type Static } from 'typebox';
-import { closed, component } from '../../contract/fields.ts';
+import { closed, component, integer, text } from '../../contract/fields.ts';
 import { amountOf, centsOf } from '../../money.ts';
 import { amountField, isIncluded, type Line } from '../calculation/line.ts';
 import type { Previous } from './lines.ts';
@@ -20,24 +20,24 @@ type Compared = Static<typeof Compared>;
 export const Comparison = component(
   'RunComparison',
   {
-    previous_run_id: Type.String({ description: 'The last finalized regular run before this one.' }),
+    previous_run_id: text('The last finalized regular run before this one.'),
     employees: closed(
       {
-        previous: Type.Integer({ description: 'Employees in the previous run.' }),
-        current: Type.Integer({ description: 'Employees in this run.' }),
-        joined: Type.Integer({ description: 'In this run, and not in the previous one.' }),
-        left: Type.Integer({ description: 'In the previous run, and not in this one.' }),
+        previous: integer('Employees in the previous run.'),
+        current: integer('Employees in this run.'),
+        joined: integer('In this run, and not in the previous one.'),
+        left: integer('In the previous run, and not in this one.'),
       },
       'Head counts.',
     ),
     totals: closed(COMPARED, 'All lines that are taken.'),
     by_line_of_coverage: Type.Array(
-      closed({ line_of_coverage: Type.String({ description: 'The line of coverage.' }), ...COMPARED }),
+      closed({ line_of_coverage: text('The line of coverage.'), ...COMPARED }),
       { description: 'By line of coverage.' },
     ),
     largest_movers: Type.Array(
       closed({
-        employee_id: Type.String({ description: 'The employee.' }),
+        employee_id: text('The employee.'),
         previous_member_amount: COMPARED.previous_member_amount,
         member_amount: COMPARED.member_amount,
         member_difference: COMPARED.member_difference,

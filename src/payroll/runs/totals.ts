@@ -1,12 +1,12 @@
 /** The totals of a run. */
 import Type, { type Static } from 'typebox';
-import { closed, component } from '../../contract/fields.ts';
+import { closed, component, integer, text } from '../../contract/fields.ts';
 import { amountOf, centsOf } from '../../money.ts';
 import { amountField, isIncluded, type Line } from '../calculation/line.ts';
 
 const SUM = {
-  employees: Type.Integer({ description: 'The number of employees with such a line.' }),
-  lines: Type.Integer({ description: 'The number of lines.' }),
+  employees: integer('The number of employees with such a line.'),
+  lines: integer('The number of lines.'),
   member_amount: amountField('What the employees pay.'),
   employer_amount: amountField('What the employer pays.'),
 };
@@ -18,14 +18,12 @@ export const Totals = component(
   'Totals',
   {
     ...SUM,
-    by_line_of_coverage: Type.Array(
-      closed({ line_of_coverage: Type.String({ description: 'The line of coverage.' }), ...SUM }),
-      { description: 'By line of coverage.' },
-    ),
-    by_taxability: Type.Array(
-      closed({ taxability: Type.String({ description: 'The taxability.' }), ...SUM }),
-      { description: 'By taxability.' },
-    ),
+    by_line_of_coverage: Type.Array(closed({ line_of_coverage: text('The line of coverage.'), ...SUM }), {
+      description: 'By line of coverage.',
+    }),
+    by_taxability: Type.Array(closed({ taxability: text('The taxability.'), ...SUM }), {
+      description: 'By taxability.',
+    }),
     reported: closed(SUM, 'Lines with the flag `reported`, which are not included in the sums above.'),
   },
   'The totals of a run.',

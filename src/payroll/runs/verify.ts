@@ -1,5 +1,7 @@
 /** Verifies a finalized run: computes it again from its ledger position and frozen basis. */
 import { isDeepStrictEqual } from 'node:util';
+import Type, { type Static } from 'typebox';
+import { boolean, closed, component, integer, nullableText, text } from '../../contract/fields.ts';
 import type { Db } from '../../database/tables.ts';
 import { byBytes } from '../../database/text-order.ts';
 import { RULES_VERSION } from '../calculation/amounts.ts';
@@ -9,21 +11,28 @@ import { computeRun, type EmployeeLines, inputsOf } from './compute.ts';
 import { type FrozenEmployee, readFrozenLines } from './reads.ts';
 import type { StoredRun } from './store.ts';
 
-/** A difference between the frozen run and its recomputation. A side without the line is null. */
-export type Difference = {
-  employee_id: string;
-  /** The line's key; null if the difference is whether the employee is in the run. */
-  line: string | null;
-  frozen: unknown;
-  computed: unknown;
-};
-
-export type Verification = {
-  identical: boolean;
-  lines: number;
-  differences: Difference[];
-  difference_count: number;
-};
+export const Verification = component(
+  'PayrollRunVerification',
+  {
+    identical: boolean('Every line is identical to the finalized one.'),
+    lines: integer('The number of finalized lines.'),
+    difference_count: integer('The number of differences.'),
+    differences: Type.Array(
+      closed({
+        employee_id: text('Whose.'),
+        line: nullableText(
+          "The kind, deduction and run of the line. Null if the difference is the employee's presence in the run.",
+        ),
+        frozen: Type.Unknown({ description: 'The finalized value. Null if there was none.' }),
+        computed: Type.Unknown({ description: 'The recomputed value. Null if there is none.' }),
+      }),
+      { description: 'The first entries.' },
+    ),
+  },
+  'The result of recomputing a finalized run.',
+);
+export type Verification = Static<typeof Verification>;
+export type Difference = Verification['differences'][number];
 
 /** Returns why this release cannot compute a finalized run again, or null if it can. */
 export function whyOtherRules({ rules_version }: StoredRun): string | null {
@@ -44,11 +53,12 @@ export async function verifyRun(
   basis: Basis = frozenOf(stored).basis,
   onPage: (page: readonly EmployeeLines[]) => void = () => {},
 ): Promise<Verification> {
-  const result: Verification = { identical: true, lines: 0, differences: [], difference_count: 0 };
+  const differences: Difference[] = [];
+  let difference_count = 0;
+  let lines = 0;
   const add = (difference: Difference): void => {
-    result.identical = false;
-    result.difference_count += 1;
-    if (result.differences.length < DIFFERENCES_NAMED) result.differences.push(difference);
+    difference_count += 1;
+    if (differences.length < DIFFERENCES_NAMED) differences.push(difference);
   };
   const frozen = oneByOne(readFrozenLines(db, stored.freeze_id as string, '', unchecked));
   const again = oneByOne(recomputed(db, basis, onPage));
@@ -58,12 +68,12 @@ export async function verifyRun(
     const right = other.done ? null : other.value;
     const order = left === null ? 1 : right === null ? -1 : byBytes(left.employeeId, right.employeeId);
     const [isLeft, isRight] = [order <= 0, order >= 0];
-    result.lines += isLeft ? (left as FrozenEmployee).lines.length : 0;
+    lines += isLeft ? (left as FrozenEmployee).lines.length : 0;
     compare(isLeft ? left : null, isRight ? right : null, add);
     if (isLeft) one = await frozen.next();
     if (isRight) other = await again.next();
   }
-  return result;
+  return { identical: difference_count === 0, lines, differences, difference_count };
 }
 
 /** The lines are compared with computed ones, which names what was altered better than a schema does. */

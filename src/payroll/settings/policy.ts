@@ -1,7 +1,16 @@
 /** An employer's payroll policy: the options of its runs, by the pay date from which they apply. */
 import Type, { type Static } from 'typebox';
 import { compile } from '../../contract/check.ts';
-import { closed, component, day, nullable, oneOf, oneOfDescribed } from '../../contract/fields.ts';
+import {
+  closed,
+  component,
+  day,
+  integer,
+  nullableText,
+  oneOf,
+  oneOfDescribed,
+  text,
+} from '../../contract/fields.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
 import { APPLIES_ON, EXTRA_PAYCHECKS, REMAINDERS, SCHEMES } from '../calculation/plan.ts';
@@ -64,11 +73,11 @@ export const PolicyRequest = component(
 export type Policy = Options & { effective_from: string };
 
 const PolicyVersion = closed({
-  version: Type.Integer({ description: 'The number of the version, in the order set.' }),
+  version: integer('The number of the version, in the order set.'),
   effective_from,
   ...Options.properties,
-  created_at: Type.String({ description: 'The time it was set.' }),
-  created_by: nullable(Type.String({ description: 'The token that set it. Null: the command line.' })),
+  created_at: text('The time it was set.'),
+  created_by: nullableText('The token that set it. Null: the command line.'),
 });
 export type PolicyVersion = Static<typeof PolicyVersion>;
 
