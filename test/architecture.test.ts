@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
+import { cpSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t, { type Test } from 'tap';
@@ -65,4 +65,10 @@ t.test('a folder outside the order is rejected', async (t) => {
     'src/helpers/b.ts': 'export const b = 1;',
   });
   t.strictSame(found, ['every-module-has-a-row: src/helpers/a.ts -> src/helpers/b.ts']);
+});
+
+t.test('every path that an override of biome.json names exists', async (t) => {
+  const { overrides } = JSON.parse(readFileSync(join(PROJECT, 'biome.json'), 'utf8'));
+  const paths: string[] = overrides.flatMap(({ includes }: { includes: string[] }) => includes);
+  for (const path of paths) t.ok(globSync(path.replace(/^!/, ''), { cwd: PROJECT }).length > 0, path);
 });
