@@ -2,47 +2,68 @@
  * Calls the API without a network, as the signed-in user. Pages show the API's responses, with the same scopes, checks
  * and messages as for any other client.
  */
-
 import type { Readable } from 'node:stream';
 import { json } from 'node:stream/consumers';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import createFetchClient from 'openapi-fetch';
 import { BACKGROUND_HEADER, FORGERY_HEADER } from '../api/auth.ts';
-import { errorOfProblem, type Refusal } from '../api/problem.ts';
-import type { Client } from '../client.ts';
+import { errorOfProblem, type ProblemDetails, problemOf, type Refusal } from '../api/problem.ts';
 import type { paths } from '../client-types.ts';
+import { address } from './elements/links.ts';
 
-/** The client needs an absolute address; only the path is used. */
-const BASE = 'http://console';
 /** Headers that identify the user. A session's cookie name depends on the host. */
 const IDENTITY = {
   session: ['cookie', 'host', FORGERY_HEADER, BACKGROUND_HEADER],
   token: ['authorization'],
 } as const;
 
-/** Creates a client that acts as the user of this request. */
-export function createApi(app: FastifyInstance, request: FastifyRequest): Client {
-  return createFetchClient<paths, 'application/json' | 'application/problem+json'>({
-    baseUrl: BASE,
-    headers: { accept: 'application/json', ...identityOf(request) },
-    bodySerializer: (body: unknown) => (typeof body === 'string' ? body : JSON.stringify(body)),
-    fetch: async (call) => {
-      const response = await app.inject({
-        method: call.method as 'GET',
-        url: call.url.slice(BASE.length),
-        headers: Object.fromEntries(call.headers),
-        ...(call.body !== null && { payload: Buffer.from(await call.arrayBuffer()) }),
-      });
-      return new Response(isBodyless(response.statusCode) ? null : new Uint8Array(response.rawPayload), {
-        status: response.statusCode,
-        headers: stringsOf(response.headers),
-      });
-    },
-  });
+type Method = 'get' | 'post' | 'put' | 'delete';
+type Path<M extends Method> = {
+  [P in keyof paths]: paths[P] extends Record<M, object> ? P : never;
+}[keyof paths];
+type Operation<M extends Method, P extends keyof paths> = paths[P] extends Record<M, infer O> ? O : never;
+type KeysOf<T> = T extends object ? keyof T : never;
+type Names<O> = O extends { parameters: infer P } ? KeysOf<P[keyof P & ('query' | 'path')]> : never;
+/** Parameters of the path and the query. The values come from addresses and forms; the API validates them. */
+type Given<O> = { readonly [Name in Names<O>]?: string | number | boolean | undefined };
+type JsonOf<R> = R extends { content: { 'application/json': infer J } } ? J : never;
+type ResultOf<O> = O extends { responses: infer R } ? JsonOf<R[keyof R & (200 | 201 | 202)]> : never;
+/** The JSON that the API returns for a call. */
+export type Result<M extends Method, P extends Path<M>> = ResultOf<Operation<M, P>>;
+
+export type Api = ReturnType<typeof createApi>;
+
+/**
+ * Creates a client that acts as the user of this request. Parameters of a path that are not given are those of the page's
+ * own path. Both functions throw the error of a rejected call.
+ */
+export function createApi(app: FastifyInstance, request: FastifyRequest) {
+  async function send<M extends Method, P extends Path<M>>(
+    method: M,
+    path: P,
+    given: Given<Operation<M, P>> = {},
+    body?: object,
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<Result<M, P>> {
+    const values: Readonly<Record<string, unknown>> = { ...(request.params as object), ...given };
+    const url = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(values[name])));
+    const query = Object.entries(given).filter(([name]) => !path.includes(`{${name}}`));
+    const response = await app.inject({
+      method,
+      url: address(url, Object.fromEntries(query)),
+      headers: { ...identityOf(request), accept: 'application/json', ...headers },
+      ...(body !== undefined && { payload: body }),
+    });
+    const result = response.payload === '' ? undefined : JSON.parse(response.payload);
+    if (response.statusCode >= 400) throw rejectedByApi(result);
+    return result;
+  }
+  return {
+    send,
+    get: <P extends Path<'get'>>(path: P, given?: Given<Operation<'get', P>>) => send('get', path, given),
+  };
 }
 
-/** Returns the headers that identify the user, for calls whose bodies are streams. */
-export function identityOf({ headers, session }: FastifyRequest): Record<string, string> {
+function identityOf({ headers, session }: FastifyRequest): Record<string, string> {
   return Object.fromEntries(
     IDENTITY[session === null ? 'token' : 'session'].flatMap((name) =>
       typeof headers[name] === 'string' ? [[name, headers[name]]] : [],
@@ -50,44 +71,36 @@ export function identityOf({ headers, session }: FastifyRequest): Record<string,
   );
 }
 
-const rejected = new WeakSet<Error>();
+const rejections = new WeakMap<Error, ProblemDetails>();
 
-/** Returns the error of a call that the API rejected, from its problem details. */
-export function rejectedByApi(problem: unknown): Refusal {
+function rejectedByApi(problem: unknown): Refusal {
   const error = errorOfProblem(problem);
-  rejected.add(error);
+  rejections.set(error, problemOf(error));
   return error;
 }
 
-/** Returns whether the API rejected a call with this error, and so has logged it. */
-export function isRejectedByApi(error: unknown): error is Refusal {
-  return rejected.has(error as Error);
+/** Returns the problem of an error with which the API rejected, and so logged, a call; undefined for other errors. */
+export function rejectionOf(error: unknown): ProblemDetails | undefined {
+  return rejections.get(error as Error);
 }
 
-/** Drops undefined values, which the API's types don't allow. */
-export function defined<T extends object>(values: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as T;
+/** Returns the data of a call, or the problem if the API rejects it with one of `statuses` (by default, any). */
+export async function attempt<T>(
+  call: Promise<T>,
+  ...statuses: readonly number[]
+): Promise<{ data: T; problem?: undefined } | { data?: undefined; problem: ProblemDetails }> {
+  try {
+    return { data: await call };
+  } catch (error) {
+    const problem = rejectionOf(error);
+    if (problem === undefined || (statuses.length > 0 && !statuses.includes(problem.status))) throw error;
+    return { problem };
+  }
 }
 
-/** Returns the data of a response. Throws the error of a rejected call. */
-export function need<T>(result: { data?: T; error?: unknown; response: Response }): T {
-  if (result.error !== undefined) throw rejectedByApi(result.error);
-  return result.data as T;
-}
-
-/** Returns the data of a response, or null for an unknown id. Throws the error of a rejected call. */
-export function found<T>(result: { data?: T; error?: unknown; response: Response }): T | null {
-  return result.response.status === 404 ? null : need(result);
-}
-
-function isBodyless(status: number): boolean {
-  return status === 204 || status === 304;
-}
-
-function stringsOf(headers: Readonly<Record<string, unknown>>): [string, string][] {
-  return Object.entries(headers).flatMap(([name, value]): [string, string][] =>
-    value === undefined ? [] : [[name, String(value)]],
-  );
+/** Returns the data of a call, or null for an unknown id. */
+export async function found<T>(call: Promise<T>): Promise<T | null> {
+  return (await attempt(call, 404)).data ?? null;
 }
 
 /**

@@ -4,11 +4,11 @@ import { sendError, unknownPage } from './errors.ts';
 import { readForms } from './forms.ts';
 import { assetRoutes } from './layout.ts';
 import { liveRoute } from './live.ts';
-import type { ConsoleParts } from './page.ts';
+import { type ConsoleParts, createConsole } from './page.ts';
 import { employerCensusPages } from './pages/censuses/employer.ts';
 import { censusListPages } from './pages/censuses/list.ts';
 import { censusUploads } from './pages/censuses/upload.ts';
-import { changeDecisions, changePages } from './pages/changes/change.ts';
+import { changePages } from './pages/changes/change.ts';
 import { changeListPages } from './pages/changes/list.ts';
 import { eventPages } from './pages/events/event.ts';
 import { eventListPages } from './pages/events/list.ts';
@@ -17,11 +17,11 @@ import { employeePages } from './pages/ledger/employee.ts';
 import { findPages } from './pages/ledger/find.ts';
 import { ledgerListPages } from './pages/ledger/list.ts';
 import { overviewPages } from './pages/overview.ts';
-import { finalizePages, voidPages } from './pages/runs/finalize.ts';
+import { finalizePages } from './pages/runs/finalize.ts';
 import { runLinePages } from './pages/runs/lines.ts';
 import { runListPages } from './pages/runs/list.ts';
 import { newRunPages } from './pages/runs/new.ts';
-import { auditPages, takenPages } from './pages/runs/payroll-files.ts';
+import { payrollFilePages } from './pages/runs/payroll-files.ts';
 import { runPages } from './pages/runs/run.ts';
 import { sessionPages } from './pages/sessions.ts';
 import { codePages } from './pages/settings/codes.ts';
@@ -39,35 +39,29 @@ export function addConsole(api: FastifyInstance, parts: ConsoleParts): void {
     assetRoutes(app);
     signInRoutes(app, parts);
     liveRoute(app, parts);
-    for (const declare of PAGES) declare(app, parts);
+    const own = createConsole(app, parts);
+    overviewPages(own);
+    eventListPages(own);
+    eventPages(own);
+    ledgerListPages(own);
+    findPages(own);
+    deductionPages(own);
+    employeePages(own);
+    runListPages(own);
+    newRunPages(own);
+    runPages(own);
+    runLinePages(own);
+    finalizePages(own);
+    payrollFilePages(own);
+    settingPages(own);
+    schedulePages(own);
+    codePages(own);
+    policyPages(own);
+    censusListPages(own);
+    employerCensusPages(own);
+    censusUploads(own);
+    changeListPages(own);
+    changePages(own);
+    sessionPages(own);
   });
 }
-
-const PAGES = [
-  overviewPages,
-  eventListPages,
-  eventPages,
-  ledgerListPages,
-  findPages,
-  deductionPages,
-  employeePages,
-  runListPages,
-  newRunPages,
-  runPages,
-  runLinePages,
-  finalizePages,
-  voidPages,
-  auditPages,
-  takenPages,
-  settingPages,
-  schedulePages,
-  codePages,
-  policyPages,
-  censusListPages,
-  employerCensusPages,
-  censusUploads,
-  changeListPages,
-  changePages,
-  changeDecisions,
-  sessionPages,
-] as const;

@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { knowPerson } from '../api/auth.ts';
 import { logRefusal, refusalOf } from '../api/failure.ts';
 import { type ProblemDetails, problemOf } from '../api/problem.ts';
-import { isRejectedByApi } from './api-client.ts';
+import { rejectionOf } from './api-client.ts';
 import { empty } from './elements/facts.ts';
 import { type Html, html, renderPart } from './html.ts';
 import { type ConsoleParts, PAGE_POLICY, sendPage } from './page.ts';
@@ -16,7 +16,7 @@ export function sendError(
   parts: ConsoleParts,
   error: unknown,
 ): FastifyReply {
-  const problem = isRejectedByApi(error) ? problemOf(error) : loggedProblem(request, parts, error);
+  const problem = rejectionOf(error) ?? loggedProblem(request, parts, error);
   const byHtmx = request.headers['hx-request'] === 'true';
   // An event stream cannot be redirected to the sign-in page.
   if (problem.status === 401 && request.headers.accept === 'text/event-stream') return reply.code(401).send();
@@ -25,8 +25,8 @@ export function sendError(
     return byHtmx ? reply.code(204).header('hx-redirect', signIn).send() : reply.redirect(signIn, 303);
   }
   if (!byHtmx) {
-    const page = { title: problem.title, place: 'none' as const, status: problem.status };
-    return sendPage(request, reply, parts, { ...page, body: problemBody(problem) });
+    const { title, status } = problem;
+    return sendPage(request, reply, parts, { title, status, body: problemBody(problem) });
   }
   return reply
     .code(problem.status)
@@ -46,8 +46,8 @@ function loggedProblem(request: FastifyRequest, parts: ConsoleParts, error: unkn
   return problemOf(refusal);
 }
 
-export function problemBody({ detail, errors = [], error_count }: ProblemDetails): Html {
-  const more = (error_count ?? errors.length) - errors.length;
+export function problemBody({ detail, errors = [], error_count = errors.length }: ProblemDetails): Html {
+  const more = error_count - errors.length;
   return html`
     <div class="problem-body">
       ${detail !== undefined && html`<p>${detail}</p>`}
@@ -82,7 +82,6 @@ export async function unknownPage(
   if (isPage !== true || !(await knowPerson(request, parts))) return null;
   return sendPage(request, reply, parts, {
     title: 'Page not found',
-    place: 'none',
     status: 404,
     body: empty(
       'There is no page at this address',

@@ -3,21 +3,31 @@ import { parse } from 'node:querystring';
 import { Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import formbody from '@fastify/formbody';
-import multipart, { type Multipart, type MultipartFile } from '@fastify/multipart';
+import multipart, { type Multipart } from '@fastify/multipart';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { RouteScope } from '../api/auth.ts';
 import type { Refusal } from '../api/problem.ts';
 import { AppError, isAppError } from '../errors.ts';
-import { identityOf, rejectedByApi } from './api-client.ts';
 import { count } from './elements/format.ts';
 import type { Html } from './html.ts';
-import { type Act, type ConsoleParts, type Done, sendPart, visitOf } from './page.ts';
+import { type Act, type Console, type Done, sendResult, visitOf } from './page.ts';
 
 /** The largest form is a list of 530 rows with four fields each. */
 export const FORM_FIELDS_MAX = 2_500;
 
 export async function readForms(app: FastifyInstance): Promise<void> {
-  await readUploads(app);
+  await app.register(multipart, {
+    // The API reports a file that is too large.
+    throwFileSizeLimit: false,
+    limits: {
+      fileSize: FILE_BYTES_MAX,
+      fieldSize: FIELD_BYTES_MAX,
+      fields: PARTS_MAX,
+      files: PARTS_MAX,
+      parts: PARTS_MAX,
+      headerPairs: PARTS_MAX,
+    },
+  });
   // One more than allowed, to notice a form that has too many.
   await app.register(formbody, { parser: (text) => parse(text, '&', '=', { maxKeys: FORM_FIELDS_MAX + 1 }) });
   app.addHook('preValidation', async ({ body, headers }) => {
@@ -44,40 +54,17 @@ export type Upload = Act & {
   readonly small: Readonly<Record<string, Buffer>>;
   readonly filename: string;
   readonly file: Readable;
-  /** Sends a body to the API as this user and returns the JSON response. Throws the error of a rejected call. */
-  send(call: FileCall): Promise<unknown>;
 };
-
-type FileCall = {
-  readonly method: 'POST' | 'PUT';
-  readonly path: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: Readable;
-};
-
-async function readUploads(app: FastifyInstance): Promise<void> {
-  await app.register(multipart, {
-    // The API reports a file that is too large.
-    throwFileSizeLimit: false,
-    limits: {
-      fileSize: FILE_BYTES_MAX,
-      fieldSize: FIELD_BYTES_MAX,
-      fields: PARTS_MAX,
-      files: PARTS_MAX,
-      parts: PARTS_MAX,
-      headerPairs: PARTS_MAX,
-    },
-  });
-}
 
 /** Declares what a form with a file does: `POST url`. `file` names the field whose file is streamed; put it last. */
 export function upload(
-  app: FastifyInstance,
-  parts: ConsoleParts,
-  { url, scope, file }: { url: string; scope: RouteScope; file: string },
+  { app, parts, options }: Console,
+  url: string,
+  scope: RouteScope,
+  file: string,
   act: (given: Upload) => Promise<Html | Done>,
 ): void {
-  app.post(url, { config: { scope }, schema: { hide: true } }, async (request, reply) => {
+  app.post(url, options(scope), async (request, reply) => {
     let result: Html | Done;
     try {
       const { form, small, part } = await readUpload(request, file).catch(rethrowCutOff);
@@ -87,15 +74,13 @@ export function upload(
         small,
         filename: part.filename,
         file: Readable.from(withCutOff(part.file), { objectMode: false }),
-        send: (call) => sendToApi(app, request, call),
       });
     } finally {
       // A browser reads no response before it has sent the whole form.
       request.raw.unpipe();
       await finished(request.raw.resume()).catch(() => {});
     }
-    if ('go' in result) return reply.code(204).header('hx-redirect', result.go).send();
-    return sendPart(reply, result);
+    return sendResult(reply, result);
   });
 }
 
@@ -107,7 +92,8 @@ async function readUpload(request: FastifyRequest, name: string) {
     if (part.type === 'field') {
       if (part.valueTruncated) throw new AppError('TOO_LARGE', 'A field of the form is too long.');
       if (typeof part.value === 'string' && part.value !== '') form[part.fieldname] = part.value;
-    } else if (isEmptyField(part)) part.file.resume();
+      // Browsers send a file field without a file as one without a name.
+    } else if ((part.filename ?? '') === '') part.file.resume();
     else if (part.fieldname === name) return { form, small, part };
     else small[part.fieldname] = await readSmall(part.file);
   }
@@ -135,11 +121,6 @@ function cutOff(): Refusal {
   );
 }
 
-/** Browsers send a file field without a file as one without a name. */
-function isEmptyField({ filename }: MultipartFile): boolean {
-  return (filename ?? '') === '';
-}
-
 async function readSmall(file: Readable): Promise<Buffer> {
   const all: Buffer[] = [];
   let bytes = 0;
@@ -154,17 +135,4 @@ async function readSmall(file: Readable): Promise<Buffer> {
     all.push(part);
   }
   return Buffer.concat(all);
-}
-
-async function sendToApi(app: FastifyInstance, request: FastifyRequest, call: FileCall): Promise<unknown> {
-  const { method, path, headers, body } = call;
-  const response = await app.inject({
-    method,
-    url: path,
-    headers: { ...identityOf(request), accept: 'application/json', ...headers },
-    payload: body,
-  });
-  const json: unknown = JSON.parse(response.payload);
-  if (response.statusCode >= 400) throw rejectedByApi(json);
-  return json;
 }

@@ -33,17 +33,15 @@ export function assetRoutes(app: FastifyInstance): void {
   }
 }
 
-/** The entry of the navigation that a page belongs to. */
-export type Place = 'overview' | 'events' | 'ledger' | 'runs' | 'census' | 'changes' | 'sessions' | 'none';
-
-type Link = { place: Place; path: string; title: string; scope: Scope | 'any' };
+/** `below`: other folders whose pages belong to the entry. */
+type Link = { path: string; title: string; scope: Scope | 'any'; below?: readonly string[] };
 const LINKS: readonly Link[] = [
-  { place: 'overview', path: '/', title: 'Overview', scope: 'any' },
-  { place: 'events', path: '/events', title: 'Events', scope: 'events:read' },
-  { place: 'ledger', path: '/ledger', title: 'Ledger', scope: 'ledger:read' },
-  { place: 'runs', path: '/runs', title: 'Payroll runs', scope: 'runs:read' },
-  { place: 'census', path: '/census', title: 'Census', scope: 'census:read' },
-  { place: 'changes', path: '/changes', title: 'Changes', scope: 'changes:read' },
+  { path: '/', title: 'Overview', scope: 'any' },
+  { path: '/events', title: 'Events', scope: 'events:read' },
+  { path: '/ledger', title: 'Ledger', scope: 'ledger:read', below: ['/deductions', '/employees'] },
+  { path: '/runs', title: 'Payroll runs', scope: 'runs:read', below: ['/settings'] },
+  { path: '/census', title: 'Census', scope: 'census:read' },
+  { path: '/changes', title: 'Changes', scope: 'changes:read' },
 ];
 
 type User = {
@@ -64,14 +62,12 @@ const DISABLED_WHILE_SENDING =
 
 export function layout({
   title,
-  place,
   body,
   environment,
   user,
   path,
 }: {
   title: string;
-  place: Place;
   body: Html;
   environment: 'sandbox' | 'live';
   user: User | null;
@@ -101,7 +97,7 @@ export function layout({
         <header class="top">
           <a class="brand" href="/">benefits-sidecar</a>
           <span class=${`environment ${environment}`}>${environment}</span>
-          ${user !== null && navigation(place, user, path)}
+          ${user !== null && navigation(user, path)}
         </header>
         <div id="message" class="message" role="alert" aria-live="assertive"></div>
         <p id="lost" class="lost" role="status" hidden>
@@ -116,7 +112,7 @@ export function layout({
   `;
 }
 
-function navigation(place: Place, { name, may }: User, path: string): Html {
+function navigation({ name, may }: User, path: string): Html {
   return html`
     <div class="around">
       <nav aria-label="Pages">
@@ -124,7 +120,7 @@ function navigation(place: Place, { name, may }: User, path: string): Html {
           ${LINKS.filter(({ scope }) => scope === 'any' || may(scope)).map(
             (link) => html`
               <li>
-                <a href=${link.path} aria-current=${currentOf(link, place, path)}>${link.title}</a>
+                <a href=${link.path} aria-current=${currentOf(link, path)}>${link.title}</a>
               </li>
             `,
           )}
@@ -132,14 +128,14 @@ function navigation(place: Place, { name, may }: User, path: string): Html {
       </nav>
       <form class="user" hx-post="/sign-out">
         <span class="name">${name}</span>
-        <a href="/sessions" aria-current=${place === 'sessions' ? 'page' : undefined}>Sessions</a>
+        <a href="/sessions" aria-current=${path === '/sessions' ? 'page' : undefined}>Sessions</a>
         <button type="submit" class="quiet">Sign out</button>
       </form>
     </div>
   `;
 }
 
-function currentOf(link: Link, place: Place, path: string): 'page' | 'true' | undefined {
-  if (link.place !== place) return undefined;
-  return link.path === path ? 'page' : 'true';
+function currentOf({ path: own, below = [] }: Link, path: string): 'page' | 'true' | undefined {
+  if (own === path) return 'page';
+  return [own, ...below].some((folder) => `${path}/`.startsWith(`${folder}/`)) ? 'true' : undefined;
 }

@@ -1,16 +1,15 @@
 /** Declares pages and what their buttons do. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { mayAlso, type RouteScope } from '../api/auth.ts';
-import type { Client } from '../client.ts';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config.ts';
 import type { Db } from '../database/tables.ts';
 import { forgeryToken } from '../security/sessions.ts';
 import type { Scope } from '../security/tokens.ts';
 import type { Log } from '../telemetry/log.ts';
-import { createApi } from './api-client.ts';
+import { type Api, createApi } from './api-client.ts';
 import { type Html, html, renderDocument, renderPart } from './html.ts';
-import { layout, type Place } from './layout.ts';
+import { layout } from './layout.ts';
 
 export type ConsoleParts = {
   /** For sessions; all other data comes from the API. */
@@ -27,27 +26,24 @@ export type ConsoleParts = {
   readonly readActivity: () => Promise<{ readonly database_bytes: number }>;
 };
 
+type Texts = Readonly<Record<string, string>>;
+
 /** A request for a page, by its user. */
 export type Visit = {
-  readonly request: FastifyRequest;
-  readonly api: Client;
-  readonly params: Readonly<Record<string, string>>;
+  readonly api: Api;
+  readonly params: Texts;
   /** The parameters of the address: the last value of each name, without empty ones. */
-  readonly query: Readonly<Record<string, string>>;
+  readonly query: Texts;
   readonly now: Date;
+  readonly today: string;
   /** Whether the user's token has this scope. Pages hide what it lacks. */
   may(scope: Scope): boolean;
 };
 
-export type Page = {
-  readonly title: string;
-  readonly place: Place;
-  readonly body: Html;
-  readonly status?: number;
-};
+export type Page = { readonly title: string; readonly body: Html; readonly status?: number };
 
 /** A posted form. */
-export type Act = Visit & { readonly form: Readonly<Record<string, string>> };
+export type Act = Visit & { readonly form: Texts };
 /** The path that the browser opens next. */
 export type Done = { readonly go: string };
 
@@ -63,66 +59,63 @@ export const PAGE_POLICY = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-/** Declares a page: `GET url`. */
-export function page(
-  app: FastifyInstance,
-  parts: ConsoleParts,
-  { url, scope }: { url: string; scope: RouteScope },
-  show: (visit: Visit) => Promise<Page>,
-): void {
-  app.get(url, { config: { scope }, schema: { hide: true } }, async (request, reply) =>
-    sendPage(request, reply, parts, await show(visitOf(app, request, parts))),
-  );
-}
+export type Console = ReturnType<typeof createConsole>;
 
-/** Declares a part of a page that loads separately, because it is slow or optional: `GET url`. */
-export function part(
-  app: FastifyInstance,
-  parts: ConsoleParts,
-  { url, scope }: { url: string; scope: RouteScope },
-  show: (visit: Visit) => Promise<Html>,
-): void {
-  app.get(url, { config: { scope }, schema: { hide: true } }, async (request, reply) =>
-    sendPart(reply, await show(visitOf(app, request, parts))),
-  );
-}
-
-/**
- * Declares what a button or form does: `POST url`. htmx sends the CSRF header, which the listener checks before it reads
- * the body. Afterward the browser opens `go`, or the form's target shows the returned part.
- */
-export function action(
-  app: FastifyInstance,
-  parts: ConsoleParts,
-  { url, scope, bodyLimit }: { url: string; scope: RouteScope; bodyLimit?: number },
-  act: (given: Act) => Promise<Html | Done>,
-): void {
-  const limit = bodyLimit === undefined ? {} : { bodyLimit };
-  app.post(url, { config: { scope }, schema: { hide: true }, ...limit }, async (request, reply) => {
-    const did = await act({ ...visitOf(app, request, parts), form: textsOf(request.body) });
-    if ('go' in did) return reply.code(204).header('hx-redirect', did.go).send();
-    return sendPart(reply, did);
-  });
-}
-
-export function visitOf(app: FastifyInstance, request: FastifyRequest, { now }: ConsoleParts): Visit {
+/** Returns the functions that declare the console's routes. */
+export function createConsole(app: FastifyInstance, parts: ConsoleParts) {
+  const options = (scope: RouteScope) => ({ config: { scope }, schema: { hide: true } });
   return {
-    request,
+    app,
+    parts,
+    options,
+    /** Declares a page: `GET url`. `show` may return another path to open instead. */
+    page(url: string, scope: RouteScope, show: (visit: Visit) => Promise<Page | Done>): void {
+      app.get(url, options(scope), async (request, reply) => {
+        const shown = await show(visitOf(app, request, parts));
+        return 'go' in shown ? reply.redirect(shown.go, 303) : sendPage(request, reply, parts, shown);
+      });
+    },
+    /** Declares a part of a page that loads separately, because it is slow or optional: `GET url`. */
+    part(url: string, scope: RouteScope, show: (visit: Visit) => Promise<Html>): void {
+      app.get(url, options(scope), async (request, reply) =>
+        sendResult(reply, await show(visitOf(app, request, parts))),
+      );
+    },
+    /**
+     * Declares what a button or form does: `POST url`. htmx sends the CSRF header, which the listener checks before it
+     * reads the body. Afterward the browser opens `go`, or the form's target shows the returned part.
+     */
+    action(
+      url: string,
+      scope: RouteScope,
+      act: (given: Act) => Promise<Html | Done>,
+      limit: { bodyLimit?: number } = {},
+    ): void {
+      app.post(url, { ...options(scope), ...limit }, async (request, reply) =>
+        sendResult(reply, await act({ ...visitOf(app, request, parts), form: textsOf(request.body) })),
+      );
+    },
+  };
+}
+
+export function visitOf(app: FastifyInstance, request: FastifyRequest, parts: ConsoleParts): Visit {
+  const now = parts.now();
+  return {
     api: createApi(app, request),
     params: textsOf(request.params),
     query: textsOf(request.query),
-    now: now(),
+    now,
+    today: now.toISOString().slice(0, 10),
     may: (scope) => mayAlso(request.caller, scope),
   };
 }
 
 export function sendPage(
-  request: FastifyRequest,
+  { caller, session, url }: FastifyRequest,
   reply: FastifyReply,
   { environment }: ConsoleParts,
   { status = 200, ...page }: Page,
 ): FastifyReply {
-  const { caller, session } = request;
   const user =
     caller === null || session === null
       ? null
@@ -135,19 +128,20 @@ export function sendPage(
     .code(status)
     .header('content-security-policy', PAGE_POLICY)
     .type('text/html; charset=utf-8')
-    .send(renderDocument(layout({ ...page, environment, user, path: request.url.replace(/\?.*$/s, '') })));
+    .send(renderDocument(layout({ ...page, environment, user, path: url.replace(/\?.*$/s, '') })));
 }
 
-/** Sends a part of a page, and clears an earlier error message. */
-export function sendPart(reply: FastifyReply, part: Html): FastifyReply {
+/** Opens another page, or sends a part of a page and clears an earlier error message. */
+export function sendResult(reply: FastifyReply, result: Html | Done): FastifyReply {
+  if ('go' in result) return reply.code(204).header('hx-redirect', result.go).send();
   const noMessage = html`<div id="message" hx-swap-oob="innerHTML"></div>`;
   return reply
     .header('content-security-policy', PAGE_POLICY)
     .type('text/html; charset=utf-8')
-    .send(renderPart(part) + renderPart(noMessage));
+    .send(renderPart(result) + renderPart(noMessage));
 }
 
-function textsOf(given: unknown): Record<string, string> {
+function textsOf(given: unknown): Texts {
   return Object.fromEntries(
     Object.entries((given ?? {}) as Record<string, unknown>).flatMap(([name, value]): [string, string][] => {
       const text = Array.isArray(value) ? value.at(-1) : value;

@@ -7,8 +7,7 @@ import { AppError } from '../errors.ts';
 import { beginSession, endSession, SESSION_MS } from '../security/sessions.ts';
 import { authenticate } from '../security/tokens.ts';
 import { type Html, html } from './html.ts';
-import type { ConsoleParts } from './page.ts';
-import { sendPage } from './page.ts';
+import { type ConsoleParts, sendPage } from './page.ts';
 
 export const SIGN_IN_PATH = '/sign-in';
 
@@ -116,7 +115,7 @@ function isEncrypted({ headers }: FastifyRequest): boolean {
 }
 
 function signInPage(next: string, problem: string | null = null) {
-  return { title: 'Sign in', place: 'none' as const, body: form(next, problem) };
+  return { title: 'Sign in', body: form(next, problem) };
 }
 
 function form(next: string, problem: string | null): Html {

@@ -4,7 +4,7 @@
  */
 import { type Html, html } from '../html.ts';
 import { count } from './format.ts';
-import { table } from './table.ts';
+import { type Column, table } from './table.ts';
 
 /** Height of the view box. Each value is one unit wide. */
 const HIGH = 100;
@@ -89,19 +89,12 @@ function asTable(title: string, at: readonly string[], series: readonly Series[]
   return html`
     <details>
       <summary>${'Data'}<span class="hidden-label">${` of ${title}`}</span></summary>
-      ${table({
-        caption: title,
-        captionHidden: true,
-        columns: [
-          { title: 'Minute (UTC)', kind: 'name', cell: (index: number) => minuteOf(at[index]) },
-          ...series.map(({ name, values }) => ({
-            title: name,
-            kind: 'number' as const,
-            cell: (index: number) => values[index]?.toLocaleString('en-US') ?? '–',
-          })),
-        ],
-        rows: at.map((_, index) => index).toReversed(),
-      })}
+      ${table([...at.keys()].toReversed(), { caption: title, captionHidden: true }, [
+        ['Minute (UTC)', (index) => minuteOf(at[index]), 'name'],
+        ...series.map(({ name, values }): Column<number> => {
+          return [name, (index) => values[index]?.toLocaleString('en-US') ?? '–', 'number'];
+        }),
+      ])}
     </details>
   `;
 }

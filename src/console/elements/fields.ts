@@ -1,8 +1,9 @@
-/** Fields of forms with their labels, hints and problems; filter forms; and the summary of a rejected form. */
-
+/** Fields of forms with their labels, hints and problems; filters of lists; and the summary of a rejected form. */
 import type { ProblemDetails } from '../../api/problem.ts';
+import { REASON_MAX_CHARACTERS } from '../../contract/fields.ts';
 import { type Content, type Html, html } from '../html.ts';
-import { count } from './format.ts';
+import { count, plain } from './format.ts';
+import type { Query } from './links.ts';
 
 /** A problem that the API reported: the path of a field and the rule it breaks. */
 export type FieldProblem = { readonly path: string; readonly rule: string };
@@ -15,17 +16,24 @@ type Described = {
   readonly problems?: readonly FieldProblem[];
   readonly required?: boolean;
 };
+type Text = {
+  /** `datetime-local` has no zone and is UTC, so its label must say so. */
+  readonly type?: 'text' | 'date' | 'datetime-local';
+  readonly size?: number;
+  readonly suggestions?: readonly string[];
+};
 
-/** Renders a text, date or time field. Times are UTC, so their labels must say so. */
-export function textField({
-  type = 'text',
-  size,
-  ...field
-}: Described & { type?: 'text' | 'date' | 'datetime-local'; size?: number }): Html {
-  const { name, value } = field;
+export function textField({ type = 'text', size, suggestions, ...field }: Described & Text): Html {
+  const { name } = field;
+  const isTime = type === 'datetime-local';
+  const value = isTime ? field.value.replace(/(:00)?(\.0+)?Z$/, '') : field.value;
+  const list = suggestions && `${name}-suggestions`;
   return around(
     field,
-    html`<input id=${name} name=${name} type=${type} step=${type === 'datetime-local' ? 'any' : undefined} size=${size} value=${value} autocomplete="off" ...${linked(field)} />`,
+    html`
+      <input id=${name} name=${name} type=${type} step=${isTime ? 'any' : undefined} size=${size} list=${list} value=${value} autocomplete="off" ...${linked(field)} />
+      ${suggestions && html`<datalist id=${list}>${suggestions.map((one) => html`<option value=${one}></option>`)}</datalist>`}
+    `,
   );
 }
 
@@ -38,23 +46,28 @@ export function linesField({ rows = 3, ...field }: Described & { rows?: number }
 }
 
 export type Choice = { readonly value: string; readonly label: string };
+export type ExplainedChoice = Choice & { readonly hint: Content };
 
 export const ANY: Choice = { value: '', label: 'Any' };
 
-/** Turns a map from values to labels into choices. */
-export function choicesOf(labels: Readonly<Record<string, string>>): Choice[] {
-  return Object.entries(labels).map(([value, label]) => ({ value, label }));
+/** Turns values, or a map from values to labels, into choices. */
+export function choicesOf(labels: Readonly<Record<string, string>> | readonly string[]): Choice[] {
+  return Array.isArray(labels)
+    ? labels.map((value: string) => ({ value, label: plain(value) }))
+    : Object.entries(labels).map(([value, label]) => ({ value, label }));
 }
 
 export function selectField({ choices, ...field }: Described & { choices: readonly Choice[] }): Html {
   const { name, value } = field;
   return around(
     field,
-    html`
-      <select id=${name} name=${name} ...${linked(field)}>
-        ${choices.map((choice) => html`<option value=${choice.value} selected=${choice.value === value}>${choice.label}</option>`)}
-      </select>
-    `,
+    html`<select id=${name} name=${name} ...${linked(field)}>${optionsOf(choices, value)}</select>`,
+  );
+}
+
+export function optionsOf(choices: readonly Choice[], selected: string): Html[] {
+  return choices.map(
+    ({ value, label }) => html`<option value=${value} selected=${value === selected}>${label}</option>`,
   );
 }
 
@@ -62,47 +75,41 @@ export function selectField({ choices, ...field }: Described & { choices: readon
 export function choiceField({
   choices,
   ...field
-}: Described & { choices: readonly (Choice & { readonly hint: Content })[] }): Html {
-  const { name, label, hint, value, problems = [] } = field;
+}: Described & { choices: readonly ExplainedChoice[] }): Html {
+  const { name, label, value } = field;
   return html`
     <fieldset class="field choice" id=${name} aria-describedby=${describedBy(field)}>
       <legend>${label}</legend>
-      ${problemsOf(name, problems)}
-      ${hint !== undefined && html`<p class="hint" id=${`${name}-hint`}>${hint}</p>`}
-      ${choices.map(
-        (choice) => html`
+      ${problemsOf(field)}
+      ${hintOf(field)}
+      ${choices.map((choice) => {
+        const id = `${name}-${choice.value}`;
+        return html`
           <div class="one">
-            <input
-              type="radio"
-              name=${name}
-              id=${`${name}-${choice.value}`}
-              value=${choice.value}
-              checked=${choice.value === value}
-              aria-describedby=${`${name}-${choice.value}-hint`}
-            />
-            <label for=${`${name}-${choice.value}`}>${choice.label}</label>
-            <p class="hint" id=${`${name}-${choice.value}-hint`}>${choice.hint}</p>
+            <input type="radio" name=${name} id=${id} value=${choice.value} checked=${choice.value === value} aria-describedby=${`${id}-hint`} />
+            <label for=${id}>${choice.label}</label>
+            <p class="hint" id=${`${id}-hint`}>${choice.hint}</p>
           </div>
-        `,
-      )}
+        `;
+      })}
     </fieldset>
   `;
 }
 
-export function hiddenFields(values: Readonly<Partial<Record<string, string>>>): Html[] {
+export function hiddenFields(values: Query): Html[] {
   return Object.entries(values).map(
     ([name, value]) => html`<input type="hidden" name=${name} value=${value} />`,
   );
 }
 
 function around(field: Described, input: Html): Html {
-  const { name, label, hint, problems = [] } = field;
+  const { name, label, problems = [] } = field;
   return html`
     <div class=${problems.length > 0 ? 'field wrong' : 'field'}>
       <label for=${name}>${label}</label>
-      ${problemsOf(name, problems)}
+      ${problemsOf(field)}
       ${input}
-      ${hint !== undefined && html`<p class="hint" id=${`${name}-hint`}>${hint}</p>`}
+      ${hintOf(field)}
     </div>
   `;
 }
@@ -117,34 +124,66 @@ function linked(field: Described) {
 }
 
 function describedBy({ name, hint, problems = [] }: Described): string | undefined {
-  const ids = [
-    ...(problems.length > 0 ? [`${name}-problem`] : []),
-    ...(hint === undefined ? [] : [`${name}-hint`]),
-  ];
-  return ids.length === 0 ? undefined : ids.join(' ');
+  const ids = [problems.length > 0 && `${name}-problem`, hint !== undefined && `${name}-hint`];
+  return ids.filter((id) => id !== false).join(' ') || undefined;
 }
 
-function problemsOf(name: string, problems: readonly FieldProblem[]): Html | null {
+function hintOf({ name, hint }: Described): Content {
+  return hint !== undefined && html`<p class="hint" id=${`${name}-hint`}>${hint}</p>`;
+}
+
+function problemsOf({ name, problems = [] }: Described): Content {
   if (problems.length === 0) return null;
-  return html`
-    <p class="field-problem" id=${`${name}-problem`}>
-      ${problems.map(({ path, rule }, index) => `${index > 0 ? '; ' : ''}${path === name ? '' : `${path} `}${rule}`)}
-    </p>
-  `;
+  const texts = problems.map(({ path, rule }) => (path === name ? rule : `${path} ${rule}`));
+  return html`<p class="field-problem" id=${`${name}-problem`}>${texts.join('; ')}</p>`;
 }
 
-/** A time in an address, or in the browser's field, which has no zone and is UTC. */
-export function timeField(name: string, label: string, value = ''): Html {
-  return textField({ name, label, type: 'datetime-local', value: value.replace(/(:00)?(\.0+)?Z$/, '') });
+/** A filter of a list. With `choices` it is a select field, otherwise a text field. */
+export type Filter = Omit<Described, 'value'> & Text & { readonly choices?: readonly Choice[] };
+
+/** Returns the parameters of an address that are filters. The API validates their values and names the wrong ones. */
+export function filtersIn(query: Query, filters: readonly Filter[]): Query {
+  return Object.fromEntries(
+    filters.flatMap(({ name }) => (query[name] === undefined ? [] : [[name, query[name]]])),
+  );
+}
+
+export function filterFields(query: Query, filters: readonly Filter[]): Html[] {
+  return filters.map(({ choices, ...filter }) => {
+    const field = { ...filter, value: query[filter.name] ?? '' };
+    return choices === undefined ? textField(field) : selectField({ ...field, choices: [ANY, ...choices] });
+  });
 }
 
 /** Renders the filters of a list; their values are in the page's address, so a filtered list can be bookmarked. */
-export function filterForm(path: string, isFiltered: boolean, fields: Content): Html {
+export function filterForm(path: string, query: Query, filters: readonly Filter[]): Html {
   return html`
     <form class="fields" method="get" action=${path} aria-label="Filters">
-      ${fields}
+      ${filterFields(query, filters)}
       <button type="submit">Show</button>
-      ${isFiltered && html`<a class="button quiet" href=${path}>Show all</a>`}
+      ${filters.some(({ name }) => query[name] !== undefined) && html`<a class="button quiet" href=${path}>Show all</a>`}
+    </form>
+  `;
+}
+
+/** Renders a button that decides something, with an explanation; and a field for the reason if it has a label. */
+export function decision(
+  post: string,
+  { button, look = 'quiet', hint, reason }: { button: string; look?: string; hint: string; reason?: string },
+): Html {
+  return html`
+    <form class="decision" hx-post=${post}>
+      ${
+        reason !== undefined &&
+        html`
+          <div class="field">
+            <label for="reason">${reason}</label>
+            <input id="reason" name="reason" required maxlength=${REASON_MAX_CHARACTERS} autocomplete="off" />
+          </div>
+        `
+      }
+      <button type="submit" class=${look || undefined}>${button}</button>
+      <p class="hint">${hint}</p>
     </form>
   `;
 }
@@ -160,11 +199,11 @@ export type Place = { readonly id: string; readonly label: string };
  * Without `placeOf` the focus stays where it is.
  */
 export function problemSummary(
-  { status, title, detail, errors = [], error_count }: ProblemDetails,
+  { status, title, detail, errors = [], error_count = errors.length }: ProblemDetails,
   placeOf?: (path: string) => Place | null,
 ): Html {
   const shown = errors.slice(0, PROBLEMS_SHOWN);
-  const more = (error_count ?? errors.length) - shown.length;
+  const more = error_count - shown.length;
   return html`
     <div class="problem" role="alert" tabindex="-1" autofocus=${placeOf !== undefined}>
       <strong>${status === 400 && errors.length > 0 ? 'Fix these fields first' : title}</strong>

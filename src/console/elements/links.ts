@@ -1,11 +1,11 @@
 /** Addresses of pages. Ids are chosen by payroll or the benefits service and may contain any character. */
+import type { Scope } from '../../security/tokens.ts';
 import { type Content, type Html, html } from '../html.ts';
-import type { Visit } from '../page.ts';
 
 export type Query = Readonly<Record<string, string | undefined>>;
 
 /** Adds a query to a path, without the parameters that are undefined or empty. */
-export function address(path: string, query: Query): string {
+export function address(path: string, query: Readonly<Record<string, unknown>>): string {
   const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== '');
   return given.length === 0 ? path : `${path}?${new URLSearchParams(given as [string, string][])}`;
 }
@@ -36,18 +36,13 @@ export function employeeLink(id: string): Html {
 }
 
 /** Renders an employee id, as a link for people who may open it. */
-export function employeeOf(id: string, { may }: Pick<Visit, 'may'>): Content {
+export function employeeOf(id: string, { may }: { may(scope: Scope): boolean }): Content {
   return may('ledger:read') ? employeeLink(id) : id;
 }
 
 /** Links to the deductions of an employer's employees. Needs `ledger:read`. */
 export function employerLink(id: string): Html {
   return idLink(address('/ledger', { employer_id: id }), id);
-}
-
-/** An event without a page is found in the list. */
-export function eventPath(id: string): string {
-  return pathOf('/events', id) ?? '/events';
 }
 
 /** Needs `events:read`. */
@@ -66,11 +61,6 @@ export function censusPath(employerId: string): string {
 /** Links an employer id to its census. */
 export function censusLink(employerId: string): Html {
   return idLink(pathOf('/census', employerId), employerId);
-}
-
-/** The census in the API. */
-export function censusApiPath(employerId: string): string {
-  return `/v1/employers/${encodeURIComponent(employerId)}/census`;
 }
 
 /** A run's page, or a path below it. */

@@ -3,11 +3,19 @@
  * hash of the list it was loaded from, because saving replaces the whole list.
  */
 import { createHash } from 'node:crypto';
-import type { Refusal } from '../../api/problem.ts';
+import type { ProblemDetails, Refusal } from '../../api/problem.ts';
 import { AppError } from '../../errors.ts';
 import { type Content, type Html, html } from '../html.ts';
-import type { Choice, FieldProblem, Place } from './fields.ts';
+import {
+  type Choice,
+  type FieldProblem,
+  hiddenFields,
+  optionsOf,
+  type Place,
+  problemSummary,
+} from './fields.ts';
 import { count } from './format.ts';
+import type { Query } from './links.ts';
 
 export type Row = Readonly<Record<string, string>>;
 export type RowColumn = {
@@ -17,14 +25,21 @@ export type RowColumn = {
   readonly choices?: readonly Choice[];
 };
 export type RowList = {
-  /** The name of the rows in error messages: `payroll codes`. */
+  /** The id of the form. */
+  readonly id: string;
+  /** The path that the form posts to. */
+  readonly path: string;
+  /** The name of the rows: `payroll codes`. */
   readonly rows: string;
+  /** What is saved: `payroll codes`, `pay schedule`. */
+  readonly what: string;
+  readonly explanation: string;
   readonly columns: readonly RowColumn[];
   /** The API's limit. */
   readonly max: number;
 };
 /** Where the focus goes after a button was pressed. */
-export type Focus = { readonly on: 'field' | 'remove'; readonly row: number } | { readonly on: 'add' };
+type Focus = { readonly on: 'field' | 'remove'; readonly row: number } | { readonly on: 'add' };
 type Form = Readonly<Record<string, string>>;
 
 /** Separators of spreadsheets and CSV files. */
@@ -33,21 +48,33 @@ const BETWEEN_CELLS = /\t|,|;/;
 const ROWS_SHOWN = 'rows-shown';
 const SHOWN = 'shown';
 
-/** The button that was pressed: the form's field `do`. */
+/** What the button that was pressed does: save the rows, delete the list (`drop`), or show the form with other rows. */
 export type Command =
-  | { readonly do: 'save' | 'add' | 'paste' | 'drop' }
-  | { readonly do: 'remove'; readonly row: number };
+  | { readonly do: 'save' | 'drop'; readonly rows: readonly Row[] }
+  | { readonly do: 'show'; readonly rows: readonly Row[]; readonly focus: Focus };
 
-export function commandOf(form: Form): Command {
-  const [, row] = /^remove-(\d+)$/.exec(form.do ?? '') ?? [];
-  if (row !== undefined) return { do: 'remove', row: Number(row) };
-  const command = (['add', 'paste', 'drop'] as const).find((one) => one === form.do);
+/** Throws when rows are missing from the form: saving would delete them. */
+export function commandOf(form: Form, list: RowList): Command {
+  const [, removed] = /^remove-(\d+)$/.exec(form.do ?? '') ?? [];
+  const numbered = numberedRows(form, list);
+  if (removed !== undefined) {
+    const next = [...numbered.keys()].filter((number) => number < Number(removed)).length;
+    numbered.delete(Number(removed));
+    const rows = [...numbered.values()];
+    return { do: 'show', rows, focus: next < rows.length ? { on: 'remove', row: next } : { on: 'add' } };
+  }
+  const known = [...numbered.values()];
   // Rows that were pasted but not added yet are shown first: a save must not lose them.
-  return { do: command ?? ((form.pasted ?? '').trim() === '' ? 'save' : 'paste') };
-}
-
-/** Returns the rows to save, without empty ones. Throws when rows are missing: saving would delete them. */
-export function rowsOf(form: Form, list: RowList): Row[] {
+  const isPasted = form.do === 'paste' || (form.do !== 'drop' && (form.pasted ?? '').trim() !== '');
+  if (form.do === 'add' || isPasted) {
+    const added = form.do === 'add' ? [{}] : pasted(form.pasted ?? '', list);
+    const rows = bounded([...known, ...added], list);
+    return {
+      do: 'show',
+      rows,
+      focus: added.length === 0 ? { on: 'add' } : { on: 'field', row: known.length },
+    };
+  }
   const came = numbersOf(form).filter((number) => form[inputName(number, SHOWN)] !== undefined);
   if (form[ROWS_SHOWN] !== String(came.length)) {
     throw new AppError(
@@ -55,39 +82,23 @@ export function rowsOf(form: Form, list: RowList): Row[] {
       `Nothing was saved: the form arrived without all of its ${list.rows}. Reload the page and try again.`,
     );
   }
-  return [...numberedRows(form, list).values()];
+  return { do: form.do === 'drop' ? 'drop' : 'save', rows: known };
 }
 
-/** Returns the rows after a button of the table was pressed, and the new focus. */
-export function changedRows(form: Form, list: RowList): { rows: Row[]; focus: Focus } {
-  const command = commandOf(form);
-  const numbered = numberedRows(form, list);
-  const known = [...numbered.values()];
-  if (command.do === 'remove') {
-    const next = [...numbered.keys()].filter((number) => number < command.row).length;
-    numbered.delete(command.row);
-    const rows = [...numbered.values()];
-    return { rows, focus: next < rows.length ? { on: 'remove', row: next } : { on: 'add' } };
-  }
-  const added = command.do === 'add' ? [{}] : pasted(form.pasted ?? '', list);
-  const rows = bounded([...known, ...added], list);
-  return { rows, focus: added.length === 0 ? { on: 'add' } : { on: 'field', row: known.length } };
-}
-
+/** Returns the rows of a form by their number, without empty ones. */
 function numberedRows(form: Form, list: RowList): Map<number, Row> {
   const rows = bounded(numbersOf(form), list)
     .sort((one, other) => one - other)
-    .map((number) => [number, rowOf(form, list.columns, number)] as const);
+    .map((number) => {
+      const cells = list.columns.map(({ name }) => [name, form[inputName(number, name)] ?? ''] as const);
+      return [number, filled(cells)] as const;
+    });
   return new Map(rows.filter(([, row]) => Object.keys(row).length > 0));
 }
 
 function numbersOf(form: Form): number[] {
   const numbers = Object.keys(form).flatMap((name) => /^row-(\d+)-/.exec(name)?.[1] ?? []);
   return [...new Set(numbers.map(Number))];
-}
-
-function rowOf(form: Form, columns: readonly RowColumn[], number: number): Row {
-  return filled(columns.map(({ name }) => [name, form[inputName(number, name)] ?? '']));
 }
 
 /** Parses pasted rows. A first line with the column names is a header. */
@@ -127,27 +138,64 @@ function inputName(index: number, name: string): string {
 }
 
 /** Returns the place of a row, or of one of its fields. */
-export function placeOfRow(index: number, name: string | null, columns: readonly RowColumn[]): Place {
-  if (name === null) return { id: `row-${index}`, label: `Row ${index + 1}` };
+export function placeOfRow(index: number, name: string | undefined, { columns }: RowList): Place {
+  if (name === undefined) return { id: `row-${index}`, label: `Row ${index + 1}` };
   const title = columns.find((column) => column.name === name)?.title ?? name;
   return { id: inputName(index, name), label: `Row ${index + 1}, ${title}` };
 }
 
-export function rowTable({
-  caption,
-  columns,
-  rows,
-  problems,
-  focus,
-}: {
-  caption: string;
-  columns: readonly RowColumn[];
-  rows: readonly Row[];
-  problems: (index: number, name: string | null) => readonly FieldProblem[];
-  focus?: Focus | undefined;
-}): Html {
+export type Edited = {
+  readonly rows: readonly Row[];
+  /** The hash of the list that the form was loaded from. */
+  readonly loaded: string;
+  readonly focus?: Focus;
+  readonly problem?: ProblemDetails;
+  /** The list by now, if another user saved it in the meantime. */
+  readonly current?: Content;
+};
+type Around = {
+  readonly hidden: Query;
+  readonly back: string;
+  placeOf(path: string): Place | null;
+  /** Fields above the table. `wrong` returns the problems of a field. */
+  fields?(wrong: (id: string) => readonly FieldProblem[]): Html;
+  readonly more?: Content;
+};
+
+/** The return key presses a form's first button, which must not remove a row: so the first one is a hidden one to save. */
+export function editor(list: RowList, edited: Edited, around: Around): Html {
+  const { id, path, what, explanation } = list;
+  const { loaded, problem, current } = edited;
+  const { hidden, back, placeOf, fields, more } = around;
+  // Long lists look up the problems of every field.
+  const placed = Map.groupBy(problem?.errors ?? [], (error) => placeOf(error.path)?.id);
+  const wrong = (at: string) => (placed.get(at) ?? []).map(({ rule }) => ({ path: at, rule }));
+  return html`
+    <form id=${id} novalidate hx-post=${path} hx-target="this" hx-swap="outerHTML">
+      <button type="submit" class="hidden-label" name="do" value="save" tabindex="-1" aria-hidden="true">Save</button>
+      ${problem !== undefined && problemSummary(problem, placeOf)}
+      ${current !== undefined && changedMeanwhile(what, current)}
+      <p>${explanation}</p>
+      ${hiddenFields({ ...hidden, loaded })}
+      ${fields?.(wrong)}
+      ${rowTable(list, edited, wrong)}
+      <div class="actions">
+        <button type="submit" name="do" value="save">${`Save ${what}`}</button>
+        <a class="button quiet" href=${back}>Back</a>
+        ${more}
+      </div>
+    </form>
+  `;
+}
+
+function rowTable(
+  { rows: name, columns }: RowList,
+  { rows, focus }: Edited,
+  wrong: (id: string) => readonly FieldProblem[],
+): Html {
+  const caption = name.charAt(0).toUpperCase() + name.slice(1);
   const isAt = (on: 'field' | 'remove', index: number) =>
-    focus !== undefined && focus.on !== 'add' && focus.on === on && focus.row === index;
+    (focus?.on === on && focus.row === index) || undefined;
   return html`
     <input type="hidden" name=${ROWS_SHOWN} value=${rows.length} />
     <div class="scroll" role="region" aria-label=${caption} tabindex="0">
@@ -166,10 +214,10 @@ export function rowTable({
               <tr id=${`row-${index}`}>
                 <th scope="row">
                   <input type="hidden" name=${inputName(index, SHOWN)} value="yes" />
-                  ${index + 1}${problemsOf(problems(index, null), `row-${index}-problem`)}
+                  ${index + 1}${problemsOf(wrong(`row-${index}`), `row-${index}-problem`)}
                 </th>
-                ${columns.map((column, place) => html`<td>${cell(column, index, row, problems(index, column.name), place === 0 && isAt('field', index))}</td>`)}
-                <td><button type="submit" class="quiet" name="do" value=${`remove-${index}`} aria-label=${`Remove row ${index + 1}`} autofocus=${isAt('remove', index) ? true : undefined}>Remove</button></td>
+                ${columns.map((column, at) => html`<td>${cell(column, index, row, wrong(inputName(index, column.name)), at === 0 && isAt('field', index))}</td>`)}
+                <td><button type="submit" class="quiet" name="do" value=${`remove-${index}`} aria-label=${`Remove row ${index + 1}`} autofocus=${isAt('remove', index)}>Remove</button></td>
               </tr>
             `,
           )}
@@ -177,7 +225,7 @@ export function rowTable({
       </table>
     </div>
     <div class="actions">
-      <button type="submit" class="quiet" name="do" value="add" autofocus=${focus?.on === 'add' ? true : undefined}>Add a row</button>
+      <button type="submit" class="quiet" name="do" value="add" autofocus=${focus?.on === 'add' || undefined}>Add a row</button>
     </div>
     <details class="field">
       <summary>Paste rows from a spreadsheet</summary>
@@ -189,52 +237,35 @@ export function rowTable({
   `;
 }
 
-/** The return key presses a form's first button, which must not remove a row. */
-export function saveOnReturn(): Html {
-  return html`<button type="submit" class="hidden-label" name="do" value="save" tabindex="-1" aria-hidden="true">Save</button>`;
-}
-
 function cell(
   { name, title, kind, choices = [] }: RowColumn,
   index: number,
   row: Row,
   problems: readonly FieldProblem[],
-  isFocused: boolean,
+  autofocus: boolean | undefined,
 ): Html {
   const id = inputName(index, name);
   const value = row[name] ?? '';
+  const isKnown = choices.some((choice) => choice.value === value);
+  const isWrong = problems.length > 0;
   const attributes = {
     id,
     name: id,
     'aria-label': `${title}, row ${index + 1}`,
-    'aria-invalid': problems.length > 0 ? 'true' : undefined,
-    'aria-describedby': problems.length > 0 ? `${id}-problem` : undefined,
-    autofocus: isFocused ? true : undefined,
+    'aria-invalid': isWrong ? 'true' : undefined,
+    'aria-describedby': isWrong ? `${id}-problem` : undefined,
+    autofocus: autofocus || undefined,
   };
   const input =
     kind === 'select'
-      ? html`
-          <select ...${attributes}>
-            ${choices.map((choice) => html`<option value=${choice.value} selected=${choice.value === value}>${choice.label}</option>`)}
-            ${!choices.some((choice) => choice.value === value) && html`<option value=${value} selected>${value}</option>`}
-          </select>
-        `
+      ? html`<select ...${attributes}>${optionsOf(isKnown ? choices : [...choices, { value, label: value }], value)}</select>`
       : html`<input type="text" size=${kind === 'date' ? 10 : 16} value=${value} placeholder=${kind === 'date' ? 'YYYY-MM-DD' : undefined} autocomplete="off" ...${attributes} />`;
   return html`<div>${input}${problemsOf(problems, `${id}-problem`)}</div>`;
 }
 
-function problemsOf(problems: readonly FieldProblem[], id: string): Html | null {
-  if (problems.length === 0) return null;
-  return html`<p class="field-problem" id=${id}>${problems.map(({ rule }) => rule).join('; ')}</p>`;
-}
-
-/** Indexes problems by element id, because long lists look them up for every field. */
-export function byPlace(
-  problems: readonly FieldProblem[],
-  placeOf: (path: string) => Place | null,
-): (id: string) => readonly FieldProblem[] {
-  const placed = Map.groupBy(problems, ({ path }) => placeOf(path)?.id ?? null);
-  return (id) => placed.get(id) ?? [];
+function problemsOf(problems: readonly FieldProblem[], id: string): Content {
+  const rules = problems.map(({ rule }) => rule).join('; ');
+  return rules !== '' && html`<p class="field-problem" id=${id}>${rules}</p>`;
 }
 
 /** Returns a hash of a list, to notice later that it changed. */
@@ -242,20 +273,11 @@ export function hashOf(list: unknown): string {
   return createHash('sha256').update(JSON.stringify(list)).digest('hex');
 }
 
-/** Returns the hash of the list that a form was loaded from. */
-export function loadedHash(form: Form): string {
-  return form.loaded ?? '';
-}
-
-export function loadedField(hash: string): Html {
-  return html`<input type="hidden" name="loaded" value=${hash} />`;
-}
-
 /** Reports that another user saved the list in the meantime, and shows their version. */
-export function changedMeanwhile(what: string, current: Content): Html {
+function changedMeanwhile(what: string, current: Content): Html {
   return html`
     <div class="problem" role="alert" tabindex="-1" autofocus>
-      <strong>${`Not saved: ${what} changed since you opened this page`}</strong>
+      <strong>${`Not saved: the ${what} changed since you opened this page`}</strong>
       <p>This is the current version:</p>
       ${current}
       <p>Your changes are below. Saving again replaces the current version with yours.</p>

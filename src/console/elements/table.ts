@@ -6,39 +6,30 @@ import { address, type Query } from './links.ts';
 export const PAGE_ROWS = 50;
 
 /** `name`: the row header. `number`: right-aligned. `date`: not wrapped. `wide`, `picture`: in a stacked table, full width or hidden. */
-type Kind = 'text' | 'name' | 'number' | 'date' | 'wide' | 'picture';
-export type Column<Row> = {
-  readonly title: Content;
-  readonly cell: (row: Row) => Content;
-  readonly kind?: Kind;
-};
+type Kind = 'name' | 'number' | 'date' | 'wide' | 'picture';
+export type Column<Row> = readonly [title: Content, cell: (row: Row) => Content, kind?: Kind];
 
 /**
  * Renders a table that scrolls sideways when it is too wide. `stacked`: on a narrow screen each row becomes a block.
  * `captionHidden`: a heading above already names the table. `rowId` keeps what is selected in a row across refreshes.
  */
-export function table<Row>({
-  caption,
-  captionHidden = false,
-  stacked = false,
-  columns,
-  rows,
-  rowId,
-}: {
-  caption: string;
-  captionHidden?: boolean;
-  stacked?: boolean;
-  columns: readonly Column<Row>[];
-  rows: readonly Row[];
-  rowId?: (row: Row) => string;
-}): Html {
+export function table<Row>(
+  rows: readonly Row[],
+  {
+    caption,
+    captionHidden = false,
+    stacked = false,
+    rowId,
+  }: { caption: string; captionHidden?: boolean; stacked?: boolean; rowId?: (row: Row) => string },
+  columns: readonly Column<Row>[],
+): Html {
   return html`
     <div class=${stacked ? 'scroll stacked' : 'scroll'} role="region" aria-label=${caption} tabindex="0">
       <table>
         <caption><span class=${captionHidden ? 'hidden-label' : undefined}>${caption}</span></caption>
         <thead>
           <tr>
-            ${columns.map(({ title, kind }) => html`<th scope="col" class=${classOf(kind)}>${title}</th>`)}
+            ${columns.map(([title, , kind]) => html`<th scope="col" class=${classOf(kind)}>${title}</th>`)}
           </tr>
         </thead>
         <tbody>
@@ -49,7 +40,7 @@ export function table<Row>({
   `;
 }
 
-function cellOf<Row>({ title, cell, kind }: Column<Row>, row: Row): Html {
+function cellOf<Row>([title, cell, kind]: Column<Row>, row: Row): Html {
   return kind === 'name'
     ? html`<th scope="row">${cell(row)}</th>`
     : html`<td class=${classOf(kind)} data-title=${typeof title === 'string' ? title : undefined}>${cell(row)}</td>`;
@@ -57,7 +48,7 @@ function cellOf<Row>({ title, cell, kind }: Column<Row>, row: Row): Html {
 
 function classOf(kind: Kind | undefined): string | undefined {
   if (kind === 'picture') return 'pictured';
-  return kind === 'text' || kind === 'name' ? undefined : kind;
+  return kind === 'name' ? undefined : kind;
 }
 
 /** Links to the first and the next page of the list at `path`; null for a list of one page. `query` has the filters and the cursor. */
@@ -72,22 +63,14 @@ export function pager(path: string, query: Query, next: string | null): Html | n
   `;
 }
 
-/** Where a problem is in a file. */
-export type RowPlace = { readonly row: string; readonly field: string };
-
-/** Lists the problems of a file by row and field. */
+/** Lists the problems of a file. `placeOf` returns the row and the field of a problem. */
 export function rowProblems(
   problems: readonly { readonly path: string; readonly rule: string }[],
-  placeOf: (path: string) => RowPlace,
+  placeOf: (path: string) => readonly [row: string, field: string],
 ): Html {
-  return table({
-    caption: 'Problems by row and field',
-    captionHidden: true,
-    columns: [
-      { title: 'Row', kind: 'name', cell: ({ row }) => row },
-      { title: 'Field', cell: ({ field }) => html`<code>${field}</code>` },
-      { title: 'Problem', cell: ({ rule }) => rule },
-    ],
-    rows: problems.map(({ path, rule }) => ({ ...placeOf(path), rule })),
-  });
+  return table(problems, { caption: 'Problems by row and field', captionHidden: true }, [
+    ['Row', ({ path }) => placeOf(path)[0], 'name'],
+    ['Field', ({ path }) => html`<code>${placeOf(path)[1]}</code>`],
+    ['Problem', ({ rule }) => rule],
+  ]);
 }

@@ -1,8 +1,7 @@
 /** The overview: readiness, what is pending, the last hour, and the latest census syncs. */
-import type { FastifyInstance } from 'fastify';
-import type { ProblemDetails } from '../../api/problem.ts';
 import type { Schemas } from '../../client.ts';
 import type { Scope } from '../../security/tokens.ts';
+import { attempt } from '../api-client.ts';
 import { checkList } from '../elements/checks.ts';
 import { empty, live, state } from '../elements/facts.ts';
 import { instant } from '../elements/format.ts';
@@ -10,7 +9,7 @@ import { censusLink } from '../elements/links.ts';
 import { table } from '../elements/table.ts';
 import { problemBody } from '../errors.ts';
 import { type Html, html } from '../html.ts';
-import { type ConsoleParts, page, type Visit } from '../page.ts';
+import type { Console, Visit } from '../page.ts';
 import { charts, numbers } from './activity.ts';
 
 type Sync = Schemas['CensusSync'];
@@ -24,25 +23,24 @@ const PARTS: readonly { scope: Scope; shows: string }[] = [
 /** The API lists syncs by time, so an employer's latest sync is searched among this many. */
 const SYNCS_READ = 100;
 
-export function overviewPages(app: FastifyInstance, parts: ConsoleParts): void {
-  page(app, parts, { url: '/', scope: 'any' }, async (visit) => {
+export function overviewPages({ page }: Console): void {
+  page('/', 'any', async (visit) => {
     const { readiness, activity, syncs, staged } = await read(visit);
     const hasNoEvents = activity?.data !== undefined && activity.data.events.last_received_at === null;
     const hasCensus = [syncs, staged].some((list) => (list?.data?.data.length ?? 0) > 0);
     const isEmpty = hasNoEvents && !hasCensus && activity.data.position === 0;
     return {
       title: 'Overview',
-      place: 'overview',
       body: live(
         { id: 'overview', path: '/' },
         html`
-        ${hasNoEvents && firstSteps(isEmpty)}
-        ${part('Readiness', readiness, (found) => readinessCard(found, visit, isEmpty))}
-        ${part('Activity', activity, (found) => numbers(found, visit))}
-        ${part('Last hour', activity?.data === undefined ? null : activity, charts)}
-        ${part('Census syncs', syncs, ({ data }) => latestSyncs(data))}
-        ${hiddenParts(visit)}
-      `,
+          ${hasNoEvents && firstSteps(isEmpty)}
+          ${part('Readiness', readiness, (found) => readinessCard(found, visit, isEmpty))}
+          ${part('Activity', activity, (found) => numbers(found, visit))}
+          ${activity?.data && charts(activity.data)}
+          ${part('Census syncs', syncs, ({ data }) => latestSyncs(data))}
+          ${hiddenParts(visit)}
+        `,
       ),
     };
   });
@@ -51,23 +49,23 @@ export function overviewPages(app: FastifyInstance, parts: ConsoleParts): void {
 /** Reads each part with its own scope; null where the token lacks it. */
 async function read({ api, may }: Visit) {
   const [readiness, activity, syncs, staged] = await Promise.all([
-    may('ledger:read') ? api.GET('/v1/readiness') : null,
-    may('metrics:read') ? api.GET('/v1/activity') : null,
-    may('census:read') ? api.GET('/v1/census-syncs', { params: { query: { limit: SYNCS_READ } } }) : null,
-    may('census:read') ? api.GET('/v1/censuses', { params: { query: { limit: 1 } } }) : null,
+    may('ledger:read') ? attempt(api.get('/v1/readiness')) : null,
+    may('metrics:read') ? attempt(api.get('/v1/activity')) : null,
+    may('census:read') ? attempt(api.get('/v1/census-syncs', { limit: SYNCS_READ })) : null,
+    may('census:read') ? attempt(api.get('/v1/censuses', { limit: 1 })) : null,
   ]);
   return { readiness, activity, syncs, staged };
 }
 
 /** A part that cannot be read leaves the others visible: people open this page when something is wrong. */
-function part<T>(
+function part<T extends object>(
   name: string,
-  response: { data?: T; error?: unknown } | null,
+  response: Awaited<ReturnType<typeof attempt<T>>> | null,
   show: (data: T) => Html,
 ): Html | null {
   if (response === null) return null;
-  if (response.data !== undefined) return show(response.data);
-  const problem = response.error as ProblemDetails;
+  const { data, problem } = response;
+  if (problem === undefined) return show(data);
   return html`
     <section class="card bad">
       <h2>${name}</h2>
@@ -110,14 +108,11 @@ function firstSteps(isEmpty: boolean): Html {
 
 /** An installation without data passes every check but is not ready for payroll. */
 function readinessCard(readiness: Schemas['Readiness'], visit: Visit, isEmpty: boolean): Html {
+  const noData = 'No event and no census has arrived, so there is nothing to run payroll from.';
   const [title, explanation, tone] = !readiness.ready
     ? ['Not ready', 'Fix these before you run payroll.', 'bad']
     : isEmpty
-      ? [
-          'No data yet',
-          'No event and no census has arrived, so there is nothing to run payroll from.',
-          'plain',
-        ]
+      ? ['No data yet', noData, 'plain']
       : ['Ready', 'Payroll runs can use the ledger.', 'good'];
   return html`
     <section class=${`card readiness ${tone}`} aria-labelledby="readiness-title">
@@ -130,36 +125,31 @@ function readinessCard(readiness: Schemas['Readiness'], visit: Visit, isEmpty: b
 
 /** `syncs`: newest first. */
 function latestSyncs(syncs: readonly Sync[]): Html {
+  const caption = 'Latest census sync by employer';
   const latest = [...new Map(syncs.toReversed().map((sync) => [sync.employer_id, sync])).values()].sort(
     (one, other) => (one.employer_id < other.employer_id ? -1 : 1),
   );
   return html`
-    <h2>Latest census sync by employer</h2>
+    <h2>${caption}</h2>
     ${
       latest.length === 0
         ? empty(
             'No census syncs yet',
             html`<p>${'The service requests a census when it needs one. You can '}<a href="/census">upload one</a> now.</p>`,
           )
-        : table<Sync>({
-            caption: 'Latest census sync by employer',
-            stacked: true,
-            captionHidden: true,
-            columns: [
-              { title: 'Employer', kind: 'name', cell: ({ employer_id }) => censusLink(employer_id) },
-              {
-                title: 'State',
-                cell: (sync) =>
-                  html`<span>${state(sync.state)}${sync.overdue && html`<span> ${state('overdue')}</span>`}</span>`,
-              },
-              { title: 'Requested', kind: 'date', cell: ({ requested_at }) => instant(requested_at) },
-              { title: 'Uploaded', kind: 'date', cell: ({ uploaded_at }) => instant(uploaded_at) },
-              { title: 'Completed', kind: 'date', cell: ({ completed_at }) => instant(completed_at) },
-              { title: 'Reason', cell: ({ reason }) => reason },
-            ],
-            rows: latest,
-          })
+        : table(latest, { caption, stacked: true, captionHidden: true }, [
+            ['Employer', ({ employer_id }) => censusLink(employer_id), 'name'],
+            ['State', stateOf],
+            ['Requested', ({ requested_at }) => instant(requested_at), 'date'],
+            ['Uploaded', ({ uploaded_at }) => instant(uploaded_at), 'date'],
+            ['Completed', ({ completed_at }) => instant(completed_at), 'date'],
+            ['Reason', ({ reason }) => reason],
+          ])
     }
     ${syncs.length === SYNCS_READ && html`<p class="hint">${`From the latest ${SYNCS_READ} syncs. `}<a href="/census">All syncs</a></p>`}
   `;
+}
+
+function stateOf(sync: Sync): Html {
+  return html`<span>${state(sync.state)}${sync.overdue && html`<span> ${state('overdue')}</span>`}</span>`;
 }

@@ -1,14 +1,12 @@
 /** One employer's census: what is staged, the upload form, and the syncs. */
-import type { FastifyInstance } from 'fastify';
 import type { Schemas } from '../../../client.ts';
-import { defined, need } from '../../api-client.ts';
 import { pausedNotice } from '../../elements/checks.ts';
 import { empty, facts, live } from '../../elements/facts.ts';
 import { count, since } from '../../elements/format.ts';
-import { address, censusApiPath, censusPath } from '../../elements/links.ts';
+import { address, censusPath } from '../../elements/links.ts';
 import { PAGE_ROWS, pager } from '../../elements/table.ts';
 import { type Html, html } from '../../html.ts';
-import { type ConsoleParts, page, type Visit } from '../../page.ts';
+import type { Console, Visit } from '../../page.ts';
 import { lastUpload, syncButton } from './list.ts';
 import { type SyncResponse, timeline } from './syncs.ts';
 import { uploadForm } from './upload.ts';
@@ -24,27 +22,22 @@ const SOURCES = {
   function: 'the program that embeds the sidecar',
 } as const;
 
-export function employerCensusPages(app: FastifyInstance, parts: ConsoleParts): void {
-  page(app, parts, { url: '/census/:employer', scope: 'census:read' }, async (visit) => {
+export function employerCensusPages({ page }: Console): void {
+  page('/census/:employer_id', 'census:read', async (visit) => {
     const { api, params, may } = visit;
-    const { response: responseOf, ...query } = visit.query;
-    const employer_id = params.employer ?? '';
+    const { response: sync_id, ...query } = visit.query;
+    const { employer_id = '' } = params;
     const path = censusPath(employer_id);
-    const { data, source } = need(await api.GET('/v1/censuses', { params: { query: { employer_id } } }));
-    const list = { employer_id, limit: PAGE_ROWS, ...defined({ cursor: query.cursor }) };
-    const syncs = need(await api.GET('/v1/census-syncs', { params: { query: list } }));
+    const { data, source } = await api.get('/v1/censuses', { employer_id });
+    const { cursor } = query;
+    const syncs = await api.get('/v1/census-syncs', { employer_id, limit: PAGE_ROWS, cursor });
     // Each read of a response is recorded, so this runs only when the user requested it.
     const response =
-      responseOf !== undefined && may('pii:read')
-        ? need(
-            await api.GET('/v1/census-syncs/{sync_id}', {
-              params: { path: { sync_id: responseOf }, query: { response: true } },
-            }),
-          )
+      sync_id !== undefined && may('pii:read')
+        ? await api.get('/v1/census-syncs/{sync_id}', { sync_id, response: true })
         : null;
     return {
       title: `Census of ${employer_id}`,
-      place: 'census',
       body: html`
         ${await pausedNotice(visit)}
         ${stagedNow(data[0] ?? null, employer_id, visit)}
@@ -106,7 +99,7 @@ function stagedNow(staged: Staged | null, employerId: string, { now, may, query 
         [
           'Content',
           may('pii:read') &&
-            html`<a href=${censusApiPath(employerId)}>Raw JSON with personal data (the read is recorded)</a>`,
+            html`<a href=${`/v1/employers/${encodeURIComponent(employerId)}/census`}>Raw JSON with personal data (the read is recorded)</a>`,
         ],
       ])}
       ${mayWrite && html`<div class="actions">${syncButton(employerId, 'Sync now', 'employer')}</div>`}

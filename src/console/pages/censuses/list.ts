@@ -1,15 +1,13 @@
 /** The censuses of all employers: what is staged, and the syncs. */
-import type { FastifyInstance } from 'fastify';
 import type { Schemas } from '../../../client.ts';
-import { defined, need } from '../../api-client.ts';
 import { pausedNotice } from '../../elements/checks.ts';
 import { empty } from '../../elements/facts.ts';
-import { ANY, filterForm, selectField, textField } from '../../elements/fields.ts';
+import { choicesOf, type Filter, filterForm } from '../../elements/fields.ts';
 import { age, count, instant } from '../../elements/format.ts';
 import { address, censusLink, censusPath, fitsPath } from '../../elements/links.ts';
 import { type Column, PAGE_ROWS, pager, table } from '../../elements/table.ts';
 import { type Content, type Html, html } from '../../html.ts';
-import { action, type ConsoleParts, page, type Visit } from '../../page.ts';
+import type { Console, Visit } from '../../page.ts';
 import { timeline } from './syncs.ts';
 
 type Sync = Schemas['CensusSync'];
@@ -17,59 +15,44 @@ type Staged = Schemas['StagedCensus'];
 
 /** Problems shown of each failed sync; the employer's page shows more. */
 const PROBLEMS_SHOWN = 20;
-const STATES = ['requested', 'waiting', 'uploaded', 'completed', 'failed', 'overdue'] as const;
-type State = Exclude<(typeof STATES)[number], 'overdue'>;
+const STATES = ['requested', 'waiting', 'uploaded', 'completed', 'failed', 'overdue'];
+const FILTERS: readonly Filter[] = [
+  { name: 'employer_id', label: 'Employer ID' },
+  { name: 'state', label: 'Sync state', choices: choicesOf(STATES) },
+];
 
-export function censusListPages(app: FastifyInstance, parts: ConsoleParts): void {
-  page(app, parts, { url: '/census', scope: 'census:read' }, async (visit) => {
-    const { state, cursor, employers } = visit.query;
+export function censusListPages({ page, action }: Console): void {
+  page('/census', 'census:read', async (visit) => {
+    const { api, query } = visit;
+    const { employer_id, state, cursor, employers } = query;
     // The page has two lists with a cursor each; a cursor or a state selects one of them.
-    const staged = state === undefined && cursor === undefined ? await readStaged(visit) : null;
-    const syncs = employers === undefined ? await readSyncs(visit) : null;
+    const staged =
+      state === undefined && cursor === undefined
+        ? await api.get('/v1/censuses', { limit: PAGE_ROWS, employer_id, cursor: employers })
+        : null;
+    const which = state === 'overdue' ? { overdue: true } : { state };
+    const syncs =
+      employers === undefined
+        ? await api.get('/v1/census-syncs', { limit: PAGE_ROWS, employer_id, cursor, ...which })
+        : null;
     const isEmpty = [staged, syncs].every((list) => list === null || list.data.length === 0);
     return {
       title: 'Census',
-      place: 'census',
       body: html`
         ${await pausedNotice(visit)}
-        ${filters(visit.query)}
+        ${filterForm('/census', query, FILTERS)}
         ${isEmpty && nothing(visit)}
         ${!isEmpty && staged !== null && stagedPart(staged, visit)}
         ${!isEmpty && syncs !== null && syncPart(syncs.data, visit)}
-        ${syncs !== null && pager('/census', visit.query, syncs.next_cursor)}
+        ${syncs !== null && pager('/census', query, syncs.next_cursor)}
       `,
     };
   });
 
-  action(
-    app,
-    parts,
-    { url: '/census/:employer/sync', scope: 'census:write' },
-    async ({ api, params, form }) => {
-      const employer_id = params.employer ?? '';
-      need(await api.POST('/v1/employers/{employer_id}/census/sync', { params: { path: { employer_id } } }));
-      return { go: form.from === 'list' ? '/census' : censusPath(employer_id) };
-    },
-  );
-}
-
-async function readSyncs({ api, query: { employer_id, state, cursor } }: Visit) {
-  const of = state === 'overdue' ? { overdue: true } : { state: state as State | undefined };
-  const query = { limit: PAGE_ROWS, ...defined({ employer_id, cursor, ...of }) };
-  return need(await api.GET('/v1/census-syncs', { params: { query } }));
-}
-
-async function readStaged({ api, query: { employer_id, employers } }: Visit) {
-  const query = { limit: PAGE_ROWS, ...defined({ employer_id, cursor: employers }) };
-  return need(await api.GET('/v1/censuses', { params: { query } }));
-}
-
-function filters({ employer_id = '', state = '' }: Visit['query']): Html {
-  const choices = [ANY, ...STATES.map((value) => ({ value, label: value }))];
-  return filterForm('/census', employer_id !== '' || state !== '', [
-    textField({ name: 'employer_id', label: 'Employer ID', value: employer_id }),
-    selectField({ name: 'state', label: 'Sync state', value: state, choices }),
-  ]);
+  action('/census/:employer_id/sync', 'census:write', async ({ api, params, form }) => {
+    await api.send('post', '/v1/employers/{employer_id}/census/sync');
+    return { go: form.from === 'list' ? '/census' : censusPath(params.employer_id ?? '') };
+  });
 }
 
 function nothing({ query: { employer_id: employer, state }, may }: Visit): Html {
@@ -101,20 +84,14 @@ function stagedPart(
 }
 
 function stagedTable(data: readonly Staged[], { now, may }: Visit): Html {
-  const columns: Column<Staged>[] = [
-    { title: 'Employer', kind: 'name', cell: ({ employer_id }) => censusLink(employer_id) },
-    { title: 'Employees', kind: 'number', cell: ({ employees }) => count(employees) },
-    {
-      title: 'Staged',
-      kind: 'date',
-      cell: ({ staged_at }) => html`<span title=${staged_at}>${age(staged_at, now)}</span>`,
-    },
-    { title: 'Last upload', cell: (staged) => lastUpload(staged, now) },
-  ];
-  if (may('census:write')) {
-    columns.push({ title: 'Sync', cell: ({ employer_id }) => syncButton(employer_id, 'Sync now', 'list') });
-  }
-  return table({ caption: 'Staged censuses', captionHidden: true, columns, rows: data });
+  const sync: Column<Staged> = ['Sync', ({ employer_id }) => syncButton(employer_id, 'Sync now', 'list')];
+  return table(data, { caption: 'Staged censuses', captionHidden: true }, [
+    ['Employer', ({ employer_id }) => censusLink(employer_id), 'name'],
+    ['Employees', ({ employees }) => count(employees), 'number'],
+    ['Staged', ({ staged_at }) => html`<span title=${staged_at}>${age(staged_at, now)}</span>`, 'date'],
+    ['Last upload', (staged) => lastUpload(staged, now)],
+    ...(may('census:write') ? [sync] : []),
+  ]);
 }
 
 /** Describes the last upload, and whether it is the staged census. */

@@ -4,7 +4,7 @@ import { state } from '../../elements/facts.ts';
 import type { FieldProblem } from '../../elements/fields.ts';
 import { age, count, counted, instant } from '../../elements/format.ts';
 import { censusPath, pathOf } from '../../elements/links.ts';
-import { type RowPlace, rowProblems } from '../../elements/table.ts';
+import { rowProblems } from '../../elements/table.ts';
 import { type Html, html } from '../../html.ts';
 import type { Visit } from '../../page.ts';
 
@@ -130,10 +130,9 @@ export function problemTable(problems: readonly FieldProblem[], all: number): Ht
 }
 
 /** `employees[17].address.state` as `18` and `address.state`. */
-function placeOf(path: string): RowPlace {
+function placeOf(path: string): [row: string, field: string] {
   const [, index, field] = /^employees\[(\d+)\]\.?(.*)$/s.exec(path) ?? [];
-  if (index !== undefined) return { row: count(Number(index) + 1), field: field || 'whole row' };
+  if (index !== undefined) return [count(Number(index) + 1), field || 'whole row'];
   const [, ofOrganization] = /^organization\.?(.*)$/s.exec(path) ?? [];
-  if (ofOrganization !== undefined) return { row: 'organization', field: ofOrganization || 'all' };
-  return { row: 'file', field: path || 'all' };
+  return ofOrganization === undefined ? ['file', path || 'all'] : ['organization', ofOrganization || 'all'];
 }

@@ -1,23 +1,17 @@
 /** Uploading a census: the file is checked and compared first, then the same file is staged. */
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
-import type { FastifyInstance } from 'fastify';
-import type { paths } from '../../../client-types.ts';
 import { AppError } from '../../../errors.ts';
+import type { Result } from '../../api-client.ts';
 import { count, counted, since } from '../../elements/format.ts';
-import { censusApiPath, censusPath, employeeOf } from '../../elements/links.ts';
+import { censusPath, employeeOf } from '../../elements/links.ts';
 import { table } from '../../elements/table.ts';
 import { type Upload, upload } from '../../forms.ts';
 import { type Content, type Html, html } from '../../html.ts';
-import type { ConsoleParts, Visit } from '../../page.ts';
+import type { Console, Visit } from '../../page.ts';
 import { problemTable } from './syncs.ts';
 
-type Response<Path extends keyof paths, Method extends 'post' | 'put'> =
-  paths[Path] extends Record<Method, { responses: { 200: { content: { 'application/json': infer Json } } } }>
-    ? Json
-    : never;
-type Report = Response<'/v1/employers/{employer_id}/census/validate', 'post'>;
-type Staged = Response<'/v1/employers/{employer_id}/census', 'put'>;
+type Report = Result<'post', '/v1/employers/{employer_id}/census/validate'>;
 type Changes = NonNullable<Report['changes']>;
 type Checked = { readonly employerId: string; readonly digest: string; readonly visit: Visit };
 
@@ -26,23 +20,24 @@ const LISTED = 200;
 /** As long as the listener takes to read a body. */
 const TIMEOUT = 'timeout:600s';
 
-export function censusUploads(app: FastifyInstance, parts: ConsoleParts): void {
-  const scope = 'census:write';
-
-  upload(app, parts, { url: '/census/:employer/check', scope, file: 'census' }, async (given) => {
-    const employerId = given.params.employer ?? '';
+export function censusUploads(own: Console): void {
+  upload(own, '/census/:employer_id/check', 'census:write', 'census', async (given) => {
+    const { employer_id: employerId = '' } = given.params;
     const { headers, body, digest } = contentOf(given);
-    const path = `${censusApiPath(employerId)}/validate`;
-    const report = (await given.send({ method: 'POST', path, headers, body })) as Report;
+    const report = await given.api.send(
+      'post',
+      '/v1/employers/{employer_id}/census/validate',
+      {},
+      body,
+      headers,
+    );
     return outcome(report, { employerId, digest: digest(), visit: given });
   });
 
-  upload(app, parts, { url: '/census/:employer/stage', scope, file: 'census' }, async (given) => {
-    const employerId = given.params.employer ?? '';
+  upload(own, '/census/:employer_id/stage', 'census:write', 'census', async (given) => {
     const { headers, body } = contentOf(given, given.query.checked ?? '');
-    const path = censusApiPath(employerId);
-    const staged = (await given.send({ method: 'PUT', path, headers, body })) as Staged;
-    return { go: `${censusPath(employerId)}?staged=${staged.id}` };
+    const { id } = await given.api.send('put', '/v1/employers/{employer_id}/census', {}, body, headers);
+    return { go: `${censusPath(given.params.employer_id ?? '')}?staged=${id}` };
   });
 }
 
@@ -191,15 +186,10 @@ function listOf(title: string, { count: all, employee_ids }: Changes['added'], g
 
 function changedTable({ count: all, employees }: Changes['changed'], given: Checked): Content {
   const rows = employees.slice(0, LISTED);
-  const content = table({
-    caption: 'Changed employees and fields',
-    captionHidden: true,
-    columns: [
-      { title: 'Employee', kind: 'name', cell: ({ employee_id }) => employeeOf(employee_id, given.visit) },
-      { title: 'Fields', cell: ({ fields }) => fieldNames(fields) },
-    ],
-    rows,
-  });
+  const content = table(rows, { caption: 'Changed employees and fields', captionHidden: true }, [
+    ['Employee', ({ employee_id }) => employeeOf(employee_id, given.visit), 'name'],
+    ['Fields', ({ fields }) => fieldNames(fields)],
+  ]);
   return folded('Changed', all, rows.length, content);
 }
 

@@ -1,52 +1,74 @@
 /** One employment change: its state, attempts, the changes waiting for it, its content, and the actions on it. */
-import type { FastifyInstance } from 'fastify';
 import type { Schemas } from '../../../client.ts';
-import { REASON_MAX_CHARACTERS } from '../../../contract/fields.ts';
-import { need, rejectedByApi } from '../../api-client.ts';
+import { attempt } from '../../api-client.ts';
 import { pausedNotice } from '../../elements/checks.ts';
 import { facts, live, state } from '../../elements/facts.ts';
+import { decision } from '../../elements/fields.ts';
 import { count, instant, since } from '../../elements/format.ts';
 import { changePath, employeeOf } from '../../elements/links.ts';
 import { table } from '../../elements/table.ts';
 import { type Html, html } from '../../html.ts';
-import { action, type ConsoleParts, page, type Visit } from '../../page.ts';
-import { KINDS } from './list.ts';
+import type { Act, Console, Done, Visit } from '../../page.ts';
+import { ACCEPTED_COLUMN, CHANGE_COLUMN, KINDS } from './list.ts';
 
 type Change = Schemas['EmployeeChange'];
-type Attempt = Change['last_attempts'][number];
 
 /** Waiting changes of one employee that are read. */
 const WAITING_READ = 50;
 
-export function changePages(app: FastifyInstance, parts: ConsoleParts): void {
-  page(app, parts, { url: '/changes/:change', scope: 'changes:read' }, async (visit) => {
-    const { api, params, query, may } = visit;
+export function changePages({ page, action }: Console): void {
+  page('/changes/:change_id', 'changes:read', async (visit) => {
+    const { api, query, may } = visit;
     // Each read of personal data is recorded, so this runs only when the user requested it.
     const isBodyShown = query.body === 'true' && may('pii:read');
-    const change = need(
-      await api.GET('/v1/employee-changes/{change_id}', {
-        params: { path: { change_id: params.change ?? '' }, query: isBodyShown ? { body: true } : {} },
-      }),
-    );
+    const change = await api.get('/v1/employee-changes/{change_id}', isBodyShown ? { body: true } : {});
     const body = html`
       ${await pausedNotice(visit)}
       ${summary(change, visit)}
-      ${may('changes:write') && decisions(change, query)}
+      ${may('changes:write') && decisions(change, query.newer !== undefined)}
       ${await waitingChanges(change, visit)}
       ${attempts(change)}
       ${may('pii:read') && content(change)}
     `;
     return {
       title: `${KINDS[change.kind]} of ${change.employee_id}`,
-      place: 'changes',
       // A refresh would record another read.
       body: isBodyShown ? body : live({ id: 'change', path: changePath(change.id) }, body),
     };
   });
+
+  action('/changes/:change_id/retry', 'changes:write', retry);
+
+  action('/changes/:change_id/cancel', 'changes:write', async ({ api, params: { change_id = '' }, form }) => {
+    await api.send('post', '/v1/employee-changes/{change_id}/cancel', {}, { reason: form.reason ?? '' });
+    return { go: changePath(change_id) };
+  });
+
+  action('/changes/:change_id/release', 'changes:write', async ({ api, params: { change_id = '' } }) => {
+    await api.send('post', '/v1/employee-changes/{change_id}/release');
+    return { go: changePath(change_id) };
+  });
+}
+
+async function retry({ api, params: { change_id = '' }, form }: Act): Promise<Done> {
+  const force = form.force === 'true';
+  const call = api.send('post', '/v1/employee-changes/{change_id}/retry', {}, { force });
+  const { problem } = await attempt(call, 409);
+  // A change that is still rejected conflicts only with a newer delivered one; the page then offers to force it.
+  if (
+    problem !== undefined &&
+    !force &&
+    (await api.get('/v1/employee-changes/{change_id}')).state === 'rejected'
+  ) {
+    return { go: `${changePath(change_id)}?newer=1` };
+  }
+  await call;
+  return { go: changePath(change_id) };
 }
 
 function summary(change: Change, visit: Visit): Html {
   const { now } = visit;
+  const { earlier_change_id: earlier, finished_at, due_at } = change;
   return html`
     <section class="card" aria-label="Summary">
       <p class="headline">${state(change.state)} ${meaningOf(change)}</p>
@@ -56,13 +78,9 @@ function summary(change: Change, visit: Visit): Html {
         ['Accepted', since(change.created_at, now)],
         ['Effective for payroll', change.effective_on],
         [change.state === 'canceled' ? 'Reason' : 'Last response', change.reason],
-        ['Next attempt', change.due_at && change.earlier_change_id === null && since(change.due_at, now)],
-        [
-          'Waiting for',
-          change.earlier_change_id &&
-            html`<a href=${changePath(change.earlier_change_id)}>another change of the employee</a>`,
-        ],
-        ['Finished', change.finished_at && since(change.finished_at, now)],
+        ['Next attempt', due_at && earlier === null && since(due_at, now)],
+        ['Waiting for', earlier && html`<a href=${changePath(earlier)}>another change of the employee</a>`],
+        ['Finished', finished_at && since(finished_at, now)],
         ['ID', html`<code>${change.id}</code>`],
       ])}
     </section>
@@ -96,11 +114,11 @@ function lostResponse({ finished_at }: Change): string {
 }
 
 /** Lists the employee's changes that cannot be sent before this one. */
-async function waitingChanges(change: Change, visit: Visit): Promise<Html | null> {
+async function waitingChanges(change: Change, { api }: Visit): Promise<Html | null> {
   const { employee_id, id: ownId, state, holding } = change;
   if (state === 'delivered' || state === 'canceled' || (state === 'rejected' && !holding)) return null;
-  const query = { employee_id, state: 'pending' as const, limit: WAITING_READ };
-  const { data } = need(await visit.api.GET('/v1/employee-changes', { params: { query } }));
+  const query = { employee_id, state: 'pending', limit: WAITING_READ };
+  const { data } = await api.get('/v1/employee-changes', query);
   const blocked = new Set([ownId]);
   // Oldest first: each waits for the one before it.
   for (const { id, earlier_change_id } of data.toReversed()) {
@@ -111,19 +129,7 @@ async function waitingChanges(change: Change, visit: Visit): Promise<Html | null
   return html`
     <section aria-labelledby="waiting">
       <h2 id="waiting">Waiting for this change</h2>
-      ${table({
-        caption: 'Changes waiting for this one',
-        captionHidden: true,
-        columns: [
-          {
-            title: 'Change',
-            kind: 'name',
-            cell: ({ id, kind }) => html`<a href=${changePath(id)}>${KINDS[kind]}</a>`,
-          },
-          { title: 'Accepted', kind: 'date', cell: ({ created_at }) => instant(created_at) },
-        ],
-        rows: waiting,
-      })}
+      ${table(waiting, { caption: 'Changes waiting for this one', captionHidden: true }, [CHANGE_COLUMN, ACCEPTED_COLUMN])}
     </section>
   `;
 }
@@ -136,25 +142,13 @@ function attempts({ attempts: all, last_attempts }: Change): Html {
       ${
         last_attempts.length === 0
           ? html`<p class="soft">Not sent yet.</p>`
-          : table<Attempt>({
-              caption: 'Attempts, newest first',
-              captionHidden: true,
-              columns: [
-                { title: 'No.', kind: 'number', cell: ({ attempt }) => count(attempt) },
-                { title: 'Started', kind: 'date', cell: ({ started_at }) => instant(started_at) },
-                {
-                  title: 'Finished',
-                  kind: 'date',
-                  cell: ({ finished_at }) => (finished_at === null ? 'in progress' : instant(finished_at)),
-                },
-                { title: 'Status', kind: 'number', cell: ({ status }) => status ?? '–' },
-                {
-                  title: 'Result',
-                  cell: ({ finished_at, reason }) => reason ?? (finished_at === null ? '' : 'delivered'),
-                },
-              ],
-              rows: last_attempts,
-            })
+          : table(last_attempts, { caption: 'Attempts, newest first', captionHidden: true }, [
+              ['No.', (one) => count(one.attempt), 'number'],
+              ['Started', ({ started_at }) => instant(started_at), 'date'],
+              ['Finished', ({ finished_at: at }) => (at === null ? 'in progress' : instant(at)), 'date'],
+              ['Status', ({ status }) => status ?? '–', 'number'],
+              ['Result', ({ finished_at: at, reason }) => reason ?? (at === null ? '' : 'delivered')],
+            ])
       }
       ${hidden > 0 && html`<p class="hint">${`${count(hidden)} earlier attempts are not shown.`}</p>`}
     </section>
@@ -182,8 +176,7 @@ function content({ id, body, body_absent, response }: Change): Html {
             : html`<div class="card">${facts(fieldsOf(body))}</div>`
       }
       ${
-        response !== undefined &&
-        response !== null &&
+        typeof response === 'string' &&
         html`
           <h3>Response of the service</h3>
           <pre tabindex="0"><code>${response}</code></pre>
@@ -204,86 +197,38 @@ function fieldsOf(value: unknown, path = ''): [string, string][] {
   return [[path, String(value)]];
 }
 
-export function changeDecisions(app: FastifyInstance, parts: ConsoleParts): void {
-  const scope = 'changes:write';
-
-  action(app, parts, { url: '/changes/:change/retry', scope }, async ({ api, params, form }) => {
-    const change_id = params.change ?? '';
-    const path = { change_id };
-    const force = form.force === 'true';
-    const response = await api.POST('/v1/employee-changes/{change_id}/retry', {
-      params: { path },
-      body: { force },
-    });
-    if (response.response.status !== 409 || force) {
-      need(response);
-      return { go: changePath(change_id) };
-    }
-    // A change that is still rejected conflicts only with a newer delivered one; the page then offers to force it.
-    const { state } = need(await api.GET('/v1/employee-changes/{change_id}', { params: { path } }));
-    if (state !== 'rejected') throw rejectedByApi(response.error);
-    return { go: `${changePath(change_id)}?newer=1` };
-  });
-
-  action(app, parts, { url: '/changes/:change/cancel', scope }, async ({ api, params, form }) => {
-    const change_id = params.change ?? '';
-    const body = { reason: form.reason ?? '' };
-    need(
-      await api.POST('/v1/employee-changes/{change_id}/cancel', { params: { path: { change_id } }, body }),
-    );
-    return { go: changePath(change_id) };
-  });
-
-  action(app, parts, { url: '/changes/:change/release', scope }, async ({ api, params }) => {
-    const change_id = params.change ?? '';
-    need(await api.POST('/v1/employee-changes/{change_id}/release', { params: { path: { change_id } } }));
-    return { go: changePath(change_id) };
-  });
-}
-
 /** Renders the actions that the API would accept; null when there are none. Refreshes keep what is typed until the state changes. */
-function decisions(
-  { id, state, holding }: Schemas['EmployeeChangeSummary'],
-  query: Readonly<Record<string, string>>,
-): Html | null {
+function decisions({ id, state, holding }: Change, isNewer: boolean): Html | null {
   if (state !== 'rejected' && state !== 'pending') return null;
   const path = changePath(id);
   const isRejected = state === 'rejected';
-  const isNewerDelivered = isRejected && query.newer !== undefined;
   return html`
     <section class="card" id=${`decide-${state}`} hx-morph-skip aria-labelledby="decide">
       <h2 id="decide">Actions</h2>
       ${!isRejected && html`<p>No action is needed. Cancel the change only if the service must not receive it.</p>`}
-      ${isNewerDelivered && newerDelivered(path)}
+      ${isRejected && isNewer && newerDelivered(path)}
       ${
         isRejected &&
-        !isNewerDelivered &&
-        html`
-          <form class="decision" hx-post=${`${path}/retry`}>
-            <button type="submit">Retry</button>
-            <p class="hint">Use this after the problem was fixed at the service. It is sent before the changes that wait for it.</p>
-          </form>
-        `
+        !isNewer &&
+        decision(`${path}/retry`, {
+          button: 'Retry',
+          look: '',
+          hint: 'Use this after the problem was fixed at the service. It is sent before the changes that wait for it.',
+        })
       }
       ${
         holding &&
-        html`
-          <form class="decision" hx-post=${`${path}/release`}>
-            <button type="submit" class="quiet">Release waiting changes</button>
-            <p class="hint">Use this if the service already knows the employee. This hire stays rejected, and the later changes are sent.</p>
-          </form>
-        `
+        decision(`${path}/release`, {
+          button: 'Release waiting changes',
+          hint: 'Use this if the service already knows the employee. This hire stays rejected, and the later changes are sent.',
+        })
       }
-      <form class="decision" hx-post=${`${path}/cancel`}>
-        <div class="field">
-          <label for="reason">Reason for canceling</label>
-          <input id="reason" name="reason" required maxlength=${REASON_MAX_CHARACTERS} autocomplete="off" />
-        </div>
-        <button type="submit" class="danger">Cancel the change</button>
-        <p class="hint">
-          The change will not be sent, and its contents are deleted. Changes that wait for it are sent. The roster keeps what the change reported; to correct it, report a new change.
-        </p>
-      </form>
+      ${decision(`${path}/cancel`, {
+        button: 'Cancel the change',
+        look: 'danger',
+        hint: 'The change will not be sent, and its contents are deleted. Changes that wait for it are sent. The roster keeps what the change reported; to correct it, report a new change.',
+        reason: 'Reason for canceling',
+      })}
     </section>
   `;
 }

@@ -1,48 +1,68 @@
 /** Employment changes: what payroll reported, and whether the service received it. */
-import type { FastifyInstance } from 'fastify';
 import type { Schemas } from '../../../client.ts';
-import { defined, need } from '../../api-client.ts';
 import { pausedNotice } from '../../elements/checks.ts';
 import { empty, live, state } from '../../elements/facts.ts';
-import { ANY, choicesOf, filterForm, selectField, textField, timeField } from '../../elements/fields.ts';
+import { choicesOf, type Filter, filterForm, filtersIn } from '../../elements/fields.ts';
 import { count, instant } from '../../elements/format.ts';
 import { address, changePath, employeeOf } from '../../elements/links.ts';
-import { PAGE_ROWS, pager, table } from '../../elements/table.ts';
+import { type Column, PAGE_ROWS, pager, table } from '../../elements/table.ts';
 import { type Content, type Html, html } from '../../html.ts';
-import { type ConsoleParts, page, type Visit } from '../../page.ts';
+import type { Console } from '../../page.ts';
 
 type Change = Schemas['EmployeeChangeSummary'];
-const FILTERS = ['state', 'kind', 'employee_id', 'from', 'until'] as const;
 
-export const KINDS = {
+export const KINDS: Readonly<Record<Change['kind'], string>> = {
   'new-hire': 'New hire',
   termination: 'Termination',
   demographic: 'Address change',
   'compensation-change': 'Pay or status change',
-} as const satisfies Record<Change['kind'], string>;
+};
+const STATES: readonly Change['state'][] = ['pending', 'sending', 'delivered', 'rejected', 'canceled'];
+const FILTERS: readonly Filter[] = [
+  { name: 'state', label: 'State', choices: choicesOf(STATES) },
+  { name: 'kind', label: 'Change', choices: choicesOf(KINDS) },
+  { name: 'employee_id', label: 'Employee ID' },
+  { name: 'from', label: 'Accepted from (UTC)', type: 'datetime-local' },
+  { name: 'until', label: 'Accepted before (UTC)', type: 'datetime-local' },
+];
 
-const STATES = [
-  'pending',
-  'sending',
-  'delivered',
-  'rejected',
-  'canceled',
-] as const satisfies readonly Change['state'][];
+/** Columns that the pages of an employee and of a change share. */
+export const CHANGE_COLUMN: Column<Change> = [
+  'Change',
+  ({ id, kind }) => html`<a href=${changePath(id)}>${KINDS[kind]}</a>`,
+  'name',
+];
+export const ACCEPTED_COLUMN: Column<Change> = ['Accepted', ({ created_at }) => instant(created_at), 'date'];
 
-export function changeListPages(app: FastifyInstance, parts: ConsoleParts): void {
-  page(app, parts, { url: '/changes', scope: 'changes:read' }, async (visit) => {
-    const { query } = visit;
-    const { data, next_cursor } = await readChanges(visit);
+export function changeListPages({ page }: Console): void {
+  page('/changes', 'changes:read', async (visit) => {
+    const { api, query } = visit;
+    const { cursor } = query;
+    const filter = filtersIn(query, FILTERS);
+    const list = { limit: PAGE_ROWS, cursor, ...filter };
+    const { data, next_cursor } = await api.get('/v1/employee-changes', list);
+    const isWhole = Object.keys(filter).length === 0 && cursor === undefined;
+    const caption = 'Employment changes, newest first';
     return {
       title: 'Employment changes',
-      place: 'changes',
       body: html`
-        ${filters(query)}
+        ${filterForm('/changes', query, FILTERS)}
         ${live(
           { id: 'changes', path: address('/changes', query) },
           html`
             ${await pausedNotice(visit)}
-            ${data.length === 0 ? nothing(query) : changeTable(data, visit)}
+            ${
+              data.length === 0
+                ? nothing(isWhole)
+                : table(data, { caption, stacked: true, captionHidden: true }, [
+                    CHANGE_COLUMN,
+                    ['Employee', ({ employee_id }) => employeeOf(employee_id, visit)],
+                    ['State', stateOf],
+                    ['Result', resultOf],
+                    ['Attempts', ({ attempts }) => count(attempts), 'number'],
+                    ACCEPTED_COLUMN,
+                  ])
+            }
             ${pager('/changes', query, next_cursor)}
           `,
         )}
@@ -51,56 +71,8 @@ export function changeListPages(app: FastifyInstance, parts: ConsoleParts): void
   });
 }
 
-async function readChanges({ api, query }: Visit) {
-  const { employee_id, from, until, cursor } = query;
-  // The API validates the values and names the wrong ones.
-  const [state, kind] = [query.state, query.kind] as [
-    Change['state'] | undefined,
-    Change['kind'] | undefined,
-  ];
-  const list = { limit: PAGE_ROWS, ...defined({ state, kind, employee_id, from, until, cursor }) };
-  return need(await api.GET('/v1/employee-changes', { params: { query: list } }));
-}
-
-function filters(query: Visit['query']): Html {
-  const { state = '', kind = '', employee_id = '', from, until } = query;
-  const states = [ANY, ...STATES.map((value) => ({ value, label: value }))];
-  return filterForm(
-    '/changes',
-    FILTERS.some((name) => query[name] !== undefined),
-    [
-      selectField({ name: 'state', label: 'State', value: state, choices: states }),
-      selectField({ name: 'kind', label: 'Change', value: kind, choices: [ANY, ...choicesOf(KINDS)] }),
-      textField({ name: 'employee_id', label: 'Employee ID', value: employee_id }),
-      timeField('from', 'Accepted from (UTC)', from),
-      timeField('until', 'Accepted before (UTC)', until),
-    ],
-  );
-}
-
-function changeTable(changes: readonly Change[], visit: Visit): Html {
-  return table<Change>({
-    caption: 'Employment changes, newest first',
-    stacked: true,
-    captionHidden: true,
-    columns: [
-      {
-        title: 'Change',
-        kind: 'name',
-        cell: ({ id, kind }) => html`<a href=${changePath(id)}>${KINDS[kind]}</a>`,
-      },
-      { title: 'Employee', cell: ({ employee_id }) => employeeOf(employee_id, visit) },
-      {
-        title: 'State',
-        cell: ({ state: now, holding }) =>
-          html`<span>${state(now)}${holding && [' ', state('blocks others', 'warn')]}</span>`,
-      },
-      { title: 'Result', cell: resultOf },
-      { title: 'Attempts', kind: 'number', cell: ({ attempts }) => count(attempts) },
-      { title: 'Accepted', kind: 'date', cell: ({ created_at }) => instant(created_at) },
-    ],
-    rows: changes,
-  });
+function stateOf({ state: now, holding }: Change): Html {
+  return html`<span>${state(now)}${holding && [' ', state('blocks others', 'warn')]}</span>`;
 }
 
 function resultOf({ reason, earlier_change_id, may_have_been_applied }: Change): Content {
@@ -113,9 +85,8 @@ function resultOf({ reason, earlier_change_id, may_have_been_applied }: Change):
   `;
 }
 
-function nothing(query: Visit['query']): Html {
-  const isFiltered = [...FILTERS, 'cursor'].some((name) => query[name] !== undefined);
-  if (isFiltered) return empty('No matching changes');
+function nothing(isWhole: boolean): Html {
+  if (!isWhole) return empty('No matching changes');
   return empty(
     'No employment changes yet',
     html`<p>${'Payroll reports hires, terminations, address changes and pay changes through the API: '}<code>POST /v1/employee-changes/…</code>, with a token that has the scope changes:write.</p>`,

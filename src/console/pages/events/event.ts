@@ -1,25 +1,22 @@
 /** One event: what was received, its result, what can be done about it, and its body next to conflicting bodies. */
-import type { FastifyInstance } from 'fastify';
 import type { Schemas } from '../../../client.ts';
 import { CENSUS_SYNC_COMPLETE } from '../../../contract/events.ts';
-import { REASON_MAX_CHARACTERS } from '../../../contract/fields.ts';
-import { need } from '../../api-client.ts';
 import { facts, live, state } from '../../elements/facts.ts';
+import { decision } from '../../elements/fields.ts';
 import { count, counted, instant } from '../../elements/format.ts';
-import { deductionLink, eventPath, idLink, pathOf } from '../../elements/links.ts';
+import { deductionLink, idLink, pathOf } from '../../elements/links.ts';
 import { type Content, type Html, html } from '../../html.ts';
-import { action, type ConsoleParts, page, type Visit } from '../../page.ts';
+import type { Console, Visit } from '../../page.ts';
 import { differenceOf, LINES_MAX, type Line, linesOf, MASK } from './body-lines.ts';
 
 type Event = Schemas['Event'];
 
-export function eventPages(app: FastifyInstance, parts: ConsoleParts): void {
-  page(app, parts, { url: '/events/:event_id', scope: 'events:read' }, async (visit) => {
+export function eventPages({ page, action }: Console): void {
+  page('/events/:event_id', 'events:read', async (visit) => {
     const { event_id = '' } = visit.params;
-    const event = need(await visit.api.GET('/v1/events/{event_id}', { params: { path: { event_id } } }));
+    const event = await visit.api.get('/v1/events/{event_id}');
     return {
       title: `Event ${event_id}`,
-      place: 'events',
       body: html`
         ${live(
           { id: 'event', path: eventPath(event_id) },
@@ -42,17 +39,19 @@ export function eventPages(app: FastifyInstance, parts: ConsoleParts): void {
     };
   });
 
-  const scope = 'events:write';
-  const one = '/events/:event_id';
-  action(app, parts, { url: `${one}/reprocess`, scope }, async ({ api, params: { event_id = '' } }) => {
-    need(await api.POST('/v1/events/{event_id}/reprocess', { params: { path: { event_id } } }));
+  action('/events/:event_id/reprocess', 'events:write', async ({ api, params: { event_id = '' } }) => {
+    await api.send('post', '/v1/events/{event_id}/reprocess');
     return { go: eventPath(event_id) };
   });
-  action(app, parts, { url: `${one}/dismiss`, scope }, async ({ api, params: { event_id = '' }, form }) => {
-    const body = { reason: form.reason ?? '' };
-    need(await api.POST('/v1/events/{event_id}/dismiss', { params: { path: { event_id } }, body }));
+  action('/events/:event_id/dismiss', 'events:write', async ({ api, params: { event_id = '' }, form }) => {
+    await api.send('post', '/v1/events/{event_id}/dismiss', {}, { reason: form.reason ?? '' });
     return { go: eventPath(event_id) };
   });
+}
+
+/** An event without a page is found in the list. */
+function eventPath(id: string): string {
+  return pathOf('/events', id) ?? '/events';
 }
 
 function received({ id, envelope_id, event_type, source, received_at }: Event): Html {
@@ -125,36 +124,29 @@ function decisions(event: Event): Html | null {
       <h2 id="decide">Actions</h2>
       ${
         mayReprocess &&
-        html`<form class="decision" hx-post=${`${path}/reprocess`}>
-          <button type="submit" class=${event.state === 'quarantined' ? undefined : 'quiet'}>Reprocess</button>
-          <p class="hint">Reads and applies the event again, for example after an upgrade. Nothing takes effect twice.</p>
-        </form>`
+        decision(`${path}/reprocess`, {
+          button: 'Reprocess',
+          look: event.state === 'quarantined' ? '' : 'quiet',
+          hint: 'Reads and applies the event again, for example after an upgrade. Nothing takes effect twice.',
+        })
       }
       ${
         mayDismiss &&
-        html`<form class="decision" hx-post=${`${path}/dismiss`}>
-          <div class="field">
-            <label for="reason">Reason for dismissing</label>
-            <input id="reason" name="reason" required maxlength=${REASON_MAX_CHARACTERS} autocomplete="off" />
-          </div>
-          <button type="submit" class="quiet">Dismiss</button>
-          <p class="hint">Readiness no longer fails for this event. It stays in the list with your reason.</p>
-        </form>`
+        decision(`${path}/dismiss`, {
+          button: 'Dismiss',
+          hint: 'Readiness no longer fails for this event. It stays in the list with your reason.',
+          reason: 'Reason for dismissing',
+        })
       }
     </section>
   `;
 }
 
 /** Returns whether readiness fails for the event. */
-function needsDecision({
-  state,
-  dismissed_at,
-  conflicts,
-  effects: { deduction_version: version },
-}: Event): boolean {
-  const isOpen = conflicts.some((conflict) => conflict.dismissed_at === null);
-  const isMarked = state === 'quarantined' || version?.tie_changed === true || version?.future_dated === true;
-  return isOpen || (isMarked && dismissed_at === null);
+function needsDecision({ state, dismissed_at, conflicts, effects }: Event): boolean {
+  const { tie_changed = false, future_dated = false } = effects.deduction_version ?? {};
+  const isMarked = state === 'quarantined' || tie_changed || future_dated;
+  return conflicts.some((one) => one.dismissed_at === null) || (isMarked && dismissed_at === null);
 }
 
 type Conflict = Event['conflicts'][number];
@@ -162,21 +154,12 @@ type Kept = { body: string | null; body_absent: string | null };
 
 /** Renders the body, next to conflicting bodies with the same id. */
 function bodies(event: Event): Html {
-  const { conflicts, id } = event;
+  const { conflicts } = event;
   const isShown = [event, ...conflicts].some(({ body }) => body !== null);
-  const lines = event.body === null ? null : linesOf(event.body);
-  const single =
-    lines === null
-      ? noLines(event, id)
-      : code(
-          'Body as received',
-          lines,
-          lines.map(({ shown }) => `${shown}\n`),
-        );
   return html`
     <section aria-labelledby="body-title">
       <h2 id="body-title">${conflicts.length > 0 ? 'Bodies' : 'Body'}</h2>
-      ${conflicts.length === 0 ? single : conflicts.map((conflict) => compared(event, conflict))}
+      ${conflicts.length === 0 ? code('Body as received', event, event.id) : conflicts.map((conflict) => compared(event, conflict))}
       ${isShown && html`<p class="hint">${`${MASK} hides personal fields. All other values are shown as received.`}</p>`}
     </section>
   `;
@@ -184,23 +167,14 @@ function bodies(event: Event): Html {
 
 /** The first body applies; lines that differ are marked in both. */
 function compared(event: Event, conflict: Conflict): Html {
-  const [one, other] = [event, conflict].map(({ body }) => (body === null ? null : linesOf(body)));
-  const whole = (lines: Line[]) => lines.map((line) => line.whole);
-  const differs = one && other ? differenceOf(whole(one), whole(other)) : null;
-  const content = (kept: Kept, lines: Line[] | null | undefined, name: string, marks?: readonly boolean[]) =>
-    lines
-      ? code(
-          name,
-          lines,
-          lines.map((line, at) => marked(line, marks?.[at] ?? false)),
-        )
-      : noLines(kept, event.id);
+  const [one, other] = [event, conflict].map(({ body }) => body && linesOf(body)?.map(({ whole }) => whole));
+  const differs = one && other ? differenceOf(one, other) : { one: [], other: [] };
   return html`
     <div class="beside">
       <div>
         <h3>${'First body (applied)'}</h3>
         <p class="hint">${'Received '}${instant(event.received_at)}</p>
-        ${content(event, one, 'First body', differs?.one)}
+        ${code('First body', event, event.id, differs.one)}
       </div>
       <div>
         <h3>${'Other body with the same ID '}${conflict.dismissed_at === null ? state('conflict') : state('dismissed')}</h3>
@@ -208,7 +182,7 @@ function compared(event: Event, conflict: Conflict): Html {
           ${'Received '}${instant(conflict.received_at)}
           ${conflict.dismissed_reason !== null && ` · dismissed: ${conflict.dismissed_reason}`}
         </p>
-        ${content(conflict, other, 'Other body', differs?.other)}
+        ${code('Other body', conflict, event.id, differs.other)}
       </div>
     </div>
   `;
@@ -218,7 +192,11 @@ function marked({ shown }: Line, differs: boolean): Content {
   return differs ? html`<mark>${`≠ ${shown}\n`}</mark>` : `  ${shown}\n`;
 }
 
-function code(name: string, lines: readonly Line[], content: Content): Html {
+/** `differs`: the lines to mark, for a body that is compared. */
+function code(name: string, kept: Kept, eventId: string, differs?: readonly boolean[]): Html {
+  const lines = kept.body === null ? null : linesOf(kept.body);
+  if (lines === null) return noLines(kept, eventId);
+  const content = lines.map((line, at) => (differs ? marked(line, differs[at] ?? false) : `${line.shown}\n`));
   return html`
     <pre class="body" tabindex="0" role="region" aria-label=${name}><code>${content}</code></pre>
     ${lines.length >= LINES_MAX && html`<p class="hint">${`Only the first ${count(LINES_MAX)} lines are shown.`}</p>`}

@@ -1,24 +1,22 @@
 /** Events, newest first: find one, filter the list, and reprocess events. */
-import type { FastifyInstance } from 'fastify';
 import type { Schemas } from '../../../client.ts';
 import { EVENT_TYPES } from '../../../contract/events.ts';
 import { AppError } from '../../../errors.ts';
-import { defined, found, need } from '../../api-client.ts';
+import { found } from '../../api-client.ts';
 import { empty, live, state } from '../../elements/facts.ts';
 import {
-  ANY,
   choicesOf,
+  type Filter,
   filterForm,
+  filtersIn,
   hiddenFields,
-  selectField,
   textField,
-  timeField,
 } from '../../elements/fields.ts';
 import { count, counted, instant } from '../../elements/format.ts';
-import { address, eventLink, fitsPath } from '../../elements/links.ts';
+import { address, eventLink, fitsPath, type Query } from '../../elements/links.ts';
 import { type Column, PAGE_ROWS, pager, table } from '../../elements/table.ts';
 import { type Content, type Html, html } from '../../html.ts';
-import { type Act, action, type ConsoleParts, type Done, page, type Visit } from '../../page.ts';
+import type { Act, Console, Done, Visit } from '../../page.ts';
 
 type Event = Schemas['EventSummary'];
 
@@ -27,28 +25,39 @@ const REASON_CHARACTERS = 120;
 /** Prefix of a row's checkbox, followed by the event's id. */
 const SELECTED = 'selected:';
 const STATES = ['pending', 'applied', 'ignored', 'quarantined'] as const;
-type State = (typeof STATES)[number];
-const FILTERS = ['state', 'event_type', 'from', 'until', 'dismissed', 'conflict'] as const;
-/** The filters that the API accepts for reprocessing all matching events. */
-const REPROCESSABLE = ['state', 'event_type', 'from', 'until'] as const;
-type Filter = Readonly<Partial<Record<(typeof FILTERS)[number], string>>>;
+/** The filters that the API accepts for reprocessing all matching events. The service may send other types. */
+const REPROCESSABLE: readonly Filter[] = [
+  { name: 'state', label: 'State', choices: choicesOf(STATES) },
+  { name: 'event_type', label: 'Type', size: 28, suggestions: EVENT_TYPES },
+  { name: 'from', label: 'Received from (UTC)', type: 'datetime-local' },
+  { name: 'until', label: 'Received before (UTC)', type: 'datetime-local' },
+];
+const FILTERS: readonly Filter[] = [
+  ...REPROCESSABLE,
+  { name: 'dismissed', label: 'Dismissed', choices: choicesOf({ false: 'No', true: 'Yes' }) },
+  { name: 'conflict', label: 'Conflict', choices: choicesOf({ true: 'Open conflict' }) },
+];
 
-export function eventListPages(app: FastifyInstance, parts: ConsoleParts): void {
-  page(app, parts, { url: '/events', scope: 'events:read' }, async (visit) => {
-    const { query, may } = visit;
+export function eventListPages({ page, action }: Console): void {
+  page('/events', 'events:read', async (visit) => {
+    const { api, query, may } = visit;
     const { id = '', cursor } = query;
-    const filter = filterOf(query);
-    const { data, next_cursor } = id === '' ? await listed(visit, filter) : await one(visit, id);
+    const filter = filtersIn(query, FILTERS);
+    const list = { limit: PAGE_ROWS, cursor, ...filter };
+    const { data, next_cursor } = id === '' ? await api.get('/v1/events', list) : await one(visit, id);
     const isReprocessable = data.length > 0 && id === '' && may('events:write') && acceptsAll(filter);
     return {
       title: 'Events',
-      place: 'events',
       body: html`
         ${reprocessed(query)}
-        ${filters(filter, id)}
+        <form class="fields" method="get" action="/events" role="search" aria-label="One event">
+          ${textField({ name: 'id', label: 'Event ID', value: id, size: 36 })}
+          <button type="submit" class="quiet">Find</button>
+        </form>
+        ${filterForm('/events', query, FILTERS)}
         ${live(
           { id: 'events', path: address('/events', { ...filter, id, cursor }) },
-          data.length === 0 ? nothing(filter, id, cursor) : list(data, filter, visit),
+          data.length === 0 ? nothing(filter, id, cursor) : eventsOf(data, filter, visit),
         )}
         ${id === '' && pager('/events', { ...filter, cursor }, next_cursor)}
         ${isReprocessable && reprocessForm(filter)}
@@ -56,127 +65,55 @@ export function eventListPages(app: FastifyInstance, parts: ConsoleParts): void 
     };
   });
 
-  const scope = 'events:write';
-  action(app, parts, { url: '/events/reprocess', scope }, reprocessSelected);
-  action(app, parts, { url: '/events/reprocess-all', scope }, reprocessAll);
-}
-
-function filterOf(query: Visit['query']): Filter {
-  return Object.fromEntries(
-    FILTERS.flatMap((name) => (query[name] === undefined ? [] : [[name, query[name]]])),
-  );
-}
-
-/** The API validates the values and names the wrong ones. */
-function asQuery({ state, event_type, from, until, dismissed, conflict }: Filter) {
-  return defined({
-    ...{ event_type, from, until, state: state as State | undefined },
-    dismissed: dismissed as unknown as boolean | undefined,
-    conflict: conflict as unknown as boolean | undefined,
-  });
+  action('/events/reprocess', 'events:write', reprocessSelected);
+  action('/events/reprocess-all', 'events:write', reprocessAll);
 }
 
 /** Returns whether the API can reprocess all matching events. It needs a filter and skips dismissed events. */
-function acceptsAll(filter: Filter): boolean {
+function acceptsAll(filter: Query): boolean {
   return (
-    REPROCESSABLE.some((name) => filter[name] !== undefined) &&
+    REPROCESSABLE.some(({ name }) => filter[name] !== undefined) &&
     filter.state !== 'pending' &&
     filter.dismissed !== 'true' &&
     filter.conflict === undefined
   );
 }
 
-async function listed({ api, query: { cursor } }: Visit, filter: Filter) {
-  const query = { limit: PAGE_ROWS, ...asQuery(filter), ...defined({ cursor }) };
-  return need(await api.GET('/v1/events', { params: { query } }));
-}
-
 async function one({ api }: Visit, event_id: string): Promise<{ data: Event[]; next_cursor: null }> {
-  const event = fitsPath(event_id)
-    ? found(await api.GET('/v1/events/{event_id}', { params: { path: { event_id } } }))
-    : null;
+  const event = fitsPath(event_id) ? await found(api.get('/v1/events/{event_id}', { event_id })) : null;
   return { data: event === null ? [] : [event], next_cursor: null };
 }
 
-function filters(filter: Filter, id: string): Html {
-  const given = (name: (typeof FILTERS)[number]) => ({ name, value: filter[name] ?? '' });
-  const states = STATES.map((value) => ({ value, label: value }));
-  return html`
-    <form class="fields" method="get" action="/events" role="search" aria-label="One event">
-      ${textField({ name: 'id', label: 'Event ID', value: id, size: 36 })}
-      <button type="submit" class="quiet">Find</button>
-    </form>
-    ${filterForm('/events', Object.keys(filter).length > 0 || id !== '', [
-      selectField({ ...given('state'), label: 'State', choices: [ANY, ...states] }),
-      typeField(filter.event_type ?? ''),
-      timeField('from', 'Received from (UTC)', filter.from),
-      timeField('until', 'Received before (UTC)', filter.until),
-      selectField({
-        ...given('dismissed'),
-        label: 'Dismissed',
-        choices: [ANY, ...choicesOf({ false: 'No', true: 'Yes' })],
-      }),
-      selectField({
-        ...given('conflict'),
-        label: 'Conflict',
-        choices: [ANY, { value: 'true', label: 'Open conflict' }],
-      }),
-    ])}
-  `;
-}
-
-/** Suggests the known types; the service may send others. */
-function typeField(value: string): Html {
-  return html`
-    <div class="field">
-      <label for="event_type">Type</label>
-      <input id="event_type" name="event_type" list="event-types" size="28" value=${value} autocomplete="off" />
-      <datalist id="event-types">${EVENT_TYPES.map((type) => html`<option value=${type}></option>`)}</datalist>
-    </div>
-  `;
-}
-
-function list(events: readonly Event[], filter: Filter, { may }: Visit): Html {
+function eventsOf(events: readonly Event[], filter: Query, { may }: Visit): Html {
   if (!may('events:write')) return eventTable(events, []);
+  const selected: Column<Event> = [
+    html`<span class="hidden-label">Selected</span>`,
+    ({ id }) =>
+      html`<input type="checkbox" name=${SELECTED + id} value="yes" aria-label=${`Select ${id}`} />`,
+  ];
   return html`
     <form class="selection" hx-post="/events/reprocess">
       ${hiddenFields(filter)}
-      ${eventTable(events, [
-        {
-          title: html`<span class="hidden-label">Selected</span>`,
-          cell: ({ id }) =>
-            html`<input type="checkbox" name=${SELECTED + id} value="yes" aria-label=${`Select ${id}`} />`,
-        },
-      ])}
+      ${eventTable(events, [selected])}
       <p class="actions"><button type="submit" class="quiet">Reprocess selected</button></p>
     </form>
   `;
 }
 
 function eventTable(events: readonly Event[], before: readonly Column<Event>[]): Html {
-  return table<Event>({
-    caption: 'Events, newest first',
-    stacked: true,
-    captionHidden: true,
-    columns: [
-      ...before,
-      { title: 'Event', kind: 'name', cell: ({ id }) => eventLink(id) },
-      { title: 'Received', kind: 'date', cell: ({ received_at }) => instant(received_at) },
-      { title: 'Type', cell: typeOf },
-      {
-        title: 'State',
-        cell: (event) =>
-          html`<span>${state(event.state)}${event.dismissed_at !== null && [' ', state('dismissed')]}</span>`,
-      },
-      {
-        title: 'Reason',
-        kind: 'wide',
-        cell: ({ reason, dismissed_reason }) => shortened(dismissed_reason ?? reason),
-      },
-    ],
-    rows: events,
-    rowId: ({ id }) => `event-${encodeURIComponent(id)}`,
-  });
+  const rowId = ({ id }: Event) => `event-${encodeURIComponent(id)}`;
+  return table(events, { caption: 'Events, newest first', stacked: true, captionHidden: true, rowId }, [
+    ...before,
+    ['Event', ({ id }) => eventLink(id), 'name'],
+    ['Received', ({ received_at }) => instant(received_at), 'date'],
+    ['Type', typeOf],
+    ['State', stateOf],
+    ['Reason', ({ reason, dismissed_reason }) => shortened(dismissed_reason ?? reason), 'wide'],
+  ]);
+}
+
+function stateOf(event: Event): Html {
+  return html`<span>${state(event.state)}${event.dismissed_at !== null && [' ', state('dismissed')]}</span>`;
 }
 
 function shortened(reason: string | null): Content {
@@ -192,7 +129,7 @@ function typeOf({ event_type, source, state }: Event): Content {
 }
 
 /** Outside the live list, so that a refresh cannot move the button. */
-function reprocessForm(filter: Filter): Html {
+function reprocessForm(filter: Query): Html {
   const which = inWords(filter);
   return html`
     <form
@@ -208,7 +145,7 @@ function reprocessForm(filter: Filter): Html {
 }
 
 /** `in state quarantined, received before 2026-02-01 09:30 UTC`. */
-function inWords({ state, event_type, from, until }: Filter): string {
+function inWords({ state, event_type, from, until }: Query): string {
   return [
     ...(state === undefined ? [] : [`in state ${state}`]),
     ...(event_type === undefined ? [] : [`of type ${event_type}`]),
@@ -233,7 +170,7 @@ function reprocessed({ reprocessed: done, without_body = '0' }: Visit['query']):
   `;
 }
 
-function nothing(filter: Filter, id: string, cursor: string | undefined): Html {
+function nothing(filter: Query, id: string, cursor: string | undefined): Html {
   if (id !== '') {
     return empty(
       'No event has this ID',
@@ -253,18 +190,12 @@ async function reprocessSelected({ api, form }: Act): Promise<Done> {
   );
   if (ids.length === 0) throw new AppError('INVALID_REQUEST', 'Select at least one event.');
   if (ids.length > PAGE_ROWS) throw new AppError('TOO_LARGE', `Select at most ${PAGE_ROWS} events.`);
-  for (const event_id of ids) {
-    need(await api.POST('/v1/events/{event_id}/reprocess', { params: { path: { event_id } } }));
-  }
-  return { go: address('/events', { ...filterOf(form), reprocessed: String(ids.length) }) };
+  for (const event_id of ids) await api.send('post', '/v1/events/{event_id}/reprocess', { event_id });
+  return { go: address('/events', { ...filtersIn(form, FILTERS), reprocessed: ids.length }) };
 }
 
 async function reprocessAll({ api, form }: Act): Promise<Done> {
-  const filter = filterOf(form);
-  const { dismissed: _, conflict: __, ...query } = asQuery(filter);
-  // The API rejects the state pending by name.
-  const body = query as typeof query & { state?: Exclude<State, 'pending'> };
-  const done = need(await api.POST('/v1/events/reprocess', { body }));
-  const counts = { reprocessed: String(done.reprocessed), without_body: String(done.without_body) };
-  return { go: address('/events', { ...filter, ...counts }) };
+  const done = await api.send('post', '/v1/events/reprocess', {}, filtersIn(form, REPROCESSABLE));
+  const { reprocessed, without_body } = done;
+  return { go: address('/events', { ...filtersIn(form, FILTERS), reprocessed, without_body }) };
 }

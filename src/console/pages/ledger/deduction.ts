@@ -1,70 +1,82 @@
-/** One deduction: its latest state, its state at another time, and all its versions. */
-import type { FastifyInstance } from 'fastify';
-import type { Client, Schemas } from '../../../client.ts';
-import { defined, found, need } from '../../api-client.ts';
-import { facts, state } from '../../elements/facts.ts';
+/** One deduction: its latest state, its state at another time, and all its versions; and decisions on moved starts. */
+import type { ProblemDetails } from '../../../api/problem.ts';
+import type { Schemas } from '../../../client.ts';
+import { type Api, attempt, found } from '../../api-client.ts';
+import { facts } from '../../elements/facts.ts';
+import {
+  choiceField,
+  filterFields,
+  filtersIn,
+  hiddenFields,
+  problemSummary,
+  textField,
+} from '../../elements/fields.ts';
 import { instant } from '../../elements/format.ts';
-import { employeeLink, pathOf } from '../../elements/links.ts';
+import { employeeLink, pathOf, type Query } from '../../elements/links.ts';
 import { PAGE_ROWS, pager } from '../../elements/table.ts';
 import { type Content, type Html, html } from '../../html.ts';
-import { type ConsoleParts, type Page, page, type Visit } from '../../page.ts';
+import type { Console, Page, Visit } from '../../page.ts';
 import { notFound } from './find.ts';
-import { type Asked, askedFields, askedQuery, knownAtOf } from './list.ts';
-import { employerAdvice, employerOf, sentence, spanOf, stateOn } from './terms.ts';
+import { askedOf, knownAtOf, TIME_FILTERS } from './list.ts';
+import { employerAdvice, employerOf, sentence, stateOf } from './terms.ts';
 import { timeline } from './timeline.ts';
-import { previousVersion, type Then, type VersionRow, versionTable } from './versions.ts';
+import { previousVersion, START_DECISIONS, type Then, type VersionRow, versionTable } from './versions.ts';
 
 type Deduction = Schemas['Deduction'];
+type Decision = Schemas['StartDecisionRequest'];
 
-export function deductionPages(app: FastifyInstance, parts: ConsoleParts): void {
-  page(app, parts, { url: '/deductions/:deduction_id', scope: 'ledger:read' }, showDeduction);
+export function deductionPages({ page, action }: Console): void {
+  page('/deductions/:deduction_id', 'ledger:read', showDeduction);
+
+  action('/deductions/:deduction_id/start-decision', 'runs:write', async ({ api, params, form }) => {
+    const path = `/deductions/${encodeURIComponent(params.deduction_id ?? '')}`;
+    const { version, decision, reason = '' } = form;
+    const body = { version: Number(version), decision, reason } as Decision;
+    const call = api.send('post', '/v1/deductions/{deduction_id}/start-decision', {}, body);
+    const { problem } = await attempt(call, 400, 404, 409);
+    return problem === undefined ? { go: path } : decisionForm(path, form, problem);
+  });
 }
 
 async function showDeduction(visit: Visit): Promise<Page> {
-  const { api, params, query, now, may } = visit;
+  const { api, params, query, today, may } = visit;
   const { deduction_id: id = '' } = params;
   const path = pathOf('/deductions', id);
-  const read = async (at: Asked) =>
-    found(
-      await api.GET('/v1/deductions/{deduction_id}', {
-        params: { path: { deduction_id: id }, query: askedQuery(at) },
-      }),
-    );
-  const deduction = path === null ? null : await read({});
+  const deduction = path === null ? null : await found(api.get('/v1/deductions/{deduction_id}'));
   if (path === null || deduction === null) return notFound('deduction', id, visit);
-  const today = now.toISOString().slice(0, 10);
-  const isAsked = Object.keys(askedQuery(query)).length > 0;
-  const past = isAsked ? await read(query) : null;
+  const asked = filtersIn(query, TIME_FILTERS);
+  const isAsked = Object.keys(asked).length > 0;
+  const past = isAsked ? await found(api.get('/v1/deductions/{deduction_id}', asked)) : null;
   const then: Then | null = isAsked
-    ? { on: query.on ?? null, knownAt: knownAtOf(query), version: past?.version ?? null }
+    ? { on: asked.on ?? null, knownAt: knownAtOf(asked), version: past?.version ?? null }
     : null;
-  const { rows, next } = await versionsOf(api, id, query.cursor);
+  const { rows, next } = await versionsOf(api, query.cursor);
   const versions = rows.map(({ version }) => version);
+  const decided = query.decide;
   return {
     title: `Deduction ${id}`,
-    place: 'ledger',
     body: html`
+      ${decided !== undefined && may('runs:write') && decisionForm(path, { version: decided })}
+      ${decided !== undefined && !may('runs:write') && html`<p class="hint">To decide on the moved start date, your token needs the scope runs:write.</p>`}
       <div class="cards beside">
         ${summary(deduction, today)}
-        ${timeForm(path, query, past, then)}
+        ${timeForm(path, asked, past, then)}
       </div>
       ${versions.length > 0 && timeline(versions, deduction.version, today, then)}
-      ${versionTable(rows, { latest: deduction.version, then, mayEvents: may('events:read') })}
-      ${pager(path, { ...askedQuery(query), cursor: query.cursor }, next)}
+      ${versionTable(rows, { latest: deduction.version, then, may })}
+      ${pager(path, { ...asked, cursor: query.cursor }, next)}
     `,
   };
 }
 
 /** Reads a page of versions, newest first, each with its previous version, which may be on the next page. */
 async function versionsOf(
-  api: Client,
-  deduction_id: string,
+  api: Api,
   cursor: string | undefined,
 ): Promise<{ rows: VersionRow[]; next: string | null }> {
-  const read = async (after: string | undefined) => {
-    const query = { order: 'newest_first' as const, limit: PAGE_ROWS, ...defined({ cursor: after }) };
-    const params = { path: { deduction_id }, query };
-    return need(await api.GET('/v1/deductions/{deduction_id}/versions', { params }));
+  const read = (after: string | undefined) => {
+    const query = { order: 'newest_first', limit: PAGE_ROWS, cursor: after };
+    return api.get('/v1/deductions/{deduction_id}/versions', query);
   };
   const { data, next_cursor } = await read(cursor);
   const older = next_cursor === null ? null : await read(next_cursor);
@@ -80,11 +92,10 @@ async function versionsOf(
 }
 
 function summary(deduction: Deduction, today: string): Html {
-  const { word, tone } = stateOn(spanOf(deduction), today);
   const { version, position, event_time, recorded_at, description } = deduction;
   return html`
     <section class="card">
-      <p class="lead">${sentence(deduction)}${' '}${state(word, tone)}</p>
+      <p class="lead">${sentence(deduction)}${' '}${stateOf(deduction, today)}</p>
       ${facts([
         ['Employee', employeeLink(deduction.employee_id)],
         ['Employer', html`<span>${employerOf(deduction)}${' '}${employerAdvice(deduction)}</span>`],
@@ -97,12 +108,39 @@ function summary(deduction: Deduction, today: string): Html {
   `;
 }
 
-function timeForm(path: string, asked: Asked, past: Deduction | null, then: Then | null): Html {
+/** A decision replaces an earlier one on the same version. */
+function decisionForm(path: string, typed: Query, problem?: ProblemDetails): Html {
+  const field = (name: string, label: string) => ({
+    name,
+    label,
+    value: typed[name] ?? '',
+    problems: problem?.errors?.filter((error) => error.path === name) ?? [],
+  });
+  const fields = { decision: field('decision', 'Decision'), reason: field('reason', 'Reason') };
+  const placeOf = (id: string) =>
+    id === 'decision' || id === 'reason' ? { id, label: fields[id].label } : null;
+  return html`
+    <form id="start-decision" class="card" aria-labelledby="decide" novalidate hx-post=${`${path}/start-decision`} hx-target="this" hx-swap="outerHTML">
+      <h2 id="decide">${`Does version ${typed.version} apply?`}</h2>
+      ${problem !== undefined && problemSummary(problem, placeOf)}
+      <p>${`Before version ${typed.version} started, a newer version moved the start to a later date and changed other terms too. Decide what payroll deducts between the two dates.`}</p>
+      ${hiddenFields({ version: typed.version })}
+      ${choiceField({ ...fields.decision, choices: START_DECISIONS })}
+      ${textField({ ...fields.reason, required: true, hint: 'Stored with the decision. At most 500 characters.' })}
+      <div class="actions">
+        <button type="submit">Save the decision</button>
+        <a class="button quiet" href=${path}>Cancel</a>
+      </div>
+    </form>
+  `;
+}
+
+function timeForm(path: string, asked: Query, past: Deduction | null, then: Then | null): Html {
   return html`
     <section class="card">
       <h2>At another time</h2>
       <form method="get" action=${path} class="filters">
-        ${askedFields(asked)}
+        ${filterFields(askedOf(asked), TIME_FILTERS)}
         <div class="actions">
           <button type="submit">Show</button>
           ${then !== null && html`<a class="button quiet" href=${path}>Back to today</a>`}

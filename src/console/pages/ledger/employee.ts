@@ -1,8 +1,7 @@
 /** One employee: employment, deductions, arrears, changes and roster reports. Shows no names or SSN. */
-import type { FastifyInstance } from 'fastify';
 import type { Schemas } from '../../../client.ts';
 import { found } from '../../api-client.ts';
-import { empty, state, type Tone } from '../../elements/facts.ts';
+import { empty, state } from '../../elements/facts.ts';
 import { instant, money, plain } from '../../elements/format.ts';
 import {
   address,
@@ -15,8 +14,8 @@ import {
 } from '../../elements/links.ts';
 import { PAGE_ROWS, table } from '../../elements/table.ts';
 import { type Content, type Html, html } from '../../html.ts';
-import { type ConsoleParts, type Page, page, type Visit } from '../../page.ts';
-import { KINDS } from '../changes/list.ts';
+import type { Console } from '../../page.ts';
+import { ACCEPTED_COLUMN, CHANGE_COLUMN } from '../changes/list.ts';
 import { notFound } from './find.ts';
 import { deductionTable, employerAdvice, employerOf } from './terms.ts';
 
@@ -39,34 +38,27 @@ const FACT_NAMES = {
   effective_on: 'effective',
 } as const satisfies Partial<Record<keyof Fact, string>>;
 
-export function employeePages(app: FastifyInstance, parts: ConsoleParts): void {
-  page(app, parts, { url: '/employees/:employee_id', scope: 'ledger:read' }, showEmployee);
-}
-
-async function showEmployee(visit: Visit): Promise<Page> {
-  const { api, params, query, now, may } = visit;
-  const { employee_id: id = '' } = params;
-  const path = pathOf('/employees', id);
-  const employee =
-    path === null
-      ? null
-      : found(await api.GET('/v1/employees/{employee_id}', { params: { path: { employee_id: id } } }));
-  if (path === null || employee === null) return notFound('employee', id, visit);
-  const today = now.toISOString().slice(0, 10);
-  const { roster } = employee;
-  return {
-    title: `Employee ${id}`,
-    place: 'ledger',
-    body: html`
-      ${employerNotice(employee)}
-      ${roster.length > 0 && employments(employee.employments, today)}
-      ${deductionsOf(employee, today)}
-      ${arrearsOf(employee)}
-      ${changesOf(employee)}
-      ${roster.length > 0 && rosterTable(roster, { path, all: query.roster === 'all', mayChanges: may('changes:read') })}
-      ${hiddenParts(employee)}
-    `,
-  };
+export function employeePages({ page }: Console): void {
+  page('/employees/:employee_id', 'ledger:read', async (visit) => {
+    const { api, params, query, today, may } = visit;
+    const { employee_id: id = '' } = params;
+    const path = pathOf('/employees', id);
+    const employee = path === null ? null : await found(api.get('/v1/employees/{employee_id}'));
+    if (path === null || employee === null) return notFound('employee', id, visit);
+    const { roster } = employee;
+    return {
+      title: `Employee ${id}`,
+      body: html`
+        ${employerNotice(employee)}
+        ${roster.length > 0 && employments(employee.employments, today)}
+        ${deductionsOf(employee, today)}
+        ${arrearsOf(employee)}
+        ${changesOf(employee)}
+        ${roster.length > 0 && rosterTable(roster, { path, all: query.roster === 'all', mayChanges: may('changes:read') })}
+        ${hiddenParts(employee)}
+      `,
+    };
+  });
 }
 
 function employerNotice({ employer_id, roster }: Employee): Html | null {
@@ -78,19 +70,15 @@ function employerNotice({ employer_id, roster }: Employee): Html | null {
 /** Lists each period of employment with its state today. */
 function employments(list: readonly Employment[], today: string): Html {
   const rows = list.flatMap((employment) => employment.spells.map((spell) => ({ employment, spell })));
-  return table<(typeof rows)[number]>({
-    caption: 'Employment',
-    columns: [
-      { title: 'Employer', kind: 'name', cell: ({ employment }) => employerLink(employment.employer_id) },
-      { title: 'State', cell: (row) => employmentState(row, today) },
-      { title: 'Hired', kind: 'date', cell: ({ spell }) => spell.hire_date ?? 'unknown' },
-      { title: 'Terminated', kind: 'date', cell: ({ spell }) => lastDay(spell) },
-      { title: 'Status', cell: ({ employment }) => plain(employment.employment_status ?? 'unknown') },
-      { title: 'Pay frequency', cell: ({ employment }) => employment.pay_frequency ?? 'unknown' },
-      { title: 'Pay group', cell: ({ employment }) => employment.pay_group ?? 'none' },
-    ],
-    rows,
-  });
+  return table(rows, { caption: 'Employment' }, [
+    ['Employer', ({ employment }) => employerLink(employment.employer_id), 'name'],
+    ['State', ({ employment, spell }) => employmentState(employment, spell, today)],
+    ['Hired', ({ spell }) => spell.hire_date ?? 'unknown', 'date'],
+    ['Terminated', ({ spell }) => lastDay(spell), 'date'],
+    ['Status', ({ employment }) => plain(employment.employment_status ?? 'unknown')],
+    ['Pay frequency', ({ employment }) => employment.pay_frequency ?? 'unknown'],
+    ['Pay group', ({ employment }) => employment.pay_group ?? 'none'],
+  ]);
 }
 
 function lastDay({ termination_date, contradicted_on }: Spell): string {
@@ -99,19 +87,13 @@ function lastDay({ termination_date, contradicted_on }: Spell): string {
 }
 
 function employmentState(
-  { employment, spell }: { employment: Employment; spell: Spell },
+  { absent }: Employment,
+  { hire_date, termination_date }: Spell,
   today: string,
 ): Html {
-  const { hire_date, termination_date } = spell;
-  const [word, tone]: [string, Tone] =
-    hire_date !== null && today < hire_date
-      ? ['starts later', 'plain']
-      : termination_date !== null && termination_date < today
-        ? ['ended', 'plain']
-        : employment.absent
-          ? ['not in the newest census', 'warn']
-          : ['employed', 'good'];
-  return state(word, tone);
+  if (hire_date !== null && today < hire_date) return state('starts later');
+  if (termination_date !== null && termination_date < today) return state('ended');
+  return absent ? state('not in the newest census', 'warn') : state('employed', 'good');
 }
 
 function deductionsOf({ id: employee_id, deductions }: Employee, today: string): Html {
@@ -129,19 +111,15 @@ function deductionsOf({ id: employee_id, deductions }: Employee, today: string):
 function arrearsOf({ arrears }: Employee): Html | null {
   if (arrears === undefined) return null;
   if (arrears.length === 0) return html`<p class="soft">No arrears.</p>`;
-  return table<(typeof arrears)[number]>({
-    caption: 'Arrears: amounts that payroll did not take, and no later run has collected',
-    stacked: true,
-    columns: [
-      { title: 'Deduction', kind: 'name', cell: ({ deduction_id }) => deductionLink(deduction_id) },
-      { title: 'Line of coverage', cell: ({ line_of_coverage }) => plain(line_of_coverage) },
-      { title: 'Employer', cell: ({ employer_id }) => employer_id },
-      { title: 'Run', cell: ({ run_id }) => runLink(run_id) },
-      { title: 'Amount', kind: 'number', cell: ({ amount }) => money(amount) },
-      { title: 'Explanation', cell: ({ explanation }) => explanation },
-    ],
-    rows: arrears,
-  });
+  const caption = 'Arrears: amounts that payroll did not take, and no later run has collected';
+  return table(arrears, { caption, stacked: true }, [
+    ['Deduction', ({ deduction_id }) => deductionLink(deduction_id), 'name'],
+    ['Line of coverage', ({ line_of_coverage }) => plain(line_of_coverage)],
+    ['Employer', ({ employer_id }) => employer_id],
+    ['Run', ({ run_id }) => runLink(run_id)],
+    ['Amount', ({ amount }) => money(amount), 'number'],
+    ['Explanation', ({ explanation }) => explanation],
+  ]);
 }
 
 function changesOf({ id: employee_id, changes }: Employee): Html | null {
@@ -150,21 +128,12 @@ function changesOf({ id: employee_id, changes }: Employee): Html | null {
   const shown = changes.data.slice(0, CHANGES_SHOWN);
   return html`
     <section>
-      ${table<(typeof shown)[number]>({
-        caption: 'Employment changes, newest first',
-        stacked: true,
-        columns: [
-          {
-            title: 'Change',
-            kind: 'name',
-            cell: ({ kind, id }) => html`<a href=${changePath(id)}>${KINDS[kind]}</a>`,
-          },
-          { title: 'State', cell: ({ state: now }) => state(now) },
-          { title: 'Reason', cell: ({ reason }) => reason },
-          { title: 'Accepted', kind: 'date', cell: ({ created_at }) => instant(created_at) },
-        ],
-        rows: shown,
-      })}
+      ${table(shown, { caption: 'Employment changes, newest first', stacked: true }, [
+        CHANGE_COLUMN,
+        ['State', ({ state: now }) => state(now)],
+        ['Reason', ({ reason }) => reason],
+        ACCEPTED_COLUMN,
+      ])}
       ${shown.length < changes.data.length && html`<p><a href=${address('/changes', { employee_id })}>All changes of this employee</a></p>`}
     </section>
   `;
@@ -183,17 +152,13 @@ function rosterTable(
   const shown = all ? rows : rows.slice(0, FACTS_SHOWN);
   return html`
     <section>
-      ${table<(typeof rows)[number]>({
-        caption: 'Roster reports, newest first',
-        columns: [
-          { title: 'Position', kind: 'number', cell: ({ fact }) => fact.position },
-          { title: 'Employer', kind: 'name', cell: ({ fact }) => fact.employer_id },
-          { title: 'Changes', cell: ({ differences }) => differenceList(differences) },
-          { title: 'Source', cell: ({ fact }) => sourceOf(fact, mayChanges) },
-          { title: 'Recorded', kind: 'date', cell: ({ fact }) => instant(fact.recorded_at) },
-        ],
-        rows: shown,
-      })}
+      ${table(shown, { caption: 'Roster reports, newest first' }, [
+        ['Position', ({ fact }) => fact.position, 'number'],
+        ['Employer', ({ fact }) => fact.employer_id, 'name'],
+        ['Changes', ({ differences }) => differenceList(differences)],
+        ['Source', ({ fact }) => sourceOf(fact, mayChanges)],
+        ['Recorded', ({ fact }) => instant(fact.recorded_at), 'date'],
+      ])}
       ${shown.length < rows.length && html`<p><a href=${`${path}?roster=all`}>${`Show all ${rows.length}`}</a></p>`}
     </section>
   `;

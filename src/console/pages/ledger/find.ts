@@ -1,39 +1,27 @@
 /** Finds an employee or a deduction by its id. */
-import type { FastifyInstance } from 'fastify';
 import { found } from '../../api-client.ts';
 import { empty } from '../../elements/facts.ts';
 import { address, deductionLink, employeeLink, fitsPath, pathOf } from '../../elements/links.ts';
 import { type Html, html } from '../../html.ts';
-import { type ConsoleParts, type Page, sendPage, type Visit, visitOf } from '../../page.ts';
+import type { Console, Page, Visit } from '../../page.ts';
 
-const FIND_PATH = '/ledger/find';
-
-/** Redirects to the employee or deduction. When both or neither have the id, a page shows that. */
-export function findPages(app: FastifyInstance, parts: ConsoleParts): void {
-  const options = { config: { scope: 'ledger:read' as const }, schema: { hide: true } };
-  app.get(FIND_PATH, options, async (request, reply) => {
-    const visit = visitOf(app, request, parts);
+/** Opens the employee or deduction. When both or neither have the id, a page shows that. */
+export function findPages({ page }: Console): void {
+  page('/ledger/find', 'ledger:read', async (visit) => {
     const { api, query } = visit;
     const id = query.id?.trim() ?? '';
-    if (id === '') return reply.redirect('/ledger', 303);
-    if (!fitsPath(id)) return reply.redirect(address('/ledger', { employee_id: id }), 303);
-    const deduction = found(
-      await api.GET('/v1/deductions/{deduction_id}', { params: { path: { deduction_id: id } } }),
-    );
-    const employee = found(
-      await api.GET('/v1/employees/{employee_id}', { params: { path: { employee_id: id } } }),
-    );
-    if (deduction !== null && employee !== null) return sendPage(request, reply, parts, bothFound(id));
-    const folder = deduction !== null ? '/deductions' : employee !== null ? '/employees' : null;
-    const path = folder === null ? null : pathOf(folder, id);
-    if (path === null) return sendPage(request, reply, parts, notFound('employee or deduction', id, visit));
-    return reply.redirect(path, 303);
+    if (id === '' || !fitsPath(id)) return { go: address('/ledger', { employee_id: id }) };
+    const deduction = await found(api.get('/v1/deductions/{deduction_id}', { deduction_id: id }));
+    const employee = await found(api.get('/v1/employees/{employee_id}', { employee_id: id }));
+    if (deduction !== null && employee !== null) return bothFound(id);
+    if (deduction === null && employee === null) return notFound('employee or deduction', id, visit);
+    return { go: pathOf(deduction !== null ? '/deductions' : '/employees', id) ?? '/ledger' };
   });
 }
 
 export function findForm(id = ''): Html {
   return html`
-    <form method="get" action=${FIND_PATH} class="fields" role="search">
+    <form method="get" action="/ledger/find" class="fields" role="search">
       <div class="field">
         <label for="find">Employee or deduction ID</label>
         <input id="find" name="id" type="search" value=${id} maxlength="255" required />
@@ -47,7 +35,6 @@ export function findForm(id = ''): Html {
 export function notFound(what: string, id: string, { may }: Pick<Visit, 'may'>): Page {
   return {
     title: 'Not in the ledger',
-    place: 'ledger',
     status: 404,
     body: html`
       ${empty(
@@ -68,7 +55,6 @@ export function notFound(what: string, id: string, { may }: Pick<Visit, 'may'>):
 function bothFound(id: string): Page {
   return {
     title: 'Employee and deduction',
-    place: 'ledger',
     body: html`
       <div class="card">
         <p>${'An employee and a deduction both have the ID '}<code>${id}</code>:</p>

@@ -52,7 +52,7 @@ export function isNeverInEffect({ from, until }: Span): boolean {
 export function sentence(terms: Terms): string {
   const { member_contribution, employer_contribution, period, taxability, line_of_coverage } = terms;
   const { coverage_type } = terms;
-  const covered = coverage_type === undefined || coverage_type === null ? '' : ` (${plain(coverage_type)})`;
+  const covered = coverage_type ? ` (${plain(coverage_type)})` : '';
   return [
     `${money(member_contribution)} ${PERIODS[period]} from the employee`,
     ...(ZERO.test(employer_contribution) ? [] : [`${money(employer_contribution)} from the employer`]),
@@ -69,7 +69,12 @@ function spanWords(span: Span): string {
   return from === null ? `through ${until}` : `from ${from} through ${until}`;
 }
 
-/** Returns the state of a deduction on a day. */
+/** Renders the state of a deduction on a day. */
+export function stateOf(terms: Terms, day: string): Html {
+  const { word, tone } = stateOn(spanOf(terms), day);
+  return state(word, tone);
+}
+
 export function stateOn(span: Span, day: string): { word: string; tone: Tone } {
   const { from, until } = span;
   if (isNeverInEffect(span)) return { word: 'never in effect', tone: 'warn' };
@@ -145,43 +150,28 @@ export function deductionTable(
   { caption, day, ofEmployee = false }: { caption: string; day: string; ofEmployee?: boolean },
 ): Html {
   const owner: Column<Deduction>[] = [
-    { title: 'Employee', cell: ({ employee_id }) => employeeLink(employee_id) },
-    { title: 'Employer', cell: employerOf },
+    ['Employee', ({ employee_id }) => employeeLink(employee_id)],
+    ['Employer', employerOf],
   ];
-  const columns: Column<Deduction>[] = [
-    { title: 'Deduction', kind: 'name', cell: ({ id }) => deductionLink(id) },
+  return table(deductions, { caption, stacked: true }, [
+    ['Deduction', ({ id }) => deductionLink(id), 'name'],
     ...(ofEmployee ? [] : owner),
-    { title: 'Coverage', cell: coverageOf },
-    { title: 'Taxability', kind: 'date', cell: ({ taxability }) => plain(taxability) },
-    {
-      title: 'Employee amount',
-      kind: 'number',
-      cell: ({ member_contribution }) => money(member_contribution),
-    },
-    {
-      title: 'Employer amount',
-      kind: 'number',
-      cell: ({ employer_contribution }) => money(employer_contribution),
-    },
-    { title: 'Period', cell: ({ period }) => period },
-    { title: 'Effective', kind: 'date', cell: datesOf },
-    {
-      title: `On ${day}`,
-      cell: (deduction) => {
-        const { word, tone } = stateOn(spanOf(deduction), day);
-        return state(word, tone);
-      },
-    },
-    { title: 'Version', kind: 'number', cell: ({ version }) => version },
-  ];
-  return table({ caption, stacked: true, columns, rows: deductions });
+    ['Coverage', coverageOf],
+    ['Taxability', ({ taxability }) => plain(taxability), 'date'],
+    ['Employee amount', ({ member_contribution }) => money(member_contribution), 'number'],
+    ['Employer amount', ({ employer_contribution }) => money(employer_contribution), 'number'],
+    ['Period', ({ period }) => period],
+    ['Effective', datesOf, 'date'],
+    [`On ${day}`, (deduction) => stateOf(deduction, day)],
+    ['Version', ({ version }) => version, 'number'],
+  ]);
 }
 
 function coverageOf({ line_of_coverage, coverage_type }: Deduction): Html {
   return html`
     <span>
       ${plain(line_of_coverage)}
-      ${typeof coverage_type === 'string' && html`<span class="soft under">${plain(coverage_type)}</span>`}
+      ${coverage_type && html`<span class="soft under">${plain(coverage_type)}</span>`}
     </span>
   `;
 }

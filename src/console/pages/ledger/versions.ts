@@ -1,10 +1,12 @@
 /** A deduction's versions as a table: what each changed, and when it was sent and recorded. */
 import type { Schemas } from '../../../client.ts';
 import { type Tone, toned } from '../../elements/facts.ts';
+import type { ExplainedChoice } from '../../elements/fields.ts';
 import { money, narrowInstant } from '../../elements/format.ts';
-import { eventLink } from '../../elements/links.ts';
+import { address, eventLink, idLink, pathOf } from '../../elements/links.ts';
 import { table } from '../../elements/table.ts';
 import { type Content, type Html, html } from '../../html.ts';
+import type { Visit } from '../../page.ts';
 import { type Change, changesBetween, datesOf } from './terms.ts';
 
 export type Version = Schemas['DeductionVersion'];
@@ -25,6 +27,27 @@ export type VersionRow = { readonly version: Version; readonly previous: Previou
 const CHANGE_CHARACTERS = 160;
 /** Longer changes may wrap. */
 const UNBROKEN_CHARACTERS = 24;
+
+/** The source of an event time. */
+const DECIDED_BY: Readonly<Record<Version['decided_by'], string>> = {
+  created_at: 'sent by the service',
+  tie: 'tie',
+  receipt: 'time of receipt',
+};
+
+/** What a person can decide about a version whose start was moved before it began. */
+export const START_DECISIONS: readonly ExplainedChoice[] = [
+  {
+    value: 'keep',
+    label: 'it applies',
+    hint: 'Payroll deducts its amounts until the newer version starts.',
+  },
+  {
+    value: 'drop',
+    label: 'it never applies',
+    hint: 'Payroll treats it as never sent, and goes by the versions before it until the newer version starts.',
+  },
+];
 
 type Mark = { readonly word: string; readonly tone: Tone };
 
@@ -66,70 +89,65 @@ export function previousVersion(version: Version, older: readonly Version[], isA
   return found ?? null;
 }
 
-export function versionTable(
-  rows: readonly VersionRow[],
-  { latest, then, mayEvents }: { latest: number; then: Then | null; mayEvents: boolean },
-): Html {
+type Shown = { latest: number; then: Then | null; may: Visit['may'] };
+
+export function versionTable(rows: readonly VersionRow[], shown: Shown): Html {
+  const mayEvents = shown.may('events:read');
   return html`
     <section class="versions">
       <h2>Versions</h2>
-      ${table<VersionRow>({
-        stacked: true,
-        caption: 'Versions, newest first',
-        captionHidden: true,
-        columns: [
-          { title: 'Version', kind: 'name', cell: ({ version }) => nameOf(version, latest, then) },
-          { title: 'Event', kind: 'wide', cell: ({ version }) => eventOf(version, mayEvents) },
-          { title: 'Changes', kind: 'wide', cell: (row) => changesOf(row, latest) },
-          {
-            title: 'Employee amount',
-            kind: 'number',
-            cell: ({ version }) => withNote(money(version.member_contribution), version.period),
-          },
-          {
-            title: 'Employer amount',
-            kind: 'number',
-            cell: ({ version }) => money(version.employer_contribution),
-          },
-          { title: 'Effective', kind: 'date', cell: ({ version }) => datesOf(version) },
-          {
-            title: 'Event time',
-            kind: 'date',
-            cell: ({ version }) => withNote(narrowInstant(version.event_time), version.decided_by),
-          },
-          {
-            title: 'Recorded',
-            kind: 'date',
-            cell: ({ version }) =>
-              withNote(narrowInstant(version.recorded_at), `position ${version.position}`),
-          },
+      ${table(rows, { stacked: true, caption: 'Versions, newest first', captionHidden: true }, [
+        ['Version', ({ version }) => nameOf(version, shown), 'name'],
+        [
+          'Event',
+          ({ version: { event_id } }) => (mayEvents ? eventLink(event_id) : idLink(null, event_id)),
+          'wide',
         ],
-        rows,
-      })}
-      <p class="hint">
-        ${'The version with the latest event time applies. Below the time is its source: '}<code>created_at</code>${', sent by the service; '}<code>tie</code>${', the same time as another version, so the one received later applies; '}<code>receipt</code>${', the time of receipt, because the service sent none.'}
-      </p>
+        ['Changes', (row) => changesOf(row, shown.latest), 'wide'],
+        [
+          'Employee amount',
+          ({ version }) => withNote(money(version.member_contribution), version.period),
+          'number',
+        ],
+        ['Employer amount', ({ version }) => money(version.employer_contribution), 'number'],
+        ['Effective', ({ version }) => datesOf(version), 'date'],
+        [
+          'Event time',
+          ({ version }) => withNote(narrowInstant(version.event_time), DECIDED_BY[version.decided_by]),
+          'date',
+        ],
+        [
+          'Recorded',
+          ({ version }) => withNote(narrowInstant(version.recorded_at), `position ${version.position}`),
+          'date',
+        ],
+      ])}
+      <p class="hint">The version with the latest event time applies. Of two versions with the same time (a tie), the one received later applies. If the service sent no time, the time of receipt counts.</p>
     </section>
   `;
 }
 
-function nameOf(version: Version, latest: number, then: Then | null): Html {
+function nameOf(version: Version, { latest, then, may }: Shown): Html {
   return html`
     <span class="version" id=${`version-${version.version}`}>
       ${version.version}${marksOf(version, latest, then).map(({ word, tone }) => [' ', toned(word, tone)])}
-      ${decisionOf(version)}
+      ${version.start_decision !== null && decisionOf(version.start_decision, may('runs:write'))}
     </span>
   `;
 }
 
-function decisionOf({ start_decision }: Version): Html | null {
-  if (start_decision === null) return null;
-  const { decision, reason, decided_by } = start_decision;
-  return html`<span class="soft under">${`Moved start: ${decision} (${decided_by}). ${reason}`}</span>`;
-}
-
-function eventOf({ event_id }: Version, mayEvents: boolean): Html {
-  return mayEvents ? eventLink(event_id) : html`<span class="id">${event_id}</span>`;
+function decisionOf(
+  { deduction_id, version, decision, reason, decided_by }: Schemas['StartDecision'],
+  mayChange: boolean,
+): Html {
+  const choice = START_DECISIONS.find(({ value }) => value === decision)?.label;
+  const path = pathOf('/deductions', deduction_id) ?? '';
+  return html`
+    <span class="soft under">
+      ${`Moved start: ${choice}. Decided by ${decided_by}: ${reason} `}
+      ${mayChange && html`<a href=${address(path, { decide: String(version) })}>Change the decision</a>`}
+    </span>
+  `;
 }
 
 function withNote(content: Content, note: string): Html {

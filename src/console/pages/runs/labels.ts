@@ -1,5 +1,6 @@
 /** Labels and explanations of a run's options, states and lines. */
 import type { Schemas } from '../../../client.ts';
+import type { ExplainedChoice } from '../../elements/fields.ts';
 import { plain } from '../../elements/format.ts';
 
 export type Run = Schemas['PayrollRunOutline'];
@@ -19,54 +20,102 @@ export const FREQUENCIES: Readonly<Record<Run['pay_frequency'], string>> = {
 };
 
 /** The options that a payroll policy sets. */
-export const OPTIONS = {
-  scheme: 'Scheme',
-  remainder: 'Remainder',
-  extra_paycheck: 'Extra paycheck',
-  applies_on: 'Effective on',
-  adjustments: 'Adjustments',
-  arrears: 'Arrears',
-} as const;
+type OptionName = 'scheme' | 'remainder' | 'extra_paycheck' | 'applies_on' | 'adjustments' | 'arrears';
+type Option = { readonly label: string; readonly hint: string; readonly choices: readonly ExplainedChoice[] };
 
-export const RUN_KINDS: Readonly<Record<Run['kind'], string>> = {
-  regular: 'A regular pay date, with all employees of the pay frequency.',
-  off_cycle: 'A paycheck between pay dates, with the employees and deductions that you list.',
-};
+const choice = (value: string, label: string, hint: string): ExplainedChoice => ({ value, label, hint });
 
-export const SCHEMES: Readonly<Record<Run['scheme'], string>> = {
-  annualized:
-    'The annual amount is divided by all paychecks of the year: $150.00 monthly is $69.23 on each of 26 paychecks.',
-  'month-even':
-    'The monthly amount is divided by the paychecks of that month: $150.00 is $75.00 on each of two, or $50.00 on each of three.',
-  'first-checks':
-    'Only the first paychecks of a month take a deduction: two if biweekly, four if weekly. Further ones take none.',
+/** The first choice of each option is the API's default. */
+export const OPTIONS: Readonly<Record<OptionName, Option>> = {
+  scheme: {
+    label: 'Division',
+    hint: 'How a monthly or other contribution is divided among paychecks.',
+    choices: [
+      choice(
+        'annualized',
+        'Evenly over the year',
+        'The annual amount is divided by all paychecks of the year: $150.00 monthly is $69.23 on each of 26 paychecks.',
+      ),
+      choice(
+        'month-even',
+        'Evenly within each month',
+        'The monthly amount is divided by the paychecks of that month: $150.00 is $75.00 on each of two, or $50.00 on each of three.',
+      ),
+      choice(
+        'first-checks',
+        'First paychecks of the month',
+        'Only the first paychecks of a month take a deduction: two if biweekly, four if weekly. Further ones take none.',
+      ),
+    ],
+  },
+  remainder: {
+    label: 'Remaining cents',
+    hint: 'Which paycheck takes the cents left over from a division.',
+    choices: [
+      choice('last', 'Last paycheck', 'All paychecks are equal, and the last one takes the remaining cents.'),
+      choice('spread', 'Spread out', 'The remaining cents are spread over the paychecks.'),
+      choice(
+        'none',
+        'Round each paycheck',
+        'Each paycheck is rounded on its own, so the year may differ by a few cents.',
+      ),
+    ],
+  },
+  extra_paycheck: {
+    label: 'Extra paycheck',
+    hint: 'Some years have one more paycheck than usual.',
+    choices: [
+      choice(
+        'take',
+        'Deduct as usual',
+        'A 27th biweekly or 53rd weekly paycheck takes the biweekly or weekly contribution too.',
+      ),
+      choice(
+        'skip',
+        'Skip',
+        'A 27th biweekly or 53rd weekly paycheck skips the biweekly or weekly contribution.',
+      ),
+    ],
+  },
+  applies_on: {
+    label: 'Effective on',
+    hint: 'A deduction is taken if it is in effect on this day.',
+    choices: [
+      choice('pay_date', 'Pay date', 'The date employees are paid.'),
+      choice('period_end', 'End of the pay period', 'The last day of the pay period.'),
+    ],
+  },
+  adjustments: {
+    label: 'Adjustments',
+    hint: 'Differences from earlier finalized runs of the year, caused by late changes.',
+    choices: [
+      choice('report', 'Show only', 'Adjustments are shown but not deducted.'),
+      choice('include', 'Deduct or refund', 'Adjustments are deducted or refunded with this paycheck.'),
+    ],
+  },
+  arrears: {
+    label: 'Arrears',
+    hint: 'Amounts that payroll reported as not taken in earlier runs.',
+    choices: [
+      choice('report', 'Show only', 'Arrears are shown but not deducted.'),
+      choice('include', 'Deduct', 'Arrears are deducted with this paycheck.'),
+    ],
+  },
 };
+export const OPTION_NAMES = Object.keys(OPTIONS) as OptionName[];
 
-export const REMAINDERS: Readonly<Record<Run['remainder'], string>> = {
-  last: 'All paychecks are equal, and the last one takes the remaining cents.',
-  spread: 'The remaining cents are spread over the paychecks.',
-  none: 'Each paycheck is rounded on its own, so the year may differ by a few cents.',
-};
+export function choiceOf(name: OptionName, value: string): ExplainedChoice | undefined {
+  return OPTIONS[name].choices.find((one) => one.value === value);
+}
 
-export const EXTRA_PAYCHECKS: Readonly<Record<Run['extra_paycheck'], string>> = {
-  take: 'A 27th biweekly or 53rd weekly paycheck takes the biweekly or weekly contribution too.',
-  skip: 'A 27th biweekly or 53rd weekly paycheck skips the biweekly or weekly contribution.',
-};
-
-export const APPLIES_ON: Readonly<Record<Run['applies_on'], string>> = {
-  pay_date: 'The pay date.',
-  period_end: 'The last day of the pay period.',
-};
-
-export const ADJUSTMENTS: Readonly<Record<Run['adjustments'], string>> = {
-  report: 'Adjustments are shown but not deducted.',
-  include: 'Adjustments are deducted or refunded with this paycheck.',
-};
-
-export const ARREARS: Readonly<Record<Run['arrears'], string>> = {
-  report: 'Arrears are shown but not deducted.',
-  include: 'Arrears are deducted with this paycheck.',
-};
+export const RUN_KINDS: readonly ExplainedChoice[] = [
+  choice('regular', 'Regular', 'A regular pay date, with all employees of the pay frequency.'),
+  choice(
+    'off_cycle',
+    'Off-cycle',
+    'A paycheck between pay dates, with the employees and deductions that you list.',
+  ),
+];
 
 export const LINE_KINDS: Readonly<Record<Line['kind'], string>> = {
   regular: 'Deductions',
@@ -96,7 +145,7 @@ export const FLAGS: Readonly<Record<Line['flags'][number], string>> = {
   negative: 'The contribution is negative. Check that a refund is intended.',
   partial_cycle: 'The deduction is in effect on only some of the pay dates that share its amount.',
   absent_from_census: 'The employee is not in the newest census, and no termination was reported.',
-  no_further_paycheck: 'The employee has left and gets no further paycheck to settle this on.',
+  no_further_paycheck: 'The employee has left and gets no further paycheck that could settle this.',
   open_after_termination: 'Employment has ended, but the deduction has not.',
   overlap: 'The employee has two deductions in effect for this line of coverage.',
   prior_year: 'This line belongs to a run of an earlier tax year, so it is shown only.',
@@ -131,8 +180,3 @@ export const NOT_IN_RUN: Readonly<Record<Schemas['PayrollRun']['not_in_run'][num
   other_pay_group: 'Other pay group',
   not_selected: 'Not selected',
 };
-
-/** Turns a map from values to explanations into choices. */
-export function explained(meanings: Readonly<Record<string, string>>) {
-  return Object.entries(meanings).map(([value, hint]) => ({ value, label: value, hint }));
-}

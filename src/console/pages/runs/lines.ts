@@ -1,24 +1,35 @@
 /** The lines of a run, by paycheck, with the explanation of each amount; and their CSV download. */
-import type { FastifyInstance } from 'fastify';
-import { defined, need, streamFromApi } from '../../api-client.ts';
+import { attempt, streamFromApi } from '../../api-client.ts';
 import { empty, facts, toned } from '../../elements/facts.ts';
-import { ANY, choicesOf, problemSummary, selectField, textField } from '../../elements/fields.ts';
+import { choicesOf, type Filter, filterFields, filtersIn, problemSummary } from '../../elements/fields.ts';
 import { money, plain } from '../../elements/format.ts';
 import { address, deductionLink, idLink, runLink, runPath } from '../../elements/links.ts';
 import { PAGE_ROWS, pager } from '../../elements/table.ts';
 import { type Html, html } from '../../html.ts';
-import { type ConsoleParts, part, type Visit } from '../../page.ts';
+import type { Console, Visit } from '../../page.ts';
 import { AMOUNT_CHANGES, CHANGES, FLAGS, flagLabel, LINE_KINDS, type Line, type Run } from './labels.ts';
 
-type Filter = { kind?: Line['kind']; change?: NonNullable<Line['change']>; flag?: Line['flags'][number] };
 /** `path`: the run's page, to link an employee's lines; a preview has none. */
 type Options = { readonly path?: string; readonly mayLedger?: boolean };
 
-export function runLinePages(app: FastifyInstance, parts: ConsoleParts): void {
-  part(app, parts, { url: '/runs/:run_id/lines', scope: 'runs:read' }, linePage);
+const FLAG_LABELS = (Object.keys(FLAGS) as (keyof typeof FLAGS)[]).map((value) => {
+  return { value, label: flagLabel(value) };
+});
+const FILTERS: readonly Filter[] = [
+  { name: 'employee_id', label: 'Employee ID' },
+  { name: 'change', label: 'Change since the previous run', choices: choicesOf(CHANGES) },
+  { name: 'flag', label: 'Flag', choices: FLAG_LABELS },
+];
+/** The tabs filter by kind. */
+const ALL_FILTERS: readonly Filter[] = [
+  { name: 'kind', label: 'Kind', choices: choicesOf(LINE_KINDS) },
+  ...FILTERS,
+];
 
-  const csv = { config: { scope: 'runs:read' as const }, schema: { hide: true } };
-  app.get('/runs/:run_id/lines.csv', csv, async (request, reply) => {
+export function runLinePages({ app, options, part }: Console): void {
+  part('/runs/:run_id/lines', 'runs:read', linePage);
+
+  app.get('/runs/:run_id/lines.csv', options('runs:read'), async (request, reply) => {
     const { run_id } = request.params as { run_id: string };
     const lines = `/v1/payroll-runs/${encodeURIComponent(run_id)}/lines`;
     const path = address(lines, request.query as Record<string, string>);
@@ -36,22 +47,26 @@ export async function linesOfRun(
   { id: run_id, state }: Pick<Run, 'id' | 'state'>,
 ): Promise<Html> {
   const { query } = visit;
-  const filter = filterOf(query);
-  const isFiltered = Object.keys(filter).length > 0;
+  const filter = filtersOf(query);
+  const { employee_id: _, ...slow } = filter;
   const path = runPath(run_id);
   return html`
     <section id="lines" aria-labelledby="lines-title">
       <h2 id="lines-title">Lines</h2>
       ${tabs(query, path)}
-      ${filters(query, path)}
+      <form class="fields" method="get" action=${`${path}#lines`} role="search">
+        ${query.kind !== undefined && html`<input type="hidden" name="kind" value=${query.kind} />`}
+        ${filterFields(query, FILTERS)}
+        <button type="submit" class="quiet">Show</button>
+      </form>
       ${
-        isFiltered
+        Object.keys(slow).length > 0
           ? html`<div hx-get=${address(`${path}/lines`, query)} hx-trigger="load" hx-swap="outerHTML"><p class="soft" role="status">Searching the run …</p></div>`
           : await linePage(visit)
       }
       <div class="actions">
-        <a class="button quiet" href=${address(`${path}/lines.csv`, { ...filter, employee_id: query.employee_id })} download=${`${run_id}.csv`}>
-          ${isFiltered || query.employee_id !== undefined ? 'Download these lines (CSV)' : 'Download all lines (CSV)'}
+        <a class="button quiet" href=${address(`${path}/lines.csv`, filter)} download=${`${run_id}.csv`}>
+          ${Object.keys(filter).length > 0 ? 'Download these lines (CSV)' : 'Download all lines (CSV)'}
         </a>
         ${state === 'open' && html`<span class="hint">An open run may still change.</span>`}
       </div>
@@ -60,49 +75,38 @@ export async function linesOfRun(
 }
 
 async function linePage({ api, params, query, may }: Visit): Promise<Html> {
-  const run_id = params.run_id ?? '';
-  const path = runPath(run_id);
-  const { cursor, employee_id } = query;
-  const list = { limit: PAGE_ROWS, ...filterOf(query), ...defined({ employee_id, cursor }) };
-  const request = { params: { path: { run_id }, query: list } };
-  const response = await api.GET('/v1/payroll-runs/{run_id}/lines', request);
+  const path = runPath(params.run_id ?? '');
+  const { cursor } = query;
+  const filter = filtersOf(query);
+  const list = { limit: PAGE_ROWS, cursor, ...filter };
   // The run cannot be computed any more (422), or was finalized since the list began (409).
-  if (response.error !== undefined && [409, 422].includes(response.response.status)) {
+  const { data: page, problem } = await attempt(api.get('/v1/payroll-runs/{run_id}/lines', list), 409, 422);
+  if (problem !== undefined) {
     return html`
-      ${problemSummary(response.error)}
+      ${problemSummary(problem)}
       ${cursor !== undefined && html`<p><a href=${path}>Back to the first page</a></p>`}
     `;
   }
-  const { data, next_cursor } = need(response);
+  const { data, next_cursor } = page;
   return html`
-    ${data.length === 0 ? none(query) : paychecks(data, { path, mayLedger: may('ledger:read') })}
+    ${data.length > 0 ? paychecks(data, { path, mayLedger: may('ledger:read') }) : Object.keys(filter).length > 0 ? empty('No matching lines') : noLines()}
     ${pager(path, query, next_cursor)}
   `;
 }
 
-function none(query: Visit['query']): Html {
-  const isFiltered = query.employee_id !== undefined || Object.keys(filterOf(query)).length > 0;
-  if (isFiltered) return empty('No matching lines');
+function noLines(): Html {
   return empty(
     'No deductions in this run',
     html`<p>No employee has a deduction in effect. Check readiness above: events may be pending, or the census may be missing.</p>`,
   );
 }
 
-/** Returns the filters of the address that the API knows. */
-function filterOf({ kind, change, flag }: Visit['query']): Filter {
-  return {
-    ...(isKeyOf(LINE_KINDS, kind) && { kind }),
-    ...(isKeyOf(CHANGES, change) && { change }),
-    ...(isKeyOf(FLAGS, flag) && { flag }),
-  };
-}
-
-function isKeyOf<Key extends string>(
-  known: Readonly<Record<Key, string>>,
-  given: string | undefined,
-): given is Key {
-  return given !== undefined && Object.hasOwn(known, given);
+/** Returns the filters of the address whose values the API knows. */
+function filtersOf(query: Visit['query']) {
+  const known = ALL_FILTERS.filter(({ name, choices }) => {
+    return choices === undefined || choices.some(({ value }) => value === query[name]);
+  });
+  return filtersIn(query, known);
 }
 
 function tabs({ kind: current, employee_id }: Visit['query'], path: string): Html {
@@ -115,22 +119,6 @@ function tabs({ kind: current, employee_id }: Visit['query'], path: string): Htm
     <nav class="tabs" aria-label="Kinds of lines">
       <ul>${tab('All lines')}${Object.entries(LINE_KINDS).map(([kind, title]) => tab(title, kind))}</ul>
     </nav>
-  `;
-}
-
-function filters({ kind, employee_id = '', change = '', flag = '' }: Visit['query'], path: string): Html {
-  const flags = (Object.keys(FLAGS) as (keyof typeof FLAGS)[]).map((value) => ({
-    value,
-    label: flagLabel(value),
-  }));
-  return html`
-    <form class="fields" method="get" action=${`${path}#lines`} role="search">
-      ${kind !== undefined && html`<input type="hidden" name="kind" value=${kind} />`}
-      ${textField({ name: 'employee_id', label: 'Employee ID', value: employee_id })}
-      ${selectField({ name: 'change', label: 'Change since the previous run', value: change, choices: [ANY, ...choicesOf(CHANGES)] })}
-      ${selectField({ name: 'flag', label: 'Flag', value: flag, choices: [ANY, ...flags] })}
-      <button type="submit" class="quiet">Show</button>
-    </form>
   `;
 }
 
@@ -201,8 +189,9 @@ function differenceOf({ amount_change, member_difference, employer_difference }:
 
 function factsOf(line: Line, { mayLedger = false }: Options): Html {
   const { deduction_id, version, adjustment_for, period, employer_payroll_code, employer_treatment } = line;
-  const deduction = mayLedger ? deductionLink(deduction_id) : html`<span class="id">${deduction_id}</span>`;
+  const deduction = mayLedger ? deductionLink(deduction_id) : idLink(null, deduction_id);
   const contribution = (amount: string | null) => period !== null && `${money(amount)} ${period}`;
+  const treatment = employer_treatment === null ? '' : ` (${employer_treatment})`;
   return facts([
     ['Employee contribution', contribution(line.member_contribution)],
     ['Employer contribution', contribution(line.employer_contribution)],
@@ -212,11 +201,7 @@ function factsOf(line: Line, { mayLedger = false }: Options): Html {
     ['Deduction', version === null ? deduction : html`<span>${deduction}${`, version ${version}`}</span>`],
     ['Coverage type', line.coverage_type !== null && plain(line.coverage_type)],
     ['Payroll code', line.payroll_code],
-    [
-      'Employer payroll code',
-      employer_payroll_code !== null &&
-        `${employer_payroll_code}${employer_treatment === null ? '' : ` (${employer_treatment})`}`,
-    ],
+    ['Employer payroll code', employer_payroll_code !== null && employer_payroll_code + treatment],
     ['Description', line.description],
   ]);
 }

@@ -1,67 +1,54 @@
 /** Payroll runs, latest pay date first. */
-import type { FastifyInstance } from 'fastify';
 import type { Schemas } from '../../../client.ts';
-import { defined, need } from '../../api-client.ts';
 import { empty, state } from '../../elements/facts.ts';
-import { ANY, filterForm, selectField, textField } from '../../elements/fields.ts';
+import { choicesOf, filterForm, filtersIn } from '../../elements/fields.ts';
 import { count, money } from '../../elements/format.ts';
 import { address, idLink, runLink } from '../../elements/links.ts';
 import { PAGE_ROWS, pager, table } from '../../elements/table.ts';
 import { type Html, html } from '../../html.ts';
-import { type ConsoleParts, page, type Visit } from '../../page.ts';
+import type { Console, Visit } from '../../page.ts';
 import { periodOf } from './labels.ts';
 
 type Summary = Schemas['PayrollRunSummary'];
-const STATES = ['open', 'finalized', 'voided'] as const;
+const FILTERS = [
+  { name: 'employer_id', label: 'Employer ID' },
+  { name: 'state', label: 'State', choices: choicesOf(['open', 'finalized', 'voided']) },
+] as const;
 
-export function runListPages(app: FastifyInstance, parts: ConsoleParts): void {
-  page(app, parts, { url: '/runs', scope: 'runs:read' }, async (visit) => {
+export function runListPages({ page }: Console): void {
+  page('/runs', 'runs:read', async (visit) => {
     const { api, query, may } = visit;
     const { employer_id, cursor } = query;
-    const state = STATES.find((one) => one === query.state);
-    const list = { limit: PAGE_ROWS, ...defined({ employer_id, state, cursor }) };
-    const { data, next_cursor } = need(await api.GET('/v1/payroll-runs', { params: { query: list } }));
-    const choices = [ANY, ...STATES.map((value) => ({ value, label: value }))];
+    const list = { limit: PAGE_ROWS, cursor, ...filtersIn(query, FILTERS) };
+    const { data, next_cursor } = await api.get('/v1/payroll-runs', list);
     return {
       title: 'Payroll runs',
-      place: 'runs',
       body: html`
         <div class="actions">
           ${may('runs:write') && html`<a class="button" href=${address('/runs/new', { employer_id })}>New run</a>`}
           <a class="button quiet" href=${address('/settings', { employer_id })}>Payroll settings</a>
         </div>
-        ${filterForm('/runs', (employer_id ?? state) !== undefined, [
-          textField({ name: 'employer_id', label: 'Employer ID', value: employer_id ?? '' }),
-          selectField({ name: 'state', label: 'State', value: state ?? '', choices }),
-        ])}
+        ${filterForm('/runs', query, FILTERS)}
         ${data.length === 0 ? nothing(visit) : runTable(data)}
-        ${pager('/runs', { ...query, state }, next_cursor)}
+        ${pager('/runs', query, next_cursor)}
       `,
     };
   });
 }
 
 function runTable(runs: readonly Summary[]): Html {
-  return table<Summary>({
-    caption: 'Payroll runs, latest pay date first',
-    stacked: true,
-    captionHidden: true,
-    columns: [
-      { title: 'Run', kind: 'name', cell: ({ id }) => runLink(id) },
-      { title: 'State', cell: (run) => state(run.state) },
-      {
-        title: 'Employer',
-        cell: ({ employer_id }) => idLink(address('/runs', { employer_id }), employer_id),
-      },
-      { title: 'Pay date', kind: 'date', cell: ({ pay_date }) => pay_date },
-      { title: 'Pay period', kind: 'date', cell: periodOf },
-      { title: 'Pay frequency', cell: frequencyOf },
-      { title: 'Lines', kind: 'number', cell: ({ totals }) => (totals === null ? '–' : count(totals.lines)) },
-      { title: 'Employee amount', kind: 'number', cell: ({ totals }) => money(totals?.member_amount) },
-      { title: 'Employer amount', kind: 'number', cell: ({ totals }) => money(totals?.employer_amount) },
-    ],
-    rows: runs,
-  });
+  const caption = 'Payroll runs, latest pay date first';
+  return table(runs, { caption, stacked: true, captionHidden: true }, [
+    ['Run', ({ id }) => runLink(id), 'name'],
+    ['State', (run) => state(run.state)],
+    ['Employer', ({ employer_id }) => idLink(address('/runs', { employer_id }), employer_id)],
+    ['Pay date', ({ pay_date }) => pay_date, 'date'],
+    ['Pay period', periodOf, 'date'],
+    ['Pay frequency', frequencyOf],
+    ['Lines', ({ totals }) => (totals === null ? '–' : count(totals.lines)), 'number'],
+    ['Employee amount', ({ totals }) => money(totals?.member_amount), 'number'],
+    ['Employer amount', ({ totals }) => money(totals?.employer_amount), 'number'],
+  ]);
 }
 
 function frequencyOf({ pay_frequency, pay_group, kind }: Summary): string {

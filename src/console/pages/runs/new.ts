@@ -1,13 +1,13 @@
 /** A new payroll run: its form, previewed, then saved. */
-import type { FastifyInstance } from 'fastify';
 import type { ProblemDetails } from '../../../api/problem.ts';
 import { RUN_BYTES_MAX } from '../../../api/routes/payroll-runs.ts';
 import { RUN_DEFAULTS } from '../../../api/run-schemas.ts';
 import type { paths } from '../../../client-types.ts';
-import { found, rejectedByApi } from '../../api-client.ts';
+import { attempt, found } from '../../api-client.ts';
 import {
   choiceField,
   choicesOf,
+  type ExplainedChoice,
   type FieldProblem,
   linesField,
   type Place,
@@ -17,13 +17,13 @@ import {
 } from '../../elements/fields.ts';
 import { fitsPath, runPath } from '../../elements/links.ts';
 import { type Content, type Html, html } from '../../html.ts';
-import { type Act, action, type ConsoleParts, page, type Visit } from '../../page.ts';
+import type { Act, Console, Done, Visit } from '../../page.ts';
 import { isFor, schedulesOf } from '../settings/overview.ts';
-import * as labels from './labels.ts';
+import { FREQUENCIES, OPTION_NAMES, OPTIONS, RUN_KINDS, type Run } from './labels.ts';
 import { previewOf } from './totals.ts';
 
-export function newRunPages(app: FastifyInstance, parts: ConsoleParts): void {
-  page(app, parts, { url: '/runs/new', scope: 'runs:read' }, async (visit) => {
+export function newRunPages({ page, action }: Console): void {
+  page('/runs/new', 'runs:read', async (visit) => {
     const { query, may } = visit;
     const copied = query.like === undefined ? null : await copyOf(visit, query.like);
     const typed = copied ?? { ...DEFAULTS, ...(query.employer_id && { employer_id: query.employer_id }) };
@@ -35,7 +35,6 @@ export function newRunPages(app: FastifyInstance, parts: ConsoleParts): void {
           : `Options copied from ${query.like}, with the next pay date of the schedule.`;
     return {
       title: 'New payroll run',
-      place: 'runs',
       body: html`
         ${query.like !== undefined && html`<p class="hint">${note}</p>`}
         ${runForm({ typed, maySave: may('runs:write') })}
@@ -43,52 +42,44 @@ export function newRunPages(app: FastifyInstance, parts: ConsoleParts): void {
     };
   });
 
-  action(app, parts, { url: '/runs/new', scope: 'runs:read', bodyLimit: RUN_BYTES_MAX }, async (act) => {
-    const { do: command, ...typed } = act.form;
-    return command === 'save' ? save(act, typed) : preview(act, typed);
-  });
+  action('/runs/new', 'runs:read', previewOrSave, { bodyLimit: RUN_BYTES_MAX });
 }
 
-async function preview({ api, may }: Act, typed: Typed) {
-  const { data, error } = await api.POST('/v1/payroll-runs/preview', { body: bodyOf(typed) });
-  const form = { typed, maySave: may('runs:write') };
-  if (data === undefined) return runForm({ ...form, problem: formProblem(error) });
-  return runForm({ ...form, below: previewOf(data) });
-}
-
-async function save({ api, may }: Act, typed: Typed) {
-  const run_id = (typed.run_id ?? '').trim();
+async function previewOrSave({ api, may, form: { do: command, ...typed } }: Act): Promise<Html | Done> {
   const body = bodyOf(typed);
-  const { error } =
-    run_id === '' || !fitsPath(run_id)
-      ? withIdProblem((await api.POST('/v1/payroll-runs/preview', { body })).error, run_id)
-      : await api.PUT('/v1/payroll-runs/{run_id}', { params: { path: { run_id } }, body });
-  if (error === undefined) return { go: runPath(run_id) };
-  return runForm({ typed, maySave: may('runs:write'), problem: formProblem(error) });
+  const run_id = (typed.run_id ?? '').trim();
+  const isSaved = command === 'save' && run_id !== '' && fitsPath(run_id);
+  const { data, problem } = await attempt<object>(
+    isSaved
+      ? api.send('put', '/v1/payroll-runs/{run_id}', { run_id }, body)
+      : api.send('post', '/v1/payroll-runs/preview', {}, body),
+    400,
+    409,
+    422,
+  );
+  const form = { typed, maySave: may('runs:write') };
+  if (command === 'save' && !isSaved) return runForm({ ...form, problem: withIdProblem(problem, run_id) });
+  if (problem !== undefined) return runForm({ ...form, problem: isSaved ? ofTakenId(problem) : problem });
+  if (isSaved) return { go: runPath(run_id) };
+  return runForm({ ...form, below: previewOf(data as Parameters<typeof previewOf>[0]) });
 }
 
 /** Reports the problem of the id together with all others. */
-function withIdProblem(error: unknown, runId: string): { error: ProblemDetails } {
-  const problem = (error ?? { title: 'The run cannot be saved', status: 422 }) as ProblemDetails;
+function withIdProblem(problem: ProblemDetails | undefined, runId: string): ProblemDetails {
   const rule = runId === '' ? 'is required' : 'must not be . or ..';
-  return { error: { ...problem, errors: [{ path: 'run_id', rule }, ...(problem.errors ?? [])] } };
+  const { errors = [], ...others } = problem ?? { type: '', title: 'The run cannot be saved', status: 422 };
+  return { ...others, errors: [{ path: 'run_id', rule }, ...errors] };
 }
 
-/** A conflict means that the id is taken. Other problems without fields get a page of their own. */
-function formProblem(error: unknown): ProblemDetails {
-  const problem = error as ProblemDetails;
-  if (problem.status === 409) {
-    return { ...problem, errors: [{ path: 'run_id', rule: problem.detail ?? problem.title }] };
-  }
-  if (problem.errors === undefined) throw rejectedByApi(problem);
-  return problem;
+/** A conflict means that the id is taken. */
+function ofTakenId(problem: ProblemDetails): ProblemDetails {
+  const { status, title, detail = title } = problem;
+  return status === 409 ? { ...problem, errors: [{ path: 'run_id', rule: detail }] } : problem;
 }
 
 /** Fills the form from a run, with the next pay date of the employer's schedule; null when there is no such run. */
-async function copyOf({ api }: Visit, runId: string): Promise<Typed | null> {
-  const run = found(
-    await api.GET('/v1/payroll-runs/{run_id}/outline', { params: { path: { run_id: runId } } }),
-  );
+async function copyOf({ api }: Visit, run_id: string): Promise<Typed | null> {
+  const run = await found(api.get('/v1/payroll-runs/{run_id}/outline', { run_id }));
   if (run === null) return null;
   const schedule = (await schedulesOf(api, run.employer_id)).find((one) => isFor(one, run));
   return typedLike(run, schedule?.pay_dates.find(({ pay_date }) => pay_date > run.pay_date) ?? null);
@@ -99,7 +90,6 @@ type Typed = Readonly<Record<string, string>>;
 type RunBody = paths['/v1/payroll-runs/{run_id}']['put']['requestBody']['content']['application/json'];
 type Field = (name: string) => { name: string; label: string; value: string; problems: FieldProblem[] };
 
-const OPTIONS = ['scheme', 'applies_on', 'remainder', 'extra_paycheck', 'adjustments', 'arrears'] as const;
 const WORDS = [
   'employer_id',
   'pay_frequency',
@@ -108,12 +98,11 @@ const WORDS = [
   'pay_date',
   'kind',
   'pay_group',
-  ...OPTIONS,
+  ...OPTION_NAMES,
   'policy_reason',
 ] as const;
 /** One id per line, because an id may contain a space or a comma. */
 const LISTS = ['employee_ids', 'deductions', 'final_checks'] as const;
-const FIELDS: readonly string[] = ['run_id', ...WORDS, ...LISTS, 'pay_dates'];
 
 const LABELS: Readonly<Record<string, string>> = {
   run_id: 'Run ID',
@@ -124,7 +113,7 @@ const LABELS: Readonly<Record<string, string>> = {
   period_end: 'Pay period end',
   pay_date: 'Pay date',
   kind: 'Kind',
-  ...labels.OPTIONS,
+  ...Object.fromEntries(OPTION_NAMES.map((name) => [name, OPTIONS[name].label])),
   policy_reason: 'Reason for a different policy',
   pay_dates: 'Pay dates',
   employee_ids: 'Only these employees',
@@ -135,18 +124,10 @@ const LABELS: Readonly<Record<string, string>> = {
 /** The values of a new form. */
 const DEFAULTS: Typed = { pay_frequency: 'biweekly', ...RUN_DEFAULTS };
 
+type Form = { typed: Typed; maySave: boolean; problem?: ProblemDetails; below?: Html };
+
 /** Renders the form with its problems. `below`: a preview. */
-function runForm({
-  typed,
-  problem,
-  below,
-  maySave,
-}: {
-  typed: Typed;
-  problem?: ProblemDetails;
-  below?: Html;
-  maySave: boolean;
-}): Html {
+function runForm({ typed, problem, below, maySave }: Form): Html {
   const errors = Map.groupBy(problem?.errors ?? [], ({ path }) => fieldOf(path));
   const field: Field = (name) => ({
     name,
@@ -159,10 +140,13 @@ function runForm({
       ${problem !== undefined && problemSummary(problem, placeOf)}
       <form class="long" novalidate hx-post="/runs/new" hx-target="#run-form" hx-swap="outerHTML" hx-config="timeout:600s">
         ${basicFields(field)}
-        ${earlierFields(field)}
-        ${rare('Calculation', ['scheme', 'remainder', 'extra_paycheck', 'applies_on', 'policy_reason'], field, amountFields(field))}
+        <section class="card" aria-labelledby="earlier">
+          <h2 id="earlier">Earlier runs</h2>
+          <div class="columns">${optionFields(field, ['adjustments', 'arrears'])}</div>
+        </section>
+        ${rare('Calculation', [...CALCULATION, 'policy_reason'], field, amountFields(field))}
         ${rare('Pay dates of the year', ['pay_dates'], field, calendarField(field))}
-        ${rare('Off-cycle runs and selected employees', ['kind', 'employee_ids', 'deductions', 'final_checks'], field, selectionFields(field))}
+        ${rare('Off-cycle runs and selected employees', ['kind', ...LISTS], field, selectionFields(field))}
         <div class="actions">
           <button type="submit" name="do" value="preview" class=${maySave ? 'quiet' : undefined}>Preview</button>
           ${maySave && html`<button type="submit" name="do" value="save">Save the run</button>`}
@@ -193,7 +177,7 @@ function basicFields(field: Field): Html {
       <div class="columns">
         ${textField({ ...field('run_id'), required: true, hint: 'Choose any ID, such as acme-2026-07-17: 1 to 128 of A-Z a-z 0-9 . _ -' })}
         ${textField({ ...field('employer_id'), required: true, hint: 'The ID that the census is uploaded for.' })}
-        ${selectField({ ...field('pay_frequency'), choices: choicesOf(labels.FREQUENCIES), hint: 'Only employees with this pay frequency are included.' })}
+        ${selectField({ ...field('pay_frequency'), choices: choicesOf(FREQUENCIES), hint: 'Only employees with this pay frequency are included.' })}
         ${textField({ ...field('pay_group'), hint: 'Only employees in this pay group. Leave empty if the employer has none.' })}
         ${textField({ ...field('period_start'), type: 'date', required: true, hint: 'The first day that this paycheck covers.' })}
         ${textField({ ...field('period_end'), type: 'date', required: true, hint: 'The last day that this paycheck covers.' })}
@@ -203,25 +187,24 @@ function basicFields(field: Field): Html {
   `;
 }
 
-function earlierFields(field: Field): Html {
-  return html`
-    <section class="card" aria-labelledby="earlier">
-      <h2 id="earlier">Earlier runs</h2>
-      <div class="columns">
-        ${choiceField({ ...field('adjustments'), hint: 'Differences from earlier finalized runs of the year, caused by late changes.', choices: withPolicy(labels.ADJUSTMENTS) })}
-        ${choiceField({ ...field('arrears'), hint: 'Amounts that payroll reported as not taken in earlier runs.', choices: withPolicy(labels.ARREARS) })}
-      </div>
-    </section>
-  `;
+const CALCULATION = ['scheme', 'remainder', 'extra_paycheck', 'applies_on'] as const;
+/** The employer's policy decides an option that the run does not set. */
+const BY_POLICY: ExplainedChoice = {
+  value: '',
+  label: 'Employer policy',
+  hint: 'Uses the payroll policy of the employer.',
+};
+
+function optionFields(field: Field, names: readonly (typeof OPTION_NAMES)[number][]): Html[] {
+  return names.map((name) =>
+    choiceField({ ...field(name), ...OPTIONS[name], choices: [BY_POLICY, ...OPTIONS[name].choices] }),
+  );
 }
 
 function amountFields(field: Field): Html {
   return html`
     <div class="columns">
-      ${choiceField({ ...field('scheme'), hint: 'How a deduction for another period is divided among paychecks.', choices: withPolicy(labels.SCHEMES) })}
-      ${choiceField({ ...field('remainder'), hint: 'Which paycheck takes the cents left over from a division.', choices: withPolicy(labels.REMAINDERS) })}
-      ${choiceField({ ...field('extra_paycheck'), hint: 'Some years have one more paycheck than usual.', choices: withPolicy(labels.EXTRA_PAYCHECKS) })}
-      ${choiceField({ ...field('applies_on'), hint: 'A deduction is taken if it is in effect on this day.', choices: withPolicy(labels.APPLIES_ON) })}
+      ${optionFields(field, CALCULATION)}
       ${textField({ ...field('policy_reason'), hint: 'Required if an option here or above differs from the employer’s payroll policy.' })}
     </div>
   `;
@@ -238,7 +221,7 @@ function calendarField(field: Field): Html {
 function selectionFields(field: Field): Html {
   return html`
     <div class="columns">
-      ${choiceField({ ...field('kind'), choices: labels.explained(labels.RUN_KINDS) })}
+      ${choiceField({ ...field('kind'), choices: RUN_KINDS })}
       ${linesField({ ...field('employee_ids'), hint: 'Employee IDs, one per line; a preview then shows their lines. Leave empty for all.' })}
       ${linesField({ ...field('deductions'), hint: 'Deduction IDs, one per line. Leave empty for all.' })}
       ${linesField({ ...field('final_checks'), hint: 'IDs of employees who left before this pay period and get a final paycheck, one per line.' })}
@@ -259,33 +242,30 @@ function rare(title: string, names: readonly string[], field: Field, content: Co
   `;
 }
 
-/** The employer's policy decides an option that the run does not set. */
-function withPolicy(meanings: Readonly<Record<string, string>>) {
-  return [
-    { value: '', label: 'Employer policy', hint: 'Uses the payroll policy of the employer.' },
-    ...labels.explained(meanings),
-  ];
-}
-
 /** Builds the API's body from the form. The API validates it. */
 function bodyOf(typed: Typed): RunBody {
-  const words = WORDS.map((name) => [name, (typed[name] ?? '').trim()] as const);
-  const lists = LISTS.map((name) => [name, linesOf(typed[name])] as const);
-  const days = (typed.pay_dates ?? '').split(/[\s,;]+/).filter((day) => day !== '');
-  const given = [...words, ...lists, ['pay_dates', days] as const];
+  const given: (readonly [name: string, value: string | string[]])[] = [
+    ...WORDS.map((name) => [name, (typed[name] ?? '').trim()] as const),
+    ...LISTS.map((name) => [name, itemsOf(typed[name], /\r?\n/)] as const),
+    ['pay_dates', itemsOf(typed.pay_dates, /[\s,;]+/)],
+  ];
   return Object.fromEntries(given.filter(([, value]) => value.length > 0)) as unknown as RunBody;
 }
 
+function itemsOf(text = '', between: RegExp): string[] {
+  return text
+    .split(between)
+    .map((item) => item.trim())
+    .filter((item) => item !== '');
+}
+
 /** Fills the form from an earlier run, without its id, pay dates and final paychecks. */
-function typedLike(
-  run: labels.Run,
-  dates: Pick<labels.Run, 'pay_date' | 'period_start' | 'period_end'> | null,
-): Typed {
-  const { employee_ids, deductions } = run;
+function typedLike(run: Run, dates: Pick<Run, 'pay_date' | 'period_start' | 'period_end'> | null): Typed {
+  const { employee_ids, deductions, stated_options } = run;
   const fields: Record<string, string | null> = {
     ...Object.fromEntries(WORDS.map((name) => [name, run[name]])),
     ...Object.fromEntries(
-      OPTIONS.map((name) => [name, run.stated_options.includes(name) ? run[name] : null]),
+      OPTION_NAMES.map((name) => [name, stated_options.includes(name) ? run[name] : null]),
     ),
     ...(dates ?? { pay_date: null, period_start: null, period_end: null }),
     employee_ids: employee_ids?.join('\n') ?? null,
@@ -299,12 +279,5 @@ function typedLike(
 /** Returns the field of an API path: `employee_ids` for `employee_ids[3]`. */
 function fieldOf(path: string): string | null {
   const [name] = /^[a-z_]+/.exec(path) ?? [];
-  return name !== undefined && FIELDS.includes(name) ? name : null;
-}
-
-function linesOf(text = ''): string[] {
-  return text
-    .split(/\r?\n/)
-    .map((line) => line.trim())
-    .filter((line) => line !== '');
+  return name !== undefined && Object.hasOwn(LABELS, name) ? name : null;
 }

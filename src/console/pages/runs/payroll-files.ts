@@ -1,98 +1,130 @@
 /** Files from payroll: reports of deductions taken, and the comparison of a run with payroll’s figures. */
-import type { FastifyInstance } from 'fastify';
-import { type ProblemDetails, problemOf } from '../../../api/problem.ts';
+import type { ProblemDetails } from '../../../api/problem.ts';
 import type { Schemas } from '../../../client.ts';
 import { AppError } from '../../../errors.ts';
-import { isRejectedByApi } from '../../api-client.ts';
+import { attempt } from '../../api-client.ts';
 import { toned } from '../../elements/facts.ts';
 import { count, counted, money, plain } from '../../elements/format.ts';
 import { address, idLink, runLink, runPath } from '../../elements/links.ts';
-import { type RowPlace, rowProblems, table } from '../../elements/table.ts';
+import { type Column, rowProblems, table } from '../../elements/table.ts';
 import { type Upload, upload } from '../../forms.ts';
 import { type Html, html } from '../../html.ts';
-import { type ConsoleParts, page } from '../../page.ts';
+import type { Console } from '../../page.ts';
 import { outlineOf } from './run.ts';
 
 type Report = Schemas['TakenReport'];
-type Difference = Report['differences'][number];
+type Audit = Schemas['PayrollRunAudit'];
 
-const TAKEN_COLUMNS = [
-  ['employee_id', 'Employee ID (required)'],
-  ['amount', 'Amount taken from the employee; 0 for none (required)'],
-  ['deduction_id', 'Deduction ID, where the employee has several lines'],
-  ['line_of_coverage', 'Line of coverage, where the employee has several lines'],
-  ['payroll_code', 'Payroll code, where the employee has several lines'],
-  ['kind', 'regular, adjustment or arrears'],
-  ['adjustment_for', 'The earlier run that the line corrects'],
+const TAKEN_COLUMNS = {
+  employee_id: 'Employee ID (required)',
+  amount: 'Amount taken from the employee; 0 for none (required)',
+  deduction_id: 'Deduction ID, where the employee has several lines',
+  line_of_coverage: 'Line of coverage, where the employee has several lines',
+  payroll_code: 'Payroll code, where the employee has several lines',
+  kind: 'regular, adjustment or arrears',
+  adjustment_for: 'The earlier run that the line corrects',
+};
+const AUDIT_COLUMNS = {
+  employee_id: 'Employee ID (required)',
+  member_amount: 'Employee amount in payroll (required)',
+  payroll_code: 'Payroll code, or',
+  line_of_coverage: 'line of coverage, or',
+  deduction_id: 'deduction ID: one of the three, the same in all rows',
+  employer_amount: 'Employer amount in payroll; compared if given',
+};
+const CATEGORIES = [
+  ['amount_differs', 'Different amount', 'Both have it, with different amounts.'],
+  ['only_here', 'Only in the run', 'The run has it, but payroll’s file does not.'],
+  ['only_in_payroll', 'Only in payroll', 'Payroll’s file has it, but the run does not.'],
+  ['employee_unknown', 'Unknown employee', 'This employer has no such employee in the roster.'],
 ] as const;
+const COMPARED_BY: Readonly<Record<string, string>> = {
+  payroll_code: 'Payroll code',
+  line_of_coverage: 'Line of coverage',
+  deduction_id: 'Deduction ID',
+};
+const TYPES: Readonly<Record<string, string>> = {
+  csv: 'text/csv',
+  json: 'application/json',
+  ndjson: 'application/x-ndjson',
+};
 
-export function takenPages(app: FastifyInstance, parts: ConsoleParts): void {
-  const scope = 'runs:write';
-
-  page(app, parts, { url: '/runs/:run_id/taken', scope }, async (visit) => {
-    const { id: run_id, state, taken_reports } = await outlineOf(visit);
+export function payrollFilePages(own: Console): void {
+  const taken = '/runs/:run_id/taken';
+  own.page(taken, 'runs:write', async (visit) => {
+    const { id, state, taken_reports } = await outlineOf(visit);
     return {
-      title: `Deductions taken in ${run_id}`,
-      place: 'runs',
+      title: `Deductions taken in ${id}`,
       body: html`
         <p>
-          ${'List only the exceptions: a line that is not in the file counts as taken in full. Amounts not taken become arrears in the next runs. '}<a href=${runPath(run_id)}>Back to the run</a>
+          ${'List only the exceptions: a line that is not in the file counts as taken in full. Amounts not taken become arrears in the next runs. '}<a href=${runPath(id)}>Back to the run</a>
         </p>
         ${taken_reports.length > 0 && html`<p>This run has a report already. A new report replaces it.</p>`}
         ${
           state === 'finalized'
-            ? fileForm({
-                to: runPath(run_id, '/taken'),
-                label: 'Deductions taken',
-                button: 'Save',
-                columns: TAKEN_COLUMNS,
-              })
+            ? fileForm(runPath(id, '/taken'), 'Deductions taken', 'Save', 'submit', TAKEN_COLUMNS)
             : html`<p>${`This run is ${state}. Deductions taken can be reported only for a finalized run.`}</p>`
         }
         <div id="outcome" aria-live="polite"></div>
       `,
     };
   });
+  upload(own, taken, 'runs:write', 'file', async (given) => {
+    const call = given.api.send('post', '/v1/payroll-runs/{run_id}/taken', {}, given.file, headersOf(given));
+    const { data, problem } = await attempt(call, 422);
+    return problem === undefined ? saved(data, given.params.run_id ?? '') : rejectedRows(problem);
+  });
 
-  upload(app, parts, { url: '/runs/:run_id/taken', scope, file: 'file' }, async (given) => {
-    const run_id = given.params.run_id ?? '';
-    const sent = await sendFile<Report>(given, `/v1/payroll-runs/${encodeURIComponent(run_id)}/taken`);
-    return 'rejected' in sent ? sent.rejected : saved(sent.response, run_id);
+  const audit = '/runs/:run_id/audit';
+  own.page(audit, 'runs:read', async (visit) => {
+    const { id, state } = await outlineOf(visit);
+    return {
+      title: `Compare ${id} with payroll`,
+      body: html`
+        <p>
+          ${`Compares ${state === 'open' ? 'the current run' : 'the run'} with the amounts that payroll is going to deduct. The file is not saved. `}<a href=${runPath(id)}>Back to the run</a>
+        </p>
+        ${fileForm(runPath(id, '/audit'), 'File from payroll', 'Compare', 'change, submit', AUDIT_COLUMNS)}
+        <div id="outcome" aria-live="polite"></div>
+      `,
+    };
+  });
+  upload(own, audit, 'runs:read', 'file', async (given) => {
+    const call = given.api.send('post', '/v1/payroll-runs/{run_id}/audit', {}, given.file, headersOf(given));
+    const { data, problem } = await attempt(call, 422);
+    return problem === undefined
+      ? outcome(data, given.filename, runPath(given.params.run_id ?? ''))
+      : rejectedRows(problem);
   });
 }
 
 function saved({ id, lines, owed, difference_count, differences }: Report, runId: string): Html {
+  const shown = differences.length;
   return html`
     <section aria-labelledby="saved">
       <h2 id="saved">${`Report ${id} saved`}</h2>
       <p>${`It has ${counted(lines, 'line')}; all others were taken in full. Arrears: `}<strong>${money(owed)}</strong></p>
       ${
-        differences.length > 0 &&
+        shown > 0 &&
         html`
-          ${table<Difference>({
-            caption: 'Arrears',
-            columns: [
-              {
-                title: 'Employee',
-                kind: 'name',
-                cell: ({ employee_id }) => idLink(address(runPath(runId), { employee_id }), employee_id),
-              },
-              { title: 'Line of coverage', cell: ({ line_of_coverage }) => plain(line_of_coverage) },
-              {
-                title: 'Line',
-                cell: ({ kind, adjustment_for }) =>
-                  adjustment_for === null
-                    ? kind
-                    : html`<span>${`${kind} for `}${runLink(adjustment_for)}</span>`,
-              },
-              { title: 'Finalized', kind: 'number', cell: ({ member_amount }) => money(member_amount) },
-              { title: 'Taken', kind: 'number', cell: ({ taken }) => money(taken) },
-              { title: 'Arrears', kind: 'number', cell: (row) => money(row.owed) },
+          ${table(differences, { caption: 'Arrears' }, [
+            [
+              'Employee',
+              ({ employee_id }) => idLink(address(runPath(runId), { employee_id }), employee_id),
+              'name',
             ],
-            rows: differences,
-          })}
+            ['Line of coverage', ({ line_of_coverage }) => plain(line_of_coverage)],
+            [
+              'Line',
+              ({ kind, adjustment_for: run }) =>
+                run === null ? kind : html`<span>${`${kind} for `}${runLink(run)}</span>`,
+            ],
+            ['Finalized', ({ member_amount }) => money(member_amount), 'number'],
+            ['Taken', ({ taken }) => money(taken), 'number'],
+            ['Arrears', (row) => money(row.owed), 'number'],
+          ])}
           <p class="hint">
-            ${difference_count > differences.length && `The first ${count(differences.length)} of ${count(difference_count)} are shown. `}
+            ${difference_count > shown && `The first ${count(shown)} of ${count(difference_count)} are shown. `}
             ${'To deduct them, include arrears in the next run. A negative amount is refunded. '}
             <a href=${address('/runs/new', { like: runId })}>Create the next run</a>
           </p>
@@ -102,169 +134,84 @@ function saved({ id, lines, owed, difference_count, differences }: Report, runId
   `;
 }
 
-type Audit = Schemas['PayrollRunAudit'];
-type Category = Audit['only_here'];
-type Row = Category['rows'][number];
-type Name = Audit['compared_by'][number];
-
-const CATEGORIES = [
-  ['amount_differs', 'Different amount', 'Both have it, with different amounts.'],
-  ['only_here', 'Only in the run', 'The run has it, but payroll’s file does not.'],
-  ['only_in_payroll', 'Only in payroll', 'Payroll’s file has it, but the run does not.'],
-  ['employee_unknown', 'Unknown employee', 'This employer has no such employee in the roster.'],
-] as const;
-
-const AUDIT_COLUMNS = [
-  ['employee_id', 'Employee ID (required)'],
-  ['member_amount', 'Employee amount in payroll (required)'],
-  ['payroll_code', 'Payroll code, or'],
-  ['line_of_coverage', 'line of coverage, or'],
-  ['deduction_id', 'deduction ID: one of the three, the same in all rows'],
-  ['employer_amount', 'Employer amount in payroll; compared if given'],
-] as const;
-
-const NAMES: Readonly<Record<string, string>> = {
-  payroll_code: 'Payroll code',
-  line_of_coverage: 'Line of coverage',
-  deduction_id: 'Deduction ID',
-};
-
-export function auditPages(app: FastifyInstance, parts: ConsoleParts): void {
-  const scope = 'runs:read';
-
-  page(app, parts, { url: '/runs/:run_id/audit', scope }, async (visit) => {
-    const { id: run_id, state } = await outlineOf(visit);
-    return {
-      title: `Compare ${run_id} with payroll`,
-      place: 'runs',
-      body: html`
-        <p>
-          ${`Compares ${state === 'open' ? 'the current run' : 'the run'} with the amounts that payroll is going to deduct. The file is not saved. `}<a href=${runPath(run_id)}>Back to the run</a>
-        </p>
-        ${fileForm({ to: runPath(run_id, '/audit'), label: 'File from payroll', button: 'Compare', submitsOnChoice: true, columns: AUDIT_COLUMNS })}
-        <div id="outcome" aria-live="polite"></div>
-      `,
-    };
-  });
-
-  upload(app, parts, { url: '/runs/:run_id/audit', scope, file: 'file' }, async (given) => {
-    const run_id = given.params.run_id ?? '';
-    const sent = await sendFile<Audit>(given, `/v1/payroll-runs/${encodeURIComponent(run_id)}/audit`);
-    return 'rejected' in sent ? sent.rejected : outcome(sent.response, given.filename, runPath(run_id));
-  });
-}
-
 function outcome(audit: Audit, filename: string, path: string): Html {
   const { compared_by } = audit;
   const differing = CATEGORIES.reduce((sum, [category]) => sum + audit[category].count, 0);
   const result =
     differing === 0 ? toned('identical', 'good') : toned(counted(differing, 'difference'), 'bad');
+  const names = compared_by.map((name) => COMPARED_BY[name]?.toLowerCase()).join(', ');
   return html`
     <section aria-labelledby="result">
       <h2 id="result">${result}${` ${filename}`}</h2>
-      <p class="hint">${`Compared by ${compared_by.map((name) => nameOf(name).toLowerCase()).join(', ')}. Lines that are shown only are left out.`}</p>
+      <p class="hint">${`Compared by ${names}. Lines that are shown only are left out.`}</p>
       ${sums(audit)}
-      ${CATEGORIES.filter(([category]) => audit[category].count > 0).map(([category, title, meaning]) => differences(audit[category], { title, meaning, by: compared_by, path: category === 'employee_unknown' ? null : path }))}
+      ${CATEGORIES.map((category) => differences(audit, category, path))}
     </section>
   `;
 }
 
+/** The columns that the summary and the differences share. */
+const AMOUNT_COLUMNS: readonly Column<Omit<Audit['only_here']['rows'][number], 'employee_id'>>[] = [
+  ['Employee, run', (row) => money(row.member_amount), 'number'],
+  ['Employee, payroll', (row) => money(row.payroll_member_amount), 'number'],
+  ['Employer, run', (row) => money(row.employer_amount), 'number'],
+  ['Employer, payroll', (row) => money(row.payroll_employer_amount), 'number'],
+];
+
 /** The categories add up to the run and to the file. */
-function sums(audit: Audit): Html {
-  const rows = [
-    ...CATEGORIES.map(([category, title]) => ({ title, ...audit[category] })),
-    { title: 'Identical', ...audit.matched },
-  ];
-  return table<(typeof rows)[number]>({
-    caption: 'Summary',
-    stacked: true,
-    columns: [
-      { title: 'Category', kind: 'name', cell: (row) => row.title },
-      { title: 'Lines', kind: 'number', cell: (row) => count(row.count) },
-      { title: 'Employee, run', kind: 'number', cell: (row) => money(row.member_amount) },
-      { title: 'Employee, payroll', kind: 'number', cell: (row) => money(row.payroll_member_amount) },
-      { title: 'Employer, run', kind: 'number', cell: (row) => money(row.employer_amount) },
-      {
-        title: 'Employer, payroll',
-        kind: 'number',
-        cell: (row) => money(audit.employer_compared ? row.payroll_employer_amount : null),
-      },
-    ],
-    rows,
+function sums({ matched, employer_compared, ...audit }: Audit): Html {
+  const categories = CATEGORIES.map(([category, title]) => ({ title, ...audit[category] }));
+  const rows = [...categories, { title: 'Identical', ...matched }].map((row) => {
+    return employer_compared ? row : { ...row, payroll_employer_amount: null };
   });
+  return table(rows, { caption: 'Summary', stacked: true }, [
+    ['Category', ({ title }) => title, 'name'],
+    ['Lines', (row) => count(row.count), 'number'],
+    ...AMOUNT_COLUMNS,
+  ]);
 }
 
-function nameOf(name: Name): string {
-  return NAMES[name] ?? name;
-}
-
-/** `path`: the run's page, to link the lines that explain its amount. */
+/** Lists the rows of a category, with links to the lines of the run that explain their amounts. */
 function differences(
-  { count: all, rows }: Category,
-  { title, meaning, by, path }: { title: string; meaning: string; by: readonly Name[]; path: string | null },
-): Html {
+  audit: Audit,
+  [category, title, meaning]: (typeof CATEGORIES)[number],
+  path: string,
+): Html | null {
+  const { count: all, rows } = audit[category];
+  if (all === 0) return null;
+  const linesOf = (employee_id: string) =>
+    category === 'employee_unknown' ? null : address(path, { employee_id });
   return html`
     <section>
       <h3>${`${title}: ${count(all)}`}</h3>
       <p class="hint">${`${meaning}${rows.length < all ? ` The first ${count(rows.length)} are shown.` : ''}`}</p>
-      ${table<Row>({
-        caption: title,
-        stacked: true,
-        captionHidden: true,
-        columns: [
-          {
-            title: 'Employee',
-            kind: 'name',
-            cell: ({ employee_id }) => idLink(path && address(path, { employee_id }), employee_id),
-          },
-          ...by.map((name) => ({
-            title: nameOf(name),
-            cell: (row: Row) => (name === 'line_of_coverage' ? plain(row[name] ?? '–') : (row[name] ?? '–')),
-          })),
-          { title: 'Employee, run', kind: 'number', cell: (row) => money(row.member_amount) },
-          { title: 'Employee, payroll', kind: 'number', cell: (row) => money(row.payroll_member_amount) },
-          { title: 'Employer, run', kind: 'number', cell: (row) => money(row.employer_amount) },
-          { title: 'Employer, payroll', kind: 'number', cell: (row) => money(row.payroll_employer_amount) },
-        ],
-        rows,
-      })}
+      ${table(rows, { caption: title, stacked: true, captionHidden: true }, [
+        ['Employee', ({ employee_id }) => idLink(linesOf(employee_id), employee_id), 'name'],
+        ...audit.compared_by.map((name): Column<(typeof rows)[number]> => {
+          const shown = name === 'line_of_coverage' ? plain : String;
+          return [COMPARED_BY[name], (row) => shown(row[name] ?? '–')];
+        }),
+        ...AMOUNT_COLUMNS,
+      ])}
     </section>
   `;
 }
 
-const TYPES: Readonly<Record<string, string>> = {
-  csv: 'text/csv',
-  json: 'application/json',
-  ndjson: 'application/x-ndjson',
-};
-const ACCEPTED = '.csv,.json,.ndjson,text/csv,application/json,application/x-ndjson';
-
-/** Renders the form. `submitsOnChoice`: it is sent as soon as a file is chosen. */
-function fileForm({
-  to,
-  label,
-  button,
-  submitsOnChoice = false,
-  columns,
-}: {
-  to: string;
-  label: string;
-  button: string;
-  submitsOnChoice?: boolean;
-  columns: readonly (readonly [name: string, description: string])[];
-}): Html {
+/** `trigger`: what sends the form; `change` does as soon as a file is chosen. */
+function fileForm(
+  to: string,
+  label: string,
+  button: string,
+  trigger: 'submit' | 'change, submit',
+  columns: Readonly<Record<string, string>>,
+): Html {
   return html`
-    <form
-      class="card"
-      hx-post=${to}
-      hx-encoding="multipart/form-data"
-      hx-target="#outcome"
-      hx-trigger=${submitsOnChoice ? 'change, submit' : 'submit'}
-      hx-config="timeout:600s"
-    >
+    <form class="card" hx-post=${to} hx-encoding="multipart/form-data" hx-target="#outcome" hx-trigger=${trigger} hx-config="timeout:600s">
       <div class="field">
         <label for="file">${label}</label>
-        <input id="file" class="drop" name="file" type="file" accept=${ACCEPTED} aria-describedby="file-hint" required />
+        <input id="file" class="drop" name="file" type="file" accept=${Object.entries(TYPES)
+          .map(([ending, type]) => `.${ending},${type}`)
+          .join(',')} aria-describedby="file-hint" required />
         <p class="hint" id="file-hint">Choose a file or drop it here. CSV, JSON or NDJSON in UTF-8, at most 64 MiB.</p>
       </div>
       <div class="actions">
@@ -273,37 +220,22 @@ function fileForm({
       </div>
       <details>
         <summary>File format</summary>
-        ${table<readonly [string, string]>({
-          caption: 'Columns of the file',
-          captionHidden: true,
-          columns: [
-            { title: 'Column', kind: 'name', cell: ([name]) => html`<code>${name}</code>` },
-            { title: 'Description', cell: ([, description]) => description },
-          ],
-          rows: columns,
-        })}
+        ${table(Object.entries(columns), { caption: 'Columns of the file', captionHidden: true }, [
+          ['Column', ([name]) => html`<code>${name}</code>`, 'name'],
+          ['Description', ([, description]) => description],
+        ])}
         <p class="hint">${'A CSV file has a header with these names, in any order. A JSON file is '}<code>${'{"lines": [{…}]}'}</code>${' with the same names. Amounts are strings such as 12.34.'}</p>
       </details>
     </form>
   `;
 }
 
-/** Sends the uploaded file to the API. Returns its response, or a table of the rows that it rejected. Throws the error of a rejected call. */
-async function sendFile<T>(
-  { filename, file, send }: Upload,
-  path: string,
-): Promise<{ response: T } | { rejected: Html }> {
-  const [, ending] = /\.([a-z]+)$/i.exec(filename) ?? [];
-  const type = TYPES[(ending ?? '').toLowerCase()];
+/** Returns the content type of an uploaded file. */
+function headersOf({ filename }: Upload): Record<string, string> {
+  const [, ending = ''] = /\.([a-z]+)$/i.exec(filename) ?? [];
+  const type = TYPES[ending.toLowerCase()];
   if (type === undefined) throw new AppError('INVALID_REQUEST', 'Choose a .csv, .json or .ndjson file.');
-  try {
-    const headers = { 'content-type': type };
-    return { response: (await send({ method: 'POST', path, headers, body: file })) as T };
-  } catch (error) {
-    const problem = isRejectedByApi(error) ? problemOf(error) : null;
-    if (problem?.status !== 422) throw error;
-    return { rejected: rejectedRows(problem) };
-  }
+  return { 'content-type': type };
 }
 
 function rejectedRows({ title, errors = [], error_count = errors.length }: ProblemDetails): Html {
@@ -319,8 +251,7 @@ function rejectedRows({ title, errors = [], error_count = errors.length }: Probl
 }
 
 /** `lines[17].amount` as `18` and `amount`. */
-function placeOf(path: string): RowPlace {
+function placeOf(path: string): [row: string, field: string] {
   const [, index, field] = /^lines\[(\d+)\]\.?(.*)$/s.exec(path) ?? [];
-  if (index === undefined) return { row: 'file', field: path };
-  return { row: count(Number(index) + 1), field: field || 'whole row' };
+  return index === undefined ? ['file', path] : [count(Number(index) + 1), field || 'whole row'];
 }

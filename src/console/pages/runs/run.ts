@@ -1,14 +1,14 @@
 /** One payroll run: its options, totals, readiness and lines. Slow parts load separately. */
-import type { FastifyInstance } from 'fastify';
+import type { ProblemDetails } from '../../../api/problem.ts';
 import type { Schemas } from '../../../client.ts';
-import { need } from '../../api-client.ts';
+import { attempt } from '../../api-client.ts';
 import { checkNames, readinessOf } from '../../elements/checks.ts';
 import { facts, state, toned } from '../../elements/facts.ts';
 import { problemSummary } from '../../elements/fields.ts';
 import { counted, instant } from '../../elements/format.ts';
 import { address, idLink, runPath } from '../../elements/links.ts';
-import { type Html, html } from '../../html.ts';
-import { type ConsoleParts, page, part, type Visit } from '../../page.ts';
+import { type Content, type Html, html } from '../../html.ts';
+import type { Console, Visit } from '../../page.ts';
 import * as labels from './labels.ts';
 import { linesOfRun } from './lines.ts';
 import { figures } from './totals.ts';
@@ -18,34 +18,29 @@ type Run = labels.Run;
 /** Ids listed of an option; a run may have 100,000. */
 const LISTED = 50;
 
-export function runPages(app: FastifyInstance, parts: ConsoleParts): void {
-  const scope = 'runs:read';
-
-  page(app, parts, { url: '/runs/:run_id', scope }, async (visit) => {
+export function runPages({ page, part }: Console): void {
+  page('/runs/:run_id', 'runs:read', async (visit) => {
     const run = await outlineOf(visit);
-    const { id: run_id } = run;
+    const { settled_by, cursor } = visit.query;
     const isOpen = run.state === 'open';
-    const isFirstPage = visit.query.cursor === undefined;
+    const isFirstPage = cursor === undefined;
     return {
-      title: `Payroll run ${run_id}`,
-      place: 'runs',
+      title: `Payroll run ${run.id}`,
       body: html`
-        ${visit.query.settled_by !== undefined && html`<p role="status">${`Finalized runs with adjustments or arrears for this run: ${visit.query.settled_by}`}</p>`}
+        ${settled_by !== undefined && html`<p role="status">${`Finalized runs with adjustments or arrears for this run: ${settled_by}`}</p>`}
         ${summary(run)}
         ${actions(run, visit)}
-        ${isFirstPage && isOpen && later(run_id, 'readiness', 'Checking readiness …')}
-        ${isFirstPage && later(run_id, 'figures', isOpen ? 'Computing the run …' : 'Loading the totals …')}
+        ${isFirstPage && isOpen && later(runPath(run.id, '/readiness'), 'Checking readiness …')}
+        ${isFirstPage && later(runPath(run.id, '/figures'), isOpen ? 'Computing the run …' : 'Loading the totals …')}
         ${await linesOfRun(visit, run)}
-        ${isFirstPage && !isOpen && verification(run_id)}
+        ${isFirstPage && !isOpen && verification(run.id)}
       `,
     };
   });
 
-  part(app, parts, { url: '/runs/:run_id/figures', scope }, async ({ api, params, may }) => {
-    const path = { run_id: params.run_id ?? '' };
-    const response = await api.GET('/v1/payroll-runs/{run_id}', { params: { path } });
-    if (response.response.status === 422 && response.error !== undefined) return uncomputable(response.error);
-    const run = need(response);
+  part('/runs/:run_id/figures', 'runs:read', async ({ api, may }) => {
+    const { data: run, problem } = await attempt(api.get('/v1/payroll-runs/{run_id}'), 422);
+    if (problem !== undefined) return uncomputable(problem);
     return html`
       <section aria-labelledby="totals">
         <h2 id="totals">Totals</h2>
@@ -64,23 +59,28 @@ export function runPages(app: FastifyInstance, parts: ConsoleParts): void {
     `;
   });
 
-  part(app, parts, { url: '/runs/:run_id/readiness', scope }, async (visit) => {
-    const path = { run_id: visit.params.run_id ?? '' };
-    const response = await visit.api.GET('/v1/payroll-runs/{run_id}/readiness', { params: { path } });
-    if (response.response.status === 422 && response.error !== undefined) return html`<div></div>`;
-    return readinessOf(need(response), await outlineOf(visit), visit);
+  part('/runs/:run_id/readiness', 'runs:read', async (visit) => {
+    const { data } = await attempt(visit.api.get('/v1/payroll-runs/{run_id}/readiness'), 422);
+    return data === undefined ? html`<div></div>` : readinessOf(data, await outlineOf(visit), visit);
   });
 
-  part(app, parts, { url: '/runs/:run_id/verification', scope }, async ({ api, params }) => {
-    const path = { run_id: params.run_id ?? '' };
-    return verified(need(await api.GET('/v1/payroll-runs/{run_id}/verify', { params: { path } })));
-  });
+  part('/runs/:run_id/verification', 'runs:read', async ({ api }) =>
+    verified(await api.get('/v1/payroll-runs/{run_id}/verify')),
+  );
 }
 
 /** Reads the run's options without computing it. Throws NOT_FOUND for an unknown id. */
-export async function outlineOf({ api, params }: Visit): Promise<Run> {
-  const run_id = params.run_id ?? '';
-  return need(await api.GET('/v1/payroll-runs/{run_id}/outline', { params: { path: { run_id } } }));
+export function outlineOf({ api }: Visit): Promise<Run> {
+  return api.get('/v1/payroll-runs/{run_id}/outline');
+}
+
+/** A part of a page that takes as long as computing the run. */
+export function later(path: string, message: string): Html {
+  return html`
+    <div hx-get=${path} hx-trigger="load" hx-swap="outerHTML">
+      <p class="card soft" role="status">${message}</p>
+    </div>
+  `;
 }
 
 /** The figures that a user reviews before finalizing. They are sent along, to notice when they changed. */
@@ -92,12 +92,11 @@ export const REVIEWED = {
 } as const;
 export type Reviewed = Readonly<Partial<Record<keyof typeof REVIEWED | 'etag', string>>>;
 
-export function reviewedOf({
-  totals,
-  employees,
-  etag,
-}: Pick<Schemas['PayrollRun'], 'totals' | 'employees' | 'etag'>): Required<Reviewed> {
-  const { lines, member_amount, employer_amount } = totals;
+export function reviewedOf(
+  run: Pick<Schemas['PayrollRun'], 'totals' | 'employees' | 'etag'>,
+): Required<Reviewed> {
+  const { lines, member_amount, employer_amount } = run.totals;
+  const { etag, employees } = run;
   return { etag, lines: String(lines), employees: String(employees), member_amount, employer_amount };
 }
 
@@ -131,19 +130,15 @@ function summary(run: Run): Html {
 }
 
 function options(run: Run): Html {
-  const option = (value: string, meaning: string) =>
-    html`<span><strong>${value}</strong>${` – ${meaning}`}</span>`;
-  const { OPTIONS } = labels;
+  const option = ({ label, hint }: { label: string; hint: Content } = { label: '–', hint: '' }) =>
+    html`<span><strong>${label}</strong>${' – '}${hint}</span>`;
   return facts([
-    ['Kind', option(run.kind, labels.RUN_KINDS[run.kind])],
+    ['Kind', option(labels.RUN_KINDS.find(({ value }) => value === run.kind))],
     ['Pay frequency', run.pay_frequency],
     ['Pay group', run.pay_group ?? 'all'],
-    [OPTIONS.scheme, option(run.scheme, labels.SCHEMES[run.scheme])],
-    [OPTIONS.remainder, option(run.remainder, labels.REMAINDERS[run.remainder])],
-    [OPTIONS.extra_paycheck, option(run.extra_paycheck, labels.EXTRA_PAYCHECKS[run.extra_paycheck])],
-    [OPTIONS.applies_on, option(run.applies_on, labels.APPLIES_ON[run.applies_on])],
-    [OPTIONS.adjustments, option(run.adjustments, labels.ADJUSTMENTS[run.adjustments])],
-    [OPTIONS.arrears, option(run.arrears, labels.ARREARS[run.arrears])],
+    ...labels.OPTION_NAMES.map((name) => {
+      return [labels.OPTIONS[name].label, option(labels.choiceOf(name, run[name]))] as const;
+    }),
     ['Reason for a different policy', run.policy_reason],
     ['Pay dates', listed(run.pay_dates)],
     ['Only these employees', listed(run.employee_ids)],
@@ -159,37 +154,25 @@ function listed(ids: readonly string[] | null): string | null {
 }
 
 function actions({ id: run_id, state, employer_id }: Run, { may }: Visit): Html {
+  const [isOpen, isFinalized] = [state === 'open', state === 'finalized'];
   const mayWrite = may('runs:write');
-  const link = (below: string, title: string, kind = 'quiet') =>
-    html`<a class=${`button ${kind}`} href=${runPath(run_id, below)}>${title}</a>`;
+  const link = (path: string, title: string, kind = 'quiet') =>
+    html`<a class=${`button ${kind}`} href=${path}>${title}</a>`;
   return html`
     <div class="actions">
-      ${state === 'open' && link('', 'Recompute')}
-      ${link('/audit', 'Compare with payroll')}
-      ${mayWrite && state === 'finalized' && link('/taken', 'Report deductions taken')}
-      ${mayWrite && html`<a class="button quiet" href=${address('/runs/new', { like: run_id })}>Copy to a new run</a>`}
-      <a class="button quiet" href=${address('/settings', { employer_id })}>Payroll settings</a>
-      ${mayWrite && state === 'finalized' && link('/void', 'Void …', 'danger')}
-      ${
-        mayWrite &&
-        state === 'open' &&
-        html`<button type="button" class="danger" hx-post=${runPath(run_id, '/delete')} hx-confirm=${`Delete the run ${run_id}? This cannot be undone.`}>Delete</button>`
-      }
-    </div>
-  `;
-}
-
-/** A part that takes as long as computing the run. */
-function later(runId: string, name: string, message: string): Html {
-  return html`
-    <div hx-get=${runPath(runId, `/${name}`)} hx-trigger="load" hx-swap="outerHTML">
-      <p class="card soft" role="status">${message}</p>
+      ${isOpen && link(runPath(run_id), 'Recompute')}
+      ${link(runPath(run_id, '/audit'), 'Compare with payroll')}
+      ${mayWrite && isFinalized && link(runPath(run_id, '/taken'), 'Report deductions taken')}
+      ${mayWrite && link(address('/runs/new', { like: run_id }), 'Copy to a new run')}
+      ${link(address('/settings', { employer_id }), 'Payroll settings')}
+      ${mayWrite && isFinalized && link(runPath(run_id, '/void'), 'Void …', 'danger')}
+      ${mayWrite && isOpen && html`<button type="button" class="danger" hx-post=${runPath(run_id, '/delete')} hx-confirm=${`Delete the run ${run_id}? This cannot be undone.`}>Delete</button>`}
     </div>
   `;
 }
 
 /** The pay schedule or the roster of an open run changed. */
-function uncomputable(problem: Schemas['Problem']): Html {
+function uncomputable(problem: ProblemDetails): Html {
   return html`
     <section aria-labelledby="totals">
       <h2 id="totals">This run cannot be computed</h2>
@@ -213,12 +196,8 @@ function verification(runId: string): Html {
   `;
 }
 
-function verified({
-  identical,
-  lines,
-  difference_count,
-  differences,
-}: Schemas['PayrollRunVerification']): Html {
+function verified(result: Schemas['PayrollRunVerification']): Html {
+  const { identical, lines, difference_count, differences } = result;
   if (identical) return html`<p>${toned('identical', 'good')}${` All ${counted(lines, 'line')} match.`}</p>`;
   return html`
     <p>${toned('different', 'bad')}${` ${counted(difference_count, 'difference')} in ${counted(lines, 'line')}. The stored run or the ledger was altered. Keep a copy of the database and contact support.`}</p>

@@ -4,30 +4,13 @@ import { bar } from '../../elements/chart.ts';
 import { count, counted, money, plain } from '../../elements/format.ts';
 import { runLink } from '../../elements/links.ts';
 import { table } from '../../elements/table.ts';
-import { type Content, type Html, html } from '../../html.ts';
+import { type Html, html } from '../../html.ts';
 import { NOT_IN_RUN } from './labels.ts';
 import { paychecks } from './lines.ts';
 
-type Computed = Pick<
-  Schemas['PayrollRun'],
-  | 'employees'
-  | 'totals'
-  | 'calendar_assumed'
-  | 'pay_dates_used'
-  | 'pay_date'
-  | 'comparison'
-  | 'not_in_run'
-  | 'not_in_run_count'
->;
+type Computed = Schemas['PayrollRun'] | Schemas['PayrollRunPreview'];
 type Comparison = NonNullable<Computed['comparison']>;
-type Compared = Comparison['totals'] & { readonly name: string };
-type Named = {
-  readonly name: Content;
-  readonly employees: number;
-  readonly lines: number;
-  readonly member_amount: string;
-  readonly employer_amount: string;
-};
+type Sum = Computed['totals']['by_taxability'][number];
 
 /** Employees shown here; the API has all. */
 const NOT_IN_RUN_SHOWN = 100;
@@ -55,22 +38,8 @@ export function figures(run: Computed): Html {
       reported.lines > 0 &&
       html`<p>${`${counted(reported.lines, 'line')} for earlier runs ${reported.lines === 1 ? 'is' : 'are'} shown only and not in these totals: employee amount ${money(reported.member_amount)}, employer amount ${money(reported.employer_amount)}.`}</p>`
     }
-    ${
-      lines > 0 &&
-      sums(
-        'By line of coverage',
-        'Line of coverage',
-        totals.by_line_of_coverage.map((row) => ({ ...row, name: plain(row.line_of_coverage) })),
-      )
-    }
-    ${
-      lines > 0 &&
-      sums(
-        'By taxability',
-        'Taxability',
-        totals.by_taxability.map((row) => ({ ...row, name: plain(row.taxability) })),
-      )
-    }
+    ${lines > 0 && sums('By line of coverage', 'Line of coverage', totals.by_line_of_coverage, (row) => row.line_of_coverage)}
+    ${lines > 0 && sums('By taxability', 'Taxability', totals.by_taxability, (row) => row.taxability)}
     ${run.comparison !== null && comparison(run.comparison)}
     ${run.not_in_run_count > 0 && notInRun(run)}
   `;
@@ -104,72 +73,49 @@ function figure(name: string, value: string, note = ''): Html {
 }
 
 /** All bars have the same scale. */
-function sums(caption: string, title: string, rows: readonly Named[]): Html {
-  const longest = Math.max(
-    ...rows.flatMap((row) =>
-      [row.member_amount, row.employer_amount].map((amount) => Math.abs(Number(amount))),
-    ),
-  );
-  const barColumn = (of: string, amount: (row: Named) => string) => ({
-    title: html`<span class="hidden-label">${`${of}, compared`}</span>`,
-    kind: 'picture' as const,
-    cell: (row: Named) => bar(Number(amount(row)), longest),
-  });
-  return table<Named>({
-    caption,
-    stacked: true,
-    columns: [
-      { title, kind: 'name', cell: ({ name }) => name },
-      { title: 'Employees', kind: 'number', cell: ({ employees }) => count(employees) },
-      { title: 'Lines', kind: 'number', cell: ({ lines }) => count(lines) },
-      { title: 'Employee amount', kind: 'number', cell: ({ member_amount }) => money(member_amount) },
-      barColumn('Employee amount', ({ member_amount }) => member_amount),
-      { title: 'Employer amount', kind: 'number', cell: ({ employer_amount }) => money(employer_amount) },
-      barColumn('Employer amount', ({ employer_amount }) => employer_amount),
-    ],
-    rows,
-  });
+function sums<Row extends Omit<Sum, 'taxability'>>(
+  caption: string,
+  title: string,
+  rows: readonly Row[],
+  nameOf: (row: Row) => string,
+): Html {
+  const amounts = rows.flatMap(({ member_amount, employer_amount }) => [member_amount, employer_amount]);
+  const longest = Math.max(...amounts.map((amount) => Math.abs(Number(amount))));
+  const compared = (of: string) => html`<span class="hidden-label">${`${of}, compared`}</span>`;
+  return table(rows, { caption, stacked: true }, [
+    [title, (row) => plain(nameOf(row)), 'name'],
+    ['Employees', ({ employees }) => count(employees), 'number'],
+    ['Lines', ({ lines }) => count(lines), 'number'],
+    ['Employee amount', ({ member_amount }) => money(member_amount), 'number'],
+    [compared('Employee amount'), ({ member_amount }) => bar(Number(member_amount), longest), 'picture'],
+    ['Employer amount', ({ employer_amount }) => money(employer_amount), 'number'],
+    [compared('Employer amount'), ({ employer_amount }) => bar(Number(employer_amount), longest), 'picture'],
+  ]);
 }
 
-function comparison({
-  previous_run_id,
-  employees,
-  totals,
-  by_line_of_coverage,
-  largest_movers,
-}: Comparison): Html {
-  const { previous, current, joined, left } = employees;
+function comparison(compared: Comparison): Html {
+  const { previous_run_id, totals, by_line_of_coverage, largest_movers } = compared;
+  const { previous, current, joined, left } = compared.employees;
+  const rows = [...by_line_of_coverage, { ...totals, line_of_coverage: 'Total' }];
   return html`
     <section aria-labelledby="comparison">
       <h2 id="comparison">${'Changes since '}${runLink(previous_run_id)}</h2>
       <p>${`Employees: ${count(previous)} before, ${count(current)} now, ${count(joined)} joined, ${count(left)} left.`}</p>
-      ${table<Compared>({
-        caption: 'Changes by line of coverage',
-        stacked: true,
-        columns: [
-          { title: 'Line of coverage', kind: 'name', cell: ({ name }) => name },
-          { title: 'Employee before', kind: 'number', cell: (row) => money(row.previous_member_amount) },
-          { title: 'Employee now', kind: 'number', cell: (row) => money(row.member_amount) },
-          { title: 'Employee difference', kind: 'number', cell: (row) => money(row.member_difference) },
-          { title: 'Employer difference', kind: 'number', cell: (row) => money(row.employer_difference) },
-        ],
-        rows: [
-          ...by_line_of_coverage.map((row) => ({ ...row, name: plain(row.line_of_coverage) })),
-          { ...totals, name: 'Total' },
-        ],
-      })}
+      ${table(rows, { caption: 'Changes by line of coverage', stacked: true }, [
+        ['Line of coverage', ({ line_of_coverage }) => plain(line_of_coverage), 'name'],
+        ['Employee before', (row) => money(row.previous_member_amount), 'number'],
+        ['Employee now', (row) => money(row.member_amount), 'number'],
+        ['Employee difference', (row) => money(row.member_difference), 'number'],
+        ['Employer difference', (row) => money(row.employer_difference), 'number'],
+      ])}
       ${
         largest_movers.length > 0 &&
-        table<(typeof largest_movers)[number]>({
-          caption: 'Largest changes by employee',
-          columns: [
-            { title: 'Employee', kind: 'name', cell: ({ employee_id }) => employee_id },
-            { title: 'Before', kind: 'number', cell: (row) => money(row.previous_member_amount) },
-            { title: 'Now', kind: 'number', cell: (row) => money(row.member_amount) },
-            { title: 'Difference', kind: 'number', cell: (row) => money(row.member_difference) },
-          ],
-          rows: largest_movers,
-        })
+        table(largest_movers, { caption: 'Largest changes by employee' }, [
+          ['Employee', ({ employee_id }) => employee_id, 'name'],
+          ['Before', (row) => money(row.previous_member_amount), 'number'],
+          ['Now', (row) => money(row.member_amount), 'number'],
+          ['Difference', (row) => money(row.member_difference), 'number'],
+        ])
       }
     </section>
   `;
@@ -180,15 +126,10 @@ function notInRun({ not_in_run, not_in_run_count }: Computed): Html {
   return html`
     <details>
       <summary>${`${counted(not_in_run_count, 'employee')} with deductions not in this run`}</summary>
-      ${table<(typeof shown)[number]>({
-        caption: 'Employees not in this run',
-        captionHidden: true,
-        columns: [
-          { title: 'Employee', kind: 'name', cell: ({ employee_id }) => employee_id },
-          { title: 'Reason', cell: ({ reason }) => NOT_IN_RUN[reason] },
-        ],
-        rows: shown,
-      })}
+      ${table(shown, { caption: 'Employees not in this run', captionHidden: true }, [
+        ['Employee', ({ employee_id }) => employee_id, 'name'],
+        ['Reason', ({ reason }) => NOT_IN_RUN[reason]],
+      ])}
       ${shown.length < not_in_run_count && html`<p class="hint">${`The first ${shown.length} are shown.`}</p>`}
     </details>
   `;

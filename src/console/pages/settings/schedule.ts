@@ -1,204 +1,128 @@
 /** One pay schedule of an employer, edited as a table. */
-import type { FastifyInstance } from 'fastify';
-import type { ProblemDetails } from '../../../api/problem.ts';
 import { DATES_MAX } from '../../../api/routes/payroll-settings.ts';
-import { need } from '../../api-client.ts';
-import { choicesOf, type Place, problemSummary, selectField, textField } from '../../elements/fields.ts';
+import { attempt } from '../../api-client.ts';
+import { choicesOf, type Place, selectField, textField } from '../../elements/fields.ts';
 import { address } from '../../elements/links.ts';
 import {
-  byPlace,
-  changedMeanwhile,
-  changedRows,
   commandOf,
-  type Focus,
+  type Edited,
+  editor,
   hashOf,
-  loadedField,
-  loadedHash,
   placeOfRow,
-  type Row,
-  type RowColumn,
   type RowList,
-  rowsOf,
-  rowTable,
-  saveOnReturn,
 } from '../../elements/row-editor.ts';
 import { type Html, html } from '../../html.ts';
-import { type Act, action, type ConsoleParts, page } from '../../page.ts';
+import type { Act, Console, Done } from '../../page.ts';
 import { FREQUENCIES } from '../runs/labels.ts';
 import { dateTable, isFor, type Schedule, type ScheduleKey, schedulesOf, titleOf } from './overview.ts';
 
-const COLUMNS = [
-  { name: 'pay_date', title: 'Pay date', kind: 'date' },
-  { name: 'period_start', title: 'Period start', kind: 'date' },
-  { name: 'period_end', title: 'Period end', kind: 'date' },
-] as const satisfies readonly RowColumn[];
-const DATES: RowList = {
+const LIST: RowList = {
+  id: 'schedule',
+  path: '/settings/pay-schedule',
   rows: 'pay dates',
-  columns: COLUMNS,
+  what: 'pay schedule',
+  explanation:
+    'List all pay dates of each year. Their number decides how annual amounts are divided, and a run on any other date is rejected.',
+  columns: [
+    { name: 'pay_date', title: 'Pay date', kind: 'date' },
+    { name: 'period_start', title: 'Period start', kind: 'date' },
+    { name: 'period_end', title: 'Period end', kind: 'date' },
+  ],
   max: DATES_MAX,
 };
 
-/** `known`: null for a new schedule. */
-type Of = {
-  readonly employerId: string;
-  readonly known: ScheduleKey | null;
-};
-type Shown = {
-  readonly frequency: string;
-  readonly group: string;
-  readonly rows: readonly Row[];
-  readonly loaded: string;
-  readonly focus?: Focus;
-  /** The schedule by now, where it is not what was loaded; null when it was deleted. */
-  readonly current?: Schedule | null;
-  readonly rejected?: { readonly problem: ProblemDetails; readonly index: number };
-};
+/** `known`: the key of the schedule when it was opened; null for a new schedule. */
+type Of = { readonly employer_id: string; readonly known: ScheduleKey | null };
+/** `index`: the place of the schedule among those of the employer, which the paths of problems contain. */
+type Shown = Edited & { readonly frequency: string; readonly group: string; readonly index?: number };
 
-export function schedulePages(app: FastifyInstance, parts: ConsoleParts): void {
-  const scope = 'runs:write';
-  const url = '/settings/pay-schedule';
-
-  page(app, parts, { url, scope }, async ({ api, query }) => {
-    const of = ofGiven(query);
-    const all = await schedulesOf(api, of.employerId);
-    const known = all.find((one) => isOf(one, of));
+export function schedulePages({ page, action }: Console): void {
+  page(LIST.path, 'runs:write', async ({ api, query }) => {
+    const { employer_id = '', pay_frequency, pay_group } = query;
+    const key = keyOf(pay_frequency, pay_group);
+    const schedule = (await schedulesOf(api, employer_id)).find((one) => isFor(one, key));
     return {
       title:
-        known === undefined
-          ? `New pay schedule of ${of.employerId}`
-          : `Pay schedule of ${of.employerId}: ${titleOf(known)}`,
-      place: 'runs',
-      body: scheduleForm(known === undefined ? { ...of, known: null } : of, {
-        frequency: known?.pay_frequency ?? query.pay_frequency ?? 'biweekly',
-        group: known?.pay_group ?? query.pay_group ?? '',
-        rows: known?.pay_dates ?? [{}],
-        loaded: hashOf(known ?? null),
-      }),
+        schedule === undefined
+          ? `New pay schedule of ${employer_id}`
+          : `Pay schedule of ${employer_id}: ${titleOf(schedule)}`,
+      body: scheduleForm(
+        { employer_id, known: schedule === undefined ? null : key },
+        {
+          frequency: schedule?.pay_frequency ?? pay_frequency ?? 'biweekly',
+          group: schedule?.pay_group ?? pay_group ?? '',
+          rows: schedule?.pay_dates ?? [{}],
+          loaded: hashOf(schedule ?? null),
+        },
+      ),
     };
   });
-
-  action(app, parts, { url, scope }, async (act) => {
-    const { form } = act;
-    const of = ofGiven({
-      employer_id: form.employer_id,
-      pay_frequency: form.known_frequency,
-      pay_group: form.known_group,
-    });
-    const command = commandOf(form).do;
-    const typed = { frequency: form.pay_frequency ?? '', group: (form.pay_group ?? '').trim() };
-    if (command === 'save' || command === 'drop') return save(act, of, typed, command === 'drop');
-    return scheduleForm(of, { ...typed, loaded: loadedHash(form), ...changedRows(form, DATES) });
-  });
+  action(LIST.path, 'runs:write', save);
 }
 
 /** Replaces, adds or deletes the schedule. The API takes all schedules of the employer; the others are sent unchanged. */
-async function save(
-  { api, form }: Act,
-  of: Of,
-  typed: Pick<Shown, 'frequency' | 'group'>,
-  isDropped: boolean,
-) {
-  const { employerId } = of;
-  const loaded = loadedHash(form);
-  const rows = rowsOf(form, DATES);
-  const all = await schedulesOf(api, employerId);
-  const at = all.findIndex((one) => isOf(one, of));
+async function save({ api, form }: Act): Promise<Html | Done> {
+  const { employer_id = '', loaded = '', pay_frequency = '', pay_group = '' } = form;
+  const of = { employer_id, known: keyOf(form.known_frequency, form.known_group) };
+  const { do: command, ...edited } = commandOf(form, LIST);
+  const shown = { ...edited, loaded, frequency: pay_frequency, group: pay_group.trim() };
+  if (command === 'show') return scheduleForm(of, shown);
+  const all = await schedulesOf(api, employer_id);
+  const at = all.findIndex((one) => isFor(one, of.known));
   const current = all[at] ?? null;
   if (hashOf(current) !== loaded) {
-    return scheduleForm(of, { ...typed, rows, loaded: hashOf(current), current });
+    return scheduleForm(of, { ...shown, loaded: hashOf(current), current: currentDates(current) });
   }
   const index = at === -1 ? all.length : at;
-  const own = isDropped
-    ? []
-    : [
-        {
-          pay_frequency: typed.frequency,
-          pay_group: typed.group === '' ? null : typed.group,
-          pay_dates: rows,
-        },
-      ];
-  const schedules = all.toSpliced(index, 1, ...(own as unknown as Schedule[]));
-  const response = await api.PUT('/v1/employers/{employer_id}/pay-schedule', {
-    params: { path: { employer_id: employerId } },
-    body: { schedules },
-  });
-  if (response.response.status === 422 && response.error !== undefined && !isDropped) {
-    return scheduleForm(of, { ...typed, rows, loaded, rejected: { problem: response.error, index } });
-  }
-  need(response);
-  return { go: address('/settings', { employer_id: employerId, saved: 'schedule' }) };
+  const own = { pay_frequency, pay_group: shown.group === '' ? null : shown.group, pay_dates: edited.rows };
+  const schedules = all.toSpliced(index, 1, ...((command === 'drop' ? [] : [own]) as unknown as Schedule[]));
+  const call = api.send('put', '/v1/employers/{employer_id}/pay-schedule', { employer_id }, { schedules });
+  const { problem } = await attempt(call, 422);
+  if (problem !== undefined) return scheduleForm(of, { ...shown, problem, index });
+  return { go: address('/settings', { employer_id, saved: 'schedule' }) };
 }
 
-function ofGiven({ employer_id = '', pay_frequency, pay_group }: Partial<Record<string, string>>): Of {
-  const frequency = (Object.keys(FREQUENCIES) as Schedule['pay_frequency'][]).find(
-    (one) => one === pay_frequency,
+function keyOf(frequency: string | undefined, group: string | undefined): ScheduleKey | null {
+  const pay_frequency = (Object.keys(FREQUENCIES) as Schedule['pay_frequency'][]).find(
+    (one) => one === frequency,
   );
-  return {
-    employerId: employer_id,
-    known: frequency === undefined ? null : { pay_frequency: frequency, pay_group: pay_group ?? null },
-  };
+  return pay_frequency === undefined ? null : { pay_frequency, pay_group: group ?? null };
 }
 
-function isOf(one: Schedule, { known }: Of): boolean {
-  return known !== null && isFor(one, known);
+function currentDates(current: Schedule | null): Html {
+  return current === null
+    ? html`<p>The pay schedule was deleted.</p>`
+    : dateTable(current, `Current pay dates, ${titleOf(current)}`);
 }
 
-function scheduleForm(
-  { employerId, known }: Of,
-  { frequency, group, rows, loaded, focus, current, rejected }: Shown,
-): Html {
-  const own = (path: string) => {
-    const [, index, rest] = /^schedules\[(\d+)\](.*)$/s.exec(path) ?? [];
-    return rejected !== undefined && index === String(rejected.index) ? (rest ?? '') : null;
-  };
-  const placeOf = (path: string) => placeOfRest(own(path));
-  const at = byPlace(rejected?.problem.errors ?? [], placeOf);
-  // A field already has a label, so its problem shows only the rule.
-  const wrong = (id: string) => at(id).map(({ rule }) => ({ path: id, rule }));
-  return html`
-    <form id="schedule" novalidate hx-post="/settings/pay-schedule" hx-target="this" hx-swap="outerHTML">
-      ${saveOnReturn()}
-      ${rejected !== undefined && problemSummary(rejected.problem, placeOf)}
-      ${current !== undefined && changedMeanwhile('the pay schedule', current === null ? html`<p>The pay schedule was deleted.</p>` : dateTable(current, `Current pay dates, ${titleOf(current)}`))}
-      <p>List all pay dates of each year. Their number decides how annual amounts are divided, and a run on any other date is rejected.</p>
-      <input type="hidden" name="employer_id" value=${employerId} />
-      ${loadedField(loaded)}
-      ${known !== null && html`<input type="hidden" name="known_frequency" value=${known.pay_frequency} />`}
-      ${known !== null && html`<input type="hidden" name="known_group" value=${known.pay_group ?? ''} />`}
+function scheduleForm({ employer_id, known }: Of, shown: Shown): Html {
+  const { frequency, group, index } = shown;
+  return editor(LIST, shown, {
+    hidden: {
+      employer_id,
+      ...(known !== null && { known_frequency: known.pay_frequency, known_group: known.pay_group ?? '' }),
+    },
+    back: address('/settings', { employer_id }),
+    placeOf: (path) => {
+      const [, at, rest] = /^schedules\[(\d+)\](.*)$/s.exec(path) ?? [];
+      return rest !== undefined && Number(at) === index ? placeOfRest(rest) : null;
+    },
+    fields: (wrong) => html`
       <div class="fields">
-        ${selectField({
-          name: 'pay_frequency',
-          label: 'Pay frequency',
-          value: frequency,
-          choices: choicesOf(FREQUENCIES),
-          problems: wrong('pay_frequency'),
-        })}
+        ${selectField({ name: 'pay_frequency', label: 'Pay frequency', value: frequency, choices: choicesOf(FREQUENCIES), problems: wrong('pay_frequency') })}
         ${textField({ name: 'pay_group', label: 'Pay group (optional)', value: group, problems: wrong('pay_group') })}
       </div>
-      ${rowTable({
-        caption: 'Pay dates',
-        columns: COLUMNS,
-        rows,
-        focus,
-        problems: (index, name) => wrong(placeOfRow(index, name, COLUMNS).id),
-      })}
-      <div class="actions">
-        <button type="submit" name="do" value="save">Save pay schedule</button>
-        <a class="button quiet" href=${address('/settings', { employer_id: employerId })}>Back</a>
-        ${
-          known !== null &&
-          html`<button type="button" class="danger" hx-post="/settings/pay-schedule" hx-target="#schedule" hx-swap="outerHTML" hx-vals=${JSON.stringify({ do: 'drop' })} hx-confirm="Delete this pay schedule? Open runs are then computed without it.">Delete pay schedule</button>`
-        }
-      </div>
-    </form>
-  `;
+    `,
+    more:
+      known !== null &&
+      html`<button type="button" class="danger" hx-post=${LIST.path} hx-target="#schedule" hx-swap="outerHTML" hx-vals=${JSON.stringify({ do: 'drop' })} hx-confirm="Delete this pay schedule? Open runs are then computed without it.">Delete pay schedule</button>`,
+  });
 }
 
 /** Returns the place of a path without its `schedules[0]`. */
-function placeOfRest(rest: string | null): Place | null {
-  if (rest === null) return null;
+function placeOfRest(rest: string): Place {
   const [, row, field] = /^\.pay_dates\[(\d+)\](?:\.(\w+))?$/.exec(rest) ?? [];
-  if (row !== undefined) return placeOfRow(Number(row), field ?? null, COLUMNS);
+  if (row !== undefined) return placeOfRow(Number(row), field, LIST);
   if (rest === '.pay_group') return { id: 'pay_group', label: 'Pay group' };
   // A problem of the whole schedule: another one has the same key.
   if (rest === '' || rest === '.pay_frequency') return { id: 'pay_frequency', label: 'Pay frequency' };
