@@ -82,6 +82,51 @@ t.test('a run that is not ready is finalized only with a reason', async (t) => {
   t.match(await page.locator('dl.facts').first().textContent(), HOSTILE);
 });
 
+t.test('a moved start date is decided on the page that the readiness check links to', async (t) => {
+  const { signedIn, put, db, call } = await openPayroll(t);
+  const moved = {
+    id: 'ded/3',
+    employee_id: 'emp-1',
+    line_of_coverage: 'vision',
+    effective_start: '2026-07-01',
+  };
+  await deduct(db, 'evt-3', moved, '2026-06-01T00:00:00Z');
+  const later = { ...moved, effective_start: '2026-08-01', member_contribution: '99.00' };
+  await deduct(db, 'evt-4', later, '2026-06-20T00:00:00Z');
+  await put('r', '2026-07-17');
+  const page = await signedIn();
+  await open(page, '/runs/r');
+  const check = page.locator('.checks > li').filter({ hasText: 'A moved start date needs a decision' });
+  await check.getByRole('link', { name: 'ded/3' }).click();
+  await page.getByRole('heading', { name: 'Does version 1 apply?' }).waitFor();
+  await assertGood(t, page, 'the decision');
+  await click(page, 'Save the decision');
+  await page.getByRole('alert').filter({ hasText: 'Fix these fields first' }).waitFor();
+  await page.getByLabel('It never applies').check();
+  await page.getByLabel('Reason', { exact: true }).fill(HOSTILE);
+  await click(page, 'Save the decision');
+  await page.waitForURL('**/deductions/ded%2F3');
+  t.match(
+    await page.locator('main').textContent(),
+    `Moved start: it never applies. Decided by API_TOKEN: ${HOSTILE}`,
+  );
+  const { json } = await call({ url: '/v1/deductions/ded%2F3/versions' });
+  t.match(json.data[0].start_decision, { version: 1, decision: 'drop', reason: HOSTILE });
+  await page.getByRole('link', { name: 'Change the decision' }).click();
+  await page.getByRole('heading', { name: 'Does version 1 apply?' }).waitFor();
+  await open(page, '/runs/r');
+  t.equal(await check.count(), 0, 'the check passes');
+});
+
+t.test('without runs:write, the page of a deduction names the scope that a decision needs', async (t) => {
+  const { signedIn, db, tokenWith } = await openPayroll(t);
+  const page = await signedIn({ token: await tokenWith('ledger:read') });
+  await deduct(db, 'evt-3', { id: 'ded-3', employee_id: 'emp-1' });
+  await page.goto('/deductions/ded-3?decide=1');
+  await page.getByText('To decide on the moved start date, your token needs the scope runs:write.').waitFor();
+  t.equal(await page.getByRole('button', { name: 'Save the decision' }).count(), 0);
+});
+
 t.test('every check of a run has a label', async (t) => {
   const known: Record<string, unknown> = { ...KNOWN, ...knownOf({ id: 'r', employer_id: 'acme' }) };
   t.strictSame(

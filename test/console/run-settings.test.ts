@@ -112,12 +112,12 @@ t.test('a payroll policy is edited, and its versions are listed', async (t) => {
   await page.getByText('No payroll policy').waitFor();
   await page.getByRole('link', { name: 'Edit payroll policy' }).click();
   await page.getByLabel('Pay dates from').fill('2026-07-01');
-  await page.getByLabel('month-even').check();
+  await page.getByLabel('Evenly within each month').check();
   await page.getByLabel('Pay dates from').fill('');
   await click(page, 'Save payroll policy');
   const summary = page.getByRole('alert').filter({ hasText: 'Pay dates from' });
   await summary.waitFor();
-  t.ok(await page.getByLabel('month-even').isChecked(), 'the input stays');
+  t.ok(await page.getByLabel('Evenly within each month').isChecked(), 'the input stays');
   await assertGood(t, page, 'a payroll policy with a problem');
   await page.getByLabel('Pay dates from').fill('2026-07-01');
   await click(page, 'Save payroll policy');
@@ -126,7 +126,10 @@ t.test('a payroll policy is edited, and its versions are listed', async (t) => {
     { effective_from: '2026-07-01', scheme: 'month-even', remainder: 'last' },
   ]);
   t.match(await cells(page, 'Versions of the payroll policy, newest first'), [
-    ['2026-07-01', 'month-even', 'last', 'take', 'pay_date', 'report', 'report'],
+    [
+      ...['2026-07-01', 'Evenly within each month', 'Last paycheck', 'Deduct as usual', 'Pay date'],
+      ...['Show only', 'Show only'],
+    ],
   ]);
   await assertGood(t, page, 'settings with a payroll policy');
 });

@@ -22,7 +22,7 @@ t.test('a run is previewed and saved, and each amount is explained', async (t) =
   await page.getByLabel('Pay period end').fill('2026-07-12');
   await page.getByLabel('Pay date', { exact: true }).fill('2026-07-17');
   await page.getByText('Calculation', { exact: true }).click();
-  await page.getByLabel('spread', { exact: true }).check();
+  await page.getByLabel('Spread out').check();
   await page.getByLabel('Reason for a different policy').fill('agreed');
   await click(page, 'Preview');
   await page.getByRole('heading', { name: 'Preview (not saved)' }).waitFor();
@@ -110,8 +110,8 @@ t.test('a copied run has the same options and the next pay date of the schedule'
   await page.waitForURL('**/runs/new?like=first');
   t.equal(await page.getByLabel('Pay date', { exact: true }).inputValue(), '2026-07-31');
   t.equal(await page.getByLabel('Pay period start').inputValue(), '2026-07-13');
-  t.ok(await page.getByLabel('month-even').isChecked(), 'its section is open');
-  t.ok(await page.getByRole('group', { name: 'Arrears' }).getByLabel('include').isChecked());
+  t.ok(await page.getByLabel('Evenly within each month').isChecked(), 'its section is open');
+  t.ok(await page.getByRole('group', { name: 'Arrears' }).getByLabel('Deduct').isChecked());
   t.equal(await page.getByLabel('Final paychecks').inputValue(), '', 'final paychecks belong to one run');
   t.equal(await page.getByLabel('Run id').inputValue(), '');
 });

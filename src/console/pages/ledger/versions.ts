@@ -39,12 +39,12 @@ const DECIDED_BY: Readonly<Record<Version['decided_by'], string>> = {
 export const START_DECISIONS: readonly ExplainedChoice[] = [
   {
     value: 'keep',
-    label: 'it applies',
+    label: 'It applies',
     hint: 'Payroll deducts its amounts until the newer version starts.',
   },
   {
     value: 'drop',
-    label: 'it never applies',
+    label: 'It never applies',
     hint: 'Payroll treats it as never sent, and goes by the versions before it until the newer version starts.',
   },
 ];
@@ -144,7 +144,7 @@ function decisionOf(
   const path = pathOf('/deductions', deduction_id) ?? '';
   return html`
     <span class="soft under">
-      ${`Moved start: ${choice}. Decided by ${decided_by}: ${reason} `}
+      ${`Moved start: ${choice?.toLowerCase()}. Decided by ${decided_by}: ${reason} `}
       ${mayChange && html`<a href=${address(path, { decide: String(version) })}>Change the decision</a>`}
     </span>
   `;
