@@ -60,7 +60,7 @@ t.test('a deduction shows its latest state, a timeline and its versions', async 
       ...['3 late', 'evt-3'],
       'Late: version 2 stays the latest. Compared with version 1:employee contribution: $150.00 → $160.00start date: 2026-01-01 → 2026-02-01end date: none → 2026-02-28',
       ...['$160.00monthly', '$350.00', 'from 2026-02-01to 2026-02-28'],
-      ...['2026-01-10 00:00:00 UTCsent by the service', '2026-01-25 00:00:00 UTCposition 4'],
+      ...['2026-01-10 00:00:00 UTCsent', '2026-01-25 00:00:00 UTCposition 4'],
     ],
     ['2 latest', 'evt-2', 'employee contribution: $150.00 → $175.00start date: 2026-01-01 → 2026-03-01'],
     ['1', 'evt-1', 'first version'],

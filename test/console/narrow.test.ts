@@ -50,7 +50,7 @@ t.test('on a phone the ledger shows coverage and amounts without scrolling', asy
   await assertFits(t, page, 'the ledger');
   await assertAccessible(t, page, 'the ledger on a phone');
   await page.goto('/ledger?taxability=pre_tax&employer_id=acme');
-  await page.getByText('Filters: employer acme, pre-tax').waitFor();
+  await page.getByText('Filters: Employer ID acme, pre-tax').waitFor();
   t.equal(await page.getByLabel('Employer id').isVisible(), true, 'active filters are open');
 });
 

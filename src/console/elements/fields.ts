@@ -16,33 +16,44 @@ type Described = {
   readonly problems?: readonly FieldProblem[];
   readonly required?: boolean;
 };
-type Text = {
+/** A field of a form. With `rows` it has lines, with `choices` it is a list or, if they are explained, radio buttons. */
+export type Field = Described & {
   /** `datetime-local` has no zone and is UTC, so its label must say so. */
   readonly type?: 'text' | 'date' | 'datetime-local';
   readonly size?: number;
+  readonly rows?: number;
   readonly suggestions?: readonly string[];
+  readonly choices?: readonly (Choice & { readonly hint?: Content })[];
 };
 
-export function textField({ type = 'text', size, suggestions, ...field }: Described & Text): Html {
-  const { name } = field;
+export function field(given: Field): Html {
+  const { name, label, value, type = 'text', size, rows, suggestions, choices, problems = [] } = given;
+  const attributes = {
+    id: name,
+    name,
+    required: given.required ?? false,
+    'aria-describedby': describedBy(given),
+    'aria-invalid': problems.length > 0 ? 'true' : undefined,
+  };
+  if (choices?.some(({ hint }) => hint !== undefined)) return radioButtons(given, choices);
   const isTime = type === 'datetime-local';
-  const value = isTime ? field.value.replace(/(:00)?(\.0+)?Z$/, '') : field.value;
+  const text = isTime ? value.replace(/(:00)?(\.0+)?Z$/, '') : value;
   const list = suggestions && `${name}-suggestions`;
-  return around(
-    field,
-    html`
-      <input id=${name} name=${name} type=${type} step=${isTime ? 'any' : undefined} size=${size} list=${list} value=${value} autocomplete="off" ...${linked(field)} />
+  const input =
+    choices !== undefined
+      ? html`<select ...${attributes}>${optionsOf(choices, value)}</select>`
+      : rows !== undefined
+        ? html`<textarea rows=${rows} autocomplete="off" ...${attributes}>${value}</textarea>`
+        : html`<input type=${type} step=${isTime ? 'any' : undefined} size=${size} list=${list} value=${text} autocomplete="off" ...${attributes} />`;
+  return html`
+    <div class=${problems.length > 0 ? 'field wrong' : 'field'}>
+      <label for=${name}>${label}</label>
+      ${problemsOf(given)}
+      ${input}
       ${suggestions && html`<datalist id=${list}>${suggestions.map((one) => html`<option value=${one}></option>`)}</datalist>`}
-    `,
-  );
-}
-
-export function linesField({ rows = 3, ...field }: Described & { rows?: number }): Html {
-  const { name, value } = field;
-  return around(
-    field,
-    html`<textarea id=${name} name=${name} rows=${rows} autocomplete="off" ...${linked(field)}>${value}</textarea>`,
-  );
+      ${hintOf(given)}
+    </div>
+  `;
 }
 
 export type Choice = { readonly value: string; readonly label: string };
@@ -57,31 +68,19 @@ export function choicesOf(labels: Readonly<Record<string, string>> | readonly st
     : Object.entries(labels).map(([value, label]) => ({ value, label }));
 }
 
-export function selectField({ choices, ...field }: Described & { choices: readonly Choice[] }): Html {
-  const { name, value } = field;
-  return around(
-    field,
-    html`<select id=${name} name=${name} ...${linked(field)}>${optionsOf(choices, value)}</select>`,
-  );
-}
-
 export function optionsOf(choices: readonly Choice[], selected: string): Html[] {
   return choices.map(
     ({ value, label }) => html`<option value=${value} selected=${value === selected}>${label}</option>`,
   );
 }
 
-/** Renders radio buttons, each with an explanation. */
-export function choiceField({
-  choices,
-  ...field
-}: Described & { choices: readonly ExplainedChoice[] }): Html {
-  const { name, label, value } = field;
+function radioButtons(given: Field, choices: readonly (Choice & { readonly hint?: Content })[]): Html {
+  const { name, label, value } = given;
   return html`
-    <fieldset class="field choice" id=${name} aria-describedby=${describedBy(field)}>
+    <fieldset class="field choice" id=${name} aria-describedby=${describedBy(given)}>
       <legend>${label}</legend>
-      ${problemsOf(field)}
-      ${hintOf(field)}
+      ${problemsOf(given)}
+      ${hintOf(given)}
       ${choices.map((choice) => {
         const id = `${name}-${choice.value}`;
         return html`
@@ -102,27 +101,6 @@ export function hiddenFields(values: Query): Html[] {
   );
 }
 
-function around(field: Described, input: Html): Html {
-  const { name, label, problems = [] } = field;
-  return html`
-    <div class=${problems.length > 0 ? 'field wrong' : 'field'}>
-      <label for=${name}>${label}</label>
-      ${problemsOf(field)}
-      ${input}
-      ${hintOf(field)}
-    </div>
-  `;
-}
-
-function linked(field: Described) {
-  const { required = false, problems = [] } = field;
-  return {
-    required,
-    'aria-describedby': describedBy(field),
-    'aria-invalid': problems.length > 0 ? 'true' : undefined,
-  };
-}
-
 function describedBy({ name, hint, problems = [] }: Described): string | undefined {
   const ids = [problems.length > 0 && `${name}-problem`, hint !== undefined && `${name}-hint`];
   return ids.filter((id) => id !== false).join(' ') || undefined;
@@ -138,8 +116,8 @@ function problemsOf({ name, problems = [] }: Described): Content {
   return html`<p class="field-problem" id=${`${name}-problem`}>${texts.join('; ')}</p>`;
 }
 
-/** A filter of a list. With `choices` it is a select field, otherwise a text field. */
-export type Filter = Omit<Described, 'value'> & Text & { readonly choices?: readonly Choice[] };
+/** A filter of a list. */
+export type Filter = Omit<Field, 'value'>;
 
 /** Returns the parameters of an address that are filters. The API validates their values and names the wrong ones. */
 export function filtersIn(query: Query, filters: readonly Filter[]): Query {
@@ -149,9 +127,9 @@ export function filtersIn(query: Query, filters: readonly Filter[]): Query {
 }
 
 export function filterFields(query: Query, filters: readonly Filter[]): Html[] {
-  return filters.map(({ choices, ...filter }) => {
-    const field = { ...filter, value: query[filter.name] ?? '' };
-    return choices === undefined ? textField(field) : selectField({ ...field, choices: [ANY, ...choices] });
+  return filters.map((filter) => {
+    const choices = filter.choices && [ANY, ...filter.choices];
+    return field({ ...filter, value: query[filter.name] ?? '', ...(choices && { choices }) });
   });
 }
 

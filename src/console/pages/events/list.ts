@@ -4,14 +4,7 @@ import { EVENT_TYPES } from '../../../contract/events.ts';
 import { AppError } from '../../../errors.ts';
 import { found } from '../../api-client.ts';
 import { empty, live, state } from '../../elements/facts.ts';
-import {
-  choicesOf,
-  type Filter,
-  filterForm,
-  filtersIn,
-  hiddenFields,
-  textField,
-} from '../../elements/fields.ts';
+import { choicesOf, type Filter, field, filterForm, filtersIn, hiddenFields } from '../../elements/fields.ts';
 import { count, counted, instant } from '../../elements/format.ts';
 import { address, eventLink, fitsPath, type Query } from '../../elements/links.ts';
 import { type Column, PAGE_ROWS, pager, table } from '../../elements/table.ts';
@@ -51,7 +44,7 @@ export function eventListPages({ page, action }: Console): void {
       body: html`
         ${reprocessed(query)}
         <form class="fields" method="get" action="/events" role="search" aria-label="One event">
-          ${textField({ name: 'id', label: 'Event ID', value: id, size: 36 })}
+          ${field({ name: 'id', label: 'Event ID', value: id, size: 36 })}
           <button type="submit" class="quiet">Find</button>
         </form>
         ${filterForm('/events', query, FILTERS)}

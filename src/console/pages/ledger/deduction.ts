@@ -3,14 +3,7 @@ import type { ProblemDetails } from '../../../api/problem.ts';
 import type { Schemas } from '../../../client.ts';
 import { type Api, attempt, found } from '../../api-client.ts';
 import { facts } from '../../elements/facts.ts';
-import {
-  choiceField,
-  filterFields,
-  filtersIn,
-  hiddenFields,
-  problemSummary,
-  textField,
-} from '../../elements/fields.ts';
+import { field, filterFields, filtersIn, hiddenFields, problemSummary } from '../../elements/fields.ts';
 import { instant } from '../../elements/format.ts';
 import { employeeLink, pathOf, type Query } from '../../elements/links.ts';
 import { PAGE_ROWS, pager } from '../../elements/table.ts';
@@ -110,13 +103,13 @@ function summary(deduction: Deduction, today: string): Html {
 
 /** A decision replaces an earlier one on the same version. */
 function decisionForm(path: string, typed: Query, problem?: ProblemDetails): Html {
-  const field = (name: string, label: string) => ({
+  const given = (name: string, label: string) => ({
     name,
     label,
     value: typed[name] ?? '',
     problems: problem?.errors?.filter((error) => error.path === name) ?? [],
   });
-  const fields = { decision: field('decision', 'Decision'), reason: field('reason', 'Reason') };
+  const fields = { decision: given('decision', 'Decision'), reason: given('reason', 'Reason') };
   const placeOf = (id: string) =>
     id === 'decision' || id === 'reason' ? { id, label: fields[id].label } : null;
   return html`
@@ -125,8 +118,8 @@ function decisionForm(path: string, typed: Query, problem?: ProblemDetails): Htm
       ${problem !== undefined && problemSummary(problem, placeOf)}
       <p>${`Before version ${typed.version} started, a newer version moved the start to a later date and changed other terms too. Decide what payroll deducts between the two dates.`}</p>
       ${hiddenFields({ version: typed.version })}
-      ${choiceField({ ...fields.decision, choices: START_DECISIONS })}
-      ${textField({ ...fields.reason, required: true, hint: 'Stored with the decision. At most 500 characters.' })}
+      ${field({ ...fields.decision, choices: START_DECISIONS })}
+      ${field({ ...fields.reason, required: true, hint: 'Stored with the decision. At most 500 characters.' })}
       <div class="actions">
         <button type="submit">Save the decision</button>
         <a class="button quiet" href=${path}>Cancel</a>

@@ -70,18 +70,17 @@ function summary(versions: readonly Version[], latest: number): string {
 }
 
 function legend(then: Then | null): Html {
+  const keys = [
+    ['bar latest', 'latest'],
+    ['bar', 'earlier'],
+    ['bar late', 'late: arrived after a newer version'],
+    ...(then === null ? [] : [['bar then', 'in effect at the time you chose']]),
+  ];
   return html`
     <ul class="legend">
-      ${key('bar latest', 'latest')}
-      ${key('bar', 'earlier')}
-      ${key('bar late', 'late: arrived after a newer version')}
-      ${then !== null && key('bar then', 'in effect at the time you chose')}
+      ${keys.map(([name, words]) => html`<li><svg viewBox="0 0 24 12" aria-hidden="true"><rect class=${name} x="1" y="1" width="22" height="10" rx="2" /></svg>${words}</li>`)}
     </ul>
   `;
-}
-
-function key(name: string, words: string): Html {
-  return html`<li><svg viewBox="0 0 24 12" aria-hidden="true"><rect class=${name} x="1" y="1" width="22" height="10" rx="2" /></svg>${words}</li>`;
 }
 
 function nameOf({ version, member_contribution }: Version, y: number, word: string | undefined): Html {
@@ -131,32 +130,18 @@ function rowPicture({ version, bar, y }: Row, latest: number, then: Then | null)
     then !== null && !wasKnown(version, then) && 'unknown',
   ].filter((name) => name !== false);
   const [top, end] = [y + (ROW - BAR) / 2, x + width];
+  const [middle, bottom] = [top + BAR / 2, top + BAR];
+  // An open end is an arrow.
+  const left = x + (isOpenBefore ? TIP : 0);
+  const right = end - (isOpenAfter ? TIP : 0);
+  const outline = `M${left} ${bottom}L${x} ${middle}L${left} ${top}L${right} ${top}L${end} ${middle}L${right} ${bottom}Z`;
   return html`
     <g>
       <title>${`Version ${version.version}: ${sentence(version)}`}</title>
       <line class="row" x1="0" x2=${PICTURE_WIDTH} y1=${y + ROW} y2=${y + ROW} />
-      <path class=${names.join(' ')} d=${outline({ x, end, top, isOpenBefore, isOpenAfter })} />
+      <path class=${names.join(' ')} d=${outline} />
     </g>
   `;
-}
-
-/** The outline of a bar; an open end is an arrow. */
-function outline(given: {
-  x: number;
-  end: number;
-  top: number;
-  isOpenBefore: boolean;
-  isOpenAfter: boolean;
-}): string {
-  const { x, end, top, isOpenBefore, isOpenAfter } = given;
-  const [middle, bottom] = [top + BAR / 2, top + BAR];
-  const left = isOpenBefore
-    ? `${x + TIP} ${bottom}L${x} ${middle}L${x + TIP} ${top}`
-    : `${x} ${bottom}L${x} ${top}`;
-  const right = isOpenAfter
-    ? `${end - TIP} ${top}L${end} ${middle}L${end - TIP} ${bottom}`
-    : `${end} ${top}L${end} ${bottom}`;
-  return `M${left}L${right}Z`;
 }
 
 const MS_PER_DAY = 86_400_000;
@@ -166,8 +151,10 @@ const BREAK_WIDTH = 48;
 /** The largest share of the axis for all breaks together. */
 const BREAKS_SHARE = 0.5;
 const MONTH_DAYS = 30.4;
-/** Months between ticks; the last for millennia without a break. */
-const STEPS = [1, 3, 6, 12, 24, 60, 120, 600, 1_200, 12_000] as const;
+/** Months between ticks. */
+const STEPS = [1, 3, 6, 12, 24, 60, 120, 600, 1_200];
+/** For millennia without a break. */
+const STEP_MAX = 12_000;
 const STEP_WIDTH_MIN = 44;
 const CHARACTER_WIDTH = 6.5;
 const LABEL_MARGIN = 8;
@@ -184,7 +171,8 @@ type Axis = {
   readonly breaks: readonly Break[];
 };
 
-type Stop = { readonly day: number; readonly x: number };
+/** `isBreak`: the gap before it is a break. */
+type Stop = { readonly day: number; readonly x: number; readonly isBreak: boolean };
 
 /** Returns the days since 1970-01-01 of `YYYY-MM-DD`. */
 export function dayNumber(day: string): number {
@@ -192,42 +180,30 @@ export function dayNumber(day: string): number {
 }
 
 /** Builds an axis from `left` to `right` (pixels) for at least one day. */
-export function axisOf(days: readonly number[], left: number, right: number): Axis {
-  const stops = stopsOf(
-    [...new Set(days)].toSorted((one, other) => one - other),
-    left,
-    right,
-  );
-  const isBreak = (index: number) => gapBefore(stops, index) > BREAK_DAYS;
-  return {
-    x: (day) => between(stops, day),
-    ticks: ticksOf(stops, isBreak),
-    breaks: stops.flatMap(({ x }, index) =>
-      isBreak(index) ? [{ from: (stops[index - 1] as Stop).x, to: x }] : [],
-    ),
-  };
-}
-
-function stopsOf(days: readonly number[], left: number, right: number): Stop[] {
-  const gaps = days.slice(1).map((day, index) => day - (days[index] as number));
+export function axisOf(named: readonly number[], left: number, right: number): Axis {
+  const days = [...new Set(named)].toSorted((one, other) => one - other);
+  const gaps = days.map((day, index) => day - (days[index - 1] ?? day));
   const scaled = gaps.filter((gap) => gap <= BREAK_DAYS).reduce((sum, gap) => sum + gap, 0);
-  const breaks = gaps.filter((gap) => gap > BREAK_DAYS).length;
+  const count = gaps.filter((gap) => gap > BREAK_DAYS).length;
   const all = right - left;
   const breakWidth =
-    scaled === 0 ? all / Math.max(1, breaks) : Math.min(BREAK_WIDTH, (all * BREAKS_SHARE) / breaks);
-  const perDay = scaled === 0 ? 0 : (all - breaks * breakWidth) / scaled;
+    scaled === 0 ? all / Math.max(1, count) : Math.min(BREAK_WIDTH, (all * BREAKS_SHARE) / count);
+  const perDay = scaled === 0 ? 0 : (all - count * breakWidth) / scaled;
   let x = left;
-  return days.map((day, index) => {
-    const gap = index === 0 ? 0 : (gaps[index - 1] as number);
-    x += gap > BREAK_DAYS ? breakWidth : gap * perDay;
+  const stops = days.map((day, index): Stop => {
+    const gap = gaps[index] as number;
+    const isBreak = gap > BREAK_DAYS;
+    x += isBreak ? breakWidth : gap * perDay;
     // Rounding must not lead outside the picture.
-    return { day, x: Math.min(x, right) };
+    return { day, x: Math.min(x, right), isBreak };
   });
-}
-
-function gapBefore(stops: readonly Stop[], index: number): number {
-  const [before, stop] = [stops[index - 1], stops[index]];
-  return before === undefined || stop === undefined ? 0 : stop.day - before.day;
+  return {
+    x: (day) => between(stops, day),
+    ticks: ticksOf(stops, perDay),
+    breaks: stops.flatMap(({ x, isBreak }, index) =>
+      isBreak ? [{ from: (stops[index - 1] as Stop).x, to: x }] : [],
+    ),
+  };
 }
 
 function between(stops: readonly Stop[], day: number): number {
@@ -239,12 +215,12 @@ function between(stops: readonly Stop[], day: number): number {
 }
 
 /** Labels each stretch between breaks; its first tick includes the year. */
-function ticksOf(stops: readonly Stop[], isBreak: (index: number) => boolean): Tick[] {
-  const starts = stops.flatMap((_, index) => (index === 0 || isBreak(index) ? [index] : []));
-  const stretches = starts.map((from, index) => stops.slice(from, starts[index + 1]));
-  const step = stepOf(stretches);
+function ticksOf(stops: readonly Stop[], perDay: number): Tick[] {
+  const starts = stops.flatMap(({ isBreak }, index) => (index === 0 || isBreak ? [index] : []));
+  const step = STEPS.find((months) => months * MONTH_DAYS * perDay >= STEP_WIDTH_MIN) ?? STEP_MAX;
   let free = Number.NEGATIVE_INFINITY;
-  return stretches.flatMap((stretch) => {
+  return starts.flatMap((from, index) => {
+    const stretch = stops.slice(from, starts[index + 1]);
     const [first, last] = [stretch[0] as Stop, stretch.at(-1) as Stop];
     const months = monthsIn(first.day, last.day, step);
     const days = months.length === 0 ? [first.day] : months.map(firstOfMonth);
@@ -256,15 +232,6 @@ function ticksOf(stops: readonly Stop[], isBreak: (index: number) => boolean): T
       return { x, label: fits ? label : '' };
     });
   });
-}
-
-/** All stretches have the same scale, and so the same step. */
-function stepOf(stretches: readonly (readonly Stop[])[]): number {
-  const long = stretches.find((stretch) => stretch.length > 1);
-  if (long === undefined) return 12;
-  const [first, last] = [long[0] as Stop, long.at(-1) as Stop];
-  const perMonth = ((last.x - first.x) / (last.day - first.day)) * MONTH_DAYS;
-  return STEPS.find((months) => months * perMonth >= STEP_WIDTH_MIN) ?? (STEPS.at(-1) as number);
 }
 
 /** Returns the months (counted from year 0) that are multiples of `step` and start between two days. */
@@ -312,10 +279,11 @@ type Bar = {
   readonly isNever: boolean;
 };
 
-type Timeline = { readonly axis: Axis; readonly bars: readonly Bar[] };
-
 /** Places one bar per span. The axis also covers `days` and the whole year of the first one. */
-export function timelineOf(spans: readonly Span[], days: readonly [string, ...string[]]): Timeline {
+export function timelineOf(
+  spans: readonly Span[],
+  days: readonly [string, ...string[]],
+): { axis: Axis; bars: readonly Bar[] } {
   const year = days[0].slice(0, 4);
   const ends = spans.flatMap(({ from, until }) => [from, until]).filter((day) => day !== null);
   const named = [...ends, ...days, `${year}-01-01`, `${year}-12-31`];
@@ -325,7 +293,6 @@ export function timelineOf(spans: readonly Span[], days: readonly [string, ...st
 
 function barOf(axis: Axis, span: Span): Bar {
   const { from, until } = span;
-  const isNever = isNeverInEffect(span);
   const one = from === null ? EDGE : axis.x(dayNumber(from));
   const other = until === null ? PICTURE_WIDTH - EDGE : axis.x(dayNumber(until));
   const x = Math.min(one, other);
@@ -334,6 +301,6 @@ function barOf(axis: Axis, span: Span): Bar {
     width: Math.max(BAR_WIDTH_MIN, Math.max(one, other) - x),
     isOpenBefore: from === null,
     isOpenAfter: until === null,
-    isNever,
+    isNever: isNeverInEffect(span),
   };
 }

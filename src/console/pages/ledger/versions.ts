@@ -30,9 +30,9 @@ const UNBROKEN_CHARACTERS = 24;
 
 /** The source of an event time. */
 const DECIDED_BY: Readonly<Record<Version['decided_by'], string>> = {
-  created_at: 'sent by the service',
+  created_at: 'sent',
   tie: 'tie',
-  receipt: 'time of receipt',
+  receipt: 'received',
 };
 
 /** What a person can decide about a version whose start was moved before it began. */

@@ -7,7 +7,7 @@ import type { Schemas } from '../../../client.ts';
 import { attempt } from '../../api-client.ts';
 import { checkNames, readinessOf } from '../../elements/checks.ts';
 import { facts } from '../../elements/facts.ts';
-import { hiddenFields, linesField, problemSummary } from '../../elements/fields.ts';
+import { field, hiddenFields, problemSummary } from '../../elements/fields.ts';
 import { money, plain } from '../../elements/format.ts';
 import { address, runPath } from '../../elements/links.ts';
 import { type Column, table } from '../../elements/table.ts';
@@ -159,8 +159,9 @@ function confirmation(
       <p>A finalized run cannot be changed, only voided. Payroll deducts its amounts.</p>
       ${
         !isReady &&
-        linesField({
+        field({
           name: 'reason',
+          rows: 3,
           label: `Reason to accept: ${checkNames(failed, run)}`,
           hint: 'Stored with the run and with each finding. A finding stays accepted until its data changes. At most 500 characters.',
           value: reason,
@@ -182,8 +183,9 @@ function voidForm(runId: string, reason: string, problem?: ProblemDetails): Html
     <form id="void" class="card" novalidate hx-post=${runPath(runId, '/void')} hx-target="#void" hx-swap="outerHTML">
       ${problem !== undefined && problemSummary(problem, reasonPlace)}
       <p>Voiding cannot be undone. The run stays readable but no longer counts, and its pay date is free for a new run. Adjustments and arrears that it included become due again. If a later run has corrected this one, void the later run first.</p>
-      ${linesField({
+      ${field({
         name: 'reason',
+        rows: 3,
         label: 'Reason',
         hint: 'Stored with the run. At most 500 characters.',
         value: reason,

@@ -4,19 +4,9 @@ import { RUN_BYTES_MAX } from '../../../api/routes/payroll-runs.ts';
 import { RUN_DEFAULTS } from '../../../api/run-schemas.ts';
 import type { paths } from '../../../client-types.ts';
 import { attempt, found } from '../../api-client.ts';
-import {
-  choiceField,
-  choicesOf,
-  type ExplainedChoice,
-  type FieldProblem,
-  linesField,
-  type Place,
-  problemSummary,
-  selectField,
-  textField,
-} from '../../elements/fields.ts';
+import { choicesOf, type Field, field, type Place, problemSummary } from '../../elements/fields.ts';
 import { fitsPath, runPath } from '../../elements/links.ts';
-import { type Content, type Html, html } from '../../html.ts';
+import { type Html, html } from '../../html.ts';
 import type { Act, Console, Done, Visit } from '../../page.ts';
 import { isFor, schedulesOf } from '../settings/overview.ts';
 import { FREQUENCIES, OPTION_NAMES, OPTIONS, RUN_KINDS, type Run } from './labels.ts';
@@ -88,38 +78,85 @@ async function copyOf({ api }: Visit, run_id: string): Promise<Typed | null> {
 /** The values of the fields, without empty ones. */
 type Typed = Readonly<Record<string, string>>;
 type RunBody = paths['/v1/payroll-runs/{run_id}']['put']['requestBody']['content']['application/json'];
-type Field = (name: string) => { name: string; label: string; value: string; problems: FieldProblem[] };
+type Spec = Omit<Field, 'name' | 'value'>;
 
-const WORDS = [
-  'employer_id',
-  'pay_frequency',
-  'period_start',
-  'period_end',
-  'pay_date',
-  'kind',
-  'pay_group',
-  ...OPTION_NAMES,
-  'policy_reason',
-] as const;
-/** One id per line, because an id may contain a space or a comma. */
-const LISTS = ['employee_ids', 'deductions', 'final_checks'] as const;
-
-const LABELS: Readonly<Record<string, string>> = {
-  run_id: 'Run ID',
-  employer_id: 'Employer ID',
-  pay_frequency: 'Pay frequency',
-  pay_group: 'Pay group',
-  period_start: 'Pay period start',
-  period_end: 'Pay period end',
-  pay_date: 'Pay date',
-  kind: 'Kind',
-  ...Object.fromEntries(OPTION_NAMES.map((name) => [name, OPTIONS[name].label])),
-  policy_reason: 'Reason for a different policy',
-  pay_dates: 'Pay dates',
-  employee_ids: 'Only these employees',
-  deductions: 'Only these deductions',
-  final_checks: 'Final paychecks',
+const date = { type: 'date', required: true } as const;
+const BASICS: Readonly<Record<string, Spec>> = {
+  run_id: {
+    label: 'Run ID',
+    required: true,
+    hint: 'Choose any ID, such as acme-2026-07-17: 1 to 128 of A-Z a-z 0-9 . _ -',
+  },
+  employer_id: { label: 'Employer ID', required: true, hint: 'The ID that the census is uploaded for.' },
+  pay_frequency: {
+    label: 'Pay frequency',
+    choices: choicesOf(FREQUENCIES),
+    hint: 'Only employees with this pay frequency are included.',
+  },
+  pay_group: {
+    label: 'Pay group',
+    hint: 'Only employees in this pay group. Leave empty if the employer has none.',
+  },
+  period_start: { label: 'Pay period start', ...date, hint: 'The first day that this paycheck covers.' },
+  period_end: { label: 'Pay period end', ...date, hint: 'The last day that this paycheck covers.' },
+  pay_date: { label: 'Pay date', ...date, hint: 'The date employees are paid. It decides the tax year.' },
 };
+/** The employer's policy decides an option that the run does not set. */
+const BY_POLICY = { value: '', label: 'Employer policy', hint: 'Uses the payroll policy of the employer.' };
+const option = (name: (typeof OPTION_NAMES)[number]): Spec => {
+  return { ...OPTIONS[name], choices: [BY_POLICY, ...OPTIONS[name].choices] };
+};
+const EARLIER: Readonly<Record<string, Spec>> = {
+  adjustments: option('adjustments'),
+  arrears: option('arrears'),
+};
+const CALCULATION: Readonly<Record<string, Spec>> = {
+  scheme: option('scheme'),
+  remainder: option('remainder'),
+  extra_paycheck: option('extra_paycheck'),
+  applies_on: option('applies_on'),
+  policy_reason: {
+    label: 'Reason for a different policy',
+    hint: 'Required if an option here or above differs from the employer’s payroll policy.',
+  },
+};
+const CALENDAR: Readonly<Record<string, Spec>> = {
+  pay_dates: {
+    label: 'Pay dates',
+    rows: 6,
+    hint: 'All regular pay dates of the calendar year, one per line, such as 2026-07-17. Leave empty to use the employer’s pay schedule. Without a schedule, weekly and biweekly dates are counted from the pay date of the run.',
+  },
+};
+/** One id per line, because an id may contain a space or a comma. */
+const LISTS: Readonly<Record<string, Spec>> = {
+  employee_ids: {
+    label: 'Only these employees',
+    rows: 3,
+    hint: 'Employee IDs, one per line; a preview then shows their lines. Leave empty for all.',
+  },
+  deductions: {
+    label: 'Only these deductions',
+    rows: 3,
+    hint: 'Deduction IDs, one per line. Leave empty for all.',
+  },
+  final_checks: {
+    label: 'Final paychecks',
+    rows: 3,
+    hint: 'IDs of employees who left before this pay period and get a final paycheck, one per line.',
+  },
+};
+const SELECTION: Readonly<Record<string, Spec>> = { kind: { label: 'Kind', choices: RUN_KINDS }, ...LISTS };
+const SPECS: Readonly<Record<string, Spec>> = {
+  ...BASICS,
+  ...EARLIER,
+  ...CALCULATION,
+  ...CALENDAR,
+  ...SELECTION,
+};
+/** The fields of one value; the run id is in the path. */
+const WORDS = Object.keys(SPECS).filter(
+  (name) => name !== 'run_id' && !(name in CALENDAR) && !(name in LISTS),
+);
 
 /** The values of a new form. */
 const DEFAULTS: Typed = { pay_frequency: 'biweekly', ...RUN_DEFAULTS };
@@ -129,24 +166,36 @@ type Form = { typed: Typed; maySave: boolean; problem?: ProblemDetails; below?: 
 /** Renders the form with its problems. `below`: a preview. */
 function runForm({ typed, problem, below, maySave }: Form): Html {
   const errors = Map.groupBy(problem?.errors ?? [], ({ path }) => fieldOf(path));
-  const field: Field = (name) => ({
-    name,
-    label: LABELS[name] ?? name,
-    value: typed[name] ?? '',
-    problems: errors.get(name) ?? [],
-  });
+  const fields = (specs: Readonly<Record<string, Spec>>) =>
+    Object.entries(specs).map(([name, spec]) =>
+      field({ ...spec, name, value: typed[name] ?? '', problems: errors.get(name) ?? [] }),
+    );
+  const open = (id: string, title: string, specs: Readonly<Record<string, Spec>>) => html`
+    <section class="card" aria-labelledby=${id}>
+      <h2 id=${id}>${title}</h2>
+      <div class="columns">${fields(specs)}</div>
+    </section>
+  `;
+  // Fields that are rarely needed. Open when one differs from a new form or has a problem.
+  const rare = (title: string, specs: Readonly<Record<string, Spec>>) => {
+    const names = Object.keys(specs);
+    const isOpen = names.some((name) => errors.has(name) || typed[name] !== DEFAULTS[name]);
+    return html`
+      <details class="card rare" open=${isOpen}>
+        <summary>${title}</summary>
+        <div class=${names.length > 1 ? 'columns' : undefined}>${fields(specs)}</div>
+      </details>
+    `;
+  };
   return html`
     <div id="run-form">
       ${problem !== undefined && problemSummary(problem, placeOf)}
       <form class="long" novalidate hx-post="/runs/new" hx-target="#run-form" hx-swap="outerHTML" hx-config="timeout:600s">
-        ${basicFields(field)}
-        <section class="card" aria-labelledby="earlier">
-          <h2 id="earlier">Earlier runs</h2>
-          <div class="columns">${optionFields(field, ['adjustments', 'arrears'])}</div>
-        </section>
-        ${rare('Calculation', [...CALCULATION, 'policy_reason'], field, amountFields(field))}
-        ${rare('Pay dates of the year', ['pay_dates'], field, calendarField(field))}
-        ${rare('Off-cycle runs and selected employees', ['kind', ...LISTS], field, selectionFields(field))}
+        ${open('basics', 'Paycheck', BASICS)}
+        ${open('earlier', 'Earlier runs', EARLIER)}
+        ${rare('Calculation', CALCULATION)}
+        ${rare('Pay dates of the year', CALENDAR)}
+        ${rare('Off-cycle runs and selected employees', SELECTION)}
         <div class="actions">
           <button type="submit" name="do" value="preview" class=${maySave ? 'quiet' : undefined}>Preview</button>
           ${maySave && html`<button type="submit" name="do" value="save">Save the run</button>`}
@@ -166,87 +215,15 @@ function placeOf(path: string): Place | null {
   const id = fieldOf(path);
   if (id === null) return null;
   const [, index] = /\[(\d+)\]$/.exec(path) ?? [];
-  const label = LABELS[id] ?? id;
+  const { label } = SPECS[id] as Spec;
   return { id, label: index === undefined ? label : `${label}, line ${Number(index) + 1}` };
-}
-
-function basicFields(field: Field): Html {
-  return html`
-    <section class="card" aria-labelledby="basics">
-      <h2 id="basics">Paycheck</h2>
-      <div class="columns">
-        ${textField({ ...field('run_id'), required: true, hint: 'Choose any ID, such as acme-2026-07-17: 1 to 128 of A-Z a-z 0-9 . _ -' })}
-        ${textField({ ...field('employer_id'), required: true, hint: 'The ID that the census is uploaded for.' })}
-        ${selectField({ ...field('pay_frequency'), choices: choicesOf(FREQUENCIES), hint: 'Only employees with this pay frequency are included.' })}
-        ${textField({ ...field('pay_group'), hint: 'Only employees in this pay group. Leave empty if the employer has none.' })}
-        ${textField({ ...field('period_start'), type: 'date', required: true, hint: 'The first day that this paycheck covers.' })}
-        ${textField({ ...field('period_end'), type: 'date', required: true, hint: 'The last day that this paycheck covers.' })}
-        ${textField({ ...field('pay_date'), type: 'date', required: true, hint: 'The date employees are paid. It decides the tax year.' })}
-      </div>
-    </section>
-  `;
-}
-
-const CALCULATION = ['scheme', 'remainder', 'extra_paycheck', 'applies_on'] as const;
-/** The employer's policy decides an option that the run does not set. */
-const BY_POLICY: ExplainedChoice = {
-  value: '',
-  label: 'Employer policy',
-  hint: 'Uses the payroll policy of the employer.',
-};
-
-function optionFields(field: Field, names: readonly (typeof OPTION_NAMES)[number][]): Html[] {
-  return names.map((name) =>
-    choiceField({ ...field(name), ...OPTIONS[name], choices: [BY_POLICY, ...OPTIONS[name].choices] }),
-  );
-}
-
-function amountFields(field: Field): Html {
-  return html`
-    <div class="columns">
-      ${optionFields(field, CALCULATION)}
-      ${textField({ ...field('policy_reason'), hint: 'Required if an option here or above differs from the employer’s payroll policy.' })}
-    </div>
-  `;
-}
-
-function calendarField(field: Field): Html {
-  return linesField({
-    ...field('pay_dates'),
-    rows: 6,
-    hint: 'All regular pay dates of the calendar year, one per line, such as 2026-07-17. Leave empty to use the employer’s pay schedule. Without a schedule, weekly and biweekly dates are counted from the pay date of the run.',
-  });
-}
-
-function selectionFields(field: Field): Html {
-  return html`
-    <div class="columns">
-      ${choiceField({ ...field('kind'), choices: RUN_KINDS })}
-      ${linesField({ ...field('employee_ids'), hint: 'Employee IDs, one per line; a preview then shows their lines. Leave empty for all.' })}
-      ${linesField({ ...field('deductions'), hint: 'Deduction IDs, one per line. Leave empty for all.' })}
-      ${linesField({ ...field('final_checks'), hint: 'IDs of employees who left before this pay period and get a final paycheck, one per line.' })}
-    </div>
-  `;
-}
-
-/** Fields that are rarely needed. Open when one differs from a new form or has a problem. */
-function rare(title: string, names: readonly string[], field: Field, content: Content): Html {
-  const isOpen = names
-    .map(field)
-    .some(({ name, value, problems }) => problems.length > 0 || value !== (DEFAULTS[name] ?? ''));
-  return html`
-    <details class="card rare" open=${isOpen}>
-      <summary>${title}</summary>
-      ${content}
-    </details>
-  `;
 }
 
 /** Builds the API's body from the form. The API validates it. */
 function bodyOf(typed: Typed): RunBody {
   const given: (readonly [name: string, value: string | string[]])[] = [
     ...WORDS.map((name) => [name, (typed[name] ?? '').trim()] as const),
-    ...LISTS.map((name) => [name, itemsOf(typed[name], /\r?\n/)] as const),
+    ...Object.keys(LISTS).map((name) => [name, itemsOf(typed[name], /\r?\n/)] as const),
     ['pay_dates', itemsOf(typed.pay_dates, /[\s,;]+/)],
   ];
   return Object.fromEntries(given.filter(([, value]) => value.length > 0)) as unknown as RunBody;
@@ -263,7 +240,7 @@ function itemsOf(text = '', between: RegExp): string[] {
 function typedLike(run: Run, dates: Pick<Run, 'pay_date' | 'period_start' | 'period_end'> | null): Typed {
   const { employee_ids, deductions, stated_options } = run;
   const fields: Record<string, string | null> = {
-    ...Object.fromEntries(WORDS.map((name) => [name, run[name]])),
+    ...Object.fromEntries(WORDS.map((name) => [name, run[name as 'pay_group']])),
     ...Object.fromEntries(
       OPTION_NAMES.map((name) => [name, stated_options.includes(name) ? run[name] : null]),
     ),
@@ -279,5 +256,5 @@ function typedLike(run: Run, dates: Pick<Run, 'pay_date' | 'period_start' | 'per
 /** Returns the field of an API path: `employee_ids` for `employee_ids[3]`. */
 function fieldOf(path: string): string | null {
   const [name] = /^[a-z_]+/.exec(path) ?? [];
-  return name !== undefined && Object.hasOwn(LABELS, name) ? name : null;
+  return name !== undefined && Object.hasOwn(SPECS, name) ? name : null;
 }

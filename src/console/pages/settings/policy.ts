@@ -3,7 +3,7 @@ import type { ProblemDetails } from '../../../api/problem.ts';
 import type { Schemas } from '../../../client.ts';
 import { type Api, attempt } from '../../api-client.ts';
 import { empty } from '../../elements/facts.ts';
-import { choiceField, hiddenFields, problemSummary, textField } from '../../elements/fields.ts';
+import { field, hiddenFields, problemSummary } from '../../elements/fields.ts';
 import { instant } from '../../elements/format.ts';
 import { address } from '../../elements/links.ts';
 import { type Column, table } from '../../elements/table.ts';
@@ -63,7 +63,7 @@ function policyForm(
   typed: Readonly<Record<string, unknown>>,
   problem?: ProblemDetails,
 ): Html {
-  const field = (name: string) => ({
+  const given = (name: string) => ({
     name,
     label: LABELS[name] ?? name,
     value: String(typed[name] ?? ''),
@@ -76,9 +76,9 @@ function policyForm(
       <p>Saving adds a version. Open runs with a pay date on or after its date use it; finalized runs do not change.</p>
       ${hiddenFields({ employer_id })}
       <section class="card">
-        ${textField({ ...field('effective_from'), type: 'date', required: true })}
+        ${field({ ...given('effective_from'), type: 'date', required: true })}
         <div class="columns">
-          ${OPTION_NAMES.map((name) => choiceField({ ...field(name), choices: OPTIONS[name].choices }))}
+          ${OPTION_NAMES.map((name) => field({ ...given(name), choices: OPTIONS[name].choices }))}
         </div>
       </section>
       <div class="actions">

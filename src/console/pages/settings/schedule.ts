@@ -1,7 +1,7 @@
 /** One pay schedule of an employer, edited as a table. */
 import { DATES_MAX } from '../../../api/routes/payroll-settings.ts';
 import { attempt } from '../../api-client.ts';
-import { choicesOf, type Place, selectField, textField } from '../../elements/fields.ts';
+import { choicesOf, field, type Place } from '../../elements/fields.ts';
 import { address } from '../../elements/links.ts';
 import {
   commandOf,
@@ -109,8 +109,8 @@ function scheduleForm({ employer_id, known }: Of, shown: Shown): Html {
     },
     fields: (wrong) => html`
       <div class="fields">
-        ${selectField({ name: 'pay_frequency', label: 'Pay frequency', value: frequency, choices: choicesOf(FREQUENCIES), problems: wrong('pay_frequency') })}
-        ${textField({ name: 'pay_group', label: 'Pay group (optional)', value: group, problems: wrong('pay_group') })}
+        ${field({ name: 'pay_frequency', label: 'Pay frequency', value: frequency, choices: choicesOf(FREQUENCIES), problems: wrong('pay_frequency') })}
+        ${field({ name: 'pay_group', label: 'Pay group (optional)', value: group, problems: wrong('pay_group') })}
       </div>
     `,
     more:
