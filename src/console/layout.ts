@@ -60,19 +60,13 @@ const HTMX_CONFIG = JSON.stringify({
 const DISABLED_WHILE_SENDING =
   'form.htmx-request button, form:has(.htmx-request) button, button.htmx-request';
 
-export function layout({
-  title,
-  body,
-  environment,
-  user,
-  path,
-}: {
-  title: string;
-  body: Html;
-  environment: 'sandbox' | 'live';
-  user: User | null;
-  path: string;
-}): Html {
+/** `user`: null before signing in. `path`: the page's own. */
+export function layout(
+  { title, body }: { title: string; body: Html },
+  environment: 'sandbox' | 'live',
+  user: User | null,
+  path: string,
+): Html {
   const headers =
     user === null
       ? {}

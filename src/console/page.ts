@@ -128,7 +128,7 @@ export function sendPage(
     .code(status)
     .header('content-security-policy', PAGE_POLICY)
     .type('text/html; charset=utf-8')
-    .send(renderDocument(layout({ ...page, environment, user, path: url.replace(/\?.*$/s, '') })));
+    .send(renderDocument(layout(page, environment, user, url.replace(/\?.*$/s, ''))));
 }
 
 /** Opens another page, or sends a part of a page and clears an earlier error message. */

@@ -5,23 +5,12 @@ import { type Content, type Html, html } from '../html.ts';
 /** `good`: nothing to do. `warn`: look at it. `bad`: act. `plain`: in progress or over. */
 export type Tone = 'good' | 'warn' | 'bad' | 'plain';
 
-const TONES: Readonly<Record<string, Tone>> = {
-  applied: 'good',
-  quarantined: 'bad',
-  delivered: 'good',
-  rejected: 'bad',
-  waiting: 'warn',
-  completed: 'good',
-  failed: 'bad',
-  overdue: 'bad',
-  conflict: 'bad',
-  finalized: 'good',
-  pass: 'good',
-  warn: 'warn',
-  fail: 'bad',
-  paused: 'bad',
-  active: 'good',
+const STATES: Readonly<Partial<Record<Tone, readonly string[]>>> = {
+  good: ['applied', 'delivered', 'completed', 'finalized', 'pass', 'active', 'identical'],
+  warn: ['waiting', 'warn'],
+  bad: ['quarantined', 'rejected', 'failed', 'overdue', 'conflict', 'fail', 'paused', 'different'],
 };
+const TONES = new Map(Object.entries(STATES).flatMap(([tone, words]) => words.map((word) => [word, tone])));
 
 const BACKGROUND = JSON.stringify({ [BACKGROUND_HEADER]: '1' });
 
@@ -36,12 +25,8 @@ export function facts(pairs: readonly (readonly [term: string, content: Content]
 }
 
 /** Renders a state as its word in the API; color only adds to it. */
-export function state(word: string, tone: Tone = TONES[word] ?? 'plain'): Html {
-  return toned(word, tone);
-}
-
-export function toned(content: Content, tone: Tone): Html {
-  return html`<span class=${`state ${tone}`}>${content}</span>`;
+export function state(word: string, tone: Tone | undefined = TONES.get(word) as Tone): Html {
+  return html`<span class=${`state ${tone ?? 'plain'}`}>${word}</span>`;
 }
 
 /** Renders an empty state: what is missing, and what to do. */

@@ -24,6 +24,8 @@ export function numbers(
   const { last_received_at, oldest_pending_at, pending, quarantined, conflicts } = events;
   const toEvents = (path: string, text: string) => may('events:read') && html`<a href=${path}>${text}</a>`;
   const showAll = (path: string, number: number) => number > 0 && toEvents(path, 'Show all');
+  const { reason, paused_at } = circuit_breaker;
+  const isPaused = circuit_breaker.state === 'paused';
   const isLate = oldest_pending_at !== null && now.getTime() - Date.parse(oldest_pending_at) > LATE_MS;
   return html`
     <section aria-labelledby="numbers-title">
@@ -34,19 +36,7 @@ export function numbers(
         ${card('Quarantined events', atLeast(quarantined), [showAll(QUARANTINED, quarantined)], quarantined > 0 ? 'bad' : 'plain')}
         ${card('Event conflicts', atLeast(conflicts), [showAll('/events?conflict=true', conflicts)], conflicts > 0 ? 'bad' : 'plain')}
         ${outboxCard(requests, now, may)}
-        ${
-          circuit_breaker.state === 'paused'
-            ? card(
-                'Sending',
-                state('paused'),
-                [
-                  circuit_breaker.reason,
-                  circuit_breaker.paused_at !== null && instant(circuit_breaker.paused_at),
-                ],
-                'bad',
-              )
-            : card('Sending', state('active'), [])
-        }
+        ${card('Sending', state(circuit_breaker.state), isPaused ? [reason, paused_at && instant(paused_at)] : [], isPaused ? 'bad' : 'plain')}
         ${card('Ledger', `position ${count(position)}`, [`Database size ${count(Math.round(database_bytes / MEGABYTE))} MB`])}
       </div>
     </section>

@@ -87,23 +87,20 @@ function summary(change: Change, visit: Visit): Html {
   `;
 }
 
+const MEANINGS: Readonly<Record<Change['state'], string>> = {
+  pending: 'It is sent automatically, and retried until the service responds.',
+  sending: 'It is being sent now.',
+  delivered: 'The service accepted it. Its contents have been deleted here.',
+  rejected: 'The service rejected it. Decide below what to do.',
+  canceled: 'It will not be sent, and its contents have been deleted.',
+};
+
 function meaningOf({ state, holding, earlier_change_id }: Change): string {
-  switch (state) {
-    case 'pending':
-      return earlier_change_id === null
-        ? 'It is sent automatically, and retried until the service responds.'
-        : 'It is sent automatically after another change of the employee.';
-    case 'sending':
-      return 'It is being sent now.';
-    case 'delivered':
-      return 'The service accepted it. Its contents have been deleted here.';
-    case 'rejected':
-      return holding
-        ? 'The service rejected it, and later changes of the employee wait for it. Decide below what to do.'
-        : 'The service rejected it. Decide below what to do.';
-    case 'canceled':
-      return 'It will not be sent, and its contents have been deleted.';
-  }
+  if (state === 'pending' && earlier_change_id !== null)
+    return 'It is sent automatically after another change of the employee.';
+  return state === 'rejected' && holding
+    ? 'The service rejected it, and later changes of the employee wait for it. Decide below what to do.'
+    : MEANINGS[state];
 }
 
 function lostResponse({ finished_at }: Change): string {

@@ -17,33 +17,19 @@ export const MASK = '•••';
  */
 const PERSONAL = [
   // Identity.
-  ...['name', 'ssn', 'ssnlast', 'socialsecurity', 'socialsecuritynumber', 'taxid', 'taxpayerid', 'itin'],
-  ...['nationalid', 'governmentid', 'passport', 'passportnumber', 'driverslicense', 'licensenumber'],
-  ...['dob', 'dateofbirth', 'birth', 'birthdate', 'birthday', 'yearofbirth', 'signature', 'photo'],
+  'name ssn ssnlast socialsecurity socialsecuritynumber taxid taxpayerid itin nationalid governmentid passport',
+  'passportnumber driverslicense licensenumber dob dateofbirth birth birthdate birthday yearofbirth signature photo',
   // Characteristics and family.
-  ...[
-    'sex',
-    'gender',
-    'maritalstatus',
-    'ethnicity',
-    'ethnicities',
-    'race',
-    'nationality',
-    'citizenship',
-    'religion',
-  ],
-  ...['disability', 'veteranstatus', 'spouse', 'dependent', 'child', 'children'],
-  ...['beneficiary', 'beneficiaries'],
+  'sex gender maritalstatus ethnicity ethnicities race nationality citizenship religion disability veteranstatus',
+  'spouse dependent child children beneficiary beneficiaries',
   // Contact.
-  ...['address', 'addressline', 'street', 'line1', 'line2', 'line3', 'city', 'cities', 'zip', 'zipcode'],
-  ...['postalcode', 'postcode', 'phone', 'phonenumber', 'mobile', 'mobilenumber', 'cell', 'fax', 'email'],
-  ...['emailaddress', 'contact'],
+  'address addressline street line1 line2 line3 city cities zip zipcode postalcode postcode phone phonenumber',
+  'mobile mobilenumber cell fax email emailaddress contact',
   // Pay and bank accounts.
-  ...['payrate', 'rateofpay', 'hourlyrate', 'dailyrate', 'weeklyrate', 'biweeklyrate', 'monthlyrate'],
-  ...['annualrate', 'yearlyrate', 'baserate', 'salaryrate', 'wagerate', 'overtimerate', 'salary', 'salaries'],
-  ...['wage', 'basepay', 'grosspay', 'netpay', 'hourlypay', 'annualpay', 'compensation', 'earnings'],
-  ...['income', 'accountnumber', 'routingnumber', 'iban'],
-] as const;
+  'payrate rateofpay hourlyrate dailyrate weeklyrate biweeklyrate monthlyrate annualrate yearlyrate baserate',
+  'salaryrate wagerate overtimerate salary salaries wage basepay grosspay netpay hourlypay annualpay compensation',
+  'earnings income accountnumber routingnumber iban',
+].flatMap((line) => line.split(' '));
 
 /** Strings, punctuation, and other values. Correct for valid JSON. */
 const TOKENS = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\],:]|[^\s{}[\],:"]+/g;

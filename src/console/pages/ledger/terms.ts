@@ -9,20 +9,21 @@ import { type Content, type Html, html } from '../../html.ts';
 
 type Deduction = Schemas['Deduction'];
 
+const FIELDS = {
+  member_contribution: 'employee contribution',
+  employer_contribution: 'employer contribution',
+  period: 'period',
+  taxability: 'taxability',
+  line_of_coverage: 'line of coverage',
+  coverage_type: 'coverage type',
+  effective_start: 'start date',
+  effective_end: 'end date',
+  employee_id: 'employee',
+  description: 'description',
+} as const satisfies Partial<Record<keyof Deduction, string>>;
+
 /** The fields that a deduction and its versions share. */
-export type Terms = Pick<
-  Deduction,
-  | 'employee_id'
-  | 'line_of_coverage'
-  | 'member_contribution'
-  | 'employer_contribution'
-  | 'period'
-  | 'taxability'
-  | 'coverage_type'
-  | 'description'
-  | 'effective_start'
-  | 'effective_end'
->;
+export type Terms = Pick<Deduction, keyof typeof FIELDS>;
 
 /** The first and last effective days (`YYYY-MM-DD`), or null where the deduction is open. */
 export type Span = { readonly from: string | null; readonly until: string | null };
@@ -41,7 +42,7 @@ export function spanOf({ effective_start, effective_end }: Terms): Span {
 }
 
 function dayIn(text: string | null | undefined): string | null {
-  return text === null || text === undefined ? null : dayOf(text);
+  return text ? dayOf(text) : null;
 }
 
 export function isNeverInEffect({ from, until }: Span): boolean {
@@ -82,19 +83,6 @@ export function stateOn(span: Span, day: string): { word: string; tone: Tone } {
   if (until !== null && until < day) return { word: `ended ${until}`, tone: 'plain' };
   return { word: 'in effect', tone: 'good' };
 }
-
-const FIELDS = {
-  member_contribution: 'employee contribution',
-  employer_contribution: 'employer contribution',
-  period: 'period',
-  taxability: 'taxability',
-  line_of_coverage: 'line of coverage',
-  coverage_type: 'coverage type',
-  effective_start: 'start date',
-  effective_end: 'end date',
-  employee_id: 'employee',
-  description: 'description',
-} as const satisfies Partial<Record<keyof Terms, string>>;
 
 /** A field that differs between two versions; null: it is absent. */
 export type Change = { readonly what: string; readonly before: string | null; readonly after: string | null };

@@ -1,6 +1,6 @@
 /** A deduction's versions as a table: what each changed, and when it was sent and recorded. */
 import type { Schemas } from '../../../client.ts';
-import { type Tone, toned } from '../../elements/facts.ts';
+import { state, type Tone } from '../../elements/facts.ts';
 import type { ExplainedChoice } from '../../elements/fields.ts';
 import { money, narrowInstant } from '../../elements/format.ts';
 import { address, eventLink, idLink, pathOf } from '../../elements/links.ts';
@@ -130,7 +130,7 @@ export function versionTable(rows: readonly VersionRow[], shown: Shown): Html {
 function nameOf(version: Version, { latest, then, may }: Shown): Html {
   return html`
     <span class="version" id=${`version-${version.version}`}>
-      ${version.version}${marksOf(version, latest, then).map(({ word, tone }) => [' ', toned(word, tone)])}
+      ${version.version}${marksOf(version, latest, then).map(({ word, tone }) => [' ', state(word, tone)])}
       ${version.start_decision !== null && decisionOf(version.start_decision, may('runs:write'))}
     </span>
   `;

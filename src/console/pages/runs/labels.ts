@@ -78,11 +78,19 @@ export const OPTIONS: Readonly<Record<OptionName, Option>> = {
     ],
   },
   applies_on: {
-    label: 'Effective on',
+    label: 'In effect on',
     hint: 'A deduction is taken if it is in effect on this day.',
     choices: [
-      choice('pay_date', 'Pay date', 'The date employees are paid.'),
-      choice('period_end', 'End of the pay period', 'The last day of the pay period.'),
+      choice(
+        'pay_date',
+        'The pay date',
+        'A deduction that starts after the pay period is taken if it starts by the pay date.',
+      ),
+      choice(
+        'period_end',
+        'The last day of the pay period',
+        'A deduction that starts after the pay period is not taken.',
+      ),
     ],
   },
   adjustments: {

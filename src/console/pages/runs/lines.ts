@@ -1,6 +1,6 @@
 /** The lines of a run, by paycheck, with the explanation of each amount; and their CSV download. */
 import { attempt, streamFromApi } from '../../api-client.ts';
-import { empty, facts, toned } from '../../elements/facts.ts';
+import { empty, facts, state } from '../../elements/facts.ts';
 import { choicesOf, type Filter, filterFields, filtersIn, problemSummary } from '../../elements/fields.ts';
 import { money, plain } from '../../elements/format.ts';
 import { address, deductionLink, idLink, runLink, runPath } from '../../elements/links.ts';
@@ -44,7 +44,7 @@ export function runLinePages({ app, options, part }: Console): void {
 /** A page of all lines is quick to read; a filter reads the whole run, so its lines load separately. */
 export async function linesOfRun(
   visit: Visit,
-  { id: run_id, state }: Pick<Run, 'id' | 'state'>,
+  { id: run_id, state: now }: Pick<Run, 'id' | 'state'>,
 ): Promise<Html> {
   const { query } = visit;
   const filter = filtersOf(query);
@@ -68,7 +68,7 @@ export async function linesOfRun(
         <a class="button quiet" href=${address(`${path}/lines.csv`, filter)} download=${`${run_id}.csv`}>
           ${Object.keys(filter).length > 0 ? 'Download these lines (CSV)' : 'Download all lines (CSV)'}
         </a>
-        ${state === 'open' && html`<span class="hint">An open run may still change.</span>`}
+        ${now === 'open' && html`<span class="hint">An open run may still change.</span>`}
       </div>
     </section>
   `;
@@ -152,10 +152,10 @@ function lineOf(line: Line, options: Options): Html {
       <summary>
         <span class="of">${plain(line.line_of_coverage)}<span class="soft">${`, ${plain(line.taxability)}`}</span></span>
         <span class="says">
-          ${kind !== 'regular' && toned(kind, 'plain')}
-          ${change !== null && change !== 'same' && toned(changeOf(change, line.previous_amount), 'plain')}
-          ${change === 'same' && differs(line) && toned(AMOUNT_CHANGES[line.amount_change], 'plain')}
-          ${flags.map((flag) => toned(flagLabel(flag), 'warn'))}
+          ${kind !== 'regular' && state(kind)}
+          ${change !== null && change !== 'same' && state(changeOf(change, line.previous_amount))}
+          ${change === 'same' && differs(line) && state(AMOUNT_CHANGES[line.amount_change])}
+          ${flags.map((flag) => state(flagLabel(flag), 'warn'))}
         </span>
         <span class="pays"><span class="hidden-label">${'employee amount '}</span>${money(line.member_amount)}</span>
         <span class="pays soft"><span class="hidden-label">${'employer amount '}</span>${money(line.employer_amount)}</span>

@@ -3,7 +3,7 @@ import type { ProblemDetails } from '../../../api/problem.ts';
 import type { Schemas } from '../../../client.ts';
 import { AppError } from '../../../errors.ts';
 import { attempt } from '../../api-client.ts';
-import { toned } from '../../elements/facts.ts';
+import { state } from '../../elements/facts.ts';
 import { count, counted, money, plain } from '../../elements/format.ts';
 import { address, idLink, runLink, runPath } from '../../elements/links.ts';
 import { type Column, rowProblems, table } from '../../elements/table.ts';
@@ -137,8 +137,7 @@ function saved({ id, lines, owed, difference_count, differences }: Report, runId
 function outcome(audit: Audit, filename: string, path: string): Html {
   const { compared_by } = audit;
   const differing = CATEGORIES.reduce((sum, [category]) => sum + audit[category].count, 0);
-  const result =
-    differing === 0 ? toned('identical', 'good') : toned(counted(differing, 'difference'), 'bad');
+  const result = differing === 0 ? state('identical') : state(counted(differing, 'difference'), 'bad');
   const names = compared_by.map((name) => COMPARED_BY[name]?.toLowerCase()).join(', ');
   return html`
     <section aria-labelledby="result">

@@ -3,7 +3,7 @@ import type { ProblemDetails } from '../../../api/problem.ts';
 import type { Schemas } from '../../../client.ts';
 import { attempt } from '../../api-client.ts';
 import { checkNames, readinessOf } from '../../elements/checks.ts';
-import { facts, state, toned } from '../../elements/facts.ts';
+import { facts, state } from '../../elements/facts.ts';
 import { problemSummary } from '../../elements/fields.ts';
 import { counted, instant } from '../../elements/format.ts';
 import { address, idLink, runPath } from '../../elements/links.ts';
@@ -198,9 +198,9 @@ function verification(runId: string): Html {
 
 function verified(result: Schemas['PayrollRunVerification']): Html {
   const { identical, lines, difference_count, differences } = result;
-  if (identical) return html`<p>${toned('identical', 'good')}${` All ${counted(lines, 'line')} match.`}</p>`;
+  if (identical) return html`<p>${state('identical')}${` All ${counted(lines, 'line')} match.`}</p>`;
   return html`
-    <p>${toned('different', 'bad')}${` ${counted(difference_count, 'difference')} in ${counted(lines, 'line')}. The stored run or the ledger was altered. Keep a copy of the database and contact support.`}</p>
+    <p>${state('different')}${` ${counted(difference_count, 'difference')} in ${counted(lines, 'line')}. The stored run or the ledger was altered. Keep a copy of the database and contact support.`}</p>
     ${differences.map(
       ({ employee_id, line, frozen, computed }) => html`
         <details class="card">
