@@ -31,7 +31,7 @@ export type RowList = {
   readonly path: string;
   /** The name of the rows: `payroll codes`. */
   readonly rows: string;
-  /** What is saved: `payroll codes`, `pay schedule`. */
+  /** The name of the list in messages: `payroll codes`, `pay schedule`. */
   readonly what: string;
   readonly explanation: string;
   readonly columns: readonly RowColumn[];
@@ -48,7 +48,7 @@ const BETWEEN_CELLS = /\t|,|;/;
 const ROWS_SHOWN = 'rows-shown';
 const SHOWN = 'shown';
 
-/** What the button that was pressed does: save the rows, delete the list (`drop`), or show the form with other rows. */
+/** The action of the button that was pressed: `save` the rows, `drop` the list, or `show` the form with other rows. */
 export type Command =
   | { readonly do: 'save' | 'drop'; readonly rows: readonly Row[] }
   | { readonly do: 'show'; readonly rows: readonly Row[]; readonly focus: Focus };
@@ -162,7 +162,7 @@ type Around = {
   readonly more?: Content;
 };
 
-/** The return key presses a form's first button, which must not remove a row: so the first one is a hidden one to save. */
+/** Renders the form. The return key presses its first button, so a hidden one that saves comes first. */
 export function editor(list: RowList, edited: Edited, around: Around): Html {
   const { id, path, what, explanation } = list;
   const { loaded, problem, current } = edited;

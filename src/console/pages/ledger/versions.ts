@@ -35,7 +35,7 @@ const DECIDED_BY: Readonly<Record<Version['decided_by'], string>> = {
   receipt: 'received',
 };
 
-/** What a person can decide about a version whose start was moved before it began. */
+/** The decisions on a version whose start was moved before it began. */
 export const START_DECISIONS: readonly ExplainedChoice[] = [
   {
     value: 'keep',
