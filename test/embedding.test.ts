@@ -1,5 +1,6 @@
 /** The sidecar embedded in another program, with a function as the census source. */
 import type { Test } from 'tap';
+import type { Census } from '../src/contract/census.ts';
 import { type CensusFunction, createSidecar, readConfig, type SidecarOptions } from '../src/index.ts';
 import { silentLog } from '../src/telemetry/log.ts';
 import { type SimulatorOptions, startSimulator } from '../src/testing.ts';
@@ -31,55 +32,6 @@ async function embed(t: Test, given: Given) {
   return { simulator, sidecar, uploads, api: apiAt(() => sidecar.api, keys) };
 }
 
-onEitherEngine(
-  'the function is called when the service requests a census, and its result is uploaded',
-  async (t) => {
-    const asked: string[] = [];
-    const world = new Map<string, unknown>();
-    const census: CensusFunction = async (employerId) => {
-      asked.push(employerId);
-      const given = simulator.world.get(employerId) ?? null;
-      world.set(employerId, given);
-      // More employees than fit into one chunk.
-      return given && { ...given, employees: given.employees.map((one) => ({ ...one, pay_group: 'crew' })) };
-    };
-    const { simulator, api, uploads } = await embed(t, {
-      options: { census },
-      simulator: { employeesEach: 600 },
-    });
-    await simulator.requestCensus('maple-bakery');
-    t.match(await syncIn(api, 'maple-bakery', 'completed'), { reason: null });
-    t.strictSame(asked, ['maple-bakery']);
-    t.equal((await api.get('/v1/censuses')).source, 'function', 'the source is shown in the API');
-    t.strictSame(
-      uploads().map(({ status, body }) => ({ status, body })),
-      [{ status: 200, body: world.get('maple-bakery') }],
-      'unchanged except for the pay group',
-    );
-  },
-);
-
-onEitherEngine('a function may return chunks of any size from a shared buffer', async (t) => {
-  let returned = 0;
-  async function* parts(text: string): AsyncGenerator<Uint8Array> {
-    const shared = Buffer.alloc(1_000);
-    try {
-      for (let at = 0; at < text.length; at += 777) {
-        const length = shared.write(text.slice(at, at + 777), 100, 'latin1');
-        yield shared.subarray(100, 100 + length);
-      }
-    } finally {
-      returned += 1;
-    }
-  }
-  const census: CensusFunction = async (employerId) => parts(JSON.stringify(simulator.world.get(employerId)));
-  const { simulator, api, uploads } = await embed(t, { options: { census } });
-  await simulator.requestCensus('harbor-clinic');
-  await syncIn(api, 'harbor-clinic', 'completed');
-  t.strictSame(uploads()[0]?.body, simulator.world.get('harbor-clinic'));
-  t.equal(returned, 1, 'the stream was closed');
-});
-
 class PayrollClosed extends Error {
   override name = 'PayrollClosed';
 }
@@ -97,57 +49,113 @@ const unusable: [string, unknown, RegExp][] = [
   ['an object without employees', { organization: {} }, /gave neither a census/],
   ['a stream of texts', { [Symbol.asyncIterator]: textStream }, /gave a part that is not bytes$/],
 ];
-onEitherEngine(
-  "an error of the function becomes the sync's reason, without its message, and the function is called again",
-  async (t) => {
-    type Case = { error: unknown; given: unknown; reason: RegExp };
-    const cases = new Map<string, Case>([
-      ...thrown.map(
-        ([name, error, reason]) => [`throws ${name}`, { error, given: null, reason }] as [string, Case],
-      ),
-      ...unusable.map(
-        ([name, given, reason]) => [`gives ${name}`, { error: null, given, reason }] as [string, Case],
-      ),
-    ]);
-    const fixed = new Set<string>();
-    const census = (async (employerId: string) => {
-      const { error, given } = cases.get(employerId) as Case;
-      if (fixed.has(employerId)) return simulator.world.get(employerId);
-      if (error !== null) throw error;
-      return given;
-    }) as unknown as CensusFunction;
-    const employerIds = [...cases.keys()];
-    const { simulator, api, uploads } = await embed(t, { options: { census }, simulator: { employerIds } });
-    await Promise.all(employerIds.map(simulator.requestCensus));
-    // All employers at once, each fixed as soon as its reason is seen, because the backoff doubles with each
-    // attempt.
-    await Promise.all(
-      [...cases].map(async ([employerId, { reason }]) => {
-        const sync = await syncSaying(api, employerId, /census function/);
-        t.match(sync.reason, reason, employerId);
-        t.notMatch(JSON.stringify(sync), 'Doe');
-        const isOfEmployer = ({ path }: { path: string }) =>
-          decodeURIComponent(path).includes(`/${employerId}/`);
-        t.strictSame(uploads().filter(isOfEmployer), []);
-        fixed.add(employerId);
-        await syncIn(api, employerId, 'completed');
-        t.equal(uploads().filter(isOfEmployer).length, 1);
-      }),
-    );
-  },
-);
+type Case = { error?: unknown; given?: unknown; reason: RegExp };
+const CASES = new Map<string, Case>([
+  ...thrown.map(([name, error, reason]): [string, Case] => [`throws ${name}`, { error, reason }]),
+  ...unusable.map(([name, given, reason]): [string, Case] => [`gives ${name}`, { given, reason }]),
+]);
 
-onEitherEngine('a census that breaks the contract fails its sync by row and field', async (t) => {
-  const census = (async (employerId: string) => ({
-    ...simulator.world.get(employerId),
-    employees: [{ employee_id: 'one' }, undefined],
-  })) as unknown as CensusFunction;
-  const { simulator, api, uploads } = await embed(t, { options: { census } });
-  await simulator.requestCensus('maple-bakery');
-  const { problems } = await syncIn(api, 'maple-bakery', 'failed');
-  const paths = problems.map(({ path }: { path: string }) => path);
-  t.ok(paths.includes('employees[0].first_name') && paths.includes('employees[1]'));
-  t.strictSame(uploads(), []);
+onEitherEngine('with a census function', async (t) => {
+  const functions = new Map<string, (...given: Parameters<CensusFunction>) => unknown>();
+  const census = (async (...given) => functions.get(given[0])?.(...given)) as CensusFunction;
+  const { simulator, api, uploads } = await embed(t, {
+    options: { census },
+    simulator: { employerIds: ['acme', 'maple-bakery', 'harbor-clinic', ...CASES.keys()] },
+  });
+  const uploadsOf = (employerId: string) =>
+    uploads().filter(({ path }) => decodeURIComponent(path).includes(`/${employerId}/`));
+
+  await t.test('it is called when the service requests a census, and its result is uploaded', async (t) => {
+    const asked: string[] = [];
+    const { organization, employees: [one] = [] } = simulator.world.get('maple-bakery') as Census;
+    // More employees than fit into one chunk.
+    const employees = Array.from({ length: 600 }, (_, number) => ({ ...one, employee_id: `e-${number}` }));
+    functions.set('maple-bakery', (employerId) => {
+      asked.push(employerId);
+      return { organization, employees: employees.map((each) => ({ ...each, pay_group: 'crew' })) };
+    });
+    await simulator.requestCensus('maple-bakery');
+    t.match(await syncIn(api, 'maple-bakery', 'completed'), { reason: null });
+    t.strictSame(asked, ['maple-bakery']);
+    t.equal((await api.get('/v1/censuses')).source, 'function', 'the source is shown in the API');
+    t.strictSame(
+      uploadsOf('maple-bakery').map(({ status, body }) => ({ status, body })),
+      [{ status: 200, body: { organization, employees } }],
+      'unchanged except for the pay group',
+    );
+  });
+
+  await t.test('it may return chunks of any size from a shared buffer', async (t) => {
+    let returned = 0;
+    async function* parts(text: string): AsyncGenerator<Uint8Array> {
+      const shared = Buffer.alloc(1_000);
+      try {
+        for (let at = 0; at < text.length; at += 777) {
+          const length = shared.write(text.slice(at, at + 777), 100, 'latin1');
+          yield shared.subarray(100, 100 + length);
+        }
+      } finally {
+        returned += 1;
+      }
+    }
+    const given = simulator.world.get('harbor-clinic');
+    functions.set('harbor-clinic', () => parts(JSON.stringify(given)));
+    await simulator.requestCensus('harbor-clinic');
+    await syncIn(api, 'harbor-clinic', 'completed');
+    t.strictSame(uploadsOf('harbor-clinic')[0]?.body, given);
+    t.equal(returned, 1, 'the stream was closed');
+  });
+
+  await t.test('a census that breaks the contract fails its sync by row and field', async (t) => {
+    functions.set('acme', () => ({
+      ...simulator.world.get('acme'),
+      employees: [{ employee_id: 'one' }, undefined],
+    }));
+    await simulator.requestCensus('acme');
+    const { problems } = await syncIn(api, 'acme', 'failed');
+    const paths = problems.map(({ path }: { path: string }) => path);
+    t.ok(paths.includes('employees[0].first_name') && paths.includes('employees[1]'));
+    t.strictSame(uploadsOf('acme'), []);
+  });
+
+  await t.test(
+    "an error becomes the sync's reason, without its message, and the function is called again",
+    async (t) => {
+      const employerIds = [...CASES.keys()];
+      for (const [employerId, { error, given }] of CASES) {
+        functions.set(employerId, () => {
+          if (error !== undefined) throw error;
+          return given;
+        });
+      }
+      await Promise.all(employerIds.map(simulator.requestCensus));
+      // All employers at once, each fixed as soon as its reason is seen, because the backoff doubles with each
+      // attempt.
+      const waiting = new Set(employerIds);
+      await eventually(
+        'each sync has a reason and is completed later',
+        async () => {
+          for (const sync of await api.list('/v1/census-syncs')) {
+            const { employer_id, reason, state } = sync;
+            if (
+              state !== 'completed' &&
+              /census function/.test(reason ?? '') &&
+              waiting.delete(employer_id)
+            ) {
+              t.match(reason, CASES.get(employer_id)?.reason, employer_id);
+              t.notMatch(JSON.stringify(sync), 'Doe');
+              t.strictSame(uploadsOf(employer_id), []);
+              functions.set(employer_id, () => simulator.world.get(employer_id));
+            }
+          }
+          const { data } = await api.get('/v1/census-syncs?state=completed&limit=100');
+          return new Set(data.map(({ employer_id }: { employer_id: string }) => employer_id));
+        },
+        (completed) => waiting.size === 0 && employerIds.every((id) => completed.has(id)),
+      );
+      for (const employerId of employerIds) t.equal(uploadsOf(employerId).length, 1, employerId);
+    },
+  );
 });
 
 onEitherEngine(
@@ -178,13 +186,4 @@ onEitherEngine('a function together with a configured source is rejected', async
 
 async function* textStream(): AsyncGenerator<string> {
   yield '{}';
-}
-
-/** Returns the newest sync of an employer once its reason matches. */
-function syncSaying(api: ReturnType<typeof apiAt>, employerId: string, words: RegExp) {
-  return eventually(
-    `the sync of ${employerId} says ${words}`,
-    async () => (await api.get(`/v1/census-syncs?employer_id=${employerId}`)).data[0],
-    (sync) => words.test(sync?.reason ?? ''),
-  );
 }

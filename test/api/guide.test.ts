@@ -35,7 +35,8 @@ function createShell(folder: string, variables: Variables) {
   writeFileSync(command, `#!/bin/sh\nexec env -u NODE_OPTIONS ${node} "$@"\n`);
   chmodSync(command, 0o755);
   const exported = join(folder, 'exported');
-  const env = { ...variables, PATH: `${folder}:${process.env.PATH}` };
+  const { PATH, NODE_COMPILE_CACHE } = process.env;
+  const env = { ...variables, NODE_COMPILE_CACHE, PATH: `${folder}:${PATH}` };
   return async (block: string): Promise<string> => {
     const known = existsSync(exported) ? `. ${exported}\n` : '';
     const script = `set -eu\n${known}${block}\nexport -p >${exported}`;

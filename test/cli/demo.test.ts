@@ -22,7 +22,7 @@ type Running = { child: ChildProcess; stdout: () => string; stderr: () => string
 function start(t: Test, scratch: string, ...options: string[]): Running {
   const child = spawn(process.execPath, ['src/main.ts', 'demo', ...options], {
     cwd: PROJECT,
-    env: { TMPDIR: scratch },
+    env: { TMPDIR: scratch, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   t.teardown(() => child.kill('SIGKILL'));

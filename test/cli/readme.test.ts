@@ -41,9 +41,9 @@ t.test(
       .replace('http://127.0.0.1:8090', `http://127.0.0.1:${service}`)
       .replaceAll('./data/sandbox', folder)
       .concat(`export RECEIVER_PORT=${receiver} API_PORT=${api}\n`);
-    const { PATH = '', HOME = '' } = process.env;
+    const { PATH, HOME, NODE_COMPILE_CACHE } = process.env;
     const shell = (script: string) =>
-      spawn('bash', ['-eu', '-c', script], { cwd: ROOT, env: { PATH, HOME } });
+      spawn('bash', ['-eu', '-c', script], { cwd: ROOT, env: { PATH, HOME, NODE_COMPILE_CACHE } });
     const [simulate = '', serve = '', ...rest] = blocks.map(({ language, text }) =>
       language === 'sh' ? adapted(text) : text,
     );

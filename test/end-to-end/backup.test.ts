@@ -5,8 +5,7 @@ import { copyFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { sqlitePath } from '../../src/database/open.ts';
-import { execute } from '../cli/executable.ts';
-import { jsonOf, type Variables } from '../cli/harness.ts';
+import { here, jsonOf, type Variables } from '../cli/harness.ts';
 import { startLoad } from '../support/load.ts';
 import { breaches } from '../support/oracle.ts';
 import { setStage } from '../support/stage.ts';
@@ -15,7 +14,7 @@ t.test('a backup taken under load restores all events acknowledged before it', a
   const stage = await setStage(t);
   const { keys, databaseUrl, folder, variables } = stage;
   const command = (argv: string[], url = databaseUrl) =>
-    execute(t, { ...variables, DATABASE_URL: url } as Variables, argv);
+    here(t, { ...variables, DATABASE_URL: url } as Variables, argv);
   const file = join(folder, 'backup.db');
   const load = startLoad({ port: stage.sidecar.port, secret: keys.webhookSecret, series: 'load' });
   await load.reached(500);

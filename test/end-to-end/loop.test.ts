@@ -1,10 +1,5 @@
-/** The whole loop over real HTTP, for each census source: the ledger and the service agree at the end. */
-import { cpSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+/** The whole loop over real HTTP: the ledger and the service agree at the end. */
 import type { Test } from 'tap';
-import { startPayroll } from '../../src/cli/demo/stage.ts';
 import type { Deduction } from '../../src/contract/deduction.ts';
 import { seededRandom, shuffle } from '../../src/simulator/random.ts';
 import { DEFAULT_EMPLOYER_IDS, DEFAULT_SEED, makeWorld } from '../../src/simulator/world.ts';
@@ -13,7 +8,6 @@ import { deliver, eventOf } from '../support/load.ts';
 import { breaches } from '../support/oracle.ts';
 import { type Stage, setStage, syncIn } from '../support/stage.ts';
 
-const CENSUSES = fileURLToPath(new URL('../../fixtures/census/', import.meta.url));
 const EMPLOYERS = DEFAULT_EMPLOYER_IDS;
 const world = makeWorld(DEFAULT_SEED);
 
@@ -33,34 +27,6 @@ function assertUploaded(t: Test, { simulator }: Stage): void {
     );
   }
 }
-
-onEitherEngine('a census in a folder, as JSON or CSV, is uploaded on request', async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'benefits-sidecar-test-'));
-  t.teardown(() => rmSync(folder, { recursive: true }));
-  for (const name of [
-    'json/maple-bakery.json',
-    'csv/harbor-clinic.csv',
-    'csv/harbor-clinic.organization.json',
-  ]) {
-    cpSync(join(CENSUSES, name), join(folder, name.split('/')[1] as string));
-  }
-  const stage = await setStage(t, { variables: { CENSUS_SOURCE: `dir:${folder}` } });
-  await Promise.all(EMPLOYERS.map(stage.simulator.requestCensus));
-  for (const employerId of EMPLOYERS) await syncIn(stage.api, employerId, 'completed');
-  assertUploaded(t, stage);
-});
-
-onEitherEngine("a census is fetched from payroll's own endpoint when the service asks", async (t) => {
-  const token = 'a-token-of-the-census-source';
-  const payroll = await startPayroll(world, token);
-  t.teardown(payroll.close);
-  const stage = await setStage(t, {
-    variables: { CENSUS_SOURCE: payroll.censusAddress, CENSUS_SOURCE_TOKEN: token },
-  });
-  await Promise.all(EMPLOYERS.map(stage.simulator.requestCensus));
-  for (const employerId of EMPLOYERS) await syncIn(stage.api, employerId, 'completed');
-  assertUploaded(t, stage);
-});
 
 onEitherEngine('with the source push', async (t) => {
   const stage = await setStage(t);
