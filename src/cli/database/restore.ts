@@ -211,6 +211,6 @@ async function checkKeys(db: Db, env: Context['env'], due: number): Promise<void
   }
   // The key under the same id may differ. Tables of an older release may lack the columns that this reads.
   if (due > 0) return;
-  const wrong = (await checkDataKeys(db, env)).find(({ result }) => result === 'fail');
-  if (wrong !== undefined) throw new AppError('DATA_KEY_MISSING', `${wrong.message}: ${WITHOUT}`);
+  const { result, message } = await checkDataKeys(db, env);
+  if (result === 'fail') throw new AppError('DATA_KEY_MISSING', `${message}: ${WITHOUT}`);
 }

@@ -15,7 +15,17 @@ import type { Environment } from '../../environment.ts';
 import { codeOf } from '../../errors.ts';
 import { counted } from '../output.ts';
 import { addressToReach } from '../replay.ts';
-import { type Answer, type Finding, fail, findingsOf, get, pass, unknown, warn } from './finding.ts';
+import {
+  type Answer,
+  type Finding,
+  fail,
+  findingsOf,
+  get,
+  pass,
+  unknown,
+  type Verdict,
+  warn,
+} from './finding.ts';
 
 /** Webhooks are refused beyond 5 minutes. A clock that is off by this much is on its way there. */
 const CLOCK_OFF_MS = 60_000;
@@ -40,177 +50,152 @@ export async function checkService({ baseUrl, apiKey }: BenefitsConfig, now: Clo
   const began = now().getTime();
   const withKey = await get(url, apiKey);
   const between = (began + now().getTime()) / 2;
-  if ('failure' in withKey) {
-    return [
-      fail(
-        'service.reachable',
-        `no response: ${withKey.failure}`,
-        'Check BENEFITS_BASE_URL, DNS, the firewall and the proxy.',
-      ),
-      unknown('service.key', 'not checked: the service does not respond'),
-      unknown('clock', 'not checked: the service does not respond'),
-    ];
-  }
-  return [checkReachable(withKey), checkKey(withKey, await get(url, null)), checkClock(withKey, between)];
+  const skipped = unknown('not checked: the service does not respond');
+  const [reachable, key, clock] =
+    'failure' in withKey
+      ? [unreachable(withKey.failure), skipped, skipped]
+      : [checkReachable(withKey), checkKey(withKey, await get(url, null)), checkClock(withKey, between)];
+  return [
+    { id: 'service.reachable', ...reachable },
+    { id: 'service.key', ...key },
+    { id: 'clock', ...clock },
+  ];
 }
 
-function checkReachable({ status }: Answered): Finding {
-  const id = 'service.reachable';
+function unreachable(failure: string): Verdict {
+  return fail(`no response: ${failure}`, 'Check BENEFITS_BASE_URL, DNS, the firewall and the proxy.');
+}
+
+function checkReachable({ status }: Answered): Verdict {
   if (status >= 300 && status < 400) {
     return fail(
-      id,
       `it redirects (${status}), and redirects are not followed`,
       'Set BENEFITS_BASE_URL to the final address.',
     );
   }
   if (status >= 500)
     return warn(
-      id,
       `it responds with ${status}`,
       'The service has a problem. Requests are retried until it recovers.',
     );
-  return pass(id, 'it responds');
+  return pass('it responds');
 }
 
-function checkKey({ status }: Answered, withoutKey: Answer): Finding {
-  const id = 'service.key';
+function checkKey({ status }: Answered, withoutKey: Answer): Verdict {
   const without = 'failure' in withoutKey ? null : withoutKey.status;
   if (status === 401) {
     return fail(
-      id,
       'the service rejects the API key (401)',
       'Set BENEFITS_API_KEY to a key of this environment.',
     );
   }
   if (status === 403) {
     return warn(
-      id,
       'the service responds with 403 for an employer that does not exist',
       'Either it hides unknown employers, or the key lacks a permission. The first upload shows which.',
     );
   }
   if (without === 401 || without === 403)
-    return pass(id, `accepted (${status} with the key, ${without} without it)`);
+    return pass(`accepted (${status} with the key, ${without} without it)`);
   return unknown(
-    id,
     `the service responds with ${status} with and without the key: the first upload shows whether it is accepted`,
   );
 }
 
-function checkClock({ date }: Answered, between: number): Finding {
-  const id = 'clock';
-  if (date === null) return unknown(id, 'the service sends no Date header to compare with');
+function checkClock({ date }: Answered, between: number): Verdict {
+  if (date === null) return unknown('the service sends no Date header to compare with');
   const off = Math.round((between - date.getTime() - DATE_ROUNDED_MS) / 1_000);
   const message = `${Math.abs(off)} s ${off < 0 ? 'behind' : 'ahead of'} the clock of the service`;
-  if (Math.abs(off) * 1_000 <= CLOCK_OFF_MS) return pass(id, message);
+  if (Math.abs(off) * 1_000 <= CLOCK_OFF_MS) return pass(message);
   return fail(
-    id,
     message,
     'Synchronize the clock with a time server. Webhooks more than 5 minutes off are rejected.',
   );
 }
 
-const SOURCE_ID = 'census-source';
-
 /** Checks that the source of censuses is there. For `push` the check of staged censuses does. */
-export async function checkCensusSource({ source, token }: CensusConfig): Promise<Finding[]> {
-  if (source.kind === 'dir') return [checkFolder(source.path)];
-  if (source.kind === 'http') return [await checkEndpoint(source.url, token)];
-  return [];
+export async function checkCensusSource({ source, token }: CensusConfig): Promise<Verdict | null> {
+  if (source.kind === 'dir') return checkFolder(source.path);
+  return source.kind === 'http' ? checkEndpoint(source.url, token) : null;
 }
 
-function checkFolder(path: string): Finding {
+function checkFolder(path: string): Verdict {
   const advice = 'Set CENSUS_SOURCE=dir:PATH to a folder that this user can read.';
   try {
-    if (!statSync(path).isDirectory()) return fail(SOURCE_ID, `${path} is not a folder`, advice);
+    if (!statSync(path).isDirectory()) return fail(`${path} is not a folder`, advice);
     accessSync(path, constants.R_OK | constants.X_OK);
   } catch (error) {
-    return fail(SOURCE_ID, `${path} cannot be read: ${codeOf(error)}`, advice);
+    return fail(`${path} cannot be read: ${codeOf(error)}`, advice);
   }
   const censuses = readdirSync(path).filter(
     (name) => /\.(json|csv)$/.test(name) && !name.endsWith('.organization.json'),
   ).length;
-  if (censuses > 0) return pass(SOURCE_ID, `${path} has ${counted(censuses, 'census', 'censuses')}`);
-  return warn(
-    SOURCE_ID,
-    `${path} has no census`,
-    'Save each census there as EMPLOYER_ID.json or EMPLOYER_ID.csv.',
-  );
+  if (censuses > 0) return pass(`${path} has ${counted(censuses, 'census', 'censuses')}`);
+  return warn(`${path} has no census`, 'Save each census there as EMPLOYER_ID.json or EMPLOYER_ID.csv.');
 }
 
 /** Requests the census of an employer that does not exist: a working source responds with 404. */
-async function checkEndpoint(url: string, token: string | null): Promise<Finding> {
+async function checkEndpoint(url: string, token: string | null): Promise<Verdict> {
   const answer = await get(url.replaceAll('{employer_id}', NO_EMPLOYER), token);
   const advice = "Correct CENSUS_SOURCE, CENSUS_SOURCE_TOKEN or payroll's endpoint.";
-  if ('failure' in answer) return fail(SOURCE_ID, `no response: ${answer.failure}`, advice);
+  if ('failure' in answer) return fail(`no response: ${answer.failure}`, advice);
   const { status } = answer;
-  if (status === 401 || status === 403) return fail(SOURCE_ID, `it rejects the token (${status})`, advice);
+  if (status === 401 || status === 403) return fail(`it rejects the token (${status})`, advice);
   if (status >= 300 && status < 400)
-    return fail(SOURCE_ID, `it redirects (${status}), and redirects are not followed`, advice);
-  if (status >= 500)
-    return warn(SOURCE_ID, `it responds with ${status} for an employer that does not exist`, advice);
-  return pass(SOURCE_ID, `it responds (${status} for an employer that does not exist)`);
+    return fail(`it redirects (${status}), and redirects are not followed`, advice);
+  if (status >= 500) return warn(`it responds with ${status} for an employer that does not exist`, advice);
+  return pass(`it responds (${status} for an employer that does not exist)`);
 }
 
 /** Checks whether a `serve` runs, and whether the ports are free or its own. */
 export async function checkListeners(env: Environment): Promise<Finding[]> {
-  const [receiver, api] = await Promise.all([
+  const found = await Promise.all([
+    findingsOf('serving', () => checkServing(readDatabaseUrl(env))),
     findingsOf('listeners.receiver', () => checkListener('RECEIVER', readReceiver(env), env)),
     findingsOf('listeners.api', () => checkListener('API', readListeners(env).api, env)),
   ]);
-  return [
-    ...(await findingsOf('serving', async () => [checkServing(readDatabaseUrl(env))])),
-    ...receiver,
-    ...api,
-  ];
+  return found.flat();
 }
 
-function checkServing(databaseUrl: string): Finding {
+function checkServing(databaseUrl: string): Verdict {
   const served = isServed(databaseUrl);
-  if (served === null)
-    return unknown('serving', 'not checked: several sidecars may run on a PostgreSQL database');
-  return pass('serving', served ? 'a sidecar runs on this database' : 'no sidecar runs on this database');
+  if (served === null) return unknown('not checked: several sidecars may run on a PostgreSQL database');
+  return pass(served ? 'a sidecar runs on this database' : 'no sidecar runs on this database');
 }
 
 async function checkListener(
   prefix: 'RECEIVER' | 'API',
   listener: Listener,
   env: Environment,
-): Promise<Finding[]> {
-  const id = `listeners.${prefix.toLowerCase()}`;
+): Promise<Verdict> {
   const { host, port } = listener;
-  if (port === 0) return [pass(id, 'any free port')];
+  if (port === 0) return pass('any free port');
   const where = `${host} port ${port}`;
   const code = await bound(listener);
   if (code === null) {
     const free = `${where} is free`;
-    if (isServed(readDatabaseUrl(env)) !== true) return [pass(id, free)];
-    return [
-      warn(
-        id,
-        `${free}, although a sidecar runs on the database`,
-        'The sidecar uses other ports than this environment.',
-      ),
-    ];
+    if (isServed(readDatabaseUrl(env)) !== true) return pass(free);
+    return warn(
+      `${free}, although a sidecar runs on the database`,
+      'The sidecar uses other ports than this environment.',
+    );
   }
   if (code !== 'EADDRINUSE') {
-    return [fail(id, `${where} is not available: ${code}`, 'Choose another host or port for this listener.')];
+    return fail(`${where} is not available: ${code}`, 'Choose another host or port for this listener.');
   }
   const answer = await get(`${addressToReach(listener)}/livez`, null);
   if ('status' in answer && answer.status === 200) {
-    if (isServed(readDatabaseUrl(env)) !== false) return [pass(id, `a sidecar listens at ${where}`)];
-    return [
-      fail(
-        id,
-        `another sidecar, with another database, listens at ${where}`,
-        `Set ${prefix}_PORT to another port, or stop it.`,
-      ),
-    ];
+    if (isServed(readDatabaseUrl(env)) !== false) return pass(`a sidecar listens at ${where}`);
+    return fail(
+      `another sidecar, with another database, listens at ${where}`,
+      `Set ${prefix}_PORT to another port, or stop it.`,
+    );
   }
   const what = 'status' in answer ? `responds with ${answer.status}` : `does not respond (${answer.failure})`;
-  return [
-    fail(id, `${where} is used by a program that ${what}`, `Stop it, or set ${prefix}_PORT to another port.`),
-  ];
+  return fail(
+    `${where} is used by a program that ${what}`,
+    `Stop it, or set ${prefix}_PORT to another port.`,
+  );
 }
 
 /** Binds the port briefly. Returns the error code, or null. */

@@ -36,13 +36,14 @@ const MARKS = {
 async function doctor(context: Context): Promise<number> {
   const { env, out, now } = context;
   const groups = [
-    [checkNode(process.versions.node), checkCertificates(env)],
+    await findingsOf('node', () => checkNode(process.versions.node)),
+    await findingsOf('certificates', () => checkCertificates(env)),
     checkConfiguration(env),
-    [checkUnknown(env)],
-    await findingsOf('environment', async () => [checkEnvironment(readEnvironment(env), readBenefits(env))]),
+    await findingsOf('variables', () => checkUnknown(env)),
+    await findingsOf('environment', () => checkEnvironment(readEnvironment(env), readBenefits(env))),
     await findingsOf('database', () => checkDatabase(context)),
     await findingsOf('disk-space', () => checkDisk(readDatabaseUrl(env))),
-    await findingsOf('data-folder', async () => checkDataFolder(readDatabaseUrl(env))),
+    await findingsOf('data-folder', () => checkDataFolder(readDatabaseUrl(env))),
     await checkListeners(env),
     await findingsOf('service', () => checkService(readBenefits(env), now)),
     await findingsOf('census-source', () => checkCensusSource(readCensus(env))),

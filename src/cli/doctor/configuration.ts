@@ -14,23 +14,21 @@ import { type Environment, given } from '../../environment.ts';
 import { isAppError } from '../../errors.ts';
 import { nameOfDatabase } from '../database/backup.ts';
 import { counted } from '../output.ts';
-import { type Finding, fail, pass, warn } from './finding.ts';
+import { type Finding, fail, pass, type Verdict, warn } from './finding.ts';
 
 /** Node releases that are too old end earlier, in main.ts. */
-export function checkNode(version: string): Finding {
+export function checkNode(version: string): Verdict {
   const message = `Node ${version}`;
   const major = Number(version.split('.')[0]);
-  if (major % 2 === 0) return pass('node', message);
-  return warn('node', message, 'Odd Node releases are maintained for half a year: use an even one.');
+  if (major % 2 === 0) return pass(message);
+  return warn(message, 'Odd Node releases are maintained for half a year: use an even one.');
 }
 
 /** Checks that Node verifies the certificates of HTTPS servers. Only the value `0` turns that off. */
-export function checkCertificates(env: Environment): Finding {
-  const id = 'certificates';
-  if (env.NODE_TLS_REJECT_UNAUTHORIZED !== '0') return pass(id, 'certificates of HTTPS servers are verified');
+export function checkCertificates(env: Environment): Verdict {
+  if (env.NODE_TLS_REJECT_UNAUTHORIZED !== '0') return pass('certificates of HTTPS servers are verified');
   const report = given(env, 'BENEFITS_ENVIRONMENT') === 'live' ? fail : warn;
   return report(
-    id,
     'NODE_TLS_REJECT_UNAUTHORIZED=0: any server can pose as the benefits service',
     'Unset it. To trust a private certificate authority, set NODE_EXTRA_CA_CERTS to its file.',
   );
@@ -38,17 +36,18 @@ export function checkCertificates(env: Environment): Finding {
 
 /** Checks each variable on its own, so that all problems are reported at once. Prints no secret. */
 export function checkConfiguration(env: Environment): Finding[] {
-  return Object.keys(SETTINGS).map((name) => {
-    const id = `configuration.${name}`;
-    try {
-      const meaning = meaningOf(name, env);
-      assertApart(name, env);
-      return findingOf(name, meaning, env);
-    } catch (error) {
-      if (!isAppError(error, 'CONFIG')) throw error;
-      return fail(id, error.message, 'Set it as described in docs/configuration.md.');
-    }
-  });
+  return Object.keys(SETTINGS).map((name) => ({ id: `configuration.${name}`, ...checkVariable(name, env) }));
+}
+
+function checkVariable(name: string, env: Environment): Verdict {
+  try {
+    const meaning = meaningOf(name, env);
+    assertApart(name, env);
+    return verdictOn(name, meaning, env);
+  } catch (error) {
+    if (!isAppError(error, 'CONFIG')) throw error;
+    return fail(error.message, 'Set it as described in docs/configuration.md.');
+  }
 }
 
 /** Conflicts between variables are reported for the variable that the message starts with. */
@@ -61,28 +60,23 @@ function assertApart(name: string, env: Environment): void {
   }
 }
 
-function findingOf(name: string, meaning: string, env: Environment): Finding {
-  const id = `configuration.${name}`;
+function verdictOn(name: string, meaning: string, env: Environment): Verdict {
   if (name === 'API_HOST' && !isOwnMachine(given(env, name))) {
     return warn(
-      id,
       `${meaning}: other machines can reach the private API`,
       'Put a proxy with TLS and your own sign-on in front of it (docs/console.md), or set it to 127.0.0.1.',
     );
   }
   if (plainHttpVariables(readAlone(name, env)).includes(name)) {
     return warn(
-      id,
       `${meaning}: keys and personal data cross the network unencrypted`,
       'Use an https:// address. BENEFITS_ENVIRONMENT=live requires one.',
     );
   }
   const file = given(env, `${name}_FILE`);
-  if (file === undefined)
-    return pass(id, given(env, name) === undefined ? `${meaning} (the default)` : meaning);
-  if (!isReadByAll(file)) return pass(id, `${meaning}, from a file`);
+  if (file === undefined) return pass(given(env, name) === undefined ? `${meaning} (the default)` : meaning);
+  if (!isReadByAll(file)) return pass(`${meaning}, from a file`);
   return warn(
-    id,
     `${meaning}, from a file that every user of this machine can read`,
     "Make it readable only by the sidecar's user: chmod 600, or defaultMode 0400 in Kubernetes.",
   );
@@ -210,7 +204,6 @@ function duration(ms: number): string {
   return `${ms / length}${unit}`;
 }
 
-const VARIABLES_ID = 'variables';
 /**
  * Prefixes that only this program uses. `API_`, `DATABASE_`, `DATA_` and `LOG_` are common in other programs' names.
  */
@@ -219,7 +212,7 @@ const PREFIXES = ['BENEFITS_', 'CENSUS_', 'EVENTS_', 'RECEIVER_', 'RETENTION_', 
 const SERVICE_LINKS = 'BENEFITS_SIDECAR_';
 
 /** Warns about variables with one of our prefixes that are never read. Values are not shown: they may be secrets. */
-export function checkUnknown(env: Environment): Finding {
+export function checkUnknown(env: Environment): Verdict {
   const unknown = Object.keys(env).filter(
     (name) =>
       given(env, name) !== undefined &&
@@ -227,9 +220,8 @@ export function checkUnknown(env: Environment): Finding {
       !name.startsWith(SERVICE_LINKS) &&
       PREFIXES.some((prefix) => name.toUpperCase().startsWith(prefix)),
   );
-  if (unknown.length === 0) return pass(VARIABLES_ID, 'no unknown BENEFITS_*, CENSUS_* or similar variables');
+  if (unknown.length === 0) return pass('no unknown BENEFITS_*, CENSUS_* or similar variables');
   return warn(
-    VARIABLES_ID,
     `unknown variables: ${unknown.join(', ')}`,
     'Correct the name, or ignore this if another program uses the variable.',
   );
@@ -258,15 +250,13 @@ const WORDS: Readonly<Record<string, BenefitsEnvironment>> = {
 export function checkEnvironment(
   environment: BenefitsEnvironment,
   { baseUrl, apiKey }: Pick<BenefitsConfig, 'baseUrl' | 'apiKey'>,
-): Finding {
+): Verdict {
   const { host, pathname } = new URL(baseUrl);
   const looks = { BENEFITS_BASE_URL: lookOf(host + pathname), BENEFITS_API_KEY: lookOfKey(apiKey) };
   const odd = Object.entries(looks).filter(([, look]) => look !== null && look !== environment);
-  const id = 'environment';
-  if (odd.length === 0) return pass(id, `the address and the key do not contradict ${environment}`);
+  if (odd.length === 0) return pass(`the address and the key do not contradict ${environment}`);
   const names = odd.map(([name]) => name).join(' and ');
   return warn(
-    id,
     `BENEFITS_ENVIRONMENT is ${environment}, but ${names} ${odd.length === 1 ? 'looks' : 'look'} like ${odd[0]?.[1]}`,
     'Use the address, key, webhook secrets and database of one environment. See docs/environments.md.',
   );

@@ -31,24 +31,26 @@ import type { Context } from '../context.ts';
 import { nameOfDatabase } from '../database/backup.ts';
 import { describeFailure } from '../failure.ts';
 import { counted } from '../output.ts';
-import { type Finding, fail, findingsOf, pass, unknown, warn } from './finding.ts';
+import { type Finding, fail, findingsOf, pass, unknown, type Verdict, warn } from './finding.ts';
 
 /** Checks the database, or whether it could be created. */
 export async function checkDatabase({ env, now }: Context): Promise<Finding[]> {
   const url = readDatabaseUrl(env);
   const isFile = engineOfUrl(url) === 'sqlite';
-  if (isFile && !existsSync(sqlitePath(url))) return [missing(sqlitePath(url))];
+  if (isFile && !existsSync(sqlitePath(url))) return [{ id: 'database.opens', ...missing(sqlitePath(url)) }];
   const db = openDatabase(url);
   try {
     const isEmpty = !(await tableExists(db, 'migrations'));
     // Opening refuses a database whose commits are not durable.
-    const findings = [pass('database.opens', `${nameOfDatabase(url)} opens with durable commits`)];
-    if (isEmpty && !isFile) return [...findings, empty()];
-    findings.push(...(await findingsOf('database.migrated', () => checkMigrated(db, readEnvironment(env)))));
-    if (findings.some((finding) => finding.result !== 'pass')) return findings;
+    const opens = { id: 'database.opens', ...pass(`${nameOfDatabase(url)} opens with durable commits`) };
+    const migrated = await findingsOf('database.migrated', () =>
+      isEmpty && !isFile ? empty() : checkMigrated(db, readEnvironment(env)),
+    );
+    if (migrated.some(({ result }) => result !== 'pass')) return [opens, ...migrated];
     return [
-      ...findings,
-      await checkWritable(db, now()),
+      opens,
+      ...migrated,
+      ...(await findingsOf('database.writable', () => checkWritable(db, now()))),
       ...(await findingsOf('data-loss', () => checkLoss(db, now()))),
       ...(await findingsOf('tokens', () => checkTokens(db, env, now()))),
       ...(await findingsOf('circuit-breaker', () => checkCircuitBreaker(db))),
@@ -61,69 +63,61 @@ export async function checkDatabase({ env, now }: Context): Promise<Finding[]> {
   }
 }
 
-function missing(path: string): Finding {
+function missing(path: string): Verdict {
   const folder = nearestFolder(path);
   try {
     accessSync(folder, constants.W_OK | constants.X_OK);
   } catch {
     return fail(
-      'database.opens',
       `there is no database at ${path}, and ${folder} is not writable`,
       'Set DATABASE_URL to a file in a folder of this user, on a local disk.',
     );
   }
   return warn(
-    'database.opens',
     `there is no database at ${path} yet`,
     'Create it with "benefits-sidecar serve" or "benefits-sidecar migrate".',
   );
 }
 
-function empty(): Finding {
+function empty(): Verdict {
   return warn(
-    'database.migrated',
     'the database has no tables yet',
     'Create them with "benefits-sidecar serve" or "benefits-sidecar migrate".',
   );
 }
 
-async function checkMigrated(db: Db, environment: 'sandbox' | 'live'): Promise<Finding[]> {
+async function checkMigrated(db: Db, environment: 'sandbox' | 'live'): Promise<Verdict> {
   await checkSchema(db, environment);
-  return [pass('database.migrated', `the database has this release's schema and belongs to ${environment}`)];
+  return pass(`the database has this release's schema and belongs to ${environment}`);
 }
 
 /** Commits a write, as readyz does. */
-async function checkWritable(db: Db, now: Date): Promise<Finding> {
-  const id = 'database.writable';
+async function checkWritable(db: Db, now: Date): Promise<Verdict> {
   try {
     await probeCommit(db, now.toISOString());
-    return pass(id, 'a commit succeeded');
+    return pass('a commit succeeded');
   } catch (error) {
-    return fail(id, describeFailure(error), 'Until this is fixed, the receiver responds with 503.');
+    return fail(describeFailure(error), 'Until this is fixed, the receiver responds with 503.');
   }
 }
 
 /**
  * Reports what the serving process last received from the service. Its configuration may differ from this shell's.
  */
-async function checkCircuitBreaker(db: Db): Promise<Finding[]> {
+async function checkCircuitBreaker(db: Db): Promise<Verdict> {
   const { state, reason, paused_at } = await readCircuitBreaker(db);
-  if (state === 'active') return [pass('circuit-breaker', 'sending is active')];
-  return [
-    fail(
-      'circuit-breaker',
-      `requests wait since ${paused_at}: ${reason}`,
-      'Correct the address or the key of serve. A variable is read at the next start.',
-    ),
-  ];
+  if (state === 'active') return pass('sending is active');
+  return fail(
+    `requests wait since ${paused_at}: ${reason}`,
+    'Correct the address or the key of serve. A variable is read at the next start.',
+  );
 }
 
 /**
  * Checks that DATA_KEYS decrypts samples of the stored values: the hash key, each staged census's organization, and
  * the oldest requests.
  */
-export async function checkDataKeys(db: Db, env: Environment): Promise<Finding[]> {
-  const id = 'data-keys';
+export async function checkDataKeys(db: Db, env: Environment): Promise<Verdict> {
   const encryptor = createEncryptor(readDataKeys(env));
   const samples = [
     ...(await storedHashKeys(db)),
@@ -134,43 +128,35 @@ export async function checkDataKeys(db: Db, env: Environment): Promise<Finding[]
     try {
       encryptor.decrypt(encrypted, place);
     } catch (error) {
-      return [
-        fail(
-          id,
-          describeFailure(error),
-          'Add that key to DATA_KEYS after the first one. "benefits-sidecar keys rotate" reports when it is no longer needed.',
-        ),
-      ];
+      return fail(
+        describeFailure(error),
+        'Add that key to DATA_KEYS after the first one. "benefits-sidecar keys rotate" reports when it is no longer needed.',
+      );
     }
   }
   const message = samples.length === 0 ? 'nothing is encrypted yet' : 'they decrypt the stored data';
-  return [pass(id, message)];
+  return pass(message);
 }
 
 /** Takes a few milliseconds. A missing key shows among the oldest requests. */
 const REQUESTS_OPENED = 1_000;
 
-const LOSS_ID = 'data-loss';
-
 /**
  * Checks whether events were lost: by the losses that a start recorded, and by the high-water mark when nothing
  * serves.
  */
-async function checkLoss(db: Db, now: Date): Promise<Finding[]> {
+async function checkLoss(db: Db, now: Date): Promise<Verdict> {
   const losses = await knownLosses(db, now);
   if (losses.length > 0) {
-    return [
-      fail(
-        LOSS_ID,
-        losses.map(describeLoss).join('; '),
-        'Replay in the provider\'s portal and report again the changes that are missing; when "serve" runs, say so with "benefits-sidecar accept-loss". See "Data-loss detection" in docs/backup.md.',
-      ),
-    ];
+    return fail(
+      losses.map(describeLoss).join('; '),
+      'Replay in the provider\'s portal and report again the changes that are missing; when "serve" runs, say so with "benefits-sidecar accept-loss". See "Data-loss detection" in docs/backup.md.',
+    );
   }
   if (engineOf(db) === 'postgres') {
-    return [unknown(LOSS_ID, 'not checked: a PostgreSQL database has no high-water mark here')];
+    return unknown('not checked: a PostgreSQL database has no high-water mark here');
   }
-  return [pass(LOSS_ID, 'no data is missing')];
+  return pass('no data is missing');
 }
 
 /** Enough time to create a new token and bring it to its user. */
@@ -188,30 +174,25 @@ async function checkTokens(db: Db, env: Environment, now: Date): Promise<Finding
   const soon = new Date(now.getTime() + SOON_DAYS * 86_400_000).toISOString();
   const ending = valid.filter(({ expiresAt }) => expiresAt !== null && expiresAt < soon);
   const message = `${counted(valid.length, 'valid token')}${first === null ? '' : ' and API_TOKEN'}`;
-  const findings = [pass('tokens', message)];
-  if (valid.length === 0 && first === null) {
-    findings[0] = warn(
-      'tokens',
-      'no token permits access to the API',
-      'Create a token for each program with "benefits-sidecar token create".',
+  const findings = [{ id: 'tokens', ...usable(message) }];
+  if (first !== null && isMadeUp(first)) {
+    const guessed = warn(
+      'API_TOKEN can be guessed: it has few different characters',
+      'It permits everything. Generate it with "openssl rand -base64 32".',
     );
-  } else if (ending.length > 0) {
-    findings[0] = warn(
-      'tokens',
+    findings.push({ id: 'tokens.first', ...guessed });
+  }
+  return findings;
+
+  function usable(message: string): Verdict {
+    const advice = 'Create a token for each program with "benefits-sidecar token create".';
+    if (valid.length === 0 && first === null) return warn('no token permits access to the API', advice);
+    if (ending.length === 0) return pass(message);
+    return warn(
       `${message}; these expire within ${SOON_DAYS} days: ${ending.map(({ name }) => name).join(', ')}`,
       'Replace each in time with "benefits-sidecar token create".',
     );
   }
-  if (first !== null && isMadeUp(first)) {
-    findings.push(
-      warn(
-        'tokens.first',
-        'API_TOKEN can be guessed: it has few different characters',
-        'It permits everything. Generate it with "openssl rand -base64 32".',
-      ),
-    );
-  }
-  return findings;
 }
 
 /** Returns whether a token has few kinds of characters or repeats a short pattern. */
@@ -226,8 +207,7 @@ const LATELY_HOURS = 28;
  * Accepted events prove that the secrets are the provider's. Refused ones suggest otherwise, though any sender can
  * cause them.
  */
-async function checkWebhooks(db: Db, env: Environment, now: Date): Promise<Finding[]> {
-  const id = 'webhook-secrets';
+async function checkWebhooks(db: Db, env: Environment, now: Date): Promise<Verdict> {
   const { length } = readWebhookSecrets(env);
   const since = new Date(now.getTime() - LATELY_HOURS * 3_600_000);
   const age = await readEventAge(db);
@@ -236,50 +216,39 @@ async function checkWebhooks(db: Db, env: Environment, now: Date): Promise<Findi
   const message = `${length} configured; ${describeEventAge(age, now)}; ${refused} deliveries rejected in the last ${LATELY_HOURS} hours`;
   if (refused > 0) {
     const causes = counts.map(({ cause }) => cause).join(', ');
-    return [
-      warn(
-        id,
-        `${message} (${causes})`,
-        "Compare WEBHOOK_SECRETS with the provider's portal, check the clock, then replay the events there.",
-      ),
-    ];
+    return warn(
+      `${message} (${causes})`,
+      "Compare WEBHOOK_SECRETS with the provider's portal, check the clock, then replay the events there.",
+    );
   }
-  return [age.hasEvents ? pass(id, message) : unknown(id, message)];
+  return age.hasEvents ? pass(message) : unknown(message);
 }
 
 /** With `push`, payroll must keep a fresh census of each employer staged. Other sources are read when needed. */
 async function checkStagedCensuses(db: Db, env: Environment, now: Date): Promise<Finding[]> {
   const { source, maxAgeMs } = readCensus(env);
   if (source.kind !== 'push') return [];
-  const id = 'census-source';
   const staged = await stagedTimes(db);
   const oldest = ago(now, maxAgeMs);
   const fresh = staged.filter((stagedAt) => stagedAt >= oldest).length;
   const message = `push: ${fresh} of ${counted(staged.length, 'staged census', 'staged censuses')} fresh`;
-  if (staged.length > 0 && fresh === staged.length) return [pass(id, message)];
-  return [
-    warn(
-      id,
-      message,
-      'Stage a fresh census with the API or "benefits-sidecar census stage". Syncs wait for it.',
-    ),
-  ];
+  const advice = 'Stage a fresh census with the API or "benefits-sidecar census stage". Syncs wait for it.';
+  const isFresh = staged.length > 0 && fresh === staged.length;
+  return [{ id: 'census-source', ...(isFresh ? pass(message) : warn(message, advice)) }];
 }
 
-const DISK_ID = 'disk-space';
-
 /** Checks the disk of a SQLite database. The disk of a server is its operator's task. */
-export async function checkDisk(databaseUrl: string): Promise<Finding[]> {
+export async function checkDisk(databaseUrl: string): Promise<Verdict> {
   if (engineOfUrl(databaseUrl) === 'postgres') {
-    return [unknown(DISK_ID, 'not checked: the disk belongs to the PostgreSQL server')];
+    return unknown('not checked: the disk belongs to the PostgreSQL server');
   }
   const disk = await readDisk(sqlitePath(databaseUrl));
   const found = judgeDisk(disk);
   const message = diskInWords(disk);
-  if (found === 'pass') return [pass(DISK_ID, message)];
+  if (found === 'pass') return pass(message);
   const advice =
     'Free space or enlarge the volume: with a full disk, the receiver responds with 503. To limit the growth, set a retention period (docs/retention.md).';
-  return [found === 'fail' ? fail(DISK_ID, message, advice) : warn(DISK_ID, message, advice)];
+  return found === 'fail' ? fail(message, advice) : warn(message, advice);
 }
 
 /** Group and others. */
@@ -289,18 +258,14 @@ const WRITABLE_BY_OTHERS = 0o022;
  * Checks that other users cannot replace the files of a SQLite database. A folder that does not exist yet is created
  * for its owner only. Windows reports no such permission bits.
  */
-export function checkDataFolder(databaseUrl: string): Finding[] {
-  if (engineOfUrl(databaseUrl) === 'postgres' || process.platform === 'win32') return [];
-  const id = 'data-folder';
+export function checkDataFolder(databaseUrl: string): Verdict | null {
+  if (engineOfUrl(databaseUrl) === 'postgres' || process.platform === 'win32') return null;
   const folder = dirname(sqliteFile(databaseUrl));
-  if (!existsSync(folder)) return [];
+  if (!existsSync(folder)) return null;
   const mode = statSync(folder).mode & 0o777;
-  if ((mode & WRITABLE_BY_OTHERS) === 0) return [pass(id, `only the owner of ${folder} can write to it`)];
-  return [
-    warn(
-      id,
-      `other users can write to ${folder} (mode ${mode.toString(8)}) and replace the database`,
-      'Run "chmod go-w" on the folder, or move the database to a folder of its own.',
-    ),
-  ];
+  if ((mode & WRITABLE_BY_OTHERS) === 0) return pass(`only the owner of ${folder} can write to it`);
+  return warn(
+    `other users can write to ${folder} (mode ${mode.toString(8)}) and replace the database`,
+    'Run "chmod go-w" on the folder, or move the database to a folder of its own.',
+  );
 }

@@ -4,37 +4,41 @@ import { VERSION } from '../../version.ts';
 import { describeFailure } from '../failure.ts';
 
 /** The result of one check. `unknown`: it could not be determined; the message has the reason. */
-export type Finding = {
-  id: string;
+export type Verdict = {
   result: 'pass' | 'warn' | 'fail' | 'unknown';
   message: string;
   /** The advice. Null if there is nothing to do. */
   advice: string | null;
 };
+export type Finding = { id: string } & Verdict;
+/** The result of a check: null if there is nothing to check, or the findings of a check that has several. */
+export type Checked = Verdict | Finding[] | null;
 
-export function pass(id: string, message: string): Finding {
-  return { id, result: 'pass', message, advice: null };
+export function pass(message: string): Verdict {
+  return { result: 'pass', message, advice: null };
 }
-export function warn(id: string, message: string, advice: string): Finding {
-  return { id, result: 'warn', message, advice };
+export function warn(message: string, advice: string): Verdict {
+  return { result: 'warn', message, advice };
 }
-export function fail(id: string, message: string, advice: string): Finding {
-  return { id, result: 'fail', message, advice };
+export function fail(message: string, advice: string): Verdict {
+  return { result: 'fail', message, advice };
 }
-export function unknown(id: string, message: string, advice: string | null = null): Finding {
-  return { id, result: 'unknown', message, advice };
+export function unknown(message: string, advice: string | null = null): Verdict {
+  return { result: 'unknown', message, advice };
 }
 
 /**
- * Returns the findings of some checks. A malformed variable is reported by the configuration check and leaves what
+ * Returns the findings of a check. A malformed variable is reported by the configuration check and leaves what
  * needs it unknown. Any other error is a failure.
  */
-export async function findingsOf(id: string, check: () => Promise<Finding[]>): Promise<Finding[]> {
+export async function findingsOf(id: string, check: () => Checked | Promise<Checked>): Promise<Finding[]> {
   try {
-    return await check();
+    const checked = await check();
+    if (Array.isArray(checked)) return checked;
+    return checked === null ? [] : [{ id, ...checked }];
   } catch (error) {
-    if (isAppError(error, 'CONFIG')) return [unknown(id, `not checked: it needs ${error.subject}`)];
-    return [fail(id, describeFailure(error), 'Fix this and run doctor again.')];
+    if (isAppError(error, 'CONFIG')) return [{ id, ...unknown(`not checked: it needs ${error.subject}`) }];
+    return [{ id, ...fail(describeFailure(error), 'Fix this and run doctor again.') }];
   }
 }
 
