@@ -84,6 +84,11 @@ export function notFound(what: string): Refusal {
   return new AppError('NOT_FOUND', `There is no ${what} with this ID.`);
 }
 
+/** Returns the refusal of a request that the state of a resource does not allow. */
+export function conflict(detail: string): Refusal {
+  return new AppError('CONFLICT', detail);
+}
+
 /** The body of every refusal. */
 export const ProblemDetails = named(
   'Problem',

@@ -4,7 +4,7 @@ import type { Db } from '../database/tables.ts';
 import { cursorOf } from '../formats/cursor.ts';
 import type { Line } from './calculation/line.ts';
 import { readTaken } from './reconciliation/taken.ts';
-import { type Frozen, frozenOf, listOf, planOfBasis, planWith, runUnder } from './runs/basis.ts';
+import { type Frozen, frozenOf, planOfBasis, planWith, runUnder } from './runs/basis.ts';
 import type { Run, StatedRun } from './runs/body.ts';
 import { bodyOf, type RunRow, type RunView, type StoredRun, totalsOf } from './runs/store.ts';
 import { OPTIONS, readPolicies } from './settings/policy.ts';
@@ -83,45 +83,18 @@ async function computedOf(db: Db, { run, ...view }: RunView, frozen: Frozen | nu
 
 /** Returns a stored run as a list shows it: without computed values and lists of ids. */
 export function viewRunSummary(stored: RunRow) {
-  const { run_id, employer_id, kind, pay_group, period_start, period_end, pay_date, etag } = stored;
+  const { run_id, totals, ...row } = stored;
   return {
     id: run_id,
-    employer_id,
-    kind,
-    pay_frequency: stored.pay_frequency as Run['pay_frequency'],
-    pay_group,
-    period_start,
-    period_end,
-    pay_date,
-    ...lifeOf(stored),
-    etag,
-    totals: stored.totals === null ? null : totalsOf(stored),
+    ...row,
+    pay_frequency: row.pay_frequency as Run['pay_frequency'],
+    totals: totals === null ? null : totalsOf(stored),
   };
 }
 
 /** Returns the run with its effective options, and the names of those that it states itself. */
 function fieldsOf(run: Run, stated: StatedRun) {
-  return {
-    employer_id: run.employer_id,
-    kind: run.kind,
-    pay_frequency: run.pay_frequency,
-    pay_group: run.pay_group,
-    period_start: run.period_start,
-    period_end: run.period_end,
-    pay_date: run.pay_date,
-    employee_ids: listOf(run.employee_ids),
-    deductions: listOf(run.deductions),
-    final_checks: [...run.final_checks],
-    pay_dates: listOf(run.pay_dates),
-    scheme: run.scheme,
-    applies_on: run.applies_on,
-    remainder: run.remainder,
-    extra_paycheck: run.extra_paycheck,
-    adjustments: run.adjustments,
-    arrears: run.arrears,
-    policy_reason: run.policy_reason,
-    stated_options: OPTIONS.filter((name) => stated[name] !== null),
-  };
+  return { ...run, stated_options: OPTIONS.filter((name) => stated[name] !== null) };
 }
 
 function lifeOf({ state, created_at, finalized_at, voided_at }: RunRow) {

@@ -341,7 +341,7 @@ t.test('an open run and a finalized one are compared with a CSV export of payrol
     'emp-9,dental,1.00,0.00',
   ].join('\r\n');
   const audit = async () => {
-    const { pages } = await linesOfRun(db, await storedRun(db, DATE), null);
+    const { pages } = await linesOfRun(db, await storedRun(db, DATE));
     const result = await auditRun(
       db,
       { employerId: EMPLOYER, pages },

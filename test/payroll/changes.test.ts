@@ -4,7 +4,7 @@ import t, { type Test } from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import type { Line } from '../../src/payroll/calculation/line.ts';
 import type { RunBody } from '../../src/payroll/runs/body.ts';
-import { linesOfOne } from '../../src/payroll/runs/line-pages.ts';
+import { linesOfRun } from '../../src/payroll/runs/line-pages.ts';
 import { scratch } from '../database/scratch.ts';
 import {
   body,
@@ -273,7 +273,9 @@ t.test('a narrowed run has no lines for the deductions and employees it leaves o
     'e b 10.00 same 10.00',
     'f c 10.00 same 10.00',
   ]);
-  const narrow = await linesOfOne(db, await put(db, 'narrow', body(3, { employee_ids: ['f'] })), 'e', null);
+  const narrow = await linesOfRun(db, await put(db, 'narrow', body(3, { employee_ids: ['f'] })), {
+    employeeId: 'e',
+  });
   for await (const page of narrow.pages) t.strictSame(page, [], 'not even if requested');
   await send(db, each('b', '2026-01-30', { effective_end: '2026-01-31' }));
   t.strictSame(await changes(db, body(3, { deductions: ['b'] })), ['e b 0.00 ended 10.00']);

@@ -243,10 +243,10 @@ t.test('all pages of an open run are computed at the position of the first', asy
   const db = await staged(t);
   await send(db, each('2025-12-01', { employee_id: 'f' }, 'b'));
   const stored = await put(db, 'r', body(2));
-  const { position } = await linesOfRun(db, stored, null);
+  const { position } = await linesOfRun(db, stored);
   await send(db, each('2026-01-10', { employee_id: 'f', member_contribution: '99' }, 'b'));
   const amounts = async (cursor: { employeeId: string; position: number } | null) => {
-    const { pages } = await linesOfRun(db, stored, cursor);
+    const { pages } = await linesOfRun(db, stored, { from: cursor ?? undefined });
     const seen: string[] = [];
     for await (const page of pages)
       seen.push(...page.flatMap((one) => one.lines.map((line) => line.member_amount)));

@@ -256,7 +256,7 @@ export async function voided(db: Db, runId: string): Promise<void> {
 /** Returns the lines of a stored run. */
 export async function linesOf(db: Db, runId: string): Promise<Line[]> {
   const lines: Line[] = [];
-  const { pages } = await linesOfRun(db, await storedRun(db, runId), null);
+  const { pages } = await linesOfRun(db, await storedRun(db, runId));
   for await (const page of pages) lines.push(...page.flatMap((employee) => employee.lines));
   return lines;
 }

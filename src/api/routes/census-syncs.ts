@@ -1,6 +1,7 @@
 import Type, { type Static } from 'typebox';
 import { type CensusSync, findSync, listSyncs, readSyncAnswer } from '../../census/sync-list.ts';
 import { requestSyncManually } from '../../census/syncs.ts';
+import { viewSync } from '../../census/view.ts';
 import {
   boolean,
   closed,
@@ -27,9 +28,6 @@ const operation = taggedOperation('Census');
 
 /** Problems in one page. A sync may have 1,000, and a page 1,000 syncs. */
 const PROBLEMS_ON_PAGE = 1_000;
-/** Syncs of one employer that may be opened in the moment between opening one and reading it. */
-const JUST_OPENED = 100;
-
 const STATES = ['requested', 'waiting', 'uploaded', 'completed', 'failed'] as const;
 const when = (description: string) => nullable(ownInstant(description));
 
@@ -167,10 +165,9 @@ export function censusSyncRoutes(app: Api, parts: ApiParts): void {
       );
       log.info({ employer_id: employerId, sync_id: syncId, ...by(request) }, 'a census sync was requested');
       wakeSend();
-      const { syncs } = await listSyncs(db, { employerId }, { limit: JUST_OPENED }, { now: at, overdueMs });
-      const [opened] = shown(syncs.filter((sync) => sync.id === syncId));
-      if (opened === undefined) throw notFound('census sync');
-      return reply.code(202).send(opened);
+      const opened = await findSync(db, syncId, { now: at, overdueMs });
+      if (opened === null) throw notFound('census sync');
+      return reply.code(202).send(viewSync(opened));
     },
   );
 }
@@ -180,19 +177,6 @@ function shown(syncs: readonly CensusSync[]): Sync[] {
   return syncs.map((sync) => {
     const problems = sync.problems.slice(0, left);
     left -= problems.length;
-    return {
-      id: sync.id,
-      employer_id: sync.employer_id,
-      state: sync.state,
-      overdue: sync.overdue,
-      event_id: sync.event_id,
-      requested_at: sync.requested_at,
-      upload_started_at: sync.upload_started_at,
-      uploaded_at: sync.uploaded_at,
-      completed_at: sync.completed_at,
-      reason: sync.reason,
-      problem_count: sync.problem_count,
-      problems,
-    };
+    return { ...viewSync(sync), problems };
   });
 }

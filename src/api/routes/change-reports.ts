@@ -5,7 +5,6 @@ import { createGroupCommit, KEY_MAX_CHARACTERS } from '../../employment/accept.t
 import { acceptBatch, BATCH_CHANGES_MAX, LINE_BYTES_MAX, type LineResult } from '../../employment/batch.ts';
 import { type ChangeKind, checkChange } from '../../employment/change.ts';
 import { CHANGE_SCHEMAS } from '../../employment/change-view.ts';
-import { AppError } from '../../errors.ts';
 import { type Cut, cutArray, cutLines, parseCut } from '../../formats/batch.ts';
 import { formatOf, ROW_TYPES } from '../../formats/rows.ts';
 import { CHANGE_KINDS } from '../../outbox/manual.ts';
@@ -13,7 +12,7 @@ import { by } from '../auth.ts';
 import { limitReads, passStreams, streamedBody } from '../bodies.ts';
 import { idempotencyKeyOf } from '../headers.ts';
 import type { ApiParts } from '../parts.ts';
-import { broken, invalid, type Refusal } from '../problem.ts';
+import { broken, conflict, invalid, type Refusal } from '../problem.ts';
 import { taggedOperation } from '../route-table.ts';
 import { type Api, ownInstant } from '../schemas.ts';
 import { exceptBody, paramsOnly } from '../validation.ts';
@@ -99,8 +98,7 @@ export function changeReportRoutes(app: Api, { db, encryptor, now, log, wakeSend
 }
 
 function usedBefore(): Refusal {
-  return new AppError(
-    'CONFLICT',
+  return conflict(
     'This Idempotency-Key was used for another change. Keys never expire: send a new change with a new key.',
   );
 }

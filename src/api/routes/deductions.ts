@@ -32,7 +32,7 @@ import {
 import { decideStart, START_DECISIONS } from '../../ledger/start-decisions.ts';
 import { by } from '../auth.ts';
 import type { ApiParts } from '../parts.ts';
-import { notFound } from '../problem.ts';
+import { conflict, notFound } from '../problem.ts';
 import { taggedOperation } from '../route-table.ts';
 import {
   type Api,
@@ -241,10 +241,7 @@ export function deductionRoutes(app: Api, parts: ApiParts): void {
       const decided = await transact(db, (trx) => decideStart(trx, given, now().toISOString()));
       if (decided.outcome === 'unknown') throw notFound('version of a deduction');
       if (decided.outcome === 'not-undecided')
-        throw new AppError(
-          'CONFLICT',
-          'the start of this version was not moved in a way that needs a decision',
-        );
+        throw conflict('the start of this version was not moved in a way that needs a decision');
       log.info(by(request), 'a start decision was recorded');
       return reply.code(201).send(viewStartDecision(decided.row));
     },

@@ -22,12 +22,11 @@ import {
   listChanges,
 } from '../../employment/changes.ts';
 import { type ActedOn, cancelChange, releaseChange, retryChange } from '../../employment/manual.ts';
-import { AppError } from '../../errors.ts';
 import { CHANGE_KINDS } from '../../outbox/manual.ts';
 import { employeeSubject } from '../../outbox/queue.ts';
 import { alsoNeeds, by, writeReadDown } from '../auth.ts';
 import type { ApiParts } from '../parts.ts';
-import { notFound } from '../problem.ts';
+import { conflict, notFound } from '../problem.ts';
 import { taggedOperation } from '../route-table.ts';
 import {
   type Api,
@@ -288,7 +287,7 @@ function employeeChangeWorkRoutes(app: Api, { db, now, log, wakeSend }: ApiParts
   /** Returns the change as it is after the action. */
   function done(request: FastifyRequest, acted: ActedOn, what: string): AcceptedChange {
     if (acted.outcome === 'not-found') throw notFound('employment change');
-    if (acted.outcome === 'refused') throw new AppError('CONFLICT', acted.why);
+    if (acted.outcome === 'refused') throw conflict(acted.why);
     const { change } = acted;
     const fields = { request_id: change.id, kind: change.kind, ...by(request) };
     log.info(fields, `an employment change was ${what}`);

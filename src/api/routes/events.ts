@@ -14,7 +14,6 @@ import {
 } from '../../contract/fields.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
-import { AppError } from '../../errors.ts';
 import {
   type EventView,
   eventCursor,
@@ -33,7 +32,7 @@ import {
 import { reprocessAll } from '../../inbox/reprocess-all.ts';
 import { by } from '../auth.ts';
 import type { ApiParts } from '../parts.ts';
-import { notFound } from '../problem.ts';
+import { conflict, notFound } from '../problem.ts';
 import { taggedOperation } from '../route-table.ts';
 import {
   type Api,
@@ -217,7 +216,7 @@ function eventWorkRoutes(app: Api, { db, now, log, wakeApply }: ApiParts): void 
       const event = await transact(db, async (trx) => {
         const found = await reprocessEvent(trx, event_id);
         if (found === 'unknown') throw notFound('event');
-        if (found === 'body dropped') throw new AppError('CONFLICT', BODY_DROPPED);
+        if (found === 'body dropped') throw conflict(BODY_DROPPED);
         return summary(trx, event_id);
       });
       log.info({ event_id, ...by(request) }, 'an event was put back to pending');
@@ -244,7 +243,7 @@ function eventWorkRoutes(app: Api, { db, now, log, wakeApply }: ApiParts): void 
         const found = await dismissEvent(trx, event_id, request.body.reason, now().toISOString());
         if (found === 'unknown') throw notFound('event');
         if (found === 'nothing to dismiss') {
-          throw new AppError('CONFLICT', 'The event is not quarantined and has no conflict or tie.');
+          throw conflict('The event is not quarantined and has no conflict or tie.');
         }
         return summary(trx, event_id);
       });

@@ -12,7 +12,7 @@ import {
   text,
 } from '../../contract/fields.ts';
 import { isFatal } from '../../database/errors.ts';
-import { AppError, codeOf } from '../../errors.ts';
+import { codeOf } from '../../errors.ts';
 import { cursorOf } from '../../formats/cursor.ts';
 import { ROW_TYPES } from '../../formats/rows.ts';
 import { CHANGES, FLAGS, LINE_KINDS, Line } from '../../payroll/calculation/line.ts';
@@ -24,7 +24,6 @@ import {
   type LinePosition,
   type LinesOfEmployee,
   linesBehind,
-  linesOfOne,
   linesOfRun,
 } from '../../payroll/runs/line-pages.ts';
 import type { StoredRun } from '../../payroll/runs/store.ts';
@@ -33,7 +32,7 @@ import { limitReads, passStreams, streamedRows } from '../bodies.ts';
 import { causeOf } from '../failure.ts';
 import { negotiated } from '../headers.ts';
 import type { ApiParts } from '../parts.ts';
-import { broken, invalid } from '../problem.ts';
+import { broken, conflict, invalid } from '../problem.ts';
 import { taggedOperation } from '../route-table.ts';
 import { RunId } from '../run-schemas.ts';
 import { type Api, cursor, LIMIT_DEFAULT, limit, pageOf } from '../schemas.ts';
@@ -105,7 +104,7 @@ export function payrollRunLineRoutes(app: Api, { db, log, onFatal }: ApiParts): 
       if (type !== JSON_TYPE) assertWhole(query);
       const from = linePosition.decode(query.cursor);
       const stored = await storedRun(db, params.run_id);
-      const { position, pages } = await linesFrom(stored, query, from ?? null);
+      const { position, pages } = await linesFrom(stored, query, from);
       const answer =
         type === JSON_TYPE
           ? await pageFrom(pages, from ?? { employeeId: '', position, given: 0 }, query.limit)
@@ -115,17 +114,10 @@ export function payrollRunLineRoutes(app: Api, { db, log, onFatal }: ApiParts): 
     },
   );
 
-  async function linesFrom(stored: StoredRun, query: LineQuery, from: LinePosition | null) {
-    const { employee_id } = query;
-    const list =
-      employee_id === undefined
-        ? await linesOfRun(db, stored, from)
-        : await linesOfOne(db, stored, employee_id, from?.position ?? null);
-    if (from !== null && from.position !== list.position) {
-      throw new AppError(
-        'CONFLICT',
-        'The run was finalized while the list was read. Start again without cursor.',
-      );
+  async function linesFrom(stored: StoredRun, query: LineQuery, from: LinePosition | undefined) {
+    const list = await linesOfRun(db, stored, { employeeId: query.employee_id, from });
+    if (from !== undefined && from.position !== list.position) {
+      throw conflict('The run was finalized while the list was read. Start again without cursor.');
     }
     return { ...list, pages: wantedOf(list.pages, query) };
   }
@@ -294,7 +286,7 @@ export function payrollRunFileRoutes(app: Api, { db, now, log }: ApiParts): void
       const stored = await storedRun(db, request.params.run_id);
       const audited = await limited(async () => {
         const rows = streamedRows(request, AUDIT_COLUMNS);
-        const { pages } = await linesOfRun(db, stored, null);
+        const { pages } = await linesOfRun(db, stored);
         return auditRun(db, { employerId: stored.employer_id, pages }, rows);
       });
       if (!audited.ok) throw broken('ROWS_REFUSED', audited.problems, audited.problem_count);

@@ -12,7 +12,7 @@ import { finalizeChecked, unknownChecks } from '../../readiness/run-report.ts';
 import { by } from '../auth.ts';
 import { idempotencyKeyOf, ifMatchOf } from '../headers.ts';
 import type { ApiParts } from '../parts.ts';
-import { invalid, type Refusal } from '../problem.ts';
+import { conflict, invalid, type Refusal } from '../problem.ts';
 import { taggedOperation } from '../route-table.ts';
 import { PayrollRun, RunId } from '../run-schemas.ts';
 import type { Api } from '../schemas.ts';
@@ -146,13 +146,11 @@ export function payrollRunWorkRoutes(app: Api, { db, now, log, overdueMs, silent
       case 'stale':
         return stale((await viewRun(db, await storedRun(db, runId))).etag);
       case 'changed':
-        return new AppError(
-          'CONFLICT',
+        return conflict(
           'Payroll data changed while the run was being finalized. Review the run, then finalize it again.',
         );
       case 'date-taken':
-        return new AppError(
-          'CONFLICT',
+        return conflict(
           `the run ${finalized.by} is finalized for this pay date, frequency and pay group: void it first, or delete this one`,
         );
       case 'not-ready':
@@ -172,7 +170,7 @@ function stale(etag: string): Refusal {
 /** Returns the refusal of a run that is not finalized. */
 export function notFinalized({ state }: StoredRun): Refusal {
   const todo = state === 'open' ? 'finalize it first' : 'create another run';
-  return new AppError('CONFLICT', `the run is ${state}: ${todo}`);
+  return conflict(`the run is ${state}: ${todo}`);
 }
 
 function notReady({ checks }: ReadinessReport): Refusal {

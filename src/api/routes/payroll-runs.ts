@@ -2,7 +2,6 @@ import type { FastifyReply } from 'fastify';
 import Type from 'typebox';
 import { closed, identifier, oneOf } from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
-import { AppError } from '../../errors.ts';
 import { outlineOf, runCursor, viewPreview, viewRunSummary, viewStoredRun } from '../../payroll/run-view.ts';
 import { beginRun, PREVIEWED_LINES, previewWithLines } from '../../payroll/runs/begin.ts';
 import { RunBody, runOf, type StatedRun } from '../../payroll/runs/body.ts';
@@ -12,7 +11,7 @@ import { viewReadiness } from '../../readiness/report.ts';
 import { readinessOfRun } from '../../readiness/run-report.ts';
 import { by } from '../auth.ts';
 import type { ApiParts } from '../parts.ts';
-import { broken, notFound, type Refusal } from '../problem.ts';
+import { broken, conflict, notFound, type Refusal } from '../problem.ts';
 import { taggedOperation } from '../route-table.ts';
 import {
   DescribedRunBody,
@@ -66,10 +65,7 @@ export function payrollRunRoutes(app: Api, { db, now, log }: ApiParts): void {
       const run = runIn(request.body);
       const begun = await beginRun(db, run_id, run, now().toISOString());
       if (begun.outcome === 'different') {
-        throw new AppError(
-          'CONFLICT',
-          'A run with this ID and a different body exists. Use another ID or delete that run.',
-        );
+        throw conflict('A run with this ID and a different body exists. Use another ID or delete that run.');
       }
       if (begun.outcome === 'created') {
         log.info({ run_id, employer_id: run.employer_id, ...by(request) }, 'a payroll run was created');
@@ -180,7 +176,7 @@ export function noRun(): Refusal {
 }
 
 export function notOpen(): Refusal {
-  return new AppError('CONFLICT', 'The run is no longer open. Void it and create another one.');
+  return conflict('The run is no longer open. Void it and create another one.');
 }
 
 /** Sets the ETag header to that of a run's lines, in quotes. */
@@ -215,8 +211,7 @@ export function payrollRunProofRoutes(app: Api, { db, now, overdueMs, silentAfte
     async ({ params }, reply) => {
       const stored = await storedRun(db, params.run_id);
       if (stored.state !== 'open') {
-        throw new AppError(
-          'CONFLICT',
+        throw conflict(
           `the run is ${stored.state}: readiness is checked before that, verify proves it afterward`,
         );
       }
@@ -241,10 +236,10 @@ export function payrollRunProofRoutes(app: Api, { db, now, overdueMs, silentAfte
     async ({ params }) => {
       const stored = await storedRun(db, params.run_id);
       if (stored.state === 'open') {
-        throw new AppError('CONFLICT', 'The run is open. Finalize it first.');
+        throw conflict('The run is open. Finalize it first.');
       }
       const otherRules = whyOtherRules(stored);
-      if (otherRules !== null) throw new AppError('CONFLICT', otherRules);
+      if (otherRules !== null) throw conflict(otherRules);
       return verifyRun(db, stored);
     },
   );

@@ -77,7 +77,7 @@ async function runAudit(context: Context, runId: string, path: string): Promise<
   const file = await findRowsFile(path);
   return withDatabase(context, async (db) => {
     const stored = await storedRun(db, runId);
-    const { pages } = await linesOfRun(db, stored, null);
+    const { pages } = await linesOfRun(db, stored);
     const run = { employerId: stored.employer_id, pages };
     const audited = await auditRun(db, run, file.open(AUDIT_COLUMNS));
     if (!audited.ok) throw inputRefused('the file', audited.problems, audited.problem_count);

@@ -7,7 +7,7 @@ import type { AppError } from '../../errors.ts';
 import type { Line } from '../../payroll/calculation/line.ts';
 import { type PayrollRunSummary, runCursor, viewRunSummary, viewStoredRun } from '../../payroll/run-view.ts';
 import { csvOfLines } from '../../payroll/runs/csv.ts';
-import { type LinesOfEmployee, linesOfOne, linesOfRun } from '../../payroll/runs/line-pages.ts';
+import { type LinesOfEmployee, linesOfRun } from '../../payroll/runs/line-pages.ts';
 import { findRun, listRuns, type StoredRun, viewRun } from '../../payroll/runs/store.ts';
 import { printableLines } from '../../telemetry/printable.ts';
 import type { Command } from '../command.ts';
@@ -95,7 +95,7 @@ async function runLines(context: Context, runId: string, { employee, csv }: Line
   await withDatabase(context, async (db) => {
     const stored = await storedRun(db, runId);
     const signal = stopped();
-    const pages = linesIn(await pagesOf(db, stored, employee));
+    const pages = linesIn((await linesOfRun(db, stored, { employeeId: employee })).pages);
     if (csv) {
       for await (const text of csvOfLines(stored, pages)) await write(out, csvFor(out, text), signal);
       return;
@@ -109,14 +109,6 @@ async function runLines(context: Context, runId: string, { employee, csv }: Line
     }
     if (!any && !out.asJson) out.note('No lines.');
   });
-}
-
-async function pagesOf(db: Db, stored: StoredRun, employee: string | undefined) {
-  const list =
-    employee === undefined
-      ? await linesOfRun(db, stored, null)
-      : await linesOfOne(db, stored, employee, null);
-  return list.pages;
 }
 
 async function* linesIn(pages: AsyncIterable<LinesOfEmployee[]>): AsyncGenerator<Line[]> {

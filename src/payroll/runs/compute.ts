@@ -119,7 +119,10 @@ function settledByEmployee(rows: readonly FrozenRun[]): Map<string, Set<string>>
 export async function* computeRun(
   db: Db | Trx,
   inputs: Inputs,
-  { after = '', only = null }: { after?: string; only?: readonly string[] | null } = {},
+  {
+    after = '',
+    only = null,
+  }: { after?: string | undefined; only?: readonly string[] | null | undefined } = {},
 ): AsyncGenerator<EmployeeLines[]> {
   const pages = readAhead(candidates(db, inputs.basis.run, after, only), (employees) =>
     readEmployees(db, inputs, employees),

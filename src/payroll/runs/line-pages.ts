@@ -9,42 +9,36 @@ import { bodyOf, type StoredRun } from './store.ts';
 export type LinesOfEmployee = { employeeId: string; lines: Line[] };
 
 /** The place where a list of lines continues: after an employee, at the ledger position of its first page. */
-export type LineCursor = { employeeId: string; position: number };
+type LineCursor = { employeeId: string; position: number };
 
 /**
- * Returns the lines of a run after a cursor and their ledger position: all pages of a list are computed at
- * the position of its first page. Throws RUN_REFUSED if an open run cannot be computed.
+ * Returns the lines of a run, or of one of its employees, after `from`, and their ledger position: all pages of a list
+ * are computed at the position of its first page. Throws RUN_REFUSED if an open run cannot be computed.
  */
 export async function linesOfRun(
   db: Db,
   stored: StoredRun,
-  cursor: LineCursor | null,
+  { employeeId, from }: { employeeId?: string | undefined; from?: LineCursor | undefined } = {},
 ): Promise<{ position: number; pages: AsyncGenerator<LinesOfEmployee[]> }> {
-  const after = cursor?.employeeId ?? '';
   if (stored.state !== 'open') {
-    return {
-      position: stored.position as number,
-      pages: readFrozenLines(db, stored.freeze_id as string, after),
-    };
+    const freezeId = stored.freeze_id as string;
+    const pages =
+      employeeId === undefined
+        ? readFrozenLines(db, freezeId, from?.employeeId)
+        : frozenOfOne(db, freezeId, employeeId);
+    return { position: stored.position as number, pages };
   }
-  const basis = await basisAt(db, stored, cursor?.position ?? null);
-  return { position: basis.position, pages: computedPages(db, basis, { after }) };
-}
-
-/**
- * Returns the basis of an open run at the position where a list of its lines began; at the newest one if it
- * begins.
- */
-async function basisAt(db: Db, stored: StoredRun, position: number | null): Promise<Basis> {
-  const basis = await resolveBasis(db, stored.run_id, bodyOf(stored));
-  return position === null ? basis : { ...basis, position };
+  const newest = await resolveBasis(db, stored.run_id, bodyOf(stored));
+  const basis = from === undefined ? newest : { ...newest, position: from.position };
+  const part = employeeId === undefined ? { after: from?.employeeId } : { only: [employeeId] };
+  return { position: basis.position, pages: computedPages(db, basis, part) };
 }
 
 /** Computes the lines of a basis page by page, after an employee. `only` limits it to these employees. */
 export async function* computedPages(
   db: Db,
   basis: Basis,
-  { after = '', only = null }: { after?: string; only?: readonly string[] | null | undefined } = {},
+  { after, only }: { after?: string | undefined; only?: readonly string[] } = {},
 ): AsyncGenerator<LinesOfEmployee[]> {
   for await (const page of computeRun(db, await inputsOf(db, basis), { after, only })) {
     yield page.filter(({ lines }) => lines.length > 0);
@@ -78,31 +72,11 @@ export async function linesBehind(
   return { lines, next: null };
 }
 
-/**
- * Returns the lines of one employee as `linesOfRun` does, without computing the other employees. `position`
- * is that of the list's first page. Throws RUN_REFUSED if an open run cannot be computed.
- */
-export async function linesOfOne(
-  db: Db,
-  stored: StoredRun,
-  employeeId: string,
-  position: number | null,
-): Promise<{ position: number; pages: AsyncGenerator<LinesOfEmployee[]> }> {
-  if (stored.state !== 'open')
-    return { position: stored.position as number, pages: frozenOfOne(db, stored, employeeId) };
-  const basis = await basisAt(db, stored, position);
-  return { position: basis.position, pages: computedPages(db, basis, { only: [employeeId] }) };
-}
-
-async function* frozenOfOne(
-  db: Db,
-  { freeze_id }: StoredRun,
-  employeeId: string,
-): AsyncGenerator<LinesOfEmployee[]> {
+async function* frozenOfOne(db: Db, freezeId: string, employeeId: string): AsyncGenerator<LinesOfEmployee[]> {
   const rows = await db
     .selectFrom('run_employees')
     .select(['freeze_id', 'employee_id', 'lines'])
-    .where('freeze_id', '=', freeze_id as string)
+    .where('freeze_id', '=', freezeId)
     .where('employee_id', '=', employeeId)
     .execute();
   yield rows.map((row) => ({ employeeId, lines: storedLines(row) }));
