@@ -1,9 +1,9 @@
-import fc from 'fast-check';
 import t from 'tap';
 import { calendarOf, shareOf } from '../../src/cli/demo/expected-amounts.ts';
 import { firstDifference, stepFailed, waitFor } from '../../src/cli/demo/scene.ts';
 import { PAY_FREQUENCIES } from '../../src/contract/employee.ts';
 import { SCHEDULES } from '../../src/payroll/settings/schedules.ts';
+import fc from '../support/seeded.ts';
 
 const DAYS = fc.date({ min: new Date('2020-01-01'), max: new Date('2050-12-31'), noInvalidDate: true });
 

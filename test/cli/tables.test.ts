@@ -1,10 +1,10 @@
 /** Tables fit 80 columns, whatever they hold, and show everything with --wide. */
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import fc from 'fast-check';
 import t from 'tap';
 import { type Column, createOutput, printTable, WIDTH } from '../../src/cli/output.ts';
 import { EMPLOYER, employ } from '../support/payroll.ts';
+import fc from '../support/seeded.ts';
 import { here, jsonOf } from './harness.ts';
 import { optionsOn, PAY_DATE, payrollStage } from './payroll-stage.ts';
 

@@ -1,7 +1,7 @@
-import fc from 'fast-check';
 import t from 'tap';
 import type { Span } from '../../src/console/pages/ledger/terms.ts';
 import { axisOf, dayNumber, PICTURE_WIDTH, timelineOf } from '../../src/console/pages/ledger/timeline.ts';
+import fc from '../support/seeded.ts';
 
 const TODAY = '2026-07-13';
 const labelled = (days: string[], width = 1_000) =>

@@ -1,7 +1,7 @@
-import fc from 'fast-check';
 import t from 'tap';
 import { termination } from '../../src/contract/employment.ts';
 import { dayOf, isDay, toInstant } from '../../src/contract/instant.ts';
+import fc from '../support/seeded.ts';
 
 const instants: [string, string][] = [
   ['2026-01-05T05:31:56Z', '2026-01-05T05:31:56.000000000Z'],

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
-import fc from 'fast-check';
 import t from 'tap';
 import { NESTING_MAX, parseJson } from '../../src/contract/json.ts';
 import { cpuTime } from '../support/cpu-time.ts';
+import fc from '../support/seeded.ts';
 
 const nested = (levels: number, open = '[', close = ']') => open.repeat(levels) + close.repeat(levels);
 

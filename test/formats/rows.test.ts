@@ -1,6 +1,6 @@
-import fc from 'fast-check';
 import t from 'tap';
 import { formatOf, type RowFormat, readRows } from '../../src/formats/rows.ts';
+import fc from '../support/seeded.ts';
 import { byteByByte, COLUMNS, described, parts, readAll } from './read.ts';
 
 const ROWS = [

@@ -1,10 +1,10 @@
 import { createHmac } from 'node:crypto';
 import type { OutgoingHttpHeaders } from 'node:http';
-import fc from 'fast-check';
 import { Webhook } from 'svix';
 import t, { type Test } from 'tap';
 import { createVerify, type RefusalCause } from '../../src/inbox/signature.ts';
 import { signEvent } from '../../src/simulator/sign.ts';
+import fc from '../support/seeded.ts';
 import { post, SECRET, type Started, secretOf, startReceiver } from './deliver.ts';
 
 const NOW = new Date('2026-03-01T12:00:00.000Z');

@@ -2,13 +2,10 @@
  * The ledger's rules in their simplest form, to compare the real fold with: each event looks at all events
  * before it.
  */
-import fc from 'fast-check';
 import { toInstant } from '../../src/contract/instant.ts';
 import type { IncomingDeduction, Version } from '../../src/ledger/fold.ts';
+import fc from '../support/seeded.ts';
 import { incoming } from './incoming.ts';
-
-/** Printed by the tests and read from the environment, so that a failure can be reproduced. */
-export const SEED = Number(process.env.SEED ?? Date.now() % 2 ** 31);
 
 export type Expected = Pick<Version, 'event_id' | 'version' | 'ordered_by' | 'late' | 'tie_changed'> & {
   /** The index of the previous version's event, or null. */

@@ -1,4 +1,3 @@
-import fc from 'fast-check';
 import t from 'tap';
 import {
   COUNTED_MS,
@@ -13,6 +12,7 @@ import {
   reducedToOne,
   type Sign,
 } from '../../src/outbox/concurrency-limiter.ts';
+import fc from '../support/seeded.ts';
 
 const MOST = 8;
 const after = (limit: Limit, sign: Sign, at = 0, random = 0.999): Limit =>

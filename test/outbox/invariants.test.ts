@@ -1,4 +1,3 @@
-import fc from 'fast-check';
 import type { Db, RequestKind } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { claim } from '../../src/outbox/claims.ts';
@@ -9,6 +8,7 @@ import type { Outcome } from '../../src/outbox/retry.ts';
 import type { Claim } from '../../src/outbox/sender.ts';
 import { scratch } from '../database/scratch.ts';
 import { onEitherEngine } from '../support/engine.ts';
+import fc from '../support/seeded.ts';
 import { encryptor, setClock } from './parts.ts';
 
 const SUBJECTS = ['a', 'b'];

@@ -1,4 +1,3 @@
-import fc from 'fast-check';
 import t from 'tap';
 import {
   backoffMs,
@@ -12,6 +11,7 @@ import {
   retryAfterMs,
   type Verdict,
 } from '../../src/outbox/retry.ts';
+import fc from '../support/seeded.ts';
 
 const answered = (status: number, content: Content = 'empty'): Outcome => ({
   answered: true,

@@ -1,5 +1,4 @@
 import { deepStrictEqual } from 'node:assert/strict';
-import fc from 'fast-check';
 import t from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import { readRows } from '../../src/formats/rows.ts';
@@ -21,6 +20,7 @@ import {
   rowsOf,
   storedRun,
 } from '../support/payroll.ts';
+import fc from '../support/seeded.ts';
 import { lineOf } from './lines.ts';
 
 const DATE = '2026-07-17';

@@ -1,10 +1,10 @@
 import { parse } from 'csv-parse/sync';
-import fc from 'fast-check';
 import t from 'tap';
 import { readRows } from '../../src/formats/rows.ts';
 import type { Line } from '../../src/payroll/calculation/line.ts';
 import { CSV_COLUMNS, csvOfLines } from '../../src/payroll/runs/csv.ts';
 import { eventually } from '../support/eventually.ts';
+import fc from '../support/seeded.ts';
 import { lineOf } from './lines.ts';
 
 const RUN = {

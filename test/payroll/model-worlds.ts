@@ -1,6 +1,5 @@
 /** Random small worlds of employees, deductions and runs, written to a real ledger and to the model. */
 
-import fc from 'fast-check';
 import { COVERAGE_TYPES } from '../../src/contract/deduction.ts';
 import { PAY_FREQUENCIES, type PayFrequency } from '../../src/contract/employee.ts';
 import type { Db } from '../../src/database/tables.ts';
@@ -24,6 +23,7 @@ import {
   setSchedules,
   voided,
 } from '../support/payroll.ts';
+import fc from '../support/seeded.ts';
 import { every } from './calendars.ts';
 import {
   ambiguousVersions,

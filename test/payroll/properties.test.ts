@@ -1,11 +1,11 @@
 /** Properties of every amount, calendar and option, and a comparison with a second implementation. */
 import { deepStrictEqual, equal, ok } from 'node:assert/strict';
-import fc from 'fast-check';
 import t from 'tap';
 import { PAY_FREQUENCIES, type PayFrequency } from '../../src/contract/employee.ts';
 import { type Amounts, type Contribution, calculator } from '../../src/payroll/calculation/amounts.ts';
 import type { PlannedRun } from '../../src/payroll/calculation/plan.ts';
 import { EXTRA_PAYCHECKS, REMAINDERS, SCHEMES } from '../../src/payroll/calculation/plan.ts';
+import fc from '../support/seeded.ts';
 import { plan, plannedRun, yearOfDates } from './calendars.ts';
 import { cycleDates, dollars, expectedCents, expectedTotal, fraction, roundToCents } from './oracle.ts';
 

@@ -1,4 +1,3 @@
-import fc from 'fast-check';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { isAppError } from '../../src/errors.ts';
@@ -9,6 +8,7 @@ import { putSchedules, readSchedules, SCHEDULES } from '../../src/payroll/settin
 import { scratch } from '../database/scratch.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import { BIWEEKLY, EMPLOYER, LATELY, runOn, schedule, setSchedules } from '../support/payroll.ts';
+import fc from '../support/seeded.ts';
 import { yearOfDates } from './calendars.ts';
 
 const NEXT_YEAR = yearOfDates('biweekly', 2027).map((pay_date) => ({

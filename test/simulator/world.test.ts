@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
-import fc from 'fast-check';
 import t from 'tap';
 import { census } from '../../src/contract/census.ts';
 import { deduction, LINES_OF_COVERAGE } from '../../src/contract/deduction.ts';
 import { PAY_FREQUENCIES } from '../../src/contract/employee.ts';
 import { makeDeduction, usualLines } from '../../src/simulator/enrolments.ts';
 import { makeCensus, makeWorld } from '../../src/simulator/world.ts';
+import fc from '../support/seeded.ts';
 
 const seeds = fc.integer();
 const employerIds = fc.constantFrom('maple-bakery', 'harbor-clinic', 'a/b c.d', 'Bäckerei 北');

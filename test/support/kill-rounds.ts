@@ -3,6 +3,7 @@ import type { Test } from 'tap';
 import { between, seededRandom } from '../../src/simulator/random.ts';
 import { type Event, redeliver, startLoad } from './load.ts';
 import { breaches } from './oracle.ts';
+import { SEED } from './seeded.ts';
 import { setStage } from './stage.ts';
 
 /** The promised maximum until the process is ready again. */
@@ -18,9 +19,8 @@ const SLOWEST_ROUND = 4;
 const KILLED_AFTER = { least: 1, most: 600 };
 
 /** The seed determines when each kill happens, as far as possible. */
-export async function killRounds(t: Test, rounds: number, seed: number): Promise<void> {
-  t.comment(`seed ${seed}`);
-  const random = seededRandom('kills', seed);
+export async function killRounds(t: Test, rounds: number): Promise<void> {
+  const random = seededRandom('kills', SEED);
   const stage = await setStage(t, { start: false });
   const begun = performance.now();
   await stage.start();

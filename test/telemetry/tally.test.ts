@@ -1,7 +1,7 @@
-import fc from 'fast-check';
 import t from 'tap';
 import { histogram } from '../../src/telemetry/metric.ts';
 import { countOf, createTally, note } from '../../src/telemetry/tally.ts';
+import fc from '../support/seeded.ts';
 
 t.test('each bucket of a histogram counts the values up to its bound', (t) => {
   fc.assert(
