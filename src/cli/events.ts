@@ -11,10 +11,11 @@ import {
   type EventFilter,
   getEvent,
   listEvents,
+  type Reprocessed,
+  reprocessAll,
   reprocessEvent,
   type StoredEvent,
 } from '../inbox/events.ts';
-import { type Reprocessed, reprocessAll } from '../inbox/reprocess-all.ts';
 import { type Kept, shownBody } from '../inbox/stored-body.ts';
 import { instant, truth } from './arguments.ts';
 import type { Command } from './command.ts';

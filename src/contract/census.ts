@@ -1,42 +1,30 @@
 import Type, { type Static } from 'typebox';
 import { compile } from './check.ts';
 import { Address, Employee } from './employee.ts';
-import { email, named, oneOf } from './fields.ts';
+import { closed, component, email, oneOf } from './fields.ts';
 
 /** The employer's contact person for the service. */
-export const Contact = named(
-  'Contact',
-  Type.Object(
-    { first_name: Type.String(), last_name: Type.String(), email },
-    { additionalProperties: false },
-  ),
-);
+export const Contact = component('Contact', { first_name: Type.String(), last_name: Type.String(), email });
 
 export const ENTITY_TYPES = ['C-Corp', 'S-Corp', 'B-Corp', 'LLC', 'Non-profit', 'Sole Proprietor'] as const;
 
 /** The employer of a census. */
-export const Organization = named(
-  'Organization',
-  Type.Object(
-    {
-      legal_business_name: Type.String(),
-      fein: Type.String({ description: 'Federal employer identification number.' }),
-      entity_type: Type.Optional(oneOf(ENTITY_TYPES)),
-      contact: Contact,
-      address: Address,
-    },
-    { additionalProperties: false },
-  ),
-);
+export const Organization = component('Organization', {
+  legal_business_name: Type.String(),
+  fein: Type.String({ description: 'Federal employer identification number.' }),
+  entity_type: Type.Optional(oneOf(ENTITY_TYPES)),
+  contact: Contact,
+  address: Address,
+});
 export type Organization = Static<typeof Organization>;
 
 export const organization = compile(Organization);
 
 /** The body of a census upload: an employer and all of its active employees. */
-export const Census = Type.Object(
-  { organization: Organization, employees: Type.Array(Employee, { minItems: 1 }) },
-  { additionalProperties: false },
-);
+export const Census = closed({
+  organization: Organization,
+  employees: Type.Array(Employee, { minItems: 1 }),
+});
 export type Census = Static<typeof Census>;
 
 export const census = compile(Census);

@@ -73,17 +73,15 @@ function problemsIn(schema: TSchema, error: TLocalizedValidationError): Problem[
   }
   const path = pathOf(instancePath);
   if (keyword === 'required') {
-    return error.params.requiredProperties.map((name) => ({
-      path: fieldPath(path, name),
-      rule: 'is required',
-    }));
+    const missing = error.params.requiredProperties;
+    return missing.map((name) => ({ path: fieldPath(path, name), rule: 'is required' }));
   }
   return [{ path, rule: ruleOf(schemaAt(schema, schemaPath), error) }];
 }
 
 /** Returns the text of a broken rule. It depends on the schema only, so it contains no value. */
 function ruleOf(schema: TSchema, error: TValidationError): string {
-  const { rule } = annotated(schema);
+  const { rule } = schema as Annotated;
   switch (error.keyword) {
     case 'minLength':
       return `must have at least ${counted(error.params.limit, 'character')}`;
@@ -100,23 +98,16 @@ function ruleOf(schema: TSchema, error: TValidationError): string {
   }
 }
 
-/** Returns the part of the schema that an error's `schemaPath` (`#/properties/address`) points to. */
-function schemaAt(root: TSchema, schemaPath: string): TSchema {
-  return segmentsOf(schemaPath).reduce(
-    (schema, segment) => (schema as Record<string, TSchema>)[segment]!,
-    root,
-  );
-}
-
 type Annotated = { rule?: string; enum?: unknown[] };
 
-function annotated(schema: TSchema): Annotated {
-  return schema as Annotated;
+/** Returns the part of the schema that an error's `schemaPath` (`#/properties/address`) points to. */
+function schemaAt(root: TSchema, schemaPath: string): TSchema {
+  return segmentsOf(schemaPath).reduce((at, name) => (at as Record<string, TSchema>)[name]!, root);
 }
 
 /** A list of values is more helpful than their type. Null is omitted: it means absent. */
 function oneOfRule(schema: TSchema): string | undefined {
-  const values = annotated(schema).enum?.filter((value) => value !== null);
+  const values = (schema as Annotated).enum?.filter((value) => value !== null);
   return values && `must be one of ${values.join(', ')}`;
 }
 
@@ -163,8 +154,6 @@ export function fieldPath(path: string, name: string): string {
 
 /** Returns the unescaped segments of a JSON pointer (RFC 6901). */
 export function segmentsOf(pointer: string): string[] {
-  return pointer
-    .split('/')
-    .slice(1)
-    .map((segment) => segment.replaceAll('~1', '/').replaceAll('~0', '~'));
+  const [, ...segments] = pointer.split('/');
+  return segments.map((segment) => segment.replaceAll('~1', '/').replaceAll('~0', '~'));
 }

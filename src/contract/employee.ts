@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 import { compile } from './check.ts';
-import { day, email, identifier, named, oneOf } from './fields.ts';
+import { component, day, email, identifier, oneOf } from './fields.ts';
 
 /** The 50 states and the District of Columbia, in the contract's order. */
 export const US_STATES = [
@@ -10,19 +10,13 @@ export const US_STATES = [
 ] as const;
 
 /** A postal address in the United States. */
-export const Address = named(
-  'Address',
-  Type.Object(
-    {
-      line1: Type.String(),
-      line2: Type.Optional(Type.String()),
-      city: Type.String(),
-      state: oneOf(US_STATES, 'must be a US state code'),
-      zip_code: Type.String(),
-    },
-    { additionalProperties: false },
-  ),
-);
+export const Address = component('Address', {
+  line1: Type.String(),
+  line2: Type.Optional(Type.String()),
+  city: Type.String(),
+  state: oneOf(US_STATES, 'must be a US state code'),
+  zip_code: Type.String(),
+});
 export type Address = Static<typeof Address>;
 
 /** The pay frequencies of employees, and the periods of contributions to a deduction. */
@@ -33,20 +27,14 @@ export type PayFrequency = (typeof PAY_FREQUENCIES)[number];
 const AMOUNT_DIGITS_MAX = 15;
 
 /** An employee's pay from a date on. */
-export const PayRate = named(
-  'PayRate',
-  Type.Object(
-    {
-      amount: Type.String({
-        pattern: `^[0-9]{1,${AMOUNT_DIGITS_MAX}}(\\.[0-9]{1,2})?$`,
-        rule: 'must be an amount of 0 or more with at most 2 decimals, as a string',
-      }),
-      period: oneOf(['annually', 'hourly']),
-      effective_start: day,
-    },
-    { additionalProperties: false },
-  ),
-);
+export const PayRate = component('PayRate', {
+  amount: Type.String({
+    pattern: `^[0-9]{1,${AMOUNT_DIGITS_MAX}}(\\.[0-9]{1,2})?$`,
+    rule: 'must be an amount of 0 or more with at most 2 decimals, as a string',
+  }),
+  period: oneOf(['annually', 'hourly']),
+  effective_start: day,
+});
 export type PayRate = Static<typeof PayRate>;
 
 // The contract's limits, in characters.
@@ -57,34 +45,28 @@ const PHONE_NUMBER_MAX_CHARACTERS = 10;
 const name = Type.String({ maxLength: NAME_MAX_CHARACTERS });
 
 /** One employee of a census. */
-export const Employee = named(
-  'CensusEmployee',
-  Type.Object(
-    {
-      employee_id: identifier,
-      first_name: name,
-      last_name: name,
-      dob: day,
-      address: Address,
-      hire_date: day,
-      email: Type.String({
-        ...email,
-        maxLength: EMAIL_MAX_CHARACTERS,
-        description: 'A personal address is better than one at work: benefits can outlast employment.',
-      }),
-      hours_worked: Type.String({ description: 'Hours per week.' }),
-      pay_rate: Type.Array(PayRate),
-      employment_status: oneOf(['full_time', 'part_time']),
-      ssn: Type.Optional(Type.String()),
-      phone_number: Type.Optional(Type.String({ maxLength: PHONE_NUMBER_MAX_CHARACTERS })),
-      termination_date: Type.Optional(day),
-      biological_sex: Type.Optional(oneOf(['male', 'female'])),
-      pay_frequency: Type.Optional(oneOf(PAY_FREQUENCIES)),
-      job_title: Type.Optional(name),
-    },
-    { additionalProperties: false },
-  ),
-);
+export const Employee = component('CensusEmployee', {
+  employee_id: identifier,
+  first_name: name,
+  last_name: name,
+  dob: day,
+  address: Address,
+  hire_date: day,
+  email: Type.String({
+    ...email,
+    maxLength: EMAIL_MAX_CHARACTERS,
+    description: 'A personal address is better than one at work: benefits can outlast employment.',
+  }),
+  hours_worked: Type.String({ description: 'Hours per week.' }),
+  pay_rate: Type.Array(PayRate),
+  employment_status: oneOf(['full_time', 'part_time']),
+  ssn: Type.Optional(Type.String()),
+  phone_number: Type.Optional(Type.String({ maxLength: PHONE_NUMBER_MAX_CHARACTERS })),
+  termination_date: Type.Optional(day),
+  biological_sex: Type.Optional(oneOf(['male', 'female'])),
+  pay_frequency: Type.Optional(oneOf(PAY_FREQUENCIES)),
+  job_title: Type.Optional(name),
+});
 export type Employee = Static<typeof Employee>;
 
 export const employee = compile(Employee);

@@ -1,31 +1,26 @@
 import Type, { type Static } from 'typebox';
 import { compile } from './check.ts';
 import { Address, Employee, PAY_FREQUENCIES, PayRate } from './employee.ts';
-import { day, identifier, oneOf } from './fields.ts';
+import { closed, day, identifier, oneOf } from './fields.ts';
 
 /** The body that reports a new employee. `employer`, optional or not, is sent if given. */
-export const NewHire = Type.Object(
-  { ...Employee.properties, employer_id: identifier, employer: Type.Optional(Type.String({ minLength: 1 })) },
-  { additionalProperties: false },
-);
+export const NewHire = closed({
+  ...Employee.properties,
+  employer_id: identifier,
+  employer: Type.Optional(Type.String({ minLength: 1 })),
+});
 export type NewHire = Static<typeof NewHire>;
 
 export const newHire = compile(NewHire);
 
 /** The body that reports a departing employee. */
-export const Termination = Type.Object(
-  { employee_id: identifier, termination_date: day },
-  { additionalProperties: false },
-);
+export const Termination = closed({ employee_id: identifier, termination_date: day });
 export type Termination = Static<typeof Termination>;
 
 export const termination = compile(Termination);
 
 /** The body that reports a move. */
-export const Demographic = Type.Object(
-  { employee_id: identifier, address: Address },
-  { additionalProperties: false },
-);
+export const Demographic = closed({ employee_id: identifier, address: Address });
 export type Demographic = Static<typeof Demographic>;
 
 export const demographic = compile(Demographic);
@@ -36,18 +31,15 @@ const changes = {
   employment_status: Type.Optional(oneOf(['full_time', 'part_time', 'variable_hours'])),
 };
 
+const isAnyChange = {
+  anyOf: Object.keys(changes).map((field) => ({ required: [field] })),
+  rule: `must have at least one of ${Object.keys(changes).join(', ')}`,
+};
+
 /** The body that reports a change of pay or status. Its pay rate is one object; a census has an array. */
 export const CompensationChange = Type.Object(
   { employee_id: identifier, ...changes },
-  {
-    additionalProperties: false,
-    allOf: [
-      {
-        anyOf: Object.keys(changes).map((field) => ({ required: [field] })),
-        rule: `must have at least one of ${Object.keys(changes).join(', ')}`,
-      },
-    ],
-  },
+  { additionalProperties: false, allOf: [isAnyChange] },
 );
 export type CompensationChange = Static<typeof CompensationChange>;
 

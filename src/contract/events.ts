@@ -3,6 +3,8 @@ import { compile } from './check.ts';
 import { ID_MAX_CHARACTERS, identifier, nullable } from './fields.ts';
 import { TIME_MAX_CHARACTERS } from './instant.ts';
 
+const time = { format: 'instant', maxLength: TIME_MAX_CHARACTERS };
+
 /**
  * The frame of every event. The handler of the event type checks `data`. Unknown fields are accepted; null
  * means absent. `id` is the sender's own; the headers' id identifies duplicates.
@@ -11,15 +13,7 @@ export const Envelope = Type.Object({
   id: Type.Optional(nullable(Type.String({ maxLength: ID_MAX_CHARACTERS }))),
   event_type: Type.String({ minLength: 1 }),
   data: Type.Unsafe<Record<string, unknown>>({ type: 'object' }),
-  created_at: Type.Optional(
-    nullable(
-      Type.String({
-        format: 'instant',
-        maxLength: TIME_MAX_CHARACTERS,
-        rule: 'must be an ISO 8601 date and time',
-      }),
-    ),
-  ),
+  created_at: Type.Optional(nullable(Type.String({ ...time, rule: 'must be an ISO 8601 date and time' }))),
 });
 export type Envelope = Static<typeof Envelope>;
 

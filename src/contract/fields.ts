@@ -55,11 +55,11 @@ export function nullable<Schema extends TSchema>(schema: Schema): TUnsafe<Static
 export const named = <const S extends TSchema>(component: string, schema: S) => ({ ...schema, component });
 
 /** Returns an object schema without additional properties. */
-export const closed = <const P extends TProperties>(properties: P, description?: string): TObject<P> =>
+export const closed = <P extends TProperties>(properties: P, description?: string): TObject<P> =>
   Type.Object(properties, { additionalProperties: false, ...(description && { description }) });
 
 /** Returns such a schema with a name. */
-export const component = <const P extends TProperties>(name: string, properties: P, description?: string) =>
+export const component = <P extends TProperties>(name: string, properties: P, description?: string) =>
   named(name, closed(properties, description));
 
 /** A problem: the path of the field and the rule that it breaks. */

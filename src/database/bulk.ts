@@ -1,5 +1,4 @@
 import { CompiledQuery, type RawBuilder, type SqlBool, sql } from 'kysely';
-import { EachRow } from './each-row.ts';
 import { engineOf } from './engine.ts';
 import type { Db, Tables, Trx } from './tables.ts';
 
@@ -63,6 +62,18 @@ export async function insertMany<T extends keyof Tables & string>(
   return runForEach(trx, `insert ${into} values (${values}) ${suffix}`, rows);
 }
 
+/** Inserts rows that have the same fields, as `insertMany` does. */
+export async function insertRows<T extends keyof Tables & string>(
+  trx: Trx,
+  table: T,
+  rows: readonly Partial<Record<keyof Tables[T] & string, unknown>>[],
+  suffix = '',
+): Promise<number> {
+  const columns = Object.keys(rows[0] ?? {}) as (keyof Tables[T] & string)[];
+  const values = rows.map((row) => columns.map((column) => row[column]));
+  return insertMany(trx, table, columns, values, suffix);
+}
+
 /**
  * Sets `columns` of the rows with the given keys. The last value of each given row is its `key`. Rows for which the
  * condition `guard`, a constant text, is false stay unchanged. Returns the number of rows updated.
@@ -120,4 +131,16 @@ async function runForEach(trx: Trx, text: string, rows: readonly (readonly unkno
 async function run(trx: Trx, text: string, parameters: unknown[]): Promise<number> {
   const result = await trx.executeQuery(CompiledQuery.raw(text, parameters));
   return Number(result.numAffectedRows ?? 0);
+}
+
+/**
+ * The parameters of a statement that SQLite's driver runs once per row, in order. It is prepared once and passes
+ * through Kysely once. A row that breaks a constraint ends it; the transaction must then be rolled back.
+ */
+export class EachRow {
+  readonly rows: readonly (readonly unknown[])[];
+
+  constructor(rows: readonly (readonly unknown[])[]) {
+    this.rows = rows;
+  }
 }

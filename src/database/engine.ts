@@ -23,9 +23,8 @@ export function engineOfUrl(databaseUrl: string): Engine {
  * Takes a named lock until the transaction ends. Take it for a decision that depends on rows that another transaction
  * may add, and before any row is locked, so that no two transactions wait for each other.
  */
-export async function lockName(trx: Trx, name: string): Promise<void> {
-  if (engineOf(trx) === 'sqlite') return;
-  await sql`select pg_advisory_xact_lock(hashtextextended(${name}, 0))`.execute(trx);
+export function lockName(trx: Trx, name: string): Promise<void> {
+  return lockNames(trx, [name]);
 }
 
 /** As `lockName`, for several names in one statement. */
@@ -38,10 +37,7 @@ export async function lockNames(trx: Trx, names: readonly string[]): Promise<voi
 
 /** As `lockName`, but returns false at once if another transaction has the lock. */
 export async function tryLockName(trx: Trx, name: string): Promise<boolean> {
-  if (engineOf(trx) === 'sqlite') return true;
-  const { rows } = await sql<{ taken: boolean }>`
-    select pg_try_advisory_xact_lock(hashtextextended(${name}, 0)) as taken`.execute(trx);
-  return rows[0]?.taken === true;
+  return (await tryLockNames(trx, [name])).has(name);
 }
 
 /** Locks and returns those of several names that are free. It never waits, so it can't deadlock. */

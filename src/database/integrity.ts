@@ -33,7 +33,8 @@ const SAID = 5;
  * extension `amcheck` it checks every index.
  */
 export async function checkEngine(db: Db, on: Verifying): Promise<EngineCheck[]> {
-  const checks = engineOf(db) === 'sqlite' ? await checkSqlite(db, on) : await checkPostgres(db, on);
+  const isSqlite = engineOf(db) === 'sqlite';
+  const checks = isSqlite ? [await checkSqlite(db, on)] : [await checksums(db), await amcheck(db, on)];
   return [...checks, await checkSchemaObjects(db, on)];
 }
 
@@ -55,7 +56,7 @@ async function checkSchemaObjects(db: Db, { report }: Verifying): Promise<Engine
 }
 
 /** Runs on its own thread, so that this one can be interrupted and check everything else. */
-async function checkSqlite(db: Db, { report, signal }: Verifying): Promise<EngineCheck[]> {
+async function checkSqlite(db: Db, { report, signal }: Verifying): Promise<EngineCheck> {
   const worker = new Worker(ENTRY, { workerData: { path: await fileOf(db) } });
   const said: string[] = [];
   const ended = Promise.withResolvers<void>();
@@ -81,11 +82,7 @@ async function checkSqlite(db: Db, { report, signal }: Verifying): Promise<Engin
     signal.removeEventListener('abort', stop);
     await worker.terminate();
   }
-  return [answer('integrity_check', said, 'every table and index is whole')];
-}
-
-async function checkPostgres(db: Db, on: Verifying): Promise<EngineCheck[]> {
-  return [await checksums(db), await amcheck(db, on)];
+  return answer('integrity_check', said, 'every table and index is whole');
 }
 
 async function checksums(db: Db): Promise<EngineCheck> {
@@ -124,12 +121,8 @@ async function amcheck(db: Db, { report, signal }: Verifying): Promise<EngineChe
       const check = sql`select bt_index_check(${sql.lit(id)}::oid::regclass, true)`;
       await transact(db, (trx) => check.execute(trx), { isTimeLimited: false });
     } catch (error) {
-      if (codeOf(error) === NOT_ALLOWED)
-        return {
-          name,
-          result: 'unasked',
-          says: 'this user may not use it (GRANT EXECUTE ON FUNCTION bt_index_check)',
-        };
+      const says = 'this user may not use it (GRANT EXECUTE ON FUNCTION bt_index_check)';
+      if (codeOf(error) === NOT_ALLOWED) return { name, result: 'unasked', says };
       if (codeOf(error) !== CORRUPTED) throw error;
       said.push(`${index}: is damaged`);
       report(table as keyof Tables, '-', index, 'the index is damaged: REINDEX it');

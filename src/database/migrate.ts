@@ -10,6 +10,10 @@ export type Environment = 'sandbox' | 'live';
 
 export type Migration = { number: number; name: string; text: string; hash: string };
 
+export function schemaRefused(why: string): AppError {
+  return new AppError('SCHEMA_REFUSED', why);
+}
+
 /** The migrations of this release: one folder of SQL per engine, with the same numbers. Tests pass another one. */
 const FOLDER = new URL('../../db/', import.meta.url);
 
@@ -52,8 +56,7 @@ export async function checkSchema(db: Db, environment: Environment, folder = FOL
   const exists = await tableExists(db, 'migrations');
   const due = exists ? await dueMigrations(db, folder) : knownMigrations(db, folder);
   if (due.length > 0) {
-    throw new AppError(
-      'SCHEMA_REFUSED',
+    throw schemaRefused(
       `the database lacks ${due.length} migration(s) of this release, from ${due[0]?.name}: make a backup, then run "benefits-sidecar migrate" with DATABASE_URL set to it, or start this release's "serve"; an older release does not start on it after that`,
     );
   }
@@ -63,7 +66,7 @@ export async function checkSchema(db: Db, environment: Environment, folder = FOL
 /** Returns how many migrations a database lacks. Throws SCHEMA_REFUSED if it is none of this program. */
 export async function countDue(db: Db, environment: Environment, folder = FOLDER): Promise<number> {
   if (!(await tableExists(db, 'migrations')) || !(await tableExists(db, 'instance'))) {
-    throw new AppError('SCHEMA_REFUSED', 'it is no database of benefits-sidecar: check the path');
+    throw schemaRefused('it is no database of benefits-sidecar: check the path');
   }
   const due = await dueMigrations(db, folder);
   await assertEnvironment(db, environment);
@@ -83,14 +86,12 @@ async function dueMigrations(db: Db | Trx, folder: URL): Promise<Migration[]> {
   for (const { number, name, hash } of applied) {
     const migration = known[number - 1];
     if (migration === undefined) {
-      throw new AppError(
-        'SCHEMA_REFUSED',
+      throw schemaRefused(
         `the database has migration ${name}, which this release does not know: it was made by a newer one, so start that`,
       );
     }
     if (migration.hash !== hash) {
-      throw new AppError(
-        'SCHEMA_REFUSED',
+      throw schemaRefused(
         `migration ${migration.name} is not the text that was applied here: restore the released file`,
       );
     }
@@ -101,8 +102,7 @@ async function dueMigrations(db: Db | Trx, folder: URL): Promise<Migration[]> {
 async function assertEnvironment(db: Db | Trx, environment: Environment): Promise<void> {
   const instance = await db.selectFrom('instance').select('environment').executeTakeFirstOrThrow();
   if (instance.environment !== environment) {
-    throw new AppError(
-      'SCHEMA_REFUSED',
+    throw schemaRefused(
       `the database belongs to ${instance.environment}, but BENEFITS_ENVIRONMENT is ${environment}: give each environment a database of its own`,
     );
   }

@@ -203,17 +203,13 @@ class Connection implements DatabaseConnection {
 
   /** Throws unless a commit is on the server's disk when it returns, as the server itself says. */
   async assertDurable(): Promise<void> {
-    const { rows } = await this.#run(() =>
-      this.#client.query(
-        "select current_setting('fsync') as fsync, current_setting('synchronous_commit') as commit",
-      ),
-    );
+    const settings = "current_setting('fsync') as fsync, current_setting('synchronous_commit') as commit";
+    const { rows } = await this.#run(() => this.#client.query(`select ${settings}`));
     const { fsync, commit } = rows[0] as { fsync: string; commit: string };
     if (fsync !== 'on' || commit === 'off') {
-      throw new AppError(
-        'NOT_DURABLE',
-        `the database is not durable: fsync=${fsync}, synchronous_commit=${commit}; it needs fsync=on, and synchronous_commit on, local or stronger`,
-      );
+      const is = `the database is not durable: fsync=${fsync}, synchronous_commit=${commit}`;
+      const needs = 'it needs fsync=on, and synchronous_commit on, local or stronger';
+      throw new AppError('NOT_DURABLE', `${is}; ${needs}`);
     }
   }
 
@@ -261,9 +257,6 @@ function reached(error: unknown): unknown {
   if (isOfPostgres(error)) return error;
   // A host with several addresses fails with one error for all of them, which has a code and no message.
   const reason = error instanceof Error ? error.message || codeOf(error) : '';
-  return new AppError(
-    'CONNECTION_LOST',
-    `the database server cannot be reached: ${reason || 'no response'}`,
-    { cause: error },
-  );
+  const lost = `the database server cannot be reached: ${reason || 'no response'}`;
+  return new AppError('CONNECTION_LOST', lost, { cause: error });
 }

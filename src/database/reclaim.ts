@@ -1,5 +1,6 @@
 /** Removes deleted data from SQLite's log. In the file, it has already been overwritten. */
 import { setTimeout as delay } from 'node:timers/promises';
+import type BetterSqlite3 from 'better-sqlite3';
 import { isBusy } from './errors.ts';
 import { openWriter } from './handle.ts';
 import { sqlitePath } from './open.ts';
@@ -14,12 +15,8 @@ export async function emptyLog(databaseUrl: string, signal: AbortSignal): Promis
   try {
     for (let tries = 0; tries < TRIES && !signal.aborted; tries += 1) {
       // Copies most of it without a lock, so that the lock is held only briefly.
-      if (
-        isCopied(handle.pragma('wal_checkpoint(PASSIVE)')) &&
-        isEmptied(handle.pragma('wal_checkpoint(TRUNCATE)'))
-      ) {
-        return true;
-      }
+      const { log, checkpointed } = checkpoint(handle, 'PASSIVE');
+      if (log === checkpointed && checkpoint(handle, 'TRUNCATE').busy === 0) return true;
       await delay(TRY_EVERY_MS, undefined, { signal }).catch(() => {});
     }
     return false;
@@ -31,14 +28,9 @@ export async function emptyLog(databaseUrl: string, signal: AbortSignal): Promis
   }
 }
 
+function checkpoint(handle: BetterSqlite3.Database, mode: 'PASSIVE' | 'TRUNCATE') {
+  const [result] = handle.pragma(`wal_checkpoint(${mode})`) as [Checkpoint];
+  return result;
+}
+
 type Checkpoint = { busy: number; log: number; checkpointed: number };
-
-function isCopied(result: unknown): boolean {
-  const [{ log, checkpointed }] = result as [Checkpoint];
-  return log === checkpointed;
-}
-
-function isEmptied(result: unknown): boolean {
-  const [{ busy }] = result as [Checkpoint];
-  return busy === 0;
-}

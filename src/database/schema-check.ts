@@ -2,7 +2,7 @@ import BetterSqlite3 from 'better-sqlite3';
 import { CompiledQuery, sql } from 'kysely';
 import { AppError, codeOf } from '../errors.ts';
 import { engineOf } from './engine.ts';
-import { appliedMigrations, MIGRATIONS_TABLE, statements } from './migrate.ts';
+import { appliedMigrations, MIGRATIONS_TABLE, schemaRefused, statements } from './migrate.ts';
 import type { Db, Trx } from './tables.ts';
 import { transact } from './transaction.ts';
 
@@ -12,7 +12,7 @@ import { transact } from './transaction.ts';
  */
 
 /** One object of the schema that is missing, added or altered. */
-export type SchemaDifference = { object: string; rule: string };
+type SchemaDifference = { object: string; rule: string };
 
 /** `on` is the table that the object belongs to. */
 type SchemaObject = { name: string; on: string; definition: string };
@@ -26,10 +26,7 @@ export async function assertSchemaUnaltered(db: Db): Promise<void> {
   if (differences.length === 0) return;
   const named = differences.slice(0, NAMED).map(({ object, rule }) => `${object} ${rule}`);
   const left = differences.length - named.length;
-  throw new AppError(
-    'SCHEMA_REFUSED',
-    `its schema was altered: ${named.join('; ')}${left > 0 ? `; and ${left} more` : ''}`,
-  );
+  throw schemaRefused(`its schema was altered: ${named.join('; ')}${left > 0 ? `; and ${left} more` : ''}`);
 }
 
 /** Returns every difference. Throws SCHEMA_NOT_COMPARABLE where the engine does not allow the comparison. */
@@ -55,8 +52,11 @@ const SQLITE_OBJECTS = `
   select type || ' ' || name as name, lower(tbl_name) as "on", sql as definition from sqlite_schema
   where sql is not null order by type desc, name`;
 
-const READ_ONLY = '25006';
-const NOT_ALLOWED = '42501';
+/** By PostgreSQL's code. */
+const NOT_COMPARABLE: Readonly<Record<string, string>> = {
+  42501: 'this user may not create a schema (GRANT CREATE ON DATABASE)',
+  25006: 'the server is read-only: ask its primary',
+};
 
 /** Creates the expected schema on the same server, in a transaction that is rolled back. */
 async function comparePostgres(db: Db, migration: readonly string[]): Promise<SchemaDifference[]> {
@@ -79,15 +79,8 @@ async function comparePostgres(db: Db, migration: readonly string[]): Promise<Sc
     );
   } catch (error) {
     if (differences !== null) return differences;
-    if (codeOf(error) === NOT_ALLOWED) {
-      throw new AppError(
-        'SCHEMA_NOT_COMPARABLE',
-        'this user may not create a schema (GRANT CREATE ON DATABASE)',
-      );
-    }
-    if (codeOf(error) === READ_ONLY)
-      throw new AppError('SCHEMA_NOT_COMPARABLE', 'the server is read-only: ask its primary');
-    throw error;
+    const why = NOT_COMPARABLE[codeOf(error)];
+    throw why === undefined ? error : new AppError('SCHEMA_NOT_COMPARABLE', why);
   }
 }
 
@@ -148,10 +141,7 @@ async function postgresObjects(trx: Trx, schema: string): Promise<SchemaObject[]
 }
 
 /** Objects of others count only on a table of ours: Litestream, for one, keeps tables in a SQLite file. */
-function differencesOf(
-  expected: readonly SchemaObject[],
-  found: readonly SchemaObject[],
-): SchemaDifference[] {
+function differencesOf(expected: readonly SchemaObject[], found: readonly SchemaObject[]) {
   const there = new Map(found.map((object) => [object.name, object]));
   const known = new Set(expected.map(({ name }) => name));
   const tables = new Set(expected.map(({ on }) => on));

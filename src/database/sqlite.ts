@@ -15,7 +15,7 @@ import {
   SqliteQueryCompiler,
 } from 'kysely';
 import { AppError } from '../errors.ts';
-import { EachRow } from './each-row.ts';
+import { EachRow } from './bulk.ts';
 import { isBusy, isFatal, rolledBack } from './errors.ts';
 import { FileGuard } from './file-guard.ts';
 import { openReader, openWriter } from './handle.ts';
@@ -32,10 +32,7 @@ const STATEMENTS_KEPT = 300;
  * Opens the file twice: one handle writes, one only reads, so that a read never waits for a transaction. `onFatal` is
  * called once, for the first error of any statement after which the file must not be used (`isFatal`).
  */
-export function openSqlite(
-  path: string,
-  onFatal: (error: unknown) => void = () => {},
-): { dialect: Dialect; writer: BetterSqlite3.Database } {
+export function openSqlite(path: string, onFatal: (error: unknown) => void = () => {}) {
   const writer = openWriter(path);
   const reader = openReader(path);
   const dialect: Dialect = {

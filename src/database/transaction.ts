@@ -4,7 +4,7 @@ import { AppError } from '../errors.ts';
 import { isWorthAnotherTry } from './errors.ts';
 import type { Db, Trx } from './tables.ts';
 
-export type TransactionOptions = {
+type TransactionOptions = {
   /** Whether PostgreSQL limits the time of a statement and of a wait for a lock. */
   isTimeLimited: boolean;
 };
@@ -68,10 +68,8 @@ async function once<R>(db: Db, work: (trx: Trx) => Promise<R>, options: Transact
 /** Throws when called inside the work of a transaction, where only its `trx` may be used. */
 export function assertOutsideTransaction(): void {
   if (!inside.getStore()?.open) return;
-  throw new AppError(
-    'USED_OUTSIDE_TRANSACTION',
-    'the database was used inside a transaction: pass on its trx instead',
-  );
+  const how = 'the database was used inside a transaction: pass on its trx instead';
+  throw new AppError('USED_OUTSIDE_TRANSACTION', how);
 }
 
 /** Returns when the database was created. */

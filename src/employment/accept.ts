@@ -54,16 +54,11 @@ export async function acceptChanges(
     const accepted = prepared.map((one): Accepted => {
       const before = one.keyHash === null ? undefined : first.get(one.keyHash);
       if (before !== undefined) return repeatOf(hasher, before, one);
-      if (one.keyHash !== null)
-        first.set(one.keyHash, {
-          changeId: one.changeId,
-          kind: one.kind,
-          body_hash: one.encrypted.body_hash,
-          effective_on: one.change.effectiveOn,
-          created_at: at,
-        });
+      const { keyHash, changeId, kind, encrypted, change } = one;
+      const request = { changeId, kind, body_hash: encrypted.body_hash, effective_on: change.effectiveOn };
+      if (keyHash !== null) first.set(keyHash, { ...request, created_at: at });
       fresh.push(one);
-      return { outcome: 'accepted', changeId: one.changeId, createdAt: at };
+      return { outcome: 'accepted', changeId, createdAt: at };
     });
     await enqueueMany(trx, fresh.map(requestOf), at);
     const keys = fresh.flatMap(({ keyHash, changeId }) => (keyHash === null ? [] : [[keyHash, changeId]]));
@@ -105,10 +100,8 @@ async function firstOf(trx: Trx, prepared: readonly Prepared[]): Promise<Map<str
     .select(['key_hash', 'request_id'])
     .where(isOneOf(trx, 'key_hash', hashes))
     .execute();
-  const requests = await fingerprintsOf(
-    trx,
-    keys.map(({ request_id }) => request_id),
-  );
+  const ids = keys.map(({ request_id }) => request_id);
+  const requests = await fingerprintsOf(trx, ids);
   return new Map(
     keys.flatMap(({ key_hash, request_id }) => {
       const request = requests.get(request_id);
@@ -156,13 +149,9 @@ export function createGroupCommit(accepting: Accepting): GroupCommit {
     const batch = waiting.slice(0, CHANGES_AT_ONCE);
     waiting = waiting.slice(CHANGES_AT_ONCE);
     try {
-      const accepted = await acceptChanges(
-        accepting,
-        batch.map(({ submission }) => submission),
-      );
-      batch.forEach(({ resolve }, index) => {
-        resolve(accepted[index] as Accepted);
-      });
+      const submissions = batch.map(({ submission }) => submission);
+      const accepted = await acceptChanges(accepting, submissions);
+      for (const [index, { resolve }] of batch.entries()) resolve(accepted[index] as Accepted);
     } catch (error) {
       for (const { reject } of batch) reject(error);
     } finally {

@@ -1,27 +1,20 @@
 /** Checks employment changes and compares them. Pure. */
 import { type Checker, PROBLEMS_MAX } from '../contract/check.ts';
-import {
-  type CompensationChange,
-  compensationChange,
-  type Demographic,
-  demographic,
-  type NewHire,
-  newHire,
-  type Termination,
-  termination,
-} from '../contract/employment.ts';
+import { compensationChange, demographic, newHire, termination } from '../contract/employment.ts';
 import type { Problem } from '../errors.ts';
 import { splitEffectiveOn } from '../ledger/effective-on.ts';
 import type { ChangeKind } from '../outbox/manual.ts';
 
 export type { ChangeKind };
 
-type Bodies = {
-  'new-hire': NewHire;
-  termination: Termination;
-  demographic: Demographic;
-  'compensation-change': CompensationChange;
-};
+const CHECKERS = {
+  'new-hire': newHire,
+  termination,
+  demographic,
+  'compensation-change': compensationChange,
+} as const satisfies Record<ChangeKind, Checker<unknown>>;
+
+type Bodies = { [K in ChangeKind]: (typeof CHECKERS)[K] extends Checker<infer Body> ? Body : never };
 
 /** A change whose body follows the contract, and payroll's own effective date, which is not sent. */
 export type Change = {
@@ -32,17 +25,10 @@ type CheckedChange =
   | { readonly ok: true; readonly change: Change }
   | { readonly ok: false; readonly problems: Problem[] };
 
-const CHECKERS: { readonly [K in ChangeKind]: Checker<Bodies[K]> } = {
-  'new-hire': newHire,
-  termination,
-  demographic,
-  'compensation-change': compensationChange,
-};
-
 /** Checks a change and its `effective_on`. Returns at most `limit` wrong and unknown fields. */
 export function checkChange(kind: ChangeKind, given: unknown, limit = PROBLEMS_MAX): CheckedChange {
   const { rest: body, effectiveOn, problems } = splitEffectiveOn(given);
-  const checker = CHECKERS[kind];
+  const checker: Checker<unknown> = CHECKERS[kind];
   const isGood = checker.accepts(body);
   if (isGood && problems.length === 0) return { ok: true, change: { kind, body, effectiveOn } as Change };
   const broken = isGood ? [] : checker.problems(body, limit);

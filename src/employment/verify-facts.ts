@@ -14,10 +14,8 @@ const ROWS_AT_ONCE = 2_000;
 export async function verifyFacts(db: Db, until: number, on: Verifying): Promise<void> {
   const page = (after: number) => factSources(db, after, until, ROWS_AT_ONCE);
   for await (const facts of pagesOf(on, 0, ROWS_AT_ONCE, page, (fact) => fact.position)) {
-    const requests = await fingerprintsOf(
-      db,
-      facts.map((fact) => fact.source_id),
-    );
+    const ids = facts.map((fact) => fact.source_id);
+    const requests = await fingerprintsOf(db, ids);
     for (const fact of facts) verifyOne(fact, requests.get(fact.source_id), on);
   }
 }

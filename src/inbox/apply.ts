@@ -13,7 +13,7 @@ import { eventsInLedger, recordDeductions } from '../ledger/record.ts';
 import type { Log } from '../telemetry/log.ts';
 import { rateLimited } from '../telemetry/rate-limited-log.ts';
 import { finishEvents, hasPendingEvents, type Outcome, type PendingEvent, pendingEvents } from './inbox.ts';
-import { type ParsedEvent, parseEvent } from './parse-event.ts';
+import { parseEvent } from './parse-event.ts';
 import { createWorkListStart } from './work-list.ts';
 
 /** Events in one transaction: enough to share its fsync and statements, few enough to hold the event loop briefly. */
@@ -40,10 +40,7 @@ const TIMEOUTS_ALONE = 3;
 export const NOT_APPLIED = 'applying it ';
 
 /** The effects of an event on other modules, in the transaction that marks it. */
-export type Effects = {
-  requestSync(trx: Trx, request: { employerId: string; eventId: string; now: string }): Promise<void>;
-  completeSyncs(trx: Trx, complete: { employerId: string; receivedAt: string; now: string }): Promise<number>;
-};
+export type Effects = { requestSync: typeof requestSync; completeSyncs: typeof completeSyncs };
 
 export type Applied = { applied: number; ignored: number; quarantined: number; syncsRequested: number };
 
@@ -153,11 +150,8 @@ export function createApplyLoop(options: {
       log.error({ event_id: event.event_id, code }, 'an event could not be applied and was quarantined');
       const reason = `${NOT_APPLIED}${what} (${code || 'internal error'}): reprocess it after an upgrade, or dismiss it`;
       const { eventType, envelopeId } = parseEvent(event.body);
-      await finishEvents(
-        trx,
-        [{ seq: event.seq, state: 'quarantined', eventType, envelopeId, reason }],
-        now().toISOString(),
-      );
+      const outcome: Outcome = { seq: event.seq, state: 'quarantined', eventType, envelopeId, reason };
+      await finishEvents(trx, [outcome], now().toISOString());
       return { ...nothingApplied(), quarantined: 1 };
     });
 
@@ -198,56 +192,30 @@ async function applyEvents(
   events: readonly PendingEvent[],
   now: string,
 ): Promise<Applied> {
-  const known = await eventsInLedger(
-    trx,
-    events.filter((event) => event.reprocessed > 0).map((event) => event.event_id),
-  );
+  const again = events.filter((event) => event.reprocessed > 0).map((event) => event.event_id);
+  const known = await eventsInLedger(trx, again);
   const applied = nothingApplied();
   const deductions: IncomingDeduction[] = [];
   const outcomes: Outcome[] = [];
-  for (const event of events) {
-    const parsed = parseEvent(event.body);
-    const { meaning } = parsed;
+  for (const { seq, event_id: eventId, received_at: receivedAt, body } of events) {
+    const { meaning, createdAt, eventType, envelopeId } = parseEvent(body);
     if (meaning.kind === 'deduction') {
-      if (!known.has(event.event_id)) deductions.push(incomingDeduction(event, parsed, meaning.deduction));
+      const { deduction } = meaning;
+      if (!known.has(eventId)) deductions.push({ eventId, receivedAt, createdAt, deduction });
     } else if (meaning.kind === 'sync-request') {
-      await effects.requestSync(trx, { employerId: meaning.employerId, eventId: event.event_id, now });
+      await effects.requestSync(trx, { employerId: meaning.employerId, eventId, now });
       applied.syncsRequested += 1;
     } else if (meaning.kind === 'sync-complete') {
-      const { employerId } = meaning;
-      await effects.completeSyncs(trx, { employerId, receivedAt: event.received_at, now });
+      await effects.completeSyncs(trx, { employerId: meaning.employerId, receivedAt, now });
     }
-    const outcome = outcomeOf(event, parsed);
-    applied[outcome.state] += 1;
-    outcomes.push(outcome);
+    const unhandled = meaning.kind === 'ignored' || meaning.kind === 'quarantined' ? meaning : null;
+    const state = unhandled?.kind ?? 'applied';
+    applied[state] += 1;
+    outcomes.push({ seq, state, eventType, envelopeId, reason: unhandled?.reason ?? null });
   }
   await recordDeductions(trx, deductions, now);
   await finishEvents(trx, outcomes, now);
   return applied;
-}
-
-function incomingDeduction(
-  event: PendingEvent,
-  parsed: ParsedEvent,
-  deduction: IncomingDeduction['deduction'],
-): IncomingDeduction {
-  return {
-    eventId: event.event_id,
-    receivedAt: event.received_at,
-    createdAt: parsed.createdAt,
-    deduction,
-  };
-}
-
-function outcomeOf(event: PendingEvent, { meaning, eventType, envelopeId }: ParsedEvent): Outcome {
-  const unhandled = meaning.kind === 'ignored' || meaning.kind === 'quarantined';
-  return {
-    seq: event.seq,
-    state: unhandled ? meaning.kind : 'applied',
-    eventType,
-    envelopeId,
-    reason: unhandled ? meaning.reason : null,
-  };
 }
 
 function nothingApplied(): Applied {
@@ -259,8 +227,5 @@ function countOf(applied: Applied): number {
 }
 
 function add(total: Applied, one: Applied): void {
-  total.applied += one.applied;
-  total.ignored += one.ignored;
-  total.quarantined += one.quarantined;
-  total.syncsRequested += one.syncsRequested;
+  for (const name of Object.keys(total) as (keyof Applied)[]) total[name] += one[name];
 }

@@ -34,40 +34,25 @@ const EVENTS_AT_ONCE = 250;
 /** Events looked at for one employer. */
 const EVENTS_LOOKED_AT = 10_000;
 
-async function pendingEvents(db: Db, { now }: Question, after = 0): Promise<EventPage<number>> {
-  const late = ago(now, PENDING_MS);
-  const rows = await db
-    .selectFrom('inbox')
-    .select(['seq', 'event_id', 'received_at', 'body'])
-    .where('state', '=', sql.lit('pending'))
-    .where('seq', '>', after)
-    .orderBy('seq')
-    .limit(EVENTS_AT_ONCE)
-    .execute();
-  const events = rows.map(
-    ({ event_id, received_at, body }): EventFound => ({
-      eventId: event_id,
-      named: [namedIn(body)],
-      result: received_at < late ? 'fail' : 'warn',
-    }),
-  );
-  return { events, next: rows.at(-1)?.seq ?? null };
-}
-
-async function quarantinedEvents(db: Db, _: Question, after = 0): Promise<EventPage<number>> {
-  const rows = await db
-    .selectFrom('inbox')
-    .select(['seq', 'event_id', 'body'])
-    .where('state', '=', sql.lit('quarantined'))
-    .where('dismissed_at', 'is', null)
-    .where('seq', '>', after)
-    .orderBy('seq')
-    .limit(EVENTS_AT_ONCE)
-    .execute();
-  const events = rows.map(
-    ({ event_id, body }): EventFound => ({ eventId: event_id, named: [namedIn(body)], result: 'fail' }),
-  );
-  return { events, next: rows.at(-1)?.seq ?? null };
+/** Events in a state that nobody dismissed. A pending one fails only when it is late. */
+function eventsIn(state: 'pending' | 'quarantined') {
+  return async (db: Db, { now }: Question, after = 0): Promise<EventPage<number>> => {
+    const late = ago(now, PENDING_MS);
+    const rows = await db
+      .selectFrom('inbox')
+      .select(['seq', 'event_id', 'received_at', 'body'])
+      .where('state', '=', sql.lit(state))
+      .where('dismissed_at', 'is', null)
+      .where('seq', '>', after)
+      .orderBy('seq')
+      .limit(EVENTS_AT_ONCE)
+      .execute();
+    const events = rows.map(({ event_id: eventId, received_at, body }): EventFound => {
+      const result = state === 'pending' && received_at >= late ? 'warn' : 'fail';
+      return { eventId, named: [namedIn(body)], result };
+    });
+    return { events, next: rows.at(-1)?.seq ?? null };
+  };
 }
 
 /** An event in conflict concerns every employee and employer that any of its bodies names. */
@@ -82,25 +67,18 @@ async function conflictingEvents(db: Db, _: Question, after = ''): Promise<Event
     .limit(EVENTS_AT_ONCE)
     .execute();
   const eventIds = ids.map(({ event_id }) => event_id);
+  const isOne = isOneOf(db, 'event_id', eventIds);
   const bodies = await db
     .selectFrom('inbox')
     .select(['event_id', 'body'])
-    .where(isOneOf(db, 'event_id', eventIds))
-    .unionAll(
-      db
-        .selectFrom('event_conflicts')
-        .select(['event_id', 'body'])
-        .where(isOneOf(db, 'event_id', eventIds)),
-    )
+    .where(isOne)
+    .unionAll(db.selectFrom('event_conflicts').select(['event_id', 'body']).where(isOne))
     .execute();
-  const named = Map.groupBy(bodies, (row) => row.event_id);
-  const events = eventIds.map(
-    (eventId): EventFound => ({
-      eventId,
-      named: (named.get(eventId) ?? []).map(({ body }) => namedIn(body)),
-      result: 'fail',
-    }),
-  );
+  const byEvent = Map.groupBy(bodies, (row) => row.event_id);
+  const events = eventIds.map((eventId): EventFound => {
+    const named = (byEvent.get(eventId) ?? []).map(({ body }) => namedIn(body));
+    return { eventId, named, result: 'fail' };
+  });
   return { events, next: eventIds.at(-1) ?? null };
 }
 
@@ -114,20 +92,16 @@ function markedEvents(mark: 'tie_changed' | 'future_dated') {
       .orderBy('deduction_versions.position')
       .limit(EVENTS_AT_ONCE)
       .execute();
-    const events = rows.map(
-      ({ event_id, employee_id }): EventFound => ({
-        eventId: event_id,
-        named: [{ employeeId: employee_id }],
-        result: 'fail',
-      }),
-    );
+    const events = rows.map(({ event_id: eventId, employee_id: employeeId }): EventFound => {
+      return { eventId, named: [{ employeeId }], result: 'fail' };
+    });
     return { events, next: rows.at(-1)?.position ?? null };
   };
 }
 
 const EVENT_KINDS = {
-  pending: pagesOf(pendingEvents),
-  quarantined: pagesOf(quarantinedEvents),
+  pending: pagesOf(eventsIn('pending')),
+  quarantined: pagesOf(eventsIn('quarantined')),
   conflicting: pagesOf(conflictingEvents),
   tied: pagesOf(markedEvents('tie_changed')),
   future_dated: pagesOf(markedEvents('future_dated')),
@@ -181,30 +155,25 @@ async function employersOf(
   events: readonly EventFound[],
   now: Date,
 ): Promise<(event: EventFound) => ReadonlySet<string>> {
-  const employees = new Set(
-    events.flatMap(({ named }) => named.flatMap(({ employeeId }) => employeeId ?? [])),
-  );
-  const byEmployee = await currentEmployers(
-    db,
-    [...employees],
-    now.toISOString().slice(0, 'YYYY-MM-DD'.length),
-  );
-  return ({ named }) =>
-    new Set(
-      named.flatMap(({ employeeId, employerId }) => [
-        ...(employerId === undefined ? [] : [employerId]),
-        ...(employeeId === undefined ? [] : (byEmployee.get(employeeId) ?? [])),
-      ]),
-    );
+  const employees = new Set(events.flatMap(({ named }) => named.flatMap((one) => one.employeeId ?? [])));
+  const today = now.toISOString().slice(0, 'YYYY-MM-DD'.length);
+  const byEmployee = await currentEmployers(db, [...employees], today);
+  return ({ named }) => {
+    const employers = named.flatMap(({ employeeId = '', employerId = [] }) => [
+      ...[employerId].flat(),
+      ...(byEmployee.get(employeeId) ?? []),
+    ]);
+    return new Set(employers);
+  };
 }
 
 /** Never fails: any client can post to a public address, and must not be able to stop a payroll by it. */
 async function signaturesRefused(db: Db, { now }: Question): Promise<Found[]> {
   const counts = await refusedSince(db, new Date(now.getTime() - REFUSED_HOURS * HOUR_MS));
-  return counts.map(({ cause, refused }) => ({
-    example: `${cause}: ${refused}`,
+  return counts.map(({ cause, refused: count }) => ({
+    example: `${cause}: ${count}`,
     result: 'warn',
-    count: refused,
+    count,
   }));
 }
 

@@ -1,11 +1,10 @@
-/** RETENTION_EVENTS: drops the bodies of old events, oldest first, and keeps their SHA-256. */
-import { type Selectable, sql } from 'kysely';
-import { insertMany, isOneOf, updateMany } from '../database/bulk.ts';
+/** RETENTION_EVENTS: counts and drops the bodies of old events, oldest first, and keeps their SHA-256. */
+import { type Selectable, type SqlBool, sql } from 'kysely';
+import { insertRows, isOneOf, updateMany } from '../database/bulk.ts';
 import { engineOf } from '../database/engine.ts';
 import { eventsThrough, holdRetention, setEventsThrough } from '../database/retention.ts';
-import type { Db, InboxTable, Trx } from '../database/tables.ts';
+import type { Db, EventState, InboxTable, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
-import { type Found, type Look, look, MAY_LOSE_ITS_BODY, settledConflicts } from './due-bodies.ts';
 import { sha256 } from './stored-body.ts';
 
 /** Bodies deleted per transaction: about 10 of the 50 ms that the write lock may be held. */
@@ -17,7 +16,7 @@ const DROPPED_BYTES = 512 * 1024;
  * Drops some of the bodies of applied and ignored events that were received before an instant. An event with
  * an open conflict keeps both bodies. Returns how many were dropped, and whether there may be more.
  */
-export async function dropBodies(db: Db, before: string): Promise<{ dropped: number; more: boolean }> {
+export async function dropBodies(db: Db, before: string): Promise<Dropping> {
   const from = await eventsThrough(db);
   const { found, through, ended } = bounded(await look(db, from, before));
   if (through === from) return { dropped: 0, more: false };
@@ -42,6 +41,7 @@ async function isPendingUpTo(trx: Trx, seq: number): Promise<boolean> {
   return oldest !== undefined && oldest.seq <= seq;
 }
 
+type Dropping = { dropped: number; more: boolean };
 type Hashes = ReadonlyMap<number, Buffer>;
 
 function update(trx: Trx, hashes: Hashes): Promise<number> {
@@ -67,34 +67,20 @@ async function rewrite(trx: Trx, hashes: Hashes): Promise<number> {
     .where('state', 'in', [...MAY_LOSE_ITS_BODY])
     .returningAll()
     .execute();
-  const [first] = removed;
-  if (first === undefined) return 0;
-  const columns = Object.keys(first) as (keyof InboxTable)[];
   const rows = removed
     .toSorted((one, other) => one.seq - other.seq)
     .map((row) => ({ ...row, body: null, body_hash: hashes.get(row.seq) ?? null }));
-  return insertMany(
-    trx,
-    'inbox',
-    columns,
-    rows.map((row) => columns.map((column) => row[column])),
-  );
+  return insertRows(trx, 'inbox', rows);
 }
 
 /** Drops the bodies of dismissed conflicts. Their hashes are stored already. */
-export async function dropConflictBodies(
-  db: Db,
-  before: string,
-): Promise<{ dropped: number; more: boolean }> {
+export async function dropConflictBodies(db: Db, before: string): Promise<Dropping> {
   const dropped = await transact(db, async (trx) => {
+    const some = settledConflicts(trx, before).select('conflict_id').orderBy('conflict_id');
     const { numUpdatedRows } = await trx
       .updateTable('event_conflicts')
       .set({ body: null })
-      .where(
-        'conflict_id',
-        'in',
-        settledConflicts(trx, before).select('conflict_id').orderBy('conflict_id').limit(CONFLICTS_AT_ONCE),
-      )
+      .where('conflict_id', 'in', some.limit(CONFLICTS_AT_ONCE))
       .executeTakeFirst();
     return Number(numUpdatedRows);
   });
@@ -125,4 +111,71 @@ async function hashesOf(db: Db, found: readonly Found[]): Promise<Hashes> {
     .where(isOneOf(db, 'seq', seqs))
     .execute();
   return new Map(rows.flatMap(({ seq, body }) => (body === null ? [] : [[seq, sha256(body)]])));
+}
+
+/** Events read by one query, without their bodies. */
+const LOOKED_AT_ONCE = 1_000;
+
+/** The bodies due for deletion: their number, total bytes, and the oldest time of receipt. */
+export type Due = { count: number; bytes: number; oldest: string | null };
+
+type Found = { seq: number; event_id: string; received_at: string; bytes: number };
+/** `through`: the last event that was checked. `ended`: no later event is due. */
+type Look = { found: Found[]; through: number; ended: boolean };
+
+/** Returns what `dropBodies` would drop in total. */
+export async function bodiesDue(db: Db, before: string): Promise<Due> {
+  const due: Due = { count: 0, bytes: 0, oldest: null };
+  for (let from = await eventsThrough(db); ; ) {
+    const { found, through, ended } = await look(db, from, before);
+    due.count += found.length;
+    for (const { bytes } of found) due.bytes += bytes;
+    due.oldest ??= found[0]?.received_at ?? null;
+    if (ended) return due;
+    from = through;
+  }
+}
+
+/** Returns what `dropConflictBodies` would drop in total. */
+export async function conflictBodiesDue(db: Db, before: string): Promise<Due> {
+  const { count, bytes, oldest } = await settledConflicts(db, before)
+    .select(({ fn }) => [
+      fn.countAll<number>().as('count'),
+      sql<number>`coalesce(sum(length(body)), 0)`.as('bytes'),
+      fn.min<string | null>('received_at').as('oldest'),
+    ])
+    .executeTakeFirstOrThrow();
+  return { count: Number(count), bytes: Number(bytes), oldest };
+}
+
+/** Returns the next events after the seq `from`, and which of them are due. */
+async function look(db: Db, from: number, before: string): Promise<Look> {
+  const rows = await db
+    .selectFrom('inbox')
+    .select(['seq', 'event_id', 'received_at', 'state'])
+    .select([sql<number | null>`length(body)`.as('bytes'), IN_CONFLICT.as('in_conflict')])
+    .where('seq', '>', from)
+    .orderBy('seq')
+    .limit(LOOKED_AT_ONCE)
+    .execute();
+  // Wait for an event that is about to be reprocessed, because it may lose its body afterward.
+  const end = rows.findIndex(({ received_at, state }) => received_at >= before || state === 'pending');
+  const old = end < 0 ? rows : rows.slice(0, end);
+  const found = old.flatMap(({ state, in_conflict, bytes, ...row }) =>
+    MAY_LOSE_ITS_BODY.has(state) && !in_conflict && bytes !== null ? [{ ...row, bytes }] : [],
+  );
+  return { found, through: old.at(-1)?.seq ?? from, ended: old.length < LOOKED_AT_ONCE };
+}
+
+const MAY_LOSE_ITS_BODY: ReadonlySet<EventState> = new Set<EventState>(['applied', 'ignored']);
+const IN_CONFLICT = sql<SqlBool>`exists (select 1 from event_conflicts
+  where event_conflicts.event_id = inbox.event_id and event_conflicts.dismissed_at is null)`;
+
+/** Returns the query of dismissed conflicts whose bodies are still stored. */
+function settledConflicts(db: Db | Trx, before: string) {
+  return db
+    .selectFrom('event_conflicts')
+    .where('body', 'is not', null)
+    .where('dismissed_at', 'is not', null)
+    .where('received_at', '<', before);
 }

@@ -7,25 +7,13 @@ import { versionOfEvent } from '../ledger/record.ts';
 import type { Conflict, StoredEvent } from './events.ts';
 import { shownBody } from './stored-body.ts';
 
-/** An event without its body. */
-export type EventView = { id: string } & Pick<
-  StoredEvent,
-  | 'envelope_id'
-  | 'event_type'
-  | 'state'
-  | 'reason'
-  | 'source'
-  | 'received_at'
-  | 'finished_at'
-  | 'dismissed_at'
-  | 'dismissed_reason'
->;
-
 /** The position of a page in the list of events. */
 export const eventCursor = cursorOf('events', Type.Integer({ minimum: 1 }));
 
+export type EventView = ReturnType<typeof viewEvent>;
+
 /** Returns an event without its body. */
-export function viewEvent(event: StoredEvent): EventView {
+export function viewEvent(event: StoredEvent) {
   return {
     id: event.event_id,
     envelope_id: event.envelope_id,

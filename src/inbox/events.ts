@@ -3,6 +3,7 @@ import { type Selectable, sql } from 'kysely';
 import { isOneOf } from '../database/bulk.ts';
 import { holdRetention, setEventsThrough } from '../database/retention.ts';
 import type { ConflictTable, Db, EventState, InboxTable, Trx } from '../database/tables.ts';
+import { transact } from '../database/transaction.ts';
 import { versionOfEvent } from '../ledger/record.ts';
 import { numbersOf } from './arrivals.ts';
 
@@ -47,13 +48,8 @@ export async function getEvent(
 ): Promise<{ event: StoredEvent; conflicts: Conflict[] } | null> {
   const event = await db.selectFrom('inbox').selectAll().where('event_id', '=', eventId).executeTakeFirst();
   if (event === undefined) return null;
-  const conflicts = await db
-    .selectFrom('event_conflicts')
-    .selectAll()
-    .where('event_id', '=', eventId)
-    .orderBy('conflict_id')
-    .execute();
-  return { event, conflicts };
+  const conflicts = db.selectFrom('event_conflicts').selectAll().where('event_id', '=', eventId);
+  return { event, conflicts: await conflicts.orderBy('conflict_id').execute() };
 }
 
 /** The result of a reprocess request. Without its body, an event cannot be applied. */
@@ -76,6 +72,43 @@ export async function reprocessEvent(trx: Trx, eventId: string): Promise<Reproce
 /** The error for an event whose body is dropped. */
 export const BODY_DROPPED =
   'the body of this event was deleted by RETENTION_EVENTS, so it cannot be reprocessed: its effect remains, and a newer event of the service replaces it';
+
+/** Events set to pending per transaction: about 10 of the 50 ms that the write lock may be held. */
+const REPROCESSED_AT_ONCE = 500;
+
+/** `withoutBody`: how many were skipped because their bodies are dropped. */
+export type Reprocessed = { reprocessed: number; withoutBody: number };
+
+/**
+ * Sets every event that was received before `now` (an instant) and matches the filter back to pending, oldest
+ * first. Dismissed events are skipped. Works in steps, so that deliveries are stored in between; `stepped` is
+ * called after each with its count and the total so far.
+ */
+export async function reprocessAll(
+  db: Db,
+  filter: EventFilter,
+  now: string,
+  stepped: (step: number, all: number) => void | Promise<void>,
+): Promise<Reprocessed> {
+  const bounded = untilNow(filter, now);
+  let reprocessed = 0;
+  let withoutBody = 0;
+  for (let after: number | null = 0; after !== null; ) {
+    const step: { after: number; limit: number } = { after, limit: REPROCESSED_AT_ONCE };
+    const done = await transact(db, (trx) => reprocessEvents(trx, bounded, step));
+    reprocessed += done.reprocessed;
+    withoutBody += done.withoutBody;
+    after = done.next;
+    await stepped(done.reprocessed, reprocessed);
+  }
+  return { reprocessed, withoutBody };
+}
+
+/** Without an upper bound, the loop would chase events that arrive and are applied while it runs. */
+function untilNow(filter: EventFilter, now: string): EventFilter {
+  const until = filter.until === undefined || filter.until > now ? now : filter.until;
+  return { ...filter, until, dismissed: false };
+}
 
 /**
  * Sets the oldest matching events back to pending, after the seq `after`. `next` continues (null at the end).
@@ -108,16 +141,10 @@ async function backToPending(trx: Trx, seqs: readonly number[], through: number)
   const [first] = seqs;
   if (first === undefined) return;
   if (first <= through) await setEventsThrough(trx, first - 1);
+  const undone = { reason: null, finished_at: null, dismissed_at: null, dismissed_reason: null };
   await trx
     .updateTable('inbox')
-    .set({
-      state: 'pending',
-      reason: null,
-      finished_at: null,
-      dismissed_at: null,
-      dismissed_reason: null,
-      reprocessed: sql<number>`reprocessed + 1`,
-    })
+    .set({ state: 'pending', ...undone, reprocessed: sql<number>`reprocessed + 1` })
     .where(isOneOf(trx, 'seq', seqs))
     .where('state', '<>', 'pending')
     .execute();
@@ -152,8 +179,8 @@ export async function dismissEvent(
     .executeTakeFirst();
   // The first body of a dismissed conflict may be dropped like any other.
   if (conflicts.numUpdatedRows > 0n && event.seq <= through) await setEventsThrough(trx, event.seq - 1);
-  const needsDecision =
-    event.state === 'quarantined' || version?.tie_changed === 1 || version?.future_dated === 1;
+  const isMarked = version?.tie_changed === 1 || version?.future_dated === 1;
+  const needsDecision = isMarked || event.state === 'quarantined';
   if (needsDecision) await trx.updateTable('inbox').set(dismissed).where('seq', '=', event.seq).execute();
   return needsDecision || conflicts.numUpdatedRows > 0n ? 'dismissed' : 'nothing to dismiss';
 }
@@ -169,9 +196,7 @@ function filtered(db: Db | Trx, { state, eventType, from, until, dismissed, conf
     .$if(eventType !== undefined, (query) => query.where(type, '=', eventType as string))
     .$if(from !== undefined, (query) => query.where('received_at', '>=', from as string))
     .$if(until !== undefined, (query) => query.where('received_at', '<', until as string))
-    .$if(dismissed !== undefined, (query) =>
-      query.where('dismissed_at', dismissed === true ? 'is not' : 'is', null),
-    )
+    .$if(dismissed !== undefined, (query) => query.where('dismissed_at', dismissed ? 'is not' : 'is', null))
     .$if(conflict !== undefined, (query) =>
       query.where('event_id', conflict === true ? 'in' : 'not in', (from) =>
         from.selectFrom('event_conflicts').select('event_id').where('dismissed_at', 'is', null),

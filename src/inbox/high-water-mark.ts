@@ -24,9 +24,7 @@ export type Mark = Static<typeof Mark>;
 
 const mark = compile(Mark);
 
-/**
- * How often the mark is saved, apart from commits. Newer writes of other processes can be lost undetected.
- */
+/** How often it is saved, apart from commits. Newer writes of other processes can be lost undetected. */
 const SAVE_EVERY_MS = 1_000;
 /** Longer than any mark, so that writing one over another leaves nothing of the previous one. */
 const BYTES = 128;
@@ -78,19 +76,12 @@ export function removeMark(databaseUrl: string): void {
   rmSync(pathOf(databaseUrl), { force: true });
 }
 
-export type MarkKeeper = {
-  /** Saves that events up to this one are committed. */
-  stored(newest: NewestEvent): void;
-  /** Saves the mark a last time. */
-  stop(): Promise<void>;
-};
-
 /**
  * Saves the mark of a SQLite database with each commit of events, so that the loss of a single acknowledged event is
  * detected, and every second if anything else changed.
  */
-export function keepHighWaterMark(db: Db, databaseUrl: string, log: Log): MarkKeeper {
-  if (engineOf(db) === 'postgres') return { stored: () => {}, stop: async () => {} };
+export function keepHighWaterMark(db: Db, databaseUrl: string, log: Log) {
+  if (engineOf(db) === 'postgres') return { stored: (): void => {}, stop: async (): Promise<void> => {} };
   let saved: Mark = readMark(databaseUrl) ?? { position: 0, seq: 0, received_at: null };
   let updating: Promise<void> | null = null;
   const save = (mark: Mark): void => {
@@ -114,8 +105,10 @@ export function keepHighWaterMark(db: Db, databaseUrl: string, log: Log): MarkKe
   };
   const timer = setInterval(updateOnce, SAVE_EVERY_MS);
   return {
-    stored: (newest) => save({ ...saved, ...newest }),
-    async stop() {
+    /** Saves that events up to this one are committed. */
+    stored: (newest: NewestEvent): void => save({ ...saved, ...newest }),
+    /** Saves the mark a last time. */
+    async stop(): Promise<void> {
       clearInterval(timer);
       await updating;
       await updateOnce();

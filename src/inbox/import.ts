@@ -3,7 +3,6 @@ import { createHash } from 'node:crypto';
 import { Deduction, deduction } from '../contract/deduction.ts';
 import { DEDUCTION_UPDATED, envelope } from '../contract/events.ts';
 import { toInstant } from '../contract/instant.ts';
-import { isOneOf } from '../database/bulk.ts';
 import type { Db } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import { AppError, type Problem } from '../errors.ts';
@@ -17,7 +16,7 @@ import {
   readableRows,
 } from '../formats/rows.ts';
 import { latestVersions } from '../ledger/record.ts';
-import { type Arrival, storeArrivals } from './inbox.ts';
+import { type Arrival, eventsById, storeArrivals } from './inbox.ts';
 import { importId, sha256 } from './stored-body.ts';
 
 const FIELDS = Object.keys(Deduction.properties);
@@ -145,23 +144,10 @@ async function overwriting(db: Db, events: readonly RowEvent[]): Promise<Problem
     .execute();
   const sent = new Set(rows.map(({ deduction_id }) => deduction_id));
   const suspects = untimed.filter((event) => sent.has(event.deductionId));
-  const known = await knownEvents(
-    db,
-    suspects.map((event) => event.eventId),
-  );
+  const imported = suspects.map((event) => event.eventId);
+  const known = await eventsById(db, imported);
+  const rule = 'is required: the service has sent this deduction, and only a time tells which state is newer';
   return suspects
     .filter((event) => !known.has(event.eventId))
-    .map(({ path }) => ({
-      path: `${path}.created_at`,
-      rule: 'is required: the service has sent this deduction, and only a time tells which state is newer',
-    }));
-}
-
-async function knownEvents(db: Db, eventIds: readonly string[]): Promise<Set<string>> {
-  const rows = await db
-    .selectFrom('inbox')
-    .select('event_id')
-    .where(isOneOf(db, 'event_id', eventIds))
-    .execute();
-  return new Set(rows.map(({ event_id }) => event_id));
+    .map(({ path }) => ({ path: `${path}.created_at`, rule }));
 }

@@ -108,6 +108,8 @@ async function insertArrivals(
   return Number(numAffectedRows ?? 0);
 }
 
+const NOT_DISMISSED = { dismissed_at: null, dismissed_reason: null };
+
 async function storeConflicts(trx: Trx, arrivals: readonly Arrival[], receivedAt: string): Promise<number> {
   let conflicts = 0;
   const firsts = await keptOf(trx, [...new Set(arrivals.map(({ eventId }) => eventId))]);
@@ -122,14 +124,7 @@ async function storeConflicts(trx: Trx, arrivals: readonly Arrival[], receivedAt
   for (const { eventId, body, hash } of others) {
     const result = await trx
       .insertInto('event_conflicts')
-      .values({
-        event_id: eventId,
-        received_at: receivedAt,
-        body,
-        body_hash: hash,
-        dismissed_at: null,
-        dismissed_reason: null,
-      })
+      .values({ event_id: eventId, received_at: receivedAt, body, body_hash: hash, ...NOT_DISMISSED })
       .onConflict((conflict) => conflict.columns(['event_id', 'body_hash']).doNothing())
       .executeTakeFirst();
     conflicts += Number(result.numInsertedOrUpdatedRows ?? 0);
@@ -142,6 +137,16 @@ async function keptOf(trx: Trx, eventIds: readonly string[]): Promise<Map<string
     .selectFrom('inbox')
     .select(['event_id', 'body', 'body_hash'])
     .where(isOneOf(trx, 'event_id', eventIds))
+    .execute();
+  return new Map(rows.map((row) => [row.event_id, row]));
+}
+
+/** Returns when these events were finished, and how often they were reprocessed. */
+export async function eventsById(db: Db, ids: readonly string[]) {
+  const rows = await db
+    .selectFrom('inbox')
+    .select(['event_id', 'finished_at', 'reprocessed'])
+    .where(isOneOf(db, 'event_id', ids))
     .execute();
   return new Map(rows.map((row) => [row.event_id, row]));
 }
@@ -185,24 +190,13 @@ function pendingAfter(db: Db | Trx, after: number) {
 }
 
 /** Records the outcomes of events. */
-export async function finishEvents(
-  trx: Trx,
-  outcomes: readonly Outcome[],
-  finishedAt: string,
-): Promise<void> {
+export async function finishEvents(trx: Trx, outcomes: readonly Outcome[], finishedAt: string) {
   await updateMany(
     trx,
     'inbox',
     ['state', 'event_type', 'envelope_id', 'reason', 'finished_at'],
     'seq',
-    outcomes.map(({ seq, state, eventType, envelopeId, reason }) => [
-      state,
-      eventType,
-      envelopeId,
-      reason,
-      finishedAt,
-      seq,
-    ]),
+    outcomes.map((one) => [one.state, one.eventType, one.envelopeId, one.reason, finishedAt, one.seq]),
     // Another applier may have finished an event that failed here.
     engineOf(trx) === 'sqlite' ? STILL_PENDING : `${STILL_PENDING} and ${AMONG_THE_GIVEN}`,
   );

@@ -16,17 +16,10 @@ export type IntakeBatch = {
   bodies: ArrayBuffer;
 };
 
-export type IntakeChannel = {
-  /** Resolves when the event is on disk. Throws NOT_STORED. */
-  accept(arrival: Arrival): Promise<void>;
-  /** Settles the deliveries of a batch. `unstored` holds the indexes of those that were not stored. */
-  finish(batch: number, unstored: readonly number[]): void;
-};
-
 type Waiting = { arrival: Arrival; resolve: () => void; reject: (error: Error) => void };
 
 /** Deliveries of one event loop turn form a batch, because a message costs as much as handling several events. */
-export function createIntakeChannel(send: (batch: IntakeBatch) => void): IntakeChannel {
+export function createIntakeChannel(send: (batch: IntakeBatch) => void) {
   const inFlight = new Map<number, readonly Waiting[]>();
   let waiting: Waiting[] = [];
   let sent = 0;
@@ -36,17 +29,18 @@ export function createIntakeChannel(send: (batch: IntakeBatch) => void): IntakeC
     waiting = [];
     sent += 1;
     inFlight.set(sent, deliveries);
-    const arrivals = deliveries.map(({ arrival }) => arrival);
-    send({ batch: sent, ...packed(arrivals) });
+    send({ batch: sent, ...packed(deliveries.map(({ arrival }) => arrival)) });
   };
 
   return {
-    accept(arrival) {
+    /** Resolves when the event is on disk. Throws NOT_STORED. */
+    accept(arrival: Arrival): Promise<void> {
       return new Promise((resolve, reject) => {
         if (waiting.push({ arrival, resolve, reject }) === 1) setImmediate(flush);
       });
     },
-    finish(batch, unstored) {
+    /** Settles the deliveries of a batch. `unstored` holds the indexes of those that were not stored. */
+    finish(batch: number, unstored: readonly number[]): void {
       const deliveries = inFlight.get(batch) ?? [];
       inFlight.delete(batch);
       for (const index of unstored) deliveries[index]?.reject(notStored());

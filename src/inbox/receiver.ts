@@ -80,16 +80,14 @@ export async function startReceiver(config: ReceiverConfig, downstream: Downstre
   const counts = createReceivingCounts(systemClock, [...REFUSAL_CAUSES, UNREADABLE]);
   const reportDropped = rateLimited(({ count }) => downstream.dropped(count));
   const app = createReceiver({
+    ...downstream,
     verify: createVerify(config.webhookSecrets, systemClock),
-    accept: downstream.accept,
     refuse(cause) {
       counts.refused(cause);
       downstream.refused(cause);
     },
     counts,
     dropped: () => reportDropped({ code: '', count: 1 }),
-    isAlive: downstream.isAlive,
-    isReady: downstream.isReady,
   });
   await app.listen({ ...config.receiver });
   return {
@@ -99,16 +97,10 @@ export async function startReceiver(config: ReceiverConfig, downstream: Downstre
   };
 }
 
-export type ReceiverParts = {
+export type ReceiverParts = Pick<Downstream, 'accept' | 'isAlive' | 'isReady'> & {
   verify: Verify;
-  /** Resolves when the event is durable; throws when it is not stored. */
-  accept: (arrival: { eventId: string; body: Buffer }) => Promise<void>;
   refuse: (cause: RefusalCause) => void;
   counts: Pick<ReceivingCounts, 'acknowledged' | 'refused' | 'unstored'>;
-  /** Whether the thread that stores responds. */
-  isAlive: () => Promise<boolean>;
-  /** Whether this process can commit now. */
-  isReady: () => Promise<boolean>;
   /** Called for each connection dropped because the listener is full. */
   dropped?: () => void;
   /** Shorter times, for tests. */

@@ -11,17 +11,11 @@ const FLUSH_EVERY_MS = 5_000;
 /** How long the counts are kept: longer than the provider retries one event. */
 const KEPT_DAYS = 7;
 
-export type Refusals = {
-  count(cause: RefusalCause): void;
-  /** Writes the counts since the last call. They are kept while the database is unavailable. */
-  flush(db: Db): Promise<void>;
-  run(db: Db, signal: AbortSignal): Promise<void>;
-};
-
 /** Counts refused deliveries by minute and cause, and keeps nothing else of them. */
-export function createRefusals(now: Clock): Refusals {
+export function createRefusals(now: Clock) {
   let counted = new Map<string, number>();
 
+  /** Writes the counts since the last call. They are kept while the database is unavailable. */
   const flush = async (db: Db): Promise<void> => {
     if (counted.size === 0) return;
     const taken = counted;
@@ -50,12 +44,12 @@ export function createRefusals(now: Clock): Refusals {
   };
 
   return {
-    count(cause) {
+    count(cause: RefusalCause): void {
       const key = `${now().toISOString().slice(0, 16)}Z ${cause}`;
       counted.set(key, (counted.get(key) ?? 0) + 1);
     },
     flush,
-    async run(db, signal) {
+    async run(db: Db, signal: AbortSignal): Promise<void> {
       while (!signal.aborted) {
         await delay(FLUSH_EVERY_MS, undefined, { signal }).catch(() => {});
         await flush(db);

@@ -2,7 +2,6 @@
 import { sql } from 'kysely';
 import { syncsOfEvents } from '../census/sync-list.ts';
 import { DEDUCTION_CREATED, DEDUCTION_UPDATED } from '../contract/events.ts';
-import { isOneOf } from '../database/bulk.ts';
 import { pagesOf, type ReportDifference, type Verifying } from '../database/difference.ts';
 import { engineOf } from '../database/engine.ts';
 import type { Db } from '../database/tables.ts';
@@ -106,16 +105,6 @@ function verifyOutcome(event: Row, report: ReportDifference): void {
   else if (meaning.kind === 'sync-request' && event.sync_employer !== meaning.employerId) {
     report('census_syncs', event.event_id, 'employer_id', 'no sync is of this event');
   }
-}
-
-/** Returns when these events were finished, and how often they were reprocessed. */
-export async function eventsById(db: Db, ids: readonly string[]) {
-  const rows = await db
-    .selectFrom('inbox')
-    .select(['event_id', 'finished_at', 'reprocessed'])
-    .where(isOneOf(db, 'event_id', ids))
-    .execute();
-  return new Map(rows.map((row) => [row.event_id, row]));
 }
 
 /** Verifies the conflicts: other bodies received under a known ID. */

@@ -1,4 +1,4 @@
-import type { Expression, ExpressionBuilder, SqlBool } from 'kysely';
+import type { ExpressionBuilder } from 'kysely';
 import { piecesOf } from '../database/bulk.ts';
 import type { Db, StartDecisionTable, Tables } from '../database/tables.ts';
 import { employerOf, employmentsOf } from './employment.ts';
@@ -233,7 +233,13 @@ async function candidatesAfter(
     .$if(employeeId !== undefined, (query) =>
       query.where('deduction_employees.employee_id', '=', employeeId as string),
     )
-    .where((eb) => behind(eb, after))
+    .$if(after !== undefined, (query) =>
+      query.where(({ eb, refTuple, tuple }) => {
+        const { employeeId, deductionId } = after as DeductionCursor;
+        const place = refTuple('deduction_employees.employee_id', 'deduction_employees.deduction_id');
+        return eb(place, '>', tuple(employeeId, deductionId));
+      }),
+    )
     .selectAll('deduction_employees')
     .orderBy('deduction_employees.employee_id')
     .orderBy('deduction_employees.deduction_id')
@@ -271,18 +277,6 @@ function asksOfRoster({ matched, knownAt }: DeductionFilter): boolean {
 /** Applies to the latest state only; the state on a date or from earlier knowledge may differ. */
 function asksOfLatest({ on, knownAt, lineOfCoverage, taxability }: DeductionFilter): boolean {
   return on === undefined && knownAt === undefined && (lineOfCoverage ?? taxability) !== undefined;
-}
-
-function behind(
-  eb: ExpressionBuilder<Tables, 'deduction_employees'>,
-  after: DeductionCursor | undefined,
-): Expression<SqlBool> {
-  if (after === undefined) return eb.lit(true);
-  return eb(
-    eb.refTuple('deduction_employees.employee_id', 'deduction_employees.deduction_id'),
-    '>',
-    eb.tuple(after.employeeId, after.deductionId),
-  );
 }
 
 type Next = ExpressionBuilder<Tables & { next: Tables['deduction_employees'] }, 'next'>;

@@ -19,20 +19,7 @@ export type IncomingDeduction = {
 };
 
 /** The part of a version that the sender chose. */
-export type Content = Omit<
-  Insertable<VersionTable>,
-  | 'position'
-  | 'version'
-  | 'previous_position'
-  | 'event_id'
-  | 'created_at'
-  | 'event_time'
-  | 'ordered_by'
-  | 'late'
-  | 'tie_changed'
-  | 'future_dated'
-  | 'recorded_at'
->;
+export type Content = Pick<Version, (typeof CONTENT_COLUMNS)[number]>;
 
 type Folded = { versions: Insertable<VersionTable>[]; states: Map<string, LatestState> };
 
@@ -148,7 +135,7 @@ export const CONTENT_COLUMNS = [
   'effective_end',
   'starts_on',
   'ends_on',
-] as const satisfies readonly (keyof Content)[];
+] as const satisfies readonly (keyof Version)[];
 
 function sameContent(one: Content, other: Content): boolean {
   return CONTENT_COLUMNS.every((column) => one[column] === other[column]);

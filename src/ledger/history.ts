@@ -130,10 +130,8 @@ export async function versionsOfEmployees(
   employees: readonly string[],
 ): Promise<Map<string, RunVersions[]>> {
   const named = await deductionsOf(db, employees);
-  const newest = await runVersionsAt(
-    db,
-    named.map((one) => one.last_received_position),
-  );
+  const positions = named.map((one) => one.last_received_position);
+  const newest = await runVersionsAt(db, positions);
   const longer = await longerHistories(db, [...newest.values()]);
   const byEmployee = new Map<string, RunVersions[]>();
   for (const { employee_id, last_received_position: at } of named) {

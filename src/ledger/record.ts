@@ -1,5 +1,5 @@
 import { type Expression, sql } from 'kysely';
-import { insertMany, isOneOf } from '../database/bulk.ts';
+import { insertRows, isOneOf } from '../database/bulk.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import {
   CONTENT_COLUMNS,
@@ -44,22 +44,12 @@ export async function recordDeductions(
   const states = await readLatest(trx, incoming);
   const tied = await contentsTied(trx, incoming, states);
   const folded = foldVersions(incoming, states, tied, position, recordedAt);
-  await insertMany(
-    trx,
-    'deduction_versions',
-    VERSION_COLUMNS,
-    folded.versions.map((version) => VERSION_COLUMNS.map((column) => version[column])),
-  );
-  await saveLatest(trx, [...folded.states.values()]);
-  await insertMany(
-    trx,
-    'deduction_employees',
-    ['employee_id', 'deduction_id'],
-    folded.versions
-      .filter((version) => states.get(version.deduction_id)?.employee_id !== version.employee_id)
-      .map((version) => [version.employee_id, version.deduction_id]),
-    'on conflict do nothing',
-  );
+  await insertRows(trx, 'deduction_versions', folded.versions);
+  await insertRows(trx, 'deductions', [...folded.states.values()], GUARDED_UPSERT);
+  const named = folded.versions
+    .filter((version) => states.get(version.deduction_id)?.employee_id !== version.employee_id)
+    .map(({ employee_id, deduction_id }) => ({ employee_id, deduction_id }));
+  await insertRows(trx, 'deduction_employees', named, 'on conflict do nothing');
   await moveLedger(trx, position + incoming.length);
 }
 
@@ -141,21 +131,4 @@ async function contentsTied(
   }
   const tied = await versionsAt(trx, [...times.values()]);
   return new Map(tied.map((version) => [tieKey(version.deduction_id, version.event_time), version]));
-}
-
-async function saveLatest(trx: Trx, states: readonly LatestState[]): Promise<void> {
-  await insertMany(
-    trx,
-    'deductions',
-    ['deduction_id', 'position', 'event_time', 'employee_id', 'version_count', 'last_received_position'],
-    states.map((latest) => [
-      latest.deduction_id,
-      latest.position,
-      latest.event_time,
-      latest.employee_id,
-      latest.version_count,
-      latest.last_received_position,
-    ]),
-    GUARDED_UPSERT,
-  );
 }

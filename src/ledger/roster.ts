@@ -1,6 +1,6 @@
 /** The roster: what each source reported about an employment, appended on the ledger's positions. */
 import { type RawBuilder, sql } from 'kysely';
-import { insertMany, isOneOf } from '../database/bulk.ts';
+import { insertRows, isOneOf } from '../database/bulk.ts';
 import type { Db, RosterFactTable, Trx } from '../database/tables.ts';
 import { FOLLOWED_AT_MOST, sharedEmployees } from './employee-sets.ts';
 import { DATED, employerOf, employmentsOf, isActive, isRepeated, type RosterFact } from './employment.ts';
@@ -15,8 +15,7 @@ const EMPLOYEES_AT_ONCE = 200;
 export type { RosterFact };
 
 const ATTRIBUTES = ['hire_date', 'termination_date', ...DATED, 'effective_on'] as const;
-const FIELDS = ['employee_id', 'employer_id', ...ATTRIBUTES] as const;
-const SELECTED = ['position', ...FIELDS, 'source', 'recorded_at'] as const;
+const SELECTED = ['position', 'employee_id', 'employer_id', ...ATTRIBUTES, 'source', 'recorded_at'] as const;
 
 /** A source's statement about an employment. It leaves a missing attribute unchanged. */
 export type NewFact = Pick<RosterFact, 'employee_id' | 'employer_id'> &
@@ -62,26 +61,15 @@ export async function recordReports(trx: Trx, given: readonly NewReport[], now: 
     known.set(key, [...before, row]);
   }
   if (stored.length === 0) return 0;
-  await insertMany(
-    trx,
-    'roster_facts',
-    ['position', ...FIELDS, 'source', 'source_id', 'recorded_at'],
-    stored.map((row) => [
-      row.position,
-      ...FIELDS.map((field) => row[field]),
-      row.source,
-      row.source_id,
-      row.recorded_at,
-    ]),
+  await insertRows(trx, 'roster_facts', stored);
+  const newest = new Map(
+    stored.map(({ employee_id, employer_id, position }) => {
+      const row = { employee_id, employer_id, position };
+      return [keyOf(row), row];
+    }),
   );
-  const newest = new Map(stored.map((row) => [keyOf(row), row]));
-  await insertMany(
-    trx,
-    'roster',
-    ['employee_id', 'employer_id', 'position'],
-    [...newest.values()].map((row) => [row.employee_id, row.employer_id, row.position]),
-    'on conflict (employee_id, employer_id) do update set position = excluded.position',
-  );
+  const moved = 'on conflict (employee_id, employer_id) do update set position = excluded.position';
+  await insertRows(trx, 'roster', [...newest.values()], moved);
   await moveLedger(trx, position);
   return stored.length;
 }

@@ -3,7 +3,7 @@ import { isOneOf } from '../database/bulk.ts';
 import type { Db, StartDecisionTable, Trx } from '../database/tables.ts';
 import { historyOf } from './history.ts';
 import { lockLedger, moveLedger } from './position.ts';
-import { type StartDecision, timelineOf } from './state.ts';
+import { timelineOf } from './state.ts';
 
 export const START_DECISIONS = ['keep', 'drop'] as const;
 
@@ -52,15 +52,8 @@ export async function decideStart(trx: Trx, given: NewStartDecision, now: string
 export async function startDecisionsOf(
   db: Db | Trx,
   deductionIds: readonly string[],
-): Promise<Map<string, StartDecision[]>> {
-  if (deductionIds.length === 0) return new Map();
-  const rows = await db
-    .selectFrom('start_decisions')
-    .select(['position', 'deduction_id', 'version_position', 'decision', 'recorded_at'])
-    .where(isOneOf(db, 'deduction_id', deductionIds))
-    .orderBy('position')
-    .execute();
-  return Map.groupBy(rows, (row) => row.deduction_id);
+): Promise<Map<string, StartDecisionTable[]>> {
+  return Map.groupBy(await decisionsOn(db, deductionIds), (row) => row.deduction_id);
 }
 
 /** Returns the decision in force on each of some versions, by the position of the version. */
@@ -68,13 +61,15 @@ export async function decisionsInForce(
   db: Db | Trx,
   versions: readonly { deduction_id: string }[],
 ): Promise<Map<number, StartDecisionTable>> {
-  const ids = [...new Set(versions.map(({ deduction_id }) => deduction_id))];
-  if (ids.length === 0) return new Map();
-  const rows = await db
+  const rows = await decisionsOn(db, [...new Set(versions.map(({ deduction_id }) => deduction_id))]);
+  return new Map(rows.map((row) => [row.version_position, row]));
+}
+
+async function decisionsOn(db: Db | Trx, deductionIds: readonly string[]): Promise<StartDecisionTable[]> {
+  if (deductionIds.length === 0) return [];
+  const rows = db
     .selectFrom('start_decisions')
     .selectAll()
-    .where(isOneOf(db, 'deduction_id', ids))
-    .orderBy('position')
-    .execute();
-  return new Map(rows.map((row) => [row.version_position, row]));
+    .where(isOneOf(db, 'deduction_id', deductionIds));
+  return rows.orderBy('position').execute();
 }

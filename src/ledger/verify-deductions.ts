@@ -17,10 +17,8 @@ export async function verifyDeductions(db: Db, on: Verifying): Promise<number> {
   for await (const rows of pagesOf(on, '', ROWS_AT_ONCE, page, (row) => row.deduction_id)) {
     // If the newest version was late, an earlier one is the latest.
     const late = rows.filter((row) => row.newest_late === 1);
-    const chains = await readChains(
-      db,
-      late.map((row) => row.last_received_position),
-    );
+    const ends = late.map((row) => row.last_received_position);
+    const chains = await readChains(db, ends);
     for (const row of rows) {
       const shown =
         row.newest_late === 1
@@ -107,10 +105,8 @@ export async function verifyListed(db: Db, on: Verifying): Promise<void> {
   const page = (after: Pair) => listedAfter(db, after);
   for await (const rows of pagesOf(on, first, ROWS_AT_ONCE, page, (row) => row)) {
     const former = rows.filter((row) => row.latest !== row.employee_id);
-    const chains = await readChains(
-      db,
-      former.flatMap((row) => row.last_received_position ?? []),
-    );
+    const ends = former.flatMap((row) => row.last_received_position ?? []);
+    const chains = await readChains(db, ends);
     for (const { employee_id, deduction_id, last_received_position } of former) {
       const had = chains
         .get(last_received_position ?? 0)
@@ -154,10 +150,8 @@ const PAIRS_AT_ONCE = 64;
 export async function pairsUnlisted<P extends Pair>(db: Db, pairs: readonly P[]): Promise<P[]> {
   const listed = new Set<string>();
   for (const piece of piecesOf(pairs, PAIRS_AT_ONCE)) {
-    const [employees, deductions] = [
-      piece.map(({ employee_id }) => employee_id),
-      piece.map(({ deduction_id }) => deduction_id),
-    ];
+    const employees = piece.map(({ employee_id }) => employee_id);
+    const deductions = piece.map(({ deduction_id }) => deduction_id);
     const rows = await db
       .selectFrom('deduction_employees')
       .selectAll()

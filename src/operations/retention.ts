@@ -10,8 +10,13 @@ import { emptyLog } from '../database/reclaim.ts';
 import { shrink } from '../database/shrink.ts';
 import type { Db } from '../database/tables.ts';
 import { codeOf } from '../errors.ts';
-import { dropBodies, dropConflictBodies } from '../inbox/drop-bodies.ts';
-import { bodiesDue, conflictBodiesDue, type Due } from '../inbox/due-bodies.ts';
+import {
+  bodiesDue,
+  conflictBodiesDue,
+  type Due,
+  dropBodies,
+  dropConflictBodies,
+} from '../inbox/drop-bodies.ts';
 import { eraseRequests, requestsDue } from '../outbox/erase.ts';
 import type { Log } from '../telemetry/log.ts';
 

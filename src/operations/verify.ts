@@ -7,13 +7,8 @@ import { checkEngine, type EngineCheck } from '../database/integrity.ts';
 import type { Db } from '../database/tables.ts';
 import { verifyFacts } from '../employment/verify-facts.ts';
 import { codeOf } from '../errors.ts';
-import { newestSeq } from '../inbox/inbox.ts';
-import {
-  eventsById,
-  verifyConflicts,
-  verifyEventsWithoutVersion,
-  verifySeqs,
-} from '../inbox/verify-events.ts';
+import { eventsById, newestSeq } from '../inbox/inbox.ts';
+import { verifyConflicts, verifyEventsWithoutVersion, verifySeqs } from '../inbox/verify-events.ts';
 import { type Verified, verifyVersions } from '../inbox/verify-versions.ts';
 import { verifyChained, verifyDeductions, verifyListed } from '../ledger/verify-deductions.ts';
 import { ledgerHead, verifyPositions, verifyRoster } from '../ledger/verify-positions.ts';

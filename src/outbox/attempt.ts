@@ -10,17 +10,18 @@ import type { End } from './finish.ts';
 import { lockSubject } from './queue.ts';
 import type { Claim, Post, Prepared, Sender, Senders } from './sender.ts';
 
-type AttemptParts = {
+/** The parts that attempting and recording share. */
+export type Sending = {
   db: Db;
   client: BenefitsClient;
   senders: Senders;
   /** Returns the time used for leases and due times, inside a transaction. */
   sharedNow: (trx: Trx) => Promise<Date>;
   log: Log;
-  owner: string;
-  /** Aborts when the process stops: attempts end without a write, and their claims expire. */
-  abandoned: AbortSignal;
 };
+
+/** `abandoned` aborts when the process stops: attempts end without a write, and their claims expire. */
+type AttemptParts = Sending & { owner: string; abandoned: AbortSignal };
 
 /** The outcome of an attempt before it is recorded. `ms` is how long the service took. */
 export type Attempted = { readonly end: End; readonly ms: number };

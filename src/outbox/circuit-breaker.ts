@@ -4,26 +4,19 @@
  * active. It is stored, so that a restart does not send a burst of requests.
  */
 import { sql } from 'kysely';
-import type { Db, Trx } from '../database/tables.ts';
+import type { Db, Tables, Trx } from '../database/tables.ts';
+import { after, doubled } from './retry.ts';
 
 /** Short, so that a replaced key takes effect at once. */
 const PROBE_MIN_MS = 1_000;
 /** A fix is detected within a minute, without a high load on the service until then. */
 const PROBE_MAX_MS = 60_000;
-/** Doublings after which the interval is at its maximum. */
-const DOUBLINGS_MAX = 6;
 
 /** How much later another process may have read the clock. A later time comes from a clock that jumped. */
 export const CLOCK_SPREAD_MS = 15_000;
 
-export type CircuitBreaker = {
-  state: 'active' | 'paused';
-  /** Why and since when it is paused. */
-  reason: string | null;
-  paused_at: string | null;
-  next_probe_at: string | null;
-  probe_count: number;
-};
+/** Why, since when and until when sending is paused. */
+export type CircuitBreaker = Omit<Tables['circuit_breaker'], 'id'>;
 
 export async function readCircuitBreaker(db: Db | Trx): Promise<CircuitBreaker> {
   return breakerQuery(db).executeTakeFirstOrThrow();
@@ -59,7 +52,7 @@ export async function pauseSending(trx: Trx, reason: string, now: Date): Promise
       state: 'paused',
       reason,
       paused_at: now.toISOString(),
-      next_probe_at: new Date(now.getTime() + PROBE_MIN_MS).toISOString(),
+      next_probe_at: after(now, PROBE_MIN_MS),
       probe_count: 0,
     })
     .where('state', '=', 'active')
@@ -70,13 +63,10 @@ export async function pauseSending(trx: Trx, reason: string, now: Date): Promise
 /** Doubles the wait for the next probe, after one that failed or got no response. */
 export async function probeFailed(trx: Trx, now: Date): Promise<void> {
   const { probe_count } = await readCircuitBreaker(trx);
-  const waitMs = Math.min(PROBE_MAX_MS, PROBE_MIN_MS * 2 ** Math.min(probe_count + 1, DOUBLINGS_MAX));
+  const waitMs = doubled(PROBE_MIN_MS, PROBE_MAX_MS, probe_count + 1);
   await trx
     .updateTable('circuit_breaker')
-    .set({
-      next_probe_at: new Date(now.getTime() + waitMs).toISOString(),
-      probe_count: sql<number>`probe_count + 1`,
-    })
+    .set({ next_probe_at: after(now, waitMs), probe_count: sql<number>`probe_count + 1` })
     .where('state', '=', 'paused')
     .execute();
 }

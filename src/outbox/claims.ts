@@ -11,18 +11,13 @@ import {
   reserveProbe,
 } from './circuit-breaker.ts';
 import { subjectName, updateFront } from './queue.ts';
-import { DELAY_MAX_MS } from './retry.ts';
+import { after, DELAY_MAX_MS } from './retry.ts';
 import type { Claim, Senders } from './sender.ts';
 
 /** How long after its owner's death a claim is taken over: less than the promised 60 seconds. */
 export const LEASE_MS = 30_000;
 /** A third of the lease: one heartbeat may be late and one lost. */
 export const HEARTBEAT_MS = 10_000;
-
-/** Returns the time `ms` after `now`, as the database stores it. */
-export function after(now: Date, ms: number): string {
-  return new Date(now.getTime() + ms).toISOString();
-}
 
 /** More expired claims than any loop holds, and few enough for a short transaction. */
 const RETURNED_AT_ONCE = 100;

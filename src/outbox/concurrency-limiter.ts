@@ -7,6 +7,8 @@
  * is each sender's own and a restart resets it.
  */
 
+import { doubled } from './retry.ts';
+
 export type Limit = {
   /** How many may be in flight now. */
   readonly allowed: number;
@@ -25,8 +27,6 @@ export const FAILED_MAX = 8;
 export const PAUSE_MIN_MS = 1_000;
 /** A service that recovered is detected within a minute. */
 export const PAUSE_MAX_MS = 60_000;
-/** Doublings after which the pause is at its maximum. */
-const DOUBLINGS_MAX = 6;
 
 /** An attempt counts against the limit this long. A slower one may hang and must not delay other subjects. */
 export const COUNTED_MS = 30_000;
@@ -58,7 +58,7 @@ export function limitAfter(
   const failed = limit.failed + 1;
   const allowed = Math.max(1, Math.floor(limit.allowed / 2));
   if (failed < FAILED_MAX) return { allowed, failed, pausedUntil: null };
-  const longest = Math.min(PAUSE_MAX_MS, PAUSE_MIN_MS * 2 ** Math.min(failed - FAILED_MAX, DOUBLINGS_MAX));
+  const longest = doubled(PAUSE_MIN_MS, PAUSE_MAX_MS, failed - FAILED_MAX);
   // Half of the pause is random, so that several sidecars do not send at the same time.
   return { allowed: 1, failed, pausedUntil: at + longest * (0.5 + random() / 2) };
 }

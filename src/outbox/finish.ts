@@ -4,9 +4,18 @@ import { forUpdate } from '../database/engine.ts';
 import type { OutboxTable, Trx } from '../database/tables.ts';
 import type { Encryptor } from '../security/encryption.ts';
 import { applySignals, type CircuitBreaker, type Signal } from './circuit-breaker.ts';
-import { after, backToPending, endAttempt } from './claims.ts';
+import { backToPending, endAttempt } from './claims.ts';
 import { placeOf, subjectName, updateFronts } from './queue.ts';
-import { backoffMs, isUnknown, judge, type Outcome, reasonOf, SLOW_RETRY_MS, type Verdict } from './retry.ts';
+import {
+  after,
+  backoffMs,
+  isUnknown,
+  judge,
+  type Outcome,
+  reasonOf,
+  SLOW_RETRY_MS,
+  type Verdict,
+} from './retry.ts';
 import type { Claim, Disposition, NotNow, Senders } from './sender.ts';
 
 /** Bytes kept of a rejection: enough to read the reason, few enough to keep permanently. */
@@ -58,32 +67,22 @@ export async function finish(
     if (before !== undefined) judged.set(end, await judgeEnd(trx, by, end, before));
   }
   const all = [...judged.values()];
-  await deliver(
-    trx,
-    all.filter(({ how }) => how === 'delivered'),
-    now,
-  );
+  const delivered = all.filter(({ how }) => how === 'delivered');
+  await deliver(trx, delivered, now);
   for (const one of all) if (one.how !== 'delivered') await writeOther(trx, by, one, now);
+  const claims = all.map(({ end }) => end.claim);
   const ended = all.filter(({ delayMs }) => delayMs === null).map(({ end }) => subjectName(end.claim));
-  await updateFronts(
-    trx,
-    all.map(({ end }) => end.claim),
-    new Set(ended),
-  );
+  await updateFronts(trx, claims, new Set(ended));
   for (const { end, how, status, reason, unknown } of all) {
     if (how === 'later' || how === 'canceled') continue;
-    await by.senders[end.claim.kind]?.finished?.(trx, end.claim, {
-      verdict: how,
-      status,
-      reason,
-      unknown,
-      now,
-    });
+    const { claim } = end;
+    await by.senders[claim.kind]?.finished?.(trx, claim, { verdict: how, status, reason, unknown, now });
   }
   const changes = await applySignals(trx, all.map(signalOf), now);
-  const finished = new Map(
-    all.map(({ end, how, reason }, index) => [end, { how, reason, breaker: changes[index] ?? null }]),
-  );
+  const finished = new Map<End, Finished>();
+  for (const [index, { end, how, reason }] of all.entries()) {
+    finished.set(end, { how, reason, breaker: changes[index] ?? null });
+  }
   return ends.map((end) => finished.get(end) ?? null);
 }
 

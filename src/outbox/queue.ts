@@ -1,6 +1,6 @@
 /** The outbox's queue: requests in order per subject, an employer (census uploads) or an employee (changes). */
 import { sql } from 'kysely';
-import { insertMany, isOneOf } from '../database/bulk.ts';
+import { insertRows, isOneOf } from '../database/bulk.ts';
 import { forUpdate, lockName, lockNames } from '../database/engine.ts';
 import type { Db, RequestKind, Subject, Trx } from '../database/tables.ts';
 import type { Encryptor, Place, StoredValue } from '../security/encryption.ts';
@@ -78,40 +78,20 @@ export async function enqueueMany(trx: Trx, requests: readonly NewRequest[], now
   const subjects = new Map(requests.map((request) => [subjectName(request), request]));
   await lockNames(trx, [...subjects.keys()]);
   const taken = await blockedSubjects(trx, [...subjects.values()]);
-  const rows = requests.map(({ requestId, kind, encrypted, effectiveOn = null, ...subject }) => {
-    const name = subjectName(subject);
-    const isNext = taken.has(name) ? 0 : 1;
-    taken.add(name);
-    return [
-      requestId,
-      kind,
-      subject.subject_type,
-      subject.subject_id,
-      'pending',
-      isNext,
-      now,
-      now,
-      encrypted?.body ?? null,
-      encrypted?.body_hash ?? null,
-      effectiveOn,
-    ];
-  });
-  await insertMany(trx, 'outbox', COLUMNS, rows);
+  const rows = requests.map(
+    ({ requestId, kind, encrypted, effectiveOn = null, subject_type, subject_id }) => {
+      const name = subjectName({ subject_type, subject_id });
+      const is_next = taken.has(name) ? 0 : 1;
+      taken.add(name);
+      return {
+        ...{ request_id: requestId, kind, subject_type, subject_id, state: 'pending', is_next },
+        ...{ due_at: now, created_at: now, effective_on: effectiveOn },
+        ...(encrypted ?? { body: null, body_hash: null }),
+      };
+    },
+  );
+  await insertRows(trx, 'outbox', rows);
 }
-
-const COLUMNS = [
-  'request_id',
-  'kind',
-  'subject_type',
-  'subject_id',
-  'state',
-  'is_next',
-  'due_at',
-  'created_at',
-  'body',
-  'body_hash',
-  'effective_on',
-] as const;
 
 /** Returns the names of subjects that have a request at the front, or are held: a new request of theirs waits. */
 async function blockedSubjects(trx: Trx, subjects: readonly Subject[]): Promise<Set<string>> {
@@ -193,22 +173,16 @@ export async function updateFronts(
   const unfinished = subjects.filter((subject) => !finishedSubjects.has(subjectName(subject)));
   const fronts = await frontsOf(trx, unfinished);
   const sending = new Set(fronts.filter(({ state }) => state === 'sending').map(subjectName));
-  const next = await nextRequests(
-    trx,
-    subjects.filter((subject) => !sending.has(subjectName(subject))),
-  );
+  const idle = subjects.filter((subject) => !sending.has(subjectName(subject)));
+  const next = await nextRequests(trx, idle);
   const before = fronts.filter(({ state }) => state !== 'sending').map(({ seq }) => seq);
   // A subject never has two: clear the old one first.
-  await mark(
-    trx,
+  const [gone, come] = [
     before.filter((seq) => !next.includes(seq)),
-    0,
-  );
-  await mark(
-    trx,
     next.filter((seq) => !before.includes(seq)),
-    1,
-  );
+  ];
+  await mark(trx, gone, 0);
+  await mark(trx, come, 1);
 }
 
 /** Locked, because a send loop may be claiming one and takes no other lock. */
@@ -228,11 +202,8 @@ async function frontsOf(trx: Trx, subjects: readonly Subject[]) {
 
 async function mark(trx: Trx, seqs: readonly number[], is_next: 0 | 1): Promise<void> {
   if (seqs.length === 0) return;
-  await trx
-    .updateTable('outbox')
-    .set({ is_next })
-    .where(isOneOf(trx, 'seq', seqs))
-    .execute();
+  const marked = trx.updateTable('outbox').set({ is_next });
+  await marked.where(isOneOf(trx, 'seq', seqs)).execute();
 }
 
 async function nextRequests(trx: Trx, subjects: readonly Subject[]): Promise<number[]> {

@@ -1,18 +1,12 @@
 /** Reads stored requests, for the modules that know what their contents mean. */
 import { sql } from 'kysely';
 import { isOneOf } from '../database/bulk.ts';
-import type { Db, RequestKind, RequestState, Trx } from '../database/tables.ts';
+import type { Db, OutboxTable, RequestKind, RequestState, Tables, Trx } from '../database/tables.ts';
 import type { Encryptor } from '../security/encryption.ts';
 import { placeOf } from './queue.ts';
 
 /** One attempt to deliver a request. `finished_at` is null while it is in progress. */
-export type Attempt = {
-  attempt: number;
-  started_at: string;
-  finished_at: string | null;
-  status: number | null;
-  reason: string | null;
-};
+export type Attempt = Omit<Tables['delivery_attempts'], 'request_id'>;
 
 /** Returns the query of requests without their contents; callers add conditions and an order. */
 export function requestsQuery(db: Db) {
@@ -91,12 +85,8 @@ export async function readContents(
 }
 
 /** The columns that identify a request and its contents after its body is erased. */
-export type Fingerprint = {
-  kind: RequestKind;
-  subject_id: string;
-  body_hash: Buffer | null;
+export type Fingerprint = Pick<OutboxTable, 'kind' | 'subject_id' | 'body_hash' | 'created_at'> & {
   effective_on: string | null;
-  created_at: string;
 };
 
 /** Returns the fingerprints of some requests, by request id. */

@@ -30,8 +30,18 @@ export const DELAY_MAX_MS = RETRY_AFTER_MAX_MS;
 
 /** The 4xx statuses that mean "later". */
 const RETRIED_4XX: ReadonlySet<number> = new Set([408, 425, 429]);
-/** Doublings after which the backoff is at its maximum; 2 to this power is still exact. */
+/** More than any backoff has; 2 to this power is still exact. */
 const DOUBLINGS_MAX = 30;
+
+/** Returns `minMs` doubled so many times, at most `maxMs`. */
+export function doubled(minMs: number, maxMs: number, times: number): number {
+  return Math.min(maxMs, minMs * 2 ** Math.min(times, DOUBLINGS_MAX));
+}
+
+/** Returns the time `ms` after `now`, as the database stores it. */
+export function after(now: Date, ms: number): string {
+  return new Date(now.getTime() + ms).toISOString();
+}
 
 export function judge(outcome: Outcome): Verdict {
   if (!outcome.answered) return 'retry';
@@ -75,7 +85,7 @@ function isSuccess(status: number): boolean {
  * jitter, never sooner than Retry-After. `random` returns numbers in [0, 1).
  */
 export function backoffMs(attempt: number, random: () => number, retryAfterMs: number | null = null): number {
-  const most = Math.min(RETRY_MAX_MS, RETRY_MIN_MS * 2 ** Math.min(attempt, DOUBLINGS_MAX));
+  const most = doubled(RETRY_MIN_MS, RETRY_MAX_MS, attempt);
   const own = RETRY_MIN_MS + Math.floor(random() * (most - RETRY_MIN_MS));
   return Math.max(own, Math.min(retryAfterMs ?? 0, RETRY_AFTER_MAX_MS));
 }

@@ -3,14 +3,12 @@ import { setImmediate as immediately } from 'node:timers/promises';
 import { tryLockNames } from '../database/engine.ts';
 import { isFatal } from '../database/errors.ts';
 import { createNotifier } from '../database/notifier.ts';
-import type { Db, Trx } from '../database/tables.ts';
+import type { Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import { codeOf } from '../errors.ts';
 import type { Encryptor } from '../security/encryption.ts';
-import type { Log } from '../telemetry/log.ts';
-import { type Attempted, createAttempt } from './attempt.ts';
+import { type Attempted, createAttempt, type Sending } from './attempt.ts';
 import { claim, type Slots } from './claims.ts';
-import type { BenefitsClient } from './client.ts';
 import {
   freeSlots,
   fullLimit,
@@ -22,7 +20,7 @@ import {
 import { type Finished, type Finishing, finish } from './finish.ts';
 import { lockSubject, subjectName } from './queue.ts';
 import type { Verdict } from './retry.ts';
-import type { Claim, Disposition, Senders } from './sender.ts';
+import type { Claim, Disposition } from './sender.ts';
 
 /** Per lane: drains a morning's changes in seconds. The service's own limits are unknown, so not more. */
 const CONCURRENCY = 8;
@@ -31,17 +29,11 @@ const POLL_MS = 1_000;
 /** How long attempts in flight may continue after a stop. The API thread has 8 s in total. */
 const GRACE_MS = 6_000;
 
-export type SendLoopParts = {
-  db: Db;
-  client: BenefitsClient;
+export type SendLoopParts = Sending & {
   encryptor: Encryptor;
-  senders: Senders;
-  /** Returns the time used for leases and due times, inside a transaction. */
-  sharedNow: (trx: Trx) => Promise<Date>;
   /** A monotonic clock in milliseconds, for pauses. */
   elapsedMs: () => number;
   random: () => number;
-  log: Log;
   /** Called for each claim that ended. */
   onEnded: (how: Ended) => void;
   concurrency?: number;
@@ -96,12 +88,7 @@ export function createSendLoop(parts: SendLoopParts): SendLoop {
     const takesOver = at - tookOverAt >= POLL_MS;
     let done: Awaited<ReturnType<typeof batch>>;
     try {
-      done = await batch({
-        attempted,
-        slots: slotsAfter,
-        inFlight,
-        takesOver,
-      });
+      done = await batch({ attempted, slots: slotsAfter, inFlight, takesOver });
       if (takesOver) tookOverAt = at;
     } catch (error) {
       for (const { end } of attempted) land(end.claim, 'lost');
@@ -141,10 +128,8 @@ export function createSendLoop(parts: SendLoopParts): SendLoop {
     const attempted = attempt(claim)
       .catch((error: unknown) => {
         if (isFatal(error)) fatal ??= error;
-        log.error(
-          { request_id: claim.requestId, code: codeOf(error) || 'INTERNAL' },
-          'attempt not written down',
-        );
+        const fields = { request_id: claim.requestId, code: codeOf(error) || 'INTERNAL' };
+        log.error(fields, 'attempt not written down');
         return null;
       })
       .then((result) => {
@@ -218,12 +203,7 @@ const NO_COUNTS: Counts = {
 /** `lost`: the claim was taken over or left to expire. */
 export type Ended = Verdict | Disposition['outcome'] | 'lost';
 
-type BatchParts = Finishing & {
-  db: Db;
-  /** Returns the time used for leases and due times, inside a transaction. */
-  sharedNow: (trx: Trx) => Promise<Date>;
-  log: Log;
-};
+type BatchParts = Finishing & Pick<Sending, 'db' | 'sharedNow' | 'log'>;
 
 type Batch = {
   /** How each attempt ended, in the order given. */
@@ -297,10 +277,8 @@ function createBatch(parts: BatchParts): (options: BatchRequest) => Promise<Batc
       return report(one, finished.get(one) ?? null);
     } catch (error) {
       if (isFatal(error)) throw error;
-      log.error(
-        { request_id: claimed.requestId, code: codeOf(error) || 'INTERNAL' },
-        'attempt not written down',
-      );
+      const fields = { request_id: claimed.requestId, code: codeOf(error) || 'INTERNAL' };
+      log.error(fields, 'attempt not written down');
       return 'lost';
     }
   }

@@ -26,15 +26,12 @@ const SECRET = /^[A-Za-z0-9_-]{43}$/;
 export async function beginSession(trx: Trx, token: string, now: Date): Promise<string> {
   const secret = randomBytes(SECRET_BYTES).toString('base64url');
   await trx.deleteFrom('sessions').where('expires_at', '<=', now.toISOString()).execute();
+  const hashes = { session_hash: sessionHash(secret), token_hash: tokenHash(token) };
+  const at = now.toISOString();
+  const expires_at = new Date(now.getTime() + SESSION_MS).toISOString();
   await trx
     .insertInto('sessions')
-    .values({
-      session_hash: sessionHash(secret),
-      token_hash: tokenHash(token),
-      created_at: now.toISOString(),
-      expires_at: new Date(now.getTime() + SESSION_MS).toISOString(),
-      last_used_at: now.toISOString(),
-    })
+    .values({ ...hashes, created_at: at, expires_at, last_used_at: at })
     .execute();
   return secret;
 }

@@ -54,24 +54,18 @@ export async function createToken(
   assertName(name);
   const known = knownScopes(scopes);
   if (expiresAt !== null && expiresAt <= now) {
-    throw new AppError(
-      'TOKEN_REFUSED',
-      `the token would have expired already, at ${expiresAt.toISOString()}`,
-    );
+    throw refused(`the token would have expired already, at ${expiresAt.toISOString()}`);
   }
   const tokenId = `tok_${randomBytes(ID_BYTES).toString('hex')}`;
   const token = `bsc_${randomBytes(TOKEN_BYTES).toString('base64url')}`;
+  const dates = {
+    created_at: now.toISOString(),
+    expires_at: expiresAt?.toISOString() ?? null,
+    revoked_at: null,
+  };
   await trx
     .insertInto('tokens')
-    .values({
-      token_id: tokenId,
-      name,
-      token_hash: tokenHash(token),
-      scopes: known.join(' '),
-      created_at: now.toISOString(),
-      expires_at: expiresAt?.toISOString() ?? null,
-      revoked_at: null,
-    })
+    .values({ token_id: tokenId, name, token_hash: tokenHash(token), scopes: known.join(' '), ...dates })
     .execute();
   return { tokenId, token };
 }
@@ -114,12 +108,8 @@ export async function hashOfCaller(
   firstToken: string | null,
 ): Promise<Buffer | null> {
   if (tokenId === FIRST_TOKEN) return firstToken === null ? null : tokenHash(firstToken);
-  const row = await db
-    .selectFrom('tokens')
-    .select('token_hash')
-    .where('token_id', '=', tokenId)
-    .executeTakeFirst();
-  return row?.token_hash ?? null;
+  const row = db.selectFrom('tokens').select('token_hash').where('token_id', '=', tokenId);
+  return (await row.executeTakeFirst())?.token_hash ?? null;
 }
 
 function firstCaller(hash: Buffer, firstToken: string | null): Caller | null {
@@ -159,24 +149,21 @@ export async function revokeToken(trx: Trx, idOrName: string, now: Date): Promis
     .execute();
   const ids = found.map((token) => token.token_id);
   if (ids.length > 1) {
-    throw new AppError(
-      'TOKEN_REFUSED',
-      `${ids.length} valid tokens have this name: revoke one by its id, ${ids.join(' or ')}`,
-    );
+    throw refused(`${ids.length} valid tokens have this name: revoke one by its id, ${ids.join(' or ')}`);
   }
   if (ids.length === 0) return 0;
-  await trx
-    .updateTable('tokens')
-    .set({ revoked_at: now.toISOString() })
-    .where('token_id', 'in', ids)
-    .execute();
+  const revoked = trx.updateTable('tokens').set({ revoked_at: now.toISOString() });
+  await revoked.where('token_id', 'in', ids).execute();
   return ids.length;
+}
+
+function refused(why: string): AppError {
+  return new AppError('TOKEN_REFUSED', why);
 }
 
 function assertName(name: string): void {
   if (!NAME.test(name) || name.startsWith('tok_') || name === FIRST_TOKEN) {
-    throw new AppError(
-      'TOKEN_REFUSED',
+    throw refused(
       `a token's name has 1 to 64 letters, digits, spaces and . _ @ -, starts with a letter or digit, and is neither ${FIRST_TOKEN} nor an id`,
     );
   }
@@ -186,7 +173,7 @@ function knownScopes(asked: readonly string[]): Scope[] {
   const unknown = asked.filter((scope) => !isScope(scope));
   if (unknown.length === 0 && asked.length > 0) return SCOPES.filter((scope) => asked.includes(scope));
   const problem = asked.length === 0 ? 'a token needs a scope' : `unknown scope ${unknown.join(', ')}`;
-  throw new AppError('TOKEN_REFUSED', `${problem}: the scopes are ${SCOPES.join(', ')}`);
+  throw refused(`${problem}: the scopes are ${SCOPES.join(', ')}`);
 }
 
 /** A scope stored by a later release is ignored. */

@@ -27,9 +27,9 @@ import {
   type EventFilter,
   getEvent,
   listEvents,
+  reprocessAll,
   reprocessEvent,
 } from '../../inbox/events.ts';
-import { reprocessAll } from '../../inbox/reprocess-all.ts';
 import { by } from '../auth.ts';
 import type { ApiParts } from '../parts.ts';
 import { conflict, notFound } from '../problem.ts';
