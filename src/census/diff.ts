@@ -123,11 +123,7 @@ function list(some: { count: number; employeeIds: string[] }, employeeId: string
   if (some.employeeIds.length < LISTED_MAX) some.employeeIds.push(employeeId);
 }
 
-async function storedOf(
-  db: Db,
-  censusId: string,
-  employeeIds: readonly string[],
-): Promise<Map<string, Buffer>> {
+async function storedOf(db: Db, censusId: string, employeeIds: readonly string[]) {
   const rows = await db
     .selectFrom('census_fingerprints')
     .select(['employee_id', 'field_hashes'])

@@ -44,11 +44,7 @@ export function fingerprintEmployee(hasher: Hasher, employerId: string, employee
   return fingerprint(hasher, [employerId, employee.employee_id], EMPLOYEE_FIELDS, employee);
 }
 
-export function fingerprintOrganization(
-  hasher: Hasher,
-  employerId: string,
-  organization: Organization,
-): Buffer {
+export function fingerprintOrganization(hasher: Hasher, employerId: string, organization: Organization) {
   return fingerprint(hasher, [employerId, ORGANIZATION_ROW], ORGANIZATION_FIELDS, organization);
 }
 

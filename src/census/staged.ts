@@ -42,11 +42,7 @@ export async function* uploadBody(db: Db, encryptor: Encryptor, censusId: string
 }
 
 /** Yields each chunk of a census in order, decrypted, one in memory at a time. */
-export async function* openChunks(
-  db: Db,
-  encryptor: Encryptor,
-  censusId: string,
-): AsyncGenerator<{ chunk: number; plain: Buffer }> {
+export async function* openChunks(db: Db, encryptor: Encryptor, censusId: string) {
   for (let chunk = 0; ; chunk += 1) {
     const row = await db
       .selectFrom('census_chunks')

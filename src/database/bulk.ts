@@ -33,11 +33,7 @@ export function isOneOfSelected(
  * Returns a subquery with one row for each of `rows` and one text column for each of `columns`. The rows are one
  * parameter. Join it with a table to look up many composite keys in one statement.
  */
-export function textRows(
-  db: Db | Trx,
-  columns: readonly string[],
-  rows: readonly (readonly string[])[],
-): RawBuilder<unknown> {
+export function textRows(db: Db | Trx, columns: readonly string[], rows: readonly (readonly string[])[]) {
   const json = JSON.stringify(rows);
   const elements =
     engineOf(db) === 'postgres' ? sql`json_array_elements(${json}::json)` : sql`json_each(${json})`;

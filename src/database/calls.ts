@@ -23,11 +23,7 @@ export async function callOthers(db: Db, call: Call): Promise<void> {
 }
 
 /** Calls `heard` for each call until the signal aborts, on its own connection, which it reopens when it is lost. */
-export async function hearCalls(
-  databaseUrl: string,
-  heard: (call: Call) => void,
-  signal: AbortSignal,
-): Promise<void> {
+export async function hearCalls(databaseUrl: string, heard: (call: Call) => void, signal: AbortSignal) {
   if (engineOfUrl(databaseUrl) === 'sqlite') return;
   while (!signal.aborted) {
     await listen(databaseUrl, heard, signal).catch(() => {});

@@ -5,31 +5,7 @@ import { CHANGE_KINDS, type ChangeKind } from '../outbox/manual.ts';
 import { type Attempt, attemptsOf, requestsQuery } from '../outbox/requests.ts';
 
 /** An accepted change and its delivery. Times are in milliseconds UTC. */
-export type AcceptedChange = {
-  id: string;
-  kind: ChangeKind;
-  employee_id: string;
-  state: RequestState;
-  /** Why it was rejected, canceled or last delayed. */
-  reason: string | null;
-  /** The HTTP status of the last response. */
-  status: number | null;
-  created_at: string;
-  /** The earliest time of the next attempt; null once it is finished. */
-  due_at: string | null;
-  finished_at: string | null;
-  attempts: number;
-  /** It is not delivered, but a response was lost: the service may have applied it. */
-  may_have_been_applied: boolean;
-  /** Whether it is a rejected new hire that delays the employee's later changes. */
-  holding: boolean;
-  /** The employee's change that is sent first. */
-  earlier_change_id: string | null;
-  /** When its attempts and the service's response were erased (RETENTION_REQUESTS). */
-  erased_at: string | null;
-  /** The date from which it counts for payroll, if the caller stated one. */
-  effective_on: string | null;
-};
+export type AcceptedChange = ReturnType<typeof changeOf>;
 
 /** All given conditions apply. `from` and `until` (exclusive) are times in milliseconds UTC. */
 export type ChangeFilter = {
@@ -85,23 +61,32 @@ function selectChanges(db: Db) {
   return requestsQuery(db).where('kind', 'in', CHANGE_KINDS);
 }
 
-function changeOf(row: ChangeRow): AcceptedChange {
-  const { request_id, subject_id, state, unknown_outcome, may_have_been_applied } = row;
+function changeOf(row: ChangeRow) {
+  const { state, unknown_outcome, may_have_been_applied } = row;
+  const isUnknown = unknown_outcome === 1 || may_have_been_applied === 1;
   return {
-    id: request_id,
+    id: row.request_id,
     kind: row.kind as ChangeKind,
-    employee_id: subject_id,
+    employee_id: row.subject_id,
     state,
+    /** Why it was rejected, canceled or last delayed. */
     reason: row.reason,
+    /** The HTTP status of the last response. */
     status: row.status,
     created_at: row.created_at,
+    /** The earliest time of the next attempt; null once it is finished. */
     due_at: row.finished_at === null ? row.due_at : null,
     finished_at: row.finished_at,
     attempts: row.attempts,
-    may_have_been_applied: state !== 'delivered' && (unknown_outcome === 1 || may_have_been_applied === 1),
+    /** It is not delivered, but a response was lost: the service may have applied it. */
+    may_have_been_applied: state !== 'delivered' && isUnknown,
+    /** Whether it is a rejected new hire that delays the employee's later changes. */
     holding: row.holds_later === 1,
+    /** The employee's change that is sent first. */
     earlier_change_id: row.waits_behind,
+    /** When its attempts and the service's response were erased (RETENTION_REQUESTS). */
     erased_at: row.erased_at,
+    /** The date from which it counts for payroll, if the caller stated one. */
     effective_on: row.effective_on,
   };
 }

@@ -39,19 +39,32 @@ export async function* slices(
 }
 
 /** Removes a byte order mark, which some editors write and no format allows. It may arrive in three parts. */
-async function* withoutMark(content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  let begin: Buffer | null = Buffer.alloc(0);
+function withoutMark(content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const { length } = BYTE_ORDER_MARK;
+  const isWhole = (head: Buffer) => head.length >= length;
+  return withHead(content, isWhole, (head) =>
+    head.subarray(head.indexOf(BYTE_ORDER_MARK) === 0 ? length : 0),
+  );
+}
+
+/** Yields the same bytes, but holds the first ones back until they are whole, and yields what `convert` returns. */
+export async function* withHead(
+  content: AsyncIterable<Uint8Array>,
+  isWhole: (head: Buffer) => boolean,
+  convert: (head: Buffer) => Buffer,
+): AsyncGenerator<Uint8Array> {
+  let head: Buffer | null = Buffer.alloc(0);
   for await (const part of content) {
-    if (begin === null) {
+    if (head === null) {
       yield part;
       continue;
     }
-    begin = Buffer.concat([begin, part]);
-    if (begin.length < BYTE_ORDER_MARK.length) continue;
-    yield begin.subarray(begin.indexOf(BYTE_ORDER_MARK) === 0 ? BYTE_ORDER_MARK.length : 0);
-    begin = null;
+    head = Buffer.concat([head, part]);
+    if (!isWhole(head)) continue;
+    yield convert(head);
+    head = null;
   }
-  if (begin !== null) yield begin;
+  if (head !== null) yield convert(head);
 }
 
 /** Yields the same bytes. Throws UNREADABLE for invalid UTF-8, which becomes U+FFFD elsewhere. */

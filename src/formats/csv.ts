@@ -2,7 +2,7 @@ import { pipeline, Readable } from 'node:stream';
 import { type CsvError, parse } from 'csv-parse';
 import type { TSchema } from 'typebox';
 import type { Problem } from '../errors.ts';
-import { ELEMENT_BYTES_MAX, TOO_LARGE, unreadable, validUtf8 } from './bytes.ts';
+import { ELEMENT_BYTES_MAX, TOO_LARGE, unreadable, validUtf8, withHead } from './bytes.ts';
 
 /** One record: its cells, and the line of the file on which it ends, counting from 1. */
 export type CsvRecord = { readonly cells: string[]; readonly line: number };
@@ -43,29 +43,13 @@ export async function* csvRecords(
  * Yields the same bytes. Throws UNREADABLE for a header with semicolons, before any other error: spreadsheets
  * of many countries write them, and a row would become one column.
  */
-async function* byCommas(content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  let head: Buffer | null = Buffer.alloc(0);
-  for await (const part of content) {
-    if (head === null) {
-      yield part;
-      continue;
-    }
-    head = Buffer.concat([head, part]);
-    if (lineOf(head) === null && head.length <= ELEMENT_BYTES_MAX) continue;
-    refuseSemicolons(head);
-    yield head;
-    head = null;
-  }
-  if (head === null) return;
-  refuseSemicolons(head);
-  yield head;
-}
-
-function refuseSemicolons(head: Buffer): void {
-  const line = lineOf(head) ?? head;
-  if (line.includes(';') && !line.includes(',')) {
+function byCommas(content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const isWhole = (head: Buffer) => lineOf(head) !== null || head.length > ELEMENT_BYTES_MAX;
+  return withHead(content, isWhole, (head) => {
+    const line = lineOf(head) ?? head;
+    if (!line.includes(';') || line.includes(',')) return head;
     throw unreadable('', 'has semicolons between its columns: separate them with commas');
-  }
+  });
 }
 
 /** Returns the first line, or null if it has no end yet. */

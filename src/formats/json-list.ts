@@ -7,8 +7,14 @@ import { ELEMENT_BYTES_MAX, TOO_LARGE, unreadable, validUtf8 } from './bytes.ts'
 /** The most fields in the outermost object. Names are kept to detect duplicates. */
 const FIELDS_MAX = 100;
 
-/** A list and the path of each element; the first is 0. */
-type List = Shape & { readonly pathOf: (index: number) => string };
+type List = {
+  /** The field that holds the list. */
+  readonly list: string;
+  /** Whether the text may also be the array itself. */
+  readonly orBare: boolean;
+  /** Returns the path of an element; the first is 0. */
+  readonly pathOf: (index: number) => string;
+};
 
 export type JsonPiece =
   | { readonly kind: 'element'; readonly parsed: ParsedJson }
@@ -30,48 +36,115 @@ export async function* jsonPieces(
   yield cutter.end();
 }
 
+type State =
+  | 'root'
+  | 'name or end'
+  | 'name'
+  | 'colon'
+  | 'value'
+  | 'element or end'
+  | 'element'
+  | 'inside'
+  | 'after value'
+  | 'after list'
+  | 'ended';
+
+type Token = { token: TokenType; value: unknown; offset: number };
+
 function createCutter(list: List): { write(slice: Uint8Array): JsonPiece[]; end(): JsonPiece[] } {
   const window = createWindow();
   const tokenizer = new Tokenizer();
   const fields: string[] = [];
   let elements = 0;
   let pieces: JsonPiece[] = [];
+  let state: State = 'root';
+  /** Whether an element of the list is next or is being read. */
+  let inList = false;
+  let isBare = false;
+  let depth = 0;
   let valueAt: number | null = null;
   let lastToken = 0;
-
-  const outline = createOutline(list, {
-    named(field) {
-      if (fields.includes(field)) problem(givenFieldPath('', field), 'is given twice');
-      fields.push(field);
-      if (fields.length > FIELDS_MAX) throw unreadable('', `must have at most ${FIELDS_MAX} fields`);
-    },
-    begins(offset) {
-      valueAt = offset;
-    },
-    ends(offset) {
-      const parsed = parseJson(window.text(valueAt ?? offset, offset));
-      valueAt = null;
-      if (outline.inList) {
-        elements += 1;
-        pieces.push({ kind: 'element', parsed });
-      } else cutField(fields.at(-1) as string, parsed);
-    },
-  });
-  tokenizer.onToken = (token) => {
-    lastToken = token.offset;
-    outline.take(token);
-  };
 
   const problem = (path: string, rule: string): void => {
     pieces.push({ kind: 'problem', problem: { path, rule } });
   };
-  const cutField = (name: string, parsed: ParsedJson): void => {
-    if (!parsed.ok) problem(givenFieldPath('', name), parsed.reason);
-    else if (name === list.list) problem(name, 'must be an array');
-    else pieces.push({ kind: 'field', name, value: parsed.value });
+  const expect = (good: boolean): void => {
+    if (!good) throw new Error('invalid JSON');
   };
-  const here = (): string => (outline.inList ? list.pathOf(elements) : '');
+  const close = (): void => {
+    state = inList && !isBare ? 'after list' : 'ended';
+    inList = false;
+  };
+  const name = ({ token, value }: Token): void => {
+    expect(token === TokenType.STRING);
+    const field = value as string;
+    if (fields.includes(field)) problem(givenFieldPath('', field), 'is given twice');
+    fields.push(field);
+    if (fields.length > FIELDS_MAX) throw unreadable('', `must have at most ${FIELDS_MAX} fields`);
+    state = 'colon';
+  };
+  const begin = ({ token, offset }: Token): void => {
+    expect(token !== TokenType.COMMA && token !== TokenType.COLON && !isClosing(token));
+    valueAt = offset;
+    depth = isOpening(token) ? 1 : 0;
+    state = depth === 0 ? 'after value' : 'inside';
+  };
+  /** `offset` is that of the token after the value. */
+  const end = (offset: number): void => {
+    const parsed = parseJson(window.text(valueAt ?? offset, offset));
+    valueAt = null;
+    const field = fields.at(-1) as string;
+    if (inList) {
+      elements += 1;
+      pieces.push({ kind: 'element', parsed });
+    } else if (!parsed.ok) problem(givenFieldPath('', field), parsed.reason);
+    else if (field === list.list) problem(field, 'must be an array');
+    else pieces.push({ kind: 'field', name: field, value: parsed.value });
+  };
+  const steps: Record<State, (token: Token) => void> = {
+    root({ token }) {
+      isBare = list.orBare && token === TokenType.LEFT_BRACKET;
+      if (!isBare && token !== TokenType.LEFT_BRACE) throw unreadable('', shapeRule(list));
+      inList = isBare;
+      state = isBare ? 'element or end' : 'name or end';
+    },
+    'name or end': (token) => (token.token === TokenType.RIGHT_BRACE ? close() : name(token)),
+    name,
+    colon({ token }) {
+      expect(token === TokenType.COLON);
+      state = 'value';
+    },
+    value(token) {
+      inList = fields.at(-1) === list.list && token.token === TokenType.LEFT_BRACKET;
+      if (inList) state = 'element or end';
+      else begin(token);
+    },
+    'element or end': (token) => (token.token === TokenType.RIGHT_BRACKET ? close() : begin(token)),
+    element: begin,
+    inside({ token }) {
+      if (isOpening(token)) depth += 1;
+      if (isClosing(token)) depth -= 1;
+      if (depth === 0) state = 'after value';
+    },
+    'after value'({ token, offset }) {
+      const closing = inList ? TokenType.RIGHT_BRACKET : TokenType.RIGHT_BRACE;
+      expect(token === TokenType.COMMA || token === closing);
+      end(offset);
+      if (token !== TokenType.COMMA) close();
+      else state = inList ? 'element' : 'name';
+    },
+    'after list'({ token }) {
+      expect(token === TokenType.COMMA || token === TokenType.RIGHT_BRACE);
+      state = token === TokenType.COMMA ? 'name' : 'ended';
+    },
+    ended: () => expect(false),
+  };
+  tokenizer.onToken = (token) => {
+    lastToken = token.offset;
+    steps[state](token);
+  };
 
+  const here = (): string => (inList ? list.pathOf(elements) : '');
   /** Runs `work` and returns the pieces. The tokenizer's own errors quote the input, so they are replaced. */
   const read = (work: () => void): JsonPiece[] => {
     pieces = [];
@@ -83,7 +156,6 @@ function createCutter(list: List): { write(slice: Uint8Array): JsonPiece[]; end(
     }
     return pieces;
   };
-
   return {
     write: (slice) =>
       read(() => {
@@ -95,13 +167,13 @@ function createCutter(list: List): { write(slice: Uint8Array): JsonPiece[]; end(
       }),
     end: () =>
       read(() => {
-        if (!outline.isEnded) throw unreadable(here(), 'ends in the middle');
+        if (state !== 'ended') throw unreadable(here(), 'ends in the middle');
         if (!tokenizer.isEnded) tokenizer.end();
       }),
   };
 }
 
-function shapeRule({ list, orBare }: Shape): string {
+function shapeRule({ list, orBare }: List): string {
   return orBare ? `must be an array, or an object with the array ${list}` : 'must be an object';
 }
 
@@ -121,122 +193,6 @@ function createWindow() {
       bytes = bytes.subarray(begin - from);
       from = begin;
       return bytes.length;
-    },
-  };
-}
-
-type Token = { token: TokenType; value: unknown; offset: number };
-
-type Shape = {
-  /** The field that holds the list. */
-  readonly list: string;
-  /** Whether the text may also be the array itself. */
-  readonly orBare: boolean;
-};
-
-type Outline = {
-  /** Throws UNREADABLE for another shape, and any other error for invalid JSON. */
-  take(token: Token): void;
-  readonly isEnded: boolean;
-  /** Whether an element of the list is next or is being read. */
-  readonly inList: boolean;
-};
-
-type State =
-  | 'root'
-  | 'name or end'
-  | 'name'
-  | 'colon'
-  | 'value'
-  | 'element or end'
-  | 'element'
-  | 'inside'
-  | 'after value'
-  | 'after list'
-  | 'ended';
-
-function createOutline(
-  { list, orBare }: Shape,
-  on: {
-    named(field: string): void;
-    begins(offset: number): void;
-    /** `offset` is that of the token after the value. */
-    ends(offset: number): void;
-  },
-): Outline {
-  let state: State = 'root';
-  let inList = false;
-  let isBare = false;
-  let depth = 0;
-  let isList = false;
-
-  const expect = (good: boolean): void => {
-    if (!good) throw new Error('invalid JSON');
-  };
-  const close = (): void => {
-    state = inList && !isBare ? 'after list' : 'ended';
-    inList = false;
-  };
-  const begin = ({ token, offset }: Token): void => {
-    expect(token !== TokenType.COMMA && token !== TokenType.COLON && !isClosing(token));
-    on.begins(offset);
-    depth = isOpening(token) ? 1 : 0;
-    state = depth === 0 ? 'after value' : 'inside';
-  };
-  const name = ({ token, value }: Token): void => {
-    expect(token === TokenType.STRING);
-    isList = value === list;
-    on.named(value as string);
-    state = 'colon';
-  };
-
-  const steps: Record<State, (token: Token) => void> = {
-    root({ token }) {
-      isBare = orBare && token === TokenType.LEFT_BRACKET;
-      if (!isBare && token !== TokenType.LEFT_BRACE) throw unreadable('', shapeRule({ list, orBare }));
-      inList = isBare;
-      state = isBare ? 'element or end' : 'name or end';
-    },
-    'name or end': (token) => (token.token === TokenType.RIGHT_BRACE ? close() : name(token)),
-    name,
-    colon({ token }) {
-      expect(token === TokenType.COLON);
-      state = 'value';
-    },
-    value(token) {
-      inList = isList && token.token === TokenType.LEFT_BRACKET;
-      if (inList) state = 'element or end';
-      else begin(token);
-    },
-    'element or end': (token) => (token.token === TokenType.RIGHT_BRACKET ? close() : begin(token)),
-    element: begin,
-    inside({ token }) {
-      if (isOpening(token)) depth += 1;
-      if (isClosing(token)) depth -= 1;
-      if (depth === 0) state = 'after value';
-    },
-    'after value'({ token, offset }) {
-      expect(
-        token === TokenType.COMMA || token === (inList ? TokenType.RIGHT_BRACKET : TokenType.RIGHT_BRACE),
-      );
-      on.ends(offset);
-      if (token !== TokenType.COMMA) close();
-      else state = inList ? 'element' : 'name';
-    },
-    'after list'({ token }) {
-      expect(token === TokenType.COMMA || token === TokenType.RIGHT_BRACE);
-      state = token === TokenType.COMMA ? 'name' : 'ended';
-    },
-    ended: () => expect(false),
-  };
-
-  return {
-    take: (token) => steps[state](token),
-    get isEnded() {
-      return state === 'ended';
-    },
-    get inList() {
-      return inList;
     },
   };
 }

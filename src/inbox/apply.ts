@@ -186,12 +186,7 @@ export function createApplyLoop(options: {
   };
 }
 
-async function applyEvents(
-  trx: Trx,
-  effects: Effects,
-  events: readonly PendingEvent[],
-  now: string,
-): Promise<Applied> {
+async function applyEvents(trx: Trx, effects: Effects, events: readonly PendingEvent[], now: string) {
   const again = events.filter((event) => event.reprocessed > 0).map((event) => event.event_id);
   const known = await eventsInLedger(trx, again);
   const applied = nothingApplied();

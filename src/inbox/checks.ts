@@ -150,15 +150,11 @@ async function eventsUnattributed(db: Db, question: Question): Promise<Found[]> 
 }
 
 /** Returns the employers that an event leads to: the one it names, and those of the employee on today's roster. */
-async function employersOf(
-  db: Db,
-  events: readonly EventFound[],
-  now: Date,
-): Promise<(event: EventFound) => ReadonlySet<string>> {
+async function employersOf(db: Db, events: readonly EventFound[], now: Date) {
   const employees = new Set(events.flatMap(({ named }) => named.flatMap((one) => one.employeeId ?? [])));
   const today = now.toISOString().slice(0, 'YYYY-MM-DD'.length);
   const byEmployee = await currentEmployers(db, [...employees], today);
-  return ({ named }) => {
+  return ({ named }: EventFound): ReadonlySet<string> => {
     const employers = named.flatMap(({ employeeId = '', employerId = [] }) => [
       ...[employerId].flat(),
       ...(byEmployee.get(employeeId) ?? []),

@@ -114,11 +114,7 @@ function untilNow(filter: EventFilter, now: string): EventFilter {
  * Sets the oldest matching events back to pending, after the seq `after`. `next` continues (null at the end).
  * The caller uses one transaction per step.
  */
-export async function reprocessEvents(
-  trx: Trx,
-  filter: EventFilter,
-  step: { after: number; limit: number },
-): Promise<{ reprocessed: number; withoutBody: number; next: number | null }> {
+export async function reprocessEvents(trx: Trx, filter: EventFilter, step: { after: number; limit: number }) {
   const through = await holdRetention(trx);
   const rows = await filtered(trx, filter)
     .select(['seq', 'body_hash'])

@@ -75,10 +75,7 @@ function unpacked({ eventIds, lengths, bodies }: IntakeBatch): Arrival[] {
 }
 
 /** Stores a batch and returns the indexes of the deliveries that were not stored. */
-export async function storeIntakeBatch(
-  batch: IntakeBatch,
-  accept: (arrival: Arrival) => Promise<void>,
-): Promise<number[]> {
+export async function storeIntakeBatch(batch: IntakeBatch, accept: (arrival: Arrival) => Promise<void>) {
   const results = await Promise.allSettled(unpacked(batch).map(accept));
   return results.flatMap(({ status }, index) => (status === 'rejected' ? [index] : []));
 }

@@ -44,10 +44,7 @@ export function createVerify(secrets: readonly string[], now: Clock): Verify {
 
 type HeaderSet = { id: string; timestamp: string; signature: string };
 
-function completeSet(
-  headers: IncomingHttpHeaders,
-  names: readonly [string, string, string],
-): HeaderSet | null {
+function completeSet(headers: IncomingHttpHeaders, names: readonly [string, string, string]) {
   const [id, timestamp, signature] = names.map((name) => headers[name]);
   if (typeof id !== 'string' || typeof timestamp !== 'string' || typeof signature !== 'string') return null;
   if (id === '' || id.length > EVENT_ID_LENGTH || timestamp === '' || signature === '') return null;

@@ -145,12 +145,7 @@ export async function versionsAfter(
 }
 
 /** Returns the states of the deductions that pass the filter, by deduction. */
-async function statesOf(
-  db: Db,
-  ids: readonly string[],
-  filter: DeductionFilter,
-  today: string,
-): Promise<Map<string, DeductionState>> {
+async function statesOf(db: Db, ids: readonly string[], filter: DeductionFilter, today: string) {
   const history = await historyOf(db, ids);
   const instant = filter.knownAt;
   const decisions = filter.on === undefined ? new Map() : await startDecisionsOf(db, ids);
@@ -189,12 +184,7 @@ async function withDecisions(db: Db, versions: readonly Version[], today: string
   }));
 }
 
-async function withEmployers(
-  db: Db,
-  versions: readonly Version[],
-  day: string,
-  instant?: string,
-): Promise<DeductionState[]> {
+async function withEmployers(db: Db, versions: readonly Version[], day: string, instant?: string) {
   const employees = [...new Set(versions.map((version) => version.employee_id))];
   const roster = await rosterOf(db, employees, instant);
   return versions.map((version) => {

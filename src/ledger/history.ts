@@ -175,10 +175,7 @@ async function runVersionsAt(db: Db | Trx, positions: readonly number[]): Promis
 }
 
 /** Returns, by deduction, the whole histories of those with more than one version; most have one. */
-async function longerHistories(
-  db: Db | Trx,
-  newest: readonly RunVersion[],
-): Promise<Map<string, RunVersion[]>> {
+async function longerHistories(db: Db | Trx, newest: readonly RunVersion[]) {
   const last = newest.filter(({ previous_position }) => previous_position !== null);
   if (last.length === 0) return new Map();
   const links = new Set(last.map(({ previous_position }) => previous_position as number));

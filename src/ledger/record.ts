@@ -34,11 +34,7 @@ const GUARDED_UPSERT = `on conflict (deduction_id) do update set position = excl
   where excluded.event_time >= deductions.event_time`;
 
 /** Appends deduction events that are not in the ledger yet, and updates the latest states. */
-export async function recordDeductions(
-  trx: Trx,
-  incoming: readonly IncomingDeduction[],
-  recordedAt: string,
-): Promise<void> {
+export async function recordDeductions(trx: Trx, incoming: readonly IncomingDeduction[], recordedAt: string) {
   if (incoming.length === 0) return;
   const position = await lockLedger(trx);
   const states = await readLatest(trx, incoming);
@@ -102,10 +98,7 @@ export function versionsWithPrevious(db: Db) {
     ]);
 }
 
-async function readLatest(
-  trx: Trx,
-  incoming: readonly IncomingDeduction[],
-): Promise<Map<string, LatestState>> {
+async function readLatest(trx: Trx, incoming: readonly IncomingDeduction[]) {
   const ids = [...new Set(incoming.map((event) => event.deduction.id))];
   const rows = await trx
     .selectFrom('deductions')

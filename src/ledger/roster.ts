@@ -28,12 +28,7 @@ export type FactSource = Pick<RosterFactTable, 'source' | 'source_id'> & { asOf?
 export type NewReport = { readonly fact: NewFact; readonly source: FactSource };
 
 /** Records facts of one source as `recordReports` does. */
-export function recordFacts(
-  trx: Trx,
-  facts: readonly NewFact[],
-  source: FactSource,
-  now: string,
-): Promise<number> {
+export function recordFacts(trx: Trx, facts: readonly NewFact[], source: FactSource, now: string) {
   return recordReports(
     trx,
     facts.map((fact) => ({ fact, source })),
@@ -177,12 +172,8 @@ export function isEmployedBy(employerId: string, employeeId: RawBuilder<string>)
 }
 
 /** Returns those of the ids that have ever been employees of an employer. */
-export async function employeesKnownAt(
-  db: Db | Trx,
-  employerId: string,
-  ids: readonly string[],
-): Promise<Set<string>> {
-  if (ids.length === 0) return new Set();
+export async function employeesKnownAt(db: Db | Trx, employerId: string, ids: readonly string[]) {
+  if (ids.length === 0) return new Set<string>();
   const rows = await db
     .selectFrom('roster')
     .select('employee_id')
@@ -193,12 +184,8 @@ export async function employeesKnownAt(
 }
 
 /** Returns those of the ids whose deductions have ever named an employee of an employer. */
-export async function deductionsKnownAt(
-  db: Db | Trx,
-  employerId: string,
-  ids: readonly string[],
-): Promise<Set<string>> {
-  if (ids.length === 0) return new Set();
+export async function deductionsKnownAt(db: Db | Trx, employerId: string, ids: readonly string[]) {
+  if (ids.length === 0) return new Set<string>();
   const rows = await deductionsOfEmployer(db, employerId)
     .select('deduction_id')
     .distinct()
@@ -263,11 +250,7 @@ function keyOf(row: { employee_id: string; employer_id: string }): string {
 }
 
 /** Returns, by employee, the employers on a day: those where the employee is active, else the one left last. */
-export async function currentEmployers(
-  db: Db,
-  employeeIds: readonly string[],
-  day: string,
-): Promise<Map<string, string[]>> {
+export async function currentEmployers(db: Db, employeeIds: readonly string[], day: string) {
   const roster = await rosterOf(db, employeeIds);
   return new Map(
     [...roster].map(([employeeId, reports]) => {

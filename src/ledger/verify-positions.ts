@@ -84,10 +84,7 @@ type NewestFact = {
   facts: number;
 };
 
-async function newestFacts(
-  db: Db,
-  after: Pick<NewestFact, 'employee_id' | 'employer_id'>,
-): Promise<NewestFact[]> {
+async function newestFacts(db: Db, after: Pick<NewestFact, 'employee_id' | 'employer_id'>) {
   const { rows } = await sql<NewestFact>`
     select newest.employee_id, newest.employer_id, newest, newest.facts, roster.position
     from (

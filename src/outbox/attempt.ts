@@ -81,12 +81,7 @@ export function createAttempt(parts: AttemptParts): (claim: Claim) => Promise<At
     }
   }
 
-  async function send(
-    sender: Sender | undefined,
-    claim: Claim,
-    post: Post,
-    signal: AbortSignal,
-  ): Promise<Attempted | null> {
+  async function send(sender: Sender | undefined, claim: Claim, post: Post, signal: AbortSignal) {
     if (sender?.started) {
       const held = await transact(db, async (trx) => {
         await lockSubject(trx, claim);

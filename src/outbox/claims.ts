@@ -102,12 +102,7 @@ async function returnExpired(trx: Trx, { inFlight, senders }: ClaimOptions, now:
 type DueRequest = Pick<OutboxTable, 'request_id' | 'kind' | keyof Subject | 'body'> & { attempts: number };
 
 /** Returns the due requests. A due time beyond the longest delay comes from a clock that jumped. */
-async function dueRequests(
-  trx: Trx,
-  { inFlight, uploads }: ClaimOptions,
-  limit: number,
-  now: Date,
-): Promise<DueRequest[]> {
+async function dueRequests(trx: Trx, { inFlight, uploads }: ClaimOptions, limit: number, now: Date) {
   const fronts = trx
     .selectFrom('outbox')
     .select(['request_id', 'kind', 'subject_type', 'subject_id', 'attempts', 'body'])

@@ -16,11 +16,7 @@ export const ATTEMPTS_AT_ONCE = 1_000;
  * key must return the first result permanently. Rejected requests stay complete: an operator may retry them.
  * Returns how many were erased, and whether there may be more.
  */
-export async function eraseRequests(
-  db: Db,
-  before: string,
-  now: string,
-): Promise<{ dropped: number; more: boolean }> {
+export async function eraseRequests(db: Db, before: string, now: string) {
   // Usually there is nothing to do; this check takes no lock.
   if ((await ended(db, before).select('request_id').limit(1).executeTakeFirst()) === undefined) {
     return { dropped: 0, more: false };
@@ -45,10 +41,7 @@ export async function eraseRequests(
 }
 
 /** Returns what `eraseRequests` would erase in total. */
-export async function requestsDue(
-  db: Db,
-  before: string,
-): Promise<{ count: number; attempts: number; oldest: string | null }> {
+export async function requestsDue(db: Db, before: string) {
   const { count, attempts, oldest } = await ended(db, before)
     .select(({ fn }) => [
       fn.countAll<number>().as('count'),

@@ -87,11 +87,7 @@ export async function finish(
 }
 
 /** Returns the claims that the caller still owns, each in its current attempt. */
-async function ownedBy(
-  trx: Trx,
-  owner: string,
-  ends: readonly End[],
-): Promise<Map<string, { unknown: boolean }>> {
+async function ownedBy(trx: Trx, owner: string, ends: readonly End[]) {
   const attempts = new Map(ends.map(({ claim }) => [claim.requestId, claim.attempt]));
   const rows = await forUpdate(
     trx,
@@ -108,12 +104,7 @@ async function ownedBy(
   );
 }
 
-async function judgeEnd(
-  trx: Trx,
-  { random }: Finishing,
-  end: End,
-  before: { unknown: boolean },
-): Promise<Judged> {
+async function judgeEnd(trx: Trx, { random }: Finishing, end: End, before: { unknown: boolean }) {
   const { attempt } = end.claim;
   if ('decide' in end) {
     const disposition = await end.decide(trx);

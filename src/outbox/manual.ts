@@ -65,10 +65,7 @@ export async function cancelManually(
 }
 
 /** Releases the changes that wait for a rejected new hire. */
-export async function releaseManually(
-  trx: Trx,
-  requestId: string,
-): Promise<'done' | 'not-found' | 'not-holding'> {
+export async function releaseManually(trx: Trx, requestId: string) {
   const change = await findAlone(trx, requestId);
   if (change === undefined) return 'not-found';
   if (change.holds_later === 0) return 'not-holding';

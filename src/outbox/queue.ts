@@ -78,18 +78,15 @@ export async function enqueueMany(trx: Trx, requests: readonly NewRequest[], now
   const subjects = new Map(requests.map((request) => [subjectName(request), request]));
   await lockNames(trx, [...subjects.keys()]);
   const taken = await blockedSubjects(trx, [...subjects.values()]);
-  const rows = requests.map(
-    ({ requestId, kind, encrypted, effectiveOn = null, subject_type, subject_id }) => {
-      const name = subjectName({ subject_type, subject_id });
-      const is_next = taken.has(name) ? 0 : 1;
-      taken.add(name);
-      return {
-        ...{ request_id: requestId, kind, subject_type, subject_id, state: 'pending', is_next },
-        ...{ due_at: now, created_at: now, effective_on: effectiveOn },
-        ...(encrypted ?? { body: null, body_hash: null }),
-      };
-    },
-  );
+  const rows = requests.map(({ requestId: request_id, kind, encrypted, effectiveOn = null, ...request }) => {
+    const { subject_type, subject_id } = request;
+    const name = subjectName(request);
+    const is_next = taken.has(name) ? 0 : 1;
+    taken.add(name);
+    const queued = { request_id, kind, subject_type, subject_id, state: 'pending', is_next };
+    const stored = encrypted ?? { body: null, body_hash: null };
+    return { ...queued, due_at: now, created_at: now, effective_on: effectiveOn, ...stored };
+  });
   await insertRows(trx, 'outbox', rows);
 }
 
@@ -177,12 +174,10 @@ export async function updateFronts(
   const next = await nextRequests(trx, idle);
   const before = fronts.filter(({ state }) => state !== 'sending').map(({ seq }) => seq);
   // A subject never has two: clear the old one first.
-  const [gone, come] = [
-    before.filter((seq) => !next.includes(seq)),
-    next.filter((seq) => !before.includes(seq)),
-  ];
-  await mark(trx, gone, 0);
-  await mark(trx, come, 1);
+  const former = before.filter((seq) => !next.includes(seq));
+  await mark(trx, former, 0);
+  const fresh = next.filter((seq) => !before.includes(seq));
+  await mark(trx, fresh, 1);
 }
 
 /** Locked, because a send loop may be claiming one and takes no other lock. */

@@ -283,11 +283,7 @@ function createBatch(parts: BatchParts): (options: BatchRequest) => Promise<Batc
     }
   }
 
-  async function finishAll(
-    trx: Trx,
-    attempted: readonly Attempted[],
-    now: Date,
-  ): Promise<Map<Attempted, Finished | null>> {
+  async function finishAll(trx: Trx, attempted: readonly Attempted[], now: Date) {
     if (attempted.length === 0) return new Map();
     const ends = attempted.map(({ end }) => end);
     const finished = await finish(trx, parts, ends, now);

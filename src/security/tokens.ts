@@ -47,10 +47,7 @@ const NAME = /^[A-Za-z0-9][A-Za-z0-9 ._@-]{0,63}$/;
 const FIRST_TOKEN = 'API_TOKEN';
 
 /** Creates a token and returns it; it is never shown again. Throws TOKEN_REFUSED. */
-export async function createToken(
-  trx: Trx,
-  { name, scopes, expiresAt, now }: NewToken,
-): Promise<{ tokenId: string; token: string }> {
+export async function createToken(trx: Trx, { name, scopes, expiresAt, now }: NewToken) {
   assertName(name);
   const known = knownScopes(scopes);
   if (expiresAt !== null && expiresAt <= now) {
@@ -102,11 +99,7 @@ export async function callerOf(
 }
 
 /** Returns the hash of a caller's token, to which its sessions refer; null if there is no such token. */
-export async function hashOfCaller(
-  db: Db,
-  { tokenId }: Caller,
-  firstToken: string | null,
-): Promise<Buffer | null> {
+export async function hashOfCaller(db: Db, { tokenId }: Caller, firstToken: string | null) {
   if (tokenId === FIRST_TOKEN) return firstToken === null ? null : tokenHash(firstToken);
   const row = db.selectFrom('tokens').select('token_hash').where('token_id', '=', tokenId);
   return (await row.executeTakeFirst())?.token_hash ?? null;

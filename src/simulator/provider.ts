@@ -93,7 +93,6 @@ type Message = {
   /** How many deliveries the destination acknowledged before the first attempt. */
   before: number;
 };
-type Outcome = Pick<Delivery, 'status' | 'reason'>;
 
 export function createProvider(options: ProviderOptions): Provider {
   const { faults, now } = options;
@@ -209,13 +208,7 @@ export function createProvider(options: ProviderOptions): Provider {
 }
 
 /** Sends one signed POST. Redirects are not followed: the provider treats them as failures. */
-async function post(
-  agent: Agent,
-  timer: Timer,
-  url: string,
-  signed: Record<string, string>,
-  text: string,
-): Promise<Outcome> {
+async function post(agent: Agent, timer: Timer, url: string, signed: Record<string, string>, text: string) {
   const controller = new AbortController();
   const cancel = timer(ACKNOWLEDGED_WITHIN_MS, () => controller.abort());
   try {

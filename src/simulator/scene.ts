@@ -74,10 +74,7 @@ export async function sendInOrder(scene: Scene, events: readonly OutgoingEvent[]
 }
 
 /** Requests the employers' censuses, and waits until each has one that was applied afterward. */
-export async function takeCensuses(
-  scene: Scene,
-  employerIds: readonly string[] = [...scene.world.keys()],
-): Promise<void> {
+export async function takeCensuses(scene: Scene, employerIds: readonly string[] = [...scene.world.keys()]) {
   const before = scene.requests().length;
   for (const employerId of employerIds) {
     scene.say(`Requesting the census of ${employerId}`);
