@@ -11,10 +11,7 @@ const FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 /** File systems allow 255 bytes; `.organization.json` needs 18. */
 const NAME_BYTES_MAX = 230;
 
-/**
- * Creates a source that reads a folder with a file for each employer: `{employer_id}.json`, or
- * `{employer_id}.csv` and `{employer_id}.organization.json`.
- */
+/** Creates a source that reads a folder: `{employer_id}.json`, or `.csv` with `.organization.json`. */
 export function createDirSource(folder: string): CensusSource {
   const openIn = (name: string, bytesMax: number) => openRegular(join(folder, name), name, bytesMax);
   return {

@@ -1,7 +1,6 @@
 import { Agent, type Dispatcher } from 'undici';
 import type { AppError } from '../errors.ts';
 import { failureCode, pathSegment } from '../outbox/client.ts';
-import type { CensusContent } from './reading.ts';
 import { type CensusSource, sourceFailed } from './source.ts';
 
 /** Payroll's endpoint is near; if it does not accept the connection, it is down. */
@@ -43,7 +42,8 @@ export function createHttpSource(url: string, token: string | null, version: str
       const refusal = refusalOf(answer);
       if (refusal === null) {
         const organization = organizationOf(answer);
-        return { format: formatOf(answer), content: contentOf(answer), organization };
+        const isCsv = /^text\/csv\b/i.test(String(answer.headers['content-type'] ?? ''));
+        return { format: isCsv ? 'csv' : 'json', content: contentOf(answer), organization };
       }
       answer.body.on('error', () => {}).destroy();
       throw sourceFailed(refusal);
@@ -60,10 +60,6 @@ function refusalOf({ statusCode, headers }: Dispatcher.ResponseData): string | n
   const encoding = headers['content-encoding'];
   if (encoding !== undefined && encoding !== 'identity') return 'the census source sent a compressed census';
   return null;
-}
-
-function formatOf({ headers }: Dispatcher.ResponseData): CensusContent['format'] {
-  return /^text\/csv\b/i.test(String(headers['content-type'] ?? '')) ? 'csv' : 'json';
 }
 
 /** Returns the organization of a CSV, from a header as in PUT, which is decoded as Latin-1. */

@@ -88,10 +88,7 @@ export function syncsOfEvents(db: Db, eventIds: readonly string[]) {
     .execute();
 }
 
-/**
- * Returns the first 4 KiB of the response that rejected a sync's upload, with SSNs masked, or null. The
- * caller records the read first (pii-reads.ts in security). Throws DATA_KEY_MISSING or DECRYPTION_FAILED.
- */
+/** Returns the response that rejected a sync's upload, SSNs masked, or null. Record the read first. */
 export async function readSyncAnswer(db: Db, encryptor: Encryptor, syncId: string): Promise<string | null> {
   const row = await db
     .selectFrom('census_syncs')

@@ -5,10 +5,7 @@ import { TIME_MAX_CHARACTERS } from './instant.ts';
 
 const time = { format: 'instant', maxLength: TIME_MAX_CHARACTERS };
 
-/**
- * The frame of every event. The handler of the event type checks `data`. Unknown fields are accepted; null
- * means absent. `id` is the sender's own; the headers' id identifies duplicates.
- */
+/** The frame of every event. Null means absent. `id` is the sender's own, not the headers' id. */
 export const Envelope = Type.Object({
   id: Type.Optional(nullable(Type.String({ maxLength: ID_MAX_CHARACTERS }))),
   event_type: Type.String({ minLength: 1 }),

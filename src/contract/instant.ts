@@ -13,9 +13,7 @@ const ISO_LENGTH = 24;
 
 const DAY = /^\d{4}-\d\d-\d\d$/;
 
-/**
- * Allows a space instead of the T, no seconds, and a short or missing offset. Refuses hour 24 and second 60.
- */
+/** Allows a space instead of T, no seconds, and a short or no offset. Refuses hour 24 and second 60. */
 const DATE_TIME =
   /^(\d{4}-\d\d-\d\d)[Tt ]((?:[01]\d|2[0-3]):[0-5]\d)(?::([0-5]\d)(?:[.,](\d+))?)?(?:[Zz]|([+-])([01]\d|2[0-3])(?::?([0-5]\d))?)?$/;
 

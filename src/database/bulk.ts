@@ -1,4 +1,4 @@
-import { CompiledQuery, type RawBuilder, type SqlBool, sql } from 'kysely';
+import { CompiledQuery, type Expression, type RawBuilder, type SqlBool, sql } from 'kysely';
 import { engineOf } from './engine.ts';
 import type { Db, Tables, Trx } from './tables.ts';
 
@@ -92,6 +92,16 @@ export async function updateMany<T extends keyof Tables & string>(
   return runForEach(trx, `update ${table} set ${set} where ${key} = ? and ${guard}`, rows);
 }
 
+/** The most rows counted of anything. Reading so many index entries takes a few milliseconds; more is "at least". */
+export const COUNTED_AT_MOST = 25_000;
+
+/** Counts the rows of a query, at most `COUNTED_AT_MOST`. */
+export async function countOf(db: Db, rows: { limit(limit: number): Expression<unknown> }): Promise<number> {
+  const { rows: counted } = await sql<{ count: number }>`
+    select count(*) as count from ${rows.limit(COUNTED_AT_MOST)} as counted`.execute(db);
+  return counted[0]?.count ?? 0;
+}
+
 /** Yields a list in pieces of at most `size`, in order. */
 export function* piecesOf<T>(list: readonly T[], size: number): Generator<T[]> {
   for (let from = 0; from < list.length; from += size) yield list.slice(from, from + size);
@@ -129,10 +139,7 @@ async function run(trx: Trx, text: string, parameters: unknown[]): Promise<numbe
   return Number(result.numAffectedRows ?? 0);
 }
 
-/**
- * The parameters of a statement that SQLite's driver runs once per row, in order. It is prepared once and passes
- * through Kysely once. A row that breaks a constraint ends it; the transaction must then be rolled back.
- */
+/** The parameters of a statement that runs once per row. A row that breaks a constraint ends it. */
 export class EachRow {
   readonly rows: readonly (readonly unknown[])[];
 

@@ -3,10 +3,7 @@ import { sql } from 'kysely';
 import { engineOf, engineOfUrl } from './engine.ts';
 import type { Db } from './tables.ts';
 
-/**
- * Sidecars on one PostgreSQL database wake each other's idle loops. A call may be lost, and a proxy that pools
- * transactions forwards none, so every loop also polls once a second.
- */
+/** Sidecars on one PostgreSQL database wake each other's idle loops. Every loop also polls. */
 
 /** `apply`: an event is pending that no intake has just stored. `send`: a request was queued. */
 export type Call = 'apply' | 'send';

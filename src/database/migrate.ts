@@ -20,10 +20,7 @@ const FOLDER = new URL('../../db/', import.meta.url);
 export const MIGRATIONS_TABLE =
   'CREATE TABLE IF NOT EXISTS migrations (number INTEGER NOT NULL PRIMARY KEY, name TEXT NOT NULL, hash TEXT NOT NULL, applied_at TEXT NOT NULL)';
 
-/**
- * Applies all due migrations in one transaction and returns their names. Concurrent starts wait for each
- * other. Throws SCHEMA_REFUSED as `checkSchema` does.
- */
+/** Applies all due migrations in one transaction and returns their names. Throws as `checkSchema` does. */
 export function migrate(db: Db, environment: Environment, now: Date, folder = FOLDER): Promise<string[]> {
   return transact(
     db,

@@ -10,9 +10,7 @@ const EVERY_MS = 1_000;
 /** The database and the files that SQLite keeps next to it while it is open. */
 const ENDS = ['', SUFFIX.log, SUFFIX.memory] as const;
 
-/**
- * Calls `replaced` once if the files of an open SQLite database are others. Returns a function that stops.
- */
+/** Calls `replaced` once if the files of an open SQLite database change. Returns a function to stop. */
 export function watchFiles(databaseUrl: string, replaced: (error: AppError) => void): () => void {
   if (engineOfUrl(databaseUrl) === 'postgres') return () => {};
   const paths = ENDS.map((end) => `${sqliteFile(databaseUrl)}${end}`);

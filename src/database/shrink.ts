@@ -17,10 +17,7 @@ const PAUSE_MS = 20;
 const SMALL_PAGES = 4_096;
 const INCREMENTAL = 2;
 
-/**
- * Rewrites a small file so that it can shrink. If the file is busy, the next start retries. A large file stays as it
- * is; `restore` rewrites those. The caller holds the serve lock.
- */
+/** Rewrites a small file so that it can shrink, unless it is busy. The caller holds the serve lock. */
 export function makeShrinkable(databaseUrl: string): void {
   if (engineOfUrl(databaseUrl) === 'postgres') return;
   const handle = openWriter(sqlitePath(databaseUrl));

@@ -126,11 +126,6 @@ function requestOf({ changeId, kind, change, encrypted }: Prepared) {
   return { requestId: changeId, kind, ...employeeSubject(body.employee_id), encrypted, effectiveOn };
 }
 
-type GroupCommit = {
-  /** Resolves when the change is durable. If the database throws, it was not accepted. */
-  accept(submission: Submission): Promise<Accepted>;
-};
-
 type Waiting = {
   submission: Submission;
   resolve: (accepted: Accepted) => void;
@@ -141,7 +136,7 @@ type Waiting = {
  * Creates a group commit: changes of one tick share a transaction. One transaction is in flight at a time,
  * because accepting holds the ledger lock. The listener's connections bound what waits.
  */
-export function createGroupCommit(accepting: Accepting): GroupCommit {
+export function createGroupCommit(accepting: Accepting) {
   let waiting: Waiting[] = [];
   let isFlushing = false;
 
@@ -167,7 +162,8 @@ export function createGroupCommit(accepting: Accepting): GroupCommit {
   };
 
   return {
-    accept: (submission) =>
+    /** Resolves when the change is durable. If the database throws, it was not accepted. */
+    accept: (submission: Submission): Promise<Accepted> =>
       new Promise((resolve, reject) => {
         waiting.push({ submission, resolve, reject });
         schedule();

@@ -15,10 +15,7 @@ export type ChangeBody = {
   answer: string | null;
 };
 
-/**
- * Returns the contents of a change, or null if there is none with this id. The caller records the read first
- * (pii-reads.ts in security). Throws DATA_KEY_MISSING or DECRYPTION_FAILED.
- */
+/** Returns the contents of a change, or null. The caller records the read first (pii-reads.ts). */
 export async function readBody(db: Db, encryptor: Encryptor, changeId: string): Promise<ChangeBody | null> {
   const contents = await readContents(db, encryptor, changeId);
   if (contents === null || contents.kind === 'census') return null;

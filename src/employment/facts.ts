@@ -56,9 +56,7 @@ export function factsOf(change: Change, known: readonly Employment[], today: str
   }
 }
 
-/**
- * Returns the employments active on the day; else those that a census contradicts; else the one left last.
- */
+/** Returns the employments active on the day, else those a census contradicts, else the one left last. */
 function employedOn(known: readonly Employment[], day: string): readonly Employment[] {
   const active = known.filter((one) => isActive(one, day));
   if (active.length > 0) return active;

@@ -7,10 +7,7 @@ import { type Fingerprint, fingerprintsOf } from '../outbox/requests.ts';
 /** Facts read at once. */
 const ROWS_AT_ONCE = 2_000;
 
-/**
- * Checks all roster facts up to a position against the requests that they name. The contents of a census or a
- * delivered change are not kept, so an altered date is not detected.
- */
+/** Checks roster facts against their requests. Altered dates go undetected: contents are not kept. */
 export async function verifyFacts(db: Db, until: number, on: Verifying): Promise<void> {
   const page = (after: number) => factSources(db, after, until, ROWS_AT_ONCE);
   for await (const facts of pagesOf(on, 0, ROWS_AT_ONCE, page, (fact) => fact.position)) {

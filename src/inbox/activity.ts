@@ -1,6 +1,6 @@
 /** The pending and open events of the inbox. Conditions are literals, so that a partial index can be used. */
 import { sql } from 'kysely';
-import { countOf } from '../database/count.ts';
+import { countOf } from '../database/bulk.ts';
 import type { Db } from '../database/tables.ts';
 import { lastArrival } from './arrivals.ts';
 

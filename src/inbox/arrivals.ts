@@ -1,7 +1,4 @@
-/**
- * When events arrived. The inbox has no index on time, because every delivery would pay for it. Events are numbered in
- * order of receipt, so a binary search over the numbers finds any instant.
- */
+/** When events arrived: a binary search over their numbers, because an index on time costs every delivery. */
 import type { Db } from '../database/tables.ts';
 import { databaseCreatedAt } from '../database/transaction.ts';
 

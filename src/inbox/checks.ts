@@ -17,12 +17,6 @@ const PENDING_MS = 60_000;
 
 const HOUR_MS = 3_600_000;
 
-/** Finds the losses of a database that is older than it was. */
-async function dataLost(db: Db, { now }: Question): Promise<Found[]> {
-  const losses = await knownLosses(db, now);
-  return losses.map((loss) => fail(describeLoss(loss)));
-}
-
 /** An event that needs attention: what it concerns, and how bad that is. */
 type EventFound = { eventId: string; named: readonly NamedInEvent[]; result: Found['result'] };
 
@@ -34,7 +28,7 @@ const EVENTS_AT_ONCE = 250;
 /** Events looked at for one employer. */
 const EVENTS_LOOKED_AT = 10_000;
 
-/** Events in a state that nobody dismissed. A pending one fails only when it is late. */
+/** Finds the events in a state that are not dismissed. A pending one fails only when it is late. */
 function eventsIn(state: 'pending' | 'quarantined') {
   return async (db: Db, { now }: Question, after = 0): Promise<EventPage<number>> => {
     const late = ago(now, PENDING_MS);
@@ -180,16 +174,10 @@ async function eventsSilent(db: Db, { now, silentAfterMs }: Question): Promise<F
   return [{ example: describeEventAge(age, now), result: 'warn' }];
 }
 
-/** Returns the age of the last event as a sentence. */
-async function lastEvent(db: Db, { now }: Question): Promise<string> {
-  const text = describeEventAge(await readEventAge(db), now);
-  return `${text[0]?.toUpperCase()}${text.slice(1)}.`;
-}
-
 export const EVENT_CHECKS: readonly Check<Db>[] = [
   {
     id: 'data-loss',
-    ask: dataLost,
+    ask: async (db, { now }) => (await knownLosses(db, now)).map((loss) => fail(describeLoss(loss))),
     advice:
       'The database is older than it was. Replay events in the provider’s portal from the time shown, report the missing changes again, then accept the loss on the server.',
     passed:
@@ -240,7 +228,10 @@ export const EVENT_CHECKS: readonly Check<Db>[] = [
     ask: eventsSilent,
     advice:
       'No event was received for longer than EVENTS_SILENT_AFTER, so changes may be missing. Check the endpoint in the provider’s portal and send a test event.',
-    passed: lastEvent,
+    passed: async (db, { now }) => {
+      const text = describeEventAge(await readEventAge(db), now);
+      return `${text[0]?.toUpperCase()}${text.slice(1)}.`;
+    },
   },
   {
     id: 'signatures-refused',

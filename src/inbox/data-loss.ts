@@ -64,10 +64,7 @@ async function lossBehindMark(db: Db, databaseUrl: string, now: Date): Promise<D
   };
 }
 
-/**
- * Returns the loss that the next start will detect. Writes nothing. Null on PostgreSQL, and while the database is served:
- * then the start detected it, and the mark may be newer than the snapshot that is read here.
- */
+/** Returns the loss that the next start will detect. Null on PostgreSQL and while the database is served. */
 export async function undetectedLoss(db: Db, now: Date): Promise<DataLoss | null> {
   const file = await fileOf(db);
   if (file === null) return null;

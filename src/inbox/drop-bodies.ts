@@ -12,10 +12,7 @@ const DROPPED_AT_ONCE = 128;
 /** The same for large ones: a body has up to 256 KiB, and each page that it frees is overwritten. */
 const DROPPED_BYTES = 512 * 1024;
 
-/**
- * Drops some of the bodies of applied and ignored events that were received before an instant. An event with
- * an open conflict keeps both bodies. Returns how many were dropped, and whether there may be more.
- */
+/** Drops some old bodies of applied and ignored events. Those with an open conflict keep theirs. */
 export async function dropBodies(db: Db, before: string): Promise<Dropping> {
   const from = await eventsThrough(db);
   const { found, through, ended } = bounded(await look(db, from, before));

@@ -110,10 +110,7 @@ function untilNow(filter: EventFilter, now: string): EventFilter {
   return { ...filter, until, dismissed: false };
 }
 
-/**
- * Sets the oldest matching events back to pending, after the seq `after`. `next` continues (null at the end).
- * The caller uses one transaction per step.
- */
+/** Sets the oldest matching events after a seq back to pending, in one transaction per step. */
 export async function reprocessEvents(trx: Trx, filter: EventFilter, step: { after: number; limit: number }) {
   const through = await holdRetention(trx);
   const rows = await filtered(trx, filter)

@@ -76,10 +76,7 @@ export function removeMark(databaseUrl: string): void {
   rmSync(pathOf(databaseUrl), { force: true });
 }
 
-/**
- * Saves the mark of a SQLite database with each commit of events, so that the loss of a single acknowledged event is
- * detected, and every second if anything else changed.
- */
+/** Saves the mark with each commit of events, so that a single lost event is detected, and each second. */
 export function keepHighWaterMark(db: Db, databaseUrl: string, log: Log) {
   if (engineOf(db) === 'postgres') return { stored: (): void => {}, stop: async (): Promise<void> => {} };
   let saved: Mark = readMark(databaseUrl) ?? { position: 0, seq: 0, received_at: null };

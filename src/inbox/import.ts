@@ -97,7 +97,7 @@ function eventOf({ path, fields }: GivenRow, now: string, problems: Problems): R
     deduction.accepts(data) && envelope.accepts(event)
       ? []
       : [...deduction.problems(data), ...envelope.problems(event)];
-  if (wrong.length === 0 && createdAt !== null && isAfter(createdAt, now)) {
+  if (wrong.length === 0 && createdAt !== null && toInstant(createdAt)! > toInstant(now)!) {
     wrong.push({ path: 'created_at', rule: 'must not be later than now' });
   }
   problems.add(...wrong.map((problem) => ({ path: `${path}.${problem.path}`, rule: problem.rule })));
@@ -105,10 +105,6 @@ function eventOf({ path, fields }: GivenRow, now: string, problems: Problems): R
   const body = Buffer.from(JSON.stringify(event));
   const eventId = importId(sha256(body));
   return { eventId, body, path, deductionId: fields.id as string, createdAt };
-}
-
-function isAfter(createdAt: string, now: string): boolean {
-  return (toInstant(createdAt) as string) > (toInstant(now) as string);
 }
 
 /** Several rows of one deduction are its states, and only their times order them. */
@@ -129,10 +125,7 @@ function createIds(): { note: (event: RowEvent) => Problem[] } {
   };
 }
 
-/**
- * Rejects new rows without a time if the service has sent the latest state of their deduction: dated now,
- * they would overwrite a state that may be newer than the file.
- */
+/** Rejects new rows without a time if the service sent their deduction: its state may be newer. */
 async function overwriting(db: Db, events: readonly RowEvent[]): Promise<Problem[]> {
   const untimed = events.filter((event) => event.createdAt === null);
   if (untimed.length === 0) return [];

@@ -36,10 +36,7 @@ export type Outcome = {
   reason: string | null;
 };
 
-/**
- * Stores a batch in order of arrival. A known id is a duplicate and is not stored again. A known id with
- * another body is stored as a conflict for an operator, and the first body counts.
- */
+/** Stores a batch in order. A known id is a duplicate or, with another body, a conflict: the first counts. */
 export async function storeArrivals(
   trx: Trx,
   arrivals: readonly Arrival[],
@@ -62,10 +59,7 @@ async function lastInserted(trx: Trx, received_at: string): Promise<NewestEvent 
 
 const LAST_INSERTED = CompiledQuery.raw('select last_insert_rowid() as seq');
 
-/**
- * Does the same as `storeArrivals` in its own transactions. On PostgreSQL the usual batch, without a
- * duplicate, is a single statement, which needs no explicit transaction: one round trip instead of three.
- */
+/** Does the same without a transaction where PostgreSQL needs none: one round trip instead of three. */
 export async function storeBatch(db: Db, arrivals: readonly Arrival[], receivedAt: string): Promise<Stored> {
   if (engineOf(db) === 'sqlite') return transact(db, (trx) => storeArrivals(trx, arrivals, receivedAt));
   const accepted = await insertArrivals(db, arrivals, receivedAt, 'webhook');

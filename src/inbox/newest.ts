@@ -21,18 +21,10 @@ export async function readNewest(db: Db): Promise<Newest> {
     .orderBy('seq', 'desc')
     .limit(1)
     .executeTakeFirst();
-  return {
-    position,
-    seq: newest?.seq ?? 0,
-    event_id: newest?.event_id ?? null,
-    received_at: newest?.received_at ?? null,
-  };
+  return { position, ...(newest ?? { seq: 0, event_id: null, received_at: null }) };
 }
 
-/**
- * The provider's portal shows when a message was created. It retries for up to 27.5 hours (field notes), so a message
- * may have been delivered that much later. Replaying an event twice stores it once.
- */
+/** The provider retries for up to 27.5 hours (field notes) after the time that its portal shows. */
 const RETRIED_HOURS = 28;
 const HOUR_MS = 3_600_000;
 

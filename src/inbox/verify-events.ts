@@ -19,9 +19,7 @@ const GAPS_SHOWN = 1_000;
 const CONFLICTS_AT_ONCE = 100;
 const NO_VERSION = 'is applied, but there is no version';
 
-/**
- * Checks that no event was removed. PostgreSQL leaves gaps, such as for duplicates, and cannot be checked.
- */
+/** Checks that no event was removed. PostgreSQL leaves gaps, so it cannot be checked there. */
 export async function verifySeqs(db: Db, report: ReportDifference): Promise<void> {
   if (engineOf(db) === 'postgres') return;
   const { rows, newest } = await db

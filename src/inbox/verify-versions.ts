@@ -24,10 +24,7 @@ const ROWS_AT_ONCE = 500;
 /** How many versions were computed from a stored body, and for how many only the body's hash is left. */
 export type Verified = { byBody: number; byHash: number };
 
-/**
- * Verifies all versions up to a position. A version never changes once it is written, so pages that are read
- * one after the other are consistent, and no transaction stays open while the sidecar serves.
- */
+/** Verifies all versions up to a position. They never change, so pages need no common transaction. */
 export async function verifyVersions(db: Db, until: number, on: Verifying): Promise<Verified> {
   const verified = { byBody: 0, byHash: 0 };
   const shown: Shown = new Map();

@@ -28,10 +28,6 @@ async function deductionsUnmatched(db: Db, { employerId }: Question): Promise<Fo
   return [{ example: `${count} of no known employer`, result: 'warn', count }];
 }
 
-async function ledgerEmpty(db: Db, { employerId }: EmployerQuestion): Promise<Found[]> {
-  return (await hasDeductions(db, employerId)) ? [] : [fail(employerId)];
-}
-
 export const EMPLOYED_TWICE: Check<Db> = {
   id: 'employees-with-two-employers',
   ask: employeesWithTwoEmployers,
@@ -49,7 +45,7 @@ export const DEDUCTIONS_UNMATCHED: Check<Db> = {
 
 export const LEDGER_EMPTY: Check<Db, EmployerQuestion> = {
   id: 'ledger-empty',
-  ask: ledgerEmpty,
+  ask: async (db, { employerId }) => ((await hasDeductions(db, employerId)) ? [] : [fail(employerId)]),
   advice:
     'No employee of this employer has ever had a deduction. Check the employer ID, or import the current deductions.',
   passed: 'This employer has deductions.',

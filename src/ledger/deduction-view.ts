@@ -6,24 +6,8 @@ import { cursorOf } from '../formats/cursor.ts';
 import type { DeductionState, VersionState } from './deductions.ts';
 
 /** A deduction: the fields as received, optional ones only if received. */
-export type DeductionView = Deduction & {
-  employer_id: string | null;
-  matched: boolean;
-  version: number;
-  position: number;
-  event_time: string;
-  recorded_at: string;
-};
-
-export type VersionView = DeductionView & {
-  deduction_id: string;
-  event_id: string;
-  decided_by: DeductionState['version']['ordered_by'];
-  late: boolean;
-  start_decision: StartDecisionView | null;
-};
-
-export type StartDecisionView = { id: string } & Omit<StartDecisionTable, 'version_position'>;
+export type DeductionView = ReturnType<typeof viewDeduction>;
+export type VersionView = ReturnType<typeof viewVersion>;
 
 /** The position of a page in the list of deductions. */
 export const deductionCursor = cursorOf(
@@ -32,18 +16,18 @@ export const deductionCursor = cursorOf(
 );
 
 /** Returns a deduction as people and programs see it. */
-export function viewDeduction({ version, employerId, matched }: DeductionState): DeductionView {
+export function viewDeduction({ version, employerId, matched }: DeductionState) {
   const { coverage_type, description, effective_start, effective_end } = version;
   return {
     id: version.deduction_id,
     employee_id: version.employee_id,
-    line_of_coverage: version.line_of_coverage as DeductionView['line_of_coverage'],
+    line_of_coverage: version.line_of_coverage as Deduction['line_of_coverage'],
     member_contribution: version.member_contribution,
     employer_contribution: version.employer_contribution,
-    period: version.period as DeductionView['period'],
-    taxability: version.taxability as DeductionView['taxability'],
+    period: version.period as Deduction['period'],
+    taxability: version.taxability as Deduction['taxability'],
     ...(coverage_type !== null && {
-      coverage_type: coverage_type as NonNullable<DeductionView['coverage_type']>,
+      coverage_type: coverage_type as NonNullable<Deduction['coverage_type']>,
     }),
     ...(description !== null && { description }),
     ...(effective_start !== null && { effective_start }),
@@ -58,7 +42,7 @@ export function viewDeduction({ version, employerId, matched }: DeductionState):
 }
 
 /** Returns one version of a deduction as people and programs see it. Its position in the ledger is its id. */
-export function viewVersion(state: VersionState): VersionView {
+export function viewVersion(state: VersionState) {
   const { deduction_id, position, event_id, ordered_by, late } = state.version;
   const start_decision = state.startDecision === null ? null : viewStartDecision(state.startDecision);
   return {
@@ -73,9 +57,6 @@ export function viewVersion(state: VersionState): VersionView {
 }
 
 /** Returns a decision on a moved start as people and programs see it. */
-export function viewStartDecision({
-  version_position: _,
-  ...decision
-}: StartDecisionTable): StartDecisionView {
+export function viewStartDecision({ version_position: _, ...decision }: StartDecisionTable) {
   return { id: String(decision.position), ...decision };
 }

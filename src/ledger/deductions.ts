@@ -37,6 +37,8 @@ const CANDIDATES_AT_ONCE = 5_000;
 const PAGE_COST_MAX = 100_000;
 /** The cost of a candidate whose states are read, in keys. */
 const STATE_COST = 30;
+/** The cost of a candidate whose latest state is checked, in keys of less than a microsecond. */
+const LATEST_COST = 8;
 
 /**
  * Returns a page of deductions: their latest state, or with `on` the state in effect on that date, from what
@@ -58,7 +60,8 @@ export async function listDeductions(
     const candidates = await candidatesAfter(db, filter, after, count);
     const passing = candidates.filter(({ may_pass }) => may_pass);
     for (const some of piecesOf(passing, STATES_AT_ONCE)) {
-      const states = await statesOf(db, idsOf(some), filter, today);
+      const ids = [...new Set(some.map((candidate) => candidate.deduction_id))];
+      const states = await statesOf(db, ids, filter, today);
       for (const candidate of some) {
         const state = states.get(candidate.deduction_id);
         // A deduction that moved to another employee is a candidate for every employee it ever had.
@@ -75,15 +78,12 @@ export async function listDeductions(
     const last = candidates.at(-1);
     if (last === undefined || candidates.length < count) return { deductions, next: null };
     after = { employeeId: last.employee_id, deductionId: last.deduction_id };
-    cost += candidates.length * candidateCost(filter);
+    cost += candidates.length * (asksOfLatest(filter) ? LATEST_COST : 1);
     if (cost >= PAGE_COST_MAX) return { deductions, next: after };
-    count = excludesEarly(filter) ? CANDIDATES_AT_ONCE : STATES_AT_ONCE;
+    // The statement may exclude candidates before their states are read.
+    count = asksOfRoster(filter) || asksOfLatest(filter) ? CANDIDATES_AT_ONCE : STATES_AT_ONCE;
     await new Promise(setImmediate);
   }
-}
-
-function idsOf(candidates: readonly Candidate[]): string[] {
-  return [...new Set(candidates.map((candidate) => candidate.deduction_id))];
 }
 
 /** Returns the latest state of a deduction, or null if there is none with this id. */
@@ -178,10 +178,8 @@ function passes({ version, employerId, matched }: DeductionState, filter: Deduct
 async function withDecisions(db: Db, versions: readonly Version[], today: string): Promise<VersionState[]> {
   const decisions = await decisionsInForce(db, versions);
   const states = await withEmployers(db, versions, today);
-  return states.map((state) => ({
-    ...state,
-    startDecision: decisions.get(state.version.position) ?? null,
-  }));
+  const decided = (version: Version) => decisions.get(version.position) ?? null;
+  return states.map((state) => ({ ...state, startDecision: decided(state.version) }));
 }
 
 async function withEmployers(db: Db, versions: readonly Version[], day: string, instant?: string) {
@@ -246,19 +244,6 @@ async function candidatesAfter(
   return rows.map((row) => ({ ...row, may_pass: Boolean(row.may_pass) }));
 }
 
-/** The cost of a candidate whose latest state is checked, in keys. */
-const LATEST_COST = 8;
-
-/** Returns the cost of one candidate before its states are read, in keys of less than a microsecond. */
-function candidateCost(filter: DeductionFilter): number {
-  return asksOfLatest(filter) ? LATEST_COST : 1;
-}
-
-/** Returns whether the statement excludes candidates before their states are read. */
-function excludesEarly(filter: DeductionFilter): boolean {
-  return asksOfRoster(filter) || asksOfLatest(filter);
-}
-
 /** Applies to the current roster only; an earlier one is read with the states. */
 function asksOfRoster({ matched, knownAt }: DeductionFilter): boolean {
   return matched !== undefined && knownAt === undefined;
@@ -273,12 +258,8 @@ type Next = ExpressionBuilder<Tables & { next: Tables['deduction_employees'] }, 
 
 function mayPass(eb: Next, filter: DeductionFilter) {
   const { matched, lineOfCoverage, taxability } = filter;
-  const inRoster = eb.exists(
-    eb
-      .selectFrom('roster')
-      .select(eb.lit(1).as('one'))
-      .whereRef('roster.employee_id', '=', 'next.employee_id'),
-  );
+  const facts = eb.selectFrom('roster').select(eb.lit(1).as('one'));
+  const inRoster = eb.exists(facts.whereRef('roster.employee_id', '=', 'next.employee_id'));
   const latest = eb.exists(
     eb
       .selectFrom('deductions')

@@ -1,4 +1,4 @@
-import { sql } from 'kysely';
+import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import { isOneOf, isOneOfSelected, textRows } from '../database/bulk.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import type { Version } from './fold.ts';
@@ -6,24 +6,9 @@ import type { Version } from './fold.ts';
 /** Returns every version of some deductions, oldest position first, by following their links. */
 export async function historyOf(db: Db | Trx, deductionIds: readonly string[]): Promise<Version[]> {
   if (deductionIds.length === 0) return [];
-  return db
-    .withRecursive('history', (qb) =>
-      qb
-        .selectFrom('deductions')
-        .innerJoin('deduction_versions', 'deduction_versions.position', 'deductions.last_received_position')
-        .where(isOneOf(db, 'deductions.deduction_id', deductionIds))
-        .selectAll('deduction_versions')
-        .unionAll((union) =>
-          union
-            .selectFrom('history')
-            .innerJoin('deduction_versions', 'deduction_versions.position', 'history.previous_position')
-            .selectAll('deduction_versions'),
-        ),
-    )
-    .selectFrom('history')
-    .selectAll()
-    .orderBy('position')
-    .execute();
+  const isOne = isOneOf(db, 'deduction_id', deductionIds);
+  const newest = sql`select last_received_position from deductions where ${isOne}`;
+  return versionsBack<Version>(db, sql`deduction_versions.*`, isOneOfSelected(db, 'position', newest));
 }
 
 /** A deduction's versions at one event time, up to a position. */
@@ -101,23 +86,9 @@ export async function historyPage(
 
 /** The columns that a payroll run reads. A large employer has tens of thousands of versions, and each column costs time. */
 const RUN_COLUMNS = [
-  'position',
-  'previous_position',
-  'version',
-  'event_id',
-  'event_time',
-  'deduction_id',
-  'employee_id',
-  'line_of_coverage',
-  'coverage_type',
-  'taxability',
-  'description',
-  'period',
-  'member_contribution',
-  'employer_contribution',
-  'starts_on',
-  'ends_on',
-  'recorded_at',
+  ...['position', 'previous_position', 'version', 'event_id', 'event_time', 'deduction_id', 'employee_id'],
+  ...['line_of_coverage', 'coverage_type', 'taxability', 'description', 'period'],
+  ...['member_contribution', 'employer_contribution', 'starts_on', 'ends_on', 'recorded_at'],
 ] as const satisfies readonly (keyof Version)[];
 export type RunVersion = Pick<Version, (typeof RUN_COLUMNS)[number]>;
 
@@ -179,28 +150,22 @@ async function longerHistories(db: Db | Trx, newest: readonly RunVersion[]) {
   const last = newest.filter(({ previous_position }) => previous_position !== null);
   if (last.length === 0) return new Map();
   const links = new Set(last.map(({ previous_position }) => previous_position as number));
-  const versions = [...last, ...(await versionsBack(db, [...links]))];
+  const columns = sql.join(RUN_COLUMNS.map((column) => sql.ref(`deduction_versions.${column}`)));
+  const earlier = await versionsBack<RunVersion>(db, columns, isOneOf(db, 'position', [...links]));
+  const versions = [...last, ...earlier];
   versions.sort((one, other) => one.position - other.position);
   return Map.groupBy(versions, (version) => version.deduction_id);
 }
 
-/** Returns the versions at some positions and all before each, by their links. */
-function versionsBack(db: Db | Trx, positions: readonly number[]): Promise<RunVersion[]> {
-  const columns = RUN_COLUMNS.map((column) => `deduction_versions.${column}` as const);
-  return db
-    .withRecursive('back', (qb) =>
-      qb
-        .selectFrom('deduction_versions')
-        .where(isOneOf(db, 'deduction_versions.position', positions))
-        .select(columns)
-        .unionAll((union) =>
-          union
-            .selectFrom('back')
-            .innerJoin('deduction_versions', 'deduction_versions.position', 'back.previous_position')
-            .select(columns),
-        ),
+/** Returns the versions that meet a condition and all before each, by their links, oldest position first. */
+async function versionsBack<Row>(db: Db | Trx, columns: RawBuilder<unknown>, isEnd: RawBuilder<SqlBool>) {
+  const { rows } = await sql<Row>`
+    with recursive back as (
+      select ${columns} from deduction_versions where ${isEnd}
+      union all
+      select ${columns} from back
+      join deduction_versions on deduction_versions.position = back.previous_position
     )
-    .selectFrom('back')
-    .selectAll()
-    .execute();
+    select * from back order by position`.execute(db);
+  return rows;
 }

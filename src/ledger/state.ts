@@ -45,10 +45,8 @@ function byEventTime(one: Ordered, other: Ordered): number {
 
 /** Returns the latest of some versions, or null if there is none. */
 export function latestOf<V extends Ordered>(versions: readonly V[]): V | null {
-  return versions.reduce<V | null>(
-    (latest, version) => (latest === null || byEventTime(version, latest) > 0 ? version : latest),
-    null,
-  );
+  const later = (one: V | null, other: V) => (one === null || byEventTime(other, one) > 0 ? other : one);
+  return versions.reduce(later, null);
 }
 
 /**
@@ -117,12 +115,8 @@ function isMoved(version: Ordered & Span, next: Ordered & Span): boolean {
   const nextStart = next.starts_on as string;
   if (next.ends_on !== null && next.ends_on < nextStart) return false;
   if (version.ends_on !== null && version.ends_on < nextStart) return false;
-  return version.starts_on !== null && sentOn(next) < version.starts_on;
-}
-
-/** The UTC date of the event time. */
-function sentOn({ event_time }: Ordered): string {
-  return event_time.slice(0, 'YYYY-MM-DD'.length);
+  const sentOn = next.event_time.slice(0, 'YYYY-MM-DD'.length);
+  return version.starts_on !== null && sentOn < version.starts_on;
 }
 
 /** Reports whether two versions are the same election: contribution of both sides, period, taxability and coverage. */

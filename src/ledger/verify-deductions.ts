@@ -77,10 +77,7 @@ function verifyOne(row: Row, shown: number | null, report: ReportDifference): vo
   }
 }
 
-/**
- * Checks that every version belongs to its deduction's chain. Each version's link is checked elsewhere, so
- * comparing counts is enough to find an unlinked version; only then is it searched for.
- */
+/** Checks that every version belongs to its deduction's chain: links are checked, so counts suffice. */
 export async function verifyChained(db: Db, report: ReportDifference): Promise<void> {
   const counted = await sql<{ versions: number; chained: number }>`
     select (select count(*) from deduction_versions) as versions,

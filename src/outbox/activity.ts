@@ -1,6 +1,6 @@
 /** The unfinished requests of the outbox. Conditions are literals, so that a partial index can be used. */
 import { sql } from 'kysely';
-import { countOf } from '../database/count.ts';
+import { countOf } from '../database/bulk.ts';
 import type { Db } from '../database/tables.ts';
 
 /** Requests that are under way or wait for an operator. Delivered and canceled ones accumulate and are not counted. */

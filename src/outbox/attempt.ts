@@ -26,10 +26,7 @@ type AttemptParts = Sending & { owner: string; abandoned: AbortSignal };
 /** The outcome of an attempt before it is recorded. `ms` is how long the service took. */
 export type Attempted = { readonly end: End; readonly ms: number };
 
-/**
- * Returns a function that makes one attempt of a claim, from preparing it to the response. It returns null if
- * the claim was taken over or is left to expire, and throws only database errors.
- */
+/** Returns a function that makes one attempt of a claim; null if it was taken over or must expire. */
 export function createAttempt(parts: AttemptParts): (claim: Claim) => Promise<Attempted | null> {
   const { db, client, senders, sharedNow, log, owner, abandoned } = parts;
 

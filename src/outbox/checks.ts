@@ -15,11 +15,6 @@ const STALLED_SECONDS = 45;
 
 const HOUR_MS = 3_600_000;
 
-async function sendingPaused(db: Db): Promise<Found[]> {
-  const breaker = await readCircuitBreaker(db);
-  return breaker.state === 'active' ? [] : [fail(`${breaker.reason} (since ${breaker.paused_at})`)];
-}
-
 /**
  * Finds requests that have been due for too long, or that a sender left behind, while no request at all was finished.
  * It reads the database only, so that any process can detect it. A paused circuit breaker has its own check.
@@ -61,11 +56,6 @@ async function wasFinishedSince(db: Db, instant: string): Promise<boolean> {
   return finished !== undefined;
 }
 
-async function requestsRejected(db: Db, question: Question): Promise<Found[]> {
-  const requests = await changesOf(db, question, sql<boolean>`state = 'rejected'`);
-  return requests.map(({ request_id, kind, status }) => fail(`${kind} ${request_id}: status ${status}`));
-}
-
 /** Warns after an hour and fails after a day. */
 async function requestsStuck(db: Db, question: Question): Promise<Found[]> {
   const [late, forGood] = [STUCK_HOURS, STUCK_FOR_GOOD_HOURS].map((hours) =>
@@ -97,7 +87,10 @@ async function changesOf(db: Db, { employerId, employees }: Question, isMeant: R
 export const SENDING_CHECKS: readonly Check<Db>[] = [
   {
     id: 'circuit-breaker-paused',
-    ask: sendingPaused,
+    ask: async (db) => {
+      const breaker = await readCircuitBreaker(db);
+      return breaker.state === 'active' ? [] : [fail(`${breaker.reason} (since ${breaker.paused_at})`)];
+    },
     advice:
       'The benefits service rejects the base address or the API key. Correct BENEFITS_BASE_URL or BENEFITS_API_KEY and restart. A key in a file is reread within a minute.',
     passed: 'The benefits service accepts the base address and the API key.',
@@ -110,7 +103,10 @@ export const SENDING_CHECKS: readonly Check<Db>[] = [
   },
   {
     id: 'requests-rejected',
-    ask: requestsRejected,
+    ask: async (db, question) => {
+      const requests = await changesOf(db, question, sql<boolean>`state = 'rejected'`);
+      return requests.map(({ request_id, kind, status }) => fail(`${kind} ${request_id}: status ${status}`));
+    },
     advice:
       'The benefits service rejected these employment changes. Review each, then retry it, report it again, or cancel it. An employee’s later changes wait for a rejected new hire.',
     passed: 'The benefits service rejected no employment change.',

@@ -171,10 +171,7 @@ type PutOff = {
   unknown: boolean;
 };
 
-/**
- * Releases a claim and schedules the next attempt; the request stays at the front of its queue. If its kind
- * coalesces, the newer pending request of the subject is merged into it.
- */
+/** Releases a claim, schedules the next attempt, and merges the newer request if its kind coalesces. */
 export async function backToPending(trx: Trx, senders: Senders, putOff: PutOff, now: Date): Promise<void> {
   await mergeNewer(trx, senders, putOff.requestId, now);
   await trx

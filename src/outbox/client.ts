@@ -19,10 +19,7 @@ export type BenefitsClient = {
   close(): Promise<void>;
 };
 
-/**
- * Returns an encoded path segment, or null if the text cannot be one: `.` and `..` change the path even when
- * encoded (RFC 3986, 6.2.2), and a lone surrogate has no UTF-8.
- */
+/** Returns an encoded path segment, or null if the text cannot be one (RFC 3986, 6.2.2). */
 export function pathSegment(text: string): string | null {
   return text === '' || text === '.' || text === '..' || !text.isWellFormed()
     ? null
@@ -68,7 +65,9 @@ export function createClient(benefits: BenefitsConfig, version: string, now: Clo
         });
         return await readAnswer(answer, now());
       } catch (error) {
-        return failureOf(error);
+        // Only the code: messages may quote what was sent.
+        const code = failureCode(error);
+        return { answered: false, code, sent: !NOT_SENT.has(code) };
       }
     },
     refreshKey() {
@@ -135,12 +134,6 @@ const NOT_SENT: ReadonlySet<string> = new Set([
   'DECRYPTION_FAILED',
   'CENSUS_CUT',
 ]);
-
-/** Returns the outcome without a complete response, by code: messages may quote what was sent. */
-function failureOf(error: unknown): Outcome {
-  const code = failureCode(error);
-  return { answered: false, code, sent: !NOT_SENT.has(code) };
-}
 
 export function failureCode(error: unknown): string {
   return error instanceof Error && error.name === 'TimeoutError' ? 'TIMEOUT' : codeOf(error) || 'UNKNOWN';

@@ -159,9 +159,7 @@ export function updateFront(trx: Trx, subject: Subject): Promise<void> {
   return updateFronts(trx, [subject]);
 }
 
-/**
- * Does the same for several subjects. The caller has just finished the front requests of `finishedSubjects`.
- */
+/** Does the same for several subjects. The front requests of `finishedSubjects` have just finished. */
 export async function updateFronts(
   trx: Trx,
   subjects: readonly Subject[],

@@ -25,10 +25,7 @@ export function requestsQuery(db: Db) {
     .select(WAITS_BEHIND.as('waits_behind'));
 }
 
-/**
- * The request that a pending one waits for: a rejected new hire that holds the subject, else the request before it,
- * else a later one that was being sent when this one was retried manually.
- */
+/** The request that a pending one waits for: a rejected new hire, the one before it, or one in flight. */
 const WAITS_BEHIND = sql<string | null>`
   case when outbox.state = 'pending' and outbox.is_next = 0 then coalesce(
     (select held.request_id from outbox as held

@@ -1,7 +1,4 @@
-/**
- * Decides what an attempt's outcome means and when the next attempt is due. Pure. The contract names no
- * status codes, so all plausible ones are covered.
- */
+/** Decides what an attempt's outcome means and when the next attempt is due. Pure. */
 
 export type Outcome =
   /** `answer`: the first bytes of the body, for operators. */
@@ -80,10 +77,7 @@ function isSuccess(status: number): boolean {
   return status >= 200 && status < 300;
 }
 
-/**
- * Returns the milliseconds until the attempt after `attempt` (1 for the first): exponential backoff with full
- * jitter, never sooner than Retry-After. `random` returns numbers in [0, 1).
- */
+/** Returns the milliseconds after an attempt: exponential backoff with full jitter, at least Retry-After. */
 export function backoffMs(attempt: number, random: () => number, retryAfterMs: number | null = null): number {
   const most = doubled(RETRY_MIN_MS, RETRY_MAX_MS, attempt);
   const own = RETRY_MIN_MS + Math.floor(random() * (most - RETRY_MIN_MS));

@@ -252,7 +252,7 @@ function createBatch(parts: BatchParts): (options: BatchRequest) => Promise<Batc
       const now = await sharedNow(trx);
       const mine = attempted.filter(({ end }) => free.has(subjectName(end.claim)));
       const finished = await finishAll(trx, mine, now);
-      const left = slots(mine.map((one) => endedOf(finished.get(one))));
+      const left = slots(mine.map((one) => finished.get(one)?.how ?? 'lost'));
       if (left.limit <= 0) return { finished, claims: [], isPaused: false };
       const options = { owner: parts.owner, ...left, inFlight, takesOver, senders: parts.senders };
       return { finished, ...(await claim(trx, options, now)) };
@@ -307,8 +307,4 @@ function createBatch(parts: BatchParts): (options: BatchRequest) => Promise<Batc
     if (breaker !== null) log.warn({ state: breaker, reason }, 'circuit breaker');
     return state;
   }
-}
-
-function endedOf(finished: Finished | null | undefined): Ended {
-  return finished?.how ?? 'lost';
 }

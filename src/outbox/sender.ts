@@ -51,10 +51,7 @@ export type Sender = {
   started?(trx: Trx, claim: Claim, now: Date): Promise<void>;
   /** Called when the POST ended. `unknown`: an attempt may have been applied without confirmation. */
   finished?(trx: Trx, claim: Claim, end: AttemptEnd): Promise<void>;
-  /**
-   * Called when two requests of a subject became one. A kind with this function coalesces: a request that is
-   * retried absorbs the newer pending one of its subject, which is then canceled.
-   */
+  /** Called when a retried request absorbed the newer pending one of its subject, which is canceled. */
   merged?(trx: Trx, kept: string, canceled: string): Promise<void>;
 };
 

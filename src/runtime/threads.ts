@@ -46,16 +46,6 @@ type ToWorker = { type: 'stop' };
 /** `applies`: the thread runs the apply loop. `hasCensusFunction`: censuses come from the embedding program. */
 export type ApiThreadData = { config: Config; applies: boolean; hasCensusFunction: boolean };
 
-export type ApiThread = {
-  /** The address of the private listener. Rejects if the thread can't start. */
-  readonly listening: Promise<string>;
-  wakeSend(): void;
-  /** Signals that `events` more events are pending (unknown if omitted). */
-  wakeApply(events?: number): void;
-  /** Can be called repeatedly. */
-  stop(): Promise<void>;
-};
-
 /** Starts the API thread. `failed` is called if it ends without a stop. */
 export function startApiThread(
   config: Config,
@@ -67,7 +57,7 @@ export function startApiThread(
     wakeApply: () => void;
     failed: (error: Error) => void;
   },
-): ApiThread {
+) {
   const { applies, census, log } = on;
   const data: ApiThreadData = { config, applies, hasCensusFunction: census !== null };
   const thread = startThread<ToApi, FromApi>('api-thread', 'the API thread', data, {
@@ -80,9 +70,12 @@ export function startApiThread(
     failed: on.failed,
   });
   return {
+    /** The address of the API listener. Rejects if the thread can't start. */
     listening: thread.listening,
-    wakeSend: () => thread.send({ type: 'wake-send' }),
-    wakeApply: (events) => thread.send({ type: 'wake-apply', events }),
+    wakeSend: (): void => thread.send({ type: 'wake-send' }),
+    /** Signals that `events` more events are pending (unknown if omitted). */
+    wakeApply: (events?: number): void => thread.send({ type: 'wake-apply', events }),
+    /** Can be called repeatedly. */
     stop: thread.stop,
   };
 }

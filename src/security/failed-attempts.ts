@@ -6,16 +6,12 @@ const WINDOW_MS = 60_000;
 /** Addresses remembered at once. The oldest is forgotten first, so that memory stays bounded. */
 const ADDRESSES_MAX = 1_000;
 
-type FailedAttempts = {
-  /** Counts a failed attempt. Returns the seconds to wait when the address has too many in this minute, else null. */
-  failed(address: string): number | null;
-};
-
 /** Counts failed attempts to authenticate by source address. Valid tokens are never counted or refused. */
-export function createFailedAttempts(now: Clock): FailedAttempts {
+export function createFailedAttempts(now: Clock) {
   const byAddress = new Map<string, { count: number; until: number }>();
   return {
-    failed(address) {
+    /** Counts a failed attempt. Returns the seconds to wait after too many in this minute, else null. */
+    failed(address: string): number | null {
       const at = now().getTime();
       let window = byAddress.get(address);
       if (window === undefined || window.until <= at) {

@@ -50,7 +50,9 @@ export async function reencrypt(
   const broken = new Map<string, number>();
   let reencrypted = 0;
   for (const column of columns) {
-    const others = sql`case when ${startsWith(column, encryptor.keyId)} then null else ${sql.ref(column.column)} end`;
+    const [header, value] = [headerOf(encryptor.keyId), sql.ref(column.column)];
+    const isOurs = sql`substr(${value}, 1, ${sql.lit(header.length)}) = ${header}`;
+    const others = sql`case when ${isOurs} then null else ${value} end`;
     for await (const rows of pages(db, column, others)) {
       signal.throwIfAborted();
       const found: Change[] = [];
@@ -173,11 +175,6 @@ export function pagesOfEncrypted(
   column: EncryptedColumn,
 ): AsyncGenerator<{ row: Row; value: Buffer | null }[]> {
   return pages(db, column, sql`${sql.ref(column.column)}`);
-}
-
-function startsWith({ column }: EncryptedColumn, keyId: string): RawBuilder<boolean> {
-  const header = headerOf(keyId);
-  return sql`substr(${sql.ref(column)}, 1, ${sql.lit(header.length)}) = ${header}`;
 }
 
 function nameOf({ table, column }: Pick<EncryptedColumn, 'table' | 'column'>): string {

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import Type from 'typebox';
 import { compile } from '../contract/check.ts';
-import { isAppError } from '../errors.ts';
+import { isAppError, type Problem } from '../errors.ts';
 
 import type { FaultState } from './faults.ts';
 import type { Delivery, DestinationState } from './provider.ts';
@@ -62,8 +62,7 @@ export function addControl(app: FastifyInstance, control: Control): void {
   app.post(CONTROL_PATH, async (request, reply) => {
     const { body } = request;
     if (!orders.accepts(body)) {
-      const problems = orders.problems(body).map(({ path, rule }) => [path === '' ? 'body' : path, rule]);
-      return refuse(reply, 422, NOT_UNDERSTOOD, Object.fromEntries(problems));
+      return refuse(reply, 422, NOT_UNDERSTOOD, detailsOf(orders.problems(body)));
     }
     const { faults, api_key: apiKey, webhook_secrets: secrets, scenario } = body;
     const hindered = scenario === undefined ? null : control.hinders(scenario);
@@ -94,6 +93,11 @@ function shown({ faults, endpoints, scenario, requests, deliveries }: ControlSta
     })),
     deliveries: deliveries.map(({ eventId, ...one }) => ({ event_id: eventId, ...one })),
   };
+}
+
+/** Returns problems by field. A rule of the whole body is named `body`. */
+export function detailsOf(problems: readonly Problem[]): Record<string, string> {
+  return Object.fromEntries(problems.map(({ path, rule }) => [path === '' ? 'body' : path, rule]));
 }
 
 function refuse(reply: FastifyReply, status: number, error: string, details: Record<string, string>) {

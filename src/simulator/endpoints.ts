@@ -10,8 +10,7 @@ import { census } from '../contract/census.ts';
 import type { Checker } from '../contract/check.ts';
 import { compensationChange, demographic, newHire, termination } from '../contract/employment.ts';
 import { parseJson } from '../contract/json.ts';
-import type { Problem } from '../errors.ts';
-import { CONTROL_PATH } from './control.ts';
+import { CONTROL_PATH, detailsOf } from './control.ts';
 import type { Fault, Faults, RequestFault } from './faults.ts';
 import type { Timer } from './provider.ts';
 import type { ReceivedRequest, RequestKind } from './record.ts';
@@ -166,11 +165,6 @@ function readStrictly(app: FastifyInstance): void {
 
 function refuse(reply: FastifyReply, status: number, error: string, details?: Record<string, string>) {
   return reply.code(status).send(refused(status, error, details).body);
-}
-
-/** Field path -> rule. A rule of the whole body is named `body`. */
-function detailsOf(problems: readonly Problem[]): Record<string, string> {
-  return Object.fromEntries(problems.map(({ path, rule }) => [path === '' ? 'body' : path, rule]));
 }
 
 function keyOf(request: FastifyRequest): string | null {

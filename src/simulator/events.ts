@@ -13,10 +13,7 @@ export type MadeEvent = { id: string; body: Envelope };
 
 export type MakeEvent = (type: EventType, data: Record<string, unknown>) => MadeEvent;
 
-/**
- * Creates events with unique ids and strictly increasing `created_at`, so that ties occur only on purpose.
- * Ids include the start time: a restarted simulator with the same seed sends new events, not duplicates.
- */
+/** Creates events with unique ids, also after a restart, and strictly increasing `created_at`. */
 export function eventMaker(seed: number, now: () => Date): MakeEvent {
   const startedAt = now().getTime();
   let made = 0;

@@ -1,9 +1,7 @@
 import { AppError } from '../errors.ts';
 
 /**
- * The simulator's deliberate faults, in the syntax of flags and the control endpoint:
- * `NAME[=VALUE][:COUNT][@ID]`. Faults are counted ("the next three requests"), never random, so that runs can
- * be repeated.
+ * Deliberate faults: `NAME[=VALUE][:COUNT][@ID]`. They are counted, never random, so runs can be repeated.
  */
 
 type FaultKind = {

@@ -24,10 +24,7 @@ export type Delivery = {
   reason: string | null;
 };
 
-/**
- * Where events are sent. An endpoint that failed all attempts of an event is disabled, as the provider does
- * after days: it receives nothing until it is enabled again, and then what it missed.
- */
+/** Where events are sent. One that failed all attempts of an event receives nothing until it is enabled. */
 type Destination = {
   readonly url: string;
   /** Null while events are sent to it. */

@@ -1,7 +1,4 @@
-/**
- * Scenarios of faults in the service. Each requests censuses, which makes the sidecar send; employment
- * changes reported during it meet the same faults.
- */
+/** Scenarios of faults in the service. Each requests censuses, which makes the sidecar send. */
 import { employeeOf, enrolOne, type Scenario, type Scene, takeCensuses, withFault } from './scene.ts';
 
 const ALL_ARRIVE = 'every request arrives with a delay; `census show` has completed syncs';

@@ -52,10 +52,7 @@ export type Simulator = Service & {
   close(): Promise<void>;
 };
 
-/**
- * Starts listening, by default on 127.0.0.1. Sends `employee-census.sync-complete` after each accepted
- * census. Rejects if the address is in use. The caller closes it.
- */
+/** Starts listening, by default on 127.0.0.1. Rejects if the address is in use. The caller closes it. */
 export async function startSimulator(options: SimulatorOptions): Promise<Simulator> {
   const { seed = DEFAULT_SEED, now = () => new Date(), timer = systemTimer } = options;
   const { host = '127.0.0.1', port = 0, retryScale = RETRY_SCALE } = options;

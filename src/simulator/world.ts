@@ -18,10 +18,7 @@ export function makeWorld(
   return new Map(employerIds.map((id) => [id, makeCensus(seed, id, employeesEach)]));
 }
 
-/**
- * Creates an employer's census, which follows the contract and is the same for the same seed, employer and
- * number of employees. Employee ids include the employer's: they are unique across employers.
- */
+/** Creates an employer's census, the same for the same seed. Employee ids include the employer's. */
 export function makeCensus(
   seed: number,
   employerId: string,

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 import { closed, component, nullable, nullableText } from '../../contract/fields.ts';
-import { COUNTED_AT_MOST } from '../../database/count.ts';
+import { COUNTED_AT_MOST } from '../../database/bulk.ts';
 import { readActivity } from '../../operations/activity.ts';
 import type { ApiParts } from '../parts.ts';
 import { taggedOperation } from '../route-table.ts';
