@@ -1,11 +1,11 @@
 /** A command line with an employer whose payroll run passes every check. */
 
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Test } from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import { deductionOf, deliver } from '../api/deliver.ts';
+import { temporaryFolder } from '../support/memory.ts';
 import { BIWEEKLY, EMPLOYER, readyEmployer } from '../support/payroll.ts';
 import { here, type Ran, type Variables, withDatabase } from './harness.ts';
 
@@ -41,7 +41,7 @@ export async function payrollStage(t: Test): Promise<Stage> {
 
 /** Writes files for a test. Avoids `testdir()`, which empties itself on each call and holds the database. */
 export function filesOf(t: Test): Stage['file'] {
-  const folder = mkdtempSync(join(tmpdir(), 'benefits-sidecar-test-'));
+  const folder = temporaryFolder('test');
   t.teardown(() => rmSync(folder, { recursive: true }));
   return (name, content) => {
     const path = join(folder, name);

@@ -1,12 +1,12 @@
 /** A separate database for each test, with the current schema, on the test's engine. */
-import { mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Test } from 'tap';
 import { migrate } from '../../src/database/migrate.ts';
 import { openDatabase, sqlitePath } from '../../src/database/open.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { engineOf, newDatabaseUrl, postgres } from '../support/engine.ts';
+import { temporaryFolder } from '../support/memory.ts';
 import { type Databases, EMPTY, execute, MIGRATED_AT, TEMPLATE } from '../support/postgres.ts';
 
 /** The address of a database file that does not exist yet. */
@@ -34,7 +34,7 @@ export async function scratch(t: Test): Promise<{ db: Db; url: string }> {
 let migratedFile: Promise<Buffer> | undefined;
 
 async function makeMigratedFile(): Promise<Buffer> {
-  const folder = mkdtempSync(join(tmpdir(), 'benefits-sidecar-scratch-'));
+  const folder = temporaryFolder('scratch');
   const path = join(folder, 'sidecar.db');
   const db = openDatabase(`sqlite:${path}`);
   await migrate(db, 'sandbox', MIGRATED_AT);

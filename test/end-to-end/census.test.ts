@@ -1,11 +1,11 @@
 /** Failures of a census sync, and their recovery. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DEFAULT_SEED, makeWorld } from '../../src/simulator/world.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import { eventually } from '../support/eventually.ts';
 import { deliver, eventOf } from '../support/load.ts';
+import { temporaryFolder } from '../support/memory.ts';
 import { makeKeys } from '../support/settings.ts';
 import { setStage, syncIn } from '../support/stage.ts';
 
@@ -13,7 +13,7 @@ const world = makeWorld(DEFAULT_SEED);
 const census = world.get('maple-bakery');
 
 onEitherEngine('with a folder as the source and a key in a file', async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'benefits-sidecar-test-'));
+  const folder = temporaryFolder('test');
   t.teardown(() => rmSync(folder, { recursive: true }));
   const write = (employerId: string, content: unknown) =>
     writeFileSync(join(folder, `${employerId}.json`), JSON.stringify(content));

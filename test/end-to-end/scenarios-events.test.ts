@@ -1,12 +1,12 @@
 /** Plays each delivery scenario against one real sidecar. The ledger and the service agree after each. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Test } from 'tap';
 import { EVENT_SCENARIOS } from '../../src/simulator/event-scenarios.ts';
 import { DEFAULT_SEED, makeWorld } from '../../src/simulator/world.ts';
 import { allSent, disagreements, type Reported, report } from '../support/disagreements.ts';
 import { onEitherEngine } from '../support/engine.ts';
+import { temporaryFolder } from '../support/memory.ts';
 import { breaches } from '../support/oracle.ts';
 import { makeKeys } from '../support/settings.ts';
 import { type Stage, setStage, syncIn } from '../support/stage.ts';
@@ -130,7 +130,7 @@ const SEEN: Record<keyof typeof EVENT_SCENARIOS, (t: Test, played: Played) => Pr
 };
 
 onEitherEngine('the delivery scenarios end as documented', async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'benefits-sidecar-test-'));
+  const folder = temporaryFolder('test');
   t.teardown(() => rmSync(folder, { recursive: true }));
   for (const [id, census] of world) writeFileSync(join(folder, `${id}.json`), JSON.stringify(census));
   const stage = await setStage(t, {

@@ -1,11 +1,11 @@
 import { execFileSync } from 'node:child_process';
-import { appendFileSync, mkdtempSync, rmdirSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { appendFileSync, rmdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { here, jsonOf } from '../cli/harness.ts';
 import { eventually } from '../support/eventually.ts';
 import { deliver, type Event, startLoad } from '../support/load.ts';
+import { temporaryFolder } from '../support/memory.ts';
 import { breaches } from '../support/oracle.ts';
 import { setStage } from '../support/stage.ts';
 
@@ -14,7 +14,7 @@ const BLOCK = Buffer.alloc(4096, 1);
 
 /** A small disk in memory, removed with the test. */
 function smallDisk(t: Test): string {
-  const folder = mkdtempSync(join(tmpdir(), 'benefits-sidecar-disk-'));
+  const folder = temporaryFolder('disk');
   execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${DISK_MIB}m`, 'none', folder]);
   t.teardown(() => {
     execFileSync('umount', [folder]);

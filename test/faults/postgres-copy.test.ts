@@ -1,8 +1,7 @@
 /** Copying a SQLite file to PostgreSQL: everything is copied, or nothing. */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomBytes } from 'node:crypto';
-import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { copyFileSync, existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import t, { type Test } from 'tap';
@@ -21,6 +20,7 @@ import { contentOfTables, type Filled, fill } from '../postgres/filled.ts';
 import { useOwnPostgres } from '../support/engine.ts';
 import { eventually } from '../support/eventually.ts';
 import { deliver as post } from '../support/load.ts';
+import { temporaryFolder } from '../support/memory.ts';
 import { makeKeys, variablesFor } from '../support/settings.ts';
 import { serve } from '../support/sidecar.ts';
 
@@ -64,7 +64,7 @@ type Source = Filled & { url: string; db: Db; tables: string[] };
 
 /** Filled once; each test gets a copy of the file. */
 const template = (async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'benefits-sidecar-copy-'));
+  const folder = temporaryFolder('copy');
   t.teardown(() => rmSync(folder, { recursive: true }));
   const path = join(folder, 'template.db');
   const db = openDatabase(`sqlite:${path}`);

@@ -2,8 +2,7 @@
  * Plays each scenario of the service's behavior against one real sidecar while payroll reports changes. At the end every
  * accepted change was applied there once, in order per employee.
  */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Test } from 'tap';
 import type { RequestFault } from '../../src/simulator/faults.ts';
@@ -13,6 +12,7 @@ import { DEFAULT_EMPLOYER_IDS, DEFAULT_SEED, makeWorld } from '../../src/simulat
 import { allSent, disagreements, type Reported, reportMoves } from '../support/disagreements.ts';
 import { onEachEngine } from '../support/engine.ts';
 import { eventually } from '../support/eventually.ts';
+import { temporaryFolder } from '../support/memory.ts';
 import { breaches } from '../support/oracle.ts';
 import { makeKeys } from '../support/settings.ts';
 import { type Stage, setStage, syncIn } from '../support/stage.ts';
@@ -101,7 +101,7 @@ const SEEN: Record<keyof typeof SERVICE_SCENARIOS, Part> = {
 };
 
 onEachEngine('the service scenarios end as documented', async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'benefits-sidecar-test-'));
+  const folder = temporaryFolder('test');
   t.teardown(() => rmSync(folder, { recursive: true }));
   for (const [id, census] of world) writeFileSync(join(folder, `${id}.json`), JSON.stringify(census));
   const keys = makeKeys();

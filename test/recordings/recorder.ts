@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Test } from 'tap';
 import { eventually } from '../support/eventually.ts';
+import { temporaryFolder } from '../support/memory.ts';
 import { lastingPort, makeKeys, type Variables, variablesFor } from '../support/settings.ts';
 import { normalizer } from './normalize.ts';
 
@@ -59,7 +60,7 @@ export type Recorder = {
 };
 
 export async function startRecorder(t: Test, databaseUrl: (folder: string) => Promise<string>) {
-  const folder = mkdtempSync(join(tmpdir(), 'benefits-sidecar-recordings-'));
+  const folder = temporaryFolder('recordings');
   t.teardown(() => rmSync(folder, { recursive: true, force: true }));
   const keys = makeKeys();
   const [servicePort, receiverPort, apiPort] = [

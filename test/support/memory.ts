@@ -1,4 +1,5 @@
-import { mkdtempSync, statfsSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, statfsSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 const MEMORY = '/dev/shm';
@@ -9,8 +10,31 @@ export function memoryFolder(name: string): string | null {
   if (process.env.TEST_MEMORY === undefined) return null;
   try {
     const { bavail, bsize } = statfsSync(MEMORY);
-    return bavail * bsize < LEAST_FREE_BYTES ? null : mkdtempSync(join(MEMORY, `benefits-sidecar-${name}-`));
+    return bavail * bsize < LEAST_FREE_BYTES ? null : temporaryFolder(name, MEMORY);
   } catch {
     return null;
+  }
+}
+
+/** Returns a new folder of this process. Removes those of processes that were killed before they could. */
+export function temporaryFolder(name: string, within = tmpdir()): string {
+  for (const entry of readdirSync(within)) {
+    const owner = /^benefits-sidecar-[a-z]+-(\d+)-\w+$/.exec(entry)?.[1];
+    if (owner === undefined || isRunning(Number(owner))) continue;
+    try {
+      rmSync(join(within, entry), { recursive: true, force: true });
+    } catch {
+      // Another process is removing it.
+    }
+  }
+  return mkdtempSync(join(within, `benefits-sidecar-${name}-${process.pid}-`));
+}
+
+/** Returns whether a process exists, whoever owns it. */
+export function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code !== 'ESRCH';
   }
 }

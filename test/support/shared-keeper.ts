@@ -2,6 +2,7 @@
 import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { isRunning } from './memory.ts';
 import type { Resource } from './shared.ts';
 
 const LOOK_EVERY_MS = 500;
@@ -11,14 +12,6 @@ const [, , name = '', folder = '', runner = ''] = process.argv;
 function write(file: string, text: string): void {
   writeFileSync(join(folder, `${file}.new`), text);
   renameSync(join(folder, `${file}.new`), join(folder, file));
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
-  }
 }
 
 let resource: Resource | undefined;
