@@ -48,9 +48,9 @@ const WORDS: Readonly<Record<keyof Run, string>> = {
 };
 
 /** The defaults of omitted fields. */
-export const RUN_DEFAULTS: Readonly<Partial<Record<keyof Run, string>>> = {
-  kind: 'regular',
-};
+export const RUN_DEFAULTS = { kind: 'regular' } as const;
+
+const BODY = described(RunBody.properties);
 
 /** The body of a run for the reference: the schema that it is checked by, with words and defaults. */
 export const DescribedRunBody = named(
@@ -58,7 +58,7 @@ export const DescribedRunBody = named(
   Type.Unsafe<unknown>({
     ...RunBody,
     description: 'The definition of a payroll run.',
-    properties: described(RunBody.properties, RUN_DEFAULTS),
+    properties: { ...BODY, kind: { ...BODY.kind, default: RUN_DEFAULTS.kind } },
   }),
 );
 
@@ -70,20 +70,12 @@ const RUN = {
   }),
 };
 
-/** Returns the fields with their descriptions, and the defaults of those that have one. */
-function described<const P extends Partial<Record<keyof Run, TSchema>>>(
-  fields: P,
-  defaults: Readonly<Partial<Record<keyof Run, string>>> = {},
-): P {
+/** Returns the fields with their descriptions. */
+function described<const P extends Partial<Record<keyof Run, TSchema>>>(fields: P): P {
   const names = Object.keys(fields) as (keyof Run)[];
-  const entries = names.map((name) => {
-    const preset = defaults[name];
-    return [
-      name,
-      { ...fields[name], description: WORDS[name], ...(preset !== undefined && { default: preset }) },
-    ];
-  });
-  return Object.fromEntries(entries) as P;
+  return Object.fromEntries(
+    names.map((name) => [name, { ...fields[name], description: WORDS[name] }]),
+  ) as unknown as P;
 }
 
 export const RunId = closed({

@@ -71,7 +71,7 @@ export function createOutput(
 export const WIDTH = 80;
 
 /** Empty cells are printed as a dash, so columns stay readable. */
-export type Cell = string | number | null | undefined;
+type Cell = string | number | null | undefined;
 
 /**
  * A column of a table: its head, the cell of a row, and what happens to it when the table is wider than 80 columns.

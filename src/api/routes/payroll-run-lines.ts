@@ -42,11 +42,8 @@ import { storedRun, withEtag } from './payroll-runs.ts';
 
 const operation = taggedOperation('Payroll runs');
 
-const JSON_TYPE = 'application/json';
-const CSV_TYPE = 'text/csv';
-const NDJSON_TYPE = 'application/x-ndjson';
 /** The first one is the default. */
-const OFFERED = [JSON_TYPE, CSV_TYPE, NDJSON_TYPE] as const;
+const OFFERED = [ROW_TYPES.json, ROW_TYPES.csv, ROW_TYPES.ndjson];
 
 const LineQuery = closed({
   employee_id: Type.Optional({ ...identifier, description: 'Only lines of this employee.' }),
@@ -90,9 +87,9 @@ export function payrollRunLineRoutes(app: Api, { db, log, onFatal }: ApiParts): 
         200: Type.Unsafe<unknown>({
           description: 'The lines.',
           content: {
-            [JSON_TYPE]: { schema: LinePage },
-            [CSV_TYPE]: { schema: text('A header, then one row per line.') },
-            [NDJSON_TYPE]: { schema: text('A `Line` on each line.') },
+            [ROW_TYPES.json]: { schema: LinePage },
+            [ROW_TYPES.csv]: { schema: text('A header, then one row per line.') },
+            [ROW_TYPES.ndjson]: { schema: text('A `Line` on each line.') },
           },
         }),
       },
@@ -101,16 +98,23 @@ export function payrollRunLineRoutes(app: Api, { db, log, onFatal }: ApiParts): 
     async (request, reply) => {
       const { params, query, headers } = request;
       const type = negotiated(headers.accept, OFFERED);
-      if (type !== JSON_TYPE) assertWhole(query);
+      if (type !== ROW_TYPES.json) assertWhole(query);
       const from = linePosition.decode(query.cursor);
       const stored = await storedRun(db, params.run_id);
       const { position, pages } = await linesFrom(stored, query, from);
       const answer =
-        type === JSON_TYPE
-          ? await pageFrom(pages, from ?? { employeeId: '', position, given: 0 }, query.limit)
-          : fileOf(type, stored, await begun(pages, logBreak(request)));
+        type === ROW_TYPES.json ? await pageFrom() : fileOf(await begun(pages, logBreak(request)));
       if (stored.etag !== null) withEtag(reply, stored.etag);
       return reply.header('vary', 'accept').type(type).send(answer);
+
+      async function pageFrom() {
+        const start = from ?? { employeeId: '', position, given: 0 };
+        const { lines, next } = await linesBehind(pages, start, query.limit ?? LIMIT_DEFAULT);
+        return linePosition.page(lines, next);
+      }
+      function fileOf(lines: AsyncIterable<Line[]>): Readable {
+        return type === ROW_TYPES.csv ? csvOfLines(stored, lines) : ndjsonOf(lines);
+      }
     },
   );
 
@@ -146,19 +150,6 @@ async function* wantedOf(
     const some = wanted.filter(({ lines }) => lines.length > 0);
     if (some.length > 0) yield some;
   }
-}
-
-async function pageFrom(pages: AsyncIterable<LinesOfEmployee[]>, from: LinePosition, limit = LIMIT_DEFAULT) {
-  const { lines, next } = await linesBehind(pages, from, limit);
-  return linePosition.page(lines, next);
-}
-
-function fileOf(
-  type: typeof CSV_TYPE | typeof NDJSON_TYPE,
-  stored: StoredRun,
-  pages: AsyncIterable<Line[]>,
-): Readable {
-  return type === CSV_TYPE ? csvOfLines(stored, pages) : ndjsonOf(pages);
 }
 
 function assertWhole(query: LineQuery): void {

@@ -21,7 +21,7 @@ export type Contribution = {
 
 /** The flags that follow from a contribution and the plan. */
 export const AMOUNT_FLAGS = ['frequency_mismatch', 'negative'] as const;
-export type AmountFlag = (typeof AMOUNT_FLAGS)[number];
+type AmountFlag = (typeof AMOUNT_FLAGS)[number];
 
 export type Amounts = {
   /** For this paycheck, with two decimals. */

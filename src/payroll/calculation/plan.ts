@@ -18,13 +18,13 @@ export const SCHEMES = ['annualized', 'month-even', 'first-checks'] as const;
 export type Scheme = (typeof SCHEMES)[number];
 
 export const APPLIES_ON = ['pay_date', 'period_end'] as const;
-export type AppliesOn = (typeof APPLIES_ON)[number];
+type AppliesOn = (typeof APPLIES_ON)[number];
 
 export const REMAINDERS = ['last', 'spread', 'none'] as const;
 export type Remainder = (typeof REMAINDERS)[number];
 
 export const EXTRA_PAYCHECKS = ['take', 'skip'] as const;
-export type ExtraPaycheck = (typeof EXTRA_PAYCHECKS)[number];
+type ExtraPaycheck = (typeof EXTRA_PAYCHECKS)[number];
 
 export type AmountOptions = {
   scheme: Scheme;
@@ -69,7 +69,7 @@ export type Plan = {
   cycleDays: readonly string[];
 };
 
-export type Planned = { ok: true; plan: Plan } | { ok: false; problem: Problem };
+type Planned = { ok: true; plan: Plan } | { ok: false; problem: Problem };
 
 /** The checks of a month that `first-checks` takes from. */
 const FIRST_CHECKS: Readonly<Record<PayFrequency, number>> = {

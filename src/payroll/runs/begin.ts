@@ -7,7 +7,7 @@ import type { StatedRun } from './body.ts';
 import { isKnownEmployer, unknownIds } from './known-ids.ts';
 import { findRun, previewRun, putRun, type RunView, type StoredRun, viewRun } from './store.ts';
 
-export type Begun =
+type Begun =
   | { outcome: 'created' | 'same'; view: RunView; stored: StoredRun }
   /** Another body is stored under the id. */
   | { outcome: 'different' };

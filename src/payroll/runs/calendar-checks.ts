@@ -1,5 +1,4 @@
 /** The readiness checks of a run's pay dates and period, mostly against the finalized runs of its employer. */
-import { sql } from 'kysely';
 import { type Check, type EmployerQuestion, FOUND_AT_MOST, type Found, fail } from '../../checks.ts';
 import type { Db } from '../../database/tables.ts';
 import { yearOf } from '../calculation/pay-dates.ts';
@@ -7,6 +6,7 @@ import { planOf } from '../calculation/plan.ts';
 import { readSchedules } from '../settings/schedules.ts';
 import { type Basis, planOfBasis, scheduleOf } from './basis.ts';
 import { type FrozenRun, frozenRuns } from './compute.ts';
+import { finalizedRegularRuns } from './store.ts';
 import type { Summary } from './summary.ts';
 
 /** A question about a run that is computed. */
@@ -32,21 +32,11 @@ async function calendarAssumed(_: Db, { basis }: RunQuestion): Promise<Found[]> 
  */
 async function periodsOverlap(db: Db, { runId, basis: { run } }: RunQuestion): Promise<Found[]> {
   if (run.kind === 'off_cycle') return [];
-  const others = await db
-    .selectFrom('payroll_runs')
+  const others = await finalizedRegularRuns(db, run)
     .select(['run_id', 'period_start', 'period_end'])
-    .where('employer_id', '=', run.employer_id)
-    .where('state', '=', sql.lit('finalized'))
-    .where('kind', '=', sql.lit('regular'))
-    .where('pay_frequency', '=', run.pay_frequency)
     .where('period_start', '<=', run.period_end)
     .where('period_end', '>=', run.period_start)
     .where('run_id', '<>', runId ?? '')
-    .$if(run.pay_group !== null, (query) =>
-      query.where((where) =>
-        where.or([where('pay_group', 'is', null), where('pay_group', '=', run.pay_group)]),
-      ),
-    )
     .orderBy('pay_date')
     .orderBy('run_id')
     .limit(FOUND_AT_MOST)
@@ -96,19 +86,10 @@ async function payDateSkipped(db: Db, { basis }: RunQuestion): Promise<Found[]> 
   const { run } = basis;
   const { dates, calendarAssumed } = planOfBasis(basis);
   if (run.kind === 'off_cycle' || dates === null || calendarAssumed) return [];
-  const finalized = await db
-    .selectFrom('payroll_runs')
+  const finalized = await finalizedRegularRuns(db, run)
     .select('pay_date')
-    .where('employer_id', '=', run.employer_id)
-    .where('state', '=', sql.lit('finalized'))
-    .where('kind', '=', sql.lit('regular'))
-    .where('pay_frequency', '=', run.pay_frequency)
-    .where((where) =>
-      where.or([
-        where('pay_group', 'is', null),
-        ...(run.pay_group === null ? [] : [where('pay_group', '=', run.pay_group)]),
-      ]),
-    )
+    // A run of one pay group does not pay the others.
+    .$if(run.pay_group === null, (query) => query.where('pay_group', 'is', null))
     .orderBy('pay_date')
     .execute();
   const first = finalized[0]?.pay_date;

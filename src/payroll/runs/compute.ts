@@ -36,7 +36,7 @@ export type EmployeeLines = {
 };
 
 /** The inputs of a computation, made once from a basis. */
-export type Inputs = {
+type Inputs = {
   basis: Basis;
   scope: Scope;
   rules: LineRules;

@@ -5,7 +5,7 @@ import { isIncluded, type Line } from '../calculation/line.ts';
 import type { Run } from './body.ts';
 
 /** The run of the lines. A preview has no id. */
-export type RunOfLines = Pick<Run, 'period_start' | 'period_end' | 'pay_date'> & { run_id?: string };
+type RunOfLines = Pick<Run, 'period_start' | 'period_end' | 'pay_date'> & { run_id?: string };
 
 type Column = {
   readonly name: string;

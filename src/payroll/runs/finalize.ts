@@ -11,7 +11,7 @@ import { changePayroll } from '../settings/lock.ts';
 import { type Acceptance, recordAcceptances } from './acceptances.ts';
 import { type Basis, type Frozen, resolveBasis } from './basis.ts';
 import { computeRun, inputsOf } from './compute.ts';
-import { bodyOf, findRun, hashOf, type StoredRun } from './store.ts';
+import { bodyOf, finalizedRegularRuns, findRun, hashOf, type StoredRun } from './store.ts';
 import { createSummary, type Summary } from './summary.ts';
 
 export type Finalizing = {
@@ -62,38 +62,40 @@ export async function finalizeRun(
   if (by !== null) return { outcome: 'date-taken', by };
   const basis = await resolveBasis(db, runId, run);
   const freezeId = randomUUID();
+  let refused: Finalized | null;
   try {
-    const { rows, summary } = await writeLines(db, basis, freezeId, finalizing.now);
-    const { ifMatch, accept } = finalizing;
-    const isStale = ifMatch !== null && linesEtagOf(ifMatch) !== summary.etag;
-    if (isStale && accept === null) return await undone(db, freezeId, { outcome: 'stale' });
-    const report = checkReadiness === null ? null : await checkReadiness(basis, summary);
-    // With `accept` only the ETag of the readiness report helps: that of the lines would be refused again.
-    if (isStale)
-      return await undone(
-        db,
-        freezeId,
-        report === null ? { outcome: 'stale' } : { outcome: 'failures-changed', report },
-      );
-    if (report?.ready === false) {
-      if (report.failures.some(({ checkId }) => accept?.checks.includes(checkId) !== true))
-        return await undone(db, freezeId, { outcome: 'not-ready', report });
-      if (ifMatch !== report.etag) return await undone(db, freezeId, { outcome: 'failures-changed', report });
-    }
-    const computed = { runId, basis, freezeId, rows, summary, failures: report?.failures ?? [] };
-    const isFinal = await transact(db, (trx) => flip(trx, computed, finalizing));
-    if (!isFinal) return await undone(db, freezeId, await whyNot(db, runId, finalizing));
+    refused = await freeze(db, { runId, basis, freezeId }, finalizing, checkReadiness);
+    if (refused !== null) await dropLines(db, freezeId);
   } catch (error) {
     // If the response to the commit was lost, the run may be final. Lines of no run are removed later.
     if (!isUnavailable(error)) await dropLines(db, freezeId).catch(() => {});
     throw error;
   }
-  return { outcome: 'finalized', stored: (await findRun(db, runId)) as StoredRun };
+  return refused ?? { outcome: 'finalized', stored: (await findRun(db, runId)) as StoredRun };
 }
 
-async function undone(db: Db, freezeId: string, outcome: Finalized): Promise<Finalized> {
-  await dropLines(db, freezeId);
-  return outcome;
+/** Writes the lines and makes the run final. Returns null, or why the lines must be removed again. */
+async function freeze(
+  db: Db,
+  { runId, basis, freezeId }: Pick<Computed, 'runId' | 'basis' | 'freezeId'>,
+  finalizing: Finalizing,
+  checkReadiness: CheckReadiness | null,
+): Promise<Finalized | null> {
+  const { rows, summary } = await writeLines(db, basis, freezeId, finalizing.now);
+  const { ifMatch, accept } = finalizing;
+  const isStale = ifMatch !== null && linesEtagOf(ifMatch) !== summary.etag;
+  if (isStale && accept === null) return { outcome: 'stale' };
+  const report = checkReadiness === null ? null : await checkReadiness(basis, summary);
+  // With `accept` only the ETag of the readiness report helps: that of the lines would be refused again.
+  if (isStale) return report === null ? { outcome: 'stale' } : { outcome: 'failures-changed', report };
+  if (report?.ready === false) {
+    if (report.failures.some(({ checkId }) => accept?.checks.includes(checkId) !== true))
+      return { outcome: 'not-ready', report };
+    if (ifMatch !== report.etag) return { outcome: 'failures-changed', report };
+  }
+  const computed = { runId, basis, freezeId, rows, summary, failures: report?.failures ?? [] };
+  const isFinal = await transact(db, (trx) => flip(trx, computed, finalizing));
+  return isFinal ? null : whyNot(db, runId, finalizing);
 }
 
 /** Another caller finalized or removed the run, took its pay date, or changed the data it is computed from. */
@@ -120,18 +122,9 @@ function linesEtagOf(etag: string | null): string | null {
 
 /** Returns the finalized regular run that has the pay date. A run without a pay group conflicts with every group. */
 async function takenBy(db: Db | Trx, run: StoredRun): Promise<string | null> {
-  const { pay_group } = run;
-  const other = await db
-    .selectFrom('payroll_runs')
+  const other = await finalizedRegularRuns(db, run)
     .select('run_id')
-    .where('employer_id', '=', run.employer_id)
     .where('pay_date', '=', run.pay_date)
-    .where('pay_frequency', '=', run.pay_frequency)
-    .$if(pay_group !== null, (query) =>
-      query.where((where) => where.or([where('pay_group', 'is', null), where('pay_group', '=', pay_group)])),
-    )
-    .where('state', '=', 'finalized')
-    .where('kind', '=', 'regular')
     .executeTakeFirst();
   return other?.run_id ?? null;
 }

@@ -10,7 +10,7 @@ import type { LineRules } from './lines.ts';
 export type Attended = { rules: Pick<LineRules, 'run' | 'deductions'>; lines: readonly Line[] };
 
 /** A missed check, and what off-cycle runs of its pay period took of the deduction. */
-export type MissedCheck = { flag: Flag; isTaken: boolean; member: Cents; employer: Cents };
+type MissedCheck = { flag: Flag; isTaken: boolean; member: Cents; employer: Cents };
 
 /** Returns null if nothing was missed: regular runs that the employee is in cover the whole pay period. */
 export function missedCheckOf(

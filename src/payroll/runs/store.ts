@@ -1,6 +1,6 @@
 /** Stored payroll runs: create, find, list, delete while open, void with a reason. */
 import { createHash } from 'node:crypto';
-import type { Selectable } from 'kysely';
+import { type Selectable, sql } from 'kysely';
 import { forUpdate } from '../../database/engine.ts';
 import type { Db, PayrollRunTable, RunState, Trx } from '../../database/tables.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
@@ -54,6 +54,25 @@ export async function findRun(db: Db | Trx, runId: string): Promise<StoredRun | 
   return row ?? null;
 }
 
+/**
+ * Selects the finalized regular runs of a run's employer and pay frequency that may pay the same employees: those of
+ * its pay group and those without a pay group; all if it has none.
+ */
+export function finalizedRegularRuns(
+  db: Db | Trx,
+  { employer_id, pay_frequency, pay_group }: Pick<StoredRun, 'employer_id' | 'pay_frequency' | 'pay_group'>,
+) {
+  return db
+    .selectFrom('payroll_runs')
+    .where('employer_id', '=', employer_id)
+    .where('state', '=', sql.lit('finalized'))
+    .where('kind', '=', sql.lit('regular'))
+    .where('pay_frequency', '=', pay_frequency)
+    .$if(pay_group !== null, (query) =>
+      query.where((where) => where.or([where('pay_group', 'is', null), where('pay_group', '=', pay_group)])),
+    );
+}
+
 /** The fields of a run's body that also have columns. */
 export const OF_BODY = [
   'employer_id',
@@ -78,8 +97,8 @@ const ROW_COLUMNS = [
 ] as const satisfies readonly (keyof StoredRun)[];
 export type RunRow = Pick<StoredRun, (typeof ROW_COLUMNS)[number]>;
 
-export type RunFilter = { employerId?: string | undefined; state?: RunState | undefined };
-export type RunCursor = { payDate: string; runId: string };
+type RunFilter = { employerId?: string | undefined; state?: RunState | undefined };
+type RunCursor = { payDate: string; runId: string };
 
 /** Returns runs by pay date, latest first, after a cursor. `next` continues the list. */
 export async function listRuns(

@@ -37,8 +37,8 @@ export type Note =
   | 'unknown_pay_group';
 
 /** `ids`: the versions that the finding rests on; while they are the same, so is the finding. */
-export type Noted = { example: string; employeeId: string | null; ids: readonly string[] };
-export type Notes = ReadonlyMap<Note, readonly Noted[]>;
+type Noted = { example: string; employeeId: string | null; ids: readonly string[] };
+type Notes = ReadonlyMap<Note, readonly Noted[]>;
 
 /** Employees named in `not_in_run`: more than an employer of several frequencies usually has. */
 const NOT_IN_RUN_NAMED = 10_000;
