@@ -10,7 +10,7 @@ import type { Refusal } from '../api/problem.ts';
 import { AppError, isAppError } from '../errors.ts';
 import { count } from './elements/format.ts';
 import type { Html } from './html.ts';
-import { type Act, type Console, type Done, sendResult, visitOf } from './page.ts';
+import { type Console, type Done, sendResult, type Visit, visitOf } from './page.ts';
 
 /** The largest form is a list of 530 rows with four fields each. */
 export const FORM_FIELDS_MAX = 2_500;
@@ -48,9 +48,9 @@ const SMALL_FILE_BYTES_MAX = 1024 * 1024;
 const FIELD_BYTES_MAX = 8 * 1024;
 const PARTS_MAX = 20;
 
-/** A form with a file. `form` and `small` hold only the fields before the file. */
-export type Upload = Act & {
-  /** Other files by field name. */
+/** A form with a file. */
+export type Upload = Visit & {
+  /** Other files, which come before it, by field name. */
   readonly small: Readonly<Record<string, Buffer>>;
   readonly filename: string;
   readonly file: Readable;
@@ -67,10 +67,9 @@ export function upload(
   app.post(url, options(scope), async (request, reply) => {
     let result: Html | Done;
     try {
-      const { form, small, part } = await readUpload(request, file).catch(rethrowCutOff);
+      const { small, part } = await readUpload(request, file).catch(rethrowCutOff);
       result = await act({
         ...visitOf(app, request, parts),
-        form,
         small,
         filename: part.filename,
         file: Readable.from(withCutOff(part.file), { objectMode: false }),
@@ -86,15 +85,12 @@ export function upload(
 
 async function readUpload(request: FastifyRequest, name: string) {
   if (!request.isMultipart()) throw new AppError('UNSUPPORTED_MEDIA_TYPE', 'This form must include a file.');
-  const form: Record<string, string> = {};
   const small: Record<string, Buffer> = {};
   for await (const part of request.parts() as AsyncIterable<Multipart>) {
-    if (part.type === 'field') {
-      if (part.valueTruncated) throw new AppError('TOO_LARGE', 'A field of the form is too long.');
-      if (typeof part.value === 'string' && part.value !== '') form[part.fieldname] = part.value;
-      // Browsers send a file field without a file as one without a name.
-    } else if ((part.filename ?? '') === '') part.file.resume();
-    else if (part.fieldname === name) return { form, small, part };
+    if (part.type === 'field') continue;
+    // Browsers send a file field without a file as one without a name.
+    if ((part.filename ?? '') === '') part.file.resume();
+    else if (part.fieldname === name) return { small, part };
     else small[part.fieldname] = await readSmall(part.file);
   }
   throw new AppError('INVALID_REQUEST', 'Choose a file first.');

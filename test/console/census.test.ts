@@ -98,13 +98,13 @@ t.test(
         ),
       );
     t.strictSame(steps, [
-      ['requested 2026-02-01 12:00:00 UTC', 'upload automatic', 'completed not yet'],
+      ['requested 2026-02-01 12:00:00 UTC', 'upload in progress', 'completed not yet'],
       [
         'requested 2026-01-30 10:00:00 UTC',
         'uploaded 2026-01-30 12:00:00 UTC',
         'completed 2026-01-30 13:00:00 UTC',
       ],
-      ['requested 2026-01-31 06:00:00 UTC', 'upload automatic', 'completed not yet'],
+      ['requested 2026-01-31 06:00:00 UTC', 'upload in progress', 'completed not yet'],
     ]);
     await assertGood(t, page, 'the syncs');
     await page.getByLabel('Sync state').selectOption('overdue');

@@ -39,7 +39,7 @@ export const KNOWN = known({
   'events-pending': ['Events are not applied yet', events('/events?state=pending')],
   'events-quarantined': ['Events are quarantined', events(quarantined)],
   'events-in-conflict': ['One event ID arrived with two bodies', events('/events?conflict=true')],
-  'ties-changed-content': ['Two events of the same time disagree', events()],
+  'ties-changed-content': ['Two events with the same time have different contents', events()],
   'events-future-dated': ['Events are dated in the future', events()],
   'events-unattributed': ['Events belong to no known employer', allEmployers],
   'events-stale': [
@@ -92,7 +92,7 @@ export function knownOf({ id, employer_id }: Run): Readonly<Record<string, Known
     'employees-without-frequency': ['Employees have no known pay frequency', { ...ofEmployer, one }],
     'employees-without-pay-group': ['Employees have no known pay group', { ...ofEmployer, one }],
     overlap: ['Two deductions for one line of coverage', flagged('overlap')],
-    'periods-overlap': ['Another run already pays days of this pay period', { one: withText(runLink) }],
+    'periods-overlap': ['Another run covers days of this pay period', { one: withText(runLink) }],
     'employees-not-scheduled': ['Employees with deductions are on no pay schedule', { ...settings, one }],
     'population-narrowed': ['Employees of this pay frequency are left out'],
     'start-moved': ['A moved start date needs a decision', { scope: 'ledger:read', one: startDecision }],

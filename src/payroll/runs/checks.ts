@@ -56,14 +56,14 @@ export const PAYROLL_CHECKS: readonly Check<Db, RunQuestion>[] = [
     id: 'employees-without-frequency',
     ask: noted('unknown_frequency', 'fail'),
     advice:
-      'The run leaves them out, because the employer has several pay schedules and their pay frequency is unknown. Stage a census with pay_frequency.',
+      'The run leaves them out, because the employer has several pay schedules and their pay frequency is unknown. Stage a census that has their pay frequency.',
     passed: 'Every employee has a known pay frequency.',
   },
   {
     id: 'employees-without-pay-group',
     ask: noted('unknown_pay_group', 'warn'),
     advice:
-      'They are in no run of a pay group, because their pay group is unknown. A new hire has none until a census reports it. Stage a census with pay_group.',
+      'They are in no run of a pay group, because their pay group is unknown. A new hire has none until a census reports it. Stage a census that has their pay group.',
     passed: 'The run covers all pay groups, or every employee has a known pay group.',
   },
   {
@@ -77,41 +77,42 @@ export const PAYROLL_CHECKS: readonly Check<Db, RunQuestion>[] = [
     id: 'population-narrowed',
     ask: populationNarrowed,
     advice:
-      'The run leaves out employees of its pay frequency and group. Remove employee_ids unless this is intended. Their checks count as missed.',
+      'The run leaves out employees of its pay frequency and group. Create the run without a list of employees unless this is intended. Their paychecks count as missed.',
     passed: 'The run includes every employee of its pay frequency and group.',
   },
   {
     id: 'start-moved',
     ask: noted('start_moved', 'fail'),
     advice:
-      'A start was moved before it arrived, and the contents changed with it. Decide whether the earlier version applies (keep or drop).',
-    passed: 'No deduction has a moved start that a person must decide.',
+      'A start date was moved before it was reached, and other terms changed with it. Decide whether the earlier version applies.',
+    passed: 'No deduction has a moved start date that needs a decision.',
   },
   {
     id: 'start-corrected',
     ask: noted('start_corrected', 'warn'),
-    advice: 'A start was moved to a later date before it arrived, so nothing is taken for it in this run.',
-    passed: 'No start was moved across this run.',
+    advice:
+      'A start date was moved to a later one before it was reached, so this run deducts nothing for it.',
+    passed: 'No start date was moved from this run to a later one.',
   },
   {
     id: 'missed-checks',
     ask: noted('missed_check', 'warn'),
     advice:
       'These employees belonged in earlier runs that did not include them. Their missed deductions are lines of this run and are taken if adjustments are included.',
-    passed: 'No employee missed a check.',
+    passed: 'No employee missed a paycheck.',
   },
   {
     id: 'retro-pre-tax',
     ask: noted('retro_pre_tax', 'warn'),
     advice:
-      'Adjustments raise pre-tax deductions of these employees for past checks. Section 125 elections are prospective, with few exceptions. Confirm the adjustments.',
-    passed: 'No adjustment raises a pre-tax deduction for a past check.',
+      'Adjustments raise pre-tax deductions of these employees for past paychecks. Section 125 elections are prospective, with few exceptions. Confirm the adjustments.',
+    passed: 'No adjustment raises a pre-tax deduction for a past paycheck.',
   },
   {
     id: 'negative-total',
     ask: noted('negative_total', 'fail'),
     advice:
-      'The deductions of these employees sum to less than zero. Confirm that payroll pays out the difference, or report the adjustments instead of including them.',
+      'The deductions of these employees sum to less than zero. Confirm that payroll pays out the difference, or create the run so that it only shows the adjustments.',
     passed: 'No employee’s deductions sum to less than zero.',
   },
   {
@@ -140,8 +141,8 @@ export const PAYROLL_CHECKS: readonly Check<Db, RunQuestion>[] = [
     id: 'coverage-beyond-last-check',
     ask: noted('coverage_beyond_last_check', 'warn'),
     advice:
-      'Coverage lasts beyond the last regular check, to the end of the month. A final check may take the rest.',
-    passed: 'No coverage lasts beyond the last check of a terminated employee.',
+      'Coverage lasts beyond the last regular paycheck, to the end of the month. A final paycheck may take the rest.',
+    passed: 'No coverage lasts beyond the last paycheck of a terminated employee.',
   },
   {
     id: 'termination-contradicted',

@@ -9,16 +9,12 @@ import { type Html, html } from '../../html.ts';
 import type { Visit } from '../../page.ts';
 
 type Sync = Schemas['CensusSync'];
-type Step = {
-  readonly name: string;
-  readonly at: string | null;
-  readonly tone: 'done' | 'now' | 'stuck' | 'open';
-};
+type Step = readonly [name: string, at: string | null, tone: 'done' | 'now' | 'stuck' | 'open'];
 
 /** A sync with the response that the user requested to see. */
 export type SyncResponse = { readonly id: string; readonly response?: string | null };
 
-const STEP_STATES = { done: 'done', now: 'automatic', stuck: 'action needed', open: 'not yet' } as const;
+const STEP_STATES = { done: 'done', now: 'in progress', stuck: 'action needed', open: 'not yet' } as const;
 
 /** Lists the syncs in their order, with at most `problemsShown` problems each. */
 export function timeline(
@@ -87,7 +83,7 @@ function responseOf({ id, employer_id }: Sync, read: SyncResponse | null): Html 
   `;
 }
 
-function stepOf({ name, at, tone }: Step): Html {
+function stepOf([name, at, tone]: Step): Html {
   return html`
     <li class=${tone}>
       <span class="name">${name}</span>
@@ -96,26 +92,19 @@ function stepOf({ name, at, tone }: Step): Html {
   `;
 }
 
-function stepsOf({ state: now, requested_at, upload_started_at, uploaded_at, completed_at }: Sync): Step[] {
-  const tone = completed_at !== null ? 'done' : now === 'uploaded' ? 'now' : 'open';
-  return [
-    { name: 'requested', at: requested_at, tone: 'done' },
-    uploadStep(),
-    { name: 'completed', at: completed_at, tone },
-  ];
+function stepsOf(sync: Sync): Step[] {
+  const { requested_at, completed_at } = sync;
+  const tone = completed_at !== null ? 'done' : sync.state === 'uploaded' ? 'now' : 'open';
+  return [['requested', requested_at, 'done'], uploadOf(sync), ['completed', completed_at, tone]];
+}
 
-  function uploadStep(): Step {
-    if (now === 'waiting') return { name: 'waiting for a census', at: null, tone: 'stuck' };
-    if (now === 'failed') return { name: 'failed', at: null, tone: 'stuck' };
-    if (uploaded_at !== null) return { name: 'uploaded', at: uploaded_at, tone: 'done' };
-    // Completed without an upload time: the upload's response was lost.
-    const begun = completed_at !== null || upload_started_at !== null;
-    return {
-      name: begun ? 'upload started' : 'upload',
-      at: upload_started_at,
-      tone: completed_at !== null ? 'done' : 'now',
-    };
-  }
+function uploadOf({ state, upload_started_at, uploaded_at, completed_at }: Sync): Step {
+  if (state === 'waiting') return ['waiting for a census', null, 'stuck'];
+  if (state === 'failed') return ['failed', null, 'stuck'];
+  if (uploaded_at !== null) return ['uploaded', uploaded_at, 'done'];
+  // Completed without an upload time: the upload's response was lost.
+  if (completed_at !== null) return ['upload started', upload_started_at, 'done'];
+  return [upload_started_at !== null ? 'upload started' : 'upload', upload_started_at, 'now'];
 }
 
 /** Lists problems by row and field, never with values. `all`: how many there are. */

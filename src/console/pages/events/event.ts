@@ -169,6 +169,7 @@ function bodies(event: Event): Html {
 function compared(event: Event, conflict: Conflict): Html {
   const [one, other] = [event, conflict].map(({ body }) => body && linesOf(body)?.map(({ whole }) => whole));
   const differs = one && other ? differenceOf(one, other) : { one: [], other: [] };
+  const { received_at, dismissed_at, dismissed_reason } = conflict;
   return html`
     <div class="beside">
       <div>
@@ -177,11 +178,8 @@ function compared(event: Event, conflict: Conflict): Html {
         ${code('First body', event, event.id, differs.one)}
       </div>
       <div>
-        <h3>${'Other body with the same ID '}${conflict.dismissed_at === null ? state('conflict') : state('dismissed')}</h3>
-        <p class="hint">
-          ${'Received '}${instant(conflict.received_at)}
-          ${conflict.dismissed_reason !== null && ` · dismissed: ${conflict.dismissed_reason}`}
-        </p>
+        <h3>${'Other body with the same ID '}${state(dismissed_at === null ? 'conflict' : 'dismissed')}</h3>
+        <p class="hint">${'Received '}${instant(received_at)}${dismissed_reason !== null && ` · dismissed: ${dismissed_reason}`}</p>
         ${code('Other body', conflict, event.id, differs.other)}
       </div>
     </div>

@@ -13,11 +13,11 @@ import {
   runLink,
 } from '../../elements/links.ts';
 import { PAGE_ROWS, table } from '../../elements/table.ts';
-import { type Content, type Html, html } from '../../html.ts';
+import { type Html, html } from '../../html.ts';
 import type { Console } from '../../page.ts';
 import { ACCEPTED_COLUMN, CHANGE_COLUMN } from '../changes/list.ts';
 import { notFound } from './find.ts';
-import { deductionTable, employerAdvice, employerOf } from './terms.ts';
+import { type Change, changeList, deductionTable, employerAdvice, employerOf } from './terms.ts';
 
 type Employee = Schemas['Employee'];
 type Fact = Employee['roster'][number];
@@ -100,12 +100,12 @@ function deductionsOf({ id: employee_id, deductions }: Employee, today: string):
   const { data, has_more } = deductions;
   if (data.length === 0) return empty('No deductions');
   const isMore = has_more || data.length > PAGE_ROWS;
-  return html`
-    <section>
-      ${deductionTable(data.slice(0, PAGE_ROWS), { caption: 'Deductions', day: today, ofEmployee: true })}
-      ${isMore && html`<p><a href=${address('/ledger', { employee_id })}>All deductions of this employee</a></p>`}
-    </section>
-  `;
+  const shown = deductionTable(data.slice(0, PAGE_ROWS), {
+    caption: 'Deductions',
+    day: today,
+    ofEmployee: true,
+  });
+  return withMore(shown, isMore && address('/ledger', { employee_id }), 'All deductions of this employee');
 }
 
 function arrearsOf({ arrears }: Employee): Html | null {
@@ -126,20 +126,15 @@ function changesOf({ id: employee_id, changes }: Employee): Html | null {
   if (changes === undefined) return null;
   if (changes.data.length === 0) return html`<p class="soft">No employment changes.</p>`;
   const shown = changes.data.slice(0, CHANGES_SHOWN);
-  return html`
-    <section>
-      ${table(shown, { caption: 'Employment changes, newest first', stacked: true }, [
-        CHANGE_COLUMN,
-        ['State', ({ state: now }) => state(now)],
-        ['Reason', ({ reason }) => reason],
-        ACCEPTED_COLUMN,
-      ])}
-      ${shown.length < changes.data.length && html`<p><a href=${address('/changes', { employee_id })}>All changes of this employee</a></p>`}
-    </section>
-  `;
+  const list = table(shown, { caption: 'Employment changes, newest first', stacked: true }, [
+    CHANGE_COLUMN,
+    ['State', ({ state: now }) => state(now)],
+    ['Reason', ({ reason }) => reason],
+    ACCEPTED_COLUMN,
+  ]);
+  const isMore = shown.length < changes.data.length;
+  return withMore(list, isMore && address('/changes', { employee_id }), 'All changes of this employee');
 }
-
-type Difference = { readonly what: string; readonly before: string | null; readonly after: string };
 
 /** Lists the roster reports, newest first: all, or the first `FACTS_SHOWN`. */
 function rosterTable(
@@ -150,46 +145,36 @@ function rosterTable(
     .map((fact, index) => ({ fact, differences: differencesOf(fact, facts.slice(0, index)) }))
     .toReversed();
   const shown = all ? rows : rows.slice(0, FACTS_SHOWN);
-  return html`
-    <section>
-      ${table(shown, { caption: 'Roster reports, newest first' }, [
-        ['Position', ({ fact }) => fact.position, 'number'],
-        ['Employer', ({ fact }) => fact.employer_id, 'name'],
-        ['Changes', ({ differences }) => differenceList(differences)],
-        ['Source', ({ fact }) => sourceOf(fact, mayChanges)],
-        ['Recorded', ({ fact }) => instant(fact.recorded_at), 'date'],
-      ])}
-      ${shown.length < rows.length && html`<p><a href=${`${path}?roster=all`}>${`Show all ${rows.length}`}</a></p>`}
-    </section>
-  `;
+  const list = table(shown, { caption: 'Roster reports, newest first' }, [
+    ['Position', ({ fact }) => fact.position, 'number'],
+    ['Employer', ({ fact }) => fact.employer_id, 'name'],
+    ['Changes', ({ differences }) => changeList(differences)],
+    ['Source', ({ fact }) => sourceOf(fact, mayChanges)],
+    ['Recorded', ({ fact }) => instant(fact.recorded_at), 'date'],
+  ]);
+  return withMore(list, shown.length < rows.length && `${path}?roster=all`, `Show all ${rows.length}`);
+}
+
+/** Adds a link to the rest of a list. */
+function withMore(list: Html, path: string | false, label: string): Html {
+  return html`<section>${list}${path && html`<p><a href=${path}>${label}</a></p>`}</section>`;
 }
 
 /** Returns what a report states that differs from the employer's earlier reports. */
-function differencesOf(fact: Fact, earlier: readonly Fact[]): Difference[] {
+function differencesOf(fact: Fact, earlier: readonly Fact[]): Change[] {
   const known = earlier.filter(({ employer_id }) => employer_id === fact.employer_id);
   const lastOf = <K extends keyof Fact>(field: K) =>
     known.findLast((one) => one[field] !== null)?.[field] ?? null;
   const fields = (Object.keys(FACT_NAMES) as (keyof typeof FACT_NAMES)[]).flatMap((field) => {
     const [before, after] = [field === 'effective_on' ? null : lastOf(field), fact[field]];
     if (after === null || after === before) return [];
-    return [{ what: FACT_NAMES[field], before: before === null ? null : plain(before), after: plain(after) }];
+    return [
+      { what: FACT_NAMES[field], ...(before !== null && { before: plain(before) }), after: plain(after) },
+    ];
   });
   if (fact.absent === null || fact.absent === (lastOf('absent') ?? false)) return fields;
   const after = fact.absent ? 'without the employee' : 'with the employee again';
-  return [...fields, { what: 'census', before: null, after }];
-}
-
-function differenceList(differences: readonly Difference[]): Content {
-  if (differences.length === 0) return html`<span class="soft">no changes</span>`;
-  return html`
-    <ul class="changed">
-      ${differences.map(({ what, before, after }) =>
-        before === null
-          ? html`<li>${`${what}: ${after}`}</li>`
-          : html`<li>${`${what}: `}<del>${before}</del>${' '}<span aria-hidden="true">→</span>${' '}<ins>${after}</ins></li>`,
-      )}
-    </ul>
-  `;
+  return [...fields, { what: 'census', after }];
 }
 
 /** Only changes have pages. */

@@ -84,8 +84,12 @@ export function stateOn(span: Span, day: string): { word: string; tone: Tone } {
   return { word: 'in effect', tone: 'good' };
 }
 
-/** A field that differs between two versions; null: it is absent. */
-export type Change = { readonly what: string; readonly before: string | null; readonly after: string | null };
+/** A field that changed; null: it is absent. Without `before` only the new value is shown. */
+export type Change = {
+  readonly what: string;
+  readonly before?: string | null;
+  readonly after: string | null;
+};
 
 /** Returns the fields that differ. Amounts and days are compared as shown: `150.0` equals `150.00`. */
 export function changesBetween(before: Terms, after: Terms): Change[] {
@@ -100,6 +104,32 @@ function shownAs(terms: Terms, field: keyof typeof FIELDS): string | null {
   if (text === null) return null;
   if (field === 'effective_start' || field === 'effective_end') return dayIn(text);
   return field === 'member_contribution' || field === 'employer_contribution' ? money(text) : text;
+}
+
+/** A description may have 4,000 characters; the event's page shows all of it. */
+const CHANGE_CHARACTERS = 160;
+/** Longer changes may wrap. */
+const UNBROKEN_CHARACTERS = 24;
+
+/** Lists changes with the old value, where there was one, and the new one. */
+export function changeList(changes: readonly Change[]): Html {
+  if (changes.length === 0) return html`<span class="soft"> no changes</span>`;
+  return html`
+    <ul class="changed">
+      ${changes.map(({ what, before, after }) => {
+        const isShort = (before?.length ?? 0) + (after?.length ?? 0) <= UNBROKEN_CHARACTERS;
+        const old =
+          before !== undefined &&
+          html`<del>${shortened(before)}</del>${' '}<span aria-hidden="true">→</span>${' '}`;
+        return html`<li class=${isShort ? 'whole' : undefined}>${`${what}: `}${old}<ins>${shortened(after)}</ins></li>`;
+      })}
+    </ul>
+  `;
+}
+
+function shortened(text: string | null): string {
+  if (text === null) return 'none';
+  return text.length > CHANGE_CHARACTERS ? `${text.slice(0, CHANGE_CHARACTERS)}…` : text;
 }
 
 type Matching = Pick<Deduction, 'employer_id' | 'matched'>;

@@ -7,7 +7,7 @@ import { address, eventLink, idLink, pathOf } from '../../elements/links.ts';
 import { table } from '../../elements/table.ts';
 import { type Content, type Html, html } from '../../html.ts';
 import type { Visit } from '../../page.ts';
-import { type Change, changesBetween, datesOf } from './terms.ts';
+import { changeList, changesBetween, datesOf } from './terms.ts';
 
 export type Version = Schemas['DeductionVersion'];
 
@@ -22,11 +22,6 @@ export type Then = {
 /** `unknown`: the previous version may be one that was not read. Null: there is none. */
 type Previous = Version | 'unknown' | null;
 export type VersionRow = { readonly version: Version; readonly previous: Previous };
-
-/** A description may have 4,000 characters; the event's page shows all of it. */
-const CHANGE_CHARACTERS = 160;
-/** Longer changes may wrap. */
-const UNBROKEN_CHARACTERS = 24;
 
 /** The source of an event time. */
 const DECIDED_BY: Readonly<Record<Version['decided_by'], string>> = {
@@ -164,20 +159,6 @@ function changesOf({ version, previous }: VersionRow, latest: number): Content {
   const comparedWith = isNextRow ? '' : `Compared with version ${previous.version}:`;
   return html`
     ${late + comparedWith !== '' && html`<span class="soft">${late + comparedWith}</span>`}
-    ${changes.length === 0 ? html`<span class="soft"> no changes</span>` : html`<ul class="changed">${changes.map(changeOf)}</ul>`}
+    ${changeList(changes)}
   `;
-}
-
-function changeOf({ what, before, after }: Change): Html {
-  const isShort = (before?.length ?? 0) + (after?.length ?? 0) <= UNBROKEN_CHARACTERS;
-  return html`
-    <li class=${isShort ? 'whole' : undefined}>
-      ${`${what}: `}<del>${shortened(before)}</del>${' '}<span aria-hidden="true">→</span>${' '}<ins>${shortened(after)}</ins>
-    </li>
-  `;
-}
-
-function shortened(text: string | null): string {
-  if (text === null) return 'none';
-  return text.length > CHANGE_CHARACTERS ? `${text.slice(0, CHANGE_CHARACTERS)}…` : text;
 }

@@ -108,6 +108,11 @@ function reasonPlace(path: string) {
   return path === 'reason' ? { id: 'reason', label: 'Reason' } : null;
 }
 
+function reasonField(label: string, value: string, problem: ProblemDetails | undefined, hint: string): Html {
+  const problems = problem?.errors?.filter(({ path }) => path === 'reason') ?? [];
+  return field({ name: 'reason', rows: 3, label, hint, value, required: true, problems });
+}
+
 function changedNotice(path: string, wasRejected: boolean): Html {
   return html`
     <div class="problem" role="alert" tabindex="-1" autofocus>
@@ -157,18 +162,7 @@ function confirmation(
     <form class="card" novalidate hx-post=${`${path}/finalize`} hx-target="#review" hx-swap="outerHTML" hx-config="timeout:600s">
       ${hiddenFields({ ...reviewedOf(run), etag, ...(!isReady && { accept: failed.join(' ') }) })}
       <p>A finalized run cannot be changed, only voided. Payroll deducts its amounts.</p>
-      ${
-        !isReady &&
-        field({
-          name: 'reason',
-          rows: 3,
-          label: `Reason to accept: ${checkNames(failed, run)}`,
-          hint: 'Stored with the run and with each finding. A finding stays accepted until its data changes. At most 500 characters.',
-          value: reason,
-          required: true,
-          problems: problem?.errors?.filter(({ path }) => path === 'reason') ?? [],
-        })
-      }
+      ${!isReady && reasonField(`Reason to accept: ${checkNames(failed, run)}`, reason, problem, 'Stored with the run and with each finding. A finding stays accepted until its data changes. At most 500 characters.')}
       <div class="actions">
         <button type="submit" class=${isReady ? undefined : 'danger'}>${isReady ? 'Finalize' : 'Accept findings and finalize'}</button>
         <a class="button quiet" href=${path}>Back to the run</a>
@@ -183,15 +177,7 @@ function voidForm(runId: string, reason: string, problem?: ProblemDetails): Html
     <form id="void" class="card" novalidate hx-post=${runPath(runId, '/void')} hx-target="#void" hx-swap="outerHTML">
       ${problem !== undefined && problemSummary(problem, reasonPlace)}
       <p>Voiding cannot be undone. The run stays readable but no longer counts, and its pay date is free for a new run. Adjustments and arrears that it included become due again. If a later run has corrected this one, void the later run first.</p>
-      ${field({
-        name: 'reason',
-        rows: 3,
-        label: 'Reason',
-        hint: 'Stored with the run. At most 500 characters.',
-        value: reason,
-        required: true,
-        problems: problem?.errors ?? [],
-      })}
+      ${reasonField('Reason', reason, problem, 'Stored with the run. At most 500 characters.')}
       <div class="actions">
         <button type="submit" class="danger">Void the run</button>
         <a class="button quiet" href=${runPath(runId)}>Back to the run</a>

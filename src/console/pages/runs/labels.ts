@@ -142,7 +142,7 @@ export const CHANGES: Readonly<Record<NonNullable<Line['change']>, string>> = {
 export const AMOUNT_CHANGES: Readonly<Record<NonNullable<Line['amount_change']>, string>> = {
   same: 'same amount',
   rounding: 'rounding',
-  calendar: 'other pay dates',
+  calendar: 'different pay dates',
   changed: 'amount changed',
 };
 
@@ -162,14 +162,24 @@ export const FLAGS: Readonly<Record<Line['flags'][number], string>> = {
   retro_refund: 'A pre-tax deduction falls for past paychecks, so the employee gets a refund.',
   coverage_beyond_last_check:
     'Coverage lasts to the end of the month, after the last regular paycheck. A final paycheck may take the rest.',
-  missed_check: 'The employee belonged in that run but was not in it.',
+  missed_check: 'The employee belonged in the earlier run that this line corrects, but was not in it.',
   missed_check_partial:
     'Other runs cover part of that pay period for the employee, so this line is shown only.',
 };
 
+/** The labels of flags whose names are not plain words. */
+const FLAG_LABELS: Readonly<Partial<Record<Line['flags'][number], string>>> = {
+  reported: 'shown only',
+  missed_check: 'missed paycheck',
+  missed_check_partial: 'partly missed paycheck',
+  coverage_beyond_last_check: 'coverage after last paycheck',
+  retro_pre_tax: 'retroactive increase',
+  retro_refund: 'retroactive refund',
+};
+
 /** Returns a flag as a short label. */
 export function flagLabel(flag: Line['flags'][number]): string {
-  return flag === 'reported' ? 'shown only' : plain(flag);
+  return FLAG_LABELS[flag] ?? plain(flag);
 }
 
 /** `2026-06-29 to 2026-07-12`. */

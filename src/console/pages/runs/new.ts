@@ -95,7 +95,7 @@ const BASICS: Readonly<Record<string, Spec>> = {
   },
   pay_group: {
     label: 'Pay group',
-    hint: 'Only employees in this pay group. Leave empty if the employer has none.',
+    hint: 'Only employees in this pay group. Leave empty if the employer has no pay groups.',
   },
   period_start: { label: 'Pay period start', ...date, hint: 'The first day that this paycheck covers.' },
   period_end: { label: 'Pay period end', ...date, hint: 'The last day that this paycheck covers.' },

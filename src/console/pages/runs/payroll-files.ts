@@ -33,9 +33,9 @@ const AUDIT_COLUMNS = {
   employer_amount: 'Employer amount in payroll; compared if given',
 };
 const CATEGORIES = [
-  ['amount_differs', 'Different amount', 'Both have it, with different amounts.'],
-  ['only_here', 'Only in the run', 'The run has it, but payroll’s file does not.'],
-  ['only_in_payroll', 'Only in payroll', 'Payroll’s file has it, but the run does not.'],
+  ['amount_differs', 'Different amount', 'Both have the line, with different amounts.'],
+  ['only_here', 'Only in the run', 'The run has the line, but payroll’s file does not.'],
+  ['only_in_payroll', 'Only in payroll', 'Payroll’s file has the line, but the run does not.'],
   ['employee_unknown', 'Unknown employee', 'This employer has no such employee in the roster.'],
 ] as const;
 const COMPARED_BY: Readonly<Record<string, string>> = {
@@ -142,7 +142,7 @@ function outcome(audit: Audit, filename: string, path: string): Html {
   return html`
     <section aria-labelledby="result">
       <h2 id="result">${result}${` ${filename}`}</h2>
-      <p class="hint">${`Compared by ${names}. Lines that are shown only are left out.`}</p>
+      <p class="hint">${`Compared by ${names}. Lines marked “shown only” are not compared.`}</p>
       ${sums(audit)}
       ${CATEGORIES.map((category) => differences(audit, category, path))}
     </section>

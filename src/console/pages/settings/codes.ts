@@ -44,7 +44,7 @@ const LIST: RowList = {
   rows: 'payroll codes',
   what: 'payroll codes',
   explanation:
-    'A line gets the code of its line of coverage and taxability, or else the code for any taxability. Employee and employer amounts have separate codes. Saving replaces all codes of the employer.',
+    'Each line gets the code for its line of coverage and taxability or, if there is none, the code for any taxability. Employee and employer amounts have separate codes. Saving replaces all codes of the employer.',
   columns: COLUMNS,
   max: CODES_MAX,
 };

@@ -31,7 +31,7 @@ async function chooser({ api }: Visit): Promise<Html> {
   const { data } = await api.get('/v1/payroll-runs', { limit: PAGE_ROWS });
   const employers = [...new Set(data.map(({ employer_id }) => employer_id))].sort();
   return html`
-    <p>Pay schedules list the pay dates of an employer. Payroll codes name each deduction the way payroll does. The payroll policy sets the options of runs.</p>
+    <p>Pay schedules list the pay dates of an employer. Payroll codes are the names that payroll uses for the deductions. The payroll policy sets the options of payroll runs.</p>
     ${filterForm('/settings', {}, [{ name: 'employer_id', label: 'Employer ID', required: true }])}
     ${
       employers.length > 0 &&
