@@ -6,8 +6,8 @@ import { transact } from '../database/transaction.ts';
 import { AppError } from '../errors.ts';
 import { beginSession, endSession, SESSION_MS } from '../security/sessions.ts';
 import { authenticate } from '../security/tokens.ts';
-import { type Html, html } from './html.ts';
-import { type ConsoleParts, sendPage } from './page.ts';
+import { html } from './html.ts';
+import { type ConsoleParts, type Page, sendPage } from './page.ts';
 
 export const SIGN_IN_PATH = '/sign-in';
 
@@ -114,12 +114,8 @@ function isEncrypted({ headers }: FastifyRequest): boolean {
   return headers.origin?.startsWith('https:') === true || headers['x-forwarded-proto'] === 'https';
 }
 
-function signInPage(next: string, problem: string | null = null) {
-  return { title: 'Sign in', body: form(next, problem) };
-}
-
-function form(next: string, problem: string | null): Html {
-  return html`
+function signInPage(next: string, problem: string | null = null): Page {
+  const body = html`
     <form class="sign-in card" method="post" action=${SIGN_IN_PATH}>
       ${problem !== null && html`<p class="problem" role="alert">${problem}</p>`}
       <input type="hidden" name="next" value=${next} />
@@ -131,4 +127,5 @@ function form(next: string, problem: string | null): Html {
       <button type="submit">Sign in</button>
     </form>
   `;
+  return { title: 'Sign in', body };
 }

@@ -42,22 +42,26 @@ function receivingMetrics(receiving: Receiving): Metric[] {
   const verified = countOf(acknowledged) + unstored;
   const received = causes.reduce((sum, [, count]) => sum + count, verified);
   return [
-    counter('webhooks_received', 'Deliveries to the public listener that were answered.', received),
-    counter('webhooks_verified', 'Deliveries whose signature was right.', verified),
-    counter('webhooks_refused', 'Deliveries that were refused, by cause; nothing of them is stored.', {
+    counter('webhooks_received', 'Deliveries to the public listener that received a response.', received),
+    counter('webhooks_verified', 'Deliveries with a valid signature.', verified),
+    counter('webhooks_refused', 'Deliveries that were rejected without storing anything, by cause.', {
       label: 'cause',
       of: causes,
     }),
     counter(
       'webhooks_unstored',
-      'Verified deliveries that could not be stored and were answered 503.',
+      'Verified deliveries that could not be stored; the response was 503.',
       unstored,
     ),
-    counter('webhooks_duplicates', 'Deliveries of an event that was stored before.', duplicates),
-    counter('webhooks_conflicts', 'Event ids that came again with another body.', conflicts),
-    histogram('acknowledgement_seconds', 'From the headers of a delivery to its answer 204.', acknowledged),
-    histogram('commit_seconds', 'One commit of deliveries, with its sync to the disk.', commits),
-    histogram('commit_events', 'Deliveries that shared one commit.', batches),
+    counter('webhooks_duplicates', 'Deliveries of an event that was already stored.', duplicates),
+    counter('webhooks_conflicts', 'Event IDs that were received again with another body.', conflicts),
+    histogram(
+      'acknowledgement_seconds',
+      'Time from the headers of a delivery to its response 204.',
+      acknowledged,
+    ),
+    histogram('commit_seconds', 'Time of one commit of deliveries, including its sync to the disk.', commits),
+    histogram('commit_events', 'Deliveries per commit.', batches),
   ];
 }
 
@@ -68,7 +72,7 @@ function applyingMetrics({ receiving, thread }: Facts): Metric[] {
     (outcome) => [outcome, threads.reduce((sum, { applied }) => sum + applied[outcome], 0)] as const,
   );
   return [
-    counter('events_applied', 'Events that the apply loop has finished, by what became of them.', {
+    counter('events_applied', 'Events that the apply loop has finished, by outcome.', {
       label: 'outcome',
       of: outcomes,
     }),
@@ -77,7 +81,7 @@ function applyingMetrics({ receiving, thread }: Facts): Metric[] {
 
 function sendingMetrics({ attempts }: PrivateCounts): Metric[] {
   return [
-    counter('attempts', 'Attempts to send a request to the benefits service, by how they ended.', {
+    counter('attempts', 'Attempts to send a request to the benefits service, by outcome.', {
       label: 'outcome',
       of: Object.entries(attempts),
     }),
@@ -86,19 +90,23 @@ function sendingMetrics({ attempts }: PrivateCounts): Metric[] {
 
 function payrollMetrics({ runs, requests, responses, shed }: PrivateCounts): Metric[] {
   return [
-    histogram('payroll_run_seconds', 'Work on a payroll run over the API that was answered, by its kind.', {
-      label: 'work',
-      of: Object.entries(runs),
-    }),
-    histogram('api_request_seconds', 'Requests to the private listener, by method and route.', {
+    histogram(
+      'payroll_run_seconds',
+      'Time of API requests that compute or compare a payroll run, by operation.',
+      {
+        label: 'work',
+        of: Object.entries(runs),
+      },
+    ),
+    histogram('api_request_seconds', 'Time of requests to the private listener, by method and route.', {
       label: 'route',
       of: requests,
     }),
-    counter('api_responses', 'Answers of the private listener, by the kind of their status.', {
+    counter('api_responses', 'Responses of the private listener, by class of status.', {
       label: 'status',
       of: responses,
     }),
-    counter('api_shed', 'Requests to the private listener that were refused because it had too much to do.', {
+    counter('api_shed', 'Requests to the private listener that were rejected because it was overloaded.', {
       label: 'reason',
       of: Object.entries(shed),
     }),
@@ -109,13 +117,13 @@ function processMetrics({ ready, version, receiving, thread }: Facts): Metric[] 
   const threads = <T>(read: (of: ThreadCounts) => T): [string, T][] =>
     Object.entries({ ...receiving.threads, api: thread }).map(([name, of]) => [name, read(of)]);
   return [
-    gauge('info', 'Always 1; says which release this is.', { label: 'version', of: [[version, 1]] }),
-    gauge('ready', '1 when this process can commit, as readyz tells it.', ready ? 1 : 0),
-    histogram('event_loop_delay_seconds', 'By how much a timer fired late; main is the thread that stores.', {
+    gauge('info', 'Always 1. The label is the release.', { label: 'version', of: [[version, 1]] }),
+    gauge('ready', '1 if this process can commit, as in readyz.', ready ? 1 : 0),
+    histogram('event_loop_delay_seconds', 'Delay of a timer; main is the thread that stores.', {
       label: 'thread',
       of: threads<Tally>(({ loopDelay }) => loopDelay),
     }),
-    gauge('heap_used_bytes', "Bytes of JavaScript's memory in use.", {
+    gauge('heap_used_bytes', 'Bytes of the JavaScript heap in use.', {
       label: 'thread',
       of: threads(({ heapUsed }) => heapUsed),
     }),
@@ -141,7 +149,7 @@ function storedMetrics({ activity, eventAge, losses }: Stored, now: Date): Metri
       'Time since the last event of the service, or since the database was created.',
       secondsSince(eventAge.since),
     ),
-    gauge('requests', 'Requests to the benefits service that are under way or wait for a person, by state.', {
+    gauge('requests', 'Unfinished and rejected requests to the benefits service, by state.', {
       label: 'state',
       of: Object.entries({ pending, sending, rejected }),
     }),
@@ -157,7 +165,7 @@ function storedMetrics({ activity, eventAge, losses }: Stored, now: Date): Metri
     ),
     gauge('data_loss', '1 while a data loss is detected and not accepted.', losses > 0 ? 1 : 0),
     gauge('ledger_position', 'The newest position of the ledger.', rest.position),
-    gauge('database_bytes', 'Bytes that the database takes, with its log.', rest.database_bytes),
+    gauge('database_bytes', 'Size of the database in bytes, including its log.', rest.database_bytes),
     ...(rest.disk_free_bytes === null
       ? []
       : [gauge('disk_free_bytes', 'Free bytes on the disk of a SQLite database.', rest.disk_free_bytes)]),

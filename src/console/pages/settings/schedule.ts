@@ -82,10 +82,9 @@ async function save({ api, form }: Act): Promise<Html | Done> {
   return { go: address('/settings', { employer_id, saved: 'schedule' }) };
 }
 
+/** Returns the key in an address or a form, which may have none: then nothing is known under it. */
 function keyOf(frequency: string | undefined, group: string | undefined): ScheduleKey | null {
-  const pay_frequency = (Object.keys(FREQUENCIES) as Schedule['pay_frequency'][]).find(
-    (one) => one === frequency,
-  );
+  const pay_frequency = frequency as ScheduleKey['pay_frequency'] | undefined;
   return pay_frequency === undefined ? null : { pay_frequency, pay_group: group ?? null };
 }
 
