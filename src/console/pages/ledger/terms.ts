@@ -117,11 +117,9 @@ export function changeList(changes: readonly Change[]): Html {
   return html`
     <ul class="changed">
       ${changes.map(({ what, before, after }) => {
+        if (before === undefined) return html`<li>${`${what}: ${after}`}</li>`;
         const isShort = (before?.length ?? 0) + (after?.length ?? 0) <= UNBROKEN_CHARACTERS;
-        const old =
-          before !== undefined &&
-          html`<del>${shortened(before)}</del>${' '}<span aria-hidden="true">→</span>${' '}`;
-        return html`<li class=${isShort ? 'whole' : undefined}>${`${what}: `}${old}<ins>${shortened(after)}</ins></li>`;
+        return html`<li class=${isShort ? 'whole' : undefined}>${`${what}: `}<del>${shortened(before)}</del>${' '}<span aria-hidden="true">→</span>${' '}<ins>${shortened(after)}</ins></li>`;
       })}
     </ul>
   `;
