@@ -132,7 +132,7 @@ t.test('adjustments and arrears are marked and link to the run that they correct
   await open(page, '/runs/r2');
   t.strictSame(await lines(page), [
     'medical, pre-tax Changed from $69.23 employee amount $92.30 employer amount $161.53',
-    'medical, pre-tax Adjustment Retro pre-tax employee amount $23.07 employer amount $0.00',
+    'medical, pre-tax Adjustment Retroactive increase employee amount $23.07 employer amount $0.00',
     'dental, pre-tax employee amount $69.23 employer amount $161.53',
     'dental, pre-tax Arrears Shown only employee amount $29.23 employer amount $0.00',
   ]);
