@@ -1,6 +1,7 @@
 /** Facts about one thing, states, empty states, and parts of a page that refresh. */
 import { BACKGROUND_HEADER } from '../../api/auth.ts';
 import { type Content, type Html, html } from '../html.ts';
+import type { Query } from './links.ts';
 
 /** `good`: nothing to do. `warn`: look at it. `bad`: act. `plain`: in progress or over. */
 export type Tone = 'good' | 'warn' | 'bad' | 'plain';
@@ -44,4 +45,21 @@ export function live({ id, path }: { id: string; path: string }, content: Conten
       ${content}
     </div>
   `;
+}
+
+/** Renders a button that shows personal data. Each read is recorded, so it needs a click. */
+export function recordedRead(path: string, query: Query, button: string, hint: string): Html {
+  return html`
+    <form method="get" action=${path}>
+      ${Object.entries(query).map(([name, value]) => html`<input type="hidden" name=${name} value=${value} />`)}
+      <p>
+        <button type="submit" class="quiet">${button}</button>
+        <span class="hint">${` ${hint}`}</span>
+      </p>
+    </form>
+  `;
+}
+
+export function responseOfService(response: string): Html {
+  return html`<h3>Response of the service</h3><pre tabindex="0"><code>${response}</code></pre>`;
 }

@@ -1,6 +1,6 @@
 /** Census syncs as a timeline: the steps of each, its problems, and the service's response. */
 import type { Schemas } from '../../../client.ts';
-import { state } from '../../elements/facts.ts';
+import { recordedRead, responseOfService, state } from '../../elements/facts.ts';
 import type { FieldProblem } from '../../elements/fields.ts';
 import { age, count, counted, instant } from '../../elements/format.ts';
 import { censusPath, pathOf } from '../../elements/links.ts';
@@ -63,24 +63,14 @@ function oneSync(
   `;
 }
 
-/** A response may contain personal data and each read is recorded, so it needs a click. */
 function responseOf({ id, employer_id }: Sync, read: SyncResponse | null): Html {
   if (read === null) {
-    return html`
-      <form method="get" action=${censusPath(employer_id)}>
-        <input type="hidden" name="response" value=${id} />
-        <p>
-          <button type="submit" class="quiet">Show the response</button>
-          <span class="hint">${' It may contain personal data. The read is recorded.'}</span>
-        </p>
-      </form>
-    `;
+    const hint = 'It may contain personal data. The read is recorded.';
+    return recordedRead(censusPath(employer_id), { response: id }, 'Show the response', hint);
   }
-  const { response } = read;
-  return html`
-    <h3>Response of the service</h3>
-    ${response ? html`<pre tabindex="0"><code>${response}</code></pre>` : html`<p class="soft">There is no response to show.</p>`}
-  `;
+  return read.response
+    ? responseOfService(read.response)
+    : html`<p class="soft">There is no response to show.</p>`;
 }
 
 function stepOf([name, at, tone]: Step): Html {

@@ -2,7 +2,7 @@
 import type { Schemas } from '../../../client.ts';
 import { attempt } from '../../api-client.ts';
 import { pausedNotice } from '../../elements/checks.ts';
-import { facts, live, state } from '../../elements/facts.ts';
+import { facts, live, recordedRead, responseOfService, state } from '../../elements/facts.ts';
 import { decision } from '../../elements/fields.ts';
 import { count, instant, since } from '../../elements/format.ts';
 import { changePath, employeeOf } from '../../elements/links.ts';
@@ -159,26 +159,12 @@ function content({ id, body, body_absent, response }: Change): Html {
       <h2 id="content">Content</h2>
       ${
         body === undefined
-          ? html`
-              <form method="get" action=${changePath(id)}>
-                <input type="hidden" name="body" value="true" />
-                <p>
-                  <button type="submit" class="quiet">Show the personal data</button>
-                  <span class="hint">${' The read is recorded.'}</span>
-                </p>
-              </form>
-            `
+          ? recordedRead(changePath(id), { body: 'true' }, 'Show the personal data', 'The read is recorded.')
           : body === null
             ? html`<p class="soft">${body_absent}</p>`
             : html`<div class="card">${facts(fieldsOf(body))}</div>`
       }
-      ${
-        typeof response === 'string' &&
-        html`
-          <h3>Response of the service</h3>
-          <pre tabindex="0"><code>${response}</code></pre>
-        `
-      }
+      ${typeof response === 'string' && responseOfService(response)}
     </section>
   `;
 }
