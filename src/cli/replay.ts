@@ -12,7 +12,7 @@ import { address, wholeNumber } from './arguments.ts';
 import type { Command } from './command.ts';
 import type { Context } from './context.ts';
 import { failed } from './failure.ts';
-import { counted, printable, showProgress } from './output.ts';
+import { counted, printable, printResult, showProgress } from './output.ts';
 
 /** More events would only wait in the receiver's queue. */
 const CONCURRENCY_MAX = 256;
@@ -35,7 +35,7 @@ export function addReplayCommand(program: Command): void {
     .does(replay);
 }
 
-type Options = { url?: string; concurrency: number; force?: true; json?: true };
+type Options = { url?: string; concurrency: number; force?: true };
 
 /** Advice by the status of a response other than 2xx, or by the error's code. */
 const ADVICE: Readonly<Record<string, string>> = {
@@ -75,13 +75,12 @@ export async function replay(context: Context, paths: string[], options: Options
     progress.end();
     await poster.close();
   }
-  return printPosted(context, { url, events: events.length, posted }, options.json === true);
+  return printPosted(context, { url, events: events.length, posted });
 }
 
 function printPosted(
   { out }: Context,
   { url, events, posted }: { url: string; events: number; posted: readonly Posted[] },
-  json: boolean,
 ): number {
   const delivered = posted.filter((one) => one.delivered).length;
   const others = Map.groupBy(
@@ -89,8 +88,7 @@ function printPosted(
     (one) => one.outcome,
   );
   const refused = Object.fromEntries([...others].map(([outcome, some]) => [outcome, some.length]));
-  if (json) out.json({ url, events, delivered, refused });
-  else {
+  printResult(out, { url, events, delivered, refused }, () => {
     out.print(printable(`${delivered} of ${counted(events, 'event')} delivered to ${url}`));
     for (const [outcome, some] of others) {
       const files = some.slice(0, 5).map((one) => one.file);
@@ -99,7 +97,7 @@ function printPosted(
       );
       if (ADVICE[outcome] !== undefined) out.note(ADVICE[outcome]);
     }
-  }
+  });
   if (posted.length < events) out.note(`Stopped: ${counted(events - posted.length, 'event')} not sent.`);
   return delivered === events ? 0 : 1;
 }

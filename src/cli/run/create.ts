@@ -1,4 +1,5 @@
 /** The commands of payroll runs. This file creates and previews them. */
+import { Option } from 'commander';
 import { APPLIES_ON, EXTRA_PAYCHECKS, REMAINDERS, SCHEMES } from '../../payroll/calculation/plan.ts';
 import { viewPreview, viewStoredRun } from '../../payroll/run-view.ts';
 import { beginRun, PREVIEWED_LINES, previewWithLines } from '../../payroll/runs/begin.ts';
@@ -41,29 +42,40 @@ function addCreateCommands(run: Command): void {
   ).does(runPreview);
 }
 
-/** Adds an option for each field of a run. The values are checked with the body. */
+/** The option that sets each field of a run. The values are checked with the body. */
+const RUN_OPTIONS: readonly (readonly [field: keyof RunBody, flags: string, description: string])[] = [
+  ['employer_id', '--employer <id>', 'The employer (required without a file)'],
+  [
+    'pay_frequency',
+    '--frequency <frequency>',
+    'weekly, biweekly, semimonthly or monthly (required without a file)',
+  ],
+  ['period_start', '--period-start <date>', 'The first day of the pay period (required without a file)'],
+  ['period_end', '--period-end <date>', 'The last day of the pay period (required without a file)'],
+  ['pay_date', '--pay-date <date>', 'The date employees are paid (required without a file)'],
+  ['kind', '--kind <kind>', 'regular or off_cycle (default: regular)'],
+  ['pay_group', '--pay-group <group>', 'Only employees of this pay group (default: all)'],
+  ['employee_ids', '--employee <id...>', 'Only these employees (default: all)'],
+  ['deductions', '--deduction <id...>', 'Only these deductions (default: all)'],
+  ['final_checks', '--final-check <id...>', 'Terminated employees who get a last paycheck (default: none)'],
+  ['pay_dates', '--pay-dates <date...>', "The year's pay dates (default: the employer's pay schedule)"],
+  ['scheme', '--scheme <scheme>', `How a year is divided among checks: ${listed(SCHEMES)}`],
+  ['applies_on', '--applies-on <date>', `When a deduction must be in effect: ${listed(APPLIES_ON)}`],
+  ['remainder', '--remainder <way>', `Which check takes the remaining cents: ${listed(REMAINDERS)}`],
+  [
+    'extra_paycheck',
+    '--extra-paycheck <way>',
+    `Checks beyond the usual number a year: ${listed(EXTRA_PAYCHECKS)}`,
+  ],
+  ['adjustments', '--adjustments <way>', `Corrections of earlier runs: ${listed(COLLECTIONS)}`],
+  ['arrears', '--arrears <way>', `Amounts not taken in earlier runs: ${listed(COLLECTIONS)}`],
+  ['policy_reason', '--policy-reason <text>', "Why options differ from the employer's payroll policy"],
+];
+
 function withRunOptions(command: Command): Command {
-  return command
-    .argument('[file]', 'A .json file with the request body of the API, instead of options')
-    .option('--employer <id>', 'The employer (required without a file)')
-    .option('--frequency <frequency>', 'weekly, biweekly, semimonthly or monthly (required without a file)')
-    .option('--period-start <date>', 'The first day of the pay period (required without a file)')
-    .option('--period-end <date>', 'The last day of the pay period (required without a file)')
-    .option('--pay-date <date>', 'The date employees are paid (required without a file)')
-    .option('--kind <kind>', 'regular or off_cycle (default: regular)')
-    .option('--pay-group <group>', 'Only employees of this pay group (default: all)')
-    .option('--employee <id...>', 'Only these employees (default: all)')
-    .option('--deduction <id...>', 'Only these deductions (default: all)')
-    .option('--final-check <id...>', 'Terminated employees who get a last paycheck (default: none)')
-    .option('--pay-dates <date...>', "The year's pay dates (default: the employer's pay schedule)")
-    .option('--scheme <scheme>', `How a year is divided among checks: ${listed(SCHEMES)}`)
-    .option('--applies-on <date>', `When a deduction must be in effect: ${listed(APPLIES_ON)}`)
-    .option('--remainder <way>', `Which check takes the remaining cents: ${listed(REMAINDERS)}`)
-    .option('--extra-paycheck <way>', `Checks beyond the usual number a year: ${listed(EXTRA_PAYCHECKS)}`)
-    .option('--adjustments <way>', `Corrections of earlier runs: ${listed(COLLECTIONS)}`)
-    .option('--arrears <way>', `Amounts not taken in earlier runs: ${listed(COLLECTIONS)}`)
-    .option('--policy-reason <text>', "Why options differ from the employer's payroll policy")
-    .table();
+  command.argument('[file]', 'A .json file with the request body of the API, instead of options');
+  for (const [, flags, description] of RUN_OPTIONS) command.option(flags, description);
+  return command.table();
 }
 
 /** These options come from the employer's payroll policy, if it has one. */
@@ -71,29 +83,7 @@ function listed([first, ...others]: readonly string[]): string {
   return `${[first, ...others].join(', ').replace(/, ([^,]*)$/, ' or $1')} (default: payroll policy, else ${first})`;
 }
 
-/** The field of the run that each option sets. */
-const FIELDS = {
-  employer: 'employer_id',
-  frequency: 'pay_frequency',
-  periodStart: 'period_start',
-  periodEnd: 'period_end',
-  payDate: 'pay_date',
-  kind: 'kind',
-  payGroup: 'pay_group',
-  employee: 'employee_ids',
-  deduction: 'deductions',
-  finalCheck: 'final_checks',
-  payDates: 'pay_dates',
-  scheme: 'scheme',
-  appliesOn: 'applies_on',
-  remainder: 'remainder',
-  extraPaycheck: 'extra_paycheck',
-  adjustments: 'adjustments',
-  arrears: 'arrears',
-  policyReason: 'policy_reason',
-} as const satisfies Record<string, keyof RunBody>;
-
-type RunOptions = { [Name in keyof typeof FIELDS]?: unknown };
+type RunOptions = Readonly<Record<string, unknown>>;
 
 /**
  * Returns the run in the file or the options. `--employee` may be combined with a file, to preview single employees
@@ -106,13 +96,10 @@ async function requestedRun(file: string | undefined, options: RunOptions): Prom
 }
 
 async function bodyIn(file: string | undefined, options: RunOptions): Promise<unknown> {
-  const given = Object.fromEntries(
-    Object.entries(FIELDS)
-      .map(([name, field]) => [field, options[name as keyof typeof FIELDS]])
-      .filter(([, value]) => value !== undefined),
-  );
+  const values = RUN_OPTIONS.map(([field, flags]) => [field, options[new Option(flags).attributeName()]]);
+  const given = Object.fromEntries(values.filter(([, value]) => value !== undefined));
   if (file === undefined) return given;
-  if (Object.keys(given).some((field) => field !== FIELDS.employee)) {
+  if (Object.keys(given).some((field) => field !== 'employee_ids')) {
     throw wrongUsage('describe a run by a file or by options: with a file, only --employee is allowed');
   }
   const body = await readJsonFile(file);

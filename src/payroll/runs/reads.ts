@@ -71,8 +71,7 @@ export async function frozenLines(
   freezeIds: readonly string[],
   employees: readonly string[],
 ): Promise<Map<string, FrozenRow[]>> {
-  const byEmployee = new Map<string, FrozenRow[]>();
-  if (freezeIds.length === 0) return byEmployee;
+  if (freezeIds.length === 0) return new Map();
   const places = new Map(freezeIds.map((id, place) => [id, place]));
   const rows = await db
     .selectFrom('run_employees')
@@ -81,14 +80,22 @@ export async function frozenLines(
     .where(isOneOf(db, 'employee_id', employees))
     .execute();
   rows.sort((one, other) => (places.get(one.freeze_id) ?? 0) - (places.get(other.freeze_id) ?? 0));
-  for (const stored of rows) {
-    const { freeze_id, employee_id, roster_position } = stored;
-    const row = { freezeId: freeze_id, isIn: roster_position !== null, lines: storedLines(stored) };
-    const own = byEmployee.get(employee_id);
-    if (own === undefined) byEmployee.set(employee_id, [row]);
-    else own.push(row);
-  }
-  return byEmployee;
+  return new Map(
+    [...Map.groupBy(rows, (row) => row.employee_id)].map(([employeeId, own]) => [
+      employeeId,
+      own.map(frozenRow),
+    ]),
+  );
+}
+
+function frozenRow(
+  stored: Parameters<typeof storedLines>[0] & { roster_position: number | null },
+): FrozenRow {
+  return {
+    freezeId: stored.freeze_id,
+    isIn: stored.roster_position !== null,
+    lines: storedLines(stored),
+  };
 }
 
 /** Returns the lines of earlier runs from which payroll took a different amount, by employee. */
@@ -97,7 +104,7 @@ export async function owedBy(
   { earlier }: Basis,
   employees: readonly string[],
 ): Promise<Map<string, Owed[]>> {
-  const owed = new Map<string, Owed[]>();
+  const owed: (Owed & { employeeId: string })[] = [];
   for (const { run_id, report } of earlier) {
     if (report === null) continue;
     const rows = await db
@@ -115,13 +122,10 @@ export async function owedBy(
       .orderBy('line')
       .orderBy('taken_lines.report')
       .execute();
-    for (const { employee_id, ...row } of owedByLatest(rows)) {
-      const own = owed.get(employee_id);
-      if (own === undefined) owed.set(employee_id, [{ runId: run_id, ...row }]);
-      else own.push({ runId: run_id, ...row });
-    }
+    for (const { employee_id, ...row } of owedByLatest(rows))
+      owed.push({ employeeId: employee_id, runId: run_id, ...row });
   }
-  return owed;
+  return Map.groupBy(owed, ({ employeeId }) => employeeId);
 }
 
 /** Pages read ahead while the current one is computed, so that PostgreSQL works at the same time. */
