@@ -18,7 +18,7 @@ type Commands<View, Row> = {
   readonly show: string;
   /** The name of the file in the examples. */
   readonly file: string;
-  /** What the file contains, for an error. */
+  /** The contents of the file, as an error names them. */
   readonly what: string;
   rows(view: View): readonly Row[];
   readonly columns: readonly Column<Row>[];

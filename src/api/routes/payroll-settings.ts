@@ -20,7 +20,7 @@ const operation = taggedOperation('Payroll settings');
 /** The limit covers the largest payrolls; a date with its period takes about 90 bytes. */
 const SETTINGS_BYTES_MAX = 8 * 1024 * 1024;
 
-/** What the reference and the log show of a setting. */
+/** The texts of a setting in the reference and in the log. */
 type Words = {
   path: string;
   request: TSchema;

@@ -15,13 +15,13 @@ import {
 // In each list, the first value is the default.
 
 export const SCHEMES = ['annualized', 'month-even', 'first-checks'] as const;
-export type Scheme = (typeof SCHEMES)[number];
+type Scheme = (typeof SCHEMES)[number];
 
 export const APPLIES_ON = ['pay_date', 'period_end'] as const;
 type AppliesOn = (typeof APPLIES_ON)[number];
 
 export const REMAINDERS = ['last', 'spread', 'none'] as const;
-export type Remainder = (typeof REMAINDERS)[number];
+type Remainder = (typeof REMAINDERS)[number];
 
 export const EXTRA_PAYCHECKS = ['take', 'skip'] as const;
 type ExtraPaycheck = (typeof EXTRA_PAYCHECKS)[number];

@@ -10,7 +10,7 @@ import { TREATMENTS, type Treatment } from '../calculation/line.ts';
 import { changePayroll } from './lock.ts';
 import { repeated, type Setting } from './setting.ts';
 
-export const SIDES = ['employee', 'employer'] as const;
+const SIDES = ['employee', 'employer'] as const;
 
 /** Longer than the codes of payroll products, short enough for a column. */
 const CODE_MAX_CHARACTERS = 64;
