@@ -124,7 +124,7 @@ export function readDataKeys(env: Environment): readonly DataKey[] {
       if (id === undefined || key?.length !== DATA_KEY_BYTES) {
         throw configError(
           name,
-          `entry ${index + 1} must be an id, a colon and the base64 of ${DATA_KEY_BYTES} bytes: "benefits-sidecar keys generate" makes one`,
+          `entry ${index + 1} must be an id, a colon and the base64 of ${DATA_KEY_BYTES} bytes: "benefits-sidecar keys generate" creates one`,
         );
       }
       return Object.freeze({ id, key });
@@ -233,7 +233,7 @@ function censusSource(env: Environment): CensusSource {
   if (isPlaced && url !== null) return { kind: 'http', url: encrypted(env, name, text) };
   throw configError(
     name,
-    'must be push, dir:PATH, or an http(s):// address without user or fragment whose path or query holds {employer_id}',
+    'must be push, dir:PATH, or an http(s):// address without user or fragment whose path or query contains {employer_id}',
   );
 }
 

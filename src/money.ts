@@ -95,3 +95,13 @@ export function printReadable(value: Decimal | Cents): string {
   const fraction = digits.slice(point).replace(/0+$/, '').padEnd(CENT_DECIMALS, '0');
   return `${isNegative ? '-' : ''}${whole}.${fraction}`;
 }
+
+/**
+ * Formats a decimal amount for people: `1205.27` as `$1,205.27`, `-3` as `-$3.00`. Works on the text, so no digit is lost;
+ * more than two decimals stay. A text that is no plain decimal is returned unchanged.
+ */
+export function dollars(amount: string): string {
+  const [, sign, whole = '', decimals = ''] = /^([+-]?)0*(\d+)(?:\.(\d+))?$/.exec(amount) ?? [];
+  if (sign === undefined) return amount;
+  return `${sign === '-' ? '-' : ''}$${whole.replace(/\B(?=(\d{3})+$)/g, ',')}.${decimals.padEnd(2, '0')}`;
+}

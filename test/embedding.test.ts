@@ -45,9 +45,9 @@ const thrown: [string, unknown, RegExp][] = [
 const unusable: [string, unknown, RegExp][] = [
   ['null: no census', null, /^the census function has no census for this employer$/],
   ['nothing', undefined, /has no census for this employer$/],
-  ['a text', '{}', /gave neither a census/],
-  ['an object without employees', { organization: {} }, /gave neither a census/],
-  ['a stream of texts', { [Symbol.asyncIterator]: textStream }, /gave a part that is not bytes$/],
+  ['a text', '{}', /returned neither a census/],
+  ['an object without employees', { organization: {} }, /returned neither a census/],
+  ['a stream of texts', { [Symbol.asyncIterator]: textStream }, /returned a part that is not bytes$/],
 ];
 type Case = { error?: unknown; given?: unknown; reason: RegExp };
 const CASES = new Map<string, Case>([
@@ -180,7 +180,7 @@ onEitherEngine('a function together with a configured source is rejected', async
   const embedding = embed(t, { variables: { CENSUS_SOURCE: 'dir:/tmp' }, options: { census } });
   await t.rejects(embedding, {
     code: 'CONFIG',
-    message: /^CENSUS_SOURCE must be push where a function gives the census$/,
+    message: /^CENSUS_SOURCE must be push when a function provides the census$/,
   });
 });
 

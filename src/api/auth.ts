@@ -163,21 +163,24 @@ function isSafe(method: string): boolean {
 /** Browsers always send the cookie, so a request that changes something must come from a console page. */
 function assertOwnPage({ headers }: FastifyRequest, session: string): void {
   if (isForgeryToken(session, headers[FORGERY_HEADER])) return;
-  throw new AppError('FORBIDDEN', `with a session this needs the header ${FORGERY_HEADER} of its pages`);
+  throw new AppError(
+    'FORBIDDEN',
+    `With a console session, this request requires the header ${FORGERY_HEADER} from a console page.`,
+  );
 }
 
 function unauthorized(given: boolean, basicToo: boolean): Refusal {
   const bearer = given ? `Bearer ${REALM}, error="invalid_token"` : `Bearer ${REALM}`;
   const detail = given
     ? 'The token is unknown, expired or revoked.'
-    : 'send a token: Authorization: Bearer and the text that "token create" showed';
+    : 'Send a token in the header "Authorization: Bearer TOKEN". "benefits-sidecar token create" creates one.';
   return new AppError('UNAUTHORIZED', detail, {
     headers: { 'www-authenticate': basicToo ? `${bearer}, Basic ${REALM}, charset="UTF-8"` : bearer },
   });
 }
 
 function forbidden(scope: Scope | undefined): Refusal {
-  return new AppError('FORBIDDEN', `this route needs a token with the scope ${scope}`, {
+  return new AppError('FORBIDDEN', `This operation requires a token with the scope ${scope}.`, {
     headers: { 'www-authenticate': `Bearer ${REALM}, error="insufficient_scope", scope="${scope}"` },
   });
 }

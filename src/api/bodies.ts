@@ -19,23 +19,23 @@ export function readJsonBodies(app: FastifyInstance): void {
   // Bodies are never decompressed, because a few bytes could become gigabytes.
   app.addHook('onRequest', async ({ headers }) => {
     if ((headers['content-encoding'] ?? 'identity') === 'identity') return;
-    throw new AppError('UNSUPPORTED_MEDIA_TYPE', 'send the body without a content encoding');
+    throw new AppError('UNSUPPORTED_MEDIA_TYPE', 'Send the body without a content encoding.');
   });
   // Text in another charset would decode to different text without an error.
   app.addHook('onRequest', async ({ headers }) => {
     const charset = CHARSET.exec(headers['content-type'] ?? '')?.[1]?.toLowerCase() ?? 'utf-8';
     if (charset === 'utf-8' || charset === 'utf8') return;
-    throw new AppError('UNSUPPORTED_MEDIA_TYPE', 'send the body in UTF-8');
+    throw new AppError('UNSUPPORTED_MEDIA_TYPE', 'Send the body in UTF-8.');
   });
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, bytes: Buffer, done) => {
     if (bytes.length === 0) return done(null, undefined);
     if (bytes.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK)) {
-      return done(invalid([{ path: 'body', rule: 'begins with a byte order mark: leave it out' }]));
+      return done(invalid([{ path: 'body', rule: 'must not begin with a byte order mark' }]));
     }
     const parsed = isUtf8(bytes)
       ? parseJson(bytes.toString('utf8'))
-      : ({ ok: false, reason: 'is not valid UTF-8' } as const);
+      : ({ ok: false, reason: 'must be valid UTF-8' } as const);
     if (parsed.ok) done(null, parsed.value);
     else done(invalid([{ path: 'body', rule: parsed.reason }]));
   });
@@ -54,12 +54,12 @@ export function limitReads(
   log: Log,
 ): <T>(read: () => Promise<T>) => Promise<T> {
   const warn = rateLimited(({ count }) =>
-    log.warn({ reason: what, count }, 'requests were refused: too many of them at once'),
+    log.warn({ reason: what, count }, 'requests were refused: too many were being read at once'),
   );
   let reading = 0;
   return async (read) => {
     if (reading === atOnce) {
-      const detail = `${atOnce} ${what} are being read, no more at once: nothing was changed, send it again`;
+      const detail = `The sidecar reads at most ${atOnce} ${what} at once. Nothing was changed. Send the request again.`;
       warn({ code: '', count: 1 });
       throw new AppError('OVERLOADED', detail, { headers: { 'retry-after': String(RETRY_AFTER_SECONDS) } });
     }
@@ -109,7 +109,7 @@ export function streamedRows(request: FastifyRequest, columns: Columns): Rows {
   const content = streamedBody(
     request,
     ROWS_BODY_BYTES_MAX,
-    `a file has at most ${ROWS_BODY_BYTES_MAX / MIB} MiB`,
+    `The file is larger than ${ROWS_BODY_BYTES_MAX / MIB} MiB.`,
   );
   // Bodies of other types are refused before this.
   const format = formatOf(request.headers['content-type'] ?? '') as RowFormat;

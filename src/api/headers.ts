@@ -17,7 +17,8 @@ export function negotiated<const T extends string>(header: string | undefined, o
     .map((type) => ({ type, range: bestOf(ranges, type) }))
     .filter(({ range }) => range !== undefined && range.quality > 0) as { type: T; range: Range }[];
   const [first] = liked.sort((one, other) => compare(one.range, other.range));
-  if (first === undefined) throw new AppError('NOT_ACCEPTABLE', `this route answers ${offered.join(', ')}`);
+  if (first === undefined)
+    throw new AppError('NOT_ACCEPTABLE', `This operation responds with ${offered.join(' or ')}.`);
   return first.type;
 }
 
@@ -55,8 +56,7 @@ export function ifMatchOf(header: string | undefined): string | null {
   if (header === undefined || header.trim() === '*') return null;
   const [, quoted, other] = ONE.exec(header.trim()) ?? [];
   const etag = quoted ?? other;
-  if (etag === undefined)
-    throw invalid([{ path: 'if-match', rule: 'must be the ETag of the run as it was shown' }]);
+  if (etag === undefined) throw invalid([{ path: 'if-match', rule: 'must be a single ETag of the run' }]);
   return etag;
 }
 

@@ -57,7 +57,7 @@ export function shedLoad(
   { log, counts, pressure }: { log: Log; counts: PrivateCounts; pressure: PressureLimits },
 ): void {
   const warn = rateLimited(({ code, count }) => {
-    log.warn({ reason: code, count }, 'requests were refused: the private side has too much to do');
+    log.warn({ reason: code, count }, 'requests were refused: the API thread is overloaded');
   });
   let connections = 0;
   app.server.on('connection', (socket) => {

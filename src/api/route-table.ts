@@ -69,7 +69,7 @@ export function createRouteTable(): RouteTable {
 function securityOf(scope: RouteScope, { description = '' }: { description?: string }) {
   if (scope === 'public') return { security: [] };
   const isAny = scope === 'any' || scope === 'self';
-  const needs = isAny ? 'Needs any valid token.' : `Needs the scope \`${scope}\`.`;
+  const needs = isAny ? 'Requires any valid token.' : `Requires the scope \`${scope}\`.`;
   return {
     description: `${description} ${needs}`.trim(),
     security: [{ bearer: isAny ? [] : [scope] }, ...(scope === 'any' ? [{ basic: [] }] : [])],

@@ -24,25 +24,25 @@ import { ownInstant } from './schemas.ts';
 /** The descriptions of a run's fields, shared by requests and responses. */
 const WORDS: Readonly<Record<keyof Run, string>> = {
   employer_id: 'The employer. It must be known from a census, an event or a change.',
-  kind: '`regular`: a scheduled pay date. `off_cycle`: names its employees and takes only the `deductions` it names.',
+  kind: '`regular`: a scheduled pay date. `off_cycle`: names its employees and includes only the `deductions` it names.',
   pay_frequency: 'The pay frequency of the employees.',
   pay_group: 'Only employees of this pay group.',
   period_start: 'The first day of the pay period.',
   period_end: 'The last day of the pay period.',
   pay_date: 'The date employees are paid.',
   employee_ids: 'Only these employees.',
-  deductions: 'Only these deductions, by id.',
+  deductions: 'Only the deductions with these IDs.',
   final_checks: 'Employees who were terminated before the pay period and receive a final paycheck.',
   pay_dates:
     "The regular pay dates of the calendar year, including the date of this run. Default: the employer's pay schedule, " +
     'or, for weekly and biweekly, dates stepped from the pay date.',
-  scheme: 'How the amount of a year is divided among checks.',
+  scheme: 'How the amount of a year is divided among paychecks.',
   applies_on: 'The date on which a deduction must be in effect.',
-  remainder: 'Which check takes the remaining cents. Always `none` without a list of pay dates.',
-  extra_paycheck: 'Whether a check beyond the usual number per year takes a contribution.',
+  remainder: 'Which paycheck takes the remaining cents. Always `none` without a list of pay dates.',
+  extra_paycheck: 'Whether a paycheck beyond the usual number per year takes a contribution.',
   adjustments:
-    'Differences from earlier finalized runs by current knowledge: reported only, or included in this paycheck.',
-  arrears: 'Amounts not taken in earlier runs: reported only, or included in this paycheck.',
+    'Whether differences from earlier finalized runs are only reported, or included in this paycheck.',
+  arrears: 'Whether amounts not taken in earlier runs are only reported, or included in this paycheck.',
   policy_reason:
     "Why the run differs from the employer's payroll policy. Required if a stated option differs.",
 };
@@ -109,7 +109,7 @@ const COMPUTED = {
       employee_id: text('The employee.'),
       reason: oneOfDescribed(
         REASONS.filter((reason) => reason !== 'other_employer'),
-        'The first reason that holds.',
+        'The first reason that applies.',
       ),
     }),
     {
@@ -142,13 +142,13 @@ export const PayrollRun = component(
       'Why failed checks were accepted when the run was finalized. Null if none failed.',
     ),
     accepted_checks: Type.Array(Type.String(), {
-      description: 'The failed checks that were accepted when it was finalized, by their ids.',
+      description: 'The IDs of the failed checks that were accepted when it was finalized.',
     }),
     void_reason: nullableText('The reason the run was voided.'),
     taken_reports: Type.Array(
       closed({
         id: text('The ID of the report, unique for the run.'),
-        recorded_at: ownInstant('When it was recorded.'),
+        recorded_at: ownInstant('The time it was recorded.'),
         lines: integer('The number of lines reported.'),
       }),
       { description: 'Reports of amounts taken. A later report replaces the lines that it names.' },

@@ -64,5 +64,5 @@ export const pageOf = <const S extends TSchema>(row: S) =>
       has_more: boolean('Whether more rows follow this page.'),
       next_cursor: nullableText('Pass it as `cursor` to get the next page. Null on the last page.'),
     },
-    'A page.',
+    'A page of a list.',
   );

@@ -89,7 +89,7 @@ export function createApi(parts: ApiParts): Api {
     clientErrorHandler: refuseProtocol,
   });
   const logDropped = rateLimited(({ count }) =>
-    log.warn({ count }, 'connections were dropped: the private listener is full'),
+    log.warn({ count }, 'connections were dropped: the private listener reached its connection limit'),
   );
   limitConnections(app.server, CONNECTIONS, () => logDropped({ code: '', count: 1 }));
   endSlowBodies(app.server);
@@ -184,7 +184,7 @@ function noRoute(table: RouteTable, { url, method }: FastifyRequest): Refusal {
   if (methods.length === 0 || methods.includes(method))
     return new AppError('NOT_FOUND', 'This path does not exist. See /openapi.json.');
   const allow = [...new Set(methods)].sort().join(', ');
-  return new AppError('METHOD_NOT_ALLOWED', `this path has no ${method}: it has ${allow}`, {
+  return new AppError('METHOD_NOT_ALLOWED', `This path does not support ${method}. Use ${allow}.`, {
     headers: { allow },
   });
 }

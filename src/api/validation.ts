@@ -10,7 +10,7 @@ type Properties = Readonly<Record<string, { type?: unknown }>>;
 
 /** The problem reported for an unknown name, by part of the request. */
 const NAMES: Readonly<Record<string, string>> = {
-  querystring: 'is not a parameter of this route',
+  querystring: 'is not a parameter of this operation',
   body: 'is not a field of this request',
 };
 
@@ -66,9 +66,9 @@ function namingProblems(part: Part, properties: Properties, httpPart: string): P
       const rule = `${NAMES[httpPart]}, which has: ${Object.keys(properties).join(', ')}`;
       problems.push({ path: givenFieldPath('', name), rule });
     } else if (httpPart !== 'body' && Array.isArray(value)) {
-      problems.push({ path, rule: 'must be given once' });
+      problems.push({ path, rule: 'must be given only once' });
     } else if (httpPart !== 'body' && String(value).includes('\0')) {
-      problems.push({ path, rule: 'must have no NUL character' });
+      problems.push({ path, rule: 'must not contain a NUL character' });
     }
   }
   return problems;

@@ -40,9 +40,9 @@ export function createCensusSender(sending: CensusSending): Sender {
     async prepare(claim, signal) {
       const employerId = claim.subject_id;
       const wanted = await progress.wantedSince(db, claim.requestId);
-      if (wanted === null) return cancel('no census sync waits for it any more');
+      if (wanted === null) return cancel('no census sync is waiting for this upload');
       if (pathSegment(employerId) === null) {
-        const reason = 'The employer ID cannot be part of a URL.';
+        const reason = 'the employer ID cannot be part of a URL';
         return notNow(async (trx) => {
           await progress.failSyncs(trx, claim.requestId, reason);
           return { outcome: 'canceled', reason };
@@ -67,12 +67,11 @@ export function createCensusSender(sending: CensusSending): Sender {
         const now = at.toISOString();
         return progress.uploadDelivered(trx, requestId, { began: begun.get(claim) ?? now, now });
       }
-      const noAnswer = unopened.get(claim) ?? 'the service gave no answer';
-      const reason = status === null ? noAnswer : `the service ${outcome}`;
+      const reason = (status === null && unopened.get(claim)) || outcome;
       if (!unknown) await progress.uploadNotTaken(trx, requestId);
       if (verdict !== 'rejected')
-        return progress.noteReason(trx, requestId, `${reason}: the upload is tried again`);
-      const where = `${reason}: read its response with "census show --answer", or in the console`;
+        return progress.noteReason(trx, requestId, `${reason}; the upload will be retried`);
+      const where = `${reason}; read its response with "census show --response" or in the console`;
       return progress.failSyncs(trx, requestId, where);
     },
     merged: progress.moveSyncs,
@@ -106,7 +105,7 @@ export function createCensusSender(sending: CensusSending): Sender {
       }
       // Either the census was replaced, and the next attempt uploads the new one, or it is damaged.
       if (left > 0) {
-        throw new AppError('CENSUS_CUT', 'the staged census lacks a part: if this stays, bring it again');
+        throw new AppError('CENSUS_CUT', 'the staged census is incomplete: if this persists, stage it again');
       }
     } catch (error) {
       const reason = whyUnopened(error);
@@ -120,11 +119,11 @@ export function createCensusSender(sending: CensusSending): Sender {
     return notNow(async (trx) => {
       const census = await currentCensus(trx, claim.subject_id);
       if (isFresh(census, now(), maxAgeMs))
-        return { outcome: 'later', reason: 'a census has come', delayMs: 0 };
+        return { outcome: 'later', reason: 'a census was staged', delayMs: 0 };
       const reason =
         census === null
-          ? 'no census is staged: bring one with PUT'
-          : 'the staged census is older than CENSUS_MAX_AGE: bring a new one with PUT';
+          ? 'no census is staged: stage one'
+          : 'the staged census is older than CENSUS_MAX_AGE: stage a new one';
       await progress.awaitCensus(trx, claim.requestId, reason);
       return { outcome: 'canceled', reason };
     });
@@ -142,7 +141,7 @@ export function createCensusSender(sending: CensusSending): Sender {
     }
     if (!staged.ok) return refused(claim, staged);
     const census = await currentCensus(db, employerId);
-    return census === null ? cancel('the census is gone') : upload(claim, census);
+    return census === null ? cancel('the census was removed before the upload') : upload(claim, census);
   }
 }
 

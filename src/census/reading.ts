@@ -67,7 +67,7 @@ function rowPiece(header: Header, columns: number, cells: string[]): Piece {
     return { kind: 'unreadable-employee', rule: 'must have as many cells as the header' };
   }
   if (cells.some((cell) => cell.includes('\0'))) {
-    return { kind: 'unreadable-employee', rule: 'has a NUL character in a cell' };
+    return { kind: 'unreadable-employee', rule: 'must not contain a NUL character' };
   }
   return { kind: 'employee', value: header.rowOf(cells) };
 }
@@ -77,7 +77,7 @@ function organizationPiece(bytes: Uint8Array): Piece {
   try {
     text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch {
-    return { kind: 'problem', problem: { path: 'organization', rule: 'is not valid UTF-8' } };
+    return { kind: 'problem', problem: { path: 'organization', rule: 'must be valid UTF-8' } };
   }
   const parsed = parseJson(text);
   return parsed.ok

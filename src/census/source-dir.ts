@@ -17,13 +17,13 @@ export function createDirSource(folder: string): CensusSource {
   return {
     async fetch(employerId) {
       if (!isPlainName(employerId)) {
-        throw sourceFailed('the employer ID cannot be a file name: stage its census with PUT');
+        throw sourceFailed('the employer ID cannot be a file name: stage its census over the API');
       }
       const json = await openIn(`${employerId}.json`, CENSUS_BYTES_MAX);
       if (json !== null) return { format: 'json', content: contentOf(json) };
       const csv = await openIn(`${employerId}.csv`, CENSUS_BYTES_MAX);
       if (csv === null) {
-        throw sourceFailed('the census folder has no file for this employer: put a .json or .csv there');
+        throw sourceFailed('the census folder has no file for this employer: add a .json or .csv file');
       }
       try {
         const organization = await openIn(`${employerId}.organization.json`, ELEMENT_BYTES_MAX);
@@ -50,7 +50,8 @@ async function openRegular(path: string, name: string, bytesMax: number): Promis
   } catch (error) {
     const code = codeOf(error);
     if (code === 'ENOENT') return null;
-    if (code === 'ELOOP') throw sourceFailed(`${name} is a link: put the file itself into the census folder`);
+    if (code === 'ELOOP')
+      throw sourceFailed(`${name} is a link: the census folder must contain the file itself`);
     throw sourceFailed(`${name} cannot be opened: ${code}`);
   }
   const stat = await file.stat();

@@ -18,7 +18,7 @@ export function createHttpSource(url: string, token: string | null, version: str
   return {
     async fetch(employerId, signal) {
       const segment = pathSegment(employerId);
-      if (segment === null) throw sourceFailed('The employer ID cannot be part of a URL.');
+      if (segment === null) throw sourceFailed('the employer ID cannot be part of a URL');
       const { origin, pathname, search } = new URL(url.replaceAll('{employer_id}', segment));
       let answer: Dispatcher.ResponseData;
       try {
@@ -54,9 +54,9 @@ export function createHttpSource(url: string, token: string | null, version: str
 /** Returns why a response is not a census, or null. A redirect could send the token to another host. */
 function refusalOf({ statusCode, headers }: Dispatcher.ResponseData): string | null {
   if (statusCode >= 300 && statusCode < 400) {
-    return `the census source answered ${statusCode}: redirects are not followed, give its final address`;
+    return `the census source responded with ${statusCode}: redirects are not followed, so configure its final address`;
   }
-  if (statusCode !== 200) return `the census source answered ${statusCode}`;
+  if (statusCode !== 200) return `the census source responded with ${statusCode}`;
   const encoding = headers['content-encoding'];
   if (encoding !== undefined && encoding !== 'identity') return 'the census source sent a compressed census';
   return null;

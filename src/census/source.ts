@@ -46,7 +46,7 @@ const WHOLE_MS = 10 * 60_000;
 /** About 150 KB of JSON within 2 ms: the same thread acknowledges webhooks. */
 const EMPLOYEES_A_PART = 250;
 
-const NEITHER = 'gave neither a census, with a list of employees, nor the bytes of one';
+const NEITHER = 'returned neither a census with a list of employees nor the bytes of one';
 
 type Ask = (employerId: string, port: MessagePort) => void;
 
@@ -78,8 +78,10 @@ async function* received(ask: Ask, employerId: string, signal: AbortSignal): Asy
       yield part.bytes;
     }
   } catch (error) {
-    if (late.aborted) throw sourceFailed(`the census function took over ${WHOLE_MS / 60_000} minutes`);
-    throw signal.aborted ? sourceFailed('the census function was not waited for: a stop') : error;
+    if (late.aborted) throw sourceFailed(`the census function took more than ${WHOLE_MS / 60_000} minutes`);
+    throw signal.aborted
+      ? sourceFailed('the census function was interrupted because the sidecar is stopping')
+      : error;
   } finally {
     port.close();
   }
@@ -121,7 +123,7 @@ async function* partsOf(read: CensusFunction, employerId: string, signal: AbortS
   if (typeof given !== 'object') throw sourceFailed(NEITHER);
   if (!(Symbol.asyncIterator in given)) return yield* jsonOf(given);
   for await (const part of given as AsyncIterable<unknown>) {
-    if (!(part instanceof Uint8Array)) throw sourceFailed('gave a part that is not bytes');
+    if (!(part instanceof Uint8Array)) throw sourceFailed('returned a part that is not bytes');
     yield part;
   }
 }

@@ -23,7 +23,7 @@ export async function verifyCensuses(db: Db, encryptor: Encryptor | null, on: Ve
     // A census replaced during the check may have lost its chunks already.
     const still = await currentOnes(db, census.census_id);
     if (still.length === 0) continue;
-    const rule = 'are not those of its chunks: bring this census again';
+    const rule = 'do not match its chunks: stage this census again';
     on.report('staged_censuses', census.census_id, 'body_bytes', rule);
   }
 }

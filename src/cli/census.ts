@@ -34,6 +34,7 @@ import {
   printPairs,
   printResult,
   printTable,
+  printWrapped,
 } from './output.ts';
 
 const CENSUS_FILE = 'A .json file, or NAME.csv with NAME.organization.json next to it';
@@ -59,10 +60,10 @@ export function addCensusCommands(program: Command): void {
   census
     .command('show')
     .description("Show an employer's staged census and latest syncs.")
-    .examples('census show --employer maple-bakery', 'census show --employer maple-bakery --answer')
+    .examples('census show --employer maple-bakery', 'census show --employer maple-bakery --response')
     .employer()
     .option(
-      '--answer',
+      '--response',
       'Also show the response that rejected the latest upload. It may contain personal data, so the read is recorded',
     )
     .table()
@@ -218,12 +219,12 @@ const SYNCS_SHOWN = 5;
 const PROBLEMS_SHOWN = 20;
 
 /**
- * Shows the staged census, which stays encrypted, and the latest syncs. With `answer` it also shows the response
+ * Shows the staged census, which stays encrypted, and the latest syncs. With `response` it also shows the response
  * that failed the newest sync, which may hold personal data.
  */
 async function censusShow(
   context: DatabaseContext,
-  { employer, answer: isAnswerAsked }: { employer: string; answer?: true },
+  { employer, response: withResponse }: { employer: string; response?: true },
 ): Promise<void> {
   const { db, out, env } = context;
   const { maxAgeMs, overdueMs } = readCensus(env);
@@ -239,18 +240,18 @@ async function censusShow(
     employees: staged.employees,
     fresh,
   };
-  const answer = isAnswerAsked ? await answerOf(context, syncs[0]) : undefined;
-  const result = { census, syncs: syncs.map(viewSync), ...(answer !== undefined && { response: answer }) };
+  const response = withResponse ? await responseOf(context, syncs[0]) : undefined;
+  const result = { census, syncs: syncs.map(viewSync), ...(response !== undefined && { response }) };
   printResult(out, result, () => {
     if (census === null) out.print('No census is staged.');
     else printPairs(out, { ...census, fresh: fresh ? 'yes' : 'no: older than CENSUS_MAX_AGE' });
     printSyncs(out, syncs);
-    if (answer !== undefined) printAnswer(out, answer);
+    if (response !== undefined) printResponse(out, response);
   });
 }
 
 /** Records the read before it opens anything. */
-async function answerOf(
+async function responseOf(
   { db, env, now }: DatabaseContext,
   sync: CensusSync | undefined,
 ): Promise<string | null> {
@@ -278,11 +279,11 @@ function commandCaller(): Caller {
   return { tokenId: 'command', name, scopes: [] };
 }
 
-function printAnswer(out: Output, answer: string | null): void {
+function printResponse(out: Output, response: string | null): void {
   out.print('');
-  if (answer === null) out.note('The benefits service did not reject the latest upload.');
-  else if (answer === '') out.note('The benefits service rejected the upload with an empty response.');
-  else for (const line of answer.split('\n')) out.print(printable(line));
+  if (response === null) out.note('The benefits service did not reject the latest upload.');
+  else if (response === '') out.note('The benefits service rejected the upload with an empty response.');
+  else for (const line of response.split('\n')) out.print(printable(line));
 }
 
 const SYNC_COLUMNS: readonly Column<CensusSync>[] = [
@@ -290,7 +291,6 @@ const SYNC_COLUMNS: readonly Column<CensusSync>[] = [
   ['state', (sync) => (sync.overdue ? `${sync.state}, overdue` : sync.state)],
   ['uploaded', (sync) => sync.uploaded_at, 1],
   ['completed', (sync) => sync.completed_at],
-  ['reason', (sync) => sync.reason, 'cut'],
 ];
 
 function printSyncs(out: Output, syncs: readonly CensusSync[]): void {
@@ -300,6 +300,7 @@ function printSyncs(out: Output, syncs: readonly CensusSync[]): void {
   }
   out.print('');
   printTable(out, SYNC_COLUMNS, syncs);
+  if (syncs[0]?.reason) printWrapped(out, 'Reason: ', printable(syncs[0].reason));
   for (const problem of (syncs[0]?.problems ?? []).slice(0, PROBLEMS_SHOWN)) {
     out.print(`  ${printable(describe(problem))}`);
   }

@@ -7,6 +7,7 @@ import { transact } from '../database/transaction.ts';
 import { deductionCursor, viewDeduction, viewStartDecision, viewVersion } from '../ledger/deduction-view.ts';
 import { type DeductionState, listDeductions, type VersionState, versionsOf } from '../ledger/deductions.ts';
 import { decideStart } from '../ledger/start-decisions.ts';
+import { dollars } from '../money.ts';
 import { day, instant, truth, wholeNumber } from './arguments.ts';
 import type { Command } from './command.ts';
 import type { DatabaseContext } from './context.ts';
@@ -95,8 +96,8 @@ const COLUMNS: readonly Column<DeductionState>[] = [
   ['employee', ({ version }) => version.employee_id],
   ['deduction', ({ version }) => version.deduction_id],
   ['coverage', ({ version }) => version.line_of_coverage],
-  ['employee pays', ({ version }) => `${version.member_contribution} ${version.period}`],
-  ['employer pays', ({ version }) => version.employer_contribution, 1],
+  ['employee pays', ({ version }) => `${dollars(version.member_contribution)} ${version.period}`],
+  ['employer pays', ({ version }) => dollars(version.employer_contribution), 1],
   ['taxability', ({ version }) => version.taxability, 6],
   ['from', ({ version }) => version.starts_on, 4],
   ['to', ({ version }) => version.ends_on, 3],
@@ -121,8 +122,8 @@ const VERSION_COLUMNS: readonly Column<VersionState>[] = [
   ['version', ({ version }) => version.version],
   ['event time', ({ version }) => version.event_time],
   ['ordered by', ({ version }) => version.ordered_by, 6],
-  ['employee pays', ({ version }) => version.member_contribution],
-  ['employer pays', ({ version }) => version.employer_contribution, 3],
+  ['employee pays', ({ version }) => dollars(version.member_contribution)],
+  ['employer pays', ({ version }) => dollars(version.employer_contribution), 3],
   ['from', ({ version }) => version.starts_on, 2],
   ['to', ({ version }) => version.ends_on, 1],
   ['late', ({ version }) => (version.late === 1 ? 'late' : '')],

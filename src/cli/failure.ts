@@ -53,9 +53,9 @@ const ADVICE: Readonly<Record<string, string>> = {
   EPERM: 'no permission for {path}: check who owns it and who runs this command',
   EISDIR: '{path} is a folder: give a file',
   ENOTDIR: '{path} is not a folder: check the path',
-  EROFS: '{path} is on a read-only file system: put it on one that can be written',
-  ENOSPC: 'the disk is full: make room and try again',
-  EADDRINUSE: '{address} is taken by another process: stop it, or choose another port',
+  EROFS: '{path} is on a read-only file system: move it to a writable one',
+  ENOSPC: 'the disk is full: free some space and try again',
+  EADDRINUSE: '{address} is in use by another process: stop that process, or choose another port',
   EADDRNOTAVAIL: '{address} is not an address of this machine: check the host',
   ECONNREFUSED: 'nothing listens at {address}: start it, or check the address',
   ENOTFOUND: 'the host name has no address: check it',
@@ -65,15 +65,14 @@ const ADVICE: Readonly<Record<string, string>> = {
   SQLITE_READONLY: 'the database is not writable: check the owner of the file and its folder',
   SQLITE_NOTADB: `the file of DATABASE_URL is not a database: check the path. If the path is right, ${AFTER_DISK_FAILURE}`,
   SQLITE_CORRUPT: `reading the database failed: ${AFTER_DISK_FAILURE}`,
-  SQLITE_FULL: 'the disk is full: make room and try again',
-  SQLITE_IOERR_GETTEMPPATH:
-    'there is no folder for temporary files: set SQLITE_TMPDIR to one that can be written',
+  SQLITE_FULL: 'the disk is full: free some space and try again',
+  SQLITE_IOERR_GETTEMPPATH: 'there is no folder for temporary files: set SQLITE_TMPDIR to a writable folder',
   SQLITE_IOERR: `reading or writing the database failed: ${AFTER_DISK_FAILURE}`,
   '28P01': 'the database refused the user or the password of DATABASE_URL: check both',
   '28000':
-    'the database refused the user of DATABASE_URL: check it, and whether the server asks for TLS (sslmode=require)',
+    'the database refused the user of DATABASE_URL: check it, and whether the server requires TLS (sslmode=require)',
   '3D000': 'the database of DATABASE_URL (or of --to) does not exist on the server: create it',
-  '42501': 'the user of DATABASE_URL may not do this: let it own the database or its schema',
+  '42501': 'the user of DATABASE_URL lacks a permission: make it the owner of the database or its schema',
   '53300': 'the database server has no free connection: raise max_connections, or run fewer sidecars',
   '55P03': 'another transaction held a lock too long and nothing was written: try again',
   SQLITE_BUSY: 'the database is in use by another process: try again',
@@ -81,7 +80,7 @@ const ADVICE: Readonly<Record<string, string>> = {
 
 /** Advice for our own messages that name only the problem. */
 const REMEDY: Readonly<Record<string, string>> = {
-  CONNECTION_LOST: 'check the host and port of DATABASE_URL, and that the server runs',
+  CONNECTION_LOST: 'check the host and port of DATABASE_URL, and that the server is running',
   CONFIG: '"benefits-sidecar doctor" checks every variable',
 };
 
@@ -101,12 +100,12 @@ export function printFailure(out: Output, env: Environment, error: unknown): voi
 }
 
 export function describeFailure(error: unknown): string {
-  if (!(error instanceof Error)) return 'an unknown failure: LOG_LEVEL=debug shows where';
+  if (!(error instanceof Error)) return 'unknown failure: set LOG_LEVEL=debug to see where';
   const failure: Failure = error;
   const code = typeof failure.code === 'string' ? failure.code : '';
   const advice = ADVICE[code] ?? ADVICE[code.replace(/^(SQLITE_[A-Z]+)_.*/, '$1')];
   if (advice !== undefined) return fill(advice, failure);
-  if (UNQUOTED.has(failure.name)) return `an unexpected ${failure.name}: LOG_LEVEL=debug shows where`;
+  if (UNQUOTED.has(failure.name)) return `unexpected ${failure.name}: set LOG_LEVEL=debug to see where`;
   const [line = ''] = failure.message.split('\n');
   const remedy = REMEDY[code];
   return remedy === undefined ? line : `${line}: ${remedy}`;

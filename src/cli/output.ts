@@ -1,5 +1,5 @@
 /** Results go to stdout, progress and notes to stderr, so a pipe or a file receives only the result. */
-import { styleText } from 'node:util';
+import { stripVTControlCharacters, styleText } from 'node:util';
 import Table from 'cli-table3';
 import type { Environment } from '../environment.ts';
 import type { Page } from '../formats/cursor.ts';
@@ -90,17 +90,21 @@ const NO_LINES = Object.fromEntries(
 const GAP = 2;
 const CUT_LEAST = 16;
 
-/** Prints a table of at most 80 columns, or all of it with `--wide`. */
+/** Prints a table of at most 80 columns, or all of it with `--wide`. Columns of money are right-aligned. */
 export function printTable<Row>(out: Output, columns: readonly Column<Row>[], rows: readonly Row[]): void {
   const all = columns.map(([head, cell, fit]) => {
     const cells = rows.map((row) => textOf(cell(row)));
-    return { head, fit, cells, width: Math.max(...[head, ...cells].map((text) => [...text].length)) };
+    const isMoney = cells.every((text) => /^(-|[+-]?\$[\d,.]+)$/.test(text));
+    const width = Math.max(...[head, ...cells].map((text) => [...text].length));
+    return { head, fit, cells, width, align: (text: string) => (isMoney ? text.padStart(width) : text) };
   });
   const shown = out.wide ? all : fitting(all);
   out.print(
     lay([
-      shown.map(({ head, width }) => out.color('bold', shortened(head, width))),
-      ...rows.map((_, row) => shown.map(({ cells, width }) => shortened(cells[row] as string, width))),
+      shown.map(({ head, width, align }) => out.color('bold', shortened(align(head), width))),
+      ...rows.map((_, row) =>
+        shown.map(({ cells, width, align }) => shortened(align(cells[row] as string), width)),
+      ),
     ]),
   );
   const hidden = all.filter(({ cells }) => shown.every((one) => one.cells !== cells));
@@ -109,7 +113,13 @@ export function printTable<Row>(out: Output, columns: readonly Column<Row>[], ro
   }
 }
 
-type Laid = { head: string; fit: number | 'cut' | undefined; cells: readonly string[]; width: number };
+type Laid = {
+  head: string;
+  fit: number | 'cut' | undefined;
+  cells: readonly string[];
+  width: number;
+  align: (text: string) => string;
+};
 
 function fitting(columns: readonly Laid[]): Laid[] {
   const needed = ({ fit, width }: Laid): number => (fit === 'cut' ? Math.min(width, CUT_LEAST) : width);
@@ -144,6 +154,12 @@ export function printPairs(out: Output, pairs: Readonly<Record<string, Cell>>): 
       ]),
     ),
   );
+}
+
+/** Prints text after `start`, at most 80 columns wide. Further lines are indented below it. */
+export function printWrapped(out: Output, start: string, text: string): void {
+  const indent = stripVTControlCharacters(start).length;
+  out.print(start + wrapped(text, WIDTH - indent).join(`\n${' '.repeat(indent)}`));
 }
 
 /** Breaks text between words into lines of at most `width` characters, unless a word is longer. */

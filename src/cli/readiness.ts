@@ -3,7 +3,7 @@ import { readReadinessLimits } from '../config.ts';
 import { readReadiness, viewReadiness } from '../readiness/report.ts';
 import type { Command } from './command.ts';
 import type { DatabaseContext } from './context.ts';
-import { type Output, printable, printResult } from './output.ts';
+import { type Output, printable, printResult, printWrapped } from './output.ts';
 
 export function addReadinessCommand(program: Command): void {
   program
@@ -28,7 +28,7 @@ const COMMANDS: Readonly<Record<string, string>> = {
   'events-stale': 'doctor',
   'signatures-refused': 'doctor',
   'sending-stalled': 'doctor',
-  'census-syncs': 'census show --employer ID --answer',
+  'census-syncs': 'census show --employer ID --response',
 };
 
 /** Prints each check with what to do about it. Returns 0 if no check failed. */
@@ -53,11 +53,12 @@ export function printReadiness(
 function printCheck(out: Output, { id, result, count, advice, examples, accepted }: CheckResult): void {
   const [color, word] = MARKS[result];
   out.print(`${out.color(color, word)}  ${id}${count > 0 ? `: ${count}` : ''}`);
-  out.print(`      ${advice}`);
+  const print = (text: string): void => printWrapped(out, '      ', text);
+  print(advice);
   const command = COMMANDS[id];
   if (command !== undefined && (result === 'warn' || result === 'fail'))
-    out.print(`      Command: benefits-sidecar ${command}`);
-  if (examples.length > 0) out.print(`      ${examples.map(printable).join(', ')}`);
+    print(`Command: benefits-sidecar ${command}`);
+  if (examples.length > 0) print(examples.map(printable).join(', '));
   for (const { example, reason, accepted_by } of accepted)
-    out.print(`      accepted by ${printable(accepted_by)}: ${printable(example)}, ${printable(reason)}`);
+    print(`Accepted by ${printable(accepted_by)}: ${printable(example)}, ${printable(reason)}`);
 }

@@ -71,13 +71,10 @@ export const FieldProblem = component('FieldProblem', {
 export const REASON_MAX_CHARACTERS = 500;
 
 /** Returns the schema of the reason that a person gives for an action. */
-export const reasonField = (
-  description?: string,
-  rule = `must say why, in at most ${REASON_MAX_CHARACTERS} characters`,
-) =>
+export const reasonField = (description?: string) =>
   Type.String({
     pattern: '\\S',
     maxLength: REASON_MAX_CHARACTERS,
-    rule,
+    rule: `must be a reason of 1 to ${REASON_MAX_CHARACTERS} characters`,
     ...(description && { description }),
   });

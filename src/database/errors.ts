@@ -4,7 +4,7 @@ import { AppError, codeOf, isAppError } from '../errors.ts';
 export function rolledBack(): AppError {
   return new AppError(
     'ROLLED_BACK',
-    'the database rolled the transaction back because of an error before; nothing was written',
+    'the database rolled the transaction back after an earlier error; nothing was written',
   );
 }
 

@@ -60,7 +60,7 @@ export function assertDurable(handle: BetterSqlite3.Database): void {
     throw new AppError(
       'NOT_DURABLE',
       `the database is not durable: journal_mode=${journal}, synchronous=${synchronous}; it needs wal and 2 (FULL). ` +
-        'Put the file on a local disk whose file system supports shared memory.',
+        'Move the file to a local disk whose file system supports shared memory.',
     );
   }
 }

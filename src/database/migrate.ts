@@ -63,7 +63,7 @@ export async function checkSchema(db: Db, environment: Environment, folder = FOL
 /** Returns how many migrations a database lacks. Throws SCHEMA_REFUSED if it is none of this program. */
 export async function countDue(db: Db, environment: Environment, folder = FOLDER): Promise<number> {
   if (!(await tableExists(db, 'migrations')) || !(await tableExists(db, 'instance'))) {
-    throw schemaRefused('it is no database of benefits-sidecar: check the path');
+    throw schemaRefused('it is not a benefits-sidecar database: check the path');
   }
   const due = await dueMigrations(db, folder);
   await assertEnvironment(db, environment);
@@ -84,12 +84,12 @@ async function dueMigrations(db: Db | Trx, folder: URL): Promise<Migration[]> {
     const migration = known[number - 1];
     if (migration === undefined) {
       throw schemaRefused(
-        `the database has migration ${name}, which this release does not know: it was made by a newer one, so start that`,
+        `the database has migration ${name}, which this release does not know: start the newer release that applied it`,
       );
     }
     if (migration.hash !== hash) {
       throw schemaRefused(
-        `migration ${migration.name} is not the text that was applied here: restore the released file`,
+        `migration ${migration.name} differs from the file that was applied here: restore the released file`,
       );
     }
   }

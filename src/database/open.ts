@@ -73,7 +73,7 @@ export function holdServeLock(databaseUrl: string): () => void {
     if (codeOf(error) !== 'SQLITE_BUSY') throw error;
     throw new AppError(
       'ALREADY_SERVED',
-      `another process already serves ${path}: stop it, or take another database`,
+      `another process already serves ${path}: stop it, or use another database`,
     );
   }
   held.add(lock);

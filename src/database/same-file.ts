@@ -23,7 +23,7 @@ export function watchFiles(databaseUrl: string, replaced: (error: AppError) => v
     replaced(
       new AppError(
         'DATABASE_REPLACED',
-        `${paths[index]} was replaced or removed while it was served: what came since may be in no file. Put the right one there and start: readiness says whether to replay, and from when`,
+        `${paths[index]} was replaced or removed while it was in use: events received since then may be lost. Restore the right file, start again, and check in readiness whether to replay events`,
       ),
     );
   }, EVERY_MS);

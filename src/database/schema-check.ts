@@ -55,7 +55,7 @@ const SQLITE_OBJECTS = `
 /** By PostgreSQL's code. */
 const NOT_COMPARABLE: Readonly<Record<string, string>> = {
   42501: 'this user may not create a schema (GRANT CREATE ON DATABASE)',
-  25006: 'the server is read-only: ask its primary',
+  25006: 'the server is read-only: use its primary',
 };
 
 /** Creates the expected schema on the same server, in a transaction that is rolled back. */

@@ -68,7 +68,7 @@ async function once<R>(db: Db, work: (trx: Trx) => Promise<R>, options: Transact
 /** Throws when called inside the work of a transaction, where only its `trx` may be used. */
 export function assertOutsideTransaction(): void {
   if (!inside.getStore()?.open) return;
-  const how = 'the database was used inside a transaction: pass on its trx instead';
+  const how = 'the database was used inside a transaction: use its trx instead';
   throw new AppError('USED_OUTSIDE_TRANSACTION', how);
 }
 

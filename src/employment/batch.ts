@@ -54,7 +54,7 @@ export async function acceptBatch(parts: BatchParts, lines: Iterable<ParsedJson>
 
 const UNAVAILABLE: LineResult = {
   status: 'unavailable',
-  problems: [{ path: '', rule: 'was not accepted because the database failed meanwhile: send it again' }],
+  problems: [{ path: '', rule: 'was not accepted because the database failed: send it again' }],
 };
 
 /** Returns null if the database failed after earlier changes were accepted. */
@@ -69,7 +69,10 @@ async function acceptSome(
     accepted = await acceptChanges(accepting, submissions);
   } catch (error) {
     if (isFirst || isFatal(error)) throw error;
-    log.error({ code: codeOf(error) || 'INTERNAL' }, 'a batch of changes broke off');
+    log.error(
+      { code: codeOf(error) || 'INTERNAL' },
+      'a batch of employment changes was interrupted: the caller must send the rest again',
+    );
     return null;
   }
   wakeSend();
@@ -79,7 +82,7 @@ async function acceptSome(
 
 function resultOf(accepted: Accepted): LineResult {
   if (accepted.outcome !== 'conflict') return { status: accepted.outcome, changeId: accepted.changeId };
-  const rule = 'came with another change before: a new change needs a new key';
+  const rule = 'was already used for a different change: use a new key';
   return { status: 'conflict', problems: [{ path: 'idempotency_key', rule }] };
 }
 

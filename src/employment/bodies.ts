@@ -21,7 +21,11 @@ export async function readBody(db: Db, encryptor: Encryptor, changeId: string): 
   if (contents === null || contents.kind === 'census') return null;
   const { state, body, response } = contents;
   if (body === null) {
-    return { body: null, absent: ABSENT[state] ?? 'there is none', answer: response && maskSsnsIn(response) };
+    return {
+      body: null,
+      absent: ABSENT[state] ?? 'The change has no contents.',
+      answer: response && maskSsnsIn(response),
+    };
   }
   // It was checked before it was stored, and decrypting it proves that it is the same.
   const given: Record<string, unknown> & { ssn?: string } = JSON.parse(body.toString('utf8'));
@@ -30,8 +34,8 @@ export async function readBody(db: Db, encryptor: Encryptor, changeId: string): 
 }
 
 const ABSENT: Readonly<Record<string, string>> = {
-  delivered: 'erased: the service has taken it',
-  canceled: 'erased: the change was canceled',
+  delivered: 'Deleted after the service accepted the change.',
+  canceled: 'Deleted when the change was canceled.',
 };
 
 /** A change is a few hundred bytes: a service that needs longer is in trouble, and the request is retried. */
@@ -41,7 +45,7 @@ const TIMEOUTS: Timeouts = { idleMs: 30_000, totalMs: 60_000 };
 export function createChangeSenders(encryptor: Encryptor): Senders {
   const sender: Sender = {
     async prepare(claim) {
-      const reason = 'has no body';
+      const reason = 'the request has no body';
       if (claim.body === null) {
         return { kind: 'not-now', decide: async () => ({ outcome: 'canceled', reason }) };
       }

@@ -81,7 +81,7 @@ function changeOf(row: ChangeRow) {
     /** It is not delivered, but a response was lost: the service may have applied it. */
     may_have_been_applied: state !== 'delivered' && isUnknown,
     /** Whether it is a rejected new hire that delays the employee's later changes. */
-    holding: row.holds_later === 1,
+    blocking: row.holds_later === 1,
     /** The employee's change that is sent first. */
     earlier_change_id: row.waits_behind,
     /** When its attempts and the service's response were erased (RETENTION_REQUESTS). */

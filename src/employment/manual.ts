@@ -48,12 +48,12 @@ async function act(
 const WHY = {
   'not-retried': ({ state }: AcceptedChange) =>
     state === 'sending'
-      ? 'the change is being sent: look again in a minute'
-      : `the change is ${state}: report it again to send it again`,
+      ? 'The change is being sent. Try again in a minute.'
+      : `The change is ${state}. To send it again, report it again.`,
   'newer-delivered': () =>
-    'a newer change of the employee was delivered, which this one may undo: cancel it, or retry it with force',
-  'being-sent': () => 'the change is being sent and cannot be canceled now: try again in a minute',
-  finished: ({ state }: AcceptedChange) => `the change is ${state}: there is nothing to cancel`,
-  'not-holding': ({ kind, state }: AcceptedChange) =>
-    `the change holds nothing back: only a rejected new-hire does, and this is a ${kind}, ${state}`,
+    'A newer change of the employee was delivered, which this one may undo. Cancel it, or retry it with force.',
+  'being-sent': () => 'The change is being sent and cannot be canceled now. Try again in a minute.',
+  finished: ({ state }: AcceptedChange) => `The change is ${state}. There is nothing to cancel.`,
+  'not-blocking': ({ kind, state }: AcceptedChange) =>
+    `No other change waits for this one. Changes wait only for a rejected new hire, and this is a ${state} ${kind}.`,
 };

@@ -63,7 +63,7 @@ export function cutArray(bytes: Buffer): Cut[] | null {
 export function parseCut(bytes: Buffer, { from, end }: Cut, bytesMax: number): ParsedJson {
   if (end - from > bytesMax) return { ok: false, reason: `must be at most ${bytesMax / 1024} KiB` };
   const value = bytes.subarray(from, end);
-  return isUtf8(value) ? parseJson(value.toString('utf8')) : { ok: false, reason: 'is not valid UTF-8' };
+  return isUtf8(value) ? parseJson(value.toString('utf8')) : { ok: false, reason: 'must be valid UTF-8' };
 }
 
 function begin(bytes: Buffer): number {

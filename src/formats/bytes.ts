@@ -74,7 +74,7 @@ export async function* validUtf8(content: AsyncIterable<Uint8Array>): AsyncGener
     try {
       decoder.decode(part, { stream });
     } catch {
-      throw unreadable('', 'is not valid UTF-8');
+      throw unreadable('', 'must be valid UTF-8');
     }
   };
   for await (const part of content) {

@@ -81,19 +81,19 @@ function headerProblems(header: readonly string[], { required, optional }: Colum
   const isHeader = header.some((name) => known.has(name));
   const problems = header.flatMap((name, index): Problem[] => {
     if (known.has(name)) {
-      return header.indexOf(name) < index ? [{ path: name, rule: 'is a column that is given twice' }] : [];
+      return header.indexOf(name) < index ? [{ path: name, rule: 'is a duplicate column' }] : [];
     }
     const isRepeated = isHeader && name !== '' && givenFieldPath('', name) === name;
     const path = `column ${index + 1}${isRepeated ? `, ${name}` : ''}`;
-    return [{ path, rule: 'is not a column of this table' }];
+    return [{ path, rule: 'is not a column of this file' }];
   });
   const missing = required.filter((name) => !header.includes(name));
   if (problems.length > NAMED_COLUMNS) {
     const takes = [...required, ...optional].join(', ');
-    const rule = `has ${problems.length} columns that this table does not take. It takes: ${takes}`;
+    const rule = `has ${problems.length} unknown columns. The columns are: ${takes}`;
     return [{ path: 'the header', rule }];
   }
-  return [...problems, ...missing.map((path) => ({ path, rule: 'is a column that is missing' }))];
+  return [...problems, ...missing.map((path) => ({ path, rule: 'is a missing column' }))];
 }
 
 function csvRow({ cells, line }: CsvRecord, header: readonly string[], path: string): Row {
@@ -122,7 +122,7 @@ async function* jsonRows(bytes: AsyncIterable<Uint8Array>, columns: Columns): As
         rows += 1;
       } else if (piece.kind === 'problem') yield piece;
       else {
-        yield { problem: { path: givenFieldPath('', piece.name), rule: 'is not a field of this table' } };
+        yield { problem: { path: givenFieldPath('', piece.name), rule: 'is not a field of this file' } };
       }
     }
   }
@@ -146,7 +146,7 @@ function jsonRow(parsed: ParsedJson, { required, optional }: Columns, path: stri
   for (const [name, given] of Object.entries(value)) {
     const at = givenFieldPath(path, name);
     if (!required.includes(name) && !optional.includes(name)) {
-      return { problem: { path: at, rule: 'is not a field of this table' } };
+      return { problem: { path: at, rule: 'is not a field of this file' } };
     }
     // A JSON number may have lost precision; amounts are texts everywhere.
     if (given !== null && typeof given !== 'string') {

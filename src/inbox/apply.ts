@@ -66,7 +66,7 @@ export function createApplyLoop(options: {
   onFatal: (error: unknown) => void;
 }): ApplyLoop {
   const { db, now, log, effects = { requestSync, completeSyncs }, onApplied, onFatal } = options;
-  const failed = rateLimited((failures) => log.error(failures, 'applying failed: trying again'));
+  const failed = rateLimited((failures) => log.error(failures, 'events could not be applied: trying again'));
   const some = createNotifier();
   const isEnough = createNotifier();
   const { enough, fewMs, manyMs } = GATHERING[engineOf(db)];
@@ -89,7 +89,10 @@ export function createApplyLoop(options: {
     } catch (error) {
       if (isStatementTimeout(error)) return afterTimeout(batch, error);
       if (isUnavailable(error)) throw error;
-      log.warn({ code: codeOf(error) }, 'a batch failed on the content of an event: applying one by one');
+      log.warn(
+        { code: codeOf(error) },
+        'a batch failed because of one event: applying its events one at a time',
+      );
       return applySingly();
     }
   };

@@ -179,7 +179,7 @@ export const EVENT_CHECKS: readonly Check<Db>[] = [
     id: 'data-loss',
     ask: async (db, { now }) => (await knownLosses(db, now)).map((loss) => fail(describeLoss(loss))),
     advice:
-      'The database is older than it was. Replay events in the provider’s portal from the time shown, report the missing changes again, then accept the loss on the server.',
+      'The database is older than its high-water mark. Replay events in the provider’s portal from the time shown, report the missing changes again, then accept the loss on the server.',
     passed:
       'The database has everything recorded by its high-water mark. Losses of a PostgreSQL server are not detected here.',
   },

@@ -12,17 +12,18 @@ export type DataLoss = Tables['data_losses'];
 /** Advice after a loss: "replay events from 2026-… on". */
 export function whatToReplay(receivedAt: string | null): string {
   const from = replayFrom(receivedAt);
-  return from === null ? 'replay everything' : `replay what is from ${from} on`;
+  return from === null ? 'replay all events' : `replay the events from ${from} onward`;
 }
 
 /** Describes a loss, with what to replay first. */
 export function describeLoss({ found_at, received_at, seq, position, ...saved }: DataLoss): string {
   const events = saved.saved_seq - seq;
-  const until = saved.saved_received_at === null ? '' : `, the newest of ${saved.saved_received_at},`;
+  const until =
+    saved.saved_received_at === null ? '' : `, the newest received at ${saved.saved_received_at},`;
   const gone =
     events > 0
-      ? `${events} ${events === 1 ? 'event' : 'events'}${until} and what came of that`
-      : `what was known behind position ${position}`;
+      ? `${events} ${events === 1 ? 'event' : 'events'}${until} and their effects`
+      : `everything after position ${position}`;
   return `${whatToReplay(received_at)}: found at ${found_at} that the database lacks ${gone}`;
 }
 
@@ -47,7 +48,7 @@ export async function detectDataLoss(
       count: loss.saved_seq - loss.seq,
       reason: `${whatToReplay(loss.received_at)} in the provider's portal`,
     },
-    'the database is older than it was: events that were stored are gone',
+    'the database is older than its high-water mark: stored events are missing',
   );
   return loss;
 }

@@ -71,7 +71,7 @@ export async function reprocessEvent(trx: Trx, eventId: string): Promise<Reproce
 
 /** The error for an event whose body is dropped. */
 export const BODY_DROPPED =
-  'the body of this event was deleted by RETENTION_EVENTS, so it cannot be reprocessed: its effect remains, and a newer event of the service replaces it';
+  'The body of this event was deleted after RETENTION_EVENTS, so it cannot be reprocessed. Its effect remains until a newer event replaces it.';
 
 /** Events set to pending per transaction: about 10 of the 50 ms that the write lock may be held. */
 const REPROCESSED_AT_ONCE = 500;

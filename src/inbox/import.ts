@@ -139,7 +139,7 @@ async function overwriting(db: Db, events: readonly RowEvent[]): Promise<Problem
   const suspects = untimed.filter((event) => sent.has(event.deductionId));
   const imported = suspects.map((event) => event.eventId);
   const known = await eventsById(db, imported);
-  const rule = 'is required: the service has sent this deduction, and only a time tells which state is newer';
+  const rule = 'is required: the service has sent this deduction, and only a time shows which state is newer';
   return suspects
     .filter((event) => !known.has(event.eventId))
     .map(({ path }) => ({ path: `${path}.created_at`, rule }));

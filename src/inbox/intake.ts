@@ -36,7 +36,7 @@ export function createIntake(options: {
 }): Intake {
   const { db, now, log, onStored, onFatal } = options;
   const refused = rateLimited((failures) => {
-    log.error(failures, 'events could not be stored and were refused');
+    log.error(failures, 'events could not be stored and were refused with 503: the sender will retry them');
   });
   let waiting: Waiting[] = [];
   let waitingBytes = 0;
@@ -58,7 +58,10 @@ export function createIntake(options: {
       onStored(stored, performance.now() - began);
       for (const one of batch) one.resolve();
       if (stored.conflicts > 0)
-        log.warn({ count: stored.conflicts }, 'an event id came again with another body');
+        log.warn(
+          { count: stored.conflicts },
+          'an event ID was received again with a different body: the first body is kept',
+        );
     } catch (error) {
       // Deliveries that arrived during that time would fail too, or wait for the lock just as long.
       batch.push(...waiting.splice(0));

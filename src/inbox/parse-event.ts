@@ -69,7 +69,7 @@ function meaningOf(eventType: string, data: Record<string, unknown>): Meaning {
         employerId: data.employer_id,
       };
     default:
-      return { kind: 'ignored', reason: 'the event type is not one that is handled here' };
+      return { kind: 'ignored', reason: 'this event type is not handled' };
   }
 }
 

@@ -25,6 +25,6 @@ export function isBodyOf({ body, body_hash }: Kept, other: Buffer): boolean {
 /** Returns a body for people: its text, or why it is absent. */
 export function shownBody({ body, body_hash }: Kept): { body: string | null; body_absent: string | null } {
   if (body !== null) return { body: body.toString('utf8'), body_absent: null };
-  const body_absent = `dropped when it was older than RETENTION_EVENTS; its SHA-256 was ${body_hash?.toString('hex')}`;
+  const body_absent = `Deleted after RETENTION_EVENTS. Its SHA-256 was ${body_hash?.toString('hex')}.`;
   return { body: null, body_absent };
 }

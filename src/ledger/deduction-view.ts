@@ -50,7 +50,7 @@ export function viewVersion(state: VersionState) {
     id: String(position),
     deduction_id,
     event_id,
-    decided_by: ordered_by,
+    ordered_by,
     late: late === 1,
     start_decision,
   };

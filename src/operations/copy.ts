@@ -142,7 +142,7 @@ export async function assertEmpty(target: Db | Trx): Promise<void> {
     if (found.rows.length > 0) {
       throw new AppError(
         'COPY_REFUSED',
-        `the target is not empty: its table ${table} has rows. Copy into a database that never served`,
+        `the target is not empty: its table ${table} has rows. Copy into a database that has never been served`,
       );
     }
   }
@@ -158,7 +158,7 @@ async function assertSame(target: Trx, table: Table, rows: number, sent: string)
   if (count === rows && found.digest('hex') === sent) return;
   throw new AppError(
     'COPY_REFUSED',
-    `table ${table} does not say back what was written (${count} of ${rows} rows): nothing was copied`,
+    `table ${table} does not contain what was written (${count} of ${rows} rows): nothing was copied`,
   );
 }
 

@@ -109,7 +109,7 @@ function closeOld(path: string, kept: string): void {
     foldLog(path);
   } catch (error) {
     if (/^SQLITE_(BUSY|LOCKED)/.test(codeOf(error))) {
-      throw new AppError('RESTORE_REFUSED', `another process has ${path} open: end it, and restore again`);
+      throw new AppError('RESTORE_REFUSED', `another process has ${path} open: stop it, then restore again`);
     }
     // The file can't be read, which may be why it is replaced. Keep its log as it is.
     for (const end of [SUFFIX.log, SUFFIX.journal]) {

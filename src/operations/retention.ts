@@ -102,7 +102,7 @@ export async function runRetention(
     try {
       logDropped(log, await dropDue(parts, signal));
     } catch (error) {
-      log.error({ code: codeOf(error) }, 'retention failed: it continues in an hour');
+      log.error({ code: codeOf(error) }, 'retention failed: it will run again in an hour');
       if (isFatal(error)) return failed(error);
     }
   }
@@ -110,9 +110,9 @@ export async function runRetention(
 
 function logDropped(log: Log, { events, conflicts, requests }: Dropped): void {
   const bodies = events + conflicts;
-  if (bodies > 0) log.info({ kind: 'events', count: bodies }, 'bodies of old events were dropped');
+  if (bodies > 0) log.info({ kind: 'events', count: bodies }, 'bodies of old events were deleted');
   if (requests > 0)
-    log.info({ kind: 'requests', count: requests }, 'attempts and answers of old requests were dropped');
+    log.info({ kind: 'requests', count: requests }, 'attempts and responses of old requests were deleted');
 }
 
 /** Returns the instants before which data is dropped. Null: never. */

@@ -51,20 +51,26 @@ export function createAttempt(parts: AttemptParts): (claim: Claim) => Promise<At
       const held = await transact(db, async (trx) => heartbeat(trx, owner, claim, await sharedNow(trx)));
       if (!held) taken.abort();
     } catch (error) {
-      log.warn({ request_id: claim.requestId, code: codeOf(error) }, 'lease not renewed');
+      log.warn(
+        { request_id: claim.requestId, code: codeOf(error) },
+        'the claim on a request could not be renewed',
+      );
     }
   }
 
   async function prepare(sender: Sender | undefined, claim: Claim, signal: AbortSignal): Promise<Prepared> {
-    if (sender === undefined) return later(`nothing here sends ${claim.kind}`);
+    if (sender === undefined) return later(`nothing sends requests of the kind ${claim.kind}`);
     if (claim.probe) refreshKey();
     try {
       return await sender.prepare(claim, signal);
     } catch (error) {
       if (isFatal(error)) throw error;
       const code = codeOf(error) || 'INTERNAL';
-      const reason = `could not be prepared: ${keyErrorMessage(error) ?? code}`;
-      log.error({ request_id: claim.requestId, kind: claim.kind, code, reason }, 'request not prepared');
+      const reason = `the request could not be prepared: ${keyErrorMessage(error) ?? code}`;
+      log.error(
+        { request_id: claim.requestId, kind: claim.kind, code, reason },
+        'a request could not be prepared: it will be tried again',
+      );
       return later(reason);
     }
   }
@@ -74,7 +80,10 @@ export function createAttempt(parts: AttemptParts): (claim: Claim) => Promise<At
     try {
       client.refreshKey();
     } catch (error) {
-      log.warn({ code: codeOf(error) }, 'key not read again');
+      log.warn(
+        { code: codeOf(error) },
+        'the API key file could not be read again: the current key stays in use',
+      );
     }
   }
 

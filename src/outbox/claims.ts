@@ -91,7 +91,7 @@ async function returnExpired(trx: Trx, { inFlight, senders }: ClaimOptions, now:
     if (inFlight.has(request_id)) continue;
     // Elsewhere the subject is locked first, so waiting could deadlock. The next batch tries again.
     if (!(await tryLockName(trx, subjectName(subject)))) continue;
-    const reason = 'the sender stopped in the middle of the attempt';
+    const reason = 'the sender stopped during the attempt';
     const putOff = { requestId: request_id, dueAt: now.toISOString(), status: null, reason, unknown: true };
     await backToPending(trx, senders, putOff, now);
     await endAttempt(trx, { requestId: request_id, attempt: attempts, status: null, reason }, now);
@@ -201,7 +201,7 @@ async function mergeNewer(trx: Trx, senders: Senders, requestId: string, now: Da
     .updateTable('outbox')
     .set({
       state: 'canceled',
-      reason: `taken in by request ${requestId}, which is tried again`,
+      reason: `merged into request ${requestId}, which will be retried`,
       finished_at: now.toISOString(),
     })
     .where('subject_type', '=', subject_type)

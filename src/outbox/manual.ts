@@ -68,7 +68,7 @@ export async function cancelManually(
 export async function releaseManually(trx: Trx, requestId: string) {
   const change = await findAlone(trx, requestId);
   if (change === undefined) return 'not-found';
-  if (change.holds_later === 0) return 'not-holding';
+  if (change.holds_later === 0) return 'not-blocking';
   await trx.updateTable('outbox').set({ holds_later: 0 }).where('request_id', '=', requestId).execute();
   await updateFront(trx, change);
   return 'done';

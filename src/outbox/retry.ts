@@ -60,12 +60,11 @@ export function isUnknown(outcome: Outcome): boolean {
 
 /** Returns the outcome in words, without anything from the response, which may be personal data. */
 export function reasonOf(outcome: Outcome): string {
-  if (!outcome.answered) return `no answer: ${outcome.code}`;
+  if (!outcome.answered) return `no response was received: ${outcome.code}`;
   const { status, content } = outcome;
-  if (!isUnreadSuccess(outcome)) return `answered ${status}`;
-  return content === 'too-long'
-    ? `responded ${status} with a body over 1 MiB`
-    : `responded ${status} with a body that is not JSON`;
+  const responded = `the service responded with ${status}`;
+  if (!isUnreadSuccess(outcome)) return responded;
+  return `${responded} and a body ${content === 'too-long' ? 'over 1 MiB' : 'that is not JSON'}`;
 }
 
 /** A success that is not JSON comes from something in front of the service, such as a maintenance page. */

@@ -129,7 +129,7 @@ export function createSendLoop(parts: SendLoopParts): SendLoop {
       .catch((error: unknown) => {
         if (isFatal(error)) fatal ??= error;
         const fields = { request_id: claim.requestId, code: codeOf(error) || 'INTERNAL' };
-        log.error(fields, 'attempt not written down');
+        log.error(fields, 'an attempt failed: the request will be tried again');
         return null;
       })
       .then((result) => {
@@ -172,7 +172,7 @@ export function createSendLoop(parts: SendLoopParts): SendLoop {
           await runBatch(true);
         } catch (error) {
           if (isFatal(error)) fatal ??= error;
-          log.error({ code: codeOf(error) || 'INTERNAL' }, 'requests not claimed');
+          log.error({ code: codeOf(error) || 'INTERNAL' }, 'requests could not be claimed: trying again');
         }
         await notifier.wait(POLL_MS, signal);
         // Responses that arrive together are recorded together.
@@ -278,7 +278,7 @@ function createBatch(parts: BatchParts): (options: BatchRequest) => Promise<Batc
     } catch (error) {
       if (isFatal(error)) throw error;
       const fields = { request_id: claimed.requestId, code: codeOf(error) || 'INTERNAL' };
-      log.error(fields, 'attempt not written down');
+      log.error(fields, 'the result of an attempt could not be saved: the request will be sent again');
       return 'lost';
     }
   }
@@ -294,17 +294,17 @@ function createBatch(parts: BatchParts): (options: BatchRequest) => Promise<Batc
     const { requestId: request_id, kind, subject_id } = end.claim;
     const fields = { request_id, kind, ...('outcome' in end && { ms: Math.round(ms) }) };
     if (finished === null) {
-      log.warn(fields, 'claim was taken over: its outcome is not written down');
+      log.warn(fields, 'another worker took over the request: the outcome of this attempt was discarded');
       return 'lost';
     }
     const { how: state, reason, breaker } = finished;
     if ('decide' in end) {
       const whose = kind === 'census' ? { employer_id: subject_id } : {};
-      log.warn({ ...fields, ...whose, state, reason }, 'request not sent');
+      log.warn({ ...fields, ...whose, state, reason }, 'a request was not sent');
       return state;
     }
-    log[state === 'delivered' ? 'info' : 'warn']({ ...fields, state, reason }, 'attempt');
-    if (breaker !== null) log.warn({ state: breaker, reason }, 'circuit breaker');
+    log[state === 'delivered' ? 'info' : 'warn']({ ...fields, state, reason }, 'a request was attempted');
+    if (breaker !== null) log.warn({ state: breaker, reason }, `the circuit breaker is ${breaker}`);
     return state;
   }
 }

@@ -188,7 +188,7 @@ async function learn(db: Db, encryptor: Encryptor, log: Log): Promise<void> {
     const reason = keyErrorMessage(error) ?? codeOf(error);
     log.error(
       { code: codeOf(error), reason },
-      'a census could not be learned: it is tried again at the next start',
+      'the roster could not be updated from a census: it will be tried again at the next start',
     );
   }
 }

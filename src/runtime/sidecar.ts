@@ -58,10 +58,13 @@ export async function createSidecar(config: Config, options: SidecarOptions): Pr
   const now = systemClock;
   const isSqlite = engineOfUrl(config.databaseUrl) === 'sqlite';
   if (census !== null && config.census.source.kind !== 'push') {
-    throw configError('CENSUS_SOURCE', 'must be push where a function gives the census');
+    throw configError('CENSUS_SOURCE', 'must be push when a function provides the census');
   }
   for (const reason of plainHttpVariables(config)) {
-    log.warn({ reason }, 'the address is plain http: keys and personal data cross the network unencrypted');
+    log.warn(
+      { reason },
+      'an address uses plain HTTP: keys and personal data cross the network unencrypted, so use HTTPS',
+    );
   }
 
   // Started parts are stopped in reverse order.
@@ -110,7 +113,8 @@ export async function createSidecar(config: Config, options: SidecarOptions): Pr
     const downstream: Downstream = {
       accept: (arrival) => (storing.signal.aborted ? Promise.reject(notStored()) : intake.accept(arrival)),
       refused: refusals.count,
-      dropped: (count) => log.warn({ count }, 'connections were dropped: the public listener is full'),
+      dropped: (count) =>
+        log.warn({ count }, 'connections were dropped: the receiver reached its connection limit'),
       isAlive: async () => true,
       isReady: async () => (await whyNotReady()) === null,
     };

@@ -211,7 +211,7 @@ export async function request<T>(send: (port: MessagePort) => void): Promise<T> 
   } catch {
     throw new AppError(
       'THREAD_SILENT',
-      `a thread of this process did not answer within ${RESPOND_WITHIN_MS} ms`,
+      `A thread of this process did not respond within ${RESPOND_WITHIN_MS} ms.`,
     );
   } finally {
     port1.close();

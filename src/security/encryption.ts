@@ -24,7 +24,7 @@ export type Encryptor = {
 export function decryptionFailed(place: Place): AppError {
   return new AppError(
     'DECRYPTION_FAILED',
-    `${place.table}.${place.column} of ${place.row} is not what was encrypted there: restore a backup`,
+    `${place.table}.${place.column} of ${place.row} cannot be decrypted: it was changed or moved; restore a backup`,
   );
 }
 
@@ -48,7 +48,7 @@ export function createEncryptor(dataKeys: readonly DataKey[]): Encryptor {
     if (key !== undefined) return key;
     throw new AppError(
       'DATA_KEY_MISSING',
-      `DATA_KEYS has no key ${keyId}, which a stored value was sealed with: add it after the first one`,
+      `DATA_KEYS has no key ${keyId}, which encrypts a stored value: add it after the first one`,
       { subject: keyId },
     );
   };

@@ -116,7 +116,7 @@ function createHasher(keyId: string, key: KeyObject): Hasher {
       if (madeWith !== keyId) {
         throw new AppError(
           'HASH_KEY_GONE',
-          `a stored hash was made with hash key ${madeWith}, which the database has no longer: restore a backup`,
+          `a stored hash was made with hash key ${madeWith}, which is no longer in the database: restore a backup`,
         );
       }
       return timingSafeEqual(hash.subarray(end), hmac(plain, place));

@@ -67,7 +67,8 @@ export function addControl(app: FastifyInstance, control: Control): void {
     const { faults, api_key: apiKey, webhook_secrets: secrets, scenario } = body;
     const hindered = scenario === undefined ? null : control.hinders(scenario);
     if (hindered === 'unknown') return refuse(reply, 422, NOT_UNDERSTOOD, { scenario: NO_SCENARIO });
-    if (hindered === 'playing') return refuse(reply, 409, 'a scenario is being played: wait for its end', {});
+    if (hindered === 'playing')
+      return refuse(reply, 409, 'a scenario is already playing: wait until it ends', {});
     try {
       if (faults !== undefined) control.setFaults(faults);
     } catch (error) {

@@ -233,8 +233,8 @@ function decisionBy(fault: Fault | null): Decision | null {
 const SILENT: Partial<Record<RequestFault, 'hang' | 'reset' | 'half'>> = {
   hang: 'hang',
   reset: 'reset',
-  'lost-answer': 'reset',
-  'half-answer': 'half',
+  'lost-response': 'reset',
+  'half-response': 'half',
 };
 
 type Answering = ReturnType<typeof createAnswering>;

@@ -20,7 +20,7 @@ export const EVENT_SCENARIOS = {
       await takeCensuses(scene);
       const employees = [...scene.world.values()].flatMap((census) => census.employees);
       const events = employees.flatMap(({ employee_id }) => scene.enrol(employee_id));
-      scene.say(`${employees.length} employees enrol: ${events.length} events, each once and in order`);
+      scene.say(`${employees.length} employees enroll: ${events.length} events, each once and in order`);
       await sendInOrder(scene, events);
       const changed = enrolOne(scene, employeeOf(scene), 'vision');
       const ended = enrolOne(scene, employeeOf(scene, 1), 'dental');
@@ -51,7 +51,7 @@ export const EVENT_SCENARIOS = {
         scene.changeDeduction(id, { member_contribution: amount }),
       );
       await sendInOrder(scene, [event, ...changes].reverse());
-      scene.say(`Deduction ${id}: five events, delivered newest first; 14.00 must win`);
+      scene.say(`Deduction ${id}: five events, delivered newest first; the latest amount must be $14.00`);
     },
   },
   ties: {
@@ -65,7 +65,7 @@ export const EVENT_SCENARIOS = {
         scene,
         [event, change].map((made) => withBody(made, { created_at: second })),
       );
-      scene.say(`Deduction ${id}: two events of ${second}; the second, 21.00, must win`);
+      scene.say(`Deduction ${id}: two events with the time ${second}; the latest amount must be $21.00`);
     },
   },
   'bad-signatures': {
@@ -77,9 +77,9 @@ export const EVENT_SCENARIOS = {
       for (const forgery of FORGERIES) {
         const forged = withBody(event, { data: { ...event.body.data, member_contribution: '0.01' } });
         await scene.send({ ...forged, id: `${event.id}_${forgery}` }, { forgery });
-        scene.say(`Forged: ${forgery}, ${answerTo(scene, `${event.id}_${forgery}`)}`);
+        scene.say(`Forged: ${forgery}, ${responseTo(scene, `${event.id}_${forgery}`)}`);
       }
-      scene.say(`Deduction ${id} must not have an amount of 0.01`);
+      scene.say(`Deduction ${id} must not have an amount of $0.01`);
     },
   },
   'secret-rotation': {
@@ -136,7 +136,7 @@ export const EVENT_SCENARIOS = {
       const start = `${dayFrom(scene, -90)}T00:00:00Z`;
       const change = scene.changeDeduction(id, { effective_start: start, member_contribution: '31.00' });
       await sendInOrder(scene, [event, change]);
-      scene.say(`Deduction ${id}: 31.00 from ${start}`);
+      scene.say(`Deduction ${id}: $31.00 from ${start}`);
     },
   },
   'future-dated': {
@@ -154,7 +154,7 @@ export const EVENT_SCENARIOS = {
         ...[changes.event, scene.changeDeduction(changes.id, { ...start, member_contribution: '51.00' })],
         ...[ends.event, scene.endDeduction(ends.id, day)],
       ]);
-      scene.say(`On ${day}: ${begins.id} begins, ${changes.id} goes to 51.00, ${ends.id} ends`);
+      scene.say(`On ${day}: ${begins.id} begins, ${changes.id} changes to $51.00, ${ends.id} ends`);
     },
   },
   deprecated: {
@@ -185,7 +185,7 @@ export const EVENT_SCENARIOS = {
       await scene.enableEndpoints();
       await scene.settled();
       scene.say(
-        `The secret is right again, the endpoint is enabled, and ${1 + others.length} events were resent`,
+        `The secret is correct again, the endpoint is enabled, and ${1 + others.length} events were resent`,
       );
     },
   },
@@ -196,7 +196,7 @@ function withBody(event: MadeEvent, fields: Partial<MadeEvent['body']>): MadeEve
   return { id: event.id, body: { ...event.body, ...fields } };
 }
 
-function answerTo(scene: Scene, eventId: string): string {
+function responseTo(scene: Scene, eventId: string): string {
   const delivery = scene.deliveries().findLast((one) => one.eventId === eventId);
   return delivery?.status == null ? 'no response' : `response ${delivery.status}`;
 }

@@ -16,12 +16,12 @@ type FaultKind = {
 
 export const FAULTS = {
   latency: request('duration', null, 'the response is delayed by this time'),
-  hang: request('none', 0, 'accepted, but never answered'),
+  hang: request('none', 0, 'accepted, but never responded to'),
   reset: request('none', 0, 'the connection is reset; nothing is applied'),
   'rate-limit': request('duration', 1_000, '429 with Retry-After, in whole seconds'),
   error: request('status', 500, 'a 5xx status; nothing is applied'),
-  'lost-answer': request('none', 0, 'applied, then the connection is reset'),
-  'half-answer': request('none', 0, 'applied, but the response is cut off in its body'),
+  'lost-response': request('none', 0, 'applied, then the connection is reset'),
+  'half-response': request('none', 0, 'applied, but the response is cut off in its body'),
   'wrong-key': request('none', 0, '401, whatever the key'),
   forbidden: request('none', 0, '403'),
   'ignore-keys': request('none', 0, 'a repeated idempotency key is applied again'),

@@ -17,7 +17,7 @@ export async function play(name: ScenarioName, scene: Scene): Promise<void> {
   scene.say(`${name}: ${scenario.about}`);
   await scenario.play(scene);
   await scene.settled();
-  scene.say(`${name} is over. To be seen: ${scenario.see}`);
+  scene.say(`${name} is done. Expected result: ${scenario.see}`);
 }
 
 export type ScenarioState = {
@@ -51,7 +51,7 @@ export function createPlaying(
   return {
     play: async (name, say) => {
       if (scenario?.state === 'playing')
-        throw new Error(`${scenario.name} is being played: wait for its end`);
+        throw new Error(`${scenario.name} is already playing: wait until it ends`);
       const playing: ScenarioState = { name, state: 'playing', said: [] };
       scenario = playing;
       const scene: Scene = {

@@ -90,12 +90,12 @@ export async function takeCensuses(scene: Scene, employerIds: readonly string[] 
 
 /** Sets a fault, runs the action, and always removes it. */
 export async function withFault(scene: Scene, fault: string, act: () => Promise<void>): Promise<void> {
-  scene.say(`From now on: ${fault}`);
+  scene.say(`Faults: ${fault}`);
   scene.setFaults([fault]);
   try {
     await act();
   } finally {
     scene.setFaults([]);
   }
-  scene.say('From now on the service does nothing wrong');
+  scene.say('The faults are removed');
 }

@@ -35,13 +35,13 @@ export const SERVICE_SCENARIOS = {
     'no attempt is earlier than Retry-After allows; every request arrives',
   ),
   outage: survived('error=503:4', 'four requests get 503, then the service recovers', ALL_ARRIVE),
-  'lost-answers': survived(
-    'lost-answer:2',
+  'lost-responses': survived(
+    'lost-response:2',
     'two requests are applied, but their responses are lost',
     NOT_TWICE,
   ),
-  'half-answers': survived(
-    'half-answer:2',
+  'half-responses': survived(
+    'half-response:2',
     'two requests are applied, but their responses are cut off',
     NOT_TWICE,
   ),
@@ -51,7 +51,7 @@ export const SERVICE_SCENARIOS = {
     play: async (scene) => {
       const key = scene.newKey();
       scene.setApiKey(key);
-      const how = 'put it into BENEFITS_API_KEY_FILE, or restart the sidecar with it';
+      const how = 'write it to BENEFITS_API_KEY_FILE, or restart the sidecar with it';
       scene.say(`The API key is now ${key}: ${how}`);
       await takeCensuses(scene);
     },
@@ -64,7 +64,7 @@ export const SERVICE_SCENARIOS = {
       await withFault(scene, `forbidden@${forbidden}`, async () => {
         await scene.requestCensus(forbidden);
         await scene.until(() => scene.faults().some(({ met }) => met > 0));
-        scene.say(`${forbidden} was answered 403`);
+        scene.say(`A request about ${forbidden} got a 403`);
         await takeCensuses(scene, others);
       });
     },

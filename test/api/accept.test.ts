@@ -29,7 +29,7 @@ t.test('an unavailable type is rejected with the available ones', async (t) => {
   for (const header of ['text/html', 'application/xml', 'text/csv;q=0', 'csv', 'text/csv;q=x', ',']) {
     t.throws(() => negotiated(header, OFFERED), {
       code: 'NOT_ACCEPTABLE',
-      message: 'this route answers application/json, text/csv, application/x-ndjson',
+      message: 'This operation responds with application/json or text/csv or application/x-ndjson.',
     });
   }
 });

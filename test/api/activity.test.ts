@@ -42,7 +42,7 @@ onEitherEngine('pending work and open problems are counted, and dismissed ones a
   await receive(db, [deductionOf('p1', {})], '2026-01-18T00:00:00.000Z');
   await receive(db, [deductionOf('p2', {})], '2026-01-19T00:00:00.000Z');
   await requests(db);
-  await transact(db, (trx) => pauseSending(trx, 'answered 401', NOW));
+  await transact(db, (trx) => pauseSending(trx, 'the service responded with 401', NOW));
   const { events, requests: owed, circuit_breaker, position } = (await call({ url: '/v1/activity' })).json;
   t.strictSame(events, {
     pending: 2,
@@ -57,7 +57,11 @@ onEitherEngine('pending work and open problems are counted, and dismissed ones a
     rejected: 1,
     oldest_unfinished_at: '2026-01-20T00:00:00.000Z',
   });
-  t.strictSame(circuit_breaker, { state: 'paused', reason: 'answered 401', paused_at: NOW.toISOString() });
+  t.strictSame(circuit_breaker, {
+    state: 'paused',
+    reason: 'the service responded with 401',
+    paused_at: NOW.toISOString(),
+  });
   t.equal(position, 2);
 
   const dismiss = (id: string) => transact(db, (trx) => dismissEvent(trx, id, 'seen', NOW.toISOString()));

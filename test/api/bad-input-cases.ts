@@ -43,12 +43,12 @@ export const CASES: Record<string, Case> = {
   'a mistyped parameter': {
     url: '/v1/deductions?employe_id=e1',
     status: 400,
-    errors: [['employe_id', /is not a parameter of this route, which has: .*employee_id/]],
+    errors: [['employe_id', /is not a parameter of this operation, which has: .*employee_id/]],
   },
   "a person's name as a parameter": {
     url: '/v1/deductions?999-88-7777%20Canaryname=1',
     status: 400,
-    errors: [['[…]', /^is not a parameter of this route, which has: /]],
+    errors: [['[…]', /^is not a parameter of this operation, which has: /]],
   },
   'a prototype key': {
     url: '/v1/deductions?__proto__=1',
@@ -63,7 +63,7 @@ export const CASES: Record<string, Case> = {
   'a parameter twice': {
     url: '/v1/deductions?employee_id=a&employee_id=b',
     status: 400,
-    errors: [['employee_id', /given once/]],
+    errors: [['employee_id', /given only once/]],
   },
   'an empty id': {
     url: '/v1/deductions?employee_id=',
@@ -127,13 +127,13 @@ export const CASES: Record<string, Case> = {
     method: 'DELETE',
     url: '/v1/deductions',
     status: 405,
-    detail: /has no DELETE: it has GET$/,
+    detail: /does not support DELETE\. Use GET\.$/,
   },
   'another wrong method': {
     method: 'PATCH',
     url: '/v1/employers/1/census',
     status: 405,
-    detail: /has GET, PUT$/,
+    detail: /Use GET, PUT\.$/,
   },
   'malformed JSON': post('/v1/events/reprocess', '{"state":', { errors: [['body', /not valid JSON/]] }),
   'deep JSON': post('/v1/events/reprocess', deep, { errors: [['body', /nested deeper/]] }),
@@ -182,12 +182,12 @@ export const CASES: Record<string, Case> = {
   'an empty reason': post(
     '/v1/events/e1/dismiss',
     { reason: '' },
-    { errors: [['reason', /must contain text/]] },
+    { errors: [['reason', /must be a reason/]] },
   ),
   'a blank reason': post(
     '/v1/events/e1/dismiss',
     { reason: ' \n\t' },
-    { errors: [['reason', /must contain text/]] },
+    { errors: [['reason', /must be a reason/]] },
   ),
   'a long reason': post(
     '/v1/events/e1/dismiss',

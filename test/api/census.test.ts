@@ -251,7 +251,7 @@ onEitherEngine('three censuses are read at once, and a fourth gets 503', async (
     t.equal(status, 503);
     t.match(headers['content-type'], /^application\/problem\+json/);
     t.equal(headers['retry-after'], '5');
-    t.match(json.detail, /3 censuses are being read/);
+    t.match(json.detail, /reads at most 3 censuses at once/);
   }
   for (const end of endings) t.equal(await end(), 200);
   t.equal((await call(validate)).status, 200, 'the slots are free again');
@@ -358,7 +358,7 @@ async function rejectedSync({ db }: Running, employerId: string, answer: string)
       .set({ response: encryptor.encrypt(Buffer.from(answer), placeOf(requestId, 'response')) })
       .where('request_id', '=', requestId)
       .execute();
-    await failSyncs(trx, requestId, 'the service answered 422');
+    await failSyncs(trx, requestId, 'the service responded with 422');
   });
   return sync_id;
 }
@@ -375,7 +375,7 @@ onEitherEngine(
     const plain = await call({ url, token: await tokenWith('census:read') });
     t.match(plain, {
       status: 200,
-      json: { id: syncId, state: 'failed', reason: 'the service answered 422' },
+      json: { id: syncId, state: 'failed', reason: 'the service responded with 422' },
     });
     t.notOk('response' in plain.json);
     t.strictSame(plain.json, (await call({ url: '/v1/census-syncs' })).json.data[0]);

@@ -74,10 +74,10 @@ onEitherEngine(
     ]);
     const { json } = await call({ url: '/v1/deductions/d/versions' });
     t.match(json.data, [
-      { version: 1, event_id: 'e1', decided_by: 'created_at', late: false, member_contribution: '1' },
-      { version: 2, event_id: 'e2', decided_by: 'created_at', late: true },
-      { version: 3, event_id: 'e3', decided_by: 'tie', late: false },
-      { version: 4, event_id: 'e4', decided_by: 'receipt', late: false },
+      { version: 1, event_id: 'e1', ordered_by: 'created_at', late: false, member_contribution: '1' },
+      { version: 2, event_id: 'e2', ordered_by: 'created_at', late: true },
+      { version: 3, event_id: 'e3', ordered_by: 'tie', late: false },
+      { version: 4, event_id: 'e4', ordered_by: 'receipt', late: false },
     ]);
     t.equal(json.next_cursor, null);
     t.match((await call({ url: '/v1/deductions/d' })).json, { version: 4, member_contribution: '4' });

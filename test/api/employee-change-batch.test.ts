@@ -116,7 +116,7 @@ onEitherEngine('a line with a key is accepted once within and across batches', a
     ['accepted', 'accepted', 'repeated', 'conflict', 'accepted'],
   );
   t.equal(first[2].change_id, first[0].change_id);
-  t.match(first[3].errors, [{ path: 'idempotency_key', rule: /^came with another change before/ }]);
+  t.match(first[3].errors, [{ path: 'idempotency_key', rule: /^was already used for a different change/ }]);
   const second = (await batch(running, keyed)).json.results;
   t.strictSame(
     second.map(({ status }: { status: string }) => status),

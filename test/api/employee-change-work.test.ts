@@ -75,11 +75,11 @@ onEitherEngine('a change is shown with its attempts and what blocks it, without 
     employee_id: 'e',
     state: 'rejected',
     status: 422,
-    reason: 'answered 422',
+    reason: 'the service responded with 422',
     attempts: 1,
-    holding: true,
+    blocking: true,
     due_at: null,
-    last_attempts: [{ attempt: 1, status: 422, reason: 'answered 422' }],
+    last_attempts: [{ attempt: 1, status: 422, reason: 'the service responded with 422' }],
   });
   t.notOk('body' in json);
   t.match((await call({ url: `${CHANGES}/${behind}` })).json, { state: 'pending', earlier_change_id: id });
@@ -155,8 +155,8 @@ onEitherEngine('an erased body is null, with the reason', async (t) => {
   const given = await report(db, 'demographic', 'e');
   await post(running, `${given}/cancel`, { reason: 'a typo' });
   const shown = async (id: string) => (await call({ url: `${CHANGES}/${id}?body=true` })).json;
-  t.match(await shown(gone), { body: null, body_absent: 'erased: the service has taken it' });
-  t.match(await shown(given), { body: null, body_absent: 'erased: the change was canceled' });
+  t.match(await shown(gone), { body: null, body_absent: 'Deleted after the service accepted the change.' });
+  t.match(await shown(given), { body: null, body_absent: 'Deleted when the change was canceled.' });
 });
 
 onEitherEngine('a rejected change is retried before the changes that wait for it', async (t) => {
@@ -169,7 +169,7 @@ onEitherEngine('a rejected change is retried before the changes that wait for it
   answers.clear();
   const { status, json } = await post(running, `${hire}/retry`);
   t.equal(status, 202);
-  t.match(json, { state: 'pending', holding: false, earlier_change_id: null });
+  t.match(json, { state: 'pending', blocking: false, earlier_change_id: null });
   t.equal(woken.send, 1);
   t.match(logged.at(-1), {
     fields: { request_id: hire, kind: 'new-hire', token: 'API_TOKEN' },
@@ -202,17 +202,17 @@ onEitherEngine('a change is canceled with a reason, and the changes that wait fo
   await send();
   const { status, json } = await post(running, `${hire}/cancel`, { reason: 'entered by hand' });
   t.equal(status, 200);
-  t.match(json, { state: 'canceled', reason: 'entered by hand', holding: false });
+  t.match(json, { state: 'canceled', reason: 'entered by hand', blocking: false });
   t.equal(woken.send, 1);
   await send();
   t.strictSame(received, [hire, move]);
   t.match(await post(running, `${move}/cancel`, { reason: 'x' }), {
     status: 409,
-    json: { detail: /is delivered: there is nothing to cancel/ },
+    json: { detail: /is delivered\. There is nothing to cancel/ },
   });
 });
 
-onEitherEngine('a released new hire stays rejected and holds nothing', async (t) => {
+onEitherEngine('a released new hire stays rejected and blocks no other change', async (t) => {
   const running = await staged(t);
   const { db, answers, send, received } = running;
   const hire = await report(db, 'new-hire', 'e', { fields: HIRE });
@@ -221,11 +221,14 @@ onEitherEngine('a released new hire stays rejected and holds nothing', async (t)
   await send();
   t.match(await post(running, `${hire}/release`), {
     status: 200,
-    json: { state: 'rejected', holding: false },
+    json: { state: 'rejected', blocking: false },
   });
   await send();
   t.strictSame(received, [hire, move]);
-  t.match(await post(running, `${hire}/release`), { status: 409, json: { detail: /holds nothing back/ } });
+  t.match(await post(running, `${hire}/release`), {
+    status: 409,
+    json: { detail: /No other change waits for this one/ },
+  });
 });
 
 onEitherEngine('an unknown change is 404, and a wrong body names its fields', async (t) => {

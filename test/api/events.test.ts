@@ -162,7 +162,7 @@ onEitherEngine('events are found by time, also if a clock is slightly behind', a
 });
 
 onEitherEngine(
-  'reprocessing puts an event back to pending, wakes the apply loop, and has no second effect',
+  'reprocessing sets an event to pending, wakes the apply loop, and has no second effect',
   async (t) => {
     const running = await start(t);
     const { call, db, woken, logged } = running;
@@ -271,10 +271,10 @@ onEitherEngine('an event without its body has the reason, and is not reprocessed
   const retention = { eventsMs: 100 * 86_400_000, requestsMs: null };
   await dropDue({ db, databaseUrl: url, retention, now: () => NOW }, new AbortController().signal);
   const { json } = await call({ url: '/v1/events/old' });
-  t.match(json, { body: null, body_absent: /RETENTION_EVENTS; its SHA-256 was [0-9a-f]{64}$/ });
+  t.match(json, { body: null, body_absent: /RETENTION_EVENTS\. Its SHA-256 was [0-9a-f]{64}\.$/ });
   const refused = await call({ method: 'POST', url: '/v1/events/old/reprocess' });
   t.equal(refused.status, 409);
-  t.match(refused.json, { type: /conflict$/, detail: /deleted by RETENTION_EVENTS/ });
+  t.match(refused.json, { type: /conflict$/, detail: /deleted after RETENTION_EVENTS/ });
   const all = await call({ method: 'POST', url: '/v1/events/reprocess', body: { state: 'applied' } });
   t.strictSame(all.json, { reprocessed: 1, without_body: 1 });
 });

@@ -54,12 +54,12 @@ onEitherEngine('work on runs is counted by kind, and each kind is a declared rou
 onEitherEngine(
   'a scrape fails when the receiver thread does not respond, instead of leaving its counts out',
   async (t) => {
-    const silent = new AppError('THREAD_SILENT', 'a thread of this process did not answer within 2000 ms');
+    const silent = new AppError('THREAD_SILENT', 'A thread of this process did not respond within 2000 ms.');
     const { call } = await start(t, { receiving: () => Promise.reject(silent) });
     for (const url of ['/metrics', '/v1/activity']) {
       const { status, json } = await call({ url });
       t.equal(status, 503);
-      t.match(json.detail, 'a thread of this process did not answer');
+      t.match(json.detail, /^A thread of this process did not respond/);
     }
   },
 );

@@ -69,7 +69,7 @@ const CASES: Record<string, Case> = {
   'an invalid pay date': put({ pay_dates: ['2026-02-30', ...dates] }, 'pay_dates[0]', /real date/),
   'no pay date in the list': put({ pay_dates: [] }, 'pay_dates', /at least 1 element/),
   'too many pay dates': put({ pay_dates: Array(100).fill(PAY_DATE) }, 'pay_dates', /./),
-  'an unknown employer': put({ employer_id: 'nobody' }, 'employer_id', /^is not known here: /),
+  'an unknown employer': put({ employer_id: 'nobody' }, 'employer_id', /^is unknown: /),
   'an empty employer': put({ employer_id: '' }, 'employer_id', /at least 1 character/),
   'an unknown field': put(
     { frequency: 'weekly' },
@@ -112,7 +112,7 @@ const CASES: Record<string, Case> = {
     errors: [
       ['pay_date', /real date/],
       ['remainder', /one of last/],
-      ['adjustments', /decided is not available until open items exist/],
+      ['adjustments', /must be report or include/],
     ],
   },
   'all required fields': {
@@ -129,7 +129,7 @@ const CASES: Record<string, Case> = {
     url: `${RUNS}/preview`,
   },
   'a preview of an unknown employer': {
-    ...put({ employer_id: 'nobody' }, 'employer_id', /not known here/),
+    ...put({ employer_id: 'nobody' }, 'employer_id', /is unknown/),
     method: 'POST',
     url: `${RUNS}/preview`,
   },
@@ -207,12 +207,12 @@ const CASES: Record<string, Case> = {
   'accept with a blank reason': post(
     '/open/finalize',
     { accept: ['overlap'], reason: ' ' },
-    { errors: [['reason', /say why/]] },
+    { errors: [['reason', /must be a reason/]] },
   ),
   'a reason without accept': post(
     '/open/finalize',
     { reason: 'x' },
-    { errors: [['reason', /is for accept/]] },
+    { errors: [['reason', /omitted without accept/]] },
   ),
   'accept as a text': post(
     '/open/finalize',
@@ -224,9 +224,13 @@ const CASES: Record<string, Case> = {
     { force: true },
     { errors: [['force', /which has: accept, reason/]] },
   ),
-  'voiding an open run': post('/open/void', { reason: 'x' }, { status: 409, detail: /the run is open/ }),
+  'voiding an open run': post('/open/void', { reason: 'x' }, { status: 409, detail: /The run is open/ }),
   'voiding without a reason': post('/final/void', {}, { errors: [['reason', /is required/]] }),
-  'voiding with a blank reason': post('/final/void', { reason: '\n' }, { errors: [['reason', /say why/]] }),
+  'voiding with a blank reason': post(
+    '/final/void',
+    { reason: '\n' },
+    { errors: [['reason', /must be a reason/]] },
+  ),
   'voiding with a long reason': post(
     '/final/void',
     { reason: 'x'.repeat(501) },
@@ -235,12 +239,12 @@ const CASES: Record<string, Case> = {
   'deductions taken for an open run': post(
     '/open/taken',
     { lines: [] },
-    { status: 409, detail: /the run is open/ },
+    { status: 409, detail: /The run is open/ },
   ),
   'taken for a line that does not exist': rows(
     'employee_id,deduction_id,amount\nemp-1,none,1.00',
     'lines[0]',
-    /names no line of the run/,
+    /does not match a line of the run/,
   ),
   'taken for an employee who is not in the run': rows(
     'employee_id,amount\nnobody,1.00',
@@ -248,7 +252,7 @@ const CASES: Record<string, Case> = {
     /is not in the run/,
   ),
   'a file with a wrong column': rows('employee_id,amount,extra\n', 'column 3, extra', /not a column/),
-  'a file without a column': rows('employee_id\nemp-1', 'amount', /is missing/),
+  'a file without a column': rows('employee_id\nemp-1', 'amount', /missing column/),
   'a file with semicolons': rows('employee_id;amount\nemp-1;1,00', 'body', /./),
   'a file that is empty': rows('', 'body', /./),
   'a file without rows': rows('employee_id,amount\n', 'lines', /at least 1 element/),
@@ -261,7 +265,7 @@ const CASES: Record<string, Case> = {
   'a file with too large a content length': post('/final/taken', 'x', {
     headers: { ...CSV, 'content-length': String(ROWS_BODY_BYTES_MAX + 1) },
     status: 413,
-    detail: /at most 64 MiB/,
+    detail: /larger than 64 MiB/,
   }),
   'a compressed file': post('/final/taken', 'x', {
     headers: { ...CSV, 'content-encoding': 'gzip' },

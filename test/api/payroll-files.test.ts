@@ -103,6 +103,6 @@ onEitherEngine('a file that fails midway is cut off without an end, and the caus
   t.match(logged.at(-1), {
     level: 'error',
     fields: { route: 'GET /v1/payroll-runs/:run_id/lines', cause: /^Error at / },
-    message: 'an answer broke off',
+    message: 'a response was interrupted',
   });
 });

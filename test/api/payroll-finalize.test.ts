@@ -120,7 +120,7 @@ onEitherEngine('an acceptance of a check that does not exist is rejected by name
   const { status, json } = await post('/r/finalize', { accept: ['overlap', 'bogus'] });
   t.equal(status, 400);
   t.match(json.errors, [
-    { path: 'accept', rule: /These are unknown: bogus$/ },
+    { path: 'accept', rule: /unknown: bogus$/ },
     { path: 'reason', rule: 'is required with accept' },
   ]);
 });
@@ -154,7 +154,7 @@ onEitherEngine('each pay group has one run per pay date, and a conflict names it
   await put('second', { remainder: 'none' });
   const { status, json } = await post('/second/finalize');
   t.equal(status, 409);
-  t.match(json.detail, /the run first is finalized for this pay date/);
+  t.match(json.detail, /The run first is already finalized for this pay date/);
 });
 
 onEitherEngine('a payroll change during finalizing stops it', async (t) => {
@@ -199,12 +199,12 @@ onEitherEngine('only a finalized run can be voided, and only once', async (t) =>
   await put('r');
   const open = await post('/r/void', { reason: 'x' });
   t.equal(open.status, 409);
-  t.match(open.json.detail, 'the run is open: finalize it first');
+  t.match(open.json.detail, 'The run is open. Finalize it first.');
   await post('/r/finalize');
   t.equal((await post('/r/void', { reason: 'x' })).status, 200);
   const twice = await post('/r/void', { reason: 'y' });
   t.equal(twice.status, 409);
-  t.match(twice.json.detail, 'the run is voided');
+  t.match(twice.json.detail, /^The run is voided/);
 });
 
 onEitherEngine('readiness of a run has every check, and a failed check stops finalizing', async (t) => {

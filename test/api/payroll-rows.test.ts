@@ -24,7 +24,7 @@ for (const [type, [body, headers]] of Object.entries(TAKEN)) {
       t.match(json, { id: '1', lines: 1, owed: '9.23', difference_count: 1, differences: [differing] });
       t.match(logged.at(-1), {
         fields: { run_id: 'r', employer_id: 'acme', count: 1, token: 'API_TOKEN' },
-        message: 'what payroll took was recorded',
+        message: 'deductions taken were recorded',
       });
       t.match((await get('/r')).json.taken_reports, [{ id: '1', lines: 1 }]);
       await put('next', bodyOn('2026-07-31', { arrears: 'include' }));
@@ -50,12 +50,12 @@ onEitherEngine('deductions taken are reported for finalized runs only', async (t
   await put('r');
   const open = await post('/r/taken', ...TAKEN.json);
   t.equal(open.status, 409);
-  t.match(open.json.detail, 'the run is open: finalize it first');
+  t.match(open.json.detail, 'The run is open. Finalize it first.');
   await post('/r/finalize');
   await post('/r/void', { reason: 'x' });
   const voided = await post('/r/taken', ...TAKEN.csv);
   t.equal(voided.status, 409);
-  t.match(voided.json.detail, 'the run is voided');
+  t.match(voided.json.detail, /^The run is voided/);
 });
 
 onEitherEngine('wrong rows are named, and the report is not recorded', async (t) => {
@@ -151,7 +151,7 @@ onEitherEngine('an audit names its wrong rows', async (t) => {
   await put('r');
   const { status, json } = await post('/r/audit', { lines: [{ employee_id: 'emp-1', member_amount: '1' }] });
   t.equal(status, 422);
-  t.match(json.errors, [{ path: 'lines[0]', rule: /must say what it is for/ }]);
+  t.match(json.errors, [{ path: 'lines[0]', rule: /must name its deduction or code/ }]);
 });
 
 onEitherEngine('another content type is 415, and an empty body is 400', async (t) => {

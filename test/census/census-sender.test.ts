@@ -222,14 +222,14 @@ onEitherEngine(
     await ask('event-1');
     await send();
     t.match(await syncs(), [
-      { state: 'requested', reason: 'the service gave no answer: the upload is tried again' },
+      { state: 'requested', reason: /^no response was received: \w+; the upload will be retried$/ },
     ]);
     t.equal(await complete(), 1);
     clock.advance(MINUTE_MS);
     await send();
     t.equal(received.length, 1);
     t.match(await syncs(), [{ state: 'completed', reason: null }]);
-    t.match(await requests(), [{ state: 'canceled', reason: 'no census sync waits for it any more' }]);
+    t.match(await requests(), [{ state: 'canceled', reason: 'no census sync is waiting for this upload' }]);
   },
 );
 
@@ -273,7 +273,7 @@ onEitherEngine('a temporarily rejected upload completes nothing', async (t) => {
   await ask('event-1');
   await send();
   t.equal(await complete(), 0);
-  t.match(await syncs(), [{ state: 'requested', upload_started_at: null, reason: /answered 429/ }]);
+  t.match(await syncs(), [{ state: 'requested', upload_started_at: null, reason: /responded with 429/ }]);
 });
 
 onEitherEngine('a rejection fails the syncs with its status; a new census is uploaded', async (t) => {
@@ -283,7 +283,7 @@ onEitherEngine('a rejection fails the syncs with its status; a new census is upl
   await put(good);
   await ask('event-1');
   await send();
-  const reason = /^the service answered 422: read its response with "census show --answer"/;
+  const reason = /^the service responded with 422; read its response with "census show --response"/;
   t.match(await syncs(), [{ state: 'failed', reason, problem_count: 0 }]);
   const [failed] = await syncs();
   t.equal(await readSyncAnswer(db, encryptor, failed!.sync_id), '{"error":"SECRET-VALUE"}');
@@ -303,7 +303,7 @@ onEitherEngine('a success that is not JSON does not count as an upload', async (
   await put(good);
   await ask('event-1');
   await send();
-  const reason = 'the service responded 200 with a body that is not JSON: the upload is tried again';
+  const reason = 'the service responded with 200 and a body that is not JSON; the upload will be retried';
   t.match(await syncs(), [{ state: 'requested', uploaded_at: null, reason }]);
   t.match(await requests(), [{ state: 'pending', status: 200 }]);
   t.equal(await lastUpload(db, 'a'), null);
@@ -339,7 +339,7 @@ onEitherEngine('a chunk that cannot be decrypted is not reported as a missing re
   t.equal(received.length, 0);
   t.match(await syncs(), [{ state: 'requested', reason: /cannot be decrypted: census_chunks/ }]);
   t.match(await requests(), [
-    { state: 'pending', reason: 'no answer: DECRYPTION_FAILED', unknown_outcome: 0 },
+    { state: 'pending', reason: 'no response was received: DECRYPTION_FAILED', unknown_outcome: 0 },
   ]);
   t.equal(await complete(), 0, 'the service never received it');
 });
@@ -353,8 +353,12 @@ onEitherEngine(
     await ask('event-1');
     await send();
     t.equal(received.length, 0);
-    t.match(await syncs(), [{ state: 'requested', reason: /lacks a part: if this stays, bring it again/ }]);
-    t.match(await requests(), [{ state: 'pending', reason: 'no answer: CENSUS_CUT', unknown_outcome: 0 }]);
+    t.match(await syncs(), [
+      { state: 'requested', reason: /is incomplete: if this persists, stage it again/ },
+    ]);
+    t.match(await requests(), [
+      { state: 'pending', reason: 'no response was received: CENSUS_CUT', unknown_outcome: 0 },
+    ]);
   },
 );
 
@@ -364,7 +368,7 @@ onEitherEngine('a paused circuit breaker also delays censuses', async (t) => {
   await ask('event-1');
   await send();
   t.match(await readCircuitBreaker(db), { state: 'paused' });
-  t.match(await syncs(), [{ state: 'requested', reason: /answered 401/ }]);
+  t.match(await syncs(), [{ state: 'requested', reason: /responded with 401/ }]);
 });
 
 onEitherEngine('pull: the census is fetched on request', async (t) => {
@@ -412,15 +416,15 @@ onEitherEngine(
   async (t) => {
     const { ask, send, syncs, requests, received, clock } = await setUp(t, {
       fetch: (n) => {
-        if (n < 2) throw new AppError('CENSUS_SOURCE_FAILED', 'the census source answered 500');
+        if (n < 2) throw new AppError('CENSUS_SOURCE_FAILED', 'the census source responded with 500');
         return contentOf(good);
       },
     });
     await ask('event-1');
     await send();
-    t.match(await syncs(), [{ state: 'requested', reason: 'the census source answered 500' }]);
+    t.match(await syncs(), [{ state: 'requested', reason: 'the census source responded with 500' }]);
     const [request] = await requests();
-    t.match(request, { state: 'pending', attempts: 1, reason: 'the census source answered 500' });
+    t.match(request, { state: 'pending', attempts: 1, reason: 'the census source responded with 500' });
     t.equal(Date.parse(request!.due_at) - clock().getTime(), 1_999);
     clock.advance(MINUTE_MS);
     await send();

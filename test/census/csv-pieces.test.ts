@@ -161,9 +161,9 @@ const broken: [string, string | Uint8Array, string][] = [
   [
     'another encoding',
     Buffer.from(lines(row('e-1', { first_name: 'Zo\xeb' })), 'latin1'),
-    'is not valid UTF-8',
+    'must be valid UTF-8',
   ],
-  ['NUL', lines(row('e-1', { first_name: 'a\0b' })), 'has a NUL character in a cell'],
+  ['NUL', lines(row('e-1', { first_name: 'a\0b' })), 'must not contain a NUL character'],
   ['a header alone', HEADER.join(), 'must have at least 1 element'],
   [
     'semicolons between the columns',

@@ -122,7 +122,7 @@ t.test('http: other responses are rejected with their status, and redirects are 
   for (const status of ['302', '307', '404', '401', '500', '204']) {
     await t.rejects(source.fetch(status, never), {
       code: 'CENSUS_SOURCE_FAILED',
-      message: new RegExp(`answered ${status}`),
+      message: new RegExp(`responded with ${status}`),
     });
   }
   await t.rejects(source.fetch('200', never), { message: /compressed/ });

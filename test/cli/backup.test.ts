@@ -230,7 +230,7 @@ t.test('an invalid backup replaces nothing', async (t) => {
   };
   await refused({ ...elsewhere, BENEFITS_ENVIRONMENT: 'live' }, file, /belongs to sandbox/);
   await refused({ ...elsewhere, DATA_KEYS: NEXT_KEY }, file, /2 values encrypted with key k1/);
-  await refused({ ...elsewhere, DATA_KEYS: OTHER_KEY }, file, /is not what was encrypted there/);
+  await refused({ ...elsewhere, DATA_KEYS: OTHER_KEY }, file, /cannot be decrypted/);
   await refused(
     elsewhere,
     copy('text.db', (bytes) => bytes.write('no database at all')),
@@ -241,9 +241,9 @@ t.test('an invalid backup replaces nothing', async (t) => {
     copy('cut.db', (bytes) => bytes.fill(0, bytes.length / 2)),
     /damaged/,
   );
-  await refused(elsewhere, altered('other.db', 'drop table instance'), /no database of benefits-sidecar/);
+  await refused(elsewhere, altered('other.db', 'drop table instance'), /not a benefits-sidecar database/);
   const newer = "insert into migrations values (999, '0999_later', 'x', '2030-01-01T00:00:00.000Z')";
-  await refused(elsewhere, altered('newer.db', newer), /made by a newer one/);
+  await refused(elsewhere, altered('newer.db', newer), /start the newer release/);
   await refused(elsewhere, join(folder, 'none.db'), /there is no file/);
   const spy = 'create trigger spy after insert on inbox begin delete from tokens; end';
   await refused(elsewhere, altered('trigger.db', spy), /its schema was altered: trigger spy was added/);
@@ -252,7 +252,7 @@ t.test('an invalid backup replaces nothing', async (t) => {
   const endless = 'with recursive n as (select 1 as one union all select 1 from n) select one from n';
   for (const table of ['migrations', 'instance']) {
     const replaced = `drop table ${table}; create view ${table} as ${endless}`;
-    await refused(elsewhere, altered(`${table}.db`, replaced), /no database of benefits-sidecar/);
+    await refused(elsewhere, altered(`${table}.db`, replaced), /not a benefits-sidecar database/);
   }
 
   const given = { ...elsewhere, DATA_KEYS: NEXT_KEY };

@@ -161,7 +161,7 @@ onEitherEngine(
 );
 
 onEitherEngine(
-  'census show --answer shows the response that failed the latest upload, and records that it was read',
+  'census show --response shows the response that failed the latest upload, and records that it was read',
   async (t) => {
     const { env, db } = await withDatabase(t);
     const employer = ['--employer', 'acme'];
@@ -179,16 +179,16 @@ onEitherEngine(
         .updateTable('outbox')
         .set({ state: 'rejected', is_next: 0, finished_at: '2026-01-31T09:30:00.000Z', response })
         .execute();
-      await failSyncs(trx, requestId, 'the service answered 422');
+      await failSyncs(trx, requestId, 'the service responded with 422');
     });
     const reads = () => db.selectFrom('pii_reads').selectAll().execute();
 
     const people = await show();
-    t.match(people, { code: 0, stdout: /the service answered 422/ });
+    t.match(people, { code: 0, stdout: /the service responded with 422/ });
     t.notMatch(people.stdout + (await show('--json')).stdout, CANARY);
     t.strictSame(await reads(), []);
-    t.match(await show('--answer'), { code: 0, stdout: `\n{"error":"${CANARY}: ***-**-4321"}\\u001b\n` });
-    t.match(jsonOf(await show('--answer', '--json')), {
+    t.match(await show('--response'), { code: 0, stdout: `\n{"error":"${CANARY}: ***-**-4321"}\\u001b\n` });
+    t.match(jsonOf(await show('--response', '--json')), {
       response: `{"error":"${CANARY}: ***-**-4321"}\u001b`,
     });
     const name = userInfo().username;

@@ -47,7 +47,13 @@ async function stage(t: Test) {
         trx
           .updateTable('outbox')
           .set({
-            ...{ state: 'rejected', is_next: 0, holds_later, status: 422, reason: 'answered 422' },
+            ...{
+              state: 'rejected',
+              is_next: 0,
+              holds_later,
+              status: 422,
+              reason: 'the service responded with 422',
+            },
             finished_at: '2026-01-31T09:30:00.000Z',
           })
           .where('subject_id', '=', employeeId)
@@ -318,8 +324,8 @@ onEitherEngine('a rejected change is retried, canceled with a reason, or release
     code: 0,
     stdout: /\(new-hire of a\) no longer delays later changes\n/,
   });
-  t.match(await change('release', a), { code: 1, stderr: /holds nothing back/ });
-  t.match(jsonOf(await change('retry', b, '--json')), { state: 'pending', holding: false });
+  t.match(await change('release', a), { code: 1, stderr: /No other change waits for this one/ });
+  t.match(jsonOf(await change('retry', b, '--json')), { state: 'pending', blocking: false });
   t.match(await change('retry', b), { code: 0 });
   t.match(await change('cancel', c, '--reason', 'a typo', '--yes'), { code: 0, stdout: /is canceled/ });
   t.match(jsonOf(await change('show', c, '--json')), { state: 'canceled', reason: 'a typo' });

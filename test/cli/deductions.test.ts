@@ -47,7 +47,7 @@ onEitherEngine('the table shows which deductions are unmatched', async (t) => {
   const { env } = await withFixtures(t);
   const { stdout } = await here(t, env, ['deductions', 'list', '--employee', 'maple-bakery-001', '--wide']);
   t.match(stdout, /employee pays/);
-  t.match(stdout, /unmatched +maple-bakery-001 +ded_fixture_medical +medical +171\.00 monthly +470\.25/);
+  t.match(stdout, /unmatched +maple-bakery-001 +ded_fixture_medical +medical +\$171\.00 monthly +\$470\.25/);
 });
 
 onEitherEngine('versions of a deduction are listed in the order they were recorded', async (t) => {

@@ -133,7 +133,7 @@ onEitherEngine('dismissing requires a reason and makes readiness pass', async (t
   });
 });
 
-onEitherEngine('events are put back to pending by id, all or none', async (t) => {
+onEitherEngine('events are reprocessed by id, all or none', async (t) => {
   const { env, db } = await withFixtures(t);
   const pending = async () =>
     jsonOf(await here(t, env, ['events', 'list', '--state', 'pending', '--json'])).data.length;
@@ -147,24 +147,21 @@ onEitherEngine('events are put back to pending by id, all or none', async (t) =>
   t.equal(await pending(), 0);
 });
 
-onEitherEngine(
-  'events are put back to pending by filter in batches, except dismissed and newer ones',
-  async (t) => {
-    const { env, db } = await withDatabase(t);
-    const bodies = Array.from({ length: 1_203 }, (_, index) => ({
-      eventId: `msg_${index}`,
-      body: Buffer.from('?'),
-    }));
-    await receive(db, bodies);
-    await apply(db);
-    await here(t, env, ['events', 'dismiss', 'msg_7', '--reason', 'nonsense', '--yes']);
-    const ran = await here(t, env, ['events', 'reprocess', '--state', 'quarantined', '--json'], {
-      isTTY: true,
-    });
-    t.same(jsonOf(ran), { reprocessed: 1_202, without_body: 0 });
-    t.match(ran.stderr, /events set to pending: 1202/, 'with progress on a terminal');
-    const quiet = await here(t, env, ['events', 'reprocess', '--state', 'quarantined', '--json']);
-    t.same(jsonOf(quiet), { reprocessed: 0, without_body: 0 });
-    t.equal(quiet.stderr, '', 'and without one elsewhere');
-  },
-);
+onEitherEngine('events are reprocessed by filter in batches, except dismissed and newer ones', async (t) => {
+  const { env, db } = await withDatabase(t);
+  const bodies = Array.from({ length: 1_203 }, (_, index) => ({
+    eventId: `msg_${index}`,
+    body: Buffer.from('?'),
+  }));
+  await receive(db, bodies);
+  await apply(db);
+  await here(t, env, ['events', 'dismiss', 'msg_7', '--reason', 'nonsense', '--yes']);
+  const ran = await here(t, env, ['events', 'reprocess', '--state', 'quarantined', '--json'], {
+    isTTY: true,
+  });
+  t.same(jsonOf(ran), { reprocessed: 1_202, without_body: 0 });
+  t.match(ran.stderr, /events set to pending: 1202/, 'with progress on a terminal');
+  const quiet = await here(t, env, ['events', 'reprocess', '--state', 'quarantined', '--json']);
+  t.same(jsonOf(quiet), { reprocessed: 0, without_body: 0 });
+  t.equal(quiet.stderr, '', 'and without one elsewhere');
+});

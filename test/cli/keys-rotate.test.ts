@@ -97,7 +97,7 @@ onEitherEngine('a missing key is named with what needs it and fails the command'
   t.match(await rotate(t, env, `${NEW_KEY} ${DATA_KEY}`), { code: 0, stdout: /"reencrypted":3/ });
 });
 
-onEitherEngine('a stopped rotation says that it can be run again', async (t) => {
+onEitherEngine('a stopped rotation prints that it can be run again', async (t) => {
   const { env } = await encryptedDatabase(t);
   const stopping = new AbortController();
   const keys = { ...env, DATA_KEYS: `${NEW_KEY} ${DATA_KEY}` };

@@ -40,13 +40,13 @@ onEitherEngine('retention drops bodies and responses, and later reads report it'
   t.match(jsonOf(await here(t, env, ['retention', '--yes', '--json'])), { dropped: { events: 0 } });
   t.match(
     (await here(t, env, ['events', 'show', 'old'])).stdout,
-    /No body: dropped .*SHA-256 was [0-9a-f]{64}\n/,
+    /No body: Deleted .*SHA-256 was [0-9a-f]{64}\.\n/,
   );
   const { body, body_absent } = jsonOf(await here(t, env, ['events', 'show', 'old', '--json']));
   t.equal(body, null);
   t.match(body_absent, /RETENTION_EVENTS/);
   const again = await here(t, env, ['events', 'reprocess', 'new', 'old']);
-  t.match(again, { code: 1, stderr: /old: the body of this event was deleted by RETENTION_EVENTS/ });
+  t.match(again, { code: 1, stderr: /old: The body of this event was deleted after RETENTION_EVENTS/ });
   const all = await here(t, env, ['events', 'reprocess', '--from', OLD]);
   t.match(all, {
     code: 0,

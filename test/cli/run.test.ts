@@ -34,9 +34,9 @@ onEitherEngine(
     t.equal(created.stderr, '');
     t.match(created.stdout, /^state +open$/m);
     t.match(created.stdout, /^pay dates of the year +26$/m);
-    t.match(created.stdout, /^medical +1 +1 +69\.23 +161\.53$/m);
-    t.match(created.stdout, /^all pre_tax +2 +2 +138\.46 +323\.06$/m);
-    t.match(created.stdout, /^total +2 +2 +138\.46 +323\.06$/m);
+    t.match(created.stdout, /^medical +1 +1 +\$69\.23 +\$161\.53$/m);
+    t.match(created.stdout, /^all pre_tax +2 +2 +\$138\.46 +\$323\.06$/m);
+    t.match(created.stdout, /^total +2 +2 +\$138\.46 +\$323\.06$/m);
     t.match(created.stdout, /^employees +2$/m);
 
     const again = await run('create', 'r1', ...optionsOn(PAY_DATE), '--kind', 'regular', '--json');
@@ -104,7 +104,7 @@ const REJECTED = [
     'an unknown employer',
     ['create', 'r', ...optionsOn(PAY_DATE), '--employer', 'akme'],
     1,
-    /employer_id: is not known here/,
+    /employer_id: is unknown/,
   ],
   ['an id outside the pattern', ['create', 'r/1', ...optionsOn(PAY_DATE)], 2, /1 to 128 of A-Z/],
   [
@@ -156,7 +156,7 @@ onEitherEngine('a preview shows the lines of one employee and saves nothing', as
   const { run } = await payrollStage(t);
   const { code, stdout } = await run('preview', ...optionsOn(PAY_DATE), '--employee', 'emp-1');
   t.equal(code, 0);
-  t.match(stdout, /^emp-1\n {2}medical +69\.23 +161\.53 {2}pre_tax, new$/m);
+  t.match(stdout, /^emp-1\n {2}medical +\$69\.23 +\$161\.53 {2}pre_tax, new$/m);
   t.match(stdout, /^ {4}150\.00 monthly × 12 = 1,800\.00 a year; check 15 of 26; 69\.23/m);
   t.match(stdout, /^emp-2 +not_selected$/m);
   t.notMatch(stdout, /^emp-2$/m, 'without lines');
@@ -180,8 +180,8 @@ onEitherEngine('a run is compared with the previous one and lists employees not 
   );
   const { stdout } = await run('create', 'r2', ...optionsOn(PAY_DATE));
   t.match(stdout, /^previous run +r1$/m);
-  t.match(stdout, /^medical +69\.23 +92\.30 +23\.07$/m);
-  t.match(stdout, /^emp-1 +69\.23 +92\.30 +23\.07$/m);
+  t.match(stdout, /^medical +\$69\.23 +\$92\.30 +\$23\.07$/m);
+  t.match(stdout, /^emp-1 +\$69\.23 +\$92\.30 +\$23\.07$/m);
   t.match(stdout, /^emp-3 +other_frequency$/m);
 });
 
@@ -278,7 +278,7 @@ onEitherEngine('on a terminal finalizing shows the totals and asks for confirmat
   t.equal(no.code, 1);
   t.match(
     no.asked,
-    /total +2 +2 +138\.46 +323\.06[\s\S]*Finalize 2 lines of r1\?[\s\S]*nothing was finalized/,
+    /total +2 +2 +\$138\.46 +\$323\.06[\s\S]*Finalize 2 lines of r1\?[\s\S]*nothing was finalized/,
   );
   t.equal(jsonOf(await stage.run('show', 'r1', '--json')).state, 'open');
   t.match(await answering(stage, null, 'finalize', 'r1'), { code: 1, asked: /nothing was finalized/ });
@@ -336,7 +336,7 @@ onEitherEngine(
     await run('finalize', 'r1', '--yes');
     t.match(await run('taken', 'r1', taken), {
       code: 0,
-      stdout: /^Report 1: 1 line named\. Arrears of these lines: 19\.23$/m,
+      stdout: /^Report 1: 1 line named\. Arrears of these lines: \$19\.23$/m,
     });
     t.match(jsonOf(await run('taken', 'r1', taken, '--json')), { id: '2', lines: 1, owed: '19.23' });
     await deduct('evt-3', { id: 'ded-1', member_contribution: '200.00' }, '2026-07-01T00:00:00Z');
@@ -354,11 +354,11 @@ onEitherEngine(
     const { stdout } = await run('lines', 'r2', '--employee', 'emp-1');
     t.match(
       stdout,
-      /medical +92\.30 +161\.53 {2}pre_tax\n +changed from 69\.23, amount change: changed \(employee \+23\.07, employer \+0\.00\)$/m,
+      /medical +\$92\.30 +\$161\.53 {2}pre_tax\n +changed from \$69\.23, amount change: changed \(employee \+\$23\.07, employer \+\$0\.00\)$/m,
     );
-    t.match(stdout, /medical +23\.07 +0\.00 {2}pre_tax\n +adjustment of r1\n +retro_pre_tax$/m);
+    t.match(stdout, /medical +\$23\.07 +\$0\.00 {2}pre_tax\n +adjustment of r1\n +retro_pre_tax$/m);
     t.match(stdout, /92\.30 due, 69\.23 finalized: 23\.07$/m);
-    t.match(stdout, /medical +19\.23 +0\.00 {2}pre_tax, arrears of r1$/m);
+    t.match(stdout, /medical +\$19\.23 +\$0\.00 {2}pre_tax, arrears of r1$/m);
     t.match(await run('delete', 'r2', '--yes', '--json'), { code: 0, stdout: /"deleted":true/ });
   },
 );
@@ -371,7 +371,10 @@ onEitherEngine('an amount changed by the calendar is shown with both differences
   await run('finalize', 'july', '--yes');
   await run('create', 'august', ...optionsOn('2026-08-14'), ...monthly);
   const { stdout } = await run('lines', 'august', '--employee', 'emp-1');
-  t.match(stdout, /medical .*\n +same, amount change: calendar \(employee \+25\.00, employer \+58\.32\)$/m);
+  t.match(
+    stdout,
+    /medical .*\n +same, amount change: calendar \(employee \+\$25\.00, employer \+\$58\.32\)$/m,
+  );
 });
 
 onEitherEngine('a report of deductions taken with an invalid row is rejected as a whole', async (t) => {
@@ -391,17 +394,17 @@ onEitherEngine(
     await run('create', 'r1', ...optionsOn(PAY_DATE));
     const head = 'employee_id,line_of_coverage,member_amount\n';
     const same = file('same.csv', `${head}emp-1,medical,69.23\nemp-2,dental,69.23\n`);
-    t.match(await run('audit', 'r1', same), { code: 0, stdout: /^matched +2 +138\.46 +138\.46 /m });
+    t.match(await run('audit', 'r1', same), { code: 0, stdout: /^matched +2 +\$138\.46 +\$138\.46 /m });
     const other = file('other.csv', `${head}emp-1,medical,60.00\nemp-1,vision,5.00\nemp-9,dental,7.00\n`);
     const { code, stdout } = await run('audit', 'r1', other);
     t.equal(code, 1);
-    t.match(stdout, /^only here +1 +69\.23 +0\.00 /m);
-    t.match(stdout, /^only in payroll +1 +0\.00 +5\.00 /m);
-    t.match(stdout, /^amount differs +1 +69\.23 +60\.00 /m);
-    t.match(stdout, /^employee unknown +1 +0\.00 +7\.00 /m);
-    t.match(stdout, /^emp-2 +dental +69\.23 +- /m);
+    t.match(stdout, /^only here +1 +\$69\.23 +\$0\.00 /m);
+    t.match(stdout, /^only in payroll +1 +\$0\.00 +\$5\.00 /m);
+    t.match(stdout, /^amount differs +1 +\$69\.23 +\$60\.00 /m);
+    t.match(stdout, /^employee unknown +1 +\$0\.00 +\$7\.00 /m);
+    t.match(stdout, /^emp-2 +dental +\$69\.23 +- /m);
     t.match(jsonOf(await run('audit', 'r1', other, '--json')), { only_here: { count: 1 } });
     const wrong = await run('audit', 'r1', file('wrong.csv', 'employee_id,member_amount\nemp-1,5\n'));
-    t.match(wrong, { code: 1, stdout: '', stderr: /lines\[0\]: must say what it is for/ });
+    t.match(wrong, { code: 1, stdout: '', stderr: /lines\[0\]: must name its deduction or code/ });
   },
 );

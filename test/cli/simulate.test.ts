@@ -106,10 +106,10 @@ t.test('the simulator lists its scenarios and rejects an unknown one', async (t)
 t.test('the simulator plays a scenario for a listener and prints where to look', async (t) => {
   const { url, arrivals } = await receive(t);
   const argv = ['--webhook-url', url, '--scenario', 'deprecated'];
-  const ran = await simulateUntil(t, {}, argv, /deprecated is over/);
+  const ran = await simulateUntil(t, {}, argv, /deprecated is done/);
   t.equal(ran.code, 0);
   t.match(ran.stdout, /^\* deprecated: employee\.deduction-created arrives/m);
-  t.match(ran.stdout, /deprecated is over\. To be seen: `events list --type/);
+  t.match(ran.stdout, /deprecated is done\. Expected result: `events list --type/);
   t.notMatch(ran.stdout, /Requesting the census/, 'its automatic actions are not printed');
   const types = arrivals.map(({ text }) => JSON.parse(text).event_type);
   t.same(types, ['employee.deduction-created', 'employee.deduction-created']);
@@ -124,7 +124,7 @@ t.test('Ctrl-C stops a running scenario', async (t) => {
     /Requesting the census/,
   );
   t.equal(ran.code, 0);
-  t.notMatch(ran.stdout, /is over/);
+  t.notMatch(ran.stdout, /is done/);
 });
 
 t.test('the simulator injects the faults in --fault and rejects an unknown one', async (t) => {
@@ -164,8 +164,8 @@ t.test('requests and deliveries are printed as sentences', async (t) => {
     /: response 503 \(injected fault error\)$/,
   );
   t.match(
-    requestInWords({ ...census, status: null, applied: true, fault: 'lost-answer' }),
-    /: applied, without a response \(injected fault lost-answer\)$/,
+    requestInWords({ ...census, status: null, applied: true, fault: 'lost-response' }),
+    /: applied, without a response \(injected fault lost-response\)$/,
   );
   t.match(requestInWords({ ...census, status: null, fault: 'hang' }), /: not applied, without a response/);
 

@@ -186,7 +186,7 @@ t.test(
         response,
       } as const;
       await trx.updateTable('outbox').set(rejected).execute();
-      await failSyncs(trx, upload, 'the service answered 422');
+      await failSyncs(trx, upload, 'the service responded with 422');
     });
     const reads = () => stage.db.selectFrom('pii_reads').select(['subject_type', 'subject_id']).execute();
     const page = await stage.signedIn();

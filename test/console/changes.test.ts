@@ -101,7 +101,7 @@ t.test(
     );
     t.match(
       await page.getByRole('table', { name: 'Attempts' }).locator('tbody').textContent(),
-      /422.*answered 422/,
+      /422.*responded with 422/,
     );
     t.equal(await page.locator('main img, main script').count(), 0);
     await assertGood(t, page, 'a rejected hire');
@@ -154,7 +154,7 @@ t.test('a change is canceled with a reason, which is kept', async (t) => {
   t.equal(await stateOf(stage, hire), 'rejected', 'a reason is required');
   await page.getByLabel('Reason for canceling').fill('   ');
   await click(page, 'Cancel the change');
-  await page.locator('#message').getByText('must say why').waitFor();
+  await page.locator('#message').getByText('must be a reason').waitFor();
   await page.getByLabel('Reason for canceling').fill(HOSTILE);
   await page.keyboard.press('Enter');
   await page.getByText('It will not be sent').waitFor();
@@ -201,7 +201,7 @@ t.test('a read-only token sees no button and no personal data', async (t) => {
 
 t.test('paused sending is shown with its reason and time to users who may see it', async (t) => {
   const stage = await staged(t);
-  await transact(stage.db, (trx) => pauseSending(trx, `answered 401 ${HOSTILE}`, START));
+  await transact(stage.db, (trx) => pauseSending(trx, `the service responded with 401 ${HOSTILE}`, START));
   const notices = async (...scopes: string[]) => {
     const page = await stage.signedIn({
       token: await stage.tokenWith('changes:read', 'census:read', ...scopes),
@@ -214,7 +214,7 @@ t.test('paused sending is shown with its reason and time to users who may see it
     if (scopes.length > 0) await assertGood(t, page, 'the notice that sending is paused');
     return texts;
   };
-  const why = /answered 401 <img .*2026-01-31.09:30:00/s;
+  const why = /responded with 401 <img .*2026-01-31.09:30:00/s;
   for (const scope of ['metrics:read', 'ledger:read']) {
     for (const text of await notices(scope)) t.match(text, why, scope);
   }

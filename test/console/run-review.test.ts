@@ -157,7 +157,7 @@ t.test('an open run can be deleted, a finalized run voided with a reason', async
   await page.getByRole('link', { name: 'Void' }).click();
   await page.waitForURL('**/runs/r/void');
   await click(page, 'Void the run');
-  await page.locator('.field-problem').filter({ hasText: 'must say why' }).waitFor();
+  await page.locator('.field-problem').filter({ hasText: 'must be a reason' }).waitFor();
   await assertGood(t, page, 'the void page');
   await page.getByLabel('Reason').fill('wrong pay period');
   await click(page, 'Void the run');
@@ -185,7 +185,7 @@ t.test('a read-only token sees no button that changes anything and cannot open t
     '/settings/payroll-codes?employer_id=acme',
   ])
     t.equal((await page.goto(path))?.status(), 403, path);
-  t.match(await page.locator('main').textContent(), 'needs a token with the scope runs:write');
+  t.match(await page.locator('main').textContent(), 'requires a token with the scope runs:write');
 });
 
 t.test('an open run that cannot be computed shows why', async (t) => {

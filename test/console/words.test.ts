@@ -52,7 +52,7 @@ t.test('no page names a command, and every amount is formatted and right-aligned
   });
   const paused = {
     state: 'paused',
-    reason: 'the service answered 401',
+    reason: 'the service responded with 401',
     paused_at: '2026-07-01T00:00:00.000Z',
     next_probe_at: '2027-01-01T00:00:00.000Z',
   } as const;

@@ -87,7 +87,7 @@ onEitherEngine('a failed migration rolls back all pending migrations', async (t)
 onEitherEngine('a migration that was edited after it was applied is rejected', async (t) => {
   const { db, path, folder } = await copied(t);
   appendFileSync(join(path, FIRST), '-- a harmless remark\n');
-  const refusal = { code: 'SCHEMA_REFUSED', message: /0001_database is not the text that was applied/ };
+  const refusal = { code: 'SCHEMA_REFUSED', message: /0001_database differs from the file that was applied/ };
   await t.rejects(migrate(db, 'sandbox', NOW, folder), refusal);
   await t.rejects(checkSchema(db, 'sandbox', folder), refusal);
 });

@@ -82,7 +82,7 @@ onEitherEngine('a change shows its attempts, the newest first, with status and r
     state: 'pending',
     attempts: 1,
     status: 500,
-    reason: 'answered 500',
+    reason: 'the service responded with 500',
     finished_at: null,
     may_have_been_applied: true,
   });
@@ -99,7 +99,7 @@ onEitherEngine('a change shows its attempts, the newest first, with status and r
   });
   t.match(attempts, [
     { attempt: 2, status: 200, started_at: '2026-01-31T09:31:00.000Z', finished_at: String },
-    { attempt: 1, status: 500, reason: 'answered 500', started_at: NOW },
+    { attempt: 1, status: 500, reason: 'the service responded with 500', started_at: NOW },
   ]);
 });
 
@@ -124,13 +124,13 @@ onEitherEngine('all changes wait for a rejected new hire until it is released', 
   await send();
   const move = await report(db, 'demographic', 'e');
   const raise = await report(db, 'compensation-change', 'e');
-  t.match((await found(db, hire)).change, { state: 'rejected', holding: true, earlier_change_id: null });
+  t.match((await found(db, hire)).change, { state: 'rejected', blocking: true, earlier_change_id: null });
   for (const id of [move, raise]) t.equal((await found(db, id)).change.earlier_change_id, hire);
-  t.match(await releaseChange(db, hire), { outcome: 'done', change: { state: 'rejected', holding: false } });
+  t.match(await releaseChange(db, hire), { outcome: 'done', change: { state: 'rejected', blocking: false } });
   t.equal((await found(db, move)).change.earlier_change_id, null);
   await send();
   t.strictSame(received, [hire, move, raise]);
-  t.match(await releaseChange(db, hire), { outcome: 'refused', why: /holds nothing back/ });
+  t.match(await releaseChange(db, hire), { outcome: 'refused', why: /No other change waits for this one/ });
 });
 
 onEitherEngine('a rejected manual action names the reason and an alternative', async (t) => {

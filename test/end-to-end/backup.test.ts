@@ -47,10 +47,10 @@ t.test('a backup taken under load restores all events acknowledged before it', a
   t.match(await stage.api.check('data-loss'), {
     result: 'fail',
     count: 1,
-    examples: [/^replay what is from /],
+    examples: [/^replay the events from /],
   });
   const [line] = stage.sidecar.logged().filter(({ level }) => level === 'error');
-  t.match(line, { msg: /older than it was/, reason: /^replay what is from / });
+  t.match(line, { msg: /older than its high-water mark/, reason: /^replay the events from / });
   t.equal((await command(['accept-loss', '--reason', 'replayed', '--yes'])).code, 0);
   t.match(await stage.api.check('data-loss'), { result: 'pass' });
 });

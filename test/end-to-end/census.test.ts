@@ -66,7 +66,7 @@ onEitherEngine('with a folder as the source and a key in a file', async (t) => {
   await t.test('a census rejected by the service fails its sync with the status', async (t) => {
     write('nobody', census);
     t.equal((await api.call('POST', '/v1/employers/nobody/census/sync')).status, 202);
-    t.match((await syncIn(api, 'nobody', 'failed')).reason, 'the service answered 404');
+    t.match((await syncIn(api, 'nobody', 'failed')).reason, 'the service responded with 404');
   });
 
   await t.test('a wrong key pauses sending, which resumes once the key file is corrected', async (t) => {

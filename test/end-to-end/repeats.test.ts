@@ -4,7 +4,7 @@ import { deliver, eventOf } from '../support/load.ts';
 import { breaches } from '../support/oracle.ts';
 import { setStage } from '../support/stage.ts';
 
-onEachEngine('what comes again', async (t) => {
+onEachEngine('an event delivered again', async (t) => {
   const { api, databaseUrl, settled, sidecar, keys } = await setStage(t);
   const send = (event: ReturnType<typeof eventOf>) => deliver(sidecar.port, keys.webhookSecret, event);
 
@@ -65,7 +65,7 @@ onEachEngine('what comes again', async (t) => {
       t.match(await api.check('ties-changed-content'), { result: 'fail', count: 1 });
       const { data } = await api.get('/v1/deductions/ded-tied/versions');
       t.strictSame(
-        data.map((version: { decided_by: string }) => version.decided_by),
+        data.map((version: { ordered_by: string }) => version.ordered_by),
         ['created_at', 'tie', 'tie'],
       );
       t.strictSame(await breaches({ databaseUrl, acknowledged: events }), []);

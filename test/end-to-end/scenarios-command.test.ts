@@ -17,7 +17,7 @@ type Shown = {
   scenario: object;
 };
 
-t.test('simulate --scenario lost-answers plays the scenario and prints each step', async (t) => {
+t.test('simulate --scenario lost-responses plays the scenario and prints each step', async (t) => {
   const keys = makeKeys();
   const [servicePort, receiverPort] = [await lastingPort(), await lastingPort()];
   const service = `http://127.0.0.1:${servicePort}`;
@@ -33,7 +33,7 @@ t.test('simulate --scenario lost-answers plays the scenario and prints each step
   const ran = here(
     t,
     env,
-    ['simulate', ...where, '--censuses', t.testdirName, '--scenario', 'lost-answers'],
+    ['simulate', ...where, '--censuses', t.testdirName, '--scenario', 'lost-responses'],
     {
       signal: stopping.signal,
       onStdout: (text) => {
@@ -52,16 +52,16 @@ t.test('simulate --scenario lost-answers plays the scenario and prints each step
   await eventually(
     'the scenario is over',
     () => printed,
-    (text) => text.includes('lost-answers is over'),
+    (text) => text.includes('lost-responses is done'),
   );
-  t.match(printed, 'applied, without a response (injected fault lost-answer)');
+  t.match(printed, 'applied, without a response (injected fault lost-response)');
   for (const employerId of ['maple-bakery', 'harbor-clinic']) await syncIn(api, employerId, 'completed');
 
   const { requests, scenario } = (await (await fetch(`${service}/__control`)).json()) as Shown;
-  t.match(scenario, { name: 'lost-answers', state: 'played' });
+  t.match(scenario, { name: 'lost-responses', state: 'played' });
   const applied = requests.filter((request) => request.applied).map(({ idempotency_key }) => idempotency_key);
   t.equal(new Set(applied).size, applied.length, 'nothing was applied twice');
-  t.equal(requests.filter(({ fault }) => fault === 'lost-answer').length, 2);
+  t.equal(requests.filter(({ fault }) => fault === 'lost-response').length, 2);
   stopping.abort();
   t.equal((await ran).code, 0);
 });

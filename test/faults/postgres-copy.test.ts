@@ -244,7 +244,7 @@ t.test('a target with rows in any table is rejected', async (t) => {
         copyDatabase(source.db, db, () => t.fail('nothing is written')),
         {
           code: 'COPY_REFUSED',
-          message: `the target is not empty: its table ${name} has rows. Copy into a database that never served`,
+          message: `the target is not empty: its table ${name} has rows. Copy into a database that has never been served`,
         },
       );
       t.strictSame(await contentOfTables(db, source.tables), stays);
@@ -467,13 +467,13 @@ t.test('an interrupted copy leaves an empty target and can be repeated', async (
       t.match(ran, {
         code: 1,
         stdout: '',
-        stderr: /table tokens does not say back what was written \(2 of 2 rows\): nothing was copied/,
+        stderr: /table tokens does not contain what was written \(2 of 2 rows\): nothing was copied/,
       });
       await isEmpty(t, url);
     }
     await interfere('if new.revoked_at is null then return null; end if;');
     const ran = await copy(t, source.url, url);
-    t.match(ran, { code: 1, stdout: '', stderr: /does not say back what was written \(1 of 2 rows\)/ });
+    t.match(ran, { code: 1, stdout: '', stderr: /does not contain what was written \(1 of 2 rows\)/ });
     await isEmpty(t, url);
   });
 

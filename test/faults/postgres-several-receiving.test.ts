@@ -208,7 +208,7 @@ t.test(
     await store(deduction('a'), ['sync', syncBody('sync-request')], deduction('b'));
     await loop.run(aborting.signal);
     t.ok(losing < 0, 'the connection was lost twice');
-    t.match(logged, [/^applying failed: trying again /]);
+    t.match(logged, [/^events could not be applied: trying again /]);
     t.strictSame(await states(), ['a: applied', 'sync: applied', 'b: applied']);
     t.strictSame(await ledger(), ['a', 'b']);
   },

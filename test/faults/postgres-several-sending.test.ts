@@ -129,7 +129,7 @@ t.test('while sending is paused one sender probes at a time', async (t) => {
   const dbs = [db, open(t, database)];
   const loops = dbs.map((one, index) => sendLoop(t, one, url, clocks[index]!, shared[index]));
   for (let n = 0; n < 20; n += 1) await owe(db, `r-${n}`, `e-${n}`);
-  await transact(db, (trx) => pauseSending(trx, 'answered 401', new Date()));
+  await transact(db, (trx) => pauseSending(trx, 'the service responded with 401', new Date()));
   for (let probe = 1; probe <= 3; probe += 1) {
     await transact(db, (trx) => reserveProbe(trx, new Date()));
     await Promise.all(loops.flatMap((loop) => [loop.runOnce(), loop.runOnce()]));

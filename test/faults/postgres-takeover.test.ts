@@ -64,7 +64,7 @@ t.test('a claim whose sidecar was killed is taken over within 60 s, under the sa
   );
   t.comment(`taken over after ${Math.round((performance.now() - began) / 1_000)} s`);
   t.match(await attempts(), [
-    { attempt: 1, status: null, reason: 'the sender stopped in the middle of the attempt' },
+    { attempt: 1, status: null, reason: 'the sender stopped during the attempt' },
     { attempt: 2, status: 200 },
   ]);
   const [sent, ...more] = stage.simulator.requests();
@@ -99,7 +99,7 @@ t.test(
     );
     t.comment(`taken over after ${Math.round((performance.now() - began) / 1_000)} s`);
     t.match(taken.attempts, [
-      { attempt: 1, status: null, reason: 'the sender stopped in the middle of the attempt' },
+      { attempt: 1, status: null, reason: 'the sender stopped during the attempt' },
       { attempt: 2, status: 200 },
     ]);
     await Promise.all(loads.slice(1).map((load) => load.stop()));

@@ -69,8 +69,8 @@ const SEEN: Record<keyof typeof SERVICE_SCENARIOS, Part> = {
       t.same(faultsOf(came), ['error', 'error', 'error', 'error']);
     },
   },
-  'lost-answers': { seen: sentAgainAndNotAppliedTwice('lost-answer') },
-  'half-answers': { seen: sentAgainAndNotAppliedTwice('half-answer') },
+  'lost-responses': { seen: sentAgainAndNotAppliedTwice('lost-response') },
+  'half-responses': { seen: sentAgainAndNotAppliedTwice('half-response') },
   'wrong-key': {
     during: async ({ api, keyFile, said }) => {
       await eventually(
@@ -138,9 +138,9 @@ onEachEngine('the service scenarios end as documented', async (t) => {
     });
   }
 
-  await t.test('the comparison finds the differences that it must find', async (t) => {
+  await t.test('the comparison reports every planted difference', async (t) => {
     const [employeeId = ''] = employeesOf(HARBOR);
-    simulator.setFaults(['ignore-keys', 'lost-answer:1']);
+    simulator.setFaults(['ignore-keys', 'lost-response:1']);
     reported.push(...(await reportMoves(api, [employeeId])));
     await allSent(api);
     simulator.setFaults([]);

@@ -87,7 +87,7 @@ onEachEngine('with a failing service', async (t) => {
   await t.test(
     'a census whose response was lost is not sent again if the service reports that it has it',
     async (t) => {
-      for (const mode of ['lose-answer', 'half-answer'] as const) {
+      for (const mode of ['lose-answer', 'half-response'] as const) {
         const before = uploads(MAPLE).length;
         front.mode = mode;
         await simulator.requestCensus(MAPLE);

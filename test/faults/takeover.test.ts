@@ -84,7 +84,7 @@ t.test('a sender that continues after its claim was taken over changes nothing',
     stretched(TAKEN_OVER_WITHIN_MS),
   );
   t.equal(stage.simulator.requests().length, 1);
-  t.match(attempts(), [{ reason: 'the sender stopped in the middle of the attempt' }, { status: 200 }]);
+  t.match(attempts(), [{ reason: 'the sender stopped during the attempt' }, { status: 200 }]);
   const before = { outbox: outbox(), attempts: attempts() };
 
   stage.sidecar.signal('SIGCONT');

@@ -40,7 +40,7 @@ t.test('an unreadable element does not affect the others', async (t) => {
     [2, 1],
   ]);
   t.strictSame(inArray(Buffer.concat([Buffer.from('["'), Buffer.from([0xff]), Buffer.from('",1]')])), [
-    [1, 'is not valid UTF-8'],
+    [1, 'must be valid UTF-8'],
     [2, 1],
   ]);
   t.strictSame(inArray('[1,]'), [
@@ -89,7 +89,7 @@ t.test('an unreadable line does not affect the others', async (t) => {
   ]);
   t.strictSame(onLines(bytes), [
     [1, 'is not valid JSON'],
-    [2, 'is not valid UTF-8'],
+    [2, 'must be valid UTF-8'],
     [3, 'must be at most 1 KiB'],
     [4, [1]],
   ]);

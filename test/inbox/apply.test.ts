@@ -88,7 +88,7 @@ onEachEngine(
   },
 );
 
-onEachEngine('an event put back while a poison event fails is not quarantined', async (t) => {
+onEachEngine('an event set to pending while a poison event fails is not quarantined', async (t) => {
   const requestSync = async () => {
     throw Object.assign(new Error(), { code: 'POISON' });
   };
@@ -183,7 +183,7 @@ onEachEngine('a database error quarantines nothing, and the loop retries until i
   };
   await loop.run(aborting.signal);
   t.equal(tries, 2);
-  t.match(logged, [/^applying failed: trying again /]);
+  t.match(logged, [/^events could not be applied: trying again /]);
   t.equal(codeIn(logged[0] as string), diskFull(t).code);
   t.strictSame(applied, [{ applied: 2, ignored: 0, quarantined: 1, syncsRequested: 0 }]);
   t.match(await states(), [/^a: applied$/, /^bad: quarantined the body is not valid JSON$/, /^b: applied$/]);

@@ -56,7 +56,7 @@ t.test(
       result: 'fail',
       count: 1,
       examples: [
-        'replay what is from 2026-01-13T20:00:00.000Z on: found at 2026-02-01T00:00:00.000Z that the database lacks 2 events, the newest of 2026-01-20T00:00:00.000Z, and what came of that',
+        'replay the events from 2026-01-13T20:00:00.000Z onward: found at 2026-02-01T00:00:00.000Z that the database lacks 2 events, the newest received at 2026-01-20T00:00:00.000Z, and their effects',
       ],
     });
     t.match(await here(t, env, ['accept-loss', '--reason', ' ']), { code: 2 });
@@ -84,7 +84,7 @@ t.test('readiness and doctor report a loss before a start has detected it, and w
     );
   t.match(await diagnosed(), { result: 'pass' });
   writeMark(url, saved);
-  const replay = /^replay what is from 2026-01-13T20:00:00.000Z on: found at .* lacks 2 events/;
+  const replay = /^replay the events from 2026-01-13T20:00:00.000Z onward: found at .* lacks 2 events/;
   t.match(await check(), { result: 'fail', count: 1, examples: [replay] });
   t.match(await diagnosed(), { result: 'fail', message: replay, advice: /accept-loss/ });
   t.strictSame(readMark(url), saved);
@@ -107,7 +107,7 @@ t.test('a loss of the ledger alone is also reported', async (t) => {
   const { url, notice, check } = await stage(t);
   writeMark(url, { position: 13, seq: 16, received_at: null });
   t.ok(await notice());
-  t.match((await check()).examples, [/lacks what was known behind position 12$/]);
+  t.match((await check()).examples, [/lacks everything after position 12$/]);
 });
 
 t.test('the high-water mark is saved while serving and on shutdown', async (t) => {

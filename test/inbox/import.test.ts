@@ -113,7 +113,7 @@ onEachEngine('a row overwrites an event from the service only if its time is lat
   const { db } = await scratch(t);
   await deliver(db, [deductionOf('evt-1', { id: 'ded-1', member_contribution: '99' }, BEFORE)], BEFORE);
   t.strictSame(await problemsOf(db, row('ded-2'), row('ded-1')), [
-    'deductions[1].created_at: is required: the service has sent this deduction, and only a time tells which state is newer',
+    'deductions[1].created_at: is required: the service has sent this deduction, and only a time shows which state is newer',
   ]);
   t.equal((await inbox(db)).length, 1, 'no row of the file is stored');
   await importing(db, [row('ded-1', { created_at: '2026-03-01T07:59:59Z' })]);
@@ -162,7 +162,7 @@ onEachEngine(
       'deductions[3].created_at: must be an ISO 8601 date and time',
       'deductions[4].created_at: must not be later than now',
       'deductions[5].id: must be at most 255 characters',
-      'deductions[6].nickname: is not a field of this table',
+      'deductions[6].nickname: is not a field of this file',
     ]);
     t.strictSame(await problemsOf(db), ['deductions: must have at least 1 element']);
     t.strictSame(await inbox(db), [], 'nothing is half-done');

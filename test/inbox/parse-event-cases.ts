@@ -231,7 +231,7 @@ export const CASES: Case[] = [
     ),
     'the deprecated type with empty data': '{"event_type":"employee.deduction-created","data":{}}',
   }),
-  ...ignored('the event type is not one that is handled here', {
+  ...ignored('this event type is not handled', {
     'an unknown type': deductionBody({}, { event_type: 'employee.deduction-removed' }),
     'a type in capitals': deductionBody({}, { event_type: 'Employee.Deduction-Updated' }),
     'a type named as a method of objects': '{"event_type":"constructor","data":{}}',

@@ -72,7 +72,7 @@ t.test('a first version keeps texts as sent and the date parts as written', (t) 
 const scenarios: {
   name: string;
   events: [createdAt: string | null, amount: string][];
-  /** `decided_by` and the marks. */
+  /** `ordered_by` and the marks. */
   marks: string[];
   /** The amount of the latest state. */
   latest: string;

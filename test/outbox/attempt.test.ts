@@ -48,7 +48,10 @@ onEitherEngine('a request without a sender for its kind waits, and its reason is
   const { url } = await stubService(t, (response) => json(response, 200));
   await owe(db, 'r-1', 'e-1');
   t.equal((await sendLoop(t, db, url, setClock(), { senders: {} }).runOnce()).later, 1);
-  t.match(await request(db, 'r-1'), { state: 'pending', reason: 'nothing here sends demographic' });
+  t.match(await request(db, 'r-1'), {
+    state: 'pending',
+    reason: 'nothing sends requests of the kind demographic',
+  });
 });
 
 onEitherEngine(

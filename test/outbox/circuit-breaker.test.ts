@@ -22,7 +22,7 @@ for (const [name, status, body, headers] of closing) {
     t.equal((await loop.runOnce()).pause, 1);
     t.match(await readCircuitBreaker(db), {
       state: 'paused',
-      reason: `answered ${status}`,
+      reason: `the service responded with ${status}`,
       paused_at: clock().toISOString(),
     });
     for (const id of ['r-2', 'r-3', 'r-4']) await owe(db, id, id);

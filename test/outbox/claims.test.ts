@@ -44,7 +44,7 @@ onEitherEngine('a claim is taken over when its lease expired, not before', async
   t.match(await request(db, 'r-1'), { claimed_by: 'second', unknown_outcome: 1 });
   const attempts = await db.selectFrom('delivery_attempts').selectAll().orderBy('attempt').execute();
   t.match(attempts, [
-    { attempt: 1, reason: /stopped in the middle/ },
+    { attempt: 1, reason: /stopped during/ },
     { attempt: 2, finished_at: null },
   ]);
 });
@@ -65,7 +65,7 @@ onEitherEngine('the heartbeat of a slow probe does not prevent other probes', as
   const clock = setClock();
   await owe(db, 'r-1', 'e-1');
   await owe(db, 'r-2', 'e-2');
-  await transact(db, (trx) => pauseSending(trx, 'answered 401', clock()));
+  await transact(db, (trx) => pauseSending(trx, 'the service responded with 401', clock()));
   clock.advance(1_000);
   const [probe] = await take(db, 'first', clock());
   clock.advance(20_000);
@@ -96,7 +96,7 @@ onEitherEngine('a stale owner cannot finish a claim that was only released', asy
   const clock = setClock();
   await owe(db, 'r-1', 'e-1');
   const [stale] = await take(db, 'first', clock());
-  await transact(db, (trx) => pauseSending(trx, 'answered 401', clock()));
+  await transact(db, (trx) => pauseSending(trx, 'the service responded with 401', clock()));
   clock.advance(30_000);
   await transact(db, (trx) => reserveProbe(trx, new Date(clock().getTime() + 30_000)));
   t.strictSame(await take(db, 'second', clock()), []);
@@ -136,7 +136,7 @@ onEitherEngine(
     t.match(await request(db, 'claimed'), { state: 'sending', claimed_by: 'first', attempts: 1 });
 
     await owe(db, 'while paused', 'while paused');
-    await transact(db, (trx) => pauseSending(trx, 'answered 401', clock()));
+    await transact(db, (trx) => pauseSending(trx, 'the service responded with 401', clock()));
     for (let probe = 0; probe < 10; probe += 1) await transact(db, (trx) => probeFailed(trx, clock()));
     t.strictSame(await take(db, 'second', before), []);
   },
@@ -273,7 +273,7 @@ onEitherEngine('a retried request of a coalescing kind absorbs the newer pending
   const loop = sendLoop(t, db, url, clock, { senders });
   t.equal((await loop.runOnce()).retry, 1);
   t.strictSame(merged, [['older', 'newer']]);
-  t.match(await request(db, 'newer'), { state: 'canceled', reason: /taken in by request older/ });
+  t.match(await request(db, 'newer'), { state: 'canceled', reason: /merged into request older/ });
   t.match(await request(db, 'older'), { state: 'pending', attempts: 1, is_next: 1 });
   clock.advance(60_000);
   t.equal((await loop.runOnce()).delivered, 1);

@@ -65,7 +65,7 @@ onEitherEngine('an employer and an employee with the same id are two subjects', 
   t.match([await request(db, 'r-1'), await request(db, 'r-2')], [{ is_next: 1 }, { is_next: 1 }]);
 });
 
-onEitherEngine("a rejected new hire holds the employee's later changes", async (t) => {
+onEitherEngine("a rejected new hire blocks the employee's later changes", async (t) => {
   const { db, sent, loop } = await service(t, new Set(['hire']));
   await owe(db, 'hire', 'e-1', 'new-hire');
   await owe(db, 'move', 'e-1');
@@ -76,7 +76,7 @@ onEitherEngine("a rejected new hire holds the employee's later changes", async (
   t.match(await request(db, 'hire'), { state: 'rejected', holds_later: 1 });
 });
 
-onEitherEngine('any other rejected change holds nothing', async (t) => {
+onEitherEngine('any other rejected change blocks no other change', async (t) => {
   const { db, sent, loop } = await service(t, new Set(['move']));
   await owe(db, 'move', 'e-1');
   await owe(db, 'raise', 'e-1', 'compensation-change');
@@ -90,7 +90,7 @@ onEitherEngine('releasing a rejected new hire sends the changes that wait for it
   await owe(db, 'move', 'e-1');
   await sendAll(loop);
   t.equal(await release(db, 'hire'), 'done');
-  t.equal(await release(db, 'hire'), 'not-holding');
+  t.equal(await release(db, 'hire'), 'not-blocking');
   await sendAll(loop);
   t.strictSame(sent(), ['hire', 'move']);
 });
@@ -151,7 +151,7 @@ onEitherEngine('a manual retry sends a pending change immediately', async (t) =>
   await owe(db, 'r-1', 'e-1');
   await owe(db, 'r-2', 'e-1');
   await sendAll(loop);
-  t.match(await request(db, 'r-1'), { state: 'pending', reason: 'answered 403' });
+  t.match(await request(db, 'r-1'), { state: 'pending', reason: 'the service responded with 403' });
   refused.clear();
   await sendAll(loop);
   t.strictSame(sent(), ['r-1'], 'not before its time');
@@ -163,7 +163,7 @@ onEitherEngine('a manual retry sends a pending change immediately', async (t) =>
 onEitherEngine('a finished change can be neither retried nor canceled', async (t) => {
   const { db, loop } = await service(t, new Set());
   await owe(db, 'r-1', 'e-1');
-  t.equal(await release(db, 'r-1'), 'not-holding');
+  t.equal(await release(db, 'r-1'), 'not-blocking');
   await sendAll(loop);
   t.equal(await retry(db, 'r-1'), 'not-retried');
   t.equal(await cancel(db, 'r-1'), 'finished');

@@ -67,7 +67,7 @@ onEitherEngine('a rejection stores the first 4 KiB of the response, encrypted', 
   t.match(row, {
     state: 'rejected',
     status: 422,
-    reason: 'answered 422',
+    reason: 'the service responded with 422',
     holds_later: 0,
     may_have_been_applied: 0,
   });
@@ -121,7 +121,10 @@ onEitherEngine('a success that is too long or not JSON is retried like a 503', a
   );
   await owe(db, 'r-1', 'e-1');
   const loop = sendLoop(t, db, url, clock);
-  const reasons = ['responded 200 with a body that is not JSON', 'responded 200 with a body over 1 MiB'];
+  const reasons = [
+    'the service responded with 200 and a body that is not JSON',
+    'the service responded with 200 and a body over 1 MiB',
+  ];
   for (const reason of reasons) {
     t.equal((await loop.runOnce()).retry, 1);
     t.match(await request(db, 'r-1'), { state: 'pending', status: 200, reason, unknown_outcome: 1 });
@@ -136,7 +139,7 @@ onEitherEngine('a success that is too long or not JSON is retried like a 503', a
     .execute();
   t.strictSame(attempts, [
     ...reasons.map((reason) => ({ status: 200, reason })),
-    { status: 200, reason: 'answered 200' },
+    { status: 200, reason: 'the service responded with 200' },
   ]);
 });
 
@@ -182,7 +185,11 @@ onEitherEngine(
     await owe(db, 'r-1', 'e-1');
     const loop = sendLoop(t, db, url, clock);
     t.equal((await loop.runOnce()).retry, 1);
-    t.match(await request(db, 'r-1'), { unknown_outcome: 1, status: null, reason: /^no answer: / });
+    t.match(await request(db, 'r-1'), {
+      unknown_outcome: 1,
+      status: null,
+      reason: /^no response was received: /,
+    });
     clock.advance(60_000);
     t.equal((await loop.runOnce()).rejected, 1);
     t.match(await request(db, 'r-1'), { state: 'rejected', status: 409, may_have_been_applied: 1 });
@@ -201,7 +208,11 @@ onEitherEngine('a 403 holds its subject and is retried slowly, and others contin
   await owe(db, 'r-2', 'e-1');
   await owe(db, 'r-3', 'e-2');
   await sendAll(sendLoop(t, db, url, clock));
-  t.match(await request(db, 'r-1'), { state: 'pending', reason: 'answered 403', is_next: 1 });
+  t.match(await request(db, 'r-1'), {
+    state: 'pending',
+    reason: 'the service responded with 403',
+    is_next: 1,
+  });
   t.equal(Date.parse((await request(db, 'r-1')).due_at) - clock().getTime(), 15 * 60_000);
   t.match(await request(db, 'r-2'), { state: 'pending', is_next: 0, attempts: 0 });
   t.match(await request(db, 'r-3'), { state: 'delivered' });
@@ -223,7 +234,7 @@ onEitherEngine(
     t.match(counts, { delivered: 1, later: 1 });
     t.match(await request(db, 'r-1'), {
       state: 'pending',
-      reason: /could not be prepared: outbox.body of r-1 is not what was encrypted/,
+      reason: /could not be prepared: outbox.body of r-1 cannot be decrypted/,
     });
   },
 );
@@ -267,6 +278,6 @@ onEitherEngine('reasons, attempts and the raw file contain no personal data', as
   clock.advance(60_000);
   t.equal((await loop.runOnce()).rejected, 1);
   const bytes = await rawBytes(db, file);
-  t.ok(bytes.includes('answered 422'), 'the database has the reason');
+  t.ok(bytes.includes('the service responded with 422'), 'the database has the reason');
   t.notOk(bytes.includes(canary));
 });

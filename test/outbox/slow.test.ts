@@ -113,7 +113,7 @@ onEitherEngine('any number of hung uploads delay no change, and at most 32 are i
 onEitherEngine('a probe that hangs lets another request probe after 30 s', async (t) => {
   const { db, clock, loop, sent, hangs, release } = await setUp(t);
   await owe(db, 'hang-1', 'acme', 'census');
-  await transact(db, (trx) => pauseSending(trx, 'answered 401', clock()));
+  await transact(db, (trx) => pauseSending(trx, 'the service responded with 401', clock()));
   clock.advance(SECOND_MS);
   await hangs(1);
   await owe(db, 'r-1', 'e-1', 'demographic', clock());

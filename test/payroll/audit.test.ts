@@ -289,9 +289,9 @@ t.test('each invalid row is named before any line is read', async (t) => {
     'lines[2].member_amount: is required',
     `lines[3].member_amount: ${rule}`,
     `lines[4].employer_amount: ${rule}`,
-    'lines[5]: must say what it is for: deduction_id or payroll_code or line_of_coverage',
-    'lines[6]: must say what it is for as the rows before it do, by deduction_id',
-    'lines[7]: must say what it is for as the rows before it do, by deduction_id',
+    'lines[5]: must name its deduction or code: deduction_id or payroll_code or line_of_coverage',
+    'lines[6]: must use the same columns as the rows before it: deduction_id',
+    'lines[7]: must use the same columns as the rows before it: deduction_id',
   ]);
   const empty = await auditRun(db, { employerId: EMPLOYER, pages }, []);
   t.match(empty, { problems: [{ path: 'lines', rule: 'must have at least 1 element' }], problem_count: 1 });

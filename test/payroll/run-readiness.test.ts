@@ -102,7 +102,7 @@ const SPOILT: Record<string, Spoilt> = {
       ),
     result: 'fail',
     examples: [
-      `replay what is from 2026-07-09T05:00:00.000Z on: found at ${LATELY} that the database lacks 1 event and what came of that`,
+      `replay the events from 2026-07-09T05:00:00.000Z onward: found at ${LATELY} that the database lacks 1 event and their effects`,
     ],
   },
   'events-pending': {
@@ -476,7 +476,7 @@ onEitherEngine('sending is stalled when requests are due and none was finished f
   await finish(44);
   t.equal(await isStalled(), false);
   await finish(46);
-  await transact(db, (trx) => pauseSending(trx, 'answered 401', NOW));
+  await transact(db, (trx) => pauseSending(trx, 'the service responded with 401', NOW));
   t.equal(await isStalled(), false, 'a paused circuit breaker has its own check');
 });
 

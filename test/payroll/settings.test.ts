@@ -34,7 +34,7 @@ function wrongCodes(...list: object[]): string[] {
 const changed = (index: number, fields: object) =>
   schedule({ pay_dates: BIWEEKLY.map((date, at) => (at === index ? { ...date, ...fields } : date)) });
 
-onEitherEngine('schedules of some frequencies, groups and years are taken as they are', async (t) => {
+onEitherEngine('schedules of some frequencies, groups and years are stored unchanged', async (t) => {
   const list = [
     schedule(),
     schedule({ pay_group: 'office', pay_dates: [...BIWEEKLY, ...NEXT_YEAR] }),
@@ -116,7 +116,7 @@ onEitherEngine('each frequency and pay group has one schedule', async (t) => {
   ]);
 });
 
-onEitherEngine('codes of every kind are taken as they are', async (t) => {
+onEitherEngine('codes of every kind are stored unchanged', async (t) => {
   const codes = [
     { line_of_coverage: 'dental', taxability: null, side: 'employee', code: 'D1', treatment: null },
     { line_of_coverage: 'dental', taxability: 'pre_tax', side: 'employee', code: 'D-2 x=1', treatment: null },

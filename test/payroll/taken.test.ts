@@ -165,15 +165,17 @@ onEitherEngine('a row identifies its line among those of its employee', async (t
   await deduct(db, 'evt-4', { id: 'ded-4', employee_id: 'emp-1', line_of_coverage: 'dental' });
   await finalizedOn(db, FIRST);
   const of = (fields: Given) => problemsOf(db, FIRST, { employee_id: 'emp-1', amount: '1', ...fields });
-  t.strictSame(await of({}), ['lines[0]: names several lines: say deduction_id or line_of_coverage']);
-  t.strictSame(await of({ line_of_coverage: 'dental' }), ['lines[0]: names several lines: say deduction_id']);
+  t.strictSame(await of({}), ['lines[0]: matches several lines: add deduction_id or line_of_coverage']);
+  t.strictSame(await of({ line_of_coverage: 'dental' }), [
+    'lines[0]: matches several lines: add deduction_id',
+  ]);
   t.strictSame(await of({ line_of_coverage: 'medical' }), []);
   t.strictSame(await of({ deduction_id: 'ded-4', line_of_coverage: 'dental', kind: 'regular' }), []);
   t.strictSame(await of({ deduction_id: 'ded-4', line_of_coverage: 'medical' }), [
-    'lines[0]: names no line of the run',
+    'lines[0]: does not match a line of the run',
   ]);
-  t.strictSame(await of({ payroll_code: 'MED' }), ['lines[0]: names no line of the run']);
-  t.strictSame(await of({ kind: 'arrears' }), ['lines[0]: names no line of the run']);
+  t.strictSame(await of({ payroll_code: 'MED' }), ['lines[0]: does not match a line of the run']);
+  t.strictSame(await of({ kind: 'arrears' }), ['lines[0]: does not match a line of the run']);
 });
 
 onEitherEngine('each invalid row is named, and one rejects the whole report', async (t) => {
@@ -205,7 +207,7 @@ onEitherEngine('each invalid row is named, and one rejects the whole report', as
       'lines[1].employee_id: is required',
       'lines[2].amount: is required',
       'lines[3].employee_id: is not in the run',
-      'lines[4]: names no line of the run',
+      'lines[4]: does not match a line of the run',
       'lines[5].kind: must be one of regular, adjustment, arrears',
       'lines[7]: names the same line as an earlier row',
     ],
@@ -241,7 +243,7 @@ onEitherEngine('a line that is only reported cannot have been taken', async (t) 
   await taken(db, FIRST, { employee_id: 'emp-1', amount: '0' });
   await finalizedOn(db, SECOND, { arrears: 'report' });
   t.strictSame(await problemsOf(db, SECOND, { employee_id: 'emp-1', kind: 'arrears', amount: '0' }), [
-    'lines[0]: names a line that is only reported',
+    'lines[0]: names a line that is reported but not deducted',
   ]);
   t.match(await taken(db, SECOND, { employee_id: 'emp-1', amount: '69.24' }), { ok: true });
 });
@@ -293,13 +295,13 @@ onEitherEngine(
       return recorded.ok ? [] : described(recorded.problems);
     };
     t.strictSame(await report(() => taken(db, FIRST, { employee_id: 'emp-2', amount: '2' })), [
-      'a newer report on the run was recorded meanwhile',
+      'a newer report on the run was recorded in the meantime',
     ]);
     const standing = [{ report: 2, employee_id: 'emp-2' }];
     t.match(await readTaken(db, FIRST), [{ id: '2' }]);
     t.match(await takenLines(db), standing);
     t.equal((await takenLines(db)).length, 1);
-    t.strictSame(await report(() => voided(db, FIRST)), ['the run was voided meanwhile']);
+    t.strictSame(await report(() => voided(db, FIRST)), ['the run was voided in the meantime']);
     t.match(await readTaken(db, FIRST), [{ id: '2' }]);
     t.equal((await takenLines(db)).length, 1);
   },

@@ -189,7 +189,7 @@ async function fillOutbox(db: Db): Promise<void> {
     };
     await transact(db, (trx) => finish(trx, by, [{ claim: one, outcome }], clock()));
   }
-  await transact(db, (trx) => pauseSending(trx, 'answered 401', clock()));
+  await transact(db, (trx) => pauseSending(trx, 'the service responded with 401', clock()));
   const left = checkChange('termination', { employee_id: 'emp-7', termination_date: '2026-07-31' });
   if (left.ok) await acceptChange({ db, encryptor, now: clock }, left.change, 'key-7');
 }

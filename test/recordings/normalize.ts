@@ -52,8 +52,9 @@ export function normalizer(names: readonly (readonly [string, string])[]) {
   };
   const text = (value: string): string => {
     let normal = value;
-    for (const [name, word] of names) normal = normal.replaceAll(name, word);
+    // Identifiers first: one may contain the digits of a port.
     for (const [kind, pattern] of NUMBERED) normal = normal.replace(pattern, (one) => numbered(kind, one));
+    for (const [name, word] of names) normal = normal.replaceAll(name, word);
     for (const [word, pattern] of REPLACED) normal = normal.replace(pattern, word);
     normal = normal.replace(INSTANT, (one) => {
       const time = Date.parse(one.replace(' ', 'T').replace(/Z?$/, 'Z'));

@@ -101,10 +101,13 @@ t.test('scenarios are played on request, one at a time', async (t) => {
     status: 200,
     json: { scenario: { name: 'deprecated', state: 'playing' } },
   });
-  t.match(await order(simulator, { scenario: 'ties' }), { status: 409, json: { error: /wait for its end/ } });
+  t.match(await order(simulator, { scenario: 'ties' }), {
+    status: 409,
+    json: { error: /wait until it ends/ },
+  });
   await t.rejects(
     simulator.playScenario('ties', () => {}),
-    /deprecated is being played/,
+    /deprecated is already playing/,
   );
   await arrived(2);
   await simulator.settled();
@@ -112,7 +115,7 @@ t.test('scenarios are played on request, one at a time', async (t) => {
   const { json } = await order(simulator);
   t.match(json.scenario, { name: 'deprecated', state: 'played' });
   t.same(json.scenario.said, said);
-  t.match(said.at(-1), /^deprecated is over/);
+  t.match(said.at(-1), /^deprecated is done/);
 });
 
 t.test('a scenario ends when the simulator is closed', async (t) => {

@@ -82,8 +82,8 @@ for (const { fault, status, headers = {} } of ANSWERED) {
 
 const SILENT: { fault: FaultName; applied: boolean }[] = [
   { fault: 'reset', applied: false },
-  { fault: 'lost-answer', applied: true },
-  { fault: 'half-answer', applied: true },
+  { fault: 'lost-response', applied: true },
+  { fault: 'half-response', applied: true },
 ];
 for (const { fault, applied } of SILENT) {
   t.test(
@@ -102,8 +102,8 @@ for (const { fault, applied } of SILENT) {
   );
 }
 
-t.test('half an answer has the headers and a part of the body', async (t) => {
-  const simulator = await start(t, { faults: ['half-answer'] });
+t.test('half-response sends the headers and a part of the body', async (t) => {
+  const simulator = await start(t, { faults: ['half-response'] });
   const answer = await raw(simulator.url, CENSUS_PATH, upload);
   t.equal(answer.status, 200);
   await t.rejects(answer.text());

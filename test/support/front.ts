@@ -17,7 +17,7 @@ export type Mode =
    */
   | 'lose-answer'
   /** Sends the beginning of the response and resets the connection. */
-  | 'half-answer';
+  | 'half-response';
 
 export type Front = {
   readonly url: string;

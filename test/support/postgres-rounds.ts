@@ -43,7 +43,7 @@ export async function restartRound(
       all.map(({ sidecar }) => deliver(sidecar.port, secret, eventOf(`${series}-away`, index))),
     );
     for (const { status, headers } of answers) {
-      if (status !== 503 || !/^\d+$/.test(headers['retry-after'] ?? '')) t.fail(`answered ${status}`);
+      if (status !== 503 || !/^\d+$/.test(headers['retry-after'] ?? '')) t.fail(`responded with ${status}`);
     }
   }
   for (const [index, one] of all.entries()) {

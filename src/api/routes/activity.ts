@@ -33,7 +33,7 @@ const Activity = component(
         oldest_pending_at: when('The time of receipt of the oldest pending event. Null if none is pending.'),
         quarantined: count('Quarantined events that have not been dismissed.'),
         conflicts: count('Event IDs received with two bodies, not dismissed.'),
-        last_received_at: when('When the service last sent one; imports do not count.'),
+        last_received_at: when('The time the service last sent one. Imports do not count.'),
       },
       'The inbox.',
     ),

@@ -71,7 +71,7 @@ const ResponseQuery = closed({
     Type.Boolean({
       rule: 'must be true or false',
       description:
-        'Include the response of the service. Needs the scope `pii:read` as well, and each read is recorded.',
+        'Include the response of the service. Also requires the scope `pii:read`, and each read is recorded.',
     }),
   ),
 });

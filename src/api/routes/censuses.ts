@@ -183,7 +183,7 @@ export function censusRoutes(app: Api, { db, encryptor, now, log, wakeSend }: Ap
 
 /** Returns the census in a request. Throws an `AppError` if there is none or it is too large. */
 function streamedCensus(request: FastifyRequest): CensusContent {
-  const tooLarge = `a census has at most ${CENSUS_BYTES_MAX / 1024 / 1024} MiB`;
+  const tooLarge = `The census is larger than ${CENSUS_BYTES_MAX / 1024 / 1024} MiB.`;
   const content = streamedBody(request, CENSUS_BYTES_MAX, tooLarge);
   if (!/^text\/csv\b/i.test(request.headers['content-type'] ?? '')) return { format: 'json', content };
   const organization = request.headers[ORGANIZATION_HEADER];
@@ -194,7 +194,7 @@ function streamedCensus(request: FastifyRequest): CensusContent {
 
 function refused(problemCount: number, problems: readonly Problem[]): Refusal {
   const places = problemCount === 1 ? '1 place' : `${problemCount} places`;
-  const detail = `the census breaks the contract in ${places}, so nothing was stored: fix them and send it again`;
+  const detail = `The census breaks the contract in ${places}, so nothing was stored. Fix them and send it again.`;
   return new AppError('CENSUS_REFUSED', detail, { problems, problemCount });
 }
 

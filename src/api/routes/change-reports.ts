@@ -56,7 +56,11 @@ const DESCRIPTION =
 export function changeReportRoutes(app: Api, { db, encryptor, now, log, wakeSend }: ApiParts): void {
   const groupCommit = createGroupCommit({ db, encryptor, now });
   const headers = Type.Object({
-    [KEY_HEADER]: Type.Optional(text(`1 to ${KEY_MAX_CHARACTERS} visible ASCII characters.`)),
+    [KEY_HEADER]: Type.Optional(
+      text(
+        `Identifies the change when it is sent again: 1 to ${KEY_MAX_CHARACTERS} visible ASCII characters.`,
+      ),
+    ),
   });
 
   for (const kind of CHANGE_KINDS) {
@@ -130,7 +134,11 @@ const Line = Type.Union(
   CHANGE_KINDS.map((kind) =>
     component(`Batched${CHANGE_SCHEMAS[kind].component}`, {
       kind: Type.Enum([kind]),
-      idempotency_key: Type.Optional(text(`1 to ${KEY_MAX_CHARACTERS} visible ASCII characters.`)),
+      idempotency_key: Type.Optional(
+        text(
+          `Identifies the change when it is sent again: 1 to ${KEY_MAX_CHARACTERS} visible ASCII characters.`,
+        ),
+      ),
       ...CHANGE_SCHEMAS[kind].properties,
     }),
   ),
@@ -182,7 +190,7 @@ export function changeBatchRoutes(app: Api, parts: ApiParts): void {
     async (request, reply) => {
       // The sender expects that the batch is safe to repeat.
       if (request.headers['idempotency-key'] !== undefined) {
-        const rule = 'is for single changes: give each change of the batch an idempotency_key';
+        const rule = 'must not be sent with a batch: give each change an idempotency_key';
         throw invalid([{ path: 'Idempotency-Key', rule }]);
       }
       const isArray = formatOf(request.headers['content-type'] ?? '') === 'json';
@@ -202,7 +210,7 @@ export function changeBatchRoutes(app: Api, parts: ApiParts): void {
 
 /** Reads the whole body. Throws an `AppError` if there is none or it is too large. */
 async function wholeBody(request: FastifyRequest): Promise<Buffer> {
-  const tooLarge = `a batch has at most ${BATCH_BYTES_MAX / 1024 / 1024} MiB: send several`;
+  const tooLarge = `The batch is larger than ${BATCH_BYTES_MAX / 1024 / 1024} MiB. Send several smaller ones.`;
   const parts: Uint8Array[] = [];
   for await (const part of streamedBody(request, BATCH_BYTES_MAX, tooLarge)) parts.push(part);
   return Buffer.concat(parts);

@@ -8,7 +8,6 @@ import {
   identifier,
   nullable,
   oneOf,
-  REASON_MAX_CHARACTERS,
   reasonField,
   text,
 } from '../../contract/fields.ts';
@@ -81,10 +80,7 @@ const Decision = component(
       ...oneOf(START_DECISIONS),
       description: '`keep`: the version applies until the next one starts. `drop`: it counts as never sent.',
     },
-    reason: reasonField(
-      'The reason, which is kept with the decision.',
-      `must give the reason, in at most ${REASON_MAX_CHARACTERS} characters`,
-    ),
+    reason: reasonField('The reason, which is kept with the decision.'),
   },
   'A decision on a start that was moved together with other contents.',
 );
@@ -109,7 +105,7 @@ const VersionOfDeduction = component(
     id: text('The ID of the version: its position in the ledger.'),
     deduction_id: text('The deduction.'),
     event_id: text('The event that recorded the version.'),
-    decided_by: Type.Enum(['created_at', 'tie', 'receipt'], {
+    ordered_by: Type.Enum(['created_at', 'tie', 'receipt'], {
       description:
         'What determined the order: the event time, the order of receipt of a tie, or the time of receipt.',
     }),
@@ -117,7 +113,7 @@ const VersionOfDeduction = component(
     start_decision: nullable({
       ...StartDecision,
       description:
-        'The decision in force on the start of this version, which was moved before it began; null without one.',
+        'The decision on the start of this version, which was moved before it began. Null if there is none.',
     }),
   },
   'A version of a deduction.',
@@ -241,7 +237,7 @@ export function deductionRoutes(app: Api, parts: ApiParts): void {
       const decided = await transact(db, (trx) => decideStart(trx, given, now().toISOString()));
       if (decided.outcome === 'unknown') throw notFound('version of a deduction');
       if (decided.outcome === 'not-undecided')
-        throw conflict('the start of this version was not moved in a way that needs a decision');
+        throw conflict('The start of this version was not moved in a way that needs a decision.');
       log.info(by(request), 'a start decision was recorded');
       return reply.code(201).send(viewStartDecision(decided.row));
     },
@@ -291,7 +287,7 @@ const Feed = component(
     ...pageOf(VersionOfDeduction).properties,
     next_cursor: text('Send it as `cursor` to get the versions recorded since.'),
   },
-  'A page.',
+  'A page of the change feed.',
 );
 
 /** The change feed: the versions of all deductions after a position. */

@@ -62,7 +62,7 @@ const SUMMARY = {
   may_have_been_applied: boolean(
     'The change is not delivered, but a response was lost, so the benefits service may have applied it.',
   ),
-  holding: boolean(
+  blocking: boolean(
     "A rejected new hire blocks the employee's later changes until it is retried, canceled or released.",
   ),
   earlier_change_id: nullableText(
@@ -85,7 +85,7 @@ const AttemptShown = component('DeliveryAttempt', {
   started_at: ownInstant('The start time.'),
   finished_at: nullableText('The end time. Null while the attempt is running.'),
   status,
-  reason: nullableText('The result of the attempt. Null if it delivered the change.'),
+  reason: nullableText('The result of the attempt. Null while the attempt is running.'),
 });
 
 const WholeChange = component(
@@ -179,7 +179,7 @@ export function employeeChangeRoutes(app: Api, parts: ApiParts): void {
       });
       log.info(
         { request_id: change_id, kind: found.change.kind, ...by(request) },
-        'what an employment change says was read',
+        'the contents of an employment change were read',
       );
       const read = await readBody(db, encryptor, change_id);
       if (read === null) throw notFound('employment change');
@@ -211,7 +211,7 @@ const Retrying = component(
       }),
     ),
   },
-  'Optional.',
+  'Options of a retry.',
 );
 
 const Cancelling = component(
@@ -219,7 +219,7 @@ const Cancelling = component(
   {
     reason: reasonField('The reason for the cancellation. It is stored with the change.'),
   },
-  'Why.',
+  'The reason for canceling a change.',
 );
 
 /** Manual actions on one employment change. */

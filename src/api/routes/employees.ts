@@ -85,14 +85,14 @@ const Employed = component(
 /** The beginning of a list that has its own route. */
 const beginningOf = <const S extends TSchema>(row: S, path: string) =>
   closed({
-    data: Type.Array(row, { description: 'The first entries.' }),
+    data: Type.Array(row, { description: `The first ${SHOWN} entries.` }),
     has_more: boolean('Whether the list has more entries.'),
     next_cursor: nullableText('The cursor for the rest of the list. Null if this is all of it.'),
     url: text(`The path of the full list: \`${path}\` of this employee.`),
   });
 
 const EmployeeId = closed({
-  employee_id: { ...identifier, description: "Payroll's id of the employee, percent-encoded." },
+  employee_id: { ...identifier, description: 'The employee ID of payroll, percent-encoded.' },
 });
 
 /** The parts that require another scope in addition to the route's own. */
@@ -146,8 +146,9 @@ export function employeeRoutes(app: Api, { db, now }: ApiParts): void {
       operationId: 'getEmployee',
       summary: 'Get an employee',
       description:
-        'Returns the roster with its history and the deductions; with the scope `changes:read` the employment changes, with the ' +
-        `newest first, and with \`runs:read\` the arrears. Of deductions and changes the first ${SHOWN}.`,
+        'Returns the roster with its history and the first ' +
+        `${SHOWN} deductions. A token with the scope \`changes:read\` also gets the newest ${SHOWN} employment changes, ` +
+        'and one with `runs:read` the arrears.',
       params: EmployeeId,
       response: { 200: Employee },
       refuses: ['NOT_FOUND'],

@@ -195,7 +195,7 @@ function filterOf(given: { event_type?: string; from?: string; until?: string })
 }
 
 const Dismissal = component('DismissalRequest', {
-  reason: reasonField('The reason for the dismissal. It is stored with the event.', 'must contain text'),
+  reason: reasonField('The reason for the dismissal. It is stored with the event.'),
 });
 
 /** Manual actions on one event. An event never takes effect twice. */
@@ -219,7 +219,7 @@ function eventWorkRoutes(app: Api, { db, now, log, wakeApply }: ApiParts): void 
         if (found === 'body dropped') throw conflict(BODY_DROPPED);
         return summary(trx, event_id);
       });
-      log.info({ event_id, ...by(request) }, 'an event was put back to pending');
+      log.info({ event_id, ...by(request) }, 'an event was queued for reprocessing');
       wakeApply();
       return reply.code(202).send(event);
     },
@@ -307,7 +307,7 @@ function eventReprocessingRoutes(app: Api, { db, now, log, wakeApply }: ApiParts
           await nextTurn();
         },
       );
-      log.info({ count: reprocessed, ...by(request) }, 'events were put back to pending');
+      log.info({ count: reprocessed, ...by(request) }, 'events were queued for reprocessing');
       return { reprocessed, without_body: withoutBody };
     },
   );

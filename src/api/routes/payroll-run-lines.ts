@@ -130,7 +130,7 @@ export function payrollRunLineRoutes(app: Api, { db, log, onFatal }: ApiParts): 
   function logBreak(request: FastifyRequest) {
     return (error: unknown): void => {
       const route = `${request.method} ${request.routeOptions.url}`;
-      log.error({ route, code: codeOf(error), cause: causeOf(error) }, 'an answer broke off');
+      log.error({ route, code: codeOf(error), cause: causeOf(error) }, 'a response was interrupted');
       if (isFatal(error)) onFatal(error);
     };
   }
@@ -153,7 +153,7 @@ async function* wantedOf(
 }
 
 function assertWhole(query: LineQuery): void {
-  const rule = 'is only for JSON: this content type returns all lines at once';
+  const rule = 'must be omitted: this content type returns all lines';
   const given = (['cursor', 'limit'] as const).filter((name) => query[name] !== undefined);
   if (given.length > 0) throw invalid(given.map((path) => ({ path, rule })));
 }
@@ -191,7 +191,7 @@ function ndjsonOf(pages: AsyncIterable<Line[]>): Readable {
 }
 
 const optional = (description: string) => Type.Optional(nullableText(description));
-const employee_id = text('Whose.');
+const employee_id = text('The employee.');
 const deduction_id = optional('The deduction.');
 const line_of_coverage = optional('The line of coverage.');
 const payroll_code = optional('The payroll code.');
@@ -256,7 +256,7 @@ export function payrollRunFileRoutes(app: Api, { db, now, log }: ApiParts): void
       if (!recorded.ok) throw broken('ROWS_REFUSED', recorded.problems, recorded.problem_count);
       const { ok: _, ...report } = recorded;
       const fields = { run_id, employer_id: stored.employer_id, count: report.lines, ...by(request) };
-      log.info(fields, 'what payroll took was recorded');
+      log.info(fields, 'deductions taken were recorded');
       return report;
     },
   );

@@ -28,7 +28,7 @@ const Finalizing = component(
   'FinalizeRequest',
   {
     accept: Type.Optional(
-      Type.Array(Type.String({ maxLength: CHECK_ID_MAX_CHARACTERS, description: 'The id of a check.' }), {
+      Type.Array(Type.String({ maxLength: CHECK_ID_MAX_CHARACTERS, description: 'The ID of a check.' }), {
         minItems: 1,
         uniqueItems: true,
         rule: 'must be a list of different check ids',
@@ -40,14 +40,14 @@ const Finalizing = component(
       reasonField('Why the findings are accepted. Kept with the run and with each finding.'),
     ),
   },
-  'Optional.',
+  'Accepted readiness failures.',
 );
 type Finalizing = Static<typeof Finalizing>;
 
 const Voiding = component(
   'VoidRequest',
   { reason: reasonField('The reason for voiding the run. It is stored with the run.') },
-  'Why.',
+  'The reason for voiding a run.',
 );
 
 const Voided = component(
@@ -55,7 +55,7 @@ const Voided = component(
   {
     ...PayrollRun.properties,
     settled_by: Type.Array(Type.String(), {
-      description: 'The later finalized runs that settled something for this run, by pay date.',
+      description: 'The later finalized runs that settled an amount of this run, by pay date.',
     }),
   },
   'A voided payroll run.',
@@ -72,7 +72,7 @@ export function payrollRunWorkRoutes(app: Api, { db, now, log, overdueMs, silent
         'Freezes its lines with everything they were computed from. `If-Match` takes the ETag of the run or of its ' +
         'readiness report; if the lines changed since, the response is 412 with the current ETag. A failed readiness ' +
         'check is a 409 that names it, unless `accept` names the check: then `If-Match` must be the ETag of the ' +
-        'readiness report. An accepted finding stays accepted until the versions or events it rests on change. A repeat ' +
+        'readiness report. An accepted finding stays accepted until its versions or events change. A repeat ' +
         'with the ETag that was finalized, or with the same `Idempotency-Key`, returns the run.',
       params: RunId,
       headers: Type.Object({
@@ -112,7 +112,7 @@ export function payrollRunWorkRoutes(app: Api, { db, now, log, overdueMs, silent
       summary: 'Void a finalized payroll run',
       description:
         'A voided run remains readable but no longer counts: its pay date is free again, and the amounts it settled for earlier runs are due again. ' +
-        '`settled_by` names the later finalized runs that settled something for it.',
+        '`settled_by` names the later finalized runs that settled an amount of it.',
       params: RunId,
       body: Voiding,
       response: { 200: Voided },
@@ -151,7 +151,7 @@ export function payrollRunWorkRoutes(app: Api, { db, now, log, overdueMs, silent
         );
       case 'date-taken':
         return conflict(
-          `the run ${finalized.by} is finalized for this pay date, frequency and pay group: void it first, or delete this one`,
+          `The run ${finalized.by} is already finalized for this pay date, frequency and pay group. Void it first, or delete this one.`,
         );
       case 'not-ready':
         return notReady(finalized.report);
@@ -163,14 +163,14 @@ export function payrollRunWorkRoutes(app: Api, { db, now, log, overdueMs, silent
 
 /** Returns a refusal with the current ETag of the lines, so that they can be reviewed again. */
 function stale(etag: string): Refusal {
-  const detail = `the lines changed since they were reviewed: review them, then send their ETag, "${etag}" by now`;
+  const detail = `The lines changed since they were reviewed. Review them again, then send their current ETag, "${etag}".`;
   return new AppError('PRECONDITION_FAILED', detail, { headers: { etag: `"${etag}"` } });
 }
 
 /** Returns the refusal of a run that is not finalized. */
 export function notFinalized({ state }: StoredRun): Refusal {
-  const todo = state === 'open' ? 'finalize it first' : 'create another run';
-  return conflict(`the run is ${state}: ${todo}`);
+  const todo = state === 'open' ? 'Finalize it first.' : 'Create another run.';
+  return conflict(`The run is ${state}. ${todo}`);
 }
 
 function notReady({ checks }: ReadinessReport): Refusal {
@@ -196,7 +196,7 @@ function acceptanceOf({ accept, reason }: Finalizing, acceptedBy: string): Accep
         : [
             {
               path: 'accept',
-              rule: `must name checks of the readiness report. These are unknown: ${unknown.join(', ')}`,
+              rule: `must name checks of the readiness report; unknown: ${unknown.join(', ')}`,
             },
           ]),
       ...(reason === undefined ? [{ path: 'reason', rule: 'is required with accept' }] : []),
@@ -204,6 +204,6 @@ function acceptanceOf({ accept, reason }: Finalizing, acceptedBy: string): Accep
     if (reason === undefined || problems.length > 0) throw invalid(problems);
     return { checks: accept, reason, acceptedBy };
   }
-  if (reason !== undefined) throw invalid([{ path: 'reason', rule: 'is for accept' }]);
+  if (reason !== undefined) throw invalid([{ path: 'reason', rule: 'must be omitted without accept' }]);
   return null;
 }

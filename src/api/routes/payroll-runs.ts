@@ -134,7 +134,7 @@ export function payrollRunRoutes(app: Api, { db, now, log }: ApiParts): void {
     '/v1/payroll-runs/:run_id/outline',
     operation('runs:read', {
       operationId: 'getPayrollRunOutline',
-      summary: 'Get the request and state of a payroll run',
+      summary: 'Get a payroll run without its lines',
       description: 'Returns the run without computing it, so the response is fast for a run of any size.',
       params: RunId,
       response: { 200: PayrollRunOutline },
@@ -212,7 +212,7 @@ export function payrollRunProofRoutes(app: Api, { db, now, overdueMs, silentAfte
       const stored = await storedRun(db, params.run_id);
       if (stored.state !== 'open') {
         throw conflict(
-          `the run is ${stored.state}: readiness is checked before that, verify proves it afterward`,
+          `The run is ${stored.state}. Readiness is checked while a run is open. Verify this run instead.`,
         );
       }
       const question = { now: now(), overdueMs, silentAfterMs };

@@ -23,7 +23,7 @@ const Check = component('ReadinessCheck', {
       accepted_by: text('The name of the token that accepted it.'),
       accepted_at: ownInstant('The time of the acceptance.'),
     }),
-    { description: 'The first failures that a person accepted earlier and that rest on the same facts.' },
+    { description: 'The first failures that a person accepted earlier and whose facts have not changed.' },
   ),
 });
 
@@ -51,7 +51,7 @@ export function readinessRoutes(app: Api, { db, now, overdueMs, silentAfterMs }:
       querystring: closed({
         employer_id: Type.Optional({
           ...identifier,
-          description: 'Limits checks with employer scope to this employer.',
+          description: 'Runs the checks of single employers for this employer only.',
         }),
       }),
       response: { 200: Readiness },

@@ -16,9 +16,9 @@ const operation = taggedOperation('Sessions');
 const Session = component(
   'Session',
   {
-    id: text('The id that ends the session.'),
-    created_at: ownInstant('When the person signed in.'),
-    last_used_at: ownInstant('When the person last used the session, to the minute.'),
+    id: text('The ID of the session.'),
+    created_at: ownInstant('The time of the sign-in.'),
+    last_used_at: ownInstant('The time the person last used the session, to the minute.'),
     is_current: boolean('The request was made with this session.'),
   },
   'A session at the console.',

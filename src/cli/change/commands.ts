@@ -131,7 +131,7 @@ const COLUMNS: readonly Column<AcceptedChange>[] = [
   ['change', (change) => change.id],
   ['kind', (change) => change.kind, 1],
   ['employee', (change) => change.employee_id],
-  ['state', (change) => (change.holding ? `${change.state}, holding` : change.state)],
+  ['state', (change) => (change.blocking ? `${change.state}, blocking` : change.state)],
   ['attempts', (change) => change.attempts, 3],
   [
     'reason',
@@ -141,11 +141,11 @@ const COLUMNS: readonly Column<AcceptedChange>[] = [
 ];
 
 function pairsOf(change: AcceptedChange): Record<string, string | number | null> {
-  const { may_have_been_applied, holding, ...rest } = change;
+  const { may_have_been_applied, blocking, ...rest } = change;
   return {
     ...rest,
     may_have_been_applied: may_have_been_applied ? 'yes: a response was lost' : 'no',
-    holding: holding ? "yes: the employee's later changes wait for it" : 'no',
+    blocking: blocking ? "yes: the employee's later changes wait for it" : 'no',
   };
 }
 
@@ -175,8 +175,7 @@ const ATTEMPT_COLUMNS: readonly Column<FoundChange['attempts'][number]>[] = [
   ['attempt', (attempt) => attempt.attempt],
   ['started', (attempt) => attempt.started_at],
   ['finished', (attempt) => attempt.finished_at, 1],
-  ['status', (attempt) => attempt.status],
-  ['reason', (attempt) => attempt.reason, 'cut'],
+  ['outcome', (attempt) => attempt.reason],
 ];
 
 function unknownChange(changeId: string): AppError {
@@ -200,14 +199,14 @@ async function changeCancel(
   { reason, yes }: { reason: string; yes?: true },
 ): Promise<void> {
   const { db, out, now } = context;
-  const { kind, employee_id, state, may_have_been_applied, holding } = (await foundChange(db, changeId))
+  const { kind, employee_id, state, may_have_been_applied, blocking } = (await foundChange(db, changeId))
     .change;
   await confirm(context, {
     yes,
     effects: [
       printable(`${changeId} is the ${kind} of ${employee_id}. It is ${state}.`),
       ...(may_have_been_applied ? ['The benefits service may have applied it: a response was lost.'] : []),
-      ...(holding ? ["The employee's later changes wait for it, and are sent afterward."] : []),
+      ...(blocking ? ["The employee's later changes wait for it, and are sent afterward."] : []),
     ],
     question: 'Cancel it? It will not be sent, and its contents are deleted.',
   });

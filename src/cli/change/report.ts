@@ -225,7 +225,7 @@ async function* csvChanges(bytes: AsyncIterable<Uint8Array>, kind: ChangeKind): 
       const rule = `must have as many cells as the header, ${columns}: it has ${cells.length}, at line ${line}`;
       yield { problem: { path, rule } };
     } else if (cells.some((cell) => cell.includes('\0'))) {
-      yield { problem: { path, rule: `has a NUL character in a cell, at line ${line}` } };
+      yield { problem: { path, rule: `must not contain a NUL character, at line ${line}` } };
     } else yield { path, value: header.rowOf(cells) };
   }
 }

@@ -1,6 +1,5 @@
 /** The demo: the whole loop on this machine. Each step is checked by reading back its result. */
 
-import { stripVTControlCharacters } from 'node:util';
 import { systemClock } from '../../clock.ts';
 import { isAppError } from '../../errors.ts';
 import type { VersionView } from '../../ledger/deduction-view.ts';
@@ -8,7 +7,7 @@ import type { PayrollRunSummary } from '../../payroll/run-view.ts';
 import type { Command } from '../command.ts';
 import { aborted, type Context } from '../context.ts';
 import { describeFailure } from '../failure.ts';
-import { type Output, printPairs, WIDTH, wrapped } from '../output.ts';
+import { type Output, printPairs, printWrapped } from '../output.ts';
 import { CENSUS_STEPS } from './census-steps.ts';
 import { DEDUCTION_STEPS, LEDGER_STEP, printLedger } from './deduction-steps.ts';
 import { PAYROLL_STEPS } from './payroll-steps.ts';
@@ -74,8 +73,8 @@ export async function playDemo(out: Output, stage: Stage, stopping: AbortSignal)
   const scene: Scene = {
     stage,
     now: systemClock,
-    show: (text, indent = 3) => print(out, ' '.repeat(indent), text),
-    confirm: (text) => print(out, `   ${out.color('green', 'ok')}  `, text),
+    show: (text, indent = 3) => printWrapped(out, ' '.repeat(indent), text),
+    confirm: (text) => printWrapped(out, `   ${out.color('green', 'ok')}  `, text),
   };
   for (const [index, step] of STEPS.entries()) {
     out.print(`\n${out.color('bold', `${index + 1}. ${step.title}`)}`);
@@ -87,12 +86,6 @@ export async function playDemo(out: Output, stage: Stage, stopping: AbortSignal)
     }
   }
   return true;
-}
-
-/** Prints text after `start`, and continues below it on the next lines. */
-function print(out: Output, start: string, text: string): void {
-  const indent = stripVTControlCharacters(start).length;
-  out.print(start + wrapped(text, WIDTH - indent).join(`\n${' '.repeat(indent)}`));
 }
 
 /** Waits for a step until it takes too long or the demo is stopped. The step is then abandoned. */

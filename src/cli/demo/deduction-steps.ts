@@ -3,6 +3,7 @@ import { Deduction, type LineOfCoverage } from '../../contract/deduction.ts';
 import { dayOf } from '../../contract/instant.ts';
 import type { EventView } from '../../inbox/event-view.ts';
 import type { DeductionView, VersionView } from '../../ledger/deduction-view.ts';
+import { dollars } from '../../money.ts';
 import type { MadeEvent } from '../../simulator/events.ts';
 import { type Column, counted, type Output, printTable } from '../output.ts';
 import { expect, expectEqual, firstDifference, type Scene, type Step, stepFailed, waitFor } from './scene.ts';
@@ -63,8 +64,8 @@ async function changeOutOfOrder({ stage, show, confirm }: Scene): Promise<void> 
   const older = simulator.changeDeduction(before.id, { member_contribution: CHANGED.older });
   const newer = simulator.changeDeduction(before.id, { member_contribution: CHANGED.newer });
   show(
-    `Medical of ${before.employee_id}, now ${before.member_contribution} ${before.period}, changes to ` +
-      `${CHANGED.older}, then to ${CHANGED.newer}.`,
+    `Medical of ${before.employee_id}, now ${dollars(before.member_contribution)} ${before.period}, changes to ` +
+      `${dollars(CHANGED.older)}, then to ${dollars(CHANGED.newer)}.`,
   );
 
   await simulator.send(newer);
@@ -72,7 +73,7 @@ async function changeOutOfOrder({ stage, show, confirm }: Scene): Promise<void> 
   const changed = await api.get<DeductionView>(path);
   expectEqual("the employee's amount", changed.member_contribution, CHANGED.newer);
   confirm(
-    `The event with ${CHANGED.newer} arrived: the ledger has ${changed.member_contribution}, version ${changed.version}.`,
+    `The event with ${dollars(CHANGED.newer)} arrived: the ledger has ${dollars(changed.member_contribution)}, version ${changed.version}.`,
   );
 
   await simulator.send(older);
@@ -87,8 +88,8 @@ async function changeOutOfOrder({ stage, show, confirm }: Scene): Promise<void> 
     [older.id, CHANGED.older, true],
   );
   confirm(
-    `The older event with ${late.member_contribution} arrived late: it is version ${late.version}, ` +
-      `and the ledger still has ${after.member_contribution}.`,
+    `The older event with ${dollars(late.member_contribution)} arrived late: it is version ${late.version}, ` +
+      `and the ledger still has ${dollars(after.member_contribution)}.`,
   );
 }
 
@@ -98,7 +99,7 @@ async function end({ stage, now, show, confirm }: Scene): Promise<void> {
   const { lastDay, dayAfter } = endOfMonth(now());
   const event = simulator.endDeduction(before.id, lastDay);
   show(
-    `Dental of ${before.employee_id}, ${before.member_contribution} ${before.period}, ends: its last day is ${lastDay}.`,
+    `Dental of ${before.employee_id}, ${dollars(before.member_contribution)} ${before.period}, ends: its last day is ${lastDay}.`,
   );
   await simulator.send(event, { times: AT_ONCE });
   const arrivals = await arrivalsOf(stage, [event]);
@@ -230,14 +231,11 @@ export async function printLedger(out: Output, { api, censuses }: Stage, employe
   printTable(out, COLUMNS, states.sort(byEmployeeAndLine));
 }
 
-/** Wide enough for 99,999.99 without separators, so that decimal points line up. */
-const AMOUNT_WIDTH = 8;
-
 const COLUMNS: readonly Column<DeductionView>[] = [
   ['employee', (state) => state.employee_id],
   ['coverage', (state) => state.line_of_coverage],
-  ['employee pays', (state) => state.member_contribution.padStart(AMOUNT_WIDTH)],
-  ['employer pays', (state) => state.employer_contribution.padStart(AMOUNT_WIDTH)],
+  ['employee pays', (state) => dollars(state.member_contribution)],
+  ['employer pays', (state) => dollars(state.employer_contribution)],
   ['period', (state) => state.period],
   ['ends', ({ effective_end: end }) => end && dayOf(end)],
 ];

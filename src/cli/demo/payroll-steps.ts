@@ -1,5 +1,6 @@
 import type { CheckResult, ReadinessReport } from '../../checks.ts';
 import type { PayFrequency } from '../../contract/employee.ts';
+import { dollars } from '../../money.ts';
 import type { Line } from '../../payroll/calculation/line.ts';
 import type { PayrollRun } from '../../payroll/run-view.ts';
 import type { Verification } from '../../payroll/runs/verify.ts';
@@ -167,8 +168,8 @@ async function adjust(scene: Scene): Promise<void> {
     const firstId = runIdOf(employerId, first);
     const paid = (await linesOf(scene, { id: firstId })).find((line) => line.line_of_coverage === 'medical');
     if (paid === undefined) throw stepFailed(`a medical line in ${firstId}`, 'none');
-    show(`${firstId} took medical of ${paid.employee_id} at ${paid.member_contribution}.`);
-    show(`A correction arrives: it was ${corrected} from its first day.`);
+    show(`${firstId} took medical of ${paid.employee_id} at ${dollars(paid.member_contribution ?? '')}.`);
+    show(`A correction arrives: it was ${dollars(corrected)} from its first day.`);
     await stage.simulator.send(
       stage.simulator.changeDeduction(paid.deduction_id, { member_contribution: corrected }),
     );
@@ -193,8 +194,8 @@ async function adjust(scene: Scene): Promise<void> {
     expect(adjustment?.flags.includes(flag) === true, `the flag ${flag}`, String(adjustment?.flags));
     confirm(
       due > 0n
-        ? `${amountOf(due)} too little was taken. This run takes it, flagged as a retroactive pre-tax change.`
-        : `${amountOf(-due)} too much was taken. This run returns it, flagged as a refund.`,
+        ? `${dollars(amountOf(due))} too little was taken. This run takes it, flagged as a retroactive pre-tax change.`
+        : `${dollars(amountOf(-due))} too much was taken. This run returns it, flagged as a refund.`,
     );
     await finalize(scene, run, lines);
     if (payroll.others === 'accepted') await runOthers(scene, payroll);
@@ -276,7 +277,7 @@ async function finalizeBy(
   expectEqual(`the state of ${id}`, run.state, 'finalized');
   expectEqual(`the checks accepted for ${id}`, run.accepted_checks, body.accept ?? []);
   const { member_amount, employer_amount } = run.totals;
-  confirm(`Finalized: employees pay ${member_amount}, the employer ${employer_amount}.`);
+  confirm(`Finalized: employees pay ${dollars(member_amount)}, the employer ${dollars(employer_amount)}.`);
 }
 
 function placeOf({ payDates }: Payroll, { pay_date }: PayDate): Place {
@@ -298,7 +299,7 @@ function expectComputed({ stage }: Scene, line: Line, payroll: Payroll, date: Pa
   expectEqual(what, [line.member_amount, line.employer_amount], shares);
 }
 
-const WIDTH = { coverage: 8, amount: 8 };
+const WIDTH = { coverage: 8, amount: 9 };
 
 /** Prints a line of a run with its flags and the explanation of each amount. */
 function printDemoLine(show: Scene['show'], line: Line): void {
@@ -306,8 +307,8 @@ function printDemoLine(show: Scene['show'], line: Line): void {
   const what = line.kind === 'regular' ? changeOf(line) : line.kind;
   const [coverage, member, employer] = [
     line_of_coverage.padEnd(WIDTH.coverage),
-    member_amount.padStart(WIDTH.amount),
-    employer_amount.padStart(WIDTH.amount),
+    dollars(member_amount).padStart(WIDTH.amount),
+    dollars(employer_amount).padStart(WIDTH.amount),
   ];
   show(`${employee_id}  ${coverage}${member} +${employer}  ${what}`);
   const sentences = [...sentencesOf(line), ...(flags.length > 0 ? [`flags: ${flags.join(', ')}`] : [])];

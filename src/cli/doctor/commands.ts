@@ -1,7 +1,7 @@
 import { readBenefits, readCensus, readDatabaseUrl, readEnvironment } from '../../config.ts';
 import type { Command } from '../command.ts';
 import type { Context } from '../context.ts';
-import { type Output, printable, printResult } from '../output.ts';
+import { type Output, printable, printResult, printWrapped } from '../output.ts';
 import { checkCensusSource, checkListeners, checkService } from './benefits-service.ts';
 import {
   checkCertificates,
@@ -59,6 +59,6 @@ async function doctor(context: Context): Promise<number> {
 
 function printFinding(out: Output, { id, result, message, advice }: Finding): void {
   const [color, word] = MARKS[result];
-  out.print(`${out.color(color, word)}  ${id}: ${printable(message)}`);
-  if (advice !== null) out.print(`      ${printable(advice)}`);
+  printWrapped(out, `${out.color(color, word)}  `, `${id}: ${printable(message)}`);
+  if (advice !== null) printWrapped(out, '      ', printable(advice));
 }

@@ -5,6 +5,7 @@ import { readReadinessLimits } from '../../config.ts';
 import type { Db } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
 import type { AppError } from '../../errors.ts';
+import { dollars } from '../../money.ts';
 import { outlineOf, viewStoredRun } from '../../payroll/run-view.ts';
 import type { Acceptance } from '../../payroll/runs/acceptances.ts';
 import { settledBy } from '../../payroll/runs/compute.ts';
@@ -229,7 +230,7 @@ async function effectsOfVoiding(db: Db, stored: StoredRun, settledBy: readonly s
   const { totals, taken_reports } = await outlineOf(db, stored);
   const { employer_id, pay_date, pay_frequency } = stored;
   return [
-    `${counted(totals?.lines ?? 0, 'line')}, employees pay ${totals?.member_amount}: later runs return what payroll took for them.`,
+    `${counted(totals?.lines ?? 0, 'line')}, employees pay ${dollars(totals?.member_amount ?? '0')}: later runs return what payroll took for them.`,
     `Another ${pay_frequency} run of ${employer_id} can then be finalized for ${pay_date}.`,
     ...(taken_reports.length > 0
       ? [`${counted(taken_reports.length, 'report')} of deductions taken no longer count.`]

@@ -1,4 +1,5 @@
 /** The commands that read files of payroll: deductions taken, and the audit. */
+import { dollars } from '../../money.ts';
 import { AUDIT_COLUMNS, auditRun } from '../../payroll/reconciliation/audit.ts';
 import type { Audit, AuditRow, AuditTotals } from '../../payroll/reconciliation/audit-categories.ts';
 import { recordTaken, TAKEN_COLUMNS } from '../../payroll/reconciliation/taken.ts';
@@ -55,7 +56,7 @@ async function runTaken(context: Context, runId: string, path: string): Promise<
     if (!recorded.ok) throw inputRefused('the file', recorded.problems, recorded.problem_count);
     const { id, lines, owed } = recorded;
     printResult(out, { id, lines, owed }, () =>
-      out.print(`Report ${id}: ${counted(lines, 'line')} named. Arrears of these lines: ${owed}`),
+      out.print(`Report ${id}: ${counted(lines, 'line')} named. Arrears of these lines: ${dollars(owed)}`),
     );
   });
 }
@@ -108,8 +109,8 @@ function printAudit(out: Output, audit: Audit): void {
 }
 
 const AMOUNTS: readonly Column<AuditTotals | AuditRow>[] = [
-  ['employee here', (row) => row.member_amount],
-  ['in payroll', (row) => row.payroll_member_amount],
-  ['employer here', (row) => row.employer_amount, 1],
-  ['in payroll', (row) => row.payroll_employer_amount, 1],
+  ['employee here', (row) => row.member_amount && dollars(row.member_amount)],
+  ['in payroll', (row) => row.payroll_member_amount && dollars(row.payroll_member_amount)],
+  ['employer here', (row) => row.employer_amount && dollars(row.employer_amount), 1],
+  ['in payroll', (row) => row.payroll_employer_amount && dollars(row.payroll_employer_amount), 1],
 ];

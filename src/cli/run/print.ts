@@ -1,4 +1,5 @@
 /** Prints runs and their lines. */
+import { dollars } from '../../money.ts';
 import type { Line } from '../../payroll/calculation/line.ts';
 import type { PayrollRun, PayrollRunPreview } from '../../payroll/run-view.ts';
 import type { Sum, Totals } from '../../payroll/runs/totals.ts';
@@ -115,17 +116,14 @@ function printComparison(out: Output, run: PayrollRun | PayrollRunPreview): void
 /** Employees printed; the JSON has more. */
 const NOT_IN_RUN_SHOWN = 50;
 
-/** Wide enough for 999,999,999.99 without separators, so that decimal points line up. */
-const AMOUNT_WIDTH = 13;
-
 type Compared = { previous_member_amount: string; member_amount: string; member_difference: string };
 
 function comparedColumns(head: string): readonly Column<Compared & { name: string }>[] {
   return [
     [head, ({ name }) => name],
-    ['before', (row) => row.previous_member_amount.padStart(AMOUNT_WIDTH)],
-    ['now', (row) => row.member_amount.padStart(AMOUNT_WIDTH)],
-    ['difference', (row) => row.member_difference.padStart(AMOUNT_WIDTH)],
+    ['before', (row) => dollars(row.previous_member_amount)],
+    ['now', (row) => dollars(row.member_amount)],
+    ['difference', (row) => dollars(row.member_difference)],
   ];
 }
 
@@ -133,13 +131,13 @@ const SUM_COLUMNS: readonly Column<Sum & { name: string }>[] = [
   ['', ({ name }) => name],
   ['employees', (sum) => sum.employees],
   ['lines', (sum) => sum.lines],
-  ['employees pay', (sum) => sum.member_amount.padStart(AMOUNT_WIDTH)],
-  ['employer pays', (sum) => sum.employer_amount.padStart(AMOUNT_WIDTH)],
+  ['employees pay', (sum) => dollars(sum.member_amount)],
+  ['employer pays', (sum) => dollars(sum.employer_amount)],
 ];
 
-/** The longest line of coverage has 31 characters; an amount of 9 has six digits before the point. */
-const AMOUNTS_AT = 32;
-const LINE_AMOUNT_WIDTH = 10;
+/** The longest line of coverage has 31 characters. An amount above `$9,999.99` widens its row. */
+const COVERAGE_WIDTH = 31;
+const LINE_AMOUNT_WIDTH = 9;
 
 /**
  * Prints lines below the id of their employee. Widths are fixed, because pages are printed before the next one is
@@ -156,7 +154,7 @@ export function printLines(out: Output, lines: readonly Line[]): void {
 
 function printLine(out: Output, line: Line): void {
   const amounts = [line.member_amount, line.employer_amount].map((amount) =>
-    amount.padStart(LINE_AMOUNT_WIDTH),
+    dollars(amount).padStart(LINE_AMOUNT_WIDTH),
   );
   const details = [
     line.taxability,
@@ -165,7 +163,7 @@ function printLine(out: Output, line: Line): void {
     amountChangeOf(line),
     line.payroll_code === null ? '' : `code ${line.payroll_code}`,
   ].filter((text) => text !== '');
-  const start = `  ${line.line_of_coverage.padEnd(AMOUNTS_AT)}${amounts.join('')}  `;
+  const start = `  ${[line.line_of_coverage.padEnd(COVERAGE_WIDTH), ...amounts].join(' ')}  `;
   const text = printable(details.join(', '));
   const isInline = start.length + text.length <= WIDTH;
   out.print(start + (isInline ? text : line.taxability));
@@ -189,8 +187,9 @@ export function sentencesOf({ explanation }: Line): string[] {
 
 /** Returns the change of the election against the previous finalized run. */
 export function changeOf({ change, previous_amount, member_amount }: Line): string {
-  if (change === 'changed' && previous_amount !== member_amount) return `changed from ${previous_amount}`;
-  return change === 'ended' ? `ended, was ${previous_amount}` : (change ?? '');
+  const before = dollars(String(previous_amount));
+  if (change === 'changed' && previous_amount !== member_amount) return `changed from ${before}`;
+  return change === 'ended' ? `ended, was ${before}` : (change ?? '');
 }
 
 /** Returns why the amounts of a continuing election differ from the previous run, and by how much. */
@@ -201,5 +200,6 @@ function amountChangeOf({ change, amount_change, member_difference, employer_dif
 }
 
 function signed(amount: string | null): string {
-  return amount?.startsWith('-') === false ? `+${amount}` : String(amount);
+  const text = dollars(String(amount));
+  return text.startsWith('$') ? `+${text}` : text;
 }

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { Option } from 'commander';
 import type { Db, RunState } from '../../database/tables.ts';
 import type { AppError } from '../../errors.ts';
+import { dollars } from '../../money.ts';
 import type { Line } from '../../payroll/calculation/line.ts';
 import { type PayrollRunSummary, runCursor, viewRunSummary, viewStoredRun } from '../../payroll/run-view.ts';
 import { csvOfLines } from '../../payroll/runs/csv.ts';
@@ -77,7 +78,7 @@ const COLUMNS: readonly Column<PayrollRunSummary>[] = [
   ['pay group', (run) => run.pay_group, 2],
   ['state', (run) => run.state],
   ['lines', (run) => run.totals?.lines, 1],
-  ['employees pay', (run) => run.totals?.member_amount],
+  ['employees pay', ({ totals }) => totals && dollars(totals.member_amount)],
 ];
 
 async function runShow({ db, out }: DatabaseContext, runId: string): Promise<void> {

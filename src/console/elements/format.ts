@@ -1,4 +1,5 @@
 /** Formats counts, money, times and the contract's names for people. */
+import { dollars } from '../../money.ts';
 import { type Html, html } from '../html.ts';
 
 const SECOND_MS = 1_000;
@@ -23,15 +24,9 @@ export function counted(number: number, one: string, several = `${one}s`): strin
   return `${count(number)} ${number === 1 ? one : several}`;
 }
 
-/**
- * Formats a decimal amount: `1205.27` as `$1,205.27`, `-3` as `-$3.00`. Works on the text, so no digit is lost; more
- * than two decimals stay. A text that is no plain decimal is returned unchanged, a missing one as a dash.
- */
+/** Formats a decimal amount: `1205.27` as `$1,205.27`. A missing one is a dash. */
 export function money(amount: string | null | undefined): string {
-  if (amount === null || amount === undefined) return '–';
-  const [, sign, whole = '', decimals = ''] = /^([+-]?)0*(\d+)(?:\.(\d+))?$/.exec(amount) ?? [];
-  if (sign === undefined) return amount;
-  return `${sign === '-' ? '-' : ''}$${whole.replace(/\B(?=(\d{3})+$)/g, ',')}.${decimals.padEnd(2, '0')}`;
+  return amount === null || amount === undefined ? '–' : dollars(amount);
 }
 
 /** `dependent_care_fsa` as `dependent care FSA`, `pre_tax` as `pre-tax`. */

@@ -19,12 +19,12 @@ const AUDIT_TOTALS = {
 const AuditTotals = closed(AUDIT_TOTALS);
 export type AuditTotals = Static<typeof AuditTotals>;
 
-const amount = (description: string) => nullableText(`${description} Null: nothing there.`);
+const amount = (description: string) => nullableText(`${description} Null if there is none.`);
 const optional = (description: string) => Type.Optional(nullableText(description));
 
 /** Amounts of the run and of payroll. */
 const AuditRow = closed({
-  employee_id: text('Whose.'),
+  employee_id: text('The employee.'),
   deduction_id: optional('The deduction.'),
   payroll_code: optional('The payroll code.'),
   line_of_coverage: optional('The line of coverage.'),

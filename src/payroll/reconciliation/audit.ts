@@ -98,10 +98,11 @@ function createFile() {
         return { path: `${path}.employer_amount`, rule: AMOUNT_RULE };
       }
       const given = NAMING.filter((name) => fields[name] !== undefined);
-      if (given.length === 0) return { path, rule: `must say what it is for: ${NAMING.join(' or ')}` };
+      if (given.length === 0)
+        return { path, rule: `must name its deduction or code: ${NAMING.join(' or ')}` };
       names ??= given;
       if (names.join() !== given.join()) {
-        return { path, rule: `must say what it is for as the rows before it do, by ${names.join(' and ')}` };
+        return { path, rule: `must use the same columns as the rows before it: ${names.join(' and ')}` };
       }
       givesEmployer ||= employer !== null;
       addTo(amounts, keyOf(employee_id, names, fields), { member, employer });

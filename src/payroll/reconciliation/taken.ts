@@ -42,7 +42,7 @@ export const TakenReport = component(
     difference_count: integer('The number of lines whose taken amount differs from the run.'),
     differences: Type.Array(
       closed({
-        employee_id: text('Whose.'),
+        employee_id: text('The employee.'),
         deduction_id: text('The deduction.'),
         line_of_coverage: text('The line of coverage.'),
         kind: Type.Enum([...LINE_KINDS], { description: 'The kind of line.' }),
@@ -170,12 +170,15 @@ function findLine({ path, fields }: GivenRow, frozen: ReadonlyMap<string, readon
   const named = lines.filter((line) => NAMING.every((name) => isSame(fields[name], line[name])));
   const [line, ...others] = named.filter(isIncluded);
   if (line === undefined) {
-    const rule = named.length === 0 ? 'names no line of the run' : 'names a line that is only reported';
+    const rule =
+      named.length === 0
+        ? 'does not match a line of the run'
+        : 'names a line that is reported but not deducted';
     return { path, rule };
   }
   if (others.length > 0) {
     const distinguishing = NAMING.filter((name) => others.some((other) => other[name] !== line[name]));
-    return { path, rule: `names several lines: say ${distinguishing.join(' or ')}` };
+    return { path, rule: `matches several lines: add ${distinguishing.join(' or ')}` };
   }
   const owed = centsOf(line.member_amount) - taken;
   return { path, line, taken, owed };
@@ -185,7 +188,7 @@ function isSame(given: string | undefined, own: string | null): boolean {
   return given === undefined || given === own;
 }
 
-const REPLACED: Problem = { path: '', rule: 'a newer report on the run was recorded meanwhile' };
+const REPLACED: Problem = { path: '', rule: 'a newer report on the run was recorded in the meantime' };
 
 /** Writes lines of a report that is not recorded yet. A line that it already has is a problem. */
 async function write(
@@ -276,7 +279,7 @@ async function recordReport(
     .select('state')
     .where('run_id', '=', row.run_id)
     .executeTakeFirst();
-  if (run?.state !== 'finalized') return { path: '', rule: 'the run was voided meanwhile' };
+  if (run?.state !== 'finalized') return { path: '', rule: 'the run was voided in the meantime' };
   const newer = await trx
     .selectFrom('taken_reports')
     .select('report')

@@ -100,7 +100,7 @@ export function planWith(run: Run, schedules: readonly Schedule[]): Plan {
 
 const GROUP_NEEDED: Problem = {
   path: 'pay_group',
-  rule: 'is required, or pay_dates: the employer has several pay schedules of this frequency, each for a pay group',
+  rule: 'is required unless pay_dates is given: the employer has several pay schedules of this frequency, each for a pay group',
 };
 
 /** Returns the plan of a basis. */

@@ -55,7 +55,7 @@ export async function previewWithLines(
 
 async function assertKnown(db: Db, run: StatedRun): Promise<void> {
   if (!(await isKnownEmployer(db, run.employer_id))) {
-    const rule = 'is not known here: check the id, or bring its census or its pay schedule first';
+    const rule = 'is unknown: check the ID, or stage a census or set a pay schedule for it first';
     throw runRefused({ path: 'employer_id', rule });
   }
   const problems = await unknownIds(db, run);

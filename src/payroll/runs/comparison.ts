@@ -28,12 +28,12 @@ export const Comparison = component(
         joined: integer('In this run, and not in the previous one.'),
         left: integer('In the previous run, and not in this one.'),
       },
-      'Head counts.',
+      'Numbers of employees.',
     ),
-    totals: closed(COMPARED, 'All lines that are taken.'),
+    totals: closed(COMPARED, 'All lines that are deducted.'),
     by_line_of_coverage: Type.Array(
       closed({ line_of_coverage: text('The line of coverage.'), ...COMPARED }),
-      { description: 'By line of coverage.' },
+      { description: 'The totals by line of coverage.' },
     ),
     largest_movers: Type.Array(
       closed({
@@ -45,7 +45,7 @@ export const Comparison = component(
       { description: 'The ten employees whose amounts changed most, the largest change first.' },
     ),
   },
-  'The run against the previous run of the same employer, pay frequency and pay group; null without one.',
+  'A comparison with the previous run of the same employer, pay frequency and pay group. Null if there is none.',
 );
 export type Comparison = Static<typeof Comparison>;
 

@@ -19,10 +19,10 @@ export const Totals = component(
   {
     ...SUM,
     by_line_of_coverage: Type.Array(closed({ line_of_coverage: text('The line of coverage.'), ...SUM }), {
-      description: 'By line of coverage.',
+      description: 'The totals by line of coverage.',
     }),
     by_taxability: Type.Array(closed({ taxability: text('The taxability.'), ...SUM }), {
-      description: 'By taxability.',
+      description: 'The totals by taxability.',
     }),
     reported: closed(SUM, 'Lines with the flag `reported`, which are not included in the sums above.'),
   },

@@ -19,14 +19,14 @@ export const Verification = component(
     difference_count: integer('The number of differences.'),
     differences: Type.Array(
       closed({
-        employee_id: text('Whose.'),
+        employee_id: text('The employee.'),
         line: nullableText(
           "The kind, deduction and run of the line. Null if the difference is the employee's presence in the run.",
         ),
         frozen: Type.Unknown({ description: 'The finalized value. Null if there was none.' }),
         computed: Type.Unknown({ description: 'The recomputed value. Null if there is none.' }),
       }),
-      { description: 'The first entries.' },
+      { description: 'The first 100 differences.' },
     ),
   },
   'The result of recomputing a finalized run.',

@@ -29,7 +29,7 @@ const code = Type.String({
 export const PayrollCode = closed({
   line_of_coverage: oneOfDescribed(LINES_OF_COVERAGE, 'The line of coverage.'),
   taxability: nullable(
-    oneOfDescribed(TAXABILITIES, 'The taxability. Null: lines without a code of their own.'),
+    oneOfDescribed(TAXABILITIES, 'The taxability. Null for lines that no other code matches.'),
   ),
   side: oneOfDescribed(SIDES, 'The contribution: employee or employer.'),
   code,
@@ -112,7 +112,7 @@ export const PayrollCodes = component(
       {
         maxItems: CODES_MAX,
         rule: `must be a list of at most ${CODES_MAX} payroll codes`,
-        description: 'Empty if there are none.',
+        description: 'Empty if none are set.',
       },
     ),
   },

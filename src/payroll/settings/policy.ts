@@ -21,24 +21,24 @@ import type { Setting } from './setting.ts';
 export const COLLECTIONS = ['report', 'include'] as const;
 
 const collection = (description: string) => ({
-  ...oneOf(
-    COLLECTIONS,
-    `must be ${COLLECTIONS.join(' or ')}; decided is not available until open items exist`,
-  ),
+  ...oneOf(COLLECTIONS, `must be ${COLLECTIONS.join(' or ')}`),
   description,
 });
 
 /** The options of a run. An employer's payroll policy decides those that the run does not state. */
 export const Options = closed({
-  scheme: oneOfDescribed(SCHEMES, 'How the amount of a year is divided among checks. Default `annualized`.'),
+  scheme: oneOfDescribed(
+    SCHEMES,
+    'How the amount of a year is divided among paychecks. Default `annualized`.',
+  ),
   applies_on: oneOfDescribed(
     APPLIES_ON,
     'The date on which a deduction must be in effect. Default `pay_date`.',
   ),
-  remainder: oneOfDescribed(REMAINDERS, 'Which check takes the remaining cents. Default `last`.'),
+  remainder: oneOfDescribed(REMAINDERS, 'Which paycheck takes the remaining cents. Default `last`.'),
   extra_paycheck: oneOfDescribed(
     EXTRA_PAYCHECKS,
-    'Whether checks beyond the usual number per year take a contribution. Default `take`.',
+    'Whether paychecks beyond the usual number per year take a contribution. Default `take`.',
   ),
   adjustments: collection('Differences of earlier runs. Default `report`.'),
   arrears: collection('Amounts not taken in earlier runs. Default `report`.'),
@@ -77,7 +77,7 @@ const PolicyVersion = closed({
   effective_from,
   ...Options.properties,
   created_at: text('The time it was set.'),
-  created_by: nullableText('The token that set it. Null: the command line.'),
+  created_by: nullableText('The token that set it. Null if it was set on the command line.'),
 });
 export type PolicyVersion = Static<typeof PolicyVersion>;
 

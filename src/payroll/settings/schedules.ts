@@ -25,13 +25,13 @@ export const Schedule = closed({
   pay_frequency: oneOfDescribed(PAY_FREQUENCIES, 'The pay frequency of the runs.'),
   pay_group: nullable({
     ...identifier,
-    description: 'The pay group of the runs. Null: runs without a pay group.',
+    description: 'The pay group of the runs. Null for runs without a pay group.',
   }),
   pay_dates: Type.Array(PayDate, {
     minItems: 1,
     maxItems: DATES_MAX,
     rule: `must be a list of at most ${DATES_MAX} pay dates`,
-    description: 'In order. Each year with a pay date must have all of them.',
+    description: 'The pay dates in order. A year that has one must have all of them.',
   }),
 });
 export type Schedule = Static<typeof Schedule>;

@@ -95,10 +95,10 @@ const MEANINGS: Readonly<Record<Change['state'], string>> = {
   canceled: 'It will not be sent, and its contents have been deleted.',
 };
 
-function meaningOf({ state, holding, earlier_change_id }: Change): string {
+function meaningOf({ state, blocking, earlier_change_id }: Change): string {
   if (state === 'pending' && earlier_change_id !== null)
     return 'It is sent automatically after another change of the employee.';
-  return state === 'rejected' && holding
+  return state === 'rejected' && blocking
     ? 'The service rejected it, and later changes of the employee wait for it. Decide below what to do.'
     : MEANINGS[state];
 }
@@ -112,8 +112,8 @@ function lostResponse({ finished_at }: Change): string {
 
 /** Lists the employee's changes that cannot be sent before this one. */
 async function waitingChanges(change: Change, { api }: Visit): Promise<Html | null> {
-  const { employee_id, id: ownId, state, holding } = change;
-  if (state === 'delivered' || state === 'canceled' || (state === 'rejected' && !holding)) return null;
+  const { employee_id, id: ownId, state, blocking } = change;
+  if (state === 'delivered' || state === 'canceled' || (state === 'rejected' && !blocking)) return null;
   const query = { employee_id, state: 'pending', limit: WAITING_READ };
   const { data } = await api.get('/v1/employee-changes', query);
   const blocked = new Set([ownId]);
@@ -181,7 +181,7 @@ function fieldsOf(value: unknown, path = ''): [string, string][] {
 }
 
 /** Renders the actions that the API would accept; null when there are none. Refreshes keep what is typed until the state changes. */
-function decisions({ id, state, holding }: Change, isNewer: boolean): Html | null {
+function decisions({ id, state, blocking }: Change, isNewer: boolean): Html | null {
   if (state !== 'rejected' && state !== 'pending') return null;
   const path = changePath(id);
   const isRejected = state === 'rejected';
@@ -200,7 +200,7 @@ function decisions({ id, state, holding }: Change, isNewer: boolean): Html | nul
         })
       }
       ${
-        holding &&
+        blocking &&
         decision(`${path}/release`, {
           button: 'Release waiting changes',
           hint: 'Use this if the service already knows the employee. This hire stays rejected, and the later changes are sent.',

@@ -71,8 +71,8 @@ export function changeListPages({ page }: Console): void {
   });
 }
 
-function stateOf({ state: now, holding }: Change): Html {
-  return html`<span>${state(now)}${holding && [' ', state('blocks others', 'warn')]}</span>`;
+function stateOf({ state: now, blocking }: Change): Html {
+  return html`<span>${state(now)}${blocking && [' ', state('blocks others', 'warn')]}</span>`;
 }
 
 function resultOf({ reason, earlier_change_id, may_have_been_applied }: Change): Content {

@@ -24,7 +24,7 @@ type Previous = Version | 'unknown' | null;
 export type VersionRow = { readonly version: Version; readonly previous: Previous };
 
 /** The source of an event time. */
-const DECIDED_BY: Readonly<Record<Version['decided_by'], string>> = {
+const ORDERED_BY: Readonly<Record<Version['ordered_by'], string>> = {
   created_at: 'sent',
   tie: 'tie',
   receipt: 'received',
@@ -108,7 +108,7 @@ export function versionTable(rows: readonly VersionRow[], shown: Shown): Html {
         ['Effective', ({ version }) => datesOf(version), 'date'],
         [
           'Event time',
-          ({ version }) => withNote(narrowInstant(version.event_time), DECIDED_BY[version.decided_by]),
+          ({ version }) => withNote(narrowInstant(version.event_time), ORDERED_BY[version.ordered_by]),
           'date',
         ],
         [
