@@ -135,7 +135,7 @@ t.test('every API error and every finding of doctor is explained', async (t) => 
   );
   const findings = globSync('src/cli/doctor/*.ts', { cwd: ROOT }).flatMap((path) => [
     ...captures(read(path), /\bfindingsOf\(\s*'([a-z.-]+)'/g),
-    ...captures(read(path), /\b(?:id|\w*ID) = '([a-z.-]+)'/g),
+    ...captures(read(path), /\b(?:id:|id =|\w*ID =) '([a-z.-]+)'/g),
     ...captures(read(path), /\b(?:pass|warn|fail|unknown)\(\s*'([a-z.-]+)'/g),
   ]);
   const rows = captures(read('docs/doctor.md'), /^\| (`[^|]+) \|/gm);

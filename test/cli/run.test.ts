@@ -354,9 +354,9 @@ onEitherEngine(
     const { stdout } = await run('lines', 'r2', '--employee', 'emp-1');
     t.match(
       stdout,
-      /medical +\$92\.30 +\$161\.53 {2}pre_tax\n +changed from \$69\.23, amount change: changed \(employee \+\$23\.07, employer \+\$0\.00\)$/m,
+      /medical +\$92\.30 +\$161\.53 {2}pre_tax\n +changed from \$69\.23, amount change: changed \(employee \+\$23\.07, employer\n +\+\$0\.00\)$/m,
     );
-    t.match(stdout, /medical +\$23\.07 +\$0\.00 {2}pre_tax\n +adjustment of r1\n +retro_pre_tax$/m);
+    t.match(stdout, /medical +\$23\.07 +\$0\.00 {2}pre_tax, adjustment of r1\n +retro_pre_tax$/m);
     t.match(stdout, /92\.30 due, 69\.23 finalized: 23\.07$/m);
     t.match(stdout, /medical +\$19\.23 +\$0\.00 {2}pre_tax, arrears of r1$/m);
     t.match(await run('delete', 'r2', '--yes', '--json'), { code: 0, stdout: /"deleted":true/ });

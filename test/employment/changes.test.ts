@@ -155,7 +155,7 @@ onEitherEngine('a rejected manual action names the reason and an alternative', a
   await send();
   t.match(await retryChange(db, old, { force: true, now: NOW }), {
     outcome: 'refused',
-    why: /is delivered: report/,
+    why: /is delivered\. To send it again, report/,
   });
   t.match(await cancelChange(db, old, { reason: 'x', now: NOW }), {
     outcome: 'refused',
