@@ -167,7 +167,7 @@ export function censusSyncRoutes(app: Api, parts: ApiParts): void {
       wakeSend();
       const opened = await findSync(db, syncId, { now: at, overdueMs });
       if (opened === null) throw notFound('census sync');
-      return reply.code(202).send(viewSync(opened));
+      return reply.code(202).send(shown([opened])[0] as Sync);
     },
   );
 }
@@ -177,6 +177,7 @@ function shown(syncs: readonly CensusSync[]): Sync[] {
   return syncs.map((sync) => {
     const problems = sync.problems.slice(0, left);
     left -= problems.length;
-    return { ...viewSync(sync), problems };
+    const { id, employer_id, state, overdue, ...rest } = viewSync(sync);
+    return { id, employer_id, state, overdue, ...rest, problems };
   });
 }
