@@ -5,6 +5,7 @@ import { readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import t, { type Test } from 'tap';
 import type { DeductionView } from '../../src/ledger/deduction-view.ts';
+import { dollars } from '../../src/money.ts';
 import { DEFAULT_SEED, makeWorld } from '../../src/simulator/world.ts';
 import { collect } from '../support/collect.ts';
 
@@ -39,8 +40,8 @@ function rowsOf(states: readonly DeductionView[]): string[] {
       [
         state.employee_id,
         state.line_of_coverage,
-        state.member_contribution,
-        state.employer_contribution,
+        dollars(state.member_contribution),
+        dollars(state.employer_contribution),
         state.period,
         state.effective_end?.slice(0, 10) ?? '-',
       ].join(' '),
@@ -49,11 +50,12 @@ function rowsOf(states: readonly DeductionView[]): string[] {
 }
 
 /** A printed line of a run with the explanation below it. */
-const PRINTED_LINE = /^ {3}(\S+) {2}(\w+) +(-?\d+\.\d\d) \+ +(-?\d+\.\d\d) {2}(.*)\n((?: {8}.*\n)+)/gm;
+const PRINTED_LINE =
+  /^ {3}(\S+) {2}(\w+) +(-?\$[\d,]+\.\d\d) \+ +(-?\$[\d,]+\.\d\d) {2}(.*)\n((?: {8}.*\n)+)/gm;
 const SHARE =
   /([\d,]+\.\d\d) monthly × 12 = ([\d,.]+) a year; check (\d+) of (\d+)(?:;| takes the rest: [^=]* =) ([\d,.]+)/g;
 const WHOLE = /([\d,]+\.\d\d) (\w+) on each \2 check; ([\d,]+\.\d\d)/g;
-const cents = (amount: string | undefined): number => Math.round(Number(amount?.replaceAll(',', '')) * 100);
+const cents = (amount: string | undefined): number => Math.round(Number(amount?.replace(/[$,]/g, '')) * 100);
 
 /** Asserts that the text printed below each payroll amount explains it to the cent. */
 function assertExplained(t: Test, printed: string): void {
@@ -82,22 +84,22 @@ function assertExplained(t: Test, printed: string): void {
       const [, due, was, difference] = /(\S+) due, (\S+) finalized: (\S+)/.exec(text) ?? [];
       t.equal(cents(due), results[0]);
       t.equal(cents(difference), cents(due) - cents(was));
-      t.equal(difference, member, 'an adjustment is the difference of rounded amounts');
-      t.equal(employer, '0.00');
-    } else if (what.startsWith('ended')) t.strictSame([member, employer], ['0.00', '0.00']);
+      t.equal(cents(difference), cents(member), 'an adjustment is the difference of rounded amounts');
+      t.equal(employer, '$0.00');
+    } else if (what.startsWith('ended')) t.strictSame([member, employer], ['$0.00', '$0.00']);
     else {
-      const amounts = [member, employer].filter((amount) => amount !== '0.00').map(cents);
+      const amounts = [member, employer].filter((amount) => amount !== '$0.00').map(cents);
       t.strictSame(results, amounts, `${member} and ${employer} are explained`);
     }
   }
   t.ok(shares >= 15, 'including shares of a year in the first run and in the adjustments');
-  t.match(printed, /employees pay 1193\.27, the employer 2609\.91\./, 'the monthly run');
+  t.match(printed, /employees pay \$1,193\.27, the employer \$2,609\.91\./, 'the monthly run');
   t.match(
     printed,
-    /employees pay 1205\.27, the employer 2609\.91\./,
-    'the next run has 6.00 more and a 6.00 adjustment',
+    /employees pay \$1,205\.27, the employer \$2,609\.91\./,
+    'the next run has $6.00 more and a $6.00 adjustment',
   );
-  t.match(printed, /medical +6\.00 \+ +0\.00 {2}adjustment\n +run maple-bakery-/);
+  t.match(printed, /medical +\$6\.00 \+ +\$0\.00 {2}adjustment\n +run maple-bakery-/);
   t.match(printed, 'Not in the run: maple-bakery-005 (other_frequency).');
   t.match(printed, 'ok  The check employees-not-scheduled fails: no pay schedule covers them.');
   t.match(printed, 'Payroll accepts employees-not-scheduled by name');
@@ -127,8 +129,8 @@ t.test(
       text,
       /^Maple Bakery Inc \(maple-bakery\)\nemployee +coverage +employee pays +employer pays +period +ends$/m,
     );
-    t.match(text, /^maple-bakery-001 +medical +171\.00 +\d+\.\d\d +monthly +-$/m);
-    t.match(text, /^harbor-clinic-001 +dental +\d+\.\d\d +\d+\.\d\d +monthly +\d{4}-\d\d-\d\d$/m);
+    t.match(text, /^maple-bakery-001 +medical +\$171\.00 +\$\d+\.\d\d +monthly +-$/m);
+    t.match(text, /^harbor-clinic-001 +dental +\$\d+\.\d\d +\$\d+\.\d\d +monthly +\d{4}-\d\d-\d\d$/m);
 
     assertExplained(t, text);
 
