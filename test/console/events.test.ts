@@ -225,7 +225,7 @@ t.test('an event whose body was deleted shows that and cannot be reprocessed', a
   );
   const page = await signedIn();
   await page.goto('/events/evt_old');
-  t.match(await page.getByRole('main').textContent(), 'its SHA-256 was 0101');
+  t.match(await page.getByRole('main').textContent(), 'Its SHA-256 was 0101');
   t.equal(await page.getByText('hides personal fields').count(), 0, 'no masking is mentioned');
   t.equal(await page.getByRole('button', { name: 'Reprocess' }).count(), 0);
 });

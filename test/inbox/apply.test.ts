@@ -95,7 +95,7 @@ onEachEngine('an event set to pending while a poison event fails is not quaranti
   const { store, loop, states, commits, logged } = await startApplying(t, {
     effects: { requestSync },
     onLog: (message) => {
-      if (!message.includes('one by one')) return;
+      if (!message.includes('one at a time')) return;
       // The next transaction is the poison event's own. Another process writes between it and the quarantine.
       commits.onRolledBack = async () => {
         commits.onRolledBack = async () => {};
@@ -119,7 +119,7 @@ onEachEngine('an event that another process has applied is not quarantined', asy
   const { store, loop, states, commits } = await startApplying(t, {
     effects: { requestSync },
     onLog: (message) => {
-      if (!message.includes('one by one')) return;
+      if (!message.includes('one at a time')) return;
       commits.onRolledBack = async () => {
         commits.onRolledBack = async () => {};
         const applied = {

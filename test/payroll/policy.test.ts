@@ -52,7 +52,7 @@ onEitherEngine('a policy has defaults for omitted options', async (t) => {
     problems: [
       { path: 'effective_from' },
       { path: 'rounding' },
-      { path: 'adjustments', rule: /decided is not available/ },
+      { path: 'adjustments', rule: 'must be report or include' },
     ],
   });
 });
