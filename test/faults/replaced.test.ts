@@ -20,7 +20,7 @@ for (const [name, end, result] of [
     t.equal(await stage.sidecar.ended, 1);
     const fatal = stage.sidecar.logged().filter(({ level }) => level === 'fatal');
     t.match(fatal, [{ code: 'DATABASE_REPLACED' }]);
-    t.match(stage.sidecar.output(), /was replaced or removed while it was served/);
+    t.match(stage.sidecar.output(), /was replaced or removed while it was in use/);
     await stage.start();
     t.match(await stage.api.check('data-loss'), { result });
   });
