@@ -159,6 +159,17 @@ onEitherEngine('a later report replaces the lines it names, and all reports stay
   t.match(await verifyRun(db, await storedRun(db, SECOND)), { identical: true });
 });
 
+onEitherEngine('a row identifies one of the two lines of a corrected taxability', async (t) => {
+  const db = await readyEmployer(t);
+  await finalizedOn(db, FIRST);
+  await deduct(db, 'evt-3', { taxability: 'post_tax' });
+  await finalizedOn(db, SECOND, { adjustments: 'include' });
+  const of = (fields: Given) =>
+    problemsOf(db, SECOND, { employee_id: 'emp-1', kind: 'adjustment', amount: '1', ...fields });
+  t.strictSame(await of({}), ['lines[0]: matches several lines: add taxability']);
+  t.strictSame(await of({ taxability: 'post_tax' }), []);
+});
+
 onEitherEngine('a row identifies its line among those of its employee', async (t) => {
   const db = await readyEmployer(t);
   await deduct(db, 'evt-3', { id: 'ded-3', employee_id: 'emp-1', line_of_coverage: 'dental' });

@@ -205,6 +205,7 @@ const TakenRow = component(
     payroll_code,
     kind: Type.Optional(nullable({ ...text('The kind of line.'), enum: [...LINE_KINDS] })),
     adjustment_for: optional('The earlier run that the line settles.'),
+    taxability: optional('The taxability: a corrected one is settled by two lines.'),
     amount: text('The amount taken from the employee, such as 12.34.'),
   },
   'Identifies one line of the run, by as many fields as its employee needs.',

@@ -22,7 +22,14 @@ import type { StoredRun } from '../runs/store.ts';
 import { changePayroll } from '../settings/lock.ts';
 
 /** A row names one line by enough of these fields to distinguish it from the employee's others. */
-const NAMING = ['deduction_id', 'line_of_coverage', 'payroll_code', 'kind', 'adjustment_for'] as const;
+const NAMING = [
+  'deduction_id',
+  'line_of_coverage',
+  'payroll_code',
+  'kind',
+  'adjustment_for',
+  'taxability',
+] as const;
 
 export const TAKEN_COLUMNS: Columns = {
   list: 'lines',
@@ -30,7 +37,7 @@ export const TAKEN_COLUMNS: Columns = {
   optional: NAMING,
 };
 
-/** The number of rows that an audit names, too. */
+/** The most differences named, as many as an audit's rows. */
 const DIFFERENCES_NAMED = 1_000;
 
 export const TakenReport = component(

@@ -23,6 +23,7 @@ const TAKEN_COLUMNS = {
   payroll_code: 'Payroll code, where the employee has several lines',
   kind: 'regular, adjustment or arrears',
   adjustment_for: 'The earlier run that the line corrects',
+  taxability: 'Taxability, where a correction of it has two lines',
 };
 const AUDIT_COLUMNS = {
   employee_id: 'Employee ID (required)',
