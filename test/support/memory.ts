@@ -1,9 +1,10 @@
-import { mkdtempSync, readdirSync, rmSync, statfsSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, statfsSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 const MEMORY = '/dev/shm';
 const LEAST_FREE_BYTES = 1 << 30;
+const ABANDONED_MS = 3_600_000;
 
 /** Returns a new folder in memory, or null: for fault tests, and on systems without room for one. */
 export function memoryFolder(name: string): string | null {
@@ -22,9 +23,11 @@ export function temporaryFolder(name: string, within = tmpdir()): string {
     const owner = /^benefits-sidecar-[a-z]+-(\d+)-\w+$/.exec(entry)?.[1];
     if (owner === undefined || isRunning(Number(owner))) continue;
     try {
+      // A process in another container has an id that is unknown here.
+      if (statSync(join(within, entry)).mtimeMs > Date.now() - ABANDONED_MS) continue;
       rmSync(join(within, entry), { recursive: true, force: true });
     } catch {
-      // Another process is removing it.
+      // Another process is removing it, or it belongs to another user.
     }
   }
   return mkdtempSync(join(within, `benefits-sidecar-${name}-${process.pid}-`));

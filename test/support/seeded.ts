@@ -4,7 +4,8 @@
  */
 import fc from 'fast-check';
 
-export const SEED = Number(process.env.SEED ?? 1);
+export const SEED = Number.parseInt(process.env.SEED ?? '1', 10);
+if (Number.isNaN(SEED)) throw new Error('SEED: must be a number');
 
 fc.configureGlobal({ seed: SEED });
 
