@@ -12,7 +12,7 @@ export type CensusSource = {
   fetch(employerId: string, signal: AbortSignal): Promise<CensusContent>;
 };
 
-/** Returns the error of a source that has no census for an employer. */
+/** Returns the error of a source that gives no readable census. */
 export function sourceFailed(why: string): AppError {
   return new AppError('CENSUS_SOURCE_FAILED', why);
 }

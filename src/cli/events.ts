@@ -138,7 +138,7 @@ function unknownEvent(eventId: string): AppError {
 /** Indents JSON and makes each line safe for a terminal. */
 function forPeople(kept: Kept): string {
   const { body: text, body_absent } = shownBody(kept);
-  if (text === null) return `No body: ${body_absent}`;
+  if (text === null) return body_absent ?? '';
   let lines: string;
   try {
     lines = JSON.stringify(JSON.parse(text), null, 2);

@@ -3,7 +3,10 @@ import { compile } from './check.ts';
 import { Address, Employee, PAY_FREQUENCIES, PayRate } from './employee.ts';
 import { closed, day, identifier, oneOf } from './fields.ts';
 
-/** The body that reports a new employee. `employer`, optional or not, is sent if given. */
+/**
+ * The body that reports a new employee. The service's documents disagree whether `employer` is required: it is sent if
+ * given and never made up.
+ */
 export const NewHire = closed({
   ...Employee.properties,
   employer_id: identifier,

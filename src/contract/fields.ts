@@ -1,7 +1,7 @@
 /** Shared field types: JSON Schema with `rule`, the text of a problem. Lengths count code points. */
 import Type, { type Static, type TObject, type TProperties, type TSchema, type TUnsafe } from 'typebox';
 
-/** The contract sets no limit, but PostgreSQL limits an index row to about 2,700 bytes. */
+/** The contract sets no limit, but PostgreSQL limits an index row to about 2,700 bytes, and these take up to 1,020. */
 export const ID_MAX_CHARACTERS = 255;
 
 /** An id of an employee, employer or deduction: any text, compared by byte. */

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { AppError, type Problem } from '../errors.ts';
 
-/** The bytes of one element or record, which is held in memory. Real ones have less than a thousand. */
+/** The most bytes of one element or record, because it is held in memory. Real ones have less than a thousand. */
 export const ELEMENT_BYTES_MAX = 1024 * 1024;
 
 export const TOO_LARGE = `must be at most ${ELEMENT_BYTES_MAX / 1024 / 1024} MiB`;
@@ -47,7 +47,7 @@ function withoutMark(content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Ar
   );
 }
 
-/** Yields the same bytes, but holds the first ones back until they are whole, and yields what `convert` returns. */
+/** Holds the first bytes back until they are whole, yields what `convert` makes of them, then the rest unchanged. */
 export async function* withHead(
   content: AsyncIterable<Uint8Array>,
   isWhole: (head: Buffer) => boolean,

@@ -28,7 +28,7 @@ const EVENTS_AT_ONCE = 250;
 /** Events looked at for one employer. */
 const EVENTS_LOOKED_AT = 10_000;
 
-/** Finds the events in a state that are not dismissed. A pending one fails only when it is late. */
+/** Finds pending events, which fail only when they are late, or quarantined ones that are not dismissed. */
 function eventsIn(state: 'pending' | 'quarantined') {
   return async (db: Db, { now }: Question, after = 0): Promise<EventPage<number>> => {
     const late = ago(now, PENDING_MS);
@@ -36,7 +36,7 @@ function eventsIn(state: 'pending' | 'quarantined') {
       .selectFrom('inbox')
       .select(['seq', 'event_id', 'received_at', 'body'])
       .where('state', '=', sql.lit(state))
-      .where('dismissed_at', 'is', null)
+      .$if(state === 'quarantined', (query) => query.where('dismissed_at', 'is', null))
       .where('seq', '>', after)
       .orderBy('seq')
       .limit(EVENTS_AT_ONCE)

@@ -119,7 +119,7 @@ function processMetrics({ ready, version, receiving, thread }: Facts): Metric[] 
   return [
     gauge('info', 'Always 1. The label is the release.', { label: 'version', of: [[version, 1]] }),
     gauge('ready', '1 if this process can commit, as in readyz.', ready ? 1 : 0),
-    histogram('event_loop_delay_seconds', 'Delay of a timer; main is the thread that stores.', {
+    histogram('event_loop_delay_seconds', 'How late a timer fired, by thread; main stores events.', {
       label: 'thread',
       of: threads<Tally>(({ loopDelay }) => loopDelay),
     }),

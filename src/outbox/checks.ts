@@ -10,7 +10,7 @@ const STUCK_HOURS = 1;
 /** After a day without a response, the problem will not resolve automatically. */
 const STUCK_FOR_GOOD_HOURS = 24;
 
-/** A due request goes out within a second, or once a slow one has held its slot for 30 s. */
+/** A due request goes out within a second, or once a slow one has held its slot for 30 s. This is longer. */
 const STALLED_SECONDS = 45;
 
 const HOUR_MS = 3_600_000;

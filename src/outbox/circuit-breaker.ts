@@ -15,7 +15,7 @@ const PROBE_MAX_MS = 60_000;
 /** How much later another process may have read the clock. A later time comes from a clock that jumped. */
 export const CLOCK_SPREAD_MS = 15_000;
 
-/** Why, since when and until when sending is paused. */
+/** Whether sending is paused, why, since when, and when the next probe is due. */
 export type CircuitBreaker = Omit<Tables['circuit_breaker'], 'id'>;
 
 export async function readCircuitBreaker(db: Db | Trx): Promise<CircuitBreaker> {

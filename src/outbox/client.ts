@@ -19,7 +19,10 @@ export type BenefitsClient = {
   close(): Promise<void>;
 };
 
-/** Returns an encoded path segment, or null if the text cannot be one (RFC 3986, 6.2.2). */
+/**
+ * Returns an encoded path segment, or null if the text cannot be one: `.` and `..` change the path even when encoded
+ * (RFC 3986, 6.2.2), and a lone surrogate has no UTF-8.
+ */
 export function pathSegment(text: string): string | null {
   return text === '' || text === '.' || text === '..' || !text.isWellFormed()
     ? null

@@ -76,7 +76,10 @@ function isSuccess(status: number): boolean {
   return status >= 200 && status < 300;
 }
 
-/** Returns the milliseconds after an attempt: exponential backoff with full jitter, at least Retry-After. */
+/**
+ * Returns the milliseconds to wait after attempt `attempt` (1 for the first): exponential backoff with full jitter, never
+ * less than Retry-After, which counts up to an hour.
+ */
 export function backoffMs(attempt: number, random: () => number, retryAfterMs: number | null = null): number {
   const most = doubled(RETRY_MIN_MS, RETRY_MAX_MS, attempt);
   const own = RETRY_MIN_MS + Math.floor(random() * (most - RETRY_MIN_MS));

@@ -219,7 +219,7 @@ async function post(agent: Agent, timer: Timer, url: string, signed: Record<stri
     await body.dump();
     return { status: statusCode, reason: null };
   } catch (error) {
-    const reason = controller.signal.aborted ? 'no response in time' : codeOf(error) || (error as Error).name;
+    const reason = controller.signal.aborted ? 'timed out' : codeOf(error) || (error as Error).name;
     return { status: null, reason };
   } finally {
     cancel();

@@ -202,7 +202,7 @@ function code(name: string, kept: Kept, eventId: string, differs?: readonly bool
 }
 
 function noLines({ body, body_absent }: Kept, eventId: string): Html {
-  if (body === null) return html`<div class="card empty"><p>${`No body: ${body_absent}.`}</p></div>`;
+  if (body === null) return html`<div class="card empty"><p>${body_absent}</p></div>`;
   return html`
     <div class="card empty">
       <p>
