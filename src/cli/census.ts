@@ -300,7 +300,7 @@ function printSyncs(out: Output, syncs: readonly CensusSync[]): void {
   }
   out.print('');
   printTable(out, SYNC_COLUMNS, syncs);
-  if (syncs[0]?.reason) printWrapped(out, 'Reason: ', printable(syncs[0].reason));
+  if (syncs[0]?.reason) printWrapped(out, 'Reason of the newest sync: ', printable(syncs[0].reason));
   for (const problem of (syncs[0]?.problems ?? []).slice(0, PROBLEMS_SHOWN)) {
     out.print(`  ${printable(describe(problem))}`);
   }

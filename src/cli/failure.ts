@@ -94,7 +94,8 @@ const UNQUOTED = new Set(['TypeError', 'RangeError', 'SyntaxError', 'ReferenceEr
 export function printFailure(out: Output, env: Environment, error: unknown): void {
   const what = `benefits-sidecar: ${printable(describeFailure(error))}`;
   const problems = problemLines(error).map(printable);
-  if (problems.length < 2) out.note([what, ...problems].join(': '));
+  if (problems.length === 1 && what.endsWith(`: ${problems[0]}`)) out.note(what);
+  else if (problems.length < 2) out.note([what, ...problems].join(': '));
   else for (const line of [`${what}:`, ...problems.map((problem) => `  ${problem}`)]) out.note(line);
   if (error instanceof Error && /^(debug|trace)$/.test(env.LOG_LEVEL ?? '')) out.note(error.stack ?? '');
 }

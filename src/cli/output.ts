@@ -87,6 +87,7 @@ const NO_LINES = Object.fromEntries(
     ...['left', 'left-mid', 'mid', 'mid-mid', 'right', 'right-mid', 'middle'],
   ].map((name) => [name, '']),
 );
+const MONEY = /^(-|[+-]?\$[\d,.]+)$/;
 const GAP = 2;
 const CUT_LEAST = 16;
 
@@ -94,7 +95,7 @@ const CUT_LEAST = 16;
 export function printTable<Row>(out: Output, columns: readonly Column<Row>[], rows: readonly Row[]): void {
   const all = columns.map(([head, cell, fit]) => {
     const cells = rows.map((row) => textOf(cell(row)));
-    const isMoney = cells.every((text) => /^(-|[+-]?\$[\d,.]+)$/.test(text));
+    const isMoney = cells.some((text) => text.includes('$')) && cells.every((text) => MONEY.test(text));
     const width = Math.max(...[head, ...cells].map((text) => [...text].length));
     return { head, fit, cells, width, align: (text: string) => (isMoney ? text.padStart(width) : text) };
   });
@@ -162,10 +163,11 @@ export function printWrapped(out: Output, start: string, text: string): void {
   out.print(start + wrapped(text, WIDTH - indent).join(`\n${' '.repeat(indent)}`));
 }
 
-/** Breaks text between words into lines of at most `width` characters, unless a word is longer. */
+/** Breaks text between words into lines of at most `width` characters, unless a word or a quoted command is longer. */
 export function wrapped(text: string, width: number): string[] {
   const lines: string[] = [];
-  for (const word of text.split(' ')) {
+  // Not at a space between quotation marks, after which their number is odd.
+  for (const word of text.split(/ (?=[^"]*(?:"[^"]*"[^"]*)*$)/)) {
     const line = lines.at(-1);
     if (line !== undefined && line.length + 1 + word.length <= width)
       lines[lines.length - 1] = `${line} ${word}`;

@@ -119,7 +119,7 @@ export async function createProgram(
       getErrHasColors: () => false,
     })
     .configureHelp({ subcommandTerm })
-    .examples('demo', 'serve', 'help run create')
+    .examples('demo', 'serve', 'help run')
     .exitOverride();
   const word = first === 'help' ? second : first;
   const isKnown =

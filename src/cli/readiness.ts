@@ -28,6 +28,7 @@ const COMMANDS: Readonly<Record<string, string>> = {
   'events-stale': 'doctor',
   'signatures-refused': 'doctor',
   'sending-stalled': 'doctor',
+  'start-moved': 'deductions decide --help',
   'census-syncs': 'census show --employer ID --response',
 };
 

@@ -6,7 +6,7 @@ import type { Readable } from 'node:stream';
 import { json } from 'node:stream/consumers';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { BACKGROUND_HEADER, FORGERY_HEADER } from '../api/auth.ts';
-import { errorOfProblem, type ProblemDetails, problemOf, type Refusal } from '../api/problem.ts';
+import { errorOfProblem, notFound, type ProblemDetails, problemOf, type Refusal } from '../api/problem.ts';
 import type { paths } from '../client-types.ts';
 import { address } from './elements/links.ts';
 
@@ -45,7 +45,12 @@ export function createApi(app: FastifyInstance, request: FastifyRequest) {
     headers: Readonly<Record<string, string>> = {},
   ): Promise<Result<M, P>> {
     const values: Readonly<Record<string, unknown>> = { ...(request.params as object), ...given };
-    const url = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(values[name])));
+    const url = path.replace(/\{(\w+)\}/g, (_, name: string) => {
+      const value = String(values[name]);
+      // These would address another operation, even encoded (RFC 3986, 6.2.2).
+      if (value === '.' || value === '..') throw notFound('resource');
+      return encodeURIComponent(value);
+    });
     const query = Object.entries(given).filter(([name]) => !path.includes(`{${name}}`));
     const response = await app.inject({
       method,

@@ -2,7 +2,7 @@
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import t from 'tap';
-import { type Column, createOutput, printTable, WIDTH } from '../../src/cli/output.ts';
+import { type Column, createOutput, printTable, WIDTH, wrapped } from '../../src/cli/output.ts';
 import { EMPLOYER, employ } from '../support/payroll.ts';
 import fc from '../support/seeded.ts';
 import { here, jsonOf } from './harness.ts';
@@ -40,6 +40,27 @@ t.test('a table that is too wide shortens marked columns, then drops columns by 
 t.test('--wide shows all columns in full, with times to the second', async (t) => {
   const [, row] = await printed(COLUMNS, [ROW], true);
   t.equal(row, `${ROW.id}  2026-07-01T08:00:00Z  ${ROW.note}  end`);
+});
+
+t.test('columns of money are right-aligned, and columns without values are not', async (t) => {
+  const columns: Column<string>[] = [
+    ['amount', (amount) => amount],
+    ['ends', () => null],
+    ['id', () => 'x'],
+  ];
+  t.strictSame(await printed(columns, ['$1,205.27', '-']), [
+    '   amount  ends  id',
+    '$1,205.27  -     x',
+    '        -  -     x',
+  ]);
+});
+
+t.test('a quoted command is never broken', async (t) => {
+  t.strictSame(wrapped('Run "benefits-sidecar keys rotate", then start again.', 30), [
+    'Run',
+    '"benefits-sidecar keys rotate",',
+    'then start again.',
+  ]);
 });
 
 t.test('no table is wider than 80 columns', async (t) => {

@@ -235,7 +235,7 @@ export function deductionRoutes(app: Api, parts: ApiParts): void {
       const { deduction_id } = request.params;
       const given = { ...request.body, deductionId: deduction_id, decidedBy: request.caller?.name ?? '' };
       const decided = await transact(db, (trx) => decideStart(trx, given, now().toISOString()));
-      if (decided.outcome === 'unknown') throw notFound('version of a deduction');
+      if (decided.outcome === 'unknown') throw notFound(`version ${given.version} of a deduction`);
       if (decided.outcome === 'not-undecided')
         throw conflict('The start of this version was not moved in a way that needs a decision.');
       log.info(by(request), 'a start decision was recorded');

@@ -108,7 +108,7 @@ async function checkCircuitBreaker(db: Db): Promise<Verdict> {
   const { state, reason, paused_at } = await readCircuitBreaker(db);
   if (state === 'active') return pass('sending is active');
   return fail(
-    `requests wait since ${paused_at}: ${reason}`,
+    `sending has been paused since ${paused_at}: ${reason}`,
     'Correct the address or the key of serve. A variable is read at the next start.',
   );
 }
@@ -150,7 +150,7 @@ async function checkLoss(db: Db, now: Date): Promise<Verdict> {
   if (losses.length > 0) {
     return fail(
       losses.map(describeLoss).join('; '),
-      'Replay in the provider\'s portal and report again the changes that are missing; when "serve" runs, say so with "benefits-sidecar accept-loss". See "Data-loss detection" in docs/backup.md.',
+      'Replay in the provider\'s portal and report again the changes that are missing. Then, while "serve" is running, record that with "benefits-sidecar accept-loss". See "Data-loss detection" in docs/backup.md.',
     );
   }
   if (engineOf(db) === 'postgres') {

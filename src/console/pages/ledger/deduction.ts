@@ -46,10 +46,11 @@ async function showDeduction(visit: Visit): Promise<Page> {
   const { rows, next } = await versionsOf(api, query.cursor);
   const versions = rows.map(({ version }) => version);
   const decided = query.decide;
+  const earlier = versions.find(({ version }) => String(version) === decided)?.start_decision;
   return {
     title: `Deduction ${id}`,
     body: html`
-      ${decided !== undefined && may('runs:write') && decisionForm(path, { version: decided })}
+      ${decided !== undefined && may('runs:write') && decisionForm(path, { version: decided, decision: earlier?.decision, reason: earlier?.reason })}
       ${decided !== undefined && !may('runs:write') && html`<p class="hint">To decide on the moved start date, your token needs the scope runs:write.</p>`}
       <div class="cards beside">
         ${summary(deduction, today)}
@@ -116,7 +117,7 @@ function decisionForm(path: string, typed: Query, problem?: ProblemDetails): Htm
     <form id="start-decision" class="card" aria-labelledby="decide" novalidate hx-post=${`${path}/start-decision`} hx-target="this" hx-swap="outerHTML">
       <h2 id="decide">${`Does version ${typed.version} apply?`}</h2>
       ${problem !== undefined && problemSummary(problem, placeOf)}
-      <p>${`Before version ${typed.version} started, a newer version moved the start to a later date and changed other terms too. Decide what payroll deducts between the two dates.`}</p>
+      <p>${`Decide what payroll deducts from the start of version ${typed.version} until the newer version starts, which has a later start and other terms.`}</p>
       ${hiddenFields({ version: typed.version })}
       ${field({ ...fields.decision, choices: START_DECISIONS })}
       ${field({ ...fields.reason, required: true, hint: 'Stored with the decision. At most 500 characters.' })}

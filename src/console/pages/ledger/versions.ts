@@ -40,7 +40,7 @@ export const START_DECISIONS: readonly ExplainedChoice[] = [
   {
     value: 'drop',
     label: 'It never applies',
-    hint: 'Payroll treats it as never sent, and goes by the versions before it until the newer version starts.',
+    hint: 'Payroll ignores it and uses the version before it until the newer version starts.',
   },
 ];
 

@@ -243,7 +243,7 @@ function rejectedRows({ title, errors = [], error_count = errors.length }: Probl
     <section aria-labelledby="rejected">
       <h2 id="rejected">${title}</h2>
       <p>
-        ${`Nothing was saved: the file has ${counted(error_count, 'problem')}.${errors.length < error_count ? ` The first ${count(errors.length)} are shown.` : ''} Row 1 is the first row after the header.`}
+        ${`Nothing was saved or compared: the file has ${counted(error_count, 'problem')}.${errors.length < error_count ? ` The first ${count(errors.length)} are shown.` : ''} Row 1 is the first row after the header.`}
       </p>
       ${rowProblems(errors, placeOf)}
     </section>
