@@ -71,7 +71,7 @@ t.test('the README links to every page of the docs', async (t) => {
   );
 });
 
-/** What most people read in less than five minutes. */
+/** Most people read this many words in less than five minutes. */
 const WORDS_MAX = 1_050;
 
 /** Returns how many words a reader of the page reads. Code counts half. */

@@ -9,16 +9,21 @@ import { FINGERPRINT_BYTES, type Hasher } from '../security/hashing.ts';
 
 /** The fields compared. Their order is the stored order: append only. */
 export const EMPLOYEE_FIELDS = [
-  ...['first_name', 'last_name', 'dob', 'address', 'hire_date', 'email', 'hours_worked', 'pay_rate'],
-  ...[
-    'employment_status',
-    'ssn',
-    'phone_number',
-    'termination_date',
-    'biological_sex',
-    'pay_frequency',
-    'job_title',
-  ],
+  'first_name',
+  'last_name',
+  'dob',
+  'address',
+  'hire_date',
+  'email',
+  'hours_worked',
+  'pay_rate',
+  'employment_status',
+  'ssn',
+  'phone_number',
+  'termination_date',
+  'biological_sex',
+  'pay_frequency',
+  'job_title',
 ] as const satisfies readonly (keyof Employee)[];
 /** The organization's fields. */
 export const ORGANIZATION_FIELDS = [

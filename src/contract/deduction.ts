@@ -5,18 +5,26 @@ import { identifier, nullable, oneOf } from './fields.ts';
 import { TIME_MAX_CHARACTERS } from './instant.ts';
 
 export const LINES_OF_COVERAGE = [
-  ...[
-    'accident',
-    'accidental_death',
-    'cancer',
-    'commuter_transit',
-    'dental',
-    'dependent_care_fsa',
-    'healthcare_fsa',
-  ],
-  ...['hospital_indemnity', 'hsa', 'life', 'limited_purpose_fsa', 'long_term_disability', 'medical'],
-  ...['short_term_disability', 'supplemental', 'vision', 'voluntary_critical_illness', 'voluntary_life'],
-  ...['voluntary_accidental_death', 'voluntary_short_term_disability'],
+  'accident',
+  'accidental_death',
+  'cancer',
+  'commuter_transit',
+  'dental',
+  'dependent_care_fsa',
+  'healthcare_fsa',
+  'hospital_indemnity',
+  'hsa',
+  'life',
+  'limited_purpose_fsa',
+  'long_term_disability',
+  'medical',
+  'short_term_disability',
+  'supplemental',
+  'vision',
+  'voluntary_critical_illness',
+  'voluntary_life',
+  'voluntary_accidental_death',
+  'voluntary_short_term_disability',
 ] as const;
 export type LineOfCoverage = (typeof LINES_OF_COVERAGE)[number];
 

@@ -7,8 +7,17 @@ import { IMPORTED, importId, sha256 } from './stored-body.ts';
 
 /** The columns of an event that are verified. */
 export const EVENT_COLUMNS = [
-  ...['inbox.seq', 'inbox.source', 'inbox.received_at', 'inbox.body', 'inbox.body_hash', 'inbox.state'],
-  ...['inbox.event_type', 'inbox.envelope_id', 'inbox.reason', 'inbox.finished_at', 'inbox.reprocessed'],
+  'inbox.seq',
+  'inbox.source',
+  'inbox.received_at',
+  'inbox.body',
+  'inbox.body_hash',
+  'inbox.state',
+  'inbox.event_type',
+  'inbox.envelope_id',
+  'inbox.reason',
+  'inbox.finished_at',
+  'inbox.reprocessed',
 ] as const;
 
 export type EventRow = Omit<Selectable<InboxTable>, 'dismissed_at' | 'dismissed_reason'>;

@@ -122,17 +122,19 @@ function contentOf(deduction: Deduction): Content {
 }
 
 export const CONTENT_COLUMNS = [
-  ...['deduction_id', 'employee_id', 'line_of_coverage', 'member_contribution', 'employer_contribution'],
-  ...[
-    'period',
-    'taxability',
-    'coverage_type',
-    'description',
-    'effective_start',
-    'effective_end',
-    'starts_on',
-    'ends_on',
-  ],
+  'deduction_id',
+  'employee_id',
+  'line_of_coverage',
+  'member_contribution',
+  'employer_contribution',
+  'period',
+  'taxability',
+  'coverage_type',
+  'description',
+  'effective_start',
+  'effective_end',
+  'starts_on',
+  'ends_on',
 ] as const satisfies readonly (keyof Version)[];
 
 function sameContent(one: Content, other: Content): boolean {

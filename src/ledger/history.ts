@@ -86,9 +86,23 @@ export async function historyPage(
 
 /** The columns that a payroll run reads. A large employer has tens of thousands of versions, and each column costs time. */
 const RUN_COLUMNS = [
-  ...['position', 'previous_position', 'version', 'event_id', 'event_time', 'deduction_id', 'employee_id'],
-  ...['line_of_coverage', 'coverage_type', 'taxability', 'description', 'period'],
-  ...['member_contribution', 'employer_contribution', 'starts_on', 'ends_on', 'recorded_at'],
+  'position',
+  'previous_position',
+  'version',
+  'event_id',
+  'event_time',
+  'deduction_id',
+  'employee_id',
+  'line_of_coverage',
+  'coverage_type',
+  'taxability',
+  'description',
+  'period',
+  'member_contribution',
+  'employer_contribution',
+  'starts_on',
+  'ends_on',
+  'recorded_at',
 ] as const satisfies readonly (keyof Version)[];
 export type RunVersion = Pick<Version, (typeof RUN_COLUMNS)[number]>;
 

@@ -15,8 +15,17 @@ import { lockLedger, moveLedger } from './position.ts';
 
 export const VERSION_COLUMNS = [
   ...CONTENT_COLUMNS,
-  ...['position', 'version', 'previous_position', 'event_id', 'created_at', 'event_time', 'ordered_by'],
-  ...['late', 'tie_changed', 'future_dated', 'recorded_at'],
+  'position',
+  'version',
+  'previous_position',
+  'event_id',
+  'created_at',
+  'event_time',
+  'ordered_by',
+  'late',
+  'tie_changed',
+  'future_dated',
+  'recorded_at',
 ] as const;
 
 /** An older event never overwrites a newer one: the upsert itself refuses it. */

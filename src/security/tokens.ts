@@ -5,16 +5,18 @@ import { AppError } from '../errors.ts';
 
 /** The scopes that a token may have. `all` includes every other scope, also future ones. */
 export const SCOPES = [
-  ...[
-    'ledger:read',
-    'runs:read',
-    'runs:write',
-    'census:read',
-    'census:write',
-    'changes:read',
-    'changes:write',
-  ],
-  ...['events:read', 'events:write', 'pii:read', 'metrics:read', 'all'],
+  'ledger:read',
+  'runs:read',
+  'runs:write',
+  'census:read',
+  'census:write',
+  'changes:read',
+  'changes:write',
+  'events:read',
+  'events:write',
+  'pii:read',
+  'metrics:read',
+  'all',
 ] as const;
 export type Scope = (typeof SCOPES)[number];
 

@@ -33,7 +33,7 @@ export function temporaryFolder(name: string, within = tmpdir()): string {
   return mkdtempSync(join(within, `benefits-sidecar-${name}-${process.pid}-`));
 }
 
-/** Returns whether a process exists, whoever owns it. */
+/** Returns whether a process exists, also one of another user. */
 export function isRunning(pid: number): boolean {
   try {
     return process.kill(pid, 0);
