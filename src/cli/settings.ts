@@ -49,8 +49,9 @@ function addSetting<Value, View, Row>(
   const print = async ({ db, out }: DatabaseContext, employer: string): Promise<void> => {
     const view = await setting.view(db, employer);
     printResult(out, view, () => {
-      if (rows(view).length === 0) out.note(none);
-      else printTable(out, columns, rows(view));
+      const found = rows(view);
+      if (found.length === 0) out.note(none);
+      else printTable(out, columns, found);
     });
   };
   noun

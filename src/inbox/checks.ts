@@ -149,11 +149,13 @@ async function employersOf(db: Db, events: readonly EventFound[], now: Date) {
   const today = now.toISOString().slice(0, 'YYYY-MM-DD'.length);
   const byEmployee = await currentEmployers(db, [...employees], today);
   return ({ named }: EventFound): ReadonlySet<string> => {
-    const employers = named.flatMap(({ employeeId = '', employerId = [] }) => [
-      ...[employerId].flat(),
-      ...(byEmployee.get(employeeId) ?? []),
-    ]);
-    return new Set(employers);
+    const employers = new Set<string>();
+    for (const { employerId, employeeId } of named) {
+      if (employerId !== undefined) employers.add(employerId);
+      if (employeeId === undefined) continue;
+      for (const employer of byEmployee.get(employeeId) ?? []) employers.add(employer);
+    }
+    return employers;
   };
 }
 

@@ -70,7 +70,7 @@ export function startApiThread(
     failed: on.failed,
   });
   return {
-    /** The address of the API listener. Rejects if the thread can't start. */
+    /** The address of the private listener. Rejects if the thread can't start. */
     listening: thread.listening,
     wakeSend: (): void => thread.send({ type: 'wake-send' }),
     /** Signals that `events` more events are pending (unknown if omitted). */

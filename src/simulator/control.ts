@@ -2,7 +2,6 @@ import type { FastifyInstance, FastifyReply } from 'fastify';
 import Type from 'typebox';
 import { compile } from '../contract/check.ts';
 import { isAppError, type Problem } from '../errors.ts';
-
 import type { FaultState } from './faults.ts';
 import type { Delivery, DestinationState } from './provider.ts';
 import type { ReceivedRequest } from './record.ts';

@@ -199,8 +199,8 @@ async function changeCancel(
   { reason, yes }: { reason: string; yes?: true },
 ): Promise<void> {
   const { db, out, now } = context;
-  const { kind, employee_id, state, may_have_been_applied, blocking } = (await foundChange(db, changeId))
-    .change;
+  const { change } = await foundChange(db, changeId);
+  const { kind, employee_id, state, may_have_been_applied, blocking } = change;
   await confirm(context, {
     yes,
     effects: [

@@ -12,7 +12,7 @@ export type Verdict = {
 };
 export type Finding = { id: string } & Verdict;
 /** The result of a check: null if there is nothing to check, or the findings of a check that has several. */
-export type Checked = Verdict | Finding[] | null;
+type Checked = Verdict | Finding[] | null;
 
 export function pass(message: string): Verdict {
   return { result: 'pass', message, advice: null };
