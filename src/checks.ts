@@ -51,12 +51,7 @@ export type CheckResult = {
   accepted: AcceptedFinding[];
 };
 
-export type AcceptedFinding = {
-  example: string;
-  reason: string;
-  accepted_by: string;
-  accepted_at: string;
-};
+export type AcceptedFinding = { example: string; reason: string; accepted_by: string; accepted_at: string };
 
 export type ReadinessReport = {
   /** No check failed. */

@@ -16,10 +16,7 @@ type Rule = { alert: string; expr: string; annotations: { runbook: string } };
 const { groups } = parse(file('alerts.yml')) as { groups: { rules: Rule[] }[] };
 const rules = groups.flatMap((group) => group.rules);
 
-type Dashboard = {
-  templating: { list: { query: unknown }[] };
-  panels: { targets?: { expr: string }[] }[];
-};
+type Dashboard = { templating: { list: { query: unknown }[] }; panels: { targets?: { expr: string }[] }[] };
 const dashboard = JSON.parse(file('grafana.json')) as Dashboard;
 
 /** Returns our metric names in a query. */

@@ -6,10 +6,7 @@ type Schemas = Readonly<Record<string, Schema>>;
 type Content = Record<string, { schema: Schema; example?: unknown }>;
 type Part = { content?: Content };
 type Operation = { operationId?: string; requestBody?: Part; responses?: Record<string, Part> };
-type Document = {
-  paths?: Record<string, Record<string, Operation>>;
-  components?: { schemas?: Schemas };
-};
+type Document = { paths?: Record<string, Record<string, Operation>>; components?: { schemas?: Schemas } };
 
 const RECEIVED = '2026-07-01T15:04:05.000Z';
 const RECORDED = '2026-07-01T15:04:05.120Z';

@@ -23,10 +23,7 @@ export type CensusFrom = (typeof CENSUS_FROM)[number];
 
 /** The contract's upload with our own `pay_group` and `effective_on`, which are not uploaded. */
 export type GivenCensus = Omit<Census, 'employees'> & {
-  readonly employees: readonly (Employee & {
-    readonly pay_group?: string;
-    readonly effective_on?: string;
-  })[];
+  readonly employees: readonly (Employee & { readonly pay_group?: string; readonly effective_on?: string })[];
 };
 
 /**

@@ -128,13 +128,15 @@ export async function listStagedCensuses(
     .orderBy('staged.employer_id')
     .limit(limit + 1)
     .execute();
-  const censuses = rows.slice(0, limit).map(({ takenId, uploadedAt, takenEmployees, ...staged }) => ({
-    ...staged,
-    lastUpload:
-      takenId === null || uploadedAt === null
-        ? null
-        : { censusId: takenId, employees: takenEmployees ?? 0, uploadedAt },
-  }));
+  const censuses = rows
+    .slice(0, limit)
+    .map(({ takenId, uploadedAt, takenEmployees, ...staged }) => ({
+      ...staged,
+      lastUpload:
+        takenId === null || uploadedAt === null
+          ? null
+          : { censusId: takenId, employees: takenEmployees ?? 0, uploadedAt },
+    }));
   return { censuses, next: rows.length > limit ? (censuses.at(-1)?.employerId ?? null) : null };
 }
 

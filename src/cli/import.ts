@@ -67,13 +67,7 @@ async function applyUnlessServed({ env, now }: Context, db: Db): Promise<boolean
     throw error;
   }
   try {
-    const loop = createApplyLoop({
-      db,
-      now,
-      log: silentLog,
-      onApplied: () => {},
-      onFatal: () => {},
-    });
+    const loop = createApplyLoop({ db, now, log: silentLog, onApplied: () => {}, onFatal: () => {} });
     while (await hasPendingEvents(db)) await loop.runOnce();
     return true;
   } finally {

@@ -48,9 +48,7 @@ const COMMANDS: Readonly<Record<string, Readonly<Record<string, () => Promise<Ad
     retention: async () => (await import('./database/maintenance.ts')).addRetentionCommand,
     copy: async () => (await import('./database/migrate.ts')).addCopyCommand,
   },
-  'Help:': {
-    completion: async () => (await import('./completion.ts')).addCompletionCommand,
-  },
+  'Help:': { completion: async () => (await import('./completion.ts')).addCompletionCommand },
 };
 
 /** Exit codes: 0 is success. */

@@ -44,11 +44,7 @@ const LINKS: readonly Link[] = [
   { path: '/changes', title: 'Changes', scope: 'changes:read' },
 ];
 
-type User = {
-  readonly name: string;
-  readonly forgeryToken: string;
-  may(scope: Scope): boolean;
-};
+type User = { readonly name: string; readonly forgeryToken: string; may(scope: Scope): boolean };
 
 /** The content policy forbids inline styles. Refreshed parts keep open what the user opened. */
 const HTMX_CONFIG = JSON.stringify({

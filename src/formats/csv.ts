@@ -79,11 +79,7 @@ const ARRAY_COLUMNS_MAX = 50;
 const COLUMNS_MAX = 1_000;
 
 type Segment = string | number;
-type Schema = {
-  type?: string;
-  properties?: Record<string, Schema>;
-  items?: Schema;
-};
+type Schema = { type?: string; properties?: Record<string, Schema>; items?: Schema };
 
 export type Header = {
   problems: Problem[];

@@ -23,9 +23,7 @@ export type Stored = {
 export type PendingEvent = Pick<
   Selectable<InboxTable>,
   'seq' | 'event_id' | 'received_at' | 'reprocessed'
-> & {
-  body: Buffer;
-};
+> & { body: Buffer };
 
 /** The result of an event; `reason` states why it was ignored or quarantined. */
 export type Outcome = {

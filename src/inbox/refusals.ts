@@ -29,9 +29,11 @@ export function createRefusals(now: Clock) {
             .insertInto('refused_signatures')
             .values({ minute, cause, refused_count: refused })
             .onConflict((conflict) =>
-              conflict.columns(['minute', 'cause']).doUpdateSet({
-                refused_count: sql<number>`refused_signatures.refused_count + excluded.refused_count`,
-              }),
+              conflict
+                .columns(['minute', 'cause'])
+                .doUpdateSet({
+                  refused_count: sql<number>`refused_signatures.refused_count + excluded.refused_count`,
+                }),
             )
             .execute();
         }

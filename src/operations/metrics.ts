@@ -93,10 +93,7 @@ function payrollMetrics({ runs, requests, responses, shed }: PrivateCounts): Met
     histogram(
       'payroll_run_seconds',
       'Time of API requests that compute or compare a payroll run, by operation.',
-      {
-        label: 'work',
-        of: Object.entries(runs),
-      },
+      { label: 'work', of: Object.entries(runs) },
     ),
     histogram('api_request_seconds', 'Time of requests to the private listener, by method and route.', {
       label: 'route',

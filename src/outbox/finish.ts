@@ -21,12 +21,7 @@ import type { Claim, Disposition, NotNow, Senders } from './sender.ts';
 /** Bytes kept of a rejection: enough to read the reason, few enough to keep permanently. */
 const ANSWER_KEPT_BYTES = 4 * 1024;
 
-export type Finishing = {
-  owner: string;
-  senders: Senders;
-  encryptor: Encryptor;
-  random: () => number;
-};
+export type Finishing = { owner: string; senders: Senders; encryptor: Encryptor; random: () => number };
 
 /** The result to record for a claim: an attempt's outcome, or that it cannot be sent now. */
 export type End = { readonly claim: Claim } & (

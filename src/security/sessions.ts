@@ -108,12 +108,14 @@ export async function listSessions(
     .limit(limit + 1)
     .execute();
   const current = owner.secret === null ? null : sessionHash(owner.secret);
-  const sessions = rows.slice(0, limit).map(({ session_hash, created_at, last_used_at }) => ({
-    id: idOf(session_hash),
-    created_at,
-    last_used_at: last_used_at ?? created_at,
-    is_current: current?.equals(session_hash) === true,
-  }));
+  const sessions = rows
+    .slice(0, limit)
+    .map(({ session_hash, created_at, last_used_at }) => ({
+      id: idOf(session_hash),
+      created_at,
+      last_used_at: last_used_at ?? created_at,
+      is_current: current?.equals(session_hash) === true,
+    }));
   const last = rows.length > limit ? sessions.at(-1) : undefined;
   return { sessions, next: last === undefined ? null : { created_at: last.created_at, id: last.id } };
 }

@@ -19,11 +19,7 @@ export type ThreadCounts = {
   heapUsed: number;
 };
 
-export type ThreadWatch = {
-  applied(counts: AppliedCounts): void;
-  read(): ThreadCounts;
-  stop(): void;
-};
+export type ThreadWatch = { applied(counts: AppliedCounts): void; read(): ThreadCounts; stop(): void };
 
 /** Counts on the calling thread until it is stopped. */
 export function watchThread(): ThreadWatch {

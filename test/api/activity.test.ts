@@ -15,13 +15,7 @@ onEitherEngine('a new database shows nothing, and sending active', async (t) => 
   t.equal(status, 200);
   const { minutes, database_bytes, disk_free_bytes, ...rest } = json;
   t.strictSame(rest, {
-    events: {
-      pending: 0,
-      oldest_pending_at: null,
-      quarantined: 0,
-      conflicts: 0,
-      last_received_at: null,
-    },
+    events: { pending: 0, oldest_pending_at: null, quarantined: 0, conflicts: 0, last_received_at: null },
     requests: { pending: 0, sending: 0, rejected: 0, oldest_unfinished_at: null },
     circuit_breaker: { state: 'active', reason: null, paused_at: null },
     counted_since: NOW.toISOString(),

@@ -74,10 +74,7 @@ const skip =
 
 t.test('the API guide works as written, with the responses that it shows', { skip }, async (t) => {
   const shiftMs = Date.parse(DAY) - Date.now();
-  const stage = await setStage(t, {
-    start: false,
-    simulator: { now: () => new Date(Date.now() + shiftMs) },
-  });
+  const stage = await setStage(t, { start: false, simulator: { now: () => new Date(Date.now() + shiftMs) } });
   stage.variables.CLOCK_SHIFT_FILE = join(stage.folder, 'clock');
   writeFileSync(stage.variables.CLOCK_SHIFT_FILE, String(shiftMs));
   const { api } = await stage.start({ preload: SHIFTED_CLOCK });

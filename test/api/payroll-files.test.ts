@@ -38,11 +38,7 @@ async function crowd(db: Db, count: number): Promise<void> {
   await deliver(
     db,
     facts.map(({ employee_id }) =>
-      deductionOf(`evt-${employee_id}`, {
-        id: `of-${employee_id}`,
-        employee_id,
-        description: DESCRIPTION,
-      }),
+      deductionOf(`evt-${employee_id}`, { id: `of-${employee_id}`, employee_id, description: DESCRIPTION }),
     ),
     LATELY,
   );

@@ -97,10 +97,7 @@ onEitherEngine('a payroll policy is set, inherited by runs, and kept with its hi
   t.equal(refused.status, 422);
   t.match(refused.json.errors, [{ path: 'policy_reason', rule: /scheme \(month-even\)/ }]);
   const reason = { scheme: 'annualized', policy_reason: 'agreed' } as const;
-  t.match((await put('differs', reason)).json, {
-    stated_options: ['scheme'],
-    ...reason,
-  });
+  t.match((await put('differs', reason)).json, { stated_options: ['scheme'], ...reason });
   await call({ method: 'PUT', url, body: { effective_from: '2026-06-01', remainder: 'none' } });
   t.match((await call({ url })).json.versions, [{ version: 2 }, { version: 1 }]);
   const wrong = await call({ method: 'PUT', url, body: { effective_from: 'x', adjustments: 'decided' } });

@@ -68,11 +68,7 @@ onEachEngine('a pay frequency reported for a later day does not change runs befo
       pay_frequency === 'weekly' ? 52 : 26,
     ).map((pay_date) => ({ pay_date, period_start: later(pay_date, -6), period_end: pay_date })),
   }));
-  const put = await call({
-    method: 'PUT',
-    url: '/v1/employers/acme/pay-schedule',
-    body: { schedules },
-  });
+  const put = await call({ method: 'PUT', url: '/v1/employers/acme/pay-schedule', body: { schedules } });
   t.ok(put.status < 300, put.text);
   await census(person('emp-1', { pay_frequency: 'weekly' }));
   await deliver(db, [deductionOf('evt-1', { id: 'ded-1', employee_id: 'emp-1' })]);

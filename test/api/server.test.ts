@@ -201,12 +201,7 @@ onEitherEngine('headers, bodies, idle time and the number of connections are lim
   const { headersTimeout, requestTimeout, timeout, maxConnections } = app.server;
   t.strictSame(
     { headersTimeout, requestTimeout, timeout, maxConnections },
-    {
-      headersTimeout: 5_000,
-      requestTimeout: 600_000,
-      timeout: 300_000,
-      maxConnections: 256,
-    },
+    { headersTimeout: 5_000, requestTimeout: 600_000, timeout: 300_000, maxConnections: 256 },
   );
 });
 

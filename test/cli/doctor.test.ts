@@ -359,10 +359,7 @@ onEitherEngine('a missing data key fails with its id', async (t) => {
 onEitherEngine('staged censuses are counted, with the fresh ones', async (t) => {
   const { env } = await withDatabase(t);
   const count = async () => (await diagnose(t, env)).found['census-source'];
-  t.match(await count(), {
-    result: 'warn',
-    message: 'push: 0 of 0 staged censuses fresh',
-  });
+  t.match(await count(), { result: 'warn', message: 'push: 0 of 0 staged censuses fresh' });
   await here(t, env, ['census', 'stage', join(FIXTURES, 'census/json/maple-bakery.json'), '--employer', 'm']);
   t.match(await count(), { result: 'pass', message: /1 of 1 staged census fresh/ });
 });

@@ -30,13 +30,7 @@ export async function payrollStage(t: Test): Promise<Stage> {
   const deduct: Stage['deduct'] = (eventId, fields = {}, createdAt) =>
     deliver(db, [deductionOf(eventId, fields, createdAt)], now);
   await readyEmployer(t, db, now);
-  return {
-    env,
-    db,
-    run: (...argv) => here(t, env, ['run', ...argv]),
-    file: filesOf(t),
-    deduct,
-  };
+  return { env, db, run: (...argv) => here(t, env, ['run', ...argv]), file: filesOf(t), deduct };
 }
 
 /** Writes files for a test. Avoids `testdir()`, which empties itself on each call and holds the database. */

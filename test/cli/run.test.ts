@@ -296,10 +296,7 @@ onEitherEngine('a second run for a pay date is rejected and names the first', as
     code: 1,
     stderr: /the run r1 is finalized for this pay date/,
   });
-  t.match(await run('void', 'r1', '--reason', 'wrong period', '--yes'), {
-    code: 0,
-    stdout: 'Voided r1\n',
-  });
+  t.match(await run('void', 'r1', '--reason', 'wrong period', '--yes'), { code: 0, stdout: 'Voided r1\n' });
   t.match(await run('show', 'r1'), { stdout: /^reason to void +wrong period$/m });
   t.match(await run('void', 'r1', '--reason', 'again'), { code: 1, stderr: /voided, not finalized/ });
   t.match(await run('finalize', 'r2', '--yes'), { code: 0 });

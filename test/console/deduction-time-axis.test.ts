@@ -104,10 +104,7 @@ const nearDay = fc
   .date({ min: new Date('2024-01-01'), max: new Date('2028-12-31'), noInvalidDate: true })
   .map((date) => date.toISOString().slice(0, 10));
 const someDay = fc.oneof(nearDay, anyDay, fc.constantFrom('0001-01-01', '9999-12-31', TODAY));
-const someSpan = fc.record({
-  from: fc.option(someDay),
-  until: fc.option(someDay),
-});
+const someSpan = fc.record({ from: fc.option(someDay), until: fc.option(someDay) });
 
 t.test('for any days, every bar is inside the picture and later days are further right', async () => {
   fc.assert(

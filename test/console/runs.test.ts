@@ -164,11 +164,7 @@ t.test('received text is never markup', async (t) => {
   const { signedIn, put, db } = await openPayroll(t);
   const employee = `emp${HOSTILE}`;
   await employ(db, employee);
-  await deduct(db, 'evt-3', {
-    id: `ded${HOSTILE}`,
-    employee_id: employee,
-    description: HOSTILE,
-  });
+  await deduct(db, 'evt-3', { id: `ded${HOSTILE}`, employee_id: employee, description: HOSTILE });
   await put('r', '2026-07-17', { employee_ids: [employee] });
   const page = await signedIn();
   await open(page, '/runs/r');

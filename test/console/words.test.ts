@@ -63,13 +63,15 @@ t.test('no page names a command, and every amount is formatted and right-aligned
   const amounts: string[] = [];
   const seen = await walk(page, async (path) => {
     t.notMatch(await page.locator('main').innerText(), COMMAND, path);
-    const found = await page.locator('td, .figure, .pays').evaluateAll((all) =>
-      all.map((one) => ({
-        text: (one.textContent ?? '').trim(),
-        align: getComputedStyle(one).textAlign,
-        isCell: one.tagName === 'TD',
-      })),
-    );
+    const found = await page
+      .locator('td, .figure, .pays')
+      .evaluateAll((all) =>
+        all.map((one) => ({
+          text: (one.textContent ?? '').trim(),
+          align: getComputedStyle(one).textAlign,
+          isCell: one.tagName === 'TD',
+        })),
+      );
     for (const { text, align, isCell } of found) {
       t.notMatch(text, /^[+-]?[\d,]+\.\d\d\b/, `${path}: a bare amount`);
       if (!/^-?\$/.test(text)) continue;

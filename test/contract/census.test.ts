@@ -13,11 +13,7 @@ t.test('a census follows the interface', async (t) => {
       fails: [[]],
       problem: 'employees: must have at least 1 element',
     },
-    {
-      field: 'employees',
-      fails: [null, samples.employee],
-      problem: 'employees: must be an array',
-    },
+    { field: 'employees', fails: [null, samples.employee], problem: 'employees: must be an array' },
     { field: 'organization', fails: ['Acme', null], problem: 'organization: must be an object' },
     { field: '', passes: [samples.census], fails: [[], null, 'census', 1], problem: 'must be an object' },
     noOtherField,

@@ -9,11 +9,7 @@ t.test('an organization follows the interface', async (t) => {
     ...text('legal_business_name', 'fein', 'contact.first_name', 'address.line1'),
     among('entity_type', ENTITY_TYPES),
     { field: 'entity_type', passes: [ABSENT] },
-    {
-      field: 'contact',
-      fails: [null, 'Ada', [samples.contact]],
-      problem: 'contact: must be an object',
-    },
+    { field: 'contact', fails: [null, 'Ada', [samples.contact]], problem: 'contact: must be an object' },
     { field: 'address', fails: [null, [samples.address]], problem: 'address: must be an object' },
     {
       field: 'address.country',

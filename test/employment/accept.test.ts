@@ -158,12 +158,7 @@ onEitherEngine('changes in one transaction are independent and in order', async 
     [
       { position: 1, source: 'new-hire', source_id: idOf(accepted[0]), termination_date: null },
       { position: 2, source: 'termination', source_id: idOf(accepted[1]), termination_date: '2026-03-31' },
-      {
-        position: 3,
-        source: 'compensation-change',
-        source_id: idOf(accepted[4]),
-        termination_date: null,
-      },
+      { position: 3, source: 'compensation-change', source_id: idOf(accepted[4]), termination_date: null },
     ],
     'a change sees the facts of earlier ones, and a termination of an unknown employee adds none',
   );

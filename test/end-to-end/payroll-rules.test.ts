@@ -290,12 +290,7 @@ onEitherEngine('5. the first check of the year is complete, and 26 checks sum to
   await deduct('ded-1', { period: 'monthly', member_contribution: '150.00', ...year });
   const amounts: string[] = [];
   for (const date of dates) {
-    const body = {
-      employer_id: EMPLOYER,
-      pay_frequency: 'biweekly',
-      ...date,
-      employee_ids: ['emp-1'],
-    };
+    const body = { employer_id: EMPLOYER, pay_frequency: 'biweekly', ...date, employee_ids: ['emp-1'] };
     const { lines } = ok(await call({ method: 'POST', url: '/v1/payroll-runs/preview', body }));
     t.strictSame(lines[0].flags, [], date.pay_date);
     amounts.push(lines[0].member_amount);

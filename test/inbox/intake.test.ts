@@ -102,10 +102,7 @@ onEachEngine('a duplicate among new events loses none of them', async (t) => {
   const ids = ['msg_0', 'msg_1', 'msg_2', 'msg_0', 'msg_3'];
   await Promise.all(ids.map((id) => taking.accept(arrival(id))));
   t.strictSame(await inbox(taking), ['msg_1', 'msg_0', 'msg_2', 'msg_3']);
-  t.strictSame(taking.stored[1], {
-    ...{ accepted: 3, duplicates: 2, conflicts: 0 },
-    newest: newestOf(t, 4),
-  });
+  t.strictSame(taking.stored[1], { ...{ accepted: 3, duplicates: 2, conflicts: 0 }, newest: newestOf(t, 4) });
 });
 
 onEachEngine(

@@ -63,11 +63,7 @@ t.test('nothing is accepted with a wrong content length', async (t) => {
   const started = await startReceiver(t, { times: TIMES });
   const { port, accepted } = started;
   const lies: Record<string, { length: string; ends: boolean; status: number }> = {
-    'too short: the rest is not a request': {
-      length: String(BODY.length - 5),
-      ends: false,
-      status: 400,
-    },
+    'too short: the rest is not a request': { length: String(BODY.length - 5), ends: false, status: 400 },
     'too long, then the end': { length: String(BODY.length + 5), ends: true, status: 400 },
     'too long, then silence': { length: String(BODY.length + 5), ends: false, status: 408 },
     negative: { length: '-1', ends: false, status: 400 },

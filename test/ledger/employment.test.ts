@@ -208,11 +208,7 @@ const spell = (
   hire_date: string | null,
   termination_date: string | null,
   contradicted_on = null as string | null,
-): Spell => ({
-  hire_date,
-  termination_date,
-  contradicted_on,
-});
+): Spell => ({ hire_date, termination_date, contradicted_on });
 
 const spells: [rule: string, given: [string, Given][], expected: Spell[]][] = [
   [

@@ -3,12 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import type { Test } from 'tap';
 
-export type Received = {
-  method: string;
-  path: string;
-  headers: IncomingMessage['headers'];
-  body: string;
-};
+export type Received = { method: string; path: string; headers: IncomingMessage['headers']; body: string };
 
 export type Stub = {
   url: string;

@@ -12,12 +12,7 @@ const BIWEEKLY_THURSDAYS = every(14, '2026-01-01', 27);
 const WEEKLY_THURSDAYS = every(7, '2026-01-01', 53);
 
 function contribution(member: string, period: PayFrequency, more: Partial<Contribution> = {}): Contribution {
-  return {
-    member_contribution: member,
-    employer_contribution: '0',
-    period,
-    ...more,
-  };
+  return { member_contribution: member, employer_contribution: '0', period, ...more };
 }
 
 function amountsOf(run: Partial<PlannedRun>, given: Contribution) {

@@ -476,10 +476,7 @@ function withAmountChange(
 ): ModelLine {
   if (previous === undefined) return { ...line, amountChange: null, differences: null };
   const before = was ?? NOTHING;
-  const differences = {
-    member: line.member - before.member,
-    employer: line.employer - before.employer,
-  };
+  const differences = { member: line.member - before.member, employer: line.employer - before.employer };
   const isSame = differences.member === 0n && differences.employer === 0n;
   const amountChange = isSame
     ? 'same'

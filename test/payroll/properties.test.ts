@@ -71,11 +71,7 @@ const run: fc.Arbitrary<PlannedRun & { pay_dates: string[] }> = fc
   }));
 
 function contribution(member: string, of: PayFrequency, employer = member): Contribution {
-  return {
-    member_contribution: member,
-    employer_contribution: employer,
-    period: of,
-  };
+  return { member_contribution: member, employer_contribution: employer, period: of };
 }
 
 function amountsOf(of: PlannedRun, given: Contribution): Amounts {

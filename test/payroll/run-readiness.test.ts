@@ -44,10 +44,7 @@ async function check(
 }
 
 /** The same question some days later. */
-const later = (days: number): Question => ({
-  ...QUESTION,
-  now: new Date(NOW.getTime() + days * 86_400_000),
-});
+const later = (days: number): Question => ({ ...QUESTION, now: new Date(NOW.getTime() + days * 86_400_000) });
 
 async function finalized(db: Db, runId: string, run: StatedRun): Promise<void> {
   await transact(db, (trx) => putRun(trx, runId, run, LATELY));
@@ -190,11 +187,7 @@ const SPOILT: Record<string, Spoilt> = {
     result: 'warn',
     examples: ['1 event'],
   },
-  'employer-unknown': {
-    run: { ...RUN, employer_id: 'nobody' },
-    result: 'warn',
-    examples: ['nobody'],
-  },
+  'employer-unknown': { run: { ...RUN, employer_id: 'nobody' }, result: 'warn', examples: ['nobody'] },
   'employees-with-two-employers': {
     spoil: (db) => employ(db, 'emp-2', { employer_id: 'globex' }),
     result: 'fail',

@@ -73,13 +73,7 @@ t.test('a code for the taxability takes precedence over one for the line of cove
   );
   await setCodes(db, [
     { line_of_coverage: 'medical', taxability: null, side: 'employee', code: 'MED', treatment: null },
-    {
-      line_of_coverage: 'medical',
-      taxability: 'post_tax',
-      side: 'employee',
-      code: 'MEDP',
-      treatment: null,
-    },
+    { line_of_coverage: 'medical', taxability: 'post_tax', side: 'employee', code: 'MEDP', treatment: null },
     { line_of_coverage: 'medical', taxability: null, side: 'employer', code: 'MEDER', treatment: 'memo' },
   ]);
   t.strictSame(

@@ -130,11 +130,7 @@ const SEMIMONTHLY = {
 } as const;
 
 function amounts(run: Partial<PlannedRun>, member: string, period: PayFrequency, employer = '0.00'): Amounts {
-  return calculator(plan(run))({
-    member_contribution: member,
-    employer_contribution: employer,
-    period,
-  });
+  return calculator(plan(run))({ member_contribution: member, employer_contribution: employer, period });
 }
 
 function amountOf(run: Partial<PlannedRun>, member = '150.00', period: PayFrequency = 'monthly'): string {

@@ -24,11 +24,7 @@ export function deductionEvent(createdAt: string | null, id: string, fields: Ded
 }
 
 export function syncEvent(kind: 'request' | 'complete', employerId: string): object {
-  return {
-    id: `evt_${kind}`,
-    event_type: `employee-census.sync-${kind}`,
-    data: { employer_id: employerId },
-  };
+  return { id: `evt_${kind}`, event_type: `employee-census.sync-${kind}`, data: { employer_id: employerId } };
 }
 
 export const medical = (member: string, employer: string, start = '2024-07-01') => ({

@@ -284,9 +284,7 @@ function differenceOf(expected: string, actual: string): string {
   const { stdout } = spawnSync(
     'diff',
     ['-U4', '--label', 'golden', '--label', 'recorded', expected, actual],
-    {
-      encoding: 'utf8',
-    },
+    { encoding: 'utf8' },
   );
   const lines = stdout.split('\n');
   const more = lines.length - DIFFERENCE_LINES;

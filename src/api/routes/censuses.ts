@@ -48,10 +48,7 @@ export const EmployerId = closed({
 
 const Staged = component(
   'CensusReceipt',
-  {
-    id: text('The ID of the census.'),
-    employees: integer('The number of employees in the census.'),
-  },
+  { id: text('The ID of the census.'), employees: integer('The number of employees in the census.') },
   'The census is valid and staged for upload.',
 );
 
@@ -96,9 +93,7 @@ const Report = component(
     valid: Type.Boolean(),
     employees: integer('The number of rows read, valid and invalid.'),
     problem_count: Type.Integer(),
-    problems: Type.Array(FieldProblem, {
-      description: `The first ${PROBLEMS_MAX} problems, in row order.`,
-    }),
+    problems: Type.Array(FieldProblem, { description: `The first ${PROBLEMS_MAX} problems, in row order.` }),
     last_upload: Type.Union([LastUpload, Type.Null()], { description: 'Null if there was no upload.' }),
     changes: Type.Union([Changed, Type.Null()], {
       description:
@@ -124,10 +119,7 @@ export function censusRoutes(app: Api, { db, encryptor, now, log, wakeSend }: Ap
   passStreams(app, Object.values(CENSUS_TYPES));
   const limited = limitReads(CENSUSES_AT_ONCE, 'censuses', log);
   const Body = Type.Unsafe<unknown>({
-    content: {
-      [CENSUS_TYPES.json]: { schema: CENSUS },
-      [CENSUS_TYPES.csv]: { schema: Type.String() },
-    },
+    content: { [CENSUS_TYPES.json]: { schema: CENSUS }, [CENSUS_TYPES.csv]: { schema: Type.String() } },
   });
   const headers = Type.Object({
     [ORGANIZATION_HEADER]: Type.Optional(text('The organization as JSON. Required with CSV.')),

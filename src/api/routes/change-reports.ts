@@ -150,11 +150,7 @@ export function changeBatchRoutes(app: Api, parts: ApiParts): void {
   const limited = limitReads(BATCHES_AT_ONCE, 'batches of changes', parts.log);
   const Batched = component(
     'BatchResults',
-    {
-      results: Type.Array(Result, {
-        description: 'One result per change, in order.',
-      }),
-    },
+    { results: Type.Array(Result, { description: 'One result per change, in order.' }) },
     'The results.',
   );
 
@@ -170,9 +166,7 @@ export function changeBatchRoutes(app: Api, parts: ApiParts): void {
         `${BATCH_CHANGES_MAX} changes and 16 MiB.`,
       body: Type.Unsafe<unknown>({
         content: {
-          [ROW_TYPES.json]: {
-            schema: named('EmployeeChangeBatch', Type.Array(Line)),
-          },
+          [ROW_TYPES.json]: { schema: named('EmployeeChangeBatch', Type.Array(Line)) },
           [ROW_TYPES.ndjson]: { schema: Type.String() },
         },
       }),

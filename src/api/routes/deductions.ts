@@ -53,10 +53,7 @@ const STATE = {
     description: 'The employer according to the roster. Null if it is unknown or ambiguous.',
   }),
   matched: boolean('Whether the employee is in the roster.'),
-  version: Type.Integer({
-    minimum: 1,
-    description: 'The number of the version, in order of recording.',
-  }),
+  version: Type.Integer({ minimum: 1, description: 'The number of the version, in order of recording.' }),
   position: Type.Integer({ minimum: 1, description: 'The position of the version in the ledger.' }),
   event_time: ownInstant('The event time reported by the benefits service, UTC with nanoseconds.'),
   recorded_at: ownInstant('The time the ledger recorded it.'),
@@ -301,9 +298,7 @@ function deductionVersionRoutes(app: Api, { db, now }: ApiParts): void {
         'Lists the versions of all deductions in commit order, each exactly once. Every response, even an empty one, ' +
         'has the `next_cursor` from which to resume. Store it with the changes that you have processed.',
       querystring: FeedQuery,
-      response: {
-        200: Feed,
-      },
+      response: { 200: Feed },
     }),
     async ({ query }) => {
       const { cursor = '0', limit = LIMIT_DEFAULT } = query;

@@ -216,9 +216,7 @@ const Retrying = component(
 
 const Cancelling = component(
   'CancelRequest',
-  {
-    reason: reasonField('The reason for the cancellation. It is stored with the change.'),
-  },
+  { reason: reasonField('The reason for the cancellation. It is stored with the change.') },
   'The reason for canceling a change.',
 );
 

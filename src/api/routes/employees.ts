@@ -114,9 +114,7 @@ const Employee = component(
     employments: Type.Array(Employed, {
       description: 'The employments with every employer that reported the employee.',
     }),
-    roster: Type.Array(Fact, {
-      description: `The last ${FACTS_SHOWN} reports of the roster, in order.`,
-    }),
+    roster: Type.Array(Fact, { description: `The last ${FACTS_SHOWN} reports of the roster, in order.` }),
     deductions: beginningOf(StateOfDeduction, DEDUCTIONS),
     changes: Type.Optional(beginningOf(ChangeSummary, CHANGES)),
     arrears: Type.Optional(
@@ -176,10 +174,7 @@ export function employeeRoutes(app: Api, { db, now }: ApiParts): void {
           url: DEDUCTIONS + of,
         },
         ...(changes !== null && {
-          changes: {
-            ...changeCursor.page(changes.changes, changes.next),
-            url: CHANGES + of,
-          },
+          changes: { ...changeCursor.page(changes.changes, changes.next), url: CHANGES + of },
         }),
         ...(mayAlso(request.caller, 'runs:read') && {
           arrears: await arrearsOfEmployee(db, employeeId, employers),

@@ -77,10 +77,7 @@ const AppliedVersion = component(
   'The deduction version that the event recorded.',
 );
 const TriggeredSync = closed(
-  {
-    id: text('The ID of the sync.'),
-    employer_id: text('The employer.'),
-  },
+  { id: text('The ID of the sync.'), employer_id: text('The employer.') },
   'The census sync that the event started or completed.',
 );
 
@@ -173,10 +170,7 @@ export function eventRoutes(app: Api, parts: ApiParts): void {
     async ({ params }) => {
       const found = await getEvent(db, params.event_id);
       if (found === null) throw notFound('event');
-      return {
-        ...viewWholeEvent(found),
-        effects: await readEffects(db, params.event_id),
-      };
+      return { ...viewWholeEvent(found), effects: await readEffects(db, params.event_id) };
     },
   );
 
@@ -262,10 +256,7 @@ async function summary(db: Db | Trx, eventId: string): Promise<EventView> {
 const Reprocessing = named(
   'ReprocessRequest',
   Type.Object(
-    {
-      state: Type.Optional(oneOf(['applied', 'ignored', 'quarantined'])),
-      ...EVENT_FILTER,
-    },
+    { state: Type.Optional(oneOf(['applied', 'ignored', 'quarantined'])), ...EVENT_FILTER },
     {
       additionalProperties: false,
       minProperties: 1,

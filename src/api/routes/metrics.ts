@@ -41,11 +41,7 @@ export function metricsRoutes(app: Api, parts: ApiParts): void {
       response: {
         200: Type.Unsafe<string>({
           description: 'The metrics of the responding sidecar.',
-          content: {
-            'text/plain': {
-              schema: text('Metrics in the Prometheus text format.'),
-            },
-          },
+          content: { 'text/plain': { schema: text('Metrics in the Prometheus text format.') } },
         }),
       },
       alwaysAnswered: true,

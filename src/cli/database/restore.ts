@@ -88,9 +88,7 @@ function notServed(url: string): () => void {
     return holdServeLock(url);
   } catch (error) {
     if (!isAppError(error, 'ALREADY_SERVED')) throw error;
-    throw failed('a sidecar is running on this database: stop it, then restore', {
-      cause: error,
-    });
+    throw failed('a sidecar is running on this database: stop it, then restore', { cause: error });
   }
 }
 
@@ -181,9 +179,7 @@ async function checkBackup(
   } catch (error) {
     const why = reasonOf(error);
     if (why === null) throw error;
-    throw failed(`${file} cannot be restored, and nothing was replaced: ${why}`, {
-      cause: error,
-    });
+    throw failed(`${file} cannot be restored, and nothing was replaced: ${why}`, { cause: error });
   }
 }
 

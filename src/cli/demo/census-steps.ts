@@ -5,10 +5,7 @@ import { expect, firstDifference, type Scene, type Step, stepFailed, waitFor } f
 
 export const CENSUS_STEPS: readonly Step[] = [
   { title: 'The benefits service requests the census of each employer', play: askForCensuses },
-  {
-    title: 'The sidecar fetches each census from payroll, checks it and uploads it',
-    play: uploadCensuses,
-  },
+  { title: 'The sidecar fetches each census from payroll, checks it and uploads it', play: uploadCensuses },
   { title: 'The benefits service processes each census and reports it as complete', play: completeSyncs },
 ];
 

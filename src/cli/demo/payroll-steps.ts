@@ -226,11 +226,7 @@ async function putRun(
   date: PayDate,
   name = employerId,
 ): Promise<PayrollRun> {
-  const body = {
-    employer_id: employerId,
-    pay_frequency: frequency,
-    ...date,
-  };
+  const body = { employer_id: employerId, pay_frequency: frequency, ...date };
   const id = runIdOf(name, date);
   const run = await stage.api.send<PayrollRun>('PUT', pathOf({ id }), body);
   const employees = counted(run.employees, 'employee');

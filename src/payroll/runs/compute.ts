@@ -279,10 +279,7 @@ function rulesOf(basis: Basis): LineRules {
   };
 }
 
-export type FrozenRun = {
-  run_id: string;
-  freeze_id: string;
-} & Pick<Frozen, 'basis' | 'settled'>;
+export type FrozenRun = { run_id: string; freeze_id: string } & Pick<Frozen, 'basis' | 'settled'>;
 
 /** Returns the finalized runs of the employer that adjusted a run, in the order of their pay dates. */
 export async function settledBy(

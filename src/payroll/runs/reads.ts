@@ -91,11 +91,7 @@ export async function frozenLines(
 function frozenRow(
   stored: Parameters<typeof storedLines>[0] & { roster_position: number | null },
 ): FrozenRow {
-  return {
-    freezeId: stored.freeze_id,
-    isIn: stored.roster_position !== null,
-    lines: storedLines(stored),
-  };
+  return { freezeId: stored.freeze_id, isIn: stored.roster_position !== null, lines: storedLines(stored) };
 }
 
 /** Returns the lines of earlier runs from which payroll took a different amount, by employee. */

@@ -212,14 +212,7 @@ export async function previewRun(
 ): Promise<RunView> {
   const basis = await resolveBasis(db, runId, run);
   const { totals, etag, outcome } = await summarize(db, basis, onLines);
-  return {
-    run: basis.run,
-    position: basis.position,
-    rulesVersion: RULES_VERSION,
-    totals,
-    etag,
-    outcome,
-  };
+  return { run: basis.run, position: basis.position, rulesVersion: RULES_VERSION, totals, etag, outcome };
 }
 
 /** Computes a run, page by page, and returns its summary. Calls `onLines` with the lines of each employee. */

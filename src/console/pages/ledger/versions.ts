@@ -32,11 +32,7 @@ const ORDERED_BY: Readonly<Record<Version['ordered_by'], string>> = {
 
 /** The decisions on a version whose start was moved before it began. */
 export const START_DECISIONS: readonly ExplainedChoice[] = [
-  {
-    value: 'keep',
-    label: 'It applies',
-    hint: 'Payroll deducts its amounts until the newer version starts.',
-  },
+  { value: 'keep', label: 'It applies', hint: 'Payroll deducts its amounts until the newer version starts.' },
   {
     value: 'drop',
     label: 'It never applies',
