@@ -5,7 +5,7 @@ import { openDatabase } from '../src/database/open.ts';
 import type { Db } from '../src/database/tables.ts';
 import { transact } from '../src/database/transaction.ts';
 import { claim } from '../src/outbox/claims.ts';
-import { employeeSubject, encryptBody, enqueueMany } from '../src/outbox/queue.ts';
+import { employeeSubject, encryptBody, enqueue } from '../src/outbox/queue.ts';
 import { createEncryptor } from '../src/security/encryption.ts';
 import { openHasher } from '../src/security/hashing.ts';
 import { environment } from './server.ts';
@@ -41,7 +41,7 @@ export async function owe(databaseUrl: string, count: number): Promise<void> {
         );
         return { requestId, kind: 'demographic' as const, ...employeeSubject(employeeId), encrypted };
       });
-      await transact(db, (trx) => enqueueMany(trx, requests, new Date().toISOString()));
+      await transact(db, (trx) => enqueue(trx, requests, new Date().toISOString()));
     }
   } finally {
     await db.destroy();

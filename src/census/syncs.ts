@@ -68,7 +68,7 @@ async function owedUpload(trx: Trx, { employerId, now }: Requested): Promise<str
   const pending = await pendingRequest(trx, 'census', subject);
   if (pending !== null) return pending;
   const requestId = randomUUID();
-  await enqueue(trx, { requestId, kind: 'census', ...subject, encrypted: null }, now);
+  await enqueue(trx, [{ requestId, kind: 'census', ...subject, encrypted: null }], now);
   return requestId;
 }
 

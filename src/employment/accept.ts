@@ -5,11 +5,12 @@ import type { Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import type { Problem } from '../errors.ts';
 import { lockLedger } from '../ledger/position.ts';
-import { type EncryptedBody, employeeSubject, encryptBody, enqueueMany, placeOf } from '../outbox/queue.ts';
+import type { ChangeKind } from '../outbox/manual.ts';
+import { type EncryptedBody, employeeSubject, encryptBody, enqueue, placeOf } from '../outbox/queue.ts';
 import { type Fingerprint, fingerprintsOf } from '../outbox/requests.ts';
 import type { Encryptor, Place } from '../security/encryption.ts';
 import { type Hasher, openHasher } from '../security/hashing.ts';
-import { bytesOf, type Change, type ChangeKind } from './change.ts';
+import { bytesOf, type Change } from './change.ts';
 import { recordChangeFacts } from './facts.ts';
 
 export type Accepting = { db: Db; encryptor: Encryptor; now: Clock };
@@ -60,7 +61,7 @@ export async function acceptChanges(
       fresh.push(one);
       return { outcome: 'accepted', changeId, createdAt: at };
     });
-    await enqueueMany(trx, fresh.map(requestOf), at);
+    await enqueue(trx, fresh.map(requestOf), at);
     const keys = fresh.flatMap(({ keyHash, changeId }) => (keyHash === null ? [] : [[keyHash, changeId]]));
     await insertMany(trx, 'change_keys', ['key_hash', 'request_id'], keys);
     await recordChangeFacts(trx, fresh, at);

@@ -1,11 +1,32 @@
-/** Checks employment changes and compares them. Pure. */
+/** The bodies of employment changes: their schemas, their check, and their bytes. Pure. */
+import type { TObject } from 'typebox';
 import { type Checker, PROBLEMS_MAX } from '../contract/check.ts';
-import { compensationChange, demographic, newHire, termination } from '../contract/employment.ts';
+import {
+  CompensationChange,
+  compensationChange,
+  Demographic,
+  demographic,
+  NewHire,
+  newHire,
+  Termination,
+  termination,
+} from '../contract/employment.ts';
+import { named } from '../contract/fields.ts';
 import type { Problem } from '../errors.ts';
-import { splitEffectiveOn } from '../ledger/effective-on.ts';
+import { EffectiveOn, splitEffectiveOn } from '../ledger/effective-on.ts';
 import type { ChangeKind } from '../outbox/manual.ts';
 
-export type { ChangeKind };
+/** The body of each kind of change as a caller sends it: the contract's fields and `effective_on`. */
+export const CHANGE_SCHEMAS = {
+  'new-hire': withEffectiveOn('NewHire', NewHire),
+  termination: withEffectiveOn('Termination', Termination),
+  demographic: withEffectiveOn('Demographic', Demographic),
+  'compensation-change': withEffectiveOn('CompensationChange', CompensationChange),
+} as const satisfies Record<ChangeKind, object>;
+
+function withEffectiveOn<S extends TObject>(name: string, schema: S) {
+  return named(name, { ...schema, properties: { ...schema.properties, effective_on: EffectiveOn } });
+}
 
 const CHECKERS = {
   'new-hire': newHire,

@@ -1,13 +1,16 @@
-/** Lists employment changes, without personal data. Their bodies are read in bodies.ts. */
+/** Lists employment changes, without personal data, and acts on them. Their bodies are read in bodies.ts. */
 import { sql } from 'kysely';
-import type { Db, RequestState } from '../database/tables.ts';
-import { CHANGE_KINDS, type ChangeKind } from '../outbox/manual.ts';
+import Type from 'typebox';
+import type { Db, RequestState, Trx } from '../database/tables.ts';
+import { transact } from '../database/transaction.ts';
+import { cursorOf } from '../formats/cursor.ts';
+import { CHANGE_KINDS, type ChangeKind, type ManualResult, type Refusal } from '../outbox/manual.ts';
 import { type Attempt, attemptsOf, requestsQuery } from '../outbox/requests.ts';
 
-/** An accepted change and its delivery. Times are in milliseconds UTC. */
+/** An accepted change and its delivery. */
 export type AcceptedChange = ReturnType<typeof changeOf>;
 
-/** All given conditions apply. `from` and `until` (exclusive) are times in milliseconds UTC. */
+/** All given conditions apply. `from` and `until` (exclusive) are instants. */
 export type ChangeFilter = {
   state?: RequestState | undefined;
   employeeId?: string | undefined;
@@ -19,28 +22,32 @@ export type ChangeFilter = {
 /** The most attempts shown of one change. One that gets 403 for a year has 35,000. */
 export const ATTEMPTS_SHOWN = 100;
 
+/** The position of a page in the list of changes. */
+export const changeCursor = cursorOf('employee-changes', Type.Integer({ minimum: 1 }));
+
 /** Returns a page of changes, newest first, after the one with seq `before`. `next` continues the list. */
 export async function listChanges(
   db: Db,
   { state, employeeId, kind, from, until }: ChangeFilter,
-  page: { before?: number | undefined; limit: number },
+  { before, limit }: { before?: number | undefined; limit: number },
 ): Promise<{ changes: AcceptedChange[]; next: number | null }> {
-  const rows = await selectChanges(db)
-    .$if(page.before !== undefined, (query) => query.where('seq', '<', page.before as number))
-    // Literals, because SQLite does not use a partial index for a bound value.
-    .$if(state !== undefined, (query) => query.where('state', '=', sql.lit(state as RequestState)))
-    .$if(state === 'pending' || state === 'sending', (query) => query.where('finished_at', 'is', null))
-    .$if(employeeId !== undefined, (query) =>
-      query.where('subject_type', '=', 'employee').where('subject_id', '=', employeeId as string),
-    )
-    .$if(kind !== undefined, (query) => query.where('kind', '=', kind as ChangeKind))
-    .$if(from !== undefined, (query) => query.where('created_at', '>=', from as string))
-    .$if(until !== undefined, (query) => query.where('created_at', '<', until as string))
+  let query = selectChanges(db);
+  if (before !== undefined) query = query.where('seq', '<', before);
+  // A literal, because SQLite does not use a partial index for a bound value.
+  if (state !== undefined) query = query.where('state', '=', sql.lit(state));
+  if (state === 'pending' || state === 'sending') query = query.where('finished_at', 'is', null);
+  if (employeeId !== undefined) {
+    query = query.where('subject_type', '=', 'employee').where('subject_id', '=', employeeId);
+  }
+  if (kind !== undefined) query = query.where('kind', '=', kind);
+  if (from !== undefined) query = query.where('created_at', '>=', from);
+  if (until !== undefined) query = query.where('created_at', '<', until);
+  const rows = await query
     .orderBy('seq', 'desc')
-    .limit(page.limit + 1)
+    .limit(limit + 1)
     .execute();
-  const shown = rows.slice(0, page.limit);
-  const last = rows.length > page.limit ? shown.at(-1) : undefined;
+  const shown = rows.slice(0, limit);
+  const last = rows.length > limit ? shown.at(-1) : undefined;
   return { changes: shown.map(changeOf), next: last?.seq ?? null };
 }
 
@@ -51,15 +58,14 @@ export async function findChange(
 ): Promise<{ change: AcceptedChange; attempts: Attempt[] } | null> {
   const row = await selectChanges(db).where('request_id', '=', changeId).executeTakeFirst();
   if (row === undefined) return null;
-  const attempts = await attemptsOf(db, changeId, ATTEMPTS_SHOWN);
-  return { change: changeOf(row), attempts };
+  return { change: changeOf(row), attempts: await attemptsOf(db, changeId, ATTEMPTS_SHOWN) };
 }
-
-type ChangeRow = Awaited<ReturnType<ReturnType<typeof selectChanges>['execute']>>[number];
 
 function selectChanges(db: Db) {
   return requestsQuery(db).where('kind', 'in', CHANGE_KINDS);
 }
+
+type ChangeRow = Awaited<ReturnType<ReturnType<typeof selectChanges>['execute']>>[number];
 
 function changeOf(row: ChangeRow) {
   const { state, unknown_outcome, may_have_been_applied } = row;
@@ -90,3 +96,35 @@ function changeOf(row: ChangeRow) {
     effective_on: row.effective_on,
   };
 }
+
+/** `why` states what prevents it and what to do instead. */
+export type ActedOn =
+  | { outcome: 'done'; change: AcceptedChange }
+  | { outcome: 'refused'; why: string }
+  | { outcome: 'not-found' };
+
+/** Retries, cancels or releases a change, as `work` does (manual.ts in outbox), and returns it as it is then. */
+export async function actOnChange(
+  db: Db,
+  changeId: string,
+  work: (trx: Trx) => Promise<ManualResult>,
+): Promise<ActedOn> {
+  const outcome = await transact(db, work);
+  const found = outcome === 'not-found' ? null : await findChange(db, changeId);
+  if (outcome === 'not-found' || found === null) return { outcome: 'not-found' };
+  const { change } = found;
+  return outcome === 'done' ? { outcome, change } : { outcome: 'refused', why: WHY[outcome](change) };
+}
+
+const WHY: Record<Refusal, (change: AcceptedChange) => string> = {
+  'not-retried': ({ state }) =>
+    state === 'sending'
+      ? 'The change is being sent. Try again in a minute.'
+      : `The change is ${state}. To send it again, report it again.`,
+  'newer-delivered': () =>
+    'A newer change of the employee was delivered, which this one may undo. Cancel it, or retry it with force.',
+  'being-sent': () => 'The change is being sent and cannot be canceled now. Try again in a minute.',
+  finished: ({ state }) => `The change is ${state}. There is nothing to cancel.`,
+  'not-blocking': ({ kind, state }) =>
+    `No other change waits for this one. Changes wait only for a rejected new hire, and this is a ${state} ${kind}.`,
+};

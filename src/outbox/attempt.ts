@@ -10,7 +10,6 @@ import type { End } from './finish.ts';
 import { lockSubject } from './queue.ts';
 import type { Claim, Post, Prepared, Sender, Senders } from './sender.ts';
 
-/** The parts that attempting and recording share. */
 export type Sending = {
   db: Db;
   client: BenefitsClient;
@@ -20,14 +19,13 @@ export type Sending = {
   log: Log;
 };
 
-/** `abandoned` aborts when the process stops: attempts end without a write, and their claims expire. */
-type AttemptParts = Sending & { owner: string; abandoned: AbortSignal };
-
-/** The outcome of an attempt before it is recorded. `ms` is how long the service took. */
-export type Attempted = { readonly end: End; readonly ms: number };
-
-/** Returns a function that makes one attempt of a claim; null if it was taken over or must expire. */
-export function createAttempt(parts: AttemptParts): (claim: Claim) => Promise<Attempted | null> {
+/**
+ * Returns a function that makes one attempt of a claim; null if it was taken over or must expire. `abandoned` aborts when
+ * the process stops: attempts end without a write, and their claims expire.
+ */
+export function createAttempt(
+  parts: Sending & { owner: string; abandoned: AbortSignal },
+): (claim: Claim) => Promise<End | null> {
   const { db, client, senders, sharedNow, log, owner, abandoned } = parts;
 
   return async (claim) => {
@@ -40,7 +38,7 @@ export function createAttempt(parts: AttemptParts): (claim: Claim) => Promise<At
       if (signal.aborted) return null;
       return prepared.kind === 'post'
         ? await send(sender, claim, prepared, signal)
-        : { end: { claim, decide: prepared.decide }, ms: 0 };
+        : { claim, decide: prepared.decide };
     } finally {
       clearInterval(timer);
     }
@@ -60,7 +58,15 @@ export function createAttempt(parts: AttemptParts): (claim: Claim) => Promise<At
 
   async function prepare(sender: Sender | undefined, claim: Claim, signal: AbortSignal): Promise<Prepared> {
     if (sender === undefined) return later(`nothing sends requests of the kind ${claim.kind}`);
-    if (claim.probe) refreshKey();
+    try {
+      // In case it was replaced. If the file is unreadable, the old key stays in use.
+      if (claim.probe) client.refreshKey();
+    } catch (error) {
+      log.warn(
+        { code: codeOf(error) },
+        'the API key file could not be read again: the current key stays in use',
+      );
+    }
     try {
       return await sender.prepare(claim, signal);
     } catch (error) {
@@ -72,18 +78,6 @@ export function createAttempt(parts: AttemptParts): (claim: Claim) => Promise<At
         'a request could not be prepared: it will be tried again',
       );
       return later(reason);
-    }
-  }
-
-  /** Reads the key again, in case it was replaced. If the file is unreadable, the old key stays in use. */
-  function refreshKey(): void {
-    try {
-      client.refreshKey();
-    } catch (error) {
-      log.warn(
-        { code: codeOf(error) },
-        'the API key file could not be read again: the current key stays in use',
-      );
     }
   }
 
@@ -101,7 +95,7 @@ export function createAttempt(parts: AttemptParts): (claim: Claim) => Promise<At
     const startedAt = performance.now();
     const outcome = await client.post(post, signal);
     if (signal.aborted && !outcome.answered) return null;
-    return { end: { claim, outcome }, ms: performance.now() - startedAt };
+    return { claim, outcome, ms: performance.now() - startedAt };
   }
 }
 

@@ -1,16 +1,15 @@
-import { sql } from 'kysely';
+import { sql, type Updateable } from 'kysely';
 import { insertMany, isOneOf } from '../database/bulk.ts';
 import { forUpdate, forUpdateSkipLocked, tryLockName } from '../database/engine.ts';
-import type { OutboxTable, Subject, Trx } from '../database/tables.ts';
+import type { OutboxTable, Trx } from '../database/tables.ts';
 import {
   breakerQuery,
-  type CircuitBreaker,
   CLOCK_SPREAD_MS,
   isProbeDue,
   readCircuitBreaker,
   reserveProbe,
 } from './circuit-breaker.ts';
-import { subjectName, updateFront } from './queue.ts';
+import { subjectName, updateFronts } from './queue.ts';
 import { after, DELAY_MAX_MS } from './retry.ts';
 import type { Claim, Senders } from './sender.ts';
 
@@ -41,22 +40,18 @@ export async function claim(
   now: Date,
 ): Promise<{ claims: Claim[]; isPaused: boolean }> {
   if (options.takesOver) await returnExpired(trx, options, now);
-  const breaker = await breakerForClaims(trx);
+  let breaker = await readCircuitBreaker(trx);
+  // Locked while it is paused, so that one process at a time decides whether to probe.
+  if (breaker.state === 'paused') breaker = await forUpdate(trx, breakerQuery(trx)).executeTakeFirstOrThrow();
   const isPaused = breaker.state === 'paused';
   if (isPaused && !isProbeDue(breaker, now)) return { claims: [], isPaused };
   const due = await dueRequests(trx, options, isPaused ? 1 : options.limit, now);
-  const claims = due.map(({ attempts, request_id, ...request }): Claim => {
-    return { ...request, requestId: request_id, attempt: attempts + 1, probe: isPaused };
-  });
-  await take(trx, options.owner, claims, now);
+  const claims = due.map(
+    ({ attempts, ...one }): Claim => ({ ...one, attempt: attempts + 1, probe: isPaused }),
+  );
+  if (claims.length > 0) await take(trx, options.owner, claims, now);
   if (isPaused && claims.length > 0) await reserveProbe(trx, new Date(now.getTime() + LEASE_MS));
   return { claims, isPaused };
-}
-
-/** Locks the circuit breaker while it is paused, so that one process at a time decides whether to probe. */
-async function breakerForClaims(trx: Trx): Promise<CircuitBreaker> {
-  const breaker = await readCircuitBreaker(trx);
-  return breaker.state === 'active' ? breaker : forUpdate(trx, breakerQuery(trx)).executeTakeFirstOrThrow();
 }
 
 /** Renews the lease. Returns false if the claim was taken over: its owner must not finish it. */
@@ -77,7 +72,7 @@ async function returnExpired(trx: Trx, { inFlight, senders }: ClaimOptions, now:
     trx,
     trx
       .selectFrom('outbox')
-      .select(['request_id', 'subject_type', 'subject_id', 'attempts'])
+      .select(['request_id as requestId', 'kind', 'subject_type', 'subject_id', 'attempts as attempt'])
       .where(sql<boolean>`state = 'sending'`)
       .where((where) =>
         where.or([
@@ -87,52 +82,39 @@ async function returnExpired(trx: Trx, { inFlight, senders }: ClaimOptions, now:
       )
       .limit(RETURNED_AT_ONCE),
   ).execute();
-  for (const { request_id, attempts, ...subject } of expired) {
-    if (inFlight.has(request_id)) continue;
+  for (const claimed of expired) {
+    if (inFlight.has(claimed.requestId)) continue;
     // Elsewhere the subject is locked first, so waiting could deadlock. The next batch tries again.
-    if (!(await tryLockName(trx, subjectName(subject)))) continue;
+    if (!(await tryLockName(trx, subjectName(claimed)))) continue;
     const reason = 'the sender stopped during the attempt';
-    const putOff = { requestId: request_id, dueAt: now.toISOString(), status: null, reason, unknown: true };
-    await backToPending(trx, senders, putOff, now);
-    await endAttempt(trx, { requestId: request_id, attempt: attempts, status: null, reason }, now);
-    await updateFront(trx, subject);
+    await putOff(trx, senders, claimed, { delayMs: 0, status: null, reason, unknown: true }, now);
+    await updateFronts(trx, [claimed]);
   }
 }
-
-type DueRequest = Pick<OutboxTable, 'request_id' | 'kind' | keyof Subject | 'body'> & { attempts: number };
 
 /** Returns the due requests. A due time beyond the longest delay comes from a clock that jumped. */
 async function dueRequests(trx: Trx, { inFlight, uploads }: ClaimOptions, limit: number, now: Date) {
   const fronts = trx
     .selectFrom('outbox')
-    .select(['request_id', 'kind', 'subject_type', 'subject_id', 'attempts', 'body'])
+    .select(['request_id as requestId', 'kind', 'subject_type', 'subject_id', 'attempts', 'body'])
     .where(sql<boolean>`state = 'pending' and is_next = 1`)
     .$if(inFlight.size > 0, (query) => query.where('request_id', 'not in', [...inFlight]))
     .$if(uploads <= 0, (query) => query.where('kind', '<>', 'census'))
     .orderBy('due_at')
     .orderBy('seq')
     .limit(limit);
-  const due = await forUpdateSkipLocked(trx, fronts.where('due_at', '<=', now.toISOString())).execute();
-  if (due.length === limit) return withoutExcessUploads(due, uploads);
-  const stray = await forUpdateSkipLocked(
-    trx,
-    fronts.where('due_at', '>', after(now, DELAY_MAX_MS + CLOCK_SPREAD_MS)),
-  ).execute();
-  return withoutExcessUploads([...due, ...stray].slice(0, limit), uploads);
-}
-
-/** Limits the uploads. The next claim skips them once their slots are used. */
-function withoutExcessUploads(due: readonly DueRequest[], uploads: number): DueRequest[] {
-  let left = uploads;
-  return due.filter(({ kind }) => {
-    if (kind !== 'census') return true;
-    left -= 1;
-    return left >= 0;
-  });
+  let due = await forUpdateSkipLocked(trx, fronts.where('due_at', '<=', now.toISOString())).execute();
+  if (due.length < limit) {
+    const latest = after(now, DELAY_MAX_MS + CLOCK_SPREAD_MS);
+    const stray = await forUpdateSkipLocked(trx, fronts.where('due_at', '>', latest)).execute();
+    due = [...due, ...stray].slice(0, limit);
+  }
+  // The next claim skips uploads once their slots are used.
+  const excess = new Set(due.filter(({ kind }) => kind === 'census').slice(Math.max(0, uploads)));
+  return due.filter((request) => !excess.has(request));
 }
 
 async function take(trx: Trx, owner: string, claims: readonly Claim[], now: Date): Promise<void> {
-  if (claims.length === 0) return;
   const ids = claims.map(({ requestId }) => requestId);
   await trx
     .updateTable('outbox')
@@ -148,67 +130,59 @@ async function take(trx: Trx, owner: string, claims: readonly Claim[], now: Date
   await insertMany(trx, 'delivery_attempts', ['request_id', 'attempt', 'started_at'], begun);
 }
 
-/** Records how an attempt ended. */
-export async function endAttempt(
+type Claimed = Omit<Claim, 'body' | 'probe'>;
+
+/** Ends an attempt and the claim on its request. */
+export async function endClaim(
   trx: Trx,
-  end: { requestId: string; attempt: number; status: number | null; reason: string | null },
+  { requestId, attempt }: Claimed,
+  end: Updateable<OutboxTable> & { status: number | null; reason: string },
   now: Date,
 ): Promise<void> {
   await trx
+    .updateTable('outbox')
+    .set({ claimed_by: null, lease_expires_at: null, ...end })
+    .where('request_id', '=', requestId)
+    .execute();
+  await trx
     .updateTable('delivery_attempts')
     .set({ finished_at: now.toISOString(), status: end.status, reason: end.reason })
-    .where('request_id', '=', end.requestId)
-    .where('attempt', '=', end.attempt)
-    .execute();
-}
-
-type PutOff = {
-  requestId: string;
-  dueAt: string;
-  status: number | null;
-  reason: string;
-  /** Whether this attempt or an earlier one may have been applied. */
-  unknown: boolean;
-};
-
-/** Releases a claim, schedules the next attempt, and merges the newer request if its kind coalesces. */
-export async function backToPending(trx: Trx, senders: Senders, putOff: PutOff, now: Date): Promise<void> {
-  await mergeNewer(trx, senders, putOff.requestId, now);
-  await trx
-    .updateTable('outbox')
-    .set({
-      state: 'pending',
-      due_at: putOff.dueAt,
-      claimed_by: null,
-      lease_expires_at: null,
-      status: putOff.status,
-      reason: putOff.reason,
-      ...(putOff.unknown && { unknown_outcome: 1 }),
-    })
-    .where('request_id', '=', putOff.requestId)
-    .execute();
-}
-
-async function mergeNewer(trx: Trx, senders: Senders, requestId: string, now: Date): Promise<void> {
-  const { kind, subject_type, subject_id } = await trx
-    .selectFrom('outbox')
-    .select(['kind', 'subject_type', 'subject_id'])
     .where('request_id', '=', requestId)
-    .executeTakeFirstOrThrow();
-  const merged = senders[kind]?.merged;
-  if (merged === undefined) return;
-  const newer = await trx
-    .updateTable('outbox')
-    .set({
-      state: 'canceled',
-      reason: `merged into request ${requestId}, which will be retried`,
-      finished_at: now.toISOString(),
-    })
-    .where('subject_type', '=', subject_type)
-    .where('subject_id', '=', subject_id)
-    .where('kind', '=', kind)
-    .where('state', '=', 'pending')
-    .returning('request_id')
+    .where('attempt', '=', attempt)
     .execute();
-  for (const { request_id } of newer) await merged(trx, requestId, request_id);
+}
+
+/**
+ * Ends an attempt, schedules the next one, and merges the newer request if its kind coalesces. `unknown`: this attempt or
+ * an earlier one may have been applied.
+ */
+export async function putOff(
+  trx: Trx,
+  senders: Senders,
+  claimed: Claimed,
+  { delayMs, unknown, ...end }: { delayMs: number; unknown: boolean; status: number | null; reason: string },
+  now: Date,
+): Promise<void> {
+  const { requestId, kind, subject_type, subject_id } = claimed;
+  const merged = senders[kind]?.merged;
+  if (merged !== undefined) {
+    const reason = `merged into request ${requestId}, which will be retried`;
+    const newer = await trx
+      .updateTable('outbox')
+      .set({ state: 'canceled', reason, finished_at: now.toISOString() })
+      .where('subject_type', '=', subject_type)
+      .where('subject_id', '=', subject_id)
+      .where('kind', '=', kind)
+      .where('state', '=', 'pending')
+      .returning('request_id')
+      .execute();
+    for (const { request_id } of newer) await merged(trx, requestId, request_id);
+  }
+  const due_at = after(now, delayMs);
+  await endClaim(
+    trx,
+    claimed,
+    { state: 'pending', due_at, ...end, ...(unknown && { unknown_outcome: 1 }) },
+    now,
+  );
 }

@@ -1,13 +1,10 @@
 /**
- * Limits how many requests are in flight, by how the last attempts ended. A service in trouble gets one
- * request at a time, with growing pauses; then each response allows one more, so that the number doubles each
- * round. Pure.
- *
- * Unlike the circuit breaker (circuit-breaker.ts), which is for a wrong address or key and shared, the limit
- * is each sender's own and a restart resets it.
+ * Limits how many requests are in flight, by how the last attempts ended. A service in trouble gets one request at a
+ * time, with growing pauses; then each response allows one more, so that the number doubles each round. Unlike the
+ * circuit breaker, which is for a wrong address or key and shared, the limit is each sender's own. Pure.
  */
-
 import { doubled } from './retry.ts';
+import type { Ended } from './sender.ts';
 
 export type Limit = {
   /** How many may be in flight now. */
@@ -17,9 +14,6 @@ export type Limit = {
   /** No request starts before this time of a monotonic clock, in milliseconds. Null: no pause. */
   readonly pausedUntil: number | null;
 };
-
-/** `trouble`: 5xx, 429 and the like, or no response. `ok`: any other response, also a rejection. */
-export type Sign = 'ok' | 'trouble';
 
 /** So many failures in a row are not one request's fault. Thousands of employees' retries need a pause. */
 export const FAILED_MAX = 8;
@@ -36,9 +30,6 @@ export const COUNTED_MS = 30_000;
  */
 export const IN_FLIGHT_MAX = 32;
 
-/** Requests that share slots, so that hanging census uploads delay no employment change. */
-export type Lane = 'changes' | 'uploads';
-
 export function fullLimit(most: number): Limit {
   return { allowed: most, failed: 0, pausedUntil: null };
 }
@@ -48,13 +39,17 @@ export function reducedToOne(limit: Limit): Limit {
   return { ...limit, allowed: 1 };
 }
 
-/** Returns the limit after an attempt. `random` returns numbers in [0, 1). */
+/** Returns the limit after a claim ended. `random` returns numbers in [0, 1). */
 export function limitAfter(
   limit: Limit,
-  sign: Sign,
+  how: Ended,
   { most, at, random }: { most: number; at: number; random: () => number },
 ): Limit {
-  if (sign === 'ok') return { allowed: Math.min(most, limit.allowed + 1), failed: 0, pausedUntil: null };
+  if (how === 'pause') return reducedToOne(limit);
+  if (how === 'delivered' || how === 'rejected' || how === 'hold') {
+    return { allowed: Math.min(most, limit.allowed + 1), failed: 0, pausedUntil: null };
+  }
+  if (how !== 'retry') return limit;
   const failed = limit.failed + 1;
   const allowed = Math.max(1, Math.floor(limit.allowed / 2));
   if (failed < FAILED_MAX) return { allowed, failed, pausedUntil: null };

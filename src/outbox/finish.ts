@@ -1,111 +1,105 @@
-import type { Updateable } from 'kysely';
 import { isOneOf } from '../database/bulk.ts';
 import { forUpdate } from '../database/engine.ts';
-import type { OutboxTable, Trx } from '../database/tables.ts';
+import type { Trx } from '../database/tables.ts';
 import type { Encryptor } from '../security/encryption.ts';
-import { applySignals, type CircuitBreaker, type Signal } from './circuit-breaker.ts';
-import { backToPending, endAttempt } from './claims.ts';
+import { applySignals, type CircuitBreaker } from './circuit-breaker.ts';
+import { endClaim, putOff } from './claims.ts';
 import { placeOf, subjectName, updateFronts } from './queue.ts';
-import {
-  after,
-  backoffMs,
-  isUnknown,
-  judge,
-  type Outcome,
-  reasonOf,
-  SLOW_RETRY_MS,
-  type Verdict,
-} from './retry.ts';
-import type { Claim, Disposition, NotNow, Senders } from './sender.ts';
+import { backoffMs, isUnknown, judge, type Outcome, reasonOf, SLOW_RETRY_MS, type Verdict } from './retry.ts';
+import type { Claim, Ended, NotNow, Senders } from './sender.ts';
 
 /** Bytes kept of a rejection: enough to read the reason, few enough to keep permanently. */
 const ANSWER_KEPT_BYTES = 4 * 1024;
 
 export type Finishing = { owner: string; senders: Senders; encryptor: Encryptor; random: () => number };
 
-/** The result to record for a claim: an attempt's outcome, or that it cannot be sent now. */
+/** The result to record for a claim: an attempt's outcome and how long it took, or that it cannot be sent now. */
 export type End = { readonly claim: Claim } & (
-  | { readonly outcome: Outcome }
+  | { readonly outcome: Outcome; readonly ms: number }
   | { readonly decide: NotNow['decide'] }
 );
 
-export type Finished = {
-  how: Verdict | Disposition['outcome'];
-  reason: string;
-  breaker: CircuitBreaker['state'] | null;
-};
-
-/** `unknown`: an attempt may have been applied. `delayMs`: until the next attempt; null if there is none. */
 type Judged = {
   end: End;
-  how: Finished['how'];
+  how: Exclude<Ended, 'lost'>;
   status: number | null;
   reason: string;
+  /** Whether this attempt or an earlier one may have been applied. */
   unknown: boolean;
+  /** Until the next attempt; null if there is none. */
   delayMs: number | null;
 };
 
+/** How a claim ended, and the state that this changed the circuit breaker to, or null. */
+export type Finished = Pick<Judged, 'how' | 'reason'> & { breaker: CircuitBreaker['state'] | null };
+
 /**
- * Records how claims ended. The caller has locked their subjects. Returns null for a claim that was taken
- * over, and writes nothing for it. Delivered claims share statements, because they are most of the work.
+ * Records how claims ended. The caller has locked their subjects. A claim that was taken over is missing from the result,
+ * and nothing is written for it. Delivered claims share statements, because they are most of the work.
  */
 export async function finish(
   trx: Trx,
   by: Finishing,
   ends: readonly End[],
   now: Date,
-): Promise<(Finished | null)[]> {
+): Promise<Map<End, Finished>> {
+  if (ends.length === 0) return new Map();
   const owned = await ownedBy(trx, by.owner, ends);
-  const judged = new Map<End, Judged>();
+  const judged: Judged[] = [];
   for (const end of ends) {
     const before = owned.get(end.claim.requestId);
-    if (before !== undefined) judged.set(end, await judgeEnd(trx, by, end, before));
+    if (before?.attempts === end.claim.attempt) {
+      judged.push(await judgeEnd(trx, by, end, before.unknown_outcome === 1));
+    }
   }
-  const all = [...judged.values()];
-  const delivered = all.filter(({ how }) => how === 'delivered');
-  await deliver(trx, delivered, now);
-  for (const one of all) if (one.how !== 'delivered') await writeOther(trx, by, one, now);
-  const claims = all.map(({ end }) => end.claim);
-  const ended = all.filter(({ delayMs }) => delayMs === null).map(({ end }) => subjectName(end.claim));
-  await updateFronts(trx, claims, new Set(ended));
-  for (const { end, how, status, reason, unknown } of all) {
+  await deliver(
+    trx,
+    judged.filter(({ how }) => how === 'delivered'),
+    now,
+  );
+  for (const one of judged) if (one.how !== 'delivered') await writeOther(trx, by, one, now);
+  const ended = judged.filter(({ delayMs }) => delayMs === null).map(({ end }) => subjectName(end.claim));
+  await updateFronts(
+    trx,
+    judged.map(({ end }) => end.claim),
+    new Set(ended),
+  );
+  for (const { end, how, status, reason, unknown } of judged) {
     if (how === 'later' || how === 'canceled') continue;
     const { claim } = end;
     await by.senders[claim.kind]?.finished?.(trx, claim, { verdict: how, status, reason, unknown, now });
   }
-  const changes = await applySignals(trx, all.map(signalOf), now);
-  const finished = new Map<End, Finished>();
-  for (const [index, { end, how, reason }] of all.entries()) {
-    finished.set(end, { how, reason, breaker: changes[index] ?? null });
-  }
-  return ends.map((end) => finished.get(end) ?? null);
+  const signals = judged.map(({ end, how, reason }) => {
+    const answered = 'outcome' in end ? end.outcome.answered : null;
+    return { probe: end.claim.probe, pauses: how === 'pause', answered, reason };
+  });
+  const states = await applySignals(trx, signals, now);
+  return new Map(
+    judged.map(({ end, how, reason }, index) => [end, { how, reason, breaker: states[index] ?? null }]),
+  );
 }
 
-/** Returns the claims that the caller still owns, each in its current attempt. */
+/** Returns the requests that the caller still owns. Each claim must match its current attempt. */
 async function ownedBy(trx: Trx, owner: string, ends: readonly End[]) {
-  const attempts = new Map(ends.map(({ claim }) => [claim.requestId, claim.attempt]));
+  const ids = ends.map(({ claim }) => claim.requestId);
   const rows = await forUpdate(
     trx,
     trx
       .selectFrom('outbox')
       .select(['request_id', 'attempts', 'unknown_outcome'])
-      .where(isOneOf(trx, 'request_id', [...attempts.keys()]))
+      .where(isOneOf(trx, 'request_id', ids))
       .where('claimed_by', '=', owner),
   ).execute();
-  return new Map(
-    rows
-      .filter((row) => row.attempts === attempts.get(row.request_id))
-      .map((row) => [row.request_id, { unknown: row.unknown_outcome === 1 }]),
-  );
+  return new Map(rows.map((row) => [row.request_id, row]));
 }
 
-async function judgeEnd(trx: Trx, { random }: Finishing, end: End, before: { unknown: boolean }) {
+async function judgeEnd(trx: Trx, by: Finishing, end: End, wasUnknown: boolean): Promise<Judged> {
   const { attempt } = end.claim;
   if ('decide' in end) {
     const disposition = await end.decide(trx);
     const { outcome: how, reason } = disposition;
-    const delayMs = how === 'later' ? (disposition.delayMs ?? backoffMs(attempt, random)) : null;
-    return { end, how, status: null, reason, unknown: before.unknown, delayMs };
+    const delayMs = how === 'later' ? (disposition.delayMs ?? backoffMs(attempt, by.random)) : null;
+    return { end, how, status: null, reason, unknown: wasUnknown, delayMs };
   }
   const { outcome } = end;
   const how = judge(outcome);
@@ -114,8 +108,8 @@ async function judgeEnd(trx: Trx, { random }: Finishing, end: End, before: { unk
     how,
     status: outcome.answered ? outcome.status : null,
     reason: reasonOf(outcome),
-    unknown: before.unknown || isUnknown(outcome),
-    delayMs: delayMsOf(how, outcome, attempt, random),
+    unknown: wasUnknown || isUnknown(outcome),
+    delayMs: delayMsOf(how, outcome, attempt, by.random),
   };
 }
 
@@ -132,9 +126,10 @@ async function deliver(trx: Trx, delivered: readonly Judged[], now: Date): Promi
   const finished_at = now.toISOString();
   for (const [status, those] of Map.groupBy(delivered, (one) => one.status)) {
     const ids = those.map(({ end }) => end.claim.requestId);
+    const ended = { is_next: 0, claimed_by: null, lease_expires_at: null } as const;
     await trx
       .updateTable('outbox')
-      .set({ ...ENDED, state: 'delivered', finished_at, status, reason: null, body: null })
+      .set({ ...ended, state: 'delivered', finished_at, status, reason: null, body: null })
       .where(isOneOf(trx, 'request_id', ids))
       .execute();
     await trx
@@ -148,37 +143,26 @@ async function deliver(trx: Trx, delivered: readonly Judged[], now: Date): Promi
 
 async function writeOther(trx: Trx, by: Finishing, judged: Judged, now: Date): Promise<void> {
   const { end, how, status, reason, unknown, delayMs } = judged;
-  const { requestId, attempt } = end.claim;
+  const { claim } = end;
   if (delayMs !== null) {
-    const dueAt = after(now, delayMs);
-    await backToPending(trx, by.senders, { requestId, dueAt, status, reason, unknown }, now);
-  } else {
-    const more = how === 'rejected' ? rejection(by, judged) : ({ state: 'canceled', body: null } as const);
-    await trx
-      .updateTable('outbox')
-      .set({ ...ENDED, ...more, status, reason, finished_at: now.toISOString() })
-      .where('request_id', '=', requestId)
-      .execute();
+    await putOff(trx, by.senders, claim, { delayMs, status, reason, unknown }, now);
+    return;
   }
-  await endAttempt(trx, { requestId, attempt, status, reason }, now);
-}
-
-/** Keeps the body: an operator may retry the request. */
-function rejection({ encryptor }: Finishing, { end, unknown }: Judged): Updateable<OutboxTable> {
-  const { requestId, kind } = end.claim;
+  const finished = { is_next: 0, status, reason, finished_at: now.toISOString() } as const;
+  if (how === 'canceled') {
+    await endClaim(trx, claim, { ...finished, state: 'canceled', body: null }, now);
+    return;
+  }
   const answer = 'outcome' in end && end.outcome.answered ? end.outcome.answer : Buffer.alloc(0);
-  return {
+  const kept = answer.subarray(0, ANSWER_KEPT_BYTES);
+  // The body stays, because an operator may retry the request.
+  const rejected = {
+    ...finished,
     state: 'rejected',
-    response: encryptor.encrypt(answer.subarray(0, ANSWER_KEPT_BYTES), placeOf(requestId, 'response')),
+    response: by.encryptor.encrypt(kept, placeOf(claim.requestId, 'response')),
     may_have_been_applied: unknown ? 1 : 0,
     // Without the employee, later changes would be rejected too. An operator decides.
-    holds_later: kind === 'new-hire' ? 1 : 0,
-  };
-}
-
-const ENDED = { is_next: 0, claimed_by: null, lease_expires_at: null } as const;
-
-function signalOf({ end, how, reason }: Judged): Signal {
-  const answered = 'outcome' in end ? end.outcome.answered : null;
-  return { probe: end.claim.probe, pauses: how === 'pause', answered, reason };
+    holds_later: claim.kind === 'new-hire' ? 1 : 0,
+  } as const;
+  await endClaim(trx, claim, rejected, now);
 }

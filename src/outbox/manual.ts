@@ -1,6 +1,7 @@
+import type { Updateable } from 'kysely';
 import { forUpdate } from '../database/engine.ts';
-import type { RequestKind, Subject, Trx } from '../database/tables.ts';
-import { lockSubject, updateFront } from './queue.ts';
+import type { OutboxTable, RequestKind, Subject, Trx } from '../database/tables.ts';
+import { lockSubject, updateFronts } from './queue.ts';
 
 /** The kinds that operators can retry, cancel or release. A census upload follows from its syncs instead. */
 export const CHANGE_KINDS = [
@@ -11,86 +12,70 @@ export const CHANGE_KINDS = [
 ] as const satisfies readonly RequestKind[];
 export type ChangeKind = (typeof CHANGE_KINDS)[number];
 
+/** Why an action was refused. */
+export type Refusal = 'not-retried' | 'newer-delivered' | 'being-sent' | 'finished' | 'not-blocking';
+export type ManualResult = 'done' | 'not-found' | Refusal;
+
 /**
  * Retries a rejected change before later ones, and a pending one immediately. Refused, unless forced, if a
  * newer change of the subject was delivered, which this one would undo.
  */
-export async function retryManually(
+export function retryManually(
   trx: Trx,
   requestId: string,
   { force, now }: { force: boolean; now: string },
-): Promise<'done' | 'not-found' | 'not-retried' | 'newer-delivered'> {
-  const change = await findAlone(trx, requestId);
-  if (change === undefined) return 'not-found';
-  if (change.state === 'pending') {
-    await trx.updateTable('outbox').set({ due_at: now }).where('request_id', '=', requestId).execute();
-    return 'done';
-  }
-  if (change.state !== 'rejected') return 'not-retried';
-  if (!force && (await isNewerDelivered(trx, change))) return 'newer-delivered';
-  await trx
-    .updateTable('outbox')
-    .set({
-      state: 'pending',
-      holds_later: 0,
-      due_at: now,
-      status: null,
-      reason: null,
-      response: null,
-      finished_at: null,
-    })
-    .where('request_id', '=', requestId)
-    .execute();
-  await updateFront(trx, change);
-  return 'done';
+): Promise<ManualResult> {
+  return alter(trx, requestId, async (change) => {
+    if (change.state === 'pending') return { due_at: now };
+    if (change.state !== 'rejected') return 'not-retried';
+    if (!force && (await isNewerDelivered(trx, change))) return 'newer-delivered';
+    const unsent = { status: null, reason: null, response: null, finished_at: null };
+    return { state: 'pending', holds_later: 0, due_at: now, ...unsent };
+  });
 }
 
 /** Cancels a pending or rejected change permanently and erases its body. */
-export async function cancelManually(
+export function cancelManually(
   trx: Trx,
   requestId: string,
   { reason, now }: { reason: string; now: string },
-): Promise<'done' | 'not-found' | 'being-sent' | 'finished'> {
-  const change = await findAlone(trx, requestId);
-  if (change === undefined) return 'not-found';
-  if (change.state === 'sending') return 'being-sent';
-  if (change.state !== 'pending' && change.state !== 'rejected') return 'finished';
-  await trx
-    .updateTable('outbox')
-    .set({ state: 'canceled', is_next: 0, holds_later: 0, body: null, reason, finished_at: now })
-    .where('request_id', '=', requestId)
-    .execute();
-  await updateFront(trx, change);
-  return 'done';
+): Promise<ManualResult> {
+  return alter(trx, requestId, ({ state }) => {
+    if (state === 'sending') return 'being-sent';
+    if (state !== 'pending' && state !== 'rejected') return 'finished';
+    return { state: 'canceled', is_next: 0, holds_later: 0, body: null, reason, finished_at: now };
+  });
 }
 
 /** Releases the changes that wait for a rejected new hire. */
-export async function releaseManually(trx: Trx, requestId: string) {
-  const change = await findAlone(trx, requestId);
-  if (change === undefined) return 'not-found';
-  if (change.holds_later === 0) return 'not-blocking';
-  await trx.updateTable('outbox').set({ holds_later: 0 }).where('request_id', '=', requestId).execute();
-  await updateFront(trx, change);
-  return 'done';
+export function releaseManually(trx: Trx, requestId: string): Promise<ManualResult> {
+  return alter(trx, requestId, (change) => (change.holds_later === 0 ? 'not-blocking' : { holds_later: 0 }));
 }
 
-/** Returns the change with its subject locked. */
-async function findAlone(trx: Trx, requestId: string) {
-  const change = await changeOf(trx, requestId).executeTakeFirst();
-  if (change === undefined) return undefined;
-  await lockSubject(trx, change);
-  return forUpdate(trx, changeOf(trx, requestId)).executeTakeFirst();
-}
+type Change = Subject & Pick<OutboxTable, 'state'> & { seq: number; holds_later: number };
 
-function changeOf(trx: Trx, requestId: string) {
-  return trx
+/** Sets the columns that `decide` returns for the change, with its subject locked, or returns its refusal. */
+async function alter(
+  trx: Trx,
+  requestId: string,
+  decide: (change: Change) => Updateable<OutboxTable> | Refusal | Promise<Updateable<OutboxTable> | Refusal>,
+): Promise<ManualResult> {
+  const query = trx
     .selectFrom('outbox')
     .select(['seq', 'subject_type', 'subject_id', 'state', 'holds_later'])
     .where('request_id', '=', requestId)
     .where('kind', 'in', CHANGE_KINDS);
+  const found = await query.executeTakeFirst();
+  if (found === undefined) return 'not-found';
+  await lockSubject(trx, found);
+  const decided = await decide(await forUpdate(trx, query).executeTakeFirstOrThrow());
+  if (typeof decided === 'string') return decided;
+  await trx.updateTable('outbox').set(decided).where('request_id', '=', requestId).execute();
+  await updateFronts(trx, [found]);
+  return 'done';
 }
 
-async function isNewerDelivered(trx: Trx, change: Subject & { seq: number }): Promise<boolean> {
+async function isNewerDelivered(trx: Trx, change: Change): Promise<boolean> {
   const newer = await trx
     .selectFrom('outbox')
     .select('seq')

@@ -15,12 +15,11 @@ export function employeeSubject(employeeId: string): Subject {
   return { subject_type: 'employee', subject_id: employeeId };
 }
 
-/** Returns the subject as one text, which is also the name of its lock. */
+/** Returns the name of the subject's lock. */
 export function subjectName({ subject_type, subject_id }: Subject): string {
   return `${subject_type}:${subject_id}`;
 }
 
-/** Takes the lock of a subject's requests until the transaction ends. */
 export function lockSubject(trx: Trx, subject: Subject): Promise<void> {
   return lockName(trx, subjectName(subject));
 }
@@ -65,35 +64,16 @@ export const ENCRYPTED_REQUESTS: readonly EncryptedColumn[] = (['body', 'respons
   }),
 );
 
-/** Adds a request to the queue. Its id must be new. */
-export function enqueue(trx: Trx, request: NewRequest, now: string): Promise<void> {
-  return enqueueMany(trx, [request], now);
-}
-
 /**
- * Adds requests to the queue, in the order given for each subject. Their ids must be new. A caller with
- * several subjects holds the ledger lock, because locking many names in different orders could deadlock.
+ * Adds requests to the queue, in the order given for each subject. Their ids must be new. A caller with several subjects
+ * holds the ledger lock, because locking many names in different orders could deadlock.
  */
-export async function enqueueMany(trx: Trx, requests: readonly NewRequest[], now: string): Promise<void> {
+export async function enqueue(trx: Trx, requests: readonly NewRequest[], now: string): Promise<void> {
   const subjects = new Map(requests.map((request) => [subjectName(request), request]));
   await lockNames(trx, [...subjects.keys()]);
-  const taken = await blockedSubjects(trx, [...subjects.values()]);
-  const rows = requests.map(({ requestId: request_id, kind, encrypted, effectiveOn = null, ...request }) => {
-    const { subject_type, subject_id } = request;
-    const name = subjectName(request);
-    const is_next = taken.has(name) ? 0 : 1;
-    taken.add(name);
-    const queued = { request_id, kind, subject_type, subject_id, state: 'pending', is_next };
-    const stored = encrypted ?? { body: null, body_hash: null };
-    return { ...queued, due_at: now, created_at: now, effective_on: effectiveOn, ...stored };
-  });
-  await insertRows(trx, 'outbox', rows);
-}
-
-/** Returns the names of subjects that have a request at the front, or are held: a new request of theirs waits. */
-async function blockedSubjects(trx: Trx, subjects: readonly Subject[]): Promise<Set<string>> {
-  const blocked = new Set<string>();
-  for (const [type, ids] of idsByType(subjects)) {
+  // Subjects that have a request at the front, or are held: a new request of theirs waits.
+  const taken = new Set<string>();
+  for (const [type, ids] of idsByType([...subjects.values()])) {
     const ofThese = trx
       .selectFrom('outbox')
       .select(['subject_type', 'subject_id'])
@@ -103,9 +83,18 @@ async function blockedSubjects(trx: Trx, subjects: readonly Subject[]): Promise<
       .where(sql<boolean>`is_next = 1`)
       .union(ofThese.where(sql<boolean>`holds_later = 1`))
       .execute();
-    for (const row of rows) blocked.add(subjectName(row));
+    for (const row of rows) taken.add(subjectName(row));
   }
-  return blocked;
+  const rows = requests.map((request) => {
+    const { requestId: request_id, kind, subject_type, subject_id, encrypted, effectiveOn = null } = request;
+    const name = subjectName(request);
+    const is_next = taken.has(name) ? 0 : 1;
+    taken.add(name);
+    const queued = { request_id, kind, subject_type, subject_id, state: 'pending', is_next };
+    const stored = encrypted ?? { body: null, body_hash: null };
+    return { ...queued, due_at: now, created_at: now, effective_on: effectiveOn, ...stored };
+  });
+  await insertRows(trx, 'outbox', rows);
 }
 
 /** Groups subjects for statements that look up many ids of one type. */
@@ -149,71 +138,59 @@ export async function makeDue(trx: Trx, requestId: string, now: string): Promise
 }
 
 /**
- * Moves the right request of the subject to the front: the one that is being sent, else the oldest unfinished one. Only
- * it can be claimed. No request is at the front while a rejected new hire holds the subject. Call it after adding,
- * finishing or retrying a request, with the subject's name locked (engine.ts).
+ * Moves the right request of each subject to the front: the one that is being sent, else the oldest unfinished one. Only
+ * it can be claimed. No request is at the front while a rejected new hire holds the subject. Call it after finishing or
+ * retrying requests, with the subjects' names locked. The front requests of `finishedSubjects` have just finished.
  *
  * Conditions of a partial index are literal SQL here: SQLite would not use the index for bound values.
  */
-export function updateFront(trx: Trx, subject: Subject): Promise<void> {
-  return updateFronts(trx, [subject]);
-}
-
-/** Does the same for several subjects. The front requests of `finishedSubjects` have just finished. */
 export async function updateFronts(
   trx: Trx,
   subjects: readonly Subject[],
   finishedSubjects: ReadonlySet<string> = new Set(),
 ): Promise<void> {
-  const unfinished = subjects.filter((subject) => !finishedSubjects.has(subjectName(subject)));
-  const fronts = await frontsOf(trx, unfinished);
-  const sending = new Set(fronts.filter(({ state }) => state === 'sending').map(subjectName));
-  const idle = subjects.filter((subject) => !sending.has(subjectName(subject)));
-  const next = await nextRequests(trx, idle);
-  const before = fronts.filter(({ state }) => state !== 'sending').map(({ seq }) => seq);
-  // A subject never has two: clear the old one first.
-  const former = before.filter((seq) => !next.includes(seq));
-  await mark(trx, former, 0);
-  const fresh = next.filter((seq) => !before.includes(seq));
-  await mark(trx, fresh, 1);
-}
-
-/** Locked, because a send loop may be claiming one and takes no other lock. */
-async function frontsOf(trx: Trx, subjects: readonly Subject[]) {
   const fronts = [];
-  for (const [type, ids] of idsByType(subjects)) {
+  const unfinished = subjects.filter((subject) => !finishedSubjects.has(subjectName(subject)));
+  for (const [type, ids] of idsByType(unfinished)) {
     const ofType = trx
       .selectFrom('outbox')
       .select(['seq', 'state', 'subject_type', 'subject_id'])
       .where('subject_type', '=', type)
       .where(isOneOf(trx, 'subject_id', ids))
       .where(sql<boolean>`is_next = 1`);
+    // Locked, because a send loop may be claiming one and takes no other lock.
     fronts.push(...(await forUpdate(trx, ofType).execute()));
   }
-  return fronts;
-}
-
-async function mark(trx: Trx, seqs: readonly number[], is_next: 0 | 1): Promise<void> {
-  if (seqs.length === 0) return;
-  const marked = trx.updateTable('outbox').set({ is_next });
-  await marked.where(isOneOf(trx, 'seq', seqs)).execute();
-}
-
-async function nextRequests(trx: Trx, subjects: readonly Subject[]): Promise<number[]> {
+  const sending = new Set(fronts.filter(({ state }) => state === 'sending').map(subjectName));
+  const before = fronts.filter(({ state }) => state !== 'sending').map(({ seq }) => seq);
   const next: number[] = [];
-  for (const [type, ids] of idsByType(subjects)) {
+  for (const [type, ids] of idsByType(subjects.filter((subject) => !sending.has(subjectName(subject))))) {
     const { rows } = await nextRequestsOf(type, ids).execute(trx);
     next.push(...rows.flatMap((row) => row.next ?? []));
   }
-  return next;
+  const mark = async (is_next: 0 | 1, seqs: readonly number[]): Promise<void> => {
+    if (seqs.length === 0) return;
+    await trx
+      .updateTable('outbox')
+      .set({ is_next })
+      .where(isOneOf(trx, 'seq', seqs))
+      .execute();
+  };
+  // A subject never has two: clear the old one first.
+  await mark(
+    0,
+    before.filter((seq) => !next.includes(seq)),
+  );
+  await mark(
+    1,
+    next.filter((seq) => !before.includes(seq)),
+  );
 }
 
 /**
- * Returns the oldest unfinished request of each subject of one type that is not held by a rejected new hire.
- *
- * The query finds the first row from the subject on, which only the index can do. If it filtered by subject,
- * PostgreSQL might read the whole table in order, which is slow for an employee with thousands of delivered
- * requests.
+ * Returns the oldest unfinished request of each subject of one type that is not held by a rejected new hire. The query
+ * finds the first row from the subject on, which only the index can do. If it filtered by subject, PostgreSQL might read
+ * the whole table in order, which is slow for an employee with thousands of delivered requests.
  */
 export function nextRequestsOf(type: Subject['subject_type'], ids: readonly string[]) {
   const given = sql.join(ids.map((id) => sql`(cast(${id} as text))`));

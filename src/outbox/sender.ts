@@ -43,6 +43,9 @@ export type NotNow = { readonly kind: 'not-now'; readonly decide: (trx: Trx) => 
 
 export type Prepared = Post | NotNow;
 
+/** How a claim ended. `lost`: it was taken over or left to expire. */
+export type Ended = Verdict | Disposition['outcome'] | 'lost';
+
 /** The part of sending that differs by kind. The send loop claims, posts, judges and finishes all kinds. */
 export type Sender = {
   /** Creates the POST of a claimed request. Runs outside a transaction and may take long. */

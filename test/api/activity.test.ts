@@ -2,7 +2,7 @@ import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { dismissEvent } from '../../src/inbox/events.ts';
 import { pauseSending } from '../../src/outbox/circuit-breaker.ts';
-import { enqueueMany } from '../../src/outbox/queue.ts';
+import { enqueue } from '../../src/outbox/queue.ts';
 import { createReceivingCounts } from '../../src/telemetry/receiver-counts.ts';
 import { engineOf, onEitherEngine } from '../support/engine.ts';
 import { onlyReceived } from '../telemetry/still.ts';
@@ -76,7 +76,7 @@ async function requests(db: Db): Promise<void> {
         subject_id: String(index),
         encrypted: null,
       } as const;
-      await enqueueMany(trx, [request], `2026-01-${19 + index}T00:00:00.000Z`);
+      await enqueue(trx, [request], `2026-01-${19 + index}T00:00:00.000Z`);
       const finished = state === 'pending' || state === 'sending' ? null : NOW.toISOString();
       await trx
         .updateTable('outbox')

@@ -1,4 +1,4 @@
-import type { ChangeKind } from '../../src/employment/change.ts';
+import type { ChangeKind } from '../../src/outbox/manual.ts';
 import { CHANGE_KINDS } from '../../src/outbox/manual.ts';
 import { compensationChange, demographic, newHire, termination } from '../contract/samples.ts';
 import { onEitherEngine } from '../support/engine.ts';

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { keyProblem } from '../../src/employment/accept.ts';
-import { bytesOf, type ChangeKind, checkChange } from '../../src/employment/change.ts';
-import { CHANGE_KINDS } from '../../src/outbox/manual.ts';
+import { bytesOf, checkChange } from '../../src/employment/change.ts';
+import { CHANGE_KINDS, type ChangeKind } from '../../src/outbox/manual.ts';
 import {
   address,
   compensationChange,

@@ -1,7 +1,7 @@
 import type { Test } from 'tap';
 import type { Db } from '../../src/database/tables.ts';
-import { type ChangeFilter, findChange, listChanges } from '../../src/employment/changes.ts';
-import { cancelChange, releaseChange, retryChange } from '../../src/employment/manual.ts';
+import { actOnChange, type ChangeFilter, findChange, listChanges } from '../../src/employment/changes.ts';
+import { cancelManually, releaseManually, retryManually } from '../../src/outbox/manual.ts';
 import { scratch } from '../database/scratch.ts';
 import { START } from '../outbox/parts.ts';
 import { onEitherEngine } from '../support/engine.ts';
@@ -11,6 +11,14 @@ const NOW = START.toISOString();
 
 const idsOf = async (db: Db, filter: ChangeFilter = {}) =>
   (await listChanges(db, filter, { limit: 100 })).changes.map((change) => change.id);
+
+const retryChange = (db: Db, id: string, options: Parameters<typeof retryManually>[2]) =>
+  actOnChange(db, id, (trx) => retryManually(trx, id, options));
+
+const cancelChange = (db: Db, id: string, options: Parameters<typeof cancelManually>[2]) =>
+  actOnChange(db, id, (trx) => cancelManually(trx, id, options));
+
+const releaseChange = (db: Db, id: string) => actOnChange(db, id, (trx) => releaseManually(trx, id));
 
 const found = async (db: Db, id: string) => {
   const whole = await findChange(db, id);

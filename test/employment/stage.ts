@@ -3,7 +3,8 @@ import type { Test } from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { type Accepted, type Accepting, acceptChanges } from '../../src/employment/accept.ts';
-import { type Change, type ChangeKind, checkChange } from '../../src/employment/change.ts';
+import { type Change, checkChange } from '../../src/employment/change.ts';
+import type { ChangeKind } from '../../src/outbox/manual.ts';
 import { employerSubject, enqueue } from '../../src/outbox/queue.ts';
 import { compensationChange, demographic, newHire, termination } from '../contract/samples.ts';
 import { encryptor, type SetClock, START, sendAll, sendLoop, setClock } from '../outbox/parts.ts';
@@ -47,7 +48,7 @@ export async function oweCensus(db: Db): Promise<string> {
     ...employerSubject('e'),
     encrypted: null,
   } as const;
-  await transact(db, (trx) => enqueue(trx, request, START.toISOString()));
+  await transact(db, (trx) => enqueue(trx, [request], START.toISOString()));
   return request.requestId;
 }
 

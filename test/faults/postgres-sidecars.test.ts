@@ -188,7 +188,7 @@ t.test('three sidecars on one database', async (t) => {
             ...employeeSubject(employee_id),
             encrypted,
           } as const;
-          return transact(db, (trx) => enqueue(trx, change, new Date().toISOString()));
+          return transact(db, (trx) => enqueue(trx, [change], new Date().toISOString()));
         }),
       );
     }

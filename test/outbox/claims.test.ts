@@ -29,7 +29,7 @@ async function take(db: Db, owner: string, now: Date, limit = 8): Promise<Claim[
 /** Returns the result of finishing one claim as `owner`. */
 async function end(db: Db, owner: string, one: End, now: Date) {
   const by = { owner, senders: {}, encryptor, random: () => 0 };
-  return (await transact(db, (trx) => finish(trx, by, [one], now)))[0];
+  return (await transact(db, (trx) => finish(trx, by, [one], now))).get(one);
 }
 
 onEitherEngine('a claim is taken over when its lease expired, not before', async (t) => {
@@ -84,11 +84,11 @@ onEitherEngine('a stale owner cannot finish, delay or renew a claim', async (t) 
   const [taken] = await take(db, 'second', clock());
   const before = await request(db, 'r-1');
   const decide = async () => ({ outcome: 'canceled', reason: 'x' }) as const;
-  t.equal(await end(db, 'first', { claim: stale!, outcome: ok }, clock()), null);
-  t.equal(await end(db, 'first', { claim: stale!, decide }, clock()), null);
+  t.equal(await end(db, 'first', { claim: stale!, outcome: ok, ms: 0 }, clock()), undefined);
+  t.equal(await end(db, 'first', { claim: stale!, decide }, clock()), undefined);
   t.equal(await transact(db, (trx) => heartbeat(trx, 'first', stale!, clock())), false);
   t.strictSame(await request(db, 'r-1'), before);
-  t.match(await end(db, 'second', { claim: taken!, outcome: ok }, clock()), { how: 'delivered' });
+  t.match(await end(db, 'second', { claim: taken!, outcome: ok, ms: 0 }, clock()), { how: 'delivered' });
 });
 
 onEitherEngine('a stale owner cannot finish a claim that was only released', async (t) => {
@@ -101,7 +101,7 @@ onEitherEngine('a stale owner cannot finish a claim that was only released', asy
   await transact(db, (trx) => reserveProbe(trx, new Date(clock().getTime() + 30_000)));
   t.strictSame(await take(db, 'second', clock()), []);
   t.match(await request(db, 'r-1'), { state: 'pending', attempts: 1 });
-  t.equal(await end(db, 'first', { claim: stale!, outcome: ok }, clock()), null);
+  t.equal(await end(db, 'first', { claim: stale!, outcome: ok, ms: 0 }, clock()), undefined);
   t.equal(await transact(db, (trx) => heartbeat(trx, 'first', stale!, clock())), false);
 });
 
@@ -114,7 +114,7 @@ onEitherEngine(
     const [first] = await take(db, 'same', clock());
     clock.advance(30_000);
     await take(db, 'same', clock());
-    t.equal(await end(db, 'same', { claim: first!, outcome: ok }, clock()), null);
+    t.equal(await end(db, 'same', { claim: first!, outcome: ok, ms: 0 }, clock()), undefined);
     t.equal(await transact(db, (trx) => heartbeat(trx, 'same', first!, clock())), false);
   },
 );
@@ -260,7 +260,7 @@ onEitherEngine('a retried request of a coalescing kind absorbs the newer pending
     transact(db, (trx) =>
       enqueue(
         trx,
-        { requestId, kind: 'census', subject_type: 'employer', subject_id: 'a', encrypted: null },
+        [{ requestId, kind: 'census', subject_type: 'employer', subject_id: 'a', encrypted: null }],
         clock().toISOString(),
       ),
     );

@@ -10,20 +10,20 @@ import {
   PAUSE_MAX_MS,
   PAUSE_MIN_MS,
   reducedToOne,
-  type Sign,
 } from '../../src/outbox/concurrency-limiter.ts';
+import type { Ended } from '../../src/outbox/sender.ts';
 import fc from '../support/seeded.ts';
 
 const MOST = 8;
-const after = (limit: Limit, sign: Sign, at = 0, random = 0.999): Limit =>
-  limitAfter(limit, sign, { most: MOST, at, random: () => random });
+const after = (limit: Limit, how: Ended, at = 0, random = 0.999): Limit =>
+  limitAfter(limit, how, { most: MOST, at, random: () => random });
 
 t.test('each response allows one more request, so that the limit doubles each round', async (t) => {
   let limit = reducedToOne(fullLimit(MOST));
   const rounds: number[] = [];
   for (let round = 0; round < 5; round += 1) {
     rounds.push(limit.allowed);
-    for (let answer = limit.allowed; answer > 0; answer -= 1) limit = after(limit, 'ok');
+    for (let answer = limit.allowed; answer > 0; answer -= 1) limit = after(limit, 'delivered');
   }
   t.strictSame(rounds, [1, 2, 4, 8, 8]);
 });
@@ -32,7 +32,7 @@ t.test('each failed attempt halves the limit, down to one', async (t) => {
   let limit = fullLimit(MOST);
   const allowed: number[] = [];
   for (let failure = 1; failure < FAILED_MAX; failure += 1) {
-    limit = after(limit, 'trouble');
+    limit = after(limit, 'retry');
     allowed.push(limit.allowed);
     t.equal(limit.pausedUntil, null, 'a single failure does not pause');
   }
@@ -44,7 +44,7 @@ t.test(
   async (t) => {
     let limit = fullLimit(MOST);
     let at = 0;
-    for (let failure = 0; failure < FAILED_MAX; failure += 1) limit = after(limit, 'trouble', at);
+    for (let failure = 0; failure < FAILED_MAX; failure += 1) limit = after(limit, 'retry', at);
     const pauses: number[] = [];
     for (let probe = 0; probe < 8; probe += 1) {
       const pause = (limit.pausedUntil as number) - at;
@@ -52,7 +52,7 @@ t.test(
       t.equal(freeSlots(limit, [], at + pause - 1), 0);
       at += pause;
       t.equal(freeSlots(limit, [], at), 1);
-      limit = after(limit, 'trouble', at);
+      limit = after(limit, 'retry', at);
     }
     t.strictSame(pauses, [1, 2, 4, 8, 16, 32, 60, 60]);
   },
@@ -61,18 +61,18 @@ t.test(
 t.test('half of a pause is random, so that several senders do not send together', async (t) => {
   const failed = { allowed: 1, failed: 1_000, pausedUntil: null };
   t.strictSame(
-    [0, 0.5].map((random) => after(failed, 'trouble', 0, random).pausedUntil),
+    [0, 0.5].map((random) => after(failed, 'retry', 0, random).pausedUntil),
     [PAUSE_MAX_MS / 2, PAUSE_MAX_MS * 0.75],
   );
 });
 
 t.test('any response ends the pauses, even a rejection', async (t) => {
-  const limit = after({ allowed: 1, failed: 50, pausedUntil: 10_000 }, 'ok');
+  const limit = after({ allowed: 1, failed: 50, pausedUntil: 10_000 }, 'delivered');
   t.strictSame(limit, { allowed: 2, failed: 0, pausedUntil: null });
 });
 
 t.test('the limit stays between one and the maximum, and no pause exceeds 60 s', async () => {
-  const signs = fc.array(fc.constantFrom<Sign>('ok', 'trouble'), { maxLength: 100 });
+  const signs = fc.array(fc.constantFrom<Ended>('delivered', 'retry'), { maxLength: 100 });
   fc.assert(
     fc.property(signs, fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }), (all, random) => {
       let limit = fullLimit(MOST);

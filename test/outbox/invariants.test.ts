@@ -43,7 +43,7 @@ onEitherEngine(
             if (now.do === 'enqueue') {
               const kind = KINDS[now.kind] as RequestKind;
               const subject = employeeSubject(SUBJECTS[now.subject] as string);
-              await enqueue(trx, { requestId: `r-${count++}`, kind, ...subject, encrypted: null }, iso);
+              await enqueue(trx, [{ requestId: `r-${count++}`, kind, ...subject, encrypted: null }], iso);
             } else if (now.do === 'claim') {
               const wish = {
                 owner: 'o',
@@ -59,7 +59,7 @@ onEitherEngine(
               const by = { owner: 'o', senders: {}, encryptor, random: () => 0 };
               if (claimed) {
                 const outcome = outcomeOf(STATUSES[now.status] as number);
-                await finish(trx, by, [{ claim: claimed, outcome }], at);
+                await finish(trx, by, [{ claim: claimed, outcome, ms: 0 }], at);
               }
             } else if (now.do === 'wait') clock.advance(now.seconds * 1_000);
             else if (ids.length > 0) {

@@ -60,7 +60,7 @@ onEitherEngine('an employer and an employee with the same id are two subjects', 
   const { db } = await scratch(t);
   await owe(db, 'r-1', '42');
   await transact(db, (trx) =>
-    enqueue(trx, { requestId: 'r-2', kind: 'census', ...employerSubject('42'), encrypted: null }, now),
+    enqueue(trx, [{ requestId: 'r-2', kind: 'census', ...employerSubject('42'), encrypted: null }], now),
   );
   t.match([await request(db, 'r-1'), await request(db, 'r-2')], [{ is_next: 1 }, { is_next: 1 }]);
 });

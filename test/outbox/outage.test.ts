@@ -97,7 +97,7 @@ onEitherEngine('requests that failed together are not retried together', async (
   };
   await transact(db, async (trx) => {
     const { claims } = await claim(trx, wish, clock());
-    const ends = claims.map((claimed) => ({ claim: claimed, outcome: unwell }));
+    const ends = claims.map((claimed) => ({ claim: claimed, outcome: unwell, ms: 0 }));
     await finish(trx, by, ends, clock());
   });
   const due = await db.selectFrom('outbox').select('due_at').execute();
@@ -147,7 +147,7 @@ onEitherEngine('a 429 for one request does not block the others', async (t) => {
 
 onEitherEngine('a pause ends on time despite other activity', async (t) => {
   let limit = fullLimit(8);
-  for (let n = 0; n < 8; n += 1) limit = limitAfter(limit, 'trouble', { most: 8, at: 5, random: () => 1 });
+  for (let n = 0; n < 8; n += 1) limit = limitAfter(limit, 'retry', { most: 8, at: 5, random: () => 1 });
   t.strictSame(
     [freeSlots(limit, [], 1_004), freeSlots(limit, [], 1_005), freeSlots(limit, [0], 1_005)],
     [0, 1, 0],

@@ -70,7 +70,7 @@ export async function owe(
   const body = Buffer.from(JSON.stringify({ request: requestId }));
   const encrypted = encryptBody(encryptor, await openHasher(db, encryptor), requestId, body);
   const subject = kind === 'census' ? employerSubject(employeeId) : employeeSubject(employeeId);
-  return transact(db, (trx) => enqueue(trx, { requestId, kind, ...subject, encrypted }, now.toISOString()));
+  return transact(db, (trx) => enqueue(trx, [{ requestId, kind, ...subject, encrypted }], now.toISOString()));
 }
 
 /** Sends until nothing more is due. */

@@ -272,7 +272,7 @@ onEitherEngine('reasons, attempts and the raw file contain no personal data', as
     subject_id: '1',
     encrypted,
   } as const;
-  await transact(db, (trx) => enqueue(trx, change, clock().toISOString()));
+  await transact(db, (trx) => enqueue(trx, [change], clock().toISOString()));
   const loop = sendLoop(t, db, url, clock);
   await loop.runOnce();
   clock.advance(60_000);

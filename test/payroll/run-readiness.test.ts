@@ -510,7 +510,7 @@ onEitherEngine('requests for employees outside the run do not count', async (t) 
     ...employerSubject('emp-1'),
     encrypted: null,
   } as const;
-  await transact(db, (trx) => enqueue(trx, upload, '2026-07-12T08:00:00.000Z'));
+  await transact(db, (trx) => enqueue(trx, [upload], '2026-07-12T08:00:00.000Z'));
   t.match(await check(db, 'requests-rejected', narrowed), { result: 'pass' });
   t.match(await check(db, 'requests-stuck', narrowed), { result: 'pass' });
 });

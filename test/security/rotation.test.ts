@@ -28,7 +28,7 @@ async function owe(db: Db, encryptor: Encryptor, requestId: string, text: string
     subject_id: requestId,
     encrypted,
   } as const;
-  await transact(db, (trx) => enqueue(trx, request, NOW));
+  await transact(db, (trx) => enqueue(trx, [request], NOW));
 }
 
 const bodyOf = async (db: Db, encryptor: Encryptor, requestId: string): Promise<string> => {
@@ -153,7 +153,7 @@ onEitherEngine('a row whose key is missing stays unchanged and is counted by key
     subject_id: '9',
   } as const;
   await transact(db, (trx) =>
-    enqueue(trx, { ...request, encrypted: { body: encrypted, body_hash: encrypted } }, NOW),
+    enqueue(trx, [{ ...request, encrypted: { body: encrypted, body_hash: encrypted } }], NOW),
   );
   const rotated = await reencrypt(db, createEncryptor([k2, k1]), ENCRYPTED_COLUMNS, quietly);
   t.strictSame(rotated, { reencrypted: 1, broken: new Map() });

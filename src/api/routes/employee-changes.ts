@@ -13,16 +13,17 @@ import {
   text,
 } from '../../contract/fields.ts';
 import { type ChangeBody, readBody } from '../../employment/bodies.ts';
-import { changeCursor } from '../../employment/change-view.ts';
 import {
   type AcceptedChange,
+  type ActedOn,
   ATTEMPTS_SHOWN,
+  actOnChange,
   type ChangeFilter,
+  changeCursor,
   findChange,
   listChanges,
 } from '../../employment/changes.ts';
-import { type ActedOn, cancelChange, releaseChange, retryChange } from '../../employment/manual.ts';
-import { CHANGE_KINDS } from '../../outbox/manual.ts';
+import { CHANGE_KINDS, cancelManually, releaseManually, retryManually } from '../../outbox/manual.ts';
 import { employeeSubject } from '../../outbox/queue.ts';
 import { alsoNeeds, by, writeReadDown } from '../auth.ts';
 import type { ApiParts } from '../parts.ts';
@@ -239,7 +240,8 @@ function employeeChangeWorkRoutes(app: Api, { db, now, log, wakeSend }: ApiParts
     async (request, reply) => {
       const { change_id } = request.params;
       const force = request.body?.force === true;
-      const acted = await retryChange(db, change_id, { force, now: now().toISOString() });
+      const how = { force, now: now().toISOString() };
+      const acted = await actOnChange(db, change_id, (trx) => retryManually(trx, change_id, how));
       return reply.code(202).send(done(request, acted, force ? 'retried by force' : 'retried'));
     },
   );
@@ -260,11 +262,9 @@ function employeeChangeWorkRoutes(app: Api, { db, now, log, wakeSend }: ApiParts
     async (request) => {
       const { change_id } = request.params;
       const { reason } = request.body;
-      return done(
-        request,
-        await cancelChange(db, change_id, { reason, now: now().toISOString() }),
-        'canceled',
-      );
+      const how = { reason, now: now().toISOString() };
+      const acted = await actOnChange(db, change_id, (trx) => cancelManually(trx, change_id, how));
+      return done(request, acted, 'canceled');
     },
   );
 
@@ -279,7 +279,11 @@ function employeeChangeWorkRoutes(app: Api, { db, now, log, wakeSend }: ApiParts
       response: { 200: ChangeSummary },
       refuses: ['NOT_FOUND', 'CONFLICT'],
     }),
-    async (request) => done(request, await releaseChange(db, request.params.change_id), 'released'),
+    async (request) => {
+      const { change_id } = request.params;
+      const acted = await actOnChange(db, change_id, (trx) => releaseManually(trx, change_id));
+      return done(request, acted, 'released');
+    },
   );
 
   /** Returns the change as it is after the action. */

@@ -9,8 +9,7 @@ import {
   text,
 } from '../../contract/fields.ts';
 import type { RosterFactTable } from '../../database/tables.ts';
-import { changeCursor } from '../../employment/change-view.ts';
-import { listChanges } from '../../employment/changes.ts';
+import { changeCursor, listChanges } from '../../employment/changes.ts';
 import { deductionCursor, viewDeduction } from '../../ledger/deduction-view.ts';
 import { listDeductions } from '../../ledger/deductions.ts';
 import {

@@ -2,11 +2,22 @@
 
 import { Option } from 'commander';
 import type { Db, RequestState } from '../../database/tables.ts';
-import { changeCursor } from '../../employment/change-view.ts';
-import { type AcceptedChange, findChange, listChanges } from '../../employment/changes.ts';
-import { type ActedOn, cancelChange, releaseChange, retryChange } from '../../employment/manual.ts';
+import {
+  type AcceptedChange,
+  type ActedOn,
+  actOnChange,
+  changeCursor,
+  findChange,
+  listChanges,
+} from '../../employment/changes.ts';
 import type { AppError } from '../../errors.ts';
-import { CHANGE_KINDS, type ChangeKind } from '../../outbox/manual.ts';
+import {
+  CHANGE_KINDS,
+  type ChangeKind,
+  cancelManually,
+  releaseManually,
+  retryManually,
+} from '../../outbox/manual.ts';
 import { instant, ROWS_FILE } from '../arguments.ts';
 import type { Command } from '../command.ts';
 import { confirm } from '../confirm.ts';
@@ -189,7 +200,8 @@ async function changeRetry(
   changeId: string,
   { force = false }: { force?: boolean },
 ): Promise<void> {
-  const acted = await retryChange(db, changeId, { force, now: now().toISOString() });
+  const how = { force, now: now().toISOString() };
+  const acted = await actOnChange(db, changeId, (trx) => retryManually(trx, changeId, how));
   printOutcome(out, changeId, acted, 'is sent again');
 }
 
@@ -210,12 +222,14 @@ async function changeCancel(
     ],
     question: 'Cancel it? It will not be sent, and its contents are deleted.',
   });
-  const acted = await cancelChange(db, changeId, { reason, now: now().toISOString() });
+  const how = { reason, now: now().toISOString() };
+  const acted = await actOnChange(db, changeId, (trx) => cancelManually(trx, changeId, how));
   printOutcome(out, changeId, acted, 'is canceled');
 }
 
 async function changeRelease({ db, out }: DatabaseContext, changeId: string): Promise<void> {
-  printOutcome(out, changeId, await releaseChange(db, changeId), 'no longer delays later changes');
+  const acted = await actOnChange(db, changeId, (trx) => releaseManually(trx, changeId));
+  printOutcome(out, changeId, acted, 'no longer delays later changes');
 }
 
 function printOutcome(out: Output, changeId: string, acted: ActedOn, what: string): void {

@@ -11,13 +11,13 @@ import {
   keyProblem,
   type Submission,
 } from '../../employment/accept.ts';
-import { type ChangeKind, checkChange } from '../../employment/change.ts';
-import { CHANGE_SCHEMAS } from '../../employment/change-view.ts';
+import { CHANGE_SCHEMAS, checkChange } from '../../employment/change.ts';
 import { AppError, isAppError, type Problem } from '../../errors.ts';
 import { slices, unreadableFor } from '../../formats/bytes.ts';
 import { csvRecords, type Header, readHeader } from '../../formats/csv.ts';
 import { jsonPieces, ndjsonValues } from '../../formats/json-list.ts';
 import { createProblems, ROWS_BYTES_MAX, type RowFormat } from '../../formats/rows.ts';
+import type { ChangeKind } from '../../outbox/manual.ts';
 import { createEncryptor } from '../../security/encryption.ts';
 import { findRowsFile, type RowsFile } from '../arguments.ts';
 import { type Context, withDatabase } from '../context.ts';
