@@ -3,12 +3,10 @@ import { compile } from './check.ts';
 import { Address, Employee } from './employee.ts';
 import { closed, component, email, oneOf } from './fields.ts';
 
-/** The employer's contact person for the service. */
 export const Contact = component('Contact', { first_name: Type.String(), last_name: Type.String(), email });
 
 export const ENTITY_TYPES = ['C-Corp', 'S-Corp', 'B-Corp', 'LLC', 'Non-profit', 'Sole Proprietor'] as const;
 
-/** The employer of a census. */
 export const Organization = component('Organization', {
   legal_business_name: Type.String(),
   fein: Type.String({ description: 'Federal employer identification number.' }),

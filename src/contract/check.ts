@@ -31,11 +31,14 @@ export function compile<const S extends TSchema>(schema: S): Checker<Static<S>> 
   return {
     schema,
     accepts: (value): value is Static<S> => validator.Check(value),
-    problems: (value, limit = PROBLEMS_MAX) => problemsOf(schema, errorsOf(validator, value, limit), limit),
+    problems(value, limit = PROBLEMS_MAX) {
+      const problems = errorsOf(validator, value, limit).flatMap((error) => problemsIn(schema, error));
+      const byPath = Map.groupBy(problems, ({ path }) => path);
+      return [...byPath.values()].slice(0, limit).map(([first]) => first as Problem);
+    },
   };
 }
 
-/** Returns a problem as one line. */
 export function describe(problem: Problem): string {
   return problem.path === '' ? problem.rule : `${problem.path}: ${problem.rule}`;
 }
@@ -51,17 +54,6 @@ function errorsOf(validator: Validator, value: unknown, limit: number): TLocaliz
   }
 }
 
-function problemsOf(schema: TSchema, errors: TLocalizedValidationError[], limit: number): Problem[] {
-  const byPath = new Map<string, Problem>();
-  for (const error of errors) {
-    for (const problem of problemsIn(schema, error)) {
-      if (byPath.size >= limit) return [...byPath.values()];
-      if (!byPath.has(problem.path)) byPath.set(problem.path, problem);
-    }
-  }
-  return [...byPath.values()];
-}
-
 function problemsIn(schema: TSchema, error: TLocalizedValidationError): Problem[] {
   const { keyword, instancePath, schemaPath } = error;
   // A choice has its own error, so the errors of its branches are omitted.
@@ -69,7 +61,10 @@ function problemsIn(schema: TSchema, error: TLocalizedValidationError): Problem[
   // Each unknown field has its own error before this one ('boolean', because its schema is false).
   if (keyword === 'additionalProperties') return [];
   if (keyword === 'boolean') {
-    return [{ path: unknownFieldPath(instancePath), rule: 'is not a field of the interface' }];
+    const parent = instancePath.lastIndexOf('/');
+    const [name] = segmentsOf(instancePath.slice(parent));
+    const path = givenFieldPath(pathOf(instancePath.slice(0, parent)), name as string);
+    return [{ path, rule: 'is not a field of the interface' }];
   }
   const path = pathOf(instancePath);
   if (keyword === 'required') {
@@ -81,7 +76,7 @@ function problemsIn(schema: TSchema, error: TLocalizedValidationError): Problem[
 
 /** Returns the text of a broken rule. It depends on the schema only, so it contains no value. */
 function ruleOf(schema: TSchema, error: TValidationError): string {
-  const { rule } = schema as Annotated;
+  const { rule } = schema as { rule?: string };
   switch (error.keyword) {
     case 'minLength':
       return `must have at least ${counted(error.params.limit, 'character')}`;
@@ -98,8 +93,6 @@ function ruleOf(schema: TSchema, error: TValidationError): string {
   }
 }
 
-type Annotated = { rule?: string; enum?: unknown[] };
-
 /** Returns the part of the schema that an error's `schemaPath` (`#/properties/address`) points to. */
 function schemaAt(root: TSchema, schemaPath: string): TSchema {
   return segmentsOf(schemaPath).reduce((at, name) => (at as Record<string, TSchema>)[name]!, root);
@@ -107,7 +100,7 @@ function schemaAt(root: TSchema, schemaPath: string): TSchema {
 
 /** A list of values is more helpful than their type. Null is omitted: it means absent. */
 function oneOfRule(schema: TSchema): string | undefined {
-  const values = (schema as Annotated).enum?.filter((value) => value !== null);
+  const values = (schema as { enum?: unknown[] }).enum?.filter((value) => value !== null);
   return values && `must be one of ${values.join(', ')}`;
 }
 
@@ -123,31 +116,20 @@ function counted(count: number | bigint, noun: string): string {
 
 /** The contract's names have no digits. Other names could be personal data and are not repeated. */
 const FIELD_NAME = /^[A-Za-z_]{1,64}$/;
-/** Replaces a name that is not repeated. */
-const UNNAMED = '[…]';
-
-const INDEX = /^\d+$/;
 
 /** Returns the path of a known field: `employees[17].address.state`. Digits are an array index. */
 export function pathOf(pointer: string): string {
   return segmentsOf(pointer).reduce(
-    (path, segment) => (INDEX.test(segment) ? `${path}[${segment}]` : fieldPath(path, segment)),
+    (path, segment) => (/^\d+$/.test(segment) ? `${path}[${segment}]` : fieldPath(path, segment)),
     '',
   );
 }
 
-/** Returns the path of an unknown field. */
-function unknownFieldPath(pointer: string): string {
-  const parent = pointer.slice(0, pointer.lastIndexOf('/'));
-  return givenFieldPath(pathOf(parent), segmentsOf(pointer).at(-1)!);
-}
-
 /** Returns the path of a field with a caller's name: `employees[0].nickname`, or `employees[0][…]`. */
 export function givenFieldPath(path: string, name: string): string {
-  return FIELD_NAME.test(name) ? fieldPath(path, name) : `${path}${UNNAMED}`;
+  return FIELD_NAME.test(name) ? fieldPath(path, name) : `${path}[…]`;
 }
 
-/** Returns the path of a field of the object at `path`. */
 export function fieldPath(path: string, name: string): string {
   return path === '' ? name : `${path}.${name}`;
 }

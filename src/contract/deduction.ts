@@ -51,7 +51,7 @@ const contribution = Type.String({
 /** The contract sets no limit, but responses with 1,000 rows must fit in memory: at most 16 MB. */
 const DESCRIPTION_MAX_CHARACTERS = 4_000;
 
-/** Only the date part counts, as written. Samples have arbitrary times of day, and `dayOf` ignores them. */
+/** Only the date part counts, as written: samples have arbitrary times of day. */
 const effectiveDay = nullable(
   Type.String({
     format: 'day-or-date-time',

@@ -9,7 +9,6 @@ export const US_STATES = [
   ...['ND', 'OH', 'OK', 'OR', 'PA', 'RI', 'SC', 'SD', 'TN', 'TX', 'UT', 'VT', 'VA', 'WA', 'WV', 'WI', 'WY'],
 ] as const;
 
-/** A postal address in the United States. */
 export const Address = component('Address', {
   line1: Type.String(),
   line2: Type.Optional(Type.String()),
@@ -37,14 +36,9 @@ export const PayRate = component('PayRate', {
 });
 export type PayRate = Static<typeof PayRate>;
 
-// The contract's limits, in characters.
-const NAME_MAX_CHARACTERS = 255;
-const EMAIL_MAX_CHARACTERS = 254;
-const PHONE_NUMBER_MAX_CHARACTERS = 10;
+const name = Type.String({ maxLength: 255 });
 
-const name = Type.String({ maxLength: NAME_MAX_CHARACTERS });
-
-/** One employee of a census. */
+/** One employee of a census, with the contract's limits. */
 export const Employee = component('CensusEmployee', {
   employee_id: identifier,
   first_name: name,
@@ -54,14 +48,14 @@ export const Employee = component('CensusEmployee', {
   hire_date: day,
   email: Type.String({
     ...email,
-    maxLength: EMAIL_MAX_CHARACTERS,
+    maxLength: 254,
     description: 'A personal address is better than one at work: benefits can outlast employment.',
   }),
   hours_worked: Type.String({ description: 'Hours per week.' }),
   pay_rate: Type.Array(PayRate),
   employment_status: oneOf(['full_time', 'part_time']),
   ssn: Type.Optional(Type.String()),
-  phone_number: Type.Optional(Type.String({ maxLength: PHONE_NUMBER_MAX_CHARACTERS })),
+  phone_number: Type.Optional(Type.String({ maxLength: 10 })),
   termination_date: Type.Optional(day),
   biological_sex: Type.Optional(oneOf(['male', 'female'])),
   pay_frequency: Type.Optional(oneOf(PAY_FREQUENCIES)),
@@ -71,16 +65,13 @@ export type Employee = Static<typeof Employee>;
 
 export const employee = compile(Employee);
 
-/** The digits of an SSN that are shown. */
-const SHOWN_DIGITS = 4;
-
 /** Nine digits in the usual forms: `123-45-6789`, `123 45 6789`, `123456789`. */
 const SSN = /(?<!\d)(?:\d{9}|\d{3}([- ])\d{2}\1\d{4})(?!\d)/g;
 
 /** Returns `***-**-6789`, whatever the form. Shows no digits if four would be all of them. */
 export function maskSsn(ssn: string): string {
   const digits = ssn.replace(/\D/g, '');
-  return `***-**-${digits.length > SHOWN_DIGITS ? digits.slice(-SHOWN_DIGITS) : '****'}`;
+  return `***-**-${digits.length > 4 ? digits.slice(-4) : '****'}`;
 }
 
 /** Masks every SSN in a text: everything in one of the usual forms, and `known` as written. */

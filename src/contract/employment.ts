@@ -1,12 +1,10 @@
+/** The bodies that report employment changes. */
 import Type, { type Static } from 'typebox';
 import { compile } from './check.ts';
 import { Address, Employee, PAY_FREQUENCIES, PayRate } from './employee.ts';
 import { closed, day, identifier, oneOf } from './fields.ts';
 
-/**
- * The body that reports a new employee. The service's documents disagree whether `employer` is required: it is sent if
- * given and never made up.
- */
+/** The service's documents disagree whether `employer` is required: it is sent if given and never made up. */
 export const NewHire = closed({
   ...Employee.properties,
   employer_id: identifier,
@@ -16,13 +14,11 @@ export type NewHire = Static<typeof NewHire>;
 
 export const newHire = compile(NewHire);
 
-/** The body that reports a departing employee. */
 export const Termination = closed({ employee_id: identifier, termination_date: day });
 export type Termination = Static<typeof Termination>;
 
 export const termination = compile(Termination);
 
-/** The body that reports a move. */
 export const Demographic = closed({ employee_id: identifier, address: Address });
 export type Demographic = Static<typeof Demographic>;
 
@@ -39,7 +35,7 @@ const isAnyChange = {
   rule: `must have at least one of ${Object.keys(changes).join(', ')}`,
 };
 
-/** The body that reports a change of pay or status. Its pay rate is one object; a census has an array. */
+/** Its pay rate is one object; a census has an array. */
 export const CompensationChange = Type.Object(
   { employee_id: identifier, ...changes },
   { additionalProperties: false, allOf: [isAnyChange] },

@@ -16,13 +16,10 @@ export type Envelope = Static<typeof Envelope>;
 
 export const envelope = compile(Envelope);
 
-/** An employer's census is requested. */
 export const CENSUS_SYNC_REQUEST = 'employee-census.sync-request';
-/** An uploaded census was processed. */
 export const CENSUS_SYNC_COMPLETE = 'employee-census.sync-complete';
-/** A deduction is new or changed. */
 export const DEDUCTION_UPDATED = 'employee.deduction-updated';
-/** Deprecated by the contract and still sent. Handled as an update if its data is a deduction. */
+/** Deprecated and still sent. Handled as an update if its data is a deduction. */
 export const DEDUCTION_CREATED = 'employee.deduction-created';
 
 /** The event types that are handled. Others are stored and ignored. */
@@ -35,6 +32,4 @@ export const EVENT_TYPES = [
 export type EventType = (typeof EVENT_TYPES)[number];
 
 /** The data of both census events. Unknown fields are accepted. */
-const SyncData = Type.Object({ employer_id: identifier });
-
-export const syncData = compile(SyncData);
+export const syncData = compile(Type.Object({ employer_id: identifier }));

@@ -1,8 +1,6 @@
 /**
  * A strict JSON parser for signed messages. It rejects what two parsers may read differently (a duplicate
  * field, a field named `__proto__`) and what a database cannot store (NUL, a lone surrogate).
- *
- * It runs for every event: one pass over the text, `JSON.parse`, and one pass over the value.
  */
 
 /** Levels of arrays and objects. The contract needs 5; the limit bounds the recursion of every reader. */
@@ -13,22 +11,18 @@ export type ParsedJson = { ok: true; value: unknown } | { ok: false; reason: str
 /** Parses a JSON text. The reason of a refusal quotes nothing of the text. */
 export function parseJson(text: string): ParsedJson {
   const { nesting, members } = measure(text);
-  if (nesting > NESTING_MAX) return refused(`is nested deeper than ${NESTING_MAX} levels`);
+  if (nesting > NESTING_MAX) return { ok: false, reason: `is nested deeper than ${NESTING_MAX} levels` };
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
-    return refused('is not valid JSON');
+    return { ok: false, reason: 'is not valid JSON' };
   }
   const found: Found = { fields: 0, reason: null };
   inspect(value, found);
-  if (found.reason) return refused(found.reason);
   // Each member has one colon outside strings, and parsing merges members with the same name.
-  return found.fields === members ? { ok: true, value } : refused('names a field twice in one object');
-}
-
-function refused(reason: string): ParsedJson {
-  return { ok: false, reason };
+  if (found.fields !== members) found.reason ??= 'names a field twice in one object';
+  return found.reason === null ? { ok: true, value } : { ok: false, reason: found.reason };
 }
 
 const QUOTE = 0x22;
