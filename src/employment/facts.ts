@@ -2,17 +2,10 @@
  * Derives roster facts from employment changes. Only a new hire names its employer; the other changes are
  * about the employer where the employee is active on the day from which they count.
  */
-import type { Trx } from '../database/tables.ts';
+import type { RosterFactTable, Trx } from '../database/tables.ts';
 import { type Employment, employmentsOf, isActive, isInSpell, leftLast } from '../ledger/employment.ts';
 import { lockLedger } from '../ledger/position.ts';
-import {
-  type NewFact,
-  type NewReport,
-  type RosterFact,
-  recordReports,
-  reportOf,
-  rosterOf,
-} from '../ledger/roster.ts';
+import { appendReports, type NewFact, reportOf, rosterOf } from '../ledger/roster.ts';
 import type { Change } from './change.ts';
 
 /** Returns the facts that a change states. `today` is the UTC date of acceptance. */
@@ -74,19 +67,19 @@ export async function recordChangeFacts(
 ): Promise<void> {
   let position = await lockLedger(trx);
   const known = await rosterOf(trx, [...new Set(changes.map(({ change }) => change.body.employee_id))]);
-  const reports: NewReport[] = [];
+  const reports: RosterFactTable[] = [];
   for (const { changeId, change } of changes) {
     if (change.kind === 'demographic') continue;
     const { employee_id } = change.body;
     const before = known.get(employee_id) ?? [];
     const source = { source: change.kind, source_id: changeId };
     const facts = factsOf(change, employmentsOf(before), now.slice(0, 'YYYY-MM-DD'.length));
-    const appended = facts.map((fact): RosterFact => {
+    const appended = facts.map((fact) => {
       position += 1;
       return reportOf(fact, source, position, now);
     });
     known.set(employee_id, [...before, ...appended]);
-    reports.push(...facts.map((fact) => ({ fact, source })));
+    reports.push(...appended);
   }
-  await recordReports(trx, reports, now);
+  await appendReports(trx, reports);
 }

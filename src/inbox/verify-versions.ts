@@ -12,7 +12,7 @@ import {
   type Version,
 } from '../ledger/fold.ts';
 import { type AtTime, versionsAt } from '../ledger/history.ts';
-import { VERSION_COLUMNS, versionsWithPrevious } from '../ledger/record.ts';
+import { versionsWithPrevious } from '../ledger/record.ts';
 import { latestOf } from '../ledger/state.ts';
 import { pairsUnlisted } from '../ledger/verify-deductions.ts';
 import { type ParsedEvent, parseEvent } from './parse-event.ts';
@@ -136,16 +136,15 @@ function compare(
   const rival = latestOf(
     rivals.filter((one) => one.event_time === time && one.position <= (previous_position ?? 0)),
   );
-  const { versions } = foldVersions(
+  const [computed] = foldVersions(
     [incoming],
     latest === null ? new Map() : new Map([[incoming.deduction.id, latest]]),
     rival === null ? new Map() : new Map<string, Content>([[tieKey(incoming.deduction.id, time), rival]]),
     position - 1,
     row.recorded_at,
-  );
-  const [computed] = versions;
-  for (const column of VERSION_COLUMNS) {
-    if (row[column] === computed?.[column]) continue;
+  ).versions as [Version];
+  for (const column of Object.keys(computed) as (keyof Version)[]) {
+    if (row[column] === computed[column]) continue;
     const rule = `is not what event ${row.event_id} and the versions before it make it`;
     report('deduction_versions', position, column, rule);
   }

@@ -1,11 +1,12 @@
-import type { ExpressionBuilder } from 'kysely';
+import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import { piecesOf } from '../database/bulk.ts';
 import type { Db, StartDecisionTable, Tables } from '../database/tables.ts';
 import { employerOf, employmentsOf } from './employment.ts';
 import type { Version } from './fold.ts';
 import { type HistoryOrder, historyOf, historyPage } from './history.ts';
+import { latestVersions } from './record.ts';
 import { rosterOf } from './roster.ts';
-import { decisionsInForce, startDecisionsOf } from './start-decisions.ts';
+import { startDecisionsOf } from './start-decisions.ts';
 import { appliesOn, knownAt, latestOf, stateOn, timelineOf } from './state.ts';
 
 /** A deduction's state and its employer. `employerId` is null for an unknown or ambiguous employee. */
@@ -31,7 +32,7 @@ export type DeductionCursor = { employeeId: string; deductionId: string };
 
 /** Candidates whose states are read together. */
 const STATES_AT_ONCE = 200;
-/** Candidates per statement if the statement itself excludes most of them: up to 30 ms. */
+/** Candidates per statement if SQL conditions exclude most of them: up to 30 ms. */
 const CANDIDATES_AT_ONCE = 5_000;
 /** The cost limit of a page, in keys read: about 100 ms. A selective filter would read the whole ledger. */
 const PAGE_COST_MAX = 100_000;
@@ -52,24 +53,25 @@ export async function listDeductions(
   today: string,
 ): Promise<{ deductions: DeductionState[]; next: DeductionCursor | null }> {
   const deductions: DeductionState[] = [];
+  const { conditions, cost: candidateCost } = prefilterOf(filter);
   let after = page.after;
   let cost = 0;
   // One more shows whether the list continues. A filter that excludes candidates reads more next time.
   let count = Math.min(page.limit + 1, STATES_AT_ONCE);
   for (;;) {
-    const candidates = await candidatesAfter(db, filter, after, count);
+    const candidates = await candidatesAfter(db, filter, conditions, count, after);
     const passing = candidates.filter(({ may_pass }) => may_pass);
     for (const some of piecesOf(passing, STATES_AT_ONCE)) {
-      const ids = [...new Set(some.map((candidate) => candidate.deduction_id))];
+      const ids = [...new Set(some.map(({ deduction_id }) => deduction_id))];
       const states = await statesOf(db, ids, filter, today);
-      for (const candidate of some) {
-        const state = states.get(candidate.deduction_id);
+      for (const { employee_id: employeeId, deduction_id: deductionId } of some) {
+        const state = states.get(deductionId);
         // A deduction that moved to another employee is a candidate for every employee it ever had.
-        if (state?.version.employee_id === candidate.employee_id) {
+        if (state?.version.employee_id === employeeId) {
           if (deductions.length === page.limit) return { deductions, next: after ?? null };
           deductions.push(state);
         }
-        after = { employeeId: candidate.employee_id, deductionId: candidate.deduction_id };
+        after = { employeeId, deductionId };
       }
       cost += some.length * STATE_COST;
       // Lets other work of this thread run.
@@ -78,37 +80,19 @@ export async function listDeductions(
     const last = candidates.at(-1);
     if (last === undefined || candidates.length < count) return { deductions, next: null };
     after = { employeeId: last.employee_id, deductionId: last.deduction_id };
-    cost += candidates.length * (asksOfLatest(filter) ? LATEST_COST : 1);
+    cost += candidates.length * candidateCost;
     if (cost >= PAGE_COST_MAX) return { deductions, next: after };
-    // The statement may exclude candidates before their states are read.
-    count = asksOfRoster(filter) || asksOfLatest(filter) ? CANDIDATES_AT_ONCE : STATES_AT_ONCE;
+    count = conditions.length > 0 ? CANDIDATES_AT_ONCE : STATES_AT_ONCE;
     await new Promise(setImmediate);
   }
 }
 
-/** Returns the latest state of a deduction, or null if there is none with this id. */
+/** Returns the latest state of a deduction, or its state `then`; null if there is or was none. */
 export async function getDeduction(
   db: Db,
   deductionId: string,
   today: string,
-): Promise<DeductionState | null> {
-  const version = await db
-    .selectFrom('deductions')
-    .innerJoin('deduction_versions', 'deduction_versions.position', 'deductions.position')
-    .where('deductions.deduction_id', '=', deductionId)
-    .selectAll('deduction_versions')
-    .executeTakeFirst();
-  if (version === undefined) return null;
-  const [state] = await withEmployers(db, [version], today);
-  return state ?? null;
-}
-
-/** Returns the state of a deduction on a date, from what was known at a time, or null if there was none. */
-export async function getDeductionThen(
-  db: Db,
-  deductionId: string,
-  then: Pick<DeductionFilter, 'on' | 'knownAt'>,
-  today: string,
+  then: Pick<DeductionFilter, 'on' | 'knownAt'> = {},
 ): Promise<DeductionState | null> {
   return (await statesOf(db, [deductionId], then, today)).get(deductionId) ?? null;
 }
@@ -146,23 +130,28 @@ export async function versionsAfter(
 
 /** Returns the states of the deductions that pass the filter, by deduction. */
 async function statesOf(db: Db, ids: readonly string[], filter: DeductionFilter, today: string) {
-  const history = await historyOf(db, ids);
-  const instant = filter.knownAt;
-  const decisions = filter.on === undefined ? new Map() : await startDecisionsOf(db, ids);
-  const known = <Row extends { recorded_at: string }>(rows: readonly Row[]) =>
-    instant === undefined ? rows : knownAt(rows, instant);
-  const states = [...Map.groupBy(known(history), (version) => version.deduction_id)]
-    .map(([id, versions]) =>
-      filter.on === undefined
-        ? latestOf(versions)
-        : stateOn(timelineOf(versions, known(decisions.get(id) ?? [])).counting, filter.on),
-    )
-    .filter((version) => version !== null)
-    .filter((version) => filter.on === undefined || appliesOn(version, filter.on));
-  const employed = await withEmployers(db, states, filter.on ?? today, instant);
+  const { on, knownAt: instant } = filter;
+  const isLatest = on === undefined && instant === undefined;
+  const versions = isLatest
+    ? await latestVersions(db, ids).selectAll('deduction_versions').execute()
+    : await versionsThen(db, ids, on, instant);
+  const employed = await withEmployers(db, versions, on ?? today, instant);
   return new Map(
     employed.filter((state) => passes(state, filter)).map((state) => [state.version.deduction_id, state]),
   );
+}
+
+/** Returns each deduction's version in effect on a date, or without one the latest, as known at an instant. */
+async function versionsThen(db: Db, ids: readonly string[], on?: string, instant?: string) {
+  const history = await historyOf(db, ids);
+  const decisions = on === undefined ? new Map() : await startDecisionsOf(db, ids);
+  const known = <Row extends { recorded_at: string }>(rows: readonly Row[]) =>
+    instant === undefined ? rows : knownAt(rows, instant);
+  return [...Map.groupBy(known(history), (version) => version.deduction_id)].flatMap(([id, versions]) => {
+    if (on === undefined) return latestOf(versions) ?? [];
+    const state = stateOn(timelineOf(versions, known(decisions.get(id) ?? [])).counting, on);
+    return state !== null && appliesOn(state, on) ? state : [];
+  });
 }
 
 function passes({ version, employerId, matched }: DeductionState, filter: DeductionFilter): boolean {
@@ -176,10 +165,13 @@ function passes({ version, employerId, matched }: DeductionState, filter: Deduct
 }
 
 async function withDecisions(db: Db, versions: readonly Version[], today: string): Promise<VersionState[]> {
-  const decisions = await decisionsInForce(db, versions);
+  const decisions = await startDecisionsOf(db, [...new Set(versions.map((one) => one.deduction_id))]);
   const states = await withEmployers(db, versions, today);
-  const decided = (version: Version) => decisions.get(version.position) ?? null;
-  return states.map((state) => ({ ...state, startDecision: decided(state.version) }));
+  return states.map((state) => {
+    const { deduction_id, position } = state.version;
+    const ofVersion = decisions.get(deduction_id)?.findLast((one) => one.version_position === position);
+    return { ...state, startDecision: ofVersion ?? null };
+  });
 }
 
 async function withEmployers(db: Db, versions: readonly Version[], day: string, instant?: string) {
@@ -191,90 +183,46 @@ async function withEmployers(db: Db, versions: readonly Version[], day: string, 
   });
 }
 
-/** A deduction under an employee that it has or ever had. */
-type Candidate = Tables['deduction_employees'] & {
-  /** False if the latest state or the current roster already excludes it. */
-  readonly may_pass: boolean;
-};
+/** Returns the SQL conditions that exclude candidates `next`, and the cost of checking one. */
+function prefilterOf({ matched, on, knownAt, lineOfCoverage, taxability }: DeductionFilter) {
+  const conditions: RawBuilder<SqlBool>[] = [];
+  // The current roster excludes nothing from an earlier one.
+  if (matched !== undefined && knownAt === undefined) {
+    const isListed = sql<SqlBool>`exists (select 1 from roster where roster.employee_id = next.employee_id)`;
+    conditions.push(matched ? isListed : sql`not ${isListed}`);
+  }
+  // Nor does the latest state from that on a date or from earlier knowledge.
+  const wanted = Object.entries({ line_of_coverage: lineOfCoverage, taxability })
+    .filter(([, value]) => value !== undefined)
+    .map(([column, value]) => sql`deduction_versions.${sql.ref(column)} = ${value}`);
+  const asksOfLatest = on === undefined && knownAt === undefined && wanted.length > 0;
+  if (asksOfLatest) {
+    conditions.push(sql`exists (
+      select 1 from deductions join deduction_versions on deduction_versions.position = deductions.position
+      where deductions.deduction_id = next.deduction_id and ${sql.join(wanted, sql` and `)})`);
+  }
+  return { conditions, cost: asksOfLatest ? LATEST_COST : 1 };
+}
 
-/** Returns the next `count` candidates after a cursor, by employee and deduction id. */
+/** Returns the next `count` pairs of an employee and a deduction that names or ever named the employee. */
 async function candidatesAfter(
   db: Db,
-  filter: DeductionFilter,
-  after: DeductionCursor | undefined,
+  { employerId, employeeId }: DeductionFilter,
+  conditions: readonly RawBuilder<SqlBool>[],
   count: number,
-): Promise<Candidate[]> {
-  const { employerId, employeeId } = filter;
-  const next = db
-    .selectFrom('deduction_employees')
-    .$if(employerId !== undefined, (query) =>
-      query.where('deduction_employees.employee_id', 'in', (eb) =>
-        eb
-          .selectFrom('roster')
-          .select('roster.employee_id')
-          .where('roster.employer_id', '=', employerId as string)
-          .$if(after !== undefined, (roster) =>
-            roster.where('roster.employee_id', '>=', (after as DeductionCursor).employeeId),
-          ),
-      ),
-    )
-    .$if(employeeId !== undefined, (query) =>
-      query.where('deduction_employees.employee_id', '=', employeeId as string),
-    )
-    .$if(after !== undefined, (query) =>
-      query.where(({ eb, refTuple, tuple }) => {
-        const { employeeId, deductionId } = after as DeductionCursor;
-        const place = refTuple('deduction_employees.employee_id', 'deduction_employees.deduction_id');
-        return eb(place, '>', tuple(employeeId, deductionId));
-      }),
-    )
-    .selectAll('deduction_employees')
-    .orderBy('deduction_employees.employee_id')
-    .orderBy('deduction_employees.deduction_id')
-    .limit(count)
-    .as('next');
-  const rows = await db
-    .selectFrom(next)
-    .selectAll('next')
-    .select((eb) => mayPass(eb, filter).as('may_pass'))
-    .orderBy('next.employee_id')
-    .orderBy('next.deduction_id')
-    .execute();
-  // SQLite has no boolean type.
-  return rows.map((row) => ({ ...row, may_pass: Boolean(row.may_pass) }));
-}
-
-/** Applies to the current roster only; an earlier one is read with the states. */
-function asksOfRoster({ matched, knownAt }: DeductionFilter): boolean {
-  return matched !== undefined && knownAt === undefined;
-}
-
-/** Applies to the latest state only; the state on a date or from earlier knowledge may differ. */
-function asksOfLatest({ on, knownAt, lineOfCoverage, taxability }: DeductionFilter): boolean {
-  return on === undefined && knownAt === undefined && (lineOfCoverage ?? taxability) !== undefined;
-}
-
-type Next = ExpressionBuilder<Tables & { next: Tables['deduction_employees'] }, 'next'>;
-
-function mayPass(eb: Next, filter: DeductionFilter) {
-  const { matched, lineOfCoverage, taxability } = filter;
-  const facts = eb.selectFrom('roster').select(eb.lit(1).as('one'));
-  const inRoster = eb.exists(facts.whereRef('roster.employee_id', '=', 'next.employee_id'));
-  const latest = eb.exists(
-    eb
-      .selectFrom('deductions')
-      .innerJoin('deduction_versions', 'deduction_versions.position', 'deductions.position')
-      .select(eb.lit(1).as('one'))
-      .whereRef('deductions.deduction_id', '=', 'next.deduction_id')
-      .$if(lineOfCoverage !== undefined, (query) =>
-        query.where('deduction_versions.line_of_coverage', '=', lineOfCoverage as string),
-      )
-      .$if(taxability !== undefined, (query) =>
-        query.where('deduction_versions.taxability', '=', taxability as string),
-      ),
-  );
-  return eb.and([
-    ...(asksOfRoster(filter) ? [matched === true ? inRoster : eb.not(inRoster)] : []),
-    ...(asksOfLatest(filter) ? [latest] : []),
-  ]);
+  after: DeductionCursor = { employeeId: '', deductionId: '' },
+) {
+  const isOfEmployer = sql`employee_id in (
+    select employee_id from roster where employer_id = ${employerId} and employee_id >= ${after.employeeId})`;
+  const { rows } = await sql<Tables['deduction_employees'] & { may_pass: unknown }>`
+    select next.employee_id, next.deduction_id, ${sql.join([sql`true`, ...conditions], sql` and `)} as may_pass
+    from (
+      select employee_id, deduction_id from deduction_employees
+      where (employee_id, deduction_id) > (${after.employeeId}, ${after.deductionId})
+        and ${employerId === undefined ? sql`true` : isOfEmployer}
+        and ${employeeId === undefined ? sql`true` : sql`employee_id = ${employeeId}`}
+      order by employee_id, deduction_id limit ${count}
+    ) as next
+    order by next.employee_id, next.deduction_id`.execute(db);
+  return rows;
 }

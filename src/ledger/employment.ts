@@ -41,22 +41,6 @@ function employmentOf(reports: readonly RosterFact[]): Employment {
   return { employer_id, position, spells: spellsOf(reports), reports };
 }
 
-export function payFrequencyOn({ reports }: Employment, day: string): string | null {
-  return inForce(reports, 'pay_frequency', day);
-}
-
-export function payGroupOn({ reports }: Employment, day: string): string | null {
-  return inForce(reports, 'pay_group', day);
-}
-
-export function employmentStatusOn({ reports }: Employment, day: string): string | null {
-  return inForce(reports, 'employment_status', day);
-}
-
-export function isAbsentOn({ reports }: Employment, day: string): boolean {
-  return inForce(reports, 'absent', day) === 1;
-}
-
 /** Returns whether the employer's newest census lacks the employee, and no hire was reported since. */
 export function isAbsentNow({ reports }: Employment): boolean {
   return reports.findLast(({ absent }) => absent !== null)?.absent === 1;
@@ -69,7 +53,7 @@ export function spellOn({ spells }: Employment, day: string): Spell | null {
 
 /** Returns whether a spell contains the day and no census in force on the day lacks the employee. */
 export function isActive(employment: Employment, day: string): boolean {
-  return isInSpell(employment, day) && !isAbsentOn(employment, day);
+  return isInSpell(employment, day) && valueOn(employment, 'absent', day) !== 1;
 }
 
 export function isInSpell(employment: Employment, day: string): boolean {
@@ -82,7 +66,7 @@ export function isInSpell(employment: Employment, day: string): boolean {
  * the employee left last. Null without employments, and with several active ones, which readiness reports.
  */
 export function employerOf(employments: readonly Employment[], day: string): string | null {
-  const [active, another] = employments.filter((employment) => isActive(employment, day));
+  const [active, another] = employments.filter((one) => isActive(one, day));
   if (another !== undefined) return null;
   return (active ?? leftLast(employments, day))?.employer_id ?? null;
 }
@@ -117,7 +101,11 @@ function receivedOn({ recorded_at }: RosterFact): string {
  * Returns the value of an attribute in force on a day: among the facts effective by then the greatest by (later of
  * effective date and receipt date, position); before the first one, the earliest by this order.
  */
-function inForce<A extends Dated>(reports: readonly RosterFact[], attribute: A, day: string): RosterFact[A] {
+export function valueOn<A extends Dated>(
+  { reports }: Pick<Employment, 'reports'>,
+  attribute: A,
+  day: string,
+): RosterFact[A] {
   const facts = reports.filter((report) => report[attribute] !== null);
   if (facts.length < 2) return (facts[0]?.[attribute] ?? null) as RosterFact[A];
   const wrong = wrongCensusFacts(facts, attribute);
@@ -221,5 +209,5 @@ function isRepeatedFact(reports: readonly RosterFact[], report: RosterFact, attr
   if (!isConfirmed || facts.at(-1)?.[attribute] !== value) return false;
   const [from, until] = [effectiveOn(report), orderDate(report)];
   const days = [from, until, ...facts.map(effectiveOn)].filter((day) => day >= from && day <= until);
-  return days.every((day) => inForce(reports, attribute, day) === value);
+  return days.every((day) => valueOn({ reports }, attribute, day) === value);
 }

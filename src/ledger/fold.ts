@@ -19,7 +19,7 @@ export type IncomingDeduction = {
 };
 
 /** The part of a version that the sender chose. */
-export type Content = Pick<Version, (typeof CONTENT_COLUMNS)[number]>;
+export type Content = Pick<Version, keyof ReturnType<typeof contentOf>>;
 
 type Folded = { versions: Insertable<VersionTable>[]; states: Map<string, LatestState> };
 
@@ -30,7 +30,6 @@ export function eventTime(incoming: Pick<IncomingDeduction, 'createdAt' | 'recei
   return instant;
 }
 
-/** Returns whether an event time is later than the receipt by more than clocks may differ. */
 function isAhead(time: string, receivedAt: string): boolean {
   // Most event times are in the past, and text comparison is fast.
   if (time < receivedAt.slice(0, -1)) return false;
@@ -69,19 +68,9 @@ export function foldVersions(
     const at = position + index + 1;
     const late = latest !== undefined && time < latest.event_time;
     const version = (latest?.version_count ?? 0) + 1;
-    changed.set(
-      content.deduction_id,
-      late
-        ? { ...latest, version_count: version, last_received_position: at }
-        : {
-            deduction_id: content.deduction_id,
-            position: at,
-            event_time: time,
-            employee_id: content.employee_id,
-            version_count: version,
-            last_received_position: at,
-          },
-    );
+    const { deduction_id, employee_id } = content;
+    const state = late ? latest : { deduction_id, position: at, event_time: time, employee_id };
+    changed.set(deduction_id, { ...state, version_count: version, last_received_position: at });
     const tie = event.createdAt !== null && rival !== undefined;
     return {
       ...content,
@@ -102,7 +91,7 @@ export function foldVersions(
 }
 
 /** Returns a deduction as stored: texts as sent, plus the date parts. */
-function contentOf(deduction: Deduction): Content {
+function contentOf(deduction: Deduction) {
   const { effective_start = null, effective_end = null } = deduction;
   return {
     deduction_id: deduction.id,
@@ -121,22 +110,6 @@ function contentOf(deduction: Deduction): Content {
   };
 }
 
-export const CONTENT_COLUMNS = [
-  'deduction_id',
-  'employee_id',
-  'line_of_coverage',
-  'member_contribution',
-  'employer_contribution',
-  'period',
-  'taxability',
-  'coverage_type',
-  'description',
-  'effective_start',
-  'effective_end',
-  'starts_on',
-  'ends_on',
-] as const satisfies readonly (keyof Version)[];
-
 function sameContent(one: Content, other: Content): boolean {
-  return CONTENT_COLUMNS.every((column) => one[column] === other[column]);
+  return (Object.keys(one) as (keyof Content)[]).every((column) => one[column] === other[column]);
 }

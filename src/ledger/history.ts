@@ -45,43 +45,19 @@ export function markedVersions(db: Db | Trx, mark: 'tie_changed' | 'future_dated
 /** The order of a page of versions: by position, which is the order of recording. */
 export type HistoryOrder = 'oldest_first' | 'newest_first';
 
-/** Returns `limit` versions of a deduction after a position, or from the start. Reads only their rows. */
-export async function historyPage(
+/** Returns `limit` versions of a deduction after a position, or from the start. */
+export function historyPage(
   db: Db,
   deductionId: string,
   { after, limit, order }: { after: number | null; limit: number; order: HistoryOrder },
 ): Promise<Version[]> {
-  const isNewestFirst = order === 'newest_first';
-  const direction = isNewestFirst ? 'desc' : 'asc';
-  const oldest = isNewestFirst ? 0 : (after ?? 0);
-  return db
-    .withRecursive('links', (qb) =>
-      qb
-        .selectFrom('deductions')
-        .innerJoin('deduction_versions', 'deduction_versions.position', 'deductions.last_received_position')
-        .where('deductions.deduction_id', '=', deductionId)
-        .where('deduction_versions.position', '>', oldest)
-        .select(['deduction_versions.position', 'deduction_versions.previous_position'])
-        .unionAll((union) =>
-          union
-            .selectFrom('links')
-            .innerJoin('deduction_versions', 'deduction_versions.position', 'links.previous_position')
-            .where('deduction_versions.position', '>', oldest)
-            .select(['deduction_versions.position', 'deduction_versions.previous_position']),
-        ),
-    )
-    .selectFrom('deduction_versions')
-    .where('deduction_versions.position', 'in', (eb) =>
-      eb
-        .selectFrom('links')
-        .select('links.position')
-        .$if(isNewestFirst && after !== null, (links) => links.where('links.position', '<', after))
-        .orderBy('links.position', direction)
-        .limit(limit),
-    )
-    .selectAll('deduction_versions')
-    .orderBy('deduction_versions.position', direction)
-    .execute();
+  const isNewest = sql<SqlBool>`position = (
+    select last_received_position from deductions where deduction_id = ${deductionId})`;
+  const page =
+    order === 'newest_first'
+      ? sql`where position < ${after ?? Number.MAX_SAFE_INTEGER} order by position desc limit ${limit}`
+      : sql`where position > ${after ?? 0} order by position limit ${limit}`;
+  return versionsBack<Version>(db, sql`deduction_versions.*`, isNewest, page);
 }
 
 /** The columns that a payroll run reads. A large employer has tens of thousands of versions, and each column costs time. */
@@ -114,24 +90,7 @@ export async function versionsOfEmployees(
   db: Db | Trx,
   employees: readonly string[],
 ): Promise<Map<string, RunVersions[]>> {
-  const named = await deductionsOf(db, employees);
-  const positions = named.map((one) => one.last_received_position);
-  const newest = await runVersionsAt(db, positions);
-  const longer = await longerHistories(db, [...newest.values()]);
-  const byEmployee = new Map<string, RunVersions[]>();
-  for (const { employee_id, last_received_position: at } of named) {
-    const version = newest.get(at) as RunVersion;
-    const versions = (longer.get(version.deduction_id) as RunVersions | undefined) ?? [version];
-    const own = byEmployee.get(employee_id);
-    if (own === undefined) byEmployee.set(employee_id, [versions]);
-    else own.push(versions);
-  }
-  return byEmployee;
-}
-
-/** Returns the deductions that ever named the employees, by the position of each one's newest version. */
-function deductionsOf(db: Db | Trx, employees: readonly string[]) {
-  return db
+  const named = await db
     .selectFrom('deduction_employees')
     .select('employee_id')
     .select((eb) =>
@@ -148,15 +107,23 @@ function deductionsOf(db: Db | Trx, employees: readonly string[]) {
     .orderBy('employee_id')
     .orderBy('deduction_id')
     .execute();
-}
-
-async function runVersionsAt(db: Db | Trx, positions: readonly number[]): Promise<Map<number, RunVersion>> {
+  const positions = named.map((one) => one.last_received_position);
   const rows = await db
     .selectFrom('deduction_versions')
     .select(RUN_COLUMNS)
     .where(isOneOf(db, 'position', positions))
     .execute();
-  return new Map(rows.map((row) => [row.position, row]));
+  const newest = new Map(rows.map((row) => [row.position, row]));
+  const longer = await longerHistories(db, rows);
+  const byEmployee = new Map<string, RunVersions[]>();
+  for (const { employee_id, last_received_position: at } of named) {
+    const version = newest.get(at) as RunVersion;
+    const versions = (longer.get(version.deduction_id) as RunVersions | undefined) ?? [version];
+    const own = byEmployee.get(employee_id);
+    if (own === undefined) byEmployee.set(employee_id, [versions]);
+    else own.push(versions);
+  }
+  return byEmployee;
 }
 
 /** Returns, by deduction, the whole histories of those with more than one version; most have one. */
@@ -171,15 +138,22 @@ async function longerHistories(db: Db | Trx, newest: readonly RunVersion[]) {
   return Map.groupBy(versions, (version) => version.deduction_id);
 }
 
-/** Returns the versions that meet a condition and all before each, by their links, oldest position first. */
-async function versionsBack<Row>(db: Db | Trx, columns: RawBuilder<unknown>, isEnd: RawBuilder<SqlBool>) {
+/** Returns the versions that meet a condition and all before each, by their links, by default oldest position first. */
+async function versionsBack<Row>(
+  db: Db | Trx,
+  columns: RawBuilder<unknown>,
+  isEnd: RawBuilder<SqlBool>,
+  page = sql`order by position`,
+): Promise<Row[]> {
+  // A damaged row could form a circle, so a link must lead to an earlier position.
   const { rows } = await sql<Row>`
     with recursive back as (
       select ${columns} from deduction_versions where ${isEnd}
       union all
       select ${columns} from back
       join deduction_versions on deduction_versions.position = back.previous_position
+        and deduction_versions.position < back.position
     )
-    select * from back order by position`.execute(db);
+    select * from back ${page}`.execute(db);
   return rows;
 }

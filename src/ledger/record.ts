@@ -2,7 +2,6 @@ import { type Expression, sql } from 'kysely';
 import { insertRows, isOneOf } from '../database/bulk.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import {
-  CONTENT_COLUMNS,
   type Content,
   eventTime,
   foldVersions,
@@ -12,21 +11,6 @@ import {
 } from './fold.ts';
 import { type AtTime, versionsAt } from './history.ts';
 import { lockLedger, moveLedger } from './position.ts';
-
-export const VERSION_COLUMNS = [
-  ...CONTENT_COLUMNS,
-  'position',
-  'version',
-  'previous_position',
-  'event_id',
-  'created_at',
-  'event_time',
-  'ordered_by',
-  'late',
-  'tie_changed',
-  'future_dated',
-  'recorded_at',
-] as const;
 
 /** An older event never overwrites a newer one: the upsert itself refuses it. */
 const GUARDED_UPSERT = `on conflict (deduction_id) do update set position = excluded.position,
@@ -88,7 +72,7 @@ export function versionsWithPrevious(db: Db) {
   return db
     .selectFrom('deduction_versions')
     .leftJoin('deduction_versions as before', 'before.position', 'deduction_versions.previous_position')
-    .select(VERSION_COLUMNS.map((column) => `deduction_versions.${column}` as const))
+    .selectAll('deduction_versions')
     .select([
       'before.deduction_id as before_deduction',
       'before.version as before_version',

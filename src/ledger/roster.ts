@@ -2,60 +2,58 @@
 import { type RawBuilder, sql } from 'kysely';
 import { insertRows, isOneOf } from '../database/bulk.ts';
 import type { Db, RosterFactTable, Trx } from '../database/tables.ts';
-import { FOLLOWED_AT_MOST, sharedEmployees } from './employee-sets.ts';
-import { DATED, employerOf, employmentsOf, isActive, isRepeated, type RosterFact } from './employment.ts';
+import {
+  DATED,
+  type Employment,
+  employmentsOf,
+  isActive,
+  isRepeated,
+  leftLast,
+  type RosterFact,
+} from './employment.ts';
 import { lockLedger, moveLedger } from './position.ts';
 
 /** Reports per transaction: about 10 of the 50 ms that the API thread may hold the write lock. */
 export const FACTS_AT_ONCE = 250;
 
-/** Employees whose reports are read together. */
-const EMPLOYEES_AT_ONCE = 200;
-
-export type { RosterFact };
-
 const ATTRIBUTES = ['hire_date', 'termination_date', ...DATED, 'effective_on'] as const;
 const SELECTED = ['position', 'employee_id', 'employer_id', ...ATTRIBUTES, 'source', 'recorded_at'] as const;
 
-/** A source's statement about an employment. It leaves a missing attribute unchanged. */
+/** A source's statement about an employment. A missing attribute stays unchanged. */
 export type NewFact = Pick<RosterFact, 'employee_id' | 'employer_id'> &
   Partial<Pick<RosterFact, (typeof ATTRIBUTES)[number]>>;
 
 /** The census or employment change that reports. `asOf`: the time of its receipt, if not now. */
 export type FactSource = Pick<RosterFactTable, 'source' | 'source_id'> & { asOf?: string };
 
-/** A fact and its source. */
-export type NewReport = { readonly fact: NewFact; readonly source: FactSource };
-
-/** Records facts of one source as `recordReports` does. */
-export function recordFacts(trx: Trx, facts: readonly NewFact[], source: FactSource, now: string) {
-  return recordReports(
-    trx,
-    facts.map((fact) => ({ fact, source })),
-    now,
-  );
-}
-
 /**
- * Appends reports in the order given and returns how many were stored. Every report of an employment change is. One of
- * a census is left out if it repeats what is known or this census has reported it before; attributes that a report
- * received after the census states are left out of it. At most `FACTS_AT_ONCE`.
+ * Appends facts of one source in the order given and returns how many were stored. Every report of an employment change
+ * is. One of a census is left out if it repeats what is known or this census has reported it before; attributes that a
+ * report received after the census states are left out of it. At most `FACTS_AT_ONCE`.
  */
-export async function recordReports(trx: Trx, given: readonly NewReport[], now: string): Promise<number> {
+export async function recordFacts(trx: Trx, facts: readonly NewFact[], source: FactSource, now: string) {
   let position = await lockLedger(trx);
-  const known = await knownToCensus(trx, given);
+  const isCensus = source.source === 'census';
+  const ids = isCensus ? facts.map(({ employee_id }) => employee_id) : [];
+  const known = Map.groupBy(await reports(trx, ids).select('source_id').execute(), keyOf);
   const stored: RosterFactTable[] = [];
-  for (const { fact, source } of given) {
-    const key = keyOf(fact);
-    const before = known.get(key) ?? [];
+  for (const fact of facts) {
+    const before = known.get(keyOf(fact)) ?? [];
     const report = reportOf(fact, source, position + 1, now);
-    const row = source.source === 'census' ? newToRoster(before, report) : report;
+    const row = isCensus ? newToRoster(before, report) : report;
     if (row === null) continue;
     position += 1;
     stored.push(row);
-    known.set(key, [...before, row]);
+    known.set(keyOf(fact), [...before, row]);
   }
-  if (stored.length === 0) return 0;
+  await appendReports(trx, stored);
+  return stored.length;
+}
+
+/** Appends reports that have the next positions of the ledger. Call it only after `lockLedger`. */
+export async function appendReports(trx: Trx, stored: readonly RosterFactTable[]): Promise<void> {
+  const last = stored.at(-1);
+  if (last === undefined) return;
   await insertRows(trx, 'roster_facts', stored);
   const newest = new Map(
     stored.map(({ employee_id, employer_id, position }) => {
@@ -65,18 +63,9 @@ export async function recordReports(trx: Trx, given: readonly NewReport[], now: 
   );
   const moved = 'on conflict (employee_id, employer_id) do update set position = excluded.position';
   await insertRows(trx, 'roster', [...newest.values()], moved);
-  await moveLedger(trx, position);
-  return stored.length;
+  await moveLedger(trx, last.position);
 }
 
-/** Returns the known reports for each employment in a census. Reports from changes are always stored. */
-async function knownToCensus(trx: Trx, given: readonly NewReport[]): Promise<Map<string, RosterFactTable[]>> {
-  const ids = given.filter(({ source }) => source.source === 'census').map(({ fact }) => fact.employee_id);
-  if (ids.length === 0) return new Map();
-  return Map.groupBy(await reports(trx, ids).select('source_id').execute(), keyOf);
-}
-
-/** Returns the report of a fact on a position of the ledger. */
 export function reportOf(fact: NewFact, source: FactSource, position: number, now: string): RosterFactTable {
   return {
     position,
@@ -110,10 +99,9 @@ const EMPLOYMENT = ['hire_date', 'termination_date', 'absent'] as const;
 /** Removes attributes from a census report that later reports state. */
 function withoutLater(report: RosterFactTable, later: readonly RosterFactTable[]): RosterFactTable {
   const row = { ...report };
-  for (const attribute of DATED)
-    if (later.some((one) => one[attribute] !== null)) Object.assign(row, { [attribute]: null });
-  if (later.some((one) => EMPLOYMENT.some((attribute) => one[attribute] !== null)))
-    for (const attribute of EMPLOYMENT) row[attribute] = null;
+  const isStated = (attribute: keyof RosterFactTable) => later.some((one) => one[attribute] !== null);
+  for (const attribute of DATED) if (isStated(attribute)) row[attribute] = null;
+  if (EMPLOYMENT.some(isStated)) for (const attribute of EMPLOYMENT) row[attribute] = null;
   return row;
 }
 
@@ -130,7 +118,7 @@ export async function rosterOf(
   return Map.groupBy(rows, ({ employee_id }) => employee_id);
 }
 
-/** Returns every report of each of the employees up to a position of the ledger, in the order of their positions. */
+/** Does the same for the reports up to a position of the ledger. */
 export async function rosterAt(
   db: Db | Trx,
   employeeIds: readonly string[],
@@ -148,7 +136,7 @@ function reports(db: Db | Trx, employeeIds: readonly string[]) {
     .orderBy('position');
 }
 
-/** Returns the ids of an employer's employees, past and present, in order: `limit` of them after an id. */
+/** Returns the ids of an employer's employees, past and present, in order. */
 export async function employeesOf(
   db: Db | Trx,
   employerId: string,
@@ -194,7 +182,7 @@ export async function deductionsKnownAt(db: Db | Trx, employerId: string, ids: r
   return new Set(rows.map(({ deduction_id }) => deduction_id));
 }
 
-/** Reports whether any employee of an employer has ever had a deduction. */
+/** Returns whether any employee of an employer has ever had a deduction. */
 export async function hasDeductions(db: Db | Trx, employerId: string): Promise<boolean> {
   const one = await deductionsOfEmployer(db, employerId).select('deduction_id').limit(1).executeTakeFirst();
   return one !== undefined;
@@ -205,43 +193,6 @@ function deductionsOfEmployer(db: Db | Trx, employerId: string) {
     .selectFrom('roster')
     .innerJoin('deduction_employees', 'deduction_employees.employee_id', 'roster.employee_id')
     .where('roster.employer_id', '=', employerId);
-}
-
-/** Returns the employees active with two or more employers on a day, in the order of their ids: the first `limit`. */
-export async function activeTwice(db: Db, day: string, limit: number): Promise<string[]> {
-  const followed = await sharedEmployees(db);
-  const found: string[] = [];
-  let after = '';
-  let next = 0;
-  for (;;) {
-    const shared =
-      followed.length < FOLLOWED_AT_MOST
-        ? followed.slice(next, next + EMPLOYEES_AT_ONCE)
-        : await sharedAfter(db, after);
-    const roster = await rosterOf(db, shared);
-    for (const id of shared) {
-      const active = employmentsOf(roster.get(id) ?? []).filter((one) => isActive(one, day));
-      if (active.length > 1) found.push(id);
-    }
-    if (found.length >= limit || shared.length < EMPLOYEES_AT_ONCE) return found.slice(0, limit);
-    next += EMPLOYEES_AT_ONCE;
-    after = shared.at(-1) as string;
-    await new Promise(setImmediate);
-  }
-}
-
-/** Returns employees of several employers, by id, if there are too many to keep. */
-async function sharedAfter(db: Db, employeeId: string): Promise<string[]> {
-  const rows = await db
-    .selectFrom('roster')
-    .select('employee_id')
-    .where('employee_id', '>', employeeId)
-    .groupBy('employee_id')
-    .having(sql<boolean>`count(*) > 1`)
-    .orderBy('employee_id')
-    .limit(EMPLOYEES_AT_ONCE)
-    .execute();
-  return rows.map(({ employee_id }) => employee_id);
 }
 
 /** JSON keeps the two ids separate, whatever characters they contain. */
@@ -256,10 +207,8 @@ export async function currentEmployers(db: Db, employeeIds: readonly string[], d
     [...roster].map(([employeeId, reports]) => {
       const employments = employmentsOf(reports);
       const active = employments.filter((employment) => isActive(employment, day));
-      const employer = employerOf(employments, day);
-      const employers =
-        active.length > 0 ? active.map((one) => one.employer_id) : employer === null ? [] : [employer];
-      return [employeeId, employers];
+      const current = active.length > 0 ? active : [leftLast(employments, day) as Employment];
+      return [employeeId, current.map(({ employer_id }) => employer_id)];
     }),
   );
 }

@@ -7,13 +7,9 @@ import { timelineOf } from './state.ts';
 
 export const START_DECISIONS = ['keep', 'drop'] as const;
 
-type NewStartDecision = {
+/** On the version whose start was moved. `decidedBy` is the name of a token. */
+type NewStartDecision = Pick<StartDecisionTable, 'version' | 'decision' | 'reason'> & {
   deductionId: string;
-  /** The number of the version whose start was moved. */
-  version: number;
-  decision: (typeof START_DECISIONS)[number];
-  reason: string;
-  /** The name of the token. */
   decidedBy: string;
 };
 
@@ -26,7 +22,7 @@ export type Decided =
 
 /** Records a decision. A later decision on the same version replaces an earlier one. */
 export async function decideStart(trx: Trx, given: NewStartDecision, now: string): Promise<Decided> {
-  const { deductionId, version, decision, reason, decidedBy } = given;
+  const { deductionId, decidedBy, version } = given;
   const position = (await lockLedger(trx)) + 1;
   const versions = await historyOf(trx, [deductionId]);
   const moved = versions.find((one) => one.version === version);
@@ -38,8 +34,8 @@ export async function decideStart(trx: Trx, given: NewStartDecision, now: string
     deduction_id: deductionId,
     version,
     version_position: moved.position,
-    decision,
-    reason,
+    decision: given.decision,
+    reason: given.reason,
     decided_by: decidedBy,
     recorded_at: now,
   };
@@ -53,23 +49,12 @@ export async function startDecisionsOf(
   db: Db | Trx,
   deductionIds: readonly string[],
 ): Promise<Map<string, StartDecisionTable[]>> {
-  return Map.groupBy(await decisionsOn(db, deductionIds), (row) => row.deduction_id);
-}
-
-/** Returns the decision in force on each of some versions, by the position of the version. */
-export async function decisionsInForce(
-  db: Db | Trx,
-  versions: readonly { deduction_id: string }[],
-): Promise<Map<number, StartDecisionTable>> {
-  const rows = await decisionsOn(db, [...new Set(versions.map(({ deduction_id }) => deduction_id))]);
-  return new Map(rows.map((row) => [row.version_position, row]));
-}
-
-async function decisionsOn(db: Db | Trx, deductionIds: readonly string[]): Promise<StartDecisionTable[]> {
-  if (deductionIds.length === 0) return [];
-  const rows = db
+  if (deductionIds.length === 0) return new Map();
+  const rows = await db
     .selectFrom('start_decisions')
     .selectAll()
-    .where(isOneOf(db, 'deduction_id', deductionIds));
-  return rows.orderBy('position').execute();
+    .where(isOneOf(db, 'deduction_id', deductionIds))
+    .orderBy('position')
+    .execute();
+  return Map.groupBy(rows, ({ deduction_id }) => deduction_id);
 }

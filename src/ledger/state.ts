@@ -1,29 +1,18 @@
 /** Decides which versions of a deduction count, and which one is in effect on a date (docs/concepts.md). Pure. */
+import type { StartDecisionTable } from '../database/tables.ts';
 import { isSameNumber } from '../money.ts';
 import type { Version } from './fold.ts';
 
-/** The columns that order versions. */
 type Ordered = Pick<Version, 'event_time' | 'position'>;
 type Span = Pick<Version, 'starts_on' | 'ends_on'>;
-type Election = Pick<
-  Version,
-  | 'member_contribution'
-  | 'employer_contribution'
-  | 'period'
-  | 'taxability'
-  | 'line_of_coverage'
-  | 'coverage_type'
->;
+type Contributions = Pick<Version, 'member_contribution' | 'employer_contribution' | 'period'>;
+type Election = Contributions & Pick<Version, 'taxability' | 'line_of_coverage' | 'coverage_type'>;
 
 /** An operator's decision on a moved start: the version applies (`keep`) or never did (`drop`). */
-export type StartDecision = {
-  /** The decision's own ledger position. */
-  position: number;
-  /** The position of the version. */
-  version_position: number;
-  decision: 'keep' | 'drop';
-  recorded_at: string;
-};
+export type StartDecision = Pick<
+  StartDecisionTable,
+  'position' | 'version_position' | 'decision' | 'recorded_at'
+>;
 
 /** `next` was sent before `version` started. The days between the two starts are undecided. */
 export type MovedStart<V> = { version: V; next: V };
@@ -37,13 +26,12 @@ export type Timeline<V> = {
   undecided: readonly MovedStart<V>[];
 };
 
-/** Compares versions by event time, then by position. */
 function byEventTime(one: Ordered, other: Ordered): number {
   if (one.event_time !== other.event_time) return one.event_time < other.event_time ? -1 : 1;
   return one.position - other.position;
 }
 
-/** Returns the latest of some versions, or null if there is none. */
+/** Returns the version with the greatest (event time, position), or null if there is none. */
 export function latestOf<V extends Ordered>(versions: readonly V[]): V | null {
   const later = (one: V | null, other: V) => (one === null || byEventTime(other, one) > 0 ? other : one);
   return versions.reduce(later, null);
@@ -57,7 +45,7 @@ export function stateOn<V extends Ordered & Span>(versions: readonly V[], day: s
   return latestOf(versions.filter(({ starts_on }) => starts_on === null || starts_on <= day));
 }
 
-/** Reports whether a state is in effect on a day, both ends inclusive; with an end before its start it never is. */
+/** Returns whether a state is in effect on a day, both ends inclusive; with an end before its start it never is. */
 export function appliesOn({ starts_on, ends_on }: Span, day: string): boolean {
   return (starts_on === null || starts_on <= day) && (ends_on === null || day <= ends_on);
 }
@@ -95,7 +83,7 @@ export function timelineOf<V extends Ordered & Span & Election>(
   return { counting: rising.filter((version) => !dropped.has(version)), corrected, undecided };
 }
 
-/** Reports whether a run on this day takes one version or the other, depending on which start counts. */
+/** Returns whether a run on this day takes one version or the other, depending on which start counts. */
 export function concernsDay({ version, next }: MovedStart<Span>, day: string): boolean {
   return (version.starts_on ?? '') <= day && day < (next.starts_on ?? '');
 }
@@ -119,7 +107,6 @@ function isMoved(version: Ordered & Span, next: Ordered & Span): boolean {
   return version.starts_on !== null && sentOn < version.starts_on;
 }
 
-/** Reports whether two versions are the same election: contribution of both sides, period, taxability and coverage. */
 export function hasSameElection(one: Election, other: Election): boolean {
   return (
     one.period === other.period &&

@@ -3,17 +3,14 @@ import t from 'tap';
 import {
   type Employment,
   employerOf,
-  employmentStatusOn,
   employmentsOf,
   isAbsentNow,
-  isAbsentOn,
   isActive,
   isRepeated,
-  payFrequencyOn,
-  payGroupOn,
   type RosterFact,
   type Spell,
   spellOn,
+  valueOn,
 } from '../../src/ledger/employment.ts';
 import fc from '../support/seeded.ts';
 
@@ -168,7 +165,7 @@ const inForce: [rule: string, given: [string, Given][], expected: [day: string, 
 for (const [rule, given, expected] of inForce) {
   t.test(rule, async (t) => {
     const employment = one(reports(...given));
-    for (const [day, value] of expected) t.equal(payFrequencyOn(employment, day), value, day);
+    for (const [day, value] of expected) t.equal(valueOn(employment, 'pay_frequency', day), value, day);
   });
 }
 
@@ -181,9 +178,9 @@ t.test('pay group, status and absence have dates like the pay frequency', async 
   );
   t.strictSame(
     ['2026-02-04', '2026-02-05'].map((day) => [
-      payGroupOn(employment, day),
-      employmentStatusOn(employment, day),
-      isAbsentOn(employment, day),
+      valueOn(employment, 'pay_group', day),
+      valueOn(employment, 'employment_status', day),
+      valueOn(employment, 'absent', day) === 1,
     ]),
     [
       ['north', 'full_time', false],
@@ -463,8 +460,8 @@ function seen(list: readonly RosterFact[]): unknown {
     employment.spells,
     isAbsentNow(employment),
     ...['2025-12-31', ...DAYS, '2026-01-08'].map((on) => [
-      payFrequencyOn(employment, on),
-      isAbsentOn(employment, on),
+      valueOn(employment, 'pay_frequency', on),
+      valueOn(employment, 'absent', on) === 1,
       isActive(employment, on),
       spellOn(employment, on),
     ]),

@@ -1,6 +1,6 @@
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
-import { FOLLOWED_AT_MOST, sharedEmployees, unmatchedEmployees } from '../../src/ledger/employee-sets.ts';
+import { FOLLOWED_AT_MOST, sharedEmployees, unmatchedEmployees } from '../../src/ledger/checks.ts';
 import { recordFacts } from '../../src/ledger/roster.ts';
 import { deductionOf, deliver } from '../api/deliver.ts';
 import { scratch } from '../database/scratch.ts';

@@ -2,17 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { piecesOf } from '../../src/database/bulk.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
-import { FOLLOWED_AT_MOST } from '../../src/ledger/employee-sets.ts';
+import { activeTwice, FOLLOWED_AT_MOST } from '../../src/ledger/checks.ts';
 import { employerOf, employmentsOf } from '../../src/ledger/employment.ts';
 import { lockLedger } from '../../src/ledger/position.ts';
-import {
-  activeTwice,
-  employeesOf,
-  type NewFact,
-  recordFacts,
-  rosterAt,
-  rosterOf,
-} from '../../src/ledger/roster.ts';
+import { employeesOf, type NewFact, recordFacts, rosterAt, rosterOf } from '../../src/ledger/roster.ts';
 import { scratch } from '../database/scratch.ts';
 import { cpuTime } from '../support/cpu-time.ts';
 import { onEachEngine } from '../support/engine.ts';

@@ -23,7 +23,6 @@ import {
 import {
   type DeductionFilter,
   getDeduction,
-  getDeductionThen,
   listDeductions,
   versionsAfter,
   versionsOf,
@@ -182,13 +181,10 @@ export function deductionRoutes(app: Api, parts: ApiParts): void {
     }),
     async ({ params, query }) => {
       const id = params.deduction_id;
-      const isThen = query.on !== undefined || query.known_at !== undefined;
-      const state = isThen
-        ? await getDeductionThen(db, id, thenOf(query), today())
-        : await getDeduction(db, id, today());
+      const state = await getDeduction(db, id, today(), thenOf(query));
       if (state !== null) return viewDeduction(state);
       // Distinguishes a deduction that was not known then from one that is unknown.
-      if (isThen && (await getDeduction(db, id, today())) !== null) throw new AppError('NOT_FOUND', NOT_THEN);
+      if ((await getDeduction(db, id, today())) !== null) throw new AppError('NOT_FOUND', NOT_THEN);
       throw notFound('deduction');
     },
   );

@@ -12,15 +12,7 @@ import type { RosterFactTable } from '../../database/tables.ts';
 import { changeCursor, listChanges } from '../../employment/changes.ts';
 import { deductionCursor, viewDeduction } from '../../ledger/deduction-view.ts';
 import { listDeductions } from '../../ledger/deductions.ts';
-import {
-  type Employment,
-  employerOf,
-  employmentStatusOn,
-  employmentsOf,
-  isAbsentOn,
-  payFrequencyOn,
-  payGroupOn,
-} from '../../ledger/employment.ts';
+import { type Employment, employerOf, employmentsOf, valueOn } from '../../ledger/employment.ts';
 import { rosterHistory, rosterOf } from '../../ledger/roster.ts';
 import { Arrears, arrearsOfEmployee } from '../../payroll/reconciliation/arrears-of-employee.ts';
 import { mayAlso } from '../auth.ts';
@@ -192,9 +184,9 @@ function employedOn(employment: Employment, day: string): Static<typeof Employed
   return {
     employer_id: employment.employer_id,
     spells: [...employment.spells],
-    employment_status: employmentStatusOn(employment, day),
-    pay_frequency: payFrequencyOn(employment, day),
-    pay_group: payGroupOn(employment, day),
-    absent: isAbsentOn(employment, day),
+    employment_status: valueOn(employment, 'employment_status', day),
+    pay_frequency: valueOn(employment, 'pay_frequency', day),
+    pay_group: valueOn(employment, 'pay_group', day),
+    absent: valueOn(employment, 'absent', day) === 1,
   };
 }

@@ -1,9 +1,9 @@
 /** Computes a run from the ledger, about a hundred employees at a time, in the order of their ids. */
 import { isOneOf } from '../../database/bulk.ts';
 import type { Db, Trx } from '../../database/tables.ts';
-import { type Employment, employmentsOf } from '../../ledger/employment.ts';
+import { type Employment, employmentsOf, type RosterFact } from '../../ledger/employment.ts';
 import type { RunVersion } from '../../ledger/history.ts';
-import { type RosterFact, rosterAt } from '../../ledger/roster.ts';
+import { rosterAt } from '../../ledger/roster.ts';
 import { concernsDay, type MovedStart } from '../../ledger/state.ts';
 import { calculator } from '../calculation/amounts.ts';
 import { LINE_KINDS, type Line } from '../calculation/line.ts';

@@ -1,12 +1,6 @@
 /** The regular lines of one employee in a run, and their change against the previous run. Pure. */
 import type { PayFrequency } from '../../contract/employee.ts';
-import {
-  type Employment,
-  isAbsentNow,
-  payFrequencyOn,
-  payGroupOn,
-  spellOn,
-} from '../../ledger/employment.ts';
+import { type Employment, isAbsentNow, spellOn, valueOn } from '../../ledger/employment.ts';
 import type { RunVersion } from '../../ledger/history.ts';
 import { hasSameElection } from '../../ledger/state.ts';
 import { difference, isZero } from '../../money.ts';
@@ -227,9 +221,9 @@ function movedTo(membership: Membership, employments: readonly Employment[], run
   const day = run.period_end;
   switch (membership.why) {
     case 'other_frequency':
-      return `paid ${payFrequencyOn(own, day)} now`;
+      return `paid ${valueOn(own, 'pay_frequency', day)} now`;
     case 'other_pay_group':
-      return `in pay group ${payGroupOn(own, day)} now`;
+      return `in pay group ${valueOn(own, 'pay_group', day)} now`;
     case 'other_employer':
       return 'with another employer now';
     default:

@@ -3,10 +3,9 @@ import {
   type Employment,
   employerOf,
   isActive,
-  payFrequencyOn,
-  payGroupOn,
   type Spell,
   spellOn,
+  valueOn,
 } from '../../ledger/employment.ts';
 import type { Run } from './body.ts';
 
@@ -52,10 +51,10 @@ export function membershipOf(employments: readonly Employment[], scope: Scope): 
   const spell = spellOn(employment, day);
   if (spell === null) return out('not_hired_yet');
   if (isTerminatedBefore(employment, spell, scope)) return out('terminated');
-  const frequency = payFrequencyOn(employment, day);
+  const frequency = valueOn(employment, 'pay_frequency', day);
   if (frequency === null && !scope.hasOneScheduleAtMost) return out('unknown_frequency');
   if (frequency !== null && frequency !== run.pay_frequency) return out('other_frequency');
-  const group = payGroupOn(employment, day);
+  const group = valueOn(employment, 'pay_group', day);
   if (run.pay_group !== null && group !== run.pay_group)
     return out(group === null ? 'unknown_pay_group' : 'other_pay_group');
   if (scope.employees?.has(employeeOf(employment)) === false) return out('not_selected');

@@ -3,7 +3,7 @@
  * readiness.
  */
 import { createHash } from 'node:crypto';
-import { isActive, payFrequencyOn, payGroupOn, spellOn } from '../../ledger/employment.ts';
+import { isActive, spellOn, valueOn } from '../../ledger/employment.ts';
 import { isZero, total } from '../../money.ts';
 import { isIncluded, type Line } from '../calculation/line.ts';
 import type { PayrollCode } from '../settings/codes.ts';
@@ -116,7 +116,10 @@ export function createSummary(basis: Basis): {
     if (own === undefined) return;
     if (spellOn(own, run.period_end)?.contradicted_on != null) note('termination_contradicted', employeeId);
     if (run.kind !== 'regular' || !hasDeduction || !isActive(own, run.period_end)) return;
-    const [frequency, group] = [payFrequencyOn(own, run.period_end), payGroupOn(own, run.period_end)];
+    const [frequency, group] = [
+      valueOn(own, 'pay_frequency', run.period_end),
+      valueOn(own, 'pay_group', run.period_end),
+    ];
     // An employee of unknown frequency fails a check of its own, but the group must have a schedule.
     const isScheduled = schedules.some(
       (one) => (frequency === null || one.pay_frequency === frequency) && (one.pay_group ?? group) === group,

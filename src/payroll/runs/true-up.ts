@@ -1,5 +1,5 @@
 /** The lines of a run for earlier runs, taken or reported: adjustments and arrears of one employee. Pure. */
-import { payGroupOn } from '../../ledger/employment.ts';
+import { valueOn } from '../../ledger/employment.ts';
 import { total } from '../../money.ts';
 import type { Flag, Line } from '../calculation/line.ts';
 import {
@@ -91,7 +91,7 @@ export function trueUpLines(
   const frozen = frozenLinesOf(rows.map((row) => ({ ...row, isVoided: voided.has(row.freezeId) })));
   // An employee who left has no other paycheck to wait for: the runs of the same frequency and pay group report it.
   const own = employments.find((one) => one.employer_id === run.employer_id);
-  const group = own === undefined ? null : payGroupOn(own, run.period_end);
+  const group = own === undefined ? null : valueOn(own, 'pay_group', run.period_end);
   const concerned = gone ? runs.filter((one) => coversLeaversOf(one.rules.run, trueUp, group)) : runs;
   const attended = earlier.flatMap((one): Attended[] => {
     const lines = one.isVoided ? undefined : frozen.own.get(one.freezeId);
