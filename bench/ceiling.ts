@@ -3,7 +3,7 @@ import { systemClock } from '../src/clock.ts';
 import { readReceiver, readWebhookSecrets } from '../src/config.ts';
 import { createReceiver } from '../src/inbox/receiver.ts';
 import { createVerify } from '../src/inbox/signature.ts';
-import { createReceivingCounts } from '../src/telemetry/receiver-counts.ts';
+import { createReceivingCounts } from '../src/telemetry/counts.ts';
 
 const app = createReceiver({
   verify: createVerify(readWebhookSecrets(process.env), systemClock),

@@ -11,7 +11,6 @@ import { isForgeryToken, noteUse, sessionCaller } from '../security/sessions.ts'
 import { allows, authenticate, type Caller, type Scope } from '../security/tokens.ts';
 import type { Log } from '../telemetry/log.ts';
 import { rateLimited } from '../telemetry/rate-limited-log.ts';
-import type { ApiParts } from './parts.ts';
 import type { Refusal } from './problem.ts';
 
 /**
@@ -202,7 +201,7 @@ export function by({ caller }: FastifyRequest): { token?: string } {
 
 /** Records that the caller is about to see personal data. If this throws, nothing may be shown. */
 export async function writeReadDown(
-  { db, now }: ApiParts,
+  { db, now }: { db: Db; now: Clock },
   { caller }: FastifyRequest,
   read: Omit<PiiRead, 'caller' | 'now'>,
 ): Promise<void> {

@@ -5,8 +5,7 @@ import swaggerUi from '@fastify/swagger-ui';
 import Type from 'typebox';
 import { withExamples } from './examples.ts';
 import { PROBLEM_TYPE, PROBLEMS, type ProblemCode, ProblemDetails, problemName } from './problem.ts';
-import { DOCS_PATH, taggedOperation } from './route-table.ts';
-import type { Api } from './schemas.ts';
+import { type Api, DOCS_PATH, operation } from './route.ts';
 
 type Parameter = { name: string; in: string };
 type Operation = {
@@ -90,7 +89,7 @@ export function collectRoutes(app: Api, version: string): void {
 export function referenceRoutes(app: Api): void {
   app.get(
     '/openapi.json',
-    taggedOperation('Reference')('any', {
+    operation('Reference', 'any', {
       operationId: 'getReference',
       summary: 'Get this document',
       description: `OpenAPI 3.1. \`${DOCS_PATH}\` renders it as a page.`,

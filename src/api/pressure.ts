@@ -4,11 +4,11 @@
  */
 import { getHeapStatistics } from 'node:v8';
 import underPressure from '@fastify/under-pressure';
+import type { FastifyInstance } from 'fastify';
 import { AppError } from '../errors.ts';
-import type { PrivateCounts } from '../telemetry/api-counts.ts';
+import type { PrivateCounts } from '../telemetry/counts.ts';
 import type { Log } from '../telemetry/log.ts';
 import { rateLimited } from '../telemetry/rate-limited-log.ts';
-import type { Api } from './schemas.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -53,7 +53,7 @@ export function pressureLimits(): PressureLimits {
 
 /** Adds the load limits. Call it before other hooks, because a refused request should cost nothing. */
 export function shedLoad(
-  app: Api,
+  app: FastifyInstance,
   { log, counts, pressure }: { log: Log; counts: PrivateCounts; pressure: PressureLimits },
 ): void {
   const warn = rateLimited(({ code, count }) => {

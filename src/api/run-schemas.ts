@@ -19,7 +19,6 @@ import { Comparison } from '../payroll/runs/comparison.ts';
 import { REASONS } from '../payroll/runs/population.ts';
 import { Totals } from '../payroll/runs/totals.ts';
 import { OPTIONS } from '../payroll/settings/policy.ts';
-import { ownInstant } from './schemas.ts';
 
 /** The descriptions of a run's fields, shared by requests and responses. */
 const WORDS: Readonly<Record<keyof Run, string>> = {
@@ -124,9 +123,9 @@ const LIFE = {
   state: Type.Enum(['open', 'finalized', 'voided'], {
     description: 'An open run is recomputed on each read. A finalized or voided run never changes.',
   }),
-  created_at: ownInstant('The time the run was created.'),
-  finalized_at: nullable(ownInstant('The time the run was finalized.')),
-  voided_at: nullable(ownInstant('The time the run was voided.')),
+  created_at: text('The time the run was created.'),
+  finalized_at: nullableText('The time the run was finalized.'),
+  voided_at: nullableText('The time the run was voided.'),
 };
 
 const id = text('The ID of the run.');
@@ -148,7 +147,7 @@ export const PayrollRun = component(
     taken_reports: Type.Array(
       closed({
         id: text('The ID of the report, unique for the run.'),
-        recorded_at: ownInstant('The time it was recorded.'),
+        recorded_at: text('The time it was recorded.'),
         lines: integer('The number of lines reported.'),
       }),
       { description: 'Reports of amounts taken. A later report replaces the lines that it names.' },

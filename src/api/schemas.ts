@@ -1,20 +1,7 @@
 /** Schemas that several routes share. */
-
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
-import type { FastifyBaseLogger, FastifyInstance, RawServerDefault } from 'fastify';
 import Type, { type TSchema } from 'typebox';
-import { boolean, component, nullableText } from '../contract/fields.ts';
+import { boolean, component, identifier, nullableText } from '../contract/fields.ts';
 import { toInstant } from '../contract/instant.ts';
-
-/** A Fastify whose handlers are typed by their routes' TypeBox schemas. */
-export type Api = FastifyInstance<
-  RawServerDefault,
-  IncomingMessage,
-  ServerResponse,
-  FastifyBaseLogger,
-  TypeBoxTypeProvider
->;
 
 /** The number of rows on a page without `limit`. */
 export const LIMIT_DEFAULT = 100;
@@ -39,21 +26,30 @@ export const cursor = Type.Optional(
   }),
 );
 
-/** Returns the schema of an instant in a request. */
+/** Returns the schema of an optional flag in a request. */
+export const flag = (description: string) =>
+  Type.Optional(Type.Boolean({ rule: 'must be true or false', description }));
+
+/** Returns the schema of a query parameter that selects by an id of an employee or employer. */
+export const idFilter = (description: string) => Type.Optional({ ...identifier, description });
+
+/** The id of a resource that the sidecar names itself. */
+export const ownId = Type.String({ minLength: 1, maxLength: 255 });
+
+/** Returns the schema of an optional instant in a request. The handler gets it as the columns store it. */
 export const instant = (description: string) =>
-  Type.String({
-    format: 'instant',
-    rule: 'must be a date and time such as 2026-01-31T09:30:00Z; a + in a query is written %2B',
-    description,
-  });
+  Type.Optional(
+    Type.String({
+      format: 'instant',
+      rule: 'must be a date and time such as 2026-01-31T09:30:00Z; a + in a query is written %2B',
+      description,
+    }),
+  );
 
 /** Returns a checked instant as the columns store it: in UTC, cut to milliseconds. */
 export function toMilliseconds(text: string): string {
   return `${(toInstant(text) as string).slice(0, 23)}Z`;
 }
-
-/** Returns the schema of an instant that the sidecar formatted. */
-export const ownInstant = (description: string) => Type.String({ description });
 
 /** A page of a list, named after its rows. */
 export const pageOf = <const S extends TSchema>(row: S) =>

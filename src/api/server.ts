@@ -15,18 +15,15 @@ import {
   limitConnections,
   refuseProtocol,
 } from '../security/listener.ts';
-import { noteRequest, type PrivateCounts, type RunWork } from '../telemetry/api-counts.ts';
+import { noteRequest, type PrivateCounts, type RunWork } from '../telemetry/counts.ts';
+import { note } from '../telemetry/metric.ts';
 import { rateLimited } from '../telemetry/rate-limited-log.ts';
-import { note } from '../telemetry/tally.ts';
 import { createAuthorize, createFailedAttempt, type FailedAttempt } from './auth.ts';
 import { readJsonBodies } from './bodies.ts';
-import { logRefusal, refusalOf } from './failure.ts';
 import { collectRoutes, referenceRoutes } from './openapi.ts';
-import type { ApiParts } from './parts.ts';
 import { shedLoad } from './pressure.ts';
-import { type Refusal, sendRefusal } from './problem.ts';
-import { createRouteTable, type RouteTable } from './route-table.ts';
-import { activityRoutes } from './routes/activity.ts';
+import { logRefusal, type Refusal, refusalOf, sendRefusal } from './problem.ts';
+import { type Api, type ApiParts, createRouteTable, type RouteTable } from './route.ts';
 import { censusSyncRoutes } from './routes/census-syncs.ts';
 import { censusRoutes, stagedCensusRoutes } from './routes/censuses.ts';
 import { changeBatchRoutes, changeReportRoutes } from './routes/change-reports.ts';
@@ -34,15 +31,13 @@ import { deductionRoutes } from './routes/deductions.ts';
 import { employeeChangeRoutes } from './routes/employee-changes.ts';
 import { employeeRoutes } from './routes/employees.ts';
 import { eventRoutes } from './routes/events.ts';
-import { healthRoutes } from './routes/health.ts';
-import { metricsRoutes } from './routes/metrics.ts';
+import { activityRoutes, healthRoutes } from './routes/monitoring.ts';
 import { payrollRunFileRoutes, payrollRunLineRoutes } from './routes/payroll-run-lines.ts';
 import { payrollRunWorkRoutes } from './routes/payroll-run-work.ts';
 import { payrollRunProofRoutes, payrollRunRoutes } from './routes/payroll-runs.ts';
 import { payrollSettingRoutes } from './routes/payroll-settings.ts';
 import { readinessRoutes } from './routes/readiness.ts';
 import { sessionRoutes } from './routes/sessions.ts';
-import type { Api } from './schemas.ts';
 import { compileValidator } from './validation.ts';
 
 /** The limit of a JSON body; most have a few hundred bytes. A census has its own limit. */
@@ -150,7 +145,6 @@ const ROUTES = [
   eventRoutes,
   readinessRoutes,
   activityRoutes,
-  metricsRoutes,
   payrollRunRoutes,
   payrollRunLineRoutes,
   payrollRunWorkRoutes,

@@ -4,9 +4,10 @@ import type { TSchema } from 'typebox';
 import { compile, fieldPath, givenFieldPath } from '../contract/check.ts';
 import type { Problem } from '../errors.ts';
 import { invalid } from './problem.ts';
+import { toMilliseconds } from './schemas.ts';
 
 type Part = Readonly<Record<string, unknown>>;
-type Properties = Readonly<Record<string, { type?: unknown }>>;
+type Properties = Readonly<Record<string, { type?: unknown; format?: unknown }>>;
 
 /** The problem reported for an unknown name, by part of the request. */
 const NAMES: Readonly<Record<string, string>> = {
@@ -18,17 +19,21 @@ const NAMES: Readonly<Record<string, string>> = {
 const WHOLE_NUMBER = /^-?\d{1,15}$/;
 
 /**
- * Compiles one part of a route. Unknown names are refused, so that a mistyped filter never widens a list; a
- * parameter given twice too. Texts of the path and the query become the numbers and flags of their schema.
+ * Compiles one part of a route. Unknown names are refused, so that a mistyped filter never widens a list; a parameter given
+ * twice too. Texts of the path and the query become the numbers and flags of their schema, and instants the stored form.
  */
 export const compileValidator: FastifySchemaCompiler<TSchema> = ({ schema, httpPart = 'body' }) => {
+  // Handlers check headers, because every request has some that no schema names.
+  if (httpPart === 'headers') return () => true;
   const checker = compile(schema);
   const properties: Properties = (schema as { properties?: Properties }).properties ?? {};
-  const isText = httpPart !== 'body';
+  const instants = Object.keys(properties).filter((name) => properties[name]?.format === 'instant');
   return (given: unknown) => {
     const misnamed = isPart(given) ? namingProblems(given, properties, httpPart) : [];
-    const value = isText ? fromText(given as Part, properties) : given;
-    if (misnamed.length === 0 && checker.accepts(value)) return { value };
+    const value = httpPart === 'body' ? given : fromText(given as Part, properties);
+    if (misnamed.length === 0 && checker.accepts(value)) {
+      return { value: instants.length === 0 ? value : withStored(value as Part, instants) };
+    }
     const known = new Set(misnamed.map(({ path }) => path));
     const others = checker.problems(value);
     return { error: invalid([...misnamed, ...others.filter(({ path }) => !known.has(path))]) };
@@ -39,19 +44,10 @@ export const compileValidator: FastifySchemaCompiler<TSchema> = ({ schema, httpP
 export const exceptBody: FastifySchemaCompiler<TSchema> = (part) =>
   part.httpPart === 'body' ? () => true : compileValidator(part);
 
-/** The same for routes whose handlers also check the headers. */
-export const paramsOnly: FastifySchemaCompiler<TSchema> = (part) =>
-  part.httpPart === 'params' ? compileValidator(part) : () => true;
-
-/**
- * For routes whose body is optional; without one it is `{}`. The handler checks headers, because every
- * request has some that no schema names.
- */
+/** For routes whose body is optional; without one it is `{}`. */
 export const bodyMayBeLeftOut: FastifySchemaCompiler<TSchema> = (part) => {
-  if (part.httpPart === 'headers') return () => true;
   const check = compileValidator(part);
-  return (given: unknown) =>
-    part.httpPart === 'body' && (given === undefined || given === null) ? { value: {} } : check(given);
+  return part.httpPart === 'body' ? (given: unknown) => check(given ?? {}) : check;
 };
 
 function isPart(given: unknown): given is Part {
@@ -74,7 +70,7 @@ function namingProblems(part: Part, properties: Properties, httpPart: string): P
   return problems;
 }
 
-function fromText(part: Part, properties: Properties): Record<string, unknown> {
+function fromText(part: Part, properties: Properties): Part {
   return Object.fromEntries(
     Object.entries(part).map(([name, text]) => [name, parsed(String(text), properties[name]?.type)]),
   );
@@ -85,4 +81,9 @@ function parsed(text: string, type: unknown): unknown {
   if (type === 'integer') return WHOLE_NUMBER.test(text) ? Number(text) : text;
   if (type === 'boolean') return text === 'true' ? true : text === 'false' ? false : text;
   return text;
+}
+
+function withStored(part: Part, instants: readonly string[]): Part {
+  const given = instants.filter((name) => part[name] !== undefined);
+  return { ...part, ...Object.fromEntries(given.map((name) => [name, toMilliseconds(String(part[name]))])) };
 }

@@ -94,33 +94,20 @@ export async function lastUpload(db: Db, employerId: string): Promise<Upload | n
   return upload ?? null;
 }
 
-/** An employer's staged census and its last upload. */
-export type StagedSummary = Pick<StagedCensus, 'censusId' | 'employerId' | 'stagedAt' | 'employees'> & {
-  lastUpload: Omit<Upload, 'fingerprintKey'> | null;
-};
-
-/** Returns a page of staged censuses by employer id. `next` continues the list. */
+/** Returns a page of staged censuses, each with the last upload, by employer id. `next` continues the list. */
 export async function listStagedCensuses(
   db: Db,
   { employerId }: { employerId?: string | undefined },
   { after, limit }: { after?: string | undefined; limit: number },
-): Promise<{ censuses: StagedSummary[]; next: string | null }> {
+) {
   const rows = await db
     .selectFrom('staged_censuses as staged')
     .leftJoin('staged_censuses as taken', (join) =>
       join.onRef('taken.employer_id', '=', 'staged.employer_id').on('taken.uploaded_at', 'is not', null),
     )
-    .select([
-      'staged.employer_id as employerId',
-      'staged.census_id as censusId',
-      'staged.staged_at as stagedAt',
-    ])
-    .select([
-      'staged.employee_count as employees',
-      'taken.census_id as takenId',
-      'taken.uploaded_at as uploadedAt',
-    ])
-    .select('taken.employee_count as takenEmployees')
+    .select(['staged.census_id as id', 'staged.employer_id', 'staged.employee_count as employees'])
+    .select(['staged.staged_at', 'taken.census_id', 'taken.uploaded_at'])
+    .select('taken.employee_count as taken_employees')
     // A literal, because SQLite does not use a partial index for a bound value.
     .where(sql<boolean>`staged.state = 'current'`)
     .$if(employerId !== undefined, (query) => query.where('staged.employer_id', '=', employerId as string))
@@ -130,14 +117,14 @@ export async function listStagedCensuses(
     .execute();
   const censuses = rows
     .slice(0, limit)
-    .map(({ takenId, uploadedAt, takenEmployees, ...staged }) => ({
+    .map(({ census_id, uploaded_at, taken_employees, ...staged }) => ({
       ...staged,
-      lastUpload:
-        takenId === null || uploadedAt === null
+      last_upload:
+        census_id === null || uploaded_at === null
           ? null
-          : { censusId: takenId, employees: takenEmployees ?? 0, uploadedAt },
+          : { census_id, employees: taken_employees ?? 0, uploaded_at },
     }));
-  return { censuses, next: rows.length > limit ? (censuses.at(-1)?.employerId ?? null) : null };
+  return { censuses, next: rows.length > limit ? (censuses.at(-1)?.employer_id ?? null) : null };
 }
 
 /** Returns when each current census was staged. */

@@ -1,8 +1,7 @@
 /** Error pages and messages. Their texts are the API's problem details. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { knowPerson } from '../api/auth.ts';
-import { logRefusal, refusalOf } from '../api/failure.ts';
-import { type ProblemDetails, problemOf } from '../api/problem.ts';
+import { logRefusal, type ProblemDetails, problemOf, refusalOf } from '../api/problem.ts';
 import { rejectionOf } from './api-client.ts';
 import { empty } from './elements/facts.ts';
 import { type Html, html, renderPart } from './html.ts';

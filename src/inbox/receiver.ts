@@ -9,9 +9,13 @@ import {
   limitConnections,
   refuseProtocol,
 } from '../security/listener.ts';
+import {
+  createReceivingCounts,
+  type Received,
+  type ReceivingCounts,
+  type ThreadCounts,
+} from '../telemetry/counts.ts';
 import { rateLimited } from '../telemetry/rate-limited-log.ts';
-import { createReceivingCounts, type Received, type ReceivingCounts } from '../telemetry/receiver-counts.ts';
-import type { ThreadCounts } from '../telemetry/thread-counts.ts';
 import type { Arrival } from './inbox.ts';
 import { createVerify, REFUSAL_CAUSES, type RefusalCause, type Verify } from './signature.ts';
 

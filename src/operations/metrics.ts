@@ -1,10 +1,7 @@
 /** Builds all metrics of the sidecar from its counts and the database. Pure. */
 import type { EventAge } from '../inbox/arrivals.ts';
-import type { PrivateCounts } from '../telemetry/api-counts.ts';
-import { counter, gauge, histogram, type Metric } from '../telemetry/metric.ts';
-import type { Receiving } from '../telemetry/receiver-counts.ts';
-import { countOf, type Tally } from '../telemetry/tally.ts';
-import type { ThreadCounts } from '../telemetry/thread-counts.ts';
+import type { PrivateCounts, Receiving, ThreadCounts } from '../telemetry/counts.ts';
+import { counter, countOf, gauge, histogram, type Metric, type Tally } from '../telemetry/metric.ts';
 import type { Activity } from './activity.ts';
 
 /** Read from the database. `losses` counts data losses that no operator has accepted. */

@@ -27,10 +27,8 @@ import { createSendLoop } from '../outbox/send-loop.ts';
 import { createEncryptor, type Encryptor } from '../security/encryption.ts';
 import { keyErrorMessage } from '../security/hashing.ts';
 import { addressOf, closeListener } from '../security/listener.ts';
-import { createPrivateCounts } from '../telemetry/api-counts.ts';
+import { createPrivateCounts, type Receiving, watchThread } from '../telemetry/counts.ts';
 import type { Log } from '../telemetry/log.ts';
-import type { Receiving } from '../telemetry/receiver-counts.ts';
-import { watchThread } from '../telemetry/thread-counts.ts';
 import { VERSION } from '../version.ts';
 import {
   type ApiThreadData,

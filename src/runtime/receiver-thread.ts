@@ -2,7 +2,7 @@
 import { workerData } from 'node:worker_threads';
 import { createIntakeChannel } from '../inbox/intake-channel.ts';
 import { type ReceiverConfig, type ReceiverCounts, startReceiver } from '../inbox/receiver.ts';
-import { watchThread } from '../telemetry/thread-counts.ts';
+import { watchThread } from '../telemetry/counts.ts';
 import { type FromReceiver, request, runWorker, type ToReceiver } from './threads.ts';
 
 runWorker<ToReceiver, FromReceiver>(async (main) => {

@@ -21,9 +21,8 @@ import type { Downstream, Receiver, ReceiverConfig } from '../inbox/receiver.ts'
 import { createRefusals } from '../inbox/refusals.ts';
 import { createReadiness } from '../operations/health.ts';
 import { isAnyDropped } from '../operations/retention.ts';
+import { createStoringCounts, watchThread } from '../telemetry/counts.ts';
 import type { Log } from '../telemetry/log.ts';
-import { createStoringCounts } from '../telemetry/receiver-counts.ts';
-import { watchThread } from '../telemetry/thread-counts.ts';
 import { startApiThread, startReceiverThread } from './threads.ts';
 
 export type SidecarOptions = {

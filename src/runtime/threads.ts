@@ -11,8 +11,8 @@ import { AppError, type PostedError, postedError, receivedError } from '../error
 import { type IntakeBatch, storeIntakeBatch } from '../inbox/intake-channel.ts';
 import type { Downstream, Receiver, ReceiverConfig, ReceiverCounts } from '../inbox/receiver.ts';
 import type { RefusalCause } from '../inbox/signature.ts';
+import type { Receiving } from '../telemetry/counts.ts';
 import type { Log, LogFields } from '../telemetry/log.ts';
-import type { Receiving } from '../telemetry/receiver-counts.ts';
 
 /** V8's default is twice this. Payroll runs and deliveries are as fast with it (npm run bench) and take less memory. */
 const YOUNG_GENERATION_MB = 24;

@@ -3,7 +3,7 @@ import { transact } from '../../src/database/transaction.ts';
 import { dismissEvent } from '../../src/inbox/events.ts';
 import { pauseSending } from '../../src/outbox/circuit-breaker.ts';
 import { enqueue } from '../../src/outbox/queue.ts';
-import { createReceivingCounts } from '../../src/telemetry/receiver-counts.ts';
+import { createReceivingCounts } from '../../src/telemetry/counts.ts';
 import { engineOf, onEitherEngine } from '../support/engine.ts';
 import { onlyReceived } from '../telemetry/still.ts';
 import { deductionOf, deliver, eventOf, receive } from './deliver.ts';

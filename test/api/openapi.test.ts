@@ -1,5 +1,5 @@
 import t from 'tap';
-import type { DeclaredRoute } from '../../src/api/route-table.ts';
+import type { DeclaredRoute } from '../../src/api/route.ts';
 import { RunBody } from '../../src/payroll/runs/body.ts';
 import { type Reference, resolve, start } from './start.ts';
 

@@ -4,8 +4,7 @@
 
 import type { KyselyPlugin, QueryId } from 'kysely';
 import type { Test } from 'tap';
-import type { ApiParts } from '../../src/api/parts.ts';
-import type { Api } from '../../src/api/schemas.ts';
+import type { Api, ApiParts } from '../../src/api/route.ts';
 import { createApi } from '../../src/api/server.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { bodyOn, NOW, OVERDUE_MS, readyEmployer } from '../support/payroll.ts';

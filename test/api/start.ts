@@ -1,16 +1,14 @@
 /** The private listener with its own database. Each response is checked against the reference. */
 import type { Test } from 'tap';
-import type { ApiParts } from '../../src/api/parts.ts';
-import type { Api } from '../../src/api/schemas.ts';
+import type { Api, ApiParts } from '../../src/api/route.ts';
 import { createApi } from '../../src/api/server.ts';
 import { compile } from '../../src/contract/check.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { createEncryptor } from '../../src/security/encryption.ts';
 import { createToken } from '../../src/security/tokens.ts';
-import { createPrivateCounts } from '../../src/telemetry/api-counts.ts';
+import { createPrivateCounts, createReceivingCounts } from '../../src/telemetry/counts.ts';
 import type { Log, LogFields } from '../../src/telemetry/log.ts';
-import { createReceivingCounts } from '../../src/telemetry/receiver-counts.ts';
 import { scratch } from '../database/scratch.ts';
 import { onlyReceived, stillThread } from '../telemetry/still.ts';
 

@@ -2,7 +2,7 @@ import t from 'tap';
 import { KNOWN } from '../../src/console/elements/checks.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { LEDGER_CHECKS } from '../../src/readiness/report.ts';
-import { createReceivingCounts } from '../../src/telemetry/receiver-counts.ts';
+import { createReceivingCounts } from '../../src/telemetry/counts.ts';
 import { deductionOf, deliver, eventOf, receive } from '../api/deliver.ts';
 import { NOW } from '../api/start.ts';
 import { employee, organization } from '../contract/samples.ts';

@@ -2,7 +2,7 @@
 import axe from 'axe-core';
 import type { Browser, Locator, Page } from 'playwright-core';
 import t, { type Test } from 'tap';
-import type { ApiParts } from '../../src/api/parts.ts';
+import type { ApiParts } from '../../src/api/route.ts';
 import { addConsole } from '../../src/console/console.ts';
 import { readActivity } from '../../src/operations/activity.ts';
 import { FIRST_TOKEN, type Running, start } from '../api/start.ts';

@@ -1,7 +1,7 @@
 /** An overloaded private listener rejects requests, and deliveries are acknowledged as before. */
 import { Agent, request } from 'node:http';
 import t, { type Test } from 'tap';
-import { SECONDS } from '../../src/telemetry/tally.ts';
+import { SECONDS } from '../../src/telemetry/metric.ts';
 import { eventually } from '../support/eventually.ts';
 import { startLoad } from '../support/load.ts';
 import { scrape } from '../support/scrape.ts';

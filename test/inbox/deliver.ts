@@ -5,7 +5,7 @@ import type { Test } from 'tap';
 import { createReceiver, type ReceiverParts } from '../../src/inbox/receiver.ts';
 import { createVerify, type RefusalCause } from '../../src/inbox/signature.ts';
 import { signEvent } from '../../src/simulator/sign.ts';
-import { createReceivingCounts } from '../../src/telemetry/receiver-counts.ts';
+import { createReceivingCounts } from '../../src/telemetry/counts.ts';
 
 /** Returns a valid secret; each letter gives a different one. */
 export function secretOf(letter: string): string {

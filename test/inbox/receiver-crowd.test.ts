@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net';
 import t, { type Test } from 'tap';
 import { createReceiver } from '../../src/inbox/receiver.ts';
 import { closeListener } from '../../src/security/listener.ts';
-import { createReceivingCounts } from '../../src/telemetry/receiver-counts.ts';
+import { createReceivingCounts } from '../../src/telemetry/counts.ts';
 
 /** The maximum number of connections of the receiver. */
 const CROWD = 512;

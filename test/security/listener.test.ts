@@ -10,7 +10,7 @@ import {
   limitConnections,
   refuseProtocol,
 } from '../../src/security/listener.ts';
-import { createReceivingCounts } from '../../src/telemetry/receiver-counts.ts';
+import { createReceivingCounts } from '../../src/telemetry/counts.ts';
 
 const parts = {
   verify: () => ({ eventId: 'msg_1' }),

@@ -1,8 +1,12 @@
 /** Counts of idle threads. */
 
-import { createStoringCounts, type Received, type Receiving } from '../../src/telemetry/receiver-counts.ts';
-import { createTally } from '../../src/telemetry/tally.ts';
-import type { ThreadCounts } from '../../src/telemetry/thread-counts.ts';
+import {
+  createStoringCounts,
+  type Received,
+  type Receiving,
+  type ThreadCounts,
+} from '../../src/telemetry/counts.ts';
+import { createTally } from '../../src/telemetry/metric.ts';
 
 export function stillThread(): ThreadCounts {
   return { applied: { applied: 0, ignored: 0, quarantined: 0 }, loopDelay: createTally([1]), heapUsed: 0 };

@@ -1,6 +1,6 @@
 /** The OpenAPI document, without a listener or a database. */
 import { createHash } from 'node:crypto';
-import type { ApiParts } from '../../src/api/parts.ts';
+import type { ApiParts } from '../../src/api/route.ts';
 import { createApi } from '../../src/api/server.ts';
 
 /**

@@ -7,9 +7,7 @@ import {
   closed,
   component,
   FieldProblem,
-  identifier,
   integer,
-  nullable,
   nullableText,
   oneOf,
   text,
@@ -18,41 +16,34 @@ import { transact } from '../../database/transaction.ts';
 import { cursorOf } from '../../formats/cursor.ts';
 import { employerSubject } from '../../outbox/queue.ts';
 import { alsoNeeds, by, writeReadDown } from '../auth.ts';
-import type { ApiParts } from '../parts.ts';
 import { notFound } from '../problem.ts';
-import { taggedOperation } from '../route-table.ts';
-import { type Api, cursor, LIMIT_DEFAULT, limit, ownInstant, pageOf } from '../schemas.ts';
+import { type Api, type ApiParts, operation } from '../route.ts';
+import { cursor, flag, idFilter, LIMIT_DEFAULT, limit, ownId, pageOf } from '../schemas.ts';
 import { EmployerId } from './censuses.ts';
-
-const operation = taggedOperation('Census');
 
 /** Problems in one page. A sync may have 1,000, and a page 1,000 syncs. */
 const PROBLEMS_ON_PAGE = 1_000;
 const STATES = ['requested', 'waiting', 'uploaded', 'completed', 'failed'] as const;
-const when = (description: string) => nullable(ownInstant(description));
 
-const SYNC = {
-  id: text('The ID of the sync.'),
-  employer_id: text('The employer.'),
-  state: Type.Enum([...STATES], {
-    description: '`waiting`: payroll must stage a fresh census. `failed`: see `reason`.',
-  }),
-  overdue: boolean('The sync was not completed within `CENSUS_OVERDUE`.'),
-  event_id: nullableText('The event that requested the sync. Null if a person did.'),
-  requested_at: ownInstant('The time of the request.'),
-  upload_started_at: when('The start of the upload that the benefits service may have received.'),
-  uploaded_at: when('The time the benefits service accepted the census.'),
-  completed_at: when('The time the benefits service finished processing it.'),
-  reason: nullableText('Why the sync is waiting, failed or delayed, and what to do.'),
-  problem_count: integer('The number of problems in the census.'),
-  problems: Type.Array(FieldProblem, {
-    description: `The first problems. A page contains at most ${PROBLEMS_ON_PAGE}, those of the newest syncs.`,
-  }),
-};
 const Sync = component(
   'CensusSync',
   {
-    ...SYNC,
+    id: text('The ID of the sync.'),
+    employer_id: text('The employer.'),
+    state: Type.Enum([...STATES], {
+      description: '`waiting`: payroll must stage a fresh census. `failed`: see `reason`.',
+    }),
+    overdue: boolean('The sync was not completed within `CENSUS_OVERDUE`.'),
+    event_id: nullableText('The event that requested the sync. Null if a person did.'),
+    requested_at: text('The time of the request.'),
+    upload_started_at: nullableText('The start of the upload that the benefits service may have received.'),
+    uploaded_at: nullableText('The time the benefits service accepted the census.'),
+    completed_at: nullableText('The time the benefits service finished processing it.'),
+    reason: nullableText('Why the sync is waiting, failed or delayed, and what to do.'),
+    problem_count: integer('The number of problems in the census.'),
+    problems: Type.Array(FieldProblem, {
+      description: `The first problems. A page contains at most ${PROBLEMS_ON_PAGE}, those of the newest syncs.`,
+    }),
     response: Type.Optional(
       nullableText(
         'With `response=true`: the first 4 KiB of the response that rejected the upload, with SSNs ' +
@@ -64,31 +55,6 @@ const Sync = component(
 );
 type Sync = Static<typeof Sync>;
 
-const SyncId = closed({ sync_id: Type.String({ minLength: 1, maxLength: 255 }) });
-
-const ResponseQuery = closed({
-  response: Type.Optional(
-    Type.Boolean({
-      rule: 'must be true or false',
-      description:
-        'Include the response of the service. Also requires the scope `pii:read`, and each read is recorded.',
-    }),
-  ),
-});
-
-const SyncQuery = closed({
-  employer_id: Type.Optional({ ...identifier, description: 'Only results for this employer.' }),
-  state: Type.Optional(oneOf(STATES)),
-  overdue: Type.Optional(
-    Type.Boolean({
-      rule: 'must be true or false',
-      description: 'Only syncs that are overdue, or only those that are not.',
-    }),
-  ),
-  cursor,
-  limit,
-});
-
 const position = cursorOf('census-syncs', Type.Object({ requestedAt: Type.String(), syncId: Type.String() }));
 
 export function censusSyncRoutes(app: Api, parts: ApiParts): void {
@@ -96,46 +62,51 @@ export function censusSyncRoutes(app: Api, parts: ApiParts): void {
 
   app.get(
     '/v1/census-syncs',
-    operation('census:read', {
+    operation('Census', 'census:read', {
       operationId: 'listCensusSyncs',
       summary: 'List census syncs',
       description: 'Lists census syncs, newest first.',
-      querystring: SyncQuery,
+      querystring: closed({
+        employer_id: idFilter('Only results for this employer.'),
+        state: Type.Optional(oneOf(STATES)),
+        overdue: flag('Only syncs that are overdue, or only those that are not.'),
+        cursor,
+        limit,
+      }),
       response: { 200: pageOf(Sync) },
     }),
     async ({ query }) => {
-      const { employer_id, state, overdue } = query;
-      const { syncs, next } = await listSyncs(
-        db,
-        { employerId: employer_id, state, overdue },
-        { after: position.decode(query.cursor), limit: query.limit ?? LIMIT_DEFAULT },
-        { now: now(), overdueMs },
-      );
+      const filter = { ...query, employerId: query.employer_id };
+      const page = { after: position.decode(query.cursor), limit: query.limit ?? LIMIT_DEFAULT };
+      const { syncs, next } = await listSyncs(db, filter, page, { now: now(), overdueMs });
       return position.page(shown(syncs), next);
     },
   );
 
   app.get(
     '/v1/census-syncs/:sync_id',
-    operation('census:read', {
+    operation('Census', 'census:read', {
       operationId: 'getCensusSync',
       summary: 'Get a census sync',
       description:
         'With `response=true`, for tokens that also have the scope `pii:read`, it includes the response with which ' +
         'the service rejected the upload. That may hold personal data, so each read is recorded.',
-      params: SyncId,
-      querystring: ResponseQuery,
+      params: closed({ sync_id: ownId }),
+      querystring: closed({
+        response: flag(
+          'Include the response of the service. Also requires the scope `pii:read`, and each read is recorded.',
+        ),
+      }),
       response: { 200: Sync },
       refuses: ['NOT_FOUND'],
     }),
     async (request) => {
       const { sync_id } = request.params;
-      const isResponseRequested = request.query.response === true;
-      if (isResponseRequested) alsoNeeds(request, 'pii:read');
+      if (request.query.response === true) alsoNeeds(request, 'pii:read');
       const sync = await findSync(db, sync_id, { now: now(), overdueMs });
       if (sync === null) throw notFound('census sync');
       const [whole] = shown([sync]) as [Sync];
-      if (!isResponseRequested) return whole;
+      if (request.query.response !== true) return whole;
       const { employer_id } = sync;
       await writeReadDown(parts, request, {
         resource_type: 'census',
@@ -149,7 +120,7 @@ export function censusSyncRoutes(app: Api, parts: ApiParts): void {
 
   app.post(
     '/v1/employers/:employer_id/census/sync',
-    operation('census:write', {
+    operation('Census', 'census:write', {
       operationId: 'syncCensus',
       summary: "Upload an employer's census now",
       description:
@@ -158,14 +129,13 @@ export function censusSyncRoutes(app: Api, parts: ApiParts): void {
       response: { 202: Sync },
     }),
     async (request, reply) => {
-      const { employer_id: employerId } = request.params;
+      const { employer_id } = request.params;
       const at = now();
-      const syncId = await transact(db, (trx) =>
-        requestSyncManually(trx, { employerId, now: at.toISOString() }),
-      );
-      log.info({ employer_id: employerId, sync_id: syncId, ...by(request) }, 'a census sync was requested');
+      const asked = { employerId: employer_id, now: at.toISOString() };
+      const sync_id = await transact(db, (trx) => requestSyncManually(trx, asked));
+      log.info({ employer_id, sync_id, ...by(request) }, 'a census sync was requested');
       wakeSend();
-      const opened = await findSync(db, syncId, { now: at, overdueMs });
+      const opened = await findSync(db, sync_id, { now: at, overdueMs });
       if (opened === null) throw notFound('census sync');
       return reply.code(202).send(shown([opened])[0] as Sync);
     },
@@ -177,7 +147,6 @@ function shown(syncs: readonly CensusSync[]): Sync[] {
   return syncs.map((sync) => {
     const problems = sync.problems.slice(0, left);
     left -= problems.length;
-    const { id, employer_id, state, overdue, ...rest } = viewSync(sync);
-    return { id, employer_id, state, overdue, ...rest, problems };
+    return { ...viewSync(sync), problems };
   });
 }

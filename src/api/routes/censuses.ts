@@ -1,10 +1,10 @@
 import { Readable } from 'node:stream';
 import type { FastifyRequest } from 'fastify';
-import Type, { type Static } from 'typebox';
+import Type from 'typebox';
 import { compareCensus, LISTED_MAX } from '../../census/diff.ts';
 import { CENSUS_BYTES_MAX, type CensusContent } from '../../census/reading.ts';
 import { CENSUS_FROM } from '../../census/source.ts';
-import { listStagedCensuses, readUploadBody, type StagedSummary } from '../../census/staged.ts';
+import { listStagedCensuses, readUploadBody } from '../../census/staged.ts';
 import { stageCensus } from '../../census/staging.ts';
 import { viewComparison } from '../../census/view.ts';
 import { Census } from '../../contract/census.ts';
@@ -19,19 +19,15 @@ import {
   nullable,
   text,
 } from '../../contract/fields.ts';
-import type { Problem } from '../../errors.ts';
 import { AppError } from '../../errors.ts';
 import { cursorOf } from '../../formats/cursor.ts';
 import { employerSubject } from '../../outbox/queue.ts';
 import { by, writeReadDown } from '../auth.ts';
 import { limitReads, passStreams, streamedBody } from '../bodies.ts';
-import type { ApiParts } from '../parts.ts';
-import { notFound, type Refusal } from '../problem.ts';
-import { taggedOperation } from '../route-table.ts';
-import { type Api, cursor, LIMIT_DEFAULT, limit, ownInstant, pageOf } from '../schemas.ts';
-import { paramsOnly } from '../validation.ts';
-
-const operation = taggedOperation('Census');
+import { notFound } from '../problem.ts';
+import { type Api, type ApiParts, operation } from '../route.ts';
+import { cursor, idFilter, LIMIT_DEFAULT, limit, pageOf } from '../schemas.ts';
+import { exceptBody } from '../validation.ts';
 
 const CENSUS_TYPES = { json: 'application/json', csv: 'text/csv' } as const;
 /** Carries the organization of a CSV census. */
@@ -127,7 +123,7 @@ export function censusRoutes(app: Api, { db, encryptor, now, log, wakeSend }: Ap
 
   app.put(
     '/v1/employers/:employer_id/census',
-    operation('census:write', {
+    operation('Census', 'census:write', {
       operationId: 'putCensus',
       summary: "Stage an employer's census",
       description: `Checks the census, encrypts it and replaces the staged census. An invalid row rejects the whole census. Waiting syncs continue. ${BODY_IN_WORDS}`,
@@ -137,14 +133,18 @@ export function censusRoutes(app: Api, { db, encryptor, now, log, wakeSend }: Ap
       response: { 200: Staged },
       refuses: ['CENSUS_REFUSED'],
       // The census module checks the body while it streams.
-      validatorCompiler: paramsOnly,
+      validatorCompiler: exceptBody,
     }),
     async (request) => {
       const { employer_id } = request.params;
       const staged = await limited(() =>
         stageCensus({ db, encryptor, now }, employer_id, streamedCensus(request)),
       );
-      if (!staged.ok) throw refused(staged.problemCount, staged.problems);
+      if (!staged.ok) {
+        const places = staged.problemCount === 1 ? '1 place' : `${staged.problemCount} places`;
+        const detail = `The census breaks the contract in ${places}, so nothing was stored. Fix them and send it again.`;
+        throw new AppError('CENSUS_REFUSED', detail, staged);
+      }
       const { censusId: id, employees } = staged;
       log.info({ employer_id, census_id: id, count: employees, ...by(request) }, 'a census was staged');
       wakeSend();
@@ -154,7 +154,7 @@ export function censusRoutes(app: Api, { db, encryptor, now, log, wakeSend }: Ap
 
   app.post(
     '/v1/employers/:employer_id/census/validate',
-    operation('census:write', {
+    operation('Census', 'census:write', {
       operationId: 'validateCensus',
       summary: 'Validate a census',
       description: `Reports the problems that \`PUT\` would reject and, for a valid census, the differences from the last census that the benefits service accepted. Stores nothing. ${BODY_IN_WORDS}`,
@@ -162,13 +162,12 @@ export function censusRoutes(app: Api, { db, encryptor, now, log, wakeSend }: Ap
       headers,
       body: Body,
       response: { 200: Report },
-      validatorCompiler: paramsOnly,
+      validatorCompiler: exceptBody,
     }),
     async (request) => {
       const { employer_id } = request.params;
-      return viewComparison(
-        await limited(() => compareCensus({ db, encryptor }, employer_id, streamedCensus(request))),
-      );
+      const compare = () => compareCensus({ db, encryptor }, employer_id, streamedCensus(request));
+      return viewComparison(await limited(compare));
     },
   );
 }
@@ -184,18 +183,49 @@ function streamedCensus(request: FastifyRequest): CensusContent {
   return { format: 'csv', content, organization: bytes };
 }
 
-function refused(problemCount: number, problems: readonly Problem[]): Refusal {
-  const places = problemCount === 1 ? '1 place' : `${problemCount} places`;
-  const detail = `The census breaks the contract in ${places}, so nothing was stored. Fix them and send it again.`;
-  return new AppError('CENSUS_REFUSED', detail, { problems, problemCount });
-}
+const StagedCensus = component(
+  'StagedCensus',
+  {
+    id: text('The ID of the census.'),
+    employer_id: text('The employer.'),
+    employees: integer('The number of employees in the census.'),
+    staged_at: text('The time the census was staged.'),
+    last_upload: nullable(
+      closed(
+        {
+          census_id: text('The same ID as above if the benefits service has the staged census.'),
+          employees: Type.Integer(),
+          uploaded_at: text('The time the benefits service accepted it.'),
+        },
+        'The last census that the benefits service accepted. Null if there was none.',
+      ),
+    ),
+  },
+  'The staged census of an employer, without its contents.',
+);
 
-/** Decrypts and streams the staged census, which contains the data of every employee. */
+const StagedCensusList = component(
+  'StagedCensusList',
+  {
+    ...pageOf(StagedCensus).properties,
+    source: Type.Enum([...CENSUS_FROM], {
+      description:
+        'The census source. push: the staged census is uploaded. dir, http and ' +
+        'function (of the embedding program): each sync fetches the census, which replaces the staged one.',
+    }),
+  },
+  'A page of staged censuses and the census source.',
+);
+
+const position = cursorOf('censuses', Type.String());
+
+/** Lists the staged censuses, and decrypts and streams one, which contains the data of every employee. */
 export function stagedCensusRoutes(app: Api, parts: ApiParts): void {
-  const { db, encryptor, log } = parts;
+  const { db, encryptor, log, censusFrom } = parts;
+
   app.get(
     '/v1/employers/:employer_id/census',
-    operation('pii:read', {
+    operation('Census', 'pii:read', {
       operationId: 'getCensus',
       summary: "Get an employer's census",
       description:
@@ -215,104 +245,38 @@ export function stagedCensusRoutes(app: Api, parts: ApiParts): void {
         ...employerSubject(employer_id),
       });
       log.info({ employer_id, census_id: body.census.censusId, ...by(request) }, 'a census was read');
-      return reply.type(CENSUS_TYPES.json).send(Readable.from(whole(body), { objectMode: false }));
+      return reply
+        .type(CENSUS_TYPES.json)
+        .send(Readable.from(whole(body.chunks, body.length), { objectMode: false }));
     },
   );
 
-  stagedCensusListRoutes(app, parts);
-}
-
-/**
- * Yields the body. Throws if bytes are missing, which cuts the connection: half a census must not look
- * complete.
- */
-async function* whole(body: {
-  length: number;
-  chunks: AsyncIterable<Uint8Array>;
-}): AsyncGenerator<Uint8Array> {
-  let bytes = 0;
-  for await (const part of body.chunks) {
-    bytes += part.length;
-    yield part;
-  }
-  if (bytes !== body.length)
-    throw new Error('The census was replaced while it was being read. Send the request again.');
-}
-
-const StagedCensus = component(
-  'StagedCensus',
-  {
-    id: text('The ID of the census.'),
-    employer_id: text('The employer.'),
-    employees: integer('The number of employees in the census.'),
-    staged_at: ownInstant('The time the census was staged.'),
-    last_upload: nullable(
-      closed(
-        {
-          census_id: text('The same ID as above if the benefits service has the staged census.'),
-          employees: Type.Integer(),
-          uploaded_at: ownInstant('The time the benefits service accepted it.'),
-        },
-        'The last census that the benefits service accepted. Null if there was none.',
-      ),
-    ),
-  },
-  'The staged census of an employer, without its contents.',
-);
-type StagedCensus = Static<typeof StagedCensus>;
-
-const StagedQuery = closed({
-  employer_id: Type.Optional({ ...identifier, description: 'Only results for this employer.' }),
-  cursor,
-  limit,
-});
-
-const StagedCensusList = component(
-  'StagedCensusList',
-  {
-    ...pageOf(StagedCensus).properties,
-    source: Type.Enum([...CENSUS_FROM], {
-      description:
-        'The census source. push: the staged census is uploaded. dir, http and ' +
-        'function (of the embedding program): each sync fetches the census, which replaces the staged one.',
-    }),
-  },
-  'A page of staged censuses and the census source.',
-);
-
-const position = cursorOf('censuses', Type.String());
-
-/** Lists the staged censuses with their age and size, without personal data. */
-function stagedCensusListRoutes(app: Api, { db, censusFrom }: ApiParts): void {
   app.get(
     '/v1/censuses',
-    operation('census:read', {
+    operation('Census', 'census:read', {
       operationId: 'listCensuses',
       summary: 'List staged censuses',
       description:
         'Lists the staged census of each employer by employer ID: its number of employees, its time, and ' +
         'the last upload. Contents are not included.',
-      querystring: StagedQuery,
+      querystring: closed({ employer_id: idFilter('Only results for this employer.'), cursor, limit }),
       response: { 200: StagedCensusList },
     }),
     async ({ query }) => {
       const page = { after: position.decode(query.cursor), limit: query.limit ?? LIMIT_DEFAULT };
       const { censuses, next } = await listStagedCensuses(db, { employerId: query.employer_id }, page);
-      return { ...position.page(censuses.map(shown), next), source: censusFrom };
+      return { ...position.page(censuses, next), source: censusFrom };
     },
   );
 }
 
-function shown({ employerId, censusId, employees, stagedAt, lastUpload }: StagedSummary): StagedCensus {
-  return {
-    id: censusId,
-    employer_id: employerId,
-    employees,
-    staged_at: stagedAt,
-    last_upload: lastUpload && {
-      census_id: lastUpload.censusId,
-      employees: lastUpload.employees,
-      uploaded_at: lastUpload.uploadedAt,
-    },
-  };
+/** Yields the body. Throws if bytes are missing, which cuts the connection: half a census must not look complete. */
+async function* whole(chunks: AsyncIterable<Uint8Array>, length: number): AsyncGenerator<Uint8Array> {
+  let bytes = 0;
+  for await (const chunk of chunks) {
+    bytes += chunk.length;
+    yield chunk;
+  }
+  if (bytes !== length)
+    throw new Error('The census was replaced while it was being read. Send the request again.');
 }

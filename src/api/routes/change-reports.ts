@@ -10,13 +10,9 @@ import { CHANGE_KINDS, type ChangeKind } from '../../outbox/manual.ts';
 import { by } from '../auth.ts';
 import { limitReads, passStreams, streamedBody } from '../bodies.ts';
 import { idempotencyKeyOf } from '../headers.ts';
-import type { ApiParts } from '../parts.ts';
 import { broken, conflict, invalid, type Refusal } from '../problem.ts';
-import { taggedOperation } from '../route-table.ts';
-import { type Api, ownInstant } from '../schemas.ts';
-import { exceptBody, paramsOnly } from '../validation.ts';
-
-const operation = taggedOperation('Employment');
+import { type Api, type ApiParts, operation } from '../route.ts';
+import { exceptBody } from '../validation.ts';
 
 /** draft-ietf-httpapi-idempotency-key-header, in lower case as Node provides header names. */
 const KEY_HEADER = 'idempotency-key';
@@ -30,7 +26,7 @@ const Receipt = component(
     state: Type.Enum(['pending'], {
       description: 'The change is sent until it is delivered. See `GET /v1/employee-changes/{change_id}`.',
     }),
-    created_at: ownInstant('The time of acceptance.'),
+    created_at: text('The time of acceptance.'),
   },
   'The change is stored and will be sent to the benefits service.',
 );
@@ -65,7 +61,7 @@ export function changeReportRoutes(app: Api, { db, encryptor, now, log, wakeSend
   for (const kind of CHANGE_KINDS) {
     app.post(
       `/v1/employee-changes/${kind}`,
-      operation('changes:write', {
+      operation('Employment', 'changes:write', {
         ...OPERATIONS[kind],
         description: DESCRIPTION,
         headers,
@@ -73,7 +69,7 @@ export function changeReportRoutes(app: Api, { db, encryptor, now, log, wakeSend
         response: { 202: Receipt },
         refuses: ['INVALID_REQUEST', 'CONFLICT', 'CHANGE_REFUSED'],
         // The employment module checks the body, and the handler checks the header.
-        validatorCompiler: paramsOnly,
+        validatorCompiler: exceptBody,
       }),
       async (request, reply) => {
         const idempotencyKey = idempotencyKeyOf(request.headers[KEY_HEADER]);
@@ -155,7 +151,7 @@ export function changeBatchRoutes(app: Api, parts: ApiParts): void {
 
   app.post(
     '/v1/employee-changes/batch',
-    operation('changes:write', {
+    operation('Employment', 'changes:write', {
       operationId: 'reportChanges',
       summary: 'Report many changes',
       description:

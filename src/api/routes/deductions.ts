@@ -1,4 +1,4 @@
-import Type, { type Static } from 'typebox';
+import Type from 'typebox';
 import { Deduction, LINES_OF_COVERAGE, TAXABILITIES } from '../../contract/deduction.ts';
 import {
   boolean,
@@ -20,30 +20,12 @@ import {
   viewStartDecision,
   viewVersion,
 } from '../../ledger/deduction-view.ts';
-import {
-  type DeductionFilter,
-  getDeduction,
-  listDeductions,
-  versionsAfter,
-  versionsOf,
-} from '../../ledger/deductions.ts';
+import { getDeduction, listDeductions, versionsAfter, versionsOf } from '../../ledger/deductions.ts';
 import { decideStart, START_DECISIONS } from '../../ledger/start-decisions.ts';
 import { by } from '../auth.ts';
-import type { ApiParts } from '../parts.ts';
 import { conflict, notFound } from '../problem.ts';
-import { taggedOperation } from '../route-table.ts';
-import {
-  type Api,
-  cursor,
-  instant,
-  LIMIT_DEFAULT,
-  limit,
-  ownInstant,
-  pageOf,
-  toMilliseconds,
-} from '../schemas.ts';
-
-const operation = taggedOperation('Deductions');
+import { type Api, type ApiParts, operation } from '../route.ts';
+import { cursor, flag, idFilter, instant, LIMIT_DEFAULT, limit, pageOf } from '../schemas.ts';
 
 const STATE = {
   ...Deduction.properties,
@@ -54,8 +36,8 @@ const STATE = {
   matched: boolean('Whether the employee is in the roster.'),
   version: Type.Integer({ minimum: 1, description: 'The number of the version, in order of recording.' }),
   position: Type.Integer({ minimum: 1, description: 'The position of the version in the ledger.' }),
-  event_time: ownInstant('The event time reported by the benefits service, UTC with nanoseconds.'),
-  recorded_at: ownInstant('The time the ledger recorded it.'),
+  event_time: text('The event time reported by the benefits service, UTC with nanoseconds.'),
+  recorded_at: text('The time the ledger recorded it.'),
 };
 
 export const StateOfDeduction = component(
@@ -89,7 +71,7 @@ const StartDecision = component(
     ...Decision.properties,
     position: Type.Integer({ minimum: 1, description: "The decision's place in the ledger." }),
     decided_by: text('The name of the token that decided.'),
-    recorded_at: ownInstant('The time of the decision.'),
+    recorded_at: text('The time of the decision.'),
   },
   'A recorded decision.',
 );
@@ -117,8 +99,6 @@ const VersionOfDeduction = component(
 
 /** Where a page of a deduction's versions ended: a position of the ledger. */
 const versionPosition = cursorOf('versions-of-deduction', Type.Integer({ minimum: 1 }));
-const VERSION_ORDERS = ['oldest_first', 'newest_first'] as const;
-const NOT_THEN = 'This deduction was not in effect on that date, or not known at that time.';
 const DeductionId = closed({
   deduction_id: { ...identifier, description: 'The deduction ID of the benefits service.' },
 });
@@ -129,46 +109,57 @@ const THEN = {
     ...day,
     description: 'The state in effect on this date. Default: the latest state, including ended deductions.',
   }),
-  known_at: Type.Optional(instant('Use only what the ledger knew at this time.')),
+  known_at: instant('Use only what the ledger knew at this time.'),
 };
 
-const DeductionQuery = closed({
-  employer_id: Type.Optional({ ...identifier, description: 'Only employees of this employer.' }),
-  employee_id: Type.Optional({ ...identifier, description: 'Only results for this employee.' }),
-  matched: Type.Optional(
-    Type.Boolean({ rule: 'must be true or false', description: 'Whether the employee is in the roster.' }),
-  ),
-  ...THEN,
-  line_of_coverage: Type.Optional(oneOf(LINES_OF_COVERAGE)),
-  taxability: Type.Optional(oneOf(TAXABILITIES)),
-  cursor,
-  limit,
-});
+const Feed = component(
+  'DeductionVersionFeed',
+  {
+    ...pageOf(VersionOfDeduction).properties,
+    next_cursor: text('Send it as `cursor` to get the versions recorded since.'),
+  },
+  'A page of the change feed.',
+);
 
-export function deductionRoutes(app: Api, parts: ApiParts): void {
-  const { db, now, log } = parts;
+export function deductionRoutes(app: Api, { db, now, log }: ApiParts): void {
   const today = () => now().toISOString().slice(0, 10);
   app.get(
     '/v1/deductions',
-    operation('ledger:read', {
+    operation('Deductions', 'ledger:read', {
       operationId: 'listDeductions',
       summary: 'List deductions',
       description:
         'Lists deductions by employee, then by deduction. Parameters are combined with AND. If few deductions match, a page may have fewer ' +
         'rows than `limit`, even none, and still a `next_cursor`, because each page is read within a bounded time.',
-      querystring: DeductionQuery,
+      querystring: closed({
+        employer_id: idFilter('Only employees of this employer.'),
+        employee_id: idFilter('Only results for this employee.'),
+        matched: flag('Whether the employee is in the roster.'),
+        ...THEN,
+        line_of_coverage: Type.Optional(oneOf(LINES_OF_COVERAGE)),
+        taxability: Type.Optional(oneOf(TAXABILITIES)),
+        cursor,
+        limit,
+      }),
       response: { 200: pageOf(StateOfDeduction) },
     }),
     async ({ query }) => {
       const page = { after: deductionCursor.decode(query.cursor), limit: query.limit ?? LIMIT_DEFAULT };
-      const { deductions, next } = await listDeductions(db, filterOf(query), page, today());
+      const filter = {
+        ...query,
+        employerId: query.employer_id,
+        employeeId: query.employee_id,
+        knownAt: query.known_at,
+        lineOfCoverage: query.line_of_coverage,
+      };
+      const { deductions, next } = await listDeductions(db, filter, page, today());
       return deductionCursor.page(deductions.map(viewDeduction), next);
     },
   );
 
   app.get(
     '/v1/deductions/:deduction_id',
-    operation('ledger:read', {
+    operation('Deductions', 'ledger:read', {
       operationId: 'getDeduction',
       summary: 'Get a deduction',
       description:
@@ -181,22 +172,25 @@ export function deductionRoutes(app: Api, parts: ApiParts): void {
     }),
     async ({ params, query }) => {
       const id = params.deduction_id;
-      const state = await getDeduction(db, id, today(), thenOf(query));
+      const { on, known_at: knownAt } = query;
+      const state = await getDeduction(db, id, today(), { on, knownAt });
       if (state !== null) return viewDeduction(state);
-      // Distinguishes a deduction that was not known then from one that is unknown.
-      if ((await getDeduction(db, id, today())) !== null) throw new AppError('NOT_FOUND', NOT_THEN);
-      throw notFound('deduction');
+      if ((await getDeduction(db, id, today())) === null) throw notFound('deduction');
+      throw new AppError(
+        'NOT_FOUND',
+        'This deduction was not in effect on that date, or not known at that time.',
+      );
     },
   );
 
   app.get(
     '/v1/deductions/:deduction_id/versions',
-    operation('ledger:read', {
+    operation('Deductions', 'ledger:read', {
       operationId: 'listVersionsOfDeduction',
       summary: 'List the versions of a deduction',
       description: 'Lists all versions in order of recording, unless `order` states otherwise.',
       params: DeductionId,
-      querystring: closed({ order: Type.Optional(oneOf(VERSION_ORDERS)), cursor, limit }),
+      querystring: closed({ order: Type.Optional(oneOf(['oldest_first', 'newest_first'])), cursor, limit }),
       response: { 200: pageOf(VersionOfDeduction) },
       refuses: ['NOT_FOUND'],
     }),
@@ -213,7 +207,7 @@ export function deductionRoutes(app: Api, parts: ApiParts): void {
 
   app.post(
     '/v1/deductions/:deduction_id/start-decision',
-    operation('runs:write', {
+    operation('Deductions', 'runs:write', {
       operationId: 'decideStartOfDeduction',
       summary: 'Decide whether a version with a moved start applies',
       description:
@@ -236,69 +230,31 @@ export function deductionRoutes(app: Api, parts: ApiParts): void {
     },
   );
 
-  deductionVersionRoutes(app, parts);
-}
-
-function filterOf(query: Static<typeof DeductionQuery>): DeductionFilter {
-  const { employer_id, employee_id, matched, line_of_coverage, taxability } = query;
-  return {
-    employerId: employer_id,
-    employeeId: employee_id,
-    matched,
-    ...thenOf(query),
-    lineOfCoverage: line_of_coverage,
-    taxability,
-  };
-}
-
-function thenOf({
-  on,
-  known_at,
-}: {
-  on?: string;
-  known_at?: string;
-}): Pick<DeductionFilter, 'on' | 'knownAt'> {
-  return { on, knownAt: known_at === undefined ? undefined : toMilliseconds(known_at) };
-}
-
-const FeedQuery = closed({
-  cursor: Type.Optional(
-    Type.String({
-      pattern: '^\\d{1,15}$',
-      default: '0',
-      rule: 'must be the next_cursor of this feed or a ledger position',
-      description:
-        'The `next_cursor` of the previous response, or a ledger position. Default: the beginning.',
-    }),
-  ),
-  limit,
-});
-
-const Feed = component(
-  'DeductionVersionFeed',
-  {
-    ...pageOf(VersionOfDeduction).properties,
-    next_cursor: text('Send it as `cursor` to get the versions recorded since.'),
-  },
-  'A page of the change feed.',
-);
-
-/** The change feed: the versions of all deductions after a position. */
-function deductionVersionRoutes(app: Api, { db, now }: ApiParts): void {
   app.get(
     '/v1/deduction-versions',
-    operation('ledger:read', {
+    operation('Deductions', 'ledger:read', {
       operationId: 'listDeductionVersions',
       summary: 'List the changes of the ledger',
       description:
         'Lists the versions of all deductions in commit order, each exactly once. Every response, even an empty one, ' +
         'has the `next_cursor` from which to resume. Store it with the changes that you have processed.',
-      querystring: FeedQuery,
+      querystring: closed({
+        cursor: Type.Optional(
+          Type.String({
+            pattern: '^\\d{1,15}$',
+            default: '0',
+            rule: 'must be the next_cursor of this feed or a ledger position',
+            description:
+              'The `next_cursor` of the previous response, or a ledger position. Default: the beginning.',
+          }),
+        ),
+        limit,
+      }),
       response: { 200: Feed },
     }),
     async ({ query }) => {
       const { cursor = '0', limit = LIMIT_DEFAULT } = query;
-      const found = await versionsAfter(db, Number(cursor), limit + 1, now().toISOString().slice(0, 10));
+      const found = await versionsAfter(db, Number(cursor), limit + 1, today());
       const data = found.slice(0, limit).map(viewVersion);
       return { data, has_more: found.length > limit, next_cursor: data.at(-1)?.id ?? cursor };
     },

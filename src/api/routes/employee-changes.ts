@@ -1,10 +1,9 @@
 import type { FastifyRequest } from 'fastify';
-import Type, { type Static } from 'typebox';
+import Type from 'typebox';
 import {
   boolean,
   closed,
   component,
-  identifier,
   integer,
   nullable,
   nullableText,
@@ -18,7 +17,6 @@ import {
   type ActedOn,
   ATTEMPTS_SHOWN,
   actOnChange,
-  type ChangeFilter,
   changeCursor,
   findChange,
   listChanges,
@@ -26,22 +24,10 @@ import {
 import { CHANGE_KINDS, cancelManually, releaseManually, retryManually } from '../../outbox/manual.ts';
 import { employeeSubject } from '../../outbox/queue.ts';
 import { alsoNeeds, by, writeReadDown } from '../auth.ts';
-import type { ApiParts } from '../parts.ts';
 import { conflict, notFound } from '../problem.ts';
-import { taggedOperation } from '../route-table.ts';
-import {
-  type Api,
-  cursor,
-  instant,
-  LIMIT_DEFAULT,
-  limit,
-  ownInstant,
-  pageOf,
-  toMilliseconds,
-} from '../schemas.ts';
+import { type Api, type ApiParts, operation } from '../route.ts';
+import { cursor, flag, idFilter, instant, LIMIT_DEFAULT, limit, ownId, pageOf } from '../schemas.ts';
 import { bodyMayBeLeftOut } from '../validation.ts';
-
-const operation = taggedOperation('Employment');
 
 const STATES = ['pending', 'sending', 'delivered', 'rejected', 'canceled'] as const;
 const status = nullable(integer('The HTTP status of the response. Null if there was none.'));
@@ -56,7 +42,7 @@ const SUMMARY = {
   }),
   reason: nullableText('Why the change was rejected or canceled, or the result of the last attempt.'),
   status,
-  created_at: ownInstant('The time of acceptance.'),
+  created_at: text('The time of acceptance.'),
   due_at: nullableText('The time of the next attempt, if nothing blocks it. Null when finished.'),
   finished_at: nullableText('The time the change was delivered, rejected or canceled.'),
   attempts: Type.Integer({ minimum: 0, description: 'The number of attempts.' }),
@@ -83,7 +69,7 @@ export const ChangeSummary = component(
 
 const AttemptShown = component('DeliveryAttempt', {
   attempt: Type.Integer({ minimum: 1, description: 'The number of the attempt, from 1.' }),
-  started_at: ownInstant('The start time.'),
+  started_at: text('The start time.'),
   finished_at: nullableText('The end time. Null while the attempt is running.'),
   status,
   reason: nullableText('The result of the attempt. Null while the attempt is running.'),
@@ -111,135 +97,96 @@ const WholeChange = component(
   'An employment change and its attempts.',
 );
 
-const ChangeId = closed({ change_id: Type.String({ minLength: 1, maxLength: 255 }) });
+const ChangeId = closed({ change_id: ownId });
 
-const ChangeQuery = closed({
-  state: Type.Optional(oneOf(STATES)),
-  employee_id: Type.Optional({ ...identifier, description: 'Only results for this employee.' }),
-  kind: Type.Optional(oneOf(CHANGE_KINDS)),
-  from: Type.Optional(instant('Only changes accepted at or after this time.')),
-  until: Type.Optional(instant('Only changes accepted before this time.')),
-  cursor,
-  limit,
-});
-
-const BodyQuery = closed({
-  body: Type.Optional(
-    Type.Boolean({
-      rule: 'must be true or false',
-      description: 'Include the contents. Also requires the scope `pii:read`, and each read is recorded.',
-    }),
-  ),
-});
-
-/** Lists accepted changes and their results. */
+/** Lists and shows employment changes, and retries, cancels or releases them by hand. */
 export function employeeChangeRoutes(app: Api, parts: ApiParts): void {
-  const { db, encryptor, log } = parts;
+  const { db, encryptor, now, log, wakeSend } = parts;
 
   app.get(
     '/v1/employee-changes',
-    operation('changes:read', {
+    operation('Employment', 'changes:read', {
       operationId: 'listEmployeeChanges',
       summary: 'List employment changes',
       description: 'Lists changes without their contents, newest first. Parameters are combined with AND.',
-      querystring: ChangeQuery,
+      querystring: closed({
+        state: Type.Optional(oneOf(STATES)),
+        employee_id: idFilter('Only results for this employee.'),
+        kind: Type.Optional(oneOf(CHANGE_KINDS)),
+        from: instant('Only changes accepted at or after this time.'),
+        until: instant('Only changes accepted before this time.'),
+        cursor,
+        limit,
+      }),
       response: { 200: pageOf(ChangeSummary) },
     }),
     async ({ query }) => {
       const page = { before: changeCursor.decode(query.cursor), limit: query.limit ?? LIMIT_DEFAULT };
-      const { changes, next } = await listChanges(db, filterOf(query), page);
+      const { changes, next } = await listChanges(db, { ...query, employeeId: query.employee_id }, page);
       return changeCursor.page(changes, next);
     },
   );
 
   app.get(
     '/v1/employee-changes/:change_id',
-    operation('changes:read', {
+    operation('Employment', 'changes:read', {
       operationId: 'getEmployeeChange',
       summary: 'Get an employment change',
       description:
         'Returns the change with its attempts. `body=true` adds its contents and, ' +
         'if the benefits service rejected it, the response. This is personal data: it requires the scope `pii:read`, and each read is recorded.',
       params: ChangeId,
-      querystring: BodyQuery,
+      querystring: closed({
+        body: flag('Include the contents. Also requires the scope `pii:read`, and each read is recorded.'),
+      }),
       response: { 200: WholeChange },
       refuses: ['NOT_FOUND'],
     }),
     async (request) => {
       const { change_id } = request.params;
-      const isBodyAsked = request.query.body === true;
-      if (isBodyAsked) alsoNeeds(request, 'pii:read');
+      if (request.query.body === true) alsoNeeds(request, 'pii:read');
       const found = await findChange(db, change_id);
       if (found === null) throw notFound('employment change');
       const shown = { ...found.change, last_attempts: found.attempts };
-      if (!isBodyAsked) return shown;
+      if (request.query.body !== true) return shown;
       await writeReadDown(parts, request, {
         resource_type: 'change',
         resource_id: change_id,
         ...employeeSubject(found.change.employee_id),
       });
-      log.info(
-        { request_id: change_id, kind: found.change.kind, ...by(request) },
-        'the contents of an employment change were read',
-      );
+      const fields = { request_id: change_id, kind: found.change.kind, ...by(request) };
+      log.info(fields, 'the contents of an employment change were read');
       const read = await readBody(db, encryptor, change_id);
       if (read === null) throw notFound('employment change');
       return { ...shown, body: read.body, body_absent: read.absent, response: read.answer };
     },
   );
 
-  employeeChangeWorkRoutes(app, parts);
-}
-
-function filterOf({ state, employee_id, kind, from, until }: Static<typeof ChangeQuery>): ChangeFilter {
-  return {
-    state,
-    employeeId: employee_id,
-    kind,
-    from: from === undefined ? undefined : toMilliseconds(from),
-    until: until === undefined ? undefined : toMilliseconds(until),
-  };
-}
-
-const Retrying = component(
-  'RetryRequest',
-  {
-    force: Type.Optional(
-      Type.Boolean({
-        rule: 'must be true or false',
-        description:
-          'Retry even if a newer change of the employee was delivered, which this change may undo.',
-      }),
-    ),
-  },
-  'Options of a retry.',
-);
-
-const Cancelling = component(
-  'CancelRequest',
-  { reason: reasonField('The reason for the cancellation. It is stored with the change.') },
-  'The reason for canceling a change.',
-);
-
-/** Manual actions on one employment change. */
-function employeeChangeWorkRoutes(app: Api, { db, now, log, wakeSend }: ApiParts): void {
   app.post(
     '/v1/employee-changes/:change_id/retry',
-    operation('changes:write', {
+    operation('Employment', 'changes:write', {
       operationId: 'retryEmployeeChange',
       summary: 'Retry a change now',
       description:
         'A rejected change is sent before the changes that wait for it, with the same idempotency key. Fails with 409 if a newer change ' +
         'of the employee was delivered, unless `force` is true. A pending change is sent immediately.',
       params: ChangeId,
-      body: Retrying,
+      body: component(
+        'RetryRequest',
+        {
+          force: flag(
+            'Retry even if a newer change of the employee was delivered, which this change may undo.',
+          ),
+        },
+        'Options of a retry.',
+      ),
       response: { 202: ChangeSummary },
       refuses: ['NOT_FOUND', 'CONFLICT'],
       validatorCompiler: bodyMayBeLeftOut,
     }),
     async (request, reply) => {
       const { change_id } = request.params;
-      const force = request.body?.force === true;
+      const force = request.body.force === true;
       const how = { force, now: now().toISOString() };
       const acted = await actOnChange(db, change_id, (trx) => retryManually(trx, change_id, how));
       return reply.code(202).send(done(request, acted, force ? 'retried by force' : 'retried'));
@@ -248,21 +195,24 @@ function employeeChangeWorkRoutes(app: Api, { db, now, log, wakeSend }: ApiParts
 
   app.post(
     '/v1/employee-changes/:change_id/cancel',
-    operation('changes:write', {
+    operation('Employment', 'changes:write', {
       operationId: 'cancelEmployeeChange',
       summary: 'Cancel a change',
       description:
         'Cancels a pending or rejected change. It is never sent, its contents are erased, and the changes that wait for it ' +
         'are sent. Facts that the roster recorded from it remain.',
       params: ChangeId,
-      body: Cancelling,
+      body: component(
+        'CancelRequest',
+        { reason: reasonField('The reason for the cancellation. It is stored with the change.') },
+        'The reason for canceling a change.',
+      ),
       response: { 200: ChangeSummary },
       refuses: ['NOT_FOUND', 'CONFLICT'],
     }),
     async (request) => {
       const { change_id } = request.params;
-      const { reason } = request.body;
-      const how = { reason, now: now().toISOString() };
+      const how = { reason: request.body.reason, now: now().toISOString() };
       const acted = await actOnChange(db, change_id, (trx) => cancelManually(trx, change_id, how));
       return done(request, acted, 'canceled');
     },
@@ -270,7 +220,7 @@ function employeeChangeWorkRoutes(app: Api, { db, now, log, wakeSend }: ApiParts
 
   app.post(
     '/v1/employee-changes/:change_id/release',
-    operation('changes:write', {
+    operation('Employment', 'changes:write', {
       operationId: 'releaseEmployeeChange',
       summary: 'Release the changes that wait for a rejected new hire',
       description:

@@ -16,14 +16,10 @@ import { type Employment, employerOf, employmentsOf, valueOn } from '../../ledge
 import { rosterHistory, rosterOf } from '../../ledger/roster.ts';
 import { Arrears, arrearsOfEmployee } from '../../payroll/reconciliation/arrears-of-employee.ts';
 import { mayAlso } from '../auth.ts';
-import type { ApiParts } from '../parts.ts';
 import { notFound } from '../problem.ts';
-import { taggedOperation } from '../route-table.ts';
-import { type Api, ownInstant } from '../schemas.ts';
+import { type Api, type ApiParts, operation } from '../route.ts';
 import { StateOfDeduction } from './deductions.ts';
 import { ChangeSummary } from './employee-changes.ts';
-
-const operation = taggedOperation('Employment');
 
 /** Deductions and changes shown, each list with a cursor for the rest. An employee has a handful. */
 const SHOWN = 100;
@@ -46,7 +42,7 @@ const Fact = component(
       description: 'The kind of report.',
     }),
     source_id: text('The ID of the census or change.'),
-    recorded_at: ownInstant('The time of receipt.'),
+    recorded_at: text('The time of receipt.'),
   },
   'One report on an employment. Null fields were not reported and change nothing.',
 );
@@ -131,7 +127,7 @@ const Employee = component(
 export function employeeRoutes(app: Api, { db, now }: ApiParts): void {
   app.get(
     '/v1/employees/:employee_id',
-    operation('ledger:read', {
+    operation('Employment', 'ledger:read', {
       operationId: 'getEmployee',
       summary: 'Get an employee',
       description:

@@ -12,54 +12,40 @@ import {
   reasonField,
   text,
 } from '../../contract/fields.ts';
-import type { Db, Trx } from '../../database/tables.ts';
+import type { Trx } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
-import {
-  type EventView,
-  eventCursor,
-  readEffects,
-  viewEvent,
-  viewWholeEvent,
-} from '../../inbox/event-view.ts';
+import { eventCursor, readEffects, viewEvent, viewWholeEvent } from '../../inbox/event-view.ts';
 import {
   BODY_DROPPED,
   dismissEvent,
-  type EventFilter,
   getEvent,
   listEvents,
   reprocessAll,
   reprocessEvent,
 } from '../../inbox/events.ts';
 import { by } from '../auth.ts';
-import type { ApiParts } from '../parts.ts';
 import { conflict, notFound } from '../problem.ts';
-import { taggedOperation } from '../route-table.ts';
-import {
-  type Api,
-  cursor,
-  instant,
-  LIMIT_DEFAULT,
-  limit,
-  ownInstant,
-  pageOf,
-  toMilliseconds,
-} from '../schemas.ts';
+import { type Api, type ApiParts, operation } from '../route.ts';
+import { cursor, flag, instant, LIMIT_DEFAULT, limit, ownId, pageOf } from '../schemas.ts';
 
-const operation = taggedOperation('Events');
+const STATES = ['pending', 'applied', 'ignored', 'quarantined'] as const;
 
+const DISMISSAL = {
+  dismissed_at: nullableText('The time of the dismissal.'),
+  dismissed_reason: nullableText('The reason for the dismissal.'),
+};
 const SUMMARY = {
   id: text('The unique delivery ID of the event.'),
   envelope_id: nullableText('The ID in the body. Null if the body has none or has not been parsed.'),
   event_type: nullableText(
     'The type of the event. Null if the body could not be parsed or has not been parsed yet.',
   ),
-  state: Type.Enum(['pending', 'applied', 'ignored', 'quarantined']),
+  state: Type.Enum([...STATES]),
   reason: nullableText('The reason the event was ignored or quarantined.'),
   source: Type.Enum(['webhook', 'import']),
-  received_at: ownInstant('The time of receipt.'),
+  received_at: text('The time of receipt.'),
   finished_at: nullableText('The time the event was applied, ignored or quarantined.'),
-  dismissed_at: nullableText('The time of the dismissal.'),
-  dismissed_reason: nullableText('The reason for the dismissal.'),
+  ...DISMISSAL,
 };
 const EventSummary = component('EventSummary', SUMMARY, 'An event without its body.');
 
@@ -81,20 +67,21 @@ const TriggeredSync = closed(
   'The census sync that the event started or completed.',
 );
 
+const BODY = {
+  body: nullableText('The body exactly as received. Null after retention deletes it.'),
+  body_absent: nullableText('Why the body was deleted, and its SHA-256 hash.'),
+};
 const WholeEvent = component(
   'Event',
   {
     ...SUMMARY,
-    body: nullableText('The body exactly as received. Null after retention deletes it.'),
-    body_absent: nullableText('Why the body was deleted, and its SHA-256 hash.'),
+    ...BODY,
     conflicts: Type.Array(
       closed({
         id: text('The ID of the conflict.'),
-        received_at: ownInstant('The time of receipt.'),
-        body: nullableText('The body exactly as received. Null after retention deletes it.'),
-        body_absent: nullableText('Why the body was deleted, and its SHA-256 hash.'),
-        dismissed_at: nullableText('The time of the dismissal.'),
-        dismissed_reason: nullableText('The reason for the dismissal.'),
+        received_at: text('The time of receipt.'),
+        ...BODY,
+        ...DISMISSAL,
       }),
       { description: 'Other bodies received with the same event ID. Only the first body counts.' },
     ),
@@ -108,58 +95,53 @@ const WholeEvent = component(
 
 /** The parameters that select events, in a list and for reprocessing. */
 const EVENT_FILTER = {
-  event_type: Type.Optional(
-    Type.String({ minLength: 1, maxLength: 255, description: 'Only events of this type.' }),
-  ),
-  from: Type.Optional(instant('Only events received at or after this time.')),
-  until: Type.Optional(instant('Only events received before this time.')),
+  event_type: Type.Optional({ ...ownId, description: 'Only events of this type.' }),
+  from: instant('Only events received at or after this time.'),
+  until: instant('Only events received before this time.'),
 };
 
-const EventQuery = closed({
-  state: Type.Optional(oneOf(['pending', 'applied', 'ignored', 'quarantined'])),
-  ...EVENT_FILTER,
-  dismissed: Type.Optional(
-    Type.Boolean({
-      rule: 'must be true or false',
-      description: 'Only events that were dismissed, or only those that were not.',
-    }),
+const Reprocessing = named(
+  'ReprocessRequest',
+  Type.Object(
+    { state: Type.Optional(oneOf(['applied', 'ignored', 'quarantined'])), ...EVENT_FILTER },
+    {
+      additionalProperties: false,
+      minProperties: 1,
+      rule: 'must name at least one of state, event_type, from, until',
+    },
   ),
-  conflict: Type.Optional(
-    Type.Boolean({
-      rule: 'must be true or false',
-      description: 'Only events with an open conflict: another body with the same event ID.',
-    }),
-  ),
-  cursor,
-  limit,
-});
+);
 
-const EventId = closed({ event_id: Type.String({ minLength: 1, maxLength: 255 }) });
+const EventId = closed({ event_id: ownId });
 
-export function eventRoutes(app: Api, parts: ApiParts): void {
-  const { db } = parts;
-
+/** Lists and shows events, and reprocesses or dismisses them by hand. An event never takes effect twice. */
+export function eventRoutes(app: Api, { db, now, log, wakeApply }: ApiParts): void {
   app.get(
     '/v1/events',
-    operation('events:read', {
+    operation('Events', 'events:read', {
       operationId: 'listEvents',
       summary: 'List events',
       description: 'Lists events without their bodies, newest first.',
-      querystring: EventQuery,
+      querystring: closed({
+        state: Type.Optional(oneOf(STATES)),
+        ...EVENT_FILTER,
+        dismissed: flag('Only events that were dismissed, or only those that were not.'),
+        conflict: flag('Only events with an open conflict: another body with the same event ID.'),
+        cursor,
+        limit,
+      }),
       response: { 200: pageOf(EventSummary) },
     }),
     async ({ query }) => {
       const page = { before: eventCursor.decode(query.cursor), limit: query.limit ?? LIMIT_DEFAULT };
-      const { state, dismissed, conflict } = query;
-      const filter: EventFilter = { ...filterOf(query), state, dismissed, conflict };
-      const { events, next } = await listEvents(db, filter, page);
+      const { events, next } = await listEvents(db, { ...query, eventType: query.event_type }, page);
       return eventCursor.page(events.map(viewEvent), next);
     },
   );
 
   app.get(
     '/v1/events/:event_id',
-    operation('events:read', {
+    operation('Events', 'events:read', {
       operationId: 'getEvent',
       summary: 'Get an event',
       description: 'Returns the event with its body, its result and any conflicting bodies.',
@@ -174,29 +156,9 @@ export function eventRoutes(app: Api, parts: ApiParts): void {
     },
   );
 
-  eventWorkRoutes(app, parts);
-  eventReprocessingRoutes(app, parts);
-}
-
-/** Returns the inbox filter of the parameters in `EVENT_FILTER`. */
-function filterOf(given: { event_type?: string; from?: string; until?: string }): EventFilter {
-  const { event_type, from, until } = given;
-  return {
-    eventType: event_type,
-    from: from === undefined ? undefined : toMilliseconds(from),
-    until: until === undefined ? undefined : toMilliseconds(until),
-  };
-}
-
-const Dismissal = component('DismissalRequest', {
-  reason: reasonField('The reason for the dismissal. It is stored with the event.'),
-});
-
-/** Manual actions on one event. An event never takes effect twice. */
-function eventWorkRoutes(app: Api, { db, now, log, wakeApply }: ApiParts): void {
   app.post(
     '/v1/events/:event_id/reprocess',
-    operation('events:write', {
+    operation('Events', 'events:write', {
       operationId: 'reprocessEvent',
       summary: 'Reprocess an event',
       description:
@@ -211,7 +173,7 @@ function eventWorkRoutes(app: Api, { db, now, log, wakeApply }: ApiParts): void 
         const found = await reprocessEvent(trx, event_id);
         if (found === 'unknown') throw notFound('event');
         if (found === 'body dropped') throw conflict(BODY_DROPPED);
-        return summary(trx, event_id);
+        return shown(trx, event_id);
       });
       log.info({ event_id, ...by(request) }, 'an event was queued for reprocessing');
       wakeApply();
@@ -221,13 +183,15 @@ function eventWorkRoutes(app: Api, { db, now, log, wakeApply }: ApiParts): void 
 
   app.post(
     '/v1/events/:event_id/dismiss',
-    operation('events:write', {
+    operation('Events', 'events:write', {
       operationId: 'dismissEvent',
       summary: 'Dismiss an event',
       description:
         'Dismisses a quarantined event, a conflict or a tie that changed a deduction. It stays in the lists, but readiness no longer fails because of it.',
       params: EventId,
-      body: Dismissal,
+      body: component('DismissalRequest', {
+        reason: reasonField('The reason for the dismissal. It is stored with the event.'),
+      }),
       response: { 200: EventSummary },
       refuses: ['NOT_FOUND', 'CONFLICT'],
     }),
@@ -239,37 +203,16 @@ function eventWorkRoutes(app: Api, { db, now, log, wakeApply }: ApiParts): void 
         if (found === 'nothing to dismiss') {
           throw conflict('The event is not quarantined and has no conflict or tie.');
         }
-        return summary(trx, event_id);
+        return shown(trx, event_id);
       });
       log.info({ event_id, ...by(request) }, 'an event was dismissed');
       return event;
     },
   );
-}
 
-async function summary(db: Db | Trx, eventId: string): Promise<EventView> {
-  const found = await getEvent(db, eventId);
-  if (found === null) throw notFound('event');
-  return viewEvent(found.event);
-}
-
-const Reprocessing = named(
-  'ReprocessRequest',
-  Type.Object(
-    { state: Type.Optional(oneOf(['applied', 'ignored', 'quarantined'])), ...EVENT_FILTER },
-    {
-      additionalProperties: false,
-      minProperties: 1,
-      rule: 'must name at least one of state, event_type, from, until',
-    },
-  ),
-);
-
-/** Reprocesses many events, after an upgrade or an outage. */
-function eventReprocessingRoutes(app: Api, { db, now, log, wakeApply }: ApiParts): void {
   app.post(
     '/v1/events/reprocess',
-    operation('events:write', {
+    operation('Events', 'events:write', {
       operationId: 'reprocessEvents',
       summary: 'Reprocess events',
       description:
@@ -287,19 +230,20 @@ function eventReprocessingRoutes(app: Api, { db, now, log, wakeApply }: ApiParts
       },
     }),
     async (request) => {
-      const { state, ...rest } = request.body;
-      const filter = { ...filterOf(rest), state };
-      const { reprocessed, withoutBody } = await reprocessAll(
-        db,
-        filter,
-        now().toISOString(),
-        async (step) => {
-          if (step > 0) wakeApply();
-          await nextTurn();
-        },
-      );
+      const filter = { ...request.body, eventType: request.body.event_type };
+      const at = now().toISOString();
+      const { reprocessed, withoutBody } = await reprocessAll(db, filter, at, async (step) => {
+        if (step > 0) wakeApply();
+        await nextTurn();
+      });
       log.info({ count: reprocessed, ...by(request) }, 'events were queued for reprocessing');
       return { reprocessed, without_body: withoutBody };
     },
   );
+}
+
+async function shown(trx: Trx, eventId: string) {
+  const found = await getEvent(trx, eventId);
+  if (found === null) throw notFound('event');
+  return viewEvent(found.event);
 }

@@ -1,16 +1,7 @@
 import { Readable } from 'node:stream';
 import type { FastifyRequest } from 'fastify';
 import Type, { type Static, type TSchema } from 'typebox';
-import {
-  closed,
-  component,
-  identifier,
-  named,
-  nullable,
-  nullableText,
-  oneOf,
-  text,
-} from '../../contract/fields.ts';
+import { closed, component, named, nullable, nullableText, oneOf, text } from '../../contract/fields.ts';
 import { isFatal } from '../../database/errors.ts';
 import { codeOf } from '../../errors.ts';
 import { cursorOf } from '../../formats/cursor.ts';
@@ -29,24 +20,20 @@ import {
 import type { StoredRun } from '../../payroll/runs/store.ts';
 import { by } from '../auth.ts';
 import { limitReads, passStreams, streamedRows } from '../bodies.ts';
-import { causeOf } from '../failure.ts';
 import { negotiated } from '../headers.ts';
-import type { ApiParts } from '../parts.ts';
-import { broken, conflict, invalid } from '../problem.ts';
-import { taggedOperation } from '../route-table.ts';
+import { broken, causeOf, conflict, invalid } from '../problem.ts';
+import { type Api, type ApiParts, operation } from '../route.ts';
 import { RunId } from '../run-schemas.ts';
-import { type Api, cursor, LIMIT_DEFAULT, limit, pageOf } from '../schemas.ts';
+import { cursor, idFilter, LIMIT_DEFAULT, limit, pageOf } from '../schemas.ts';
 import { exceptBody } from '../validation.ts';
 import { notFinalized } from './payroll-run-work.ts';
 import { storedRun, withEtag } from './payroll-runs.ts';
-
-const operation = taggedOperation('Payroll runs');
 
 /** The first one is the default. */
 const OFFERED = [ROW_TYPES.json, ROW_TYPES.csv, ROW_TYPES.ndjson];
 
 const LineQuery = closed({
-  employee_id: Type.Optional({ ...identifier, description: 'Only lines of this employee.' }),
+  employee_id: idFilter('Only lines of this employee.'),
   kind: Type.Optional({ ...oneOf(LINE_KINDS), description: 'Only lines of this kind.' }),
   change: Type.Optional({
     ...oneOf(CHANGES),
@@ -73,7 +60,7 @@ const LinePage = pageOf(Line);
 export function payrollRunLineRoutes(app: Api, { db, log, onFatal }: ApiParts): void {
   app.get(
     '/v1/payroll-runs/:run_id/lines',
-    operation('runs:read', {
+    operation('Payroll runs', 'runs:read', {
       operationId: 'listPayrollRunLines',
       summary: 'List the lines of a payroll run',
       description:
@@ -238,7 +225,7 @@ export function payrollRunFileRoutes(app: Api, { db, now, log }: ApiParts): void
 
   app.post(
     '/v1/payroll-runs/:run_id/taken',
-    operation('runs:write', {
+    operation('Payroll runs', 'runs:write', {
       operationId: 'recordTaken',
       summary: 'Report the amounts taken',
       description: `Records the amounts that payroll took for a finalized run. A line without a report was taken in full. Later runs show the differences as arrears. A later report replaces only its own lines, and every report is kept. One invalid row rejects the whole report. ${WORDS}`,
@@ -264,7 +251,7 @@ export function payrollRunFileRoutes(app: Api, { db, now, log }: ApiParts): void
 
   app.post(
     '/v1/payroll-runs/:run_id/audit',
-    operation('runs:read', {
+    operation('Payroll runs', 'runs:read', {
       operationId: 'auditPayrollRun',
       summary: 'Compare a payroll run with a payroll file',
       description: `Compares the run, computed now if it is open, with the file. Stores nothing. At most ${AUDIT_ROWS_MAX} rows. ${WORDS}`,

@@ -11,15 +11,11 @@ import { type StoredRun, viewRun, voidRun } from '../../payroll/runs/store.ts';
 import { finalizeChecked, unknownChecks } from '../../readiness/run-report.ts';
 import { by } from '../auth.ts';
 import { idempotencyKeyOf, ifMatchOf } from '../headers.ts';
-import type { ApiParts } from '../parts.ts';
 import { conflict, invalid, type Refusal } from '../problem.ts';
-import { taggedOperation } from '../route-table.ts';
+import { type Api, type ApiParts, operation } from '../route.ts';
 import { PayrollRun, RunId } from '../run-schemas.ts';
-import type { Api } from '../schemas.ts';
 import { bodyMayBeLeftOut } from '../validation.ts';
 import { noRun, notOpen, storedRun, withEtag } from './payroll-runs.ts';
-
-const operation = taggedOperation('Payroll runs');
 
 /** No check has a longer id, and an error quotes it. */
 const CHECK_ID_MAX_CHARACTERS = 100;
@@ -65,7 +61,7 @@ const Voided = component(
 export function payrollRunWorkRoutes(app: Api, { db, now, log, overdueMs, silentAfterMs }: ApiParts): void {
   app.post(
     '/v1/payroll-runs/:run_id/finalize',
-    operation('runs:write', {
+    operation('Payroll runs', 'runs:write', {
       operationId: 'finalizePayrollRun',
       summary: 'Finalize a payroll run',
       description:
@@ -107,7 +103,7 @@ export function payrollRunWorkRoutes(app: Api, { db, now, log, overdueMs, silent
 
   app.post(
     '/v1/payroll-runs/:run_id/void',
-    operation('runs:write', {
+    operation('Payroll runs', 'runs:write', {
       operationId: 'voidPayrollRun',
       summary: 'Void a finalized payroll run',
       description:

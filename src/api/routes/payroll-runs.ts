@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify';
 import Type from 'typebox';
-import { closed, identifier, oneOf } from '../../contract/fields.ts';
+import { closed, oneOf } from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
 import { outlineOf, runCursor, viewPreview, viewRunSummary, viewStoredRun } from '../../payroll/run-view.ts';
 import { beginRun, PREVIEWED_LINES, previewWithLines } from '../../payroll/runs/begin.ts';
@@ -10,9 +10,8 @@ import { Verification, verifyRun, whyOtherRules } from '../../payroll/runs/verif
 import { viewReadiness } from '../../readiness/report.ts';
 import { readinessOfRun } from '../../readiness/run-report.ts';
 import { by } from '../auth.ts';
-import type { ApiParts } from '../parts.ts';
 import { broken, conflict, notFound, type Refusal } from '../problem.ts';
-import { taggedOperation } from '../route-table.ts';
+import { type Api, type ApiParts, operation } from '../route.ts';
 import {
   DescribedRunBody,
   PayrollRun,
@@ -21,17 +20,15 @@ import {
   PayrollRunSummary,
   RunId,
 } from '../run-schemas.ts';
-import { type Api, cursor, LIMIT_DEFAULT, limit, pageOf } from '../schemas.ts';
+import { cursor, idFilter, LIMIT_DEFAULT, limit, pageOf } from '../schemas.ts';
 import { compileValidator, exceptBody } from '../validation.ts';
 import { Readiness } from './readiness.ts';
-
-const operation = taggedOperation('Payroll runs');
 
 /** Enough for a run that names all 100,000 employees of an employer twice, with ids of 36 characters. */
 export const RUN_BYTES_MAX = 8 * 1024 * 1024;
 
 const RunQuery = closed({
-  employer_id: Type.Optional({ ...identifier, description: 'Only results for this employer.' }),
+  employer_id: idFilter('Only results for this employer.'),
   state: Type.Optional(oneOf(['open', 'finalized', 'voided'])),
   cursor,
   limit,
@@ -44,7 +41,7 @@ const COMPUTED_FIRST =
 export function payrollRunRoutes(app: Api, { db, now, log }: ApiParts): void {
   app.put(
     '/v1/payroll-runs/:run_id',
-    operation('runs:write', {
+    operation('Payroll runs', 'runs:write', {
       operationId: 'putPayrollRun',
       summary: 'Create a payroll run',
       description:
@@ -77,7 +74,7 @@ export function payrollRunRoutes(app: Api, { db, now, log }: ApiParts): void {
 
   app.post(
     '/v1/payroll-runs/preview',
-    operation('runs:read', {
+    operation('Payroll runs', 'runs:read', {
       operationId: 'previewPayrollRun',
       summary: 'Preview a payroll run',
       description: `Computes a run without storing it. With \`employee_ids\`, the response includes the first ${PREVIEWED_LINES} lines.`,
@@ -96,7 +93,7 @@ export function payrollRunRoutes(app: Api, { db, now, log }: ApiParts): void {
 
   app.get(
     '/v1/payroll-runs',
-    operation('runs:read', {
+    operation('Payroll runs', 'runs:read', {
       operationId: 'listPayrollRuns',
       summary: 'List payroll runs',
       description:
@@ -114,7 +111,7 @@ export function payrollRunRoutes(app: Api, { db, now, log }: ApiParts): void {
 
   app.get(
     '/v1/payroll-runs/:run_id',
-    operation('runs:read', {
+    operation('Payroll runs', 'runs:read', {
       operationId: 'getPayrollRun',
       summary: 'Get a payroll run',
       description: 'Computes an open run from the current ledger. The `ETag` header identifies its lines.',
@@ -132,7 +129,7 @@ export function payrollRunRoutes(app: Api, { db, now, log }: ApiParts): void {
 
   app.get(
     '/v1/payroll-runs/:run_id/outline',
-    operation('runs:read', {
+    operation('Payroll runs', 'runs:read', {
       operationId: 'getPayrollRunOutline',
       summary: 'Get a payroll run without its lines',
       description: 'Returns the run without computing it, so the response is fast for a run of any size.',
@@ -145,7 +142,7 @@ export function payrollRunRoutes(app: Api, { db, now, log }: ApiParts): void {
 
   app.delete(
     '/v1/payroll-runs/:run_id',
-    operation('runs:write', {
+    operation('Payroll runs', 'runs:write', {
       operationId: 'deletePayrollRun',
       summary: 'Delete an open payroll run',
       description: 'Deletes an open run. A finalized run cannot be deleted, only voided.',
@@ -199,7 +196,7 @@ function runIn(body: unknown): StatedRun {
 export function payrollRunProofRoutes(app: Api, { db, now, overdueMs, silentAfterMs }: ApiParts): void {
   app.get(
     '/v1/payroll-runs/:run_id/readiness',
-    operation('runs:read', {
+    operation('Payroll runs', 'runs:read', {
       operationId: 'getPayrollRunReadiness',
       summary: 'Check whether a payroll run can be finalized',
       description:
@@ -224,7 +221,7 @@ export function payrollRunProofRoutes(app: Api, { db, now, overdueMs, silentAfte
 
   app.get(
     '/v1/payroll-runs/:run_id/verify',
-    operation('runs:read', {
+    operation('Payroll runs', 'runs:read', {
       operationId: 'verifyPayrollRun',
       summary: 'Verify a finalized payroll run',
       description:

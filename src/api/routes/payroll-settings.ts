@@ -5,17 +5,13 @@ import { PayrollPolicy, POLICY, PolicyRequest } from '../../payroll/settings/pol
 import { PaySchedules, SCHEDULES } from '../../payroll/settings/schedules.ts';
 import type { Setting } from '../../payroll/settings/setting.ts';
 import { by } from '../auth.ts';
-import type { ApiParts } from '../parts.ts';
 import { broken } from '../problem.ts';
-import { taggedOperation } from '../route-table.ts';
-import type { Api } from '../schemas.ts';
+import { type Api, type ApiParts, operation } from '../route.ts';
 import { exceptBody } from '../validation.ts';
 import { EmployerId } from './censuses.ts';
 
 export { CODES_MAX } from '../../payroll/settings/codes.ts';
 export { DATES_MAX } from '../../payroll/settings/schedules.ts';
-
-const operation = taggedOperation('Payroll settings');
 
 /** The limit covers the largest payrolls; a date with its period takes about 90 bytes. */
 const SETTINGS_BYTES_MAX = 8 * 1024 * 1024;
@@ -94,13 +90,13 @@ function settingRoutes<Value>(
   const url = `/v1/employers/:employer_id/${path}`;
   const shown = { params: EmployerId, response: { 200: Type.Unsafe<object>(response) } };
 
-  app.get(url, operation('runs:read', { ...get, ...shown }), ({ params }) =>
+  app.get(url, operation('Payroll settings', 'runs:read', { ...get, ...shown }), ({ params }) =>
     setting.view(db, params.employer_id),
   );
 
   app.put(
     url,
-    operation('runs:write', {
+    operation('Payroll settings', 'runs:write', {
       ...put,
       ...shown,
       body: Type.Unsafe<unknown>(body),

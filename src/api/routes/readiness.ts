@@ -1,11 +1,8 @@
 import Type from 'typebox';
-import { boolean, closed, component, identifier, integer, text } from '../../contract/fields.ts';
+import { boolean, closed, component, integer, text } from '../../contract/fields.ts';
 import { readReadiness, viewReadiness } from '../../readiness/report.ts';
-import type { ApiParts } from '../parts.ts';
-import { taggedOperation } from '../route-table.ts';
-import { type Api, ownInstant } from '../schemas.ts';
-
-const operation = taggedOperation('Readiness');
+import { type Api, type ApiParts, operation } from '../route.ts';
+import { idFilter } from '../schemas.ts';
 
 const Check = component('ReadinessCheck', {
   id: text('The name of the check; never changes.'),
@@ -21,7 +18,7 @@ const Check = component('ReadinessCheck', {
       example: text('The finding.'),
       reason: text('Why it was accepted.'),
       accepted_by: text('The name of the token that accepted it.'),
-      accepted_at: ownInstant('The time of the acceptance.'),
+      accepted_at: text('The time of the acceptance.'),
     }),
     { description: 'The first failures that a person accepted earlier and whose facts have not changed.' },
   ),
@@ -31,7 +28,7 @@ export const Readiness = component(
   'Readiness',
   {
     ready: boolean('No check failed.'),
-    checked_at: ownInstant('The time of the checks.'),
+    checked_at: text('The time of the checks.'),
     checks: Type.Array(Check, { description: 'Each check, in order.' }),
     etag: text(
       'Changes with the failures and, for a run, with its lines. Send it as `If-Match` to accept them.',
@@ -43,16 +40,13 @@ export const Readiness = component(
 export function readinessRoutes(app: Api, { db, now, overdueMs, silentAfterMs }: ApiParts): void {
   app.get(
     '/v1/readiness',
-    operation('ledger:read', {
+    operation('Readiness', 'ledger:read', {
       operationId: 'getReadiness',
       summary: 'Check whether payroll can trust the ledger',
       description:
         'Runs every check and reports its findings and what to do. Call it before running payroll.',
       querystring: closed({
-        employer_id: Type.Optional({
-          ...identifier,
-          description: 'Runs the checks of single employers for this employer only.',
-        }),
+        employer_id: idFilter('Runs the checks of single employers for this employer only.'),
       }),
       response: { 200: Readiness },
     }),

@@ -6,25 +6,22 @@ import { cursorOf } from '../../formats/cursor.ts';
 import { endOtherSessions, endSessionById, listSessions } from '../../security/sessions.ts';
 import { type Caller, hashOfCaller } from '../../security/tokens.ts';
 import { by } from '../auth.ts';
-import type { ApiParts } from '../parts.ts';
 import { notFound } from '../problem.ts';
-import { taggedOperation } from '../route-table.ts';
-import { type Api, cursor, LIMIT_DEFAULT, limit, ownInstant, pageOf } from '../schemas.ts';
-
-const operation = taggedOperation('Sessions');
+import { type Api, type ApiParts, operation } from '../route.ts';
+import { cursor, LIMIT_DEFAULT, limit, ownId, pageOf } from '../schemas.ts';
 
 const Session = component(
   'Session',
   {
     id: text('The ID of the session.'),
-    created_at: ownInstant('The time of the sign-in.'),
-    last_used_at: ownInstant('The time the person last used the session, to the minute.'),
+    created_at: text('The time of the sign-in.'),
+    last_used_at: text('The time the person last used the session, to the minute.'),
     is_current: boolean('The request was made with this session.'),
   },
   'A session at the console.',
 );
 
-const SessionId = closed({ session_id: Type.String({ minLength: 1, maxLength: 255 }) });
+const SessionId = closed({ session_id: ownId });
 
 const position = cursorOf('sessions', closed({ created_at: Type.String(), id: Type.String() }));
 
@@ -38,7 +35,7 @@ export function sessionRoutes(app: Api, { db, now, log, firstToken }: ApiParts):
 
   app.get(
     '/v1/sessions',
-    operation('self', {
+    operation('Sessions', 'self', {
       operationId: 'listSessions',
       summary: 'List your sessions',
       description: "The console sessions of the caller's token that have not ended, newest first.",
@@ -59,7 +56,7 @@ export function sessionRoutes(app: Api, { db, now, log, firstToken }: ApiParts):
 
   app.delete(
     '/v1/sessions/:session_id',
-    operation('self', {
+    operation('Sessions', 'self', {
       operationId: 'endSession',
       summary: 'End one of your sessions',
       description: "The session's next request is refused. A session of another token is a 404.",
@@ -78,7 +75,7 @@ export function sessionRoutes(app: Api, { db, now, log, firstToken }: ApiParts):
 
   app.delete(
     '/v1/sessions',
-    operation('self', {
+    operation('Sessions', 'self', {
       operationId: 'endOtherSessions',
       summary: 'End all your other sessions',
       description: "Ends every session of the caller's token except the one that makes the request.",

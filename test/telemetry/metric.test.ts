@@ -1,6 +1,5 @@
 import t from 'tap';
-import { histogram } from '../../src/telemetry/metric.ts';
-import { countOf, createTally, note } from '../../src/telemetry/tally.ts';
+import { countOf, createTally, histogram, note } from '../../src/telemetry/metric.ts';
 import fc from '../support/seeded.ts';
 
 t.test('each bucket of a histogram counts the values up to its bound', (t) => {

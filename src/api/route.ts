@@ -1,0 +1,141 @@
+/** What every file of routes uses: the listener's dependencies, how a route is declared, and the table of all routes. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
+import type {
+  FastifyBaseLogger,
+  FastifyContextConfig,
+  FastifyInstance,
+  FastifySchema,
+  RawServerDefault,
+  RouteOptions,
+} from 'fastify';
+import type { CensusFrom } from '../census/source.ts';
+import type { Clock } from '../clock.ts';
+import type { ReadinessLimits } from '../config.ts';
+import type { NotReady } from '../database/errors.ts';
+import type { Db } from '../database/tables.ts';
+import type { Encryptor } from '../security/encryption.ts';
+import type { PrivateCounts, Receiving, ThreadCounts } from '../telemetry/counts.ts';
+import type { Log } from '../telemetry/log.ts';
+import type { RouteScope } from './auth.ts';
+import type { PressureLimits } from './pressure.ts';
+import type { ProblemCode } from './problem.ts';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The errors that only some routes return. Those of every route are added automatically. */
+    refuses?: readonly ProblemCode[];
+  }
+  interface FastifySchema {
+    /** For the reference: every refusal that the route may return. */
+    'x-refuses'?: readonly ProblemCode[];
+  }
+}
+
+/** A Fastify whose handlers are typed by their routes' TypeBox schemas. */
+export type Api = FastifyInstance<
+  RawServerDefault,
+  IncomingMessage,
+  ServerResponse,
+  FastifyBaseLogger,
+  TypeBoxTypeProvider
+>;
+
+/** The dependencies of the private listener, created by the API thread. */
+export type ApiParts = ReadinessLimits & {
+  readonly db: Db;
+  readonly now: Clock;
+  readonly log: Log;
+  readonly encryptor: Encryptor;
+  /** The configuration's `API_TOKEN`, which has every scope; null without one. */
+  readonly firstToken: string | null;
+  readonly censusFrom: CensusFrom;
+  readonly version: string;
+  /** Returns why this process cannot commit now; null if it can. */
+  readonly whyNotReady: () => Promise<NotReady | null>;
+  /** Returns the counts of the other threads. Rejects with the code THREAD_SILENT. */
+  readonly receiving: () => Promise<Receiving>;
+  readonly thread: () => ThreadCounts;
+  readonly counts: PrivateCounts;
+  readonly pressure: PressureLimits;
+  /** Called when events are pending again. */
+  readonly wakeApply: () => void;
+  /** Called when a request to the benefits service may be due. */
+  readonly wakeSend: () => void;
+  /** Ends the process after a storage failure that no retry can fix. */
+  readonly onFatal: (error: unknown) => void;
+};
+
+type Operation = FastifySchema &
+  Pick<FastifyContextConfig, 'refuses' | 'alwaysAnswered'> &
+  Pick<RouteOptions, 'bodyLimit' | 'validatorCompiler'>;
+
+/** Returns the options of a route from its tag in the reference, its scope, and what the reference shows. */
+export function operation<const S extends Operation>(tag: string, scope: RouteScope, options: S) {
+  const { refuses = [], alwaysAnswered = false, bodyLimit, validatorCompiler, ...schema } = options;
+  return {
+    config: { scope, refuses, alwaysAnswered },
+    ...(bodyLimit !== undefined && { bodyLimit }),
+    ...(validatorCompiler !== undefined && { validatorCompiler }),
+    schema: { ...schema, tags: [tag] } as unknown as S,
+  };
+}
+
+/** The path of the reference page. Its plugin creates the routes below, so their scope is declared here. */
+export const DOCS_PATH = '/docs';
+
+export type DeclaredRoute = { methods: readonly string[]; url: string; scope: RouteScope; hidden: boolean };
+
+/** The source of the scopes, the 405 responses and the reference. */
+export type RouteTable = ReturnType<typeof createRouteTable>;
+
+export function createRouteTable() {
+  const routes: DeclaredRoute[] = [];
+  return {
+    routes: routes as readonly DeclaredRoute[],
+    /** Checks every route before it is added. Throws if it declares no scope, which stops the start. */
+    declare(route: RouteOptions & { routePath?: string; path?: string; prefix?: string }): void {
+      const methods = [route.method].flat();
+      const isOfReference = route.prefix === DOCS_PATH;
+      const scope = route.config?.scope ?? (isOfReference ? 'any' : undefined);
+      if (scope === undefined) {
+        throw new Error(`${methods} ${route.url} declares no scope: say who may call it in config.scope`);
+      }
+      const { hide } = (route.schema ?? {}) as { hide?: boolean };
+      route.config = { ...route.config, scope };
+      route.schema = { ...route.schema, 'x-refuses': refusalsOf(route, scope) };
+      route.schema = { ...route.schema, ...securityOf(scope, route.schema) };
+      routes.push({ methods, url: route.url, scope, hidden: hide === true || isOfReference });
+    },
+    /** Returns the methods of a request's path; empty if the path is unknown. */
+    methodsOf: (path: string): string[] =>
+      routes.filter(({ url }) => patternOf(url).test(path)).flatMap(({ methods }) => methods),
+  };
+}
+
+function securityOf(scope: RouteScope, { description = '' }: { description?: string }) {
+  if (scope === 'public') return { security: [] };
+  const isAny = scope === 'any' || scope === 'self';
+  const needs = isAny ? 'Requires any valid token.' : `Requires the scope \`${scope}\`.`;
+  return {
+    description: `${description} ${needs}`.trim(),
+    security: [{ bearer: isAny ? [] : [scope] }, ...(scope === 'any' ? [{ basic: [] }] : [])],
+  };
+}
+
+function refusalsOf({ config, schema }: RouteOptions, scope: RouteScope): ProblemCode[] {
+  return [
+    'INVALID_REQUEST',
+    ...(scope === 'public' ? [] : (['UNAUTHORIZED', 'TOO_MANY_ATTEMPTS'] as const)),
+    ...(scope === 'public' || scope === 'any' ? [] : (['FORBIDDEN'] as const)),
+    ...(schema?.body === undefined ? [] : (['TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'] as const)),
+    ...(config?.refuses ?? []),
+    'INTERNAL',
+    ...(scope === 'public' ? [] : (['UNAVAILABLE'] as const)),
+  ];
+}
+
+function patternOf(url: string): RegExp {
+  const escaped = url.replace(/[.+?^${}()|[\]\\]/g, '\\$&');
+  return new RegExp(`^${escaped.replace(/:[A-Za-z_]+/g, '[^/]+').replace(/\*$/, '.*')}$`);
+}
