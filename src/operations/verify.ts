@@ -15,7 +15,7 @@ import { ledgerHead, verifyPositions, verifyRoster } from '../ledger/verify-posi
 import { ENCRYPTED_REQUESTS } from '../outbox/queue.ts';
 import { verifyOutbox } from '../outbox/verify-outbox.ts';
 import { verifyTaken } from '../payroll/reconciliation/verify-taken.ts';
-import { type RunsVerified, verifyRuns } from '../payroll/runs/verify-runs.ts';
+import { type RunsVerified, verifyRuns } from '../payroll/runs/verify.ts';
 import type { Encryptor } from '../security/encryption.ts';
 import { HASH_KEY } from '../security/hashing.ts';
 import { countRows } from '../security/rotation.ts';

@@ -1,5 +1,5 @@
 import { transact } from '../../src/database/transaction.ts';
-import { verifyRuns } from '../../src/payroll/runs/verify-runs.ts';
+import { verifyRuns } from '../../src/payroll/runs/verify.ts';
 import { open } from '../database/scratch.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import { bodyOn, deduct, EMPLOYER, employ, setCode } from '../support/payroll.ts';

@@ -23,7 +23,7 @@ type Example = {
   member: string;
   period: PayFrequency;
   run: Partial<PlannedRun>;
-  dates: readonly string[] | null;
+  dates: string[] | null;
   /** The amounts by place of the check among the dates, from 1. */
   amounts: Record<number, string>;
 };

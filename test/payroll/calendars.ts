@@ -1,13 +1,12 @@
 /** Typical pay dates of a year, computed with `Date` alone. */
 import type { PayFrequency } from '../../src/contract/employee.ts';
 import {
-  type AmountOptions,
   type Plan,
   type PlannedRun,
   planOf,
   type ScheduledDate,
 } from '../../src/payroll/calculation/plan.ts';
-import { optionsOf } from '../../src/payroll/settings/policy.ts';
+import { DEFAULTS } from '../../src/payroll/settings/policy.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -34,9 +33,9 @@ export function yearOfDates(frequency: PayFrequency, year: number, first = 1): s
   }).flat();
 }
 
-export function plannedRun(given: Partial<PlannedRun> & Partial<AmountOptions> = {}): PlannedRun {
+export function plannedRun(given: Partial<PlannedRun> = {}): PlannedRun {
   const run = { kind: 'regular', pay_frequency: 'biweekly', pay_date: '2026-03-27' } as const;
-  return { ...run, ...given, ...optionsOf(given) };
+  return { ...DEFAULTS, ...run, ...given };
 }
 
 /** Returns a pay schedule whose periods end on the pay dates. */

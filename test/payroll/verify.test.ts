@@ -5,7 +5,7 @@ import t, { type Test } from 'tap';
 import { createDifferences } from '../../src/database/difference.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
-import { verifyRuns } from '../../src/payroll/runs/verify-runs.ts';
+import { verifyRuns } from '../../src/payroll/runs/verify.ts';
 import { scratch } from '../database/scratch.ts';
 import {
   body,

@@ -138,7 +138,7 @@ function amountOf(run: Partial<PlannedRun>, member = '150.00', period: PayFreque
 }
 
 /** Returns the sum of 150.00 monthly over all pay dates of the year. */
-function yearOf(run: Partial<PlannedRun>, pay_dates: readonly string[]): string {
+function yearOf(run: Partial<PlannedRun>, pay_dates: string[]): string {
   return total(pay_dates.map((pay_date) => amountOf({ ...run, pay_date, pay_dates })));
 }
 

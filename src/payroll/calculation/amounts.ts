@@ -1,19 +1,14 @@
-/** The amount of a deduction for one paycheck, to the cent: docs/amounts.md. */
+/** The amount of a deduction for one paycheck, to the cent, with its working: docs/amounts.md. */
 import type { PayFrequency } from '../../contract/employee.ts';
 import { amountOf, type Cents, type Decimal, decimal, printReadable, rounded, times } from '../../money.ts';
-import { PERIODS_PER_YEAR } from './pay-dates.ts';
+import { MONTH_NAMES, PERIODS_PER_YEAR } from './pay-dates.ts';
 import type { Plan } from './plan.ts';
-import { type Share, shareOfYear, totalOf } from './shares.ts';
 
-/**
- * The version of the rules: raise it with every change that can move a cent or change a flag. Finalized runs
- * record it.
- */
+/** Raise it with every change that can move a cent or change a flag. Finalized runs record it. */
 export const RULES_VERSION = '2';
 
-/** The fields of a deduction that determine its amounts. */
+/** The fields of a deduction that determine its amounts. Contributions are as received: 150, 150.0, +150.00. */
 export type Contribution = {
-  /** Exact decimals as received: 150, 150.0, +150.00. */
   member_contribution: string;
   employer_contribution: string;
   period: PayFrequency;
@@ -21,18 +16,22 @@ export type Contribution = {
 
 /** The flags that follow from a contribution and the plan. */
 export const AMOUNT_FLAGS = ['frequency_mismatch', 'negative'] as const;
-type AmountFlag = (typeof AMOUNT_FLAGS)[number];
 
+/** The amounts of one paycheck, with two decimals. */
 export type Amounts = {
-  /** For this paycheck, with two decimals. */
   member_amount: string;
   employer_amount: string;
-  flags: AmountFlag[];
+  flags: (typeof AMOUNT_FLAGS)[number][];
   explanation: string;
 };
 
 /** One side of a contribution. */
 type Side = { amount: string; explanation: string; isZero: boolean; isNegative: boolean };
+
+/** `working` is the part of the explanation between the contribution and the amount of the check. */
+type Share = { amount: Cents; working: string };
+
+const MONTHS_PER_YEAR = 12;
 
 /**
  * The most sides remembered for one run. The plans, tiers and ages of a large employer have fewer amounts. A
@@ -40,10 +39,7 @@ type Side = { amount: string; explanation: string; isZero: boolean; isNegative: 
  */
 const SIDES_REMEMBERED = 10_000;
 
-/**
- * Returns a function that computes the amounts of one deduction from its contribution and the plan. Many
- * deductions have the same contribution, so its sides are remembered.
- */
+/** Returns a function that computes a deduction's amounts. Many have equal contributions, so sides are remembered. */
 export function calculator(plan: Plan): (contribution: Contribution) => Amounts {
   const remembered = new Map<string, Side>();
   const sideOf = (text: string, period: PayFrequency): Side => {
@@ -55,22 +51,27 @@ export function calculator(plan: Plan): (contribution: Contribution) => Amounts 
     remembered.set(key, side);
     return side;
   };
-  return (contribution) => {
-    const member = sideOf(contribution.member_contribution, contribution.period);
-    const employer = sideOf(contribution.employer_contribution, contribution.period);
+  return ({ member_contribution, employer_contribution, period }) => {
+    const member = sideOf(member_contribution, period);
+    const employer = sideOf(employer_contribution, period);
+    const flags: Amounts['flags'] = isNormal(period, plan) ? [] : ['frequency_mismatch'];
+    if (member.isNegative || employer.isNegative) flags.push('negative');
     return {
       member_amount: member.amount,
       employer_amount: employer.amount,
-      flags: flagsOf(contribution.period, [member, employer], plan),
+      flags,
       explanation: explain(member, employer),
     };
   };
 }
 
-/**
- * Returns T, the sum of the cycle's checks in cents, for one side of a contribution. The cycle of a contribution for
- * the run's own frequency is the check.
- */
+/** "24 of 26": first-checks of a biweekly payroll takes a semimonthly contribution on two checks of each month. */
+function isNormal(period: PayFrequency, { run }: Plan): boolean {
+  if (period === 'monthly' || period === run.pay_frequency) return true;
+  return period === 'semimonthly' && run.pay_frequency === 'biweekly' && run.scheme === 'first-checks';
+}
+
+/** Returns the sum of the cycle's checks (T). The cycle of a contribution for the run's own frequency is the check. */
 export function cycleTotal(contribution: string, period: PayFrequency, plan: Plan): Cents {
   const amount = decimal(contribution);
   if (period === plan.run.pay_frequency) return rounded(amount, 1, 1);
@@ -86,6 +87,13 @@ function compute(contribution: Decimal, period: PayFrequency, plan: Plan): Side 
     isZero: contribution.units === 0n,
     isNegative: amount < 0n,
   };
+}
+
+/** Joins the explanations of both sides, without a side that contributes nothing. */
+function explain(member: Side, employer: Side): string {
+  if (employer.isZero) return member.explanation;
+  if (member.isZero) return `employer ${employer.explanation}`;
+  return `${member.explanation}; plus employer ${employer.explanation}`;
 }
 
 /** Returns the contribution itself, rounded. The scheme and the remainder do not apply. */
@@ -104,21 +112,58 @@ function yearShare(contribution: Decimal, period: PayFrequency, plan: Plan): Sha
   return { amount, working: ` × ${periods} = ${printReadable(year)} a year${working}` };
 }
 
-/** Joins the explanations of both sides, without a side that contributes nothing. */
-function explain(member: Side, employer: Side): string {
-  if (employer.isZero) return member.explanation;
-  if (member.isZero) return `employer ${employer.explanation}`;
-  return `${member.explanation}; plus employer ${employer.explanation}`;
+/** Returns the share of the plan's check in a year's exact amount (A). */
+function shareOfYear(year: Decimal, plan: Plan): Share {
+  const { N, k, month } = plan;
+  if (k !== null && k > N) {
+    return { amount: 0n, working: `; check ${k}, after the first ${N} of ${MONTH_NAMES[month - 1]};` };
+  }
+  if (k === null || plan.remainder === 'none') return evenShare(year, plan);
+  const total = totalOf(year, plan);
+  const place = `${workingOfTotal(year, total, plan)}; ${placeOf(plan)}`;
+  if (plan.remainder === 'spread') {
+    const [through, before] = [rounded(total, k, N), rounded(total, k - 1, N)];
+    const working = `${place}, spread: ${printReadable(through)} − ${printReadable(before)} =`;
+    return { amount: through - before, working };
+  }
+  // Division of bigints cuts toward zero, as the rule says.
+  const base = total / BigInt(N);
+  if (k < N) return { amount: base, working: `${place};` };
+  if (N === 1) return { amount: total, working: `${place};` };
+  const working = `${place} takes the rest: ${printReadable(total)} − ${N - 1} × ${printReadable(base)} =`;
+  return { amount: total - base * BigInt(N - 1), working };
 }
 
-function flagsOf(period: PayFrequency, sides: readonly Side[], { run }: Plan): AmountFlag[] {
-  const flags: AmountFlag[] = [];
-  // "24 of 26": first-checks of a biweekly payroll takes a semimonthly contribution on two checks of each month.
-  const isNormal =
-    period === 'monthly' ||
-    period === run.pay_frequency ||
-    (period === 'semimonthly' && run.pay_frequency === 'biweekly' && run.scheme === 'first-checks');
-  if (!isNormal) flags.push('frequency_mismatch');
-  if (sides.some(({ isNegative }) => isNegative)) flags.push('negative');
-  return flags;
+/** Returns T, the sum of the cycle's checks. A month's is the year's share through the month less that before it. */
+function totalOf(year: Decimal, { run, month }: Plan): Cents {
+  if (run.scheme === 'annualized') return rounded(year, 1, 1);
+  return rounded(year, month, MONTHS_PER_YEAR) - rounded(year, month - 1, MONTHS_PER_YEAR);
+}
+
+function workingOfTotal(year: Decimal, total: Cents, { run, month }: Plan): string {
+  if (run.scheme === 'annualized') {
+    return printReadable(total) === printReadable(year) ? '' : `, rounded ${printReadable(total)}`;
+  }
+  const [through, before] = [month, month - 1].map((months) =>
+    printReadable(rounded(year, months, MONTHS_PER_YEAR)),
+  );
+  return `; ${MONTH_NAMES[month - 1]} ${through} − ${before} = ${printReadable(total)}`;
+}
+
+/** Returns E/N, rounded on its own. */
+function evenShare(year: Decimal, plan: Plan): Share {
+  const { run, N } = plan;
+  const isYear = run.scheme === 'annualized';
+  const divisors = isYear ? `${N}` : `${MONTHS_PER_YEAR} / ${N}`;
+  return {
+    amount: rounded(year, 1, isYear ? N : MONTHS_PER_YEAR * N),
+    working: `; ${placeOf(plan)}: ${printReadable(year)} / ${divisors} =`,
+  };
+}
+
+function placeOf({ run, k, N, month }: Plan): string {
+  const within = run.scheme === 'annualized' ? '' : ` in ${MONTH_NAMES[month - 1]}`;
+  const shared = run.scheme === 'first-checks' ? `the first ${N}` : `${N}`;
+  if (k !== null) return `check ${k} of ${shared}${within}`;
+  return `${run.kind === 'off_cycle' ? 'off-cycle, as ' : ''}one of ${shared} checks${within}`;
 }

@@ -13,11 +13,9 @@ export const LINE_KINDS = ['regular', 'adjustment', 'arrears'] as const;
 
 /** How the election changed since the previous run. */
 export const CHANGES = ['new', 'changed', 'ended', 'moved', 'same'] as const;
-export type Change = (typeof CHANGES)[number];
 
 /** Why the amounts differ from the previous run. */
-export const AMOUNT_CHANGES = ['same', 'rounding', 'calendar', 'changed'] as const;
-export type AmountChange = (typeof AMOUNT_CHANGES)[number];
+const AMOUNT_CHANGES = ['same', 'rounding', 'calendar', 'changed'] as const;
 
 /** Conditions to review. */
 export const FLAGS = [
@@ -51,12 +49,13 @@ export type Flag = (typeof FLAGS)[number];
 
 /** How payroll treats the employer amount. */
 export const TREATMENTS = ['deposit', 'memo'] as const;
-export type Treatment = (typeof TREATMENTS)[number];
 
-/** Returns the schema of an amount. */
 export const amountField = (description: string) => text(`${description} Two decimals.`);
 
-/** A line as it is stored and shown. */
+/** Returns the schema of a text that the contract has checked. */
+const oneOfText = (values: readonly string[], description: string) =>
+  Type.Unsafe<string>(oneOfDescribed(values, description));
+
 export const Line = component(
   'Line',
   {
@@ -106,11 +105,6 @@ export const Line = component(
   'One deduction from one paycheck.',
 );
 export type Line = Static<typeof Line>;
-
-/** The type of a line's text that the contract has checked. */
-function oneOfText(values: readonly string[], description: string) {
-  return Type.Unsafe<string>(oneOfDescribed(values, description));
-}
 
 const readStored = jsonColumn('run_employees', 'lines', Type.Array(Line));
 

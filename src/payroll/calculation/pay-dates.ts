@@ -4,7 +4,7 @@ import type { PayFrequency } from '../../contract/employee.ts';
 import { isDay } from '../../contract/instant.ts';
 import type { Problem } from '../../errors.ts';
 
-/** Periods of a deduction per year (docs/amounts.md). The number of pay dates that a calendar year really has is in the run's own calendar. */
+/** Periods of a deduction per year (docs/amounts.md). A calendar year may have more or fewer pay dates. */
 export const PERIODS_PER_YEAR: Readonly<Record<PayFrequency, number>> = {
   monthly: 12,
   semimonthly: 24,
@@ -12,10 +12,7 @@ export const PERIODS_PER_YEAR: Readonly<Record<PayFrequency, number>> = {
   weekly: 52,
 };
 
-/**
- * How many more or fewer pay dates than periods a year may have: bank holidays at New Year move one in or
- * out.
- */
+/** Pay dates that a year may have more or fewer than periods: bank holidays at New Year move one in or out. */
 const DATES_MOVED_MAX = 1;
 
 /**
@@ -29,26 +26,13 @@ const DAYS_BETWEEN_MAX: Readonly<Record<PayFrequency, number>> = {
   monthly: 45,
 };
 
-/**
- * The days between pay dates. The other frequencies have no fixed step, so their dates are unknown without a
- * list.
- */
+/** The days between pay dates. The other frequencies have no fixed step, so without a list their dates are unknown. */
 const STEP_DAYS: Readonly<Partial<Record<PayFrequency, number>>> = { weekly: 7, biweekly: 14 };
 
-export const MONTH_NAMES = [
-  'January',
-  'February',
-  'March',
-  'April',
-  'May',
-  'June',
-  'July',
-  'August',
-  'September',
-  'October',
-  'November',
-  'December',
-] as const;
+const monthFormat = new Intl.DateTimeFormat('en-US', { month: 'long', timeZone: 'UTC' });
+export const MONTH_NAMES = Array.from({ length: 12 }, (_, month) =>
+  monthFormat.format(Date.UTC(2000, month)),
+);
 
 export const REAL_DAY_RULE = 'must be a real date, YYYY-MM-DD';
 
@@ -65,8 +49,12 @@ export function listProblem(
   path: string,
 ): Problem | null {
   for (const [index, date] of dates.entries()) {
-    const rule = dateRule(date, year, dates[index - 1]);
-    if (rule !== null) return { path: `${path}[${index}]`, rule };
+    const before = dates[index - 1];
+    const at = `${path}[${index}]`;
+    if (!isDay(date)) return { path: at, rule: REAL_DAY_RULE };
+    if (yearOf(date) !== year) return { path: at, rule: `must be in ${year}, the year of the pay date` };
+    if (before !== undefined && date <= before)
+      return { path: at, rule: 'must be later than the date before it' };
   }
   const rule = coverRule(dates, year, frequency);
   return rule === null ? null : { path, rule };
@@ -85,33 +73,19 @@ export function nearestDates(dates: readonly string[], day: string): string[] {
   return [before, after].filter((date) => date !== undefined);
 }
 
-/**
- * Returns the dates of the day's year in fixed steps from the day; null for a frequency without a fixed step.
- */
+/** Returns the dates of the day's year in fixed steps from the day; null for a frequency without a fixed step. */
 export function steppedDates(day: string, frequency: PayFrequency): string[] | null {
   const days = STEP_DAYS[frequency];
   if (days === undefined) return null;
-  const from = Temporal.PlainDate.from(day);
-  const before: string[] = [];
-  for (let date = from.subtract({ days }); date.year === from.year; date = date.subtract({ days })) {
-    before.unshift(date.toString());
-  }
-  const after: string[] = [];
-  for (let date = from.add({ days }); date.year === from.year; date = date.add({ days })) {
-    after.push(date.toString());
-  }
-  return [...before, day, ...after];
+  const given = Temporal.PlainDate.from(day);
+  let date = given.subtract({ days: days * Math.floor((given.dayOfYear - 1) / days) });
+  const dates: string[] = [];
+  for (; date.year === given.year; date = date.add({ days })) dates.push(date.toString());
+  return dates;
 }
 
 export function yearOf(day: string): string {
   return day.slice(0, 'YYYY'.length);
-}
-
-function dateRule(date: string, year: string, before: string | undefined): string | null {
-  if (!isDay(date)) return REAL_DAY_RULE;
-  if (yearOf(date) !== year) return `must be in ${year}, the year of the pay date`;
-  if (before !== undefined && date <= before) return 'must be later than the date before it';
-  return null;
 }
 
 function coverRule(dates: readonly string[], year: string, frequency: PayFrequency): string | null {

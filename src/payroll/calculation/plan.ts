@@ -13,50 +13,42 @@ import {
 } from './pay-dates.ts';
 
 // In each list, the first value is the default.
-
 export const SCHEMES = ['annualized', 'month-even', 'first-checks'] as const;
-type Scheme = (typeof SCHEMES)[number];
-
 export const APPLIES_ON = ['pay_date', 'period_end'] as const;
-type AppliesOn = (typeof APPLIES_ON)[number];
-
 export const REMAINDERS = ['last', 'spread', 'none'] as const;
-type Remainder = (typeof REMAINDERS)[number];
-
 export const EXTRA_PAYCHECKS = ['take', 'skip'] as const;
-type ExtraPaycheck = (typeof EXTRA_PAYCHECKS)[number];
 
-export type AmountOptions = {
-  scheme: Scheme;
-  /** The field of the run that holds the day on which a deduction must be in effect. */
-  applies_on: AppliesOn;
-  remainder: Remainder;
-  extra_paycheck: ExtraPaycheck;
-};
-
-export type PlannedRun = AmountOptions & {
+export type PlannedRun = {
   kind: 'regular' | 'off_cycle';
   pay_frequency: PayFrequency;
   pay_date: string;
   /** The calendar year's pay dates, if the run has its own list. */
-  pay_dates?: readonly string[] | null | undefined;
+  pay_dates?: string[] | null | undefined;
   /** The last day of the pay period of each of `pay_dates`; null if they are unknown. */
-  period_ends?: readonly string[] | null | undefined;
+  period_ends?: string[] | null | undefined;
+  scheme: (typeof SCHEMES)[number];
+  /** The field of the run that holds the day on which a deduction must be in effect. */
+  applies_on: (typeof APPLIES_ON)[number];
+  remainder: (typeof REMAINDERS)[number];
+  extra_paycheck: (typeof EXTRA_PAYCHECKS)[number];
 };
 
 /** A date of a pay schedule. */
 export type ScheduledDate = { pay_date: string; period_end: string };
 
-export type Plan = {
-  run: PlannedRun;
+type Calendar = {
   /** C: the regular pay dates of the year. Null if unknown; N is then the periods of a year. */
-  dates: readonly string[] | null;
+  dates: string[] | null;
   /** The last day of the pay period of each of `dates`; null if they are unknown. */
-  periodEnds: readonly string[] | null;
+  periodEnds: string[] | null;
   /** C was stepped, not given: readiness warns, because bank holidays move pay dates over New Year. */
   calendarAssumed: boolean;
+};
+
+export type Plan = Calendar & {
+  run: PlannedRun;
   /** The run's remainder, or `none` without a list of pay dates: a stepped calendar can miss the last check. */
-  remainder: Remainder;
+  remainder: PlannedRun['remainder'];
   /** The month of the pay date, 1 to 12. */
   month: number;
   /** How many checks share the cycle: the year's, or the month's that count. */
@@ -79,8 +71,6 @@ const FIRST_CHECKS: Readonly<Record<PayFrequency, number>> = {
   weekly: 4,
 };
 
-type Calendar = { dates: readonly string[]; periodEnds: readonly string[] | null; isAssumed: boolean };
-
 /**
  * Plans a run. A check that is not a regular pay date (`off_cycle`), or whose place among them is unknown, has no k: it
  * takes E/N, as with remainder `none`.
@@ -88,18 +78,19 @@ type Calendar = { dates: readonly string[]; periodEnds: readonly string[] | null
  * @param schedule the employer's pay dates for this frequency and pay group, of any years; null without a schedule
  */
 export function planOf(run: PlannedRun, schedule: readonly ScheduledDate[] | null): Planned {
-  if (!isDay(run.pay_date)) return refused('pay_date', REAL_DAY_RULE);
+  const { pay_date, pay_frequency } = run;
+  if (!isDay(pay_date)) return refused('pay_date', REAL_DAY_RULE);
   const given = givenCalendar(run, schedule);
   if (given !== null) {
     const problem = givenProblem(run, given.dates);
     return problem === null ? planned(run, given) : { ok: false, problem };
   }
-  const stepped = steppedDates(run.pay_date, run.pay_frequency);
-  if (stepped !== null) return planned(run, { dates: stepped, periodEnds: null, isAssumed: true });
-  if (run.scheme === 'annualized') return planned(run, null);
+  const dates = steppedDates(pay_date, pay_frequency);
+  if (dates !== null || run.scheme === 'annualized')
+    return planned(run, { dates, periodEnds: null, calendarAssumed: dates !== null });
   return refused(
     'pay_dates',
-    `is required: without a list of pay dates a ${run.pay_frequency} run can only have scheme annualized`,
+    `is required: without a list of pay dates a ${pay_frequency} run can only have scheme annualized`,
   );
 }
 
@@ -119,16 +110,16 @@ export function isPartialCycle(
   return hasLine.indexOf(true) === k - 1 || hasLine.lastIndexOf(true) === k - 1;
 }
 
-function givenCalendar(run: PlannedRun, schedule: readonly ScheduledDate[] | null): Calendar | null {
+function givenCalendar(run: PlannedRun, schedule: readonly ScheduledDate[] | null) {
   if (run.pay_dates) {
-    return { dates: run.pay_dates, periodEnds: run.period_ends ?? null, isAssumed: false };
+    return { dates: run.pay_dates, periodEnds: run.period_ends ?? null, calendarAssumed: false };
   }
   const ofYear = (schedule ?? []).filter(({ pay_date }) => yearOf(pay_date) === yearOf(run.pay_date));
   if (ofYear.length === 0) return null;
   return {
     dates: ofYear.map(({ pay_date }) => pay_date),
     periodEnds: ofYear.map(({ period_end }) => period_end),
-    isAssumed: false,
+    calendarAssumed: false,
   };
 }
 
@@ -145,7 +136,7 @@ function givenProblem(run: PlannedRun, dates: readonly string[]): Problem | null
   if (run.kind === 'off_cycle' || dates.includes(pay_date)) return null;
   const nearest = nearestDates(dates, pay_date).join(' and ');
   return isOwn
-    ? { path: 'pay_dates', rule: `must contain the pay date ${pay_date}; next to it are ${nearest}` }
+    ? { path, rule: `must contain the pay date ${pay_date}; next to it are ${nearest}` }
     : { path: 'pay_date', rule: `must be a date of the pay schedule; next to ${pay_date} are ${nearest}` };
 }
 
@@ -153,31 +144,24 @@ function refused(path: string, rule: string): Planned {
   return { ok: false, problem: { path, rule } };
 }
 
-function planned(run: PlannedRun, calendar: Calendar | null): Planned {
+function planned(run: PlannedRun, calendar: Calendar): Planned {
   const { pay_date, pay_frequency, scheme, kind, applies_on } = run;
-  const { dates, periodEnds, isAssumed } = calendar ?? { dates: null, periodEnds: null, isAssumed: false };
+  const { dates, periodEnds, calendarAssumed } = calendar;
   const isPlaced = dates !== null && kind === 'regular';
-  const inScheme = dates === null ? [] : datesOfScheme(scheme, dates, pay_date);
+  const month = pay_date.slice(0, 'YYYY-MM'.length);
+  const inScheme = (dates ?? []).filter((date) => scheme === 'annualized' || date.startsWith(month));
   const counted = scheme === 'first-checks' ? inScheme.slice(0, FIRST_CHECKS[pay_frequency]) : inScheme;
   const dayOf = (date: string): string =>
     (applies_on === 'period_end' ? periodEnds?.[dates?.indexOf(date) ?? -1] : undefined) ?? date;
   const plan: Plan = {
+    ...calendar,
     run,
-    dates,
-    periodEnds,
-    calendarAssumed: isAssumed,
-    remainder: dates === null || isAssumed ? 'none' : run.remainder,
-    month: Number(pay_date.slice('YYYY-'.length, 'YYYY-MM'.length)),
+    remainder: dates === null || calendarAssumed ? 'none' : run.remainder,
+    month: Number(month.slice('YYYY-'.length)),
     N: dates === null ? PERIODS_PER_YEAR[pay_frequency] : counted.length,
     k: isPlaced ? inScheme.indexOf(pay_date) + 1 : null,
     placeInYear: isPlaced ? dates.indexOf(pay_date) + 1 : null,
     cycleDays: counted.map(dayOf),
   };
   return { ok: true, plan };
-}
-
-function datesOfScheme(scheme: Scheme, dates: readonly string[], payDate: string): readonly string[] {
-  if (scheme === 'annualized') return dates;
-  const month = payDate.slice(0, 'YYYY-MM'.length);
-  return dates.filter((date) => date.startsWith(month));
 }

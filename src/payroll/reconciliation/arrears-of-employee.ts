@@ -3,9 +3,9 @@ import type { Static } from 'typebox';
 import { component, text } from '../../contract/fields.ts';
 import { isOneOf } from '../../database/bulk.ts';
 import type { Db } from '../../database/tables.ts';
-import { storedLines } from '../calculation/line.ts';
-import { type FrozenLines, frozenLinesOf } from '../runs/adjustments.ts';
-import { arrearsLines, type Owed, owedByLatest } from '../runs/arrears.ts';
+import { frozenLinesOf } from '../runs/adjustments.ts';
+import { frozenLines, owedByLatest, reportedLines } from '../runs/reads.ts';
+import { arrearsLines } from '../runs/true-up.ts';
 import { codeFinder } from '../settings/codes.ts';
 
 /** The amount of one deduction that payroll did not take in a finalized run, less what later runs collected. */
@@ -22,9 +22,6 @@ export const Arrears = component(
   },
   'An amount that payroll did not take and no later run has collected.',
 );
-type Arrears = Static<typeof Arrears>;
-
-type Run = { run_id: string; freeze_id: string; employer_id: string; employee_id: string };
 
 /** Only the amounts are shown, no codes. */
 const CARRIER = { codesOf: codeFinder([]), named: null };
@@ -37,14 +34,26 @@ export async function arrearsOfEmployee(
   db: Db,
   employeeId: string,
   employers: readonly string[],
-): Promise<Arrears[]> {
+): Promise<Static<typeof Arrears>[]> {
   if (employers.length === 0) return [];
   const runs = await runsOf(db, employeeId, employers);
   if (runs.length === 0) return [];
-  const owed = await owedIn(db, employeeId, employers);
-  return [...Map.groupBy(runs, (run) => run.employer_id)].flatMap(([employer_id, own]) => {
-    const earlier = own.map(({ run_id, freeze_id }) => ({ runId: run_id, freezeId: freeze_id }));
-    return arrearsLines(earlier, owed, frozenOf(own), CARRIER).map((line) => ({
+  const ids = runs.map(({ freezeId }) => freezeId);
+  const lines = (await frozenLines(db, ids, [employeeId])).get(employeeId) ?? [];
+  const frozen = frozenLinesOf(lines, new Set());
+  const reported = await reportedLines(db)
+    .where(
+      isOneOf(
+        db,
+        'taken_lines.run_id',
+        runs.map(({ runId }) => runId),
+      ),
+    )
+    .where('employee_id', '=', employeeId)
+    .execute();
+  const owed = owedByLatest(reported);
+  return [...Map.groupBy(runs, (run) => run.employer_id)].flatMap(([employer_id, own]) =>
+    arrearsLines(own, owed, frozen, CARRIER).map((line) => ({
       id: `${line.adjustment_for}:${line.deduction_id}`,
       employer_id,
       run_id: line.adjustment_for as string,
@@ -52,17 +61,16 @@ export async function arrearsOfEmployee(
       line_of_coverage: line.line_of_coverage,
       amount: line.member_amount,
       explanation: line.explanation,
-    }));
-  });
+    })),
+  );
 }
 
-/** Returns the finalized runs with lines of the employee, and those lines. */
+/** Returns the finalized runs with lines of the employee. */
 function runsOf(db: Db, employeeId: string, employers: readonly string[]) {
   return db
     .selectFrom('payroll_runs')
     .innerJoin('run_employees', 'run_employees.freeze_id', 'payroll_runs.freeze_id')
-    .select(['run_id', 'payroll_runs.employer_id', 'roster_position', 'lines'])
-    .select(['run_employees.freeze_id', 'run_employees.employee_id'])
+    .select(['run_id as runId', 'payroll_runs.employer_id', 'run_employees.freeze_id as freezeId'])
     .where(isOneOf(db, 'payroll_runs.employer_id', employers))
     .where('payroll_runs.state', '=', sql.lit('finalized'))
     .where('run_employees.employee_id', '=', employeeId)
@@ -70,36 +78,4 @@ function runsOf(db: Db, employeeId: string, employers: readonly string[]) {
     .orderBy('payroll_runs.pay_date')
     .orderBy('run_id')
     .execute();
-}
-
-function frozenOf(runs: readonly (Run & { roster_position: number | null; lines: string })[]): FrozenLines {
-  return frozenLinesOf(
-    runs.map((row) => ({
-      freezeId: row.freeze_id,
-      isIn: row.roster_position !== null,
-      isVoided: false,
-      lines: storedLines(row),
-    })),
-  );
-}
-
-/** Returns the lines from which payroll took a different amount, by the latest report of each. */
-async function owedIn(db: Db, employeeId: string, employers: readonly string[]): Promise<Owed[]> {
-  const rows = await db
-    .selectFrom('payroll_runs')
-    .innerJoin('taken_lines', 'taken_lines.run_id', 'payroll_runs.run_id')
-    .innerJoin('taken_reports', (join) =>
-      join
-        .onRef('taken_reports.run_id', '=', 'taken_lines.run_id')
-        .onRef('taken_reports.report', '=', 'taken_lines.report')
-        .on('taken_reports.recorded_at', 'is not', null),
-    )
-    .select(['taken_lines.run_id', 'employee_id', 'line', 'owed'])
-    .where(isOneOf(db, 'payroll_runs.employer_id', employers))
-    .where('payroll_runs.state', '=', sql.lit('finalized'))
-    .where('taken_lines.employee_id', '=', employeeId)
-    .orderBy('line')
-    .orderBy('taken_lines.report')
-    .execute();
-  return owedByLatest(rows).map(({ run_id, line, owed }) => ({ runId: run_id, line, owed }));
 }

@@ -2,12 +2,11 @@
 import { type Employment, spellOn } from '../../ledger/employment.ts';
 import type { RunVersion } from '../../ledger/history.ts';
 import { amountOf, type Cents, centsOf } from '../../money.ts';
-import type { Amounts } from '../calculation/amounts.ts';
 import { type Flag, isIncluded, type Line } from '../calculation/line.ts';
 import { type History, historyAt } from './history.ts';
-import { contentOf, contributionOf, type LineRules, stateInRun } from './lines.ts';
+import { contentOf, contributionOf, type Rules, stateInRun } from './lines.ts';
 import { type Attended, missedCheckOf } from './missed-checks.ts';
-import { isTerminatedBefore, membershipOf, type Scope } from './population.ts';
+import { isTerminatedBefore, membershipOf } from './population.ts';
 
 /** An earlier run, finalized or voided since, with its options and calendar as frozen. */
 export type Earlier = {
@@ -18,8 +17,7 @@ export type Earlier = {
   isVoided: boolean;
   /** It is in another calendar year than the current run. */
   isPriorYear: boolean;
-  rules: LineRules;
-  scope: Scope;
+  rules: Rules;
 };
 
 /** An employee in the ledger. */
@@ -32,6 +30,9 @@ export type Known = {
   histories: readonly History[];
 };
 
+/** The lines of an employee in an earlier run. `isIn`: false if the run only reported them. */
+export type FrozenRow = { freezeId: string; isIn: boolean; lines: readonly Line[] };
+
 /** The lines of an employee in earlier runs. */
 export type FrozenLines = {
   /** By freeze id, of the runs that the employee was in. */
@@ -40,12 +41,10 @@ export type FrozenLines = {
   trueUps: ReadonlyMap<string | null, readonly Line[]>;
 };
 
-/** `rows`: one per run, in the order of the runs. Lines of a voided run do not count. */
-export function frozenLinesOf(
-  rows: readonly { freezeId: string; isIn: boolean; isVoided: boolean; lines: readonly Line[] }[],
-): FrozenLines {
+/** `rows`: one per run, in the order of the runs. `voided`: freeze ids of runs whose lines do not count. */
+export function frozenLinesOf(rows: readonly FrozenRow[], voided: ReadonlySet<string>): FrozenLines {
   const trueUps = rows
-    .filter(({ isVoided }) => !isVoided)
+    .filter(({ freezeId }) => !voided.has(freezeId))
     .flatMap(({ lines }) => lines.filter((line) => line.adjustment_for !== null && isIncluded(line)));
   return {
     own: new Map(rows.filter(({ isIn }) => isIn).map(({ freezeId, lines }) => [freezeId, lines])),
@@ -54,16 +53,19 @@ export function frozenLinesOf(
 }
 
 /** The run that carries the lines: the deductions that it takes, and its codes of today. */
-export type Carrier = Pick<LineRules, 'codesOf'> & { named: ReadonlySet<string> | null };
+export type Carrier = Pick<Rules, 'codesOf'> & { named: ReadonlySet<string> | null };
 
 type Pair = { member: Cents; employer: Cents };
 const NONE: Pair = { member: 0n, employer: 0n };
 
 /** The amounts that a run should have taken for a deduction by what is known today. */
-type Due = Pair & { state: RunVersion | null; because: string; flags: Flag[] };
+type Due = Pair & { state: RunVersion; because: string; flags: Flag[] };
 
-/** The amounts taken for a deduction under one line of coverage and taxability. `line` is the last one. */
-type Settled = { line: Line; finalized: Pair; since: Pair };
+/**
+ * The amounts of a deduction under one line of coverage and taxability, which never offset those under another.
+ * `line`: the last line that took some; null if none did.
+ */
+type Account = { line: Line | null; due: Due | null; finalized: Pair; since: Pair };
 
 /**
  * Reports whether facts recorded after a run may change what an employee owes it. It is cheap, so that only
@@ -80,19 +82,20 @@ export function isTouched(earlier: Earlier, known: Known, wasIn: boolean): boole
 }
 
 /** Reports whether the run's own computation, repeated with what was known then, has the employee in it. */
-export function wasInRun({ scope, position }: Earlier, { employmentsAt }: Known): boolean {
-  return membershipOf(employmentsAt(position), scope).isIn;
+export function wasInRun({ rules, position }: Earlier, { employmentsAt }: Known): boolean {
+  return membershipOf(employmentsAt(position), rules).isIn;
 }
 
 /**
  * Reports whether the employee belongs in the run by today's facts. For one who was in it, employer, frequency and
  * group are as frozen; hire and termination are today's.
  */
-function owesRun({ rules: { run }, scope }: Earlier, { employments }: Known, wasIn: boolean): boolean {
-  if (!wasIn) return run.kind === 'regular' && membershipOf(employments, { ...scope, employees: null }).isIn;
+function owesRun({ rules }: Earlier, { employments }: Known, wasIn: boolean): boolean {
+  const { run } = rules;
+  if (!wasIn) return run.kind === 'regular' && membershipOf(employments, { ...rules, employees: null }).isIn;
   const employment = employments.find((one) => one.employer_id === run.employer_id);
   const spell = employment === undefined ? null : spellOn(employment, run.period_end);
-  return employment !== undefined && spell !== null && !isTerminatedBefore(employment, spell, scope);
+  return employment !== undefined && spell !== null && !isTerminatedBefore(employment, spell, rules);
 }
 
 /**
@@ -108,47 +111,55 @@ export function adjustmentLines(
   attended: readonly Attended[],
   carrier: Carrier,
 ): Line[] {
-  const own = frozen.own.get(earlier.freezeId);
-  const settled = settledOf(earlier, own ?? [], frozen.trueUps.get(earlier.runId) ?? []);
-  const histories = new Map(known.histories.map((history) => [history.deductionId, history]));
-  const owes = !earlier.isVoided && owesRun(earlier, known, own !== undefined);
-  const lines: Line[] = [];
-  for (const id of new Set([...histories.keys(), ...settled.keys()])) {
-    if (carrier.named?.has(id) === false) continue;
-    const history = histories.get(id);
-    const due =
-      owes && history !== undefined
-        ? dueOf(earlier, history, known.employeeId, own === undefined ? attended : null)
-        : nothingDue(earlier);
-    lines.push(...differencesOf(earlier, due, settled.get(id) ?? new Map(), carrier));
+  const { runId, freezeId, isVoided } = earlier;
+  const own = frozen.own.get(freezeId);
+  const accounts = new Map<string, Account>();
+  const accountOf = (of: Pick<Line, 'deduction_id' | 'line_of_coverage' | 'taxability'>): Account => {
+    const key = `${of.line_of_coverage} ${of.taxability} ${of.deduction_id}`;
+    const account = accounts.get(key) ?? { line: null, due: null, finalized: NONE, since: NONE };
+    accounts.set(key, account);
+    return account;
+  };
+  const settle = (line: Line, part: 'finalized' | 'since'): void => {
+    const account = accountOf(line);
+    account.line = line;
+    account[part] = plus(account[part], pairOf(line));
+  };
+  // A voided run took nothing. Arrears collected for it are returned like its adjustments.
+  if (!isVoided) for (const line of own ?? []) if (line.kind === 'regular') settle(line, 'finalized');
+  for (const line of frozen.trueUps.get(runId) ?? [])
+    if (line.kind === 'adjustment' || isVoided) settle(line, 'since');
+  const dueIds = new Set<string>();
+  if (!isVoided && owesRun(earlier, known, own !== undefined)) {
+    for (const history of known.histories) {
+      const due = dueOf(earlier, history, known.employeeId, own === undefined ? attended : null);
+      if (due === null) continue;
+      dueIds.add(history.deductionId);
+      accountOf(due.state).due = due;
+    }
   }
-  return lines;
+  return [...accounts.values()].flatMap((account) => {
+    const { deduction_id } = account.due?.state ?? (account.line as Line);
+    if (carrier.named?.has(deduction_id) === false) return [];
+    return differenceLine(earlier, account, dueIds.has(deduction_id), carrier) ?? [];
+  });
 }
 
-function nothingDue({ isVoided }: Earlier): Due {
-  const because = isVoided ? 'the run was voided' : 'nothing is due by what is known today';
-  return { ...NONE, state: null, because, flags: [] };
-}
-
-/** `attended`: null if the employee was in the run. */
+/** Returns null if nothing is due. `attended`: null if the employee was in the run. */
 function dueOf(
-  earlier: Earlier,
+  { rules }: Earlier,
   history: History,
   employeeId: string,
   attended: readonly Attended[] | null,
-): Due {
-  const state = stateInRun(history, employeeId, earlier.rules);
-  if (state === null) return nothingDue(earlier);
-  const amounts = earlier.rules.calculate(contributionOf(state));
-  const due: Due = {
-    ...pairOf(amounts),
-    state,
-    because: `today ${amounts.explanation}`,
-    flags: [...amounts.flags],
-  };
+): Due | null {
+  const state = stateInRun(history, employeeId, rules);
+  if (state === null) return null;
+  const amounts = rules.calculate(contributionOf(state));
+  const because = `today ${amounts.explanation}`;
+  const due: Due = { ...pairOf(amounts), state, because, flags: amounts.flags };
   if (attended === null) return due;
-  const missed = missedCheckOf(earlier.rules.run, history, attended);
-  if (missed === null) return nothingDue(earlier);
+  const missed = missedCheckOf(rules.run, history, attended);
+  if (missed === null) return null;
   due.flags.push(missed.flag);
   if (!missed.isTaken) return due;
   const employer = missed.employer === 0n ? '' : ` and employer ${amountOf(missed.employer)}`;
@@ -156,68 +167,25 @@ function dueOf(
     ...due,
     member: due.member - missed.member,
     employer: due.employer - missed.employer,
-    because: `${due.because}; less ${amountOf(missed.member)}${employer} of off-cycle runs`,
+    because: `${because}; less ${amountOf(missed.member)}${employer} of off-cycle runs`,
   };
 }
 
-/** One kind of money: amounts under different lines of coverage or taxability never offset each other. */
-function bucketOf({ line_of_coverage, taxability }: Pick<Line, 'line_of_coverage' | 'taxability'>): string {
-  return `${line_of_coverage} ${taxability}`;
-}
-
-/** Returns the amounts taken for a run, by the run and by later runs. By deduction, then by bucket. */
-function settledOf(
-  { isVoided }: Earlier,
-  own: readonly Line[],
-  trueUps: readonly Line[],
-): Map<string, Map<string, Settled>> {
-  const settled = new Map<string, Map<string, Settled>>();
-  const add = (line: Line, part: 'finalized' | 'since'): void => {
-    const ofDeduction = settled.get(line.deduction_id) ?? new Map<string, Settled>();
-    const known = ofDeduction.get(bucketOf(line)) ?? { line, finalized: NONE, since: NONE };
-    const sum = plus(known[part], pairOf(line));
-    ofDeduction.set(bucketOf(line), { ...known, line, [part]: sum });
-    settled.set(line.deduction_id, ofDeduction);
-  };
-  // A voided run took nothing. Arrears collected for it are returned like its adjustments.
-  if (!isVoided) for (const line of own) if (line.kind === 'regular') add(line, 'finalized');
-  for (const line of trueUps) if (line.kind === 'adjustment' || isVoided) add(line, 'since');
-  return settled;
-}
-
-function differencesOf(
-  earlier: Earlier,
-  due: Due,
-  settled: ReadonlyMap<string, Settled>,
-  carrier: Carrier,
-): Line[] {
-  const dueBucket = due.state === null ? null : bucketOf(due.state);
-  const dueElsewhere: Due =
-    due.state === null
-      ? due
-      : { ...nothingDue(earlier), because: 'nothing is due under this line of coverage and taxability' };
-  const buckets = new Set([...(dueBucket === null ? [] : [dueBucket]), ...settled.keys()]);
-  return [...buckets].flatMap((bucket) => {
-    const dueHere = bucket === dueBucket ? due : dueElsewhere;
-    return differenceLine(earlier, dueHere, settled.get(bucket), carrier) ?? [];
-  });
-}
-
+/** Returns null without a difference. `isDue`: the deduction is due, perhaps under another line of coverage or taxability. */
 function differenceLine(
-  { runId, isPriorYear }: Earlier,
-  due: Due,
-  settled: Settled | undefined,
+  { runId, isVoided, isPriorYear }: Earlier,
+  { line, due, finalized, since }: Account,
+  isDue: boolean,
   carrier: Carrier,
 ): Line | null {
-  const { finalized, since } = settled ?? { finalized: NONE, since: NONE };
-  const member = due.member - finalized.member - since.member;
-  const employer = due.employer - finalized.employer - since.employer;
+  const now = due ?? NONE;
+  const member = now.member - finalized.member - since.member;
+  const employer = now.employer - finalized.employer - since.employer;
   if (member === 0n && employer === 0n) return null;
-  const content =
-    due.state === null ? contentOfLine((settled as Settled).line, carrier) : contentOf(due.state, carrier);
+  const content = due === null ? contentOfLine(line as Line, carrier) : contentOf(due.state, carrier);
   const working = [
-    workingOf('', due.member, finalized.member, since.member, member),
-    employer === 0n ? '' : workingOf('employer ', due.employer, finalized.employer, since.employer, employer),
+    workingOf('', now.member, finalized.member, since.member, member),
+    employer === 0n ? '' : workingOf('employer ', now.employer, finalized.employer, since.employer, employer),
   ];
   return {
     ...content,
@@ -230,9 +198,14 @@ function differenceLine(
     previous_amount: null,
     member_difference: null,
     employer_difference: null,
-    flags: isPriorYear ? [...due.flags, 'prior_year'] : due.flags,
-    explanation: `run ${runId}: ${due.because}${working.join('')}`,
+    flags: [...(due?.flags ?? []), ...(isPriorYear ? (['prior_year'] as const) : [])],
+    explanation: `run ${runId}: ${due?.because ?? whyNothing(isVoided, isDue)}${working.join('')}`,
   };
+}
+
+function whyNothing(isVoided: boolean, isDue: boolean): string {
+  if (isVoided) return 'the run was voided';
+  return `nothing is due ${isDue ? 'under this line of coverage and taxability' : 'by what is known today'}`;
 }
 
 function workingOf(side: string, now: Cents, finalized: Cents, since: Cents, left: Cents): string {
@@ -268,7 +241,7 @@ function netOf({ taxability, line_of_coverage, flags }: Line): string | null {
 }
 
 /** Returns what an earlier line states about its deduction, with the codes of today. */
-export function contentOfLine(line: Line, { codesOf }: Pick<LineRules, 'codesOf'>): Line {
+export function contentOfLine(line: Line, { codesOf }: Pick<Rules, 'codesOf'>): Line {
   return { ...line, ...codesOf(line.line_of_coverage, line.taxability) };
 }
 
@@ -276,9 +249,6 @@ function plus(one: Pair, other: Pair): Pair {
   return { member: one.member + other.member, employer: one.employer + other.employer };
 }
 
-function pairOf({
-  member_amount,
-  employer_amount,
-}: Pick<Amounts, 'member_amount' | 'employer_amount'>): Pair {
+function pairOf({ member_amount, employer_amount }: Pick<Line, 'member_amount' | 'employer_amount'>): Pair {
   return { member: centsOf(member_amount), employer: centsOf(employer_amount) };
 }

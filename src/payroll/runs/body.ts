@@ -49,10 +49,7 @@ export const RunBody = Type.Object(
 );
 export type RunBody = Static<typeof RunBody>;
 
-/**
- * A body with its defaults, except the options. Lists of ids are sorted, because their order means nothing.
- * Null: no limit.
- */
+/** A body with its defaults, except the options. Null: no limit. */
 const FIELDS = {
   employer_id: identifier,
   kind: oneOf(KINDS),
@@ -92,41 +89,27 @@ const runBody = compile(RunBody);
 /** Returns the run that a body defines, or its problems, without reading any schedule. */
 export function runOf(body: unknown): { ok: true; run: StatedRun } | { ok: false; problems: Problem[] } {
   if (!runBody.accepts(body)) return { ok: false, problems: runBody.problems(body) };
-  const problems = contradictions(body);
-  if (problems.length > 0) return { ok: false, problems };
-  return {
-    ok: true,
-    run: {
-      employer_id: body.employer_id,
-      kind: body.kind ?? 'regular',
-      pay_frequency: body.pay_frequency,
-      pay_group: body.pay_group ?? null,
-      period_start: body.period_start,
-      period_end: body.period_end,
-      pay_date: body.pay_date,
-      employee_ids: body.employee_ids?.toSorted() ?? null,
-      deductions: body.deductions?.toSorted() ?? null,
-      final_checks: body.final_checks?.toSorted() ?? [],
-      pay_dates: body.pay_dates ?? null,
-      scheme: body.scheme ?? null,
-      applies_on: body.applies_on ?? null,
-      remainder: body.remainder ?? null,
-      extra_paycheck: body.extra_paycheck ?? null,
-      adjustments: body.adjustments ?? null,
-      arrears: body.arrears ?? null,
-      policy_reason: body.policy_reason ?? null,
-    },
-  };
-}
-
-function contradictions({ period_start, period_end, kind, employee_ids }: RunBody): Problem[] {
+  const { kind = 'regular', period_start, period_end, employee_ids, deductions, final_checks = [] } = body;
   const problems: Problem[] = [];
   if (period_end < period_start)
     problems.push({ path: 'period_end', rule: 'must not be before period_start' });
-  if (kind === 'off_cycle' && employee_ids === undefined) {
+  if (kind === 'off_cycle' && employee_ids === undefined)
     problems.push({ path: 'employee_ids', rule: 'is required for an off_cycle run' });
-  }
-  return problems;
+  if (problems.length > 0) return { ok: false, problems };
+  const given: Partial<StatedRun> = {
+    ...body,
+    kind,
+    // Lists of ids are sorted, because their order means nothing.
+    employee_ids: employee_ids?.toSorted() ?? null,
+    deductions: deductions?.toSorted() ?? null,
+    final_checks: final_checks.toSorted(),
+  };
+  // Runs with the same fields have the same JSON.
+  const fields = Object.keys(StatedRun.properties) as (keyof StatedRun)[];
+  return {
+    ok: true,
+    run: Object.fromEntries(fields.map((name) => [name, given[name] ?? null])) as StatedRun,
+  };
 }
 
 /** Returns the day on which a deduction must be in effect to be taken. */

@@ -1,7 +1,7 @@
 /** Computes a run from the ledger, about a hundred employees at a time, in the order of their ids. */
 import { isOneOf } from '../../database/bulk.ts';
 import type { Db, Trx } from '../../database/tables.ts';
-import { type Employment, employmentsOf, type RosterFact } from '../../ledger/employment.ts';
+import { employmentsOf } from '../../ledger/employment.ts';
 import type { RunVersion } from '../../ledger/history.ts';
 import { rosterAt } from '../../ledger/roster.ts';
 import { concernsDay, type MovedStart } from '../../ledger/state.ts';
@@ -10,48 +10,34 @@ import { LINE_KINDS, type Line } from '../calculation/line.ts';
 import { yearOf } from '../calculation/pay-dates.ts';
 import type { Plan } from '../calculation/plan.ts';
 import { codeFinder } from '../settings/codes.ts';
-import type { Earlier } from './adjustments.ts';
+import type { Earlier, FrozenRow } from './adjustments.ts';
 import { type Basis, type Frozen, frozenOf, planOfBasis } from './basis.ts';
 import { dayOfRun } from './body.ts';
 import { stateFor } from './history.ts';
-import { type LineRules, type Previous, regularLines, stoppedLines } from './lines.ts';
-import { type Membership, membershipOf, type Scope } from './population.ts';
+import { type Rules, regularLines, stoppedLines } from './lines.ts';
+import { type Membership, membershipOf } from './population.ts';
 import { candidates, frozenLines, historiesOf, owedBy, readAhead } from './reads.ts';
-import { type Debtor, type FrozenRow, runsToTrueUp, type TrueUp, trueUpLines } from './true-up.ts';
+import { type Employee, runsToTrueUp, type TrueUp, trueUpLines } from './true-up.ts';
 
 /** An employee of the employer, in the run or not. */
-export type EmployeeLines = {
-  employeeId: string;
-  membership: Membership;
-  /** With every employer. */
-  employments: readonly Employment[];
+export type EmployeeLines = Employee & {
   lines: Line[];
   /** A deduction of the employee is in effect on the run's day. */
   hasDeduction: boolean;
   /** Moved starts whose old and new dates enclose the run's date. */
   corrected: readonly MovedStart<RunVersion>[];
   undecided: readonly MovedStart<RunVersion>[];
-  /** In the previous run; null without one. */
-  previous: Previous | null;
 };
 
 /** The inputs of a computation, made once from a basis. */
-type Inputs = {
-  basis: Basis;
-  scope: Scope;
-  rules: LineRules;
-  previous: (Pick<Previous, 'runId' | 'rules'> & { freezeId: string }) | null;
-  trueUp: TrueUp;
-};
+type Inputs = TrueUp & { previous: { rules: Rules; freezeId: string } | null };
 
 /** Prepares the computation of a basis. */
 export async function inputsOf(db: Db | Trx, basis: Basis): Promise<Inputs> {
   const { run } = basis;
-  const ids = [
-    ...basis.earlier.map((one) => one.run_id),
-    ...(basis.previous === null ? [] : [basis.previous]),
-  ];
-  const rows = new Map((await frozenRuns(db, ids)).map((row) => [row.run_id, row]));
+  const ids = basis.earlier.map((one) => one.run_id);
+  const all = await frozenRuns(db, basis.previous === null ? ids : [...ids, basis.previous]);
+  const rows = new Map(all.map((row) => [row.run_id, row]));
   const earlier = basis.earlier.map(({ run_id, is_voided }): Earlier => {
     const row = rows.get(run_id) as FrozenRun;
     return {
@@ -61,44 +47,24 @@ export async function inputsOf(db: Db | Trx, basis: Basis): Promise<Inputs> {
       isVoided: is_voided,
       isPriorYear: yearOf(row.basis.run.pay_date) !== yearOf(run.pay_date),
       rules: rulesOf(row.basis),
-      scope: scopeOf(row.basis),
     };
   });
+  const counting = earlier.filter(({ isVoided }) => !isVoided);
   const rules = rulesOf(basis);
-  const previous = basis.previous === null ? null : (rows.get(basis.previous) as FrozenRun);
+  const previous = rows.get(basis.previous ?? '');
   return {
     basis,
-    scope: scopeOf(basis),
     rules,
     previous:
-      previous === null
-        ? null
-        : { runId: previous.run_id, freezeId: previous.freeze_id, rules: rulesOf(previous.basis) },
-    trueUp: {
-      rules,
-      schedules: basis.schedules,
-      earlier,
-      // An off-cycle run that names no deduction takes none, but it may adjust earlier runs.
-      carrier: { codesOf: rules.codesOf, named: run.deductions === null ? null : rules.deductions },
-      settled: settledByEmployee(
-        earlier.filter((one) => !one.isVoided).map((one) => rows.get(one.runId) as FrozenRun),
-      ),
-    },
+      previous === undefined ? null : { freezeId: previous.freeze_id, rules: rulesOf(previous.basis) },
+    earlier,
+    // An off-cycle run that names no deduction takes none, but it may adjust earlier runs.
+    carrier: { codesOf: rules.codesOf, named: run.deductions === null ? null : rules.deductions },
+    settled: settledByEmployee(counting.map(({ runId }) => rows.get(runId) as FrozenRun)),
   };
 }
 
-function scopeOf({ run, schedules }: Basis): Scope {
-  return {
-    run,
-    employees: run.employee_ids === null ? null : new Set(run.employee_ids),
-    finalChecks: new Set(run.final_checks),
-    hasOneScheduleAtMost: schedules.length <= 1,
-  };
-}
-
-/**
- * Returns, by employee, the ids of the runs that adjusted an earlier run, and of the runs that they adjusted.
- */
+/** Returns, by employee, the ids of the runs that adjusted an earlier run, and of the runs that they adjusted. */
 function settledByEmployee(rows: readonly FrozenRun[]): Map<string, Set<string>> {
   const byEmployee = new Map<string, Set<string>>();
   for (const { run_id, settled } of rows) {
@@ -119,91 +85,57 @@ function settledByEmployee(rows: readonly FrozenRun[]): Map<string, Set<string>>
 export async function* computeRun(
   db: Db | Trx,
   inputs: Inputs,
-  {
-    after = '',
-    only = null,
-  }: { after?: string | undefined; only?: readonly string[] | null | undefined } = {},
+  { after = '', only }: { after?: string | undefined; only?: readonly string[] | undefined } = {},
 ): AsyncGenerator<EmployeeLines[]> {
   const pages = readAhead(candidates(db, inputs.basis.run, after, only), (employees) =>
     readEmployees(db, inputs, employees),
   );
-  for await (const { all, frozen } of pages) {
-    yield all.map((one) => linesOf(inputs, one, frozen.get(one.employeeId) ?? []));
+  for await (const page of pages) {
+    yield page.map((read) => linesOf(inputs, read));
     // Let other requests proceed.
     await new Promise(setImmediate);
   }
 }
 
-/** An employee and the inputs of their lines. */
-type Read = Debtor & { previous: Previous | null; runs: readonly Earlier[] };
-type ReadPage = { all: readonly Read[]; frozen: ReadonlyMap<string, FrozenRow[]> };
+/** An employee, the earlier runs to true up, and the employee's lines in them. */
+type Read = Employee & { runs: readonly Earlier[]; rows: readonly FrozenRow[] };
 
-async function readEmployees(
-  db: Db | Trx,
-  { basis, scope, trueUp, previous }: Inputs,
-  employees: readonly string[],
-): Promise<ReadPage> {
+async function readEmployees(db: Db | Trx, inputs: Inputs, employees: readonly string[]): Promise<Read[]> {
+  const { basis, rules, previous, earlier } = inputs;
   const facts = await rosterAt(db, employees, basis.position);
   const histories = await historiesOf(db, employees, basis.position);
   const before = await frozenLines(db, previous === null ? [] : [previous.freezeId], employees);
   const owed = await owedBy(db, basis, employees);
-  const all = employees.map((employeeId): Read => {
+  const all = employees.map((employeeId) => {
     const reports = facts.get(employeeId) ?? [];
     const employments = employmentsOf(reports);
-    const debtor: Debtor = {
+    const last = reports.at(-1)?.position ?? 0;
+    const row = before.get(employeeId)?.[0];
+    const employee: Employee = {
       employeeId,
       employments,
-      employmentsAt: (position) => employmentsAt(reports, employments, position),
-      membership: membershipOf(employments, scope),
+      employmentsAt: (position) =>
+        last <= position ? employments : employmentsOf(reports.filter((one) => one.position <= position)),
+      membership: membershipOf(employments, rules),
       histories: histories.get(employeeId) ?? [],
       owed: owed.get(employeeId) ?? [],
+      previous: previous && { rules: previous.rules, isIn: row?.isIn ?? false, lines: row?.lines ?? [] },
     };
-    const row = before.get(employeeId)?.[0];
-    return {
-      ...debtor,
-      previous: previous === null ? null : { ...previous, isIn: row?.isIn ?? false, lines: row?.lines ?? [] },
-      runs: runsToTrueUp(trueUp, debtor),
-    };
+    return { ...employee, runs: runsToTrueUp(inputs, employee) };
   });
-  return { all, frozen: await rowsToTrueUp(db, trueUp, all) };
-}
-
-function employmentsAt(
-  reports: readonly RosterFact[],
-  now: readonly Employment[],
-  position: number,
-): readonly Employment[] {
-  const newest = reports.at(-1);
-  if (newest === undefined || newest.position <= position) return now;
-  return employmentsOf(reports.filter((report) => report.position <= position));
-}
-
-/** Reads the lines of earlier runs that a true-up needs: none for most employees. */
-async function rowsToTrueUp(
-  db: Db | Trx,
-  trueUp: TrueUp,
-  all: readonly Read[],
-): Promise<Map<string, FrozenRow[]>> {
-  const wanted = new Map<string, Set<string>>();
-  for (const { employeeId, runs } of all)
-    if (runs.length > 0) wanted.set(employeeId, new Set(runs.map(({ freezeId }) => freezeId)));
-  const freezeIds = trueUp.earlier.map(({ freezeId }) => freezeId);
-  const read = await frozenLines(
+  // Most employees need no lines of earlier runs.
+  const concerned = all.filter(({ runs }) => runs.length > 0);
+  const needed = new Set(concerned.flatMap(({ runs }) => runs.map(({ freezeId }) => freezeId)));
+  const rows = await frozenLines(
     db,
-    freezeIds.filter((id) => [...wanted.values()].some((own) => own.has(id))),
-    [...wanted.keys()],
+    earlier.map(({ freezeId }) => freezeId).filter((id) => needed.has(id)),
+    concerned.map(({ employeeId }) => employeeId),
   );
-  // The statement reads all runs of all these employees: keep those that each needs.
-  for (const [employeeId, rows] of read)
-    read.set(
-      employeeId,
-      rows.filter(({ freezeId }) => wanted.get(employeeId)?.has(freezeId)),
-    );
-  return read;
+  return all.map((one) => ({ ...one, rows: rows.get(one.employeeId) ?? [] }));
 }
 
-function linesOf(inputs: Inputs, read: Read, frozen: readonly FrozenRow[]): EmployeeLines {
-  const { employeeId, membership, employments, histories, previous, runs } = read;
+function linesOf(inputs: Inputs, read: Read): EmployeeLines {
+  const { employeeId, membership, employments, histories, previous, runs, rows } = read;
   const { rules } = inputs;
   const day = dayOfRun(rules.run);
   const lines = membership.isIn
@@ -211,18 +143,15 @@ function linesOf(inputs: Inputs, read: Read, frozen: readonly FrozenRow[]): Empl
     : [];
   if (previous !== null && previous.lines.length > 0 && mayStop(inputs, membership))
     lines.push(...stoppedLines(lines, previous, membership, employments, rules));
-  if (runs.length > 0) lines.push(...trueUpLines(inputs.trueUp, read, runs, frozen, lines));
+  if (runs.length > 0) lines.push(...trueUpLines(inputs, read, runs, rows, lines));
   const ofDay = (moved: MovedStart<RunVersion>) =>
     moved.version.employee_id === employeeId && concernsDay(moved, day);
   return {
-    employeeId,
-    membership,
-    employments,
+    ...read,
     lines: lines.sort(byPlace),
     hasDeduction: histories.some((history) => stateFor(history, employeeId, day) !== null),
     corrected: histories.flatMap(({ timeline }) => timeline.corrected.filter(ofDay)),
     undecided: histories.flatMap(({ timeline }) => timeline.undecided.filter(ofDay)),
-    previous,
   };
 }
 
@@ -234,11 +163,8 @@ const UNCLEAR: ReadonlySet<string> = new Set([
   'not_selected',
 ]);
 
-/**
- * Reports whether a line missing from the run has stopped. An off-cycle run does not stop the lines it does
- * not take.
- */
-function mayStop({ basis: { run } }: Inputs, membership: Membership): boolean {
+/** Reports whether a line missing from the run has stopped: an off-cycle run does not stop the lines it does not take. */
+function mayStop({ rules: { run } }: Inputs, membership: Membership): boolean {
   return run.kind === 'regular' && (membership.isIn || !UNCLEAR.has(membership.why));
 }
 
@@ -257,25 +183,28 @@ function byText(one: string, other: string): number {
   return one === other ? 0 : one < other ? -1 : 1;
 }
 
-function rulesOf(basis: Basis): LineRules {
-  const { run } = basis;
+function rulesOf(basis: Basis): Rules {
+  const { run, schedules, codes } = basis;
   const named = run.kind === 'off_cycle' ? (run.deductions ?? []) : run.deductions;
   // Nothing is computed for most earlier runs, and an employer with many pay groups has hundreds.
-  let plan: Plan | null = null;
-  let calculate: LineRules['calculate'] | null = null;
+  let plan: Plan | undefined;
+  let calculate: Rules['calculate'] | undefined;
   const planned = (): Plan => {
     plan ??= planOfBasis(basis);
     return plan;
   };
   return {
     run,
+    employees: run.employee_ids === null ? null : new Set(run.employee_ids),
+    finalChecks: new Set(run.final_checks),
+    hasOneScheduleAtMost: schedules.length <= 1,
     deductions: named === null ? null : new Set(named),
     plan: planned,
     calculate(contribution) {
       calculate ??= calculator(planned());
       return calculate(contribution);
     },
-    codesOf: codeFinder(basis.codes),
+    codesOf: codeFinder(codes),
   };
 }
 

@@ -3,7 +3,7 @@ import type { Db } from '../../database/tables.ts';
 import { type Line, storedLines } from '../calculation/line.ts';
 import { type Basis, resolveBasis } from './basis.ts';
 import { computeRun, inputsOf } from './compute.ts';
-import { readFrozenLines } from './reads.ts';
+import { frozenLines } from './reads.ts';
 import { bodyOf, type StoredRun } from './store.ts';
 
 export type LinesOfEmployee = { employeeId: string; lines: Line[] };
@@ -73,11 +73,39 @@ export async function linesBehind(
 }
 
 async function* frozenOfOne(db: Db, freezeId: string, employeeId: string): AsyncGenerator<LinesOfEmployee[]> {
-  const rows = await db
-    .selectFrom('run_employees')
-    .select(['freeze_id', 'employee_id', 'lines'])
-    .where('freeze_id', '=', freezeId)
-    .where('employee_id', '=', employeeId)
-    .execute();
-  yield rows.map((row) => ({ employeeId, lines: storedLines(row) }));
+  const rows = (await frozenLines(db, [freezeId], [employeeId])).get(employeeId) ?? [];
+  yield rows.map(({ lines }) => ({ employeeId, lines: [...lines] }));
+}
+
+export type FrozenEmployee = LinesOfEmployee & { rosterPosition: number | null };
+
+const FROZEN_AT_ONCE = 500;
+
+/** Yields the frozen lines of a run by employee, in the order of their ids. `read` parses the lines of a row. */
+export async function* readFrozenLines(
+  db: Db,
+  freezeId: string,
+  after = '',
+  read: typeof storedLines = storedLines,
+): AsyncGenerator<FrozenEmployee[]> {
+  for (let last = after; ; ) {
+    const rows = await db
+      .selectFrom('run_employees')
+      .selectAll()
+      .where('freeze_id', '=', freezeId)
+      .where('employee_id', '>', last)
+      .orderBy('employee_id')
+      .limit(FROZEN_AT_ONCE)
+      .execute();
+    if (rows.length > 0) {
+      yield rows.map((row) => ({
+        employeeId: row.employee_id,
+        rosterPosition: row.roster_position,
+        lines: read(row),
+      }));
+    }
+    if (rows.length < FROZEN_AT_ONCE) return;
+    last = rows.at(-1)?.employee_id as string;
+    await new Promise(setImmediate);
+  }
 }

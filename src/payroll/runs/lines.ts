@@ -1,19 +1,20 @@
 /** The regular lines of one employee in a run, and their change against the previous run. Pure. */
+import { Temporal } from 'temporal-polyfill';
 import type { PayFrequency } from '../../contract/employee.ts';
 import { type Employment, isAbsentNow, spellOn, valueOn } from '../../ledger/employment.ts';
 import type { RunVersion } from '../../ledger/history.ts';
 import { hasSameElection } from '../../ledger/state.ts';
 import { difference, isZero } from '../../money.ts';
 import { type Amounts, type Contribution, cycleTotal } from '../calculation/amounts.ts';
-import { type AmountChange, type Flag, type Line, NOTHING } from '../calculation/line.ts';
+import { type Flag, type Line, NOTHING } from '../calculation/line.ts';
 import { isPartialCycle, type Plan } from '../calculation/plan.ts';
 import type { CodesOfLine } from '../settings/codes.ts';
 import { dayOfRun, type Run } from './body.ts';
 import { type History, stateFor } from './history.ts';
-import type { Membership } from './population.ts';
+import type { Membership, Scope } from './population.ts';
 
-export type LineRules = {
-  run: Run;
+/** How a run selects employees and deductions and computes lines. */
+export type Rules = Scope & {
   /** Null: not narrowed. An off-cycle run takes only what it names. */
   deductions: ReadonlySet<string> | null;
   plan: () => Plan;
@@ -23,14 +24,12 @@ export type LineRules = {
 
 /** The finalized run that changes are compared against, and what the employee had in it. */
 export type Previous = {
-  runId: string;
-  rules: LineRules;
+  rules: Rules;
   /** The employee was in it. */
   isIn: boolean;
   lines: readonly Line[];
 };
 
-/** Returns the contribution of a version. */
 export function contributionOf(version: RunVersion): Contribution {
   return version as RunVersion & Pick<Contribution, 'period'>;
 }
@@ -39,7 +38,7 @@ export function contributionOf(version: RunVersion): Contribution {
 export function stateInRun(
   history: History,
   employeeId: string,
-  { run, deductions }: Pick<LineRules, 'run' | 'deductions'>,
+  { run, deductions }: Pick<Rules, 'run' | 'deductions'>,
 ): RunVersion | null {
   if (deductions !== null && !deductions.has(history.deductionId)) return null;
   return stateFor(history, employeeId, dayOfRun(run));
@@ -50,7 +49,7 @@ export function regularLines(
   employeeId: string,
   employment: Employment,
   histories: readonly History[],
-  rules: LineRules,
+  rules: Rules,
   previous: Previous | null,
 ): Line[] {
   const before = lastingLines(previous);
@@ -79,7 +78,7 @@ export function regularLines(
 /** Written as one literal: a large run makes tens of thousands, and copies cost more than the arithmetic. */
 function regularLine(
   state: RunVersion,
-  rules: LineRules,
+  rules: Rules,
   old: Line | undefined,
   previous: Previous | null,
 ): Line {
@@ -109,34 +108,20 @@ function regularLine(
     previous_amount: old?.member_amount ?? null,
     member_difference: null,
     employer_difference: null,
-    flags: [...flags],
+    flags,
     explanation,
   };
-  return previous === null ? line : withAmountChange(line, old, isSame, rules, previous);
+  if (previous === null) return line;
+  const [member, employer] = [old?.member_amount ?? NOTHING, old?.employer_amount ?? NOTHING];
+  line.member_difference = difference(member_amount, member);
+  line.employer_difference = difference(employer_amount, employer);
+  if (member_amount === member && employer_amount === employer) line.amount_change = 'same';
+  else line.amount_change = isSame ? calendarChange(line, rules, previous) : 'changed';
+  return line;
 }
 
-/** Adds how the amounts differ from the previous run, and why. */
-function withAmountChange(
-  line: Line,
-  old: Pick<Line, 'member_amount' | 'employer_amount'> = { member_amount: NOTHING, employer_amount: NOTHING },
-  isSameElection: boolean,
-  rules: LineRules,
-  previous: Previous,
-): Line {
-  const isEqual = line.member_amount === old.member_amount && line.employer_amount === old.employer_amount;
-  return {
-    ...line,
-    amount_change: isEqual ? 'same' : isSameElection ? calendarChange(line, rules, previous) : 'changed',
-    member_difference: difference(line.member_amount, old.member_amount),
-    employer_difference: difference(line.employer_amount, old.employer_amount),
-  };
-}
-
-/**
- * Returns why the amounts of the same election differ: by a cent of rounding, by the calendar, or by the
- * policy.
- */
-function calendarChange(line: Line, rules: LineRules, previous: Previous): AmountChange {
+/** Returns why the amounts of the same election differ: a cent of rounding, the calendar, or the policy. */
+function calendarChange(line: Line, rules: Rules, previous: Previous): Line['amount_change'] {
   const [now, then] = [rules.run, previous.rules.run];
   const isSamePolicy = (['scheme', 'remainder', 'extra_paycheck', 'applies_on'] as const).every(
     (option) => now[option] === then[option],
@@ -153,7 +138,7 @@ function calendarChange(line: Line, rules: LineRules, previous: Previous): Amoun
 }
 
 /** Returns the content of a version for an adjustment or arrears line. */
-export function contentOf(state: RunVersion, { codesOf }: Pick<LineRules, 'codesOf'>) {
+export function contentOf(state: RunVersion, { codesOf }: Pick<Rules, 'codesOf'>) {
   return {
     employee_id: state.employee_id,
     deduction_id: state.deduction_id,
@@ -189,46 +174,36 @@ export function stoppedLines(
   previous: Previous,
   membership: Membership,
   employments: readonly Employment[],
-  { run, deductions: named }: Pick<LineRules, 'run' | 'deductions'>,
+  { run, deductions: named }: Rules,
 ): Line[] {
   const stopped = lastingLines(previous);
   for (const line of lines) stopped.delete(line.deduction_id);
   const moved = movedTo(membership, employments, run);
+  const why = moved === null ? 'ended' : `moved: ${moved}`;
   return [...stopped.values()]
     .filter((line) => named?.has(line.deduction_id) !== false)
-    .map((old): Line => {
-      const { member_amount, employer_amount } = old;
-      return {
-        ...old,
-        member_amount: NOTHING,
-        employer_amount: NOTHING,
-        change: moved === null ? 'ended' : 'moved',
-        amount_change: member_amount === NOTHING && employer_amount === NOTHING ? 'same' : 'changed',
-        previous_amount: member_amount,
-        member_difference: difference(NOTHING, member_amount),
-        employer_difference: difference(NOTHING, employer_amount),
-        flags: [],
-        explanation: `${moved === null ? 'ended' : `moved: ${moved}`}; ${member_amount} in the previous run, nothing to take now`,
-      };
-    });
+    .map((old) => ({
+      ...old,
+      member_amount: NOTHING,
+      employer_amount: NOTHING,
+      change: moved === null ? 'ended' : 'moved',
+      amount_change: old.member_amount === NOTHING && old.employer_amount === NOTHING ? 'same' : 'changed',
+      previous_amount: old.member_amount,
+      member_difference: difference(NOTHING, old.member_amount),
+      employer_difference: difference(NOTHING, old.employer_amount),
+      flags: [],
+      explanation: `${why}; ${old.member_amount} in the previous run, nothing to take now`,
+    }));
 }
 
 /** Returns the destination of an employee who left the run's population. Null if the employee did not move. */
 function movedTo(membership: Membership, employments: readonly Employment[], run: Run): string | null {
-  if (membership.isIn) return null;
   const own = employments.find((one) => one.employer_id === run.employer_id);
-  if (own === undefined) return null;
-  const day = run.period_end;
-  switch (membership.why) {
-    case 'other_frequency':
-      return `paid ${valueOn(own, 'pay_frequency', day)} now`;
-    case 'other_pay_group':
-      return `in pay group ${valueOn(own, 'pay_group', day)} now`;
-    case 'other_employer':
-      return 'with another employer now';
-    default:
-      return null;
-  }
+  if (membership.isIn || own === undefined) return null;
+  const { why } = membership;
+  if (why === 'other_frequency') return `paid ${valueOn(own, 'pay_frequency', run.period_end)} now`;
+  if (why === 'other_pay_group') return `in pay group ${valueOn(own, 'pay_group', run.period_end)} now`;
+  return why === 'other_employer' ? 'with another employer now' : null;
 }
 
 /** Returns the flags by which the roster questions a deduction. */
@@ -243,6 +218,6 @@ function rosterFlags(employment: Employment, { ends_on }: RunVersion, run: Run):
 
 /** Returns the last day of a day's month. */
 function lastOfMonth(day: string): string {
-  const [year, month] = [Number(day.slice(0, 4)), Number(day.slice(5, 7))];
-  return new Date(Date.UTC(year, month, 0)).toISOString().slice(0, 'YYYY-MM-DD'.length);
+  const date = Temporal.PlainDate.from(day);
+  return date.with({ day: date.daysInMonth }).toString();
 }

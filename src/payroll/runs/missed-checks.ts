@@ -1,13 +1,14 @@
 /** Decides whether an employee missed the check of an earlier run: docs/reconciliation.md. Pure. */
+import { Temporal } from 'temporal-polyfill';
 import { IMPORTED } from '../../inbox/stored-body.ts';
 import { type Cents, centsOf } from '../../money.ts';
 import type { Flag, Line } from '../calculation/line.ts';
 import type { Run } from './body.ts';
 import type { History } from './history.ts';
-import type { LineRules } from './lines.ts';
+import type { Rules } from './lines.ts';
 
 /** A run that an employee is in, not voided or the current run, with the employee's lines. */
-export type Attended = { rules: Pick<LineRules, 'run' | 'deductions'>; lines: readonly Line[] };
+export type Attended = { rules: Pick<Rules, 'run' | 'deductions'>; lines: readonly Line[] };
 
 /** A missed check, and what off-cycle runs of its pay period took of the deduction. */
 type MissedCheck = { flag: Flag; isTaken: boolean; member: Cents; employer: Cents };
@@ -28,8 +29,10 @@ export function missedCheckOf(
     taken.flatMap(({ rules }) => (rules.run.kind === 'regular' ? [rules.run] : [])),
   );
   if (cover === 'whole') return null;
+  const isWithin = (period: Period) =>
+    run.period_start <= period.period_start && period.period_end <= run.period_end;
   const offCycle = taken
-    .filter(({ rules }) => rules.run.kind === 'off_cycle' && isWithin(rules.run, run))
+    .filter(({ rules }) => rules.run.kind === 'off_cycle' && isWithin(rules.run))
     .flatMap(({ lines }) => lines)
     .filter((line) => line.deduction_id === deductionId && line.kind === 'regular');
   return {
@@ -46,10 +49,6 @@ export function overlaps(one: Period, other: Period): boolean {
   return one.period_start <= other.period_end && other.period_start <= one.period_end;
 }
 
-function isWithin(inner: Period, outer: Period): boolean {
-  return outer.period_start <= inner.period_start && inner.period_end <= outer.period_end;
-}
-
 /** Returns how much of a pay period others cover together. */
 function coverOf(period: Period, others: readonly Period[]): 'none' | 'part' | 'whole' {
   const touching = others
@@ -59,13 +58,7 @@ function coverOf(period: Period, others: readonly Period[]): 'none' | 'part' | '
   let next = period.period_start;
   for (const { period_start, period_end } of touching) {
     if (period_start > next) return 'part';
-    if (period_end >= next) next = dayAfter(period_end);
+    if (period_end >= next) next = Temporal.PlainDate.from(period_end).add({ days: 1 }).toString();
   }
   return next > period.period_end ? 'whole' : 'part';
-}
-
-const DAY_MS = 86_400_000;
-
-function dayAfter(day: string): string {
-  return new Date(Date.parse(day) + DAY_MS).toISOString().slice(0, 'YYYY-MM-DD'.length);
 }

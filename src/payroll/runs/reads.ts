@@ -5,12 +5,12 @@ import { byBytes } from '../../database/text-order.ts';
 import { versionsOfEmployees } from '../../ledger/history.ts';
 import { employeesOf } from '../../ledger/roster.ts';
 import { startDecisionsOf } from '../../ledger/start-decisions.ts';
-import { type Line, storedLines } from '../calculation/line.ts';
-import { type Owed, owedByLatest } from './arrears.ts';
+import { NOTHING, storedLines } from '../calculation/line.ts';
+import type { FrozenRow } from './adjustments.ts';
 import type { Basis } from './basis.ts';
 import type { Run } from './body.ts';
 import { type History, historyFrom } from './history.ts';
-import type { FrozenRow } from './true-up.ts';
+import type { Owed } from './true-up.ts';
 
 /**
  * Employees read together before other work continues. Measured: twice as many save no time, because more objects outlive
@@ -26,7 +26,7 @@ export async function* candidates(
   db: Db | Trx,
   run: Run,
   after: string,
-  only: readonly string[] | null,
+  only: readonly string[] | undefined,
 ): AsyncGenerator<string[]> {
   const named = only ?? (run.kind === 'off_cycle' ? run.employee_ids : null);
   if (named !== null) {
@@ -80,18 +80,13 @@ export async function frozenLines(
     .where(isOneOf(db, 'employee_id', employees))
     .execute();
   rows.sort((one, other) => (places.get(one.freeze_id) ?? 0) - (places.get(other.freeze_id) ?? 0));
-  return new Map(
-    [...Map.groupBy(rows, (row) => row.employee_id)].map(([employeeId, own]) => [
-      employeeId,
-      own.map(frozenRow),
-    ]),
-  );
-}
-
-function frozenRow(
-  stored: Parameters<typeof storedLines>[0] & { roster_position: number | null },
-): FrozenRow {
-  return { freezeId: stored.freeze_id, isIn: stored.roster_position !== null, lines: storedLines(stored) };
+  const frozen = new Map<string, FrozenRow[]>();
+  for (const row of rows) {
+    const own = frozen.get(row.employee_id) ?? [];
+    own.push({ freezeId: row.freeze_id, isIn: row.roster_position !== null, lines: storedLines(row) });
+    frozen.set(row.employee_id, own);
+  }
+  return frozen;
 }
 
 /** Returns the lines of earlier runs from which payroll took a different amount, by employee. */
@@ -100,28 +95,38 @@ export async function owedBy(
   { earlier }: Basis,
   employees: readonly string[],
 ): Promise<Map<string, Owed[]>> {
-  const owed: (Owed & { employeeId: string })[] = [];
+  const owed: Owed[] = [];
   for (const { run_id, report } of earlier) {
     if (report === null) continue;
-    const rows = await db
-      .selectFrom('taken_lines')
-      .innerJoin('taken_reports', (join) =>
-        join
-          .onRef('taken_reports.run_id', '=', 'taken_lines.run_id')
-          .onRef('taken_reports.report', '=', 'taken_lines.report')
-          .on('taken_reports.recorded_at', 'is not', null),
-      )
-      .select(['employee_id', 'line', 'owed'])
+    const rows = await reportedLines(db)
       .where('taken_lines.run_id', '=', run_id)
       .where('taken_lines.report', '<=', report)
       .where(isOneOf(db, 'employee_id', employees))
-      .orderBy('line')
-      .orderBy('taken_lines.report')
       .execute();
-    for (const { employee_id, ...row } of owedByLatest(rows))
-      owed.push({ employeeId: employee_id, runId: run_id, ...row });
+    owed.push(...owedByLatest(rows));
   }
-  return Map.groupBy(owed, ({ employeeId }) => employeeId);
+  return Map.groupBy(owed, ({ employee_id }) => employee_id);
+}
+
+/** Selects the lines that recorded reports of amounts taken name. Those of older reports come first. */
+export function reportedLines(db: Db | Trx) {
+  return db
+    .selectFrom('taken_lines')
+    .innerJoin('taken_reports', (join) =>
+      join
+        .onRef('taken_reports.run_id', '=', 'taken_lines.run_id')
+        .onRef('taken_reports.report', '=', 'taken_lines.report')
+        .on('taken_reports.recorded_at', 'is not', null),
+    )
+    .select(['taken_lines.run_id', 'employee_id', 'line', 'owed'])
+    .orderBy('line')
+    .orderBy('taken_lines.report');
+}
+
+/** Returns what is owed by the latest report that names each line; a report replaces only the lines it names. */
+export function owedByLatest(rows: readonly Owed[]): Owed[] {
+  const latest = new Map(rows.map((row) => [JSON.stringify([row.run_id, row.employee_id, row.line]), row]));
+  return [...latest.values()].filter(({ owed }) => owed !== NOTHING);
 }
 
 /** Pages read ahead while the current one is computed, so that PostgreSQL works at the same time. */
@@ -147,41 +152,5 @@ export async function* readAhead<Item, Page>(
     for (let page = reading.shift(); page !== undefined; page = reading.shift()) yield await page;
   } finally {
     await Promise.allSettled(reading);
-  }
-}
-
-export type FrozenEmployee = { employeeId: string; rosterPosition: number | null; lines: Line[] };
-
-const FROZEN_AT_ONCE = 500;
-
-/**
- * Yields the frozen lines of a run by employee, in the order of their ids, starting after one of them. `read` parses
- * the lines of a row.
- */
-export async function* readFrozenLines(
-  db: Db,
-  freezeId: string,
-  after = '',
-  read: typeof storedLines = storedLines,
-): AsyncGenerator<FrozenEmployee[]> {
-  for (let last = after; ; ) {
-    const rows = await db
-      .selectFrom('run_employees')
-      .select(['freeze_id', 'employee_id', 'roster_position', 'lines'])
-      .where('freeze_id', '=', freezeId)
-      .where('employee_id', '>', last)
-      .orderBy('employee_id')
-      .limit(FROZEN_AT_ONCE)
-      .execute();
-    if (rows.length > 0) {
-      yield rows.map((row) => ({
-        employeeId: row.employee_id,
-        rosterPosition: row.roster_position,
-        lines: read(row),
-      }));
-    }
-    if (rows.length < FROZEN_AT_ONCE) return;
-    last = rows.at(-1)?.employee_id as string;
-    await new Promise(setImmediate);
   }
 }

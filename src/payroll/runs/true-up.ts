@@ -1,11 +1,14 @@
 /** The lines of a run for earlier runs, taken or reported: adjustments and arrears of one employee. Pure. */
 import { valueOn } from '../../ledger/employment.ts';
-import { total } from '../../money.ts';
-import type { Flag, Line } from '../calculation/line.ts';
+import { difference, total } from '../../money.ts';
+import { type Flag, isIncluded, type Line, lineKey, NOTHING } from '../calculation/line.ts';
 import {
   adjustmentLines,
   type Carrier,
+  contentOfLine,
   type Earlier,
+  type FrozenLines,
+  type FrozenRow,
   frozenLinesOf,
   isReportedOnly,
   isTouched,
@@ -13,39 +16,43 @@ import {
   marked,
   wasInRun,
 } from './adjustments.ts';
-import { arrearsLines, type Owed } from './arrears.ts';
 import type { Basis } from './basis.ts';
 import type { Run } from './body.ts';
-import type { LineRules } from './lines.ts';
+import type { Previous, Rules } from './lines.ts';
 import { type Attended, overlaps } from './missed-checks.ts';
 import { isGone, type Membership } from './population.ts';
 
 /** The inputs of a true-up that are the same for all employees. */
 export type TrueUp = {
-  rules: LineRules;
-  /** The pay frequencies and groups of the employer's schedules. */
-  schedules: Basis['schedules'];
+  basis: Basis;
+  rules: Rules;
   earlier: readonly Earlier[];
   carrier: Carrier;
   /** By employee, the ids of the runs that adjusted earlier runs and of the adjusted runs. */
   settled: ReadonlyMap<string, ReadonlySet<string>>;
 };
 
-export type Debtor = Known & { membership: Membership; owed: readonly Owed[] };
+/** An amount not taken of a finalized line. */
+export type Owed = { run_id: string; employee_id: string; line: string; owed: string };
 
-/** The lines of an employee in an earlier run. `isIn`: false if the run only reported them. */
-export type FrozenRow = { freezeId: string; isIn: boolean; lines: readonly Line[] };
+/** An employee of the employer, and what earlier runs state of them. */
+export type Employee = Known & {
+  membership: Membership;
+  owed: readonly Owed[];
+  /** In the previous run; null without one. */
+  previous: Previous | null;
+};
 
 /** Returns the earlier runs whose lines must be read for an employee: most often none. */
-export function runsToTrueUp({ earlier, settled }: TrueUp, debtor: Debtor): Earlier[] {
-  const known = settled.get(debtor.employeeId);
+export function runsToTrueUp({ earlier, settled }: TrueUp, employee: Employee): Earlier[] {
+  const known = settled.get(employee.employeeId);
   const needed = new Set<Earlier>();
   for (const one of earlier) {
     const isSettled = known?.has(one.runId) === true;
-    if (isSettled || debtor.owed.some(({ runId }) => runId === one.runId)) needed.add(one);
+    if (isSettled || employee.owed.some(({ run_id }) => run_id === one.runId)) needed.add(one);
     if (one.isVoided) continue;
-    const wasIn = wasInRun(one, debtor);
-    if (!(isSettled || isTouched(one, debtor, wasIn))) continue;
+    const wasIn = wasInRun(one, employee);
+    if (!(isSettled || isTouched(one, employee, wasIn))) continue;
     needed.add(one);
     // Other runs of the same days may have taken what this one missed.
     if (!wasIn) for (const other of earlier) if (overlaps(other.rules.run, one.rules.run)) needed.add(other);
@@ -57,11 +64,7 @@ export function runsToTrueUp({ earlier, settled }: TrueUp, debtor: Debtor): Earl
  * Reports whether a run adjusts an earlier run for employees who left. It must have the same frequency and group,
  * unless the employer's schedules no longer have them: then any run does. A run without a pay group is for all groups.
  */
-function coversLeaversOf(
-  earlier: Run,
-  { rules: { run }, schedules }: TrueUp,
-  groupOfEmployee: string | null,
-): boolean {
+function coversLeaversOf(earlier: Run, { run, schedules }: Basis, groupOfEmployee: string | null): boolean {
   const group = earlier.pay_group ?? groupOfEmployee;
   const ofFrequency = schedules.filter((one) => one.pay_frequency === earlier.pay_frequency);
   if (schedules.length > 0 && ofFrequency.length === 0) return true;
@@ -76,40 +79,39 @@ function coversLeaversOf(
  * @param regular the lines that the current run takes of the employee's deductions
  */
 export function trueUpLines(
-  trueUp: TrueUp,
-  debtor: Debtor,
+  { basis, rules, earlier, carrier }: TrueUp,
+  employee: Employee,
   runs: readonly Earlier[],
   rows: readonly FrozenRow[],
   regular: readonly Line[],
 ): Line[] {
-  const { rules, earlier, carrier } = trueUp;
-  const { run } = rules;
-  const { membership, employments, owed } = debtor;
+  const { run } = basis;
+  const { membership, employments } = employee;
   const gone = isGone(membership, employments, run);
   if (!(membership.isIn || gone)) return [];
   const voided = new Set(earlier.filter(({ isVoided }) => isVoided).map(({ freezeId }) => freezeId));
-  const frozen = frozenLinesOf(rows.map((row) => ({ ...row, isVoided: voided.has(row.freezeId) })));
+  const frozen = frozenLinesOf(rows, voided);
   // An employee who left has no other paycheck to wait for: the runs of the same frequency and pay group report it.
   const own = employments.find((one) => one.employer_id === run.employer_id);
   const group = own === undefined ? null : valueOn(own, 'pay_group', run.period_end);
-  const concerned = gone ? runs.filter((one) => coversLeaversOf(one.rules.run, trueUp, group)) : runs;
+  const concerned = gone ? runs.filter((one) => coversLeaversOf(one.rules.run, basis, group)) : runs;
   const attended = earlier.flatMap((one): Attended[] => {
     const lines = one.isVoided ? undefined : frozen.own.get(one.freezeId);
     return lines === undefined ? [] : [{ rules: one.rules, lines }];
   });
   // An amount that this run takes for a pay period is not missed, so it must not be taken twice.
   if (membership.isIn) attended.push({ rules, lines: regular });
-  const adjustments = concerned.flatMap((one) => adjustmentLines(one, debtor, frozen, attended, carrier));
+  const adjustments = concerned.flatMap((one) => adjustmentLines(one, employee, frozen, attended, carrier));
   const isRefund = !membership.isIn && membership.why === 'terminated' && isOwedToEmployee(adjustments);
   const flags: Flag[] = gone ? ['no_further_paycheck'] : [];
   const onlyReported: Flag[] = run.adjustments === 'report' || (gone && !isRefund) ? ['reported'] : [];
+  const arrearsFlags: Flag[] = gone || run.arrears === 'report' ? [...flags, 'reported'] : [];
   const counting = concerned.filter(({ isVoided }) => !isVoided);
-  const arrears = arrearsLines(counting, owed, frozen, carrier);
   return [
     ...marked(adjustments, [...flags, ...onlyReported]),
-    ...arrears.map((line) => ({
+    ...arrearsLines(counting, employee.owed, frozen, carrier).map((line) => ({
       ...line,
-      flags: gone || run.arrears === 'report' ? ([...flags, 'reported'] satisfies Flag[]) : [],
+      flags: arrearsFlags,
     })),
   ];
 }
@@ -118,4 +120,78 @@ export function trueUpLines(
 function isOwedToEmployee(adjustments: readonly Line[]): boolean {
   const taken = adjustments.filter(({ flags }) => !isReportedOnly(flags));
   return total(taken.map((line) => line.member_amount)).startsWith('-');
+}
+
+type EarlierRun = Pick<Earlier, 'runId' | 'freezeId'>;
+
+/**
+ * Returns the arrears lines of one employee: for each earlier run and deduction, what later finalized runs have not
+ * collected yet, or collected although payroll had taken it. A line of coverage whose lines cancel out has none.
+ */
+export function arrearsLines(
+  earlier: readonly EarlierRun[],
+  owed: readonly Owed[],
+  frozen: FrozenLines,
+  carrier: Carrier,
+): Line[] {
+  const left = earlier
+    .flatMap((one) =>
+      accountsOf(one, owed, frozen).map((account) => arrearsLine(one.runId, account, carrier)),
+    )
+    .filter((line) => carrier.named?.has(line.deduction_id) !== false && line.member_amount !== NOTHING);
+  const byCoverage = Map.groupBy(left, (line) => line.line_of_coverage);
+  return left.filter(({ line_of_coverage }) => {
+    const lines = byCoverage.get(line_of_coverage) as Line[];
+    return total(lines.map((line) => line.member_amount)) !== NOTHING;
+  });
+}
+
+/** The amounts of one deduction in one run, which may have several lines of it: regular ones, adjustments and arrears. */
+type Account = { line: Line; finalized: string; owed: string; collected: string };
+
+function accountsOf({ runId, freezeId }: EarlierRun, owed: readonly Owed[], frozen: FrozenLines): Account[] {
+  const accounts = new Map<string, Account>();
+  const add = (line: Line, part: 'finalized' | 'owed' | 'collected', amount: string): void => {
+    const known = accounts.get(line.deduction_id);
+    const account = known ?? { line, finalized: NOTHING, owed: NOTHING, collected: NOTHING };
+    account[part] = total([account[part], amount]);
+    accounts.set(line.deduction_id, account);
+  };
+  const own = (frozen.own.get(freezeId) ?? []).filter(isIncluded);
+  for (const one of owed) {
+    const line = one.run_id === runId ? own.find((line) => lineKey(line) === one.line) : undefined;
+    if (line === undefined) continue;
+    add(line, 'finalized', line.member_amount);
+    add(line, 'owed', one.owed);
+  }
+  for (const line of frozen.trueUps.get(runId) ?? [])
+    if (line.kind === 'arrears') add(line, 'collected', line.member_amount);
+  return [...accounts.values()];
+}
+
+function arrearsLine(runId: string, { line, finalized, owed, collected }: Account, carrier: Carrier): Line {
+  const left = difference(owed, collected);
+  const taken =
+    owed === NOTHING
+      ? 'nothing is owed by what payroll reports now'
+      : `${finalized} finalized - ${difference(finalized, owed)} taken = ${owed}`;
+  const since = collected === NOTHING ? '' : `; ${owed} - ${collected} collected since = ${left}`;
+  return {
+    ...contentOfLine(line, carrier),
+    version: null,
+    period: null,
+    member_contribution: null,
+    employer_contribution: null,
+    member_amount: left,
+    employer_amount: NOTHING,
+    kind: 'arrears',
+    adjustment_for: runId,
+    change: null,
+    amount_change: null,
+    previous_amount: null,
+    member_difference: null,
+    employer_difference: null,
+    flags: [],
+    explanation: `run ${runId}: ${taken}${since}`,
+  };
 }

@@ -6,7 +6,7 @@ import { closed, component, nullable, oneOfDescribed } from '../../contract/fiel
 import type { Db, Trx } from '../../database/tables.ts';
 import type { Problem } from '../../errors.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
-import { TREATMENTS, type Treatment } from '../calculation/line.ts';
+import { type Line, TREATMENTS } from '../calculation/line.ts';
 import { changePayroll } from './lock.ts';
 import { repeated, type Setting } from './setting.ts';
 
@@ -15,10 +15,7 @@ const SIDES = ['employee', 'employer'] as const;
 /** Longer than the codes of payroll products, short enough for a column. */
 const CODE_MAX_CHARACTERS = 64;
 
-/**
- * Printable, no blank at its ends, and nothing that a spreadsheet reads as a formula: CSV files contain codes
- * unchanged.
- */
+/** No blank at its ends, and nothing that a spreadsheet reads as a formula: CSV files contain codes unchanged. */
 const code = Type.String({
   pattern: `^(?![=+@\\- ])[ -~]{0,${CODE_MAX_CHARACTERS - 1}}[!-~]$`,
   rule: `must be 1 to ${CODE_MAX_CHARACTERS} printable ASCII characters, without a blank at its ends, and not begin with = + - @`,
@@ -41,11 +38,7 @@ export type PayrollCode = Static<typeof PayrollCode>;
 
 const readStored = jsonColumn('payroll_codes', 'codes', Type.Array(PayrollCode));
 
-export type CodesOfLine = {
-  payroll_code: string | null;
-  employer_payroll_code: string | null;
-  employer_treatment: Treatment | null;
-};
+export type CodesOfLine = Pick<Line, 'payroll_code' | 'employer_payroll_code' | 'employer_treatment'>;
 
 /** Returns a function that finds the codes of a line. A code for the exact taxability wins over one for either. */
 export function codeFinder(
@@ -80,7 +73,6 @@ export async function readCodes(db: Db | Trx, employerId: string): Promise<Payro
   return row === undefined ? [] : readStored(row.codes, employerId);
 }
 
-/** Replaces an employer's payroll codes with checked ones. */
 export async function putCodes(
   trx: Trx,
   employerId: string,
@@ -130,12 +122,8 @@ export const CODES: Setting<PayrollCode[], { codes: PayrollCode[] }> = {
       treatment: one.treatment ?? null,
     }));
     const rule = 'must not have the line_of_coverage, taxability and side of a code before it';
-    const keyOf = ({ line_of_coverage, taxability, side }: PayrollCode) => [
-      line_of_coverage,
-      taxability,
-      side,
-    ];
-    const problems = [...misplaced(codes), ...repeated('codes', codes, keyOf, rule)];
+    const key = (one: PayrollCode) => keyOf(one.side, one.line_of_coverage, one.taxability);
+    const problems = [...misplaced(codes), ...repeated('codes', codes, key, rule)];
     return problems.length === 0 ? { ok: true, value: codes } : { ok: false, problems };
   },
   put: (trx, employerId, codes, { now }) => putCodes(trx, employerId, codes, now),

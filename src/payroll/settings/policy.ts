@@ -51,17 +51,14 @@ const readStored = jsonColumn('payroll_policies', 'options', Options);
 
 export const OPTIONS = Object.keys(Options.properties) as (keyof Options)[];
 
-/** Returns the options with defaults for those that are left out. */
-export function optionsOf(given: { readonly [Name in keyof Options]?: Options[Name] | undefined }): Options {
-  return {
-    scheme: given.scheme ?? 'annualized',
-    applies_on: given.applies_on ?? 'pay_date',
-    remainder: given.remainder ?? 'last',
-    extra_paycheck: given.extra_paycheck ?? 'take',
-    adjustments: given.adjustments ?? 'report',
-    arrears: given.arrears ?? 'report',
-  };
-}
+export const DEFAULTS: Options = {
+  scheme: 'annualized',
+  applies_on: 'pay_date',
+  remainder: 'last',
+  extra_paycheck: 'take',
+  adjustments: 'report',
+  arrears: 'report',
+};
 
 const effective_from = { ...day, description: 'Runs with this pay date or a later one use the version.' };
 
@@ -96,7 +93,7 @@ const policyBody = compile(PolicyRequest);
 export const POLICY: Setting<Policy, { versions: PolicyVersion[] }> = {
   check(body) {
     if (!policyBody.accepts(body)) return { ok: false, problems: policyBody.problems(body) };
-    return { ok: true, value: { effective_from: body.effective_from, ...optionsOf(body) } };
+    return { ok: true, value: { ...DEFAULTS, ...body } };
   },
   put: putPolicy,
   view: async (db, employerId) => ({ versions: await readPolicies(db, employerId) }),
@@ -143,5 +140,5 @@ export async function putPolicy(
 
 /** Returns the options of the policy that applies on a pay date. */
 export function optionsOn(policies: readonly PolicyVersion[], payDate: string): Options {
-  return policies.find(({ effective_from }) => effective_from <= payDate) ?? optionsOf({});
+  return policies.find(({ effective_from }) => effective_from <= payDate) ?? DEFAULTS;
 }

@@ -48,7 +48,6 @@ export async function readSchedules(db: Db | Trx, employerId: string): Promise<S
   return row === undefined ? [] : readStored(row.schedules, employerId);
 }
 
-/** Replaces an employer's pay schedules with checked ones. */
 export async function putSchedules(
   trx: Trx,
   employerId: string,
@@ -105,7 +104,7 @@ export const SCHEDULES: Setting<Schedule[], { schedules: Schedule[] }> = {
     if (!schedulesBody.accepts(body)) return { ok: false, problems: schedulesBody.problems(body) };
     const schedules = body.schedules.map((one): Schedule => ({ ...one, pay_group: one.pay_group ?? null }));
     const rule = 'must not have the pay_frequency and pay_group of a schedule before it';
-    const keyOf = ({ pay_frequency, pay_group }: Schedule) => [pay_frequency, pay_group];
+    const keyOf = ({ pay_frequency, pay_group }: Schedule) => JSON.stringify([pay_frequency, pay_group]);
     const problems = [
       ...repeated('schedules', schedules, keyOf, rule),
       ...schedules.flatMap((one, index) => problemsOf(one, `schedules[${index}].pay_dates`)),

@@ -13,10 +13,10 @@ export type Setting<Value, View> = {
 export function repeated<T>(
   list: string,
   elements: readonly T[],
-  keyOf: (element: T) => unknown,
+  keyOf: (element: T) => string,
   rule: string,
 ): Problem[] {
-  const keys = elements.map((element) => JSON.stringify(keyOf(element)));
+  const keys = elements.map(keyOf);
   return keys.flatMap((key, index) =>
     keys.indexOf(key) < index ? [{ path: `${list}[${index}]`, rule }] : [],
   );
