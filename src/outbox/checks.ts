@@ -12,7 +12,6 @@ const STUCK_FOR_GOOD_HOURS = 24;
 
 /** A due request goes out within a second, or once a slow one has held its slot for 30 s. This is longer. */
 const STALLED_SECONDS = 45;
-
 const HOUR_MS = 3_600_000;
 
 /**
@@ -36,51 +35,33 @@ async function sendingStalled(db: Db, { now }: Question): Promise<Found[]> {
     .orderBy('due_at')
     .limit(FOUND_AT_MOST)
     .execute();
-  if (requests.length === 0 || (await wasFinishedSince(db, late))) return [];
-  if ((await readCircuitBreaker(db)).state === 'paused') return [];
+  if (requests.length === 0) return [];
+  const finished = await db
+    .selectFrom('outbox')
+    .select('seq')
+    // The conditions of the index `outbox_to_erase`.
+    .where(sql<boolean>`finished_at is not null and erased_at is null`)
+    .where('finished_at', '>=', late)
+    .limit(1)
+    .executeTakeFirst();
+  if (finished !== undefined || (await readCircuitBreaker(db)).state === 'paused') return [];
   return requests.map(({ request_id, kind, due_at }) => ({
     example: `${kind} ${request_id}: due since ${due_at}`,
     result: 'warn',
   }));
 }
 
-async function wasFinishedSince(db: Db, instant: string): Promise<boolean> {
-  const finished = await db
-    .selectFrom('outbox')
-    .select('seq')
-    // The conditions of the index `outbox_to_erase`.
-    .where(sql<boolean>`finished_at is not null and erased_at is null`)
-    .where('finished_at', '>=', instant)
-    .limit(1)
-    .executeTakeFirst();
-  return finished !== undefined;
-}
-
-/** Warns after an hour and fails after a day. */
-async function requestsStuck(db: Db, question: Question): Promise<Found[]> {
-  const [late, forGood] = [STUCK_HOURS, STUCK_FOR_GOOD_HOURS].map((hours) =>
-    ago(question.now, hours * HOUR_MS),
-  );
-  const requests = await changesOf(db, question, sql<boolean>`finished_at is null and created_at < ${late}`);
-  return requests.map(({ request_id, kind, created_at }) => ({
-    example: `${kind} ${request_id}: since ${created_at}`,
-    result: created_at < (forGood as string) ? 'fail' : 'warn',
-  }));
-}
-
 /** Returns the employment changes of these employees in a state with an index, oldest first. */
 async function changesOf(db: Db, { employerId, employees }: Question, isMeant: RawBuilder<boolean>) {
-  const changes = await db
+  let query = db
     .selectFrom('outbox')
     .select(['request_id', 'subject_id', 'kind', 'status', 'created_at'])
     .where(isMeant)
     .where('kind', '<>', 'census')
-    .$if(employerId !== undefined, (query) =>
-      query.where(isEmployedBy(employerId as string, sql.ref('outbox.subject_id'))),
-    )
-    .orderBy('seq')
-    .$if(employees === undefined, (query) => query.limit(FOUND_AT_MOST))
-    .execute();
+    .orderBy('seq');
+  if (employerId !== undefined) query = query.where(isEmployedBy(employerId, sql.ref('outbox.subject_id')));
+  if (employees === undefined) query = query.limit(FOUND_AT_MOST);
+  const changes = await query.execute();
   return changes.filter((change) => employees?.has(change.subject_id) ?? true);
 }
 
@@ -113,7 +94,15 @@ export const SENDING_CHECKS: readonly Check<Db>[] = [
   },
   {
     id: 'requests-stuck',
-    ask: requestsStuck,
+    ask: async (db, question) => {
+      const late = ago(question.now, STUCK_HOURS * HOUR_MS);
+      const forGood = ago(question.now, STUCK_FOR_GOOD_HOURS * HOUR_MS);
+      const isLate = sql<boolean>`finished_at is null and created_at < ${late}`;
+      return (await changesOf(db, question, isLate)).map(({ request_id, kind, created_at }) => ({
+        example: `${kind} ${request_id}: since ${created_at}`,
+        result: created_at < forGood ? 'fail' : 'warn',
+      }));
+    },
     advice:
       'These employment changes have not reached the benefits service. Check why each is not sent, and wait until it is.',
     passed: `No employment change has waited longer than ${STUCK_HOURS} hour.`,

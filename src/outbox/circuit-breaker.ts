@@ -12,7 +12,7 @@ const PROBE_MIN_MS = 1_000;
 /** A fix is detected within a minute, without a high load on the service until then. */
 const PROBE_MAX_MS = 60_000;
 
-/** How much later another process may have read the clock. A later time comes from a clock that jumped. */
+/** How much later another process may have read the clock. */
 export const CLOCK_SPREAD_MS = 15_000;
 
 /** Whether sending is paused, why, since when, and when the next probe is due. */
@@ -80,21 +80,13 @@ async function resumeSending(trx: Trx): Promise<boolean> {
   return resumed.numUpdatedRows > 0n;
 }
 
-/** The result of an attempt for the circuit breaker. `answered` is null if nothing was sent. */
-export type Signal = {
-  readonly probe: boolean;
-  readonly pauses: boolean;
-  readonly answered: boolean | null;
-  readonly reason: string;
-};
-
 /**
- * Applies the signals of attempts in order. Returns, for each, the state that it changed the circuit breaker to, or
- * null. The last lock that a transaction takes (docs/database.md).
+ * Applies the results of attempts in order; `answered` is null if nothing was sent. Returns, for each, the state that it
+ * changed the circuit breaker to, or null. The last lock that a transaction takes (docs/database.md).
  */
 export async function applySignals(
   trx: Trx,
-  signals: readonly Signal[],
+  signals: readonly { probe: boolean; pauses: boolean; answered: boolean | null; reason: string }[],
   now: Date,
 ): Promise<(CircuitBreaker['state'] | null)[]> {
   const changes: (CircuitBreaker['state'] | null)[] = [];

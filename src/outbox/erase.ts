@@ -30,7 +30,14 @@ export async function eraseRequests(db: Db, before: string, now: string) {
       .execute();
     const ids = rows.map((row) => row.request_id);
     if (ids.length === 0) return { dropped: 0, more: false };
-    if ((await removeAttempts(trx, ids)) === ATTEMPTS_AT_ONCE) return { dropped: 0, more: true };
+    const attempts = trx
+      .selectFrom('delivery_attempts')
+      .select(['request_id', 'attempt'])
+      .where(isOneOf(trx, 'request_id', ids))
+      .limit(ATTEMPTS_AT_ONCE);
+    const removed = await sql`
+      delete from delivery_attempts where (request_id, attempt) in (${attempts})`.execute(trx);
+    if (Number(removed.numAffectedRows) === ATTEMPTS_AT_ONCE) return { dropped: 0, more: true };
     await trx
       .updateTable('outbox')
       .set({ response: null, erased_at: now })
@@ -60,15 +67,4 @@ function ended(db: Db | Trx, before: string) {
     .where('erased_at', 'is', null)
     .where('finished_at', '<', before)
     .where('state', 'in', ['delivered', 'canceled']);
-}
-
-async function removeAttempts(trx: Trx, ids: readonly string[]): Promise<number> {
-  const some = trx
-    .selectFrom('delivery_attempts')
-    .select(['request_id', 'attempt'])
-    .where(isOneOf(trx, 'request_id', ids))
-    .limit(ATTEMPTS_AT_ONCE);
-  const { numAffectedRows } = await sql`
-    delete from delivery_attempts where (request_id, attempt) in (${some})`.execute(trx);
-  return Number(numAffectedRows ?? 0);
 }

@@ -1,11 +1,11 @@
 /** Reads stored requests, for the modules that know what their contents mean. */
 import { sql } from 'kysely';
-import { isOneOf } from '../database/bulk.ts';
-import type { Db, OutboxTable, RequestKind, RequestState, Tables, Trx } from '../database/tables.ts';
+import { countOf, isOneOf } from '../database/bulk.ts';
+import type { Db, OutboxTable, Tables, Trx } from '../database/tables.ts';
 import type { Encryptor } from '../security/encryption.ts';
 import { placeOf } from './queue.ts';
 
-/** One attempt to deliver a request. `finished_at` is null while it is in progress. */
+/** `finished_at` is null while it is in progress. */
 export type Attempt = Omit<Tables['delivery_attempts'], 'request_id'>;
 
 /** Returns the query of requests without their contents; callers add conditions and an order. */
@@ -13,16 +13,8 @@ export function requestsQuery(db: Db) {
   return db
     .selectFrom('outbox')
     .select(['seq', 'request_id', 'kind', 'subject_id', 'state', 'reason', 'status', 'created_at', 'due_at'])
-    .select([
-      'finished_at',
-      'attempts',
-      'unknown_outcome',
-      'may_have_been_applied',
-      'holds_later',
-      'erased_at',
-    ])
-    .select('effective_on')
-    .select(WAITS_BEHIND.as('waits_behind'));
+    .select(['finished_at', 'attempts', 'unknown_outcome', 'may_have_been_applied', 'holds_later'])
+    .select(['erased_at', 'effective_on', WAITS_BEHIND.as('waits_behind')]);
 }
 
 /** The request that a pending one waits for: a rejected new hire, the one before it, or one in flight. */
@@ -52,33 +44,22 @@ export function attemptsOf(db: Db, requestId: string, limit: number): Promise<At
     .execute();
 }
 
-/** The decrypted contents of a request; `body` is null if it is erased or never existed. */
-type Contents = { kind: RequestKind; state: RequestState; body: Buffer | null; response: string | null };
-
 /**
- * Returns what is stored of a request, or null if there is none with this id. The caller records the read first
- * (pii-reads.ts in security). Throws DATA_KEY_MISSING or DECRYPTION_FAILED.
+ * Returns the decrypted contents of a request, or null if there is none with this id. `body` is null if it is erased or
+ * never existed. The caller records the read first (pii-reads.ts in security). Throws DATA_KEY_MISSING or
+ * DECRYPTION_FAILED.
  */
-export async function readContents(
-  db: Db,
-  encryptor: Encryptor,
-  requestId: string,
-): Promise<Contents | null> {
+export async function readContents(db: Db, encryptor: Encryptor, requestId: string) {
   const row = await db
     .selectFrom('outbox')
     .select(['kind', 'state', 'body', 'response'])
     .where('request_id', '=', requestId)
     .executeTakeFirst();
   if (row === undefined) return null;
-  const { kind, state, body, response } = row;
-  const decrypt = (value: Buffer, column: 'body' | 'response') =>
-    encryptor.decrypt(value, placeOf(requestId, column));
-  return {
-    kind,
-    state,
-    body: body && decrypt(body, 'body'),
-    response: response && decrypt(response, 'response').toString('utf8'),
-  };
+  const decrypt = (column: 'body' | 'response'): Buffer | null =>
+    row[column] && encryptor.decrypt(row[column], placeOf(requestId, column));
+  const { kind, state } = row;
+  return { kind, state, body: decrypt('body'), response: decrypt('response')?.toString('utf8') ?? null };
 }
 
 /** The columns that identify a request and its contents after its body is erased. */
@@ -98,4 +79,23 @@ export async function fingerprintsOf(
     .where(isOneOf(db, 'request_id', requestIds))
     .execute();
   return new Map(rows.map(({ request_id, ...row }) => [request_id, row]));
+}
+
+/**
+ * Counts the requests that are under way or wait for an operator. Delivered and canceled ones accumulate and are not
+ * counted. Conditions are literals, so that a partial index can be used.
+ */
+export async function readOutboxActivity(db: Db) {
+  const outbox = db.selectFrom('outbox').select('seq');
+  const unfinished = outbox.where(sql<boolean>`finished_at is null`);
+  const sending = await countOf(db, outbox.where(sql<boolean>`state = 'sending'`));
+  const all = await countOf(db, unfinished);
+  const oldest = await unfinished.select('created_at').orderBy('seq').limit(1).executeTakeFirst();
+  return {
+    // One index has both states. A request may finish between the two queries.
+    pending: Math.max(0, all - sending),
+    sending,
+    rejected: await countOf(db, outbox.where(sql<boolean>`state = 'rejected'`)),
+    oldest_unfinished_at: oldest?.created_at ?? null,
+  };
 }

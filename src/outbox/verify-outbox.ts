@@ -11,9 +11,20 @@ const NAMED = 1_000;
 /** Checks all requests. Each page is one snapshot, also while requests are being sent. */
 export async function verifyOutbox(db: Db, on: Verifying): Promise<number> {
   let looked = 0;
-  const page = (after: number) => pageOf(db, after);
+  const page = (after: number) => requestsAfter(db, after).execute();
   for await (const rows of pagesOf(on, 0, ROWS_AT_ONCE, page, (row) => row.seq)) {
-    for (const row of rows) verifyOne(row, on);
+    for (const row of rows) {
+      const wrong = (field: string, rule: string) => on.report('outbox', row.request_id, field, rule);
+      if ((row.kind === 'census') !== (row.subject_type === 'employer')) {
+        wrong('subject_type', 'is not of the kind of the request');
+      }
+      // Retention erases the attempts but keeps their number.
+      const begun = row.erased_at === null ? row.attempts : 0;
+      if (Number(row.begun) !== begun || Number(row.last ?? 0) !== begun) {
+        wrong('attempts', 'is not the number of its attempts');
+      }
+      if (row.state === 'delivered' && row.attempts === 0) wrong('state', 'is delivered, but was never sent');
+    }
     looked += rows.length;
   }
   await verifyOrders(db, on);
@@ -21,41 +32,16 @@ export async function verifyOutbox(db: Db, on: Verifying): Promise<number> {
   return looked;
 }
 
-type Row = Awaited<ReturnType<typeof pageOf>>[number];
-
-function pageOf(db: Db, after: number) {
+function requestsAfter(db: Db, seq: number) {
+  const ofRequest = sql`from delivery_attempts where delivery_attempts.request_id = outbox.request_id`;
   return db
     .selectFrom('outbox')
     .select(['seq', 'request_id', 'kind', 'subject_type', 'state', 'attempts', 'erased_at'])
-    .select((eb) => [
-      eb
-        .selectFrom('delivery_attempts')
-        .select((sub) => sub.fn.countAll().as('rows'))
-        .whereRef('delivery_attempts.request_id', '=', 'outbox.request_id')
-        .as('begun'),
-      eb
-        .selectFrom('delivery_attempts')
-        .select((sub) => sub.fn.max('attempt').as('last'))
-        .whereRef('delivery_attempts.request_id', '=', 'outbox.request_id')
-        .as('last'),
-    ])
-    .where('seq', '>', after)
+    .select(sql<number>`(select count(*) ${ofRequest})`.as('begun'))
+    .select(sql<number | null>`(select max(attempt) ${ofRequest})`.as('last'))
+    .where('seq', '>', seq)
     .orderBy('seq')
-    .limit(ROWS_AT_ONCE)
-    .execute();
-}
-
-function verifyOne(row: Row, { report }: Verifying): void {
-  const wrong = (field: string, rule: string) => report('outbox', row.request_id, field, rule);
-  if ((row.kind === 'census') !== (row.subject_type === 'employer')) {
-    wrong('subject_type', 'is not of the kind of the request');
-  }
-  // Retention erases the attempts but keeps their number.
-  const begun = row.erased_at === null ? row.attempts : 0;
-  if (Number(row.begun) !== begun || Number(row.last ?? 0) !== begun) {
-    wrong('attempts', 'is not the number of its attempts');
-  }
-  if (row.state === 'delivered' && row.attempts === 0) wrong('state', 'is delivered, but was never sent');
+    .limit(ROWS_AT_ONCE);
 }
 
 /** Checks that every subject with unfinished requests has exactly one at the front. */
