@@ -9,7 +9,7 @@ import { keyErrorMessage } from '../security/hashing.ts';
 import type { CensusSource } from './source.ts';
 import { currentCensus, openChunks, recordUpload, type StagedCensus, uploadBody } from './staged.ts';
 import { type Staged, stageCensus } from './staging.ts';
-import * as progress from './sync-progress.ts';
+import * as syncs from './syncs.ts';
 
 /** Processing 100,000 employees takes minutes; 15 minutes are 256 MiB at 300 KB a second. */
 const TIMEOUTS: Timeouts = { idleMs: 5 * 60_000, totalMs: 15 * 60_000 };
@@ -26,58 +26,67 @@ type CensusSending = {
   maxAgeMs: number;
 };
 
+/** What an attempt uploads. */
+type Upload = {
+  censusId: string;
+  startedAt: string | null;
+  /** Why its body ended early, for its syncs. */
+  unopened: string | null;
+};
+
 /** Creates the sender of census uploads: the staged census if it is fresh, else one that is fetched. */
 export function createCensusSender(sending: CensusSending): Sender {
   const { db, encryptor, now, source, maxAgeMs } = sending;
-  /** Why the body of an attempt ended early, for its sync. */
-  const unopened = new WeakMap<Claim, string>();
-  /** The census that an attempt uploads. */
-  const uploading = new WeakMap<Claim, string>();
-  /** When the upload started. */
-  const begun = new WeakMap<Claim, string>();
+  const uploads = new WeakMap<Claim, Upload>();
 
   return {
     async prepare(claim, signal) {
       const employerId = claim.subject_id;
-      const wanted = await progress.wantedSince(db, claim.requestId);
+      const wanted = await syncs.wantedSince(db, claim.requestId);
       if (wanted === null) return cancel('no census sync is waiting for this upload');
       if (pathSegment(employerId) === null) {
         const reason = 'the employer ID cannot be part of a URL';
         return notNow(async (trx) => {
-          await progress.failSyncs(trx, claim.requestId, reason);
+          await syncs.failSyncs(trx, claim.requestId, reason);
           return { outcome: 'canceled', reason };
         });
       }
       const census = await currentCensus(db, employerId);
       // A fetched census serves all attempts of the requests that it was fetched for.
-      if (isFresh(census, now(), maxAgeMs) && (source === null || census.stagedAt >= wanted)) {
+      if (isFresh(census, now(), maxAgeMs) && (source === null || census.staged_at >= wanted)) {
         return upload(claim, census);
       }
       return source === null ? waitForPush(claim) : fetchAndStage(claim, source, signal);
     },
     async started(trx, claim, at) {
-      begun.set(claim, at.toISOString());
-      await progress.uploadStarted(trx, claim.requestId, at.toISOString());
+      const startedAt = at.toISOString();
+      uploadOf(claim).startedAt = startedAt;
+      await syncs.uploadStarted(trx, claim.requestId, startedAt);
     },
     async finished(trx, claim, { verdict, status, reason: outcome, unknown, now: at }) {
       const { requestId } = claim;
+      const { censusId, startedAt, unopened } = uploadOf(claim);
       if (verdict === 'delivered') {
-        const censusId = uploading.get(claim);
-        if (censusId !== undefined) await recordUpload(trx, claim.subject_id, censusId, at.toISOString());
         const now = at.toISOString();
-        return progress.uploadDelivered(trx, requestId, { began: begun.get(claim) ?? now, now });
+        await recordUpload(trx, claim.subject_id, censusId, now);
+        return syncs.uploadDelivered(trx, requestId, { began: startedAt ?? now, now });
       }
-      const reason = (status === null && unopened.get(claim)) || outcome;
-      if (!unknown) await progress.uploadNotTaken(trx, requestId);
+      const reason = (status === null && unopened) || outcome;
+      if (!unknown) await syncs.uploadNotTaken(trx, requestId);
       if (verdict !== 'rejected')
-        return progress.noteReason(trx, requestId, `${reason}; the upload will be retried`);
+        return syncs.noteReason(trx, requestId, `${reason}; the upload will be retried`);
       const where = `${reason}; read its response with "census show --response" or in the console`;
-      return progress.failSyncs(trx, requestId, where);
+      return syncs.failSyncs(trx, requestId, where);
     },
-    merged: progress.moveSyncs,
+    merged: syncs.moveSyncs,
   };
 
-  async function upload(claim: Claim, { censusId, bodyBytes }: StagedCensus): Promise<Prepared> {
+  /** Only an attempt that `prepare` gave an upload is started and finished. */
+  function uploadOf(claim: Claim): Upload {
+    return uploads.get(claim) as Upload;
+  }
+
+  async function upload(claim: Claim, { census_id: censusId, body_bytes }: StagedCensus): Promise<Prepared> {
     try {
       // One key encrypted all chunks: reading the first one shows whether it exists.
       await openChunks(db, encryptor, censusId).next();
@@ -86,20 +95,21 @@ export function createCensusSender(sending: CensusSending): Sender {
       if (reason === null) throw error;
       return putOff(claim, reason);
     }
-    uploading.set(claim, censusId);
+    const upload: Upload = { censusId, startedAt: null, unopened: null };
+    uploads.set(claim, upload);
     return {
       kind: 'post',
       path: ['employer', claim.subject_id, 'census'],
       idempotencyKey: `${claim.requestId}:${censusId}`,
-      body: { length: bodyBytes, chunks: noted(claim, bodyBytes, uploadBody(db, encryptor, censusId)) },
+      body: { length: body_bytes, chunks: noted(upload, body_bytes) },
       timeouts: TIMEOUTS,
     };
   }
 
-  async function* noted(claim: Claim, length: number, chunks: AsyncIterable<Uint8Array>) {
+  async function* noted(upload: Upload, length: number): AsyncGenerator<Uint8Array> {
     try {
       let left = length;
-      for await (const chunk of chunks) {
+      for await (const chunk of uploadBody(db, encryptor, upload.censusId)) {
         left -= chunk.length;
         yield chunk;
       }
@@ -108,8 +118,7 @@ export function createCensusSender(sending: CensusSending): Sender {
         throw new AppError('CENSUS_CUT', 'the staged census is incomplete: if this persists, stage it again');
       }
     } catch (error) {
-      const reason = whyUnopened(error);
-      if (reason !== null) unopened.set(claim, reason);
+      upload.unopened = whyUnopened(error);
       throw error;
     }
   }
@@ -124,7 +133,7 @@ export function createCensusSender(sending: CensusSending): Sender {
         census === null
           ? 'no census is staged: stage one'
           : 'the staged census is older than CENSUS_MAX_AGE: stage a new one';
-      await progress.awaitCensus(trx, claim.requestId, reason);
+      await syncs.awaitCensus(trx, claim.requestId, reason);
       return { outcome: 'canceled', reason };
     });
   }
@@ -148,7 +157,7 @@ export function createCensusSender(sending: CensusSending): Sender {
 /** Retries with the usual backoff. */
 function putOff(claim: Claim, reason: string): NotNow {
   return notNow(async (trx) => {
-    await progress.noteReason(trx, claim.requestId, reason);
+    await syncs.noteReason(trx, claim.requestId, reason);
     return { outcome: 'later', reason, delayMs: null };
   });
 }
@@ -165,14 +174,14 @@ function refused(claim: Claim, staged: Extract<Staged, { ok: false }>): NotNow {
   const places = staged.problemCount === 1 ? '1 place' : `${staged.problemCount} places`;
   const reason = `the census breaks the contract in ${places}`;
   return notNow(async (trx) => {
-    await progress.failSyncs(trx, claim.requestId, reason, staged);
+    await syncs.failSyncs(trx, claim.requestId, reason, staged);
     return { outcome: 'later', reason, delayMs: SLOW_RETRY_MS };
   });
 }
 
 function isFresh(census: StagedCensus | null, now: Date, maxAgeMs: number): census is StagedCensus {
   if (census === null) return false;
-  const ageMs = now.getTime() - Date.parse(census.stagedAt);
+  const ageMs = now.getTime() - Date.parse(census.staged_at);
   return ageMs <= maxAgeMs && ageMs >= -CLOCK_SKEW_MS;
 }
 

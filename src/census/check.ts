@@ -2,6 +2,7 @@ import { type Organization, organization as organizationChecker } from '../contr
 import { PROBLEMS_MAX } from '../contract/check.ts';
 import { type Employee, employee as employeeChecker } from '../contract/employee.ts';
 import { ID_MAX_CHARACTERS } from '../contract/fields.ts';
+import type { ParsedJson } from '../contract/json.ts';
 import { isAppError, type Problem } from '../errors.ts';
 import { slices, unreadable } from '../formats/bytes.ts';
 import { splitEffectiveOn } from '../ledger/effective-on.ts';
@@ -12,7 +13,6 @@ import {
   EMPLOYEES_MAX,
   employeePath,
   jsonPieces,
-  type Piece,
 } from './reading.ts';
 
 /** A row that passed the check. `payGroup` and `effectiveOn` are payroll's own and are never uploaded. */
@@ -28,6 +28,13 @@ export type CensusReport = {
   organization: Organization | null;
 };
 
+export type Findings = ReturnType<typeof viewFindings>;
+
+/** Returns the result of a check as the API and the CLI show it: paths of fields and rules, no values. */
+export function viewFindings({ employees, problemCount, problems }: Omit<CensusReport, 'organization'>) {
+  return { valid: problemCount === 0, employees, problem_count: problemCount, problems };
+}
+
 /**
  * Checks a whole census in constant memory. `onRow` receives the rows until the first problem, which refuses
  * the census. No problem holds a value. Throws what the content throws.
@@ -37,26 +44,6 @@ export async function checkCensus(
   onRow: (row: CensusRow) => Promise<void> | void = () => {},
   signal: AbortSignal | null = null,
 ): Promise<CensusReport> {
-  const check = createCheck();
-  const content = slices(census.content, CENSUS_BYTES_MAX, signal);
-  const pieces =
-    census.format === 'json' ? jsonPieces(content) : csvPieces(content, census.organization ?? null);
-  try {
-    for await (const some of pieces) {
-      for (const piece of some) {
-        const row = check.take(piece);
-        if (row !== null && check.report.problemCount === 0) await onRow(row);
-      }
-    }
-    check.end();
-  } catch (error) {
-    if (!isAppError(error, 'UNREADABLE')) throw error;
-    check.add(error.problems);
-  }
-  return check.report;
-}
-
-function createCheck() {
   const report: CensusReport = { employees: 0, problemCount: 0, problems: [], organization: null };
   const rowOfId = new Map<string, number>();
   let organizationSeen = false;
@@ -72,17 +59,17 @@ function createCheck() {
     else add(below('organization', organizationChecker.problems(value)));
   };
 
-  const nextRow = (): string => {
+  const takeEmployee = (parsed: ParsedJson): CensusRow | null => {
     if (report.employees === EMPLOYEES_MAX) {
       throw unreadable('employees', `must have at most ${EMPLOYEES_MAX} elements`);
     }
+    const path = employeePath(report.employees);
     report.employees += 1;
-    return employeePath(report.employees - 1);
-  };
-
-  const takeEmployee = (value: unknown): CensusRow | null => {
-    const path = nextRow();
-    const dated = splitEffectiveOn(value);
+    if (!parsed.ok) {
+      add([{ path, rule: parsed.reason }]);
+      return null;
+    }
+    const dated = splitEffectiveOn(parsed.value);
     const { effectiveOn } = dated;
     const { rest, payGroup, problem } = splitPayGroup(dated.rest);
     const own = problem === null ? [] : [{ path: 'pay_group', rule: problem }];
@@ -93,9 +80,8 @@ function createCheck() {
       noteId((rest as { employee_id?: unknown } | null)?.employee_id, path);
       return null;
     }
-    return noteId(rest.employee_id, path) && own.length === 0
-      ? { employee: rest, payGroup, effectiveOn }
-      : null;
+    const isNew = noteId(rest.employee_id, path);
+    return isNew && own.length === 0 ? { employee: rest, payGroup, effectiveOn } : null;
   };
 
   /** Rejects a second row for an employee: the service would keep one of the two, unpredictably. */
@@ -108,25 +94,29 @@ function createCheck() {
     return first === undefined;
   };
 
-  return {
-    report,
-    add,
-    take(piece: Piece): CensusRow | null {
-      if (piece.kind === 'employee') return takeEmployee(piece.value);
-      if (piece.kind === 'organization') takeOrganization(piece.value);
-      else if (piece.kind === 'problem') {
-        organizationSeen ||= piece.problem.path === 'organization';
-        add([piece.problem]);
-      } else {
-        add([{ path: nextRow(), rule: piece.rule }]);
+  const content = slices(census.content, CENSUS_BYTES_MAX, signal);
+  const pieces =
+    census.format === 'json' ? jsonPieces(content) : csvPieces(content, census.organization ?? null);
+  try {
+    for await (const some of pieces) {
+      for (const piece of some) {
+        if (piece.kind === 'employee') {
+          const row = takeEmployee(piece.parsed);
+          if (row !== null && report.problemCount === 0) await onRow(row);
+        } else if (piece.kind === 'organization') takeOrganization(piece.value);
+        else {
+          organizationSeen ||= piece.problem.path === 'organization';
+          add([piece.problem]);
+        }
       }
-      return null;
-    },
-    end(): void {
-      if (!organizationSeen) add([{ path: 'organization', rule: 'is required' }]);
-      if (report.employees === 0) add([{ path: 'employees', rule: 'must have at least 1 element' }]);
-    },
-  };
+    }
+    if (!organizationSeen) add([{ path: 'organization', rule: 'is required' }]);
+    if (report.employees === 0) add([{ path: 'employees', rule: 'must have at least 1 element' }]);
+  } catch (error) {
+    if (!isAppError(error, 'UNREADABLE')) throw error;
+    add(error.problems);
+  }
+  return report;
 }
 
 /** Separates our own field from the contract's. */

@@ -1,9 +1,10 @@
 import { setImmediate } from 'node:timers/promises';
+import type { Organization } from '../contract/census.ts';
 import { isOneOf } from '../database/bulk.ts';
 import type { Db } from '../database/tables.ts';
 import type { Encryptor } from '../security/encryption.ts';
-import { type Hasher, openHasher } from '../security/hashing.ts';
-import { type CensusReport, type CensusRow, checkCensus } from './check.ts';
+import { openHasher } from '../security/hashing.ts';
+import { type CensusRow, checkCensus, viewFindings } from './check.ts';
 import {
   changedFields,
   EMPLOYEE_FIELDS,
@@ -15,84 +16,82 @@ import {
 import type { CensusContent } from './reading.ts';
 import { lastUpload, type Upload } from './staged.ts';
 
-/** The changes a census would make at the service: IDs and field names, never values. */
-export type Changes = {
-  /** The first `LISTED_MAX` of each, in the order of the census, or of the ids for absent employees. */
-  added: { count: number; employeeIds: string[] };
-  changed: { count: number; employees: { employeeId: string; fields: string[] }[] };
-  /** In the last upload and not in this census. */
-  absent: { count: number; employeeIds: string[] };
-  unchanged: number;
-  /** The organization's fields that differ. */
-  organization: string[];
-};
-
-export type Compared = {
-  report: CensusReport;
-  /** Null before the first upload. */
-  lastUpload: Upload | null;
-  /** Null if there is nothing to compare with, or the census breaks the contract. */
-  changes: Changes | null;
-};
-
 /** Enough to see what kind of change it is; all are counted. */
 export const LISTED_MAX = 1_000;
 /** Rows compared per query. */
 const ROWS_AT_ONCE = 256;
 
-/** Checks a census and compares it with the employer's last upload. Stores nothing. */
+/** The first `LISTED_MAX` of each, in the order of the census, or of the ids for absent employees. */
+type Ids = { count: number; employee_ids: string[] };
+
+/** The changes a census would make at the service: IDs and field names, never values. */
+export type Changes = {
+  added: Ids;
+  changed: { count: number; employees: { employee_id: string; fields: string[] }[] };
+  /** In the last upload and not in this census. */
+  absent: Ids;
+  unchanged: number;
+  /** The organization's fields that differ. */
+  organization: string[];
+};
+
+export type Comparison = Awaited<ReturnType<typeof compareCensus>>;
+
+/**
+ * Checks a census and compares it with the employer's last upload, as the API and the CLI show it. Stores nothing.
+ * `changes` is null if there is nothing to compare with, or the census breaks the contract.
+ */
 export async function compareCensus(
   { db, encryptor }: { db: Db; encryptor: Encryptor },
   employerId: string,
   content: CensusContent,
-): Promise<Compared> {
+) {
   const upload = await lastUpload(db, employerId);
-  const comparison = upload === null ? null : await begin(db, encryptor, employerId, upload);
-  if (comparison === null) return { report: await checkCensus(content), lastUpload: upload, changes: null };
-  const report = await checkCensus(content, comparison.add);
-  if (report.organization === null || report.problemCount > 0) {
-    return { report, lastUpload: upload, changes: null };
+  const comparison = upload === null ? null : await compare(db, encryptor, employerId, upload);
+  const report = await checkCensus(content, comparison?.add);
+  let changes: Changes | null = null;
+  if (comparison !== null && report.organization !== null && report.problemCount === 0) {
+    const found = await comparison.end(report.organization);
+    // Its fingerprints may have been removed while they were read.
+    if ((await lastUpload(db, employerId))?.census_id === upload?.census_id) changes = found;
   }
-  const changes = await comparison.end(report.organization);
-  // Its fingerprints may have been removed while they were read.
-  const isStillLast = (await lastUpload(db, employerId))?.censusId === upload?.censusId;
-  return { report, lastUpload: upload, changes: isStillLast ? changes : null };
+  const last_upload = upload && {
+    census_id: upload.census_id,
+    uploaded_at: upload.uploaded_at,
+    employees: upload.employees,
+  };
+  return { ...viewFindings(report), last_upload, changes };
 }
 
-async function begin(db: Db, encryptor: Encryptor, employerId: string, upload: Upload) {
+/** Returns null if the fingerprints were made with another hash key. */
+async function compare(db: Db, encryptor: Encryptor, employerId: string, upload: Upload) {
   const hasher = await openHasher(db, encryptor);
-  return upload.fingerprintKey === hasher.keyId ? compare(db, hasher, employerId, upload) : null;
-}
-
-function compare(db: Db, hasher: Hasher, employerId: string, upload: Upload) {
-  const { censusId } = upload;
+  if (upload.fingerprint_key !== hasher.keyId) return null;
+  const { census_id } = upload;
   const changes: Changes = {
-    added: { count: 0, employeeIds: [] },
+    added: { count: 0, employee_ids: [] },
     changed: { count: 0, employees: [] },
-    absent: { count: 0, employeeIds: [] },
+    absent: { count: 0, employee_ids: [] },
     unchanged: 0,
     organization: [],
   };
   const present = new Set<string>();
   let waiting = new Map<string, Buffer>();
 
-  const note = (employeeId: string, before: Buffer | undefined, now: Buffer): void => {
-    if (before === undefined) {
-      list(changes.added, employeeId);
-      return;
+  const note = (employee_id: string, before: Buffer | undefined, now: Buffer): void => {
+    const fields = before === undefined ? null : changedFields(before, now, EMPLOYEE_FIELDS);
+    if (fields === null) list(changes.added, employee_id);
+    else if (fields.length === 0) changes.unchanged += 1;
+    else {
+      changes.changed.count += 1;
+      if (changes.changed.employees.length < LISTED_MAX)
+        changes.changed.employees.push({ employee_id, fields });
     }
-    const fields = changedFields(before, now, EMPLOYEE_FIELDS);
-    if (fields.length === 0) {
-      changes.unchanged += 1;
-      return;
-    }
-    changes.changed.count += 1;
-    if (changes.changed.employees.length < LISTED_MAX) changes.changed.employees.push({ employeeId, fields });
   };
   const lookUp = async (): Promise<void> => {
     const rows = waiting;
     waiting = new Map();
-    const before = await storedOf(db, censusId, [...rows.keys()]);
+    const before = await storedOf(db, census_id, [...rows.keys()]);
     for (const [employeeId, now] of rows) note(employeeId, before.get(employeeId), now);
   };
 
@@ -102,15 +101,15 @@ function compare(db: Db, hasher: Hasher, employerId: string, upload: Upload) {
       waiting.set(employee.employee_id, fingerprintEmployee(hasher, employerId, employee));
       if (waiting.size === ROWS_AT_ONCE) await lookUp();
     },
-    async end(organization: NonNullable<CensusReport['organization']>): Promise<Changes> {
+    async end(organization: Organization): Promise<Changes> {
       await lookUp();
       const found = changes.changed.count + changes.unchanged;
       if (found < upload.employees) {
-        for await (const employeeId of storedIds(db, censusId)) {
+        for await (const employeeId of storedIds(db, census_id)) {
           if (!present.has(employeeId)) list(changes.absent, employeeId);
         }
       }
-      const before = (await storedOf(db, censusId, [ORGANIZATION_ROW])).get(ORGANIZATION_ROW);
+      const before = (await storedOf(db, census_id, [ORGANIZATION_ROW])).get(ORGANIZATION_ROW);
       const now = fingerprintOrganization(hasher, employerId, organization);
       changes.organization = changedFields(before ?? Buffer.alloc(0), now, ORGANIZATION_FIELDS);
       return changes;
@@ -118,9 +117,9 @@ function compare(db: Db, hasher: Hasher, employerId: string, upload: Upload) {
   };
 }
 
-function list(some: { count: number; employeeIds: string[] }, employeeId: string): void {
+function list(some: Ids, employeeId: string): void {
   some.count += 1;
-  if (some.employeeIds.length < LISTED_MAX) some.employeeIds.push(employeeId);
+  if (some.employee_ids.length < LISTED_MAX) some.employee_ids.push(employeeId);
 }
 
 async function storedOf(db: Db, censusId: string, employeeIds: readonly string[]) {

@@ -1,7 +1,7 @@
 /** Reads a census in CSV or JSON piece by piece. */
 import { givenFieldPath } from '../contract/check.ts';
 import { Employee } from '../contract/employee.ts';
-import { parseJson } from '../contract/json.ts';
+import { type ParsedJson, parseJson } from '../contract/json.ts';
 import type { Problem } from '../errors.ts';
 import { csvRecords, type Header, type RowKind, readHeader } from '../formats/csv.ts';
 import { type JsonPiece, jsonPieces as listPieces } from '../formats/json-list.ts';
@@ -23,9 +23,8 @@ export type CensusContent = {
 /** Employees in the order of their rows, including unreadable ones. */
 export type Piece =
   | { readonly kind: 'organization'; readonly value: unknown }
-  | { readonly kind: 'employee'; readonly value: unknown }
-  /** An employee that could not be read. Reading continues after it. */
-  | { readonly kind: 'unreadable-employee'; readonly rule: string }
+  /** Reading continues after an employee that is not `ok`. */
+  | { readonly kind: 'employee'; readonly parsed: ParsedJson }
   | { readonly kind: 'problem'; readonly problem: Problem };
 
 /** Returns the path of a row; the first is 0. */
@@ -57,19 +56,16 @@ export async function* csvPieces(
       yield header.problems.map((problem): Piece => ({ kind: 'problem', problem }));
     } else {
       employees += 1;
-      yield [rowPiece(header, columns, cells)];
+      yield [{ kind: 'employee', parsed: parsedRow(header, columns, cells) }];
     }
   }
 }
 
-function rowPiece(header: Header, columns: number, cells: string[]): Piece {
-  if (cells.length !== columns) {
-    return { kind: 'unreadable-employee', rule: 'must have as many cells as the header' };
-  }
-  if (cells.some((cell) => cell.includes('\0'))) {
-    return { kind: 'unreadable-employee', rule: 'must not contain a NUL character' };
-  }
-  return { kind: 'employee', value: header.rowOf(cells) };
+function parsedRow(header: Header, columns: number, cells: string[]): ParsedJson {
+  if (cells.length !== columns) return { ok: false, reason: 'must have as many cells as the header' };
+  if (cells.some((cell) => cell.includes('\0')))
+    return { ok: false, reason: 'must not contain a NUL character' };
+  return { ok: true, value: header.rowOf(cells) };
 }
 
 function organizationPiece(bytes: Uint8Array): Piece {
@@ -94,12 +90,7 @@ export async function* jsonPieces(content: AsyncIterable<Uint8Array>): AsyncGene
 
 function pieceOf(piece: JsonPiece): Piece {
   if (piece.kind === 'problem') return piece;
-  if (piece.kind === 'element') {
-    const { parsed } = piece;
-    return parsed.ok
-      ? { kind: 'employee', value: parsed.value }
-      : { kind: 'unreadable-employee', rule: parsed.reason };
-  }
+  if (piece.kind === 'element') return { kind: 'employee', parsed: piece.parsed };
   if (piece.name === 'organization') return { kind: 'organization', value: piece.value };
   const path = givenFieldPath('', piece.name);
   return { kind: 'problem', problem: { path, rule: 'is not a field of the interface' } };

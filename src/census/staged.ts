@@ -4,35 +4,17 @@ import type { Db, Trx } from '../database/tables.ts';
 import type { Encryptor, StoredValue } from '../security/encryption.ts';
 import { bodyPart, chunkPlace, END } from './chunks.ts';
 
-export type StagedCensus = {
-  censusId: string;
-  employerId: string;
-  stagedAt: string;
-  employees: number;
-  /** The size of the upload body. */
-  bodyBytes: number;
-};
+export type StagedCensus = NonNullable<Awaited<ReturnType<typeof currentCensus>>>;
 
-export async function currentCensus(db: Db | Trx, employerId: string): Promise<StagedCensus | null> {
+/** Returns an employer's staged census, or null. `body_bytes` is the size of its upload body. */
+export async function currentCensus(db: Db | Trx, employerId: string) {
   const census = await db
     .selectFrom('staged_censuses')
-    .select(['census_id as censusId', 'employer_id as employerId', 'staged_at as stagedAt'])
-    .select(['employee_count as employees', 'body_bytes as bodyBytes'])
+    .select(['census_id', 'employer_id', 'staged_at', 'employee_count as employees', 'body_bytes'])
     .where('employer_id', '=', employerId)
     .where(sql<boolean>`state = 'current'`)
     .executeTakeFirst();
   return census ?? null;
-}
-
-/** Returns the body to upload for an employer, or null if no census is staged. */
-export async function readUploadBody(
-  db: Db,
-  encryptor: Encryptor,
-  employerId: string,
-): Promise<{ census: StagedCensus; length: number; chunks: AsyncIterable<Uint8Array> } | null> {
-  const census = await currentCensus(db, employerId);
-  if (census === null) return null;
-  return { census, length: census.bodyBytes, chunks: uploadBody(db, encryptor, census.censusId) };
 }
 
 /** Yields the upload body. A chunk that is missing or was removed ends it early, short of its length. */
@@ -55,16 +37,6 @@ export async function* openChunks(db: Db, encryptor: Encryptor, censusId: string
   }
 }
 
-/** The employer's last uploaded census, which a newer one is compared with. */
-export type Upload = {
-  censusId: string;
-  /** When the service accepted it. */
-  uploadedAt: string;
-  employees: number;
-  /** The hash key of its fingerprints. */
-  fingerprintKey: string;
-};
-
 /** Records that the service accepted this census. The caller has locked the employer's name. */
 export async function recordUpload(trx: Trx, employerId: string, censusId: string, now: string) {
   const censuses = trx.updateTable('staged_censuses');
@@ -81,48 +53,48 @@ export async function recordUpload(trx: Trx, employerId: string, censusId: strin
     .execute();
 }
 
-/** Returns null before the first upload. */
-export async function lastUpload(db: Db, employerId: string): Promise<Upload | null> {
+export type Upload = NonNullable<Awaited<ReturnType<typeof lastUpload>>>;
+
+/** Returns the employer's last uploaded census, which a newer one is compared with, or null before the first upload. */
+export async function lastUpload(db: Db, employerId: string) {
   const upload = await db
     .selectFrom('staged_censuses')
-    .select(['census_id as censusId', 'uploaded_at as uploadedAt'])
-    .select(['employee_count as employees', 'fingerprint_key as fingerprintKey'])
+    .select(['census_id', 'uploaded_at', 'employee_count as employees', 'fingerprint_key'])
     .where('employer_id', '=', employerId)
     .where('uploaded_at', 'is not', null)
-    .$narrowType<{ uploadedAt: NotNull }>()
+    .$narrowType<{ uploaded_at: NotNull }>()
     .executeTakeFirst();
   return upload ?? null;
 }
 
-/** Returns a page of staged censuses, each with the last upload, by employer id. `next` continues the list. */
+/** Returns a page of staged censuses and their last uploads, by employer id. `next` continues the list. */
 export async function listStagedCensuses(
   db: Db,
   { employerId }: { employerId?: string | undefined },
   { after, limit }: { after?: string | undefined; limit: number },
 ) {
-  const rows = await db
+  let query = db
     .selectFrom('staged_censuses as staged')
     .leftJoin('staged_censuses as taken', (join) =>
       join.onRef('taken.employer_id', '=', 'staged.employer_id').on('taken.uploaded_at', 'is not', null),
     )
     .select(['staged.census_id as id', 'staged.employer_id', 'staged.employee_count as employees'])
-    .select(['staged.staged_at', 'taken.census_id', 'taken.uploaded_at'])
-    .select('taken.employee_count as taken_employees')
+    .select(['staged.staged_at', 'taken.census_id', 'taken.employee_count as uploaded', 'taken.uploaded_at'])
     // A literal, because SQLite does not use a partial index for a bound value.
     .where(sql<boolean>`staged.state = 'current'`)
-    .$if(employerId !== undefined, (query) => query.where('staged.employer_id', '=', employerId as string))
-    .$if(after !== undefined, (query) => query.where('staged.employer_id', '>', after as string))
     .orderBy('staged.employer_id')
-    .limit(limit + 1)
-    .execute();
+    .limit(limit + 1);
+  if (employerId !== undefined) query = query.where('staged.employer_id', '=', employerId);
+  if (after !== undefined) query = query.where('staged.employer_id', '>', after);
+  const rows = await query.execute();
   const censuses = rows
     .slice(0, limit)
-    .map(({ census_id, uploaded_at, taken_employees, ...staged }) => ({
+    .map(({ census_id, uploaded, uploaded_at, ...staged }) => ({
       ...staged,
       last_upload:
-        census_id === null || uploaded_at === null
+        census_id === null || uploaded === null || uploaded_at === null
           ? null
-          : { census_id, employees: taken_employees ?? 0, uploaded_at },
+          : { census_id, employees: uploaded, uploaded_at },
     }));
   return { censuses, next: rows.length > limit ? (censuses.at(-1)?.employer_id ?? null) : null };
 }

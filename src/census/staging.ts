@@ -1,27 +1,28 @@
 import { randomUUID } from 'node:crypto';
+import { sql } from 'kysely';
+import { ago } from '../checks.ts';
 import type { Clock } from '../clock.ts';
 import type { Organization } from '../contract/census.ts';
 import { insertMany } from '../database/bulk.ts';
+import { lockName } from '../database/engine.ts';
 import { isUnavailable } from '../database/errors.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
-import type { Problem } from '../errors.ts';
 import { employerSubject, lockSubject } from '../outbox/queue.ts';
 import type { Encryptor } from '../security/encryption.ts';
 import { type Hasher, openHasher } from '../security/hashing.ts';
-import { type CensusRow, checkCensus } from './check.ts';
+import { type CensusReport, type CensusRow, checkCensus } from './check.ts';
 import { chunkPlace, createPacker, END, packOrganization } from './chunks.ts';
 import { fingerprintEmployee, fingerprintOrganization, ORGANIZATION_ROW } from './fingerprints.ts';
 import type { CensusContent } from './reading.ts';
 import { updateRoster } from './roster-update.ts';
 import { reviveSyncs } from './syncs.ts';
-import { dropCensus, tidyCensuses } from './tidy.ts';
 
-export type Staging = { db: Db; encryptor: Encryptor; now: Clock };
+type Staging = { db: Db; encryptor: Encryptor; now: Clock };
 
 export type Staged =
   | { ok: true; censusId: string; employees: number }
-  | { ok: false; employees: number; problemCount: number; problems: Problem[] };
+  | ({ ok: false } & Omit<CensusReport, 'organization'>);
 
 /**
  * Checks a census and, if it passes, makes it the employer's staged one: its rows are encrypted and written
@@ -36,9 +37,11 @@ export async function stageCensus(
   { uploading = null, signal = null }: { uploading?: string | null; signal?: AbortSignal | null } = {},
 ): Promise<Staged> {
   const hasher = await openHasher(db, encryptor);
-  const census: Ids = { censusId: randomUUID(), employerId };
-  const { censusId } = census;
-  await begin(db, census, hasher.keyId, now());
+  const census = { census_id: randomUUID(), employer_id: employerId };
+  const { census_id } = census;
+  const empty = { ...census, state: 'staging', employee_count: 0, body_bytes: 0 } as const;
+  const begun = { ...empty, fingerprint_key: hasher.keyId, staged_at: now().toISOString() };
+  await transact(db, (trx) => trx.insertInto('staged_censuses').values(begun).execute());
   let staged: Staged;
   try {
     const writer = createChunkWriter({ db, encryptor, hasher }, census);
@@ -47,61 +50,49 @@ export async function stageCensus(
     else {
       const size = { employee_count: report.employees, body_bytes: await writer.end(organization) };
       await transact(db, (trx) => makeCurrent(trx, census, size, uploading, now));
-      staged = { ok: true, censusId, employees: report.employees };
+      staged = { ok: true, censusId: census_id, employees: report.employees };
     }
   } catch (error) {
     // This error matters more. If the last commit's response was lost, the census may be current.
-    if (!isUnavailable(error)) await dropCensus(db, censusId).catch(() => {});
+    if (!isUnavailable(error)) await dropCensus(db, census_id).catch(() => {});
     throw error;
   }
-  if (!staged.ok) await dropCensus(db, censusId);
-  else await updateRoster({ db, encryptor, now }, censusId);
+  if (!staged.ok) await dropCensus(db, census_id);
+  else await updateRoster({ db, encryptor, now }, census_id);
   await tidyCensuses(db, now());
   return staged;
 }
 
-type Ids = { censusId: string; employerId: string };
-
-async function begin(db: Db, { censusId, employerId }: Ids, hashKey: string, now: Date): Promise<void> {
-  const ids = { census_id: censusId, employer_id: employerId, fingerprint_key: hashKey };
-  const row = {
-    ...ids,
-    state: 'staging',
-    staged_at: now.toISOString(),
-    employee_count: 0,
-    body_bytes: 0,
-  } as const;
-  await transact(db, (trx) => trx.insertInto('staged_censuses').values(row).execute());
-}
+type Ids = { census_id: string; employer_id: string };
 
 async function makeCurrent(
   trx: Trx,
-  { censusId, employerId }: Ids,
+  { census_id, employer_id }: Ids,
   size: { employee_count: number; body_bytes: number },
   uploading: string | null,
   clock: Clock,
 ): Promise<void> {
-  await lockSubject(trx, employerSubject(employerId));
+  await lockSubject(trx, employerSubject(employer_id));
   // Read after the lock: facts from the previous census are older.
   const now = clock().toISOString();
   await trx
     .updateTable('staged_censuses')
     .set({ state: 'replaced', replaced_at: now })
-    .where('employer_id', '=', employerId)
+    .where('employer_id', '=', employer_id)
     .where('state', '=', 'current')
     .execute();
   await trx
     .updateTable('staged_censuses')
     .set({ state: 'current', staged_at: now, ...size })
-    .where('census_id', '=', censusId)
+    .where('census_id', '=', census_id)
     .execute();
-  await reviveSyncs(trx, { employerId, uploading, now });
+  await reviveSyncs(trx, { employerId: employer_id, uploading, now });
 }
 
 /** Writes rows in encrypted chunks with their fingerprints. The organization is chunk 0. */
 function createChunkWriter(
   { db, encryptor, hasher }: { db: Db; encryptor: Encryptor; hasher: Hasher },
-  { censusId, employerId }: Ids,
+  { census_id, employer_id }: Ids,
 ) {
   const packer = createPacker();
   let fingerprints: [censusId: string, employeeId: string, fields: Buffer][] = [];
@@ -109,11 +100,11 @@ function createChunkWriter(
   let bodyBytes = END.length;
 
   const write = async (chunk: number, plain: Buffer): Promise<void> => {
-    const ciphertext = encryptor.encrypt(plain, chunkPlace(censusId, chunk));
+    const ciphertext = encryptor.encrypt(plain, chunkPlace(census_id, chunk));
     const rows = fingerprints;
     fingerprints = [];
     await transact(db, async (trx) => {
-      await trx.insertInto('census_chunks').values({ census_id: censusId, chunk, ciphertext }).execute();
+      await trx.insertInto('census_chunks').values({ census_id, chunk, ciphertext }).execute();
       await insertMany(trx, 'census_fingerprints', ['census_id', 'employee_id', 'field_hashes'], rows);
     });
   };
@@ -128,17 +119,87 @@ function createChunkWriter(
   return {
     async add(row: CensusRow): Promise<void> {
       const { employee } = row;
-      fingerprints.push([censusId, employee.employee_id, fingerprintEmployee(hasher, employerId, employee)]);
+      fingerprints.push([
+        census_id,
+        employee.employee_id,
+        fingerprintEmployee(hasher, employer_id, employee),
+      ]);
       if (packer.add(row)) await flush();
     },
     /** Returns the size of the whole upload body. */
     async end(organization: Organization): Promise<number> {
       await flush();
       const packed = packOrganization(organization);
-      const fields = fingerprintOrganization(hasher, employerId, organization);
-      fingerprints.push([censusId, ORGANIZATION_ROW, fields]);
+      const fields = fingerprintOrganization(hasher, employer_id, organization);
+      fingerprints.push([census_id, ORGANIZATION_ROW, fields]);
       await write(0, packed);
       return bodyBytes + packed.length;
     },
   };
+}
+
+/** Chunks per transaction: about 2 MiB, 10 of the 50 ms of the write lock. */
+const CHUNKS_AT_ONCE = 8;
+/** An upload may still be reading a census that was replaced, for as long as an upload may take. */
+const REPLACED_KEPT_MS = 20 * 60 * 1000;
+/** Staging that never ended because its process died. The slowest source times out after minutes. */
+const STAGING_KEPT_MS = 6 * 60 * 60 * 1000;
+/** Fingerprints per transaction, about 200 bytes each. */
+const FINGERPRINTS_AT_ONCE = 1_000;
+
+/** Removes replaced and unfinished censuses, and returns how many. The last upload's fingerprints stay. */
+export async function tidyCensuses(db: Db, now: Date): Promise<number> {
+  const leftovers = await db
+    .selectFrom('staged_censuses')
+    .select('census_id')
+    .where(sql<boolean>`state <> 'current'`)
+    .where((where) =>
+      where.or([
+        where('replaced_at', '<', ago(now, REPLACED_KEPT_MS)),
+        where.and([where('state', '=', 'staging'), where('staged_at', '<', ago(now, STAGING_KEPT_MS))]),
+      ]),
+    )
+    .where((where) => where.or([where('uploaded_at', 'is', null), where('body_bytes', '>', 0)]))
+    .execute();
+  for (const { census_id } of leftovers) await dropCensus(db, census_id);
+  return leftovers.length;
+}
+
+/** Removes a census that is not current, its row last. The row and fingerprints of the last upload stay. */
+async function dropCensus(db: Db, censusId: string): Promise<void> {
+  await dropInSteps(db, 'census_chunks', 'chunk', censusId, CHUNKS_AT_ONCE);
+  // Marked as removed, so that it cannot become the last upload.
+  const row = await transact(db, (trx) =>
+    trx
+      .updateTable('staged_censuses')
+      .set({ body_bytes: 0 })
+      .where('census_id', '=', censusId)
+      .where(sql<boolean>`state <> 'current'`)
+      .returning('uploaded_at')
+      .executeTakeFirst(),
+  );
+  if (row === undefined || row.uploaded_at !== null) return;
+  await dropInSteps(db, 'census_fingerprints', 'employee_id', censusId, FINGERPRINTS_AT_ONCE);
+  await transact(db, (trx) => trx.deleteFrom('staged_censuses').where('census_id', '=', censusId).execute());
+}
+
+/** Removes the rows of a census, at most `limit` in one transaction. */
+async function dropInSteps(
+  db: Db,
+  table: 'census_chunks' | 'census_fingerprints',
+  key: 'chunk' | 'employee_id',
+  censusId: string,
+  limit: number,
+): Promise<void> {
+  for (let removed = limit; removed === limit; ) {
+    removed = await transact(db, async (trx) => {
+      // One process at a time: another would find no chunks left and remove the row too early.
+      await lockName(trx, 'tidy');
+      const { numAffectedRows } = await sql`
+        delete from ${sql.table(table)} where census_id = ${censusId} and ${sql.ref(key)} in (
+          select ${sql.ref(key)} from ${sql.table(table)} where census_id = ${censusId}
+          order by ${sql.ref(key)} desc limit ${limit})`.execute(trx);
+      return Number(numAffectedRows ?? 0);
+    });
+  }
 }

@@ -5,18 +5,12 @@ import { maskSsnsIn } from '../contract/employee.ts';
 import { FieldProblem } from '../contract/fields.ts';
 import { isOneOf } from '../database/bulk.ts';
 import type { CensusSyncTable, Db, SyncState } from '../database/tables.ts';
-import type { Problem } from '../errors.ts';
 import { jsonColumn } from '../formats/json-column.ts';
 import { readContents } from '../outbox/requests.ts';
 import type { Encryptor } from '../security/encryption.ts';
 
-/** A census sync as the API and the CLI show it. */
-export type CensusSync = { id: string } & Omit<Selectable<CensusSyncTable>, 'sync_id' | 'problems'> & {
-    /** The first problems, if the census broke the contract. */
-    problems: Problem[];
-    /** Whether it is not completed within CENSUS_OVERDUE. */
-    overdue: boolean;
-  };
+/** A census sync as the API and the CLI show it, without its request in the outbox. */
+export type CensusSync = ReturnType<typeof syncOf>;
 
 /** The position of a page: syncs are listed newest first. */
 type SyncCursor = { requestedAt: string; syncId: string };
@@ -27,39 +21,34 @@ type SyncFilter = {
   overdue?: boolean | undefined;
 };
 
+/** The time, and the age at which a sync that is not completed is overdue. */
+type Overdue = { now: Date; overdueMs: number };
+
 /** Returns a page of syncs, newest first. `next` continues the list. */
 export async function listSyncs(
   db: Db,
-  filter: SyncFilter,
-  page: { after?: SyncCursor | undefined; limit: number },
-  { now, overdueMs }: { now: Date; overdueMs: number },
+  { employerId, state, overdue }: SyncFilter,
+  { after, limit }: { after?: SyncCursor | undefined; limit: number },
+  { now, overdueMs }: Overdue,
 ): Promise<{ syncs: CensusSync[]; next: SyncCursor | null }> {
-  const { employerId, state, overdue } = filter;
-  const { after, limit } = page;
   const overdueBefore = ago(now, overdueMs);
-  const rows = await db
-    .selectFrom('census_syncs')
-    .selectAll()
-    .$if(employerId !== undefined, (query) => query.where('employer_id', '=', employerId as string))
-    .$if(state !== undefined, (query) => query.where('state', '=', state as SyncState))
-    .$if(overdue === true, (query) =>
-      query.where('state', '<>', 'completed').where('requested_at', '<', overdueBefore),
-    )
-    .$if(overdue === false, (query) =>
-      query.where((where) =>
-        where.or([where('state', '=', 'completed'), where('requested_at', '>=', overdueBefore)]),
-      ),
-    )
-    .$if(after !== undefined, (query) =>
-      query.where(({ eb, refTuple, tuple }) => {
-        const { requestedAt, syncId } = after as SyncCursor;
-        return eb(refTuple('requested_at', 'sync_id'), '<', tuple(requestedAt, syncId));
-      }),
-    )
-    .orderBy('requested_at', 'desc')
-    .orderBy('sync_id', 'desc')
-    .limit(limit + 1)
-    .execute();
+  let query = db.selectFrom('census_syncs').selectAll();
+  if (employerId !== undefined) query = query.where('employer_id', '=', employerId);
+  if (state !== undefined) query = query.where('state', '=', state);
+  if (overdue === true)
+    query = query.where('state', '<>', 'completed').where('requested_at', '<', overdueBefore);
+  if (overdue === false) {
+    query = query.where((where) =>
+      where.or([where('state', '=', 'completed'), where('requested_at', '>=', overdueBefore)]),
+    );
+  }
+  if (after !== undefined) {
+    query = query.where(({ eb, refTuple, tuple }) =>
+      eb(refTuple('requested_at', 'sync_id'), '<', tuple(after.requestedAt, after.syncId)),
+    );
+  }
+  const newestFirst = query.orderBy('requested_at', 'desc').orderBy('sync_id', 'desc');
+  const rows = await newestFirst.limit(limit + 1).execute();
   const syncs = rows.slice(0, limit).map((row) => syncOf(row, overdueBefore));
   const last = rows.length > limit ? syncs.at(-1) : undefined;
   return { syncs, next: last === undefined ? null : { requestedAt: last.requested_at, syncId: last.id } };
@@ -69,13 +58,10 @@ export async function listSyncs(
 export async function findSync(
   db: Db,
   syncId: string,
-  { now, overdueMs }: { now: Date; overdueMs: number },
+  { now, overdueMs }: Overdue,
 ): Promise<CensusSync | null> {
-  const row = await db
-    .selectFrom('census_syncs')
-    .selectAll()
-    .where('sync_id', '=', syncId)
-    .executeTakeFirst();
+  const query = db.selectFrom('census_syncs').selectAll().where('sync_id', '=', syncId);
+  const row = await query.executeTakeFirst();
   return row === undefined ? null : syncOf(row, ago(now, overdueMs));
 }
 
@@ -90,23 +76,23 @@ export function syncsOfEvents(db: Db, eventIds: readonly string[]) {
 
 /** Returns the response that rejected a sync's upload, SSNs masked, or null. Record the read first. */
 export async function readSyncAnswer(db: Db, encryptor: Encryptor, syncId: string): Promise<string | null> {
-  const row = await db
-    .selectFrom('census_syncs')
-    .select('request_id')
-    .where('sync_id', '=', syncId)
-    .executeTakeFirst();
-  if (row === undefined || row.request_id === null) return null;
-  const response = (await readContents(db, encryptor, row.request_id))?.response;
-  return response ? maskSsnsIn(response) : null;
+  const sync = db.selectFrom('census_syncs').select('request_id').where('sync_id', '=', syncId);
+  const requestId = (await sync.executeTakeFirst())?.request_id ?? null;
+  if (requestId === null) return null;
+  const response = (await readContents(db, encryptor, requestId))?.response ?? null;
+  return response === null ? null : maskSsnsIn(response);
 }
 
 const readProblems = jsonColumn('census_syncs', 'problems', Type.Array(FieldProblem));
 
-function syncOf({ sync_id, ...row }: Selectable<CensusSyncTable>, overdueBefore: string): CensusSync {
+function syncOf(sync: Selectable<CensusSyncTable>, overdueBefore: string) {
+  const { sync_id, request_id: _, ...row } = sync;
   return {
     id: sync_id,
     ...row,
+    /** The first problems, if the census broke the contract. */
     problems: row.problems === null ? [] : readProblems(row.problems, sync_id),
+    /** Whether it is not completed within CENSUS_OVERDUE. */
     overdue: row.state !== 'completed' && row.requested_at < overdueBefore,
   };
 }

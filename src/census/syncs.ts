@@ -1,7 +1,10 @@
-/** Census syncs: each request for a census opens one. Several may share an upload. All times are texts. */
+/**
+ * Census syncs: each request for a census opens one. Several may share an upload, and move with it. All times are texts.
+ */
 import { randomUUID } from 'node:crypto';
-import { sql } from 'kysely';
-import type { Db, Trx } from '../database/tables.ts';
+import { sql, type Updateable } from 'kysely';
+import type { CensusSyncTable, Db, SyncState, Trx } from '../database/tables.ts';
+import type { Problem } from '../errors.ts';
 import { employerSubject, enqueue, lockSubject, makeDue, pendingRequest } from '../outbox/queue.ts';
 
 type Requested = { employerId: string; now: string };
@@ -23,6 +26,30 @@ export async function requestSyncManually(trx: Trx, request: Requested): Promise
   return openSync(trx, { ...request, eventId: null }, requestId);
 }
 
+async function openSync(
+  trx: Trx,
+  { employerId: employer_id, eventId: event_id, now }: Requested & { eventId: string | null },
+  request_id: string,
+): Promise<string> {
+  const sync_id = randomUUID();
+  const sync = { sync_id, employer_id, event_id, request_id, state: 'requested', requested_at: now } as const;
+  await trx.insertInto('census_syncs').values(sync).execute();
+  return sync_id;
+}
+
+/** Returns the pending upload or a new one. One that is being sent may have read the census already. */
+async function owedUpload(trx: Trx, { employerId, now }: Requested): Promise<string> {
+  const subject = employerSubject(employerId);
+  await lockSubject(trx, subject);
+  const pending = await pendingRequest(trx, 'census', subject);
+  if (pending !== null) return pending;
+  const requestId = randomUUID();
+  await enqueue(trx, [{ requestId, kind: 'census', ...subject, encrypted: null }], now);
+  return requestId;
+}
+
+const NO_REASON = { reason: null, problem_count: 0, problems: null } as const;
+
 /** Completes the employer's syncs whose upload had started when the service reported completion. */
 export async function completeSyncs(
   trx: Trx,
@@ -31,7 +58,7 @@ export async function completeSyncs(
   await lockSubject(trx, employerSubject(employerId));
   const completed = await trx
     .updateTable('census_syncs')
-    .set({ state: 'completed', completed_at: now, reason: null, problem_count: 0, problems: null })
+    .set({ state: 'completed', completed_at: now, ...NO_REASON })
     .where('employer_id', '=', employerId)
     .where(sql<boolean>`state <> 'completed'`)
     // An upload cannot start in the future: the clock was set back since.
@@ -55,41 +82,10 @@ export async function reviveSyncs(
   if (uploading === null) await makeDue(trx, requestId, now);
   await trx
     .updateTable('census_syncs')
-    .set({ state: 'requested', request_id: requestId, reason: null, problem_count: 0, problems: null })
+    .set({ state: 'requested', request_id: requestId, ...NO_REASON })
     .where('employer_id', '=', employerId)
     .where(isStalled)
     .execute();
-}
-
-/** Returns the pending upload or a new one. One that is being sent may have read the census already. */
-async function owedUpload(trx: Trx, { employerId, now }: Requested): Promise<string> {
-  const subject = employerSubject(employerId);
-  await lockSubject(trx, subject);
-  const pending = await pendingRequest(trx, 'census', subject);
-  if (pending !== null) return pending;
-  const requestId = randomUUID();
-  await enqueue(trx, [{ requestId, kind: 'census', ...subject, encrypted: null }], now);
-  return requestId;
-}
-
-async function openSync(
-  trx: Trx,
-  { employerId, eventId, now }: Requested & { eventId: string | null },
-  requestId: string,
-): Promise<string> {
-  const sync_id = randomUUID();
-  const row = {
-    sync_id,
-    employer_id: employerId,
-    event_id: eventId,
-    request_id: requestId,
-    requested_at: now,
-  };
-  await trx
-    .insertInto('census_syncs')
-    .values({ ...row, state: 'requested' })
-    .execute();
-  return sync_id;
 }
 
 /** Reports whether a sync was ever requested for an employer. */
@@ -101,4 +97,99 @@ export async function hasCensusSyncs(db: Db | Trx, employerId: string): Promise<
     .limit(1)
     .executeTakeFirst();
   return row !== undefined;
+}
+
+/** The states of a sync that still needs an upload. */
+const UNFINISHED = ['requested', 'waiting', 'failed'] as const;
+
+/** Returns when the newest of the upload's syncs was requested, or null if none waits for it. */
+export async function wantedSince(db: Db, requestId: string): Promise<string | null> {
+  const newest = await db
+    .selectFrom('census_syncs')
+    .select('requested_at')
+    .where('request_id', '=', requestId)
+    .where('state', 'in', UNFINISHED)
+    .orderBy('requested_at', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  return newest?.requested_at ?? null;
+}
+
+/** No fresh census exists; payroll must provide one. */
+export function awaitCensus(trx: Trx, requestId: string, reason: string): Promise<void> {
+  return move(trx, requestId, ['requested', 'failed'], { state: 'waiting', reason });
+}
+
+/** The census cannot be sent as it is. */
+export function failSyncs(
+  trx: Trx,
+  requestId: string,
+  reason: string,
+  found: { problemCount: number; problems: readonly Problem[] } | null = null,
+): Promise<void> {
+  const problems = found === null ? null : JSON.stringify(found.problems);
+  const to = { state: 'failed', reason, problem_count: found?.problemCount ?? 0, problems } as const;
+  return move(trx, requestId, UNFINISHED, to);
+}
+
+/** The upload is delayed, and the reason is shown. A failed sync keeps its own reason. */
+export function noteReason(trx: Trx, requestId: string, reason: string): Promise<void> {
+  return move(trx, requestId, ['requested'], { reason });
+}
+
+/** The upload starts. An earlier start stays recorded: what it sent may have been processed. */
+export async function uploadStarted(trx: Trx, requestId: string, now: string): Promise<void> {
+  await move(trx, requestId, UNFINISHED, { state: 'requested', ...NO_REASON });
+  await trx
+    .updateTable('census_syncs')
+    .set({ upload_started_at: now })
+    .where('request_id', '=', requestId)
+    .where('state', '=', 'requested')
+    .where('upload_started_at', 'is', null)
+    .execute();
+}
+
+/**
+ * The service accepted the census in an attempt that started at `began`. A sync that is completed already, because the
+ * event was faster than the response, gets only the time, unless an earlier attempt served it.
+ */
+export async function uploadDelivered(
+  trx: Trx,
+  requestId: string,
+  { began, now }: { began: string; now: string },
+): Promise<void> {
+  await move(trx, requestId, ['requested'], { state: 'uploaded', uploaded_at: now });
+  await trx
+    .updateTable('census_syncs')
+    .set({ uploaded_at: now })
+    .where('request_id', '=', requestId)
+    .where('state', '=', 'completed')
+    .where('uploaded_at', 'is', null)
+    // On PostgreSQL another process may time completions by its own clock.
+    .where((where) => where.or([where('upload_started_at', '=', began), where('completed_at', '>=', began)]))
+    .execute();
+}
+
+/** The service certainly did not accept this upload: a completion that arrives now is for another one. */
+export function uploadNotTaken(trx: Trx, requestId: string): Promise<void> {
+  return move(trx, requestId, ['requested'], { upload_started_at: null });
+}
+
+/** Assigns one request's syncs to another. */
+export function moveSyncs(trx: Trx, kept: string, canceled: string): Promise<void> {
+  return move(trx, canceled, [...UNFINISHED, 'uploaded'], { request_id: kept });
+}
+
+async function move(
+  trx: Trx,
+  requestId: string,
+  from: readonly SyncState[],
+  to: Updateable<CensusSyncTable>,
+): Promise<void> {
+  await trx
+    .updateTable('census_syncs')
+    .set(to)
+    .where('request_id', '=', requestId)
+    .where('state', 'in', from)
+    .execute();
 }

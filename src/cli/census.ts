@@ -3,14 +3,13 @@
 import { createReadStream } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { userInfo } from 'node:os';
-import { checkCensus } from '../census/check.ts';
-import { type Changes, type Compared, compareCensus } from '../census/diff.ts';
+import { checkCensus, type Findings, viewFindings } from '../census/check.ts';
+import { type Changes, type Comparison, compareCensus } from '../census/diff.ts';
 import type { CensusContent } from '../census/reading.ts';
 import { currentCensus } from '../census/staged.ts';
 import { stageCensus } from '../census/staging.ts';
 import { type CensusSync, findSync, listSyncs, readSyncAnswer } from '../census/sync-list.ts';
 import { requestSyncManually } from '../census/syncs.ts';
-import { type Findings, viewComparison, viewFindings, viewSync } from '../census/view.ts';
 import { readCensus, readDataKeys, readReadinessLimits } from '../config.ts';
 import { describe } from '../contract/check.ts';
 import type { Db } from '../database/tables.ts';
@@ -106,12 +105,12 @@ async function readOrganization(stem: string): Promise<Buffer | null> {
   }
 }
 
-function printProblems(out: Output, { employees, problemCount, problems }: Findings): void {
+function printProblems(out: Output, { employees, problem_count, problems }: Findings): void {
   for (const problem of problems) out.print(printable(describe(problem)));
-  const left = problemCount - problems.length;
+  const left = problem_count - problems.length;
   if (left > 0) out.print(`… and ${left} more`);
   out.note(
-    `${out.color('red', 'Rejected')}: ${counted(problemCount, 'problem')} in ${counted(employees, 'employee')}. Fix the file and try again.`,
+    `${out.color('red', 'Rejected')}: ${counted(problem_count, 'problem')} in ${counted(employees, 'employee')}. Fix the file and try again.`,
   );
 }
 
@@ -119,12 +118,12 @@ function printProblems(out: Output, { employees, problemCount, problems }: Findi
 const LISTED = 20;
 
 /** Prints what a census would change: counts, ids and names of fields, no values. */
-function printChanges(out: Output, { lastUpload, changes }: Compared): void {
-  if (lastUpload === null) {
+function printChanges(out: Output, { last_upload, changes }: Comparison): void {
+  if (last_upload === null) {
     out.print('Nothing to compare with: no census of this employer has been uploaded.');
     return;
   }
-  const upload = `the upload of ${lastUpload.uploadedAt}`;
+  const upload = `the upload of ${last_upload.uploaded_at}`;
   if (changes === null) {
     out.print(`Cannot compare with ${upload}: its hash key was deleted.`);
     return;
@@ -139,13 +138,13 @@ function printChanges(out: Output, { lastUpload, changes }: Compared): void {
 
 function linesOf({ added, changed, absent }: Changes): string[] {
   return [
-    ...listed('added', added.count, added.employeeIds),
+    ...listed('added', added.count, added.employee_ids),
     ...listed(
       'changed',
       changed.count,
-      changed.employees.map(({ employeeId, fields }) => `${employeeId}: ${fields.join(', ')}`),
+      changed.employees.map(({ employee_id, fields }) => `${employee_id}: ${fields.join(', ')}`),
     ),
-    ...listed('absent', absent.count, absent.employeeIds),
+    ...listed('absent', absent.count, absent.employee_ids),
   ];
 }
 
@@ -165,16 +164,16 @@ async function censusValidate(
 ): Promise<number> {
   const { out } = context;
   const compared = employer === undefined ? null : await compare(context, employer, file);
-  const report = compared?.report ?? (await checkCensus(await openCensusFile(file)));
-  printResult(out, compared === null ? viewFindings(report) : viewComparison(compared), () => {
-    if (report.problemCount > 0) return printProblems(out, report);
+  const report = compared ?? viewFindings(await checkCensus(await openCensusFile(file)));
+  printResult(out, report, () => {
+    if (!report.valid) return printProblems(out, report);
     out.print(`Valid: ${counted(report.employees, 'employee')}`);
     if (compared !== null) printChanges(out, compared);
   });
-  return report.problemCount === 0 ? 0 : 1;
+  return report.valid ? 0 : 1;
 }
 
-async function compare(context: Context, employer: string, file: string): Promise<Compared> {
+async function compare(context: Context, employer: string, file: string): Promise<Comparison> {
   const encryptor = createEncryptor(readDataKeys(context.env));
   const content = await openCensusFile(file);
   return withDatabase(context, (db) => compareCensus({ db, encryptor }, employer, content));
@@ -191,7 +190,8 @@ async function censusStage(
   return withDatabase(context, async (db) => {
     const staged = await stageCensus({ db, encryptor, now }, employer, content);
     if (!staged.ok) {
-      printResult(out, viewFindings(staged), () => printProblems(out, staged));
+      const findings = viewFindings(staged);
+      printResult(out, findings, () => printProblems(out, findings));
       return 1;
     }
     printResult(out, { id: staged.censusId, employees: staged.employees }, () =>
@@ -232,16 +232,16 @@ async function censusShow(
   const staged = await currentCensus(db, employer);
   const page = { limit: SYNCS_SHOWN };
   const { syncs } = await listSyncs(db, { employerId: employer }, page, { now, overdueMs });
-  const fresh = staged !== null && now.getTime() - Date.parse(staged.stagedAt) <= maxAgeMs;
+  const fresh = staged !== null && now.getTime() - Date.parse(staged.staged_at) <= maxAgeMs;
   const census = staged && {
-    id: staged.censusId,
-    employer_id: staged.employerId,
-    staged_at: staged.stagedAt,
+    id: staged.census_id,
+    employer_id: staged.employer_id,
+    staged_at: staged.staged_at,
     employees: staged.employees,
     fresh,
   };
   const response = withResponse ? await responseOf(context, syncs[0]) : undefined;
-  const result = { census, syncs: syncs.map(viewSync), ...(response !== undefined && { response }) };
+  const result = { census, syncs, ...(response !== undefined && { response }) };
   printResult(out, result, () => {
     if (census === null) out.print('No census is staged.');
     else printPairs(out, { ...census, fresh: fresh ? 'yes' : 'no: older than CENSUS_MAX_AGE' });
@@ -317,7 +317,7 @@ async function censusSync(context: DatabaseContext, { employer }: { employer: st
   const request = { employerId: employer, now: now.toISOString() };
   const syncId = await transact(db, (trx) => requestSyncManually(trx, request));
   const sync = await findSync(db, syncId, { now, overdueMs });
-  printResult(out, sync && viewSync(sync), () => out.print(syncId));
+  printResult(out, sync, () => out.print(syncId));
   out.note(
     'The sidecar uploads the census as soon as a fresh one is staged. Follow it with "benefits-sidecar census show".',
   );

@@ -1,8 +1,7 @@
 import { Readable } from 'node:stream';
 import { createApi } from '../../src/api/server.ts';
 import { recordUpload } from '../../src/census/staged.ts';
-import { failSyncs } from '../../src/census/sync-progress.ts';
-import { completeSyncs, requestSync } from '../../src/census/syncs.ts';
+import { completeSyncs, failSyncs, requestSync } from '../../src/census/syncs.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { placeOf } from '../../src/outbox/queue.ts';
 import { createEncryptor } from '../../src/security/encryption.ts';

@@ -91,12 +91,16 @@ onEitherEngine('only a census that the service accepted counts as the last uploa
   await send();
   const census = await currentCensus(db, 'a');
   t.match(await lastUpload(db, 'a'), {
-    censusId: census?.censusId,
-    uploadedAt: clock().toISOString(),
+    census_id: census?.census_id,
+    uploaded_at: clock().toISOString(),
     employees: 2,
   });
   await put(censusOf([person('e-1')]));
-  t.match(await lastUpload(db, 'a'), { censusId: census?.censusId }, 'a staged census is not an upload yet');
+  t.match(
+    await lastUpload(db, 'a'),
+    { census_id: census?.census_id },
+    'a staged census is not an upload yet',
+  );
   await ask('event-2');
   await send();
   t.match(await lastUpload(db, 'a'), { employees: 1 });
@@ -274,6 +278,17 @@ onEitherEngine('a temporarily rejected upload completes nothing', async (t) => {
   await send();
   t.equal(await complete(), 0);
   t.match(await syncs(), [{ state: 'requested', upload_started_at: null, reason: /responded with 429/ }]);
+});
+
+onEitherEngine('an empty response that rejected an upload is shown as such', async (t) => {
+  const { db, put, ask, send, syncs } = await setUp(t, {
+    answer: (response) => response.writeHead(422).end(),
+  });
+  await put(good);
+  await ask('event-1');
+  await send();
+  const [failed] = await syncs();
+  t.equal(await readSyncAnswer(db, encryptor, failed!.sync_id), '');
 });
 
 onEitherEngine('a rejection fails the syncs with its status; a new census is uploaded', async (t) => {

@@ -1,7 +1,7 @@
 import { type Changes, compareCensus, LISTED_MAX } from '../../src/census/diff.ts';
 import { EMPLOYEE_FIELDS, ORGANIZATION_FIELDS } from '../../src/census/fingerprints.ts';
 import { currentCensus, lastUpload, recordUpload } from '../../src/census/staged.ts';
-import { tidyCensuses } from '../../src/census/tidy.ts';
+import { tidyCensuses } from '../../src/census/staging.ts';
 import { Organization } from '../../src/contract/census.ts';
 import { Employee } from '../../src/contract/employee.ts';
 import type { Db } from '../../src/database/tables.ts';
@@ -66,18 +66,18 @@ onEitherEngine('added, absent, changed and unchanged employees are distinguished
     db,
     censusOf(now, { organization: { ...organization, fein: '99-9999999' } }),
   );
-  t.match(compared.report, { employees: 4, problemCount: 0 });
-  t.match(compared.lastUpload, { censusId, uploadedAt: clock().toISOString(), employees: 4 });
+  t.match(compared, { valid: true, employees: 4, problem_count: 0 });
+  t.match(compared.last_upload, { census_id: censusId, uploaded_at: clock().toISOString(), employees: 4 });
   t.strictSame(compared.changes, {
-    added: { count: 1, employeeIds: ['e-5'] },
+    added: { count: 1, employee_ids: ['e-5'] },
     changed: {
       count: 2,
       employees: [
-        { employeeId: 'e-3', fields: ['address', 'ssn'] },
-        { employeeId: 'e-1', fields: ['pay_rate'] },
+        { employee_id: 'e-3', fields: ['address', 'ssn'] },
+        { employee_id: 'e-1', fields: ['pay_rate'] },
       ],
     },
-    absent: { count: 1, employeeIds: ['e-4'] },
+    absent: { count: 1, employee_ids: ['e-4'] },
     unchanged: 1,
     organization: ['fein'],
   });
@@ -113,7 +113,7 @@ for (const field of EMPLOYEE_FIELDS) {
     };
     await upload(db, setClock(), censusOf([full]));
     const changes = await changesOf(db, censusOf([{ ...full, [field]: other[field] }]));
-    t.strictSame(changes.changed, { count: 1, employees: [{ employeeId: 'e-1', fields: [field] }] });
+    t.strictSame(changes.changed, { count: 1, employees: [{ employee_id: 'e-1', fields: [field] }] });
   });
 }
 
@@ -144,14 +144,15 @@ onEitherEngine(
   async (t) => {
     const { db } = await scratch(t);
     t.match(await compare(db, censusOf([person('e-1')])), {
-      report: { employees: 1, problemCount: 0 },
-      lastUpload: null,
+      employees: 1,
+      problem_count: 0,
+      last_upload: null,
       changes: null,
     });
     t.strictSame(await db.selectFrom('hash_keys').selectAll().execute(), [], 'comparing creates no key');
     await stage(db, setClock(), censusOf([person('e-1')]));
     await upload(db, setClock(), censusOf([person('e-1')]), 'another employer');
-    t.match(await compare(db, censusOf([person('e-1')])), { lastUpload: null, changes: null });
+    t.match(await compare(db, censusOf([person('e-1')])), { last_upload: null, changes: null });
   },
 );
 
@@ -159,7 +160,7 @@ onEitherEngine('a census that breaks the contract is not compared', async (t) =>
   const { db } = await scratch(t);
   await upload(db, setClock(), censusOf([person('e-1')]));
   const compared = await compare(db, censusOf([person('e-1', { dob: 'never' })]));
-  t.match(compared, { report: { problemCount: 1 }, lastUpload: { employees: 1 }, changes: null });
+  t.match(compared, { valid: false, problem_count: 1, last_upload: { employees: 1 }, changes: null });
 });
 
 onEitherEngine('fingerprints with another hash key are not compared', async (t) => {
@@ -167,7 +168,7 @@ onEitherEngine('fingerprints with another hash key are not compared', async (t) 
   await upload(db, setClock(), censusOf([person('e-1')]));
   const other = { fingerprint_key: 'other' };
   await transact(db, (trx) => trx.updateTable('staged_censuses').set(other).execute());
-  t.match(await compare(db, censusOf([person('e-1')])), { lastUpload: { employees: 1 }, changes: null });
+  t.match(await compare(db, censusOf([person('e-1')])), { last_upload: { employees: 1 }, changes: null });
 });
 
 onEitherEngine('the first of many changes are listed and all are counted', async (t) => {
@@ -179,14 +180,14 @@ onEitherEngine('the first of many changes are listed and all are counted', async
   await upload(db, setClock(), censusOf([...many(0), ...many(10_000)]));
   const changes = await changesOf(db, censusOf([...many(0, { last_name: 'New' }), ...many(20_000)]));
   for (const [name, some] of Object.entries({
-    added: changes.added.employeeIds,
+    added: changes.added.employee_ids,
     changed: changes.changed.employees,
-    absent: changes.absent.employeeIds,
+    absent: changes.absent.employee_ids,
   })) {
     t.equal(some.length, LISTED_MAX, name);
     t.equal(changes[name as 'added'].count, LISTED_MAX + 100, name);
   }
-  t.equal(changes.absent.employeeIds[0], 'e-10000');
+  t.equal(changes.absent.employee_ids[0], 'e-10000');
   t.equal(changes.unchanged, 0);
 });
 
@@ -201,10 +202,10 @@ onEitherEngine('the last upload is kept for comparison until it is replaced', as
   const chunks = db.selectFrom('census_chunks').select('chunk').where('census_id', '=', first);
   t.strictSame(await chunks.execute(), [], 'its personal data is removed');
   t.equal(await count(db, first), 3);
-  t.match(await changesOf(db, censusOf([person('e-1')])), { absent: { count: 1, employeeIds: ['e-2'] } });
+  t.match(await changesOf(db, censusOf([person('e-1')])), { absent: { count: 1, employee_ids: ['e-2'] } });
 
   const second = await upload(db, clock, censusOf([person('e-1')]));
-  t.equal((await lastUpload(db, 'a'))?.censusId, second);
+  t.equal((await lastUpload(db, 'a'))?.census_id, second);
   await tidyCensuses(db, clock());
   t.equal(await count(db, first), 0);
   t.match(await changesOf(db, censusOf([person('e-1')])), { absent: { count: 0 }, unchanged: 1 });
@@ -222,7 +223,7 @@ onEitherEngine(
     await stage(db, clock, censusOf([...many, person('e-x', { dob: 'never' })]));
     t.strictSame(await db.selectFrom('census_fingerprints').select('census_id').execute(), []);
     await stage(db, clock, censusOf(many));
-    const replaced = (await currentCensus(db, 'a'))!.censusId;
+    const replaced = (await currentCensus(db, 'a'))!.census_id;
     await stage(db, clock, censusOf([person('e-1')]));
     clock.advance(HOUR_MS);
     await transact(db, async (trx) => {

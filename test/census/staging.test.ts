@@ -1,8 +1,7 @@
 import { CHUNK_BYTES } from '../../src/census/chunks.ts';
 import { resumeRosterUpdates, updateRoster } from '../../src/census/roster-update.ts';
 import { currentCensus } from '../../src/census/staged.ts';
-import { stageCensus } from '../../src/census/staging.ts';
-import { tidyCensuses } from '../../src/census/tidy.ts';
+import { stageCensus, tidyCensuses } from '../../src/census/staging.ts';
 import { census } from '../../src/contract/census.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
@@ -84,7 +83,7 @@ onEitherEngine('no personal data is readable in the database or its log', async 
   const { db, url } = await scratch(t);
   await stage(db, setClock(), censusOf([person('e-1', { ssn: '078-05-1120', last_name: 'Canaryname' })]));
   const bytes = await rawBytes(db, url);
-  t.ok(bytes.includes((await currentCensus(db, 'a'))!.censusId), 'the census is in the database');
+  t.ok(bytes.includes((await currentCensus(db, 'a'))!.census_id), 'the census is in the database');
   t.notOk(bytes.includes('078-05-1120') || bytes.includes('Canaryname'));
 });
 
@@ -131,7 +130,7 @@ onEitherEngine('a chunk moved to another census cannot be decrypted', async (t) 
   const clock = setClock();
   await stage(db, clock, censusOf([person('e-1')]));
   await stage(db, clock, censusOf([person('e-2')]), { employerId: 'b' });
-  const [a, b] = [(await currentCensus(db, 'a'))!.censusId, (await currentCensus(db, 'b'))!.censusId];
+  const [a, b] = [(await currentCensus(db, 'a'))!.census_id, (await currentCensus(db, 'b'))!.census_id];
   await transact(db, async (trx) => {
     await trx.deleteFrom('census_chunks').where('census_id', '=', a).execute();
     await trx.updateTable('census_chunks').set({ census_id: a }).where('census_id', '=', b).execute();
@@ -204,7 +203,7 @@ onEitherEngine('a report received after the census was staged stays in effect', 
   const { db } = await scratch(t);
   const clock = setClock();
   await stage(db, clock, censusOf([person('e-1')]));
-  const censusId = (await currentCensus(db, 'a'))!.censusId;
+  const censusId = (await currentCensus(db, 'a'))!.census_id;
   clock.advance(HOUR_MS);
   const facts = [
     { employee_id: 'e-1', employer_id: 'a', termination_date: '2026-01-31' },
@@ -223,7 +222,7 @@ onEitherEngine('a replaced census does not update the roster', async (t) => {
   const { db } = await scratch(t);
   const clock = setClock();
   await stage(db, clock, censusOf([person('e-1')]));
-  const old = (await currentCensus(db, 'a'))!.censusId;
+  const old = (await currentCensus(db, 'a'))!.census_id;
   clock.advance(HOUR_MS);
   await stage(db, clock, censusOf([person('e-2')]));
   const facts = await count(db, 'roster_facts');
@@ -235,7 +234,7 @@ onEitherEngine('a roster update stops if its census is replaced', async (t) => {
   const { db, url } = await scratch(t);
   const clock = setClock();
   await stage(db, clock, censusOf([person('e-1')]));
-  const censusId = (await currentCensus(db, 'a'))!.censusId;
+  const censusId = (await currentCensus(db, 'a'))!.census_id;
   await transact(db, (trx) => trx.updateTable('staged_censuses').set({ roster_updated_at: null }).execute());
   const other = open(t, url);
   const replaced = { state: 'replaced', replaced_at: 'now' } as const;

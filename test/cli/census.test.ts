@@ -2,7 +2,7 @@ import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { recordUpload } from '../../src/census/staged.ts';
-import { failSyncs } from '../../src/census/sync-progress.ts';
+import { failSyncs } from '../../src/census/syncs.ts';
 import { readDataKeys } from '../../src/config.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { placeOf } from '../../src/outbox/queue.ts';

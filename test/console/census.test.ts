@@ -3,8 +3,13 @@ import { once } from 'node:events';
 import { request } from 'node:http';
 import t from 'tap';
 import { recordUpload } from '../../src/census/staged.ts';
-import { failSyncs, uploadDelivered, uploadStarted } from '../../src/census/sync-progress.ts';
-import { completeSyncs, requestSync } from '../../src/census/syncs.ts';
+import {
+  completeSyncs,
+  failSyncs,
+  requestSync,
+  uploadDelivered,
+  uploadStarted,
+} from '../../src/census/syncs.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { placeOf } from '../../src/outbox/queue.ts';
 import { NOW } from '../api/start.ts';

@@ -1,7 +1,6 @@
 import Type, { type Static } from 'typebox';
 import { type CensusSync, findSync, listSyncs, readSyncAnswer } from '../../census/sync-list.ts';
 import { requestSyncManually } from '../../census/syncs.ts';
-import { viewSync } from '../../census/view.ts';
 import {
   boolean,
   closed,
@@ -147,6 +146,6 @@ function shown(syncs: readonly CensusSync[]): Sync[] {
   return syncs.map((sync) => {
     const problems = sync.problems.slice(0, left);
     left -= problems.length;
-    return { ...viewSync(sync), problems };
+    return { ...sync, problems };
   });
 }

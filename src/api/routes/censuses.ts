@@ -4,9 +4,8 @@ import Type from 'typebox';
 import { compareCensus, LISTED_MAX } from '../../census/diff.ts';
 import { CENSUS_BYTES_MAX, type CensusContent } from '../../census/reading.ts';
 import { CENSUS_FROM } from '../../census/source.ts';
-import { listStagedCensuses, readUploadBody } from '../../census/staged.ts';
+import { currentCensus, listStagedCensuses, uploadBody } from '../../census/staged.ts';
 import { stageCensus } from '../../census/staging.ts';
-import { viewComparison } from '../../census/view.ts';
 import { Census } from '../../contract/census.ts';
 import { PROBLEMS_MAX } from '../../contract/check.ts';
 import {
@@ -166,8 +165,7 @@ export function censusRoutes(app: Api, { db, encryptor, now, log, wakeSend }: Ap
     }),
     async (request) => {
       const { employer_id } = request.params;
-      const compare = () => compareCensus({ db, encryptor }, employer_id, streamedCensus(request));
-      return viewComparison(await limited(compare));
+      return limited(() => compareCensus({ db, encryptor }, employer_id, streamedCensus(request)));
     },
   );
 }
@@ -237,17 +235,16 @@ export function stagedCensusRoutes(app: Api, parts: ApiParts): void {
     }),
     async (request, reply) => {
       const { employer_id } = request.params;
-      const body = await readUploadBody(db, encryptor, employer_id);
-      if (body === null) throw notFound('staged census of an employer');
+      const census = await currentCensus(db, employer_id);
+      if (census === null) throw notFound('staged census of an employer');
       await writeReadDown(parts, request, {
         resource_type: 'census',
-        resource_id: body.census.censusId,
+        resource_id: census.census_id,
         ...employerSubject(employer_id),
       });
-      log.info({ employer_id, census_id: body.census.censusId, ...by(request) }, 'a census was read');
-      return reply
-        .type(CENSUS_TYPES.json)
-        .send(Readable.from(whole(body.chunks, body.length), { objectMode: false }));
+      log.info({ employer_id, census_id: census.census_id, ...by(request) }, 'a census was read');
+      const body = whole(uploadBody(db, encryptor, census.census_id), census.body_bytes);
+      return reply.type(CENSUS_TYPES.json).send(Readable.from(body, { objectMode: false }));
     },
   );
 
