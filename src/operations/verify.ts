@@ -8,10 +8,21 @@ import type { Db } from '../database/tables.ts';
 import { verifyFacts } from '../employment/verify-facts.ts';
 import { codeOf } from '../errors.ts';
 import { eventsById, newestSeq } from '../inbox/inbox.ts';
-import { verifyConflicts, verifyEventsWithoutVersion, verifySeqs } from '../inbox/verify-events.ts';
-import { type Verified, verifyVersions } from '../inbox/verify-versions.ts';
-import { verifyChained, verifyDeductions, verifyListed } from '../ledger/verify-deductions.ts';
-import { ledgerHead, verifyPositions, verifyRoster } from '../ledger/verify-positions.ts';
+import {
+  type Verified,
+  verifyConflicts,
+  verifyEventsWithoutVersion,
+  verifySeqs,
+  verifyVersions,
+} from '../inbox/verify-inbox.ts';
+import {
+  verifyChained,
+  verifyDeductions,
+  verifyHead,
+  verifyListed,
+  verifyPositions,
+  verifyRoster,
+} from '../ledger/verify-ledger.ts';
 import { ENCRYPTED_REQUESTS } from '../outbox/queue.ts';
 import { verifyOutbox } from '../outbox/verify-outbox.ts';
 import { verifyTaken } from '../payroll/reconciliation/verify-taken.ts';
@@ -66,7 +77,7 @@ export async function verifyRows(
   on: Verifying,
 ): Promise<Omit<Found, 'engine'>> {
   const part = createParts(on);
-  const position = await part(0, () => ledgerHead(db, on));
+  const position = await part(0, () => verifyHead(db, on));
   const newest = await part(0, () => newestSeq(db));
   await part(undefined, () => verifySeqs(db, on.report));
   await part(undefined, () => verifyPositions(db, position, on));

@@ -5,7 +5,7 @@ import type { Db, Trx } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { type Applied, type ApplyLoop, createApplyLoop, type Effects } from '../../src/inbox/apply.ts';
 import { newestSeq, storeArrivals } from '../../src/inbox/inbox.ts';
-import { verifyEventsWithoutVersion } from '../../src/inbox/verify-events.ts';
+import { verifyEventsWithoutVersion } from '../../src/inbox/verify-inbox.ts';
 import type { Log } from '../../src/telemetry/log.ts';
 import { type Commits, countedCommits } from './commits.ts';
 

@@ -1,0 +1,358 @@
+/** Checks events and their outcomes, and computes each version again from its event, as the apply loop does. */
+import { type Selectable, sql } from 'kysely';
+import { syncsOfEvents } from '../census/sync-list.ts';
+import { type Deduction, deduction } from '../contract/deduction.ts';
+import { DEDUCTION_CREATED, DEDUCTION_UPDATED } from '../contract/events.ts';
+import { toInstant } from '../contract/instant.ts';
+import { pagesOf, type ReportDifference, type Verifying } from '../database/difference.ts';
+import { engineOf } from '../database/engine.ts';
+import type { Db, InboxTable } from '../database/tables.ts';
+import {
+  foldVersions,
+  type IncomingDeduction,
+  type LatestState,
+  tieKey,
+  type Version,
+} from '../ledger/fold.ts';
+import { type AtTime, versionsAt } from '../ledger/history.ts';
+import { isInLedger, versionsWithPrevious } from '../ledger/record.ts';
+import { latestOf } from '../ledger/state.ts';
+import { unlisted } from '../ledger/verify-ledger.ts';
+import { NOT_APPLIED } from './apply.ts';
+import { type ParsedEvent, parseEvent } from './parse-event.ts';
+import { IMPORTED, importId, sha256 } from './stored-body.ts';
+
+/** Events read at once, in tens of milliseconds; most are skipped because they have a version. */
+const SEQS_AT_ONCE = 10_000;
+/** The most gaps reported. */
+const GAPS_SHOWN = 1_000;
+/** Conflicts read at once: rare, with bodies of up to 256 KiB. */
+const CONFLICTS_AT_ONCE = 100;
+const NO_VERSION = 'is applied, but there is no version';
+
+/** Checks that no event was removed. PostgreSQL leaves gaps, so it cannot be checked there. */
+export async function verifySeqs(db: Db, report: ReportDifference): Promise<void> {
+  if (engineOf(db) === 'postgres') return;
+  const { rows, newest } = await db
+    .selectFrom('inbox')
+    .select((eb) => [eb.fn.countAll<number>().as('rows'), eb.fn.max('seq').as('newest')])
+    .executeTakeFirstOrThrow();
+  if (rows === (newest ?? 0)) return;
+  const last = await db
+    .selectFrom('inbox')
+    .select('inbox.seq')
+    .where((where) =>
+      where.not(
+        where.exists(
+          where
+            .selectFrom('inbox as next')
+            .select('next.seq')
+            .whereRef('next.seq', '=', sql<number>`inbox.seq + 1`),
+        ),
+      ),
+    )
+    .where('inbox.seq', '<', newest)
+    .orderBy('inbox.seq')
+    .limit(GAPS_SHOWN)
+    .execute();
+  const first = await db.selectFrom('inbox').select('seq').where('seq', '=', 1).executeTakeFirst();
+  for (const before of [...(first === undefined ? [0] : []), ...last.map(({ seq }) => seq)]) {
+    report('inbox', `seq ${before + 1}`, 'seq', 'is missing: an event was removed');
+  }
+}
+
+/** Checks all events up to a number. Returns how many have no version. */
+export async function verifyEventsWithoutVersion(db: Db, until: number, on: Verifying): Promise<number> {
+  let found = 0;
+  for (let after = 0; after < until; after += SEQS_AT_ONCE) {
+    on.signal.throwIfAborted();
+    const rows = await eventsWithoutVersion(db, after, Math.min(after + SEQS_AT_ONCE, until));
+    for (const row of rows) verifyOutcome(row, on.report);
+    found += rows.length;
+    on.looked(Math.min(SEQS_AT_ONCE, until - after));
+  }
+  return found;
+}
+
+type EventWithoutVersion = EventRow & { sync_employer: string | null };
+
+async function eventsWithoutVersion(db: Db, after: number, until: number): Promise<EventWithoutVersion[]> {
+  const events = await db
+    .selectFrom('inbox')
+    .select(['inbox.event_id', ...EVENT_COLUMNS])
+    .where('seq', '>', after)
+    .where('seq', '<=', until)
+    .where((where) => where.not(isInLedger(sql.ref('inbox.event_id'))))
+    .orderBy('seq')
+    .execute();
+  const ids = events.map(({ event_id }) => event_id);
+  const employers = new Map((await syncsOfEvents(db, ids)).map((sync) => [sync.event_id, sync.employer_id]));
+  return events.map((event) => ({ ...event, sync_employer: employers.get(event.event_id) ?? null }));
+}
+
+function verifyOutcome(event: EventWithoutVersion, report: ReportDifference): void {
+  const wrong = (field: 'state' | 'reason' | 'event_id', rule: string) =>
+    report('inbox', event.event_id, field, rule);
+  const parsed = event.body === null ? null : parseEvent(event.body);
+  verifyEvent(event, parsed, report);
+  if (event.state === 'pending') return;
+  if (parsed === null) {
+    const isDeduction = event.event_type === DEDUCTION_UPDATED || event.event_type === DEDUCTION_CREATED;
+    if (event.state === 'applied' && isDeduction) wrong('state', NO_VERSION);
+    return;
+  }
+  const { meaning } = parsed;
+  if (meaning.kind === 'ignored' || meaning.kind === 'quarantined') {
+    if (event.state !== meaning.kind) wrong('state', `is not what its body makes it: ${meaning.kind}`);
+    else if (event.reason !== meaning.reason) wrong('reason', 'is not what its body makes it: reprocess it');
+    return;
+  }
+  if (event.state === 'quarantined' && event.reason?.startsWith(NOT_APPLIED)) return;
+  if (event.state !== 'applied') wrong('state', 'is not applied, but can be parsed: reprocess it');
+  else if (event.reason !== null) wrong('reason', 'is given, but the event was applied');
+  else if (meaning.kind === 'deduction') wrong('state', NO_VERSION);
+  else if (meaning.kind === 'sync-request' && event.sync_employer !== meaning.employerId) {
+    report('census_syncs', event.event_id, 'employer_id', 'no sync is of this event');
+  }
+}
+
+/** Verifies the conflicts: other bodies received under a known ID. */
+export async function verifyConflicts(db: Db, on: Verifying): Promise<void> {
+  const page = (after: number) =>
+    db
+      .selectFrom('event_conflicts')
+      .leftJoin('inbox', 'inbox.event_id', 'event_conflicts.event_id')
+      .select(['conflict_id', 'event_conflicts.body', 'event_conflicts.body_hash', 'seq'])
+      .where('conflict_id', '>', after)
+      .orderBy('conflict_id')
+      .limit(CONFLICTS_AT_ONCE)
+      .execute();
+  for await (const rows of pagesOf(on, 0, CONFLICTS_AT_ONCE, page, (row) => row.conflict_id)) {
+    for (const { conflict_id, body, body_hash, seq } of rows) {
+      const wrong = (field: string, rule: string) => on.report('event_conflicts', conflict_id, field, rule);
+      if (body !== null && !sha256(body).equals(body_hash)) wrong('body', 'is not that of its hash');
+      if (seq === null) wrong('event_id', 'there is no such event');
+    }
+  }
+}
+
+/** Versions read at once with their events: a few milliseconds, and cheap to garbage-collect. */
+const ROWS_AT_ONCE = 500;
+
+/** How many versions were computed from a stored body, and for how many only the body's hash is left. */
+export type Verified = { byBody: number; byHash: number };
+
+/** Verifies all versions up to a position. They never change, so pages need no common transaction. */
+export async function verifyVersions(db: Db, until: number, on: Verifying): Promise<Verified> {
+  const verified = { byBody: 0, byHash: 0 };
+  const shown: Shown = new Map();
+  const page = (after: number) => pageOf(db, after, until);
+  for await (const rows of pagesOf(on, 0, ROWS_AT_ONCE, page, (row) => row.position)) {
+    const states = new Map(rows.map((row) => [row.position, latestBefore(row, shown)]));
+    const computable = rows.flatMap((row) => prepare(row, on.report) ?? []);
+    const rivals = Map.groupBy(await rivalsOf(db, computable), (version) => version.deduction_id);
+    for (const one of computable) {
+      const { position, deduction_id } = one.row;
+      compare(one, states.get(position) ?? null, rivals.get(deduction_id) ?? [], on.report);
+    }
+    await verifyEmployees(db, rows, on.report);
+    for (const { seq, body } of rows) if (seq !== null) verified[body === null ? 'byHash' : 'byBody'] += 1;
+  }
+  return verified;
+}
+
+type Row = Awaited<ReturnType<typeof pageOf>>[number];
+
+/** Returns versions with their events, and the version that each names as the previous one. */
+function pageOf(db: Db, after: number, until: number) {
+  return versionsWithPrevious(db)
+    .leftJoin('inbox', 'inbox.event_id', 'deduction_versions.event_id')
+    .select(EVENT_COLUMNS)
+    .where('deduction_versions.position', '>', after)
+    .where('deduction_versions.position', '<=', until)
+    .orderBy('deduction_versions.position')
+    .limit(ROWS_AT_ONCE)
+    .execute();
+}
+
+/** A version and the state that its event implies. */
+type Computable = { row: Row; incoming: IncomingDeduction };
+
+/** Reads the event of a version. Returns null, after reporting why, if the version can't be computed from it. */
+function prepare(row: Row, report: ReportDifference): Computable | null {
+  const wrong = (field: string, rule: string): null => {
+    report('deduction_versions', row.position, field, rule);
+    return null;
+  };
+  if (row.seq === null) return wrong('event_id', 'there is no such event');
+  const event = row as Row & EventRow;
+  const parsed = row.body === null ? null : parseEvent(row.body);
+  verifyEvent(event, parsed, report);
+  if (row.state !== 'applied' && !(row.state === 'pending' && event.reprocessed > 0)) {
+    report('inbox', row.event_id, 'state', 'is not applied, but has a version');
+  }
+  if (row.state === 'applied' && row.reason !== null) {
+    report('inbox', row.event_id, 'reason', 'is given, but the event was applied');
+  }
+  if (row.state === 'applied' && row.reprocessed === 0 && row.finished_at !== row.recorded_at) {
+    wrong('recorded_at', `is not when event ${row.event_id} was applied`);
+  }
+  if (row.previous_position !== null && row.before_deduction !== row.deduction_id) {
+    return wrong('previous_position', 'is not a version of the same deduction');
+  }
+  const incoming = incomingOf(row, parsed);
+  if (incoming === null) {
+    report('inbox', row.event_id, 'body', 'is no deduction, but has a version');
+    return null;
+  }
+  // Without the body, the version is its own source: at least it must be a valid deduction.
+  if (row.body === null && !couldBeSent(incoming, wrong)) return null;
+  // Reported already. Without a time nothing can be computed.
+  if (!INSTANT.test(event.received_at)) return null;
+  return { row, incoming };
+}
+
+function couldBeSent(
+  { deduction: stored, createdAt }: IncomingDeduction,
+  wrong: (field: string, rule: string) => null,
+): boolean {
+  const problems = deduction.problems(stored);
+  for (const { path, rule } of problems) wrong(path, rule);
+  if (createdAt === null || toInstant(createdAt) !== null) return problems.length === 0;
+  wrong('created_at', 'is no time');
+  return false;
+}
+
+/** Returns the content of the event or, without its body, of the version itself. Null if that is no deduction. */
+function incomingOf(row: Row, parsed: ParsedEvent | null): IncomingDeduction | null {
+  const given = { eventId: row.event_id, receivedAt: row.received_at ?? '' };
+  if (parsed === null) {
+    // If it was damaged, any field may be wrong, and is reported.
+    const stored = { ...row, id: row.deduction_id } as unknown as Deduction;
+    return { ...given, createdAt: row.created_at, deduction: stored };
+  }
+  const { meaning, createdAt } = parsed;
+  return meaning.kind === 'deduction' ? { ...given, createdAt, deduction: meaning.deduction } : null;
+}
+
+/** Returns the versions that these may tie with: up to the one before them, those at the same event time. */
+function rivalsOf(db: Db, all: readonly Computable[]): Promise<Version[]> {
+  const times = all.flatMap(({ row }): AtTime[] => {
+    const { deduction_id: deductionId, event_time: eventTime, previous_position } = row;
+    // Uses the stored time; if that is wrong, the comparison reports it.
+    const isNewest = row.before_late === 0 && row.before_time !== null && eventTime > row.before_time;
+    return previous_position === null || isNewest
+      ? []
+      : [{ deductionId, eventTime, until: previous_position }];
+  });
+  return versionsAt(db, times);
+}
+
+function compare(
+  { row, incoming }: Computable,
+  latest: LatestState | null,
+  rivals: readonly Version[],
+  report: ReportDifference,
+): void {
+  const { previous_position, position, event_time: time } = row;
+  const rival = latestOf(
+    rivals.filter((one) => one.event_time === time && one.position <= (previous_position ?? 0)),
+  );
+  const [computed] = foldVersions(
+    [incoming],
+    latest === null ? new Map() : new Map([[incoming.deduction.id, latest]]),
+    rival === null ? new Map() : new Map([[tieKey(incoming.deduction.id, time), rival]]),
+    position - 1,
+    row.recorded_at,
+  ).versions as [Version];
+  for (const column of Object.keys(computed) as (keyof Version)[]) {
+    if (row[column] === computed[column]) continue;
+    const rule = `is not what event ${row.event_id} and the versions before it make it`;
+    report('deduction_versions', position, column, rule);
+  }
+}
+
+/** The latest state of a deduction after a late version, by the position of the late version. */
+type Shown = Map<number, Pick<LatestState, 'position' | 'event_time' | 'employee_id'>>;
+
+/**
+ * Returns the deduction's latest state before this version. Versions are verified in order of position, so
+ * `shown` has it where the previous version was late, and no history is read.
+ */
+function latestBefore(row: Row, shown: Shown): LatestState | null {
+  const { deduction_id, previous_position, position, before_version, before_time, before_employee } = row;
+  if (previous_position === null || before_version === null) return null;
+  const before =
+    row.before_late === 0
+      ? {
+          position: previous_position,
+          event_time: before_time as string,
+          employee_id: before_employee as string,
+        }
+      : shown.get(previous_position);
+  shown.delete(previous_position);
+  if (before === undefined) return null;
+  if (row.late === 1) shown.set(position, before);
+  return {
+    ...before,
+    deduction_id,
+    version_count: before_version,
+    last_received_position: previous_position,
+  };
+}
+
+/** Checks that both employees are listed where a deduction passes from one to the other. */
+async function verifyEmployees(db: Db, rows: readonly Row[], report: ReportDifference): Promise<void> {
+  const passed = rows.filter(
+    (row) => row.previous_position !== null && row.before_employee !== row.employee_id,
+  );
+  const employees = passed.flatMap(({ position, deduction_id, employee_id, before_employee }) => [
+    { position, deduction_id, employee_id },
+    { position, deduction_id, employee_id: before_employee ?? employee_id },
+  ]);
+  for (const { position, deduction_id } of await unlisted(db, employees)) {
+    const rule = `an employee of version ${position} is not listed with it`;
+    report('deduction_employees', deduction_id, 'employee_id', rule);
+  }
+}
+
+/** The columns of an event that are verified. */
+const EVENT_COLUMNS = [
+  'inbox.seq',
+  'inbox.source',
+  'inbox.received_at',
+  'inbox.body',
+  'inbox.body_hash',
+  'inbox.state',
+  'inbox.event_type',
+  'inbox.envelope_id',
+  'inbox.reason',
+  'inbox.finished_at',
+  'inbox.reprocessed',
+] as const;
+
+type EventRow = Omit<Selectable<InboxTable>, 'dismissed_at' | 'dismissed_reason'>;
+
+const SHA256_BYTES = 32;
+
+/** Compares what every event has; `parsed` is null where the body was dropped. */
+function verifyEvent(event: EventRow, parsed: ParsedEvent | null, report: ReportDifference): void {
+  const wrong = (field: keyof EventRow, rule: string) => report('inbox', event.event_id, field, rule);
+  if (!INSTANT.test(event.received_at)) wrong('received_at', 'is no instant');
+  if (event.finished_at !== null && !INSTANT.test(event.finished_at)) wrong('finished_at', 'is no instant');
+  if (event.body === null && event.body_hash?.length !== SHA256_BYTES) wrong('body_hash', 'is no SHA-256');
+  const isNamedByBody = event.event_id.startsWith(IMPORTED);
+  if ((event.source === 'import') !== isNamedByBody) wrong('source', 'is not what the id says');
+  if (isNamedByBody) {
+    const hash = event.body === null ? (event.body_hash ?? Buffer.alloc(0)) : sha256(event.body);
+    const field = event.body === null ? 'body_hash' : 'body';
+    if (event.event_id !== importId(hash)) wrong(field, 'is not the one that the id was made of');
+  }
+  // An event that is pending again keeps the results of the last time.
+  if (parsed === null || (event.state === 'pending' && event.reprocessed === 0)) return;
+  if (event.event_type !== parsed.eventType) wrong('event_type', 'is not that of the body');
+  if (event.envelope_id !== parsed.envelopeId) wrong('envelope_id', 'is not that of the body');
+}
+
+/** An instant in the format of our own clock. It runs twice for every event, so it ignores the lengths of months. */
+const INSTANT = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}Z$/;

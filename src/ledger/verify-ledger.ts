@@ -1,0 +1,230 @@
+/** Checks that versions, facts and decisions share positions without gaps, and that latest states match their versions. */
+import { sql } from 'kysely';
+import { textRows } from '../database/bulk.ts';
+import { pagesOf, type ReportDifference, type Verifying } from '../database/difference.ts';
+import type { Db, Tables } from '../database/tables.ts';
+import { historyOf } from './history.ts';
+
+/** Positions counted at once: a few milliseconds. */
+const POSITIONS_AT_ONCE = 20_000;
+/** Latest states read at once, each with two versions. */
+const ROWS_AT_ONCE = 2_000;
+/** Roster rows compared at once. */
+const ROSTER_AT_ONCE = 5_000;
+/** The most rows reported that are not among those of their deduction or employment. */
+const NAMED = 1_000;
+
+/** Returns the newest position, and checks that it is the newest one stored. */
+export async function verifyHead(db: Db, { report }: Pick<Verifying, 'report'>): Promise<number> {
+  const { rows } = await sql<{ head: number; newest: number }>`
+    select ledger_head.position as head,
+      (select coalesce(max(position), 0) from (
+        select max(position) as position from deduction_versions union all select max(position) from roster_facts
+        union all select max(position) from start_decisions) as newest
+      ) as newest
+    from ledger_head`.execute(db);
+  const [head, newest] = [Number(rows[0]?.head), Number(rows[0]?.newest)];
+  if (head !== newest) report('ledger_head', '1', 'position', 'is not the newest position');
+  return Math.max(head, newest);
+}
+
+/** Checks that every position up to this one belongs to exactly one version, roster fact or start decision. */
+export async function verifyPositions(db: Db, until: number, on: Verifying): Promise<void> {
+  for (let after = 0; after < until; after += POSITIONS_AT_ONCE) {
+    on.signal.throwIfAborted();
+    const last = Math.min(after + POSITIONS_AT_ONCE, until);
+    const between = sql`position > ${after} and position <= ${last}`;
+    const found = sql`select position from deduction_versions where ${between}
+      union all select position from roster_facts where ${between}
+      union all select position from start_decisions where ${between}`;
+    const { rows } = await sql<{ distinct: number; all: number }>`
+      select count(distinct position) as "distinct", count(*) as "all" from (${found}) as found`.execute(db);
+    const expected = last - after;
+    if (Number(rows[0]?.all) === expected && Number(rows[0]?.distinct) === expected) continue;
+    const positions = (await sql<{ position: number }>`${found}`.execute(db)).rows;
+    const byPosition = Map.groupBy(positions, ({ position }) => position);
+    for (let position = after + 1; position <= last; position += 1) {
+      const times = byPosition.get(position)?.length ?? 0;
+      if (times === 1) continue;
+      const rule = times === 0 ? 'is missing' : 'belongs to several rows';
+      on.report('deduction_versions', position, 'position', rule);
+    }
+  }
+}
+
+/** Checks the latest states. Each page is one statement and so one snapshot, also while events are applied. */
+export async function verifyDeductions(db: Db, on: Verifying): Promise<number> {
+  let looked = 0;
+  const page = (after: string) => latestStatesAfter(db, after);
+  for await (const rows of pagesOf(on, '', ROWS_AT_ONCE, page, (row) => row.deduction_id)) {
+    // If the newest version was late, an earlier one is the latest.
+    const late = rows.filter((row) => row.newest_late === 1);
+    const histories = await historiesOf(db, late);
+    for (const row of rows) {
+      const shown =
+        row.newest_late === 1
+          ? histories.get(row.deduction_id)?.findLast((version) => version.late === 0)?.position
+          : row.last_received_position;
+      verifyLatestState(row, shown, on.report);
+    }
+    looked += rows.length;
+  }
+  return looked;
+}
+
+function latestStatesAfter(db: Db, after: string) {
+  return db
+    .selectFrom('deductions')
+    .leftJoin('deduction_versions as newest', 'newest.position', 'deductions.last_received_position')
+    .leftJoin('deduction_versions as shown', 'shown.position', 'deductions.position')
+    .leftJoin('deduction_employees as listed', (join) =>
+      join
+        .onRef('listed.deduction_id', '=', 'deductions.deduction_id')
+        .onRef('listed.employee_id', '=', 'deductions.employee_id'),
+    )
+    .selectAll('deductions')
+    .select([
+      'newest.deduction_id as newest_deduction',
+      'newest.version as newest_version',
+      'newest.late as newest_late',
+      'shown.event_time as shown_time',
+      'shown.employee_id as shown_employee',
+      'listed.employee_id as listed_employee',
+    ])
+    .where('deductions.deduction_id', '>', after)
+    .orderBy('deductions.deduction_id')
+    .limit(ROWS_AT_ONCE)
+    .execute();
+}
+
+async function historiesOf(db: Db, deductions: readonly { deduction_id: string }[]) {
+  const ids = [...new Set(deductions.map(({ deduction_id }) => deduction_id))];
+  return Map.groupBy(await historyOf(db, ids), ({ deduction_id }) => deduction_id);
+}
+
+function verifyLatestState(
+  row: Awaited<ReturnType<typeof latestStatesAfter>>[number],
+  shown: number | undefined,
+  report: ReportDifference,
+): void {
+  const wrong = (field: string, rule: string) => report('deductions', row.deduction_id, field, rule);
+  if (row.newest_deduction !== row.deduction_id) {
+    wrong('last_received_position', 'is no version of this deduction');
+    return;
+  }
+  if (row.version_count !== row.newest_version) wrong('version_count', 'is not the number of its versions');
+  if (row.position !== shown) {
+    wrong('position', 'is not its latest version');
+    return;
+  }
+  if (row.event_time !== row.shown_time) wrong('event_time', 'is not that of its latest version');
+  if (row.employee_id !== row.shown_employee) wrong('employee_id', 'is not that of its latest version');
+  else if (row.listed_employee === null) {
+    const rule = 'the employee of its latest version is not listed with it';
+    report('deduction_employees', row.deduction_id, 'employee_id', rule);
+  }
+}
+
+/** Checks that every version belongs to its deduction's chain: links are checked, so counts suffice. */
+export async function verifyChained(db: Db, report: ReportDifference): Promise<void> {
+  const counted = await sql<{ versions: number; chained: number }>`
+    select (select count(*) from deduction_versions) as versions,
+      (select coalesce(sum(deductions.version_count), 0) from deductions) as chained`.execute(db);
+  if (Number(counted.rows[0]?.versions) === Number(counted.rows[0]?.chained)) return;
+  const found = await sql<{ position: number }>`
+    with twice as (select deduction_id, version from deduction_versions group by deduction_id, version having count(*) > 1)
+    select deduction_versions.position from deduction_versions
+    left join deductions on deductions.deduction_id = deduction_versions.deduction_id
+    left join twice on twice.deduction_id = deduction_versions.deduction_id and twice.version = deduction_versions.version
+    where deductions.deduction_id is null or deduction_versions.version > deductions.version_count or twice.version is not null
+    order by deduction_versions.position limit ${NAMED}`.execute(db);
+  for (const { position } of found.rows) {
+    report('deduction_versions', position, 'position', 'is not among the versions that its deduction counts');
+  }
+}
+
+/** Checks that each employee listed with a deduction has or had it. */
+export async function verifyListed(db: Db, on: Verifying): Promise<void> {
+  const first: Tables['deduction_employees'] = { employee_id: '', deduction_id: '' };
+  const page = (after: typeof first) => listedAfter(db, after);
+  for await (const rows of pagesOf(on, first, ROWS_AT_ONCE, page, (row) => row)) {
+    const former = rows.filter((row) => row.latest !== row.employee_id);
+    const histories = await historiesOf(db, former);
+    for (const { employee_id, deduction_id } of former) {
+      if (histories.get(deduction_id)?.some((version) => version.employee_id === employee_id)) continue;
+      const rule = 'this employee never had the deduction';
+      on.report('deduction_employees', `${employee_id}/${deduction_id}`, 'deduction_id', rule);
+    }
+  }
+}
+
+function listedAfter(db: Db, { employee_id, deduction_id }: Tables['deduction_employees']) {
+  return db
+    .selectFrom('deduction_employees as listed')
+    .leftJoin('deductions', 'deductions.deduction_id', 'listed.deduction_id')
+    .select(['listed.employee_id', 'listed.deduction_id', 'deductions.employee_id as latest'])
+    .where(({ eb, refTuple, tuple }) =>
+      eb(refTuple('listed.employee_id', 'listed.deduction_id'), '>', tuple(employee_id, deduction_id)),
+    )
+    .orderBy('listed.employee_id')
+    .orderBy('listed.deduction_id')
+    .limit(ROWS_AT_ONCE)
+    .execute();
+}
+
+/** An employee of a version's deduction. */
+export type VersionEmployee = Tables['deduction_employees'] & { position: number };
+
+/** Returns those that are not listed. */
+export async function unlisted(db: Db, all: readonly VersionEmployee[]): Promise<VersionEmployee[]> {
+  if (all.length === 0) return [];
+  const given = textRows(
+    db,
+    ['place', 'employee_id', 'deduction_id'],
+    all.map(({ employee_id, deduction_id }, index) => [String(index), employee_id, deduction_id]),
+  );
+  const { rows } = await sql<{ place: string }>`
+    select place from ${given} as given where not exists (
+      select 1 from deduction_employees as listed
+      where listed.employee_id = given.employee_id and listed.deduction_id = given.deduction_id)`.execute(db);
+  return rows.map(({ place }) => all[Number(place)] as VersionEmployee);
+}
+
+/** Checks that the roster points at the newest fact of each employment and is complete. */
+export async function verifyRoster(db: Db, on: Verifying): Promise<number> {
+  let facts = 0;
+  const first: Employment = { employee_id: '', employer_id: '' };
+  const page = (after: Employment) => newestFacts(db, after);
+  for await (const rows of pagesOf(on, first, ROSTER_AT_ONCE, page, (row) => row)) {
+    for (const row of rows) {
+      facts += Number(row.facts);
+      if (row.position === row.newest) continue;
+      const rule = 'is not that of the newest fact';
+      on.report('roster', `${row.employee_id}/${row.employer_id}`, 'position', rule);
+    }
+  }
+  const { rows: others } = await sql<Employment>`
+    select roster.employee_id, roster.employer_id from roster
+    left join roster_facts on roster_facts.position = roster.position
+      and roster_facts.employee_id = roster.employee_id and roster_facts.employer_id = roster.employer_id
+    where roster_facts.position is null
+    order by roster.employee_id, roster.employer_id limit ${NAMED}`.execute(db);
+  for (const { employee_id, employer_id } of others) {
+    on.report('roster', `${employee_id}/${employer_id}`, 'employee_id', 'there is no such fact');
+  }
+  return facts;
+}
+
+type Employment = { employee_id: string; employer_id: string };
+
+async function newestFacts(db: Db, { employee_id, employer_id }: Employment) {
+  const { rows } = await sql<Employment & { newest: number; position: number | null; facts: number }>`
+    select newest.employee_id, newest.employer_id, newest, newest.facts, roster.position
+    from (
+      select employee_id, employer_id, max(position) as newest, count(*) as facts from roster_facts
+      where (employee_id, employer_id) > (${employee_id}, ${employer_id})
+      group by employee_id, employer_id order by employee_id, employer_id limit ${ROSTER_AT_ONCE}) as newest
+    left join roster on roster.employee_id = newest.employee_id and roster.employer_id = newest.employer_id
+    order by newest.employee_id, newest.employer_id`.execute(db);
+  return rows;
+}
