@@ -4,19 +4,22 @@ import { Option } from 'commander';
 import type { Db, EventState } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import type { AppError } from '../errors.ts';
-import { eventCursor, viewEvent, viewWholeEvent } from '../inbox/event-view.ts';
 import {
   BODY_DROPPED,
   dismissEvent,
   type EventFilter,
+  eventCursor,
   getEvent,
+  type Kept,
   listEvents,
   type Reprocessed,
   reprocessAll,
   reprocessEvent,
   type StoredEvent,
+  shownBody,
+  viewEvent,
+  viewWholeEvent,
 } from '../inbox/events.ts';
-import { type Kept, shownBody } from '../inbox/stored-body.ts';
 import { instant, truth } from './arguments.ts';
 import type { Command } from './command.ts';
 import { confirm } from './confirm.ts';

@@ -1,4 +1,6 @@
-/** When events arrived: a binary search over their numbers, because an index on time costs every delivery. */
+/** When events arrived, and how many need attention. */
+import { sql } from 'kysely';
+import { countOf } from '../database/bulk.ts';
 import type { Db } from '../database/tables.ts';
 import { databaseCreatedAt } from '../database/transaction.ts';
 
@@ -42,7 +44,10 @@ function ageOf(ms: number): string {
   return `${Math.floor(Math.max(0, ms) / unitMs)} ${unit}`;
 }
 
-/** Returns the newest event that was received before an instant. `below` was not. */
+/**
+ * Returns the newest event that was received before an instant. `below` was not. It is a binary search over event
+ * numbers, because an index on time costs every delivery.
+ */
 async function lastBefore(db: Db, instant: string, below: Arrived): Promise<Arrived | null> {
   // Steps double until one lands before the instant, because the instant is usually recent.
   let late = below.seq;
@@ -98,4 +103,22 @@ async function newestBefore(db: Db, instant: string, plusMs: number): Promise<nu
   const newest = await newestUpTo(db, null);
   if (newest === null || newest.received_at < at) return newest?.seq ?? 0;
   return (await lastBefore(db, at, newest))?.seq ?? 0;
+}
+
+/** Returns the pending and open events. Conditions are literals, so that a partial index can be used. */
+export async function readInboxActivity(db: Db) {
+  const inbox = db.selectFrom('inbox').select('seq');
+  const pending = inbox.where(sql<boolean>`state = 'pending'`);
+  const oldest = await pending.select('received_at').orderBy('seq').limit(1).executeTakeFirst();
+  return {
+    pending: oldest === undefined ? 0 : await countOf(db, pending),
+    oldest_pending_at: oldest?.received_at ?? null,
+    // Without dismissed ones, like the conflicts.
+    quarantined: await countOf(db, inbox.where(sql<boolean>`state = 'quarantined' and dismissed_at is null`)),
+    conflicts: await countOf(
+      db,
+      db.selectFrom('event_conflicts').select('event_id').distinct().where('dismissed_at', 'is', null),
+    ),
+    last_received_at: (await lastArrival(db))?.received_at ?? null,
+  };
 }

@@ -1,19 +1,151 @@
-/** Data losses: detected when the database is older than its high-water mark, reported until an operator accepts them. */
+/**
+ * Data losses. The high-water mark is a file next to a SQLite database with its newest position and event. A database
+ * older than its mark has lost data: an older file replaced it, or its log is gone.
+ */
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import Type, { type Static } from 'typebox';
+import { compile } from '../contract/check.ts';
+import { nullable } from '../contract/fields.ts';
 import { engineOf } from '../database/engine.ts';
-import { fileOf, isServed } from '../database/open.ts';
+import { SUFFIX } from '../database/files.ts';
+import { fileOf, isServed, sqliteFile } from '../database/open.ts';
 import type { Db, Tables, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
+import { codeOf } from '../errors.ts';
+import { readPosition } from '../ledger/position.ts';
 import type { Log } from '../telemetry/log.ts';
-import { readMark, saveMark } from './high-water-mark.ts';
-import { readNewest, replayFrom } from './newest.ts';
 
-export type DataLoss = Tables['data_losses'];
+const count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
+const Mark = Type.Object({
+  /** The ledger's newest position. */
+  position: count,
+  /** The newest event in order of receipt: 0 and null if there is none. */
+  seq: count,
+  received_at: nullable(Type.String({ format: 'instant' })),
+});
+type Mark = Static<typeof Mark>;
+
+const mark = compile(Mark);
+
+/** How far a database has come. */
+export type Newest = Mark & { event_id: string | null };
+export type NewestEvent = Pick<Mark, 'seq' | 'received_at'>;
+
+export async function readNewest(db: Db): Promise<Newest> {
+  const position = await readPosition(db);
+  const newest = await db
+    .selectFrom('inbox')
+    .select(['seq', 'event_id', 'received_at'])
+    .orderBy('seq', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  return { position, ...(newest ?? { seq: 0, event_id: null, received_at: null }) };
+}
+
+/** How often the mark is saved, apart from commits. Newer writes of other processes can be lost undetected. */
+const SAVE_EVERY_MS = 1_000;
+/** Longer than any mark, so that writing one over another leaves nothing of the previous one. */
+const MARK_BYTES = 128;
+
+function markPath(databaseUrl: string): string {
+  return `${sqliteFile(databaseUrl)}${SUFFIX.highWaterMark}`;
+}
+
+/** Returns the saved mark, or null if it is missing or unreadable. */
+export function readMark(databaseUrl: string): Mark | null {
+  try {
+    const saved: unknown = JSON.parse(readFileSync(markPath(databaseUrl), 'utf8'));
+    return mark.accepts(saved) ? saved : null;
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * Writes a mark over the previous one, in one write within one disk sector. It is not synced: what it counts is committed
+ * already, so a power loss can only leave an older mark. Throws what the file system throws.
+ */
+export function writeMark(databaseUrl: string, { position, seq, received_at }: Mark): void {
+  const path = markPath(databaseUrl);
+  const text = `${JSON.stringify({ position, seq, received_at }).padEnd(MARK_BYTES - 1)}\n`;
+  try {
+    // Most file systems flush a file that is renamed over another, and every commit would wait for that.
+    writeFileSync(path, text, { flag: 'r+' });
+  } catch (error) {
+    if (codeOf(error) !== 'ENOENT') throw error;
+    writeFileSync(`${path}.new`, text, { mode: 0o600 });
+    renameSync(`${path}.new`, path);
+  }
+}
+
+/** Writes a mark and returns whether that worked. A full disk must not stop anything. */
+function saveMark(databaseUrl: string, mark: Mark, log: Log): boolean {
+  try {
+    writeMark(databaseUrl, mark);
+    return true;
+  } catch (error) {
+    log.debug({ code: codeOf(error) }, 'the high-water mark could not be saved');
+    return false;
+  }
+}
+
+/** Removes the mark. The next `serve` writes a new one. */
+export function removeMark(databaseUrl: string): void {
+  rmSync(markPath(databaseUrl), { force: true });
+}
+
+/** Saves the mark with each commit of events, so that a single lost event is detected, and each second. */
+export function keepHighWaterMark(db: Db, databaseUrl: string, log: Log) {
+  if (engineOf(db) === 'postgres') return { stored: (): void => {}, stop: async (): Promise<void> => {} };
+  let saved: Mark = readMark(databaseUrl) ?? { position: 0, seq: 0, received_at: null };
+  let updating: Promise<void> | null = null;
+  const save = (mark: Mark): void => {
+    const isNewer = mark.position !== saved.position || mark.seq !== saved.seq;
+    if (isNewer && saveMark(databaseUrl, mark, log)) saved = mark;
+  };
+  const update = async (): Promise<void> => {
+    const newest = await readNewest(db);
+    // Events may have been stored since it was read, and a damaged file may return older rows.
+    const { seq, received_at } = newest.seq > saved.seq ? newest : saved;
+    save({ position: Math.max(newest.position, saved.position), seq, received_at });
+  };
+  const updateOnce = (): Promise<void> => {
+    // Other readers of the database report why it can't be read.
+    updating ??= update()
+      .catch(() => {})
+      .finally(() => {
+        updating = null;
+      });
+    return updating;
+  };
+  const timer = setInterval(updateOnce, SAVE_EVERY_MS);
+  return {
+    /** Saves that events up to this one are committed. */
+    stored: (newest: NewestEvent): void => save({ ...saved, ...newest }),
+    /** Saves the mark a last time. */
+    async stop(): Promise<void> {
+      clearInterval(timer);
+      await updating;
+      await updateOnce();
+    },
+  };
+}
+
+/** The provider retries for up to 27.5 hours (field notes) after the time that its portal shows. */
+const RETRIED_MS = 28 * 3_600_000;
+
+/** Returns the instant from which to replay in the provider's portal; null means everything. */
+export function replayFrom(receivedAt: string | null): string | null {
+  return receivedAt === null ? null : new Date(Date.parse(receivedAt) - RETRIED_MS).toISOString();
+}
 
 /** Advice after a loss: "replay events from 2026-… on". */
 export function whatToReplay(receivedAt: string | null): string {
   const from = replayFrom(receivedAt);
   return from === null ? 'replay all events' : `replay the events from ${from} onward`;
 }
+
+type DataLoss = Tables['data_losses'];
 
 /** Describes a loss, with what to replay first. */
 export function describeLoss({ found_at, received_at, seq, position, ...saved }: DataLoss): string {
@@ -28,7 +160,7 @@ export function describeLoss({ found_at, received_at, seq, position, ...saved }:
 }
 
 /**
- * Compares a SQLite database with its high-water mark, and stores and returns the loss if there is one. Call it before
+ * Compares a SQLite database with its high-water mark, and stores the loss if there is one. Call it before
  * anything new is stored, which would hide the loss. A missing or unreadable mark detects nothing.
  */
 export async function detectDataLoss(

@@ -5,7 +5,7 @@ import { engineOf } from '../database/engine.ts';
 import { eventsThrough, holdRetention, setEventsThrough } from '../database/retention.ts';
 import type { Db, EventState, InboxTable, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
-import { sha256 } from './stored-body.ts';
+import { sha256 } from './inbox.ts';
 
 /** Bodies deleted per transaction: about 10 of the 50 ms that the write lock may be held. */
 const DROPPED_AT_ONCE = 128;

@@ -1,14 +1,19 @@
-/** Manual actions on the inbox: list, reprocess, dismiss with a reason. */
+/** Manual actions on the inbox: list, show, reprocess, dismiss with a reason. */
 import { type Selectable, sql } from 'kysely';
+import Type from 'typebox';
+import { syncsOfEvents } from '../census/sync-list.ts';
 import { isOneOf } from '../database/bulk.ts';
 import { holdRetention, setEventsThrough } from '../database/retention.ts';
 import type { ConflictTable, Db, EventState, InboxTable, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
+import { cursorOf } from '../formats/cursor.ts';
 import { versionOfEvent } from '../ledger/record.ts';
 import { numbersOf } from './arrivals.ts';
 
 export type StoredEvent = Selectable<InboxTable>;
-export type Conflict = Selectable<ConflictTable>;
+type Conflict = Selectable<ConflictTable>;
+/** The SHA-256 replaces a body that retention deletes: exactly one of the two is null. */
+export type Kept = Pick<StoredEvent, 'body' | 'body_hash'>;
 
 export type EventFilter = {
   state?: EventState | undefined;
@@ -41,11 +46,10 @@ export async function listEvents(
   return { events, next: rows.length > page.limit ? (events.at(-1) as StoredEvent).seq : null };
 }
 
-/** Returns an event and the other bodies received under its id, or null. */
-export async function getEvent(
-  db: Db | Trx,
-  eventId: string,
-): Promise<{ event: StoredEvent; conflicts: Conflict[] } | null> {
+/** An event and the other bodies received under its id. */
+export type WholeEvent = { event: StoredEvent; conflicts: Conflict[] };
+
+export async function getEvent(db: Db | Trx, eventId: string): Promise<WholeEvent | null> {
   const event = await db.selectFrom('inbox').selectAll().where('event_id', '=', eventId).executeTakeFirst();
   if (event === undefined) return null;
   const conflicts = db.selectFrom('event_conflicts').selectAll().where('event_id', '=', eventId);
@@ -195,4 +199,60 @@ function filtered(db: Db | Trx, { state, eventType, from, until, dismissed, conf
         from.selectFrom('event_conflicts').select('event_id').where('dismissed_at', 'is', null),
       ),
     );
+}
+
+/** The position of a page in the list of events. */
+export const eventCursor = cursorOf('events', Type.Integer({ minimum: 1 }));
+
+export type EventView = ReturnType<typeof viewEvent>;
+
+/** Returns an event without its body. */
+export function viewEvent(event: StoredEvent) {
+  return {
+    id: event.event_id,
+    envelope_id: event.envelope_id,
+    event_type: event.event_type,
+    state: event.state,
+    reason: event.reason,
+    source: event.source,
+    received_at: event.received_at,
+    finished_at: event.finished_at,
+    dismissed_at: event.dismissed_at,
+    dismissed_reason: event.dismissed_reason,
+  };
+}
+
+/** Returns an event with its body and the other bodies received under its id. */
+export function viewWholeEvent({ event, conflicts }: WholeEvent) {
+  const bodies = conflicts.map((conflict) => {
+    const { conflict_id, received_at, dismissed_at, dismissed_reason } = conflict;
+    return { id: String(conflict_id), received_at, ...shownBody(conflict), dismissed_at, dismissed_reason };
+  });
+  return { ...viewEvent(event), ...shownBody(event), conflicts: bodies };
+}
+
+/** Returns what an event did. Both fields are null while it is pending, or if it did neither. */
+export async function readEffects(db: Db, eventId: string) {
+  const version = await versionOfEvent(db, eventId);
+  const [sync] = await syncsOfEvents(db, [eventId]);
+  return {
+    deduction_version:
+      version === undefined
+        ? null
+        : {
+            id: String(version.position),
+            ...version,
+            late: version.late === 1,
+            tie_changed: version.tie_changed === 1,
+            future_dated: version.future_dated === 1,
+          },
+    census_sync: sync === undefined ? null : { id: sync.sync_id, employer_id: sync.employer_id },
+  };
+}
+
+/** Returns a body for people: its text, or why it is absent. */
+export function shownBody({ body, body_hash }: Kept): { body: string | null; body_absent: string | null } {
+  if (body !== null) return { body: body.toString('utf8'), body_absent: null };
+  const body_absent = `Deleted after RETENTION_EVENTS. Its SHA-256 was ${body_hash?.toString('hex')}.`;
+  return { body: null, body_absent };
 }

@@ -16,8 +16,7 @@ import {
   readableRows,
 } from '../formats/rows.ts';
 import { latestVersions } from '../ledger/record.ts';
-import { type Arrival, eventsById, storeArrivals } from './inbox.ts';
-import { importId, sha256 } from './stored-body.ts';
+import { type Arrival, eventsById, importId, sha256, storeArrivals } from './inbox.ts';
 
 const FIELDS = Object.keys(Deduction.properties);
 const REQUIRED: readonly string[] = Deduction.required;

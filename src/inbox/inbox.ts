@@ -1,16 +1,30 @@
+/** The inbox: events in order of receipt, which are pending until they are applied. */
+import { createHash } from 'node:crypto';
 import { CompiledQuery, type NotNull, type Selectable, sql } from 'kysely';
 import { insertMany, isOneOf, updateMany } from '../database/bulk.ts';
 import { engineOf } from '../database/engine.ts';
 import type { Db, EventState, InboxTable, Trx } from '../database/tables.ts';
 import { byBytes } from '../database/text-order.ts';
 import { transact } from '../database/transaction.ts';
-import type { NewestEvent } from './newest.ts';
-import { isBodyOf, type Kept, sha256 } from './stored-body.ts';
+import type { NewestEvent } from './data-loss.ts';
 
-export type EventSource = InboxTable['source'];
+type EventSource = InboxTable['source'];
 
 /** A verified message, or an event of an import, not yet stored. */
 export type Arrival = { readonly eventId: string; readonly body: Buffer };
+
+export function sha256(body: Buffer): Buffer {
+  return createHash('sha256').update(body).digest();
+}
+
+/** The prefix of the id of an imported event; the SHA-256 of its body follows. */
+export const IMPORTED = 'import_';
+
+/** Returns the id of an imported event: the same row of a file is always the same event. */
+export function importId(hash: Buffer): string {
+  return `${IMPORTED}${hash.toString('hex')}`;
+}
+
 export type Stored = {
   accepted: number;
   duplicates: number;
@@ -42,29 +56,27 @@ export async function storeArrivals(
   source: EventSource = 'webhook',
 ): Promise<Stored> {
   const accepted = await insertArrivals(trx, arrivals, receivedAt, source);
-  const newest = accepted === 0 ? null : await lastInserted(trx, receivedAt);
-  if (accepted === arrivals.length) return { accepted, duplicates: 0, conflicts: 0, newest };
-  const conflicts = await storeConflicts(trx, arrivals, receivedAt);
-  return { accepted, duplicates: arrivals.length - accepted, conflicts, newest };
-}
-
-/** Returns the event that the previous statement inserted last. */
-async function lastInserted(trx: Trx, received_at: string): Promise<NewestEvent | null> {
-  if (engineOf(trx) === 'postgres') return null;
-  const { rows } = await trx.executeQuery<{ seq: number }>(LAST_INSERTED);
-  return { seq: rows[0]?.seq ?? 0, received_at };
+  const newest = accepted === 0 || engineOf(trx) === 'postgres' ? null : await lastInserted(trx, receivedAt);
+  const duplicates = arrivals.length - accepted;
+  const conflicts = duplicates === 0 ? 0 : await storeConflicts(trx, arrivals, receivedAt);
+  return { accepted, duplicates, conflicts, newest };
 }
 
 const LAST_INSERTED = CompiledQuery.raw('select last_insert_rowid() as seq');
+
+async function lastInserted(trx: Trx, received_at: string): Promise<NewestEvent> {
+  const { rows } = await trx.executeQuery<{ seq: number }>(LAST_INSERTED);
+  return { seq: rows[0]?.seq ?? 0, received_at };
+}
 
 /** Does the same without a transaction where PostgreSQL needs none: one round trip instead of three. */
 export async function storeBatch(db: Db, arrivals: readonly Arrival[], receivedAt: string): Promise<Stored> {
   if (engineOf(db) === 'sqlite') return transact(db, (trx) => storeArrivals(trx, arrivals, receivedAt));
   const accepted = await insertArrivals(db, arrivals, receivedAt, 'webhook');
-  const newest = null;
-  if (accepted === arrivals.length) return { accepted, duplicates: 0, conflicts: 0, newest };
-  const conflicts = await transact(db, (trx) => storeConflicts(trx, arrivals, receivedAt));
-  return { accepted, duplicates: arrivals.length - accepted, conflicts, newest };
+  const duplicates = arrivals.length - accepted;
+  const conflicts =
+    duplicates === 0 ? 0 : await transact(db, (trx) => storeConflicts(trx, arrivals, receivedAt));
+  return { accepted, duplicates, conflicts, newest: null };
 }
 
 /**
@@ -100,37 +112,33 @@ async function insertArrivals(
   return Number(numAffectedRows ?? 0);
 }
 
-const NOT_DISMISSED = { dismissed_at: null, dismissed_reason: null };
-
 async function storeConflicts(trx: Trx, arrivals: readonly Arrival[], receivedAt: string): Promise<number> {
   let conflicts = 0;
-  const firsts = await keptOf(trx, [...new Set(arrivals.map(({ eventId }) => eventId))]);
+  const ids = [...new Set(arrivals.map(({ eventId }) => eventId))];
+  const rows = await trx
+    .selectFrom('inbox')
+    .select(['event_id', 'body', 'body_hash'])
+    .where(isOneOf(trx, 'event_id', ids))
+    .execute();
+  const firsts = new Map(rows.map((row) => [row.event_id, row]));
   const others = arrivals
-    .filter(({ eventId, body }) => {
-      const first = firsts.get(eventId);
-      return first === undefined || !isBodyOf(first, body);
-    })
+    .filter(({ eventId, body }) => !firsts.get(eventId)?.body?.equals(body))
     .map(({ eventId, body }) => ({ eventId, body, hash: sha256(body) }))
+    .filter(({ eventId, hash }) => !firsts.get(eventId)?.body_hash?.equals(hash))
     // In one order, as above: two receivers may find the same conflicts at the same time.
     .sort((one, other) => byBytes(one.eventId, other.eventId) || Buffer.compare(one.hash, other.hash));
   for (const { eventId, body, hash } of others) {
     const result = await trx
       .insertInto('event_conflicts')
-      .values({ event_id: eventId, received_at: receivedAt, body, body_hash: hash, ...NOT_DISMISSED })
+      .values({
+        ...{ event_id: eventId, received_at: receivedAt, body, body_hash: hash },
+        ...{ dismissed_at: null, dismissed_reason: null },
+      })
       .onConflict((conflict) => conflict.columns(['event_id', 'body_hash']).doNothing())
       .executeTakeFirst();
     conflicts += Number(result.numInsertedOrUpdatedRows ?? 0);
   }
   return conflicts;
-}
-
-async function keptOf(trx: Trx, eventIds: readonly string[]): Promise<Map<string, Kept>> {
-  const rows = await trx
-    .selectFrom('inbox')
-    .select(['event_id', 'body', 'body_hash'])
-    .where(isOneOf(trx, 'event_id', eventIds))
-    .execute();
-  return new Map(rows.map((row) => [row.event_id, row]));
 }
 
 /** Returns when these events were finished, and how often they were reprocessed. */

@@ -19,8 +19,8 @@ import { isInLedger, versionsWithPrevious } from '../ledger/record.ts';
 import { latestOf } from '../ledger/state.ts';
 import { unlisted } from '../ledger/verify-ledger.ts';
 import { NOT_APPLIED } from './apply.ts';
+import { IMPORTED, importId, sha256 } from './inbox.ts';
 import { type ParsedEvent, parseEvent } from './parse-event.ts';
-import { IMPORTED, importId, sha256 } from './stored-body.ts';
 
 /** Events read at once, in tens of milliseconds; most are skipped because they have a version. */
 const SEQS_AT_ONCE = 10_000;

@@ -1,7 +1,7 @@
 /** Current activity for the overview, the API and the gauges of the metrics. Each number comes from a small index. */
 import { serverBytes } from '../database/engine.ts';
 import type { Db } from '../database/tables.ts';
-import { readInboxActivity } from '../inbox/activity.ts';
+import { readInboxActivity } from '../inbox/arrivals.ts';
 import { readPosition } from '../ledger/position.ts';
 import { readCircuitBreaker } from '../outbox/circuit-breaker.ts';
 import { readOutboxActivity } from '../outbox/requests.ts';

@@ -8,7 +8,7 @@ import { countDue, type Environment } from '../database/migrate.ts';
 import { openSqlite } from '../database/sqlite.ts';
 import type { Db, Tables } from '../database/tables.ts';
 import { AppError } from '../errors.ts';
-import { type Newest, readNewest } from '../inbox/newest.ts';
+import { type Newest, readNewest } from '../inbox/data-loss.ts';
 
 /** Pages copied per tick of the event loop: 4 MiB, a few milliseconds. */
 const PAGES_AT_ONCE = 1_024;

@@ -18,7 +18,7 @@ import t, { type Test } from 'tap';
 import { readDataKeys } from '../../src/config.ts';
 import { migrate } from '../../src/database/migrate.ts';
 import { holdServeLock, openDatabase, sqlitePath } from '../../src/database/open.ts';
-import { writeMark } from '../../src/inbox/high-water-mark.ts';
+import { writeMark } from '../../src/inbox/data-loss.ts';
 import { backUp } from '../../src/operations/backup.ts';
 import { createEncryptor } from '../../src/security/encryption.ts';
 import { deductionOf, deliver } from '../api/deliver.ts';

@@ -3,7 +3,7 @@ import { closeSync, openSync, statSync, truncateSync, writeSync } from 'node:fs'
 import BetterSqlite3 from 'better-sqlite3';
 import t from 'tap';
 import { sqlitePath } from '../../src/database/open.ts';
-import { readMark } from '../../src/inbox/high-water-mark.ts';
+import { readMark } from '../../src/inbox/data-loss.ts';
 import { here } from '../cli/harness.ts';
 import { eventually } from '../support/eventually.ts';
 import { deliver, eventOf, startLoad } from '../support/load.ts';

@@ -1,9 +1,14 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import t from 'tap';
 import { holdServeLock, sqlitePath } from '../../src/database/open.ts';
-import { detectDataLoss } from '../../src/inbox/data-loss.ts';
-import { keepHighWaterMark, readMark, removeMark, writeMark } from '../../src/inbox/high-water-mark.ts';
-import { readNewest } from '../../src/inbox/newest.ts';
+import {
+  detectDataLoss,
+  keepHighWaterMark,
+  readMark,
+  readNewest,
+  removeMark,
+  writeMark,
+} from '../../src/inbox/data-loss.ts';
 import { silentLog } from '../../src/telemetry/log.ts';
 import { deductionOf, deliver } from '../api/deliver.ts';
 import { here, jsonOf, withFixtures } from '../cli/harness.ts';

@@ -9,7 +9,7 @@ import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { checkChange } from '../../src/employment/change.ts';
 import { dismissEvent, reprocessEvent, reprocessEvents } from '../../src/inbox/events.ts';
-import { sha256 } from '../../src/inbox/stored-body.ts';
+import { sha256 } from '../../src/inbox/inbox.ts';
 import { countDue, dropDue, runRetention } from '../../src/operations/retention.ts';
 import { ATTEMPTS_AT_ONCE } from '../../src/outbox/erase.ts';
 import { cancelManually } from '../../src/outbox/manual.ts';

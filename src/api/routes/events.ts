@@ -14,14 +14,17 @@ import {
 } from '../../contract/fields.ts';
 import type { Trx } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
-import { eventCursor, readEffects, viewEvent, viewWholeEvent } from '../../inbox/event-view.ts';
 import {
   BODY_DROPPED,
   dismissEvent,
+  eventCursor,
   getEvent,
   listEvents,
+  readEffects,
   reprocessAll,
   reprocessEvent,
+  viewEvent,
+  viewWholeEvent,
 } from '../../inbox/events.ts';
 import { by } from '../auth.ts';
 import { conflict, notFound } from '../problem.ts';

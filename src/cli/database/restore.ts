@@ -7,9 +7,7 @@ import { holdServeLock, isServed, sqliteFile } from '../../database/open.ts';
 import { assertSchemaUnaltered } from '../../database/schema-check.ts';
 import type { Db } from '../../database/tables.ts';
 import { AppError, codeOf, isAppError } from '../../errors.ts';
-import { whatToReplay } from '../../inbox/data-loss.ts';
-import { removeMark } from '../../inbox/high-water-mark.ts';
-import { type Newest, readNewest, replayFrom } from '../../inbox/newest.ts';
+import { type Newest, readNewest, removeMark, replayFrom, whatToReplay } from '../../inbox/data-loss.ts';
 import { assertWhole, withFile } from '../../operations/backup.ts';
 import {
   compact,

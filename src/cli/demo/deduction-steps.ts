@@ -1,7 +1,7 @@
 import type { ReadinessReport } from '../../checks.ts';
 import { Deduction, type LineOfCoverage } from '../../contract/deduction.ts';
 import { dayOf } from '../../contract/instant.ts';
-import type { EventView } from '../../inbox/event-view.ts';
+import type { EventView } from '../../inbox/events.ts';
 import type { DeductionView, VersionView } from '../../ledger/deduction-view.ts';
 import { dollars } from '../../money.ts';
 import type { MadeEvent } from '../../simulator/events.ts';

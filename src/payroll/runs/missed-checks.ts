@@ -1,6 +1,6 @@
 /** Decides whether an employee missed the check of an earlier run: docs/reconciliation.md. Pure. */
 import { Temporal } from 'temporal-polyfill';
-import { IMPORTED } from '../../inbox/stored-body.ts';
+import { IMPORTED } from '../../inbox/inbox.ts';
 import { type Cents, centsOf } from '../../money.ts';
 import type { Flag, Line } from '../calculation/line.ts';
 import type { Run } from './body.ts';
