@@ -15,9 +15,8 @@ import {
 } from '../contract/fields.ts';
 import { Line } from '../payroll/calculation/line.ts';
 import { RUN_ID_PATTERN, Run, RunBody } from '../payroll/runs/body.ts';
-import { Comparison } from '../payroll/runs/comparison.ts';
 import { REASONS } from '../payroll/runs/population.ts';
-import { Totals } from '../payroll/runs/totals.ts';
+import { Comparison, Totals } from '../payroll/runs/totals.ts';
 import { OPTIONS } from '../payroll/settings/policy.ts';
 
 /** The descriptions of a run's fields, shared by requests and responses. */

@@ -3,12 +3,12 @@ import { CENSUS_COMPLETED } from '../census/checks.ts';
 import type { Check, Question, ReadinessReport } from '../checks.ts';
 import type { Db } from '../database/tables.ts';
 import { EMPLOYED_TWICE, LEDGER_EMPTY } from '../ledger/checks.ts';
-import { type Acceptance, rememberedAcceptances } from '../payroll/runs/acceptances.ts';
+import { rememberedAcceptances } from '../payroll/runs/acceptances.ts';
 import { resolveBasis } from '../payroll/runs/basis.ts';
 import type { StatedRun } from '../payroll/runs/body.ts';
 import type { RunQuestion } from '../payroll/runs/calendar-checks.ts';
 import { noted, PAYROLL_CHECKS } from '../payroll/runs/checks.ts';
-import { type Finalized, finalizeRun } from '../payroll/runs/finalize.ts';
+import { type Finalized, type Finalizing, finalizeRun } from '../payroll/runs/finalize.ts';
 import { summarize } from '../payroll/runs/store.ts';
 import { COMMON_CHECKS, reportOf } from './report.ts';
 
@@ -54,16 +54,8 @@ async function readinessOf(
   return { ...report, etag: `${computed.summary.etag}.${report.etag}` };
 }
 
-export type Finalization = {
-  /** The ETag of the lines or of the readiness report that was reviewed; null: not checked. */
-  ifMatch: string | null;
-  /** Identifies the request, so that a repeat returns the run. */
-  idempotencyKey?: string | null;
-  /** The failed checks that a person accepts; null: none. */
-  accept: Acceptance | null;
-  /** Its `now` is the time of finalization; its employer is ignored. */
-  question: Question;
-};
+/** The `now` of the question is the time of finalization; its employer is ignored. */
+type Finalization = Omit<Finalizing, 'now'> & { question: Question };
 
 /**
  * Finalizes an open run if it is ready or its failures are accepted. The checks see the very lines that become final.
@@ -72,10 +64,10 @@ export type Finalization = {
 export function finalizeChecked(
   db: Db,
   runId: string,
-  { ifMatch, idempotencyKey = null, accept, question }: Finalization,
+  { question, ...finalizing }: Finalization,
 ): Promise<Finalized> {
-  const finalizing = { ifMatch, idempotencyKey, accept, now: question.now.toISOString() };
-  return finalizeRun(db, runId, finalizing, (basis, summary) =>
+  const now = question.now.toISOString();
+  return finalizeRun(db, runId, { ...finalizing, now }, (basis, summary) =>
     readinessOf(db, { runId, basis, summary }, question),
   );
 }

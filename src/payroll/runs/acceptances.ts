@@ -1,6 +1,6 @@
 /** Readiness failures that people accepted when finalizing a run, remembered until their facts change. */
 import type { Failure, FindAcceptance } from '../../checks.ts';
-import { insertMany } from '../../database/bulk.ts';
+import { insertRows } from '../../database/bulk.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 
 /** An acceptance of some checks, for the failures of one readiness report. */
@@ -14,33 +14,18 @@ export async function recordAcceptances(
   { reason, acceptedBy }: Acceptance,
   now: string,
 ): Promise<void> {
-  const rows = failures.map(({ checkId, employeeId, ids }, index) => [
-    runId,
-    index,
-    employerId,
-    checkId,
-    employeeId,
-    idsText(ids),
+  const rows = failures.map(({ checkId, employeeId, ids }, ordinal) => ({
+    run_id: runId,
+    ordinal,
+    employer_id: employerId,
+    check_id: checkId,
+    employee_id: employeeId,
+    ids: idsText(ids),
     reason,
-    acceptedBy,
-    now,
-  ]);
-  await insertMany(
-    trx,
-    'accepted_failures',
-    [
-      'run_id',
-      'ordinal',
-      'employer_id',
-      'check_id',
-      'employee_id',
-      'ids',
-      'reason',
-      'accepted_by',
-      'accepted_at',
-    ],
-    rows,
-  );
+    accepted_by: acceptedBy,
+    accepted_at: now,
+  }));
+  await insertRows(trx, 'accepted_failures', rows);
 }
 
 /**

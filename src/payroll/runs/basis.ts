@@ -11,8 +11,8 @@ import { PayrollCode, readCodes } from '../settings/codes.ts';
 import { OPTIONS, type Options, optionsOn, type PolicyVersion, readPolicies } from '../settings/policy.ts';
 import { readSchedules, Schedule } from '../settings/schedules.ts';
 import { Run, type StatedRun } from './body.ts';
-import { Comparison } from './comparison.ts';
 import { REASONS } from './population.ts';
+import { Comparison } from './totals.ts';
 
 export const Basis = closed({
   run: Run,

@@ -1,10 +1,13 @@
 /** Creates and previews runs. A run is stored only if it can be computed. */
+import { hasCensusSyncs } from '../../census/syncs.ts';
 import type { Db } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
+import type { Problem } from '../../errors.ts';
+import { deductionsKnownAt, employeesKnownAt, employeesOf } from '../../ledger/roster.ts';
 import type { Line } from '../calculation/line.ts';
+import { hasSettings } from '../settings/schedules.ts';
 import { runRefused } from './basis.ts';
 import type { StatedRun } from './body.ts';
-import { isKnownEmployer, unknownIds } from './known-ids.ts';
 import { findRun, previewRun, putRun, type RunView, type StoredRun, viewRun } from './store.ts';
 
 type Begun =
@@ -47,8 +50,8 @@ export async function previewWithLines(
 ): Promise<{ view: RunView; lines: Line[] | null }> {
   await assertKnown(db, run);
   const lines: Line[] | null = run.employee_ids === null ? null : [];
-  const view = await previewRun(db, null, run, (some) => {
-    if (lines !== null && lines.length < PREVIEWED_LINES) lines.push(...some);
+  const view = await previewRun(db, null, run, (page) => {
+    if (lines !== null && lines.length < PREVIEWED_LINES) lines.push(...page.flatMap((one) => one.lines));
   });
   return { view, lines: lines?.slice(0, PREVIEWED_LINES) ?? null };
 }
@@ -60,4 +63,43 @@ async function assertKnown(db: Db, run: StatedRun): Promise<void> {
   }
   const problems = await unknownIds(db, run);
   if (problems.length > 0) throw runRefused(...problems);
+}
+
+/** Reports whether anything is known of an employer: employees, a census sync or payroll settings. */
+export async function isKnownEmployer(db: Db, employerId: string): Promise<boolean> {
+  const [employee] = await employeesOf(db, employerId, { after: '', limit: 1 });
+  return (
+    employee !== undefined || (await hasCensusSyncs(db, employerId)) || (await hasSettings(db, employerId))
+  );
+}
+
+/** Unknown ids that a problem names; the rest are counted. */
+const NAMED = 20;
+
+/**
+ * Returns a problem for each list of a run that names ids never known at its employer; a mistyped id would create a run
+ * without employees. An employee is known if the roster has ever named them there; a deduction, if it ever named such
+ * an employee.
+ */
+async function unknownIds(
+  db: Db,
+  { employer_id, employee_ids, final_checks, deductions }: StatedRun,
+): Promise<Problem[]> {
+  const employees = await employeesKnownAt(db, employer_id, [...(employee_ids ?? []), ...final_checks]);
+  const lists = [
+    { path: 'employee_ids', ids: employee_ids ?? [], known: employees },
+    { path: 'final_checks', ids: final_checks, known: employees },
+    {
+      path: 'deductions',
+      ids: deductions ?? [],
+      known: await deductionsKnownAt(db, employer_id, deductions ?? []),
+    },
+  ];
+  return lists.flatMap(({ path, ids, known }) => {
+    const unknown = ids.filter((id) => !known.has(id));
+    if (unknown.length === 0) return [];
+    const more = unknown.length > NAMED ? `, and ${unknown.length - NAMED} more` : '';
+    const named = unknown.slice(0, NAMED).join(', ');
+    return [{ path, rule: `must name ids known at employer ${employer_id}; unknown: ${named}${more}` }];
+  });
 }

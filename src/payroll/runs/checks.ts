@@ -1,19 +1,14 @@
 /** The readiness checks of a run: its computation, and the settings of its employer. */
 import type { Check, Found, Question } from '../../checks.ts';
 import type { Db } from '../../database/tables.ts';
+import { isKnownEmployer } from './begin.ts';
 import { CALENDAR_CHECKS, PERIODS_OVERLAP, type RunQuestion } from './calendar-checks.ts';
-import { isKnownEmployer } from './known-ids.ts';
 import type { Note } from './summary.ts';
 
 /** Finds what the computation noted. */
 export function noted(note: Note, result: Found['result']) {
   return async (_: Db, { summary }: RunQuestion): Promise<Found[]> =>
-    (summary.notes.get(note) ?? []).map(({ example, employeeId, ids }) => ({
-      example,
-      result,
-      employeeId,
-      ids,
-    }));
+    (summary.notes.get(note) ?? []).map((noted) => ({ ...noted, result }));
 }
 
 /**

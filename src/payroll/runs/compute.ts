@@ -15,7 +15,7 @@ import { type Basis, type Frozen, frozenOf, planOfBasis } from './basis.ts';
 import { dayOfRun } from './body.ts';
 import { stateFor } from './history.ts';
 import { type Rules, regularLines, stoppedLines } from './lines.ts';
-import { type Membership, membershipOf } from './population.ts';
+import { type Membership, membershipOf, UNCLEAR } from './population.ts';
 import { candidates, frozenLines, historiesOf, owedBy, readAhead } from './reads.ts';
 import { type Employee, runsToTrueUp, type TrueUp, trueUpLines } from './true-up.ts';
 
@@ -155,17 +155,9 @@ function linesOf(inputs: Inputs, read: Read): EmployeeLines {
   };
 }
 
-/** Employees who may belong to a run, or are left out of it. */
-const UNCLEAR: ReadonlySet<string> = new Set([
-  'two_employers',
-  'unknown_frequency',
-  'unknown_pay_group',
-  'not_selected',
-]);
-
 /** Reports whether a line missing from the run has stopped: an off-cycle run does not stop the lines it does not take. */
 function mayStop({ rules: { run } }: Inputs, membership: Membership): boolean {
-  return run.kind === 'regular' && (membership.isIn || !UNCLEAR.has(membership.why));
+  return run.kind === 'regular' && (membership.isIn || !UNCLEAR.some((why) => why === membership.why));
 }
 
 /** By kind, line of coverage, deduction, adjusted run, and taxability. */

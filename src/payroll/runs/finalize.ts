@@ -10,9 +10,8 @@ import { RULES_VERSION } from '../calculation/amounts.ts';
 import { changePayroll } from '../settings/lock.ts';
 import { type Acceptance, recordAcceptances } from './acceptances.ts';
 import { type Basis, type Frozen, resolveBasis } from './basis.ts';
-import { computeRun, inputsOf } from './compute.ts';
-import { bodyOf, finalizedRegularRuns, findRun, hashOf, type StoredRun } from './store.ts';
-import { createSummary, type Summary } from './summary.ts';
+import { bodyOf, finalizedRegularRuns, findRun, hashOf, type StoredRun, summarize } from './store.ts';
+import type { Summary } from './summary.ts';
 
 export type Finalizing = {
   /** The ETag of the lines or of the readiness report that was reviewed; null: not checked. */
@@ -54,13 +53,9 @@ export async function finalizeRun(
   checkReadiness: CheckReadiness | null = null,
 ): Promise<Finalized> {
   await dropLeftBehind(db, finalizing.now);
-  const stored = await findRun(db, runId);
-  if (stored === null) return { outcome: 'unknown' };
-  if (stored.state !== 'open') return notOpen(stored, finalizing);
-  const run = bodyOf(stored);
-  const by = run.kind === 'regular' ? await takenBy(db, stored) : null;
-  if (by !== null) return { outcome: 'date-taken', by };
-  const basis = await resolveBasis(db, runId, run);
+  const found = await findOpen(db, runId, finalizing);
+  if (found.outcome !== 'open') return found;
+  const basis = await resolveBasis(db, runId, bodyOf(found.stored));
   const freezeId = randomUUID();
   let refused: Finalized | null;
   try {
@@ -74,15 +69,48 @@ export async function finalizeRun(
   return refused ?? { outcome: 'finalized', stored: (await findRun(db, runId)) as StoredRun };
 }
 
+/** Returns the run if it is open and its pay date is free; otherwise why it cannot be finalized. */
+async function findOpen(
+  db: Db | Trx,
+  runId: string,
+  finalizing: Finalizing,
+): Promise<{ outcome: 'open'; stored: StoredRun } | Finalized> {
+  const stored = await findRun(db, runId);
+  if (stored === null) return { outcome: 'unknown' };
+  if (stored.state !== 'open') return notOpen(stored, finalizing);
+  if (stored.kind === 'off_cycle') return { outcome: 'open', stored };
+  // A run without a pay group conflicts with every group.
+  const other = await finalizedRegularRuns(db, stored)
+    .select('run_id')
+    .where('pay_date', '=', stored.pay_date)
+    .executeTakeFirst();
+  return other === undefined ? { outcome: 'open', stored } : { outcome: 'date-taken', by: other.run_id };
+}
+
+type Freeze = { runId: string; basis: Basis; freezeId: string };
+
 /** Writes the lines and makes the run final. Returns null, or why the lines must be removed again. */
 async function freeze(
   db: Db,
-  { runId, basis, freezeId }: Pick<Computed, 'runId' | 'basis' | 'freezeId'>,
+  freezing: Freeze,
   finalizing: Finalizing,
   checkReadiness: CheckReadiness | null,
 ): Promise<Finalized | null> {
-  const { rows, summary } = await writeLines(db, basis, freezeId, finalizing.now);
-  const { ifMatch, accept } = finalizing;
+  const { basis, freezeId } = freezing;
+  const { ifMatch, accept, now } = finalizing;
+  const begun = { freeze_id: freezeId, started_at: now };
+  await transact(db, (trx) => trx.insertInto('run_freezes').values(begun).execute());
+  let rows = 0;
+  const summary = await summarize(db, basis, async (page, texts) => {
+    const written = page.flatMap(({ employeeId, membership, lines }, index) => {
+      const position = membership.isIn ? membership.employment.position : null;
+      const isWritten = membership.isIn || lines.length > 0;
+      return isWritten ? [[freezeId, employeeId, position, texts[index]]] : [];
+    });
+    const columns = ['freeze_id', 'employee_id', 'roster_position', 'lines'] as const;
+    await transact(db, (trx) => insertMany(trx, 'run_employees', columns, written));
+    rows += written.length;
+  });
   const isStale = ifMatch !== null && linesEtagOf(ifMatch) !== summary.etag;
   if (isStale && accept === null) return { outcome: 'stale' };
   const report = checkReadiness === null ? null : await checkReadiness(basis, summary);
@@ -93,18 +121,8 @@ async function freeze(
       return { outcome: 'not-ready', report };
     if (ifMatch !== report.etag) return { outcome: 'failures-changed', report };
   }
-  const computed = { runId, basis, freezeId, rows, summary, failures: report?.failures ?? [] };
-  const isFinal = await transact(db, (trx) => flip(trx, computed, finalizing));
-  return isFinal ? null : whyNot(db, runId, finalizing);
-}
-
-/** Another caller finalized or removed the run, took its pay date, or changed the data it is computed from. */
-async function whyNot(db: Db, runId: string, finalizing: Finalizing): Promise<Finalized> {
-  const now = await findRun(db, runId);
-  if (now === null) return { outcome: 'unknown' };
-  if (now.state !== 'open') return notOpen(now, finalizing);
-  const by = now.kind === 'regular' ? await takenBy(db, now) : null;
-  return by === null ? { outcome: 'changed' } : { outcome: 'date-taken', by };
+  const computed = { ...freezing, rows, summary, failures: report?.failures ?? [] };
+  return transact(db, (trx) => flip(trx, computed, finalizing));
 }
 
 /** A finalized run is returned to a caller that repeats the request that finalized it. */
@@ -120,62 +138,28 @@ function linesEtagOf(etag: string | null): string | null {
   return etag?.split('.')[0] ?? null;
 }
 
-/** Returns the finalized regular run that has the pay date. A run without a pay group conflicts with every group. */
-async function takenBy(db: Db | Trx, run: StoredRun): Promise<string | null> {
-  const other = await finalizedRegularRuns(db, run)
-    .select('run_id')
-    .where('pay_date', '=', run.pay_date)
-    .executeTakeFirst();
-  return other?.run_id ?? null;
-}
+type Computed = Freeze & { rows: number; summary: Summary; failures: readonly Failure[] };
 
-async function writeLines(
-  db: Db,
-  basis: Basis,
-  freezeId: string,
-  now: string,
-): Promise<Pick<Computed, 'rows' | 'summary'>> {
-  const inputs = await inputsOf(db, basis);
-  const summary = createSummary(basis);
-  let rows = 0;
-  await transact(db, (trx) =>
-    trx.insertInto('run_freezes').values({ freeze_id: freezeId, started_at: now }).execute(),
-  );
-  for await (const page of computeRun(db, inputs)) {
-    const written: unknown[][] = [];
-    for (const employee of page) {
-      const { employeeId, membership, lines } = employee;
-      const text = JSON.stringify(lines);
-      summary.add(employee, text);
-      const position = membership.isIn ? membership.employment.position : null;
-      if (membership.isIn || lines.length > 0) written.push([freezeId, employeeId, position, text]);
-    }
-    const columns = ['freeze_id', 'employee_id', 'roster_position', 'lines'] as const;
-    await transact(db, (trx) => insertMany(trx, 'run_employees', columns, written));
-    rows += written.length;
-  }
-  return { rows, summary: summary.summary() };
-}
-
-type Computed = {
-  runId: string;
-  basis: Basis;
-  freezeId: string;
-  rows: number;
-  summary: Summary;
-  failures: readonly Failure[];
-};
-
-/** Makes the run final. Returns false if what it was computed from has changed, except the ledger. */
+/** Makes the run final. Returns null, or why not: another caller finalized or removed it, or changed its inputs. */
 async function flip(
   trx: Trx,
   { runId, basis, freezeId, rows, summary, failures }: Computed,
-  { accept, idempotencyKey, now }: Finalizing,
-): Promise<boolean> {
+  finalizing: Finalizing,
+): Promise<Finalized | null> {
+  const { accept, idempotencyKey, now } = finalizing;
   await changePayroll(trx);
-  if (!(await isStill(trx, runId, basis))) return false;
+  const found = await findOpen(trx, runId, finalizing);
+  if (found.outcome !== 'open') return found;
+  const today = await resolveBasis(trx, runId, bodyOf(found.stored));
+  // Newer ledger positions do not matter, because the lines are those of the frozen position.
+  if (!isDeepStrictEqual({ ...today, position: basis.position }, basis)) return { outcome: 'changed' };
   // Another process may have removed the lines of a freeze that took too long, as if it were abandoned.
-  if ((await rowsOf(trx, freezeId)) !== rows) return false;
+  const { count } = await trx
+    .selectFrom('run_employees')
+    .select((eb) => eb.fn.countAll().as('count'))
+    .where('freeze_id', '=', freezeId)
+    .executeTakeFirstOrThrow();
+  if (Number(count) !== rows) return { outcome: 'changed' };
   const { totals, etag, outcome } = summary;
   const accepted = new Set(failures.map(({ checkId }) => checkId));
   const snapshot = JSON.stringify({ basis, ...outcome, accepted_checks: [...accepted] } satisfies Frozen);
@@ -200,28 +184,7 @@ async function flip(
   await trx.deleteFrom('run_freezes').where('freeze_id', '=', freezeId).execute();
   if (accept !== null)
     await recordAcceptances(trx, { runId, employerId: basis.run.employer_id }, failures, accept, now);
-  return true;
-}
-
-/**
- * Reports whether the run is still open and has the same basis. Newer ledger positions do not matter, because
- * the lines are those of the frozen position. Neither do the runs and settings of other employers.
- */
-async function isStill(trx: Trx, runId: string, basis: Basis): Promise<boolean> {
-  const stored = await findRun(trx, runId);
-  if (stored?.state !== 'open') return false;
-  if (stored.kind === 'regular' && (await takenBy(trx, stored)) !== null) return false;
-  const now = await resolveBasis(trx, runId, bodyOf(stored));
-  return isDeepStrictEqual({ ...now, position: basis.position }, basis);
-}
-
-async function rowsOf(trx: Trx, freezeId: string): Promise<number> {
-  const { rows } = await trx
-    .selectFrom('run_employees')
-    .select((eb) => eb.fn.countAll().as('rows'))
-    .where('freeze_id', '=', freezeId)
-    .executeTakeFirstOrThrow();
-  return Number(rows);
+  return null;
 }
 
 async function dropLeftBehind(db: Db, now: string): Promise<void> {

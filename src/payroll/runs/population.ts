@@ -25,6 +25,9 @@ export const REASONS = [
 ] as const;
 export type Reason = (typeof REASONS)[number];
 
+/** The reasons for which an employee may belong to the run after all, or is left out of it on purpose. */
+export const UNCLEAR = ['two_employers', 'unknown_frequency', 'unknown_pay_group', 'not_selected'] as const;
+
 /** The fields of a run that decide membership, in addition to the facts. */
 export type Scope = {
   run: Run;

@@ -1,24 +1,31 @@
 /** Stored payroll runs: create, find, list, delete while open, void with a reason. */
 import { createHash } from 'node:crypto';
 import { type Selectable, sql } from 'kysely';
-import { forUpdate } from '../../database/engine.ts';
 import type { Db, PayrollRunTable, RunState, Trx } from '../../database/tables.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
 import { RULES_VERSION } from '../calculation/amounts.ts';
-import type { Line } from '../calculation/line.ts';
 import { changePayroll } from '../settings/lock.ts';
-import { type Basis, frozenOf, type Outcome, resolveBasis } from './basis.ts';
+import { type Basis, frozenOf, resolveBasis } from './basis.ts';
 import { type Run, StatedRun } from './body.ts';
-import { computeRun, inputsOf } from './compute.ts';
+import { computeRun, type EmployeeLines, inputsOf } from './compute.ts';
 import { createSummary, type Summary } from './summary.ts';
 import { Totals } from './totals.ts';
 
 export type StoredRun = Selectable<PayrollRunTable>;
 
-/**
- * Stores a requested run. The same body under the same id changes nothing (`same`); another body is rejected
- * (`different`), even if the run is finalized or voided.
- */
+/** The fields of a run's body that also have columns. */
+export const OF_BODY = [
+  'employer_id',
+  'kind',
+  'pay_frequency',
+  'pay_group',
+  'period_start',
+  'period_end',
+  'pay_date',
+] as const;
+type OfBody = Pick<StatedRun, (typeof OF_BODY)[number]>;
+
+/** Stores a requested run. The same body under the same id is `same`, even if the run is finalized or voided. */
 export async function putRun(
   trx: Trx,
   runId: string,
@@ -29,26 +36,14 @@ export async function putRun(
   await changePayroll(trx);
   const known = await findRun(trx, runId);
   if (known !== null) return known.body === body ? 'same' : 'different';
+  const columns = Object.fromEntries(OF_BODY.map((field) => [field, run[field]])) as OfBody;
   await trx
     .insertInto('payroll_runs')
-    .values({
-      run_id: runId,
-      employer_id: run.employer_id,
-      kind: run.kind,
-      pay_frequency: run.pay_frequency,
-      pay_group: run.pay_group,
-      period_start: run.period_start,
-      period_end: run.period_end,
-      pay_date: run.pay_date,
-      body,
-      state: 'open',
-      created_at: now,
-    })
+    .values({ run_id: runId, ...columns, body, state: 'open', created_at: now })
     .execute();
   return 'created';
 }
 
-/** One run, or null. */
 export async function findRun(db: Db | Trx, runId: string): Promise<StoredRun | null> {
   const row = await db.selectFrom('payroll_runs').selectAll().where('run_id', '=', runId).executeTakeFirst();
   return row ?? null;
@@ -72,17 +67,6 @@ export function finalizedRegularRuns(
       query.where((where) => where.or([where('pay_group', 'is', null), where('pay_group', '=', pay_group)])),
     );
 }
-
-/** The fields of a run's body that also have columns. */
-export const OF_BODY = [
-  'employer_id',
-  'kind',
-  'pay_frequency',
-  'pay_group',
-  'period_start',
-  'period_end',
-  'pay_date',
-] as const;
 
 /** The columns of a list. The body and the frozen basis may take megabytes each. */
 const ROW_COLUMNS = [
@@ -142,21 +126,15 @@ export async function deleteRun(trx: Trx, runId: string): Promise<'deleted' | 'u
   return 'deleted';
 }
 
-/**
- * Voids a finalized run: it stays readable, no longer counts and frees its pay date, and its adjustments of earlier runs
- * are due again.
- */
+/** Voids a finalized run: it stays readable, no longer counts and frees its pay date. */
 export async function voidRun(
   trx: Trx,
   runId: string,
   { reason, now }: { reason: string; now: string },
 ): Promise<'voided' | 'unknown' | 'not-finalized'> {
   await changePayroll(trx);
-  const run = await forUpdate(
-    trx,
-    trx.selectFrom('payroll_runs').select('state').where('run_id', '=', runId),
-  ).executeTakeFirst();
-  if (run === undefined) return 'unknown';
+  const run = await findRun(trx, runId);
+  if (run === null) return 'unknown';
   if (run.state !== 'finalized') return 'not-finalized';
   await trx
     .updateTable('payroll_runs')
@@ -167,14 +145,7 @@ export async function voidRun(
 }
 
 /** The result of a run: computed now if it is open, otherwise as stored. */
-export type RunView = {
-  run: Run;
-  position: number;
-  rulesVersion: string;
-  totals: Totals;
-  etag: string;
-  outcome: Outcome;
-};
+export type RunView = Omit<Summary, 'notes'> & { run: Run; position: number; rulesVersion: string };
 
 const readBody = jsonColumn('payroll_runs', 'body', StatedRun);
 
@@ -203,30 +174,27 @@ export async function viewRun(db: Db, stored: StoredRun): Promise<RunView> {
   };
 }
 
-/** Computes a run without storing anything. `onLines` as in `summarize`. Throws RUN_REFUSED. */
+/** Computes a run without storing anything. Throws RUN_REFUSED. */
 export async function previewRun(
   db: Db,
   runId: string | null,
   run: StatedRun,
-  onLines?: (lines: readonly Line[]) => void,
+  onPage?: OnPage,
 ): Promise<RunView> {
   const basis = await resolveBasis(db, runId, run);
-  const { totals, etag, outcome } = await summarize(db, basis, onLines);
+  const { totals, etag, outcome } = await summarize(db, basis, onPage);
   return { run: basis.run, position: basis.position, rulesVersion: RULES_VERSION, totals, etag, outcome };
 }
 
-/** Computes a run, page by page, and returns its summary. Calls `onLines` with the lines of each employee. */
-export async function summarize(
-  db: Db,
-  basis: Basis,
-  onLines: (lines: readonly Line[]) => void = () => {},
-): Promise<Summary> {
+/** Receives each computed page, and the lines of its employees as JSON. */
+type OnPage = (page: readonly EmployeeLines[], texts: readonly string[]) => void | Promise<void>;
+
+/** Computes a run, page by page, and returns its summary. */
+export async function summarize(db: Db, basis: Basis, onPage: OnPage = () => {}): Promise<Summary> {
   const summary = createSummary(basis);
   for await (const page of computeRun(db, await inputsOf(db, basis))) {
-    for (const employee of page) {
-      summary.add(employee, JSON.stringify(employee.lines));
-      onLines(employee.lines);
-    }
+    const texts = page.map((employee) => summary.add(employee));
+    await onPage(page, texts);
   }
   return summary.summary();
 }
