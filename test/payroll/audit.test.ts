@@ -4,8 +4,13 @@ import type { Db } from '../../src/database/tables.ts';
 import { readRows } from '../../src/formats/rows.ts';
 import { amountOf, centsOf } from '../../src/money.ts';
 import type { Line } from '../../src/payroll/calculation/line.ts';
-import { AUDIT_COLUMNS, AUDIT_ROWS_MAX, auditRun } from '../../src/payroll/reconciliation/audit.ts';
-import { AUDIT_ROWS_NAMED, type Audit } from '../../src/payroll/reconciliation/audit-categories.ts';
+import {
+  AUDIT_COLUMNS,
+  AUDIT_ROWS_MAX,
+  AUDIT_ROWS_NAMED,
+  type Audit,
+  auditRun,
+} from '../../src/payroll/reconciliation/audit.ts';
 import { linesOfRun } from '../../src/payroll/runs/line-pages.ts';
 import { scratch } from '../database/scratch.ts';
 import { described, parts } from '../formats/read.ts';

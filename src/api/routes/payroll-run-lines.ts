@@ -7,8 +7,7 @@ import { codeOf } from '../../errors.ts';
 import { cursorOf } from '../../formats/cursor.ts';
 import { ROW_TYPES } from '../../formats/rows.ts';
 import { CHANGES, FLAGS, LINE_KINDS, Line } from '../../payroll/calculation/line.ts';
-import { AUDIT_COLUMNS, AUDIT_ROWS_MAX, auditRun } from '../../payroll/reconciliation/audit.ts';
-import { Audit } from '../../payroll/reconciliation/audit-categories.ts';
+import { AUDIT_COLUMNS, AUDIT_ROWS_MAX, Audit, auditRun } from '../../payroll/reconciliation/audit.ts';
 import { recordTaken, TAKEN_COLUMNS, TakenReport } from '../../payroll/reconciliation/taken.ts';
 import { csvOfLines } from '../../payroll/runs/csv.ts';
 import {

@@ -1,7 +1,12 @@
 /** The commands that read files of payroll: deductions taken, and the audit. */
 import { dollars } from '../../money.ts';
-import { AUDIT_COLUMNS, auditRun } from '../../payroll/reconciliation/audit.ts';
-import type { Audit, AuditRow, AuditTotals } from '../../payroll/reconciliation/audit-categories.ts';
+import {
+  AUDIT_COLUMNS,
+  type Audit,
+  type AuditRow,
+  type AuditTotals,
+  auditRun,
+} from '../../payroll/reconciliation/audit.ts';
 import { recordTaken, TAKEN_COLUMNS } from '../../payroll/reconciliation/taken.ts';
 import { linesOfRun } from '../../payroll/runs/line-pages.ts';
 import { findRowsFile, ROWS_FILE } from '../arguments.ts';

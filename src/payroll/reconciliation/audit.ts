@@ -1,4 +1,6 @@
 /** Compares payroll's own file with a run: "Reconciliation" of the field notes. */
+import Type, { type Static } from 'typebox';
+import { boolean, closed, component, integer, nullableText, text } from '../../contract/fields.ts';
 import { piecesOf } from '../../database/bulk.ts';
 import type { Db } from '../../database/tables.ts';
 import type { Problem } from '../../errors.ts';
@@ -11,17 +13,67 @@ import {
   readableRows,
 } from '../../formats/rows.ts';
 import { employeesKnownAt } from '../../ledger/roster.ts';
-import { AMOUNT_RULE, centsOf, parseAmount } from '../../money.ts';
-import { isIncluded, type Line } from '../calculation/line.ts';
+import { AMOUNT_RULE, amountOf, centsOf, parseAmount } from '../../money.ts';
+import { isIncluded } from '../calculation/line.ts';
 import type { LinesOfEmployee } from '../runs/line-pages.ts';
-import {
-  type Amounts,
-  type Audit,
-  createCategories,
-  keyOf,
-  NAMING,
-  type Naming,
-} from './audit-categories.ts';
+
+/** The fields by which rows of payroll's file name their deductions: one or several. */
+const NAMING = ['deduction_id', 'payroll_code', 'line_of_coverage'] as const;
+type Naming = (typeof NAMING)[number];
+
+export const AUDIT_ROWS_NAMED = 1_000;
+
+const AUDIT_TOTALS = {
+  count: integer('The number of rows.'),
+  member_amount: text('The employee total of the run.'),
+  employer_amount: text('The employer total of the run.'),
+  payroll_member_amount: text('The employee total of the payroll file.'),
+  payroll_employer_amount: text('The employer total of the payroll file.'),
+};
+const AuditTotals = closed(AUDIT_TOTALS);
+export type AuditTotals = Static<typeof AuditTotals>;
+
+const amount = (description: string) => nullableText(`${description} Null if there is none.`);
+const optional = (description: string) => Type.Optional(nullableText(description));
+
+/** Amounts of the run and of payroll. */
+const AuditRow = closed({
+  employee_id: text('The employee.'),
+  deduction_id: optional('The deduction.'),
+  payroll_code: optional('The payroll code.'),
+  line_of_coverage: optional('The line of coverage.'),
+  member_amount: amount('The amount in the run.'),
+  employer_amount: amount('The amount in the run.'),
+  payroll_member_amount: amount('The amount in the payroll file.'),
+  payroll_employer_amount: amount('The amount in the payroll file.'),
+});
+export type AuditRow = Static<typeof AuditRow>;
+
+const Category = (description: string) =>
+  component(
+    'AuditCategory',
+    { ...AUDIT_TOTALS, rows: Type.Array(AuditRow, { description: `The first ${AUDIT_ROWS_NAMED}.` }) },
+    description,
+  );
+
+export const Audit = component(
+  'PayrollRunAudit',
+  {
+    compared_by: Type.Array(Type.Enum([...NAMING]), {
+      description: 'The field that identifies the payroll rows. Its sums are compared.',
+    }),
+    employer_compared: boolean(
+      'Whether the payroll file has an employer amount in at least one row. If not, ignore its employer totals.',
+    ),
+    matched: closed(AUDIT_TOTALS, 'Rows with equal amounts, or no amounts, on both sides.'),
+    only_here: Category('Rows only in the run.'),
+    only_in_payroll: Category('Rows only in the payroll file.'),
+    amount_differs: Category('Rows on both sides with different amounts.'),
+    employee_unknown: Category('Rows of employees that are unknown for this employer.'),
+  },
+  'The comparison of a run with the payroll file.',
+);
+export type Audit = Static<typeof Audit>;
 
 export const AUDIT_COLUMNS: Columns = {
   list: 'lines',
@@ -37,6 +89,12 @@ export const AUDIT_ROWS_MAX = 500_000;
 /** Rows handled before the event loop continues, and employees looked up at once. */
 const ROWS_AT_ONCE = 1_000;
 
+/** The amounts of an employee under one name: sums of all rows or lines for it. */
+type Amounts = { member: bigint; employer: bigint | null };
+
+/** Payroll's file. `names`: the fields by which its rows name their deductions; null before the first row. */
+type File = { amounts: Map<string, Amounts>; names: readonly Naming[] | null; givesEmployer: boolean };
+
 /**
  * Compares the rows of payroll's file with the lines of a run, except those that are only reported. Rows for
  * the same are added up, and so are lines if the file is coarser. The employer's side is compared if the file
@@ -49,103 +107,162 @@ export async function auditRun(
   rows: Rows,
 ): Promise<{ ok: true; audit: Audit } | RowsRefused> {
   const problems = createProblems();
-  const file = createFile();
+  const file: File = { amounts: new Map(), names: null, givesEmployer: false };
+  let count = 0;
   for await (const some of readableRows(rows, AUDIT_COLUMNS, problems, ROWS_AT_ONCE)) {
     for (const row of some) {
-      const problem = file.take(row);
+      const problem = addRow(file, row);
       if (problem !== null) problems.add(problem);
     }
-    if (file.rows > AUDIT_ROWS_MAX) {
+    count += some.length;
+    if (count > AUDIT_ROWS_MAX) {
       problems.add({ path: AUDIT_COLUMNS.list, rule: `must have at most ${AUDIT_ROWS_MAX} elements` });
       break;
     }
   }
   if (!problems.isEmpty) return problems.refused();
-  const categories = createCategories(file.names(), file.givesEmployer);
+  const { amounts, givesEmployer } = file;
+  const names = file.names ?? [];
+  const [matched, onlyHere, differs] = [createCategory(names), createCategory(names), createCategory(names)];
+  const [onlyInPayroll, unknown] = [createCategory(names), createCategory(names)];
+  // An employer's side that is null is not compared.
+  const absent: Amounts = { member: 0n, employer: givesEmployer ? 0n : null };
   for await (const page of run.pages) {
-    for (const { employeeId, lines } of page) {
-      for (const [key, here] of sumsOf(employeeId, lines, file.names())) {
-        categories.compare(key, here, file.claim(key));
+    for (const employee of page) {
+      for (const [key, here] of sumsOf(employee, names)) {
+        const payroll = amounts.get(key) ?? null;
+        amounts.delete(key);
+        const { member, employer } = payroll ?? absent;
+        const isSame = here.member === member && (employer === null || here.employer === employer);
+        const different = payroll === null ? onlyHere : differs;
+        (isSame ? matched : different).add(key, here, payroll);
       }
     }
   }
-  for (const keys of piecesOf(file.unclaimed(), ROWS_AT_ONCE)) {
-    const known = await employeesKnownAt(db, run.employerId, keys.map(employeeIn));
-    for (const key of keys)
-      categories.onlyInPayroll(key, file.claim(key) as Amounts, known.has(employeeIn(key)));
+  for (const rest of piecesOf([...amounts].sort(byKey), ROWS_AT_ONCE)) {
+    const known = await employeesKnownAt(
+      db,
+      run.employerId,
+      rest.map(([key]) => employeeIn(key)),
+    );
+    for (const [key, payroll] of rest) {
+      const isZero = payroll.member === 0n && (payroll.employer ?? 0n) === 0n;
+      const different = known.has(employeeIn(key)) ? onlyInPayroll : unknown;
+      (isZero ? matched : different).add(key, null, payroll);
+    }
     await new Promise(setImmediate);
   }
-  return { ok: true, audit: categories.audit() };
-}
-
-/** Collects payroll's amounts by employee and by what they are for. */
-function createFile() {
-  const amounts = new Map<string, Amounts>();
-  let names: readonly Naming[] | null = null;
-  let rows = 0;
-  let givesEmployer = false;
   return {
-    /** Adds a row, or returns its problems. */
-    take({ path, fields }: GivenRow): Problem | null {
-      const { employee_id, member_amount, employer_amount } = fields;
-      rows += 1;
-      if (employee_id === undefined) return { path: `${path}.employee_id`, rule: 'is required' };
-      if (member_amount === undefined) return { path: `${path}.member_amount`, rule: 'is required' };
-      const member = parseAmount(member_amount);
-      if (member === null) return { path: `${path}.member_amount`, rule: AMOUNT_RULE };
-      const employer = employer_amount === undefined ? null : parseAmount(employer_amount);
-      if (employer_amount !== undefined && employer === null) {
-        return { path: `${path}.employer_amount`, rule: AMOUNT_RULE };
-      }
-      const given = NAMING.filter((name) => fields[name] !== undefined);
-      if (given.length === 0)
-        return { path, rule: `must name its deduction or code: ${NAMING.join(' or ')}` };
-      names ??= given;
-      if (names.join() !== given.join()) {
-        return { path, rule: `must use the same columns as the rows before it: ${names.join(' and ')}` };
-      }
-      givesEmployer ||= employer !== null;
-      addTo(amounts, keyOf(employee_id, names, fields), { member, employer });
-      return null;
+    ok: true,
+    audit: {
+      compared_by: [...names],
+      employer_compared: givesEmployer,
+      matched: matched.totals(),
+      only_here: onlyHere.category(),
+      only_in_payroll: onlyInPayroll.category(),
+      amount_differs: differs.category(),
+      employee_unknown: unknown.category(),
     },
-    get rows() {
-      return rows;
-    },
-    get givesEmployer() {
-      return givesEmployer;
-    },
-    names: (): readonly Naming[] => names ?? [],
-    /** Removes and returns payroll's amounts for a key. */
-    claim(key: string): Amounts | null {
-      const found = amounts.get(key) ?? null;
-      amounts.delete(key);
-      return found;
-    },
-    unclaimed: (): string[] => [...amounts.keys()].sort(),
   };
 }
 
+/** Adds a row of payroll's file, or returns its problem. */
+function addRow(file: File, { path, fields }: GivenRow): Problem | null {
+  const { employee_id, member_amount, employer_amount } = fields;
+  if (employee_id === undefined) return { path: `${path}.employee_id`, rule: 'is required' };
+  if (member_amount === undefined) return { path: `${path}.member_amount`, rule: 'is required' };
+  const member = parseAmount(member_amount);
+  if (member === null) return { path: `${path}.member_amount`, rule: AMOUNT_RULE };
+  const employer = employer_amount === undefined ? null : parseAmount(employer_amount);
+  if (employer_amount !== undefined && employer === null) {
+    return { path: `${path}.employer_amount`, rule: AMOUNT_RULE };
+  }
+  const given = NAMING.filter((name) => fields[name] !== undefined);
+  if (given.length === 0) return { path, rule: `must name its deduction or code: ${NAMING.join(' or ')}` };
+  file.names ??= given;
+  if (file.names.join() !== given.join()) {
+    return { path, rule: `must use the same columns as the rows before it: ${file.names.join(' and ')}` };
+  }
+  file.givesEmployer ||= employer !== null;
+  addTo(file.amounts, keyOf(employee_id, given, fields), { member, employer });
+  return null;
+}
+
 /** Returns the sums of an employee's lines, grouped as the rows of the file are. */
-function sumsOf(employeeId: string, lines: readonly Line[], names: readonly Naming[]): Map<string, Amounts> {
+function sumsOf({ employeeId, lines }: LinesOfEmployee, names: readonly Naming[]): Map<string, Amounts> {
   const sums = new Map<string, Amounts>();
   for (const line of lines.filter(isIncluded)) {
-    const member = centsOf(line.member_amount);
-    addTo(sums, keyOf(employeeId, names, line), { member, employer: centsOf(line.employer_amount) });
+    const [member, employer] = [centsOf(line.member_amount), centsOf(line.employer_amount)];
+    addTo(sums, keyOf(employeeId, names, line), { member, employer });
   }
   return sums;
 }
 
 function addTo(sums: Map<string, Amounts>, key: string, { member, employer }: Amounts): void {
-  const sum = sums.get(key);
-  if (sum === undefined) {
-    sums.set(key, { member, employer });
-    return;
-  }
+  const sum = sums.get(key) ?? { member: 0n, employer: null };
   sum.member += member;
   if (employer !== null) sum.employer = (sum.employer ?? 0n) + employer;
+  sums.set(key, sum);
+}
+
+/** JSON keeps the parts separate, whatever characters they contain. */
+function keyOf(
+  employeeId: string,
+  names: readonly Naming[],
+  parts: { readonly [name in Naming]?: string | null },
+): string {
+  return JSON.stringify([employeeId, ...names.map((name) => parts[name] ?? null)]);
 }
 
 function employeeIn(key: string): string {
   const [employeeId]: [string] = JSON.parse(key);
   return employeeId;
+}
+
+function byKey([one]: [string, Amounts], [other]: [string, Amounts]): number {
+  return one < other ? -1 : 1;
+}
+
+function createCategory(names: readonly Naming[]) {
+  const rows: AuditRow[] = [];
+  let count = 0;
+  const sums = { here: { member: 0n, employer: 0n }, payroll: { member: 0n, employer: 0n } };
+  const totals = (): AuditTotals => ({
+    count,
+    member_amount: amountOf(sums.here.member),
+    employer_amount: amountOf(sums.here.employer),
+    payroll_member_amount: amountOf(sums.payroll.member),
+    payroll_employer_amount: amountOf(sums.payroll.employer),
+  });
+  return {
+    add(key: string, here: Amounts | null, payroll: Amounts | null): void {
+      count += 1;
+      sums.here.member += here?.member ?? 0n;
+      sums.here.employer += here?.employer ?? 0n;
+      sums.payroll.member += payroll?.member ?? 0n;
+      sums.payroll.employer += payroll?.employer ?? 0n;
+      if (rows.length < AUDIT_ROWS_NAMED) rows.push(rowOf(key, names, here, payroll));
+    },
+    totals,
+    category: () => ({ ...totals(), rows }),
+  };
+}
+
+function rowOf(
+  key: string,
+  names: readonly Naming[],
+  here: Amounts | null,
+  payroll: Amounts | null,
+): AuditRow {
+  const [employee_id, ...parts]: [string, ...(string | null)[]] = JSON.parse(key);
+  const shown = (cents: bigint | null | undefined) =>
+    cents === null || cents === undefined ? null : amountOf(cents);
+  return {
+    employee_id,
+    ...Object.fromEntries(names.map((name, index) => [name, parts[index] ?? null])),
+    member_amount: shown(here?.member),
+    employer_amount: shown(here?.employer),
+    payroll_member_amount: shown(payroll?.member),
+    payroll_employer_amount: shown(payroll?.employer),
+  };
 }
