@@ -1,5 +1,4 @@
 /** The values of options and arguments, and the files that they name. */
-
 import { createReadStream } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { InvalidArgumentError } from 'commander';
@@ -9,11 +8,8 @@ import { parseJson } from '../contract/json.ts';
 import { type Columns, ROW_TYPES, type RowFormat, type Rows, readRows } from '../formats/rows.ts';
 import { pathSegment } from '../outbox/client.ts';
 import { failed, wrongUsage } from './failure.ts';
-import { printable } from './output.ts';
 
 const UNIT_MS: Readonly<Record<string, number>> = { h: 3_600_000, d: 86_400_000 };
-/** The length of our own instants without the Z, such as `2026-11-20T17:00:00.000`. */
-const MILLISECONDS_LENGTH = 23;
 
 export function wholeNumber(least: number, most: number): (text: string) => number {
   return (text) => {
@@ -31,7 +27,7 @@ export function day(text: string): string {
 /** Returns an instant in the form that the database uses: UTC, milliseconds. A date is its first instant. */
 export function instant(text: string): string {
   const found = toInstant(isDay(text) ? `${text}T00:00:00Z` : text);
-  if (found !== null) return `${found.slice(0, MILLISECONDS_LENGTH)}Z`;
+  if (found !== null) return `${found.slice(0, '2026-11-20T17:00:00.000'.length)}Z`;
   throw new InvalidArgumentError('It must be a date or a date-time, such as 2026-07-01T08:00:00Z.');
 }
 
@@ -67,7 +63,6 @@ export function employerId(text: string): string {
   );
 }
 
-/** Returns a reason without surrounding blanks. Throws WRONG_USAGE if it is empty or too long. */
 export function reasonOf(text: string): string {
   const reason = text.trim();
   if (reason !== '' && reason.length <= REASON_MAX_CHARACTERS) return reason;
@@ -77,54 +72,43 @@ export function reasonOf(text: string): string {
 /** The limit of the API for the body of a run or a setting. */
 const JSON_BYTES_MAX = 8 * 1024 * 1024;
 
-/** Returns the unchecked value in a JSON file. Throws if there is no file or no JSON in it. */
+/** Returns the unchecked value in a JSON file. */
 export async function readJsonFile(path: string): Promise<unknown> {
-  const name = printable(path);
   const { size } = await stat(path);
-  if (size > JSON_BYTES_MAX) throw failed(`${name} is larger than ${JSON_BYTES_MAX / 1024 / 1024} MiB`);
+  if (size > JSON_BYTES_MAX) throw failed(`${path} is larger than ${JSON_BYTES_MAX / 1024 / 1024} MiB`);
   const parsed = parseJson((await readFile(path, 'utf8')).replace(/^\uFEFF/, ''));
-  if (!parsed.ok) throw failed(`${name} ${parsed.reason}`);
+  if (!parsed.ok) throw failed(`${path} ${parsed.reason}`);
   return parsed.value;
 }
 
-/** A file name's extension is its format. */
-const ROW_FORMATS = Object.keys(ROW_TYPES) as RowFormat[];
+export const ROWS_FILE = '.csv, .json or .ndjson file';
 
 export type RowsFile = {
   /** In bytes. */
   size: number;
   format: RowFormat;
-  /** Reads the bytes from the start. `onBytes` receives the length of each part. */
-  read(onBytes?: (bytes: number) => void): AsyncIterable<Uint8Array>;
+  /** Reads the content from the start. `onPart` receives each part before it is used. */
+  read(onPart?: (part: Buffer) => void): AsyncIterable<Uint8Array>;
   /** Reads the rows from the start. `onBytes` receives the length of each part. */
   open(columns: Columns, onBytes?: (bytes: number) => void): Rows;
 };
 
-/** Opens a file of rows. Throws if there is none or its extension is unknown. */
+/** Opens a file of rows, whose extension is its format. Throws if there is none. */
 export async function findRowsFile(path: string): Promise<RowsFile> {
   const extension = /\.([a-z]+)$/i.exec(path)?.[1]?.toLowerCase();
-  const format = ROW_FORMATS.find((name) => name === extension);
-  if (format === undefined)
-    throw wrongUsage('the file must be a .csv, .json or .ndjson file: its extension is its format');
+  const format = (Object.keys(ROW_TYPES) as RowFormat[]).find((name) => name === extension);
+  if (format === undefined) throw wrongUsage(`the file must be a ${ROWS_FILE}: its extension is its format`);
   const found = await stat(path);
-  if (!found.isFile()) throw failed(`${printable(path)} is not a file: use a .csv, .json or .ndjson file`);
-  const read: RowsFile['read'] = (onBytes = () => {}) => counted(createReadStream(path), onBytes);
-  return {
-    size: found.size,
-    format,
-    read,
-    open: (columns, onBytes) => readRows(read(onBytes), format, columns),
+  if (!found.isFile()) throw failed(`${path} is not a file: use a .csv, .json or .ndjson file`);
+  const read = async function* (onPart: (part: Buffer) => void = () => {}): AsyncGenerator<Buffer> {
+    for await (const part of createReadStream(path)) {
+      onPart(part);
+      yield part;
+    }
   };
+  const open: RowsFile['open'] = (columns, onBytes = () => {}) => {
+    const parts = read((part) => onBytes(part.length));
+    return readRows(parts, format, columns);
+  };
+  return { size: found.size, format, read, open };
 }
-
-async function* counted(
-  parts: AsyncIterable<Buffer>,
-  onBytes: (bytes: number) => void,
-): AsyncGenerator<Buffer> {
-  for await (const part of parts) {
-    onBytes(part.length);
-    yield part;
-  }
-}
-
-export const ROWS_FILE = '.csv, .json or .ndjson file';

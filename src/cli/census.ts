@@ -39,26 +39,23 @@ import {
 const CENSUS_FILE = 'A .json file, or NAME.csv with NAME.organization.json next to it';
 
 export function addCensusCommands(program: Command): void {
-  const census = program.command('census').description('Validate, stage and upload employer censuses.');
+  const census = program.subcommand('census', 'Validate, stage and upload employer censuses.');
   census
-    .command('validate')
-    .description('Check a census file against the contract, and store nothing.')
+    .subcommand('validate', 'Check a census file against the contract, and store nothing.')
     .examples('census validate census.json', 'census validate census.csv --employer maple-bakery')
     .argument('<file>', CENSUS_FILE)
     .option('--employer <id>', 'Also compare the census with the last upload of this employer', employerId)
     .json()
     .does(censusValidate);
   census
-    .command('stage')
-    .description('Check a census file and stage it for the next upload.')
+    .subcommand('stage', 'Check a census file and stage it for the next upload.')
     .examples('census stage census.json --employer maple-bakery')
     .argument('<file>', CENSUS_FILE)
     .employer()
     .json()
     .does(censusStage);
   census
-    .command('show')
-    .description("Show an employer's staged census and latest syncs.")
+    .subcommand('show', "Show an employer's staged census and latest syncs.")
     .examples('census show --employer maple-bakery', 'census show --employer maple-bakery --response')
     .employer()
     .option(
@@ -68,8 +65,7 @@ export function addCensusCommands(program: Command): void {
     .table()
     .doesOnDatabase(censusShow);
   census
-    .command('sync')
-    .description("Upload an employer's census now.")
+    .subcommand('sync', "Upload an employer's census now.")
     .examples('census sync --employer maple-bakery')
     .employer()
     .json()

@@ -8,9 +8,11 @@ import { WIDTH } from './output.ts';
 const LIMIT_MAX = 1_000;
 const LIMIT_DEFAULT = 100;
 
+export type PageOptions = { limit: number; cursor?: string };
+
 export class Command extends Base {
   readonly #act: Act;
-  /** Complete commands without the name of the program. */
+  /** For the help: complete commands without the name of the program. */
   exampleLines: readonly string[] = [];
 
   constructor(name: string, act: Act) {
@@ -22,6 +24,11 @@ export class Command extends Base {
 
   override createCommand(name = ''): Command {
     return new Command(name, this.#act);
+  }
+
+  /** Adds a command to this group. */
+  subcommand(name: string, description: string): Command {
+    return this.command(name).description(description) as Command;
   }
 
   /** Sets the function that runs the command. */
@@ -36,10 +43,14 @@ export class Command extends Base {
     );
   }
 
-  /** Sets the examples of the help. */
   examples(...lines: string[]): this {
     this.exampleLines = lines;
     return this;
+  }
+
+  /** Adds an option that has one of `values`. */
+  choice(flags: string, description: string, values: readonly string[]): this {
+    return this.addOption(new Option(flags, description).choices(values));
   }
 
   json(): this {
@@ -51,7 +62,7 @@ export class Command extends Base {
     return this.option('--wide', 'Print all columns, without shortening any').json();
   }
 
-  /** Adds the options of commands that print a page of a list. */
+  /** Adds the options of commands that print a page of a list (`PageOptions`). */
   page(): this {
     const limit = new Option('--limit <number>', 'Print at most this many')
       .argParser(wholeNumber(1, LIMIT_MAX))
@@ -75,14 +86,13 @@ export class Command extends Base {
   }
 }
 
-/** Examples of a group are those of its first commands. */
+/** A group shows examples of its first commands. */
 function exampleText({ exampleLines, commands }: Command): string {
-  const ofCommands = commands.slice(0, EXAMPLES_OF_GROUP).map((one) => (one as Command).exampleLines[0]);
+  const ofCommands = commands.slice(0, 3).map((one) => (one as Command).exampleLines[0]);
   const lines = exampleLines.length > 0 ? exampleLines : ofCommands;
   return `\nExamples:\n${lines.map((line) => continued(`  benefits-sidecar ${line}`)).join('\n')}`;
 }
 
-const EXAMPLES_OF_GROUP = 3;
 /** The width of an example's line, without the backslash that continues it. */
 const EXAMPLE_WIDTH = WIDTH - ' \\'.length;
 

@@ -7,8 +7,7 @@ const NAME = 'benefits-sidecar';
 
 export function addCompletionCommand(program: Command): void {
   program
-    .command('completion')
-    .description('Print a completion script for a shell.')
+    .subcommand('completion', 'Print a completion script for a shell.')
     .examples(`completion bash > ${NAME}.bash`, `completion zsh > _${NAME}`, `completion fish > ${NAME}.fish`)
     .addArgument(new Argument('<shell>', 'The shell').choices(Object.keys(SCRIPTS)))
     .does(completion);

@@ -4,18 +4,19 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline/promises';
 import type { Context, Input } from './context.ts';
 import { failed, wrongUsage } from './failure.ts';
-import type { Output } from './output.ts';
+import { type Output, printable } from './output.ts';
 
 /**
- * Prints the effects on stderr and asks for a yes, unless `yes` is given. Throws COMMAND_FAILED without one,
+ * Prints the effects on stderr and asks for a yes, unless `--yes` is given. Throws COMMAND_FAILED without one,
  * and WRONG_USAGE without a terminal.
  */
 export async function confirm(
-  { stdin, out, stopped }: Context,
-  { yes, effects, question }: { yes: true | undefined; effects: readonly string[]; question: string },
+  { stdin, out, stopped, yes }: Context,
+  effects: readonly string[],
+  question: string,
 ): Promise<void> {
   if (yes) return;
-  for (const effect of effects) out.note(effect);
+  for (const effect of effects) out.note(printable(effect));
   if (!isTerminal(stdin, out)) {
     throw wrongUsage('this needs a confirmation, and there is no terminal to ask on: add --yes');
   }

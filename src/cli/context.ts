@@ -7,7 +7,7 @@ import type { Environment } from '../environment.ts';
 import { failed } from './failure.ts';
 import type { Output } from './output.ts';
 
-/** Runs a command with its arguments and options. Returns the exit code; a command that returns none has succeeded. */
+/** Runs a command with its arguments and options. Returns the exit code; none is success. */
 export type Run = (context: Context, ...rest: never[]) => Promise<number> | Promise<void>;
 
 /** The same, on the configured database. */
@@ -23,6 +23,8 @@ export type Context = {
   readonly out: Output;
   readonly now: Clock;
   readonly stdin: Input;
+  /** `--yes`: do not ask for confirmation. */
+  readonly yes: boolean;
   /**
    * Returns a signal that aborts at Ctrl-C or SIGTERM, or when the reader of the result is gone. Signals are
    * caught from the first call on, and once: a second signal ends the process.

@@ -1,24 +1,28 @@
 /** The commands of deductions. */
-
 import { Option } from 'commander';
 import { LINES_OF_COVERAGE } from '../contract/deduction.ts';
 import type { Db } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import { deductionCursor, viewDeduction, viewStartDecision, viewVersion } from '../ledger/deduction-view.ts';
-import { type DeductionState, listDeductions, type VersionState, versionsOf } from '../ledger/deductions.ts';
+import {
+  type DeductionFilter,
+  type DeductionState,
+  listDeductions,
+  type VersionState,
+  versionsOf,
+} from '../ledger/deductions.ts';
 import { decideStart } from '../ledger/start-decisions.ts';
 import { dollars } from '../money.ts';
 import { day, instant, truth, wholeNumber } from './arguments.ts';
-import type { Command } from './command.ts';
+import type { Command, PageOptions } from './command.ts';
 import type { DatabaseContext } from './context.ts';
-import { failed, wrongUsage } from './failure.ts';
-import { type Column, printable, printPage, printResult, printTable } from './output.ts';
+import { failed, unknownId, wrongUsage } from './failure.ts';
+import { type Column, printPage, printResult, printTable } from './output.ts';
 
 export function addDeductionCommands(program: Command): void {
-  const deductions = program.command('deductions').description('Show the ledger of deductions.');
+  const deductions = program.subcommand('deductions', 'Show the ledger of deductions.');
   deductions
-    .command('list')
-    .description('List deductions by employee: their latest states, or those on a date.')
+    .subcommand('list', 'List deductions by employee: their latest states, or those on a date.')
     .examples(
       'deductions list --employer maple-bakery',
       'deductions list --employee maple-bakery-001 --on 2026-07-31',
@@ -30,21 +34,17 @@ export function addDeductionCommands(program: Command): void {
     .option('--on <date>', 'Only deductions in effect on this date', day)
     .option('--known-at <time>', 'As known at this time, such as 2026-07-01T08:00:00Z', instant)
     .option('--line-of-coverage <line>', 'Only this line of coverage, such as medical', lineOfCoverage)
-    .addOption(
-      new Option('--taxability <taxability>', 'Only this taxability').choices(['pre_tax', 'post_tax']),
-    )
+    .choice('--taxability <taxability>', 'Only this taxability', ['pre_tax', 'post_tax'])
     .page()
     .doesOnDatabase(deductionsList);
   deductions
-    .command('versions')
-    .description('List all versions of a deduction, oldest first.')
+    .subcommand('versions', 'List all versions of a deduction, oldest first.')
     .examples('deductions versions ded_01J2Q7')
     .argument('<deduction-id>', 'The id of the deduction')
     .table()
     .doesOnDatabase(deductionsVersions);
   deductions
-    .command('decide')
-    .description('Decide whether a version applies whose start date was moved.')
+    .subcommand('decide', 'Decide whether a version applies whose start date was moved.')
     .examples('deductions decide ded_01J2Q7 --version 2 --decision drop --reason "enrolled by mistake"')
     .argument('<deduction-id>', 'The id of the deduction')
     .requiredOption('--version <number>', 'The version that readiness names (required)', wholeNumber(1, 1e9))
@@ -61,22 +61,13 @@ export function addDeductionCommands(program: Command): void {
     .doesOnDatabase(deductionsDecide);
 }
 
-type ListOptions = {
-  employer?: string;
-  employee?: string;
-  matched?: boolean;
-  on?: string;
-  knownAt?: string;
-  lineOfCoverage?: string;
-  taxability?: string;
-  limit: number;
-  cursor?: string;
-};
-
 function lineOfCoverage(text: string): string {
   if ((LINES_OF_COVERAGE as readonly string[]).includes(text)) return text;
   throw wrongUsage(`--line-of-coverage must be one of ${LINES_OF_COVERAGE.join(', ')}`);
 }
+
+type ListOptions = Omit<DeductionFilter, 'employerId' | 'employeeId'> &
+  PageOptions & { employer?: string; employee?: string };
 
 async function deductionsList({ db, out, now }: DatabaseContext, options: ListOptions): Promise<void> {
   const { employer, employee, cursor, limit, ...filter } = options;
@@ -103,16 +94,9 @@ const COLUMNS: readonly Column<DeductionState>[] = [
   ['to', ({ version }) => version.ends_on, 3],
 ];
 
-/** Versions read together; most deductions have far fewer. */
-const VERSIONS_AT_ONCE = 1_000;
-
 async function deductionsVersions({ db, out, now }: DatabaseContext, deductionId: string): Promise<void> {
   const states = await allVersionsOf(db, deductionId, now().toISOString().slice(0, 10));
-  if (states.length === 0) {
-    throw failed(
-      `there is no deduction ${printable(deductionId)}: find it with "benefits-sidecar deductions list"`,
-    );
-  }
+  if (states.length === 0) throw unknownId('deduction', deductionId, 'deductions list');
   printResult(out, { data: states.map(viewVersion), next_cursor: null }, () =>
     printTable(out, VERSION_COLUMNS, states),
   );
@@ -135,7 +119,7 @@ async function allVersionsOf(db: Db, deductionId: string, today: string): Promis
   const all: VersionState[] = [];
   let after: number | null | undefined;
   while (after !== null) {
-    const { versions, next } = await versionsOf(db, deductionId, { after, limit: VERSIONS_AT_ONCE }, today);
+    const { versions, next } = await versionsOf(db, deductionId, { after, limit: 1_000 }, today);
     all.push(...versions);
     after = next;
   }
@@ -154,13 +138,10 @@ async function deductionsDecide(
   const decided = await transact(db, (trx) => decideStart(trx, given, now().toISOString()));
   if (decided.outcome === 'unknown')
     throw failed(
-      `${printable(deductionId)} has no version ${version}: find it with "benefits-sidecar deductions versions"`,
+      `${deductionId} has no version ${version}: find it with "benefits-sidecar deductions versions"`,
     );
+  const named = `version ${version} of ${deductionId}`;
   if (decided.outcome === 'not-undecided')
-    throw failed(
-      `version ${version} of ${printable(deductionId)} needs no decision: its start was not moved`,
-    );
-  printResult(out, viewStartDecision(decided.row), () =>
-    out.print(`Decided to ${decision} version ${version} of ${printable(deductionId)}`),
-  );
+    throw failed(`${named} needs no decision: its start was not moved`);
+  printResult(out, viewStartDecision(decided.row), `Decided to ${decision} ${named}`);
 }

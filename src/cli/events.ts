@@ -1,9 +1,7 @@
 /** The commands of events. */
 
-import { Option } from 'commander';
 import type { Db, EventState } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
-import type { AppError } from '../errors.ts';
 import {
   BODY_DROPPED,
   dismissEvent,
@@ -21,24 +19,23 @@ import {
   viewWholeEvent,
 } from '../inbox/events.ts';
 import { instant, truth } from './arguments.ts';
-import type { Command } from './command.ts';
+import type { Command, PageOptions } from './command.ts';
 import { confirm } from './confirm.ts';
 import { type Context, type DatabaseContext, withDatabase } from './context.ts';
-import { failed, wrongUsage } from './failure.ts';
+import { failed, unknownId, wrongUsage } from './failure.ts';
 import {
   type Column,
   counted,
-  type Progress,
   printable,
   printPage,
   printPairs,
   printResult,
-  showProgress,
+  withProgress,
 } from './output.ts';
 
 export function addEventCommands(program: Command): void {
-  const events = program.command('events').description('Show, reprocess and dismiss webhook events.');
-  const list = events.command('list').description('List events, newest first.');
+  const events = program.subcommand('events', 'Show, reprocess and dismiss webhook events.');
+  const list = events.subcommand('list', 'List events, newest first.');
   filtered(list)
     .examples(
       'events list',
@@ -49,22 +46,19 @@ export function addEventCommands(program: Command): void {
     .page()
     .doesOnDatabase(eventsList);
   events
-    .command('show')
-    .description('Show an event with its body, and conflicting bodies with the same id.')
+    .subcommand('show', 'Show an event with its body, and conflicting bodies with the same id.')
     .examples('events show msg_2b7Kq')
     .argument('<event-id>', 'The id of the event')
     .json()
     .doesOnDatabase(eventsShow);
   const reprocess = events
-    .command('reprocess')
-    .description('Apply events again. Events that took effect do not take effect twice.')
+    .subcommand('reprocess', 'Apply events again. Events that took effect do not take effect twice.')
     .examples('events reprocess msg_2b7Kq', 'events reprocess --state quarantined --from 2026-07-01');
   filtered(reprocess.argument('[event-id...]', 'The ids of events; without ids, use filters'))
     .json()
     .does(eventsReprocess);
   events
-    .command('dismiss')
-    .description('Mark a quarantined event, a conflict or a tie as reviewed.')
+    .subcommand('dismiss', 'Mark a quarantined event, a conflict or a tie as reviewed.')
     .examples('events dismiss msg_2b7Kq --reason "test event of the provider"')
     .argument('<event-id>', 'The id of the event')
     .reason('Why; stored with the event')
@@ -75,27 +69,19 @@ export function addEventCommands(program: Command): void {
 
 function filtered(command: Command): Command {
   return command
-    .addOption(
-      new Option('--state <state>', 'Only events in this state').choices([
-        'pending',
-        'applied',
-        'ignored',
-        'quarantined',
-      ]),
-    )
+    .choice('--state <state>', 'Only events in this state', ['pending', 'applied', 'ignored', 'quarantined'])
     .option('--type <event-type>', 'Only this type, such as employee.deduction-updated')
     .option('--from <time>', 'Only events received at or after this time', instant)
     .option('--until <time>', 'Only events received before this time', instant);
 }
 
-/** The options that `events list` and `events reprocess` share. */
 type FilterOptions = { state?: EventState; type?: string; from?: string; until?: string };
 
 function filterOf({ state, type, from, until }: FilterOptions): EventFilter {
   return { state, eventType: type, from, until };
 }
 
-type ListOptions = FilterOptions & { dismissed?: boolean; limit: number; cursor?: string };
+type ListOptions = FilterOptions & PageOptions & { dismissed?: boolean };
 
 async function eventsList({ db, out }: DatabaseContext, options: ListOptions): Promise<void> {
   const { dismissed, limit, cursor } = options;
@@ -130,23 +116,19 @@ async function eventsShow({ db, out }: DatabaseContext, eventId: string): Promis
 
 async function foundEvent(db: Db, eventId: string) {
   const found = await getEvent(db, eventId);
-  if (found === null) throw unknownEvent(eventId);
+  if (found === null) throw unknownId('event', eventId, 'events list');
   return found;
-}
-
-function unknownEvent(eventId: string): AppError {
-  return failed(`there is no event ${printable(eventId)}: find it with "benefits-sidecar events list"`);
 }
 
 /** Indents JSON and makes each line safe for a terminal. */
 function forPeople(kept: Kept): string {
   const { body: text, body_absent } = shownBody(kept);
   if (text === null) return body_absent ?? '';
-  let lines: string;
+  let lines = text;
   try {
     lines = JSON.stringify(JSON.parse(text), null, 2);
   } catch {
-    lines = text;
+    // Not JSON: shown as it was received.
   }
   return lines.split('\n').map(printable).join('\n');
 }
@@ -161,15 +143,16 @@ async function eventsReprocess(context: Context, ids: string[], options: FilterO
       'name events by id, or by at least one of --state, --type, --from and --until, but not both',
     );
   }
-  const progress = await showProgress(out, 'events set to pending', byFilter ? null : ids.length);
-  const { reprocessed, withoutBody } = await withDatabase(context, (db) =>
-    byFilter
-      ? reprocessAll(db, asked, now().toISOString(), (_, all) => progress.set(all))
-      : reprocessEach(db, ids, progress),
-  ).finally(progress.end);
-  printResult(out, { reprocessed, without_body: withoutBody }, () =>
-    out.print(`${counted(reprocessed, 'event')} set to pending`),
+  const total = byFilter ? null : ids.length;
+  const { reprocessed, withoutBody } = await withProgress(out, 'events set to pending', total, ({ set }) =>
+    withDatabase(context, (db) =>
+      byFilter
+        ? reprocessAll(db, asked, now().toISOString(), (_, all) => set(all))
+        : reprocessEach(db, ids, set),
+    ),
   );
+  const result = { reprocessed, without_body: withoutBody };
+  printResult(out, result, `${counted(reprocessed, 'event')} set to pending`);
   if (withoutBody > 0) {
     out.note(`${counted(withoutBody, 'event')} skipped: the body was deleted by RETENTION_EVENTS.`);
   }
@@ -177,13 +160,13 @@ async function eventsReprocess(context: Context, ids: string[], options: FilterO
 }
 
 /** Changes nothing if an id is unknown or its body was dropped. */
-function reprocessEach(db: Db, ids: readonly string[], progress: Progress): Promise<Reprocessed> {
+function reprocessEach(db: Db, ids: readonly string[], done: (events: number) => void): Promise<Reprocessed> {
   return transact(db, async (trx) => {
     for (const [index, id] of ids.entries()) {
       const found = await reprocessEvent(trx, id);
-      if (found === 'unknown') throw unknownEvent(id);
-      if (found === 'body dropped') throw failed(`${printable(id)}: ${BODY_DROPPED}`);
-      progress.set(index + 1);
+      if (found === 'unknown') throw unknownId('event', id, 'events list');
+      if (found === 'body dropped') throw failed(`${id}: ${BODY_DROPPED}`);
+      done(index + 1);
     }
     return { reprocessed: ids.length, withoutBody: 0 };
   });
@@ -192,24 +175,20 @@ function reprocessEach(db: Db, ids: readonly string[], progress: Progress): Prom
 async function eventsDismiss(
   context: DatabaseContext,
   eventId: string,
-  { reason, yes }: { reason: string; yes?: true },
+  { reason }: { reason: string },
 ): Promise<void> {
   const { db, out, now } = context;
-  const shown = await foundEvent(db, eventId);
-  const { event_type, state } = shown.event;
-  const conflicts = counted(shown.conflicts.length, 'conflict');
-  await confirm(context, {
-    yes,
-    effects: [printable(`${eventId}: ${event_type ?? 'unknown type'}, ${state}, ${conflicts}.`)],
-    question: 'Dismiss it? Readiness stops reporting it, and a dismissal cannot be undone.',
-  });
+  const { event, conflicts } = await foundEvent(db, eventId);
+  const kind = `${event.event_type ?? 'unknown type'}, ${event.state}`;
+  await confirm(
+    context,
+    [`${eventId}: ${kind}, ${counted(conflicts.length, 'conflict')}.`],
+    'Dismiss it? Readiness stops reporting it, and a dismissal cannot be undone.',
+  );
   const found = await transact(db, (trx) => dismissEvent(trx, eventId, reason, now().toISOString()));
-  if (found === 'unknown') throw unknownEvent(eventId);
-  if (found === 'nothing to dismiss') {
-    throw failed(
-      `${printable(eventId)} cannot be dismissed: it is neither quarantined nor part of a conflict or tie`,
-    );
+  if (found !== 'dismissed') {
+    throw failed(`${eventId} cannot be dismissed: it is neither quarantined nor part of a conflict or tie`);
   }
-  const { event } = await foundEvent(db, eventId);
-  printResult(out, viewEvent(event), () => out.print(`Dismissed ${printable(eventId)}`));
+  const dismissed = await foundEvent(db, eventId);
+  printResult(out, viewEvent(dismissed.event), `Dismissed ${eventId}`);
 }

@@ -4,10 +4,7 @@ import type { Environment } from '../environment.ts';
 import { AppError, isAppError, type Problem } from '../errors.ts';
 import { type Output, printable } from './output.ts';
 
-/**
- * Returns the error of input that can't be used: each problem names its field or row, and nothing was changed.
- * `problems` may be the first of `problemCount`.
- */
+/** Returns the error of input that can't be used. `problems` may be the first of `problemCount`. */
 export function inputRefused(what: string, problems: readonly Problem[], problemCount?: number): AppError {
   const details = { problems, ...(problemCount !== undefined && { problemCount }) };
   return new AppError('INPUT_REFUSED', `${what} is refused, and nothing was changed`, details);
@@ -15,19 +12,17 @@ export function inputRefused(what: string, problems: readonly Problem[], problem
 
 /** Returns the error of a command that cannot do what it should: `message` states why and what to do. */
 export function failed(message: string, details: { cause?: unknown } = {}): AppError {
-  return new AppError('COMMAND_FAILED', message, details);
+  return new AppError('COMMAND_FAILED', printable(message), details);
+}
+
+/** Returns the error of an id that names nothing. */
+export function unknownId(what: string, id: string, list: string): AppError {
+  return failed(`there is no ${what} ${id}: find it with "benefits-sidecar ${list}"`);
 }
 
 /** Returns the error of a command that was called incorrectly. */
 export function wrongUsage(message: string): AppError {
-  return new AppError('WRONG_USAGE', message);
-}
-
-/** Returns one line for each problem of the error. */
-function problemLines(error: unknown): string[] {
-  if (!isAppError(error)) return [];
-  const left = error.problemCount - error.problems.length;
-  return [...error.problems.map(describe), ...(left > 0 ? [`… and ${left} more`] : [])];
+  return new AppError('WRONG_USAGE', printable(message));
 }
 
 /** For `.catch`: replaces the error with this message if the command was stopped. */
@@ -39,14 +34,11 @@ export function ifStopped(signal: AbortSignal, message: string): (error: unknown
 
 type Failure = Error & { code?: unknown; path?: unknown; address?: unknown; port?: unknown };
 
-/** The file is intact after most disk failures: a read failed, or a log that the next start recovers. */
+/** Most disk failures leave the file intact: a read failed, or a log that the next start recovers. */
 const AFTER_DISK_FAILURE =
   'check the disk, start again and run "benefits-sidecar verify"; restore a backup only if it reports differences';
 
-/**
- * Advice for errors of the system or the engine, whose own messages have none. `{…}` is replaced by the error's
- * fields.
- */
+/** Advice for errors of the system or the engine, whose messages have none. `{…}` is replaced by a field of the error. */
 const ADVICE: Readonly<Record<string, string>> = {
   ENOENT: '{path} does not exist: check the path',
   EACCES: 'no permission for {path}: check who owns it and who runs this command',
@@ -87,13 +79,12 @@ const REMEDY: Readonly<Record<string, string>> = {
 /** Errors of JavaScript itself, whose messages may quote data. */
 const UNQUOTED = new Set(['TypeError', 'RangeError', 'SyntaxError', 'ReferenceError', 'URIError']);
 
-/**
- * Prints a failure on stderr in one line, plus one line for each of several problems. Prints the stack only with
- * LOG_LEVEL=debug or trace.
- */
+/** Prints a failure in one line, and one for each of several problems. LOG_LEVEL=debug or trace adds the stack. */
 export function printFailure(out: Output, env: Environment, error: unknown): void {
   const what = `benefits-sidecar: ${printable(describeFailure(error))}`;
-  const problems = problemLines(error).map(printable);
+  const { problems: named, problemCount } = isAppError(error) ? error : { problems: [], problemCount: 0 };
+  const problems = named.map((problem) => printable(describe(problem)));
+  if (problemCount > problems.length) problems.push(`… and ${problemCount - problems.length} more`);
   if (problems.length === 1 && what.endsWith(`: ${problems[0]}`)) out.note(what);
   else if (problems.length < 2) out.note([what, ...problems].join(': '));
   else for (const line of [`${what}:`, ...problems.map((problem) => `  ${problem}`)]) out.note(line);

@@ -7,18 +7,16 @@ import { createApplyLoop } from '../inbox/apply.ts';
 import { IMPORT_COLUMNS, importDeductions } from '../inbox/import.ts';
 import { hasPendingEvents } from '../inbox/inbox.ts';
 import { silentLog } from '../telemetry/log.ts';
-import { findRowsFile, ROWS_FILE, type RowsFile } from './arguments.ts';
+import { findRowsFile, ROWS_FILE } from './arguments.ts';
 import type { Command } from './command.ts';
 import { type Context, withDatabase } from './context.ts';
 import { inputRefused } from './failure.ts';
-import { adding, counted, printResult, showProgress } from './output.ts';
+import { counted, printResult, withProgress } from './output.ts';
 
 export function addImportCommands(program: Command): void {
   program
-    .command('import')
-    .description('Import the deductions that payroll takes today.')
-    .command('deductions')
-    .description('Import deductions into the ledger. The same file again changes nothing.')
+    .subcommand('import', 'Import the deductions that payroll takes today.')
+    .subcommand('deductions', 'Import deductions into the ledger. The same file again changes nothing.')
     .examples('import deductions deductions.csv', 'import deductions deductions.ndjson --json')
     .argument('<file>', `A ${ROWS_FILE} with the fields of a deduction, and created_at if known`)
     .json()
@@ -28,30 +26,21 @@ export function addImportCommands(program: Command): void {
 /** The file is read twice: to check it, and to store it. */
 const READ_TIMES = 2;
 
-/**
- * Starts a ledger with the deductions that payroll takes today. The same file again changes nothing; one wrong row
- * rejects all.
- */
+/** Starts a ledger with the deductions that payroll takes today. One wrong row rejects all. */
 async function importFile(context: Context, path: string): Promise<void> {
-  const { out } = context;
+  const { out, now } = context;
   const file = await findRowsFile(path);
   await withDatabase(context, async (db) => {
-    const imported = await read(context, db, file);
+    const imported = await withProgress(out, 'bytes', file.size * READ_TIMES, ({ add }) =>
+      importDeductions(db, () => file.open(IMPORT_COLUMNS, add), now().toISOString()),
+    );
     if (!imported.ok) throw inputRefused('the file', imported.problems, imported.problem_count);
     const applied = await applyUnlessServed(context, db);
     const { rows, stored } = imported;
-    printResult(out, { rows, imported: stored, applied }, () =>
-      out.print(`${counted(rows, 'row')}: ${stored} imported, ${rows - stored} already imported`),
-    );
+    const line = `${counted(rows, 'row')}: ${stored} imported, ${rows - stored} already imported`;
+    printResult(out, { rows, imported: stored, applied }, line);
     if (!applied) out.note('The running sidecar applies them now.');
   });
-}
-
-async function read({ out, now }: Context, db: Db, file: RowsFile) {
-  const progress = await showProgress(out, 'bytes', file.size * READ_TIMES);
-  const onBytes = adding(progress);
-  const open = () => file.open(IMPORT_COLUMNS, onBytes);
-  return importDeductions(db, open, now().toISOString()).finally(progress.end);
 }
 
 /**

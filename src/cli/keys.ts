@@ -8,18 +8,16 @@ import { countRows, type KeysInUse, keysInUse, type Reencrypted, reencrypt } fro
 import type { Command } from './command.ts';
 import { type Context, withDatabase } from './context.ts';
 import { ifStopped } from './failure.ts';
-import { adding, counted, printable, printResult, printTable, showProgress } from './output.ts';
+import { counted, printable, printResult, printTable, withProgress } from './output.ts';
 
 export function addKeyCommands(program: Command): void {
-  const keys = program.command('keys').description('Manage the keys that encrypt stored personal data.');
+  const keys = program.subcommand('keys', 'Manage the keys that encrypt stored personal data.');
   keys
-    .command('generate')
-    .description('Generate a key for DATA_KEYS and print it.')
+    .subcommand('generate', 'Generate a key for DATA_KEYS and print it.')
     .examples('keys generate', 'keys generate > data-keys')
     .does(keysGenerate);
   keys
-    .command('rotate')
-    .description('Encrypt stored data again with the first key of DATA_KEYS.')
+    .subcommand('rotate', 'Encrypt stored data again with the first key of DATA_KEYS.')
     .examples('keys rotate', 'keys rotate --json')
     .table()
     .does(keysRotate);
@@ -57,11 +55,10 @@ async function keysRotate(context: Context): Promise<number> {
     out.note(
       `Encrypting with key ${encryptor.keyId}. A sidecar that was started without this key cannot read the result.`,
     );
-    const progress = await showProgress(out, 'values', await countRows(db, ENCRYPTED_COLUMNS));
     const signal = stopped();
-    const rotated = await rotate(db, encryptor, given, { looked: adding(progress), signal })
-      .catch(ifStopped(signal, 'stopped: finished work is kept. Run the command again to continue'))
-      .finally(progress.end);
+    const rotated = await withProgress(out, 'values', await countRows(db, ENCRYPTED_COLUMNS), ({ add }) =>
+      rotate(db, encryptor, given, { looked: add, signal }),
+    ).catch(ifStopped(signal, 'stopped: finished work is kept. Run the command again to continue'));
     const keys = summarize(rotated.inUse, given);
     const { reencrypted, broken } = rotated;
     const result = { first_key: encryptor.keyId, reencrypted, keys, broken: Object.fromEntries(broken) };
@@ -81,12 +78,8 @@ async function rotate(
   let reencrypted = 0;
   for (let pass = 1; ; pass += 1) {
     // The bar covers the first pass: little is left after it.
-    const done = await reencrypt(
-      db,
-      encryptor,
-      ENCRYPTED_COLUMNS,
-      pass === 1 ? on : { ...on, looked: () => {} },
-    );
+    const reported = pass === 1 ? on : { ...on, looked: () => {} };
+    const done = await reencrypt(db, encryptor, ENCRYPTED_COLUMNS, reported);
     reencrypted += done.reencrypted;
     const inUse = await keysInUse(db, ENCRYPTED_COLUMNS);
     const isLeft = given.some((id) => id !== encryptor.keyId && inUse.has(id));
@@ -112,47 +105,39 @@ function summarize(inUse: KeysInUse, given: readonly string[]): KeyUse[] {
   });
 }
 
-function printRotation(
-  { out }: Context,
-  first: string,
-  { reencrypted, broken }: Rotated,
-  keys: readonly KeyUse[],
-): void {
+function printRotation({ out }: Context, first: string, { reencrypted, broken }: Rotated, keys: KeyUse[]) {
   out.print(`Encrypted ${counted(reencrypted, 'value')} again with key ${first}\n`);
   printTable(
     out,
     [
       ['key', ({ id }) => id],
       ['state', ({ state }) => state],
-      ['needed by', neededBy, 'cut'],
+      [
+        'needed by',
+        ({ values }) =>
+          Object.entries(values)
+            .map(([name, count]) => `${name}: ${count}`)
+            .join(', '),
+        'cut',
+      ],
     ],
     keys,
   );
-  const named = (state: KeyUse['state']) =>
-    keys.filter((key) => key.state === state).map(({ id }) => printable(id));
-  const [unused, used, missing] = [named('unused'), named('in-use'), named('missing')];
-  if (unused.length > 0) {
-    out.note(`No longer needed: ${unused.join(', ')}. Remove it from DATA_KEYS and restart.`);
-  }
-  if (used.length > 0) {
-    out.note(
-      `Still needed: ${used.join(', ')}. Restart every sidecar with ${first} as the first key, then run this again.`,
-    );
-  }
-  if (missing.length > 0) {
-    out.note(
-      `${out.color('red', 'Missing')}: ${missing.join(', ')}. Add it to DATA_KEYS after the first key, then run this again.`,
-    );
-  }
+  const note = (state: KeyUse['state'], what: string, advice: string): void => {
+    const ids = keys.filter((key) => key.state === state).map(({ id }) => printable(id));
+    if (ids.length > 0) out.note(`${what}: ${ids.join(', ')}. ${advice}`);
+  };
+  note('unused', 'No longer needed', 'Remove it from DATA_KEYS and restart.');
+  note(
+    'in-use',
+    'Still needed',
+    `Restart every sidecar with ${first} as the first key, then run this again.`,
+  );
+  const missing = out.color('red', 'Missing');
+  note('missing', missing, 'Add it to DATA_KEYS after the first key, then run this again.');
   for (const [name, count] of broken) {
     out.note(
       `${out.color('red', 'Damaged')}: ${count} values of ${name} cannot be decrypted with their key. Restore a backup.`,
     );
   }
-}
-
-function neededBy({ values }: KeyUse): string {
-  return Object.entries(values)
-    .map(([name, count]) => `${name}: ${count}`)
-    .join(', ');
 }

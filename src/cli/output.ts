@@ -15,14 +15,11 @@ type Color = 'bold' | 'dim' | 'green' | 'red' | 'yellow';
 export type Output = {
   readonly stdout: Stream;
   readonly stderr: Stream;
-  /** Print tables with all columns, however wide (`--wide`). */
+  /** `--wide`: print tables with all columns. */
   readonly wide: boolean;
-  /** Print the result as JSON (`--json`). */
+  /** `--json`: print the result as JSON. */
   readonly asJson: boolean;
-  /**
-   * Prints lines of the result. `print` and `note` escape control characters. Text from elsewhere that must stay
-   * on one line needs `printable`.
-   */
+  /** Prints lines of the result. `print` and `note` escape control characters, `printable` also ends of lines. */
   print(text: string): void;
   /** Prints the result as one JSON value, indented only for a terminal. */
   json(value: unknown): void;
@@ -32,15 +29,12 @@ export type Output = {
   color(color: Color, text: string): string;
 };
 
-/**
- * `readerGone` is called when the reader of the result closed the pipe, as `| head` does. Later output is dropped.
- */
+/** `readerGone` is called when the reader of the result closed the pipe, as `| head` does. Later output is dropped. */
 export function createOutput(
-  streams: { stdout: Stream; stderr: Stream },
+  { stdout, stderr }: Pick<Output, 'stdout' | 'stderr'>,
   env: Environment,
   readerGone: () => void,
 ): Output {
-  const { stdout, stderr } = streams;
   const colors = stdout.isTTY === true && !env.NO_COLOR && env.TERM !== 'dumb';
   let gone = false;
   stdout.on('error', (error: { code?: string }) => {
@@ -179,10 +173,8 @@ export function wrapped(text: string, width: number): string[] {
 function shortened(text: string, width: number): string {
   const characters = [...text];
   if (characters.length <= width) return text;
-  return `${characters
-    .slice(0, width - 1)
-    .join('')
-    .trimEnd()}…`;
+  const kept = characters.slice(0, width - 1).join('');
+  return `${kept.trimEnd()}…`;
 }
 
 function lay(rows: readonly (readonly string[])[]): string {
@@ -200,21 +192,25 @@ function textOf(value: Cell): string {
   return printable(String(value)).replace(/^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.\d+Z$/, '$1Z');
 }
 
-/** Prints the result as JSON with `--json`, or else calls `forPeople`. */
-export function printResult(out: Output, result: unknown, forPeople: () => void): void {
+/** Prints the result as JSON with `--json`, or else the line for people, or whatever the function prints for them. */
+export function printResult(out: Output, result: unknown, forPeople: string | (() => void)): void {
   if (out.asJson) out.json(result);
+  else if (typeof forPeople === 'string') out.print(printable(forPeople));
   else forPeople();
 }
 
-/** Prints a page of a list: as JSON, as a table of `rows`, or the note `none` if it is empty. */
-export function printPage<Row>(
-  out: Output,
-  page: Page<unknown>,
-  { columns, rows, none }: { columns: readonly Column<Row>[]; rows: readonly Row[]; none: string },
-): void {
+/** The rows of a list, and the note that is printed if there are none. */
+type List<Row> = { columns: readonly Column<Row>[]; rows: readonly Row[]; none: string };
+
+export function printList<Row>(out: Output, { columns, rows, none }: List<Row>): void {
+  if (rows.length > 0) printTable(out, columns, rows);
+  else out.note(none);
+}
+
+/** Prints a page of a list, and how to continue after it. */
+export function printPage<Row>(out: Output, page: Page<unknown>, list: List<Row>): void {
   printResult(out, page, () => {
-    if (rows.length > 0) printTable(out, columns, rows);
-    else out.note(none);
+    printList(out, list);
     if (page.has_more) out.note(`More follow. Continue with --cursor ${page.next_cursor}`);
   });
 }
@@ -224,26 +220,25 @@ export function counted(count: number, noun: string, plural = `${noun}s`): strin
   return `${count} ${count === 1 ? noun : plural}`;
 }
 
-const MEGABYTE = 1_000_000;
-
 /** Returns whole megabytes for people, at least one. */
 export function megabytes(bytes: number): number {
-  return Math.max(1, Math.round(bytes / MEGABYTE));
+  return Math.max(1, Math.round(bytes / 1_000_000));
 }
 
-export type Progress = {
-  /** Sets how much of the total is done. */
-  set(done: number): void;
-  /** Removes the bar, so later output starts on a clean line. */
-  end(): void;
-};
+/** A progress bar: sets how much of the total is done, or adds to it. */
+export type Progress = { set(done: number): void; add(more: number): void };
 
-/** Shows a progress bar on stderr if it is a terminal. Without `total` it only counts. */
-export async function showProgress(out: Output, what: string, total: number | null): Promise<Progress> {
-  if (out.stderr.isTTY !== true) return { set: () => {}, end: () => {} };
+/** Shows a progress bar on stderr, if it is a terminal, during `work`. Without `total` it only counts. */
+export async function withProgress<R>(
+  { stderr }: Output,
+  what: string,
+  total: number | null,
+  work: (progress: Progress) => Promise<R>,
+): Promise<R> {
+  if (stderr.isTTY !== true) return work({ set: () => {}, add: () => {} });
   const { default: progress } = await import('cli-progress');
   const bar = new progress.SingleBar({
-    stream: out.stderr,
+    stream: stderr,
     format: total === null ? `${what}: {value}` : `${what} {bar} {value}/{total}`,
     barCompleteChar: '#',
     barIncompleteChar: '.',
@@ -251,14 +246,9 @@ export async function showProgress(out: Output, what: string, total: number | nu
     clearOnComplete: true,
   });
   bar.start(total ?? 0, 0);
-  return { set: (done) => bar.update(done), end: () => bar.stop() };
-}
-
-/** For work that reports increments: the bar shows the sum. */
-export function adding(progress: Progress): (more: number) => void {
-  let done = 0;
-  return (more) => {
-    done += more;
-    progress.set(done);
-  };
+  try {
+    return await work({ set: (done) => bar.update(done), add: (more) => bar.increment(more) });
+  } finally {
+    bar.stop();
+  }
 }

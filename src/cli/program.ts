@@ -68,7 +68,7 @@ export async function run(
   const out = createOutput({ stdout, stderr }, env, () => stopping.abort());
   signal?.addEventListener('abort', () => stopping.abort(), { once: true });
   const stopped = signal === undefined ? catchSignals(stopping) : () => stopping.signal;
-  const context: Context = { env, out, now: systemClock, stopped, stdin };
+  const context: Context = { env, out, now: systemClock, stopped, stdin, yes: false };
   let exitCode = 0;
   try {
     const act: Act =
@@ -76,12 +76,9 @@ export async function run(
       async (...given) => {
         releaseYoungGenerations();
         // Commander passes the options before the command itself.
-        const { wide = false, json = false } = given.at(-2) as { wide?: boolean; json?: boolean };
-        const done = await command(
-          { ...context, out: { ...out, wide, asJson: json } },
-          ...(given as never[]),
-        );
-        exitCode = done ?? 0;
+        const { wide = false, json = false, yes = false } = given.at(-2) as Record<string, boolean>;
+        const withOptions = { ...context, yes, out: { ...out, wide, asJson: json } };
+        exitCode = (await command(withOptions, ...(given as never[]))) ?? 0;
       };
     const program = await createProgram(out, act, argv);
     await program.parseAsync(argv, { from: 'user' });
@@ -94,8 +91,8 @@ export async function run(
 }
 
 /**
- * Creates the program with the commands that `argv` needs: the one that it names, so `serve` loads only what it
- * serves with, or else all of them, as for the help and for completion.
+ * Creates the program with the command that `argv` names, so `serve` loads only what it serves with, or else with
+ * all commands, as for the help and for completion.
  */
 export async function createProgram(
   out: Output,
@@ -116,7 +113,10 @@ export async function createProgram(
       getOutHasColors: () => false,
       getErrHasColors: () => false,
     })
-    .configureHelp({ subcommandTerm })
+    .configureHelp({
+      subcommandTerm: (command) =>
+        [command.name(), ...command.registeredArguments.map(argumentTerm)].join(' '),
+    })
     .examples('demo', 'serve', 'help run')
     .exitOverride();
   const word = first === 'help' ? second : first;
@@ -128,11 +128,6 @@ export async function createProgram(
   }
   addHelpHints(program, program.name());
   return program;
-}
-
-/** Returns a command with its arguments, as the help of its group lists it. */
-function subcommandTerm(command: Base): string {
-  return [command.name(), ...command.registeredArguments.map(argumentTerm)].join(' ');
 }
 
 function argumentTerm(argument: Argument): string {

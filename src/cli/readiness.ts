@@ -7,8 +7,7 @@ import { type Output, printable, printResult, printWrapped } from './output.ts';
 
 export function addReadinessCommand(program: Command): void {
   program
-    .command('readiness')
-    .description('Check whether payroll runs can rely on the ledger now.')
+    .subcommand('readiness', 'Check whether payroll runs can rely on the ledger now.')
     .examples('readiness', 'readiness --employer maple-bakery')
     .option('--employer <id>', 'Check this employer (default: all employers)')
     .json()

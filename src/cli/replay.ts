@@ -12,15 +12,14 @@ import { address, wholeNumber } from './arguments.ts';
 import type { Command } from './command.ts';
 import type { Context } from './context.ts';
 import { failed } from './failure.ts';
-import { counted, printable, printResult, showProgress } from './output.ts';
+import { counted, printable, printResult, withProgress } from './output.ts';
 
 /** More events would only wait in the receiver's queue. */
 const CONCURRENCY_MAX = 256;
 
 export function addReplayCommand(program: Command): void {
   program
-    .command('replay')
-    .description('Sign events from files and send them to a running sidecar.')
+    .subcommand('replay', 'Sign events from files and send them to a running sidecar.')
     .examples('replay fixtures/', 'replay event.json --url http://127.0.0.1:8080/webhooks')
     .argument('<file...>', 'Files with events, or folders of such files')
     .option('--url <url>', 'The webhook URL (default: from RECEIVER_HOST and RECEIVER_PORT)', address)
@@ -64,24 +63,17 @@ export async function replay(context: Context, paths: string[], options: Options
   const events = paths.flatMap((path) => loadFixtures(path));
   const signal = stopped();
   const poster = createPoster({ url, secret, now, signal });
-  const progress = await showProgress(out, 'events', events.length);
   const posted: Posted[] = [];
-  try {
-    await forEachConcurrently(events, options.concurrency, signal, async (event) => {
+  await withProgress(out, 'events', events.length, ({ set }) =>
+    forEachConcurrently(events, options.concurrency, signal, async (event) => {
       posted.push(await poster.post(event));
-      progress.set(posted.length);
-    });
-  } finally {
-    progress.end();
-    await poster.close();
-  }
-  return printPosted(context, { url, events: events.length, posted });
+      set(posted.length);
+    }),
+  ).finally(poster.close);
+  return printPosted(context, url, events.length, posted);
 }
 
-function printPosted(
-  { out }: Context,
-  { url, events, posted }: { url: string; events: number; posted: readonly Posted[] },
-): number {
+function printPosted({ out }: Context, url: string, events: number, posted: readonly Posted[]): number {
   const delivered = posted.filter((one) => one.delivered).length;
   const others = Map.groupBy(
     posted.filter((one) => !one.delivered),

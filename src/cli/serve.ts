@@ -12,8 +12,7 @@ import { printFailure } from './failure.ts';
 
 export function addServeCommand(program: Command): void {
   program
-    .command('serve')
-    .description('Run the sidecar until SIGTERM: webhook receiver, private API and sender.')
+    .subcommand('serve', 'Run the sidecar until SIGTERM: webhook receiver, private API and sender.')
     .examples('serve', 'serve --no-migrate')
     .option('--no-migrate', 'Fail if the database lacks migrations, instead of applying them')
     .does(serve);

@@ -8,55 +8,42 @@ import { readJsonFile } from './arguments.ts';
 import type { Command } from './command.ts';
 import { type Context, type DatabaseContext, withDatabase } from './context.ts';
 import { inputRefused } from './failure.ts';
-import { type Column, printResult, printTable } from './output.ts';
+import { type Column, printList, printResult } from './output.ts';
 
 /** The commands of a setting, and its table. */
 type Commands<View, Row> = {
-  readonly name: string;
-  readonly description: string;
-  readonly put: string;
-  readonly show: string;
+  name: string;
+  description: string;
+  put: string;
+  show: string;
   /** The name of the file in the examples. */
-  readonly file: string;
+  file: string;
   /** The contents of the file, as an error names them. */
-  readonly what: string;
+  what: string;
   rows(view: View): readonly Row[];
-  readonly columns: readonly Column<Row>[];
+  columns: readonly Column<Row>[];
   /** Printed if there are no rows. */
-  readonly none: string;
+  none: string;
 };
 
 type Options = { employer: string };
 
-export function addScheduleCommands(program: Command): void {
-  addSetting(program, SCHEDULES, SCHEDULE_COMMANDS);
-}
-
-export function addPolicyCommands(program: Command): void {
-  addSetting(program, POLICY, POLICY_COMMANDS);
-}
-
-export function addCodeCommands(program: Command): void {
-  addSetting(program, CODES, CODE_COMMANDS);
-}
+export const addScheduleCommands = (program: Command) => addSetting(program, SCHEDULES, SCHEDULE_COMMANDS);
+export const addPolicyCommands = (program: Command) => addSetting(program, POLICY, POLICY_COMMANDS);
+export const addCodeCommands = (program: Command) => addSetting(program, CODES, CODE_COMMANDS);
 
 function addSetting<Value, View, Row>(
   program: Command,
   setting: Setting<Value, View>,
   { name, description, put, show, file, what, rows, columns, none }: Commands<View, Row>,
 ): void {
-  const noun = program.command(name).description(description);
+  const noun = program.subcommand(name, description);
   const print = async ({ db, out }: DatabaseContext, employer: string): Promise<void> => {
     const view = await setting.view(db, employer);
-    printResult(out, view, () => {
-      const found = rows(view);
-      if (found.length === 0) out.note(none);
-      else printTable(out, columns, found);
-    });
+    printResult(out, view, () => printList(out, { columns, rows: rows(view), none }));
   };
   noun
-    .command('put')
-    .description(put)
+    .subcommand('put', put)
     .examples(`${name} put ${file} --employer maple-bakery`)
     .argument('<file>', 'A .json file with the request body of the API')
     .employer()
@@ -71,8 +58,7 @@ function addSetting<Value, View, Row>(
       });
     });
   noun
-    .command('show')
-    .description(show)
+    .subcommand('show', show)
     .examples(`${name} show --employer maple-bakery`)
     .employer()
     .table()

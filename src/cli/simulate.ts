@@ -27,8 +27,7 @@ const SEED_MAX = 2 ** 31 - 1;
 
 export function addSimulateCommand(program: Command): void {
   program
-    .command('simulate')
-    .description('Run a simulated benefits service until Ctrl-C.')
+    .subcommand('simulate', 'Run a simulated benefits service until Ctrl-C.')
     .examples(
       'simulate',
       'simulate --scenario list',

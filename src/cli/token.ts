@@ -7,13 +7,12 @@ import type { Command } from './command.ts';
 import { confirm } from './confirm.ts';
 import type { DatabaseContext } from './context.ts';
 import { failed } from './failure.ts';
-import { type Column, counted, printable, printResult, printTable } from './output.ts';
+import { type Column, counted, printList, printResult } from './output.ts';
 
 export function addTokenCommands(program: Command): void {
-  const token = program.command('token').description('Manage the tokens of the private API.');
+  const token = program.subcommand('token', 'Manage the tokens of the private API.');
   token
-    .command('create')
-    .description('Create a token and print it. It cannot be shown again.')
+    .subcommand('create', 'Create a token and print it. It cannot be shown again.')
     .examples(
       'token create --name payroll --scope ledger:read runs:write',
       'token create --name grafana --scope metrics:read --expires 90d > grafana.token',
@@ -24,14 +23,12 @@ export function addTokenCommands(program: Command): void {
     .json()
     .doesOnDatabase(tokenCreate);
   token
-    .command('list')
-    .description('List all tokens, including revoked and expired ones.')
+    .subcommand('list', 'List all tokens, including revoked and expired ones.')
     .examples('token list', 'token list --wide')
     .table()
     .doesOnDatabase(tokenList);
   token
-    .command('revoke')
-    .description('Revoke a token. Its requests are rejected from now on.')
+    .subcommand('revoke', 'Revoke a token. Its requests are rejected from now on.')
     .examples('token revoke grafana', 'token revoke tok_3f9c1a2b --yes')
     .argument('<name-or-id>', 'The id, or the name if only one valid token has it')
     .confirmed()
@@ -50,14 +47,12 @@ async function tokenCreate(context: DatabaseContext, { name, scope, expires }: C
     createToken(trx, { name, scopes: scope, expiresAt, now }),
   );
   const expires_at = expiresAt?.toISOString() ?? null;
-  printResult(out, { id: tokenId, token, name, scopes: scope, expires_at }, () => out.print(token));
+  printResult(out, { id: tokenId, token, name, scopes: scope, expires_at }, token);
   const expiry = expires_at === null ? 'never expires' : `expires ${expires_at}`;
   out.note(`${tokenId} (${name}) ${expiry}. The token cannot be shown again: store it as a secret.`);
 }
 
-type Shown = ReturnType<typeof shapeOf>;
-
-const COLUMNS: readonly Column<Shown>[] = [
+const COLUMNS: readonly Column<ReturnType<typeof shapeOf>>[] = [
   ['id', (token) => token.id],
   ['name', (token) => token.name],
   ['scopes', (token) => token.scopes.join(' '), 'cut'],
@@ -69,10 +64,8 @@ const COLUMNS: readonly Column<Shown>[] = [
 /** Prints every token ever created, the newest last, without the token itself. */
 async function tokenList({ db, out, now }: DatabaseContext): Promise<void> {
   const tokens = (await listTokens(db)).map((token) => shapeOf(token, now()));
-  printResult(out, { data: tokens }, () => {
-    if (tokens.length === 0) out.note('No tokens. Create one with "benefits-sidecar token create".');
-    else printTable(out, COLUMNS, tokens);
-  });
+  const none = 'No tokens. Create one with "benefits-sidecar token create".';
+  printResult(out, { data: tokens }, () => printList(out, { columns: COLUMNS, rows: tokens, none }));
 }
 
 function shapeOf({ tokenId, name, scopes, createdAt, expiresAt, revokedAt }: TokenSummary, now: Date) {
@@ -89,28 +82,24 @@ function shapeOf({ tokenId, name, scopes, createdAt, expiresAt, revokedAt }: Tok
 }
 
 /** Revokes a token. Fails if no valid token has the name or id. */
-async function tokenRevoke(
-  context: DatabaseContext,
-  idOrName: string,
-  { yes }: { yes?: true },
-): Promise<void> {
+async function tokenRevoke(context: DatabaseContext, idOrName: string): Promise<void> {
   const { db, out, now } = context;
   const named = (await listTokens(db)).filter(
     (token) => token.revokedAt === null && [token.tokenId, token.name].includes(idOrName),
   );
   const [only] = named;
   if (only !== undefined && named.length === 1) {
-    await confirm(context, {
-      yes,
-      effects: [printable(`${only.tokenId} (${only.name}) permits ${only.scopes.join(', ')}.`)],
-      question: 'Revoke it? Programs that use it lose access, and it cannot be made valid again.',
-    });
+    await confirm(
+      context,
+      [`${only.tokenId} (${only.name}) permits ${only.scopes.join(', ')}.`],
+      'Revoke it? Programs that use it lose access, and it cannot be made valid again.',
+    );
   }
   const revoked = await transact(db, (trx) => revokeToken(trx, idOrName, now()));
   if (revoked === 0) {
     // A token pasted here by mistake must not be repeated in a log.
-    const given = idOrName.startsWith('bsc_') ? 'the argument is a token' : printable(idOrName);
+    const given = idOrName.startsWith('bsc_') ? 'the argument is a token' : idOrName;
     throw failed(`no valid token has this id or name (${given}): find it with "benefits-sidecar token list"`);
   }
-  printResult(out, { revoked }, () => out.print(`Revoked ${counted(revoked, 'token')}`));
+  printResult(out, { revoked }, `Revoked ${counted(revoked, 'token')}`);
 }

@@ -1,11 +1,11 @@
 /** The commands of employment changes. */
 
-import { Option } from 'commander';
-import type { Db, RequestState } from '../../database/tables.ts';
+import type { Db } from '../../database/tables.ts';
 import {
   type AcceptedChange,
   type ActedOn,
   actOnChange,
+  type ChangeFilter,
   changeCursor,
   findChange,
   listChanges,
@@ -19,20 +19,12 @@ import {
   retryManually,
 } from '../../outbox/manual.ts';
 import { instant, ROWS_FILE } from '../arguments.ts';
-import type { Command } from '../command.ts';
+import type { Command, PageOptions } from '../command.ts';
 import { confirm } from '../confirm.ts';
 import type { DatabaseContext } from '../context.ts';
-import { failed } from '../failure.ts';
-import {
-  type Column,
-  type Output,
-  printable,
-  printPage,
-  printPairs,
-  printResult,
-  printTable,
-} from '../output.ts';
-import { changeReport } from './report.ts';
+import { failed, unknownId } from '../failure.ts';
+import { type Column, type Output, printPage, printPairs, printResult, printTable } from '../output.ts';
+import { changeReport, keyPrefix } from './report.ts';
 
 /** For examples. */
 const CHANGE_ID = '0b5e6f0c-8a1d-4c0e-9f43-2d6a7b1c9e10';
@@ -46,9 +38,7 @@ const REPORTS: Readonly<Record<ChangeKind, readonly [string, string]>> = {
 };
 
 export function addChangeCommands(program: Command): void {
-  const change = program
-    .command('change')
-    .description('Report employment changes and follow their delivery.');
+  const change = program.subcommand('change', 'Report employment changes and follow their delivery.');
   for (const kind of CHANGE_KINDS) addReportCommand(change, kind);
   addShowCommands(change);
   addActionCommands(change);
@@ -57,34 +47,37 @@ export function addChangeCommands(program: Command): void {
 function addReportCommand(change: Command, kind: ChangeKind): void {
   const [description, file] = REPORTS[kind];
   change
-    .command(kind)
-    .description(`${description} One invalid row rejects the whole file.`)
+    .subcommand(kind, `${description} One invalid row rejects the whole file.`)
     .examples(`change ${kind} ${file}`, `change ${kind} ${file} --key-prefix 2026-07`)
     .argument('<file>', `A ${ROWS_FILE}; CSV columns are field paths such as address.line1`)
     .option(
       '--key-prefix <text>',
       'Prefix of the idempotency keys; another prefix reports the same file again (default: a hash of the file)',
+      keyPrefix,
     )
     .json()
     .does(changeReport(kind));
 }
 
 function addShowCommands(change: Command): void {
-  const states = ['pending', 'sending', 'delivered', 'rejected', 'canceled'];
   change
-    .command('list')
-    .description('List employment changes, newest first.')
+    .subcommand('list', 'List employment changes, newest first.')
     .examples('change list --state rejected', 'change list --employee maple-bakery-001 --wide')
-    .addOption(new Option('--state <state>', 'Only changes in this state').choices(states))
+    .choice('--state <state>', 'Only changes in this state', [
+      'pending',
+      'sending',
+      'delivered',
+      'rejected',
+      'canceled',
+    ])
     .option('--employee <id>', 'Only this employee')
-    .addOption(new Option('--kind <kind>', 'Only this kind').choices(CHANGE_KINDS))
+    .choice('--kind <kind>', 'Only this kind', CHANGE_KINDS)
     .option('--from <time>', 'Only changes accepted at or after this time', instant)
     .option('--until <time>', 'Only changes accepted before this time', instant)
     .page()
     .doesOnDatabase(changeList);
   change
-    .command('show')
-    .description('Show a change and its delivery attempts, without personal data.')
+    .subcommand('show', 'Show a change and its delivery attempts, without personal data.')
     .examples(`change show ${CHANGE_ID}`)
     .argument('<change-id>', 'The id of the change')
     .table()
@@ -93,16 +86,14 @@ function addShowCommands(change: Command): void {
 
 function addActionCommands(change: Command): void {
   change
-    .command('retry')
-    .description('Send a rejected change again.')
+    .subcommand('retry', 'Send a rejected change again.')
     .examples(`change retry ${CHANGE_ID}`)
     .argument('<change-id>', 'The id of the change')
     .option('--force', 'Also if a newer change of the employee was delivered, which this one may undo')
     .json()
     .doesOnDatabase(changeRetry);
   change
-    .command('cancel')
-    .description('Cancel a pending or rejected change and delete its contents.')
+    .subcommand('cancel', 'Cancel a pending or rejected change and delete its contents.')
     .examples(`change cancel ${CHANGE_ID} --reason "hired by mistake"`)
     .argument('<change-id>', 'The id of the change')
     .reason('Why; stored with the change')
@@ -110,29 +101,19 @@ function addActionCommands(change: Command): void {
     .json()
     .doesOnDatabase(changeCancel);
   change
-    .command('release')
-    .description('Send the changes that wait for a rejected new hire.')
+    .subcommand('release', 'Send the changes that wait for a rejected new hire.')
     .examples(`change release ${CHANGE_ID}`)
     .argument('<change-id>', 'The id of the rejected new hire')
     .json()
     .doesOnDatabase(changeRelease);
 }
 
-type ListOptions = {
-  state?: RequestState;
-  employee?: string;
-  kind?: ChangeKind;
-  from?: string;
-  until?: string;
-  limit: number;
-  cursor?: string;
-};
+type ListOptions = Omit<ChangeFilter, 'employeeId'> & PageOptions & { employee?: string };
 
 async function changeList({ db, out }: DatabaseContext, options: ListOptions): Promise<void> {
-  const { state, employee, kind, from, until, limit, cursor } = options;
-  const before = changeCursor.decode(cursor);
-  const filter = { state, employeeId: employee, kind, from, until };
-  const { changes, next } = await listChanges(db, filter, { before, limit });
+  const { employee, limit, cursor, ...filter } = options;
+  const page = { before: changeCursor.decode(cursor), limit };
+  const { changes, next } = await listChanges(db, { ...filter, employeeId: employee }, page);
   const none = 'No matching employment changes.';
   printPage(out, changeCursor.page(changes, next), { columns: COLUMNS, rows: changes, none });
 }
@@ -151,38 +132,30 @@ const COLUMNS: readonly Column<AcceptedChange>[] = [
   ],
 ];
 
-function pairsOf(change: AcceptedChange): Record<string, string | number | null> {
-  const { may_have_been_applied, blocking, ...rest } = change;
-  return {
-    ...rest,
-    may_have_been_applied: may_have_been_applied ? 'yes: a response was lost' : 'no',
-    blocking: blocking ? "yes: the employee's later changes wait for it" : 'no',
-  };
-}
-
-/**
- * Shows a change with its attempts, but not its contents: the API shows those to tokens with the scope, and
- * records the read.
- */
+/** Without its contents: the API shows those to tokens with the scope, and records the read. */
 async function changeShow({ db, out }: DatabaseContext, changeId: string): Promise<void> {
   const { change, attempts } = await foundChange(db, changeId);
   printResult(out, { ...change, last_attempts: attempts }, () => {
-    printPairs(out, pairsOf(change));
+    printPairs(out, {
+      ...change,
+      may_have_been_applied: change.may_have_been_applied ? 'yes: a response was lost' : 'no',
+      blocking: change.blocking ? "yes: the employee's later changes wait for it" : 'no',
+    });
     if (attempts.length === 0) return;
     out.print('');
     printTable(out, ATTEMPT_COLUMNS, attempts);
   });
 }
 
-async function foundChange(db: Db, changeId: string): Promise<FoundChange> {
+async function foundChange(db: Db, changeId: string) {
   const found = await findChange(db, changeId);
   if (found === null) throw unknownChange(changeId);
   return found;
 }
 
-type FoundChange = NonNullable<Awaited<ReturnType<typeof findChange>>>;
+type Attempt = Awaited<ReturnType<typeof foundChange>>['attempts'][number];
 
-const ATTEMPT_COLUMNS: readonly Column<FoundChange['attempts'][number]>[] = [
+const ATTEMPT_COLUMNS: readonly Column<Attempt>[] = [
   ['attempt', (attempt) => attempt.attempt],
   ['started', (attempt) => attempt.started_at],
   ['finished', (attempt) => attempt.finished_at, 1],
@@ -190,9 +163,7 @@ const ATTEMPT_COLUMNS: readonly Column<FoundChange['attempts'][number]>[] = [
 ];
 
 function unknownChange(changeId: string): AppError {
-  return failed(
-    `there is no employment change ${printable(changeId)}: find it with "benefits-sidecar change list"`,
-  );
+  return unknownId('employment change', changeId, 'change list');
 }
 
 async function changeRetry(
@@ -208,20 +179,17 @@ async function changeRetry(
 async function changeCancel(
   context: DatabaseContext,
   changeId: string,
-  { reason, yes }: { reason: string; yes?: true },
+  { reason }: { reason: string },
 ): Promise<void> {
   const { db, out, now } = context;
   const { change } = await foundChange(db, changeId);
   const { kind, employee_id, state, may_have_been_applied, blocking } = change;
-  await confirm(context, {
-    yes,
-    effects: [
-      printable(`${changeId} is the ${kind} of ${employee_id}. It is ${state}.`),
-      ...(may_have_been_applied ? ['The benefits service may have applied it: a response was lost.'] : []),
-      ...(blocking ? ["The employee's later changes wait for it, and are sent afterward."] : []),
-    ],
-    question: 'Cancel it? It will not be sent, and its contents are deleted.',
-  });
+  const effects = [
+    `${changeId} is the ${kind} of ${employee_id}. It is ${state}.`,
+    ...(may_have_been_applied ? ['The benefits service may have applied it: a response was lost.'] : []),
+    ...(blocking ? ["The employee's later changes wait for it, and are sent afterward."] : []),
+  ];
+  await confirm(context, effects, 'Cancel it? It will not be sent, and its contents are deleted.');
   const how = { reason, now: now().toISOString() };
   const acted = await actOnChange(db, changeId, (trx) => cancelManually(trx, changeId, how));
   printOutcome(out, changeId, acted, 'is canceled');
@@ -236,7 +204,5 @@ function printOutcome(out: Output, changeId: string, acted: ActedOn, what: strin
   if (acted.outcome === 'not-found') throw unknownChange(changeId);
   if (acted.outcome === 'refused') throw failed(acted.why);
   const { change } = acted;
-  printResult(out, change, () =>
-    out.print(`${printable(changeId)} (${change.kind} of ${printable(change.employee_id)}) ${what}`),
-  );
+  printResult(out, change, `${changeId} (${change.kind} of ${change.employee_id}) ${what}`);
 }

@@ -3,9 +3,9 @@ import { createHash } from 'node:crypto';
 import { readDataKeys } from '../../config.ts';
 import { givenFieldPath } from '../../contract/check.ts';
 import type { ParsedJson } from '../../contract/json.ts';
-import type { Db } from '../../database/tables.ts';
 import {
   type Accepted,
+  type Accepting,
   acceptChanges,
   CHANGES_AT_ONCE,
   keyProblem,
@@ -22,32 +22,33 @@ import { createEncryptor } from '../../security/encryption.ts';
 import { findRowsFile, type RowsFile } from '../arguments.ts';
 import { type Context, withDatabase } from '../context.ts';
 import { failed, inputRefused, wrongUsage } from '../failure.ts';
-import { adding, counted, printResult, showProgress } from '../output.ts';
+import { counted, printResult, withProgress } from '../output.ts';
 
-type Result = { path: string; outcome: 'accepted' | 'repeated' | 'conflict'; change_id: string | null };
+type Result = { path: string; outcome: Accepted['outcome']; change_id: string | null };
 
 /**
  * Reports the changes in a file, all of one kind. A wrong row rejects the file before anything is accepted. Each
  * idempotency key is made from the content of the file and the row's place in it, so the same file again changes
- * nothing, and continues after an interruption.
+ * nothing, and continues after an interruption. Only a keyed hash of the key is stored.
  */
 export function changeReport(kind: ChangeKind) {
   return async (context: Context, path: string, { keyPrefix }: { keyPrefix?: string }): Promise<void> => {
     const { out, env, now } = context;
-    assertPrefix(keyPrefix);
     const encryptor = createEncryptor(readDataKeys(env));
     const file = await findRowsFile(path);
     await withDatabase(context, async (db) => {
       const { rows, digest } = await checkFile(context, file, kind);
-      const keys = keysOf(kind, keyPrefix ?? `file-${digest}`);
-      const results = await accept(context, { db, encryptor, now }, { file, kind, rows, keys });
+      const keyOf = (row: number): string => `${keyPrefix ?? `file-${digest}`}-${kind}-${row}`;
+      const results = await withProgress(out, 'changes', rows, ({ set }) =>
+        accept({ db, encryptor, now }, pendingIn(file, kind, keyOf), set, context.stopped()),
+      );
       summarize(context, results, rows);
       const conflicts = results.filter(({ outcome }) => outcome === 'conflict');
       if (conflicts.length > 0) {
         throw new AppError(
           'CONFLICT',
           'some rows were rejected, because other changes used their keys before: set another --key-prefix',
-          { problems: conflicts.map(conflictOf) },
+          { problems: conflicts.map(({ path }) => ({ path, rule: 'another change used its key before' })) },
         );
       }
       if (results.length < rows) {
@@ -62,39 +63,27 @@ export function changeReport(kind: ChangeKind) {
   };
 }
 
-function conflictOf({ path }: Result): Problem {
-  return { path, rule: 'another change used its key before' };
-}
-
 /** Leaves space for the kind and the row in a key. */
 const PREFIX_MAX_CHARACTERS = 200;
 
-function assertPrefix(prefix: string | undefined): void {
-  if (prefix === undefined) return;
-  if (keyProblem('', prefix) === null && prefix.length <= PREFIX_MAX_CHARACTERS) return;
+export function keyPrefix(text: string): string {
+  if (keyProblem('', text) === null && text.length <= PREFIX_MAX_CHARACTERS) return text;
   throw wrongUsage(
     `--key-prefix must be 1 to ${PREFIX_MAX_CHARACTERS} visible ASCII characters, without spaces`,
   );
 }
 
-/** Keys hold a hash of the file's content. Only a keyed hash of the whole key is stored. */
-function keysOf(kind: ChangeKind, prefix: string): (row: number) => string {
-  return (row) => `${prefix}-${kind}-${row}`;
-}
-
 /** Reads the whole file. Throws INPUT_REFUSED, which names each wrong row and field. */
-async function checkFile(
-  { out }: Context,
-  file: RowsFile,
-  kind: ChangeKind,
-): Promise<{ rows: number; digest: string }> {
-  const progress = await showProgress(out, 'bytes checked', file.size);
-  const digest = createHash('sha256');
+async function checkFile({ out }: Context, file: RowsFile, kind: ChangeKind) {
+  const hash = createHash('sha256');
   const problems = createProblems();
   let rows = 0;
-  const content = file.read(adding(progress));
-  try {
-    for await (const given of givenChanges(hashed(content, digest), file.format, kind)) {
+  await withProgress(out, 'bytes checked', file.size, async ({ add }) => {
+    const content = file.read((part) => {
+      hash.update(part);
+      add(part.length);
+    });
+    for await (const given of givenChanges(content, file.format, kind)) {
       rows += 1;
       if ('problem' in given) problems.add(given.problem);
       else {
@@ -103,27 +92,15 @@ async function checkFile(
       }
     }
     if (rows === 0) problems.add({ path: '', rule: 'has no change' });
-  } catch (error) {
+  }).catch((error: unknown) => {
     if (!isAppError(error, 'UNREADABLE')) throw error;
     problems.add(...error.problems);
-  } finally {
-    progress.end();
-  }
+  });
   if (!problems.isEmpty) {
     const refused = problems.refused();
     throw inputRefused('the file', refused.problems, refused.problem_count);
   }
-  return { rows, digest: digest.digest('hex') };
-}
-
-async function* hashed(
-  content: AsyncIterable<Uint8Array>,
-  hash: { update(part: Uint8Array): unknown },
-): AsyncGenerator<Uint8Array> {
-  for await (const part of content) {
-    hash.update(part);
-    yield part;
-  }
+  return { rows, digest: hash.digest('hex') };
 }
 
 function within(path: string, problem: Problem): Problem {
@@ -131,49 +108,48 @@ function within(path: string, problem: Problem): Problem {
   return { ...problem, path: problem.path.startsWith('[') ? path + problem.path : `${path}.${problem.path}` };
 }
 
-type Work = { file: RowsFile; kind: ChangeKind; rows: number; keys: (row: number) => string };
 type Pending = Submission & { path: string };
+
+async function* pendingIn(
+  file: RowsFile,
+  kind: ChangeKind,
+  keyOf: (row: number) => string,
+): AsyncGenerator<Pending> {
+  let row = 0;
+  for await (const given of givenChanges(file.read(), file.format, kind)) {
+    const checked = 'problem' in given ? null : checkChange(kind, given.value);
+    if ('problem' in given || checked === null || !checked.ok) {
+      throw failed('the file changed while it was read: run the command again');
+    }
+    yield { path: given.path, change: checked.change, idempotencyKey: keyOf(row) };
+    row += 1;
+  }
+}
 
 /** Accepts some hundred rows in each transaction until the end, or until the command is stopped. */
 async function accept(
-  { out, stopped }: Context,
-  accepting: { db: Db; encryptor: ReturnType<typeof createEncryptor>; now: Context['now'] },
-  { file, kind, rows, keys }: Work,
+  accepting: Accepting,
+  changes: AsyncIterable<Pending>,
+  done: (changes: number) => void,
+  signal: AbortSignal,
 ): Promise<Result[]> {
-  const signal = stopped();
-  const progress = await showProgress(out, 'changes', rows);
   const results: Result[] = [];
   let some: Pending[] = [];
   const flush = async (): Promise<void> => {
-    const accepted = await acceptChanges(accepting, some);
-    results.push(...some.map(({ path }, index) => resultOf(path, accepted[index] as Accepted)));
-    some = [];
-    progress.set(results.length);
-  };
-  try {
-    for await (const given of givenChanges(file.read(), file.format, kind)) {
-      if (signal.aborted) return results;
-      some.push(pendingOf(given, kind, keys(results.length + some.length)));
-      if (some.length === CHANGES_AT_ONCE) await flush();
+    for (const [index, accepted] of (await acceptChanges(accepting, some)).entries()) {
+      const change_id = accepted.outcome === 'conflict' ? null : accepted.changeId;
+      results.push({ path: (some[index] as Pending).path, outcome: accepted.outcome, change_id });
     }
-    if (some.length > 0) await flush();
-    return results;
-  } finally {
-    progress.end();
+    some = [];
+    done(results.length);
+  };
+  for await (const change of changes) {
+    if (signal.aborted) return results;
+    some.push(change);
+    if (some.length === CHANGES_AT_ONCE) await flush();
   }
-}
-
-function pendingOf(given: GivenChange, kind: ChangeKind, idempotencyKey: string): Pending {
-  const checked = 'problem' in given ? null : checkChange(kind, given.value);
-  if ('problem' in given || checked === null || !checked.ok) {
-    throw failed('the file changed while it was read: run the command again');
-  }
-  return { path: given.path, change: checked.change, idempotencyKey };
-}
-
-function resultOf(path: string, accepted: Accepted): Result {
-  const change_id = accepted.outcome === 'conflict' ? null : accepted.changeId;
-  return { path, outcome: accepted.outcome, change_id };
+  if (some.length > 0) await flush();
+  return results;
 }
 
 function summarize({ out }: Context, results: readonly Result[], rows: number): void {
@@ -191,8 +167,7 @@ function summarize({ out }: Context, results: readonly Result[], rows: number): 
 /** An unchecked row with its path for problems: `changes[0]`, or '' for the only one of a file. */
 type GivenChange = { path: string; value: unknown } | { problem: Problem };
 
-const LIST = 'changes';
-const pathOf = (row: number): string => `${LIST}[${row}]`;
+const pathOf = (row: number): string => `changes[${row}]`;
 
 /** Reads the rows one by one in flat memory. Throws UNREADABLE, and what the content throws. */
 function givenChanges(
@@ -234,7 +209,7 @@ async function* jsonChanges(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Gi
   // A single change is an object too: its fields then arrive as fields next to a list that is missing.
   const fields: [string, unknown][] = [];
   let rows = 0;
-  for await (const pieces of jsonPieces(bytes, { list: LIST, orBare: true, pathOf })) {
+  for await (const pieces of jsonPieces(bytes, { list: 'changes', orBare: true, pathOf })) {
     for (const piece of pieces) {
       if (piece.kind === 'field') fields.push([piece.name, piece.value]);
       else if (piece.kind === 'problem') yield piece;

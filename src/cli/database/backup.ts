@@ -10,12 +10,11 @@ import type { Command } from '../command.ts';
 import { confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
 import { failed, ifStopped, wrongUsage } from '../failure.ts';
-import { megabytes, printPairs, printResult, showProgress } from '../output.ts';
+import { megabytes, printPairs, printResult, withProgress } from '../output.ts';
 
 export function addBackupCommand(program: Command): void {
   program
-    .command('backup')
-    .description('Back up a SQLite database to one file, also while the sidecar runs.')
+    .subcommand('backup', 'Back up a SQLite database to one file, also while the sidecar runs.')
     .examples('backup /backups/sidecar.db', 'backup /backups/latest.db --yes')
     .argument('<file>', 'The file to create; it appears when it is complete')
     .confirmed()
@@ -23,11 +22,8 @@ export function addBackupCommand(program: Command): void {
     .does(backup);
 }
 
-/**
- * Copies the database to one file, also while `serve` runs and without delaying it. The file appears once it is
- * complete and checked. For PostgreSQL it fails and names the tool to use.
- */
-async function backup(context: Context, file: string, { yes }: { yes?: true }): Promise<void> {
+/** Does not delay a running `serve`. The file appears once it is complete and checked. */
+async function backup(context: Context, file: string): Promise<void> {
   const { out, env, stopped } = context;
   const url = readDatabaseUrl(env);
   const environment = readEnvironment(env);
@@ -35,16 +31,14 @@ async function backup(context: Context, file: string, { yes }: { yes?: true }): 
   const path = databaseFile(url);
   const target = targetOf(file, path);
   if (existsSync(target)) {
-    const effects = [`${file} exists, last changed ${statSync(target).mtime.toISOString()}.`];
-    await confirm(context, { yes, effects, question: 'Replace it?' });
+    const effect = `${file} exists, last changed ${statSync(target).mtime.toISOString()}.`;
+    await confirm(context, [effect], 'Replace it?');
   }
-  const progress = await showProgress(out, 'MB', null);
   const began = performance.now();
   const signal = stopped();
-  const copied = (bytes: number): void => progress.set(megabytes(bytes));
-  const { bytes, newest } = await backUp(path, target, { copied, signal, environment })
-    .catch(ifStopped(signal, 'stopped before the end: no backup was created'))
-    .finally(progress.end);
+  const { bytes, newest } = await withProgress(out, 'MB', null, ({ set }) =>
+    backUp(path, target, { copied: (bytes) => set(megabytes(bytes)), signal, environment }),
+  ).catch(ifStopped(signal, 'stopped before the end: no backup was created'));
   const ms = Math.round(performance.now() - began);
   printResult(out, { file: target, bytes, environment, ...newest, ms }, () => {
     printPairs(out, {

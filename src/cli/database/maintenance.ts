@@ -13,20 +13,18 @@ import { confirm } from '../confirm.ts';
 import { type Context, type DatabaseContext, withDatabase } from '../context.ts';
 import { failed, ifStopped } from '../failure.ts';
 import {
-  adding,
   counted,
   type Output,
   printable,
   printPairs,
   printResult,
   printTable,
-  showProgress,
+  withProgress,
 } from '../output.ts';
 
 export function addVerifyCommand(program: Command): void {
   program
-    .command('verify')
-    .description('Recompute the ledger from its events and compare every row.')
+    .subcommand('verify', 'Recompute the ledger from its events and compare every row.')
     .examples('verify', 'verify --json')
     .json()
     .does(verify);
@@ -34,8 +32,7 @@ export function addVerifyCommand(program: Command): void {
 
 export function addAcceptLossCommand(program: Command): void {
   program
-    .command('accept-loss')
-    .description('Accept a loss of data after its events were replayed, or given up.')
+    .subcommand('accept-loss', 'Accept a loss of data after its events were replayed, or given up.')
     .examples('accept-loss --reason "replayed from the portal on July 3"')
     .reason('Why; stored with the loss')
     .confirmed()
@@ -45,8 +42,7 @@ export function addAcceptLossCommand(program: Command): void {
 
 export function addRetentionCommand(program: Command): void {
   program
-    .command('retention')
-    .description('Delete data older than RETENTION_EVENTS and RETENTION_REQUESTS now.')
+    .subcommand('retention', 'Delete data older than RETENTION_EVENTS and RETENTION_REQUESTS now.')
     .examples('retention --dry-run', 'retention --yes')
     .option('--dry-run', 'Count what would be deleted, and delete nothing')
     .confirmed()
@@ -57,25 +53,17 @@ export function addRetentionCommand(program: Command): void {
 /** Differences that are printed. All are counted. */
 const NAMED = 100;
 
-/**
- * Recomputes the ledger and everything derived from it, compares every row, and runs the engine's own checks. Only
- * reads, also while `serve` runs. Returns 1 if anything differs.
- */
+/** Also runs the engine's own checks. Only reads, also while `serve` runs. Returns 1 if anything differs. */
 async function verify(context: Context): Promise<number> {
   const { out, env, stopped } = context;
   const encryptor = encryptorOf(env);
   return withDatabase(context, async (db) => {
     const began = performance.now();
-    const progress = await showProgress(out, 'rows', await rowsToVerify(db, encryptor));
     const differences = createDifferences(NAMED);
     const signal = stopped();
-    const found = await verifyAll(db, encryptor, {
-      report: differences.report,
-      looked: adding(progress),
-      signal,
-    })
-      .catch(ifStopped(signal, 'stopped before the end: the result is incomplete, and nothing changed'))
-      .finally(progress.end);
+    const found = await withProgress(out, 'rows', await rowsToVerify(db, encryptor), ({ add }) =>
+      verifyAll(db, encryptor, { report: differences.report, looked: add, signal }),
+    ).catch(ifStopped(signal, 'stopped before the end: the result is incomplete, and nothing changed'));
     const ms = Math.round(performance.now() - began);
     printResult(out, report(found, differences, ms), () => printFound(out, found, differences, ms));
     return isClean(found, differences) ? 0 : 1;
@@ -148,33 +136,24 @@ function printFound(out: Output, found: Found, differences: Differences, ms: num
   );
 }
 
-/** Accepts that lost events were replayed or are abandoned, so readiness no longer fails. */
-async function acceptLoss(
-  context: DatabaseContext,
-  { reason, yes }: { reason: string; yes?: true },
-): Promise<void> {
+async function acceptLoss(context: DatabaseContext, { reason }: { reason: string }): Promise<void> {
   const { db, out, now } = context;
   if ((await undetectedLoss(db, now())) !== null) {
     throw failed('the loss is not recorded yet: start "benefits-sidecar serve", then accept it');
   }
   const effects = (await knownLosses(db, now())).map(describeLoss);
-  const question = 'Accept it? Readiness stops reporting it.';
-  if (effects.length > 0) await confirm(context, { yes, effects, question });
+  if (effects.length > 0) await confirm(context, effects, 'Accept it? Readiness stops reporting it.');
   const accepted = await transact(db, (trx) => acceptLosses(trx, reason, now().toISOString()));
   if (accepted === 0) throw failed('there is no loss to accept');
-  printResult(out, { accepted }, () => out.print(`Accepted ${counted(accepted, 'loss', 'losses')}`));
+  printResult(out, { accepted }, `Accepted ${counted(accepted, 'loss', 'losses')}`);
 }
 
-/**
- * Applies RETENTION_EVENTS and RETENTION_REQUESTS now, as a running `serve` does once an hour. With --dry-run it
- * only counts. It may be stopped and repeated at any time.
- */
-async function retention(context: Context, { dryRun, yes }: { dryRun?: true; yes?: true }): Promise<number> {
+/** Does what a running `serve` does once an hour. It may be stopped and repeated at any time. */
+async function retention(context: Context, { dryRun }: { dryRun?: true }): Promise<number> {
   const { env, out, now, stopped } = context;
-  const configured = readRetention(env);
-  const databaseUrl = readDatabaseUrl(env);
+  const configured = { retention: readRetention(env), databaseUrl: readDatabaseUrl(env) };
   return withDatabase(context, async (db) => {
-    const parts = { db, databaseUrl, retention: configured, now };
+    const parts = { db, now, ...configured };
     const due = await countDue(parts);
     if (dryRun) {
       printResult(out, { dry_run: true, due }, () => printDue(context, due));
@@ -184,14 +163,13 @@ async function retention(context: Context, { dryRun, yes }: { dryRun?: true; yes
     const requests = due.requests?.count ?? 0;
     const total = bodies + requests;
     if (total > 0) {
-      const effects = [`Due: ${bodies} event bodies and the attempts of ${requests} requests.`];
-      await confirm(context, { yes, effects, question: 'Delete it? This cannot be undone.' });
+      const effect = `Due: ${bodies} event bodies and the attempts of ${requests} requests.`;
+      await confirm(context, [effect], 'Delete it? This cannot be undone.');
     }
-    const progress = await showProgress(out, 'deleted', total);
     const signal = stopped();
-    const dropped = await dropDue(parts, signal, (sofar) => {
-      progress.set(sofar.events + sofar.conflicts + sofar.requests);
-    }).finally(progress.end);
+    const dropped = await withProgress(out, 'deleted', total, ({ set }) =>
+      dropDue(parts, signal, ({ events, conflicts, requests }) => set(events + conflicts + requests)),
+    );
     printResult(out, { dry_run: false, dropped }, () => {
       const deleted = dropped.events + dropped.conflicts;
       out.print(`Deleted ${deleted} event bodies and the attempts of ${dropped.requests} requests`);

@@ -11,13 +11,12 @@ import { assertEmpty, copyDatabase, rowsToCopy } from '../../operations/copy.ts'
 import type { Command } from '../command.ts';
 import type { Context } from '../context.ts';
 import { failed, wrongUsage } from '../failure.ts';
-import { printable, printResult, showProgress } from '../output.ts';
+import { printable, printResult, withProgress } from '../output.ts';
 import { nameOfDatabase } from './backup.ts';
 
 export function addMigrateCommand(program: Command): void {
   program
-    .command('migrate')
-    .description('Create the database, or migrate it to this release.')
+    .subcommand('migrate', 'Create the database, or migrate it to this release.')
     .examples('migrate')
     .json()
     .does(migrate);
@@ -25,8 +24,7 @@ export function addMigrateCommand(program: Command): void {
 
 export function addCopyCommand(program: Command): void {
   program
-    .command('copy')
-    .description('Copy a SQLite database to an empty PostgreSQL database.')
+    .subcommand('copy', 'Copy a SQLite database to an empty PostgreSQL database.')
     .examples('copy --from sqlite:./data/sidecar.db')
     .requiredOption('--from <url>', 'The SQLite database, such as sqlite:./data/sidecar.db (required)')
     .option('--to <url>', 'The PostgreSQL database (default: DATABASE_URL, which hides its password)')
@@ -34,7 +32,6 @@ export function addCopyCommand(program: Command): void {
     .does(copy);
 }
 
-/** Migrates the schema to this release, creates a missing database, and prints the applied migrations. */
 async function migrate({ env, out, now }: Context): Promise<void> {
   const url = readDatabaseUrl(env);
   const environment = readEnvironment(env);
@@ -50,10 +47,7 @@ async function migrate({ env, out, now }: Context): Promise<void> {
   }
 }
 
-/**
- * Copies a SQLite file to an empty PostgreSQL database while neither is served. Compares counts and contents
- * before the commit. The file does not change.
- */
+/** Copies while neither database is served, and compares counts and contents before the commit. */
 async function copy({ env, out, now }: Context, { from, to }: { from: string; to?: string }): Promise<void> {
   const environment = readEnvironment(env);
   const target = to ?? readDatabaseUrl(env);
@@ -76,12 +70,12 @@ async function copy({ env, out, now }: Context, { from, to }: { from: string; to
     // Checked before the migration: a target given by mistake may be the database of an older release.
     await assertEmpty(destination);
     await naming('the target', applyMigrations(destination, environment, now()));
-    const progress = await showProgress(out, 'rows', await rowsToCopy(source));
-    const copied = await copyDatabase(source, destination, progress.set).finally(progress.end);
+    const copied = await withProgress(out, 'rows', await rowsToCopy(source), ({ set }) =>
+      copyDatabase(source, destination, set),
+    );
+    const line = `Copied ${copied.rows} rows of ${copied.tables} tables to ${name} and compared them`;
     printResult(out, { from: path, to: name, ...copied }, () => {
-      out.print(
-        `Copied ${copied.rows} rows of ${copied.tables} tables to ${printable(name)} and compared them`,
-      );
+      out.print(printable(line));
       out.note(
         `Set DATABASE_URL to the new database and start the sidecar. Keep ${printable(path)} until you have a backup.`,
       );

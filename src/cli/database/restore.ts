@@ -26,13 +26,12 @@ import { confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
 import { checkDataKeys } from '../doctor/database.ts';
 import { failed, ifStopped, wrongUsage } from '../failure.ts';
-import { counted, megabytes, printable, printPairs, printResult, showProgress } from '../output.ts';
+import { counted, megabytes, printable, printPairs, printResult, withProgress } from '../output.ts';
 import { restoreWith } from './backup.ts';
 
 export function addRestoreCommand(program: Command): void {
   program
-    .command('restore')
-    .description('Restore a backup while the sidecar is stopped, and keep the replaced database.')
+    .subcommand('restore', 'Restore a backup while the sidecar is stopped, and keep the replaced database.')
     .examples('restore /backups/sidecar.db', 'restore /backups/sidecar.db --yes')
     .argument('<file>', 'A file that "benefits-sidecar backup" created')
     .option('--without-keys', 'Also if DATA_KEYS lacks a key, without which its data stays unreadable')
@@ -41,13 +40,11 @@ export function addRestoreCommand(program: Command): void {
     .does(restore);
 }
 
-type Options = { yes?: true; withoutKeys?: true };
-
 /**
  * Checks a backup and replaces the database with it in one step, while `serve` is stopped. Keeps the replaced file
  * next to it and prints from when to replay. For PostgreSQL it fails and names the tool to use.
  */
-async function restore(context: Context, file: string, options: Options): Promise<void> {
+async function restore(context: Context, file: string, options: { withoutKeys?: true }): Promise<void> {
   const url = readDatabaseUrl(context.env);
   readEnvironment(context.env);
   if (engineOfUrl(url) === 'postgres') throw failed(restoreWith(url, file));
@@ -55,7 +52,7 @@ async function restore(context: Context, file: string, options: Options): Promis
   assertBackup(file, path);
   const release = notServed(url);
   try {
-    const restored = await replace(context, file, path, options);
+    const restored = await replace(context, file, path, options.withoutKeys === true);
     removeMark(url);
     printRestored(context, restored);
   } finally {
@@ -92,15 +89,18 @@ function notServed(url: string): () => void {
 
 type Restored = Checked & { path: string; kept: string | null; replaced: Newest | null; bytes: number };
 
-async function replace(context: Context, file: string, path: string, options: Options): Promise<Restored> {
+async function replace(
+  context: Context,
+  file: string,
+  path: string,
+  withoutKeys: boolean,
+): Promise<Restored> {
   const { out, stopped, now } = context;
   const signal = stopped();
-  const progress = await showProgress(out, 'MB', megabytes(statSync(file).size));
-  const copied = (bytes: number): void => progress.set(megabytes(bytes));
-  const prepared = await copyToPrepared(file, path, { copied, signal })
-    .catch(ifStopped(signal, 'stopped before the end: nothing was replaced'))
-    .finally(progress.end);
-  const checked = await checkBackup(context, file, prepared, options.withoutKeys === true);
+  const prepared = await withProgress(out, 'MB', megabytes(statSync(file).size), ({ set }) =>
+    copyToPrepared(file, path, { copied: (bytes) => set(megabytes(bytes)), signal }),
+  ).catch(ifStopped(signal, 'stopped before the end: nothing was replaced'));
+  const checked = await checkBackup(context, file, prepared, withoutKeys);
   const isReplacing = isThere(path);
   const replaced = isReplacing ? await newestOf(path) : null;
   if (isReplacing) {
@@ -108,8 +108,7 @@ async function replace(context: Context, file: string, path: string, options: Op
       `The database ${path} has ${inWords(replaced)}. The backup has ${inWords(checked.newest)}.`,
       'Newer data is not in the backup. The replaced database is kept next to the new one.',
     ];
-    const question = 'Replace the database?';
-    await confirm(context, { yes: options.yes, effects: effects.map(printable), question });
+    await confirm(context, effects, 'Replace the database?');
   }
   compact(path, isAnyDropped(readRetention(context.env)));
   const kept = isReplacing ? keptName(path, now()) : null;

@@ -16,8 +16,7 @@ import { type Stage, setStage } from './stage.ts';
 
 export function addDemoCommand(program: Command): void {
   program
-    .command('demo')
-    .description('Run the complete data flow with simulated systems, on this machine.')
+    .subcommand('demo', 'Run the complete data flow with simulated systems, on this machine.')
     .examples('demo', 'demo --once')
     .option('--once', 'Stop after the last step (default: keep running until Ctrl-C)')
     .does(demo);

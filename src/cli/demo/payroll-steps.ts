@@ -6,7 +6,7 @@ import type { PayrollRun } from '../../payroll/run-view.ts';
 import type { Verification } from '../../payroll/runs/verify.ts';
 import type { PayDate } from '../../payroll/settings/schedules.ts';
 import { counted } from '../output.ts';
-import { changeOf, sentencesOf } from '../run/print.ts';
+import { changeOf, sentencesOf } from '../run/show.ts';
 import { allApplied } from './deduction-steps.ts';
 import { amountOf, type Calendar, calendarOf, centsOf, type Place, shareOf } from './expected-amounts.ts';
 import { expect, expectEqual, type Scene, type Step, stepFailed } from './scene.ts';

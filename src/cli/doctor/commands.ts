@@ -15,8 +15,7 @@ import { type Finding, findingsOf } from './finding.ts';
 
 export function addDoctorCommand(program: Command): void {
   program
-    .command('doctor')
-    .description('Check the configuration, the database and the connections.')
+    .subcommand('doctor', 'Check the configuration, the database and the connections.')
     .examples('doctor', 'doctor --json')
     .json()
     .does(doctor);

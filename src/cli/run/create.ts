@@ -9,15 +9,22 @@ import { readJsonFile } from '../arguments.ts';
 import type { Command } from '../command.ts';
 import { type Context, withDatabase } from '../context.ts';
 import { failed, inputRefused, wrongUsage } from '../failure.ts';
-import { printable, printResult } from '../output.ts';
+import { printResult } from '../output.ts';
 import { addFinalizeCommands } from './finalize.ts';
 import { addPayrollFileCommands } from './payroll-files.ts';
-import { printLines, printPreview, printRun } from './print.ts';
-import { addShowCommands } from './show.ts';
+import { addShowCommands, printLines, printPreview, printRun } from './show.ts';
 
 export function addRunCommands(program: Command): void {
-  const run = program.command('run').description('Compute, review and finalize payroll runs.');
-  addCreateCommands(run);
+  const run = program.subcommand('run', 'Compute, review and finalize payroll runs.');
+  const create = run
+    .subcommand('create', 'Create a run and show its totals. The same run again changes nothing.')
+    .examples(`run create mb-2026-07 ${EXAMPLE}`, 'run create mb-2026-07 run.json')
+    .argument('<run-id>', 'An id of your choice: 1 to 128 of A-Z a-z 0-9 . _ -');
+  withRunOptions(create).does(runCreate);
+  const preview = run
+    .subcommand('preview', 'Show the totals of a run without storing it.')
+    .examples(`run preview ${EXAMPLE}`, 'run preview run.json --employee maple-bakery-001');
+  withRunOptions(preview).does(runPreview);
   addShowCommands(run);
   addFinalizeCommands(run);
   addPayrollFileCommands(run);
@@ -25,22 +32,6 @@ export function addRunCommands(program: Command): void {
 
 const EXAMPLE =
   '--employer maple-bakery --frequency monthly --period-start 2026-07-01 --period-end 2026-07-31 --pay-date 2026-07-31';
-
-function addCreateCommands(run: Command): void {
-  withRunOptions(
-    run
-      .command('create')
-      .description('Create a run and show its totals. The same run again changes nothing.')
-      .examples(`run create mb-2026-07 ${EXAMPLE}`, 'run create mb-2026-07 run.json')
-      .argument('<run-id>', 'An id of your choice: 1 to 128 of A-Z a-z 0-9 . _ -'),
-  ).does(runCreate);
-  withRunOptions(
-    run
-      .command('preview')
-      .description('Show the totals of a run without storing it.')
-      .examples(`run preview ${EXAMPLE}`, 'run preview run.json --employee maple-bakery-001'),
-  ).does(runPreview);
-}
 
 /** The option that sets each field of a run. The values are checked with the body. */
 const RUN_OPTIONS: readonly (readonly [field: keyof RunBody, flags: string, description: string])[] = [
@@ -85,10 +76,7 @@ function listed([first, ...others]: readonly string[]): string {
 
 type RunOptions = Readonly<Record<string, unknown>>;
 
-/**
- * Returns the run in the file or the options. `--employee` may be combined with a file, to preview single employees
- * of a run. Throws `Refused` with problems by field.
- */
+/** `--employee` may be combined with a file, to preview single employees of a run. */
 async function requestedRun(file: string | undefined, options: RunOptions): Promise<StatedRun> {
   const parsed = runOf(await bodyIn(file, options));
   if (!parsed.ok) throw inputRefused('the run', parsed.problems);
@@ -106,13 +94,7 @@ async function bodyIn(file: string | undefined, options: RunOptions): Promise<un
   return typeof body === 'object' && body !== null && !Array.isArray(body) ? { ...body, ...given } : body;
 }
 
-/** Saves a run and prints its totals. The same run again changes nothing. */
-async function runCreate(
-  context: Context,
-  runId: string,
-  file: string | undefined,
-  options: RunOptions,
-): Promise<void> {
+async function runCreate(context: Context, runId: string, file: string | undefined, options: RunOptions) {
   const { out, now } = context;
   if (!new RegExp(RUN_ID_PATTERN).test(runId)) {
     throw wrongUsage('the id of a run must be 1 to 128 of A-Z a-z 0-9 . _ -, and not only one or two dots');
@@ -122,7 +104,7 @@ async function runCreate(
     const begun = await beginRun(db, runId, run, now().toISOString());
     if (begun.outcome === 'different') {
       throw failed(
-        `another run has the id ${printable(runId)}: use another id, or delete that run with "benefits-sidecar run delete" while it is open`,
+        `another run has the id ${runId}: use another id, or delete that run with "benefits-sidecar run delete" while it is open`,
       );
     }
     const shown = await viewStoredRun(db, begun.view, begun.stored);
@@ -131,8 +113,7 @@ async function runCreate(
   });
 }
 
-/** Prints the totals of a run that is not saved, and the lines of the employees that it names. */
-async function runPreview(context: Context, file: string | undefined, options: RunOptions): Promise<void> {
+async function runPreview(context: Context, file: string | undefined, options: RunOptions) {
   const { out } = context;
   const run = await requestedRun(file, options);
   await withDatabase(context, async (db) => {

@@ -1,6 +1,6 @@
 /** The commands that check, finalize, void, verify and delete runs. */
 
-import type { Question } from '../../checks.ts';
+import type { CheckResult, Question, ReadinessReport } from '../../checks.ts';
 import { readReadinessLimits } from '../../config.ts';
 import type { Db } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
@@ -11,30 +11,27 @@ import type { Acceptance } from '../../payroll/runs/acceptances.ts';
 import { settledBy } from '../../payroll/runs/compute.ts';
 import type { Finalized } from '../../payroll/runs/finalize.ts';
 import { bodyOf, deleteRun, type StoredRun, viewRun, voidRun } from '../../payroll/runs/store.ts';
-import { type Difference, verifyRun, whyOtherRules } from '../../payroll/runs/verify.ts';
+import { verifyRun, whyOtherRules } from '../../payroll/runs/verify.ts';
 import { viewReadiness } from '../../readiness/report.ts';
 import { finalizeChecked, readinessOfRun, unknownChecks } from '../../readiness/run-report.ts';
 import { reasonOf } from '../arguments.ts';
 import type { Command } from '../command.ts';
 import { confirm, isAgreed, isTerminal } from '../confirm.ts';
 import { type Context, type DatabaseContext, withDatabase } from '../context.ts';
-import { failed, wrongUsage } from '../failure.ts';
+import { failed, unknownId, wrongUsage } from '../failure.ts';
 import { counted, createOutput, type Output, printable, printResult } from '../output.ts';
 import { printReadiness } from '../readiness.ts';
-import { printRun, printTotals } from './print.ts';
-import { storedRun, unknownRun } from './show.ts';
+import { printStoredRun, printTotals, storedRun } from './show.ts';
 
 export function addFinalizeCommands(run: Command): void {
   run
-    .command('readiness')
-    .description('Check whether an open run can be finalized.')
+    .subcommand('readiness', 'Check whether an open run can be finalized.')
     .examples('run readiness mb-2026-07')
     .argument('<run-id>', 'The id of the run')
     .json()
     .doesOnDatabase(runReadiness);
   run
-    .command('finalize')
-    .description('Freeze the reviewed lines of a run.')
+    .subcommand('finalize', 'Freeze the reviewed lines of a run.')
     .examples(
       'run finalize mb-2026-07',
       'run finalize mb-2026-07 --etag 5f0c2e',
@@ -48,8 +45,7 @@ export function addFinalizeCommands(run: Command): void {
     .json()
     .does(runFinalize);
   run
-    .command('void')
-    .description('Void a finalized run. It stays readable, but no longer counts.')
+    .subcommand('void', 'Void a finalized run. It stays readable, but no longer counts.')
     .examples('run void mb-2026-07 --reason "wrong pay period"')
     .argument('<run-id>', 'The id of the run')
     .reason('Why; stored with the run')
@@ -57,15 +53,13 @@ export function addFinalizeCommands(run: Command): void {
     .json()
     .doesOnDatabase(runVoid);
   run
-    .command('verify')
-    .description('Compute a finalized run again and compare every line.')
+    .subcommand('verify', 'Compute a finalized run again and compare every line.')
     .examples('run verify mb-2026-07')
     .argument('<run-id>', 'The id of the run')
     .json()
     .doesOnDatabase(runVerify);
   run
-    .command('delete')
-    .description('Delete an open run.')
+    .subcommand('delete', 'Delete an open run.')
     .examples('run delete mb-2026-07')
     .argument('<run-id>', 'The id of the run')
     .confirmed()
@@ -73,7 +67,6 @@ export function addFinalizeCommands(run: Command): void {
     .doesOnDatabase(runDelete);
 }
 
-/** Runs every check for an open run. Returns 0 if none failed. */
 async function runReadiness({ db, out, env, now }: DatabaseContext, runId: string): Promise<number> {
   const stored = await storedRun(db, runId);
   if (stored.state !== 'open') {
@@ -90,25 +83,24 @@ async function runReadiness({ db, out, env, now }: DatabaseContext, runId: strin
   return report.ready ? 0 : 1;
 }
 
-type Options = { etag?: string; yes?: true; accept?: string[]; reason?: string };
+type Options = { etag?: string; accept?: string[]; reason?: string };
 
 /**
  * Freezes the reviewed lines of an open run, named by their ETag. Without `--etag` it prints the totals on stderr
  * and asks; `--yes` takes the current lines.
  */
 async function runFinalize(context: Context, runId: string, options: Options): Promise<void> {
-  const { out, env, now } = context;
+  const { env, now, yes } = context;
   const accept = acceptanceOf(options);
-  if (options.etag !== undefined && options.yes) throw wrongUsage('use either --etag or --yes');
+  if (options.etag !== undefined && yes) throw wrongUsage('use either --etag or --yes');
   const question = { now: now(), ...readReadinessLimits(env) };
   await withDatabase(context, async (db) => {
-    const ifMatch = options.etag ?? (await agreed(context, db, runId, question, options.yes === true));
+    const onDatabase = { ...context, db };
+    const ifMatch = options.etag ?? (await agreed(onDatabase, runId, question));
     if (ifMatch === null) throw failed('canceled: nothing was finalized');
     const finalized = await finalizeChecked(db, runId, { ifMatch, accept, question });
-    if (!('stored' in finalized)) throw await refusalOf(context, db, finalized, runId);
-    const { stored } = finalized;
-    const shown = await viewStoredRun(db, await viewRun(db, stored), stored);
-    printResult(out, shown, () => printRun(out, shown));
+    if (!('stored' in finalized)) throw await refusalOf(onDatabase, finalized, runId);
+    await printStoredRun(onDatabase, finalized.stored);
   });
 }
 
@@ -124,17 +116,9 @@ function acceptanceOf({ accept, reason }: Options): Acceptance | null {
   return { checks: accept, reason: reasonOf(reason), acceptedBy: 'command line' };
 }
 
-/**
- * Prints the totals and the failed checks and returns the ETag of the readiness report, or null if the user does not
- * agree.
- */
-async function agreed(
-  { out, env, stdin, stopped }: Context,
-  db: Db,
-  runId: string,
-  at: Question,
-  yes: boolean,
-): Promise<string | null> {
+/** Prints the totals and the failed checks. Returns the ETag of the report, or null if the user does not agree. */
+async function agreed(context: DatabaseContext, runId: string, at: Question): Promise<string | null> {
+  const { db, out, stdin, stopped, yes } = context;
   if (!yes && !isTerminal(stdin, out)) {
     throw wrongUsage(
       'add the --etag of the reviewed run, which "benefits-sidecar run show" prints, or --yes for the current lines',
@@ -145,27 +129,31 @@ async function agreed(
   const view = await viewRun(db, stored);
   const report = await readinessOfRun(db, bodyOf(stored), runId, at);
   if (yes) return report.etag;
-  const stderr = onStderr(out, env);
+  const stderr = onStderr(context);
   printTotals(stderr, { ...view, employees: view.outcome.employees });
-  printReadiness(stderr, { ...report, checks: report.checks.filter((check) => check.result === 'fail') });
+  printReadiness(stderr, { ...report, checks: failedOf(report) });
   const question = `Finalize ${counted(view.totals.lines, 'line')} of ${printable(runId)}? A finalized run can only be voided.`;
   return (await isAgreed(stdin, out, question, stopped())) ? report.etag : null;
 }
 
 /** Returns an output whose results go to stderr. */
-function onStderr({ stderr }: Output, env: Context['env']): Output {
+function onStderr({ out: { stderr }, env }: Context): Output {
   return createOutput({ stdout: stderr, stderr }, env, () => {});
 }
 
+function failedOf({ checks }: ReadinessReport): CheckResult[] {
+  return checks.filter(({ result }) => result === 'fail');
+}
+
 async function refusalOf(
-  { out, env }: Context,
-  db: Db,
+  context: DatabaseContext,
   finalized: Exclude<Finalized, { stored: unknown }>,
   runId: string,
 ): Promise<AppError> {
+  const { db } = context;
   switch (finalized.outcome) {
     case 'unknown':
-      return unknownRun(runId);
+      return unknownId('run', runId, 'run list');
     case 'not-open':
       return notOpen((await storedRun(db, runId)).state);
     case 'stale': {
@@ -181,8 +169,8 @@ async function refusalOf(
         `the run ${finalized.by} is finalized for this pay date, frequency and pay group: void that run, or delete this one`,
       );
     case 'not-ready': {
-      const checks = finalized.report.checks.filter((check) => check.result === 'fail');
-      printReadiness(onStderr(out, env), { ...finalized.report, checks });
+      const checks = failedOf(finalized.report);
+      printReadiness(onStderr(context), { ...finalized.report, checks });
       return failed(
         `these readiness checks fail: ${checks.map(({ id }) => id).join(', ')}. Fix them, or accept them with --accept and --reason`,
       );
@@ -198,26 +186,24 @@ function notOpen(state: string): AppError {
   return failed(`the run is ${state}: void it, then create another run`);
 }
 
-/** Voids a finalized run. It stays readable, and its adjustments of earlier runs are due again. */
 async function runVoid(
   context: DatabaseContext,
   runId: string,
-  { reason, yes }: { reason: string; yes?: true },
+  { reason }: { reason: string },
 ): Promise<void> {
-  const { db, out, now } = context;
+  const { db, out, now, yes } = context;
   const finalized = await storedRun(db, runId);
   if (finalized.state !== 'finalized') throw notFinalized(finalized);
   const settled_by = await settledBy(db, finalized);
   const effects = await effectsOfVoiding(db, finalized, settled_by);
-  const question = `Void ${printable(runId)}? It cannot be finalized again.`;
-  await confirm(context, { yes, effects, question });
+  await confirm(context, effects, `Void ${printable(runId)}? It cannot be finalized again.`);
   const at = now().toISOString();
   const outcome = await transact(db, (trx) => voidRun(trx, runId, { reason, now: at }));
   const stored = await storedRun(db, runId);
   if (outcome !== 'voided') throw notFinalized(stored);
   const shown = await viewStoredRun(db, await viewRun(db, stored), stored);
-  printResult(out, { ...shown, settled_by }, () => out.print(`Voided ${printable(runId)}`));
-  if (yes) for (const effect of effects) out.note(effect);
+  printResult(out, { ...shown, settled_by }, `Voided ${runId}`);
+  if (yes) for (const effect of effects) out.note(printable(effect));
 }
 
 function notFinalized({ state }: StoredRun): AppError {
@@ -238,7 +224,7 @@ async function effectsOfVoiding(db: Db, stored: StoredRun, settledBy: readonly s
     ...(settledBy.length > 0
       ? [`These finalized runs have adjustments or arrears of it: ${settledBy.join(', ')}.`]
       : []),
-  ].map(printable);
+  ];
 }
 
 /** Recomputes a finalized run from the ledger position of then. Returns 0 if every line is identical. */
@@ -255,12 +241,15 @@ async function runVerify({ db, out }: DatabaseContext, runId: string): Promise<n
   const { identical, lines, difference_count, differences } = verified;
   printResult(out, verified, () => {
     if (identical) {
-      out.print(
+      return out.print(
         `Identical: ${counted(lines, 'line')}, computed again at ledger position ${stored.position} with rules ${stored.rules_version}`,
       );
-      return;
     }
-    for (const difference of differences) printDifference(out, difference);
+    for (const { employee_id, line, frozen, computed } of differences) {
+      out.print(printable(`${employee_id}  ${line ?? 'membership in the run'}`));
+      out.print(printable(`    frozen    ${JSON.stringify(frozen)}`));
+      out.print(printable(`    computed  ${JSON.stringify(computed)}`));
+    }
     const left = difference_count - differences.length;
     if (left > 0) out.print(`… and ${left} more`);
     out.print(`NOT identical: ${difference_count} of ${counted(lines, 'line')} differ`);
@@ -268,23 +257,17 @@ async function runVerify({ db, out }: DatabaseContext, runId: string): Promise<n
   return identical ? 0 : 1;
 }
 
-function printDifference(out: Output, { employee_id, line, frozen, computed }: Difference): void {
-  out.print(printable(`${employee_id}  ${line ?? 'membership in the run'}`));
-  out.print(printable(`    frozen    ${JSON.stringify(frozen)}`));
-  out.print(printable(`    computed  ${JSON.stringify(computed)}`));
-}
-
-async function runDelete(context: DatabaseContext, runId: string, { yes }: { yes?: true }): Promise<void> {
+async function runDelete(context: DatabaseContext, runId: string): Promise<void> {
   const { db, out } = context;
   const { state, employer_id, pay_date } = await storedRun(db, runId);
   if (state === 'open') {
-    const effects = [printable(`${runId}: ${employer_id}, pay date ${pay_date}. It was never finalized.`)];
-    await confirm(context, { yes, effects, question: 'Delete it?' });
+    const effect = `${runId}: ${employer_id}, pay date ${pay_date}. It was never finalized.`;
+    await confirm(context, [effect], 'Delete it?');
   }
   const outcome = await transact(db, (trx) => deleteRun(trx, runId));
-  if (outcome === 'unknown') throw unknownRun(runId);
+  if (outcome === 'unknown') throw unknownId('run', runId, 'run list');
   if (outcome === 'not-open') {
     throw failed('the run was finalized, so it is kept: void it with "benefits-sidecar run void"');
   }
-  printResult(out, { id: runId, deleted: true }, () => out.print(`Deleted ${printable(runId)}`));
+  printResult(out, { id: runId, deleted: true }, `Deleted ${runId}`);
 }

@@ -13,29 +13,19 @@ import { findRowsFile, ROWS_FILE } from '../arguments.ts';
 import type { Command } from '../command.ts';
 import { type Context, withDatabase } from '../context.ts';
 import { failed, inputRefused } from '../failure.ts';
-import {
-  adding,
-  type Column,
-  counted,
-  type Output,
-  printResult,
-  printTable,
-  showProgress,
-} from '../output.ts';
+import { type Column, counted, type Output, printResult, printTable, withProgress } from '../output.ts';
 import { storedRun } from './show.ts';
 
 export function addPayrollFileCommands(run: Command): void {
   run
-    .command('taken')
-    .description('Report the deductions taken. A later report replaces the lines it names.')
+    .subcommand('taken', 'Report the deductions taken. A later report replaces the lines it names.')
     .examples('run taken mb-2026-07 taken.csv')
     .argument('<run-id>', 'The id of the finalized run')
     .argument('<file>', `A ${ROWS_FILE} with employee_id, amount, and line_of_coverage or payroll_code`)
     .json()
     .does(runTaken);
   run
-    .command('audit')
-    .description("Compare a run with payroll's own file. The exit code is 0 if they agree.")
+    .subcommand('audit', "Compare a run with payroll's own file. The exit code is 0 if they agree.")
     .examples('run audit mb-2026-07 payroll.csv', 'run audit mb-2026-07 payroll.csv --wide')
     .argument('<run-id>', 'The id of the run')
     .argument('<file>', `A ${ROWS_FILE} with employee_id, line_of_coverage, member_amount`)
@@ -43,10 +33,7 @@ export function addPayrollFileCommands(run: Command): void {
     .does(runAudit);
 }
 
-/**
- * Records the deductions taken for a finalized run. Lines that it names replace those of earlier reports. One wrong row
- * rejects all.
- */
+/** One wrong row rejects the whole report. */
 async function runTaken(context: Context, runId: string, path: string): Promise<void> {
   const { out, now } = context;
   const file = await findRowsFile(path);
@@ -55,14 +42,13 @@ async function runTaken(context: Context, runId: string, path: string): Promise<
     if (stored.state !== 'finalized') {
       throw failed(`the run is ${stored.state}: deductions taken can be reported for a finalized run`);
     }
-    const progress = await showProgress(out, 'bytes', file.size);
-    const rows = file.open(TAKEN_COLUMNS, adding(progress));
-    const recorded = await recordTaken(db, stored, rows, now().toISOString()).finally(progress.end);
+    const recorded = await withProgress(out, 'bytes', file.size, ({ add }) =>
+      recordTaken(db, stored, file.open(TAKEN_COLUMNS, add), now().toISOString()),
+    );
     if (!recorded.ok) throw inputRefused('the file', recorded.problems, recorded.problem_count);
     const { id, lines, owed } = recorded;
-    printResult(out, { id, lines, owed }, () =>
-      out.print(`Report ${id}: ${counted(lines, 'line')} named. Arrears of these lines: ${dollars(owed)}`),
-    );
+    const line = `Report ${id}: ${counted(lines, 'line')} named. Arrears of these lines: ${dollars(owed)}`;
+    printResult(out, { id, lines, owed }, line);
   });
 }
 
@@ -77,7 +63,7 @@ const CATEGORY_NAMES = Object.keys(CATEGORIES) as (keyof typeof CATEGORIES)[];
 /** Rows of each category that are printed; `--json` has the first thousand. */
 const ROWS_SHOWN = 20;
 
-/** Compares a run with a file of payroll and keeps nothing. Returns 0 if nothing differs, like `diff`. */
+/** Stores nothing. Returns 0 if nothing differs, like `diff`. */
 async function runAudit(context: Context, runId: string, path: string): Promise<number> {
   const { out } = context;
   const file = await findRowsFile(path);
@@ -102,14 +88,13 @@ function printAudit(out: Output, audit: Audit): void {
     const { rows, count } = audit[name];
     if (count === 0) continue;
     out.print(`\n${out.color('bold', CATEGORIES[name])}`);
-    const shown = rows.slice(0, ROWS_SHOWN);
     const named = audit.compared_by.map(
       (naming): Column<AuditRow> => [naming.replaceAll('_', ' '), (row) => row[naming]],
     );
-    printTable(out, [['employee', (row) => row.employee_id], ...named, ...AMOUNTS], shown);
-    if (count > shown.length) {
-      out.note(`${count - shown.length} more rows: ${CATEGORIES[name]}. Use --json to see up to 1,000.`);
-    }
+    const columns = [['employee', (row) => row.employee_id] as Column<AuditRow>, ...named, ...AMOUNTS];
+    printTable(out, columns, rows.slice(0, ROWS_SHOWN));
+    const left = count - ROWS_SHOWN;
+    if (left > 0) out.note(`${left} more rows: ${CATEGORIES[name]}. Use --json to see up to 1,000.`);
   }
 }
 

@@ -1,43 +1,52 @@
-/** The commands that show runs. */
-
+/** The commands that show runs, and what they print. */
 import { once } from 'node:events';
-import { Option } from 'commander';
 import type { Db, RunState } from '../../database/tables.ts';
-import type { AppError } from '../../errors.ts';
 import { dollars } from '../../money.ts';
 import type { Line } from '../../payroll/calculation/line.ts';
-import { type PayrollRunSummary, runCursor, viewRunSummary, viewStoredRun } from '../../payroll/run-view.ts';
+import {
+  type PayrollRun,
+  type PayrollRunPreview,
+  type PayrollRunSummary,
+  runCursor,
+  viewRunSummary,
+  viewStoredRun,
+} from '../../payroll/run-view.ts';
 import { csvOfLines } from '../../payroll/runs/csv.ts';
 import { type LinesOfEmployee, linesOfRun } from '../../payroll/runs/line-pages.ts';
 import { findRun, listRuns, type StoredRun, viewRun } from '../../payroll/runs/store.ts';
+import type { Sum, Totals } from '../../payroll/runs/totals.ts';
 import { printableLines } from '../../telemetry/printable.ts';
-import type { Command } from '../command.ts';
+import type { Command, PageOptions } from '../command.ts';
 import { type Context, type DatabaseContext, withDatabase } from '../context.ts';
-import { failed, wrongUsage } from '../failure.ts';
-import { type Column, type Output, printable, printPage, printResult } from '../output.ts';
-import { printLines, printRun } from './print.ts';
+import { failed, unknownId, wrongUsage } from '../failure.ts';
+import {
+  type Column,
+  type Output,
+  printable,
+  printPage,
+  printPairs,
+  printResult,
+  printTable,
+  WIDTH,
+  wrapped,
+} from '../output.ts';
 
 export function addShowCommands(run: Command): void {
   run
-    .command('list')
-    .description('List payroll runs, latest pay date first.')
+    .subcommand('list', 'List payroll runs, latest pay date first.')
     .examples('run list', 'run list --employer maple-bakery --state finalized')
     .option('--employer <id>', 'Only this employer')
-    .addOption(
-      new Option('--state <state>', 'Only runs in this state').choices(['open', 'finalized', 'voided']),
-    )
+    .choice('--state <state>', 'Only runs in this state', ['open', 'finalized', 'voided'])
     .page()
     .doesOnDatabase(runList);
   run
-    .command('show')
-    .description('Show a run: its options, state, totals and ETag.')
+    .subcommand('show', 'Show a run: its options, state, totals and ETag.')
     .examples('run show mb-2026-07', 'run show mb-2026-07 --json')
     .argument('<run-id>', 'The id of the run; an open run is computed now')
     .table()
     .doesOnDatabase(runShow);
   run
-    .command('lines')
-    .description('Print the amounts to deduct from each employee, with explanations.')
+    .subcommand('lines', 'Print the amounts to deduct from each employee, with explanations.')
     .examples('run lines mb-2026-07 --employee maple-bakery-001', 'run lines mb-2026-07 --csv > lines.csv')
     .argument('<run-id>', 'The id of the run; an open run is computed now')
     .option('--employee <id>', 'Only this employee')
@@ -49,24 +58,24 @@ export function addShowCommands(run: Command): void {
 /** Returns a stored run. Throws if there is none. */
 export async function storedRun(db: Db, runId: string): Promise<StoredRun> {
   const stored = await findRun(db, runId);
-  if (stored === null) throw unknownRun(runId);
+  if (stored === null) throw unknownId('run', runId, 'run list');
   return stored;
 }
 
-export function unknownRun(runId: string): AppError {
-  return failed(`there is no run ${printable(runId)}: find it with "benefits-sidecar run list"`);
+export async function printStoredRun({ db, out }: DatabaseContext, stored: StoredRun): Promise<void> {
+  const shown = await viewStoredRun(db, await viewRun(db, stored), stored);
+  printResult(out, shown, () => printRun(out, shown));
 }
 
-type ListOptions = { employer?: string; state?: RunState; limit: number; cursor?: string };
+type ListOptions = PageOptions & { employer?: string; state?: RunState };
 
-/** Prints runs, the latest pay date first. Nothing is computed, so open runs have no totals here. */
+/** Nothing is computed, so open runs have no totals here. */
 async function runList({ db, out }: DatabaseContext, options: ListOptions): Promise<void> {
   const { employer, state, limit, cursor } = options;
   const after = runCursor.decode(cursor);
   const { runs, next } = await listRuns(db, { employerId: employer, state }, { after, limit });
-  const shown = runs.map(viewRunSummary);
-  const page = runCursor.page(shown, next);
-  printPage(out, page, { columns: COLUMNS, rows: shown, none: 'No matching runs.' });
+  const rows = runs.map(viewRunSummary);
+  printPage(out, runCursor.page(rows, next), { columns: COLUMNS, rows, none: 'No matching runs.' });
 }
 
 const COLUMNS: readonly Column<PayrollRunSummary>[] = [
@@ -81,10 +90,8 @@ const COLUMNS: readonly Column<PayrollRunSummary>[] = [
   ['employees pay', ({ totals }) => totals && dollars(totals.member_amount)],
 ];
 
-async function runShow({ db, out }: DatabaseContext, runId: string): Promise<void> {
-  const stored = await storedRun(db, runId);
-  const shown = await viewStoredRun(db, await viewRun(db, stored), stored);
-  printResult(out, shown, () => printRun(out, shown));
+async function runShow(context: DatabaseContext, runId: string): Promise<void> {
+  await printStoredRun(context, await storedRun(context.db, runId));
 }
 
 type LinesOptions = { employee?: string; csv?: true };
@@ -130,4 +137,203 @@ async function write({ stdout }: Output, text: string | Buffer, signal: AbortSig
   const isTaken = stdout.write(text);
   if (!isTaken && !signal.aborted) await once(stdout, 'drain', { signal }).catch(() => {});
   if (signal.aborted) throw failed('stopped before the end: the printed lines are incomplete');
+}
+
+export function printRun(out: Output, run: PayrollRun): void {
+  printPairs(out, {
+    run: run.id,
+    state: run.state,
+    ...requestedPairs(run),
+    ...(run.finalized_at !== null && { finalized: run.finalized_at }),
+    ...(run.accept_reason !== null && {
+      'accepted checks': run.accepted_checks.join(', '),
+      'reason to accept': run.accept_reason,
+    }),
+    ...(run.taken_reports.length > 0 && { 'taken reports': run.taken_reports.length }),
+    ...(run.voided_at !== null && { voided: run.voided_at, 'reason to void': run.void_reason }),
+  });
+  printTotals(out, run);
+  printComparison(out, run);
+}
+
+export function printPreview(out: Output, run: PayrollRunPreview): void {
+  printPairs(out, requestedPairs(run));
+  printTotals(out, run);
+  printComparison(out, run);
+}
+
+function requestedPairs(run: PayrollRun | PayrollRunPreview) {
+  return {
+    employer: run.employer_id,
+    kind: run.kind,
+    'pay frequency': run.pay_frequency,
+    'pay group': run.pay_group,
+    period: `${run.period_start} to ${run.period_end}`,
+    'pay date': run.pay_date,
+    'pay dates of the year': payDatesOf(run),
+    scheme: `${run.scheme}, remainder ${run.remainder}`,
+    'applies on': run.applies_on,
+    'extra paycheck': run.extra_paycheck,
+    adjustments: run.adjustments,
+    arrears: run.arrears,
+    'policy reason': run.policy_reason,
+    'only employees': countOf(run.employee_ids),
+    'only deductions': countOf(run.deductions),
+    'final checks': countOf(run.final_checks),
+    'ledger position': run.position,
+    rules: run.rules_version,
+  };
+}
+
+function payDatesOf({ pay_dates_used, calendar_assumed }: PayrollRun | PayrollRunPreview): string {
+  if (pay_dates_used === null) return 'not needed';
+  return `${pay_dates_used.length}${calendar_assumed ? ', assumed from the pay date' : ''}`;
+}
+
+function countOf(ids: readonly string[] | null): string | null {
+  return ids === null || ids.length === 0 ? null : `${ids.length} selected`;
+}
+
+/** Prints the totals and the ETag to finalize exactly these lines. */
+export function printTotals(
+  out: Output,
+  { totals, employees, etag }: { totals: Totals; employees: number; etag: string },
+): void {
+  out.print('');
+  printTable(out, SUM_COLUMNS, [
+    ...totals.by_line_of_coverage.map((sum) => ({ ...sum, name: sum.line_of_coverage })),
+    ...totals.by_taxability.map((sum) => ({ ...sum, name: `all ${sum.taxability}` })),
+    { ...totals, name: 'total' },
+    ...(totals.reported.lines > 0 ? [{ ...totals.reported, name: 'reported only' }] : []),
+  ]);
+  out.print('');
+  printPairs(out, { employees, ETag: etag });
+}
+
+/** Prints the comparison with the previous run, and employees with a deduction who are not in this run. */
+function printComparison(out: Output, run: PayrollRun | PayrollRunPreview): void {
+  const { comparison, not_in_run, not_in_run_count } = run;
+  if (comparison !== null) {
+    const { employees, totals, by_line_of_coverage, largest_movers } = comparison;
+    out.print('');
+    printPairs(out, {
+      'previous run': comparison.previous_run_id,
+      'employees before': employees.previous,
+      joined: employees.joined,
+      left: employees.left,
+    });
+    out.print('');
+    printTable(out, comparedColumns('employees pay'), [
+      ...by_line_of_coverage.map((row) => ({ ...row, name: row.line_of_coverage })),
+      { ...totals, name: 'total' },
+    ]);
+    if (largest_movers.length > 0) {
+      out.print('');
+      const movers = largest_movers.map((mover) => ({ ...mover, name: mover.employee_id }));
+      printTable(out, comparedColumns('largest changes'), movers);
+    }
+  }
+  if (not_in_run_count === 0) return;
+  out.print('');
+  printTable(
+    out,
+    [
+      ['not in the run', ({ employee_id }) => employee_id],
+      ['reason', ({ reason }) => reason],
+    ],
+    not_in_run.slice(0, NOT_IN_RUN_SHOWN),
+  );
+  const left = not_in_run_count - NOT_IN_RUN_SHOWN;
+  if (left > 0) out.print(`… and ${left} more. Use --json to see up to 10,000.`);
+}
+
+/** Employees printed; the JSON has more. */
+const NOT_IN_RUN_SHOWN = 50;
+
+type Compared = { previous_member_amount: string; member_amount: string; member_difference: string };
+
+function comparedColumns(head: string): readonly Column<Compared & { name: string }>[] {
+  return [
+    [head, ({ name }) => name],
+    ['before', (row) => dollars(row.previous_member_amount)],
+    ['now', (row) => dollars(row.member_amount)],
+    ['difference', (row) => dollars(row.member_difference)],
+  ];
+}
+
+const SUM_COLUMNS: readonly Column<Sum & { name: string }>[] = [
+  ['', ({ name }) => name],
+  ['employees', (sum) => sum.employees],
+  ['lines', (sum) => sum.lines],
+  ['employees pay', (sum) => dollars(sum.member_amount)],
+  ['employer pays', (sum) => dollars(sum.employer_amount)],
+];
+
+/** The longest line of coverage has 31 characters. An amount above `$9,999.99` widens its row. */
+const COVERAGE_WIDTH = 31;
+const LINE_AMOUNT_WIDTH = 9;
+
+/**
+ * Prints lines below the id of their employee. Widths are fixed, because pages are printed before the next one is
+ * known.
+ */
+export function printLines(out: Output, lines: readonly Line[]): void {
+  for (const [index, line] of lines.entries()) {
+    if (line.employee_id !== lines[index - 1]?.employee_id) {
+      out.print(out.color('bold', printable(line.employee_id)));
+    }
+    printLine(out, line);
+  }
+}
+
+function printLine(out: Output, line: Line): void {
+  const amounts = [line.member_amount, line.employer_amount].map((amount) =>
+    dollars(amount).padStart(LINE_AMOUNT_WIDTH),
+  );
+  const details = [
+    line.taxability,
+    line.kind === 'regular' ? '' : `${line.kind} of ${line.adjustment_for}`,
+    changeOf(line),
+    amountChangeOf(line),
+    line.payroll_code === null ? '' : `code ${line.payroll_code}`,
+  ].filter((text) => text !== '');
+  const start = `  ${[line.line_of_coverage.padEnd(COVERAGE_WIDTH), ...amounts].join(' ')}  `;
+  const text = printable(details.join(', '));
+  const isInline = start.length + text.length <= WIDTH;
+  out.print(start + (isInline ? text : line.taxability));
+  if (!isInline) printIndented(out, 'bold', details.slice(1).join(', '));
+  printIndented(out, 'yellow', line.flags.join(', '));
+  for (const text of sentencesOf(line)) printIndented(out, 'dim', text);
+}
+
+function printIndented(out: Output, color: Parameters<Output['color']>[0], text: string): void {
+  if (text === '') return;
+  for (const row of wrapped(printable(text), WIDTH - INDENT.length))
+    out.print(INDENT + out.color(color, row));
+}
+
+const INDENT = '    ';
+
+/** Returns the explanations of the amounts: the employee's, the employer's, and the difference of an adjustment. */
+export function sentencesOf({ explanation }: Line): string[] {
+  return explanation.split('; plus ');
+}
+
+/** Returns the change of the election against the previous finalized run. */
+export function changeOf({ change, previous_amount, member_amount }: Line): string {
+  const before = dollars(String(previous_amount));
+  if (change === 'changed' && previous_amount !== member_amount) return `changed from ${before}`;
+  return change === 'ended' ? `ended, was ${before}` : (change ?? '');
+}
+
+/** Returns why the amounts of a continuing election differ from the previous run, and by how much. */
+function amountChangeOf({ change, amount_change, member_difference, employer_difference }: Line): string {
+  const isInBoth = change === 'same' || change === 'changed';
+  if (!isInBoth || amount_change === null || amount_change === 'same') return '';
+  return `amount change: ${amount_change} (employee ${signed(member_difference)}, employer ${signed(employer_difference)})`;
+}
+
+function signed(amount: string | null): string {
+  const text = dollars(String(amount));
+  return text.startsWith('$') ? `+${text}` : text;
 }
