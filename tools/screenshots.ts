@@ -49,8 +49,8 @@ async function pagesOf(stage: Stage): Promise<Record<string, string>> {
   const { api, censuses } = stage;
   const [employer = ''] = [...censuses.keys()].map(encodeURIComponent);
   const versions = await api.list<VersionView>('/v1/deduction-versions');
-  const events = await api.list<EventView>('/v1/events?state=applied');
-  const runs = await api.list<Run>(`/v1/payroll-runs?employer_id=${employer}`);
+  const events = await api.list<EventView>('/v1/events', { state: 'applied' });
+  const runs = await api.list<Run>('/v1/payroll-runs', { employer_id: employer });
   const [last] = runs;
   if (last === undefined) throw new Error('the demo has no run');
   const change = await addToDemo(stage, await api.list<Run>('/v1/payroll-runs'));

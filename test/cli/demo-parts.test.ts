@@ -1,6 +1,6 @@
 import t from 'tap';
 import { calendarOf, shareOf } from '../../src/cli/demo/expected-amounts.ts';
-import { firstDifference, stepFailed, waitFor } from '../../src/cli/demo/scene.ts';
+import { firstDifference, stepFailed, waitFor } from '../../src/cli/demo/stage.ts';
 import { PAY_FREQUENCIES } from '../../src/contract/employee.ts';
 import { SCHEDULES } from '../../src/payroll/settings/schedules.ts';
 import fc from '../support/seeded.ts';

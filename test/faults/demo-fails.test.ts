@@ -31,7 +31,7 @@ async function playOn(t: Test, tamper: (stage: Stage) => Stage, options: Options
     out: createOutput({ stdout, stderr }, {}, () => {}),
     signal: stopping.signal,
     set: async () => {
-      const stage = await setStage(options.censuses && { censuses: options.censuses });
+      const stage = await setStage(options.censuses);
       folder = stage.folder;
       t.ok(existsSync(folder));
       return tamper(stage);
@@ -44,8 +44,8 @@ type Options = { stopAt?: string; censuses?: ReadonlyMap<string, Census> };
 
 t.test('a run with amounts other than the expected ones fails the step', async (t) => {
   const { exitCode, noted } = await playOn(t, (stage) => {
-    const list: Stage['api']['list'] = async <T>(path: string) => {
-      const rows = await stage.api.list<T>(path);
+    const list: Stage['api']['list'] = async <T>(path: string, query?: Record<string, string>) => {
+      const rows = await stage.api.list<T>(path, query);
       if (!path.endsWith('/lines')) return rows;
       return rows.map((row, nth) => (nth === 0 ? { ...row, member_amount: '43.44' } : row));
     };

@@ -1,5 +1,4 @@
 /** The demo: the whole loop on this machine. Each step is checked by reading back its result. */
-
 import { systemClock } from '../../clock.ts';
 import { isAppError } from '../../errors.ts';
 import type { VersionView } from '../../ledger/deduction-view.ts';
@@ -8,36 +7,26 @@ import type { Command } from '../command.ts';
 import { aborted, type Context } from '../context.ts';
 import { describeFailure } from '../failure.ts';
 import { type Output, printPairs, printWrapped } from '../output.ts';
-import { CENSUS_STEPS } from './census-steps.ts';
-import { DEDUCTION_STEPS, LEDGER_STEP, printLedger } from './deduction-steps.ts';
+import { LEDGER_STEPS, printLedger } from './ledger-steps.ts';
 import { PAYROLL_STEPS } from './payroll-steps.ts';
-import type { Scene, Step } from './scene.ts';
-import { type Stage, setStage } from './stage.ts';
+import { type Scene, type Stage, setStage } from './stage.ts';
 
 export function addDemoCommand(program: Command): void {
   program
     .subcommand('demo', 'Run the complete data flow with simulated systems, on this machine.')
     .examples('demo', 'demo --once')
     .option('--once', 'Stop after the last step (default: keep running until Ctrl-C)')
-    .does(demo);
+    .does(({ out, stopped }: Context, { once = false }: { once?: boolean }) =>
+      runDemo({ once, out, signal: stopped() }),
+    );
 }
 
-export function demo({ out, stopped }: Context, { once = false }: { once?: boolean }): Promise<number> {
-  return runDemo({ once, out, signal: stopped() });
-}
+/** `once`: ends after the last step instead of staying up. Tests replace the stage by `set`. */
+type DemoOptions = { once: boolean; out: Output; signal: AbortSignal; set?: () => Promise<Stage> };
 
-type DemoOptions = {
-  /** Ends after the last step instead of staying up. */
-  readonly once: boolean;
-  readonly out: Output;
-  readonly signal: AbortSignal;
-  /** Tests replace the stage. */
-  readonly set?: () => Promise<Stage>;
-};
-
-const STEPS: readonly Step[] = [...CENSUS_STEPS, ...DEDUCTION_STEPS, LEDGER_STEP, ...PAYROLL_STEPS];
+const STEPS = [...LEDGER_STEPS, ...PAYROLL_STEPS];
 /** Longer than any wait within a step, so that the wait that ran out is named. */
-const STEP_WITHIN_MS = 30_000;
+const STEP_WITHIN_MS = 90_000;
 
 /**
  * Plays the demo and, unless `once`, stays up until `signal`. Returns 0 if every step succeeded. Always stops
@@ -50,7 +39,8 @@ export async function runDemo({ once, out, signal, set = setStage }: DemoOptions
   const stopping = AbortSignal.any([signal, ending.signal]);
   void stage.sidecar.failed.then((error) => ending.abort(error));
   try {
-    introduce(out, stage);
+    out.print(`${out.color('bold', 'benefits-sidecar demo: census upload, deductions, payroll runs')}\n`);
+    printAddresses(out, stage);
     if (!(await playDemo(out, stage, stopping))) return 1;
     for (const employerId of stage.censuses.keys()) await printLedger(out, stage, employerId);
     const seconds = ((performance.now() - began) / 1_000).toFixed(1);
@@ -78,7 +68,9 @@ export async function playDemo(out: Output, stage: Stage, stopping: AbortSignal)
   for (const [index, step] of STEPS.entries()) {
     out.print(`\n${out.color('bold', `${index + 1}. ${step.title}`)}`);
     try {
-      await within(step.play(scene), stopping);
+      const limit = AbortSignal.any([stopping, AbortSignal.timeout(STEP_WITHIN_MS)]);
+      // A step that takes too long or is stopped is abandoned.
+      await Promise.race([step.play(scene), aborted(limit).then(() => Promise.reject(limit.reason))]);
     } catch (error) {
       out.note(`\nThe demo ended at step ${index + 1}.\n${reasonOf(error)}`);
       return false;
@@ -87,26 +79,12 @@ export async function playDemo(out: Output, stage: Stage, stopping: AbortSignal)
   return true;
 }
 
-/** Waits for a step until it takes too long or the demo is stopped. The step is then abandoned. */
-async function within(step: Promise<void>, stopping: AbortSignal): Promise<void> {
-  const limit = AbortSignal.any([stopping, AbortSignal.timeout(STEP_WITHIN_MS)]);
-  const over = aborted(limit).then(() => Promise.reject(limit.reason));
-  await Promise.race([step, over]);
-}
-
 function reasonOf(error: unknown): string {
   if (isAppError(error, 'STEP_FAILED')) return error.message;
-  if (error instanceof DOMException) {
-    return error.name === 'TimeoutError'
-      ? `  It took longer than ${STEP_WITHIN_MS / 1_000} s.`
-      : '  It was stopped.';
-  }
+  if (error instanceof DOMException && error.name === 'TimeoutError')
+    return `  It took longer than ${STEP_WITHIN_MS / 1_000} s.`;
+  if (error instanceof DOMException) return '  It was stopped.';
   return `  ${describeFailure(error)}`;
-}
-
-function introduce(out: Output, stage: Stage): void {
-  out.print(`${out.color('bold', 'benefits-sidecar demo: census upload, deductions, payroll runs')}\n`);
-  printAddresses(out, stage);
 }
 
 function printAddresses(out: Output, { simulator, payroll, censuses, sidecar, folder }: Stage): void {
@@ -124,9 +102,7 @@ async function invite(out: Output, stage: Stage): Promise<void> {
   const versions = await api.list<VersionView>('/v1/deduction-versions');
   const late = versions.find((version) => version.late);
   const [employerId = ''] = censuses.keys();
-  const runs = await api.list<PayrollRunSummary>(
-    `/v1/payroll-runs?employer_id=${encodeURIComponent(employerId)}`,
-  );
+  const runs = await api.list<PayrollRunSummary>('/v1/payroll-runs', { employer_id: employerId });
   const paths = [
     `/v1/deductions?employer_id=${encodeURIComponent(employerId)}`,
     ...(late === undefined ? [] : [`/v1/deductions/${encodeURIComponent(late.deduction_id)}/versions`]),

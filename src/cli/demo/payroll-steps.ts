@@ -7,9 +7,9 @@ import type { Verification } from '../../payroll/runs/verify.ts';
 import type { PayDate } from '../../payroll/settings/schedules.ts';
 import { counted } from '../output.ts';
 import { changeOf, sentencesOf } from '../run/show.ts';
-import { allApplied } from './deduction-steps.ts';
 import { amountOf, type Calendar, calendarOf, centsOf, type Place, shareOf } from './expected-amounts.ts';
-import { expect, expectEqual, type Scene, type Step, stepFailed } from './scene.ts';
+import { allApplied } from './ledger-steps.ts';
+import { expect, expectEqual, type Scene, type Step, stepFailed } from './stage.ts';
 
 export const PAYROLL_STEPS: readonly Step[] = [
   { title: 'Payroll computes, reviews and finalizes a run for each employer', play: runPayroll },
@@ -41,7 +41,7 @@ async function runPayroll(scene: Scene): Promise<void> {
   const { show, confirm } = scene;
   for (const payroll of payrollsOf(scene)) {
     const { employerId, frequency, payDates, first } = payroll;
-    await putSchedules(scene, employerId, [payroll]);
+    await putSchedules(scene, [payroll]);
     show(`${employerId} pays ${frequency}. Its schedule has ${payDates.length} pay dates this year.`);
     await putPolicy(scene, payroll);
     const run = await putRun(scene, payroll, first);
@@ -60,20 +60,15 @@ async function runPayroll(scene: Scene): Promise<void> {
       show('partial_cycle: the first or last check of the year takes only its own share.');
     }
     confirm(`${counted(lines.length, 'line')}: every amount equals the one computed by hand.`);
-    if (payroll.others === 'scheduled') await finalize(scene, run, lines);
-    else await finalizeAccepting(scene, run, lines);
+    await finalize(scene, run, lines, payroll.others === 'accepted');
     if (payroll.others === 'scheduled') await runOthers(scene, payroll);
   }
 }
 
 /** Checks that every employee of another pay frequency is named, with the reason, and fails readiness. */
-async function expectLeftOut(
-  scene: Scene,
-  run: PayrollRun,
-  { employerId, frequency }: Payroll,
-): Promise<void> {
+async function expectLeftOut(scene: Scene, run: PayrollRun, payroll: Payroll): Promise<void> {
   const { stage, show, confirm } = scene;
-  const others = othersOf(scene, employerId, frequency).map(({ employee_id }) => employee_id);
+  const others = othersOf(scene, payroll).map(({ employee_id }) => employee_id);
   for (const { employee_id, reason } of run.not_in_run) show(`Not in the run: ${employee_id} (${reason}).`);
   expectEqual(
     'employees not in the run',
@@ -87,15 +82,14 @@ async function expectLeftOut(
 
 /** Sets a pay schedule for each pay frequency in the employer's census. */
 async function scheduleOthers(scene: Scene, payroll: Payroll): Promise<void> {
-  const { employerId } = payroll;
   const others = otherPayrolls(scene, payroll);
-  await putSchedules(scene, employerId, [payroll, ...others]);
+  await putSchedules(scene, [payroll, ...others]);
   scene.show(`Payroll adds the missing schedules: ${others.map((one) => one.frequency).join(', ')}.`);
 }
 
 /** Runs the payrolls of the employees whose pay frequency is not the usual one, and checks that none is left out. */
 async function runOthers(scene: Scene, payroll: Payroll): Promise<void> {
-  const { employerId, frequency } = payroll;
+  const { employerId } = payroll;
   let employees = 0;
   for (const other of otherPayrolls(scene, payroll)) {
     const run = await putRun(scene, other, other.first, `${employerId}-${other.frequency}`);
@@ -105,36 +99,29 @@ async function runOthers(scene: Scene, payroll: Payroll): Promise<void> {
     for (const line of lines) expectComputed(scene, line, other, other.first);
     await finalize(scene, run, lines);
   }
-  expectEqual('employees in those runs', employees, othersOf(scene, employerId, frequency).length);
+  expectEqual('employees in those runs', employees, othersOf(scene, payroll).length);
   scene.confirm(`Every employee of ${employerId} with a deduction is in a run.`);
 }
 
 function otherPayrolls(scene: Scene, payroll: Payroll): Payroll[] {
-  const others = othersOf(scene, payroll.employerId, payroll.frequency);
-  const frequencies = new Set(others.map((employee) => employee.pay_frequency as PayFrequency));
-  return [...frequencies].map((frequency) => ({
-    ...payroll,
-    frequency,
-    ...calendarOf(frequency, scene.now()),
-  }));
+  const frequencies = new Set(othersOf(scene, payroll).map((one) => one.pay_frequency as PayFrequency));
+  const now = scene.now();
+  return [...frequencies].map((frequency) => ({ ...payroll, frequency, ...calendarOf(frequency, now) }));
 }
 
 /** Returns the employer's employees whose pay frequency is not the usual one. */
-function othersOf({ stage }: Scene, employerId: string, frequency: PayFrequency) {
+function othersOf({ stage }: Scene, { employerId, frequency }: Payroll) {
   const { employees = [] } = stage.censuses.get(employerId) ?? {};
   return employees.filter((employee) => employee.pay_frequency !== frequency);
 }
 
-async function putSchedules(
-  { stage }: Scene,
-  employerId: string,
-  payrolls: readonly Payroll[],
-): Promise<void> {
-  const schedules = payrolls.map(({ frequency, payDates }) => ({
-    pay_frequency: frequency,
-    pay_dates: payDates,
+async function putSchedules({ stage }: Scene, [first, ...others]: readonly [Payroll, ...Payroll[]]) {
+  const schedules = [first, ...others].map((one) => ({
+    pay_frequency: one.frequency,
+    pay_dates: one.payDates,
   }));
-  await stage.api.send('PUT', `/v1/employers/${encodeURIComponent(employerId)}/pay-schedule`, { schedules });
+  const path = `/v1/employers/${encodeURIComponent(first.employerId)}/pay-schedule`;
+  await stage.api.send('PUT', path, { schedules });
 }
 
 /** Takes deductions that are in effect when the pay period ends, and later corrections with the next check. */
@@ -149,9 +136,8 @@ async function putPolicy({ stage, show }: Scene, { employerId, first }: Payroll)
 }
 
 function openOf(checks: readonly CheckResult[]): [string, string, string[]][] {
-  return checks
-    .filter(({ result }) => result !== 'pass')
-    .map(({ id, result, examples }) => [id, result, examples]);
+  const open = checks.filter(({ result }) => result !== 'pass');
+  return open.map(({ id, result, examples }) => [id, result, examples]);
 }
 
 async function expectReady({ stage, confirm }: Scene, run: PayrollRun): Promise<void> {
@@ -238,37 +224,27 @@ function linesOf({ stage }: Scene, run: Pick<PayrollRun, 'id'>): Promise<Line[]>
   return stage.api.list<Line>(`${pathOf(run)}/lines`);
 }
 
-/** Finalizes exactly the lines that were reviewed, after checking the run's totals against them. */
-async function finalize(scene: Scene, run: PayrollRun, lines: readonly Line[]): Promise<void> {
-  const etag = await reviewed(scene, run, lines);
-  await finalizeBy(scene, run, {}, etag);
-}
-
-/** Finalizes although a check fails: the check is accepted by name, with a reason, for the report that was read. */
-async function finalizeAccepting(scene: Scene, run: PayrollRun, lines: readonly Line[]): Promise<void> {
-  await reviewed(scene, run, lines);
-  const { etag } = await scene.stage.api.get<ReadinessReport>(`${pathOf(run)}/readiness`);
-  scene.show(`Payroll accepts ${NOT_SCHEDULED} by name: "${REASON}".`);
-  await finalizeBy(scene, run, { accept: [NOT_SCHEDULED], reason: REASON }, etag);
-}
-
-async function reviewed({ stage }: Scene, run: PayrollRun, lines: readonly Line[]): Promise<string> {
-  const { etag, totals } = await stage.api.get<PayrollRun>(pathOf(run));
+/**
+ * Finalizes exactly the reviewed lines, after checking the run's totals against them. With `isAccepting`, accepts the
+ * failed check by name, with a reason, for the report that was read.
+ */
+async function finalize(
+  { stage, show, confirm }: Scene,
+  { id }: PayrollRun,
+  lines: readonly Line[],
+  isAccepting = false,
+): Promise<void> {
+  const open = await stage.api.get<PayrollRun>(pathOf({ id }));
   const sum = (amounts: string[]) => amountOf(amounts.reduce((total, amount) => total + centsOf(amount), 0n));
   expectEqual(
-    `the totals of ${run.id}`,
-    [totals.member_amount, totals.employer_amount],
+    `the totals of ${id}`,
+    [open.totals.member_amount, open.totals.employer_amount],
     [sum(lines.map((line) => line.member_amount)), sum(lines.map((line) => line.employer_amount))],
   );
-  return etag;
-}
-
-async function finalizeBy(
-  { stage, confirm }: Scene,
-  { id }: PayrollRun,
-  body: { accept?: string[]; reason?: string },
-  etag: string,
-): Promise<void> {
+  if (isAccepting) show(`Payroll accepts ${NOT_SCHEDULED} by name: "${REASON}".`);
+  const body = isAccepting ? { accept: [NOT_SCHEDULED], reason: REASON } : {};
+  const readiness = `${pathOf({ id })}/readiness`;
+  const { etag } = isAccepting ? await stage.api.get<ReadinessReport>(readiness) : open;
   const run = await stage.api.send<PayrollRun>('POST', `${pathOf({ id })}/finalize`, body, etag);
   expectEqual(`the state of ${id}`, run.state, 'finalized');
   expectEqual(`the checks accepted for ${id}`, run.accepted_checks, body.accept ?? []);
@@ -295,18 +271,12 @@ function expectComputed({ stage }: Scene, line: Line, payroll: Payroll, date: Pa
   expectEqual(what, [line.member_amount, line.employer_amount], shares);
 }
 
-const WIDTH = { coverage: 8, amount: 9 };
-
 /** Prints a line of a run with its flags and the explanation of each amount. */
 function printDemoLine(show: Scene['show'], line: Line): void {
   const { employee_id, line_of_coverage, member_amount, employer_amount, flags } = line;
   const what = line.kind === 'regular' ? changeOf(line) : line.kind;
-  const [coverage, member, employer] = [
-    line_of_coverage.padEnd(WIDTH.coverage),
-    dollars(member_amount).padStart(WIDTH.amount),
-    dollars(employer_amount).padStart(WIDTH.amount),
-  ];
-  show(`${employee_id}  ${coverage}${member} +${employer}  ${what}`);
+  const [member, employer] = [member_amount, employer_amount].map((amount) => dollars(amount).padStart(9));
+  show(`${employee_id}  ${line_of_coverage.padEnd(8)}${member} +${employer}  ${what}`);
   const sentences = [...sentencesOf(line), ...(flags.length > 0 ? [`flags: ${flags.join(', ')}`] : [])];
   for (const sentence of sentences) show(sentence, 8);
 }

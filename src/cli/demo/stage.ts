@@ -1,46 +1,30 @@
-/** The parts of the demo: a simulated benefits service, a payroll system and the sidecar between them. */
-
+/** The demo's simulated benefits service, payroll system and sidecar, and what its steps share. */
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
+import fastify from 'fastify';
 import { Agent, request } from 'undici';
+import type { Clock } from '../../clock.ts';
 import { readConfig } from '../../config.ts';
 import type { Census } from '../../contract/census.ts';
-import { codeOf } from '../../errors.ts';
+import { AppError, codeOf } from '../../errors.ts';
 import type { Page } from '../../formats/cursor.ts';
-import { createSidecar, type Sidecar } from '../../runtime/sidecar.ts';
-import { type Simulator, startSimulator } from '../../simulator/simulator.ts';
+import { createSidecar } from '../../runtime/sidecar.ts';
+import { startSimulator } from '../../simulator/simulator.ts';
 import { silentLog } from '../../telemetry/log.ts';
 import { failed } from '../failure.ts';
 
-export type Stage = {
-  readonly simulator: Simulator;
-  readonly payroll: Payroll;
-  /** Payroll's censuses by employer id: what the benefits service must receive. */
-  readonly censuses: ReadonlyMap<string, Census>;
-  readonly sidecar: Sidecar;
-  readonly api: Api;
-  /** For the API, with the scope `all`. */
-  readonly token: string;
-  /** Holds the database and is removed at the end. */
-  readonly folder: string;
-  /** Stops all three and removes the folder. */
-  clear(): Promise<void>;
-};
+/** `censuses`: payroll's by employer id, which the benefits service must receive. `token`: has the scope `all`. */
+export type Stage = Awaited<ReturnType<typeof setStage>>;
 
-export type StageOptions = {
-  /** The censuses of payroll, if not those of the simulator. */
-  censuses?: ReadonlyMap<string, Census>;
-};
-
-/** 256 bits, as the delivery provider and `token create` use. */
-const SECRET_BYTES = 32;
-
-/** Starts everything on free ports of 127.0.0.1 with new secrets. Cleans up if it rejects. */
-export async function setStage(options: StageOptions = {}): Promise<Stage> {
+/**
+ * Starts everything on free ports of 127.0.0.1 with new secrets and a scratch folder. Cleans up if it rejects.
+ * `clear` stops everything and removes the folder. Without `given`, payroll has the simulator's censuses.
+ */
+export async function setStage(given?: ReadonlyMap<string, Census>) {
   const folder = await makeFolder();
   const endings: (() => Promise<void>)[] = [];
   const clear = async (): Promise<void> => {
@@ -56,7 +40,7 @@ export async function setStage(options: StageOptions = {}): Promise<Stage> {
 
     const simulator = await startSimulator({ apiKey, secrets: [webhookSecret] });
     endings.push(simulator.close);
-    const { censuses = simulator.world } = options;
+    const censuses = given ?? simulator.world;
     const payroll = await startPayroll(censuses, censusToken);
     endings.push(payroll.close);
 
@@ -71,7 +55,7 @@ export async function setStage(options: StageOptions = {}): Promise<Stage> {
       RECEIVER_PORT: '0',
       API_PORT: '0',
       API_TOKEN: token,
-      CENSUS_SOURCE: payroll.censusAddress,
+      CENSUS_SOURCE: `${payroll.url}/employers/{employer_id}/census`,
       CENSUS_SOURCE_TOKEN: censusToken,
       LOG_LEVEL: 'silent',
     });
@@ -96,91 +80,125 @@ async function makeFolder(): Promise<string> {
   }
 }
 
+/** 256 bits, as the delivery provider and `token create` use. */
 function secret(encoding: 'base64' | 'base64url'): string {
-  return randomBytes(SECRET_BYTES).toString(encoding);
+  return randomBytes(32).toString(encoding);
 }
 
-type Payroll = {
-  /** The sidecar's `CENSUS_SOURCE`. */
-  readonly censusAddress: string;
-  readonly url: string;
-  /** How often an employer's census was fetched. */
-  givenOut(employerId: string): number;
-  close(): Promise<void>;
-};
-
-/** Serves `GET /employers/{employer_id}/census` for this bearer token on a free port of 127.0.0.1. */
-export async function startPayroll(censuses: ReadonlyMap<string, Census>, token: string): Promise<Payroll> {
+/** Serves the censuses for this bearer token. `givenOut` returns how often an employer's was fetched. */
+async function startPayroll(censuses: ReadonlyMap<string, Census>, token: string) {
   const givenOut = new Map<string, number>();
-  const server = createServer((request, response) => {
-    const [, encoded] = /^\/employers\/([^/?]+)\/census$/.exec(request.url ?? '') ?? [];
-    const employerId = encoded === undefined ? '' : decodeURIComponent(encoded);
-    const census = censuses.get(employerId);
-    if (request.headers.authorization !== `Bearer ${token}`) return void response.writeHead(401).end();
-    if (request.method !== 'GET' || census === undefined) return void response.writeHead(404).end();
-    givenOut.set(employerId, (givenOut.get(employerId) ?? 0) + 1);
-    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(census));
+  const app = fastify({ forceCloseConnections: true });
+  app.get<{ Params: { id: string } }>('/employers/:id/census', async ({ headers, params: { id } }, reply) => {
+    if (headers.authorization !== `Bearer ${token}`) return reply.code(401).send();
+    const census = censuses.get(id);
+    if (census === undefined) return reply.code(404).send();
+    givenOut.set(id, (givenOut.get(id) ?? 0) + 1);
+    return census;
   });
-  const listening = Promise.withResolvers<void>();
-  server.once('error', listening.reject);
-  server.listen(0, '127.0.0.1', listening.resolve);
-  await listening.promise;
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  return {
-    url,
-    censusAddress: `${url}/employers/{employer_id}/census`,
-    givenOut: (employerId) => givenOut.get(employerId) ?? 0,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
-  };
+  const url = await app.listen({ host: '127.0.0.1', port: 0 });
+  return { url, givenOut: (id: string) => givenOut.get(id) ?? 0, close: async () => app.close() };
 }
-
-type Api = {
-  /** Returns the body of a 2xx response. Rejects for any other response and after a timeout. */
-  get<T>(path: string): Promise<T>;
-  /** Returns a list from its first page to its last. */
-  list<T>(path: string): Promise<T[]>;
-  /** Sends JSON and returns the body of a 2xx response. `ifMatch` is an ETag. */
-  send<T>(method: 'PUT' | 'POST', path: string, body: object, ifMatch?: string): Promise<T>;
-  close(): Promise<void>;
-};
 
 /** The API responds in milliseconds; one that hangs must not delay the demo for minutes. */
 const ANSWERS_WITHIN_MS = 30_000;
 
-function createApi(url: string, token: string): Api {
+/** Each method returns the body of a 2xx response, and rejects for any other. `list` reads all pages. */
+function createApi(url: string, token: string) {
   const dispatcher = new Agent({ headersTimeout: ANSWERS_WITHIN_MS, bodyTimeout: ANSWERS_WITHIN_MS });
   const headers = { authorization: `Bearer ${token}` };
-  const send = async <T>(method: 'GET' | 'PUT' | 'POST', path: string, more: object = {}): Promise<T> => {
+  const call = async <T>(method: 'GET' | 'PUT' | 'POST', path: string, more: object = {}): Promise<T> => {
     const { statusCode, body } = await request(`${url}${path}`, { dispatcher, method, headers, ...more });
     if (statusCode === 200 || statusCode === 201) return (await body.json()) as T;
     throw new Error(`${method} ${path} returned ${statusCode}: ${(await body.text()).slice(0, 500)}`);
   };
-  const get = <T>(path: string): Promise<T> => send('GET', path);
+  const list = async <T>(path: string, query: Readonly<Record<string, string>> = {}): Promise<T[]> => {
+    const page = await call<Page<T>>('GET', `${path}?${new URLSearchParams(query)}`);
+    if (page.next_cursor === null || !page.has_more) return page.data;
+    return [...page.data, ...(await list<T>(path, { ...query, cursor: page.next_cursor }))];
+  };
   return {
-    get,
-    list: async <T>(path: string) => {
-      const rows: T[] = [];
-      let cursor = '';
-      for (;;) {
-        const page: Page<T> = await get(`${path}${cursor}`);
-        rows.push(...page.data);
-        if (!page.has_more) return rows;
-        cursor = `${path.includes('?') ? '&' : '?'}cursor=${page.next_cursor}`;
-      }
+    get: <T>(path: string): Promise<T> => call('GET', path),
+    list,
+    /** `etag` is sent as `If-Match`. */
+    send<T>(method: 'PUT' | 'POST', path: string, body: object, etag?: string): Promise<T> {
+      const ifMatch = etag === undefined ? {} : { 'if-match': `"${etag}"` };
+      const sent = { ...headers, 'content-type': 'application/json', ...ifMatch };
+      return call(method, path, { body: JSON.stringify(body), headers: sent });
     },
-    send: (method, path, body, ifMatch) =>
-      send(method, path, {
-        body: JSON.stringify(body),
-        headers: {
-          ...headers,
-          'content-type': 'application/json',
-          ...(ifMatch !== undefined && { 'if-match': `"${ifMatch}"` }),
-        },
-      }),
     close: () => dispatcher.destroy(),
   };
+}
+
+/** The parts that a step works with. */
+export type Scene = {
+  readonly stage: Stage;
+  readonly now: Clock;
+  /** Prints what happens, indented by 3 or `indent`. */
+  show(text: string, indent?: number): void;
+  /** Prints what was checked, after the check passed. */
+  confirm(text: string): void;
+};
+
+/** A numbered step of the demo. `play` rejects, mostly with STEP_FAILED, when a result is not as expected. */
+export type Step = { readonly title: string; play(scene: Scene): Promise<void> };
+
+export function stepFailed(expected: string, found: string): AppError {
+  return new AppError('STEP_FAILED', `  expected: ${expected}\n  found:    ${found}`);
+}
+
+/** Throws STEP_FAILED unless `holds`. */
+export function expect(holds: boolean, expected: string, found: string): void {
+  if (!holds) throw stepFailed(expected, found);
+}
+
+/** Throws STEP_FAILED unless both are deeply equal. `what` names them. */
+export function expectEqual(what: string, found: unknown, expected: unknown): void {
+  expect(isDeepStrictEqual(found, expected), `${what}: ${shown(expected)}`, shown(found));
+}
+
+/** Each wait takes well under a second on an idle machine. The limit allows for a busy one. */
+const WAIT_MS = 60_000;
+const LOOK_EVERY_MS = 10;
+
+/** Polls until `holds` and returns what it saw. Throws STEP_FAILED with the last value after `withinMs`. */
+export async function waitFor<T>(
+  expected: string,
+  look: () => Promise<T> | T,
+  holds: (seen: T) => boolean,
+  withinMs: number = WAIT_MS,
+): Promise<T> {
+  const until = performance.now() + withinMs;
+  for (;;) {
+    const seen = await look();
+    if (holds(seen)) return seen;
+    if (performance.now() > until) throw stepFailed(`${expected} within ${withinMs / 1_000} s`, shown(seen));
+    await pause(LOOK_EVERY_MS);
+  }
+}
+
+function shown(value: unknown): string {
+  if (value === undefined) return 'nothing';
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+/**
+ * Returns the path of the first difference of two JSON values, such as `employees[2].address.state`, or null.
+ * Names no value, because values may be personal.
+ */
+export function firstDifference(found: unknown, expected: unknown, path = ''): string | null {
+  if (Object.is(found, expected)) return null;
+  if (!isParts(found) || !isParts(expected) || Array.isArray(found) !== Array.isArray(expected)) {
+    return path === '' ? 'all of it' : path;
+  }
+  for (const key of new Set([...Object.keys(expected), ...Object.keys(found)])) {
+    const name = Array.isArray(expected) ? `${path}[${key}]` : path === '' ? key : `${path}.${key}`;
+    const difference = firstDifference(found[key], expected[key], name);
+    if (difference !== null) return difference;
+  }
+  return null;
+}
+
+function isParts(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null;
 }

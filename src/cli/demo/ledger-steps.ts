@@ -1,4 +1,7 @@
+/** The steps of the demo up to the ledger: censuses, deductions, and the comparison with the benefits service. */
+import type { CensusSync } from '../../census/sync-list.ts';
 import type { ReadinessReport } from '../../checks.ts';
+import type { Census } from '../../contract/census.ts';
 import { Deduction, type LineOfCoverage } from '../../contract/deduction.ts';
 import { dayOf } from '../../contract/instant.ts';
 import type { EventView } from '../../inbox/events.ts';
@@ -6,14 +9,95 @@ import type { DeductionView, VersionView } from '../../ledger/deduction-view.ts'
 import { dollars } from '../../money.ts';
 import type { MadeEvent } from '../../simulator/events.ts';
 import { type Column, counted, type Output, printTable } from '../output.ts';
-import { expect, expectEqual, firstDifference, type Scene, type Step, stepFailed, waitFor } from './scene.ts';
-import type { Stage } from './stage.ts';
+import {
+  expect,
+  expectEqual,
+  firstDifference,
+  type Scene,
+  type Stage,
+  type Step,
+  stepFailed,
+  waitFor,
+} from './stage.ts';
 
-export const DEDUCTION_STEPS: readonly Step[] = [
+export const LEDGER_STEPS: readonly Step[] = [
+  { title: 'The benefits service requests the census of each employer', play: askForCensuses },
+  { title: 'The sidecar fetches each census from payroll, checks it and uploads it', play: uploadCensuses },
+  { title: 'The benefits service processes each census and reports it as complete', play: completeSyncs },
   { title: 'Employees enroll, and their deductions arrive: shuffled, some of them twice', play: enroll },
   { title: 'A deduction changes twice, and the newer change arrives first', play: changeOutOfOrder },
   { title: 'A deduction ends, and its event arrives three times at once', play: end },
+  {
+    title: 'The ledger, read over the API, is compared with what the benefits service has',
+    play: compareLedger,
+  },
 ];
+
+async function askForCensuses({ stage: { censuses, simulator }, show, confirm }: Scene): Promise<void> {
+  for (const employerId of censuses.keys()) {
+    show(`A signed event goes to the sidecar: census needed for ${employerId}.`);
+    const event = await simulator.requestCensus(employerId);
+    const delivery = simulator.deliveries().find(({ eventId }) => eventId === event.id);
+    expect(
+      delivery?.acknowledged === true,
+      'the sidecar to acknowledge the event with a status of 2xx',
+      String(delivery?.status ?? delivery?.reason ?? 'no delivery'),
+    );
+    confirm(`The sidecar stored it and responded with ${delivery?.status}.`);
+  }
+}
+
+async function uploadCensuses({ stage, confirm }: Scene): Promise<void> {
+  for (const [employerId, census] of stage.censuses) {
+    const path = `/employer/${encodeURIComponent(employerId)}/census`;
+    const upload = await waitFor(
+      `the census of ${employerId} to be accepted by the benefits service`,
+      async () => {
+        await assertNotFailed(stage, employerId);
+        return stage.simulator.requests().find((request) => request.path === path && request.status === 200);
+      },
+      (seen) => seen !== undefined,
+    );
+    const difference = firstDifference(upload!.body, census);
+    expect(
+      difference === null,
+      `the benefits service to receive the census of ${employerId} as payroll has it`,
+      `a census that differs in ${difference}`,
+    );
+    const times = stage.payroll.givenOut(employerId);
+    expect(times > 0, `payroll to receive a request for the census of ${employerId}`, 'no request');
+    const received = counted((upload!.body as Census).employees.length, 'employee');
+    confirm(`${employerId}: the benefits service received ${received}, equal in every field to payroll's.`);
+  }
+}
+
+async function completeSyncs({ stage, confirm }: Scene): Promise<void> {
+  for (const employerId of stage.censuses.keys()) {
+    const [sync] = await waitFor(
+      `one census sync of ${employerId}, completed`,
+      () => syncsOf(stage, employerId),
+      (syncs) => syncs.length === 1 && syncs[0]?.state === 'completed',
+    );
+    const ms = Date.parse(String(sync?.completed_at)) - Date.parse(String(sync?.requested_at));
+    confirm(`${employerId}: the census sync is completed, ${(ms / 1_000).toFixed(2)} s after the request.`);
+  }
+}
+
+/** Throws when a sync failed, instead of waiting longer. */
+async function assertNotFailed(stage: Stage, employerId: string): Promise<void> {
+  const failed = (await syncsOf(stage, employerId)).find((sync) => sync.state === 'failed');
+  if (failed === undefined) return;
+  const [problem] = failed.problems;
+  const where = problem === undefined ? '' : ` (${problem.path}: ${problem.rule})`;
+  throw stepFailed(
+    `the census of ${employerId} to pass the check and be uploaded`,
+    `a census sync that failed: ${failed.reason}${where}`,
+  );
+}
+
+function syncsOf({ api }: Stage, employerId: string): Promise<CensusSync[]> {
+  return api.list('/v1/census-syncs', { employer_id: employerId });
+}
 
 /** The plans that the employees of an employer choose, in turn. */
 const ELECTIONS: readonly (readonly LineOfCoverage[])[] = [
@@ -23,11 +107,8 @@ const ELECTIONS: readonly (readonly LineOfCoverage[])[] = [
   ['medical', 'hsa'],
   ['medical', 'dental', 'vision'],
 ];
-/** Every third event is delivered twice. */
-const TWICE_EVERY = 3;
 /** The employee's contribution after the first and after the second change. */
 const CHANGED = { older: '150.00', newer: '165.00' };
-const AT_ONCE = 3;
 
 async function enroll({ stage, show, confirm }: Scene): Promise<void> {
   const { simulator, api } = stage;
@@ -36,13 +117,13 @@ async function enroll({ stage, show, confirm }: Scene): Promise<void> {
       simulator.enrol(employee_id, ELECTIONS[nth % ELECTIONS.length]),
     ),
   );
-  const twice = events.filter((_, index) => index % TWICE_EVERY === 0);
+  const twice = events.filter((_, index) => index % 3 === 0);
   await simulator.deliverShuffled([...events, ...twice]);
   const arrivals = await arrivalsOf(stage, events);
   expectEqual('acknowledged deliveries', arrivals.length, events.length + twice.length);
   show(
     `${counted(events.length, 'enrollment')}, one event each, in ${arrivals.length} deliveries: ` +
-      `${repeatedIn(arrivals)} duplicates, ${overtakenIn(arrivals, events)} out of order.`,
+      `${arrivals.length - new Set(arrivals).size} duplicates, ${overtakenIn(arrivals, events)} out of order.`,
   );
   await allApplied(stage);
   const versions = await api.list<VersionView>('/v1/deduction-versions');
@@ -96,14 +177,16 @@ async function changeOutOfOrder({ stage, show, confirm }: Scene): Promise<void> 
 async function end({ stage, now, show, confirm }: Scene): Promise<void> {
   const { simulator, api } = stage;
   const before = await firstDeduction(stage, 'dental', 1);
-  const { lastDay, dayAfter } = endOfMonth(now());
+  const dayOfNextMonth = (day: number): string =>
+    new Date(Date.UTC(now().getUTCFullYear(), now().getUTCMonth() + 1, day)).toISOString().slice(0, 10);
+  const [lastDay, dayAfter] = [dayOfNextMonth(0), dayOfNextMonth(1)];
   const event = simulator.endDeduction(before.id, lastDay);
   show(
     `Dental of ${before.employee_id}, ${dollars(before.member_contribution)} ${before.period}, ends: its last day is ${lastDay}.`,
   );
-  await simulator.send(event, { times: AT_ONCE });
+  await simulator.send(event, { times: 3 });
   const arrivals = await arrivalsOf(stage, [event]);
-  expectEqual('acknowledged deliveries', arrivals.length, AT_ONCE);
+  expectEqual('acknowledged deliveries', arrivals.length, 3);
   await allApplied(stage);
 
   const path = `/v1/deductions/${encodeURIComponent(before.id)}`;
@@ -115,10 +198,9 @@ async function end({ stage, now, show, confirm }: Scene): Promise<void> {
     `${arrivals.length} deliveries were acknowledged and took effect once, as version ${ended.version}.`,
   );
 
-  const appliesOn = async (day: string): Promise<boolean> => {
-    const applying = await api.list<DeductionView>(
-      `/v1/deductions?employee_id=${encodeURIComponent(before.employee_id)}&on=${day}`,
-    );
+  const appliesOn = async (on: string): Promise<boolean> => {
+    const { employee_id } = before;
+    const applying = await api.list<DeductionView>('/v1/deductions', { employee_id, on });
     return applying.some(({ id }) => id === before.id);
   };
   expectEqual(`whether it applies on ${lastDay}`, await appliesOn(lastDay), true);
@@ -127,17 +209,13 @@ async function end({ stage, now, show, confirm }: Scene): Promise<void> {
 }
 
 /** Returns the ids of these events in the order of their acknowledgments once no delivery is running. */
-async function arrivalsOf({ simulator }: Scene['stage'], events: readonly MadeEvent[]): Promise<string[]> {
+async function arrivalsOf({ simulator }: Stage, events: readonly MadeEvent[]): Promise<string[]> {
   await simulator.settled();
   const ids = new Set(events.map((event) => event.id));
   return simulator
     .deliveries()
     .filter((delivery) => delivery.acknowledged && ids.has(delivery.eventId))
     .map((delivery) => delivery.eventId);
-}
-
-function repeatedIn(arrivals: readonly string[]): number {
-  return arrivals.length - new Set(arrivals).size;
 }
 
 /** Returns events first received after an event that was created later. */
@@ -148,40 +226,23 @@ function overtakenIn(arrivals: readonly string[], events: readonly MadeEvent[]):
 }
 
 /** Acknowledged events are stored, and applied a moment later. */
-export async function allApplied({ api }: Scene['stage']): Promise<void> {
-  await waitFor(
-    'no event pending',
-    async () => (await api.list<EventView>('/v1/events?state=pending')).map((event) => event.id),
-    (pending) => pending.length === 0,
-  );
+export async function allApplied({ api }: Stage): Promise<void> {
+  const look = async (): Promise<string[]> =>
+    (await api.list<EventView>('/v1/events', { state: 'pending' })).map((event) => event.id);
+  await waitFor('no event pending', look, (pending) => pending.length === 0);
 }
 
 /** Returns a deduction for this line of coverage at the nth employer, from 0. */
 async function firstDeduction(
-  { api, censuses }: Scene['stage'],
-  line: LineOfCoverage,
+  { api, censuses }: Stage,
+  line_of_coverage: LineOfCoverage,
   nth: number,
 ): Promise<DeductionView> {
-  const employerId = [...censuses.keys()][nth]!;
-  const [first] = await api.list<DeductionView>(
-    `/v1/deductions?employer_id=${encodeURIComponent(employerId)}&line_of_coverage=${line}`,
-  );
-  if (first === undefined) throw stepFailed(`a deduction for ${line} at ${employerId} in the ledger`, 'none');
-  return first;
+  const employer_id = [...censuses.keys()][nth]!;
+  const [first] = await api.list<DeductionView>('/v1/deductions', { employer_id, line_of_coverage });
+  if (first !== undefined) return first;
+  throw stepFailed(`a deduction for ${line_of_coverage} at ${employer_id} in the ledger`, 'none');
 }
-
-/** Returns the last day of the month of `now` and the first day of the next, as `YYYY-MM-DD`. */
-function endOfMonth(now: Date): { lastDay: string; dayAfter: string } {
-  const [year, month] = [now.getUTCFullYear(), now.getUTCMonth()];
-  const dayOfNextMonth = (day: number): string =>
-    new Date(Date.UTC(year, month + 1, day)).toISOString().slice(0, 10);
-  return { lastDay: dayOfNextMonth(0), dayAfter: dayOfNextMonth(1) };
-}
-
-export const LEDGER_STEP: Step = {
-  title: 'The ledger, read over the API, is compared with what the benefits service has',
-  play: compareLedger,
-};
 
 async function compareLedger({ stage, confirm }: Scene): Promise<void> {
   const { simulator, api, censuses } = stage;
@@ -190,7 +251,8 @@ async function compareLedger({ stage, confirm }: Scene): Promise<void> {
   expectEqual('deduction ids', ledger.map(({ id }) => id).sort(), held.map(({ id }) => id).sort());
   for (const deduction of held) {
     const state = ledger.find(({ id }) => id === deduction.id)!;
-    const difference = firstDifference(sentPartOf(state), deduction);
+    const sent = Object.entries(state).filter(([name]) => name in Deduction.properties);
+    const difference = firstDifference(Object.fromEntries(sent), deduction);
     expect(
       difference === null,
       `deduction ${deduction.id} (${deduction.line_of_coverage} of ${deduction.employee_id}) as the benefits service has it`,
@@ -223,12 +285,15 @@ async function compareLedger({ stage, confirm }: Scene): Promise<void> {
 }
 
 export async function printLedger(out: Output, { api, censuses }: Stage, employerId: string): Promise<void> {
-  const states = await api.list<DeductionView>(
-    `/v1/deductions?employer_id=${encodeURIComponent(employerId)}`,
-  );
+  const states = await api.list<DeductionView>('/v1/deductions', { employer_id: employerId });
   const name = censuses.get(employerId)?.organization.legal_business_name;
   out.print(`\n${out.color('bold', `${name} (${employerId})`)}`);
-  printTable(out, COLUMNS, states.sort(byEmployeeAndLine));
+  const key = (state: DeductionView): string => `${state.employee_id} ${state.line_of_coverage}`;
+  printTable(
+    out,
+    COLUMNS,
+    states.sort((one, other) => (key(one) < key(other) ? -1 : 1)),
+  );
 }
 
 const COLUMNS: readonly Column<DeductionView>[] = [
@@ -239,13 +304,3 @@ const COLUMNS: readonly Column<DeductionView>[] = [
   ['period', (state) => state.period],
   ['ends', ({ effective_end: end }) => end && dayOf(end)],
 ];
-
-function byEmployeeAndLine(one: DeductionView, other: DeductionView): number {
-  const keys = [one, other].map((state) => `${state.employee_id} ${state.line_of_coverage}`);
-  return keys[0]! < keys[1]! ? -1 : 1;
-}
-
-/** Returns the contract's fields, without those that the ledger adds. */
-function sentPartOf(state: DeductionView): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(state).filter(([name]) => name in Deduction.properties));
-}
