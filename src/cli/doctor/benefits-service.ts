@@ -28,7 +28,7 @@ import {
 } from './finding.ts';
 
 /** Webhooks are refused beyond 5 minutes. A clock that is off by this much is on its way there. */
-const CLOCK_OFF_MS = 60_000;
+const CLOCK_OFF_S = 60;
 /** The Date header has whole seconds, so the real time is half a second later on average. */
 const DATE_ROUNDED_MS = 500;
 
@@ -41,53 +41,53 @@ type Answered = Exclude<Answer, { failure: string }>;
  * Checks that the service responds, accepts the key and has the same time.
  *
  * All endpoints of the contract are POSTs that change something, so this sends a GET of the census path of an employer
- * that does not exist. A 401 means that the key is refused; a different response without the key means that it is
- * accepted. Equal responses leave the key unknown. The path's prefix can't be checked, because the right address may
- * respond with 404 or 405 too.
+ * that does not exist. The path's prefix can't be checked, because the right address may respond with 404 or 405 too.
  */
 export async function checkService({ baseUrl, apiKey }: BenefitsConfig, now: Clock): Promise<Finding[]> {
   const url = `${baseUrl}/employer/${NO_EMPLOYER}/census`;
   const began = now().getTime();
   const withKey = await get(url, apiKey);
   const between = (began + now().getTime()) / 2;
-  const skipped = unknown('not checked: the service does not respond');
-  const [reachable, key, clock] =
-    'failure' in withKey
-      ? [unreachable(withKey.failure), skipped, skipped]
-      : [checkReachable(withKey), checkKey(withKey, await get(url, null)), checkClock(withKey, between)];
+  if ('failure' in withKey) {
+    const advice = 'Check BENEFITS_BASE_URL, DNS, the firewall and the proxy.';
+    const skipped = unknown('not checked: the service does not respond');
+    return [
+      { id: 'service.reachable', ...fail(`no response: ${withKey.failure}`, advice) },
+      { id: 'service.key', ...skipped },
+      { id: 'clock', ...skipped },
+    ];
+  }
   return [
-    { id: 'service.reachable', ...reachable },
-    { id: 'service.key', ...key },
-    { id: 'clock', ...clock },
+    { id: 'service.reachable', ...checkReachable(withKey) },
+    { id: 'service.key', ...checkKey(withKey, await get(url, null)) },
+    { id: 'clock', ...checkClock(withKey, between) },
   ];
 }
 
-function unreachable(failure: string): Verdict {
-  return fail(`no response: ${failure}`, 'Check BENEFITS_BASE_URL, DNS, the firewall and the proxy.');
-}
-
 function checkReachable({ status }: Answered): Verdict {
-  if (status >= 300 && status < 400) {
-    return fail(
-      `it redirects (${status}), and redirects are not followed`,
-      'Set BENEFITS_BASE_URL to the final address.',
-    );
-  }
-  if (status >= 500)
-    return warn(
-      `it responds with ${status}`,
-      'The service has a problem. Requests are retried until it recovers.',
-    );
-  return pass('it responds');
+  if (isRedirect(status)) return redirected(status, 'Set BENEFITS_BASE_URL to the final address.');
+  if (status < 500) return pass('it responds');
+  const advice = 'The service has a problem. Requests are retried until it recovers.';
+  return warn(`it responds with ${status}`, advice);
 }
 
+function isRedirect(status: number): boolean {
+  return status >= 300 && status < 400;
+}
+
+function redirected(status: number, advice: string): Verdict {
+  return fail(`it redirects (${status}), and redirects are not followed`, advice);
+}
+
+/**
+ * A 401 means that the key is refused; a different response without the key means that it is accepted. Equal responses
+ * leave it unknown.
+ */
 function checkKey({ status }: Answered, withoutKey: Answer): Verdict {
   const without = 'failure' in withoutKey ? null : withoutKey.status;
   if (status === 401) {
-    return fail(
-      'the service rejects the API key (401)',
-      'Set BENEFITS_API_KEY to a key of this environment.',
-    );
+    const advice = 'Set BENEFITS_API_KEY to a key of this environment.';
+    return fail('the service rejects the API key (401)', advice);
   }
   if (status === 403) {
     return warn(
@@ -106,11 +106,9 @@ function checkClock({ date }: Answered, between: number): Verdict {
   if (date === null) return unknown('the service sends no Date header to compare with');
   const off = Math.round((between - date.getTime() - DATE_ROUNDED_MS) / 1_000);
   const message = `${Math.abs(off)} s ${off < 0 ? 'behind' : 'ahead of'} the clock of the service`;
-  if (Math.abs(off) * 1_000 <= CLOCK_OFF_MS) return pass(message);
-  return fail(
-    message,
-    'Synchronize the clock with a time server. Webhooks more than 5 minutes off are rejected.',
-  );
+  if (Math.abs(off) <= CLOCK_OFF_S) return pass(message);
+  const advice = 'Synchronize the clock with a time server. Webhooks more than 5 minutes off are rejected.';
+  return fail(message, advice);
 }
 
 /** Checks that the source of censuses is there. For `push` the check of staged censuses does. */
@@ -127,9 +125,8 @@ function checkFolder(path: string): Verdict {
   } catch (error) {
     return fail(`${path} cannot be read: ${codeOf(error)}`, advice);
   }
-  const censuses = readdirSync(path).filter(
-    (name) => /\.(json|csv)$/.test(name) && !name.endsWith('.organization.json'),
-  ).length;
+  const isCensus = (name: string) => /\.(json|csv)$/.test(name) && !name.endsWith('.organization.json');
+  const censuses = readdirSync(path).filter(isCensus).length;
   if (censuses > 0) return pass(`${path} has ${counted(censuses, 'census', 'censuses')}`);
   return warn(`${path} has no census`, 'Save each census there as EMPLOYER_ID.json or EMPLOYER_ID.csv.');
 }
@@ -141,24 +138,23 @@ async function checkEndpoint(url: string, token: string | null): Promise<Verdict
   if ('failure' in answer) return fail(`no response: ${answer.failure}`, advice);
   const { status } = answer;
   if (status === 401 || status === 403) return fail(`it rejects the token (${status})`, advice);
-  if (status >= 300 && status < 400)
-    return fail(`it redirects (${status}), and redirects are not followed`, advice);
+  if (isRedirect(status)) return redirected(status, advice);
   if (status >= 500) return warn(`it responds with ${status} for an employer that does not exist`, advice);
   return pass(`it responds (${status} for an employer that does not exist)`);
 }
 
 /** Checks whether a `serve` runs, and whether the ports are free or its own. */
 export async function checkListeners(env: Environment): Promise<Finding[]> {
+  const served = () => isServed(readDatabaseUrl(env));
   const found = await Promise.all([
-    findingsOf('serving', () => checkServing(readDatabaseUrl(env))),
-    findingsOf('listeners.receiver', () => checkListener('RECEIVER', readReceiver(env), env)),
-    findingsOf('listeners.api', () => checkListener('API', readListeners(env).api, env)),
+    findingsOf('serving', () => checkServing(served())),
+    findingsOf('listeners.receiver', () => checkListener('RECEIVER', readReceiver(env), served)),
+    findingsOf('listeners.api', () => checkListener('API', readListeners(env).api, served)),
   ]);
   return found.flat();
 }
 
-function checkServing(databaseUrl: string): Verdict {
-  const served = isServed(databaseUrl);
+function checkServing(served: boolean | null): Verdict {
   if (served === null) return unknown('not checked: several sidecars may run on a PostgreSQL database');
   return pass(served ? 'a sidecar runs on this database' : 'no sidecar runs on this database');
 }
@@ -166,36 +162,29 @@ function checkServing(databaseUrl: string): Verdict {
 async function checkListener(
   prefix: 'RECEIVER' | 'API',
   listener: Listener,
-  env: Environment,
+  served: () => boolean | null,
 ): Promise<Verdict> {
   const { host, port } = listener;
   if (port === 0) return pass('any free port');
   const where = `${host} port ${port}`;
   const code = await bound(listener);
   if (code === null) {
-    const free = `${where} is free`;
-    if (isServed(readDatabaseUrl(env)) !== true) return pass(free);
-    return warn(
-      `${free}, although a sidecar runs on the database`,
-      'The sidecar uses other ports than this environment.',
-    );
+    if (served() !== true) return pass(`${where} is free`);
+    const advice = 'The sidecar uses other ports than this environment.';
+    return warn(`${where} is free, although a sidecar runs on the database`, advice);
   }
   if (code !== 'EADDRINUSE') {
     return fail(`${where} is not available: ${code}`, 'Choose another host or port for this listener.');
   }
   const answer = await get(`${addressToReach(listener)}/livez`, null);
   if ('status' in answer && answer.status === 200) {
-    if (isServed(readDatabaseUrl(env)) !== false) return pass(`a sidecar listens at ${where}`);
-    return fail(
-      `another sidecar, with another database, listens at ${where}`,
-      `Set ${prefix}_PORT to another port, or stop it.`,
-    );
+    if (served() !== false) return pass(`a sidecar listens at ${where}`);
+    const advice = `Set ${prefix}_PORT to another port, or stop it.`;
+    return fail(`another sidecar, with another database, listens at ${where}`, advice);
   }
   const what = 'status' in answer ? `responds with ${answer.status}` : `does not respond (${answer.failure})`;
-  return fail(
-    `${where} is used by a program that ${what}`,
-    `Stop it, or set ${prefix}_PORT to another port.`,
-  );
+  const advice = `Stop it, or set ${prefix}_PORT to another port.`;
+  return fail(`${where} is used by a program that ${what}`, advice);
 }
 
 /** Binds the port briefly. Returns the error code, or null. */

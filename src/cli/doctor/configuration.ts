@@ -36,38 +36,28 @@ export function checkCertificates(env: Environment): Verdict {
 
 /** Checks each variable on its own, so that all problems are reported at once. Prints no secret. */
 export function checkConfiguration(env: Environment): Finding[] {
-  return Object.keys(SETTINGS).map((name) => ({ id: `configuration.${name}`, ...checkVariable(name, env) }));
+  return Object.entries(SETTINGS).map(([name, meaningIn]) => {
+    try {
+      return { id: `configuration.${name}`, ...checkVariable(name, meaningIn, env) };
+    } catch (error) {
+      if (!isAppError(error, 'CONFIG')) throw error;
+      const malformed = fail(error.message, 'Set it as described in docs/configuration.md.');
+      return { id: `configuration.${name}`, ...malformed };
+    }
+  });
 }
 
-function checkVariable(name: string, env: Environment): Verdict {
-  try {
-    const meaning = meaningOf(name, env);
-    assertApart(name, env);
-    return verdictOn(name, meaning, env);
-  } catch (error) {
-    if (!isAppError(error, 'CONFIG')) throw error;
-    return fail(error.message, 'Set it as described in docs/configuration.md.');
-  }
-}
-
-/** Conflicts between variables are reported for the variable that the message starts with. */
-function assertApart(name: string, env: Environment): void {
-  if (name !== 'API_PORT') return;
-  try {
-    readListeners(env);
-  } catch (error) {
-    if (isAppError(error, 'CONFIG') && error.subject === name) throw error;
-  }
-}
-
-function verdictOn(name: string, meaning: string, env: Environment): Verdict {
-  if (name === 'API_HOST' && !isOwnMachine(given(env, name))) {
+function checkVariable(name: string, meaningIn: (config: Config) => string, env: Environment): Verdict {
+  const config = readAlone(name, env);
+  const meaning = meaningIn(config);
+  if (name === 'API_PORT') assertApart(env);
+  if (name === 'API_HOST' && !/^(localhost|::1|127\..*)$/.test(config.api.host)) {
     return warn(
       `${meaning}: other machines can reach the private API`,
       'Put a proxy with TLS and your own sign-on in front of it (docs/console.md), or set it to 127.0.0.1.',
     );
   }
-  if (plainHttpVariables(readAlone(name, env)).includes(name)) {
+  if (plainHttpVariables(config).includes(name)) {
     return warn(
       `${meaning}: keys and personal data cross the network unencrypted`,
       'Use an https:// address. BENEFITS_ENVIRONMENT=live requires one.',
@@ -75,23 +65,25 @@ function verdictOn(name: string, meaning: string, env: Environment): Verdict {
   }
   const file = given(env, `${name}_FILE`);
   if (file === undefined) return pass(given(env, name) === undefined ? `${meaning} (the default)` : meaning);
-  if (!isReadByAll(file)) return pass(`${meaning}, from a file`);
+  // Group permissions are left to the operator. Windows does not set these bits.
+  const isReadByAll = process.platform !== 'win32' && (statSync(file).mode & 0o004) !== 0;
+  if (!isReadByAll) return pass(`${meaning}, from a file`);
   return warn(
     `${meaning}, from a file that every user of this machine can read`,
     "Make it readable only by the sidecar's user: chmod 600, or defaultMode 0400 in Kubernetes.",
   );
 }
 
-/** Group permissions are left to the operator. Windows does not set these bits. */
-function isReadByAll(path: string): boolean {
-  return process.platform !== 'win32' && (statSync(path).mode & 0o004) !== 0;
+/** Throws CONFIG if both listeners have the same port. Other problems belong to other variables. */
+function assertApart(env: Environment): void {
+  try {
+    readListeners(env);
+  } catch (error) {
+    if (isAppError(error, 'CONFIG') && error.subject === 'API_PORT') throw error;
+  }
 }
 
-function isOwnMachine(host = '127.0.0.1'): boolean {
-  return host === 'localhost' || host === '::1' || host.startsWith('127.');
-}
-
-/** Every variable with its meaning. A secret may be set as NAME_FILE instead, and is reported under NAME. */
+/** Every variable with its meaning. One that is set as NAME_FILE is reported under NAME. */
 const SETTINGS: Readonly<Record<string, (config: Config) => string>> = {
   BENEFITS_ENVIRONMENT: ({ environment }) => environment,
   BENEFITS_BASE_URL: ({ benefits }) => benefits.baseUrl,
@@ -117,7 +109,7 @@ const SETTINGS: Readonly<Record<string, (config: Config) => string>> = {
   LOG_LEVEL: ({ logLevel }) => logLevel,
 };
 
-/** Variables that may be secret, so NAME_FILE may name a file with the value. */
+/** Variables that may be set as NAME_FILE instead. */
 const SECRETS = [
   'BENEFITS_API_KEY',
   'WEBHOOK_SECRETS',
@@ -134,7 +126,6 @@ export const VARIABLES: readonly string[] = [
 
 /** Well-formed values for the other variables when one variable is read on its own. */
 const STAND_INS: Environment = {
-  BENEFITS_ENVIRONMENT: 'sandbox',
   BENEFITS_BASE_URL: 'http://127.0.0.1',
   BENEFITS_API_KEY: 'stand-in',
   WEBHOOK_SECRETS: `whsec_${Buffer.alloc(32).toString('base64')}`,
@@ -143,16 +134,11 @@ const STAND_INS: Environment = {
   API_PORT: '0',
 };
 
-/** Returns what one variable means, whatever the others are. Throws CONFIG if it is malformed. */
-function meaningOf(name: string, env: Environment): string {
-  return SETTINGS[name]?.(readAlone(name, env)) ?? '';
-}
-
 /** Returns the configuration with one variable set. Addresses depend on the environment, so live stays live. */
 function readAlone(name: string, env: Environment): Config {
   const file = `${name}_FILE`;
-  const isLive = given(env, 'BENEFITS_ENVIRONMENT') === 'live';
-  const others = isLive ? { ...STAND_INS, BENEFITS_ENVIRONMENT: 'live' } : STAND_INS;
+  const environment = given(env, 'BENEFITS_ENVIRONMENT') === 'live' ? 'live' : 'sandbox';
+  const others = { ...STAND_INS, BENEFITS_ENVIRONMENT: environment };
   return readConfig({ ...others, [name]: env[name], [file]: env[file] });
 }
 
@@ -170,16 +156,12 @@ function keys([first, ...others]: readonly DataKey[]): string {
   return `${first?.id} encrypts and decrypts${also}`;
 }
 
-const EVERY_ADDRESS: ReadonlySet<string> = new Set(['0.0.0.0', '::']);
-
-function host(listener: Listener): string {
-  return EVERY_ADDRESS.has(listener.host)
-    ? `${listener.host} (all addresses of this machine)`
-    : listener.host;
+function host({ host }: Listener): string {
+  return host === '0.0.0.0' || host === '::' ? `${host} (all addresses of this machine)` : host;
 }
 
-function port(listener: Listener): string {
-  return listener.port === 0 ? '0 (any free port)' : String(listener.port);
+function port({ port }: Listener): string {
+  return port === 0 ? '0 (any free port)' : String(port);
 }
 
 function source(from: CensusSource): string {
@@ -191,33 +173,26 @@ function kept(what: string, ms: number | null): string {
   return ms === null ? `${what} are kept indefinitely` : `${what} are deleted after ${duration(ms)}`;
 }
 
-const UNITS = [
-  ['d', 86_400_000],
-  ['h', 3_600_000],
-  ['m', 60_000],
-  ['s', 1_000],
-] as const;
+const UNIT_MS = { d: 86_400_000, h: 3_600_000, m: 60_000, s: 1_000 };
 
 /** Returns a duration in the largest unit that fits exactly, as a variable may state it. */
 function duration(ms: number): string {
-  const [unit, length] = UNITS.find(([, unitMs]) => ms % unitMs === 0) ?? ['s', 1_000];
+  const [unit, length] = Object.entries(UNIT_MS).find(([, unitMs]) => ms % unitMs === 0) ?? ['s', 1_000];
   return `${ms / length}${unit}`;
 }
 
-/**
- * Prefixes that only this program uses. `API_`, `DATABASE_`, `DATA_` and `LOG_` are common in other programs' names.
- */
+/** Prefixes that only this program uses. `API_`, `DATABASE_`, `DATA_` and `LOG_` are common elsewhere. */
 const PREFIXES = ['BENEFITS_', 'CENSUS_', 'EVENTS_', 'RECEIVER_', 'RETENTION_', 'WEBHOOK_'];
-/** Kubernetes sets variables with this prefix for a Service named benefits-sidecar. */
-const SERVICE_LINKS = 'BENEFITS_SIDECAR_';
-
-/** Warns about variables with one of our prefixes that are never read. Values are not shown: they may be secrets. */
+/**
+ * Warns about variables with one of our prefixes that are never read. Values are not shown: they may be secrets.
+ * Kubernetes sets `BENEFITS_SIDECAR_…` for a Service named benefits-sidecar.
+ */
 export function checkUnknown(env: Environment): Verdict {
   const unknown = Object.keys(env).filter(
     (name) =>
       given(env, name) !== undefined &&
       !VARIABLES.includes(name) &&
-      !name.startsWith(SERVICE_LINKS) &&
+      !name.startsWith('BENEFITS_SIDECAR_') &&
       PREFIXES.some((prefix) => name.toUpperCase().startsWith(prefix)),
   );
   if (unknown.length === 0) return pass('no unknown BENEFITS_*, CENSUS_* or similar variables');
@@ -230,17 +205,9 @@ export function checkUnknown(env: Environment): Verdict {
 type BenefitsEnvironment = Config['environment'];
 
 /** Words in hosts and keys that tell environments apart. The contract defines none. */
-const WORDS: Readonly<Record<string, BenefitsEnvironment>> = {
-  sandbox: 'sandbox',
-  sbx: 'sandbox',
-  test: 'sandbox',
-  testing: 'sandbox',
-  staging: 'sandbox',
-  demo: 'sandbox',
-  dev: 'sandbox',
-  live: 'live',
-  prod: 'live',
-  production: 'live',
+const WORDS: Readonly<Record<BenefitsEnvironment, readonly string[]>> = {
+  sandbox: ['sandbox', 'sbx', 'test', 'testing', 'staging', 'demo', 'dev'],
+  live: ['live', 'prod', 'production'],
 };
 
 /**
@@ -252,7 +219,12 @@ export function checkEnvironment(
   { baseUrl, apiKey }: Pick<BenefitsConfig, 'baseUrl' | 'apiKey'>,
 ): Verdict {
   const { host, pathname } = new URL(baseUrl);
-  const looks = { BENEFITS_BASE_URL: lookOf(host + pathname), BENEFITS_API_KEY: lookOfKey(apiKey) };
+  // The last part of a key is random and may spell anything. No prefix, such as `benefits_sandbox_key_`, has more words.
+  const prefix = apiKey.toLowerCase().split(/[_.-]/).slice(0, -1).slice(0, 3);
+  const looks = {
+    BENEFITS_BASE_URL: environmentIn((host + pathname).toLowerCase().split(/[^a-z]+/)),
+    BENEFITS_API_KEY: environmentIn(prefix),
+  };
   const odd = Object.entries(looks).filter(([, look]) => look !== null && look !== environment);
   if (odd.length === 0) return pass(`the address and the key do not contradict ${environment}`);
   const names = odd.map(([name]) => name).join(' and ');
@@ -262,24 +234,10 @@ export function checkEnvironment(
   );
 }
 
-/** Returns the environment that the words of an address name, or null if they name none or both. */
-function lookOf(text: string): BenefitsEnvironment | null {
-  return agreed(text.toLowerCase().split(/[^a-z]+/));
-}
-
-/**
- * Returns the environment that a key's prefix names. The random part may spell anything, so only whole words set
- * apart by `_`, `-` or `.` count, and never the last.
- */
-function lookOfKey(key: string): BenefitsEnvironment | null {
-  return agreed(key.toLowerCase().split(/[_.-]/).slice(0, -1).slice(0, PREFIX_WORDS));
-}
-
-/** `sk_live_`, `benefits_sandbox_key_`: no prefix has more. */
-const PREFIX_WORDS = 3;
-
-function agreed(words: readonly string[]): BenefitsEnvironment | null {
-  const named = new Set(words.flatMap((word) => (Object.hasOwn(WORDS, word) ? (WORDS[word] ?? []) : [])));
-  const [only] = named;
-  return named.size === 1 && only !== undefined ? only : null;
+/** Returns the environment that the words name, or null if they name none or both. */
+function environmentIn(words: readonly string[]): BenefitsEnvironment | null {
+  const named = (['sandbox', 'live'] as const).filter((one) =>
+    WORDS[one].some((word) => words.includes(word)),
+  );
+  return named.length === 1 ? (named[0] ?? null) : null;
 }

@@ -40,12 +40,9 @@ export async function checkDatabase({ env, now }: Context): Promise<Finding[]> {
   if (isFile && !existsSync(sqlitePath(url))) return [{ id: 'database.opens', ...missing(sqlitePath(url)) }];
   const db = openDatabase(url);
   try {
-    const isEmpty = !(await tableExists(db, 'migrations'));
     // Opening refuses a database whose commits are not durable.
     const opens = { id: 'database.opens', ...pass(`${nameOfDatabase(url)} opens with durable commits`) };
-    const migrated = await findingsOf('database.migrated', () =>
-      isEmpty && !isFile ? empty() : checkMigrated(db, readEnvironment(env)),
-    );
+    const migrated = await findingsOf('database.migrated', () => checkMigrated(db, readEnvironment(env)));
     if (migrated.some(({ result }) => result !== 'pass')) return [opens, ...migrated];
     return [
       opens,
@@ -73,25 +70,19 @@ function missing(path: string): Verdict {
       'Set DATABASE_URL to a file in a folder of this user, on a local disk.',
     );
   }
-  return warn(
-    `there is no database at ${path} yet`,
-    'Create it with "benefits-sidecar serve" or "benefits-sidecar migrate".',
-  );
-}
-
-function empty(): Verdict {
-  return warn(
-    'the database has no tables yet',
-    'Create them with "benefits-sidecar serve" or "benefits-sidecar migrate".',
-  );
+  const advice = 'Create it with "benefits-sidecar serve" or "benefits-sidecar migrate".';
+  return warn(`there is no database at ${path} yet`, advice);
 }
 
 async function checkMigrated(db: Db, environment: 'sandbox' | 'live'): Promise<Verdict> {
+  if (engineOf(db) === 'postgres' && !(await tableExists(db, 'migrations'))) {
+    const advice = 'Create them with "benefits-sidecar serve" or "benefits-sidecar migrate".';
+    return warn('the database has no tables yet', advice);
+  }
   await checkSchema(db, environment);
   return pass(`the database has this release's schema and belongs to ${environment}`);
 }
 
-/** Commits a write, as readyz does. */
 async function checkWritable(db: Db, now: Date): Promise<Verdict> {
   try {
     await probeCommit(db, now.toISOString());
@@ -101,9 +92,7 @@ async function checkWritable(db: Db, now: Date): Promise<Verdict> {
   }
 }
 
-/**
- * Reports what the serving process last received from the service. Its configuration may differ from this shell's.
- */
+/** Reports what the serving process last received: its configuration may differ from this shell's. */
 async function checkCircuitBreaker(db: Db): Promise<Verdict> {
   const { state, reason, paused_at } = await readCircuitBreaker(db);
   if (state === 'active') return pass('sending is active');
@@ -122,7 +111,8 @@ export async function checkDataKeys(db: Db, env: Environment): Promise<Verdict> 
   const samples = [
     ...(await storedHashKeys(db)),
     ...(await storedOrganizations(db)),
-    ...(await oldestBodies(db, REQUESTS_OPENED)),
+    // Takes a few milliseconds. A missing key shows among the oldest requests.
+    ...(await oldestBodies(db, 1_000)),
   ];
   for (const { encrypted, place } of samples) {
     try {
@@ -134,17 +124,10 @@ export async function checkDataKeys(db: Db, env: Environment): Promise<Verdict> 
       );
     }
   }
-  const message = samples.length === 0 ? 'nothing is encrypted yet' : 'they decrypt the stored data';
-  return pass(message);
+  return pass(samples.length === 0 ? 'nothing is encrypted yet' : 'they decrypt the stored data');
 }
 
-/** Takes a few milliseconds. A missing key shows among the oldest requests. */
-const REQUESTS_OPENED = 1_000;
-
-/**
- * Checks whether events were lost: by the losses that a start recorded, and by the high-water mark when nothing
- * serves.
- */
+/** Checks the losses that a start recorded and, when nothing serves, the high-water mark. */
 async function checkLoss(db: Db, now: Date): Promise<Verdict> {
   const losses = await knownLosses(db, now);
   if (losses.length > 0) {
@@ -153,10 +136,8 @@ async function checkLoss(db: Db, now: Date): Promise<Verdict> {
       'Replay in the provider\'s portal and report again the changes that are missing. Then, while "serve" is running, record that with "benefits-sidecar accept-loss". See "Data-loss detection" in docs/backup.md.',
     );
   }
-  if (engineOf(db) === 'postgres') {
-    return unknown('not checked: a PostgreSQL database has no high-water mark here');
-  }
-  return pass('no data is missing');
+  if (engineOf(db) === 'sqlite') return pass('no data is missing');
+  return unknown('not checked: a PostgreSQL database has no high-water mark here');
 }
 
 /** Enough time to create a new token and bring it to its user. */
@@ -173,26 +154,22 @@ async function checkTokens(db: Db, env: Environment, now: Date): Promise<Finding
   );
   const soon = new Date(now.getTime() + SOON_DAYS * 86_400_000).toISOString();
   const ending = valid.filter(({ expiresAt }) => expiresAt !== null && expiresAt < soon);
-  const message = `${counted(valid.length, 'valid token')}${first === null ? '' : ' and API_TOKEN'}`;
-  const findings = [{ id: 'tokens', ...usable(message) }];
-  if (first !== null && isMadeUp(first)) {
-    const guessed = warn(
-      'API_TOKEN can be guessed: it has few different characters',
-      'It permits everything. Generate it with "openssl rand -base64 32".',
-    );
-    findings.push({ id: 'tokens.first', ...guessed });
-  }
-  return findings;
-
-  function usable(message: string): Verdict {
+  let usable = pass(`${counted(valid.length, 'valid token')}${first === null ? '' : ' and API_TOKEN'}`);
+  if (valid.length === 0 && first === null) {
     const advice = 'Create a token for each program with "benefits-sidecar token create".';
-    if (valid.length === 0 && first === null) return warn('no token permits access to the API', advice);
-    if (ending.length === 0) return pass(message);
-    return warn(
-      `${message}; these expire within ${SOON_DAYS} days: ${ending.map(({ name }) => name).join(', ')}`,
-      'Replace each in time with "benefits-sidecar token create".',
-    );
+    usable = warn('no token permits access to the API', advice);
+  } else if (ending.length > 0) {
+    const names = ending.map(({ name }) => name).join(', ');
+    const message = `${usable.message}; these expire within ${SOON_DAYS} days: ${names}`;
+    usable = warn(message, 'Replace each in time with "benefits-sidecar token create".');
   }
+  if (first === null || !isMadeUp(first)) return [{ id: 'tokens', ...usable }];
+  const advice = 'It permits everything. Generate it with "openssl rand -base64 32".';
+  const guessed = warn('API_TOKEN can be guessed: it has few different characters', advice);
+  return [
+    { id: 'tokens', ...usable },
+    { id: 'tokens.first', ...guessed },
+  ];
 }
 
 /** Returns whether a token has few kinds of characters or repeats a short pattern. */
@@ -203,10 +180,7 @@ export function isMadeUp(token: string): boolean {
 /** The provider retries an event for about 27 hours, so events refused since then can still arrive. */
 const LATELY_HOURS = 28;
 
-/**
- * Accepted events prove that the secrets are the provider's. Refused ones suggest otherwise, though any sender can
- * cause them.
- */
+/** Accepted events prove that the secrets are the provider's. Any sender can cause refused ones. */
 async function checkWebhooks(db: Db, env: Environment, now: Date): Promise<Verdict> {
   const { length } = readWebhookSecrets(env);
   const since = new Date(now.getTime() - LATELY_HOURS * 3_600_000);
@@ -243,16 +217,13 @@ export async function checkDisk(databaseUrl: string): Promise<Verdict> {
     return unknown('not checked: the disk belongs to the PostgreSQL server');
   }
   const disk = await readDisk(sqlitePath(databaseUrl));
-  const found = judgeDisk(disk);
   const message = diskInWords(disk);
+  const found = judgeDisk(disk);
   if (found === 'pass') return pass(message);
   const advice =
     'Free space or enlarge the volume: with a full disk, the receiver responds with 503. To limit the growth, set a retention period (docs/retention.md).';
   return found === 'fail' ? fail(message, advice) : warn(message, advice);
 }
-
-/** Group and others. */
-const WRITABLE_BY_OTHERS = 0o022;
 
 /**
  * Checks that other users cannot replace the files of a SQLite database. A folder that does not exist yet is created
@@ -263,7 +234,7 @@ export function checkDataFolder(databaseUrl: string): Verdict | null {
   const folder = dirname(sqliteFile(databaseUrl));
   if (!existsSync(folder)) return null;
   const mode = statSync(folder).mode & 0o777;
-  if ((mode & WRITABLE_BY_OTHERS) === 0) return pass(`only the owner of ${folder} can write to it`);
+  if ((mode & 0o022) === 0) return pass(`only the owner of ${folder} can write to it`);
   return warn(
     `other users can write to ${folder} (mode ${mode.toString(8)}) and replace the database`,
     'Run "chmod go-w" on the folder, or move the database to a folder of its own.',

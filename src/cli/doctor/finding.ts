@@ -7,25 +7,17 @@ import { describeFailure } from '../failure.ts';
 export type Verdict = {
   result: 'pass' | 'warn' | 'fail' | 'unknown';
   message: string;
-  /** The advice. Null if there is nothing to do. */
+  /** Null if there is nothing to do. */
   advice: string | null;
 };
 export type Finding = { id: string } & Verdict;
-/** The result of a check: null if there is nothing to check, or the findings of a check that has several. */
+/** Null if there is nothing to check. */
 type Checked = Verdict | Finding[] | null;
 
-export function pass(message: string): Verdict {
-  return { result: 'pass', message, advice: null };
-}
-export function warn(message: string, advice: string): Verdict {
-  return { result: 'warn', message, advice };
-}
-export function fail(message: string, advice: string): Verdict {
-  return { result: 'fail', message, advice };
-}
-export function unknown(message: string, advice: string | null = null): Verdict {
-  return { result: 'unknown', message, advice };
-}
+export const pass = (message: string): Verdict => ({ result: 'pass', message, advice: null });
+export const warn = (message: string, advice: string): Verdict => ({ result: 'warn', message, advice });
+export const fail = (message: string, advice: string): Verdict => ({ result: 'fail', message, advice });
+export const unknown = (message: string): Verdict => ({ result: 'unknown', message, advice: null });
 
 /**
  * Returns the findings of a check. A malformed variable is reported by the configuration check and leaves what
@@ -44,8 +36,6 @@ export async function findingsOf(id: string, check: () => Checked | Promise<Chec
 
 /** A slower server would not do for an upload either. */
 const ANSWER_MS = 10_000;
-/** Only the status and the date of a response matter. */
-const READ_BYTES = 64 * 1024;
 
 export type Answer = { status: number; date: Date | null } | { failure: string };
 
@@ -53,16 +43,13 @@ export type Answer = { status: number; date: Date | null } | { failure: string }
 export async function get(url: string, token: string | null): Promise<Answer> {
   const agent = new Agent({ allowH2: false });
   try {
+    const authorization = token === null ? {} : { authorization: `Bearer ${token}` };
     const { statusCode, headers, body } = await request(url, {
-      method: 'GET',
-      headers: {
-        'user-agent': `benefits-sidecar/${VERSION}`,
-        ...(token !== null && { authorization: `Bearer ${token}` }),
-      },
+      headers: { 'user-agent': `benefits-sidecar/${VERSION}`, ...authorization },
       dispatcher: agent,
       signal: AbortSignal.timeout(ANSWER_MS),
     });
-    await body.dump({ limit: READ_BYTES });
+    await body.dump({ limit: 64 * 1024 });
     const date = new Date([headers.date].flat()[0] ?? '');
     return { status: statusCode, date: Number.isNaN(date.getTime()) ? null : date };
   } catch (error) {
