@@ -4,7 +4,7 @@ import { createReadStream } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { userInfo } from 'node:os';
 import { checkCensus, type Findings, viewFindings } from '../census/check.ts';
-import { type Changes, type Comparison, compareCensus } from '../census/diff.ts';
+import { type Comparison, compareCensus } from '../census/diff.ts';
 import type { CensusContent } from '../census/reading.ts';
 import { currentCensus } from '../census/staged.ts';
 import { stageCensus } from '../census/staging.ts';
@@ -30,6 +30,7 @@ import {
   counted,
   type Output,
   printable,
+  printFirst,
   printPairs,
   printResult,
   printTable,
@@ -72,10 +73,7 @@ export function addCensusCommands(program: Command): void {
     .doesOnDatabase(censusSync);
 }
 
-/**
- * Opens the file of a census: `.json`, or `.csv` with its organization in `NAME.organization.json` next to it.
- * Throws if there is no such file. The check reports what is wrong in its content.
- */
+/** Opens the file of a census. The check reports what is wrong in its content. */
 async function openCensusFile(path: string): Promise<CensusContent> {
   const [, stem, ending] = /^(.*)\.(json|csv)$/i.exec(path) ?? [];
   if (stem === undefined || ending === undefined) {
@@ -102,69 +100,46 @@ async function readOrganization(stem: string): Promise<Buffer | null> {
 }
 
 function printProblems(out: Output, { employees, problem_count, problems }: Findings): void {
-  for (const problem of problems) out.print(printable(describe(problem)));
-  const left = problem_count - problems.length;
-  if (left > 0) out.print(`… and ${left} more`);
-  out.note(
-    `${out.color('red', 'Rejected')}: ${counted(problem_count, 'problem')} in ${counted(employees, 'employee')}. Fix the file and try again.`,
-  );
+  printFirst(out, problems.map(describe), problem_count);
+  const found = `${counted(problem_count, 'problem')} in ${counted(employees, 'employee')}`;
+  out.note(`${out.color('red', 'Rejected')}: ${found}. Fix the file and try again.`);
 }
 
 /** Changes of each kind that are printed; `--json` has more. */
 const LISTED = 20;
 
-/** Prints what a census would change: counts, ids and names of fields, no values. */
-function printChanges(out: Output, { last_upload, changes }: Comparison): void {
-  if (last_upload === null) {
-    out.print('Nothing to compare with: no census of this employer has been uploaded.');
-    return;
-  }
+/** Returns what a census would change: counts, ids and names of fields, no values. */
+function changesInWords({ last_upload, changes }: Comparison): string[] {
+  if (last_upload === null) return ['Nothing to compare with: no census of this employer has been uploaded.'];
   const upload = `the upload of ${last_upload.uploaded_at}`;
-  if (changes === null) {
-    out.print(`Cannot compare with ${upload}: its hash key was deleted.`);
-    return;
-  }
+  if (changes === null) return [`Cannot compare with ${upload}: its hash key was deleted.`];
   const { added, changed, absent, unchanged, organization } = changes;
-  out.print(
+  const lines = [
     `Since ${upload}: ${added.count} added, ${changed.count} changed, ${absent.count} absent, ${unchanged} unchanged`,
-  );
-  if (organization.length > 0) out.print(`  organization: ${organization.join(', ')}`);
-  for (const line of linesOf(changes)) out.print(printable(line));
-}
-
-function linesOf({ added, changed, absent }: Changes): string[] {
-  return [
-    ...listed('added', added.count, added.employee_ids),
-    ...listed(
-      'changed',
-      changed.count,
-      changed.employees.map(({ employee_id, fields }) => `${employee_id}: ${fields.join(', ')}`),
-    ),
-    ...listed('absent', absent.count, absent.employee_ids),
   ];
+  if (organization.length > 0) lines.push(`  organization: ${organization.join(', ')}`);
+  const lists = {
+    added: added.employee_ids,
+    changed: changed.employees.map(({ employee_id, fields }) => `${employee_id}: ${fields.join(', ')}`),
+    absent: absent.employee_ids,
+  };
+  for (const what of ['added', 'changed', 'absent'] as const) {
+    lines.push(...lists[what].slice(0, LISTED).map((one) => `  ${what} ${one}`));
+    const left = changes[what].count - LISTED;
+    if (left > 0) lines.push(`  … and ${left} more ${what}`);
+  }
+  return lines;
 }
 
-function listed(what: string, count: number, all: readonly string[]): string[] {
-  const lines = all.slice(0, LISTED).map((one) => `  ${what} ${one}`);
-  return count > lines.length ? [...lines, `  … and ${count - lines.length} more ${what}`] : lines;
-}
-
-/**
- * Checks a census and keeps nothing. With an employer it also compares the census with the last upload. Without
- * one it needs no configuration and no database.
- */
-async function censusValidate(
-  context: Context,
-  file: string,
-  { employer }: { employer?: string },
-): Promise<number> {
+/** Without an employer it needs no configuration and no database. */
+async function censusValidate(context: Context, file: string, { employer }: { employer?: string }) {
   const { out } = context;
   const compared = employer === undefined ? null : await compare(context, employer, file);
   const report = compared ?? viewFindings(await checkCensus(await openCensusFile(file)));
   printResult(out, report, () => {
     if (!report.valid) return printProblems(out, report);
     out.print(`Valid: ${counted(report.employees, 'employee')}`);
-    if (compared !== null) printChanges(out, compared);
+    for (const line of compared === null ? [] : changesInWords(compared)) out.print(printable(line));
   });
   return report.valid ? 0 : 1;
 }
@@ -175,11 +150,7 @@ async function compare(context: Context, employer: string, file: string): Promis
   return withDatabase(context, (db) => compareCensus({ db, encryptor }, employer, content));
 }
 
-async function censusStage(
-  context: Context,
-  file: string,
-  { employer }: { employer: string },
-): Promise<number> {
+async function censusStage(context: Context, file: string, { employer }: { employer: string }) {
   const { out, env, now } = context;
   const encryptor = createEncryptor(readDataKeys(env));
   const content = await openCensusFile(file);
@@ -190,9 +161,8 @@ async function censusStage(
       printResult(out, findings, () => printProblems(out, findings));
       return 1;
     }
-    printResult(out, { id: staged.censusId, employees: staged.employees }, () =>
-      out.print(`Staged ${counted(staged.employees, 'employee')} of ${printable(employer)}`),
-    );
+    const { censusId: id, employees } = staged;
+    printResult(out, { id, employees }, `Staged ${counted(employees, 'employee')} of ${employer}`);
     await noteEmployedTwice(context, db, employer);
     return 0;
   });
@@ -210,14 +180,9 @@ async function noteEmployedTwice({ out, env, now }: Context, db: Db, employer: s
   );
 }
 
-const SYNCS_SHOWN = 5;
 /** Problems of the newest sync that are printed; `--json` has all. */
 const PROBLEMS_SHOWN = 20;
 
-/**
- * Shows the staged census, which stays encrypted, and the latest syncs. With `response` it also shows the response
- * that failed the newest sync, which may hold personal data.
- */
 async function censusShow(
   context: DatabaseContext,
   { employer, response: withResponse }: { employer: string; response?: true },
@@ -226,9 +191,8 @@ async function censusShow(
   const { maxAgeMs, overdueMs } = readCensus(env);
   const now = context.now();
   const staged = await currentCensus(db, employer);
-  const page = { limit: SYNCS_SHOWN };
-  const { syncs } = await listSyncs(db, { employerId: employer }, page, { now, overdueMs });
-  const fresh = staged !== null && now.getTime() - Date.parse(staged.staged_at) <= maxAgeMs;
+  const { syncs } = await listSyncs(db, { employerId: employer }, { limit: 5 }, { now, overdueMs });
+  const fresh = staged !== null && now.getTime() - Date.parse(staged.stagedAt) <= maxAgeMs;
   const census = staged && {
     id: staged.census_id,
     employer_id: staged.employer_id,
@@ -290,22 +254,19 @@ const SYNC_COLUMNS: readonly Column<CensusSync>[] = [
 ];
 
 function printSyncs(out: Output, syncs: readonly CensusSync[]): void {
-  if (syncs.length === 0) {
+  const [newest] = syncs;
+  if (newest === undefined) {
     out.note('No sync has been requested.');
     return;
   }
   out.print('');
   printTable(out, SYNC_COLUMNS, syncs);
-  if (syncs[0]?.reason) printWrapped(out, 'Reason of the newest sync: ', printable(syncs[0].reason));
-  for (const problem of (syncs[0]?.problems ?? []).slice(0, PROBLEMS_SHOWN)) {
+  if (newest.reason) printWrapped(out, 'Reason of the newest sync: ', printable(newest.reason));
+  for (const problem of newest.problems.slice(0, PROBLEMS_SHOWN)) {
     out.print(`  ${printable(describe(problem))}`);
   }
 }
 
-/**
- * Requests an upload of an employer's census, as a request of the service does. A running `serve` sends it
- * immediately.
- */
 async function censusSync(context: DatabaseContext, { employer }: { employer: string }): Promise<void> {
   const { db, out, env } = context;
   const { overdueMs } = readCensus(env);
@@ -313,7 +274,7 @@ async function censusSync(context: DatabaseContext, { employer }: { employer: st
   const request = { employerId: employer, now: now.toISOString() };
   const syncId = await transact(db, (trx) => requestSyncManually(trx, request));
   const sync = await findSync(db, syncId, { now, overdueMs });
-  printResult(out, sync, () => out.print(syncId));
+  printResult(out, sync && viewSync(sync), syncId);
   out.note(
     'The sidecar uploads the census as soon as a fresh one is staged. Follow it with "benefits-sidecar census show".',
   );

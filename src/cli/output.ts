@@ -215,6 +215,12 @@ export function printPage<Row>(out: Output, page: Page<unknown>, list: List<Row>
   });
 }
 
+/** Prints the first lines of a result, and how many of `total` are left. */
+export function printFirst(out: Output, lines: readonly string[], total: number): void {
+  for (const line of lines) out.print(printable(line));
+  if (total > lines.length) out.print(`… and ${total - lines.length} more`);
+}
+
 /** Returns a count with its noun: `1 deduction`, `2 deductions`. */
 export function counted(count: number, noun: string, plural = `${noun}s`): string {
   return `${count} ${count === 1 ? noun : plural}`;

@@ -73,18 +73,14 @@ type Options = {
   fault?: string[];
 };
 
-/** 256 random bits for each secret. */
-const SECRET_BYTES = 32;
-/** Every deduction event is delivered twice. */
-const DUPLICATES = 1;
 /** Scenarios run with retries scaled from hours to ten seconds. */
 const SCENARIO_RETRY_SCALE = 0.0001;
 
 /**
- * Runs a benefits service in the foreground until Ctrl-C and prints what it receives and sends. Once its webhooks
- * have a listener it plays a scenario, or else requests the census of each employer and enrolls its employees.
+ * Prints what the service receives and sends. Once its webhooks have a listener it plays a scenario, or else requests
+ * the census of each employer and enrolls its employees.
  */
-export async function simulate(context: Context, options: Options): Promise<number> {
+async function simulate(context: Context, options: Options): Promise<number> {
   const { env, out, stopped } = context;
   if (options.scenario === 'list') return listScenarios(out);
   const scenario = options.scenario === undefined ? null : scenarioOf(options.scenario);
@@ -95,6 +91,7 @@ export async function simulate(context: Context, options: Options): Promise<numb
   const { seed, port, employees, employer = DEFAULT_EMPLOYER_IDS, fault: faults = [] } = options;
   const { webhookUrl = WEBHOOK_URL } = options;
   const secrets = secretsOf(env);
+  const print = (text: string): void => out.print(printable(text));
   const enrolled = new Set<string>();
   const simulator = await startSimulator({
     apiKey: secrets.apiKey,
@@ -102,25 +99,33 @@ export async function simulate(context: Context, options: Options): Promise<numb
     ...{ port, seed, faults, employerIds: employer, employeesEach: employees },
     ...(scenario !== null && { retryScale: SCENARIO_RETRY_SCALE }),
     received: (request) => {
-      out.print(printable(requestInWords(request)));
+      print(requestInWords(request));
       const employerId = scenario === null ? acceptedCensusOf(request) : null;
       if (employerId === null || enrolled.has(employerId)) return;
       enrolled.add(employerId);
       enrolLater(out, simulator, employerId);
     },
-    delivered: (delivery) => out.print(printable(deliveryInWords(delivery))),
-    endpointDisabled: (url) =>
-      out.print(printable(`The endpoint ${url} is disabled and receives no more events`)),
-    said: (text) => out.print(printable(`* ${text}`)),
+    delivered: (delivery) => print(deliveryInWords(delivery)),
+    endpointDisabled: (url) => print(`The endpoint ${url} is disabled and receives no more events`),
+    said: (text) => print(`* ${text}`),
   });
   try {
     simulator.subscribe(webhookUrl);
     const folder = options.censuses === undefined ? null : writeCensuses(options.censuses, simulator.world);
     printSettings(out, simulator.url, secrets, folder);
-    out.print(printable(`Waiting for a sidecar at ${webhookUrl}`));
+    print(`Waiting for a sidecar at ${webhookUrl}`);
     if (await untilItListens(webhookUrl, signal)) {
-      if (scenario !== null) await playUntil(out, simulator, scenario, signal);
-      else await askForCensuses(out, simulator, employer);
+      if (scenario === null) {
+        for (const employerId of employer) {
+          print(`Requesting the census of ${employerId}`);
+          await simulator.requestCensus(employerId);
+        }
+      } else {
+        const playing = simulator.playScenario(scenario, (text) => print(`* ${text}`));
+        // Closing the simulator ends a scenario that is still playing.
+        playing.catch(() => {});
+        await Promise.race([playing, aborted(signal)]);
+      }
       await aborted(signal);
     }
     return 0;
@@ -147,39 +152,14 @@ function scenarioOf(name: string): ScenarioName {
   throw wrongUsage(`--scenario must be list or one of ${Object.keys(SCENARIOS).join(', ')}`);
 }
 
-/** Plays a scenario until its end or the signal; closing the simulator ends it. */
-async function playUntil(
-  out: Output,
-  simulator: Simulator,
-  name: ScenarioName,
-  signal: AbortSignal,
-): Promise<void> {
-  const playing = simulator.playScenario(name, (text) => out.print(printable(`* ${text}`)));
-  playing.catch(() => {});
-  await Promise.race([playing, aborted(signal)]);
-}
-
-async function askForCensuses(
-  out: Output,
-  simulator: Simulator,
-  employerIds: readonly string[],
-): Promise<void> {
-  for (const employerId of employerIds) {
-    out.print(printable(`Requesting the census of ${employerId}`));
-    await simulator.requestCensus(employerId);
-  }
-}
-
-type Secrets = { apiKey: string; webhookSecrets: readonly string[]; fromEnvironment: boolean };
-
 /** Returns the secrets of a sidecar's environment if it is set, so that nothing needs copying. */
-function secretsOf(env: Environment): Secrets {
+function secretsOf(env: Environment) {
   const names = ['BENEFITS_API_KEY', 'WEBHOOK_SECRETS'];
   const isGiven = (name: string) =>
     given(env, name) !== undefined || given(env, `${name}_FILE`) !== undefined;
   if (!names.every(isGiven)) {
-    const apiKey = randomBytes(SECRET_BYTES).toString('base64url');
-    const webhookSecret = `whsec_${randomBytes(SECRET_BYTES).toString('base64')}`;
+    const apiKey = randomBytes(32).toString('base64url');
+    const webhookSecret = `whsec_${randomBytes(32).toString('base64')}`;
     return { apiKey, webhookSecrets: [webhookSecret], fromEnvironment: false };
   }
   // Only the key is read; the sidecar's base address will be this simulator's.
@@ -188,7 +168,12 @@ function secretsOf(env: Environment): Secrets {
 }
 
 /** Prints the variables for a sidecar. Only generated secrets are printed. */
-function printSettings(out: Output, url: string, secrets: Secrets, censusFolder: string | null): void {
+function printSettings(
+  out: Output,
+  url: string,
+  secrets: ReturnType<typeof secretsOf>,
+  censusFolder: string | null,
+): void {
   out.print(`The simulated benefits service listens at ${url}. Start a sidecar with these variables:\n`);
   out.print('  export BENEFITS_ENVIRONMENT=sandbox');
   out.print(`  export BENEFITS_BASE_URL=${url}`);
@@ -213,10 +198,13 @@ function writeCensuses(folder: string, world: World): string {
   return resolve(folder);
 }
 
+/** Returns the employer whose census was accepted, or null. */
 function acceptedCensusOf({ path, status }: ReceivedRequest): string | null {
-  const [, encoded] = /^\/employer\/([^/]+)\/census$/.exec(path) ?? [];
+  const [, encoded] = CENSUS_PATH.exec(path) ?? [];
   return encoded === undefined || status !== 200 ? null : decodeURIComponent(encoded);
 }
+
+const CENSUS_PATH = /^\/employer\/([^/]+)\/census$/;
 
 /** Runs after the response to the upload and the event that completes the sync. */
 function enrolLater(out: Output, simulator: Simulator, employerId: string): void {
@@ -227,7 +215,7 @@ function enrolLater(out: Output, simulator: Simulator, employerId: string): void
     out.print(
       `Enrolling ${employees.length} employees of ${printable(employerId)}: ${events.length} deduction events, each sent twice and out of order`,
     );
-    await simulator.deliverShuffled(events, { duplicates: DUPLICATES });
+    await simulator.deliverShuffled(events, { duplicates: 1 });
   });
 }
 
@@ -252,15 +240,14 @@ function onPurpose({ fault, status, applied, repeated }: ReceivedRequest): strin
 
 function subjectOf(method: string, path: string, body: unknown): string {
   if (method !== 'POST') return `${printable(method)} ${printable(path)}`;
-  const [, employerId] = /^\/employer\/([^/]+)\/census$/.exec(path) ?? [];
-  if (employerId !== undefined) return `Census of ${printable(employerId)}${countOf(body)}`;
+  const [, employerId] = CENSUS_PATH.exec(path) ?? [];
+  if (employerId !== undefined) {
+    const employees = (body as { employees?: unknown } | null)?.employees;
+    const count = Array.isArray(employees) ? ` with ${employees.length} employees` : '';
+    return `Census of ${printable(employerId)}${count}`;
+  }
   const [, change = ''] = /^\/employee-changes\/([a-z-]+)$/.exec(path) ?? [];
   return CHANGES[change] ?? 'Request to an unknown path';
-}
-
-function countOf(body: unknown): string {
-  const employees = (body as { employees?: unknown } | null)?.employees;
-  return Array.isArray(employees) ? ` with ${employees.length} employees` : '';
 }
 
 function outcomeOf({ status, repeated }: ReceivedRequest): string {

@@ -3,11 +3,10 @@
 import { readDatabaseUrl, readDataKeys, readRetention } from '../../config.ts';
 import { createDifferences, type Differences } from '../../database/difference.ts';
 import { transact } from '../../database/transaction.ts';
-import type { Environment } from '../../environment.ts';
 import { acceptLosses, describeLoss, knownLosses, undetectedLoss } from '../../inbox/data-loss.ts';
 import { countDue, type DueByKind, dropDue } from '../../operations/retention.ts';
 import { type Found, rowsToVerify, verifyAll } from '../../operations/verify.ts';
-import { createEncryptor, type Encryptor } from '../../security/encryption.ts';
+import { createEncryptor } from '../../security/encryption.ts';
 import type { Command } from '../command.ts';
 import { confirm } from '../confirm.ts';
 import { type Context, type DatabaseContext, withDatabase } from '../context.ts';
@@ -16,6 +15,7 @@ import {
   counted,
   type Output,
   printable,
+  printFirst,
   printPairs,
   printResult,
   printTable,
@@ -56,7 +56,8 @@ const NAMED = 100;
 /** Also runs the engine's own checks. Only reads, also while `serve` runs. Returns 1 if anything differs. */
 async function verify(context: Context): Promise<number> {
   const { out, env, stopped } = context;
-  const encryptor = encryptorOf(env);
+  // Encrypted values need the keys; everything else is verified without them.
+  const encryptor = env.DATA_KEYS || env.DATA_KEYS_FILE ? createEncryptor(readDataKeys(env)) : null;
   return withDatabase(context, async (db) => {
     const began = performance.now();
     const differences = createDifferences(NAMED);
@@ -68,12 +69,6 @@ async function verify(context: Context): Promise<number> {
     printResult(out, report(found, differences, ms), () => printFound(out, found, differences, ms));
     return isClean(found, differences) ? 0 : 1;
   });
-}
-
-/** Encrypted values need the keys; everything else is verified without them. */
-function encryptorOf(env: Environment): Encryptor | null {
-  const isGiven = [env.DATA_KEYS, env.DATA_KEYS_FILE].some((value) => value !== undefined && value !== '');
-  return isGiven ? createEncryptor(readDataKeys(env)) : null;
 }
 
 function isClean({ engine }: Found, { total }: Differences): boolean {
@@ -121,19 +116,11 @@ function printFound(out: Output, found: Found, differences: Differences, ms: num
   for (const [keyId, count] of encrypted?.undecrypted ?? []) {
     out.note(`${counted(count, 'encrypted value')} not checked: DATA_KEYS lacks key ${printable(keyId)}.`);
   }
-  for (const { table, id, field, rule } of differences.named) {
-    out.print(printable(`${table} ${id}: ${field}: ${rule}`));
-  }
-  const left = differences.total - differences.named.length;
-  if (left > 0) out.print(`… and ${left} more`);
-  out.print(
-    isClean(found, differences)
-      ? out.color('green', `No differences, in ${(ms / 1_000).toFixed(1)} s`)
-      : out.color(
-          'red',
-          `Failed: ${counted(differences.total, 'difference')}. Restore a backup, or report a bug.`,
-        ),
-  );
+  const lines = differences.named.map(({ table, id, field, rule }) => `${table} ${id}: ${field}: ${rule}`);
+  printFirst(out, lines, differences.total);
+  const failure = `Failed: ${counted(differences.total, 'difference')}. Restore a backup, or report a bug.`;
+  if (!isClean(found, differences)) out.print(out.color('red', failure));
+  else out.print(out.color('green', `No differences, in ${(ms / 1_000).toFixed(1)} s`));
 }
 
 async function acceptLoss(context: DatabaseContext, { reason }: { reason: string }): Promise<void> {
@@ -156,7 +143,7 @@ async function retention(context: Context, { dryRun }: { dryRun?: true }): Promi
     const parts = { db, now, ...configured };
     const due = await countDue(parts);
     if (dryRun) {
-      printResult(out, { dry_run: true, due }, () => printDue(context, due));
+      printResult(out, { dry_run: true, due }, () => printDue(out, due));
       return 0;
     }
     const bodies = (due.events?.count ?? 0) + (due.conflicts?.count ?? 0);
@@ -173,17 +160,18 @@ async function retention(context: Context, { dryRun }: { dryRun?: true }): Promi
     printResult(out, { dry_run: false, dropped }, () => {
       const deleted = dropped.events + dropped.conflicts;
       out.print(`Deleted ${deleted} event bodies and the attempts of ${dropped.requests} requests`);
-      noteWhatIsKept(context, due);
+      noteWhatIsKept(out, due);
     });
     if (signal.aborted) out.note('Stopped: finished work is kept. Run the command again to continue.');
     return signal.aborted ? 1 : 0;
   });
 }
 
-function printDue(context: Context, due: DueByKind): void {
+function printDue(out: Output, due: DueByKind): void {
   const { events, conflicts, requests } = due;
+  const mib = (kind: typeof events) => kind && `${(kind.bytes / (1024 * 1024)).toFixed(1)} MiB`;
   printTable(
-    context.out,
+    out,
     [
       ['data', ({ name }) => name],
       ['due', ({ due }) => due?.count],
@@ -191,19 +179,15 @@ function printDue(context: Context, due: DueByKind): void {
       ['size', ({ size }) => size],
     ],
     [
-      { name: 'event bodies', due: events, size: mib(events?.bytes) },
-      { name: 'bodies of dismissed conflicts', due: conflicts, size: mib(conflicts?.bytes) },
+      { name: 'event bodies', due: events, size: mib(events) },
+      { name: 'bodies of dismissed conflicts', due: conflicts, size: mib(conflicts) },
       { name: 'request attempts', due: requests, size: requests && counted(requests.attempts, 'attempt') },
     ],
   );
-  noteWhatIsKept(context, due);
+  noteWhatIsKept(out, due);
 }
 
-function mib(bytes: number | undefined): string | undefined {
-  return bytes === undefined ? undefined : `${(bytes / (1024 * 1024)).toFixed(1)} MiB`;
-}
-
-function noteWhatIsKept({ out }: Context, { events, requests }: DueByKind): void {
+function noteWhatIsKept(out: Output, { events, requests }: DueByKind): void {
   if (events === null) out.note('RETENTION_EVENTS is not set: event bodies are kept indefinitely.');
   if (requests === null) out.note('RETENTION_REQUESTS is not set: request attempts are kept indefinitely.');
 }

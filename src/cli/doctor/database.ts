@@ -40,9 +40,13 @@ export async function checkDatabase({ env, now }: Context): Promise<Finding[]> {
   if (isFile && !existsSync(sqlitePath(url))) return [{ id: 'database.opens', ...missing(sqlitePath(url)) }];
   const db = openDatabase(url);
   try {
+    // The first query connects to a server.
+    const isEmpty = !(await tableExists(db, 'migrations'));
     // Opening refuses a database whose commits are not durable.
     const opens = { id: 'database.opens', ...pass(`${nameOfDatabase(url)} opens with durable commits`) };
-    const migrated = await findingsOf('database.migrated', () => checkMigrated(db, readEnvironment(env)));
+    const migrated = await findingsOf('database.migrated', () =>
+      isEmpty && !isFile ? warn('the database has no tables yet', CREATE_TABLES) : checkMigrated(db, env),
+    );
     if (migrated.some(({ result }) => result !== 'pass')) return [opens, ...migrated];
     return [
       opens,
@@ -74,11 +78,10 @@ function missing(path: string): Verdict {
   return warn(`there is no database at ${path} yet`, advice);
 }
 
-async function checkMigrated(db: Db, environment: 'sandbox' | 'live'): Promise<Verdict> {
-  if (engineOf(db) === 'postgres' && !(await tableExists(db, 'migrations'))) {
-    const advice = 'Create them with "benefits-sidecar serve" or "benefits-sidecar migrate".';
-    return warn('the database has no tables yet', advice);
-  }
+const CREATE_TABLES = 'Create them with "benefits-sidecar serve" or "benefits-sidecar migrate".';
+
+async function checkMigrated(db: Db, env: Environment): Promise<Verdict> {
+  const environment = readEnvironment(env);
   await checkSchema(db, environment);
   return pass(`the database has this release's schema and belongs to ${environment}`);
 }
