@@ -192,7 +192,7 @@ async function censusShow(
   const now = context.now();
   const staged = await currentCensus(db, employer);
   const { syncs } = await listSyncs(db, { employerId: employer }, { limit: 5 }, { now, overdueMs });
-  const fresh = staged !== null && now.getTime() - Date.parse(staged.stagedAt) <= maxAgeMs;
+  const fresh = staged !== null && now.getTime() - Date.parse(staged.staged_at) <= maxAgeMs;
   const census = staged && {
     id: staged.census_id,
     employer_id: staged.employer_id,
@@ -274,7 +274,7 @@ async function censusSync(context: DatabaseContext, { employer }: { employer: st
   const request = { employerId: employer, now: now.toISOString() };
   const syncId = await transact(db, (trx) => requestSyncManually(trx, request));
   const sync = await findSync(db, syncId, { now, overdueMs });
-  printResult(out, sync && viewSync(sync), syncId);
+  printResult(out, sync, syncId);
   out.note(
     'The sidecar uploads the census as soon as a fresh one is staged. Follow it with "benefits-sidecar census show".',
   );
