@@ -1,13 +1,15 @@
-/** Declares pages and what their buttons do. */
+/** Declares pages and what their buttons do, and sends them. Errors are pages or messages with the API's texts. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { mayAlso, type RouteScope } from '../api/auth.ts';
+import { knowPerson, mayAlso, type RouteScope } from '../api/auth.ts';
+import { logRefusal, problemOf, refusalOf } from '../api/problem.ts';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config.ts';
 import type { Db } from '../database/tables.ts';
 import { forgeryToken } from '../security/sessions.ts';
 import type { Scope } from '../security/tokens.ts';
 import type { Log } from '../telemetry/log.ts';
-import { type Api, createApi } from './api-client.ts';
+import { type Api, createApi, rejectionOf } from './api-client.ts';
+import { empty, problemBody } from './elements/facts.ts';
 import { type Html, html, renderDocument, renderPart } from './html.ts';
 import { layout } from './layout.ts';
 
@@ -47,8 +49,10 @@ export type Act = Visit & { readonly form: Texts };
 /** The path that the browser opens next. */
 export type Done = { readonly go: string };
 
+export const SIGN_IN_PATH = '/sign-in';
+
 /** Pages load nothing from elsewhere and contain no inline script. */
-export const PAGE_POLICY = [
+const PAGE_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
   "style-src 'self'",
@@ -110,42 +114,84 @@ export function visitOf(app: FastifyInstance, request: FastifyRequest, parts: Co
   };
 }
 
+function textsOf(given: unknown): Texts {
+  const texts = Object.entries((given ?? {}) as Record<string, unknown>).flatMap(([name, value]) => {
+    const text = Array.isArray(value) ? value.at(-1) : value;
+    return typeof text === 'string' && text !== '' ? [[name, text] as const] : [];
+  });
+  return Object.fromEntries(texts);
+}
+
 export function sendPage(
   { caller, session, url }: FastifyRequest,
   reply: FastifyReply,
   { environment }: ConsoleParts,
   { status = 200, ...page }: Page,
 ): FastifyReply {
-  const user =
-    caller === null || session === null
-      ? null
-      : {
-          name: caller.name,
-          forgeryToken: forgeryToken(session),
-          may: (scope: Scope) => mayAlso(caller, scope),
-        };
-  return reply
-    .code(status)
-    .header('content-security-policy', PAGE_POLICY)
-    .type('text/html; charset=utf-8')
-    .send(renderDocument(layout(page, environment, user, url.replace(/\?.*$/s, ''))));
+  const may = (scope: Scope) => mayAlso(caller, scope);
+  const isSignedIn = caller !== null && session !== null;
+  const user = isSignedIn ? { name: caller.name, forgeryToken: forgeryToken(session), may } : null;
+  const document = renderDocument(layout(page, environment, user, url.replace(/\?.*$/s, '')));
+  return sendHtml(reply.code(status), document);
 }
 
 /** Opens another page, or sends a part of a page and clears an earlier error message. */
 export function sendResult(reply: FastifyReply, result: Html | Done): FastifyReply {
   if ('go' in result) return reply.code(204).header('hx-redirect', result.go).send();
   const noMessage = html`<div id="message" hx-swap-oob="innerHTML"></div>`;
-  return reply
-    .header('content-security-policy', PAGE_POLICY)
-    .type('text/html; charset=utf-8')
-    .send(renderPart(result) + renderPart(noMessage));
+  return sendHtml(reply, renderPart(result) + renderPart(noMessage));
 }
 
-function textsOf(given: unknown): Texts {
-  return Object.fromEntries(
-    Object.entries((given ?? {}) as Record<string, unknown>).flatMap(([name, value]): [string, string][] => {
-      const text = Array.isArray(value) ? value.at(-1) : value;
-      return typeof text === 'string' && text !== '' ? [[name, text]] : [];
-    }),
-  );
+function sendHtml(reply: FastifyReply, text: string): FastifyReply {
+  return reply.header('content-security-policy', PAGE_POLICY).type('text/html; charset=utf-8').send(text);
+}
+
+/** Sends an error as a page, or as a message on the current page. The API has logged what it rejected. */
+export function sendError(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  parts: ConsoleParts,
+  error: unknown,
+): FastifyReply {
+  let problem = rejectionOf(error);
+  if (problem === undefined) {
+    const refusal = refusalOf(error);
+    logRefusal(parts, error, refusal, request);
+    problem = problemOf(refusal);
+  }
+  const { status, title } = problem;
+  const byHtmx = request.headers['hx-request'] === 'true';
+  // An event stream cannot be redirected to the sign-in page.
+  if (status === 401 && request.headers.accept === 'text/event-stream') return reply.code(401).send();
+  if (status === 401) {
+    const signIn = `${SIGN_IN_PATH}?next=${encodeURIComponent(currentPage(request, byHtmx))}`;
+    return byHtmx ? reply.code(204).header('hx-redirect', signIn).send() : reply.redirect(signIn, 303);
+  }
+  if (!byHtmx) return sendPage(request, reply, parts, { title, status, body: problemBody(problem) });
+  const message = html`<div class="problem"><strong>${title}</strong>${problemBody(problem)}</div>`;
+  const target = { 'hx-retarget': '#message', 'hx-reswap': 'innerHTML show:top', 'hx-reselect': '.problem' };
+  return sendHtml(reply.code(status).headers(target), renderPart(message));
+}
+
+/** Returns the page to open after signing in: for a button, the page it is on. */
+function currentPage({ method, url, headers }: FastifyRequest, byHtmx: boolean): string {
+  if (method === 'GET' && !byHtmx) return url;
+  const shown = headers['hx-current-url'];
+  if (typeof shown !== 'string' || !URL.canParse(shown)) return '/';
+  const { pathname, search } = new URL(shown);
+  return pathname + search;
+}
+
+/** Sends the page for an unknown address; returns null for programs and users who are not signed in. */
+export async function sendUnknown(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  parts: ConsoleParts,
+): Promise<FastifyReply | null> {
+  const { method, url, headers } = request;
+  const isPage = method === 'GET' && !/^\/v1(?:[/?]|$)/.test(url) && headers.accept?.includes('text/html');
+  if (isPage !== true || !(await knowPerson(request, parts))) return null;
+  const advice = html`<p>${'Check the address, or use the navigation above. You can find employees and deductions by ID in the '}<a href="/ledger">ledger</a>, and events in the list of <a href="/events">events</a>.</p>`;
+  const body = empty('There is no page at this address', advice);
+  return sendPage(request, reply, parts, { title: 'Page not found', status: 404, body });
 }

@@ -7,9 +7,7 @@ import { AppError } from '../errors.ts';
 import { beginSession, endSession, SESSION_MS } from '../security/sessions.ts';
 import { authenticate } from '../security/tokens.ts';
 import { html } from './html.ts';
-import { type ConsoleParts, type Page, sendPage } from './page.ts';
-
-export const SIGN_IN_PATH = '/sign-in';
+import { type ConsoleParts, type Page, SIGN_IN_PATH, sendPage } from './page.ts';
 
 /** A token has 47 characters; a configured first token may have a few more. */
 const FORM_LIMIT_BYTES = 4 * 1024;

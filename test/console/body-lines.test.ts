@@ -1,5 +1,5 @@
 import t from 'tap';
-import { differenceOf, LINES_MAX, linesOf } from '../../src/console/pages/events/body-lines.ts';
+import { differenceOf, LINES_MAX, linesOf } from '../../src/console/pages/body-lines.ts';
 
 const shown = (body: string) => linesOf(body)?.map((line) => line.shown);
 

@@ -48,13 +48,13 @@ t.test('names of the contract are shown as words', async (t) => {
 
 t.test('a deduction is in effect from its first through its last day', async (t) => {
   const span = { from: '2026-01-01', until: '2026-01-31' };
-  const on = (day: string) => stateOn(span, day).word;
+  const on = (day: string) => stateOn(span, day)[0];
   t.equal(on('2025-12-31'), 'starts 2026-01-01');
   t.equal(on('2026-01-01'), 'in effect');
   t.equal(on('2026-01-31'), 'in effect');
   t.equal(on('2026-02-01'), 'ended 2026-01-31');
-  t.equal(stateOn({ from: null, until: null }, '0001-01-01').word, 'in effect');
-  t.equal(stateOn({ from: '2026-02-01', until: '2026-01-01' }, '2026-01-15').word, 'never in effect');
+  t.equal(stateOn({ from: null, until: null }, '0001-01-01')[0], 'in effect');
+  t.equal(stateOn({ from: '2026-02-01', until: '2026-01-01' }, '2026-01-15')[0], 'never in effect');
 });
 
 t.test('only the date parts of effective times count, as written', async (t) => {

@@ -4,7 +4,7 @@
  */
 import { type Html, html } from '../html.ts';
 import { count } from './format.ts';
-import { type Column, table } from './table.ts';
+import { type Column, table } from './list.ts';
 
 /** Height of the view box. Each value is one unit wide. */
 const HIGH = 100;

@@ -5,39 +5,33 @@ import { type Content, type Html, html } from '../html.ts';
 import type { Visit } from '../page.ts';
 import { state } from './facts.ts';
 import { count, money, since } from './format.ts';
-import { address, censusPath, employeeLink, eventLink, idLink, pathOf, runLink, runPath } from './links.ts';
+import * as links from './links.ts';
 
 type Readiness = Schemas['Readiness'];
 type Run = { readonly id: string; readonly employer_id: string };
 
+/** The quarantined events that need a decision. */
+export const QUARANTINED = links.address('/events', { state: 'quarantined', dismissed: 'false' });
 /** Examples shown of each check. */
 const EXAMPLES_SHOWN = 5;
 
 /** Where one example (`one`) and all findings (`all`) of a check are fixed. `label`: the text of the link to `all`. */
 type Fixed = { scope?: Scope; one?: (example: string) => Html; all?: string; label?: string };
-export type Known = Fixed & {
-  /** The name of the finding. */
-  found: string;
-};
 type Names = Readonly<Record<string, readonly [found: string, fixed?: Fixed]>>;
 
-function known(names: Names): Readonly<Record<string, Known>> {
-  return Object.fromEntries(Object.entries(names).map(([id, [found, fixed]]) => [id, { found, ...fixed }]));
-}
-
 const TWO_EMPLOYERS = 'Employees are active with two employers';
-const events = (all?: string): Fixed => ({ scope: 'events:read', one: eventLink, ...(all && { all }) });
+const events = (all?: string): Fixed => ({ scope: 'events:read', one: links.eventLink, ...(all && { all }) });
 const changes = (all: string): Fixed => ({ scope: 'changes:read', all });
-const employees: Fixed = { scope: 'ledger:read', one: employeeLink };
+const employees: Fixed = { scope: 'ledger:read', one: links.employeeLink };
 const census = (all: string): Fixed => ({ scope: 'census:read', all, label: 'Census' });
-const quarantined = address('/events', { state: 'quarantined', dismissed: 'false' });
+
 const allEmployers: Fixed = { scope: 'ledger:read', all: '/', label: 'Readiness of all employers' };
 
 /** The checks of the ledger. */
-export const KNOWN = known({
+export const KNOWN: Names = {
   'data-loss': ['The database lost data'],
   'events-pending': ['Events are not applied yet', events('/events?state=pending')],
-  'events-quarantined': ['Events are quarantined', events(quarantined)],
+  'events-quarantined': ['Events are quarantined', events(QUARANTINED)],
   'events-in-conflict': ['One event ID arrived with two bodies', events('/events?conflict=true')],
   'ties-changed-content': ['Two events with the same time have different contents', events()],
   'events-future-dated': ['Events are dated in the future', events()],
@@ -59,7 +53,7 @@ export const KNOWN = known({
   'employer-unknown': ['This employer is unknown', census('/census')],
   'disk-space': ['The disk is almost full'],
   'employees-with-two-employers': [TWO_EMPLOYERS, employees],
-});
+};
 
 /** Links the id of an example such as `emp-1: -3.00`, and formats an amount after it. */
 const withText = (link: (id: string) => Html) => (example: string) => {
@@ -73,26 +67,26 @@ const withText = (link: (id: string) => Html) => (example: string) => {
 function startDecision(example: string): Html {
   const [, employee, deduction = '', version, starts] =
     /^(.*): deduction (.*), version (\d+) of (\S+ or \d+ of \S+)$/s.exec(example) ?? [];
-  const path = pathOf('/deductions', deduction);
+  const path = links.pathOf('/deductions', deduction);
   if (version === undefined || path === null) return html`<span>${example}</span>`;
-  return html`<span>${`${employee}: deduction `}${idLink(address(path, { decide: version }), deduction)}${`, version ${version} of ${starts}`}</span>`;
+  return html`<span>${`${employee}: deduction `}${links.idLink(links.address(path, { decide: version }), deduction)}${`, version ${version} of ${starts}`}</span>`;
 }
 
 /** The checks of a payroll run: an employee links to their lines in the run, a check to the lines with its flag. */
-export function knownOf({ id, employer_id }: Run): Readonly<Record<string, Known>> {
-  const path = runPath(id);
-  const one = (employee_id: string) => idLink(address(path, { employee_id }), employee_id);
-  const flagged = (flag: string): Fixed => ({ one, all: `${address(path, { flag })}#lines` });
-  const settings: Fixed = { all: address('/settings', { employer_id }), label: 'Payroll settings' };
-  const ofEmployer = census(censusPath(employer_id));
-  return known({
+export function knownOf({ id, employer_id }: Run): Names {
+  const path = links.runPath(id);
+  const one = (employeeId: string) => links.runEmployeeLink(id, employeeId);
+  const flagged = (flag: string): Fixed => ({ one, all: `${links.address(path, { flag })}#lines` });
+  const settings: Fixed = { all: links.address('/settings', { employer_id }), label: 'Payroll settings' };
+  const ofEmployer = census(links.censusPath(employer_id));
+  return {
     'employees-with-two-employers': [TWO_EMPLOYERS, { one }],
     'census-completed': ['The service has not processed a census recently', ofEmployer],
     'ledger-empty': ['No employee of this employer has ever had a deduction', ofEmployer],
     'employees-without-frequency': ['Employees have no known pay frequency', { ...ofEmployer, one }],
     'employees-without-pay-group': ['Employees have no known pay group', { ...ofEmployer, one }],
     overlap: ['Two deductions for one line of coverage', flagged('overlap')],
-    'periods-overlap': ['Another run covers days of this pay period', { one: withText(runLink) }],
+    'periods-overlap': ['Another run covers days of this pay period', { one: withText(links.runLink) }],
     'employees-not-scheduled': ['Employees with deductions are on no pay schedule', { ...settings, one }],
     'population-narrowed': ['Employees of this pay frequency are left out'],
     'start-moved': ['A moved start date needs a decision', { scope: 'ledger:read', one: startDecision }],
@@ -117,13 +111,13 @@ export function knownOf({ id, employer_id }: Run): Readonly<Record<string, Known
     ],
     'absent-from-census': ['Employees are missing from the newest census', flagged('absent_from_census')],
     'frequency-mismatch': ['Deductions are for a different pay frequency', flagged('frequency_mismatch')],
-  });
+  };
 }
 
 /** Names checks of a run: `Lines have no payroll code; Deductions total less than zero`. */
 export function checkNames(ids: readonly string[], run: Run): string {
   const names = { ...KNOWN, ...knownOf(run) };
-  return ids.map((id) => names[id]?.found ?? id).join('; ');
+  return ids.map((id) => names[id]?.[0] ?? id).join('; ');
 }
 
 /** Renders whether a run can be finalized. */
@@ -143,7 +137,7 @@ export function checkList({ checks, checked_at }: Readiness, visit: Visit, names
   const { pass = [], warn = [], fail = [] } = Object.groupBy(checks, ({ result }) => result);
   const found = [...fail, ...warn];
   return html`
-    ${found.length > 0 && html`<ul class="checks">${found.map((check) => checkOf(check, visit, names[check.id]))}</ul>`}
+    ${found.length > 0 && html`<ul class="checks">${found.map((check) => checkOf(check, visit, names))}</ul>`}
     <details class="passed">
       <summary>${`${pass.length} of ${checks.length} checks passed`}</summary>
       <ul>${pass.map(({ advice }) => html`<li>${advice}</li>`)}</ul>
@@ -152,13 +146,16 @@ export function checkList({ checks, checked_at }: Readiness, visit: Visit, names
   `;
 }
 
-function checkOf(
-  { id, result, advice, count: number, examples }: Readiness['checks'][number],
-  { may }: Visit,
-  { found, scope, one, all, label = 'Show all' }: Known = { found: id },
-): Html {
+function checkOf(check: Readiness['checks'][number], { may }: Visit, names: Names): Html {
+  const { id, result, advice, count: number, examples } = check;
+  const [found, { scope, one, all, label = 'Show all' } = {}] = names[id] ?? [id];
   const isLinked = scope === undefined || may(scope);
-  const shown = examples.slice(0, EXAMPLES_SHOWN);
+  const shown = examples.slice(0, EXAMPLES_SHOWN).map((example) => {
+    return html`<li>${isLinked && one !== undefined ? one(example) : html`<code>${example}</code>`}</li>`;
+  });
+  const more =
+    examples.length > shown.length &&
+    html`<li class="soft">${`and ${count(number - shown.length)} more`}</li>`;
   return html`
     <li>
       <p class="what">
@@ -168,13 +165,7 @@ function checkOf(
       </p>
       <p>${advice}</p>
       ${!isLinked && html`<p class="hint">${`To fix this, your token needs the scope ${scope}.`}</p>`}
-      ${
-        shown.length > 0 &&
-        html`<ul class="examples">
-          ${shown.map((example) => html`<li>${isLinked && one !== undefined ? one(example) : html`<code>${example}</code>`}</li>`)}
-          ${examples.length > shown.length && html`<li class="soft">${`and ${count(number - shown.length)} more`}</li>`}
-        </ul>`
-      }
+      ${shown.length > 0 && html`<ul class="examples">${shown}${more}</ul>`}
     </li>
   `;
 }

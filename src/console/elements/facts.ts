@@ -1,5 +1,6 @@
 /** Facts about one thing, states, empty states, and parts of a page that refresh. */
 import { BACKGROUND_HEADER } from '../../api/auth.ts';
+import type { ProblemDetails } from '../../api/problem.ts';
 import { type Content, type Html, html } from '../html.ts';
 import type { Query } from './links.ts';
 
@@ -62,4 +63,21 @@ export function recordedRead(path: string, query: Query, button: string, hint: s
 
 export function responseOfService(response: string): Html {
   return html`<h3>Response of the service</h3><pre tabindex="0"><code>${response}</code></pre>`;
+}
+
+/** Renders the text of an error, and the problems that it does not name. */
+export function problemBody({ detail, errors = [], error_count = errors.length }: ProblemDetails): Html {
+  const more = error_count - errors.length;
+  return html`
+    <div class="problem-body">
+      ${detail !== undefined && html`<p>${detail}</p>`}
+      ${
+        errors.length > 1 &&
+        html`<ul>
+          ${errors.map(({ path, rule }) => html`<li><code>${path}</code>${` ${rule}`}</li>`)}
+          ${more > 0 && html`<li>${`and ${more} more`}</li>`}
+        </ul>`
+      }
+    </div>
+  `;
 }

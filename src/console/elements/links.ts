@@ -71,3 +71,8 @@ export function runPath(runId: string, below = ''): string {
 export function runLink(runId: string): Html {
   return idLink(pathOf('/runs', runId), runId);
 }
+
+/** Links an employee to their lines in a run. */
+export function runEmployeeLink(runId: string, employee_id: string): Html {
+  return idLink(address(runPath(runId), { employee_id }), employee_id);
+}

@@ -3,21 +3,14 @@
  * hash of the list it was loaded from, because saving replaces the whole list.
  */
 import { createHash } from 'node:crypto';
-import type { ProblemDetails, Refusal } from '../../api/problem.ts';
-import { AppError } from '../../errors.ts';
+import type { ProblemDetails } from '../../api/problem.ts';
+import { AppError, type Problem } from '../../errors.ts';
 import { type Content, type Html, html } from '../html.ts';
-import {
-  type Choice,
-  type FieldProblem,
-  hiddenFields,
-  optionsOf,
-  type Place,
-  problemSummary,
-} from './fields.ts';
+import { type Choice, hiddenFields, optionsOf, type Place, problemSummary } from './fields.ts';
 import { count } from './format.ts';
 import type { Query } from './links.ts';
 
-export type Row = Readonly<Record<string, string>>;
+type Row = Readonly<Record<string, string>>;
 export type RowColumn = {
   readonly name: string;
   readonly title: string;
@@ -38,8 +31,11 @@ export type RowList = {
   /** The API's limit. */
   readonly max: number;
 };
-/** Where the focus goes after a button was pressed. */
-type Focus = { readonly on: 'field' | 'remove'; readonly row: number } | { readonly on: 'add' };
+type Shown = {
+  readonly rows: readonly Row[];
+  /** Where the focus goes after a button was pressed: the name of a field, or the value of a button. */
+  readonly focus?: string;
+};
 type Form = Readonly<Record<string, string>>;
 
 /** Separators of spreadsheets and CSV files. */
@@ -48,20 +44,21 @@ const BETWEEN_CELLS = /\t|,|;/;
 const ROWS_SHOWN = 'rows-shown';
 const SHOWN = 'shown';
 
-/** The action of the button that was pressed: `save` the rows, `drop` the list, or `show` the form with other rows. */
-export type Command =
-  | { readonly do: 'save' | 'drop'; readonly rows: readonly Row[] }
-  | { readonly do: 'show'; readonly rows: readonly Row[]; readonly focus: Focus };
-
-/** Throws when rows are missing from the form: saving would delete them. */
-export function commandOf(form: Form, list: RowList): Command {
+/**
+ * Returns the action of the button that was pressed: `save` the rows, `drop` the list, or `show` the form with other
+ * rows. Throws when rows are missing from the form: saving would delete them.
+ */
+export function commandOf(form: Form, list: RowList): Shown & { readonly do: 'save' | 'drop' | 'show' } {
   const [, removed] = /^remove-(\d+)$/.exec(form.do ?? '') ?? [];
   const numbered = numberedRows(form, list);
   if (removed !== undefined) {
     const next = [...numbered.keys()].filter((number) => number < Number(removed)).length;
     numbered.delete(Number(removed));
-    const rows = [...numbered.values()];
-    return { do: 'show', rows, focus: next < rows.length ? { on: 'remove', row: next } : { on: 'add' } };
+    return {
+      do: 'show',
+      rows: [...numbered.values()],
+      focus: next < numbered.size ? `remove-${next}` : 'add',
+    };
   }
   const known = [...numbered.values()];
   // Rows that were pasted but not added yet are shown first: a save must not lose them.
@@ -69,11 +66,8 @@ export function commandOf(form: Form, list: RowList): Command {
   if (form.do === 'add' || isPasted) {
     const added = form.do === 'add' ? [{}] : pasted(form.pasted ?? '', list);
     const rows = bounded([...known, ...added], list);
-    return {
-      do: 'show',
-      rows,
-      focus: added.length === 0 ? { on: 'add' } : { on: 'field', row: known.length },
-    };
+    const focus = added.length === 0 ? 'add' : inputName(known.length, list.columns[0]?.name ?? '');
+    return { do: 'show', rows, focus };
   }
   const came = numbersOf(form).filter((number) => form[inputName(number, SHOWN)] !== undefined);
   if (form[ROWS_SHOWN] !== String(came.length)) {
@@ -90,8 +84,7 @@ function numberedRows(form: Form, list: RowList): Map<number, Row> {
   const rows = bounded(numbersOf(form), list)
     .sort((one, other) => one - other)
     .map((number) => {
-      const cells = list.columns.map(({ name }) => [name, form[inputName(number, name)] ?? ''] as const);
-      return [number, filled(cells)] as const;
+      return [number, rowOf(list, ({ name }) => form[inputName(number, name)])] as const;
     });
   return new Map(rows.filter(([, row]) => Object.keys(row).length > 0));
 }
@@ -103,33 +96,26 @@ function numbersOf(form: Form): number[] {
 
 /** Parses pasted rows. A first line with the column names is a header. */
 function pasted(text: string, list: RowList): Row[] {
-  const { columns, max } = list;
-  const [first] = columns;
-  const lines = text.split(/\r?\n/).filter((line) => line.trim() !== '');
-  if (lines.length > max + 1) throw tooMany(lines.length, list);
-  return lines
-    .map((line) => line.split(BETWEEN_CELLS, columns.length))
+  return text
+    .split(/\r?\n/)
+    .map((line) => line.split(BETWEEN_CELLS, list.columns.length))
     .map((cells) => cells.map((cell) => cell.trim().replace(/^"(.*)"$/, '$1')))
-    .filter((cells) => cells[0] !== first?.name)
-    .map((cells) => filled(columns.map(({ name }, index) => [name, cells[index] ?? ''])))
+    .filter((cells) => cells[0] !== list.columns[0]?.name)
+    .map((cells) => rowOf(list, (_, index) => cells[index]))
     .filter((row) => Object.keys(row).length > 0);
 }
 
-function filled(pairs: readonly (readonly [name: string, value: string])[]): Row {
-  return Object.fromEntries(
-    pairs.map(([name, value]) => [name, value.trim()] as const).filter(([, value]) => value !== ''),
-  );
+/** Returns a row without empty cells. */
+function rowOf({ columns }: RowList, cellOf: (column: RowColumn, index: number) => string | undefined): Row {
+  const cells = columns.map((column, index) => [column.name, (cellOf(column, index) ?? '').trim()] as const);
+  return Object.fromEntries(cells.filter(([, value]) => value !== ''));
 }
 
-function bounded<T>(rows: T[], list: RowList): T[] {
-  if (rows.length > list.max) throw tooMany(rows.length, list);
-  return rows;
-}
-
-function tooMany(rows: number, { rows: what, max }: RowList): Refusal {
-  return new AppError(
+function bounded<T>(rows: T[], { rows: what, max }: RowList): T[] {
+  if (rows.length <= max) return rows;
+  throw new AppError(
     'TOO_LARGE',
-    `Nothing was changed: a list has at most ${count(max)} ${what}, and this one would have ${count(rows)}.`,
+    `Nothing was changed: a list has at most ${count(max)} ${what}, and this one would have ${count(rows.length)}.`,
   );
 }
 
@@ -144,11 +130,9 @@ export function placeOfRow(index: number, name: string | undefined, { columns }:
   return { id: inputName(index, name), label: `Row ${index + 1}, ${title}` };
 }
 
-export type Edited = {
-  readonly rows: readonly Row[];
+export type Edited = Shown & {
   /** The hash of the list that the form was loaded from. */
   readonly loaded: string;
-  readonly focus?: Focus;
   readonly problem?: ProblemDetails;
   /** The list by now, if another user saved it in the meantime. */
   readonly current?: Content;
@@ -158,9 +142,10 @@ type Around = {
   readonly back: string;
   placeOf(path: string): Place | null;
   /** Fields above the table. `wrong` returns the problems of a field. */
-  fields?(wrong: (id: string) => readonly FieldProblem[]): Html;
+  fields?(wrong: Wrong): Html;
   readonly more?: Content;
 };
+type Wrong = (id: string) => readonly Problem[];
 
 /** Renders the form. The return key presses its first button, so a hidden one that saves comes first. */
 export function editor(list: RowList, edited: Edited, around: Around): Html {
@@ -169,12 +154,20 @@ export function editor(list: RowList, edited: Edited, around: Around): Html {
   const { hidden, back, placeOf, fields, more } = around;
   // Long lists look up the problems of every field.
   const placed = Map.groupBy(problem?.errors ?? [], (error) => placeOf(error.path)?.id);
-  const wrong = (at: string) => (placed.get(at) ?? []).map(({ rule }) => ({ path: at, rule }));
+  const wrong: Wrong = (at) => (placed.get(at) ?? []).map(({ rule }) => ({ path: at, rule }));
+  const changedMeanwhile = html`
+    <div class="problem" role="alert" tabindex="-1" autofocus>
+      <strong>${`Not saved: the ${what} changed since you opened this page`}</strong>
+      <p>This is the current version:</p>
+      ${current}
+      <p>Your changes are below. Saving again replaces the current version with yours.</p>
+    </div>
+  `;
   return html`
     <form id=${id} novalidate hx-post=${path} hx-target="this" hx-swap="outerHTML">
       <button type="submit" class="hidden-label" name="do" value="save" tabindex="-1" aria-hidden="true">Save</button>
       ${problem !== undefined && problemSummary(problem, placeOf)}
-      ${current !== undefined && changedMeanwhile(what, current)}
+      ${current !== undefined && changedMeanwhile}
       <p>${explanation}</p>
       ${hiddenFields({ ...hidden, loaded })}
       ${fields?.(wrong)}
@@ -188,14 +181,23 @@ export function editor(list: RowList, edited: Edited, around: Around): Html {
   `;
 }
 
-function rowTable(
-  { rows: name, columns }: RowList,
-  { rows, focus }: Edited,
-  wrong: (id: string) => readonly FieldProblem[],
-): Html {
+function rowTable({ rows: name, columns }: RowList, { rows, focus }: Shown, wrong: Wrong): Html {
   const caption = name.charAt(0).toUpperCase() + name.slice(1);
-  const isAt = (on: 'field' | 'remove', index: number) =>
-    (focus?.on === on && focus.row === index) || undefined;
+  const isFocused = (id: string) => focus === id || undefined;
+  const cellOf = (column: RowColumn, index: number, row: Row) => {
+    const id = inputName(index, column.name);
+    return html`<td>${cell(column, index, row, wrong(id), isFocused(id))}</td>`;
+  };
+  const rowShown = (row: Row, index: number) => html`
+    <tr id=${`row-${index}`}>
+      <th scope="row">
+        <input type="hidden" name=${inputName(index, SHOWN)} value="yes" />
+        ${index + 1}${problemsOf(wrong(`row-${index}`), `row-${index}-problem`)}
+      </th>
+      ${columns.map((column) => cellOf(column, index, row))}
+      <td><button type="submit" class="quiet" name="do" value=${`remove-${index}`} aria-label=${`Remove row ${index + 1}`} autofocus=${isFocused(`remove-${index}`)}>Remove</button></td>
+    </tr>
+  `;
   return html`
     <input type="hidden" name=${ROWS_SHOWN} value=${rows.length} />
     <div class="scroll" role="region" aria-label=${caption} tabindex="0">
@@ -208,24 +210,11 @@ function rowTable(
             <th scope="col"><span class="hidden-label">Remove</span></th>
           </tr>
         </thead>
-        <tbody>
-          ${rows.map(
-            (row, index) => html`
-              <tr id=${`row-${index}`}>
-                <th scope="row">
-                  <input type="hidden" name=${inputName(index, SHOWN)} value="yes" />
-                  ${index + 1}${problemsOf(wrong(`row-${index}`), `row-${index}-problem`)}
-                </th>
-                ${columns.map((column, at) => html`<td>${cell(column, index, row, wrong(inputName(index, column.name)), at === 0 && isAt('field', index))}</td>`)}
-                <td><button type="submit" class="quiet" name="do" value=${`remove-${index}`} aria-label=${`Remove row ${index + 1}`} autofocus=${isAt('remove', index)}>Remove</button></td>
-              </tr>
-            `,
-          )}
-        </tbody>
+        <tbody>${rows.map(rowShown)}</tbody>
       </table>
     </div>
     <div class="actions">
-      <button type="submit" class="quiet" name="do" value="add" autofocus=${focus?.on === 'add' || undefined}>Add a row</button>
+      <button type="submit" class="quiet" name="do" value="add" autofocus=${isFocused('add')}>Add a row</button>
     </div>
     <details class="field">
       <summary>Paste rows from a spreadsheet</summary>
@@ -241,29 +230,30 @@ function cell(
   { name, title, kind, choices = [] }: RowColumn,
   index: number,
   row: Row,
-  problems: readonly FieldProblem[],
+  problems: readonly Problem[],
   autofocus: boolean | undefined,
 ): Html {
   const id = inputName(index, name);
   const value = row[name] ?? '';
   const isKnown = choices.some((choice) => choice.value === value);
   const isWrong = problems.length > 0;
+  const isDate = kind === 'date';
   const attributes = {
     id,
     name: id,
     'aria-label': `${title}, row ${index + 1}`,
     'aria-invalid': isWrong ? 'true' : undefined,
     'aria-describedby': isWrong ? `${id}-problem` : undefined,
-    autofocus: autofocus || undefined,
+    autofocus,
   };
   const input =
     kind === 'select'
       ? html`<select ...${attributes}>${optionsOf(isKnown ? choices : [...choices, { value, label: value }], value)}</select>`
-      : html`<input type="text" size=${kind === 'date' ? 10 : 16} value=${value} placeholder=${kind === 'date' ? 'YYYY-MM-DD' : undefined} autocomplete="off" ...${attributes} />`;
+      : html`<input type="text" size=${isDate ? 10 : 16} value=${value} placeholder=${isDate ? 'YYYY-MM-DD' : undefined} autocomplete="off" ...${attributes} />`;
   return html`<div>${input}${problemsOf(problems, `${id}-problem`)}</div>`;
 }
 
-function problemsOf(problems: readonly FieldProblem[], id: string): Content {
+function problemsOf(problems: readonly Problem[], id: string): Content {
   const rules = problems.map(({ rule }) => rule).join('; ');
   return rules !== '' && html`<p class="field-problem" id=${id}>${rules}</p>`;
 }
@@ -271,16 +261,4 @@ function problemsOf(problems: readonly FieldProblem[], id: string): Content {
 /** Returns a hash of a list, to notice later that it changed. */
 export function hashOf(list: unknown): string {
   return createHash('sha256').update(JSON.stringify(list)).digest('hex');
-}
-
-/** Reports that another user saved the list in the meantime, and shows their version. */
-function changedMeanwhile(what: string, current: Content): Html {
-  return html`
-    <div class="problem" role="alert" tabindex="-1" autofocus>
-      <strong>${`Not saved: the ${what} changed since you opened this page`}</strong>
-      <p>This is the current version:</p>
-      ${current}
-      <p>Your changes are below. Saving again replaces the current version with yours.</p>
-    </div>
-  `;
 }

@@ -1,60 +1,57 @@
-/** The overview: readiness, what is pending, the last hour, and the latest census syncs. */
+/** The overview: readiness, what is pending, the last hour as charts, and the latest census syncs. */
 import type { Schemas } from '../../client.ts';
 import type { Scope } from '../../security/tokens.ts';
 import { attempt } from '../api-client.ts';
-import { checkList } from '../elements/checks.ts';
-import { empty, live, state } from '../elements/facts.ts';
-import { instant } from '../elements/format.ts';
+import { timeChart } from '../elements/chart.ts';
+import { checkList, QUARANTINED } from '../elements/checks.ts';
+import { empty, live, problemBody, state, type Tone } from '../elements/facts.ts';
+import { age, count, counted, instant } from '../elements/format.ts';
 import { censusLink } from '../elements/links.ts';
-import { table } from '../elements/table.ts';
-import { problemBody } from '../errors.ts';
-import { type Html, html } from '../html.ts';
+import { table } from '../elements/list.ts';
+import { type Content, type Html, html } from '../html.ts';
 import type { Console, Visit } from '../page.ts';
-import { charts, numbers } from './activity.ts';
 
 type Sync = Schemas['CensusSync'];
+type Activity = Schemas['Activity'];
 
 /** The parts of the page by the scope they need. */
-const PARTS: readonly { scope: Scope; shows: string }[] = [
-  { scope: 'ledger:read', shows: 'readiness' },
-  { scope: 'metrics:read', shows: 'activity' },
-  { scope: 'census:read', shows: 'census syncs' },
+const PARTS: readonly (readonly [Scope, shows: string])[] = [
+  ['ledger:read', 'readiness'],
+  ['metrics:read', 'activity'],
+  ['census:read', 'census syncs'],
 ];
 /** The API lists syncs by time, so an employer's latest sync is searched among this many. */
 const SYNCS_READ = 100;
+/** The API counts up to this many of anything. */
+const COUNTED_AT_MOST = 25_000;
+/** Events are applied within a second; readiness fails after this long too. */
+const LATE_MS = 60_000;
+const MEGABYTE = 1_000_000;
 
 export function overviewPages({ page }: Console): void {
   page('/', 'any', async (visit) => {
-    const { readiness, activity, syncs, staged } = await read(visit);
+    const { api, may } = visit;
+    const [readiness, activity, syncs, staged] = await Promise.all([
+      may('ledger:read') ? attempt(api.get('/v1/readiness')) : null,
+      may('metrics:read') ? attempt(api.get('/v1/activity')) : null,
+      may('census:read') ? attempt(api.get('/v1/census-syncs', { limit: SYNCS_READ })) : null,
+      may('census:read') ? attempt(api.get('/v1/censuses', { limit: 1 })) : null,
+    ]);
     const hasNoEvents = activity?.data !== undefined && activity.data.events.last_received_at === null;
     const hasCensus = [syncs, staged].some((list) => (list?.data?.data.length ?? 0) > 0);
     const isEmpty = hasNoEvents && !hasCensus && activity.data.position === 0;
-    return {
-      title: 'Overview',
-      body: live(
-        { id: 'overview', path: '/' },
-        html`
-          ${hasNoEvents && firstSteps(isEmpty)}
-          ${part('Readiness', readiness, (found) => readinessCard(found, visit, isEmpty))}
-          ${part('Activity', activity, (found) => numbers(found, visit))}
-          ${activity?.data && charts(activity.data)}
-          ${part('Census syncs', syncs, ({ data }) => latestSyncs(data))}
-          ${hiddenParts(visit)}
-        `,
-      ),
-    };
+    // A hidden part must not look like an empty one.
+    const hidden = PARTS.filter(([scope]) => !may(scope)).map(([scope, shows]) => `${shows} (${scope})`);
+    const shown = html`
+      ${hasNoEvents && firstSteps(isEmpty)}
+      ${part('Readiness', readiness, (found) => readinessCard(found, visit, isEmpty))}
+      ${part('Activity', activity, (found) => numbers(found, visit))}
+      ${activity?.data && charts(activity.data)}
+      ${part('Census syncs', syncs, ({ data }) => latestSyncs(data))}
+      ${hidden.length > 0 && html`<p class="hint">${`Hidden, because your token lacks the scope: ${hidden.join(', ')}.`}</p>`}
+    `;
+    return { title: 'Overview', body: live({ id: 'overview', path: '/' }, shown) };
   });
-}
-
-/** Reads each part with its own scope; null where the token lacks it. */
-async function read({ api, may }: Visit) {
-  const [readiness, activity, syncs, staged] = await Promise.all([
-    may('ledger:read') ? attempt(api.get('/v1/readiness')) : null,
-    may('metrics:read') ? attempt(api.get('/v1/activity')) : null,
-    may('census:read') ? attempt(api.get('/v1/census-syncs', { limit: SYNCS_READ })) : null,
-    may('census:read') ? attempt(api.get('/v1/censuses', { limit: 1 })) : null,
-  ]);
-  return { readiness, activity, syncs, staged };
 }
 
 /** A part that cannot be read leaves the others visible: people open this page when something is wrong. */
@@ -73,13 +70,6 @@ function part<T extends object>(
       ${problemBody(problem)}
     </section>
   `;
-}
-
-/** A hidden part must not look like an empty one. */
-function hiddenParts({ may }: Visit): Html | null {
-  const hidden = PARTS.filter(({ scope }) => !may(scope)).map(({ scope, shows }) => `${shows} (${scope})`);
-  if (hidden.length === 0) return null;
-  return html`<p class="hint">${`Hidden, because your token lacks the scope: ${hidden.join(', ')}.`}</p>`;
 }
 
 function firstSteps(isEmpty: boolean): Html {
@@ -123,33 +113,134 @@ function readinessCard(readiness: Schemas['Readiness'], visit: Visit, isEmpty: b
   `;
 }
 
+function numbers(activity: Activity, { now, may }: Visit): Html {
+  const { last_received_at, oldest_pending_at, pending, quarantined, conflicts } = activity.events;
+  const toEvents = (path: string, text: string) => may('events:read') && html`<a href=${path}>${text}</a>`;
+  const showAll = (path: string, number: number) => number > 0 && toEvents(path, 'Show all');
+  const received = last_received_at === null ? [] : [instant(last_received_at)];
+  const oldest = oldest_pending_at === null ? [] : [`oldest ${age(oldest_pending_at, now)}`];
+  const isLate = oldest_pending_at !== null && now.getTime() - Date.parse(oldest_pending_at) > LATE_MS;
+  const { state: sending, reason, paused_at } = activity.circuit_breaker;
+  const isPaused = sending === 'paused';
+  const size = `Database size ${count(Math.round(activity.database_bytes / MEGABYTE))} MB`;
+  const toneOf = (isBad: boolean) => (isBad ? 'bad' : 'plain');
+  return html`
+    <section aria-labelledby="numbers-title">
+      <h2 id="numbers-title" class="hidden-label">Activity</h2>
+      <div class="cards numbers">
+        ${card('Last event', last_received_at === null ? 'none yet' : age(last_received_at, now), [...received, toEvents('/events', 'All events')])}
+        ${card('Pending events', atLeast(pending), [...oldest, showAll('/events?state=pending', pending)], toneOf(isLate))}
+        ${card('Quarantined events', atLeast(quarantined), [showAll(QUARANTINED, quarantined)], toneOf(quarantined > 0))}
+        ${card('Event conflicts', atLeast(conflicts), [showAll('/events?conflict=true', conflicts)], toneOf(conflicts > 0))}
+        ${outboxCard(activity.requests, now, may)}
+        ${card('Sending', state(sending), isPaused ? [reason, paused_at && instant(paused_at)] : [], toneOf(isPaused))}
+        ${card('Ledger', `position ${count(activity.position)}`, [size])}
+      </div>
+    </section>
+  `;
+}
+
+function outboxCard(requests: Activity['requests'], now: Date, may: Visit['may']): Html {
+  const { pending, sending, rejected, oldest_unfinished_at } = requests;
+  const links = [
+    may('changes:read') && html`<a href="/changes">Changes</a>`,
+    may('census:read') && html`<a href="/census">Censuses</a>`,
+  ];
+  return html`
+    <div class=${`card ${rejected > 0 ? 'bad' : 'plain'}`}>
+      <h3>Outbox</h3>
+      <ul class="states">
+        <li><strong>${atLeast(pending)}</strong> pending</li>
+        <li><strong>${atLeast(sending)}</strong> sending</li>
+        <li><strong>${atLeast(rejected)}</strong> rejected</li>
+      </ul>
+      ${oldest_unfinished_at !== null && html`<p class="hint">${`oldest ${age(oldest_unfinished_at, now)}`}</p>`}
+      <p class="hint links">${links}</p>
+    </div>
+  `;
+}
+
+function card(title: string, figure: Content, lines: readonly Content[], tone: Tone = 'plain'): Html {
+  const shown = lines.filter((line) => line !== null && line !== false);
+  return html`
+    <div class=${`card ${tone}`}>
+      <h3>${title}</h3>
+      <p class="figure">${figure}</p>
+      ${shown.map((line) => html`<p class="hint">${line}</p>`)}
+    </div>
+  `;
+}
+
+function atLeast(number: number): string {
+  return number >= COUNTED_AT_MOST ? `${count(COUNTED_AT_MOST)} or more` : count(number);
+}
+
+function charts({ minutes, counted_since: since }: Activity): Html {
+  const at = minutes.map((minute) => minute.at);
+  const acknowledged = minutes.map((minute) => minute.acknowledged);
+  // Minutes before the process started have no counts.
+  const hasStarted = at[0] !== undefined && since > at[0];
+  const period = hasStarted ? `since the sidecar started at ${since.slice(11, 16)} UTC` : 'in the last hour';
+  const events = timeChart({
+    title: 'Events acknowledged per minute',
+    at,
+    kind: 'bars',
+    series: [{ name: 'Events', values: acknowledged }],
+    summary: eventSummary(acknowledged, period),
+  });
+  const times = timeChart({
+    title: 'Acknowledgment time, milliseconds',
+    at,
+    kind: 'lines',
+    series: [
+      { name: 'Median', values: minutes.map(({ p50_ms }) => p50_ms) },
+      { name: 'p99', values: minutes.map(({ p99_ms }) => p99_ms) },
+      { name: 'Slowest', values: minutes.map(({ slowest_ms }) => slowest_ms) },
+    ],
+    summary: timeSummary(minutes, period),
+  });
+  return html`
+    <section class="charts" aria-label="Last hour">
+      <div class="card">${events}</div>
+      <div class="card">${times}</div>
+    </section>
+  `;
+}
+
+function eventSummary(perMinute: readonly number[], period: string): string {
+  const sum = perMinute.reduce((total, one) => total + one, 0);
+  if (sum === 0) return `None ${period}.`;
+  return `${counted(sum, 'event')} ${period}; at most ${count(Math.max(...perMinute))} per minute.`;
+}
+
+function timeSummary(minutes: Activity['minutes'], period: string): string {
+  const [slowest] = minutes.toSorted((one, other) => (other.slowest_ms ?? -1) - (one.slowest_ms ?? -1));
+  if (slowest === undefined || slowest.slowest_ms === null) return `None ${period}.`;
+  return `The slowest took ${count(slowest.slowest_ms)} ms, at ${slowest.at.slice(11, 16)} UTC. The provider’s timeout is 15 s.`;
+}
+
 /** `syncs`: newest first. */
 function latestSyncs(syncs: readonly Sync[]): Html {
   const caption = 'Latest census sync by employer';
   const latest = [...new Map(syncs.toReversed().map((sync) => [sync.employer_id, sync])).values()].sort(
     (one, other) => (one.employer_id < other.employer_id ? -1 : 1),
   );
+  const nothing = html`<p>${'The service requests a census when it needs one. You can '}<a href="/census">upload one</a> now.</p>`;
+  const list = table(latest, { caption, stacked: true, captionHidden: true }, [
+    ['Employer', ({ employer_id }) => censusLink(employer_id), 'name'],
+    [
+      'State',
+      (sync) =>
+        html`<span>${state(sync.state)}${sync.overdue && html`<span> ${state('overdue')}</span>`}</span>`,
+    ],
+    ['Requested', ({ requested_at }) => instant(requested_at), 'date'],
+    ['Uploaded', ({ uploaded_at }) => instant(uploaded_at), 'date'],
+    ['Completed', ({ completed_at }) => instant(completed_at), 'date'],
+    ['Reason', ({ reason }) => reason],
+  ]);
   return html`
     <h2>${caption}</h2>
-    ${
-      latest.length === 0
-        ? empty(
-            'No census syncs yet',
-            html`<p>${'The service requests a census when it needs one. You can '}<a href="/census">upload one</a> now.</p>`,
-          )
-        : table(latest, { caption, stacked: true, captionHidden: true }, [
-            ['Employer', ({ employer_id }) => censusLink(employer_id), 'name'],
-            ['State', stateOf],
-            ['Requested', ({ requested_at }) => instant(requested_at), 'date'],
-            ['Uploaded', ({ uploaded_at }) => instant(uploaded_at), 'date'],
-            ['Completed', ({ completed_at }) => instant(completed_at), 'date'],
-            ['Reason', ({ reason }) => reason],
-          ])
-    }
+    ${latest.length === 0 ? empty('No census syncs yet', nothing) : list}
     ${syncs.length === SYNCS_READ && html`<p class="hint">${`From the latest ${SYNCS_READ} syncs. `}<a href="/census">All syncs</a></p>`}
   `;
-}
-
-function stateOf(sync: Sync): Html {
-  return html`<span>${state(sync.state)}${sync.overdue && html`<span> ${state('overdue')}</span>`}</span>`;
 }

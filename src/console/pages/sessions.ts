@@ -2,7 +2,7 @@
 import type { Schemas } from '../../client.ts';
 import { found } from '../api-client.ts';
 import { instant, since } from '../elements/format.ts';
-import { PAGE_ROWS, pager, table } from '../elements/table.ts';
+import { PAGE_ROWS, pager, table } from '../elements/list.ts';
 import { type Html, html } from '../html.ts';
 import type { Console } from '../page.ts';
 
@@ -12,25 +12,17 @@ export function sessionPages({ page, action }: Console): void {
   page(PATH, 'self', async ({ api, now, query: { cursor } }) => {
     const { data, next_cursor } = await api.get('/v1/sessions', { limit: PAGE_ROWS, cursor });
     const hasOthers = cursor !== undefined || next_cursor !== null || data.some((one) => !one.is_current);
-    return {
-      title: 'Sessions',
-      body: html`
-        ${table(data, { caption: 'Sessions of your token', captionHidden: true, stacked: true }, [
-          ['Signed in', ({ created_at }) => instant(created_at), 'date'],
-          ['Last used', ({ last_used_at }) => since(last_used_at, now), 'date'],
-          ['Session', ending],
-        ])}
-        ${pager(PATH, { cursor }, next_cursor)}
-        ${
-          hasOthers &&
-          html`
-            <form hx-post=${`${PATH}/end-others`}>
-              <button type="submit" class="danger">End all other sessions</button>
-            </form>
-          `
-        }
-      `,
-    };
+    const endOthers = html`<button type="submit" class="danger">End all other sessions</button>`;
+    const body = html`
+      ${table(data, { caption: 'Sessions of your token', captionHidden: true, stacked: true }, [
+        ['Signed in', ({ created_at }) => instant(created_at), 'date'],
+        ['Last used', ({ last_used_at }) => since(last_used_at, now), 'date'],
+        ['Session', ending],
+      ])}
+      ${pager(PATH, { cursor }, next_cursor)}
+      ${hasOthers && html`<form hx-post=${`${PATH}/end-others`}>${endOthers}</form>`}
+    `;
+    return { title: 'Sessions', body };
   });
 
   action(`${PATH}/:session_id/end`, 'self', async ({ api }) => {

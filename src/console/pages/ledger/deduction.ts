@@ -2,56 +2,50 @@
 import type { ProblemDetails } from '../../../api/problem.ts';
 import type { Schemas } from '../../../client.ts';
 import { type Api, attempt, found } from '../../api-client.ts';
-import { facts } from '../../elements/facts.ts';
-import { field, filterFields, filtersIn, hiddenFields, problemSummary } from '../../elements/fields.ts';
+import { facts, state } from '../../elements/facts.ts';
+import { filledForm, hiddenFields, type Specs } from '../../elements/fields.ts';
 import { instant } from '../../elements/format.ts';
 import { employeeLink, pathOf, type Query } from '../../elements/links.ts';
-import { PAGE_ROWS, pager } from '../../elements/table.ts';
+import { filterFields, filtersIn, PAGE_ROWS, pager } from '../../elements/list.ts';
 import { type Content, type Html, html } from '../../html.ts';
-import type { Console, Page, Visit } from '../../page.ts';
-import { notFound } from './find.ts';
-import { askedOf, knownAtOf, TIME_FILTERS } from './list.ts';
-import { employerAdvice, employerOf, sentence, stateOf } from './terms.ts';
+import type { Console, Visit } from '../../page.ts';
+import { askedOf, knownAtOf, notFound, TIME_FILTERS } from './list.ts';
+import { employerAdvice, employerOf, sentence, spanOf, stateOn } from './terms.ts';
 import { timeline } from './timeline.ts';
-import { previousVersion, START_DECISIONS, type Then, type VersionRow, versionTable } from './versions.ts';
+import {
+  previousVersion,
+  START_DECISIONS,
+  type Then,
+  type Version,
+  type VersionRow,
+  versionTable,
+} from './versions.ts';
 
 type Deduction = Schemas['Deduction'];
-type Decision = Schemas['StartDecisionRequest'];
+
+const REASON_HINT = 'Stored with the decision. At most 500 characters.';
+const DECISION: Specs = {
+  decision: { label: 'Decision', choices: START_DECISIONS },
+  reason: { label: 'Reason', required: true, hint: REASON_HINT },
+};
 
 export function deductionPages({ page, action }: Console): void {
-  page('/deductions/:deduction_id', 'ledger:read', showDeduction);
-
-  action('/deductions/:deduction_id/start-decision', 'runs:write', async ({ api, params, form }) => {
-    const path = `/deductions/${encodeURIComponent(params.deduction_id ?? '')}`;
-    const { version, decision, reason = '' } = form;
-    const body = { version: Number(version), decision, reason } as Decision;
-    const call = api.send('post', '/v1/deductions/{deduction_id}/start-decision', {}, body);
-    const { problem } = await attempt(call, 400, 404, 409);
-    return problem === undefined ? { go: path } : decisionForm(path, form, problem);
-  });
-}
-
-async function showDeduction(visit: Visit): Promise<Page> {
-  const { api, params, query, today, may } = visit;
-  const { deduction_id: id = '' } = params;
-  const path = pathOf('/deductions', id);
-  const deduction = path === null ? null : await found(api.get('/v1/deductions/{deduction_id}'));
-  if (path === null || deduction === null) return notFound('deduction', id, visit);
-  const asked = filtersIn(query, TIME_FILTERS);
-  const isAsked = Object.keys(asked).length > 0;
-  const past = isAsked ? await found(api.get('/v1/deductions/{deduction_id}', asked)) : null;
-  const then: Then | null = isAsked
-    ? { on: asked.on ?? null, knownAt: knownAtOf(asked), version: past?.version ?? null }
-    : null;
-  const { rows, next } = await versionsOf(api, query.cursor);
-  const versions = rows.map(({ version }) => version);
-  const decided = query.decide;
-  const earlier = versions.find(({ version }) => String(version) === decided)?.start_decision;
-  return {
-    title: `Deduction ${id}`,
-    body: html`
-      ${decided !== undefined && may('runs:write') && decisionForm(path, { version: decided, decision: earlier?.decision, reason: earlier?.reason })}
-      ${decided !== undefined && !may('runs:write') && html`<p class="hint">To decide on the moved start date, your token needs the scope runs:write.</p>`}
+  page('/deductions/:deduction_id', 'ledger:read', async (visit) => {
+    const { api, params, query, today, may } = visit;
+    const { deduction_id: id = '' } = params;
+    const path = pathOf('/deductions', id);
+    const deduction = path === null ? null : await found(api.get('/v1/deductions/{deduction_id}'));
+    if (path === null || deduction === null) return notFound('deduction', id, may);
+    const asked = filtersIn(query, TIME_FILTERS);
+    const isAsked = Object.keys(asked).length > 0;
+    const past = isAsked ? await found(api.get('/v1/deductions/{deduction_id}', asked)) : null;
+    const then: Then | null = isAsked
+      ? { on: asked.on ?? null, knownAt: knownAtOf(asked), version: past?.version ?? null }
+      : null;
+    const { rows, next } = await versionsOf(api, query.cursor);
+    const versions = rows.map(({ version }) => version);
+    const body = html`
+      ${query.decide !== undefined && decisionPart(path, query.decide, versions, may)}
       <div class="cards beside">
         ${summary(deduction, today)}
         ${timeForm(path, asked, past, then)}
@@ -59,15 +53,22 @@ async function showDeduction(visit: Visit): Promise<Page> {
       ${versions.length > 0 && timeline(versions, deduction.version, today, then)}
       ${versionTable(rows, { latest: deduction.version, then, may })}
       ${pager(path, { ...asked, cursor: query.cursor }, next)}
-    `,
-  };
+    `;
+    return { title: `Deduction ${id}`, body };
+  });
+
+  action('/deductions/:deduction_id/start-decision', 'runs:write', async ({ api, params, form }) => {
+    const path = `/deductions/${encodeURIComponent(params.deduction_id ?? '')}`;
+    const { version, decision, reason = '' } = form;
+    const body = { version: Number(version), decision, reason } as Schemas['StartDecisionRequest'];
+    const call = api.send('post', '/v1/deductions/{deduction_id}/start-decision', {}, body);
+    const { problem } = await attempt(call, 400, 404, 409);
+    return problem === undefined ? { go: path } : decisionForm(path, form, problem);
+  });
 }
 
 /** Reads a page of versions, newest first, each with its previous version, which may be on the next page. */
-async function versionsOf(
-  api: Api,
-  cursor: string | undefined,
-): Promise<{ rows: VersionRow[]; next: string | null }> {
+async function versionsOf(api: Api, cursor: string | undefined) {
   const read = (after: string | undefined) => {
     const query = { order: 'newest_first', limit: PAGE_ROWS, cursor: after };
     return api.get('/v1/deductions/{deduction_id}/versions', query);
@@ -76,20 +77,17 @@ async function versionsOf(
   const older = next_cursor === null ? null : await read(next_cursor);
   const all = [...data, ...(older?.data ?? [])];
   const isAll = (older?.next_cursor ?? null) === null;
-  return {
-    rows: data.map((version, index) => ({
-      version,
-      previous: previousVersion(version, all.slice(index + 1), isAll),
-    })),
-    next: next_cursor,
-  };
+  const rows = data.map((version, index): VersionRow => {
+    return { version, previous: previousVersion(version, all.slice(index + 1), isAll) };
+  });
+  return { rows, next: next_cursor };
 }
 
 function summary(deduction: Deduction, today: string): Html {
   const { version, position, event_time, recorded_at, description } = deduction;
   return html`
     <section class="card">
-      <p class="lead">${sentence(deduction)}${' '}${stateOf(deduction, today)}</p>
+      <p class="lead">${sentence(deduction)}${' '}${state(...stateOn(spanOf(deduction), today))}</p>
       ${facts([
         ['Employee', employeeLink(deduction.employee_id)],
         ['Employer', html`<span>${employerOf(deduction)}${' '}${employerAdvice(deduction)}</span>`],
@@ -102,25 +100,25 @@ function summary(deduction: Deduction, today: string): Html {
   `;
 }
 
+function decisionPart(path: string, decided: string, versions: readonly Version[], may: Visit['may']): Html {
+  if (!may('runs:write'))
+    return html`<p class="hint">To decide on the moved start date, your token needs the scope runs:write.</p>`;
+  const earlier = versions.find(({ version }) => String(version) === decided)?.start_decision;
+  return decisionForm(path, { version: decided, decision: earlier?.decision, reason: earlier?.reason });
+}
+
 /** A decision replaces an earlier one on the same version. */
 function decisionForm(path: string, typed: Query, problem?: ProblemDetails): Html {
-  const given = (name: string, label: string) => ({
-    name,
-    label,
-    value: typed[name] ?? '',
-    problems: problem?.errors?.filter((error) => error.path === name) ?? [],
-  });
-  const fields = { decision: given('decision', 'Decision'), reason: given('reason', 'Reason') };
-  const placeOf = (id: string) =>
-    id === 'decision' || id === 'reason' ? { id, label: fields[id].label } : null;
+  const { version } = typed;
+  const { summary, fieldOf } = filledForm(DECISION, typed, problem);
   return html`
     <form id="start-decision" class="card" aria-labelledby="decide" novalidate hx-post=${`${path}/start-decision`} hx-target="this" hx-swap="outerHTML">
-      <h2 id="decide">${`Does version ${typed.version} apply?`}</h2>
-      ${problem !== undefined && problemSummary(problem, placeOf)}
-      <p>${`Decide what payroll deducts from the start of version ${typed.version} until the newer version starts, which has a later start and other terms.`}</p>
-      ${hiddenFields({ version: typed.version })}
-      ${field({ ...fields.decision, choices: START_DECISIONS })}
-      ${field({ ...fields.reason, required: true, hint: 'Stored with the decision. At most 500 characters.' })}
+      <h2 id="decide">${`Does version ${version} apply?`}</h2>
+      ${summary}
+      <p>${`Decide what payroll deducts from the start of version ${version} until the newer version starts, which has a later start and other terms.`}</p>
+      ${hiddenFields({ version })}
+      ${fieldOf('decision')}
+      ${fieldOf('reason')}
       <div class="actions">
         <button type="submit">Save the decision</button>
         <a class="button quiet" href=${path}>Cancel</a>

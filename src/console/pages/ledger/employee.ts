@@ -12,12 +12,12 @@ import {
   pathOf,
   runLink,
 } from '../../elements/links.ts';
-import { PAGE_ROWS, table } from '../../elements/table.ts';
+import { PAGE_ROWS, table } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
-import type { Console } from '../../page.ts';
-import { ACCEPTED_COLUMN, CHANGE_COLUMN } from '../changes/list.ts';
-import { notFound } from './find.ts';
-import { type Change, changeList, deductionTable, employerAdvice, employerOf } from './terms.ts';
+import type { Console, Visit } from '../../page.ts';
+import { ACCEPTED_COLUMN, CHANGE_COLUMN } from '../changes.ts';
+import { notFound } from './list.ts';
+import { type Change, changeList, deductionTable, employerAdviceFor } from './terms.ts';
 
 type Employee = Schemas['Employee'];
 type Fact = Employee['roster'][number];
@@ -40,31 +40,25 @@ const FACT_NAMES = {
 
 export function employeePages({ page }: Console): void {
   page('/employees/:employee_id', 'ledger:read', async (visit) => {
-    const { api, params, query, today, may } = visit;
+    const { api, params, today, may } = visit;
     const { employee_id: id = '' } = params;
     const path = pathOf('/employees', id);
     const employee = path === null ? null : await found(api.get('/v1/employees/{employee_id}'));
-    if (path === null || employee === null) return notFound('employee', id, visit);
-    const { roster } = employee;
-    return {
-      title: `Employee ${id}`,
-      body: html`
-        ${employerNotice(employee)}
-        ${roster.length > 0 && employments(employee.employments, today)}
-        ${deductionsOf(employee, today)}
-        ${arrearsOf(employee)}
-        ${changesOf(employee)}
-        ${roster.length > 0 && rosterTable(roster, { path, all: query.roster === 'all', mayChanges: may('changes:read') })}
-        ${hiddenParts(employee)}
-      `,
-    };
+    if (path === null || employee === null) return notFound('employee', id, may);
+    const { employer_id, roster } = employee;
+    // A hidden part must not look like an empty one.
+    const hidden = employee.left_out.map(({ part, scope }) => `${part} (${scope})`).join(' and ');
+    const body = html`
+      ${employerAdviceFor([{ employer_id, matched: roster.length > 0 }])}
+      ${roster.length > 0 && employments(employee.employments, today)}
+      ${deductionsOf(employee, today)}
+      ${arrearsOf(employee)}
+      ${changesOf(employee)}
+      ${roster.length > 0 && rosterTable(roster, path, visit)}
+      ${hidden !== '' && html`<p class="soft">${`Hidden, because your token lacks the scope: ${hidden}.`}</p>`}
+    `;
+    return { title: `Employee ${id}`, body };
   });
-}
-
-function employerNotice({ employer_id, roster }: Employee): Html | null {
-  if (employer_id !== null) return null;
-  const matching = { employer_id, matched: roster.length > 0 };
-  return html`<p class="notice">${employerOf(matching)}${' '}${employerAdvice(matching)}</p>`;
 }
 
 /** Lists each period of employment with its state today. */
@@ -86,11 +80,8 @@ function lastDay({ termination_date, contradicted_on }: Spell): string {
   return termination_date ?? 'no';
 }
 
-function employmentState(
-  { absent }: Employment,
-  { hire_date, termination_date }: Spell,
-  today: string,
-): Html {
+function employmentState({ absent }: Employment, spell: Spell, today: string): Html {
+  const { hire_date, termination_date } = spell;
   if (hire_date !== null && today < hire_date) return state('starts later');
   if (termination_date !== null && termination_date < today) return state('ended');
   return absent ? state('not in the newest census', 'warn') : state('employed', 'good');
@@ -100,12 +91,9 @@ function deductionsOf({ id: employee_id, deductions }: Employee, today: string):
   const { data, has_more } = deductions;
   if (data.length === 0) return empty('No deductions');
   const isMore = has_more || data.length > PAGE_ROWS;
-  const shown = deductionTable(data.slice(0, PAGE_ROWS), {
-    caption: 'Deductions',
-    day: today,
-    ofEmployee: true,
-  });
-  return withMore(shown, isMore && address('/ledger', { employee_id }), 'All deductions of this employee');
+  const shown = { caption: 'Deductions', day: today, ofEmployee: true };
+  const list = deductionTable(data.slice(0, PAGE_ROWS), shown);
+  return withMore(list, isMore && address('/ledger', { employee_id }), 'All deductions of this employee');
 }
 
 function arrearsOf({ arrears }: Employee): Html | null {
@@ -137,19 +125,22 @@ function changesOf({ id: employee_id, changes }: Employee): Html | null {
 }
 
 /** Lists the roster reports, newest first: all, or the first `FACTS_SHOWN`. */
-function rosterTable(
-  facts: readonly Fact[],
-  { path, all, mayChanges }: { path: string; all: boolean; mayChanges: boolean },
-): Html {
+function rosterTable(facts: readonly Fact[], path: string, { query, may }: Visit): Html {
   const rows = facts
     .map((fact, index) => ({ fact, differences: differencesOf(fact, facts.slice(0, index)) }))
     .toReversed();
-  const shown = all ? rows : rows.slice(0, FACTS_SHOWN);
+  const shown = query.roster === 'all' ? rows : rows.slice(0, FACTS_SHOWN);
+  // Only changes have pages.
+  const sourcePath = ({ source, source_id }: Fact) =>
+    source === 'census' || !may('changes:read') ? null : changePath(source_id);
   const list = table(shown, { caption: 'Roster reports, newest first' }, [
     ['Position', ({ fact }) => fact.position, 'number'],
     ['Employer', ({ fact }) => fact.employer_id, 'name'],
     ['Changes', ({ differences }) => changeList(differences)],
-    ['Source', ({ fact }) => sourceOf(fact, mayChanges)],
+    [
+      'Source',
+      ({ fact }) => html`<span>${`${fact.source} `}${idLink(sourcePath(fact), fact.source_id)}</span>`,
+    ],
     ['Recorded', ({ fact }) => instant(fact.recorded_at), 'date'],
   ]);
   return withMore(list, shown.length < rows.length && `${path}?roster=all`, `Show all ${rows.length}`);
@@ -165,27 +156,13 @@ function differencesOf(fact: Fact, earlier: readonly Fact[]): Change[] {
   const known = earlier.filter(({ employer_id }) => employer_id === fact.employer_id);
   const lastOf = <K extends keyof Fact>(field: K) =>
     known.findLast((one) => one[field] !== null)?.[field] ?? null;
-  const fields = (Object.keys(FACT_NAMES) as (keyof typeof FACT_NAMES)[]).flatMap((field) => {
+  const fields = (Object.keys(FACT_NAMES) as (keyof typeof FACT_NAMES)[]).flatMap((field): Change[] => {
     const [before, after] = [field === 'effective_on' ? null : lastOf(field), fact[field]];
     if (after === null || after === before) return [];
-    return [
-      { what: FACT_NAMES[field], ...(before !== null && { before: plain(before) }), after: plain(after) },
-    ];
+    const change = { what: FACT_NAMES[field], after: plain(after) };
+    return [before === null ? change : { ...change, before: plain(before) }];
   });
   if (fact.absent === null || fact.absent === (lastOf('absent') ?? false)) return fields;
   const after = fact.absent ? 'without the employee' : 'with the employee again';
   return [...fields, { what: 'census', after }];
-}
-
-/** Only changes have pages. */
-function sourceOf({ source, source_id }: Fact, mayChanges: boolean): Html {
-  const path = source === 'census' || !mayChanges ? null : changePath(source_id);
-  return html`<span>${`${source} `}${idLink(path, source_id)}</span>`;
-}
-
-/** A hidden part must not look like an empty one. */
-function hiddenParts({ left_out }: Employee): Html | null {
-  if (left_out.length === 0) return null;
-  const parts = left_out.map(({ part, scope }) => `${part} (${scope})`).join(' and ');
-  return html`<p class="soft">${`Hidden, because your token lacks the scope: ${parts}.`}</p>`;
 }

@@ -1,15 +1,15 @@
-/** The ledger: every deduction, with filters that are kept in the address. */
+/** The ledger: every deduction, with filters that are kept in the address; and employees and deductions by their id. */
 import { toMilliseconds } from '../../../api/schemas.ts';
 import { LINES_OF_COVERAGE, TAXABILITIES } from '../../../contract/deduction.ts';
 import { isDay, toInstant } from '../../../contract/instant.ts';
+import { found } from '../../api-client.ts';
 import { empty } from '../../elements/facts.ts';
-import { choicesOf, type Filter, filterFields, filtersIn } from '../../elements/fields.ts';
+import { choicesOf } from '../../elements/fields.ts';
 import { instant } from '../../elements/format.ts';
-import { address, type Query } from '../../elements/links.ts';
-import { PAGE_ROWS, pager } from '../../elements/table.ts';
+import { address, deductionLink, employeeLink, fitsPath, pathOf, type Query } from '../../elements/links.ts';
+import { type Filter, filterFields, filtersIn, PAGE_ROWS, pager } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
-import type { Console } from '../../page.ts';
-import { findForm } from './find.ts';
+import type { Console, Page, Visit } from '../../page.ts';
 import { deductionTable, employerAdviceFor } from './terms.ts';
 
 const PATH = '/ledger';
@@ -42,7 +42,7 @@ const FILTERS: readonly Filter[] = [
   ...TIME_FILTERS,
 ];
 
-export function ledgerListPages({ page }: Console): void {
+export function ledgerPages({ page }: Console): void {
   page(PATH, 'ledger:read', async ({ api, query: { cursor, ...query }, today }) => {
     const filter = filtersIn(query, FILTERS);
     const list = { limit: PAGE_ROWS, cursor, ...filter };
@@ -52,19 +52,38 @@ export function ledgerListPages({ page }: Console): void {
       return { title: 'Ledger', body: firstSteps() };
     }
     const { on = today, known_at } = filter;
-    return {
-      title: 'Ledger',
-      body: html`
-        ${findForm()}
-        ${filters(filter)}
-        ${timeNotice(filter, today)}
-        ${known_at === undefined && employerAdviceFor(data)}
-        ${isEmpty && (cursor === undefined ? nothing(filter) : empty('No more deductions'))}
-        ${data.length > 0 && deductionTable(data, { caption: 'Deductions by employee', day: isDay(on) ? on : today })}
-        ${data.length < PAGE_ROWS && next_cursor !== null && html`<p class="hint">Few deductions match, so this page covers only part of the ledger. The next page continues. Add an employer or employee ID to search faster.</p>`}
-        ${pager(PATH, { ...filter, cursor }, next_cursor)}
-      `,
-    };
+    const body = html`
+      ${findForm()}
+      ${filters(filter)}
+      ${timeNotice(filter, today)}
+      ${known_at === undefined && employerAdviceFor(data)}
+      ${isEmpty && (cursor === undefined ? nothing(filter) : empty('No more deductions'))}
+      ${data.length > 0 && deductionTable(data, { caption: 'Deductions by employee', day: isDay(on) ? on : today })}
+      ${data.length < PAGE_ROWS && next_cursor !== null && html`<p class="hint">Few deductions match, so this page covers only part of the ledger. The next page continues. Add an employer or employee ID to search faster.</p>`}
+      ${pager(PATH, { ...filter, cursor }, next_cursor)}
+    `;
+    return { title: 'Ledger', body };
+  });
+
+  // Opens the employee or deduction. When both or neither have the id, a page shows that.
+  page(`${PATH}/find`, 'ledger:read', async ({ api, query, may }) => {
+    const id = query.id?.trim() ?? '';
+    if (id === '' || !fitsPath(id)) return { go: address(PATH, { employee_id: id }) };
+    const deduction = await found(api.get('/v1/deductions/{deduction_id}', { deduction_id: id }));
+    const employee = await found(api.get('/v1/employees/{employee_id}', { employee_id: id }));
+    if (deduction === null && employee === null) return notFound('employee or deduction', id, may);
+    if (employee === null) return { go: pathOf('/deductions', id) ?? PATH };
+    if (deduction === null) return { go: pathOf('/employees', id) ?? PATH };
+    const body = html`
+      <div class="card">
+        <p>${'An employee and a deduction both have the ID '}<code>${id}</code>:</p>
+        <ul>
+          <li>${'Employee '}${employeeLink(id)}</li>
+          <li>${'Deduction '}${deductionLink(id)}</li>
+        </ul>
+      </div>
+    `;
+    return { title: 'Employee and deduction', body };
   });
 }
 
@@ -133,4 +152,26 @@ function timeNotice(asked: Query, today: string): Html | null {
       ${knownAt !== null && html`<span>${', as known at '}${instant(knownAt)}</span>`}.
     </p>
   `;
+}
+
+function findForm(id = ''): Html {
+  return html`
+    <form method="get" action="/ledger/find" class="fields" role="search">
+      <div class="field">
+        <label for="find">Employee or deduction ID</label>
+        <input id="find" name="id" type="search" value=${id} maxlength="255" required />
+      </div>
+      <button type="submit" class="quiet">Open</button>
+    </form>
+  `;
+}
+
+/** The page for an id that is not in the ledger. */
+export function notFound(what: string, id: string, may: Visit['may']): Page {
+  const event = may('events:read') ? html`<a href="/events">event</a>` : 'event';
+  const advice = fitsPath(id)
+    ? html`<p>${'IDs are case-sensitive. If it was sent recently, its '}${event}${' may be pending or quarantined.'}</p>`
+    : html`<p>${'This ID has no page, because it cannot be part of an address. '}<a href=${address(PATH, { employee_id: id })}>Show the employee’s deductions</a></p>`;
+  const body = html`${empty(`There is no ${what} with the ID ${id}`, advice)}${findForm(id)}`;
+  return { title: 'Not in the ledger', status: 404, body };
 }

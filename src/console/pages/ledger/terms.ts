@@ -4,7 +4,7 @@ import { dayOf } from '../../../contract/instant.ts';
 import { state, type Tone } from '../../elements/facts.ts';
 import { money, plain } from '../../elements/format.ts';
 import { deductionLink, employeeLink, employerLink } from '../../elements/links.ts';
-import { type Column, table } from '../../elements/table.ts';
+import { type Column, table } from '../../elements/list.ts';
 import { type Content, type Html, html } from '../../html.ts';
 
 type Deduction = Schemas['Deduction'];
@@ -70,18 +70,13 @@ function spanWords(span: Span): string {
   return from === null ? `through ${until}` : `from ${from} through ${until}`;
 }
 
-/** Renders the state of a deduction on a day. */
-export function stateOf(terms: Terms, day: string): Html {
-  const { word, tone } = stateOn(spanOf(terms), day);
-  return state(word, tone);
-}
-
-export function stateOn(span: Span, day: string): { word: string; tone: Tone } {
+/** Returns the state of a deduction on a day. */
+export function stateOn(span: Span, day: string): [word: string, tone: Tone] {
   const { from, until } = span;
-  if (isNeverInEffect(span)) return { word: 'never in effect', tone: 'warn' };
-  if (from !== null && day < from) return { word: `starts ${from}`, tone: 'plain' };
-  if (until !== null && until < day) return { word: `ended ${until}`, tone: 'plain' };
-  return { word: 'in effect', tone: 'good' };
+  if (isNeverInEffect(span)) return ['never in effect', 'warn'];
+  if (from !== null && day < from) return [`starts ${from}`, 'plain'];
+  if (until !== null && until < day) return [`ended ${until}`, 'plain'];
+  return ['in effect', 'good'];
 }
 
 /** A field that changed; null: it is absent. Without `before` only the new value is shown. */
@@ -178,7 +173,7 @@ export function deductionTable(
     ['Employer amount', ({ employer_contribution }) => money(employer_contribution), 'number'],
     ['Period', ({ period }) => period],
     ['Effective', datesOf, 'date'],
-    [`On ${day}`, (deduction) => stateOf(deduction, day)],
+    [`On ${day}`, (deduction) => state(...stateOn(spanOf(deduction), day))],
     ['Version', ({ version }) => version, 'number'],
   ]);
 }

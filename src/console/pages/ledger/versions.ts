@@ -1,10 +1,10 @@
 /** A deduction's versions as a table: what each changed, and when it was sent and recorded. */
 import type { Schemas } from '../../../client.ts';
 import { state, type Tone } from '../../elements/facts.ts';
-import type { ExplainedChoice } from '../../elements/fields.ts';
+import type { Choice } from '../../elements/fields.ts';
 import { money, narrowInstant } from '../../elements/format.ts';
 import { address, eventLink, idLink, pathOf } from '../../elements/links.ts';
-import { table } from '../../elements/table.ts';
+import { table } from '../../elements/list.ts';
 import { type Content, type Html, html } from '../../html.ts';
 import type { Visit } from '../../page.ts';
 import { changeList, changesBetween, datesOf } from './terms.ts';
@@ -31,7 +31,7 @@ const ORDERED_BY: Readonly<Record<Version['ordered_by'], string>> = {
 };
 
 /** The decisions on a version whose start was moved before it began. */
-export const START_DECISIONS: readonly ExplainedChoice[] = [
+export const START_DECISIONS: readonly Choice[] = [
   { value: 'keep', label: 'It applies', hint: 'Payroll deducts its amounts until the newer version starts.' },
   {
     value: 'drop',

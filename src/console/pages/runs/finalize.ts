@@ -1,16 +1,13 @@
-/**
- * Finalizing and voiding a run, and deleting an open one. The page to finalize shows the totals and sends their ETag, so
- * only what was reviewed is finalized; when the run changed, it shows both.
- */
+/** Finalizes, voids and deletes runs. Only the totals that were reviewed are finalized: the form sends their ETag. */
 import type { ProblemDetails } from '../../../api/problem.ts';
 import type { Schemas } from '../../../client.ts';
 import { attempt } from '../../api-client.ts';
 import { checkNames, readinessOf } from '../../elements/checks.ts';
 import { facts } from '../../elements/facts.ts';
-import { field, hiddenFields, problemSummary } from '../../elements/fields.ts';
+import { filledForm, hiddenFields, type Place, problemSummary } from '../../elements/fields.ts';
 import { money, plain } from '../../elements/format.ts';
 import { address, runPath } from '../../elements/links.ts';
-import { type Column, table } from '../../elements/table.ts';
+import { type Column, table } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
 import type { Act, Console, Visit } from '../../page.ts';
 import { periodOf } from './labels.ts';
@@ -24,21 +21,18 @@ export function finalizePages({ page, part, action }: Console): void {
 
   page('/runs/:run_id/finalize', scope, async (visit) => {
     const { id, state } = await outlineOf(visit);
-    return {
-      title: `Finalize ${id}`,
-      body:
-        state === 'open'
-          ? later(address(runPath(id, '/review'), visit.query), 'Computing the run …')
-          : html`<p>${`This run is already ${state}. `}<a href=${runPath(id)}>Back to the run</a></p>`,
-    };
+    const body =
+      state === 'open'
+        ? later(address(runPath(id, '/review'), visit.query), 'Computing the run …')
+        : html`<p>${`This run is already ${state}. `}<a href=${runPath(id)}>Back to the run</a></p>`;
+    return { title: `Finalize ${id}`, body };
   });
 
   part('/runs/:run_id/review', scope, (visit) => review(visit, visit.query));
 
   action('/runs/:run_id/finalize', scope, async (act) => {
     const { accept, reason, etag = '' } = act.form;
-    const body =
-      accept === undefined ? {} : { accept: accept.split(' '), ...(reason !== undefined && { reason }) };
+    const body = accept === undefined ? {} : { accept: accept.split(' '), ...(reason && { reason }) };
     const headers = { 'if-match': `"${etag}"` };
     const call = act.api.send('post', '/v1/payroll-runs/{run_id}/finalize', {}, body, headers);
     const { problem } = await attempt(call, 400, 409, 412);
@@ -52,27 +46,25 @@ export function finalizePages({ page, part, action }: Console): void {
 
   page('/runs/:run_id/void', scope, async (visit) => {
     const run = await outlineOf(visit);
-    return {
-      title: `Void ${run.id}`,
-      body: html`
-        <section class="card" aria-label="Run">
-          ${facts([
-            ['Employer', run.employer_id],
-            ['Pay date', run.pay_date],
-            ['Pay period', periodOf(run)],
-            ['Employee amount', run.totals && money(run.totals.member_amount)],
-            ['Employer amount', run.totals && money(run.totals.employer_amount)],
-          ])}
-        </section>
-        ${voidForm(run.id, '')}
-      `,
-    };
+    const body = html`
+      <section class="card" aria-label="Run">
+        ${facts([
+          ['Employer', run.employer_id],
+          ['Pay date', run.pay_date],
+          ['Pay period', periodOf(run)],
+          ['Employee amount', run.totals && money(run.totals.member_amount)],
+          ['Employer amount', run.totals && money(run.totals.employer_amount)],
+        ])}
+      </section>
+      ${voidForm(run.id, {})}
+    `;
+    return { title: `Void ${run.id}`, body };
   });
 
-  action('/runs/:run_id/void', scope, async ({ api, params: { run_id = '' }, form: { reason = '' } }) => {
-    const call = api.send('post', '/v1/payroll-runs/{run_id}/void', {}, { reason });
+  action('/runs/:run_id/void', scope, async ({ api, params: { run_id = '' }, form }) => {
+    const call = api.send('post', '/v1/payroll-runs/{run_id}/void', {}, { reason: form.reason ?? '' });
     const { data, problem } = await attempt(call, 400);
-    if (problem !== undefined) return voidForm(run_id, reason, problem);
+    if (problem !== undefined) return voidForm(run_id, form, problem);
     return { go: address(runPath(run_id), { settled_by: data.settled_by.join(', ') }) };
   });
 }
@@ -80,7 +72,7 @@ export function finalizePages({ page, part, action }: Console): void {
 /** Shows the run as it is now. `reviewed`: what the user saw before, and the reason they typed. */
 async function review(
   visit: Visit | Act,
-  reviewed: Reviewed & { readonly reason?: string },
+  reviewed: Partial<Reviewed & { readonly reason: string }>,
   problem?: ProblemDetails,
 ): Promise<Html> {
   const { api, params } = visit;
@@ -99,18 +91,13 @@ async function review(
       ${problem !== undefined && !wasRejected && problemSummary(problem, reasonPlace)}
       ${totals(run, hasChanged ? reviewed : {})}
       ${readinessOf(readiness, run, visit)}
-      ${confirmation(run, readiness, reviewed.reason ?? '', problem)}
+      ${confirmation(run, readiness, reviewed, problem)}
     </div>
   `;
 }
 
-function reasonPlace(path: string) {
+function reasonPlace(path: string): Place | null {
   return path === 'reason' ? { id: 'reason', label: 'Reason' } : null;
-}
-
-function reasonField(label: string, value: string, problem: ProblemDetails | undefined, hint: string): Html {
-  const problems = problem?.errors?.filter(({ path }) => path === 'reason') ?? [];
-  return field({ name: 'reason', rows: 3, label, hint, value, required: true, problems });
 }
 
 function changedNotice(path: string, wasRejected: boolean): Html {
@@ -122,7 +109,7 @@ function changedNotice(path: string, wasRejected: boolean): Html {
   `;
 }
 
-function totals(run: Run, before: Reviewed): Html {
+function totals(run: Run, before: Partial<Reviewed>): Html {
   const isCompared = before.member_amount !== undefined;
   const now = reviewedOf(run);
   const shown = (name: Figure, value = '–') => (name.endsWith('amount') ? money(value) : value);
@@ -153,16 +140,20 @@ function totals(run: Run, before: Reviewed): Html {
 function confirmation(
   run: Run,
   { ready: isReady, checks, etag }: Schemas['Readiness'],
-  reason: string,
+  reviewed: { readonly reason?: string },
   problem?: ProblemDetails,
 ): Html {
   const path = runPath(run.id);
   const failed = checks.filter(({ result }) => result === 'fail').map(({ id }) => id);
+  const label = `Reason to accept: ${checkNames(failed, run)}`;
+  const hint =
+    'Stored with the run and with each finding. A finding stays accepted until its data changes. At most 500 characters.';
+  const { fieldOf } = filledForm({ reason: { rows: 3, label, hint, required: true } }, reviewed, problem);
   return html`
     <form class="card" novalidate hx-post=${`${path}/finalize`} hx-target="#review" hx-swap="outerHTML" hx-config="timeout:600s">
       ${hiddenFields({ ...reviewedOf(run), etag, ...(!isReady && { accept: failed.join(' ') }) })}
       <p>A finalized run cannot be changed, only voided. Payroll deducts its amounts.</p>
-      ${!isReady && reasonField(`Reason to accept: ${checkNames(failed, run)}`, reason, problem, 'Stored with the run and with each finding. A finding stays accepted until its data changes. At most 500 characters.')}
+      ${!isReady && fieldOf('reason')}
       <div class="actions">
         <button type="submit" class=${isReady ? undefined : 'danger'}>${isReady ? 'Finalize' : 'Accept findings and finalize'}</button>
         <a class="button quiet" href=${path}>Back to the run</a>
@@ -172,12 +163,15 @@ function confirmation(
   `;
 }
 
-function voidForm(runId: string, reason: string, problem?: ProblemDetails): Html {
+function voidForm(runId: string, typed: Visit['query'], problem?: ProblemDetails): Html {
+  const hint = 'Stored with the run. At most 500 characters.';
+  const specs = { reason: { rows: 3, label: 'Reason', hint, required: true } };
+  const { summary, fieldOf } = filledForm(specs, typed, problem);
   return html`
     <form id="void" class="card" novalidate hx-post=${runPath(runId, '/void')} hx-target="#void" hx-swap="outerHTML">
-      ${problem !== undefined && problemSummary(problem, reasonPlace)}
+      ${summary}
       <p>Voiding cannot be undone. The run stays readable but no longer counts, and its pay date is free for a new run. Adjustments and arrears that it included become due again. If a later run has corrected this one, void the later run first.</p>
-      ${reasonField('Reason', reason, problem, 'Stored with the run. At most 500 characters.')}
+      ${fieldOf('reason')}
       <div class="actions">
         <button type="submit" class="danger">Void the run</button>
         <a class="button quiet" href=${runPath(runId)}>Back to the run</a>

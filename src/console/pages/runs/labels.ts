@@ -1,6 +1,6 @@
 /** Labels and explanations of a run's options, states and lines. */
 import type { Schemas } from '../../../client.ts';
-import type { ExplainedChoice } from '../../elements/fields.ts';
+import type { Choice } from '../../elements/fields.ts';
 import { plain } from '../../elements/format.ts';
 
 export type Run = Schemas['PayrollRunOutline'];
@@ -21,109 +21,96 @@ export const FREQUENCIES: Readonly<Record<Run['pay_frequency'], string>> = {
 
 /** The options that a payroll policy sets. */
 type OptionName = 'scheme' | 'remainder' | 'extra_paycheck' | 'applies_on' | 'adjustments' | 'arrears';
-type Option = { readonly label: string; readonly hint: string; readonly choices: readonly ExplainedChoice[] };
+type Option = { readonly label: string; readonly hint: string; readonly choices: readonly Choice[] };
 
-const choice = (value: string, label: string, hint: string): ExplainedChoice => ({ value, label, hint });
+function explained(choices: Readonly<Record<string, readonly [label: string, hint: string]>>): Choice[] {
+  return Object.entries(choices).map(([value, [label, hint]]) => ({ value, label, hint }));
+}
 
 /** The first choice of each option is the API's default. */
 export const OPTIONS: Readonly<Record<OptionName, Option>> = {
   scheme: {
     label: 'Division',
     hint: 'How a monthly or other contribution is divided among paychecks.',
-    choices: [
-      choice(
-        'annualized',
+    choices: explained({
+      annualized: [
         'Evenly over the year',
         'The annual amount is divided by all paychecks of the year: $150.00 monthly is $69.23 on each of 26 paychecks.',
-      ),
-      choice(
-        'month-even',
+      ],
+      'month-even': [
         'Evenly within each month',
         'The monthly amount is divided by the paychecks of that month: $150.00 is $75.00 on each of two, or $50.00 on each of three.',
-      ),
-      choice(
-        'first-checks',
+      ],
+      'first-checks': [
         'First paychecks of the month',
         'Only the first paychecks of a month take a deduction: two if biweekly, four if weekly. Further ones take none.',
-      ),
-    ],
+      ],
+    }),
   },
   remainder: {
     label: 'Remaining cents',
     hint: 'Which paycheck takes the cents left over from a division.',
-    choices: [
-      choice('last', 'Last paycheck', 'All paychecks are equal, and the last one takes the remaining cents.'),
-      choice('spread', 'Spread out', 'The remaining cents are spread over the paychecks.'),
-      choice(
-        'none',
+    choices: explained({
+      last: ['Last paycheck', 'All paychecks are equal, and the last one takes the remaining cents.'],
+      spread: ['Spread out', 'The remaining cents are spread over the paychecks.'],
+      none: [
         'Round each paycheck',
         'Each paycheck is rounded on its own, so the year may differ by a few cents.',
-      ),
-    ],
+      ],
+    }),
   },
   extra_paycheck: {
     label: 'Extra paycheck',
     hint: 'Some years have one more paycheck than usual.',
-    choices: [
-      choice(
-        'take',
+    choices: explained({
+      take: [
         'Deduct as usual',
         'A 27th biweekly or 53rd weekly paycheck takes the biweekly or weekly contribution too.',
-      ),
-      choice(
-        'skip',
-        'Skip',
-        'A 27th biweekly or 53rd weekly paycheck skips the biweekly or weekly contribution.',
-      ),
-    ],
+      ],
+      skip: ['Skip', 'A 27th biweekly or 53rd weekly paycheck skips the biweekly or weekly contribution.'],
+    }),
   },
   applies_on: {
     label: 'In effect on',
     hint: 'A deduction is taken if it is in effect on this day.',
-    choices: [
-      choice(
-        'pay_date',
+    choices: explained({
+      pay_date: [
         'The pay date',
         'A deduction that starts after the pay period is taken if it starts by the pay date.',
-      ),
-      choice(
-        'period_end',
+      ],
+      period_end: [
         'The last day of the pay period',
         'A deduction that starts after the pay period is not taken.',
-      ),
-    ],
+      ],
+    }),
   },
   adjustments: {
     label: 'Adjustments',
     hint: 'Differences from earlier finalized runs of the year, caused by late changes.',
-    choices: [
-      choice('report', 'Show only', 'Adjustments are shown but not deducted.'),
-      choice('include', 'Deduct or refund', 'Adjustments are deducted or refunded with this paycheck.'),
-    ],
+    choices: explained({
+      report: ['Show only', 'Adjustments are shown but not deducted.'],
+      include: ['Deduct or refund', 'Adjustments are deducted or refunded with this paycheck.'],
+    }),
   },
   arrears: {
     label: 'Arrears',
     hint: 'Amounts that payroll reported as not taken in earlier runs.',
-    choices: [
-      choice('report', 'Show only', 'Arrears are shown but not deducted.'),
-      choice('include', 'Deduct', 'Arrears are deducted with this paycheck.'),
-    ],
+    choices: explained({
+      report: ['Show only', 'Arrears are shown but not deducted.'],
+      include: ['Deduct', 'Arrears are deducted with this paycheck.'],
+    }),
   },
 };
 export const OPTION_NAMES = Object.keys(OPTIONS) as OptionName[];
 
-export function choiceOf(name: OptionName, value: string): ExplainedChoice | undefined {
+export function choiceOf(name: OptionName, value: string): Choice | undefined {
   return OPTIONS[name].choices.find((one) => one.value === value);
 }
 
-export const RUN_KINDS: readonly ExplainedChoice[] = [
-  choice('regular', 'Regular', 'A regular pay date, with all employees of the pay frequency.'),
-  choice(
-    'off_cycle',
-    'Off-cycle',
-    'A paycheck between pay dates, with the employees and deductions that you list.',
-  ),
-];
+export const RUN_KINDS = explained({
+  regular: ['Regular', 'A regular pay date, with all employees of the pay frequency.'],
+  off_cycle: ['Off-cycle', 'A paycheck between pay dates, with the employees and deductions that you list.'],
+});
 
 export const LINE_KINDS: Readonly<Record<Line['kind'], string>> = {
   regular: 'Deductions',

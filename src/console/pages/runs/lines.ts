@@ -1,30 +1,24 @@
 /** The lines of a run, by paycheck, with the explanation of each amount; and their CSV download. */
 import { attempt, streamFromApi } from '../../api-client.ts';
 import { empty, facts, state } from '../../elements/facts.ts';
-import { choicesOf, type Filter, filterFields, filtersIn, problemSummary } from '../../elements/fields.ts';
+import { choicesOf, problemSummary } from '../../elements/fields.ts';
 import { money, plain } from '../../elements/format.ts';
-import { address, deductionLink, idLink, runLink, runPath } from '../../elements/links.ts';
-import { PAGE_ROWS, pager } from '../../elements/table.ts';
+import { address, deductionLink, idLink, runEmployeeLink, runLink, runPath } from '../../elements/links.ts';
+import { type Filter, filterFields, filtersIn, PAGE_ROWS, pager } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
 import { AMOUNT_CHANGES, CHANGES, FLAGS, flagLabel, LINE_KINDS, type Line, type Run } from './labels.ts';
 
-/** `path`: the run's page, to link an employee's lines; a preview has none. */
-type Options = { readonly path?: string; readonly mayLedger?: boolean };
+/** `runId`: to link an employee's lines; a preview has none. */
+type Options = { readonly runId?: string; readonly mayLedger?: boolean };
 
-const FLAG_LABELS = (Object.keys(FLAGS) as (keyof typeof FLAGS)[]).map((value) => {
-  return { value, label: flagLabel(value) };
-});
+const FLAG_NAMES = Object.keys(FLAGS) as Line['flags'];
 const FILTERS: readonly Filter[] = [
   { name: 'employee_id', label: 'Employee ID' },
   { name: 'change', label: 'Change since the previous run', choices: choicesOf(CHANGES) },
-  { name: 'flag', label: 'Flag', choices: FLAG_LABELS },
+  { name: 'flag', label: 'Flag', choices: FLAG_NAMES.map((value) => ({ value, label: flagLabel(value) })) },
 ];
-/** The tabs filter by kind. */
-const ALL_FILTERS: readonly Filter[] = [
-  { name: 'kind', label: 'Kind', choices: choicesOf(LINE_KINDS) },
-  ...FILTERS,
-];
+const TABS: Filter = { name: 'kind', label: 'Kind', choices: choicesOf(LINE_KINDS) };
 
 export function runLinePages({ app, options, part }: Console): void {
   part('/runs/:run_id/lines', 'runs:read', linePage);
@@ -75,7 +69,7 @@ export async function linesOfRun(
 }
 
 async function linePage({ api, params, query, may }: Visit): Promise<Html> {
-  const path = runPath(params.run_id ?? '');
+  const { run_id: runId = '' } = params;
   const { cursor } = query;
   const filter = filtersOf(query);
   const list = { limit: PAGE_ROWS, cursor, ...filter };
@@ -84,29 +78,28 @@ async function linePage({ api, params, query, may }: Visit): Promise<Html> {
   if (problem !== undefined) {
     return html`
       ${problemSummary(problem)}
-      ${cursor !== undefined && html`<p><a href=${path}>Back to the first page</a></p>`}
+      ${cursor !== undefined && html`<p><a href=${runPath(runId)}>Back to the first page</a></p>`}
     `;
   }
   const { data, next_cursor } = page;
+  const isFiltered = Object.keys(filter).length > 0;
+  const nothing = isFiltered
+    ? empty('No matching lines')
+    : empty(
+        'No deductions in this run',
+        html`<p>No employee has a deduction in effect. Check readiness above: events may be pending, or the census may be missing.</p>`,
+      );
   return html`
-    ${data.length > 0 ? paychecks(data, { path, mayLedger: may('ledger:read') }) : Object.keys(filter).length > 0 ? empty('No matching lines') : noLines()}
-    ${pager(path, query, next_cursor)}
+    ${data.length > 0 ? paychecks(data, { runId, mayLedger: may('ledger:read') }) : nothing}
+    ${pager(runPath(runId), query, next_cursor)}
   `;
-}
-
-function noLines(): Html {
-  return empty(
-    'No deductions in this run',
-    html`<p>No employee has a deduction in effect. Check readiness above: events may be pending, or the census may be missing.</p>`,
-  );
 }
 
 /** Returns the filters of the address whose values the API knows. */
 function filtersOf(query: Visit['query']) {
-  const known = ALL_FILTERS.filter(({ name, choices }) => {
-    return choices === undefined || choices.some(({ value }) => value === query[name]);
-  });
-  return filtersIn(query, known);
+  const isKnown = ({ name, choices }: Filter) =>
+    choices === undefined || choices.some(({ value }) => value === query[name]);
+  return filtersIn(query, [TABS, ...FILTERS].filter(isKnown));
 }
 
 function tabs({ kind: current, employee_id }: Visit['query'], path: string): Html {
@@ -124,29 +117,26 @@ function tabs({ kind: current, employee_id }: Visit['query'], path: string): Htm
 
 /** Renders lines in their order, grouped by employee. */
 export function paychecks(lines: readonly Line[], options: Options = {}): Html {
-  const byEmployee = [...Map.groupBy(lines, (line) => line.employee_id)];
-  const titleOf = (employee_id: string) =>
-    options.path === undefined ? employee_id : idLink(address(options.path, { employee_id }), employee_id);
+  const { runId } = options;
+  const paycheckOf = ([employee, own]: [string, Line[]]) => html`
+    <section class="card paycheck">
+      <h3>${runId === undefined ? employee : runEmployeeLink(runId, employee)}</h3>
+      ${own.map((line) => lineOf(line, options))}
+    </section>
+  `;
   return html`
     <div class="paychecks">
       <div class="paycheck-heads" aria-hidden="true">
         <span>Employee amount</span>
         <span>Employer amount</span>
       </div>
-      ${byEmployee.map(
-        ([employee, own]) => html`
-          <section class="card paycheck">
-            <h3>${titleOf(employee)}</h3>
-            ${own.map((line) => lineOf(line, options))}
-          </section>
-        `,
-      )}
+      ${[...Map.groupBy(lines, (line) => line.employee_id)].map(paycheckOf)}
     </div>
   `;
 }
 
 function lineOf(line: Line, options: Options): Html {
-  const { kind, change, flags } = line;
+  const { kind, change, amount_change, flags } = line;
   return html`
     <details class=${flags.includes('reported') ? 'line reported' : 'line'}>
       <summary>
@@ -154,7 +144,7 @@ function lineOf(line: Line, options: Options): Html {
         <span class="says">
           ${kind !== 'regular' && state(kind)}
           ${change !== null && change !== 'same' && state(changeOf(change, line.previous_amount))}
-          ${change === 'same' && differs(line) && state(AMOUNT_CHANGES[line.amount_change])}
+          ${change === 'same' && amount_change !== null && amount_change !== 'same' && state(AMOUNT_CHANGES[amount_change])}
           ${flags.map((flag) => state(flagLabel(flag), 'warn'))}
         </span>
         <span class="pays"><span class="hidden-label">${'employee amount '}</span>${money(line.member_amount)}</span>
@@ -176,27 +166,21 @@ function changeOf(change: NonNullable<Line['change']>, previous: string | null):
   return change === 'ended' && previous !== null ? `${label}, was ${money(previous)}` : label;
 }
 
-type Differing = Line & { amount_change: NonNullable<Line['amount_change']> };
-
-function differs(line: Line): line is Differing {
-  return line.amount_change !== null && line.amount_change !== 'same';
-}
-
-function differenceOf({ amount_change, member_difference, employer_difference }: Differing): string {
-  const signed = (amount: string | null) => (amount?.startsWith('-') === false ? '+' : '') + money(amount);
-  return `${AMOUNT_CHANGES[amount_change]}: employee ${signed(member_difference)}, employer ${signed(employer_difference)}`;
-}
-
 function factsOf(line: Line, { mayLedger = false }: Options): Html {
   const { deduction_id, version, adjustment_for, period, employer_payroll_code, employer_treatment } = line;
   const deduction = mayLedger ? deductionLink(deduction_id) : idLink(null, deduction_id);
   const contribution = (amount: string | null) => period !== null && `${money(amount)} ${period}`;
   const treatment = employer_treatment === null ? '' : ` (${employer_treatment})`;
+  const signed = (amount: string | null) => (amount?.startsWith('-') === false ? '+' : '') + money(amount);
+  const changed =
+    line.amount_change !== null &&
+    line.amount_change !== 'same' &&
+    `${AMOUNT_CHANGES[line.amount_change]}: employee ${signed(line.member_difference)}, employer ${signed(line.employer_difference)}`;
   return facts([
     ['Employee contribution', contribution(line.member_contribution)],
     ['Employer contribution', contribution(line.employer_contribution)],
     ['Previous run', line.previous_amount !== null && money(line.previous_amount)],
-    ['Amount change', differs(line) && differenceOf(line)],
+    ['Amount change', changed],
     ['Corrects run', adjustment_for !== null && runLink(adjustment_for)],
     ['Deduction', version === null ? deduction : html`<span>${deduction}${`, version ${version}`}</span>`],
     ['Coverage type', line.coverage_type !== null && plain(line.coverage_type)],

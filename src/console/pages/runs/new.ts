@@ -4,12 +4,12 @@ import { RUN_BYTES_MAX } from '../../../api/routes/payroll-runs.ts';
 import { RUN_DEFAULTS } from '../../../api/run-schemas.ts';
 import type { paths } from '../../../client-types.ts';
 import { attempt, found } from '../../api-client.ts';
-import { choicesOf, type Field, field, type Place, problemSummary } from '../../elements/fields.ts';
+import { choicesOf, filledForm, type Specs } from '../../elements/fields.ts';
 import { fitsPath, runPath } from '../../elements/links.ts';
 import { type Html, html } from '../../html.ts';
 import type { Act, Console, Done, Visit } from '../../page.ts';
 import { isFor, schedulesOf } from '../settings/overview.ts';
-import { FREQUENCIES, OPTION_NAMES, OPTIONS, RUN_KINDS, type Run } from './labels.ts';
+import { FREQUENCIES, OPTIONS, RUN_KINDS } from './labels.ts';
 import { previewOf } from './totals.ts';
 
 export function newRunPages({ page, action }: Console): void {
@@ -23,13 +23,11 @@ export function newRunPages({ page, action }: Console): void {
         : copied.pay_date === undefined
           ? `Options copied from ${query.like}. Enter the dates.`
           : `Options copied from ${query.like}, with the next pay date of the schedule.`;
-    return {
-      title: 'New payroll run',
-      body: html`
-        ${query.like !== undefined && html`<p class="hint">${note}</p>`}
-        ${runForm({ typed, maySave: may('runs:write') })}
-      `,
-    };
+    const body = html`
+      ${query.like !== undefined && html`<p class="hint">${note}</p>`}
+      ${runForm({ typed, maySave: may('runs:write') })}
+    `;
+    return { title: 'New payroll run', body };
   });
 
   action('/runs/new', 'runs:read', previewOrSave, { bodyLimit: RUN_BYTES_MAX });
@@ -39,14 +37,10 @@ async function previewOrSave({ api, may, form: { do: command, ...typed } }: Act)
   const body = bodyOf(typed);
   const run_id = (typed.run_id ?? '').trim();
   const isSaved = command === 'save' && run_id !== '' && fitsPath(run_id);
-  const { data, problem } = await attempt<object>(
-    isSaved
-      ? api.send('put', '/v1/payroll-runs/{run_id}', { run_id }, body)
-      : api.send('post', '/v1/payroll-runs/preview', {}, body),
-    400,
-    409,
-    422,
-  );
+  const call: Promise<object> = isSaved
+    ? api.send('put', '/v1/payroll-runs/{run_id}', { run_id }, body)
+    : api.send('post', '/v1/payroll-runs/preview', {}, body);
+  const { data, problem } = await attempt(call, 400, 409, 422);
   const form = { typed, maySave: may('runs:write') };
   if (command === 'save' && !isSaved) return runForm({ ...form, problem: withIdProblem(problem, run_id) });
   if (problem !== undefined) return runForm({ ...form, problem: isSaved ? ofTakenId(problem) : problem });
@@ -67,21 +61,34 @@ function ofTakenId(problem: ProblemDetails): ProblemDetails {
   return status === 409 ? { ...problem, errors: [{ path: 'run_id', rule: detail }] } : problem;
 }
 
-/** Fills the form from a run, with the next pay date of the employer's schedule; null when there is no such run. */
+/**
+ * Fills the form from a run, without its id and final paychecks, and with the next pay date of the employer's schedule,
+ * or none. Returns null when there is no such run.
+ */
 async function copyOf({ api }: Visit, run_id: string): Promise<Typed | null> {
   const run = await found(api.get('/v1/payroll-runs/{run_id}/outline', { run_id }));
   if (run === null) return null;
-  const schedule = (await schedulesOf(api, run.employer_id)).find((one) => isFor(one, run));
-  return typedLike(run, schedule?.pay_dates.find(({ pay_date }) => pay_date > run.pay_date) ?? null);
+  const { employer_id, employee_ids, deductions, stated_options } = run;
+  const schedule = (await schedulesOf(api, employer_id)).find((one) => isFor(one, run));
+  const dates = schedule?.pay_dates.find(({ pay_date }) => pay_date > run.pay_date);
+  const kept = WORDS.filter((name) => !(name in OPTIONS) || stated_options.some((stated) => stated === name));
+  const fields: Record<string, string | null> = {
+    ...Object.fromEntries(kept.map((name) => [name, run[name as 'pay_group']])),
+    ...(dates ?? { pay_date: null, period_start: null, period_end: null }),
+    employee_ids: employee_ids?.join('\n') ?? null,
+    deductions: deductions?.join('\n') ?? null,
+  };
+  return Object.fromEntries(
+    Object.entries(fields).flatMap(([name, value]) => (value === null ? [] : [[name, value]])),
+  );
 }
 
 /** The values of the fields, without empty ones. */
 type Typed = Readonly<Record<string, string>>;
 type RunBody = paths['/v1/payroll-runs/{run_id}']['put']['requestBody']['content']['application/json'];
-type Spec = Omit<Field, 'name' | 'value'>;
 
 const date = { type: 'date', required: true } as const;
-const BASICS: Readonly<Record<string, Spec>> = {
+const BASICS: Specs = {
   run_id: {
     label: 'Run ID',
     required: true,
@@ -103,14 +110,11 @@ const BASICS: Readonly<Record<string, Spec>> = {
 };
 /** The employer's policy decides an option that the run does not set. */
 const BY_POLICY = { value: '', label: 'Employer policy', hint: 'Uses the payroll policy of the employer.' };
-const option = (name: (typeof OPTION_NAMES)[number]): Spec => {
+const option = (name: keyof typeof OPTIONS) => {
   return { ...OPTIONS[name], choices: [BY_POLICY, ...OPTIONS[name].choices] };
 };
-const EARLIER: Readonly<Record<string, Spec>> = {
-  adjustments: option('adjustments'),
-  arrears: option('arrears'),
-};
-const CALCULATION: Readonly<Record<string, Spec>> = {
+const EARLIER: Specs = { adjustments: option('adjustments'), arrears: option('arrears') };
+const CALCULATION: Specs = {
   scheme: option('scheme'),
   remainder: option('remainder'),
   extra_paycheck: option('extra_paycheck'),
@@ -120,7 +124,7 @@ const CALCULATION: Readonly<Record<string, Spec>> = {
     hint: 'Required if an option here or above differs from the employer’s payroll policy.',
   },
 };
-const CALENDAR: Readonly<Record<string, Spec>> = {
+const CALENDAR: Specs = {
   pay_dates: {
     label: 'Pay dates',
     rows: 6,
@@ -128,7 +132,7 @@ const CALENDAR: Readonly<Record<string, Spec>> = {
   },
 };
 /** One id per line, because an id may contain a space or a comma. */
-const LISTS: Readonly<Record<string, Spec>> = {
+const LISTS: Specs = {
   employee_ids: {
     label: 'Only these employees',
     rows: 3,
@@ -145,14 +149,8 @@ const LISTS: Readonly<Record<string, Spec>> = {
     hint: 'IDs of employees who left before this pay period and get a final paycheck, one per line.',
   },
 };
-const SELECTION: Readonly<Record<string, Spec>> = { kind: { label: 'Kind', choices: RUN_KINDS }, ...LISTS };
-const SPECS: Readonly<Record<string, Spec>> = {
-  ...BASICS,
-  ...EARLIER,
-  ...CALCULATION,
-  ...CALENDAR,
-  ...SELECTION,
-};
+const SELECTION: Specs = { kind: { label: 'Kind', choices: RUN_KINDS }, ...LISTS };
+const SPECS: Specs = { ...BASICS, ...EARLIER, ...CALCULATION, ...CALENDAR, ...SELECTION };
 /** The fields of one value; the run id is in the path. */
 const WORDS = Object.keys(SPECS).filter(
   (name) => name !== 'run_id' && !(name in CALENDAR) && !(name in LISTS),
@@ -165,31 +163,30 @@ type Form = { typed: Typed; maySave: boolean; problem?: ProblemDetails; below?: 
 
 /** Renders the form with its problems. `below`: a preview. */
 function runForm({ typed, problem, below, maySave }: Form): Html {
-  const errors = Map.groupBy(problem?.errors ?? [], ({ path }) => fieldOf(path));
-  const fields = (specs: Readonly<Record<string, Spec>>) =>
-    Object.entries(specs).map(([name, spec]) =>
-      field({ ...spec, name, value: typed[name] ?? '', problems: errors.get(name) ?? [] }),
-    );
-  const open = (id: string, title: string, specs: Readonly<Record<string, Spec>>) => html`
+  const { summary, isWrong, fieldOf } = filledForm(SPECS, typed, problem);
+  const open = (id: string, title: string, specs: Specs) => html`
     <section class="card" aria-labelledby=${id}>
       <h2 id=${id}>${title}</h2>
-      <div class="columns">${fields(specs)}</div>
+      <div class="columns">${Object.keys(specs).map(fieldOf)}</div>
     </section>
   `;
   // Fields that are rarely needed. Open when one differs from a new form or has a problem.
-  const rare = (title: string, specs: Readonly<Record<string, Spec>>) => {
+  const rare = (title: string, specs: Specs) => {
     const names = Object.keys(specs);
-    const isOpen = names.some((name) => errors.has(name) || typed[name] !== DEFAULTS[name]);
+    const isOpen = names.some((name) => isWrong(name) || typed[name] !== DEFAULTS[name]);
     return html`
       <details class="card rare" open=${isOpen}>
         <summary>${title}</summary>
-        <div class=${names.length > 1 ? 'columns' : undefined}>${fields(specs)}</div>
+        <div class=${names.length > 1 ? 'columns' : undefined}>${names.map(fieldOf)}</div>
       </details>
     `;
   };
+  const saving = maySave
+    ? 'A saved run stays open and up to date until you finalize or delete it.'
+    : 'To save a run, your token needs the scope runs:write.';
   return html`
     <div id="run-form">
-      ${problem !== undefined && problemSummary(problem, placeOf)}
+      ${summary}
       <form class="long" novalidate hx-post="/runs/new" hx-target="#run-form" hx-swap="outerHTML" hx-config="timeout:600s">
         ${open('basics', 'Paycheck', BASICS)}
         ${open('earlier', 'Earlier runs', EARLIER)}
@@ -201,22 +198,11 @@ function runForm({ typed, problem, below, maySave }: Form): Html {
           ${maySave && html`<button type="submit" name="do" value="save">Save the run</button>`}
           <span class="busy soft" role="status">Computing …</span>
         </div>
-        <p class="hint">
-          ${maySave ? 'A preview saves nothing. A saved run stays open and up to date until you finalize or delete it.' : 'A preview saves nothing. To save a run, your token needs the scope runs:write.'}
-        </p>
+        <p class="hint">${`A preview saves nothing. ${saving}`}</p>
       </form>
       ${below}
     </div>
   `;
-}
-
-/** `employee_ids[3]` is the fourth line of its field. */
-function placeOf(path: string): Place | null {
-  const id = fieldOf(path);
-  if (id === null) return null;
-  const [, index] = /\[(\d+)\]$/.exec(path) ?? [];
-  const { label } = SPECS[id] as Spec;
-  return { id, label: index === undefined ? label : `${label}, line ${Number(index) + 1}` };
 }
 
 /** Builds the API's body from the form. The API validates it. */
@@ -230,31 +216,6 @@ function bodyOf(typed: Typed): RunBody {
 }
 
 function itemsOf(text = '', between: RegExp): string[] {
-  return text
-    .split(between)
-    .map((item) => item.trim())
-    .filter((item) => item !== '');
-}
-
-/** Fills the form from an earlier run, without its id, pay dates and final paychecks. */
-function typedLike(run: Run, dates: Pick<Run, 'pay_date' | 'period_start' | 'period_end'> | null): Typed {
-  const { employee_ids, deductions, stated_options } = run;
-  const fields: Record<string, string | null> = {
-    ...Object.fromEntries(WORDS.map((name) => [name, run[name as 'pay_group']])),
-    ...Object.fromEntries(
-      OPTION_NAMES.map((name) => [name, stated_options.includes(name) ? run[name] : null]),
-    ),
-    ...(dates ?? { pay_date: null, period_start: null, period_end: null }),
-    employee_ids: employee_ids?.join('\n') ?? null,
-    deductions: deductions?.join('\n') ?? null,
-  };
-  return Object.fromEntries(
-    Object.entries(fields).filter((field): field is [string, string] => field[1] !== null),
-  );
-}
-
-/** Returns the field of an API path: `employee_ids` for `employee_ids[3]`. */
-function fieldOf(path: string): string | null {
-  const [name] = /^[a-z_]+/.exec(path) ?? [];
-  return name !== undefined && Object.hasOwn(SPECS, name) ? name : null;
+  const items = text.split(between).map((item) => item.trim());
+  return items.filter((item) => item !== '');
 }

@@ -5,8 +5,8 @@ import { AppError } from '../../../errors.ts';
 import { attempt } from '../../api-client.ts';
 import { state } from '../../elements/facts.ts';
 import { count, counted, money, plain } from '../../elements/format.ts';
-import { address, idLink, runLink, runPath } from '../../elements/links.ts';
-import { type Column, rowProblems, table } from '../../elements/table.ts';
+import { address, idLink, runEmployeeLink, runLink, runPath } from '../../elements/links.ts';
+import { type Column, rowProblems, table } from '../../elements/list.ts';
 import { type Upload, upload } from '../../forms.ts';
 import { type Html, html } from '../../html.ts';
 import type { Console } from '../../page.ts';
@@ -54,21 +54,19 @@ export function payrollFilePages(own: Console): void {
   const taken = '/runs/:run_id/taken';
   own.page(taken, 'runs:write', async (visit) => {
     const { id, state, taken_reports } = await outlineOf(visit);
-    return {
-      title: `Deductions taken in ${id}`,
-      body: html`
-        <p>
-          ${'List only the exceptions: a line that is not in the file counts as taken in full. Amounts not taken become arrears in the next runs. '}<a href=${runPath(id)}>Back to the run</a>
-        </p>
-        ${taken_reports.length > 0 && html`<p>This run has a report already. A new report replaces it.</p>`}
-        ${
-          state === 'finalized'
-            ? fileForm(runPath(id, '/taken'), 'Deductions taken', 'Save', 'submit', TAKEN_COLUMNS)
-            : html`<p>${`This run is ${state}. Deductions taken can be reported only for a finalized run.`}</p>`
-        }
-        <div id="outcome" aria-live="polite"></div>
-      `,
-    };
+    const body = html`
+      <p>
+        ${'List only the exceptions: a line that is not in the file counts as taken in full. Amounts not taken become arrears in the next runs. '}<a href=${runPath(id)}>Back to the run</a>
+      </p>
+      ${taken_reports.length > 0 && html`<p>This run has a report already. A new report replaces it.</p>`}
+      ${
+        state === 'finalized'
+          ? fileForm(runPath(id, '/taken'), 'Deductions taken', 'Save', 'submit', TAKEN_COLUMNS)
+          : html`<p>${`This run is ${state}. Deductions taken can be reported only for a finalized run.`}</p>`
+      }
+      <div id="outcome" aria-live="polite"></div>
+    `;
+    return { title: `Deductions taken in ${id}`, body };
   });
   upload(own, taken, 'runs:write', 'file', async (given) => {
     const call = given.api.send('post', '/v1/payroll-runs/{run_id}/taken', {}, given.file, headersOf(given));
@@ -79,73 +77,61 @@ export function payrollFilePages(own: Console): void {
   const audit = '/runs/:run_id/audit';
   own.page(audit, 'runs:read', async (visit) => {
     const { id, state } = await outlineOf(visit);
-    return {
-      title: `Compare ${id} with payroll`,
-      body: html`
-        <p>
-          ${`Compares ${state === 'open' ? 'the current run' : 'the run'} with the amounts that payroll is going to deduct. The file is not saved. `}<a href=${runPath(id)}>Back to the run</a>
-        </p>
-        ${fileForm(runPath(id, '/audit'), 'File from payroll', 'Compare', 'change, submit', AUDIT_COLUMNS)}
-        <div id="outcome" aria-live="polite"></div>
-      `,
-    };
+    const body = html`
+      <p>
+        ${`Compares ${state === 'open' ? 'the current run' : 'the run'} with the amounts that payroll is going to deduct. The file is not saved. `}<a href=${runPath(id)}>Back to the run</a>
+      </p>
+      ${fileForm(runPath(id, '/audit'), 'File from payroll', 'Compare', 'change, submit', AUDIT_COLUMNS)}
+      <div id="outcome" aria-live="polite"></div>
+    `;
+    return { title: `Compare ${id} with payroll`, body };
   });
   upload(own, audit, 'runs:read', 'file', async (given) => {
-    const call = given.api.send('post', '/v1/payroll-runs/{run_id}/audit', {}, given.file, headersOf(given));
+    const { params, filename, file } = given;
+    const call = given.api.send('post', '/v1/payroll-runs/{run_id}/audit', {}, file, headersOf(given));
     const { data, problem } = await attempt(call, 422);
-    return problem === undefined
-      ? outcome(data, given.filename, runPath(given.params.run_id ?? ''))
-      : rejectedRows(problem);
+    return problem === undefined ? outcome(data, filename, params.run_id ?? '') : rejectedRows(problem);
   });
 }
 
 function saved({ id, lines, owed, difference_count, differences }: Report, runId: string): Html {
   const shown = differences.length;
+  const lineOf = ({ kind, adjustment_for: run }: (typeof differences)[number]) =>
+    run === null ? kind : html`<span>${`${kind} for `}${runLink(run)}</span>`;
+  const arrears = html`
+    ${table(differences, { caption: 'Arrears' }, [
+      ['Employee', ({ employee_id }) => runEmployeeLink(runId, employee_id), 'name'],
+      ['Line of coverage', ({ line_of_coverage }) => plain(line_of_coverage)],
+      ['Line', lineOf],
+      ['Finalized', ({ member_amount }) => money(member_amount), 'number'],
+      ['Taken', ({ taken }) => money(taken), 'number'],
+      ['Arrears', (row) => money(row.owed), 'number'],
+    ])}
+    <p class="hint">
+      ${difference_count > shown && `The first ${count(shown)} of ${count(difference_count)} are shown. `}
+      ${'To deduct them, include arrears in the next run. A negative amount is refunded. '}
+      <a href=${address('/runs/new', { like: runId })}>Create the next run</a>
+    </p>
+  `;
   return html`
     <section aria-labelledby="saved">
       <h2 id="saved">${`Report ${id} saved`}</h2>
       <p>${`It has ${counted(lines, 'line')}; all others were taken in full. Arrears: `}<strong>${money(owed)}</strong></p>
-      ${
-        shown > 0 &&
-        html`
-          ${table(differences, { caption: 'Arrears' }, [
-            [
-              'Employee',
-              ({ employee_id }) => idLink(address(runPath(runId), { employee_id }), employee_id),
-              'name',
-            ],
-            ['Line of coverage', ({ line_of_coverage }) => plain(line_of_coverage)],
-            [
-              'Line',
-              ({ kind, adjustment_for: run }) =>
-                run === null ? kind : html`<span>${`${kind} for `}${runLink(run)}</span>`,
-            ],
-            ['Finalized', ({ member_amount }) => money(member_amount), 'number'],
-            ['Taken', ({ taken }) => money(taken), 'number'],
-            ['Arrears', (row) => money(row.owed), 'number'],
-          ])}
-          <p class="hint">
-            ${difference_count > shown && `The first ${count(shown)} of ${count(difference_count)} are shown. `}
-            ${'To deduct them, include arrears in the next run. A negative amount is refunded. '}
-            <a href=${address('/runs/new', { like: runId })}>Create the next run</a>
-          </p>
-        `
-      }
+      ${shown > 0 && arrears}
     </section>
   `;
 }
 
-function outcome(audit: Audit, filename: string, path: string): Html {
-  const { compared_by } = audit;
+function outcome(audit: Audit, filename: string, runId: string): Html {
   const differing = CATEGORIES.reduce((sum, [category]) => sum + audit[category].count, 0);
   const result = differing === 0 ? state('identical') : state(counted(differing, 'difference'), 'bad');
-  const names = compared_by.map((name) => COMPARED_BY[name]?.toLowerCase()).join(', ');
+  const names = audit.compared_by.map((name) => COMPARED_BY[name]?.toLowerCase()).join(', ');
   return html`
     <section aria-labelledby="result">
       <h2 id="result">${result}${` ${filename}`}</h2>
       <p class="hint">${`Compared by ${names}. Lines marked “shown only” are not compared.`}</p>
       ${sums(audit)}
-      ${CATEGORIES.map((category) => differences(audit, category, path))}
+      ${CATEGORIES.map((category) => differences(audit, category, runId))}
     </section>
   `;
 }
@@ -172,27 +158,21 @@ function sums({ matched, employer_compared, ...audit }: Audit): Html {
 }
 
 /** Lists the rows of a category, with links to the lines of the run that explain their amounts. */
-function differences(
-  audit: Audit,
-  [category, title, meaning]: (typeof CATEGORIES)[number],
-  path: string,
-): Html | null {
-  const { count: all, rows } = audit[category];
+function differences(audit: Audit, category: (typeof CATEGORIES)[number], runId: string): Html | null {
+  const [name, title, meaning] = category;
+  const { count: all, rows } = audit[name];
   if (all === 0) return null;
-  const linesOf = (employee_id: string) =>
-    category === 'employee_unknown' ? null : address(path, { employee_id });
+  const employeeOf = ({ employee_id }: (typeof rows)[number]) =>
+    name === 'employee_unknown' ? idLink(null, employee_id) : runEmployeeLink(runId, employee_id);
+  const comparedBy = audit.compared_by.map((field): Column<(typeof rows)[number]> => {
+    const shown = field === 'line_of_coverage' ? plain : String;
+    return [COMPARED_BY[field], (row) => shown(row[field] ?? '–')];
+  });
   return html`
     <section>
       <h3>${`${title}: ${count(all)}`}</h3>
       <p class="hint">${`${meaning}${rows.length < all ? ` The first ${count(rows.length)} are shown.` : ''}`}</p>
-      ${table(rows, { caption: title, stacked: true, captionHidden: true }, [
-        ['Employee', ({ employee_id }) => idLink(linesOf(employee_id), employee_id), 'name'],
-        ...audit.compared_by.map((name): Column<(typeof rows)[number]> => {
-          const shown = name === 'line_of_coverage' ? plain : String;
-          return [COMPARED_BY[name], (row) => shown(row[name] ?? '–')];
-        }),
-        ...AMOUNT_COLUMNS,
-      ])}
+      ${table(rows, { caption: title, stacked: true, captionHidden: true }, [['Employee', employeeOf, 'name'], ...comparedBy, ...AMOUNT_COLUMNS])}
     </section>
   `;
 }
@@ -205,13 +185,12 @@ function fileForm(
   trigger: 'submit' | 'change, submit',
   columns: Readonly<Record<string, string>>,
 ): Html {
+  const accepted = Object.entries(TYPES).map(([ending, type]) => `.${ending},${type}`);
   return html`
     <form class="card" hx-post=${to} hx-encoding="multipart/form-data" hx-target="#outcome" hx-trigger=${trigger} hx-config="timeout:600s">
       <div class="field">
         <label for="file">${label}</label>
-        <input id="file" class="drop" name="file" type="file" accept=${Object.entries(TYPES)
-          .map(([ending, type]) => `.${ending},${type}`)
-          .join(',')} aria-describedby="file-hint" required />
+        <input id="file" class="drop" name="file" type="file" accept=${accepted.join(',')} aria-describedby="file-hint" required />
         <p class="hint" id="file-hint">Choose a file or drop it here. CSV, JSON or NDJSON in UTF-8, at most 64 MiB.</p>
       </div>
       <div class="actions">
@@ -239,12 +218,11 @@ function headersOf({ filename }: Upload): Record<string, string> {
 }
 
 function rejectedRows({ title, errors = [], error_count = errors.length }: ProblemDetails): Html {
+  const more = errors.length < error_count ? ` The first ${count(errors.length)} are shown.` : '';
   return html`
     <section aria-labelledby="rejected">
       <h2 id="rejected">${title}</h2>
-      <p>
-        ${`Nothing was saved or compared: the file has ${counted(error_count, 'problem')}.${errors.length < error_count ? ` The first ${count(errors.length)} are shown.` : ''} Row 1 is the first row after the header.`}
-      </p>
+      <p>${`Nothing was saved or compared: the file has ${counted(error_count, 'problem')}.${more} Row 1 is the first row after the header.`}</p>
       ${rowProblems(errors, placeOf)}
     </section>
   `;

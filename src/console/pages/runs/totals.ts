@@ -3,41 +3,32 @@ import type { Schemas } from '../../../client.ts';
 import { bar } from '../../elements/chart.ts';
 import { count, counted, money, plain } from '../../elements/format.ts';
 import { runLink } from '../../elements/links.ts';
-import { table } from '../../elements/table.ts';
+import { table } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
 import { NOT_IN_RUN } from './labels.ts';
 import { paychecks } from './lines.ts';
 
 type Computed = Schemas['PayrollRun'] | Schemas['PayrollRunPreview'];
-type Comparison = NonNullable<Computed['comparison']>;
 type Sum = Computed['totals']['by_taxability'][number];
 
 /** Employees shown here; the API has all. */
 const NOT_IN_RUN_SHOWN = 100;
 
 export function figures(run: Computed): Html {
-  const { employees, totals, calendar_assumed, pay_dates_used, pay_date } = run;
+  const { employees, totals, calendar_assumed, pay_dates_used: dates, pay_date } = run;
   const { lines, reported } = totals;
-  const place = pay_dates_used?.indexOf(pay_date) ?? -1;
+  const place = dates?.indexOf(pay_date) ?? -1;
+  const dateNote = calendar_assumed ? 'assumed: the employer has no pay schedule' : 'of the year’s pay dates';
+  const without = Math.max(0, employees - totals.employees);
+  const shownOnly = `${counted(reported.lines, 'line')} for earlier runs ${reported.lines === 1 ? 'is' : 'are'} shown only and not in these totals`;
   return html`
     <div class="cards figures">
       ${figure('Employee amount', money(totals.member_amount), counted(lines, 'line'))}
       ${figure('Employer contribution', money(totals.employer_amount))}
-      ${figure('Employees', count(employees), `${count(totals.employees)} with deductions, ${count(Math.max(0, employees - totals.employees))} without`)}
-      ${
-        pay_dates_used !== null &&
-        place >= 0 &&
-        figure(
-          'Pay date',
-          `${place + 1} of ${pay_dates_used.length}`,
-          calendar_assumed ? 'assumed: the employer has no pay schedule' : 'of the year’s pay dates',
-        )
-      }
+      ${figure('Employees', count(employees), `${count(totals.employees)} with deductions, ${count(without)} without`)}
+      ${dates !== null && place >= 0 && figure('Pay date', `${place + 1} of ${dates.length}`, dateNote)}
     </div>
-    ${
-      reported.lines > 0 &&
-      html`<p>${`${counted(reported.lines, 'line')} for earlier runs ${reported.lines === 1 ? 'is' : 'are'} shown only and not in these totals: employee amount ${money(reported.member_amount)}, employer amount ${money(reported.employer_amount)}.`}</p>`
-    }
+    ${reported.lines > 0 && html`<p>${`${shownOnly}: employee amount ${money(reported.member_amount)}, employer amount ${money(reported.employer_amount)}.`}</p>`}
     ${lines > 0 && sums('By line of coverage', 'Line of coverage', totals.by_line_of_coverage, (row) => row.line_of_coverage)}
     ${lines > 0 && sums('By taxability', 'Taxability', totals.by_taxability, (row) => row.taxability)}
     ${run.comparison !== null && comparison(run.comparison)}
@@ -93,10 +84,16 @@ function sums<Row extends Omit<Sum, 'taxability'>>(
   ]);
 }
 
-function comparison(compared: Comparison): Html {
+function comparison(compared: NonNullable<Computed['comparison']>): Html {
   const { previous_run_id, totals, by_line_of_coverage, largest_movers } = compared;
   const { previous, current, joined, left } = compared.employees;
   const rows = [...by_line_of_coverage, { ...totals, line_of_coverage: 'Total' }];
+  const movers = table(largest_movers, { caption: 'Largest changes by employee' }, [
+    ['Employee', ({ employee_id }) => employee_id, 'name'],
+    ['Before', (row) => money(row.previous_member_amount), 'number'],
+    ['Now', (row) => money(row.member_amount), 'number'],
+    ['Difference', (row) => money(row.member_difference), 'number'],
+  ]);
   return html`
     <section aria-labelledby="comparison">
       <h2 id="comparison">${'Changes since '}${runLink(previous_run_id)}</h2>
@@ -108,15 +105,7 @@ function comparison(compared: Comparison): Html {
         ['Employee difference', (row) => money(row.member_difference), 'number'],
         ['Employer difference', (row) => money(row.employer_difference), 'number'],
       ])}
-      ${
-        largest_movers.length > 0 &&
-        table(largest_movers, { caption: 'Largest changes by employee' }, [
-          ['Employee', ({ employee_id }) => employee_id, 'name'],
-          ['Before', (row) => money(row.previous_member_amount), 'number'],
-          ['Now', (row) => money(row.member_amount), 'number'],
-          ['Difference', (row) => money(row.member_difference), 'number'],
-        ])
-      }
+      ${largest_movers.length > 0 && movers}
     </section>
   `;
 }

@@ -1,22 +1,38 @@
-/** The payroll settings of an employer: pay schedules, payroll codes and payroll policy. */
+/** The payroll settings of an employer: pay schedules, payroll codes and the versions of the payroll policy. */
 import type { Schemas } from '../../../client.ts';
+import { LINES_OF_COVERAGE, TAXABILITIES } from '../../../contract/deduction.ts';
 import type { Api } from '../../api-client.ts';
 import { empty } from '../../elements/facts.ts';
-import { filterForm } from '../../elements/fields.ts';
-import { count } from '../../elements/format.ts';
+import { ANY, choicesOf } from '../../elements/fields.ts';
+import { count, instant } from '../../elements/format.ts';
 import { address, idLink } from '../../elements/links.ts';
-import { PAGE_ROWS, table } from '../../elements/table.ts';
+import { type Column, filterForm, PAGE_ROWS, table } from '../../elements/list.ts';
+import type { RowColumn } from '../../elements/row-editor.ts';
 import { type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
-import { codesOf, codeTable } from './codes.ts';
-import { policiesOf, policyTable } from './policy.ts';
+import { choiceOf, OPTION_NAMES, OPTIONS } from '../runs/labels.ts';
 
 export type Schedule = Schemas['PaySchedules']['schedules'][number];
 /** The key of a schedule among those of its employer. */
 export type ScheduleKey = Pick<Schedule, 'pay_frequency' | 'pay_group'>;
+export type Code = Schemas['PayrollCodes']['codes'][number];
+type Policy = Schemas['PayrollPolicy']['versions'][number];
 
 /** Dates on one page: two schedules with ten years of weekly dates. An employer may have 100 schedules. */
 const DATES_SHOWN = 1_100;
+const TREATMENTS = { '': 'not set', deposit: 'deposit', memo: 'memo' };
+export const CODE_COLUMNS: readonly (RowColumn & { readonly name: keyof Code })[] = [
+  {
+    name: 'line_of_coverage',
+    title: 'Line of coverage',
+    kind: 'select',
+    choices: choicesOf(LINES_OF_COVERAGE),
+  },
+  { name: 'taxability', title: 'Taxability', kind: 'select', choices: [ANY, ...choicesOf(TAXABILITIES)] },
+  { name: 'side', title: 'Paid by', kind: 'select', choices: choicesOf(['employee', 'employer']) },
+  { name: 'code', title: 'Code', kind: 'text' },
+  { name: 'treatment', title: 'Employer treatment', kind: 'select', choices: choicesOf(TREATMENTS) },
+];
 
 export function settingPages({ page }: Console): void {
   page('/settings', 'runs:read', async (visit) => {
@@ -30,22 +46,21 @@ export function settingPages({ page }: Console): void {
 async function chooser({ api }: Visit): Promise<Html> {
   const { data } = await api.get('/v1/payroll-runs', { limit: PAGE_ROWS });
   const employers = [...new Set(data.map(({ employer_id }) => employer_id))].sort();
+  const recent = html`
+    <section class="card" aria-labelledby="recent">
+      <h2 id="recent">Employers with recent runs</h2>
+      <ul>${employers.map((id) => html`<li>${idLink(address('/settings', { employer_id: id }), id)}</li>`)}</ul>
+    </section>
+  `;
   return html`
     <p>Pay schedules list the pay dates of an employer. Payroll codes are the names that payroll uses for the deductions. The payroll policy sets the options of payroll runs.</p>
     ${filterForm('/settings', {}, [{ name: 'employer_id', label: 'Employer ID', required: true }])}
-    ${
-      employers.length > 0 &&
-      html`
-        <section class="card" aria-labelledby="recent">
-          <h2 id="recent">Employers with recent runs</h2>
-          <ul>${employers.map((id) => html`<li>${idLink(address('/settings', { employer_id: id }), id)}</li>`)}</ul>
-        </section>
-      `
-    }
+    ${employers.length > 0 && recent}
   `;
 }
 
-async function ofEmployer({ api, may, query }: Visit, employer_id: string): Promise<Html> {
+async function ofEmployer(visit: Visit, employer_id: string): Promise<Html> {
+  const { api, may, query } = visit;
   const schedules = await schedulesOf(api, employer_id);
   const codes = await codesOf(api, employer_id);
   const policies = await policiesOf(api, employer_id);
@@ -59,19 +74,8 @@ async function ofEmployer({ api, may, query }: Visit, employer_id: string): Prom
   return html`
     ${query.saved !== undefined && html`<p role="status"><strong>Saved.</strong>${' Open runs use the new settings; finalized runs do not change.'}</p>`}
     <p><a href=${address('/runs', { employer_id })}>Payroll runs of this employer</a></p>
-    ${section('schedules', 'Pay schedules', scheduleCards(schedules, { may, query }), '/settings/pay-schedule', 'Add a pay schedule')}
-    ${section(
-      'codes',
-      'Payroll codes',
-      codes.length === 0
-        ? empty(
-            'No payroll codes',
-            html`<p>Lines have no payroll code. Once you add one, readiness reports lines that have none.</p>`,
-          )
-        : codeTable(codes, 'Payroll codes', true),
-      '/settings/payroll-codes',
-      'Edit payroll codes',
-    )}
+    ${section('schedules', 'Pay schedules', scheduleCards(schedules, visit), '/settings/pay-schedule', 'Add a pay schedule')}
+    ${section('codes', 'Payroll codes', codesShown(codes), '/settings/payroll-codes', 'Edit payroll codes')}
     ${section('policy', 'Payroll policy', policyTable(policies), '/settings/payroll-policy', 'Edit payroll policy')}
   `;
 }
@@ -80,13 +84,22 @@ export async function schedulesOf(api: Api, employer_id: string): Promise<Schedu
   return (await api.get('/v1/employers/{employer_id}/pay-schedule', { employer_id })).schedules;
 }
 
+export async function codesOf(api: Api, employer_id: string): Promise<Code[]> {
+  return (await api.get('/v1/employers/{employer_id}/payroll-codes', { employer_id })).codes;
+}
+
+/** Returns the versions of the policy, newest first. */
+export async function policiesOf(api: Api, employer_id: string): Promise<Policy[]> {
+  return (await api.get('/v1/employers/{employer_id}/payroll-policy', { employer_id })).versions;
+}
+
 /** A missing pay group is null in some responses and absent in others. */
 export function isFor(one: ScheduleKey, other: ScheduleKey | null): boolean {
   return one.pay_frequency === other?.pay_frequency && (one.pay_group ?? null) === (other.pay_group ?? null);
 }
 
 /** Shows the dates of the first schedules, up to `DATES_SHOWN`, and of the one in the address; the others are links. */
-function scheduleCards(schedules: readonly Schedule[], { may, query }: Pick<Visit, 'may' | 'query'>): Html {
+function scheduleCards(schedules: readonly Schedule[], { may, query }: Visit): Html {
   if (schedules.length === 0) {
     return empty(
       'No pay schedule',
@@ -94,32 +107,26 @@ function scheduleCards(schedules: readonly Schedule[], { may, query }: Pick<Visi
     );
   }
   let dates = 0;
-  return html`
-    ${schedules.map((schedule) => {
-      const { pay_frequency, pay_group, pay_dates } = schedule;
-      const [first, last] = [pay_dates.at(0), pay_dates.at(-1)];
-      dates += pay_dates.length;
-      const key = { employer_id: query.employer_id, pay_frequency, pay_group: pay_group ?? undefined };
-      const isSelected = query.pay_frequency === key.pay_frequency && query.pay_group === key.pay_group;
-      return html`
-        <section class="card">
-          <h3>${titleOf(schedule)}</h3>
-          <p>${`${pay_dates.length} pay dates, ${first?.pay_date} to ${last?.pay_date}`}</p>
-          ${
-            dates <= DATES_SHOWN || isSelected
-              ? html`
-                  <details open=${isSelected}>
-                    <summary>Pay dates</summary>
-                    ${dateTable(schedule, `Pay dates, ${titleOf(schedule)}`)}
-                  </details>
-                `
-              : html`<p class="hint">${`This page shows at most ${count(DATES_SHOWN)} dates. `}<a href=${address('/settings', key)}>Show the dates of this schedule</a></p>`
-          }
-          ${may('runs:write') && html`<p><a href=${address('/settings/pay-schedule', key)}>Edit</a></p>`}
-        </section>
-      `;
-    })}
-  `;
+  const cards = schedules.map((schedule) => {
+    const { pay_frequency, pay_group, pay_dates } = schedule;
+    const title = titleOf(schedule);
+    dates += pay_dates.length;
+    const key = { employer_id: query.employer_id, pay_frequency, pay_group: pay_group ?? undefined };
+    const isSelected = query.pay_frequency === key.pay_frequency && query.pay_group === key.pay_group;
+    const list =
+      dates <= DATES_SHOWN || isSelected
+        ? html`<details open=${isSelected}><summary>Pay dates</summary>${dateTable(schedule, `Pay dates, ${title}`)}</details>`
+        : html`<p class="hint">${`This page shows at most ${count(DATES_SHOWN)} dates. `}<a href=${address('/settings', key)}>Show the dates of this schedule</a></p>`;
+    return html`
+      <section class="card">
+        <h3>${title}</h3>
+        <p>${`${pay_dates.length} pay dates, ${pay_dates.at(0)?.pay_date} to ${pay_dates.at(-1)?.pay_date}`}</p>
+        ${list}
+        ${may('runs:write') && html`<p><a href=${address('/settings/pay-schedule', key)}>Edit</a></p>`}
+      </section>
+    `;
+  });
+  return html`${cards}`;
 }
 
 export function dateTable({ pay_dates }: Schedule, caption: string): Html {
@@ -132,4 +139,35 @@ export function dateTable({ pay_dates }: Schedule, caption: string): Html {
 
 export function titleOf({ pay_frequency, pay_group }: Schedule): string {
   return (pay_group ?? null) === null ? pay_frequency : `${pay_frequency}, pay group ${pay_group}`;
+}
+
+function codesShown(codes: readonly Code[]): Html {
+  if (codes.length > 0) return codeTable(codes, 'Payroll codes', true);
+  return empty(
+    'No payroll codes',
+    html`<p>Lines have no payroll code. Once you add one, readiness reports lines that have none.</p>`,
+  );
+}
+
+/** `captionHidden`: a heading above already names the table. */
+export function codeTable(codes: readonly Code[], caption: string, captionHidden: boolean): Html {
+  const columns = CODE_COLUMNS.map(({ title, name, choices }): Column<Code> => {
+    const shown = (value: string) => choices?.find((choice) => choice.value === value)?.label ?? value;
+    return [title, (code) => shown(code[name] ?? '')];
+  });
+  return table(codes, { caption, captionHidden }, columns);
+}
+
+function policyTable(policies: readonly Policy[]): Html {
+  if (policies.length === 0) {
+    return empty('No payroll policy', html`<p>Runs use the default options, unless they set their own.</p>`);
+  }
+  const caption = 'Versions of the payroll policy, newest first';
+  return table(policies, { caption, captionHidden: true, stacked: true }, [
+    ['Pay dates from', ({ effective_from }) => effective_from, 'name'],
+    ...OPTION_NAMES.map((name): Column<Policy> => {
+      return [OPTIONS[name].label, (policy) => choiceOf(name, policy[name])?.label];
+    }),
+    ['Created', ({ created_at }) => instant(created_at), 'date'],
+  ]);
 }

@@ -1,19 +1,17 @@
 /** Uploading a census: the file is checked and compared first, then the same file is staged. */
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
-import { AppError } from '../../../errors.ts';
-import type { Result } from '../../api-client.ts';
-import { count, counted, since } from '../../elements/format.ts';
-import { censusPath, employeeOf } from '../../elements/links.ts';
-import { table } from '../../elements/table.ts';
-import { type Upload, upload } from '../../forms.ts';
-import { type Content, type Html, html } from '../../html.ts';
-import type { Console, Visit } from '../../page.ts';
-import { problemTable } from './syncs.ts';
+import { AppError, type Problem } from '../../errors.ts';
+import type { Result } from '../api-client.ts';
+import { count, counted, since } from '../elements/format.ts';
+import { censusPath, employeeOf } from '../elements/links.ts';
+import { rowProblems, table } from '../elements/list.ts';
+import { type Upload, upload } from '../forms.ts';
+import { type Content, type Html, html } from '../html.ts';
+import type { Console, Visit } from '../page.ts';
 
 type Report = Result<'post', '/v1/employers/{employer_id}/census/validate'>;
 type Changes = NonNullable<Report['changes']>;
-type Checked = { readonly employerId: string; readonly digest: string; readonly visit: Visit };
 
 /** Ids and problems listed of each kind. */
 const LISTED = 200;
@@ -22,16 +20,10 @@ const TIMEOUT = 'timeout:600s';
 
 export function censusUploads(own: Console): void {
   upload(own, '/census/:employer_id/check', 'census:write', 'census', async (given) => {
-    const { employer_id: employerId = '' } = given.params;
     const { headers, body, digest } = contentOf(given);
-    const report = await given.api.send(
-      'post',
-      '/v1/employers/{employer_id}/census/validate',
-      {},
-      body,
-      headers,
-    );
-    return outcome(report, { employerId, digest: digest(), visit: given });
+    const path = '/v1/employers/{employer_id}/census/validate';
+    const report = await given.api.send('post', path, {}, body, headers);
+    return outcome(report, given, digest());
   });
 
   upload(own, '/census/:employer_id/stage', 'census:write', 'census', async (given) => {
@@ -50,10 +42,8 @@ function contentOf({ filename, file, small }: Upload, checked: string | null = n
   if (ending === undefined) throw new AppError('INVALID_REQUEST', 'Choose a .json or .csv file.');
   const isCsv = ending.toLowerCase() === 'csv';
   const organization = isCsv ? small.organization : undefined;
-  const hash = createHash('sha256')
-    .update(isCsv ? 'csv\n' : 'json\n')
-    .update(organization ?? '')
-    .update('\n');
+  const hash = createHash('sha256').update(isCsv ? 'csv\n' : 'json\n');
+  hash.update(organization ?? '').update('\n');
   let digest = '';
   async function* hashed(): AsyncGenerator<Buffer> {
     let held: Buffer | null = null;
@@ -114,62 +104,74 @@ export function uploadForm(employerId: string): Html {
 }
 
 /** Shows the result of a check with ids and field names, never values. */
-function outcome(report: Report, given: Checked): Html {
+function outcome(report: Report, visit: Visit, digest: string): Html {
   const { valid, employees, problem_count, problems } = report;
-  const title = valid
-    ? `No problems in ${counted(employees, 'employee')}`
-    : `${counted(problem_count, 'problem')} in ${counted(employees, 'employee')}`;
+  const title = `${valid ? 'No problems' : counted(problem_count, 'problem')} in ${counted(employees, 'employee')}`;
+  const rejected = html`
+    <p>Nothing was saved. Fix the file, choose it again, and check it again.</p>
+    ${problemTable(problems.slice(0, LISTED), problem_count)}
+  `;
   return html`
     <section class="outcome" aria-labelledby="outcome-title">
       <h3 id="outcome-title" tabindex="-1" autofocus>${title}</h3>
-      ${
-        valid
-          ? html`
-              ${changesOf(report, given)}
-              <div class="actions">
-                <button
-                  type="button"
-                  form="upload-form"
-                  hx-post=${`${censusPath(given.employerId)}/stage?checked=${given.digest}`}
-                  hx-encoding="multipart/form-data"
-                  hx-config=${TIMEOUT}
-                >Stage this census</button>
-                <span class="hint">Stores the file, encrypted, for the next upload.</span>
-              </div>
-            `
-          : html`
-              <p>Nothing was saved. Fix the file, choose it again, and check it again.</p>
-              ${problemTable(problems.slice(0, LISTED), problem_count)}
-            `
-      }
+      ${valid ? accepted(report, visit, digest) : rejected}
     </section>
   `;
 }
 
-function changesOf({ last_upload, changes }: Report, given: Checked): Html {
+/** Lists problems by row and field, never with values. `all`: how many there are. */
+export function problemTable(problems: readonly Problem[], all: number): Html {
+  return html`
+    ${problems.length > 0 && rowProblems(problems, placeOf)}
+    <p class="hint">
+      ${'Row 1 is the first employee: '}<code>employees[0]</code>${' in JSON, line 2 in CSV.'}
+      ${all > problems.length && ` ${counted(all - problems.length, 'more problem')} not shown: fix these and check the file again.`}
+    </p>
+  `;
+}
+
+/** `employees[17].address.state` as `18` and `address.state`. */
+function placeOf(path: string): [row: string, field: string] {
+  const [, index, field] = /^employees\[(\d+)\]\.?(.*)$/s.exec(path) ?? [];
+  if (index !== undefined) return [count(Number(index) + 1), field || 'whole row'];
+  const [, ofOrganization] = /^organization\.?(.*)$/s.exec(path) ?? [];
+  return ofOrganization === undefined ? ['file', path || 'all'] : ['organization', ofOrganization || 'all'];
+}
+
+function accepted(report: Report, visit: Visit, digest: string): Html {
+  return html`
+    ${changesOf(report, visit)}
+    <div class="actions">
+      <button
+        type="button"
+        form="upload-form"
+        hx-post=${`${censusPath(visit.params.employer_id ?? '')}/stage?checked=${digest}`}
+        hx-encoding="multipart/form-data"
+        hx-config=${TIMEOUT}
+      >Stage this census</button>
+      <span class="hint">Stores the file, encrypted, for the next upload.</span>
+    </div>
+  `;
+}
+
+function changesOf({ last_upload, changes }: Report, visit: Visit): Html {
   if (last_upload === null) return html`<p>This is the first census of this employer.</p>`;
-  const uploaded = since(last_upload.uploaded_at, given.visit.now);
+  const uploaded = since(last_upload.uploaded_at, visit.now);
   if (changes === null) {
     return html`<p>${'The census cannot be compared with the last upload, '}${uploaded}${': its hash key is missing.'}</p>`;
   }
   const { added, changed, absent, unchanged, organization } = changes;
+  const absentees =
+    absent.count === 1 ? '1 employee is absent.' : `${count(absent.count)} employees are absent.`;
   return html`
     <p>${'Compared with the upload of '}${uploaded}${`, ${counted(last_upload.employees, 'employee')}:`}</p>
     <dl class="tally">
       ${tallyOf('added', added.count)} ${tallyOf('changed', changed.count)} ${tallyOf('absent', absent.count)}
       ${tallyOf('unchanged', unchanged)}
     </dl>
-    ${
-      absent.count > 0 &&
-      html`
-        <p class="problem">
-          <strong>${absent.count === 1 ? '1 employee is absent.' : `${count(absent.count)} employees are absent.`}</strong>
-          ${' The service may treat them as terminated. Stage this census only if they have left.'}
-        </p>
-      `
-    }
+    ${absent.count > 0 && html`<p class="problem"><strong>${absentees}</strong>${' The service may treat them as terminated. Stage this census only if they have left.'}</p>`}
     ${organization.length > 0 && html`<p>${'Changed fields of the organization: '}${fieldNames(organization)}</p>`}
-    ${listOf('Absent', absent, given)} ${listOf('Added', added, given)} ${changedTable(changed, given)}
+    ${listOf('Absent', absent, visit)} ${listOf('Added', added, visit)} ${changedTable(changed, visit)}
   `;
 }
 
@@ -178,22 +180,22 @@ function tallyOf(what: string, number: number): Html {
   return html`<div class=${tone}><dt>${what}</dt><dd>${count(number)}</dd></div>`;
 }
 
-function listOf(title: string, { count: all, employee_ids }: Changes['added'], given: Checked): Content {
+function listOf(title: string, { count: all, employee_ids }: Changes['added'], visit: Visit): Html | null {
   const ids = employee_ids.slice(0, LISTED);
-  const items = ids.map((id) => html`<li>${employeeOf(id, given.visit)}</li>`);
+  const items = ids.map((id) => html`<li>${employeeOf(id, visit)}</li>`);
   return folded(title, all, ids.length, html`<ul class="ids">${items}</ul>`);
 }
 
-function changedTable({ count: all, employees }: Changes['changed'], given: Checked): Content {
+function changedTable({ count: all, employees }: Changes['changed'], visit: Visit): Html | null {
   const rows = employees.slice(0, LISTED);
   const content = table(rows, { caption: 'Changed employees and fields', captionHidden: true }, [
-    ['Employee', ({ employee_id }) => employeeOf(employee_id, given.visit), 'name'],
+    ['Employee', ({ employee_id }) => employeeOf(employee_id, visit), 'name'],
     ['Fields', ({ fields }) => fieldNames(fields)],
   ]);
   return folded('Changed', all, rows.length, content);
 }
 
-function folded(title: string, all: number, shown: number, content: Html): Content {
+function folded(title: string, all: number, shown: number, content: Html): Html | null {
   if (all === 0) return null;
   return html`
     <details open=${all <= 20}>

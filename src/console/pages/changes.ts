@@ -1,22 +1,74 @@
-/** One employment change: its state, attempts, the changes waiting for it, its content, and the actions on it. */
-import type { Schemas } from '../../../client.ts';
-import { attempt } from '../../api-client.ts';
-import { pausedNotice } from '../../elements/checks.ts';
-import { facts, live, recordedRead, responseOfService, state } from '../../elements/facts.ts';
-import { decision } from '../../elements/fields.ts';
-import { count, instant, since } from '../../elements/format.ts';
-import { changePath, employeeOf } from '../../elements/links.ts';
-import { table } from '../../elements/table.ts';
-import { type Html, html } from '../../html.ts';
-import type { Act, Console, Done, Visit } from '../../page.ts';
-import { ACCEPTED_COLUMN, CHANGE_COLUMN, KINDS } from './list.ts';
+/** Employment changes that payroll reported: the list, and one with its attempts, content and actions. */
+import type { Schemas } from '../../client.ts';
+import { attempt } from '../api-client.ts';
+import { pausedNotice } from '../elements/checks.ts';
+import { empty, facts, live, recordedRead, responseOfService, state } from '../elements/facts.ts';
+import { choicesOf, decision } from '../elements/fields.ts';
+import { count, instant, since } from '../elements/format.ts';
+import { address, changePath, employeeOf } from '../elements/links.ts';
+import {
+  type Column,
+  type Filter,
+  filterForm,
+  filtersIn,
+  PAGE_ROWS,
+  pager,
+  table,
+} from '../elements/list.ts';
+import { type Content, type Html, html } from '../html.ts';
+import type { Act, Console, Done, Visit } from '../page.ts';
 
 type Change = Schemas['EmployeeChange'];
+type Summary = Schemas['EmployeeChangeSummary'];
 
 /** Waiting changes of one employee that are read. */
 const WAITING_READ = 50;
+const KINDS: Readonly<Record<Change['kind'], string>> = {
+  'new-hire': 'New hire',
+  termination: 'Termination',
+  demographic: 'Address change',
+  'compensation-change': 'Pay or status change',
+};
+const STATES: Readonly<Record<Change['state'], string>> = {
+  pending: 'It is sent automatically, and retried until the service responds.',
+  sending: 'It is being sent now.',
+  delivered: 'The service accepted it. Its contents have been deleted here.',
+  rejected: 'The service rejected it. Decide below what to do.',
+  canceled: 'It will not be sent, and its contents have been deleted.',
+};
+const FILTERS: readonly Filter[] = [
+  { name: 'state', label: 'State', choices: choicesOf(Object.keys(STATES)) },
+  { name: 'kind', label: 'Change', choices: choicesOf(KINDS) },
+  { name: 'employee_id', label: 'Employee ID' },
+  { name: 'from', label: 'Accepted from (UTC)', type: 'datetime-local' },
+  { name: 'until', label: 'Accepted before (UTC)', type: 'datetime-local' },
+];
+
+/** Columns that the pages of an employee and of a change share. */
+export const CHANGE_COLUMN: Column<Summary> = [
+  'Change',
+  ({ id, kind }) => html`<a href=${changePath(id)}>${KINDS[kind]}</a>`,
+  'name',
+];
+export const ACCEPTED_COLUMN: Column<Summary> = ['Accepted', ({ created_at }) => instant(created_at), 'date'];
 
 export function changePages({ page, action }: Console): void {
+  page('/changes', 'changes:read', async (visit) => {
+    const { api, query } = visit;
+    const list = { limit: PAGE_ROWS, cursor: query.cursor, ...filtersIn(query, FILTERS) };
+    const { data, next_cursor } = await api.get('/v1/employee-changes', list);
+    const shown = html`
+      ${await pausedNotice(visit)}
+      ${data.length === 0 ? nothing(query) : changeTable(data, visit)}
+      ${pager('/changes', query, next_cursor)}
+    `;
+    const body = html`
+      ${filterForm('/changes', query, FILTERS)}
+      ${live({ id: 'changes', path: address('/changes', query) }, shown)}
+    `;
+    return { title: 'Employment changes', body };
+  });
+
   page('/changes/:change_id', 'changes:read', async (visit) => {
     const { api, query, may } = visit;
     // Each read of personal data is recorded, so this runs only when the user requested it.
@@ -54,16 +106,46 @@ async function retry({ api, params: { change_id = '' }, form }: Act): Promise<Do
   const force = form.force === 'true';
   const call = api.send('post', '/v1/employee-changes/{change_id}/retry', {}, { force });
   const { problem } = await attempt(call, 409);
-  // A change that is still rejected conflicts only with a newer delivered one; the page then offers to force it.
-  if (
-    problem !== undefined &&
-    !force &&
-    (await api.get('/v1/employee-changes/{change_id}')).state === 'rejected'
-  ) {
-    return { go: `${changePath(change_id)}?newer=1` };
+  if (problem !== undefined && !force) {
+    const { state } = await api.get('/v1/employee-changes/{change_id}');
+    // A change that is still rejected conflicts only with a newer delivered one; the page then offers to force it.
+    if (state === 'rejected') return { go: `${changePath(change_id)}?newer=1` };
   }
   await call;
   return { go: changePath(change_id) };
+}
+
+function changeTable(changes: readonly Summary[], visit: Visit): Html {
+  const caption = 'Employment changes, newest first';
+  return table(changes, { caption, stacked: true, captionHidden: true }, [
+    CHANGE_COLUMN,
+    ['Employee', ({ employee_id }) => employeeOf(employee_id, visit)],
+    [
+      'State',
+      (one) => html`<span>${state(one.state)}${one.blocking && [' ', state('blocks others', 'warn')]}</span>`,
+    ],
+    ['Result', resultOf],
+    ['Attempts', ({ attempts }) => count(attempts), 'number'],
+    ACCEPTED_COLUMN,
+  ]);
+}
+
+function resultOf({ reason, earlier_change_id, may_have_been_applied }: Summary): Content {
+  return html`
+    <span>
+      ${earlier_change_id !== null && html`<a href=${changePath(earlier_change_id)}>waiting for another change</a>`}
+      ${earlier_change_id !== null && reason !== null && ' · '}${reason}
+      ${may_have_been_applied && html`<span class="soft">${reason === null ? '' : ' · '}the service may have received it</span>`}
+    </span>
+  `;
+}
+
+function nothing(query: Visit['query']): Html {
+  if (Object.keys(query).length > 0) return empty('No matching changes');
+  return empty(
+    'No employment changes yet',
+    html`<p>${'Payroll reports hires, terminations, address changes and pay changes through the API: '}<code>POST /v1/employee-changes/…</code>, with a token that has the scope changes:write.</p>`,
+  );
 }
 
 function summary(change: Change, visit: Visit): Html {
@@ -87,20 +169,12 @@ function summary(change: Change, visit: Visit): Html {
   `;
 }
 
-const MEANINGS: Readonly<Record<Change['state'], string>> = {
-  pending: 'It is sent automatically, and retried until the service responds.',
-  sending: 'It is being sent now.',
-  delivered: 'The service accepted it. Its contents have been deleted here.',
-  rejected: 'The service rejected it. Decide below what to do.',
-  canceled: 'It will not be sent, and its contents have been deleted.',
-};
-
 function meaningOf({ state, blocking, earlier_change_id }: Change): string {
   if (state === 'pending' && earlier_change_id !== null)
     return 'It is sent automatically after another change of the employee.';
-  return state === 'rejected' && blocking
-    ? 'The service rejected it, and later changes of the employee wait for it. Decide below what to do.'
-    : MEANINGS[state];
+  if (state === 'rejected' && blocking)
+    return 'The service rejected it, and later changes of the employee wait for it. Decide below what to do.';
+  return STATES[state];
 }
 
 function lostResponse({ finished_at }: Change): string {
@@ -133,20 +207,17 @@ async function waitingChanges(change: Change, { api }: Visit): Promise<Html | nu
 
 function attempts({ attempts: all, last_attempts }: Change): Html {
   const hidden = all - last_attempts.length;
+  const list = table(last_attempts, { caption: 'Attempts, newest first', captionHidden: true }, [
+    ['No.', (one) => count(one.attempt), 'number'],
+    ['Started', ({ started_at }) => instant(started_at), 'date'],
+    ['Finished', ({ finished_at: at }) => (at === null ? 'in progress' : instant(at)), 'date'],
+    ['Status', ({ status }) => status ?? '–', 'number'],
+    ['Result', ({ finished_at: at, reason }) => reason ?? (at === null ? '' : 'delivered')],
+  ]);
   return html`
     <section aria-labelledby="attempts">
       <h2 id="attempts">Attempts</h2>
-      ${
-        last_attempts.length === 0
-          ? html`<p class="soft">Not sent yet.</p>`
-          : table(last_attempts, { caption: 'Attempts, newest first', captionHidden: true }, [
-              ['No.', (one) => count(one.attempt), 'number'],
-              ['Started', ({ started_at }) => instant(started_at), 'date'],
-              ['Finished', ({ finished_at: at }) => (at === null ? 'in progress' : instant(at)), 'date'],
-              ['Status', ({ status }) => status ?? '–', 'number'],
-              ['Result', ({ finished_at: at, reason }) => reason ?? (at === null ? '' : 'delivered')],
-            ])
-      }
+      ${last_attempts.length === 0 ? html`<p class="soft">Not sent yet.</p>` : list}
       ${hidden > 0 && html`<p class="hint">${`${count(hidden)} earlier attempts are not shown.`}</p>`}
     </section>
   `;
@@ -154,16 +225,14 @@ function attempts({ attempts: all, last_attempts }: Change): Html {
 
 /** Shows the change's personal data and the service's response when the user requested them. */
 function content({ id, body, body_absent, response }: Change): Html {
+  const shown =
+    body === null
+      ? html`<p class="soft">${body_absent}</p>`
+      : html`<div class="card">${facts(fieldsOf(body))}</div>`;
   return html`
     <section aria-labelledby="content">
       <h2 id="content">Content</h2>
-      ${
-        body === undefined
-          ? recordedRead(changePath(id), { body: 'true' }, 'Show the personal data', 'The read is recorded.')
-          : body === null
-            ? html`<p class="soft">${body_absent}</p>`
-            : html`<div class="card">${facts(fieldsOf(body))}</div>`
-      }
+      ${body === undefined ? recordedRead(changePath(id), { body: 'true' }, 'Show the personal data', 'The read is recorded.') : shown}
       ${typeof response === 'string' && responseOfService(response)}
     </section>
   `;
@@ -172,12 +241,9 @@ function content({ id, body, body_absent, response }: Change): Html {
 /** Returns each value with its path, named like the columns of a file. */
 function fieldsOf(value: unknown, path = ''): [string, string][] {
   if (Array.isArray(value)) return value.flatMap((one, index) => fieldsOf(one, `${path}[${index}]`));
-  if (typeof value === 'object' && value !== null) {
-    return Object.entries(value).flatMap(([name, one]) =>
-      fieldsOf(one, path === '' ? name : `${path}.${name}`),
-    );
-  }
-  return [[path, String(value)]];
+  if (typeof value !== 'object' || value === null) return [[path, String(value)]];
+  const nameOf = (name: string) => (path === '' ? name : `${path}.${name}`);
+  return Object.entries(value).flatMap(([name, one]) => fieldsOf(one, nameOf(name)));
 }
 
 /** Renders the actions that the API would accept; null when there are none. Refreshes keep what is typed until the state changes. */
@@ -185,27 +251,21 @@ function decisions({ id, state, blocking }: Change, isNewer: boolean): Html | nu
   if (state !== 'rejected' && state !== 'pending') return null;
   const path = changePath(id);
   const isRejected = state === 'rejected';
+  const retry = decision(`${path}/retry`, {
+    button: 'Retry',
+    look: '',
+    hint: 'Use this after the problem was fixed at the service. It is sent before the changes that wait for it.',
+  });
+  const release = decision(`${path}/release`, {
+    button: 'Release waiting changes',
+    hint: 'Use this if the service already knows the employee. This hire stays rejected, and the later changes are sent.',
+  });
   return html`
     <section class="card" id=${`decide-${state}`} hx-morph-skip aria-labelledby="decide">
       <h2 id="decide">Actions</h2>
       ${!isRejected && html`<p>No action is needed. Cancel the change only if the service must not receive it.</p>`}
-      ${isRejected && isNewer && newerDelivered(path)}
-      ${
-        isRejected &&
-        !isNewer &&
-        decision(`${path}/retry`, {
-          button: 'Retry',
-          look: '',
-          hint: 'Use this after the problem was fixed at the service. It is sent before the changes that wait for it.',
-        })
-      }
-      ${
-        blocking &&
-        decision(`${path}/release`, {
-          button: 'Release waiting changes',
-          hint: 'Use this if the service already knows the employee. This hire stays rejected, and the later changes are sent.',
-        })
-      }
+      ${isRejected && (isNewer ? newerDelivered(path) : retry)}
+      ${blocking && release}
       ${decision(`${path}/cancel`, {
         button: 'Cancel the change',
         look: 'danger',

@@ -1,5 +1,6 @@
-/** Tables and the links between the pages of a list. */
+/** Lists: their filters, tables and pages. */
 import { type Content, type Html, html } from '../html.ts';
+import { ANY, type Field, field } from './fields.ts';
 import { address, type Query } from './links.ts';
 
 /** Rows on one page of a list. */
@@ -49,6 +50,34 @@ function cellOf<Row>([title, cell, kind]: Column<Row>, row: Row): Html {
 function classOf(kind: Kind | undefined): string | undefined {
   if (kind === 'picture') return 'pictured';
   return kind === 'name' ? undefined : kind;
+}
+
+/** A filter of a list. */
+export type Filter = Omit<Field, 'value'>;
+
+/** Returns the parameters of an address that are filters. The API validates their values and names the wrong ones. */
+export function filtersIn(query: Query, filters: readonly Filter[]): Query {
+  return Object.fromEntries(
+    filters.flatMap(({ name }) => (query[name] === undefined ? [] : [[name, query[name]]])),
+  );
+}
+
+export function filterFields(query: Query, filters: readonly Filter[]): Html[] {
+  return filters.map((filter) => {
+    const choices = filter.choices && [ANY, ...filter.choices];
+    return field({ ...filter, value: query[filter.name] ?? '', ...(choices && { choices }) });
+  });
+}
+
+/** Renders the filters of a list; their values are in the page's address, so a filtered list can be bookmarked. */
+export function filterForm(path: string, query: Query, filters: readonly Filter[]): Html {
+  return html`
+    <form class="fields" method="get" action=${path} aria-label="Filters">
+      ${filterFields(query, filters)}
+      <button type="submit">Show</button>
+      ${filters.some(({ name }) => query[name] !== undefined) && html`<a class="button quiet" href=${path}>Show all</a>`}
+    </form>
+  `;
 }
 
 /** Links to the first and the next page of the list at `path`; null for a list of one page. `query` has the filters and the cursor. */

@@ -1,0 +1,280 @@
+/** Censuses: what is staged and the syncs, of all employers and of one. Each sync shows its steps and problems. */
+import type { Schemas } from '../../client.ts';
+import { pausedNotice } from '../elements/checks.ts';
+import { empty, facts, live, recordedRead, responseOfService, state } from '../elements/facts.ts';
+import { choicesOf } from '../elements/fields.ts';
+import { age, count, counted, instant, since } from '../elements/format.ts';
+import { address, censusLink, censusPath, fitsPath, pathOf } from '../elements/links.ts';
+import { type Column, type Filter, filterForm, PAGE_ROWS, pager, table } from '../elements/list.ts';
+import { type Content, type Html, html } from '../html.ts';
+import type { Console, Visit } from '../page.ts';
+import { problemTable, uploadForm } from './census-upload.ts';
+
+type Sync = Schemas['CensusSync'];
+type Staged = Schemas['StagedCensus'];
+/** A sync with the response that the user requested to see. */
+type SyncResponse = { readonly id: string; readonly response?: string | null };
+type Step = readonly [name: string, at: string | null, tone: keyof typeof STEP_STATES];
+
+/** Problems shown of each failed sync in the list; the employer's page shows as many as the API returns. */
+const PROBLEMS_LISTED = 20;
+const PROBLEMS_MAX = 1_000;
+const STATES = ['requested', 'waiting', 'uploaded', 'completed', 'failed', 'overdue'];
+const FILTERS: readonly Filter[] = [
+  { name: 'employer_id', label: 'Employer ID' },
+  { name: 'state', label: 'Sync state', choices: choicesOf(STATES) },
+];
+const SOURCES = {
+  dir: 'a folder (CENSUS_SOURCE=dir:…)',
+  http: 'an HTTP address (CENSUS_SOURCE=http…)',
+  function: 'the program that embeds the sidecar',
+} as const;
+const STEP_STATES = { done: 'done', now: 'in progress', stuck: 'action needed', open: 'not yet' } as const;
+
+export function censusPages({ page, action }: Console): void {
+  page('/census', 'census:read', async (visit) => {
+    const { api, query } = visit;
+    const { employer_id, state, cursor, employers } = query;
+    // The page has two lists with a cursor each; a cursor or a state selects one of them.
+    const staged =
+      state === undefined && cursor === undefined
+        ? await api.get('/v1/censuses', { limit: PAGE_ROWS, employer_id, cursor: employers })
+        : null;
+    const which = state === 'overdue' ? { overdue: true } : { state };
+    const syncs =
+      employers === undefined
+        ? await api.get('/v1/census-syncs', { limit: PAGE_ROWS, employer_id, cursor, ...which })
+        : null;
+    const isEmpty = [staged, syncs].every((list) => list === null || list.data.length === 0);
+    const body = html`
+      ${await pausedNotice(visit)}
+      ${filterForm('/census', query, FILTERS)}
+      ${isEmpty && nothing(visit)}
+      ${!isEmpty && staged !== null && stagedPart(staged, visit)}
+      ${!isEmpty && syncs !== null && syncPart(syncs.data, visit)}
+      ${syncs !== null && pager('/census', query, syncs.next_cursor)}
+    `;
+    return { title: 'Census', body };
+  });
+
+  page('/census/:employer_id', 'census:read', async (visit) => {
+    const { api, params, may } = visit;
+    const { response: sync_id, ...query } = visit.query;
+    const { employer_id = '' } = params;
+    const path = censusPath(employer_id);
+    const { data, source } = await api.get('/v1/censuses', { employer_id });
+    const { cursor } = query;
+    const syncs = await api.get('/v1/census-syncs', { employer_id, limit: PAGE_ROWS, cursor });
+    // Each read of a response is recorded, so this runs only when the user requested it.
+    const response =
+      sync_id !== undefined && may('pii:read')
+        ? await api.get('/v1/census-syncs/{sync_id}', { sync_id, response: true })
+        : null;
+    const body = html`
+      ${await pausedNotice(visit)}
+      ${stagedNow(data[0] ?? null, employer_id, visit)}
+      ${source !== 'push' && fetchedNotice(source)}
+      ${may('census:write') && uploadForm(employer_id)}
+      <section aria-labelledby="syncs">
+        <h2 id="syncs">Syncs, newest first</h2>
+        ${syncsOf(syncs.data, visit, address(path, query), response)}
+        ${pager(path, query, syncs.next_cursor)}
+      </section>
+    `;
+    return { title: `Census of ${employer_id}`, body };
+  });
+
+  action('/census/:employer_id/sync', 'census:write', async ({ api, params, form }) => {
+    await api.send('post', '/v1/employers/{employer_id}/census/sync');
+    return { go: form.from === 'list' ? '/census' : censusPath(params.employer_id ?? '') };
+  });
+}
+
+function nothing({ query: { employer_id: employer, state }, may }: Visit): Html {
+  const which = employer === undefined ? '' : ` for “${employer}”`;
+  if (state !== undefined) return empty(`No ${state} syncs${which}`);
+  const mayUpload = may('census:write');
+  const advice = !mayUpload
+    ? 'To upload a census, your token needs the scope census:write.'
+    : employer === undefined
+      ? 'Enter an employer ID above to upload its census.'
+      : fitsPath(employer) && html`<a href=${censusPath(employer)}>Upload the census of this employer</a>`;
+  return empty(`No census and no sync${which} yet`, html`<p>${advice}</p>`);
+}
+
+function stagedPart(
+  { data, next_cursor }: { data: Staged[]; next_cursor: string | null },
+  visit: Visit,
+): Html {
+  const { now, may, query } = visit;
+  const sync: Column<Staged> = ['Sync', ({ employer_id }) => syncButton(employer_id, 'Sync now', 'list')];
+  const list = table(data, { caption: 'Staged censuses', captionHidden: true }, [
+    ['Employer', ({ employer_id }) => censusLink(employer_id), 'name'],
+    ['Employees', ({ employees }) => count(employees), 'number'],
+    ['Staged', ({ staged_at }) => html`<span title=${staged_at}>${age(staged_at, now)}</span>`, 'date'],
+    ['Last upload', (staged) => lastUpload(staged, now)],
+    ...(may('census:write') ? [sync] : []),
+  ]);
+  const next = next_cursor !== null && address('/census', { ...query, employers: next_cursor });
+  return html`
+    <section aria-labelledby="staged">
+      <h2 id="staged">Staged censuses</h2>
+      ${data.length > 0 ? list : nothing(visit)}
+      ${next && html`<p><a class="button quiet" href=${next}>More employers</a></p>`}
+    </section>
+  `;
+}
+
+/** Describes the last upload, and whether it is the staged census. */
+function lastUpload({ id, last_upload }: Staged, now: Date): Content {
+  if (last_upload === null) return html`<span class="soft">none yet</span>`;
+  const { uploaded_at, employees } = last_upload;
+  if (last_upload.census_id === id) return html`<span>this census, ${instant(uploaded_at)}</span>`;
+  return html`<span>an older census with ${count(employees)} employees, ${age(uploaded_at, now)}</span>`;
+}
+
+/** Requests a sync; `from` is the page to return to. */
+function syncButton(employerId: string, label: string, from: 'list' | 'employer'): Html | null {
+  if (!fitsPath(employerId)) return null;
+  return html`
+    <form class="inline" hx-post=${`${censusPath(employerId)}/sync`}>
+      <input type="hidden" name="from" value=${from} />
+      <button type="submit" class="quiet" aria-label=${`${label}: ${employerId}`}>${label}</button>
+    </form>
+  `;
+}
+
+/** Groups the syncs by employer, the employer with the newest sync first. */
+function syncPart(syncs: readonly Sync[], visit: Visit): Html {
+  const employers = [...Map.groupBy(syncs, ({ employer_id }) => employer_id)];
+  const cardOf = ([employerId, own]: [string, Sync[]]) => html`
+    <section class="card" aria-label=${`Syncs of ${employerId}`}>
+      <h3>${censusLink(employerId)}</h3>
+      ${timeline(own, visit, PROBLEMS_LISTED)}
+    </section>
+  `;
+  return html`
+    <section aria-labelledby="syncs">
+      <h2 id="syncs">Syncs, newest first</h2>
+      ${syncs.length === 0 && empty('The service has not requested a census yet')}
+      ${employers.map(cardOf)}
+    </section>
+  `;
+}
+
+/** The list refreshes unless it shows problems or a response: those would close, and a read would be recorded again. */
+function syncsOf(syncs: readonly Sync[], visit: Visit, path: string, response: SyncResponse | null): Html {
+  const list =
+    syncs.length === 0
+      ? empty('The service has not requested a census of this employer yet')
+      : html`<div class="card">${timeline(syncs, visit, PROBLEMS_MAX, response)}</div>`;
+  const isStill = response !== null || syncs.some(({ problem_count }) => problem_count > 0);
+  return isStill ? list : live({ id: 'rounds', path }, list);
+}
+
+function fetchedNotice(source: keyof typeof SOURCES): Html {
+  return html`
+    <p class="notice" role="note">
+      <strong>${`Censuses of this sidecar come from ${SOURCES[source]}. `}</strong>
+      The next sync fetches the census from there and replaces one that was uploaded here. Upload a census only for a sync that is waiting or failed.
+    </p>
+  `;
+}
+
+function stagedNow(staged: Staged | null, employerId: string, { now, may, query }: Visit): Html {
+  const mayWrite = may('census:write');
+  if (staged === null) {
+    const advice = mayWrite
+      ? 'Upload the employer and all of its active employees below.'
+      : 'To upload one, your token needs the scope census:write.';
+    return html`
+      <section aria-labelledby="staged">
+        <h2 id="staged">Staged census</h2>
+        ${empty('No census of this employer is staged', html`<p>${advice}</p>`)}
+        ${mayWrite && syncButton(employerId, 'Request a sync', 'employer')}
+      </section>
+    `;
+  }
+  const { id, employees, staged_at } = staged;
+  const raw = `/v1/employers/${encodeURIComponent(employerId)}/census`;
+  return html`
+    <section class="card" aria-labelledby="staged">
+      <h2 id="staged">Staged census</h2>
+      ${query.staged === id && html`<p class="done" role="status">Your census is staged. Syncs that were waiting for it continue automatically.</p>`}
+      ${facts([
+        ['Employees', count(employees)],
+        ['Staged', since(staged_at, now)],
+        ['Last upload', lastUpload(staged, now)],
+        ['ID', html`<code>${id}</code>`],
+        [
+          'Content',
+          may('pii:read') && html`<a href=${raw}>Raw JSON with personal data (the read is recorded)</a>`,
+        ],
+      ])}
+      ${mayWrite && html`<div class="actions">${syncButton(employerId, 'Sync now', 'employer')}</div>`}
+    </section>
+  `;
+}
+
+/** Lists the syncs in their order, with at most `problemsShown` problems each. */
+function timeline(
+  syncs: readonly Sync[],
+  visit: Visit,
+  problemsShown: number,
+  response: SyncResponse | null = null,
+): Html {
+  const items = syncs.map(
+    (sync) => html`<li class=${`sync ${sync.state}`}>${oneSync(sync, visit, problemsShown, response)}</li>`,
+  );
+  return html`<ol class="syncs">${items}</ol>`;
+}
+
+function oneSync(
+  sync: Sync,
+  { now, may }: Visit,
+  problemsShown: number,
+  response: SyncResponse | null,
+): Html {
+  const { event_id, id, problem_count, problems, reason } = sync;
+  const event = event_id !== null && may('events:read') ? pathOf('/events', event_id) : null;
+  const requested = event_id === null ? 'requested manually' : 'requested by the service';
+  const mayShowResponse = sync.state === 'failed' && problem_count === 0 && may('pii:read');
+  return html`
+    <article>
+      <p class="headline">
+        ${state(sync.state)} ${sync.overdue && state('overdue')} <span class="soft">${event === null ? requested : html`<a href=${event}>${requested}</a>`}${` ${age(sync.requested_at, now)}`}</span>
+      </p>
+      <ol class="steps" aria-label="Steps">
+        ${stepsOf(sync).map(([name, at, tone]) => html`<li class=${tone}><span class="name">${name}</span><span class="at">${at === null ? STEP_STATES[tone] : instant(at)}</span></li>`)}
+      </ol>
+      ${reason !== null && html`<p class="reason">${reason}</p>`}
+      ${problem_count > 0 && html`<details><summary>${`${counted(problem_count, 'problem')} in the census`}</summary>${problemTable(problems.slice(0, problemsShown), problem_count)}</details>`}
+      ${mayShowResponse && responseOf(sync, response?.id === id ? response : null)}
+    </article>
+  `;
+}
+
+function responseOf({ id, employer_id }: Sync, read: SyncResponse | null): Html {
+  if (read === null) {
+    const hint = 'It may contain personal data. The read is recorded.';
+    return recordedRead(censusPath(employer_id), { response: id }, 'Show the response', hint);
+  }
+  return read.response
+    ? responseOfService(read.response)
+    : html`<p class="soft">There is no response to show.</p>`;
+}
+
+function stepsOf(sync: Sync): Step[] {
+  const { requested_at, completed_at } = sync;
+  const tone = completed_at !== null ? 'done' : sync.state === 'uploaded' ? 'now' : 'open';
+  return [['requested', requested_at, 'done'], uploadOf(sync), ['completed', completed_at, tone]];
+}
+
+function uploadOf({ state, upload_started_at, uploaded_at, completed_at }: Sync): Step {
+  if (state === 'waiting') return ['waiting for a census', null, 'stuck'];
+  if (state === 'failed') return ['failed', null, 'stuck'];
+  if (uploaded_at !== null) return ['uploaded', uploaded_at, 'done'];
+  // Completed without an upload time: the upload's response was lost.
+  if (completed_at !== null) return ['upload started', upload_started_at, 'done'];
+  return [upload_started_at !== null ? 'upload started' : 'upload', upload_started_at, 'now'];
+}

@@ -1,0 +1,376 @@
+/** Events: the list, newest first; one event with its result and its body next to conflicting bodies; and reprocessing. */
+import type { Schemas } from '../../client.ts';
+import { CENSUS_SYNC_COMPLETE, EVENT_TYPES } from '../../contract/events.ts';
+import { AppError } from '../../errors.ts';
+import { found } from '../api-client.ts';
+import { empty, facts, live, state } from '../elements/facts.ts';
+import { choicesOf, decision, field, hiddenFields } from '../elements/fields.ts';
+import { count, counted, instant } from '../elements/format.ts';
+import {
+  address,
+  deductionLink,
+  eventLink,
+  fitsPath,
+  idLink,
+  pathOf,
+  type Query,
+} from '../elements/links.ts';
+import {
+  type Column,
+  type Filter,
+  filterForm,
+  filtersIn,
+  PAGE_ROWS,
+  pager,
+  table,
+} from '../elements/list.ts';
+import { type Content, type Html, html } from '../html.ts';
+import type { Console, Visit } from '../page.ts';
+import { differenceOf, LINES_MAX, linesOf, MASK } from './body-lines.ts';
+
+type Event = Schemas['Event'];
+type Summary = Schemas['EventSummary'];
+
+/** Two lines; the event's page shows the whole reason. */
+const REASON_CHARACTERS = 120;
+/** Prefix of a row's checkbox, followed by the event's id. */
+const SELECTED = 'selected:';
+const STATES = ['pending', 'applied', 'ignored', 'quarantined'];
+/** The filters that the API accepts for reprocessing all matching events. The service may send other types. */
+const REPROCESSABLE: readonly Filter[] = [
+  { name: 'state', label: 'State', choices: choicesOf(STATES) },
+  { name: 'event_type', label: 'Type', size: 28, suggestions: EVENT_TYPES },
+  { name: 'from', label: 'Received from (UTC)', type: 'datetime-local' },
+  { name: 'until', label: 'Received before (UTC)', type: 'datetime-local' },
+];
+const FILTERS: readonly Filter[] = [
+  ...REPROCESSABLE,
+  { name: 'dismissed', label: 'Dismissed', choices: choicesOf({ false: 'No', true: 'Yes' }) },
+  { name: 'conflict', label: 'Conflict', choices: choicesOf({ true: 'Open conflict' }) },
+];
+
+export function eventPages({ page, action }: Console): void {
+  page('/events', 'events:read', async (visit) => {
+    const { api, query, may } = visit;
+    const { id = '', cursor } = query;
+    const filter = filtersIn(query, FILTERS);
+    const list = { limit: PAGE_ROWS, cursor, ...filter };
+    const { data, next_cursor } = id === '' ? await api.get('/v1/events', list) : await one(visit, id);
+    const isReprocessable = data.length > 0 && id === '' && may('events:write') && acceptsAll(filter);
+    return {
+      title: 'Events',
+      body: html`
+        ${reprocessed(query)}
+        <form class="fields" method="get" action="/events" role="search" aria-label="One event">
+          ${field({ name: 'id', label: 'Event ID', value: id, size: 36 })}
+          <button type="submit" class="quiet">Find</button>
+        </form>
+        ${filterForm('/events', query, FILTERS)}
+        ${live(
+          { id: 'events', path: address('/events', { ...filter, id, cursor }) },
+          data.length === 0 ? nothing(filter, id, cursor) : eventTable(data, filter, visit),
+        )}
+        ${id === '' && pager('/events', { ...filter, cursor }, next_cursor)}
+        ${isReprocessable && reprocessForm(filter)}
+      `,
+    };
+  });
+
+  action('/events/reprocess', 'events:write', async ({ api, form }) => {
+    const ids = Object.keys(form).flatMap((name) =>
+      name.startsWith(SELECTED) ? [name.slice(SELECTED.length)] : [],
+    );
+    if (ids.length === 0) throw new AppError('INVALID_REQUEST', 'Select at least one event.');
+    if (ids.length > PAGE_ROWS) throw new AppError('TOO_LARGE', `Select at most ${PAGE_ROWS} events.`);
+    for (const event_id of ids) await api.send('post', '/v1/events/{event_id}/reprocess', { event_id });
+    return { go: address('/events', { ...filtersIn(form, FILTERS), reprocessed: ids.length }) };
+  });
+
+  action('/events/reprocess-all', 'events:write', async ({ api, form }) => {
+    const done = await api.send('post', '/v1/events/reprocess', {}, filtersIn(form, REPROCESSABLE));
+    return { go: address('/events', { ...filtersIn(form, FILTERS), ...done }) };
+  });
+
+  page('/events/:event_id', 'events:read', async ({ api, params: { event_id = '' }, may }) => {
+    const event = await api.get('/v1/events/{event_id}');
+    return {
+      title: `Event ${event_id}`,
+      body: html`
+        ${live({ id: 'event', path: eventPath(event_id) }, summary(event, may))}
+        ${may('events:write') && decisions(event)}
+        ${bodies(event)}
+      `,
+    };
+  });
+
+  action('/events/:event_id/reprocess', 'events:write', async ({ api, params: { event_id = '' } }) => {
+    await api.send('post', '/v1/events/{event_id}/reprocess');
+    return { go: eventPath(event_id) };
+  });
+
+  action('/events/:event_id/dismiss', 'events:write', async ({ api, params: { event_id = '' }, form }) => {
+    await api.send('post', '/v1/events/{event_id}/dismiss', {}, { reason: form.reason ?? '' });
+    return { go: eventPath(event_id) };
+  });
+}
+
+/** Returns whether the API can reprocess all matching events. It needs a filter and skips dismissed events. */
+function acceptsAll(filter: Query): boolean {
+  const { state, dismissed, conflict } = filter;
+  const isFiltered = REPROCESSABLE.some(({ name }) => filter[name] !== undefined);
+  return isFiltered && state !== 'pending' && dismissed !== 'true' && conflict === undefined;
+}
+
+async function one({ api }: Visit, event_id: string): Promise<{ data: Summary[]; next_cursor: null }> {
+  const event = fitsPath(event_id) ? await found(api.get('/v1/events/{event_id}', { event_id })) : null;
+  return { data: event === null ? [] : [event], next_cursor: null };
+}
+
+/** An event without a page is found in the list. */
+function eventPath(id: string): string {
+  return pathOf('/events', id) ?? '/events';
+}
+
+function eventTable(events: readonly Summary[], filter: Query, { may }: Visit): Html {
+  const selected: Column<Summary> = [
+    html`<span class="hidden-label">Selected</span>`,
+    ({ id }) =>
+      html`<input type="checkbox" name=${SELECTED + id} value="yes" aria-label=${`Select ${id}`} />`,
+  ];
+  const rowId = ({ id }: Summary) => `event-${encodeURIComponent(id)}`;
+  const list = table(events, { caption: 'Events, newest first', stacked: true, captionHidden: true, rowId }, [
+    ...(may('events:write') ? [selected] : []),
+    ['Event', ({ id }) => eventLink(id), 'name'],
+    ['Received', ({ received_at }) => instant(received_at), 'date'],
+    ['Type', typeOf],
+    [
+      'State',
+      (event) =>
+        html`<span>${state(event.state)}${event.dismissed_at !== null && [' ', state('dismissed')]}</span>`,
+    ],
+    ['Reason', ({ reason, dismissed_reason }) => shortened(dismissed_reason ?? reason), 'wide'],
+  ]);
+  if (!may('events:write')) return list;
+  return html`
+    <form class="selection" hx-post="/events/reprocess">
+      ${hiddenFields(filter)}
+      ${list}
+      <p class="actions"><button type="submit" class="quiet">Reprocess selected</button></p>
+    </form>
+  `;
+}
+
+function shortened(reason: string | null): Content {
+  if (reason === null || reason.length <= REASON_CHARACTERS) return reason;
+  return html`<span title=${reason}>${`${reason.slice(0, REASON_CHARACTERS).trimEnd()}…`}</span>`;
+}
+
+function typeOf({ event_type, source, state }: Summary): Content {
+  if (source === 'import') return html`<span>${event_type} <span class="soft">(imported)</span></span>`;
+  return (
+    event_type ?? html`<span class="soft">${state === 'pending' ? 'not processed yet' : 'unknown'}</span>`
+  );
+}
+
+/** Outside the live list, so that a refresh cannot move the button. */
+function reprocessForm(filter: Query): Html {
+  const { state, event_type, from, until } = filter;
+  const which = [
+    ...(state === undefined ? [] : [`in state ${state}`]),
+    ...(event_type === undefined ? [] : [`of type ${event_type}`]),
+    ...(from === undefined ? [] : [`received at ${written(from)} or later`]),
+    ...(until === undefined ? [] : [`received before ${written(until)}`]),
+  ].join(', ');
+  const confirmation = `Reprocess all events ${which}?\n\nNothing takes effect twice. Dismissed events are skipped.`;
+  return html`
+    <form class="card" hx-post="/events/reprocess-all" hx-confirm=${confirmation}>
+      ${hiddenFields(filter)}
+      <p>${`Reprocess all events ${which}, on every page. Use this after an upgrade, or when the cause is fixed.`}</p>
+      <button type="submit" class="quiet">Reprocess all</button>
+    </form>
+  `;
+}
+
+/** `2026-02-01 09:30 UTC`. */
+function written(time: string): string {
+  const text = time.replace('T', ' ');
+  return /(Z|[+-]\d\d:?\d\d)$/.test(text) ? text : `${text} UTC`;
+}
+
+function reprocessed({ reprocessed: done = '', without_body: skipped = '0' }: Query): Html | null {
+  if (!/^\d{1,9}$/.test(done) || !/^\d{1,9}$/.test(skipped)) return null;
+  return html`
+    <p class="notice" role="status">
+      ${`Reprocessing ${counted(Number(done), 'event')}.`}
+      ${Number(skipped) > 0 && ` ${count(Number(skipped))} more were skipped, because retention has deleted their bodies.`}
+    </p>
+  `;
+}
+
+function nothing(filter: Query, id: string, cursor: string | undefined): Html {
+  if (id !== '') {
+    return empty(
+      'No event has this ID',
+      html`<p>Enter the whole ID, as shown in the provider’s portal. If the portal shows the event as delivered, check the endpoint address there and send it again.</p>`,
+    );
+  }
+  if (Object.keys(filter).length > 0 || cursor !== undefined) return empty('No matching events');
+  return empty(
+    'No events yet',
+    html`<p>Register the webhook endpoint in the provider’s portal and send a test event.</p>`,
+  );
+}
+
+function summary(event: Event, may: Visit['may']): Html {
+  const { envelope_id, source, reason, finished_at, dismissed_at, conflicts } = event;
+  return html`
+    <div class="cards wide">
+      <section class="card" aria-labelledby="received-title">
+        <h2 id="received-title">Received</h2>
+        ${facts([
+          ['Event ID', html`<code>${event.id}</code>`],
+          ['ID in the body', envelope_id === null ? 'none' : html`<code>${envelope_id}</code>`],
+          ['Type', event.event_type ?? 'unknown'],
+          ['Received', instant(event.received_at)],
+          ['Signature', source === 'import' ? 'none: the event was imported' : 'verified'],
+        ])}
+      </section>
+      <section class="card" aria-labelledby="result-title">
+        <h2 id="result-title">Result</h2>
+        ${facts([
+          ['State', html`<span>${state(event.state)}${reason !== null && ` ${reason}`}</span>`],
+          ['Finished', finished_at !== null && instant(finished_at)],
+          ['Effect', effectOf(event, may)],
+          [
+            'Dismissed',
+            dismissed_at !== null &&
+              html`<span>${instant(dismissed_at)}${`: ${event.dismissed_reason}`}</span>`,
+          ],
+          ['Conflicts', conflicts.length > 0 && conflictsOf(conflicts)],
+        ])}
+      </section>
+    </div>
+  `;
+}
+
+function effectOf({ state, event_type, effects }: Event, may: Visit['may']): Content {
+  const { deduction_version: version, census_sync } = effects;
+  if (version !== null) {
+    const { deduction_id, late, tie_changed, future_dated } = version;
+    return html`
+      <p>
+        ${`Version ${version.version} of deduction `}
+        ${may('ledger:read') ? deductionLink(deduction_id) : html`<code>${deduction_id}</code>`}
+        ${`, at position ${version.position} of the ledger.`}
+      </p>
+      ${late && html`<p>It arrived late. A newer version stays the latest.</p>`}
+      ${tie_changed && html`<p>Another event with the same time has different content. The one received later applies.</p>`}
+      ${future_dated && html`<p>Its time is in the future. Until then, events with an earlier time are recorded but do not apply.</p>`}
+    `;
+  }
+  if (census_sync !== null) {
+    const { employer_id } = census_sync;
+    const path = may('census:read') ? pathOf('/census', employer_id) : null;
+    return html`<span>${'A census sync of '}${idLink(path, employer_id)}</span>`;
+  }
+  if (state === 'pending') return 'Not applied yet.';
+  if (state !== 'applied' || event_type !== CENSUS_SYNC_COMPLETE) return 'None.';
+  return 'The uploaded census syncs of the employer are completed.';
+}
+
+function conflictsOf(conflicts: Event['conflicts']): string {
+  const isOpen = conflicts.some(({ dismissed_at }) => dismissed_at === null);
+  const bodies = counted(conflicts.length, 'other body', 'other bodies');
+  return isOpen ? `${bodies} with the same ID. Compare them below, then dismiss.` : `${bodies}, dismissed.`;
+}
+
+/** Renders the actions that the API would accept; null when there are none. */
+function decisions({ id, state, body, dismissed_at, conflicts, effects }: Event): Html | null {
+  const path = pathOf('/events', id);
+  const mayReprocess = state !== 'pending' && body !== null;
+  const { tie_changed = false, future_dated = false } = effects.deduction_version ?? {};
+  const isMarked = state === 'quarantined' || tie_changed || future_dated;
+  // Readiness fails for these.
+  const mayDismiss =
+    conflicts.some((conflict) => conflict.dismissed_at === null) || (isMarked && dismissed_at === null);
+  if (path === null || (!mayReprocess && !mayDismiss)) return null;
+  const reprocess = decision(`${path}/reprocess`, {
+    button: 'Reprocess',
+    look: state === 'quarantined' ? '' : 'quiet',
+    hint: 'Reads and applies the event again, for example after an upgrade. Nothing takes effect twice.',
+  });
+  const dismiss = decision(`${path}/dismiss`, {
+    button: 'Dismiss',
+    hint: 'Readiness no longer fails for this event. It stays in the list with your reason.',
+    reason: 'Reason for dismissing',
+  });
+  return html`
+    <section class="card" aria-labelledby="decide">
+      <h2 id="decide">Actions</h2>
+      ${mayReprocess && reprocess}
+      ${mayDismiss && dismiss}
+    </section>
+  `;
+}
+
+/** Renders the body, next to conflicting bodies with the same id. */
+function bodies(event: Event): Html {
+  const { id, conflicts } = event;
+  const isShown = [event, ...conflicts].some(({ body }) => body !== null);
+  return html`
+    <section aria-labelledby="body-title">
+      <h2 id="body-title">${conflicts.length > 0 ? 'Bodies' : 'Body'}</h2>
+      ${conflicts.length === 0 ? code('Body as received', event, id) : conflicts.map((conflict) => compared(event, conflict))}
+      ${isShown && html`<p class="hint">${`${MASK} hides personal fields. All other values are shown as received.`}</p>`}
+    </section>
+  `;
+}
+
+/** The first body applies; lines that differ are marked in both. */
+function compared(event: Event, conflict: Event['conflicts'][number]): Html {
+  const [one, other] = [event, conflict].map(({ body }) => body && linesOf(body)?.map(({ whole }) => whole));
+  const differs = one && other ? differenceOf(one, other) : { one: [], other: [] };
+  const { received_at, dismissed_at, dismissed_reason } = conflict;
+  return html`
+    <div class="beside">
+      <div>
+        <h3>${'First body (applied)'}</h3>
+        <p class="hint">${'Received '}${instant(event.received_at)}</p>
+        ${code('First body', event, event.id, differs.one)}
+      </div>
+      <div>
+        <h3>${'Other body with the same ID '}${state(dismissed_at === null ? 'conflict' : 'dismissed')}</h3>
+        <p class="hint">${'Received '}${instant(received_at)}${dismissed_reason !== null && ` · dismissed: ${dismissed_reason}`}</p>
+        ${code('Other body', conflict, event.id, differs.other)}
+      </div>
+    </div>
+  `;
+}
+
+/** `differs`: the lines to mark, for a body that is compared. */
+function code(
+  name: string,
+  { body, body_absent }: Pick<Event, 'body' | 'body_absent'>,
+  eventId: string,
+  differs?: readonly boolean[],
+): Html {
+  if (body === null) return html`<div class="card empty"><p>${body_absent}</p></div>`;
+  const lines = linesOf(body);
+  if (lines === null) {
+    return html`
+      <div class="card empty">
+        <p>
+          ${`This body is not JSON (${count(body.length)} characters), so personal data in it cannot be masked. `}<a href=${`/v1/events/${encodeURIComponent(eventId)}`}>Open the raw event</a>
+        </p>
+      </div>
+    `;
+  }
+  const content = lines.map(({ shown }, at) => {
+    if (differs === undefined) return `${shown}\n`;
+    return differs[at] ? html`<mark>${`≠ ${shown}\n`}</mark>` : `  ${shown}\n`;
+  });
+  return html`
+    <pre class="body" tabindex="0" role="region" aria-label=${name}><code>${content}</code></pre>
+    ${lines.length >= LINES_MAX && html`<p class="hint">${`Only the first ${count(LINES_MAX)} lines are shown.`}</p>`}
+  `;
+}

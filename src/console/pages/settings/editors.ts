@@ -1,0 +1,232 @@
+/** Edits the payroll settings of an employer: one pay schedule, the payroll codes, or the payroll policy. */
+import type { ProblemDetails } from '../../../api/problem.ts';
+import { CODES_MAX, DATES_MAX } from '../../../api/routes/payroll-settings.ts';
+import { attempt } from '../../api-client.ts';
+import { choicesOf, field, filledForm, hiddenFields, type Place, type Specs } from '../../elements/fields.ts';
+import { address } from '../../elements/links.ts';
+import {
+  commandOf,
+  type Edited,
+  editor,
+  hashOf,
+  placeOfRow,
+  type RowList,
+} from '../../elements/row-editor.ts';
+import { type Html, html } from '../../html.ts';
+import type { Act, Console, Done } from '../../page.ts';
+import { FREQUENCIES, OPTION_NAMES, OPTIONS } from '../runs/labels.ts';
+import * as shown from './overview.ts';
+
+const SCHEDULE: RowList = {
+  id: 'schedule',
+  path: '/settings/pay-schedule',
+  rows: 'pay dates',
+  what: 'pay schedule',
+  explanation:
+    'List all pay dates of each year. Their number decides how annual amounts are divided, and a run on any other date is rejected.',
+  columns: [
+    { name: 'pay_date', title: 'Pay date', kind: 'date' },
+    { name: 'period_start', title: 'Period start', kind: 'date' },
+    { name: 'period_end', title: 'Period end', kind: 'date' },
+  ],
+  max: DATES_MAX,
+};
+const CODES: RowList = {
+  id: 'codes',
+  path: '/settings/payroll-codes',
+  rows: 'payroll codes',
+  what: 'payroll codes',
+  explanation:
+    'Each line gets the code for its line of coverage and taxability or, if there is none, the code for any taxability. Employee and employer amounts have separate codes. Saving replaces all codes of the employer.',
+  columns: shown.CODE_COLUMNS,
+  max: CODES_MAX,
+};
+const POLICY_PATH = '/settings/payroll-policy';
+const POLICY: Specs = {
+  effective_from: { label: 'Pay dates from', type: 'date', required: true },
+  ...Object.fromEntries(
+    OPTION_NAMES.map((name) => [name, { label: OPTIONS[name].label, choices: OPTIONS[name].choices }]),
+  ),
+};
+/** The API's default of each option is its first choice. */
+const POLICY_DEFAULTS = Object.fromEntries(
+  OPTION_NAMES.map((name) => [name, OPTIONS[name].choices[0]?.value]),
+);
+
+/** `known`: the key of the schedule when it was opened; null for a new schedule. */
+type Opened = { readonly employer_id: string; readonly known: shown.ScheduleKey | null };
+/** `index`: the place of the schedule among those of the employer, which the paths of problems contain. */
+type EditedSchedule = Edited & {
+  readonly frequency: string;
+  readonly group: string;
+  readonly index?: number;
+};
+
+export function editorPages({ page, action }: Console): void {
+  page(SCHEDULE.path, 'runs:write', async ({ api, query }) => {
+    const { employer_id = '', pay_frequency, pay_group } = query;
+    const key = keyOf(pay_frequency, pay_group);
+    const schedule = (await shown.schedulesOf(api, employer_id)).find((one) => shown.isFor(one, key));
+    const title =
+      schedule === undefined
+        ? `New pay schedule of ${employer_id}`
+        : `Pay schedule of ${employer_id}: ${shown.titleOf(schedule)}`;
+    const edited = {
+      frequency: schedule?.pay_frequency ?? pay_frequency ?? 'biweekly',
+      group: schedule?.pay_group ?? pay_group ?? '',
+      rows: schedule?.pay_dates ?? [{}],
+      loaded: hashOf(schedule ?? null),
+    };
+    return { title, body: scheduleForm({ employer_id, known: schedule === undefined ? null : key }, edited) };
+  });
+  action(SCHEDULE.path, 'runs:write', saveSchedule);
+
+  page(CODES.path, 'runs:write', async ({ api, query: { employer_id = '' } }) => {
+    const codes = await shown.codesOf(api, employer_id);
+    const rows = codes.length === 0 ? [{}] : codes.map(rowOf);
+    const body = codeForm(employer_id, { rows, loaded: hashOf(codes) });
+    return { title: `Payroll codes of ${employer_id}`, body };
+  });
+  action(CODES.path, 'runs:write', saveCodes);
+
+  page(POLICY_PATH, 'runs:write', async ({ api, query: { employer_id = '' }, today }) => {
+    const [latest] = await shown.policiesOf(api, employer_id);
+    const body = policyForm(employer_id, { ...POLICY_DEFAULTS, ...latest, effective_from: today });
+    return { title: `Payroll policy of ${employer_id}`, body };
+  });
+  action(POLICY_PATH, 'runs:write', async ({ api, form: { employer_id = '', ...typed } }) => {
+    const body = typed as { effective_from: string };
+    const call = api.send('put', '/v1/employers/{employer_id}/payroll-policy', { employer_id }, body);
+    const { problem } = await attempt(call, 400, 422);
+    if (problem !== undefined) return policyForm(employer_id, typed, problem);
+    return { go: address('/settings', { employer_id, saved: 'policy' }) };
+  });
+}
+
+/** Replaces, adds or deletes the schedule. The API takes all schedules of the employer; the others are sent unchanged. */
+async function saveSchedule({ api, form }: Act): Promise<Html | Done> {
+  const { employer_id = '', loaded = '', pay_frequency = '', pay_group = '' } = form;
+  const opened = { employer_id, known: keyOf(form.known_frequency, form.known_group) };
+  const { do: command, ...rows } = commandOf(form, SCHEDULE);
+  const edited = { ...rows, loaded, frequency: pay_frequency, group: pay_group.trim() };
+  if (command === 'show') return scheduleForm(opened, edited);
+  const all = await shown.schedulesOf(api, employer_id);
+  const at = all.findIndex((one) => shown.isFor(one, opened.known));
+  const saved = all[at] ?? null;
+  if (hashOf(saved) !== loaded) {
+    const current =
+      saved === null
+        ? html`<p>The pay schedule was deleted.</p>`
+        : shown.dateTable(saved, `Current pay dates, ${shown.titleOf(saved)}`);
+    return scheduleForm(opened, { ...edited, loaded: hashOf(saved), current });
+  }
+  const index = at === -1 ? all.length : at;
+  const own = { pay_frequency, pay_group: edited.group || null, pay_dates: edited.rows };
+  const schedules = all.toSpliced(
+    index,
+    1,
+    ...((command === 'drop' ? [] : [own]) as unknown as shown.Schedule[]),
+  );
+  const call = api.send('put', '/v1/employers/{employer_id}/pay-schedule', { employer_id }, { schedules });
+  const { problem } = await attempt(call, 422);
+  if (problem !== undefined) return scheduleForm(opened, { ...edited, problem, index });
+  return { go: address('/settings', { employer_id, saved: 'schedule' }) };
+}
+
+/** Returns the key in an address or a form, which may have none: then nothing is known under it. */
+function keyOf(frequency: string | undefined, group: string | undefined): shown.ScheduleKey | null {
+  const pay_frequency = frequency as shown.ScheduleKey['pay_frequency'] | undefined;
+  return pay_frequency === undefined ? null : { pay_frequency, pay_group: group ?? null };
+}
+
+function scheduleForm({ employer_id, known }: Opened, edited: EditedSchedule): Html {
+  const { frequency, group, index } = edited;
+  return editor(SCHEDULE, edited, {
+    hidden: {
+      employer_id,
+      ...(known !== null && { known_frequency: known.pay_frequency, known_group: known.pay_group ?? '' }),
+    },
+    back: address('/settings', { employer_id }),
+    placeOf: (path) => {
+      const [, at, rest] = /^schedules\[(\d+)\](.*)$/s.exec(path) ?? [];
+      return rest !== undefined && Number(at) === index ? placeOfRest(rest) : null;
+    },
+    fields: (wrong) => html`
+      <div class="fields">
+        ${field({ name: 'pay_frequency', label: 'Pay frequency', value: frequency, choices: choicesOf(FREQUENCIES), problems: wrong('pay_frequency') })}
+        ${field({ name: 'pay_group', label: 'Pay group (optional)', value: group, problems: wrong('pay_group') })}
+      </div>
+    `,
+    more:
+      known !== null &&
+      html`<button type="button" class="danger" hx-post=${SCHEDULE.path} hx-target="#schedule" hx-swap="outerHTML" hx-vals=${JSON.stringify({ do: 'drop' })} hx-confirm="Delete this pay schedule? Open runs are then computed without it.">Delete pay schedule</button>`,
+  });
+}
+
+/** Returns the place of a path without its `schedules[0]`. */
+function placeOfRest(rest: string): Place {
+  const [, row, field] = /^\.pay_dates\[(\d+)\](?:\.(\w+))?$/.exec(rest) ?? [];
+  if (row !== undefined) return placeOfRow(Number(row), field, SCHEDULE);
+  if (rest === '.pay_group') return { id: 'pay_group', label: 'Pay group' };
+  // A problem of the whole schedule: another one has the same key.
+  if (rest === '' || rest === '.pay_frequency') return { id: 'pay_frequency', label: 'Pay frequency' };
+  return { id: 'schedule', label: 'Pay dates' };
+}
+
+async function saveCodes({ api, form }: Act): Promise<Html | Done> {
+  const { employer_id = '', loaded = '' } = form;
+  const { do: command, ...edited } = commandOf(form, CODES);
+  if (command === 'show') return codeForm(employer_id, { ...edited, loaded });
+  const saved = await shown.codesOf(api, employer_id);
+  if (hashOf(saved) !== loaded) {
+    const current =
+      saved.length === 0
+        ? html`<p>No payroll codes.</p>`
+        : shown.codeTable(saved, 'Current payroll codes', false);
+    return codeForm(employer_id, { ...edited, loaded: hashOf(saved), current });
+  }
+  const codes = edited.rows as unknown as shown.Code[];
+  const call = api.send('put', '/v1/employers/{employer_id}/payroll-codes', { employer_id }, { codes });
+  const { problem } = await attempt(call, 422);
+  if (problem !== undefined) return codeForm(employer_id, { ...edited, loaded, problem });
+  return { go: address('/settings', { employer_id, saved: 'codes' }) };
+}
+
+function rowOf(code: shown.Code): Record<string, string> {
+  const cells = Object.entries(code).flatMap(([name, value]) => (value === null ? [] : [[name, value]]));
+  return Object.fromEntries(cells);
+}
+
+function codeForm(employer_id: string, edited: Edited): Html {
+  return editor(CODES, edited, {
+    hidden: { employer_id },
+    back: address('/settings', { employer_id }),
+    placeOf(path) {
+      const [, row, field] = /^codes\[(\d+)\](?:\.(\w+))?$/.exec(path) ?? [];
+      return row === undefined ? null : placeOfRow(Number(row), field, CODES);
+    },
+  });
+}
+
+function policyForm(
+  employer_id: string,
+  typed: Readonly<Record<string, unknown>>,
+  problem?: ProblemDetails,
+): Html {
+  const { summary, fieldOf } = filledForm(POLICY, typed, problem);
+  return html`
+    <form id="policy" class="long" novalidate hx-post=${POLICY_PATH} hx-target="this" hx-swap="outerHTML">
+      ${summary}
+      <p>Saving adds a version. Open runs with a pay date on or after its date use it; finalized runs do not change.</p>
+      ${hiddenFields({ employer_id })}
+      <section class="card">
+        ${fieldOf('effective_from')}
+        <div class="columns">${OPTION_NAMES.map(fieldOf)}</div>
+      </section>
+      <div class="actions">
+        <button type="submit">Save payroll policy</button>
+        <a class="button quiet" href=${address('/settings', { employer_id })}>Back</a>
+      </div>
+    </form>
+  `;
+}
