@@ -13,10 +13,7 @@ import type { Log } from '../telemetry/log.ts';
 import { rateLimited } from '../telemetry/rate-limited-log.ts';
 import type { Refusal } from './problem.ts';
 
-/**
- * `public`: no token is needed. `any`: any valid token, also as the password of HTTP Basic. `self`: any valid token,
- * without Basic, for what belongs to the token itself.
- */
+/** `public`: without a token. `any`: any valid token, also as the password of HTTP Basic. `self`: any, without Basic. */
 export type RouteScope = Scope | 'public' | 'any' | 'self';
 
 declare module 'fastify' {
@@ -32,9 +29,8 @@ declare module 'fastify' {
 }
 
 /**
- * Returns the names of the session cookie. They contain the port, because browsers keep cookies by host: two
- * sidecars on two ports of one machine, such as sandbox and live through tunnels, must not end each other's
- * sessions.
+ * Returns the names of the session cookie. They contain the port, because browsers keep cookies by host: two sidecars on
+ * one machine, such as sandbox and live through tunnels, must not end each other's sessions.
  */
 export function sessionCookies({ headers }: FastifyRequest): { plain: string; secure: string } {
   const port = /:(\d{1,5})$/.exec(headers.host ?? '')?.[1] ?? 'default';
@@ -51,14 +47,13 @@ export const FORGERY_HEADER = 'x-csrf-token';
 
 const REALM = 'realm="benefits-sidecar"';
 
-/** Returns the refusal of a failed attempt to authenticate: 401, or 429 when the address has too many of them. */
-export type FailedAttempt = (request: FastifyRequest, unauthorized: Refusal) => Refusal;
+export type FailedAttempt = ReturnType<typeof createFailedAttempt>;
 
 /**
  * Limits the log lines of a flood, or of a program with a revoked token; tokens of 256 random bits cannot be guessed.
  * Every token is still checked, so a valid one from the same proxy is never refused.
  */
-export function createFailedAttempt(now: Clock, log: Log): FailedAttempt {
+export function createFailedAttempt(now: Clock, log: Log) {
   const attempts = createFailedAttempts(now);
   const warn = rateLimited(({ count }) =>
     log.warn(
@@ -66,7 +61,8 @@ export function createFailedAttempt(now: Clock, log: Log): FailedAttempt {
       'failed attempts to authenticate were refused: too many from one address',
     ),
   );
-  return ({ ip }, unauthorized) => {
+  /** Returns the refusal of a failed attempt: 401, or 429 when the address has too many of them. */
+  return ({ ip }: FastifyRequest, unauthorized: Refusal): Refusal => {
     const seconds = attempts.failed(ip);
     if (seconds === null) return unauthorized;
     warn({ code: '', count: 1 });
@@ -76,23 +72,23 @@ export function createFailedAttempt(now: Clock, log: Log): FailedAttempt {
   };
 }
 
+/** The tokens and sessions by which callers are known. */
+type Identities = { db: Db; now: Clock; firstToken: string | null };
+
 /**
  * Returns the hook that authenticates a request before its body is read: by token, or by console session.
  * Throws 401 or 403 as an `AppError`. Requests to an unknown path pass, and get a 404.
  */
-export function createAuthorize(
-  { db, now, firstToken }: { db: Db; now: Clock; firstToken: string | null },
-  failedAttempt: FailedAttempt,
-) {
+export function createAuthorize(identities: Identities, failedAttempt: FailedAttempt) {
+  const { db, now, firstToken } = identities;
   return async (request: FastifyRequest, _reply: FastifyReply): Promise<void> => {
     const { scope } = request.routeOptions.config;
     if (request.is404 || scope === 'public') return;
     const token = tokenOf(request.headers.authorization, scope === 'any');
-    const session = token === null ? sessionOf(request) : null;
-    let caller: Caller | null = null;
-    if (token !== null) caller = await authenticate(db, token, now(), firstToken);
-    else if (session !== null) caller = await sessionCaller(db, session, now(), firstToken);
-    if (caller === null) {
+    const person = token === null ? await personOf(request, identities) : null;
+    const session = person?.session ?? null;
+    const caller = token === null ? person?.caller : await authenticate(db, token, now(), firstToken);
+    if (caller === null || caller === undefined) {
       const refusal = unauthorized(token !== null, scope === 'any');
       throw token === null ? refusal : failedAttempt(request, refusal);
     }
@@ -107,27 +103,24 @@ export function createAuthorize(
   };
 }
 
-/**
- * Sets the caller of a request from its console session. For unknown paths, which the hook does not
- * authenticate. Returns false without a valid session.
- */
-export async function knowPerson(
-  request: FastifyRequest,
-  { db, now, firstToken }: { db: Db; now: Clock; firstToken: string | null },
-): Promise<boolean> {
-  const session = sessionOf(request);
-  const caller = session === null ? null : await sessionCaller(db, session, now(), firstToken);
-  if (caller === null) return false;
-  request.session = session;
-  request.caller = caller;
+/** Sets the caller of a request to an unknown path, which the hook does not authenticate, from its console session. */
+export async function knowPerson(request: FastifyRequest, identities: Identities): Promise<boolean> {
+  const person = await personOf(request, identities);
+  if (person === null) return false;
+  Object.assign(request, person);
   return true;
 }
 
+async function personOf(request: FastifyRequest, { db, now, firstToken }: Identities) {
+  const session = request.headers.authorization === undefined ? sessionInCookie(request) : null;
+  const caller = session === null ? null : await sessionCaller(db, session, now(), firstToken);
+  return caller === null ? null : { session, caller };
+}
+
 /**
- * Returns the token of an Authorization header. Basic, with the token as its password, counts on the
- * reference pages only, because a browser cannot send a bearer token for an address that is typed in. No
- * other route accepts it, because browsers add Basic credentials automatically, even to requests that another
- * site starts.
+ * Returns the token of an Authorization header. Basic, with the token as its password, counts on the reference pages only,
+ * because a browser cannot send a bearer token for an address that is typed in. No other route accepts it, because browsers
+ * add Basic credentials automatically, even to requests that another site starts.
  */
 function tokenOf(header: string | undefined, basicToo: boolean): string | null {
   const [, scheme, credentials] = /^(\S+) +(\S+) *$/.exec(header ?? '') ?? [];
@@ -136,10 +129,6 @@ function tokenOf(header: string | undefined, basicToo: boolean): string | null {
   if (!basicToo || scheme.toLowerCase() !== 'basic') return null;
   const pair = Buffer.from(credentials, 'base64').toString('utf8');
   return pair.includes(':') ? pair.slice(pair.indexOf(':') + 1) : null;
-}
-
-function sessionOf(request: FastifyRequest): string | null {
-  return request.headers.authorization === undefined ? sessionInCookie(request) : null;
 }
 
 /** Returns the secret of the session in the request's cookie, whether or not it is valid. */

@@ -129,70 +129,62 @@ const LIFE = {
 
 const id = text('The ID of the run.');
 
+/** What people did with the run. */
+const DECISIONS = {
+  accept_reason: nullableText(
+    'Why failed checks were accepted when the run was finalized. Null if none failed.',
+  ),
+  accepted_checks: Type.Array(Type.String(), {
+    description: 'The IDs of the failed checks that were accepted when it was finalized.',
+  }),
+  void_reason: nullableText('The reason the run was voided.'),
+  taken_reports: Type.Array(
+    closed({
+      id: text('The ID of the report, unique for the run.'),
+      recorded_at: text('The time it was recorded.'),
+      lines: integer('The number of lines reported.'),
+    }),
+    { description: 'Reports of amounts taken. A later report replaces the lines that it names.' },
+  ),
+};
+
 export const PayrollRun = component(
   'PayrollRun',
-  {
-    id,
-    ...RUN,
-    ...LIFE,
-    ...COMPUTED,
-    accept_reason: nullableText(
-      'Why failed checks were accepted when the run was finalized. Null if none failed.',
-    ),
-    accepted_checks: Type.Array(Type.String(), {
-      description: 'The IDs of the failed checks that were accepted when it was finalized.',
-    }),
-    void_reason: nullableText('The reason the run was voided.'),
-    taken_reports: Type.Array(
-      closed({
-        id: text('The ID of the report, unique for the run.'),
-        recorded_at: text('The time it was recorded.'),
-        lines: integer('The number of lines reported.'),
-      }),
-      { description: 'Reports of amounts taken. A later report replaces the lines that it names.' },
-    ),
-  },
+  { id, ...RUN, ...LIFE, ...COMPUTED, ...DECISIONS },
   'A payroll run with its totals.',
 );
 export type PayrollRun = Static<typeof PayrollRun>;
-
-const {
-  pay_dates_used,
-  calendar_assumed,
-  position,
-  rules_version,
-  employees,
-  comparison,
-  not_in_run,
-  not_in_run_count,
-  ...STORED
-} = PayrollRun.properties;
 
 /** A run without the fields for which an open run must be computed. */
 export const PayrollRunOutline = component(
   'PayrollRunOutline',
   {
-    ...STORED,
-    etag: nullable({ ...COMPUTED.etag, description: 'Null for an open run, which is not computed.' }),
+    id,
+    ...RUN,
+    ...LIFE,
+    etag: nullableText('Null for an open run, which is not computed.'),
     totals: nullable({ ...Totals, description: 'Null for an open run, which is not computed.' }),
+    ...DECISIONS,
   },
   'A payroll run as created, with its state.',
 );
+
+const { employer_id, kind, pay_frequency, pay_group, period_start, period_end, pay_date } = RUN;
 
 /** The same, also without the lists of ids. */
 export const PayrollRunSummary = component(
   'PayrollRunSummary',
   {
     id,
-    employer_id: RUN.employer_id,
-    kind: RUN.kind,
-    pay_frequency: RUN.pay_frequency,
-    pay_group: RUN.pay_group,
-    period_start: RUN.period_start,
-    period_end: RUN.period_end,
-    pay_date: RUN.pay_date,
+    employer_id,
+    kind,
+    pay_frequency,
+    pay_group,
+    period_start,
+    period_end,
+    pay_date,
     ...LIFE,
-    etag: nullable({ ...COMPUTED.etag, description: 'Null for an open run. Get the run to compute it.' }),
+    etag: nullableText('Null for an open run. Get the run to compute it.'),
     totals: nullable({ ...Totals, description: 'Null for an open run. Get the run to compute it.' }),
   },
   'A payroll run in a list.',

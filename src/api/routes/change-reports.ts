@@ -1,4 +1,4 @@
-import type { FastifyRequest } from 'fastify';
+import { buffer } from 'node:stream/consumers';
 import Type, { type Static } from 'typebox';
 import { component, FieldProblem, integer, named, text } from '../../contract/fields.ts';
 import { createGroupCommit, KEY_MAX_CHARACTERS } from '../../employment/accept.ts';
@@ -10,12 +10,15 @@ import { CHANGE_KINDS, type ChangeKind } from '../../outbox/manual.ts';
 import { by } from '../auth.ts';
 import { limitReads, passStreams, streamedBody } from '../bodies.ts';
 import { idempotencyKeyOf } from '../headers.ts';
-import { broken, conflict, invalid, type Refusal } from '../problem.ts';
+import { broken, conflict, invalid } from '../problem.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
 import { exceptBody } from '../validation.ts';
 
 /** draft-ietf-httpapi-idempotency-key-header, in lower case as Node provides header names. */
 const KEY_HEADER = 'idempotency-key';
+const Key = Type.Optional(
+  text(`Identifies the change when it is sent again: 1 to ${KEY_MAX_CHARACTERS} visible ASCII characters.`),
+);
 
 const Receipt = component(
   'EmployeeChangeReceipt',
@@ -30,7 +33,6 @@ const Receipt = component(
   },
   'The change is stored and will be sent to the benefits service.',
 );
-type Receipt = Static<typeof Receipt>;
 
 const OPERATIONS: Readonly<Record<ChangeKind, { operationId: string; summary: string }>> = {
   'new-hire': { operationId: 'reportNewHire', summary: 'Report a new hire' },
@@ -50,13 +52,6 @@ const DESCRIPTION =
 /** Accepts single changes. With the 202, the sidecar takes over their delivery. */
 export function changeReportRoutes(app: Api, { db, encryptor, now, log, wakeSend }: ApiParts): void {
   const groupCommit = createGroupCommit({ db, encryptor, now });
-  const headers = Type.Object({
-    [KEY_HEADER]: Type.Optional(
-      text(
-        `Identifies the change when it is sent again: 1 to ${KEY_MAX_CHARACTERS} visible ASCII characters.`,
-      ),
-    ),
-  });
 
   for (const kind of CHANGE_KINDS) {
     app.post(
@@ -64,7 +59,7 @@ export function changeReportRoutes(app: Api, { db, encryptor, now, log, wakeSend
       operation('Employment', 'changes:write', {
         ...OPERATIONS[kind],
         description: DESCRIPTION,
-        headers,
+        headers: Type.Object({ [KEY_HEADER]: Key }),
         body: Type.Unsafe<unknown>(CHANGE_SCHEMAS[kind]),
         response: { 202: Receipt },
         refuses: ['INVALID_REQUEST', 'CONFLICT', 'CHANGE_REFUSED'],
@@ -77,37 +72,29 @@ export function changeReportRoutes(app: Api, { db, encryptor, now, log, wakeSend
         if (!checked.ok) throw broken('CHANGE_REFUSED', checked.problems);
         const { change } = checked;
         const accepted = await groupCommit.accept({ change, idempotencyKey });
-        if (accepted.outcome === 'conflict') throw usedBefore();
+        if (accepted.outcome === 'conflict') {
+          throw conflict(
+            'This Idempotency-Key was used for another change. Keys never expire: send a new change with a new key.',
+          );
+        }
         const { outcome, changeId, createdAt } = accepted;
         if (outcome === 'accepted') {
           wakeSend();
           log.info({ request_id: changeId, kind, ...by(request) }, 'an employment change was accepted');
         }
-        const receipt: Receipt = {
-          id: changeId,
-          kind,
-          employee_id: change.body.employee_id,
-          state: 'pending',
-          created_at: createdAt,
-        };
+        const { employee_id } = change.body;
+        const receipt = { id: changeId, kind, employee_id, state: 'pending', created_at: createdAt } as const;
         return reply.code(202).send(receipt);
       },
     );
   }
 }
 
-function usedBefore(): Refusal {
-  return conflict(
-    'This Idempotency-Key was used for another change. Keys never expire: send a new change with a new key.',
-  );
-}
-
 /** A batch is held in memory while it is accepted; 10,000 changes take about 5 MB. */
 const BATCH_BYTES_MAX = 16 * 1024 * 1024;
+const TOO_LARGE = 'The batch is larger than 16 MiB. Send several smaller ones.';
 /** Batches read at the same time, each about 100 MB. They wait for the one ledger anyway. */
 const BATCHES_AT_ONCE = 3;
-
-const BATCH_TYPES = [ROW_TYPES.json, ROW_TYPES.ndjson];
 
 const Result = component(
   'BatchedChange',
@@ -129,25 +116,22 @@ const Line = Type.Union(
   CHANGE_KINDS.map((kind) =>
     component(`Batched${CHANGE_SCHEMAS[kind].component}`, {
       kind: Type.Enum([kind]),
-      idempotency_key: Type.Optional(
-        text(
-          `Identifies the change when it is sent again: 1 to ${KEY_MAX_CHARACTERS} visible ASCII characters.`,
-        ),
-      ),
+      idempotency_key: Key,
       ...CHANGE_SCHEMAS[kind].properties,
     }),
   ),
 );
 
+const Batched = component(
+  'BatchResults',
+  { results: Type.Array(Result, { description: 'One result per change, in order.' }) },
+  'The results.',
+);
+
 /** Accepts many changes in one request. It needs its own context, because the body is a stream. */
 export function changeBatchRoutes(app: Api, parts: ApiParts): void {
-  passStreams(app, BATCH_TYPES);
+  passStreams(app, [ROW_TYPES.json, ROW_TYPES.ndjson]);
   const limited = limitReads(BATCHES_AT_ONCE, 'batches of changes', parts.log);
-  const Batched = component(
-    'BatchResults',
-    { results: Type.Array(Result, { description: 'One result per change, in order.' }) },
-    'The results.',
-  );
 
   app.post(
     '/v1/employee-changes/batch',
@@ -178,13 +162,13 @@ export function changeBatchRoutes(app: Api, parts: ApiParts): void {
     }),
     async (request, reply) => {
       // The sender expects that the batch is safe to repeat.
-      if (request.headers['idempotency-key'] !== undefined) {
+      if (request.headers[KEY_HEADER] !== undefined) {
         const rule = 'must not be sent with a batch: give each change an idempotency_key';
         throw invalid([{ path: 'Idempotency-Key', rule }]);
       }
       const isArray = formatOf(request.headers['content-type'] ?? '') === 'json';
       const { cuts, results } = await limited(async () => {
-        const bytes = await wholeBody(request);
+        const bytes = await buffer(streamedBody(request, BATCH_BYTES_MAX, TOO_LARGE));
         const cuts = cutsOf(bytes, isArray);
         return { cuts, results: await acceptBatch(parts, parsedOf(bytes, cuts)) };
       });
@@ -195,14 +179,6 @@ export function changeBatchRoutes(app: Api, parts: ApiParts): void {
       return reply.type(ROW_TYPES.ndjson).send(shown.map((result) => `${JSON.stringify(result)}\n`).join(''));
     },
   );
-}
-
-/** Reads the whole body. Throws an `AppError` if there is none or it is too large. */
-async function wholeBody(request: FastifyRequest): Promise<Buffer> {
-  const tooLarge = `The batch is larger than ${BATCH_BYTES_MAX / 1024 / 1024} MiB. Send several smaller ones.`;
-  const parts: Uint8Array[] = [];
-  for await (const part of streamedBody(request, BATCH_BYTES_MAX, tooLarge)) parts.push(part);
-  return Buffer.concat(parts);
 }
 
 function cutsOf(bytes: Buffer, isArray: boolean): Cut[] {
@@ -223,9 +199,6 @@ function* parsedOf(bytes: Buffer, cuts: readonly Cut[]) {
 function resultOf({ line }: Cut, result: LineResult): Result {
   const { status } = result;
   if ('changeId' in result) return { line, status, change_id: result.changeId };
-  return {
-    line,
-    status,
-    errors: result.problems.map((problem) => ({ ...problem, path: problem.path || 'line' })),
-  };
+  const errors = result.problems.map((problem) => ({ ...problem, path: problem.path || 'line' }));
+  return { line, status, errors };
 }

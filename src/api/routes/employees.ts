@@ -1,4 +1,4 @@
-import Type, { type Static, type TSchema } from 'typebox';
+import Type, { type TSchema } from 'typebox';
 import {
   boolean,
   closed,
@@ -8,11 +8,10 @@ import {
   nullableText,
   text,
 } from '../../contract/fields.ts';
-import type { RosterFactTable } from '../../database/tables.ts';
 import { changeCursor, listChanges } from '../../employment/changes.ts';
 import { deductionCursor, viewDeduction } from '../../ledger/deduction-view.ts';
 import { listDeductions } from '../../ledger/deductions.ts';
-import { type Employment, employerOf, employmentsOf, valueOn } from '../../ledger/employment.ts';
+import { employerOf, employmentsOf, valueOn } from '../../ledger/employment.ts';
 import { rosterHistory, rosterOf } from '../../ledger/roster.ts';
 import { Arrears, arrearsOfEmployee } from '../../payroll/reconciliation/arrears-of-employee.ts';
 import { mayAlso } from '../auth.ts';
@@ -78,10 +77,6 @@ const beginningOf = <const S extends TSchema>(row: S, path: string) =>
     url: text(`The path of the full list: \`${path}\` of this employee.`),
   });
 
-const EmployeeId = closed({
-  employee_id: { ...identifier, description: 'The employee ID of payroll, percent-encoded.' },
-});
-
 /** The parts that require another scope in addition to the route's own. */
 const MORE = [
   { part: 'changes', scope: 'changes:read' },
@@ -134,7 +129,9 @@ export function employeeRoutes(app: Api, { db, now }: ApiParts): void {
         'Returns the roster with its history and the first ' +
         `${SHOWN} deductions. A token with the scope \`changes:read\` also gets the newest ${SHOWN} employment changes, ` +
         'and one with `runs:read` the arrears.',
-      params: EmployeeId,
+      params: closed({
+        employee_id: { ...identifier, description: 'The employee ID of payroll, percent-encoded.' },
+      }),
       response: { 200: Employee },
       refuses: ['NOT_FOUND'],
     }),
@@ -154,8 +151,18 @@ export function employeeRoutes(app: Api, { db, now }: ApiParts): void {
       return {
         id: employeeId,
         employer_id: employerOf(employments, today),
-        employments: employments.map((employment) => employedOn(employment, today)),
-        roster: facts.map(factOf),
+        employments: employments.map((employment) => ({
+          employer_id: employment.employer_id,
+          spells: [...employment.spells],
+          employment_status: valueOn(employment, 'employment_status', today),
+          pay_frequency: valueOn(employment, 'pay_frequency', today),
+          pay_group: valueOn(employment, 'pay_group', today),
+          absent: valueOn(employment, 'absent', today) === 1,
+        })),
+        roster: facts.map(({ employee_id: _, absent, ...fact }) => ({
+          ...fact,
+          absent: absent === null ? null : absent === 1,
+        })),
         deductions: {
           ...deductionCursor.page(deductions.deductions.map(viewDeduction), deductions.next),
           url: DEDUCTIONS + of,
@@ -170,19 +177,4 @@ export function employeeRoutes(app: Api, { db, now }: ApiParts): void {
       };
     },
   );
-}
-
-function factOf({ employee_id: _, absent, ...fact }: RosterFactTable): Static<typeof Fact> {
-  return { ...fact, absent: absent === null ? null : absent === 1 };
-}
-
-function employedOn(employment: Employment, day: string): Static<typeof Employed> {
-  return {
-    employer_id: employment.employer_id,
-    spells: [...employment.spells],
-    employment_status: valueOn(employment, 'employment_status', day),
-    pay_frequency: valueOn(employment, 'pay_frequency', day),
-    pay_group: valueOn(employment, 'pay_group', day),
-    absent: valueOn(employment, 'absent', day) === 1,
-  };
 }

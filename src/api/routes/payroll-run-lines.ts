@@ -1,7 +1,14 @@
 import { Readable } from 'node:stream';
-import type { FastifyRequest } from 'fastify';
 import Type, { type Static, type TSchema } from 'typebox';
-import { closed, component, named, nullable, nullableText, oneOf, text } from '../../contract/fields.ts';
+import {
+  closed,
+  component,
+  named,
+  nullable,
+  nullableText,
+  oneOfDescribed,
+  text,
+} from '../../contract/fields.ts';
 import { isFatal } from '../../database/errors.ts';
 import { codeOf } from '../../errors.ts';
 import { cursorOf } from '../../formats/cursor.ts';
@@ -10,13 +17,7 @@ import { CHANGES, FLAGS, LINE_KINDS, Line } from '../../payroll/calculation/line
 import { AUDIT_COLUMNS, AUDIT_ROWS_MAX, Audit, auditRun } from '../../payroll/reconciliation/audit.ts';
 import { recordTaken, TAKEN_COLUMNS, TakenReport } from '../../payroll/reconciliation/taken.ts';
 import { csvOfLines } from '../../payroll/runs/csv.ts';
-import {
-  type LinePosition,
-  type LinesOfEmployee,
-  linesBehind,
-  linesOfRun,
-} from '../../payroll/runs/line-pages.ts';
-import type { StoredRun } from '../../payroll/runs/store.ts';
+import { type LinesOfEmployee, linesBehind, linesOfRun } from '../../payroll/runs/line-pages.ts';
 import { by } from '../auth.ts';
 import { limitReads, passStreams, streamedRows } from '../bodies.ts';
 import { negotiated } from '../headers.ts';
@@ -33,12 +34,11 @@ const OFFERED = [ROW_TYPES.json, ROW_TYPES.csv, ROW_TYPES.ndjson];
 
 const LineQuery = closed({
   employee_id: idFilter('Only lines of this employee.'),
-  kind: Type.Optional({ ...oneOf(LINE_KINDS), description: 'Only lines of this kind.' }),
-  change: Type.Optional({
-    ...oneOf(CHANGES),
-    description: 'Only lines with this change from the previous finalized run.',
-  }),
-  flag: Type.Optional({ ...oneOf(FLAGS), description: 'Only lines with this flag.' }),
+  kind: Type.Optional(oneOfDescribed(LINE_KINDS, 'Only lines of this kind.')),
+  change: Type.Optional(
+    oneOfDescribed(CHANGES, 'Only lines with this change from the previous finalized run.'),
+  ),
+  flag: Type.Optional(oneOfDescribed(FLAGS, 'Only lines with this flag.')),
   cursor,
   limit,
 });
@@ -52,8 +52,6 @@ const linePosition = cursorOf(
     given: Type.Integer({ minimum: 0 }),
   }),
 );
-
-const LinePage = pageOf(Line);
 
 /** Lists the lines of a run in pages, or streams them as one file while they are computed. */
 export function payrollRunLineRoutes(app: Api, { db, log, onFatal }: ApiParts): void {
@@ -73,7 +71,7 @@ export function payrollRunLineRoutes(app: Api, { db, log, onFatal }: ApiParts): 
         200: Type.Unsafe<unknown>({
           description: 'The lines.',
           content: {
-            [ROW_TYPES.json]: { schema: LinePage },
+            [ROW_TYPES.json]: { schema: pageOf(Line) },
             [ROW_TYPES.csv]: { schema: text('A header, then one row per line.') },
             [ROW_TYPES.ndjson]: { schema: text('A `Line` on each line.') },
           },
@@ -87,43 +85,36 @@ export function payrollRunLineRoutes(app: Api, { db, log, onFatal }: ApiParts): 
       if (type !== ROW_TYPES.json) assertWhole(query);
       const from = linePosition.decode(query.cursor);
       const stored = await storedRun(db, params.run_id);
-      const { position, pages } = await linesFrom(stored, query, from);
-      const answer =
-        type === ROW_TYPES.json ? await pageFrom() : fileOf(await begun(pages, logBreak(request)));
+      const list = await linesOfRun(db, stored, { employeeId: query.employee_id, from });
+      if (from !== undefined && from.position !== list.position) {
+        throw conflict('The run was finalized while the list was read. Start again without cursor.');
+      }
+      const pages = matching(list.pages, query);
+      let answer: unknown;
+      if (type === ROW_TYPES.json) {
+        const start = from ?? { employeeId: '', position: list.position, given: 0 };
+        const { lines, next } = await linesBehind(pages, start, query.limit ?? LIMIT_DEFAULT);
+        answer = linePosition.page(lines, next);
+      } else {
+        // A response that has started cannot become an error response.
+        const lines = await begun(pages, (error) => {
+          const route = `${request.method} ${request.routeOptions.url}`;
+          log.error({ route, code: codeOf(error), cause: causeOf(error) }, 'a response was interrupted');
+          if (isFatal(error)) onFatal(error);
+        });
+        answer =
+          type === ROW_TYPES.csv
+            ? csvOfLines(stored, lines)
+            : Readable.from(ndjsonOf(lines), { objectMode: false });
+      }
       if (stored.etag !== null) withEtag(reply, stored.etag);
       return reply.header('vary', 'accept').type(type).send(answer);
-
-      async function pageFrom() {
-        const start = from ?? { employeeId: '', position, given: 0 };
-        const { lines, next } = await linesBehind(pages, start, query.limit ?? LIMIT_DEFAULT);
-        return linePosition.page(lines, next);
-      }
-      function fileOf(lines: AsyncIterable<Line[]>): Readable {
-        return type === ROW_TYPES.csv ? csvOfLines(stored, lines) : ndjsonOf(lines);
-      }
     },
   );
-
-  async function linesFrom(stored: StoredRun, query: LineQuery, from: LinePosition | undefined) {
-    const list = await linesOfRun(db, stored, { employeeId: query.employee_id, from });
-    if (from !== undefined && from.position !== list.position) {
-      throw conflict('The run was finalized while the list was read. Start again without cursor.');
-    }
-    return { ...list, pages: wantedOf(list.pages, query) };
-  }
-
-  /** Logs why a response broke off. A response that has started cannot become an error response. */
-  function logBreak(request: FastifyRequest) {
-    return (error: unknown): void => {
-      const route = `${request.method} ${request.routeOptions.url}`;
-      log.error({ route, code: codeOf(error), cause: causeOf(error) }, 'a response was interrupted');
-      if (isFatal(error)) onFatal(error);
-    };
-  }
 }
 
 /** Yields the lines that match a query, and skips employees without any. */
-async function* wantedOf(
+async function* matching(
   pages: AsyncIterable<LinesOfEmployee[]>,
   { kind, change, flag }: LineQuery,
 ): AsyncGenerator<LinesOfEmployee[]> {
@@ -168,12 +159,8 @@ function linesIn(page: readonly LinesOfEmployee[]): Line[] {
   return page.flatMap((employee) => employee.lines);
 }
 
-/** Returns one JSON text per line, as fast as the reader reads. */
-function ndjsonOf(pages: AsyncIterable<Line[]>): Readable {
-  async function* texts(): AsyncGenerator<string> {
-    for await (const lines of pages) yield lines.map((line) => `${JSON.stringify(line)}\n`).join('');
-  }
-  return Readable.from(texts(), { objectMode: false });
+async function* ndjsonOf(pages: AsyncIterable<Line[]>): AsyncGenerator<string> {
+  for await (const lines of pages) yield lines.map((line) => `${JSON.stringify(line)}\n`).join('');
 }
 
 const optional = (description: string) => Type.Optional(nullableText(description));

@@ -1,8 +1,7 @@
 import Type, { type Static } from 'typebox';
-import type { ReadinessReport } from '../../checks.ts';
 import { component, reasonField, text } from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
-import { AppError } from '../../errors.ts';
+import { AppError, type Problem } from '../../errors.ts';
 import { viewStoredRun } from '../../payroll/run-view.ts';
 import type { Acceptance } from '../../payroll/runs/acceptances.ts';
 import { settledBy } from '../../payroll/runs/compute.ts';
@@ -37,13 +36,6 @@ const Finalizing = component(
     ),
   },
   'Accepted readiness failures.',
-);
-type Finalizing = Static<typeof Finalizing>;
-
-const Voiding = component(
-  'VoidRequest',
-  { reason: reasonField('The reason for voiding the run. It is stored with the run.') },
-  'The reason for voiding a run.',
 );
 
 const Voided = component(
@@ -85,7 +77,7 @@ export function payrollRunWorkRoutes(app: Api, { db, now, log, overdueMs, silent
       const finalized = await finalizeChecked(db, run_id, {
         ifMatch: ifMatchOf(request.headers['if-match']),
         idempotencyKey: idempotencyKeyOf(request.headers['idempotency-key']),
-        accept: acceptanceOf(request.body ?? {}, request.caller?.name ?? ''),
+        accept: acceptanceOf(request.body, request.caller?.name ?? ''),
         question: { now: now(), overdueMs, silentAfterMs },
       });
       if (!('stored' in finalized)) throw await refusalOf(finalized, run_id);
@@ -110,15 +102,18 @@ export function payrollRunWorkRoutes(app: Api, { db, now, log, overdueMs, silent
         'A voided run remains readable but no longer counts: its pay date is free again, and the amounts it settled for earlier runs are due again. ' +
         '`settled_by` names the later finalized runs that settled an amount of it.',
       params: RunId,
-      body: Voiding,
+      body: component(
+        'VoidRequest',
+        { reason: reasonField('The reason for voiding the run. It is stored with the run.') },
+        'The reason for voiding a run.',
+      ),
       response: { 200: Voided },
       refuses: ['NOT_FOUND', 'CONFLICT'],
     }),
     async (request, reply) => {
       const { run_id } = request.params;
-      const { reason } = request.body;
-      const at = now().toISOString();
-      const outcome = await transact(db, (trx) => voidRun(trx, run_id, { reason, now: at }));
+      const how = { reason: request.body.reason, now: now().toISOString() };
+      const outcome = await transact(db, (trx) => voidRun(trx, run_id, how));
       if (outcome === 'unknown') throw noRun();
       const stored = await storedRun(db, run_id);
       if (outcome === 'not-finalized') throw notFinalized(stored);
@@ -130,17 +125,17 @@ export function payrollRunWorkRoutes(app: Api, { db, now, log, overdueMs, silent
     },
   );
 
-  async function refusalOf(
-    finalized: Exclude<Finalized, { stored: unknown }>,
-    runId: string,
-  ): Promise<Refusal> {
+  async function refusalOf(finalized: Exclude<Finalized, { stored: unknown }>, id: string): Promise<Refusal> {
     switch (finalized.outcome) {
       case 'unknown':
         return noRun();
       case 'not-open':
         return notOpen();
-      case 'stale':
-        return stale((await viewRun(db, await storedRun(db, runId))).etag);
+      case 'stale': {
+        const { etag } = await viewRun(db, await storedRun(db, id));
+        const detail = `The lines changed since they were reviewed. Review them again, then send their current ETag, "${etag}".`;
+        return reviewAgain(etag, detail);
+      }
       case 'changed':
         return conflict(
           'Payroll data changed while the run was being finalized. Review the run, then finalize it again.',
@@ -149,17 +144,26 @@ export function payrollRunWorkRoutes(app: Api, { db, now, log, overdueMs, silent
         return conflict(
           `The run ${finalized.by} is already finalized for this pay date, frequency and pay group. Void it first, or delete this one.`,
         );
-      case 'not-ready':
-        return notReady(finalized.report);
-      case 'failures-changed':
-        return failuresChanged(finalized.report);
+      case 'not-ready': {
+        const failed = finalized.report.checks.filter((check) => check.result === 'fail');
+        const detail = `These readiness checks fail: ${failed.map(({ id }) => id).join(', ')}. Fix what they name, or accept each by name with a reason.`;
+        const problems = failed.map(({ id, count, advice }) => ({
+          path: id,
+          rule: `${count} found. ${advice}`,
+        }));
+        return new AppError('READINESS_FAILED', detail, { problems });
+      }
+      case 'failures-changed': {
+        const { etag } = finalized.report;
+        const detail = `To accept findings, send the ETag of the readiness report that was reviewed as If-Match. The report is "${etag}" now: review it first.`;
+        return reviewAgain(etag, detail);
+      }
     }
   }
 }
 
-/** Returns a refusal with the current ETag of the lines, so that they can be reviewed again. */
-function stale(etag: string): Refusal {
-  const detail = `The lines changed since they were reviewed. Review them again, then send their current ETag, "${etag}".`;
+/** Returns a refusal with the current ETag of what must be reviewed. */
+function reviewAgain(etag: string, detail: string): Refusal {
   return new AppError('PRECONDITION_FAILED', detail, { headers: { etag: `"${etag}"` } });
 }
 
@@ -169,37 +173,17 @@ export function notFinalized({ state }: StoredRun): Refusal {
   return conflict(`The run is ${state}. ${todo}`);
 }
 
-function notReady({ checks }: ReadinessReport): Refusal {
-  const failed = checks.filter((check) => check.result === 'fail');
-  const detail = `These readiness checks fail: ${failed.map(({ id }) => id).join(', ')}. Fix what they name, or accept each by name with a reason.`;
-  return new AppError('READINESS_FAILED', detail, {
-    problems: failed.map(({ id, count, advice }) => ({ path: id, rule: `${count} found. ${advice}` })),
-  });
-}
-
-/** Returns a refusal with the current ETag of the readiness report. */
-function failuresChanged({ etag }: ReadinessReport): Refusal {
-  const detail = `To accept findings, send the ETag of the readiness report that was reviewed as If-Match. The report is "${etag}" now: review it first.`;
-  return new AppError('PRECONDITION_FAILED', detail, { headers: { etag: `"${etag}"` } });
-}
-
-function acceptanceOf({ accept, reason }: Finalizing, acceptedBy: string): Acceptance | null {
-  if (accept !== undefined) {
-    const unknown = unknownChecks(accept);
-    const problems = [
-      ...(unknown.length === 0
-        ? []
-        : [
-            {
-              path: 'accept',
-              rule: `must name checks of the readiness report; unknown: ${unknown.join(', ')}`,
-            },
-          ]),
-      ...(reason === undefined ? [{ path: 'reason', rule: 'is required with accept' }] : []),
-    ];
-    if (reason === undefined || problems.length > 0) throw invalid(problems);
-    return { checks: accept, reason, acceptedBy };
+function acceptanceOf({ accept, reason }: Static<typeof Finalizing>, acceptedBy: string): Acceptance | null {
+  if (accept === undefined) {
+    if (reason === undefined) return null;
+    throw invalid([{ path: 'reason', rule: 'must be omitted without accept' }]);
   }
-  if (reason !== undefined) throw invalid([{ path: 'reason', rule: 'must be omitted without accept' }]);
-  return null;
+  const problems: Problem[] = [];
+  const unknown = unknownChecks(accept).join(', ');
+  if (unknown !== '') {
+    problems.push({ path: 'accept', rule: `must name checks of the readiness report; unknown: ${unknown}` });
+  }
+  if (reason === undefined) problems.push({ path: 'reason', rule: 'is required with accept' });
+  if (reason === undefined || problems.length > 0) throw invalid(problems);
+  return { checks: accept, reason, acceptedBy };
 }

@@ -27,13 +27,6 @@ import { Readiness } from './readiness.ts';
 /** Enough for a run that names all 100,000 employees of an employer twice, with ids of 36 characters. */
 export const RUN_BYTES_MAX = 8 * 1024 * 1024;
 
-const RunQuery = closed({
-  employer_id: idFilter('Only results for this employer.'),
-  state: Type.Optional(oneOf(['open', 'finalized', 'voided'])),
-  cursor,
-  limit,
-});
-
 const COMPUTED_FIRST =
   'The run is computed before it is stored. If it cannot be computed, the response names the fields to change and nothing is stored.';
 
@@ -98,13 +91,18 @@ export function payrollRunRoutes(app: Api, { db, now, log }: ApiParts): void {
       summary: 'List payroll runs',
       description:
         'Lists runs by pay date, latest first. Open runs are not computed, so they have no totals here.',
-      querystring: RunQuery,
+      querystring: closed({
+        employer_id: idFilter('Only results for this employer.'),
+        state: Type.Optional(oneOf(['open', 'finalized', 'voided'])),
+        cursor,
+        limit,
+      }),
       response: { 200: pageOf(PayrollRunSummary) },
     }),
     async ({ query }) => {
-      const { employer_id, state } = query;
+      const filter = { ...query, employerId: query.employer_id };
       const page = { after: runCursor.decode(query.cursor), limit: query.limit ?? LIMIT_DEFAULT };
-      const { runs, next } = await listRuns(db, { employerId: employer_id, state }, page);
+      const { runs, next } = await listRuns(db, filter, page);
       return runCursor.page(runs.map(viewRunSummary), next);
     },
   );
@@ -232,9 +230,7 @@ export function payrollRunProofRoutes(app: Api, { db, now, overdueMs, silentAfte
     }),
     async ({ params }) => {
       const stored = await storedRun(db, params.run_id);
-      if (stored.state === 'open') {
-        throw conflict('The run is open. Finalize it first.');
-      }
+      if (stored.state === 'open') throw conflict('The run is open. Finalize it first.');
       const otherRules = whyOtherRules(stored);
       if (otherRules !== null) throw conflict(otherRules);
       return verifyRun(db, stored);

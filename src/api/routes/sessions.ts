@@ -21,8 +21,6 @@ const Session = component(
   'A session at the console.',
 );
 
-const SessionId = closed({ session_id: ownId });
-
 const position = cursorOf('sessions', closed({ created_at: Type.String(), id: Type.String() }));
 
 /** Lists and ends the console sessions of the caller's token, and of no other token. */
@@ -44,11 +42,8 @@ export function sessionRoutes(app: Api, { db, now, log, firstToken }: ApiParts):
     }),
     async (request) => {
       const owner = { tokenHash: await tokenHashOf(request), secret: request.session };
-      const page = {
-        before: position.decode(request.query.cursor),
-        limit: request.query.limit ?? LIMIT_DEFAULT,
-        now: now(),
-      };
+      const { cursor, limit = LIMIT_DEFAULT } = request.query;
+      const page = { before: position.decode(cursor), limit, now: now() };
       const { sessions, next } = await listSessions(db, owner, page);
       return position.page(sessions, next);
     },
@@ -60,7 +55,7 @@ export function sessionRoutes(app: Api, { db, now, log, firstToken }: ApiParts):
       operationId: 'endSession',
       summary: 'End one of your sessions',
       description: "The session's next request is refused. A session of another token is a 404.",
-      params: SessionId,
+      params: closed({ session_id: ownId }),
       response: { 204: Type.Null({ description: 'The session has ended.' }) },
       refuses: ['NOT_FOUND'],
     }),
