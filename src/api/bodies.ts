@@ -16,13 +16,12 @@ const CHARSET = /;\s*charset\s*=\s*"?([^";\s]+)/i;
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 
 export function readJsonBodies(app: FastifyInstance): void {
-  // Bodies are never decompressed, because a few bytes could become gigabytes.
   app.addHook('onRequest', async ({ headers }) => {
-    if ((headers['content-encoding'] ?? 'identity') === 'identity') return;
-    throw new AppError('UNSUPPORTED_MEDIA_TYPE', 'Send the body without a content encoding.');
-  });
-  // Text in another charset would decode to different text without an error.
-  app.addHook('onRequest', async ({ headers }) => {
+    // Bodies are never decompressed, because a few bytes could become gigabytes.
+    if ((headers['content-encoding'] ?? 'identity') !== 'identity') {
+      throw new AppError('UNSUPPORTED_MEDIA_TYPE', 'Send the body without a content encoding.');
+    }
+    // Text in another charset would decode to different text without an error.
     const charset = CHARSET.exec(headers['content-type'] ?? '')?.[1]?.toLowerCase() ?? 'utf-8';
     if (charset === 'utf-8' || charset === 'utf8') return;
     throw new AppError('UNSUPPORTED_MEDIA_TYPE', 'Send the body in UTF-8.');
@@ -41,23 +40,15 @@ export function readJsonBodies(app: FastifyInstance): void {
   });
 }
 
-/** Streams are read within seconds. */
 const RETRY_AFTER_SECONDS = 5;
 
-/**
- * Returns a function that runs at most `atOnce` reads at a time and throws OVERLOADED beyond that, so that memory stays
- * bounded. `what` names the bodies for people.
- */
-export function limitReads(
-  atOnce: number,
-  what: string,
-  log: Log,
-): <T>(read: () => Promise<T>) => Promise<T> {
+/** Returns a function that runs at most `atOnce` reads at a time, so that memory stays bounded. Beyond, it throws OVERLOADED. */
+export function limitReads(atOnce: number, what: string, log: Log) {
   const warn = rateLimited(({ count }) =>
     log.warn({ reason: what, count }, 'requests were refused: too many were being read at once'),
   );
   let reading = 0;
-  return async (read) => {
+  return async <T>(read: () => Promise<T>): Promise<T> => {
     if (reading === atOnce) {
       const detail = `The sidecar reads at most ${atOnce} ${what} at once. Nothing was changed. Send the request again.`;
       warn({ code: '', count: 1 });
@@ -99,18 +90,12 @@ async function* bounded(body: Readable, maxBytes: number, tooLarge: string): Asy
   }
 }
 
-const MIB = 1024 * 1024;
-
 /** About 400,000 rows; an employer with 100,000 employees has 300,000. */
-export const ROWS_BODY_BYTES_MAX = 64 * MIB;
+export const ROWS_BODY_BYTES_MAX = 64 * 1024 * 1024;
 
 /** Returns the rows of one of payroll's files. Throws an `AppError` if there are none or too many. */
 export function streamedRows(request: FastifyRequest, columns: Columns): Rows {
-  const content = streamedBody(
-    request,
-    ROWS_BODY_BYTES_MAX,
-    `The file is larger than ${ROWS_BODY_BYTES_MAX / MIB} MiB.`,
-  );
+  const content = streamedBody(request, ROWS_BODY_BYTES_MAX, 'The file is larger than 64 MiB.');
   // Bodies of other types are refused before this.
   const format = formatOf(request.headers['content-type'] ?? '') as RowFormat;
   return readRows(content, format, columns);

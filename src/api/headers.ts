@@ -3,13 +3,12 @@ import { keyProblem } from '../employment/accept.ts';
 import { AppError } from '../errors.ts';
 import { invalid } from './problem.ts';
 
-/** A media range of the header: `text/csv;q=0.8`, `text/*`. */
+/** `text/csv;q=0.8` or `text/*`. */
 type Range = { type: string; quality: number; place: number };
 
 /**
- * Returns the offered type that an Accept header prefers (RFC 9110, 12.5.1): by quality, then an exact type before one
- * that `*` covers, then by the header's order; the first offered type without a header. Throws 406 as an `AppError` if none
- * is acceptable.
+ * Returns the offered type that an Accept header prefers (RFC 9110, 12.5.1): by quality, then an exact type before one that
+ * `*` covers, then by the header's order; the first offered type without a header. Throws 406 if none is acceptable.
  */
 export function negotiated<const T extends string>(header: string | undefined, offered: readonly T[]): T {
   const ranges = rangesOf(header?.trim() || '*/*');
@@ -33,11 +32,8 @@ function rangesOf(header: string): Range[] {
 /** Returns the most specific range that covers a type. */
 function bestOf(ranges: readonly Range[], type: string): Range | undefined {
   const main = type.slice(0, type.indexOf('/'));
-  for (const name of [type, `${main}/*`, '*/*']) {
-    const found = ranges.find((range) => range.type === name);
-    if (found !== undefined) return found;
-  }
-  return undefined;
+  const covering = [type, `${main}/*`, '*/*'].map((name) => ranges.find((range) => range.type === name));
+  return covering.find((range) => range !== undefined);
 }
 
 function compare(one: Range, other: Range): number {
@@ -48,10 +44,7 @@ function compare(one: Range, other: Range): number {
 /** One ETag, quoted or not, or a weak one. */
 const ONE = /^(?:"([^"]+)"|([^",\s]+|W\/"[^"]+"))$/;
 
-/**
- * Returns the ETag of an If-Match header; null without one or for `*`. A weak ETag matches nothing (RFC 9110). Throws 400
- * as an `AppError` for several.
- */
+/** Returns the ETag of an If-Match header; null without one or for `*`. A weak ETag matches nothing. Throws 400 for several. */
 export function ifMatchOf(header: string | undefined): string | null {
   if (header === undefined || header.trim() === '*') return null;
   const [, quoted, other] = ONE.exec(header.trim()) ?? [];
@@ -60,7 +53,7 @@ export function ifMatchOf(header: string | undefined): string | null {
   return etag;
 }
 
-/** Returns the value of an Idempotency-Key header, or null without one. Throws 400 as an `AppError` if it is not valid. */
+/** Returns the value of an Idempotency-Key header, or null without one. Throws 400 if it is not valid. */
 export function idempotencyKeyOf(header: string | undefined): string | null {
   if (header === undefined) return null;
   const problem = keyProblem('Idempotency-Key', header);

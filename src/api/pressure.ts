@@ -1,7 +1,4 @@
-/**
- * Refuses requests while the API thread is overloaded, before the receiver is affected: the two share the
- * machine's cores, its memory and the database (bench/findings.md).
- */
+/** Refuses requests while the API thread is overloaded, before the receiver is affected (bench/findings.md). */
 import { getHeapStatistics } from 'node:v8';
 import underPressure from '@fastify/under-pressure';
 import type { FastifyInstance } from 'fastify';
@@ -18,28 +15,22 @@ declare module 'fastify' {
 }
 
 /**
- * The average delay of timers over a second. A request takes several turns of the event loop, each this late.
- * The largest run, a file of all its lines, or twenty callers who page as fast as they can stay below 100 ms
- * on two cores (bench/findings.md).
+ * The average delay of timers over a second. The largest run, a file of all its lines, or twenty callers who page as fast as
+ * they can stay below 100 ms on two cores.
  */
 const LOOP_DELAY_MS = 500;
 /**
- * With at most this many connections, more than payroll's programs and people have, no request is refused for
- * delay: the machine is slow or has one long task, and refusing requests would not help. Connections are
- * counted because requests cannot be counted until the thread reads them.
+ * With at most this many connections, more than payroll's programs and people have, no request is refused for delay: the
+ * machine is slow or has one long task. Requests cannot be counted until the thread reads them.
  */
 const FEW_CONNECTIONS = 64;
 /** The share of this thread's V8 heap in use. A full heap ends the process, and with it the receiver. */
 const HEAP_SHARE = 0.85;
 /** How often the load is measured. A single slow query fits into this time and is no overload. */
 const LOOK_EVERY_MS = 1_000;
-/** The load has been measured again by then. */
 const RETRY_AFTER_SECONDS = 2;
 
-/**
- * The load above which requests are refused: the delay of timers in milliseconds while there are more than
- * `connections` connections, or the bytes of heap in use. 0 milliseconds or bytes disable that limit.
- */
+/** The delay of timers while there are more than `connections`, and the heap in use. 0 disables either limit. */
 export type PressureLimits = { loopDelayMs: number; connections: number; heapBytes: number };
 
 /** Returns the limits of the calling thread. */
@@ -56,9 +47,9 @@ export function shedLoad(
   app: FastifyInstance,
   { log, counts, pressure }: { log: Log; counts: PrivateCounts; pressure: PressureLimits },
 ): void {
-  const warn = rateLimited(({ code, count }) => {
-    log.warn({ reason: code, count }, 'requests were refused: the API thread is overloaded');
-  });
+  const warn = rateLimited(({ code, count }) =>
+    log.warn({ reason: code, count }, 'requests were refused: the API thread is overloaded'),
+  );
   let connections = 0;
   app.server.on('connection', (socket) => {
     connections += 1;

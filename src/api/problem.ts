@@ -31,6 +31,7 @@ export const PROBLEMS = {
   UNAVAILABLE: { status: 503, title: 'Service Unavailable' },
 } as const;
 export type ProblemCode = keyof typeof PROBLEMS;
+const CODES = Object.keys(PROBLEMS) as ProblemCode[];
 
 /** An error whose code is a problem type. Its message becomes the detail. */
 export type Refusal = AppError<ProblemCode>;
@@ -49,7 +50,6 @@ const PROBLEM_OF: Partial<Record<ErrorCode, ProblemCode>> = {
   HASH_KEY_GONE: 'UNAVAILABLE',
 };
 
-/** Returns the problem type of a code. */
 export function problemCodeOf(code: ErrorCode): ProblemCode {
   return code in PROBLEMS ? (code as ProblemCode) : (PROBLEM_OF[code] ?? 'INTERNAL');
 }
@@ -62,7 +62,6 @@ export function problemName(code: ProblemCode): string {
 /** Problems named in `detail`; `errors` names all of them. */
 const NAMED_IN_DETAIL = 3;
 
-/** Returns the refusal of a request that breaks rules. */
 export function invalid(errors: readonly Problem[]): Refusal {
   return broken('INVALID_REQUEST', errors);
 }
@@ -87,12 +86,10 @@ export function notFound(what: string): Refusal {
   return new AppError('NOT_FOUND', `There is no ${what} with this ID.`);
 }
 
-/** Returns the refusal of a request that the state of a resource does not allow. */
 export function conflict(detail: string): Refusal {
   return new AppError('CONFLICT', detail);
 }
 
-/** The body of every refusal. */
 export const ProblemDetails = named(
   'Problem',
   Type.Object(
@@ -133,12 +130,11 @@ export function problemOf({ code, message, problems, problemCount }: Refusal): P
 
 const details = compile(ProblemDetails);
 
-/** Returns the error of a response body. */
+/** Returns the refusal that a response body describes. */
 export function errorOfProblem(body: unknown): Refusal {
   if (!details.accepts(body)) return new AppError('INTERNAL', '');
   const { type, detail = '', errors: problems = [], error_count: problemCount = problems.length } = body;
-  const codes = Object.keys(PROBLEMS) as ProblemCode[];
-  const code = codes.find((candidate) => typeOf(candidate) === type) ?? 'INTERNAL';
+  const code = CODES.find((candidate) => typeOf(candidate) === type) ?? 'INTERNAL';
   return new AppError(code, detail, { problems, problemCount });
 }
 
@@ -191,8 +187,7 @@ export function refusalOf(error: unknown): Refusal {
 }
 
 function codeOfStatus(status = 500): ProblemCode {
-  const codes = Object.keys(PROBLEMS) as ProblemCode[];
-  const code = codes.find((candidate) => PROBLEMS[candidate].status === status);
+  const code = CODES.find((candidate) => PROBLEMS[candidate].status === status);
   return code ?? (status >= 400 && status < 500 ? 'INVALID_REQUEST' : 'INTERNAL');
 }
 

@@ -15,7 +15,7 @@ import {
   limitConnections,
   refuseProtocol,
 } from '../security/listener.ts';
-import { noteRequest, type PrivateCounts, type RunWork } from '../telemetry/counts.ts';
+import { noteRequest, type RunWork } from '../telemetry/counts.ts';
 import { note } from '../telemetry/metric.ts';
 import { rateLimited } from '../telemetry/rate-limited-log.ts';
 import { createAuthorize, createFailedAttempt, type FailedAttempt } from './auth.ts';
@@ -111,7 +111,14 @@ export function createApi(parts: ApiParts): Api {
   app.addHook('onSend', async (request, reply) => {
     if (isBodyPending(request.raw)) reply.header('connection', 'close');
   });
-  measureRequests(app, counts);
+  // To the last byte of the response.
+  app.addHook('onResponse', async ({ method, routeOptions }, reply) => {
+    const route = routeOptions.url === undefined ? NO_ROUTE : `${method} ${routeOptions.url}`;
+    const seconds = reply.elapsedTime / 1_000;
+    noteRequest(counts, route, reply.statusCode, seconds);
+    const work = RUN_ROUTES[route];
+    if (work !== undefined && reply.statusCode < 400) note(counts.runs[work], seconds);
+  });
   readJsonBodies(app);
   app.setErrorHandler<FastifyError>((error, request, reply) => {
     const refusal = refusalOf(error);
@@ -195,14 +202,3 @@ export const RUN_ROUTES: Readonly<Record<string, RunWork>> = {
 };
 /** Unknown paths are counted under one name, because a caller can invent any number of them. */
 const NO_ROUTE = 'none';
-
-/** Counts each response of the listener and its time to the last byte. */
-function measureRequests(app: Api, counts: PrivateCounts): void {
-  app.addHook('onResponse', async ({ method, routeOptions }, reply) => {
-    const route = routeOptions.url === undefined ? NO_ROUTE : `${method} ${routeOptions.url}`;
-    const seconds = reply.elapsedTime / 1_000;
-    noteRequest(counts, route, reply.statusCode, seconds);
-    const work = RUN_ROUTES[route];
-    if (work !== undefined && reply.statusCode < 400) note(counts.runs[work], seconds);
-  });
-}

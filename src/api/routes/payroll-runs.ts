@@ -159,38 +159,7 @@ export function payrollRunRoutes(app: Api, { db, now, log }: ApiParts): void {
   );
 }
 
-/** Returns the run with the id. Throws 404 as an `AppError`. */
-export async function storedRun(db: ApiParts['db'], runId: string): Promise<StoredRun> {
-  const stored = await findRun(db, runId);
-  if (stored === null) throw noRun();
-  return stored;
-}
-
-export function noRun(): Refusal {
-  return notFound('payroll run');
-}
-
-export function notOpen(): Refusal {
-  return conflict('The run is no longer open. Void it and create another one.');
-}
-
-/** Sets the ETag header to that of a run's lines, in quotes. */
-export function withEtag(reply: FastifyReply, etag: string): FastifyReply {
-  return reply.header('etag', `"${etag}"`);
-}
-
-const checkBody = compileValidator({ schema: RunBody, method: '', url: '', httpPart: 'body' });
-
-/** Returns the run that a body defines. Throws 422 as an `AppError` that names each wrong field. */
-function runIn(body: unknown): StatedRun {
-  const checked = checkBody(body) as { error?: Refusal };
-  if (checked.error !== undefined) throw broken('RUN_REFUSED', checked.error.problems);
-  const asked = runOf(body);
-  if (!asked.ok) throw broken('RUN_REFUSED', asked.problems);
-  return asked.run;
-}
-
-/** Checks the readiness of an open run, and verifies a finalized one. */
+/** Checks the readiness of an open run, and verifies a finalized one. In the reference they follow the lines of a run. */
 export function payrollRunProofRoutes(app: Api, { db, now, overdueMs, silentAfterMs }: ApiParts): void {
   app.get(
     '/v1/payroll-runs/:run_id/readiness',
@@ -236,4 +205,35 @@ export function payrollRunProofRoutes(app: Api, { db, now, overdueMs, silentAfte
       return verifyRun(db, stored);
     },
   );
+}
+
+/** Returns the run with the id. Throws 404 as an `AppError`. */
+export async function storedRun(db: ApiParts['db'], runId: string): Promise<StoredRun> {
+  const stored = await findRun(db, runId);
+  if (stored === null) throw noRun();
+  return stored;
+}
+
+export function noRun(): Refusal {
+  return notFound('payroll run');
+}
+
+export function notOpen(): Refusal {
+  return conflict('The run is no longer open. Void it and create another one.');
+}
+
+/** Sets the ETag header to that of a run's lines, in quotes. */
+export function withEtag(reply: FastifyReply, etag: string): FastifyReply {
+  return reply.header('etag', `"${etag}"`);
+}
+
+const checkBody = compileValidator({ schema: RunBody, method: '', url: '', httpPart: 'body' });
+
+/** Returns the run that a body defines. Throws 422 as an `AppError` that names each wrong field. */
+function runIn(body: unknown): StatedRun {
+  const checked = checkBody(body) as { error?: Refusal };
+  if (checked.error !== undefined) throw broken('RUN_REFUSED', checked.error.problems);
+  const asked = runOf(body);
+  if (!asked.ok) throw broken('RUN_REFUSED', asked.problems);
+  return asked.run;
 }
