@@ -5,8 +5,7 @@ import type { Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import type { Problem } from '../errors.ts';
 import { lockLedger } from '../ledger/position.ts';
-import type { ChangeKind } from '../outbox/manual.ts';
-import { type EncryptedBody, employeeSubject, encryptBody, enqueue, placeOf } from '../outbox/queue.ts';
+import { employeeSubject, encryptBody, enqueue, placeOf } from '../outbox/queue.ts';
 import { type Fingerprint, fingerprintsOf } from '../outbox/requests.ts';
 import type { Encryptor, Place } from '../security/encryption.ts';
 import { type Hasher, openHasher } from '../security/hashing.ts';
@@ -15,7 +14,7 @@ import { recordChangeFacts } from './facts.ts';
 
 export type Accepting = { db: Db; encryptor: Encryptor; now: Clock };
 
-/** A submitted change. The caller has checked its key with `keyProblem`. */
+/** The caller has checked the key with `keyProblem`. */
 export type Submission = { readonly change: Change; readonly idempotencyKey: string | null };
 
 export type Accepted =
@@ -55,13 +54,17 @@ export async function acceptChanges(
     const accepted = prepared.map((one): Accepted => {
       const before = one.keyHash === null ? undefined : first.get(one.keyHash);
       if (before !== undefined) return repeatOf(hasher, before, one);
-      const { keyHash, changeId, kind, encrypted, change } = one;
-      const request = { changeId, kind, body_hash: encrypted.body_hash, effective_on: change.effectiveOn };
-      if (keyHash !== null) first.set(keyHash, { ...request, created_at: at });
+      const { keyHash, changeId, encrypted, change } = one;
+      const { kind, effectiveOn: effective_on } = change;
+      const request = { changeId, kind, body_hash: encrypted.body_hash, effective_on, created_at: at };
+      if (keyHash !== null) first.set(keyHash, request);
       fresh.push(one);
       return { outcome: 'accepted', changeId, createdAt: at };
     });
-    await enqueue(trx, fresh.map(requestOf), at);
+    const requests = fresh.map(({ changeId, change: { kind, body, effectiveOn }, encrypted }) => {
+      return { requestId: changeId, kind, ...employeeSubject(body.employee_id), encrypted, effectiveOn };
+    });
+    await enqueue(trx, requests, at);
     const keys = fresh.flatMap(({ keyHash, changeId }) => (keyHash === null ? [] : [[keyHash, changeId]]));
     await insertMany(trx, 'change_keys', ['key_hash', 'request_id'], keys);
     await recordChangeFacts(trx, fresh, at);
@@ -69,25 +72,18 @@ export async function acceptChanges(
   });
 }
 
-type Prepared = {
-  changeId: string;
-  kind: ChangeKind;
-  change: Change;
-  bytes: Buffer;
-  keyHash: string | null;
-  encrypted: EncryptedBody;
-};
+type Prepared = ReturnType<typeof prepare>;
 
 /** The first request with a key. */
 type First = Omit<Fingerprint, 'subject_id'> & { changeId: string };
 
-function prepare(encryptor: Encryptor, hasher: Hasher, { change, idempotencyKey }: Submission): Prepared {
+function prepare(encryptor: Encryptor, hasher: Hasher, { change, idempotencyKey }: Submission) {
   const changeId = randomUUID();
   const bytes = bytesOf(change);
   const encrypted = encryptBody(encryptor, hasher, changeId, bytes);
   const keyHash =
     idempotencyKey === null ? null : hasher.hash(Buffer.from(idempotencyKey), KEY_PLACE).toString('base64');
-  return { changeId, kind: change.kind, change, bytes, keyHash, encrypted };
+  return { changeId, change, bytes, keyHash, encrypted };
 }
 
 /** Keys are found by their hash, so it cannot depend on the row. */
@@ -96,13 +92,12 @@ const KEY_PLACE: Place = { table: 'change_keys', row: '', column: 'key_hash' };
 async function firstOf(trx: Trx, prepared: readonly Prepared[]): Promise<Map<string, First>> {
   const hashes = [...new Set(prepared.flatMap(({ keyHash }) => keyHash ?? []))];
   if (hashes.length === 0) return new Map();
-  const keys = await trx
-    .selectFrom('change_keys')
-    .select(['key_hash', 'request_id'])
-    .where(isOneOf(trx, 'key_hash', hashes))
-    .execute();
-  const ids = keys.map(({ request_id }) => request_id);
-  const requests = await fingerprintsOf(trx, ids);
+  const query = trx.selectFrom('change_keys').select(['key_hash', 'request_id']);
+  const keys = await query.where(isOneOf(trx, 'key_hash', hashes)).execute();
+  const requests = await fingerprintsOf(
+    trx,
+    keys.map(({ request_id }) => request_id),
+  );
   return new Map(
     keys.flatMap(({ key_hash, request_id }) => {
       const request = requests.get(request_id);
@@ -112,9 +107,9 @@ async function firstOf(trx: Trx, prepared: readonly Prepared[]): Promise<Map<str
 }
 
 /** The first body may be erased by now; its keyed hash, which stays, shows whether this one is the same. */
-function repeatOf(hasher: Hasher, first: First, { kind, change, bytes }: Prepared): Accepted {
+function repeatOf(hasher: Hasher, first: First, { change, bytes }: Prepared): Accepted {
   const isSame =
-    first.kind === kind &&
+    first.kind === change.kind &&
     first.effective_on === change.effectiveOn &&
     first.body_hash !== null &&
     hasher.isHashOf(first.body_hash, bytes, placeOf(first.changeId, 'body'));
@@ -122,23 +117,12 @@ function repeatOf(hasher: Hasher, first: First, { kind, change, bytes }: Prepare
   return { outcome: 'repeated', changeId: first.changeId, createdAt: first.created_at };
 }
 
-function requestOf({ changeId, kind, change, encrypted }: Prepared) {
-  const { body, effectiveOn } = change;
-  return { requestId: changeId, kind, ...employeeSubject(body.employee_id), encrypted, effectiveOn };
-}
-
-type Waiting = {
-  submission: Submission;
-  resolve: (accepted: Accepted) => void;
-  reject: (error: unknown) => void;
-};
-
 /**
  * Creates a group commit: changes of one tick share a transaction. One transaction is in flight at a time,
  * because accepting holds the ledger lock. The listener's connections bound what waits.
  */
 export function createGroupCommit(accepting: Accepting) {
-  let waiting: Waiting[] = [];
+  let waiting: (PromiseWithResolvers<Accepted> & { submission: Submission })[] = [];
   let isFlushing = false;
 
   const flush = async (): Promise<void> => {
@@ -164,10 +148,11 @@ export function createGroupCommit(accepting: Accepting) {
 
   return {
     /** Resolves when the change is durable. If the database throws, it was not accepted. */
-    accept: (submission: Submission): Promise<Accepted> =>
-      new Promise((resolve, reject) => {
-        waiting.push({ submission, resolve, reject });
-        schedule();
-      }),
+    accept(submission: Submission): Promise<Accepted> {
+      const accepted = Promise.withResolvers<Accepted>();
+      waiting.push({ submission, ...accepted });
+      schedule();
+      return accepted.promise;
+    },
   };
 }

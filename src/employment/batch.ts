@@ -20,7 +20,6 @@ export const LINE_BYTES_MAX = 256 * 1024;
 /** The most problems reported per line, more than it has fields. Bounds the response for 10,000 bad lines. */
 const LINE_PROBLEMS_MAX = 50;
 
-/** The result of one line. */
 export type LineResult =
   | { readonly status: 'accepted' | 'repeated'; readonly changeId: string }
   /** Nothing of the line was accepted. `unavailable`: the database failed, and the line may be sent again. */
@@ -69,21 +68,19 @@ async function acceptSome(
     accepted = await acceptChanges(accepting, submissions);
   } catch (error) {
     if (isFirst || isFatal(error)) throw error;
-    log.error(
-      { code: codeOf(error) || 'INTERNAL' },
-      'a batch of employment changes was interrupted: the caller must send the rest again',
-    );
+    const message = 'a batch of employment changes was interrupted: the caller must send the rest again';
+    log.error({ code: codeOf(error) || 'INTERNAL' }, message);
     return null;
   }
   wakeSend();
   const next = accepted.values();
-  return some.map((one) => ('status' in one ? one : resultOf(next.next().value as Accepted)));
-}
-
-function resultOf(accepted: Accepted): LineResult {
-  if (accepted.outcome !== 'conflict') return { status: accepted.outcome, changeId: accepted.changeId };
-  const rule = 'was already used for a different change: use a new key';
-  return { status: 'conflict', problems: [{ path: 'idempotency_key', rule }] };
+  return some.map((one): LineResult => {
+    if ('status' in one) return one;
+    const result = next.next().value as Accepted;
+    if (result.outcome !== 'conflict') return { status: result.outcome, changeId: result.changeId };
+    const rule = 'was already used for a different change: use a new key';
+    return { status: 'conflict', problems: [{ path: 'idempotency_key', rule }] };
+  });
 }
 
 function submissionOf(line: ParsedJson): Submission | LineResult {

@@ -6,26 +6,17 @@ import { readContents } from '../outbox/requests.ts';
 import type { Sender, Senders, Timeouts } from '../outbox/sender.ts';
 import type { Encryptor } from '../security/encryption.ts';
 
-/** The contents of a change, for users who may read personal data. SSNs are masked. */
-export type ChangeBody = {
-  /** The body as accepted; null once it is erased, and `absent` is the reason. */
-  body: Readonly<Record<string, unknown>> | null;
-  absent: string | null;
-  /** The first bytes of the response that rejected the change, or null. */
-  answer: string | null;
-};
-
-/** Returns the contents of a change, or null. The caller records the read first (pii-reads.ts). */
-export async function readBody(db: Db, encryptor: Encryptor, changeId: string): Promise<ChangeBody | null> {
+/**
+ * Returns a change's body as accepted, or why it is absent, and the first bytes of the response that rejected it, SSNs
+ * masked; null if there is no such change. The caller records the read first (pii-reads.ts).
+ */
+export async function readBody(db: Db, encryptor: Encryptor, changeId: string) {
   const contents = await readContents(db, encryptor, changeId);
   if (contents === null || contents.kind === 'census') return null;
   const { state, body, response } = contents;
   if (body === null) {
-    return {
-      body: null,
-      absent: ABSENT[state] ?? 'The change has no contents.',
-      answer: response && maskSsnsIn(response),
-    };
+    const absent = ABSENT[state] ?? 'The change has no contents.';
+    return { body, absent, answer: response && maskSsnsIn(response) };
   }
   // It was checked before it was stored, and decrypting it proves that it is the same.
   const given: Record<string, unknown> & { ssn?: string } = JSON.parse(body.toString('utf8'));

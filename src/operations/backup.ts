@@ -18,8 +18,6 @@ const PAGES_AT_ONCE = 1_024;
  */
 const UNSYNCED_BYTES = 16 * 1024 * 1024;
 
-export type BackedUp = { bytes: number; newest: Newest };
-
 /**
  * Writes a copy of the database to a file, which appears under its name once it is complete, synced and checked. The
  * pages are copied in one read transaction while others write, so the copy shows one instant. Calls `copied` with the
@@ -29,11 +27,15 @@ export async function backUp(
   path: string,
   file: string,
   on: { copied: (bytes: number, of: number) => void; signal: AbortSignal; environment: Environment },
-): Promise<BackedUp> {
+): Promise<{ bytes: number; newest: Newest }> {
   const partial = `${file}.partial-${process.pid}`;
   try {
     await copyPages(path, partial, on);
-    const newest = await check(partial, on.environment);
+    const newest = await withFile(partial, async (db, handle) => {
+      assertWhole(handle, 'quick_check');
+      await countDue(db, on.environment);
+      return readNewest(db);
+    });
     // One file that can be opened anywhere without others next to it.
     foldLog(partial);
     syncFile(partial);
@@ -77,15 +79,6 @@ async function copyPages(
     source.close();
     closeSync(opened);
   }
-}
-
-/** Throws unless the file is an undamaged database of this program and environment. Returns its newest event. */
-async function check(partial: string, environment: Environment): Promise<Newest> {
-  return withFile(partial, async (db, handle) => {
-    assertWhole(handle, 'quick_check');
-    await countDue(db, environment);
-    return readNewest(db);
-  });
 }
 
 /** Throws BACKUP_FAILED if the engine finds a damaged page or, with `integrity_check`, a wrong index. */

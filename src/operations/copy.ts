@@ -10,10 +10,10 @@ import { transact } from '../database/transaction.ts';
 import { AppError, codeOf } from '../errors.ts';
 import { countRows } from '../security/rotation.ts';
 
-type Table = keyof Tables & string;
+type Table = keyof typeof KEYS;
 type Row = Record<string, unknown>;
 
-/** Each table's key, which orders its rows. Referenced tables come first. Null: migrations write the table. */
+/** Each table's key, which orders its rows. Referenced tables come first. Migrations write their own table. */
 const KEYS = {
   instance: ['id'],
   tokens: ['token_id'],
@@ -50,8 +50,9 @@ const KEYS = {
   accepted_failures: ['run_id', 'ordinal'],
   taken_reports: ['run_id', 'report'],
   taken_lines: ['run_id', 'report', 'employee_id', 'line'],
-  migrations: null,
-} as const satisfies { [T in keyof Tables]: readonly (keyof Tables[T])[] | null };
+} as const satisfies { [T in Exclude<keyof Tables, 'migrations'>]: readonly (keyof Tables[T])[] };
+
+const TABLES = Object.keys(KEYS) as Table[];
 
 /** Tables whose one row a migration inserts. The copy replaces it with the row of the source. */
 const OF_ONE_ROW: ReadonlySet<string> = new Set([
@@ -86,7 +87,7 @@ export function copyDatabase(from: Db, to: Db, copied: (rows: number) => void): 
         await lockAllTables(target);
         await assertEmpty(target);
         let total = 0;
-        for (const table of tables()) {
+        for (const table of TABLES) {
           if (OF_ONE_ROW.has(table)) await target.deleteFrom(table).execute();
           const sent = createHash('sha256');
           let rows = 0;
@@ -100,7 +101,7 @@ export function copyDatabase(from: Db, to: Db, copied: (rows: number) => void): 
           total += rows;
         }
         await moveSequences(target);
-        return { tables: tables().length, rows: total };
+        return { tables: TABLES.length, rows: total };
       },
       { isTimeLimited: false },
     );
@@ -114,29 +115,20 @@ async function write(target: Trx, table: Table, page: readonly Row[]): Promise<v
     await insertMany(target, table, columns, rows);
   } catch (error) {
     if (isUnavailable(error) || codeOf(error) === '') throw error;
-    throw new AppError(
-      'COPY_REFUSED',
-      `the target refuses a row of table ${table} (${codeOf(error)}): nothing was copied`,
-      { cause: error },
-    );
+    const why = `the target refuses a row of table ${table} (${codeOf(error)}): nothing was copied`;
+    throw new AppError('COPY_REFUSED', why, { cause: error });
   }
 }
 
 /** Returns the number of rows to copy. */
 export function rowsToCopy(db: Db): Promise<number> {
-  return countRows(
-    db,
-    tables().map((table) => ({ table })),
-  );
-}
-
-function tables(): Table[] {
-  return (Object.keys(KEYS) as Table[]).filter((table) => KEYS[table] !== null);
+  const tables = TABLES.map((table) => ({ table }));
+  return countRows(db, tables);
 }
 
 /** Throws COPY_REFUSED if a table has rows. Tables that a due migration creates may be missing. */
 export async function assertEmpty(target: Db | Trx): Promise<void> {
-  for (const table of tables()) {
+  for (const table of TABLES) {
     if (OF_ONE_ROW.has(table) || !(await tableExists(target, table))) continue;
     const found = await sql`select 1 from ${sql.table(table)} limit 1`.execute(target);
     if (found.rows.length > 0) {
@@ -164,8 +156,8 @@ async function assertSame(target: Trx, table: Table, rows: number, sent: string)
 
 /** Yields all rows of a table in the order of its key, which both engines compare by byte. */
 async function* pagesOf(trx: Trx, table: Table): AsyncGenerator<Row[]> {
-  const keys = (KEYS[table] as readonly string[]).map((key) => sql.ref(key));
-  const order = sql.join(keys);
+  const keys: readonly string[] = KEYS[table];
+  const order = sql.join(keys.map((key) => sql.ref(key)));
   const limit = OF_LARGE_ROWS.has(table) ? LARGE_ROWS_AT_ONCE : ROWS_AT_ONCE;
   let after = sql`true`;
   for (;;) {
@@ -174,8 +166,7 @@ async function* pagesOf(trx: Trx, table: Table): AsyncGenerator<Row[]> {
     if (rows.length > 0) yield rows;
     if (rows.length < limit) return;
     const last = rows.at(-1) as Row;
-    const values = (KEYS[table] as readonly string[]).map((key) => sql`${last[key]}`);
-    after = sql`(${order}) > (${sql.join(values)})`;
+    after = sql`(${order}) > (${sql.join(keys.map((key) => last[key]))})`;
   }
 }
 

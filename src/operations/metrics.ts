@@ -24,20 +24,23 @@ export type Facts = {
 export function metricsOf(facts: Facts): Metric[] {
   const { stored } = facts;
   return [
-    ...receivingMetrics(facts.receiving),
-    ...applyingMetrics(facts),
-    ...sendingMetrics(facts.counts),
-    ...payrollMetrics(facts.counts),
+    ...eventMetrics(facts),
+    ...apiMetrics(facts.counts),
     ...processMetrics(facts),
     ...(stored === null ? [] : storedMetrics(stored, facts.now)),
   ];
 }
 
-function receivingMetrics(receiving: Receiving): Metric[] {
+function eventMetrics({ receiving, thread }: Facts): Metric[] {
   const { acknowledged, refused, unstored, duplicates, conflicts, commits, batches } = receiving;
   const causes = Object.entries(refused);
   const verified = countOf(acknowledged) + unstored;
   const received = causes.reduce((sum, [, count]) => sum + count, verified);
+  // One of the threads applies, by the engine; the others have counted nothing.
+  const threads = [...Object.values(receiving.threads), thread];
+  const outcomes = (['applied', 'ignored', 'quarantined'] as const).map(
+    (outcome) => [outcome, threads.reduce((sum, { applied }) => sum + applied[outcome], 0)] as const,
+  );
   return [
     counter('webhooks_received', 'Deliveries to the public listener that received a response.', received),
     counter('webhooks_verified', 'Deliveries with a valid signature.', verified),
@@ -59,16 +62,6 @@ function receivingMetrics(receiving: Receiving): Metric[] {
     ),
     histogram('commit_seconds', 'Time of one commit of deliveries, including its sync to the disk.', commits),
     histogram('commit_events', 'Deliveries per commit.', batches),
-  ];
-}
-
-function applyingMetrics({ receiving, thread }: Facts): Metric[] {
-  // One of the threads applies, by the engine; the others have counted nothing.
-  const threads = [...Object.values(receiving.threads), thread];
-  const outcomes = (['applied', 'ignored', 'quarantined'] as const).map(
-    (outcome) => [outcome, threads.reduce((sum, { applied }) => sum + applied[outcome], 0)] as const,
-  );
-  return [
     counter('events_applied', 'Events that the apply loop has finished, by outcome.', {
       label: 'outcome',
       of: outcomes,
@@ -76,17 +69,12 @@ function applyingMetrics({ receiving, thread }: Facts): Metric[] {
   ];
 }
 
-function sendingMetrics({ attempts }: PrivateCounts): Metric[] {
+function apiMetrics({ attempts, runs, requests, responses, shed }: PrivateCounts): Metric[] {
   return [
     counter('attempts', 'Attempts to send a request to the benefits service, by outcome.', {
       label: 'outcome',
       of: Object.entries(attempts),
     }),
-  ];
-}
-
-function payrollMetrics({ runs, requests, responses, shed }: PrivateCounts): Metric[] {
-  return [
     histogram(
       'payroll_run_seconds',
       'Time of API requests that compute or compare a payroll run, by operation.',
@@ -127,7 +115,9 @@ function processMetrics({ ready, version, receiving, thread }: Facts): Metric[] 
 /** Returns the metrics from the database, which are the same on every sidecar that shares it. */
 function storedMetrics({ activity, eventAge, losses }: Stored, now: Date): Metric[] {
   const { events, requests, ...rest } = activity;
-  const secondsSince = (at: string | null) => (at === null ? 0 : seconds(now.getTime() - Date.parse(at)));
+  // Never negative, even if the clock was set back.
+  const secondsSince = (at: string | null) =>
+    at === null ? 0 : Math.max(0, now.getTime() - Date.parse(at)) / 1_000;
   const { pending, sending, rejected } = requests;
   return [
     gauge('events_pending', 'Events that are not applied yet.', events.pending),
@@ -164,9 +154,4 @@ function storedMetrics({ activity, eventAge, losses }: Stored, now: Date): Metri
       ? []
       : [gauge('disk_free_bytes', 'Free bytes on the disk of a SQLite database.', rest.disk_free_bytes)]),
   ];
-}
-
-/** Returns seconds. Never negative, even if the clock was set back. */
-function seconds(ms: number): number {
-  return Math.max(0, ms / 1_000);
 }

@@ -1,5 +1,4 @@
 /** Retention: deletes data that is no longer needed, oldest first, in small steps. */
-
 import { setTimeout as delay } from 'node:timers/promises';
 import { ago } from '../checks.ts';
 import type { Clock } from '../clock.ts';
@@ -10,13 +9,7 @@ import { emptyLog } from '../database/reclaim.ts';
 import { shrink } from '../database/shrink.ts';
 import type { Db } from '../database/tables.ts';
 import { codeOf } from '../errors.ts';
-import {
-  bodiesDue,
-  conflictBodiesDue,
-  type Due,
-  dropBodies,
-  dropConflictBodies,
-} from '../inbox/drop-bodies.ts';
+import { bodiesDue, conflictBodiesDue, dropBodies, dropConflictBodies } from '../inbox/drop-bodies.ts';
 import { eraseRequests, requestsDue } from '../outbox/erase.ts';
 import type { Log } from '../telemetry/log.ts';
 
@@ -28,15 +21,9 @@ const EVERY_MS = 3_600_000;
 const PAUSE_MS = 20;
 
 /** The numbers of dropped event bodies, bodies of settled conflicts, and requests. */
-export type Dropped = { events: number; conflicts: number; requests: number };
-type Kind = keyof Dropped;
+type Dropped = { events: number; conflicts: number; requests: number };
 
-/** The data due for deletion. Null for data that is kept indefinitely. */
-export type DueByKind = {
-  events: Due | null;
-  conflicts: Due | null;
-  requests: { count: number; attempts: number; oldest: string | null } | null;
-};
+export type DueByKind = Awaited<ReturnType<typeof countDue>>;
 
 type Parts = { db: Db; databaseUrl: string; retention: RetentionConfig; now: Clock };
 
@@ -45,8 +32,8 @@ export function isAnyDropped({ eventsMs, requestsMs }: RetentionConfig): boolean
   return eventsMs !== null || requestsMs !== null;
 }
 
-/** Counts the data that is due, and drops nothing. */
-export async function countDue({ db, retention, now }: Omit<Parts, 'databaseUrl'>): Promise<DueByKind> {
+/** Counts the data that is due, and drops nothing. Null for data that is kept indefinitely. */
+export async function countDue({ db, retention, now }: Omit<Parts, 'databaseUrl'>) {
   const { events, requests } = limitsOf(retention, now());
   return {
     events: events === null ? null : await bodiesDue(db, events),
@@ -66,12 +53,12 @@ export async function dropDue(
 ): Promise<Dropped> {
   const { events, requests } = limitsOf(retention, now());
   const dropped: Dropped = { events: 0, conflicts: 0, requests: 0 };
-  const all = async (kind: Kind, step: () => Promise<{ dropped: number; more: boolean }>): Promise<void> => {
+  const all = async (kind: keyof Dropped, step: () => Promise<{ dropped: number; more: boolean }>) => {
     for (let more = true; more && !signal.aborted; ) {
       const done = await step();
       dropped[kind] += done.dropped;
       progress(dropped);
-      ({ more } = done);
+      more = done.more;
       if (more) await delay(PAUSE_MS, undefined, { signal }).catch(() => {});
     }
   };
@@ -100,7 +87,13 @@ export async function runRetention(
     await delay(wait, undefined, { signal }).catch(() => {});
     if (signal.aborted) return;
     try {
-      logDropped(log, await dropDue(parts, signal));
+      const { events, conflicts, requests } = await dropDue(parts, signal);
+      const bodies = events + conflicts;
+      if (bodies > 0) log.info({ kind: 'events', count: bodies }, 'bodies of old events were deleted');
+      if (requests > 0) {
+        const fields = { kind: 'requests', count: requests };
+        log.info(fields, 'attempts and responses of old requests were deleted');
+      }
     } catch (error) {
       log.error({ code: codeOf(error) }, 'retention failed: it will run again in an hour');
       if (isFatal(error)) return failed(error);
@@ -108,18 +101,8 @@ export async function runRetention(
   }
 }
 
-function logDropped(log: Log, { events, conflicts, requests }: Dropped): void {
-  const bodies = events + conflicts;
-  if (bodies > 0) log.info({ kind: 'events', count: bodies }, 'bodies of old events were deleted');
-  if (requests > 0)
-    log.info({ kind: 'requests', count: requests }, 'attempts and responses of old requests were deleted');
-}
-
 /** Returns the instants before which data is dropped. Null: never. */
-function limitsOf(
-  { eventsMs, requestsMs }: RetentionConfig,
-  now: Date,
-): Record<'events' | 'requests', string | null> {
+function limitsOf({ eventsMs, requestsMs }: RetentionConfig, now: Date) {
   const before = (ms: number | null): string | null => (ms === null ? null : ago(now, ms));
   return { events: before(eventsMs), requests: before(requestsMs) };
 }

@@ -3,13 +3,12 @@ import { ENCRYPTED_CHUNKS } from '../census/chunks.ts';
 import { verifyCensuses, verifySyncs } from '../census/verify-census.ts';
 import type { Verifying } from '../database/difference.ts';
 import { isFatal } from '../database/errors.ts';
-import { checkEngine, type EngineCheck } from '../database/integrity.ts';
+import { checkEngine } from '../database/integrity.ts';
 import type { Db } from '../database/tables.ts';
 import { verifyFacts } from '../employment/verify-facts.ts';
 import { codeOf } from '../errors.ts';
 import { eventsById, newestSeq } from '../inbox/inbox.ts';
 import {
-  type Verified,
   verifyConflicts,
   verifyEventsWithoutVersion,
   verifySeqs,
@@ -32,19 +31,7 @@ import { HASH_KEY } from '../security/hashing.ts';
 import { countRows } from '../security/rotation.ts';
 import { type EncryptedVerified, verifyEncrypted } from '../security/verify-encrypted.ts';
 
-export type Found = {
-  engine: EngineCheck[];
-  /** The ledger's newest position at the start. Everything up to it was checked. */
-  position: number;
-  versions: Verified;
-  events_without_version: number;
-  deductions: number;
-  roster_facts: number;
-  runs: RunsVerified;
-  requests: number;
-  /** Null: DATA_KEYS is not set, so nothing was decrypted. */
-  encrypted: EncryptedVerified | null;
-};
+export type Found = Awaited<ReturnType<typeof verifyAll>>;
 
 /** The tables whose rows are checked, each once. */
 const LOOKED_AT = [
@@ -65,29 +52,35 @@ export function rowsToVerify(db: Db, encryptor: Encryptor | null): Promise<numbe
 }
 
 /** Checks everything that existed at the start. Ignores what arrives later. */
-export async function verifyAll(db: Db, encryptor: Encryptor | null, on: Verifying): Promise<Found> {
+export async function verifyAll(db: Db, encryptor: Encryptor | null, on: Verifying) {
   const [engine, rows] = await Promise.all([checkEngine(db, on), verifyRows(db, encryptor, on)]);
   return { engine, ...rows };
 }
 
 /** Checks everything except the engine's own files. */
-export async function verifyRows(
-  db: Db,
-  encryptor: Encryptor | null,
-  on: Verifying,
-): Promise<Omit<Found, 'engine'>> {
-  const part = createParts(on);
+export async function verifyRows(db: Db, encryptor: Encryptor | null, on: Verifying) {
+  /** Runs a part. If the engine cannot read it to the end, reports a difference and continues with the others. */
+  const part = async <R>(otherwise: R, work: () => Promise<R>): Promise<R> => {
+    on.signal.throwIfAborted();
+    try {
+      return await work();
+    } catch (error) {
+      if (!isFatal(error)) throw error;
+      on.report('instance', '-', '-', `the database cannot be read to its end (${codeOf(error)})`);
+      return otherwise;
+    }
+  };
   const position = await part(0, () => verifyHead(db, on));
   const newest = await part(0, () => newestSeq(db));
   await part(undefined, () => verifySeqs(db, on.report));
   await part(undefined, () => verifyPositions(db, position, on));
   const versions = await part({ byBody: 0, byHash: 0 }, () => verifyVersions(db, position, on));
-  const others = await part(0, () => verifyEventsWithoutVersion(db, newest, on));
+  const events_without_version = await part(0, () => verifyEventsWithoutVersion(db, newest, on));
   await part(undefined, () => verifyConflicts(db, on));
   const deductions = await part(0, () => verifyDeductions(db, on));
   await part(undefined, () => verifyChained(db, on.report));
   await part(undefined, () => verifyListed(db, on));
-  const facts = await part(0, () => verifyRoster(db, on));
+  const roster_facts = await part(0, () => verifyRoster(db, on));
   await part(undefined, () => verifyFacts(db, position, on));
   await part(undefined, () => verifySyncs(db, (ids) => eventsById(db, ids), on));
   await part(undefined, () => verifyCensuses(db, encryptor, on));
@@ -95,36 +88,13 @@ export async function verifyRows(
   const none: RunsVerified = { runs: 0, lines: 0, otherRules: 0 };
   const runs = await part(none, () => verifyRuns(db, on));
   await part(undefined, () => verifyTaken(db, on));
+  const unread: EncryptedVerified = { decrypted: 0, undecrypted: new Map() };
+  // Null: DATA_KEYS is not set, so nothing was decrypted.
   const encrypted =
-    encryptor === null
-      ? null
-      : await part({ decrypted: 0, undecrypted: new Map() }, () =>
-          verifyEncrypted(db, encryptor, ENCRYPTED_COLUMNS, on),
-        );
-  return {
-    position,
-    versions,
-    events_without_version: others,
-    deductions,
-    roster_facts: facts,
-    runs,
-    requests,
-    encrypted,
-  };
-}
-
-/** Runs a part. If the engine cannot read it to the end, reports a difference and continues with the others. */
-function createParts({ report, signal }: Verifying) {
-  return async <R>(otherwise: R, work: () => Promise<R>): Promise<R> => {
-    signal.throwIfAborted();
-    try {
-      return await work();
-    } catch (error) {
-      if (!isFatal(error)) throw error;
-      report('instance', '-', '-', `the database cannot be read to its end (${codeOf(error)})`);
-      return otherwise;
-    }
-  };
+    encryptor && (await part(unread, () => verifyEncrypted(db, encryptor, ENCRYPTED_COLUMNS, on)));
+  const rows = { versions, events_without_version, deductions, roster_facts, runs, requests, encrypted };
+  // The ledger's newest position at the start. Everything up to it was checked.
+  return { position, ...rows };
 }
 
 /** All encrypted columns, the hash key first. */

@@ -11,7 +11,7 @@ import {
   reasonField,
   text,
 } from '../../contract/fields.ts';
-import { type ChangeBody, readBody } from '../../employment/bodies.ts';
+import { readBody } from '../../employment/bodies.ts';
 import {
   type AcceptedChange,
   type ActedOn,
@@ -83,7 +83,7 @@ const WholeChange = component(
       description: `Up to ${ATTEMPTS_SHOWN} attempts, newest first.`,
     }),
     body: Type.Optional(
-      Type.Unsafe<ChangeBody['body']>({
+      Type.Unsafe<Readonly<Record<string, unknown>> | null>({
         type: ['object', 'null'],
         description:
           'With `body=true`: the reported change, with only the last four digits of an SSN. Null after it is erased.',
