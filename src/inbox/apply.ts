@@ -16,7 +16,7 @@ import { finishEvents, hasPendingEvents, type Outcome, type PendingEvent, pendin
 import { parseEvent } from './parse-event.ts';
 import { createWorkListStart } from './work-list.ts';
 
-/** Events in one transaction: enough to share its fsync and statements, few enough to hold the event loop briefly. */
+/** Events in one transaction: enough to share its fsync, few enough to hold the event loop briefly. */
 const BATCH_EVENTS = 512;
 /** A batch of this size means a high rate: more than 3,000 events a second. */
 const MANY_EVENTS = 64;
@@ -39,18 +39,12 @@ const TIMEOUTS_ALONE = 3;
 /** How the reason of an event begins that could be parsed but not applied. */
 export const NOT_APPLIED = 'applying it ';
 
+export type ApplyLoop = ReturnType<typeof createApplyLoop>;
+
 /** The effects of an event on other modules, in the transaction that marks it. */
 export type Effects = { requestSync: typeof requestSync; completeSyncs: typeof completeSyncs };
 
 export type Applied = { applied: number; ignored: number; quarantined: number; syncsRequested: number };
-
-export type ApplyLoop = {
-  /** Applies one batch of pending events; throws only when the database could not do its work. */
-  runOnce(): Promise<Applied>;
-  run(signal: AbortSignal): Promise<void>;
-  /** Signals that `events` more events are pending; without a number, any may be, even an old one. */
-  wake(events?: number): void;
-};
 
 /**
  * Moves pending events, in order of receipt, into the ledger and the outbox: a batch in one transaction. When a
@@ -64,7 +58,7 @@ export function createApplyLoop(options: {
   effects?: Effects;
   onApplied: (applied: Applied) => void;
   onFatal: (error: unknown) => void;
-}): ApplyLoop {
+}) {
   const { db, now, log, effects = { requestSync, completeSyncs }, onApplied, onFatal } = options;
   const failed = rateLimited((failures) => log.error(failures, 'events could not be applied: trying again'));
   const some = createNotifier();
@@ -76,6 +70,7 @@ export function createApplyLoop(options: {
   let size = BATCH_EVENTS;
   let timedOutAlone = { seq: 0, times: 0 };
 
+  /** Applies one batch of pending events; throws only when the database could not do its work. */
   const runOnce = async (): Promise<Applied> => {
     // After a wake-up, events are pending, so the database is not queried.
     const isAny = gathered > 0 || (await hasPendingEvents(db, await start.find()));
@@ -83,7 +78,7 @@ export function createApplyLoop(options: {
     if (!isAny) return nothingApplied();
     const batch: PendingEvent[] = [];
     try {
-      const applied = await applyBatch(batch);
+      const applied = await applyUpTo(size, batch);
       size = Math.min(size * 2, BATCH_EVENTS);
       return applied;
     } catch (error) {
@@ -97,13 +92,13 @@ export function createApplyLoop(options: {
     }
   };
 
-  /** Adds the events that it reads to `batch`. */
-  const applyBatch = async (batch: PendingEvent[]): Promise<Applied> => {
+  /** Applies the oldest events in one transaction, and sets `batch` to those that it read. */
+  const applyUpTo = async (limit: number, batch: PendingEvent[]): Promise<Applied> => {
     const after = await start.find();
     return transact(db, async (trx) => {
       // Lock first, so that the next reader of the work list does not see what this batch applies.
       await lockLedger(trx);
-      batch.splice(0, batch.length, ...(await pendingEvents(trx, size, after)));
+      batch.splice(0, batch.length, ...(await pendingEvents(trx, limit, after)));
       return applyEvents(trx, effects, batch, now().toISOString());
     });
   };
@@ -127,22 +122,17 @@ export function createApplyLoop(options: {
     for (let left = BATCH_EVENTS; left > 0; left -= 1) {
       const one = await applyOldest();
       if (countOf(one) === 0) break;
-      add(total, one);
+      for (const name of Object.keys(total) as (keyof Applied)[]) total[name] += one[name];
     }
     return total;
   };
 
   const applyOldest = async (): Promise<Applied> => {
-    let oldest: PendingEvent | undefined;
-    const after = await start.find();
+    const batch: PendingEvent[] = [];
     try {
-      return await transact(db, async (trx) => {
-        await lockLedger(trx);
-        const events = await pendingEvents(trx, 1, after);
-        [oldest] = events;
-        return applyEvents(trx, effects, events, now().toISOString());
-      });
+      return await applyUpTo(1, batch);
     } catch (error) {
+      const [oldest] = batch;
       if (isUnavailable(error) || oldest === undefined) throw error;
       return quarantine(oldest, codeOf(error), 'failed');
     }
@@ -160,13 +150,14 @@ export function createApplyLoop(options: {
 
   return {
     runOnce,
-    wake(events) {
+    /** Signals that `events` more events are pending; without a number, any may be, even an old one. */
+    wake(events?: number): void {
       if (events === undefined) start.lookBack();
       gathered += events ?? BATCH_EVENTS;
       some.notify();
       if (gathered >= enough) isEnough.notify();
     },
-    async run(signal) {
+    async run(signal: AbortSignal): Promise<void> {
       while (!signal.aborted) {
         try {
           const asked = size;
@@ -222,8 +213,4 @@ function nothingApplied(): Applied {
 
 function countOf(applied: Applied): number {
   return applied.applied + applied.ignored + applied.quarantined;
-}
-
-function add(total: Applied, one: Applied): void {
-  for (const name of Object.keys(total) as (keyof Applied)[]) total[name] += one[name];
 }

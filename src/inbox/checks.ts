@@ -15,13 +15,13 @@ const REFUSED_HOURS = 28;
 /** Events are applied within a second; one that waits longer than this shows a stopped loop or a locked database. */
 const PENDING_MS = 60_000;
 
-const HOUR_MS = 3_600_000;
-
-/** An event that needs attention: what it concerns, and how bad that is. */
-type EventFound = { eventId: string; named: readonly NamedInEvent[]; result: Found['result'] };
-
-/** A page of these events in a fixed order. `next` is the place of the last one. */
-type EventPage<Place> = { events: EventFound[]; next: Place | null };
+/** An event that needs attention: its place in a fixed order, what it concerns, and how bad that is. */
+type EventFound<Place = unknown> = {
+  place: Place;
+  eventId: string;
+  named: readonly NamedInEvent[];
+  result: Found['result'];
+};
 
 /** Events read at once: their bodies are in memory together. */
 const EVENTS_AT_ONCE = 250;
@@ -30,7 +30,7 @@ const EVENTS_LOOKED_AT = 10_000;
 
 /** Finds pending events, which fail only when they are late, or quarantined ones that are not dismissed. */
 function eventsIn(state: 'pending' | 'quarantined') {
-  return async (db: Db, { now }: Question, after = 0): Promise<EventPage<number>> => {
+  return pagesOf(0, async (db, after, now) => {
     const late = ago(now, PENDING_MS);
     const rows = await db
       .selectFrom('inbox')
@@ -41,16 +41,15 @@ function eventsIn(state: 'pending' | 'quarantined') {
       .orderBy('seq')
       .limit(EVENTS_AT_ONCE)
       .execute();
-    const events = rows.map(({ event_id: eventId, received_at, body }): EventFound => {
+    return rows.map(({ seq, event_id, received_at, body }) => {
       const result = state === 'pending' && received_at >= late ? 'warn' : 'fail';
-      return { eventId, named: [namedIn(body)], result };
+      return { place: seq, eventId: event_id, named: [namedIn(body)], result };
     });
-    return { events, next: rows.at(-1)?.seq ?? null };
-  };
+  });
 }
 
 /** An event in conflict concerns every employee and employer that any of its bodies names. */
-async function conflictingEvents(db: Db, _: Question, after = ''): Promise<EventPage<string>> {
+const conflictingEvents = pagesOf('', async (db, after) => {
   const ids = await db
     .selectFrom('event_conflicts')
     .select('event_id')
@@ -69,16 +68,15 @@ async function conflictingEvents(db: Db, _: Question, after = ''): Promise<Event
     .unionAll(db.selectFrom('event_conflicts').select(['event_id', 'body']).where(isOne))
     .execute();
   const byEvent = Map.groupBy(bodies, (row) => row.event_id);
-  const events = eventIds.map((eventId): EventFound => {
+  return eventIds.map((eventId) => {
     const named = (byEvent.get(eventId) ?? []).map(({ body }) => namedIn(body));
-    return { eventId, named, result: 'fail' };
+    return { place: eventId, eventId, named, result: 'fail' };
   });
-  return { events, next: eventIds.at(-1) ?? null };
-}
+});
 
 /** Versions with a mark, except those whose event was dismissed. */
 function markedEvents(mark: 'tie_changed' | 'future_dated') {
-  return async (db: Db, _: Question, after = 0): Promise<EventPage<number>> => {
+  return pagesOf(0, async (db, after) => {
     const rows = await markedVersions(db, mark)
       .innerJoin('inbox', 'inbox.event_id', 'deduction_versions.event_id')
       .where('inbox.dismissed_at', 'is', null)
@@ -86,29 +84,32 @@ function markedEvents(mark: 'tie_changed' | 'future_dated') {
       .orderBy('deduction_versions.position')
       .limit(EVENTS_AT_ONCE)
       .execute();
-    const events = rows.map(({ event_id: eventId, employee_id: employeeId }): EventFound => {
-      return { eventId, named: [{ employeeId }], result: 'fail' };
+    return rows.map(({ position, event_id, employee_id }) => {
+      return { place: position, eventId: event_id, named: [{ employeeId: employee_id }], result: 'fail' };
     });
-    return { events, next: rows.at(-1)?.position ?? null };
-  };
+  });
 }
 
 const EVENT_KINDS = {
-  pending: pagesOf(eventsIn('pending')),
-  quarantined: pagesOf(eventsIn('quarantined')),
-  conflicting: pagesOf(conflictingEvents),
-  tied: pagesOf(markedEvents('tie_changed')),
-  future_dated: pagesOf(markedEvents('future_dated')),
+  pending: eventsIn('pending'),
+  quarantined: eventsIn('quarantined'),
+  conflicting: conflictingEvents,
+  tied: markedEvents('tie_changed'),
+  future_dated: markedEvents('future_dated'),
 };
 
-function pagesOf<Place>(read: (db: Db, question: Question, after?: Place) => Promise<EventPage<Place>>) {
-  return async function* pages(db: Db, question: Question): AsyncGenerator<EventFound[]> {
-    let after: Place | undefined;
+function pagesOf<Place>(
+  first: Place,
+  read: (db: Db, after: Place, now: Date) => Promise<EventFound<Place>[]>,
+) {
+  return async function* pages(db: Db, { now }: Question): AsyncGenerator<EventFound[]> {
+    let after = first;
     for (let looked = 0; looked < EVENTS_LOOKED_AT; looked += EVENTS_AT_ONCE) {
-      const { events, next } = await read(db, question, after);
+      const events = await read(db, after, now);
       if (events.length > 0) yield events;
-      if (events.length < EVENTS_AT_ONCE || next === null) return;
-      after = next;
+      const last = events.at(-1);
+      if (last === undefined || events.length < EVENTS_AT_ONCE) return;
+      after = last.place;
     }
   };
 }
@@ -161,12 +162,10 @@ async function employersOf(db: Db, events: readonly EventFound[], now: Date) {
 
 /** Never fails: any client can post to a public address, and must not be able to stop a payroll by it. */
 async function signaturesRefused(db: Db, { now }: Question): Promise<Found[]> {
-  const counts = await refusedSince(db, new Date(now.getTime() - REFUSED_HOURS * HOUR_MS));
-  return counts.map(({ cause, refused: count }) => ({
-    example: `${cause}: ${count}`,
-    result: 'warn',
-    count,
-  }));
+  const counts = await refusedSince(db, new Date(now.getTime() - REFUSED_HOURS * 3_600_000));
+  return counts.map(({ cause, refused: count }) => {
+    return { example: `${cause}: ${count}`, result: 'warn', count };
+  });
 }
 
 async function eventsSilent(db: Db, { now, silentAfterMs }: Question): Promise<Found[]> {

@@ -10,13 +10,6 @@ const LOOK_BACK_SHARE = 1 / 50;
 /** Seqs that one statement looks through: even if each has an entry in the index, that takes seconds at most. */
 const SEQS_AT_ONCE = 1_000_000;
 
-export type WorkListStart = {
-  /** Returns a seq such that reading the pending events after it misses none, or none for long (see below). */
-  find(): Promise<number>;
-  /** Looks back at the next `find`: an older event may be pending again. */
-  lookBack(): void;
-};
-
 /**
  * Remembers where the pending events begin, so that the apply loop does not read their index from the beginning.
  * PostgreSQL keeps the index entries of events that are no longer pending as long as any older transaction is open
@@ -27,7 +20,7 @@ export type WorkListStart = {
  * Looking back finds those: it reads the index from the beginning, once a second while that is cheap, and less often
  * when it is not. On SQLite there is nothing to skip, and the start is always 0.
  */
-export function createWorkListStart(db: Db): WorkListStart {
+export function createWorkListStart(db: Db) {
   if (engineOf(db) === 'sqlite') return { find: async () => 0, lookBack: () => {} };
   let start = 0;
   let newest: number | null = null;
@@ -36,36 +29,33 @@ export function createWorkListStart(db: Db): WorkListStart {
 
   const move = async (): Promise<void> => {
     newest ??= await newestSeq(db);
-    start = await startOf(start, newest);
+    start = await beforePending(db, start, newest);
     newest = await newestSeq(db);
     moveAt = performance.now() + MOVE_MS;
   };
   const look = async (): Promise<void> => {
     const began = performance.now();
-    start = await startOf(0, start);
+    start = await beforePending(db, 0, start);
     const now = performance.now();
     lookBackAt = now + Math.max(MOVE_MS, (now - began) / LOOK_BACK_SHARE);
   };
-  /** The seq before the lowest pending one of those after `from` up to `to`; `to` if there is none. */
-  const startOf = async (from: number, to: number): Promise<number> => {
-    const lowest = await lowestPending(db, from, to);
-    return lowest === null ? to : lowest - 1;
-  };
 
   return {
-    async find() {
+    /** Returns a seq such that reading the pending events after it misses none for long. */
+    async find(): Promise<number> {
       if (performance.now() >= lookBackAt) await look();
       if (performance.now() >= moveAt) await move();
       return start;
     },
-    lookBack() {
+    /** Looks back at the next `find`: an older event may be pending again. */
+    lookBack(): void {
       lookBackAt = 0;
     },
   };
 }
 
-/** Returns the lowest seq of the pending events after `from` and up to `to`, or null if there is none. */
-async function lowestPending(db: Db, from: number, to: number): Promise<number | null> {
+/** Returns the seq before the lowest pending one of those after `from` up to `to`; `to` if there is none. */
+async function beforePending(db: Db, from: number, to: number): Promise<number> {
   for (let after = from; after < to; after += SEQS_AT_ONCE) {
     const lowest = await db
       .selectFrom('inbox')
@@ -76,7 +66,7 @@ async function lowestPending(db: Db, from: number, to: number): Promise<number |
       .orderBy('seq')
       .limit(1)
       .executeTakeFirst();
-    if (lowest !== undefined) return lowest.seq;
+    if (lowest !== undefined) return lowest.seq - 1;
   }
-  return null;
+  return to;
 }
