@@ -49,22 +49,13 @@ function ageOf(ms: number): string {
  * numbers, because an index on time costs every delivery.
  */
 async function lastBefore(db: Db, instant: string, below: Arrived): Promise<Arrived | null> {
-  // Steps double until one lands before the instant, because the instant is usually recent.
-  let late = below.seq;
+  let [early, late] = [0, below.seq];
   let found: Arrived | null = null;
-  for (let step = 1; found === null; step *= 2) {
-    const row = await newestUpTo(db, late - step);
-    if (row === null) break;
-    if (row.received_at < instant) found = row;
-    else late = row.seq;
-  }
-  let early = found?.seq ?? 0;
   while (late - early > 1) {
-    const row = await newestUpTo(db, early + Math.floor((late - early) / 2));
-    if (row === null) break;
-    if (row.seq <= early) early += Math.floor((late - early) / 2);
-    else if (row.received_at < instant) [found, early] = [row, row.seq];
-    else late = row.seq;
+    const middle = early + Math.floor((late - early) / 2);
+    const row = await newestUpTo(db, middle);
+    if (row !== null && row.received_at >= instant) late = row.seq;
+    else [found, early] = [row, middle];
   }
   return found;
 }

@@ -5,58 +5,53 @@ import { engineOf } from '../database/engine.ts';
 import { eventsThrough, holdRetention, setEventsThrough } from '../database/retention.ts';
 import type { Db, EventState, InboxTable, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
-import { sha256 } from './inbox.ts';
+import { isPendingUpTo, sha256 } from './inbox.ts';
 
 /** Bodies deleted per transaction: about 10 of the 50 ms that the write lock may be held. */
 const DROPPED_AT_ONCE = 128;
 /** The same for large ones: a body has up to 256 KiB, and each page that it frees is overwritten. */
 const DROPPED_BYTES = 512 * 1024;
+/** Conflicts are rare, but their bodies may be large. */
+const CONFLICTS_AT_ONCE = 20;
+/** Events read by one query, without their bodies. */
+const LOOKED_AT_ONCE = 1_000;
+
+const MAY_LOSE_ITS_BODY: ReadonlySet<EventState> = new Set<EventState>(['applied', 'ignored']);
+
+/** The bodies due for deletion: their number, total bytes, and the oldest time of receipt. */
+export type Due = { count: number; bytes: number; oldest: string | null };
+type Dropping = { dropped: number; more: boolean };
 
 /** Drops some old bodies of applied and ignored events. Those with an open conflict keep theirs. */
 export async function dropBodies(db: Db, before: string): Promise<Dropping> {
   const from = await eventsThrough(db);
   const { found, through, ended } = bounded(await look(db, from, before));
   if (through === from) return { dropped: 0, more: false };
-  const hashes = await hashesOf(db, found);
+  const seqs = found.map(({ seq }) => seq);
+  // Outside the transaction, so that reading and computing block no other work.
+  const bodies = await db
+    .selectFrom('inbox')
+    .select(['seq', 'body'])
+    .where(isOneOf(db, 'seq', seqs))
+    .execute();
+  const hashes = new Map(bodies.flatMap(({ seq, body }) => (body === null ? [] : [[seq, sha256(body)]])));
   const dropped = await transact(db, async (trx) => {
     // Another sidecar continued or reset it, or reprocesses one of these events: check again.
     if ((await holdRetention(trx)) !== from || (await isPendingUpTo(trx, through))) return null;
     await setEventsThrough(trx, through);
-    return engineOf(trx) === 'sqlite' ? rewrite(trx, hashes) : update(trx, hashes);
+    if (engineOf(trx) === 'sqlite') return rewrite(trx, hashes);
+    const rows = [...hashes].map(([seq, hash]) => [null, hash, seq]);
+    const mayLoseIt = "inbox.body is not null and inbox.state in ('applied', 'ignored')";
+    return updateMany(trx, 'inbox', ['body', 'body_hash'], 'seq', rows, mayLoseIt);
   });
   return { dropped: dropped ?? 0, more: dropped === null || !ended };
-}
-
-async function isPendingUpTo(trx: Trx, seq: number): Promise<boolean> {
-  const oldest = await trx
-    .selectFrom('inbox')
-    .select('seq')
-    .where('state', '=', sql.lit('pending'))
-    .orderBy('seq')
-    .limit(1)
-    .executeTakeFirst();
-  return oldest !== undefined && oldest.seq <= seq;
-}
-
-type Dropping = { dropped: number; more: boolean };
-type Hashes = ReadonlyMap<number, Buffer>;
-
-function update(trx: Trx, hashes: Hashes): Promise<number> {
-  return updateMany(
-    trx,
-    'inbox',
-    ['body', 'body_hash'],
-    'seq',
-    [...hashes].map(([seq, hash]) => [null, hash, seq]),
-    "inbox.body is not null and inbox.state in ('applied', 'ignored')",
-  );
 }
 
 /**
  * Inserts the rows again without their bodies on SQLite. An update would leave holes that are never reused,
  * because new events go to the end of the table. Pages that become empty are reused.
  */
-async function rewrite(trx: Trx, hashes: Hashes): Promise<number> {
+async function rewrite(trx: Trx, hashes: ReadonlyMap<number, Buffer>): Promise<number> {
   const removed: Selectable<InboxTable>[] = await trx
     .deleteFrom('inbox')
     .where(isOneOf(trx, 'seq', [...hashes.keys()]))
@@ -84,42 +79,6 @@ export async function dropConflictBodies(db: Db, before: string): Promise<Droppi
   return { dropped, more: dropped === CONFLICTS_AT_ONCE };
 }
 
-/** Conflicts are rare, but their bodies may be large. */
-const CONFLICTS_AT_ONCE = 20;
-
-/** Limits a look to what one transaction may drop, but at least one body. */
-function bounded({ found, through, ended }: Look): Look {
-  let bytes = 0;
-  const end = found.findIndex((one, index) => {
-    bytes += one.bytes;
-    return index === DROPPED_AT_ONCE || (index > 0 && bytes > DROPPED_BYTES);
-  });
-  if (end < 0) return { found, through, ended };
-  const taken = found.slice(0, end);
-  return { found: taken, through: taken.at(-1)?.seq ?? through, ended: false };
-}
-
-/** Runs outside the transaction, so that reading and computing block no other work. */
-async function hashesOf(db: Db, found: readonly Found[]): Promise<Hashes> {
-  const seqs = found.map(({ seq }) => seq);
-  const rows = await db
-    .selectFrom('inbox')
-    .select(['seq', 'body'])
-    .where(isOneOf(db, 'seq', seqs))
-    .execute();
-  return new Map(rows.flatMap(({ seq, body }) => (body === null ? [] : [[seq, sha256(body)]])));
-}
-
-/** Events read by one query, without their bodies. */
-const LOOKED_AT_ONCE = 1_000;
-
-/** The bodies due for deletion: their number, total bytes, and the oldest time of receipt. */
-export type Due = { count: number; bytes: number; oldest: string | null };
-
-type Found = { seq: number; event_id: string; received_at: string; bytes: number };
-/** `through`: the last event that was checked. `ended`: no later event is due. */
-type Look = { found: Found[]; through: number; ended: boolean };
-
 /** Returns what `dropBodies` would drop in total. */
 export async function bodiesDue(db: Db, before: string): Promise<Due> {
   const due: Due = { count: 0, bytes: 0, oldest: null };
@@ -145,29 +104,6 @@ export async function conflictBodiesDue(db: Db, before: string): Promise<Due> {
   return { count: Number(count), bytes: Number(bytes), oldest };
 }
 
-/** Returns the next events after the seq `from`, and which of them are due. */
-async function look(db: Db, from: number, before: string): Promise<Look> {
-  const rows = await db
-    .selectFrom('inbox')
-    .select(['seq', 'event_id', 'received_at', 'state'])
-    .select([sql<number | null>`length(body)`.as('bytes'), IN_CONFLICT.as('in_conflict')])
-    .where('seq', '>', from)
-    .orderBy('seq')
-    .limit(LOOKED_AT_ONCE)
-    .execute();
-  // Wait for an event that is about to be reprocessed, because it may lose its body afterward.
-  const end = rows.findIndex(({ received_at, state }) => received_at >= before || state === 'pending');
-  const old = end < 0 ? rows : rows.slice(0, end);
-  const found = old.flatMap(({ state, in_conflict, bytes, ...row }) =>
-    MAY_LOSE_ITS_BODY.has(state) && !in_conflict && bytes !== null ? [{ ...row, bytes }] : [],
-  );
-  return { found, through: old.at(-1)?.seq ?? from, ended: old.length < LOOKED_AT_ONCE };
-}
-
-const MAY_LOSE_ITS_BODY: ReadonlySet<EventState> = new Set<EventState>(['applied', 'ignored']);
-const IN_CONFLICT = sql<SqlBool>`exists (select 1 from event_conflicts
-  where event_conflicts.event_id = inbox.event_id and event_conflicts.dismissed_at is null)`;
-
 /** Returns the query of dismissed conflicts whose bodies are still stored. */
 function settledConflicts(db: Db | Trx, before: string) {
   return db
@@ -175,4 +111,43 @@ function settledConflicts(db: Db | Trx, before: string) {
     .where('body', 'is not', null)
     .where('dismissed_at', 'is not', null)
     .where('received_at', '<', before);
+}
+
+/** `through`: the last event that was checked. `ended`: no later event is due. */
+type Look = { found: { seq: number; received_at: string; bytes: number }[]; through: number; ended: boolean };
+
+/** Returns the next events after the seq `from`, and which of them are due. */
+async function look(db: Db, from: number, before: string): Promise<Look> {
+  const rows = await db
+    .selectFrom('inbox')
+    .select(['seq', 'received_at', 'state', sql<number | null>`length(body)`.as('bytes')])
+    .select(
+      sql<SqlBool>`exists (select 1 from event_conflicts
+        where event_conflicts.event_id = inbox.event_id and event_conflicts.dismissed_at is null)`.as(
+        'in_conflict',
+      ),
+    )
+    .where('seq', '>', from)
+    .orderBy('seq')
+    .limit(LOOKED_AT_ONCE)
+    .execute();
+  // Wait for an event that is about to be reprocessed, because it may lose its body afterward.
+  const end = rows.findIndex(({ received_at, state }) => received_at >= before || state === 'pending');
+  const old = end < 0 ? rows : rows.slice(0, end);
+  const found = old.flatMap(({ seq, received_at, state, in_conflict, bytes }) =>
+    MAY_LOSE_ITS_BODY.has(state) && !in_conflict && bytes !== null ? [{ seq, received_at, bytes }] : [],
+  );
+  return { found, through: old.at(-1)?.seq ?? from, ended: old.length < LOOKED_AT_ONCE };
+}
+
+/** Limits a look to what one transaction may drop, but at least one body. */
+function bounded(all: Look): Look {
+  let bytes = 0;
+  const end = all.found.findIndex((one, index) => {
+    bytes += one.bytes;
+    return index === DROPPED_AT_ONCE || (index > 0 && bytes > DROPPED_BYTES);
+  });
+  if (end < 0) return all;
+  const found = all.found.slice(0, end);
+  return { found, through: found.at(-1)?.seq ?? all.through, ended: false };
 }

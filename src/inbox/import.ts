@@ -38,6 +38,8 @@ export type Imported = { ok: true; rows: number; stored: number } | RowsRefused;
 
 /** A row as an event. Equal rows have equal bodies, and so the same id. */
 type RowEvent = Arrival & { path: string; deductionId: string; createdAt: string | null };
+/** The first row of a deduction. */
+type FirstRow = { path: string; isTimed: boolean };
 
 /**
  * Checks every row, then stores each as a pending event for the apply loop. `open` starts reading the rows
@@ -48,7 +50,7 @@ type RowEvent = Arrival & { path: string; deductionId: string; createdAt: string
 export async function importDeductions(db: Db, open: () => Rows, now: string): Promise<Imported> {
   const problems = createProblems();
   const checked = createHash('sha256');
-  const ids = createIds();
+  const first = new Map<string, FirstRow>();
   let rows = 0;
   for await (const some of readableRows(open(), IMPORT_COLUMNS, problems, ROWS_AT_ONCE)) {
     rows += some.length;
@@ -59,7 +61,7 @@ export async function importDeductions(db: Db, open: () => Rows, now: string): P
     const events = some.flatMap((row) => eventOf(row, now, problems) ?? []);
     for (const event of events) {
       checked.update(event.eventId);
-      problems.add(...ids.note(event));
+      problems.add(...repeated(first, event));
     }
     problems.add(...(await overwriting(db, events)));
   }
@@ -107,37 +109,29 @@ function eventOf({ path, fields }: GivenRow, now: string, problems: Problems): R
 }
 
 /** Several rows of one deduction are its states, and only their times order them. */
-function createIds(): { note: (event: RowEvent) => Problem[] } {
-  const first = new Map<string, { path: string; isTimed: boolean }>();
-  return {
-    note({ deductionId, path, createdAt }) {
-      const before = first.get(deductionId);
-      const isTimed = createdAt !== null;
-      if (before === undefined) {
-        first.set(deductionId, { path, isTimed });
-        return [];
-      }
-      if (before.isTimed && isTimed) return [];
-      const rule = `is the same as ${before.path}.id: rows of one deduction need created_at`;
-      return [{ path: `${path}.id`, rule }];
-    },
-  };
+function repeated(first: Map<string, FirstRow>, { deductionId, path, createdAt }: RowEvent): Problem[] {
+  const before = first.get(deductionId);
+  const isTimed = createdAt !== null;
+  if (before === undefined) first.set(deductionId, { path, isTimed });
+  if (before === undefined || (before.isTimed && isTimed)) return [];
+  const rule = `is the same as ${before.path}.id: rows of one deduction need created_at`;
+  return [{ path: `${path}.id`, rule }];
 }
 
 /** Rejects new rows without a time if the service sent their deduction: its state may be newer. */
 async function overwriting(db: Db, events: readonly RowEvent[]): Promise<Problem[]> {
   const untimed = events.filter((event) => event.createdAt === null);
   if (untimed.length === 0) return [];
-  const ids = untimed.map((event) => event.deductionId);
-  const rows = await latestVersions(db, ids)
+  const deductions = untimed.map((event) => event.deductionId);
+  const rows = await latestVersions(db, deductions)
     .innerJoin('inbox', 'inbox.event_id', 'deduction_versions.event_id')
     .select('deductions.deduction_id')
     .where('inbox.source', '=', 'webhook')
     .execute();
   const sent = new Set(rows.map(({ deduction_id }) => deduction_id));
   const suspects = untimed.filter((event) => sent.has(event.deductionId));
-  const imported = suspects.map((event) => event.eventId);
-  const known = await eventsById(db, imported);
+  const ids = suspects.map((event) => event.eventId);
+  const known = await eventsById(db, ids);
   const rule = 'is required: the service has sent this deduction, and only a time shows which state is newer';
   return suspects
     .filter((event) => !known.has(event.eventId))

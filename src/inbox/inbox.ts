@@ -165,6 +165,12 @@ export async function hasPendingEvents(db: Db, after = 0): Promise<boolean> {
   return (await pendingAfter(db, after).select('seq').limit(1).executeTakeFirst()) !== undefined;
 }
 
+/** Returns whether an event up to a seq is pending. */
+export async function isPendingUpTo(trx: Trx, seq: number): Promise<boolean> {
+  const oldest = await pendingAfter(trx, 0).select('seq').orderBy('seq').limit(1).executeTakeFirst();
+  return oldest !== undefined && oldest.seq <= seq;
+}
+
 /** Returns the oldest pending events. Each `limit` is a statement of its own, so use few different ones. */
 export function pendingEvents(trx: Trx, limit: number, after: number): Promise<PendingEvent[]> {
   return (

@@ -38,27 +38,11 @@ export async function verifySeqs(db: Db, report: ReportDifference): Promise<void
     .select((eb) => [eb.fn.countAll<number>().as('rows'), eb.fn.max('seq').as('newest')])
     .executeTakeFirstOrThrow();
   if (rows === (newest ?? 0)) return;
-  const last = await db
-    .selectFrom('inbox')
-    .select('inbox.seq')
-    .where((where) =>
-      where.not(
-        where.exists(
-          where
-            .selectFrom('inbox as next')
-            .select('next.seq')
-            .whereRef('next.seq', '=', sql<number>`inbox.seq + 1`),
-        ),
-      ),
-    )
-    .where('inbox.seq', '<', newest)
-    .orderBy('inbox.seq')
-    .limit(GAPS_SHOWN)
-    .execute();
-  const first = await db.selectFrom('inbox').select('seq').where('seq', '=', 1).executeTakeFirst();
-  for (const before of [...(first === undefined ? [0] : []), ...last.map(({ seq }) => seq)]) {
-    report('inbox', `seq ${before + 1}`, 'seq', 'is missing: an event was removed');
-  }
+  const gaps = await sql<{ seq: number }>`
+    select before.seq + 1 as seq from (select 0 as seq union all select seq from inbox) as before
+    where before.seq < ${newest} and not exists (select 1 from inbox where inbox.seq = before.seq + 1)
+    order by before.seq limit ${GAPS_SHOWN}`.execute(db);
+  for (const { seq } of gaps.rows) report('inbox', `seq ${seq}`, 'seq', 'is missing: an event was removed');
 }
 
 /** Checks all events up to a number. Returns how many have no version. */
