@@ -10,10 +10,10 @@ import { census } from '../contract/census.ts';
 import type { Checker } from '../contract/check.ts';
 import { compensationChange, demographic, newHire, termination } from '../contract/employment.ts';
 import { parseJson } from '../contract/json.ts';
-import { CONTROL_PATH, detailsOf } from './control.ts';
+import { CONTROL_PATH, detailsOf, refuse } from './control.ts';
 import type { Fault, Faults, RequestFault } from './faults.ts';
-import type { Timer } from './provider.ts';
 import type { ReceivedRequest, RequestKind } from './record.ts';
+import type { Wait } from './waiting.ts';
 import type { Unknown, Workforce } from './workforce.ts';
 
 /** A census of several hundred thousand employees. */
@@ -25,19 +25,19 @@ const CHANGE_MAX_BYTES = 1024 * 1024;
 /** Ids may have 255 characters, each up to 12 when percent-encoded. */
 const PATH_PARAMETER_MAX_LENGTH = 255 * 12;
 
-/** Marks the response to a repeated Idempotency-Key, as common services do. */
-const REPEATED = 'idempotent-replayed';
+const WRONG_KEY = 'the API key is missing or wrong';
 
 type EndpointsOptions = {
   /** Returns the currently valid key. */
   apiKey: () => string;
   now: () => Date;
+  wait: Wait;
+  /** Ends delays. */
+  closing: AbortSignal;
   workforce: Workforce;
   faults: Faults;
-  answering: Answering;
   /** Called for every request before its response is sent. */
   received: (request: ReceivedRequest) => void;
-  /** Called when a census was accepted. */
   censusAccepted: (employerId: string) => void;
 };
 
@@ -47,7 +47,7 @@ type EndpointsOptions = {
  * that breaks the contract (details: field -> rule, never a value), 404 for an unknown employer or employee.
  * Other addresses respond 404 without JSON. A fault takes precedence.
  */
-export function createEndpoints(options: EndpointsOptions): FastifyInstance {
+export function createEndpoints(options: EndpointsOptions) {
   const { workforce } = options;
   const app = Fastify({
     bodyLimit: CHANGE_MAX_BYTES,
@@ -60,7 +60,10 @@ export function createEndpoints(options: EndpointsOptions): FastifyInstance {
     if (request.headers.authorization !== `Bearer ${options.apiKey()}`) return refuse(reply, 401, WRONG_KEY);
   });
   app.addHook('onSend', async (request, reply) => {
-    if (!isControl(request) && !request.recorded) options.received(received(request, reply, options.now()));
+    if (isControl(request) || request.recorded) return;
+    // It reached no endpoint: an unknown address, a wrong key, an unreadable body.
+    const nothing = { kind: null, subject: null, fault: null, applied: false, repeated: false };
+    options.received({ ...seen(request, options.now()), ...nothing, status: reply.statusCode });
   });
   app.setNotFoundHandler((_request, reply) => reply.code(404).type('text/plain').send('Not Found\n'));
   app.setErrorHandler<FastifyError>((error, _request, reply) => {
@@ -69,7 +72,8 @@ export function createEndpoints(options: EndpointsOptions): FastifyInstance {
     return refuse(reply, status, STATUS_CODES[status] ?? 'Error', details);
   });
 
-  const post = poster(app, options);
+  const hanging = new Set<FastifyReply>();
+  const post = poster(app, options, hanging);
   post('census', CENSUS_MAX_BYTES, census, (body, employerId) => {
     const unknown = workforce.replaceAll(employerId, body);
     if (unknown === null) options.censusAccepted(employerId);
@@ -79,22 +83,49 @@ export function createEndpoints(options: EndpointsOptions): FastifyInstance {
   post('termination', CHANGE_MAX_BYTES, termination, workforce.terminate);
   post('demographic', CHANGE_MAX_BYTES, demographic, workforce.move);
   post('compensation-change', CHANGE_MAX_BYTES, compensationChange, workforce.changeCompensation);
-  return app;
+  return {
+    app,
+    /** Resets hanging requests, as a restarted service does. */
+    resetHanging: (): void => {
+      for (const reply of hanging) resetConnection(reply);
+    },
+  };
 }
 
 declare module 'fastify' {
   interface FastifyRequest {
     /** SHA-256 of the body's text; null if no body was read. */
     bodyHash: string | null;
-    /** Whether the request is recorded already. */
     recorded: boolean;
   }
 }
 
+/** The response to a request. */
+type Decision = {
+  status: number;
+  body: object;
+  applied?: boolean;
+  repeated?: boolean;
+  headers?: Readonly<Record<string, string>>;
+};
+
 /** Returns a function that adds an endpoint. All share the applied idempotency keys. */
-function poster(app: FastifyInstance, options: EndpointsOptions) {
-  const { workforce, faults, answering, now } = options;
+function poster(app: FastifyInstance, options: EndpointsOptions, hanging: Set<FastifyReply>) {
+  const { workforce, faults, now, wait, closing } = options;
   const appliedKeys = new Set<string>();
+  /** How faults withhold the complete response. */
+  const withholdings: Partial<Record<RequestFault, (reply: FastifyReply) => void>> = {
+    hang: (reply) => {
+      hanging.add(reply);
+      reply.raw.once('close', () => hanging.delete(reply));
+    },
+    reset: resetConnection,
+    'lost-response': resetConnection,
+    'half-response': ({ raw }) => {
+      raw.writeHead(200, { 'content-type': 'application/json', 'content-length': 50 });
+      raw.write('{"half":', () => raw.destroy());
+    },
+  };
 
   return <T>(
     kind: RequestKind,
@@ -106,7 +137,7 @@ function poster(app: FastifyInstance, options: EndpointsOptions) {
       const { body } = request;
       const key = keyOf(request);
       if (key !== null && !ignoresKeys && appliedKeys.has(key)) {
-        return { ...decided(200, {}), repeated: true, headers: { [REPEATED]: 'true' } };
+        return { status: 200, body: {}, repeated: true, headers: { 'idempotent-replayed': 'true' } };
       }
       if (!checker.accepts(body)) {
         return refused(422, 'the request breaks the contract', detailsOf(checker.problems(body)));
@@ -115,23 +146,24 @@ function poster(app: FastifyInstance, options: EndpointsOptions) {
       if (unknown !== null) return refused(404, `${unknown} not found`);
       // Only applied requests are remembered: a rejected one changed nothing and is judged again.
       if (key !== null) appliedKeys.add(key);
-      return { ...decided(200, {}), applied: true };
+      return { status: 200, body: {}, applied: true };
     };
     const path = kind === 'census' ? '/employer/:employer_id/census' : `/employee-changes/${kind}`;
     app.post<{ Params: { employer_id?: string } }>(path, { bodyLimit }, async (request, reply) => {
-      const employerId = request.params.employer_id ?? '';
+      const { employer_id: employerId = '' } = request.params;
       const { fault, ignoresKeys, delayMs } = faults.meetRequest(idsOf(request.body, employerId, workforce));
       const decision = decisionBy(fault) ?? judge(request, employerId, ignoresKeys);
-      const { status, applied, repeated, headers, body } = decision;
+      const { status, body, applied = false, repeated = false, headers = {} } = decision;
       const name = (fault?.name as RequestFault) ?? null;
-      const withhold = SILENT[name];
+      const withhold = withholdings[name];
       request.recorded = true;
       const subject = subjectOf(kind, request.body, employerId);
       const answered = { status: withhold === undefined ? status : null, fault: name, applied, repeated };
       options.received({ ...seen(request, now()), kind, subject, ...answered });
-      await answering.pause(delayMs);
+      if (delayMs > 0) await wait(delayMs, closing).catch(() => {});
       if (withhold === undefined) return reply.code(status).headers(headers).send(body);
-      answering[withhold](reply);
+      reply.hijack();
+      withhold(reply);
       return reply;
     });
   };
@@ -163,10 +195,6 @@ function readStrictly(app: FastifyInstance): void {
   });
 }
 
-function refuse(reply: FastifyReply, status: number, error: string, details?: Record<string, string>) {
-  return reply.code(status).send(refused(status, error, details).body);
-}
-
 function keyOf(request: FastifyRequest): string | null {
   const key = request.headers['idempotency-key'];
   return typeof key === 'string' && key !== '' ? key : null;
@@ -181,40 +209,21 @@ function seen(request: FastifyRequest, at: Date) {
   return { at, method, path, idempotencyKey: keyOf(request), body: body ?? null, bodyHash };
 }
 
-/** Records a request that reached no endpoint: an unknown address, a wrong key, an unreadable body. */
-function received(request: FastifyRequest, reply: FastifyReply, at: Date): ReceivedRequest {
-  const nothing = { kind: null, subject: null, fault: null, applied: false, repeated: false };
-  return { ...seen(request, at), ...nothing, status: reply.statusCode };
+function resetConnection(reply: FastifyReply): void {
+  reply.request.raw.socket.resetAndDestroy();
 }
 
-/** The response to a request, before any fault. */
-type Decision = {
-  status: number;
-  body: object;
-  applied: boolean;
-  repeated: boolean;
-  headers: Readonly<Record<string, string>>;
-};
-
-const WRONG_KEY = 'the API key is missing or wrong';
-
-function decided(status: number, body: object): Decision {
-  return { status, body, applied: false, repeated: false, headers: {} };
-}
-
-/** `details`: field -> rule. */
 function refused(status: number, error: string, details: Record<string, string> = {}): Decision {
-  return decided(status, { error, details });
+  return { status, body: { error, details } };
 }
 
 /** Returns what a fault decides before anything is applied, or null. */
 function decisionBy(fault: Fault | null): Decision | null {
   switch (fault?.name) {
-    case 'rate-limit':
-      return {
-        ...refused(429, 'too many requests'),
-        headers: { 'retry-after': String(Math.ceil(fault.value / 1_000)) },
-      };
+    case 'rate-limit': {
+      const seconds = String(Math.ceil(fault.value / 1_000));
+      return { ...refused(429, 'too many requests'), headers: { 'retry-after': seconds } };
+    }
     case 'error':
       return refused(fault.value, 'the service is in trouble');
     case 'wrong-key':
@@ -223,68 +232,8 @@ function decisionBy(fault: Fault | null): Decision | null {
       return refused(403, 'this key may not do that here');
     case 'hang':
     case 'reset':
-      return decided(0, {});
+      return { status: 0, body: {} };
     default:
       return null;
   }
-}
-
-/** How the faults that suppress the complete response do it. */
-const SILENT: Partial<Record<RequestFault, 'hang' | 'reset' | 'half'>> = {
-  hang: 'hang',
-  reset: 'reset',
-  'lost-response': 'reset',
-  'half-response': 'half',
-};
-
-type Answering = ReturnType<typeof createAnswering>;
-
-/** Shorter than the promised body. */
-const HALF = '{"half":';
-const PROMISED_BYTES = 50;
-
-/** Creates the ways to respond, or not to. */
-export function createAnswering(timer: Timer) {
-  const hanging = new Set<FastifyReply>();
-  const pauses = new Set<() => void>();
-  return {
-    /** Waits a number of milliseconds, or until the simulator closes. */
-    pause(ms: number): Promise<void> {
-      if (ms === 0) return Promise.resolve();
-      return new Promise((resolve) => {
-        const cancel = timer(ms, () => end());
-        const end = (): void => {
-          cancel();
-          pauses.delete(end);
-          resolve();
-        };
-        pauses.add(end);
-      });
-    },
-    /** Never responds. */
-    hang(reply: FastifyReply): void {
-      reply.hijack();
-      hanging.add(reply);
-      reply.raw.once('close', () => hanging.delete(reply));
-    },
-    /** Resets the connection instead of responding. */
-    reset(reply: FastifyReply): void {
-      reply.hijack();
-      reply.request.raw.socket.resetAndDestroy();
-    },
-    /** Sends the head and a part of the body, then breaks off. */
-    half(reply: FastifyReply): void {
-      reply.hijack();
-      const { raw } = reply;
-      raw.writeHead(200, { 'content-type': 'application/json', 'content-length': PROMISED_BYTES });
-      raw.write(HALF, () => raw.destroy());
-    },
-    /** Resets hanging requests, as a restarted service does. */
-    resetHanging(): void {
-      for (const reply of hanging) reply.request.raw.socket.resetAndDestroy();
-    },
-    close(): void {
-      for (const end of [...pauses]) end();
-    },
-  };
 }

@@ -6,25 +6,17 @@ import {
 } from '../contract/deduction.ts';
 import type { PayFrequency } from '../contract/employee.ts';
 import { DEDUCTION_UPDATED } from '../contract/events.ts';
+import { amountOf } from '../money.ts';
 import type { MadeEvent, MakeEvent } from './events.ts';
-import { between, pick, type Random, seededId, seededRandom } from './random.ts';
+import { between, pick, seededId, seededRandom } from './random.ts';
+
+export type Enrolments = ReturnType<typeof createEnrolments>;
 
 /** Enrollments as the benefits service knows them. Each change returns its event, which the caller sends. */
-export type Enrolments = {
-  /** Returns one event per line of coverage. Without lines, the seed chooses them. */
-  enrol(employeeId: string, lines?: readonly LineOfCoverage[]): MadeEvent[];
-  /** Throws for an unknown deduction. */
-  changeDeduction(deductionId: string, changes: Partial<Omit<Deduction, 'id'>>): MadeEvent;
-  /** Sets the last day, `YYYY-MM-DD`; no event deletes a deduction. Throws for an unknown deduction. */
-  endDeduction(deductionId: string, lastDay: string): MadeEvent;
-  /** The latest state of every deduction: what the ledger must show in the end. */
-  deductions(): Deduction[];
-};
-
 export function createEnrolments(
   { seed, now, makeEvent }: { seed: number; now: () => Date; makeEvent: MakeEvent },
   payFrequencyOf: (employeeId: string) => PayFrequency,
-): Enrolments {
+) {
   const deductions = new Map<string, Deduction>();
   const times = new Map<string, number>();
 
@@ -47,64 +39,71 @@ export function createEnrolments(
   };
 
   return {
-    enrol: (employeeId, lines = usualLines(seed, employeeId)) =>
+    /** Returns one event per line of coverage. Without lines, the seed chooses them. */
+    enrol: (employeeId: string, lines: readonly LineOfCoverage[] = usualLines(seed, employeeId)) =>
       lines.map((line) => enrolOnce(employeeId, line)),
+    /** Throws for an unknown deduction. */
     changeDeduction: change,
-    endDeduction: (deductionId, lastDay) => change(deductionId, { effective_end: `${lastDay}T00:00:00Z` }),
+    /** Sets the last day, `YYYY-MM-DD`; no event deletes a deduction. Throws for an unknown deduction. */
+    endDeduction: (deductionId: string, lastDay: string) =>
+      change(deductionId, { effective_end: `${lastDay}T00:00:00Z` }),
+    /** The latest state of every deduction: what the ledger must show in the end. */
     deductions: () => [...deductions.values()],
   };
 }
 
-/**
- * Creates a plan for one line of coverage. Premiums are monthly; savings are deducted from each paycheck.
- * Costs are cents per period, employee and employer together.
- */
-function plan(
+/** Creates a monthly premium. Costs are cents per period, employee and employer together. */
+function premium(
   description: string,
   taxability: Deduction['taxability'],
-  period: 'monthly' | 'paycheck',
   leastCents: number,
   mostCents: number,
   employerPercent: number,
 ) {
-  return { description, taxability, period, leastCents, mostCents, employerPercent, isTiered: false };
+  return {
+    description,
+    taxability,
+    leastCents,
+    mostCents,
+    employerPercent,
+    isMonthly: true,
+    isTiered: false,
+  };
 }
 
-/** Creates a plan whose cost depends on who is covered. */
-function tiered(...terms: Parameters<typeof plan>): Plan {
-  return { ...plan(...terms), isTiered: true };
+/** Creates a premium that depends on who is covered. */
+function tiered(...terms: Parameters<typeof premium>): Plan {
+  return { ...premium(...terms), isTiered: true };
 }
 
-type Plan = ReturnType<typeof plan>;
+/** Creates an account, to which each paycheck contributes. */
+function account(description: string, leastCents: number, mostCents: number, employerPercent = 0): Plan {
+  return { ...premium(description, 'pre_tax', leastCents, mostCents, employerPercent), isMonthly: false };
+}
+
+type Plan = ReturnType<typeof premium>;
 
 const PLANS: Readonly<Record<LineOfCoverage, Plan>> = {
-  medical: tiered('Silver PPO 3000', 'pre_tax', 'monthly', 42_000, 68_000, 70),
-  dental: tiered('Dental PPO 1500', 'pre_tax', 'monthly', 2_800, 4_600, 50),
-  vision: tiered('Vision 12/12/24', 'pre_tax', 'monthly', 600, 1_200, 50),
-  accident: tiered('Accident Plus', 'post_tax', 'monthly', 900, 1_800, 0),
-  accidental_death: plan('Basic accidental death', 'post_tax', 'monthly', 100, 400, 100),
-  cancer: plan('Cancer care', 'post_tax', 'monthly', 1_500, 3_200, 0),
-  hospital_indemnity: tiered('Hospital indemnity', 'post_tax', 'monthly', 1_400, 3_000, 0),
-  life: plan('Basic life 50,000', 'post_tax', 'monthly', 450, 900, 100),
-  long_term_disability: plan('Long-term disability 60%', 'post_tax', 'monthly', 1_200, 3_000, 100),
-  short_term_disability: plan('Short-term disability 60%', 'post_tax', 'monthly', 1_000, 2_600, 100),
-  supplemental: plan('Supplemental cover', 'post_tax', 'monthly', 800, 2_000, 0),
-  voluntary_critical_illness: plan('Critical illness 20,000', 'post_tax', 'monthly', 900, 2_900, 0),
-  voluntary_life: plan('Voluntary life', 'post_tax', 'monthly', 700, 4_000, 0),
-  voluntary_accidental_death: plan('Voluntary accidental death', 'post_tax', 'monthly', 200, 900, 0),
-  voluntary_short_term_disability: plan(
-    'Voluntary short-term disability',
-    'post_tax',
-    'monthly',
-    900,
-    3_000,
-    0,
-  ),
-  commuter_transit: plan('Transit pass', 'pre_tax', 'paycheck', 2_000, 15_000, 0),
-  dependent_care_fsa: plan('Dependent care account', 'pre_tax', 'paycheck', 5_000, 19_000, 0),
-  healthcare_fsa: plan('Health care account', 'pre_tax', 'paycheck', 2_000, 12_000, 0),
-  hsa: plan('Health savings account', 'pre_tax', 'paycheck', 5_000, 20_000, 25),
-  limited_purpose_fsa: plan('Limited purpose account', 'pre_tax', 'paycheck', 1_000, 6_000, 0),
+  medical: tiered('Silver PPO 3000', 'pre_tax', 42_000, 68_000, 70),
+  dental: tiered('Dental PPO 1500', 'pre_tax', 2_800, 4_600, 50),
+  vision: tiered('Vision 12/12/24', 'pre_tax', 600, 1_200, 50),
+  accident: tiered('Accident Plus', 'post_tax', 900, 1_800, 0),
+  accidental_death: premium('Basic accidental death', 'post_tax', 100, 400, 100),
+  cancer: premium('Cancer care', 'post_tax', 1_500, 3_200, 0),
+  hospital_indemnity: tiered('Hospital indemnity', 'post_tax', 1_400, 3_000, 0),
+  life: premium('Basic life 50,000', 'post_tax', 450, 900, 100),
+  long_term_disability: premium('Long-term disability 60%', 'post_tax', 1_200, 3_000, 100),
+  short_term_disability: premium('Short-term disability 60%', 'post_tax', 1_000, 2_600, 100),
+  supplemental: premium('Supplemental cover', 'post_tax', 800, 2_000, 0),
+  voluntary_critical_illness: premium('Critical illness 20,000', 'post_tax', 900, 2_900, 0),
+  voluntary_life: premium('Voluntary life', 'post_tax', 700, 4_000, 0),
+  voluntary_accidental_death: premium('Voluntary accidental death', 'post_tax', 200, 900, 0),
+  voluntary_short_term_disability: premium('Voluntary short-term disability', 'post_tax', 900, 3_000, 0),
+  commuter_transit: account('Transit pass', 2_000, 15_000),
+  dependent_care_fsa: account('Dependent care account', 5_000, 19_000),
+  healthcare_fsa: account('Health care account', 2_000, 12_000),
+  hsa: account('Health savings account', 5_000, 20_000, 25),
+  limited_purpose_fsa: account('Limited purpose account', 1_000, 6_000),
 };
 
 /** The cost as a percentage of covering the member alone. */
@@ -138,27 +137,20 @@ export function makeDeduction(seed: number, enrolment: Enrolment): Deduction {
   const random = seededRandom(seed, 'deduction', employeeId, line, nth);
   const terms = PLANS[line];
   const coverageType = terms.isTiered ? pick(random, COVERAGE_TYPES) : 'member';
-  const cents = costOf(random, terms, coverageType);
+  const cents = Math.floor(
+    (between(random, terms.leastCents, terms.mostCents) * TIER_PERCENT[coverageType]) / 100,
+  );
   const employerCents = Math.floor((cents * terms.employerPercent) / 100);
   return {
     id: seededId('ded', seed, employeeId, line, nth),
     employee_id: employeeId,
     line_of_coverage: line,
-    member_contribution: decimal(cents - employerCents),
-    employer_contribution: decimal(employerCents),
-    period: terms.period === 'monthly' ? 'monthly' : enrolment.payFrequency,
+    member_contribution: amountOf(BigInt(cents - employerCents)),
+    employer_contribution: amountOf(BigInt(employerCents)),
+    period: terms.isMonthly ? 'monthly' : enrolment.payFrequency,
     taxability: terms.taxability,
     coverage_type: coverageType,
     description: terms.description,
     effective_start: `${enrolment.startsOn}T00:00:00Z`,
   };
-}
-
-function costOf(random: Random, { leastCents, mostCents }: Plan, coverageType: CoverageType): number {
-  return Math.floor((between(random, leastCents, mostCents) * TIER_PERCENT[coverageType]) / 100);
-}
-
-/** Returns whole cents as decimal text. */
-function decimal(cents: number): string {
-  return `${Math.floor(cents / 100)}.${String(cents % 100).padStart(2, '0')}`;
 }

@@ -30,7 +30,6 @@ export function eventMaker(seed: number, now: () => Date): MakeEvent {
   };
 }
 
-/** The expected final state of an event in the inbox. */
 export type Becomes = 'applied' | 'ignored' | 'quarantined';
 
 /** One event from a file, in the format of fixtures/README.md. */
@@ -38,15 +37,13 @@ export type Fixture = OutgoingEvent & {
   file: string;
   /** The scenario in one sentence. */
   about?: string;
+  /** Its expected final state in the inbox. */
   becomes?: Becomes;
 };
 
 /**
- * Reads the events of one file, or of a folder's `.json` files in name order. If the folder contains a folder
- * `events`, reads that one, so that `fixtures/` works as it is.
- *
- * @throws when a path cannot be read, a folder has no events, or a file is not an event; the message names
- * the path
+ * Reads the events of one file, or of a folder's `.json` files in name order; if it contains a folder `events`, as
+ * `fixtures/` does, of that one. Throws, naming the path, if one cannot be read or is not an event.
  */
 export function loadFixtures(path: string): Fixture[] {
   if (!statSync(path).isDirectory()) return [readFixture(path)];

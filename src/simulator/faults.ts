@@ -1,8 +1,5 @@
+/** Deliberate faults: `NAME[=VALUE][:COUNT][@ID]`. They are counted, never random, so runs can be repeated. */
 import { AppError } from '../errors.ts';
-
-/**
- * Deliberate faults: `NAME[=VALUE][:COUNT][@ID]`. They are counted, never random, so runs can be repeated.
- */
 
 type FaultKind = {
   /** The scope of a fault: a request to the endpoints, or a delivery of an event. */
@@ -51,37 +48,27 @@ export type Fault = {
 /** A fault as given: how many it affected, and how many are left (null: no limit). */
 export type FaultState = { fault: string; met: number; left: number | null };
 
-/** The faults of one request: at most one that decides its response, and those that apply in addition. */
-type Met = { fault: Fault | null; delayMs: number; ignoresKeys: boolean };
+export type Faults = ReturnType<typeof createFaults>;
 
-export type Faults = {
-  /** Replaces all faults. Throws FAULT_REFUSED, and then changes nothing. */
-  set(texts: readonly string[]): void;
-  states(): FaultState[];
-  /** Counts a request about any of these employers and employees. */
-  meetRequest(ids: readonly string[]): Met;
-  /** Counts a delivery. Returns the fault's value, or null. */
-  meetDelivery(name: DeliveryFault): number | null;
-};
-
-export function createFaults(texts: readonly string[] = []): Faults {
-  let entries: { text: string; fault: Fault; met: number }[] = [];
-  const set = (next: readonly string[]): void => {
-    entries = next.map((text) => ({ text, fault: parseFault(text), met: 0 }));
-  };
+export function createFaults(texts: readonly string[] = []) {
+  const parse = (next: readonly string[]) => next.map((text) => ({ text, fault: parseFault(text), met: 0 }));
+  let entries = parse(texts);
   const meet = (applies: (fault: Fault) => boolean): Fault | null => {
     const entry = entries.find(({ fault, met }) => applies(fault) && met < (fault.times ?? Infinity));
     if (entry !== undefined) entry.met += 1;
     return entry?.fault ?? null;
   };
-  set(texts);
   return {
-    set,
-    states: () =>
+    /** Replaces all faults. Throws FAULT_REFUSED, and then changes nothing. */
+    set: (next: readonly string[]): void => {
+      entries = parse(next);
+    },
+    states: (): FaultState[] =>
       entries.map(({ text: fault, fault: { times }, met }) => {
         return { fault, met, left: times === null ? null : times - met };
       }),
-    meetRequest: (ids) => {
+    /** Counts a request about any of these employers and employees: one fault decides its response. */
+    meetRequest: (ids: readonly string[]) => {
       const meetBy = (is: (name: FaultName) => boolean) =>
         meet(({ name, id }) => is(name) && (id === null || ids.includes(id)));
       return {
@@ -90,7 +77,8 @@ export function createFaults(texts: readonly string[] = []): Faults {
         ignoresKeys: meetBy((name) => name === 'ignore-keys') !== null,
       };
     },
-    meetDelivery: (name) => meet((fault) => fault.name === name)?.value ?? null,
+    /** Counts a delivery. Returns the fault's value, or null. */
+    meetDelivery: (name: DeliveryFault) => meet((fault) => fault.name === name)?.value ?? null,
   };
 }
 
@@ -104,15 +92,21 @@ const NUMBER_MOST = 1_000;
 
 /** Parses `NAME[=VALUE][:COUNT][@ID]`. Throws FAULT_REFUSED. */
 export function parseFault(text: string): Fault {
-  const [, name = '', value, count, id] = TEXT.exec(text) ?? [];
+  const [, name = '', value, count, id = null] = TEXT.exec(text) ?? [];
   if (!isName(name)) {
     throw refusal(`It must be NAME[=VALUE][:COUNT][@ID], NAME one of ${Object.keys(FAULTS).join(', ')}.`);
   }
   const kind: FaultKind = FAULTS[name];
-  if (id !== undefined && kind.meets === 'delivery') {
+  if (id !== null && kind.meets === 'delivery') {
     throw refusal(`${name} takes no @ID: it concerns events, not the requests of an employee.`);
   }
-  return { name, value: readValue(name, kind, value), times: readTimes(name, count), id: id ?? null };
+  const countRule = `The count of ${name} must be 1 to ${COUNT_MOST}.`;
+  return {
+    name,
+    value: readValue(name, kind, value),
+    times: count === undefined ? null : wholeNumber(count, 1, COUNT_MOST, countRule),
+    id,
+  };
 }
 
 function refusal(rule: string): AppError {
@@ -146,11 +140,6 @@ function durationOf(name: FaultName, text: string): number {
   const ms = Number(count) * (UNIT_MS[unit] ?? Number.NaN);
   if (ms > 0 && ms <= DURATION_MOST_MS) return ms;
   throw refusal(`${name} takes a time of at most an hour, such as 200ms, 2s or 1m.`);
-}
-
-function readTimes(name: FaultName, text: string | undefined): number | null {
-  if (text === undefined) return null;
-  return wholeNumber(text, 1, COUNT_MOST, `The count of ${name} must be 1 to ${COUNT_MOST}.`);
 }
 
 function wholeNumber(text: string, least: number, most: number, rule: string): number {

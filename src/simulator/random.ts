@@ -4,12 +4,9 @@ import { createHash } from 'node:crypto';
 /** Returns the next number of a stream in [0, 1). */
 export type Random = () => number;
 
-/** 96 bits, so that ids do not collide. */
-const ID_DIGITS = 24;
-
 /** Returns a stream for a combination of parts (mulberry32, seeded with their hash). */
 export function seededRandom(...parts: readonly (string | number)[]): Random {
-  let state = hashOf(parts).readUInt32LE(0);
+  let state = seededBytes(...parts).readUInt32LE(0);
   return () => {
     state = (state + 0x6d2b79f5) | 0;
     let mixed = Math.imul(state ^ (state >>> 15), state | 1);
@@ -18,14 +15,11 @@ export function seededRandom(...parts: readonly (string | number)[]): Random {
   };
 }
 
-/** Returns the id for these parts, such as `ded_5f0c…`. */
+/** Returns the id for these parts, such as `ded_5f0c…`: 96 bits, so that ids do not collide. */
 export function seededId(prefix: string, ...parts: readonly (string | number)[]): string {
-  return `${prefix}_${hashOf(parts).toString('hex').slice(0, ID_DIGITS)}`;
-}
-
-/** Returns 32 bytes for these parts: a simulator's secret, which is not stored. */
-export function seededBytes(...parts: readonly (string | number)[]): Buffer {
-  return hashOf(parts);
+  return `${prefix}_${seededBytes(...parts)
+    .toString('hex')
+    .slice(0, 24)}`;
 }
 
 /** Returns a whole number, both ends included. */
@@ -48,6 +42,7 @@ export function shuffle<T>(random: Random, list: readonly T[]): T[] {
   return shuffled;
 }
 
-function hashOf(parts: readonly (string | number)[]): Buffer {
+/** Returns 32 bytes for these parts. */
+export function seededBytes(...parts: readonly (string | number)[]): Buffer {
   return createHash('sha256').update(JSON.stringify(parts)).digest();
 }

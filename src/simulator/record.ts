@@ -26,19 +26,3 @@ export type ReceivedRequest = {
   /** The deliberate fault that affected it. */
   fault: RequestFault | null;
 };
-
-/** Creates the record of requests, in the order they were decided. Bodies of older censuses are dropped. */
-export function createRecord() {
-  const requests: ReceivedRequest[] = [];
-  const newestCensus = new Map<string, ReceivedRequest>();
-  return {
-    add: (request: ReceivedRequest): void => {
-      requests.push(request);
-      if (!request.path.endsWith('/census')) return;
-      const older = newestCensus.get(request.path);
-      if (older) older.body = null;
-      newestCensus.set(request.path, request);
-    },
-    requests: () => [...requests],
-  };
-}

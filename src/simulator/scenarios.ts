@@ -11,70 +11,48 @@ export function isScenario(name: string): name is ScenarioName {
   return Object.hasOwn(SCENARIOS, name);
 }
 
-/** Plays a scenario to its end. Rejects when the simulator closes first. */
-export async function play(name: ScenarioName, scene: Scene): Promise<void> {
-  const scenario: Scenario = SCENARIOS[name];
-  scene.say(`${name}: ${scenario.about}`);
-  await scenario.play(scene);
-  await scene.settled();
-  scene.say(`${name} is done. Expected result: ${scenario.see}`);
-}
+/** `said` has its messages so far, one line each. */
+type ScenarioState = { name: string; state: 'playing' | 'played' | 'failed'; said: string[] };
 
-export type ScenarioState = {
-  name: string;
-  state: 'playing' | 'played' | 'failed';
-  /** Its messages so far, one line each. */
-  said: string[];
-};
+export type Playing = ReturnType<typeof createPlaying>;
 
-/** Plays scenarios, one at a time. */
-export type Playing = {
-  /** Rejects if another one is in progress, or when the simulator closes before the end. */
-  play(name: ScenarioName, say: (text: string) => void): Promise<void>;
-  /** Returns why it cannot start, or null. */
-  hinders(name: string): 'unknown' | 'playing' | null;
-  /** The newest; null before the first. */
-  state(): ScenarioState | null;
-};
-
-/** `secretsFrom` seeds the secrets and keys that scenarios create. */
+/** Plays scenarios, one at a time. `secretsFrom` seeds the secrets and keys that they create. */
 export function createPlaying(
   parts: Omit<Scene, 'newSecret' | 'newKey' | 'say'>,
   secretsFrom: readonly (string | number)[],
-): Playing {
-  let scenario: ScenarioState | null = null;
+) {
+  let newest: ScenarioState | null = null;
   let made = 0;
   const fresh = (what: string): Buffer => {
     made += 1;
     return seededBytes(what, ...secretsFrom, made);
   };
   return {
-    play: async (name, say) => {
-      if (scenario?.state === 'playing')
-        throw new Error(`${scenario.name} is already playing: wait until it ends`);
+    /** Plays a scenario to its end. Rejects while another one is playing, or when the simulator closes first. */
+    async play(name: ScenarioName, report: (text: string) => void): Promise<void> {
+      if (newest?.state === 'playing')
+        throw new Error(`${newest.name} is already playing: wait until it ends`);
+      const scenario: Scenario = SCENARIOS[name];
       const playing: ScenarioState = { name, state: 'playing', said: [] };
-      scenario = playing;
-      const scene: Scene = {
-        ...parts,
-        newSecret: () => `whsec_${fresh('secret').toString('base64')}`,
-        newKey: () => fresh('key').toString('base64url'),
-        say: (text) => {
-          playing.said.push(text);
-          say(text);
-        },
+      newest = playing;
+      const say = (text: string): void => {
+        playing.said.push(text);
+        report(text);
       };
+      const newSecret = () => `whsec_${fresh('secret').toString('base64')}`;
+      const newKey = () => fresh('key').toString('base64url');
       try {
-        await play(name, scene);
+        say(`${name}: ${scenario.about}`);
+        await scenario.play({ ...parts, newSecret, newKey, say });
+        await parts.settled();
+        say(`${name} is done. Expected result: ${scenario.see}`);
         playing.state = 'played';
       } catch (error) {
         playing.state = 'failed';
         throw error;
       }
     },
-    hinders: (name) => {
-      if (!isScenario(name)) return 'unknown';
-      return scenario?.state === 'playing' ? 'playing' : null;
-    },
-    state: () => scenario,
+    /** Returns the newest; null before the first. */
+    state: () => newest,
   };
 }

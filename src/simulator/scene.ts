@@ -4,6 +4,7 @@ import type { MadeEvent, OutgoingEvent } from './events.ts';
 import type { FaultState } from './faults.ts';
 import type { Provider } from './provider.ts';
 import type { ReceivedRequest } from './record.ts';
+import type { News } from './waiting.ts';
 import type { KnownEmployee } from './workforce.ts';
 import type { World } from './world.ts';
 
@@ -15,33 +16,23 @@ export type Service = Enrolments &
     requestCensus(employerId: string): Promise<MadeEvent>;
     /** Sends the events in a seeded order, one after the other, each 1 + `duplicates` times. */
     deliverShuffled(events: readonly OutgoingEvent[], options?: { duplicates?: number }): Promise<void>;
-    /** Returns the requests in the order they were decided. */
+    /** In the order they were decided. */
     requests(): ReceivedRequest[];
     /** The employees reported by censuses and employment changes, by employee id. */
     employeesOf(employerId: string): ReadonlyMap<string, KnownEmployee>;
     /** Replaces all faults; hanging requests are reset. Throws FAULT_REFUSED for an invalid fault. */
     setFaults(texts: readonly string[]): void;
     faults(): FaultState[];
-    /** Changes the valid API key. */
     setApiKey(apiKey: string): void;
   };
 
 /** The parameters of a scenario: the simulator, and a function to report what happens. */
-export type Scene = Service & {
-  now: () => Date;
-  /** Creates a new secret from the seed. */
-  newSecret(): string;
-  newKey(): string;
-  /** Resolves once the condition holds, which requests and deliveries change. Rejects on close. */
-  until(holds: () => boolean): Promise<void>;
-  /** Reports one line. */
-  say(text: string): void;
-};
+export type Scene = Service &
+  Pick<News, 'until'> & { now: () => Date; newSecret(): string; newKey(): string; say(line: string): void };
 
 export type Scenario = {
-  /** The course of the scenario. */
   about: string;
-  /** The place in the sidecar to look at. */
+  /** What to look at in the sidecar. */
   see: string;
   play(scene: Scene): Promise<void>;
 };
@@ -55,7 +46,6 @@ export function employeeOf(scene: Scene, nth = 0): string {
   return employee.employee_id;
 }
 
-/** Creates one deduction and its event. */
 export function enrolOne(scene: Scene, employeeId: string, line: LineOfCoverage) {
   const [event] = scene.enrol(employeeId, [line]) as [MadeEvent];
   return { id: (event.body.data as { id: string }).id, event };
@@ -63,10 +53,8 @@ export function enrolOne(scene: Scene, employeeId: string, line: LineOfCoverage)
 
 /** Returns the date a number of days from now, `YYYY-MM-DD`. */
 export function dayFrom(scene: Scene, days: number): string {
-  return new Date(scene.now().getTime() + days * DAY_MS).toISOString().slice(0, 10);
+  return new Date(scene.now().getTime() + days * 86_400_000).toISOString().slice(0, 10);
 }
-
-const DAY_MS = 86_400_000;
 
 /** Sends the events one after the other, each once. */
 export async function sendInOrder(scene: Scene, events: readonly OutgoingEvent[]): Promise<void> {

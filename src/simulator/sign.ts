@@ -4,12 +4,8 @@ import { Webhook } from 'svix';
 export type SignedHeaders = { 'svix-id': string; 'svix-timestamp': string; 'svix-signature': string };
 
 /**
- * Signs one delivery of an event with the provider's own library.
- *
- * @param secrets `whsec_…`: one, or several that all sign, as during a rotation
- * @param id the event's id, the same for all its attempts
- * @param timestamp the time of the attempt
- * @param body the exact text that is sent
+ * Signs one delivery of an event, whose `body` is the exact text that is sent, with the provider's own library. Several
+ * secrets (`whsec_…`) all sign, as during a rotation. `timestamp` is that of the attempt.
  */
 export function signEvent(
   secrets: string | readonly string[],
@@ -34,7 +30,6 @@ const OLD_MS = 10 * 60_000;
 /** Valid, but unknown to every receiver. */
 const NOBODYS_SECRET = `whsec_${Buffer.alloc(32, 'nobody').toString('base64')}`;
 
-/** Signs a delivery wrongly. */
 export function forge(
   forgery: Forgery,
   secrets: readonly string[],

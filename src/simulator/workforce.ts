@@ -11,9 +11,6 @@ export type KnownEmployee = Omit<Employee, 'employment_status'> & {
 /** The ID in a request that the service does not know. Null if the request was applied. */
 export type Unknown = 'employer' | 'employee' | null;
 
-/** The most common frequency, for unknown employees. */
-const USUAL_FREQUENCY: PayFrequency = 'biweekly';
-
 type Employees = Map<string, KnownEmployee>;
 
 export type Workforce = ReturnType<typeof createWorkforce>;
@@ -59,7 +56,8 @@ export function createWorkforce(world: World) {
       received.get(employerId) ?? new Map(),
     payFrequencyOf: (employeeId: string): PayFrequency => {
       const employees = [...world.keys()].map((employerId) => find(employerId, employeeId));
-      return employees.find((employee) => employee?.pay_frequency)?.pay_frequency ?? USUAL_FREQUENCY;
+      // The most common one for unknown employees.
+      return employees.find((employee) => employee?.pay_frequency)?.pay_frequency ?? 'biweekly';
     },
   };
 }

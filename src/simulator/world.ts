@@ -9,7 +9,6 @@ export const DEFAULT_SEED = 1;
 export const DEFAULT_EMPLOYER_IDS: readonly string[] = ['maple-bakery', 'harbor-clinic'];
 const DEFAULT_EMPLOYEES_EACH = 5;
 
-/** Creates the fictional world of a seed. */
 export function makeWorld(
   seed: number,
   employerIds: readonly string[] = DEFAULT_EMPLOYER_IDS,
@@ -33,8 +32,9 @@ export function makeCensus(
 function makeOrganization(random: Random, employerId: string): Organization {
   const firstName = pick(random, FIRST_NAMES);
   const lastName = pick(random, LAST_NAMES);
+  const title = employerId.replaceAll('-', ' ').replace(/(?:^| )./g, (start) => start.toUpperCase());
   return {
-    legal_business_name: `${titleOf(employerId)} Inc`,
+    legal_business_name: `${title} Inc`,
     // No employer's number begins with 00.
     fein: `00-${digits(random, 7)}`,
     entity_type: pick(random, ENTITY_TYPES),
@@ -98,14 +98,6 @@ function digits(random: Random, count: number): string {
 
 function emailOf(firstName: string, lastName: string, mark: string): string {
   return `${firstName}.${lastName}.${mark}@example.com`.toLowerCase().replace("'", '');
-}
-
-/** Returns `maple-bakery` as Maple Bakery. */
-function titleOf(employerId: string): string {
-  return employerId
-    .split('-')
-    .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
-    .join(' ');
 }
 
 /** Parts of fictional people and places. Cities, states and zip codes match; streets are made up. */

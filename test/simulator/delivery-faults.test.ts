@@ -35,8 +35,8 @@ t.test('reorder delivers the given number of events newest first', async (t) => 
 
 t.test('events held back too long are sent in their order', async (t) => {
   const { url, arrivals } = await receive(t);
-  const { timer, pass } = manualTimer();
-  const simulator = await start(t, { timer, faults: ['reorder=3'] });
+  const { wait, pass } = manualTimer();
+  const simulator = await start(t, { wait, faults: ['reorder=3'] });
   simulator.subscribe(url);
   const sent = Promise.all(['a', 'b'].map((id) => simulator.send(event(id))));
   await pass(1_000);
@@ -99,8 +99,8 @@ t.test(
 
 t.test('an endpoint that acknowledged any event in the meantime stays enabled', async (t) => {
   const { url } = await receive(t, (nth) => ({ status: nth === 1 ? 204 : 500 }));
-  const { timer, pass } = manualTimer();
-  const simulator = await start(t, { timer, retryScale: 1 });
+  const { wait, pass } = manualTimer();
+  const simulator = await start(t, { wait, retryScale: 1 });
   simulator.subscribe(url);
   await simulator.send(event('a'));
   await simulator.send(event('b'));

@@ -119,8 +119,8 @@ t.test('a hanging request is recorded immediately and reset when the faults are 
 });
 
 t.test('latency delays the response, not the effect', async (t) => {
-  const { timer, pass } = manualTimer();
-  const simulator = await start(t, { timer, faults: ['latency=3s:1'] });
+  const { wait, pass } = manualTimer();
+  const simulator = await start(t, { wait, faults: ['latency=3s:1'] });
   const answered = post(simulator, CENSUS_PATH, upload);
   await pass(3_000);
   t.equal(simulator.employeesOf('maple-bakery').size, 3);

@@ -1,23 +1,30 @@
 import { EventEmitter, once } from 'node:events';
-import type { Timer } from '../../src/simulator/provider.ts';
+import type { Wait } from '../../src/simulator/waiting.ts';
 
-/** A timer whose time passes on command. `due` are the pending delays. */
+/** A clock whose time passes on command. `due` are the pending delays. */
 export function manualTimer() {
-  const waiting = new Set<{ ms: number; act: () => void }>();
+  const waiting = new Set<{ ms: number; resolve: () => void }>();
   const asked = new EventEmitter();
-  const timer: Timer = (ms, act) => {
-    const entry = { ms, act };
+  const wait: Wait = (ms, signal) => {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const entry = { ms, resolve };
     waiting.add(entry);
-    asked.emit('timer');
-    return () => waiting.delete(entry);
+    const cancel = () => {
+      waiting.delete(entry);
+      reject(signal.reason);
+    };
+    if (signal.aborted) cancel();
+    else signal.addEventListener('abort', cancel, { once: true });
+    asked.emit('wait');
+    return promise;
   };
-  /** Ends the timer of this delay as soon as it is started. */
+  /** Ends the wait of this delay as soon as it is started. */
   const pass = async (ms: number): Promise<void> => {
     const entry = () => [...waiting].find((each) => each.ms === ms);
-    while (!entry()) await once(asked, 'timer');
+    while (!entry()) await once(asked, 'wait');
     const due = entry()!;
     waiting.delete(due);
-    due.act();
+    due.resolve();
   };
-  return { timer, pass, due: () => [...waiting].map((each) => each.ms) };
+  return { wait, pass, due: () => [...waiting].map((each) => each.ms) };
 }

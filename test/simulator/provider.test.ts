@@ -61,8 +61,8 @@ t.test('every subscribed address receives the event, and only its own failures a
 
 t.test('failed attempts are retried on the provider schedule, then abandoned', async (t) => {
   const receiver = await receive(t, () => ({ status: 503 }));
-  const { timer, pass, due } = manualTimer();
-  const simulator = await start(t, { timer, retryScale: 1 });
+  const { wait, pass, due } = manualTimer();
+  const simulator = await start(t, { wait, retryScale: 1 });
   simulator.subscribe(receiver.url);
   await simulator.send(event);
   let settled = false;
@@ -86,8 +86,8 @@ t.test('failed attempts are retried on the provider schedule, then abandoned', a
 t.test('retries keep the id and the body and have new timestamps', async (t) => {
   let now = Date.parse('2026-03-01T12:00:00.900Z');
   const receiver = await receive(t, (nth) => ({ status: nth < 2 ? 500 : 204 }));
-  const { timer, pass } = manualTimer();
-  const simulator = await start(t, { timer, retryScale: 1, now: () => new Date(now) });
+  const { wait, pass } = manualTimer();
+  const simulator = await start(t, { wait, retryScale: 1, now: () => new Date(now) });
   simulator.subscribe(receiver.url);
   await simulator.send(event);
   for (const delay of [5_000, 5 * MINUTE_MS]) {
@@ -128,8 +128,8 @@ t.test('a redirect is a failure and is not followed', async (t) => {
 
 t.test('a receiver without a response within 15 seconds fails', async (t) => {
   const receiver = await receive(t, (nth) => (nth === 0 ? 'silence' : { status: 204 }));
-  const { timer, pass, due } = manualTimer();
-  const simulator = await start(t, { timer, retryScale: 1 });
+  const { wait, pass, due } = manualTimer();
+  const simulator = await start(t, { wait, retryScale: 1 });
   simulator.subscribe(receiver.url);
   const sent = simulator.send(event);
   await receiver.arrived(1);
@@ -192,8 +192,8 @@ t.test('a shuffle sends each event 1 + duplicates times, in an order that the se
 
 t.test('closing abandons deliveries in flight', async (t) => {
   const receiver = await receive(t, (nth) => (nth === 0 ? { status: 500 } : 'silence'));
-  const { timer, due } = manualTimer();
-  const simulator = await start(t, { timer, retryScale: 1 });
+  const { wait, due } = manualTimer();
+  const simulator = await start(t, { wait, retryScale: 1 });
   simulator.subscribe(receiver.url);
   await simulator.send(event);
   const hanging = simulator.send(event);
