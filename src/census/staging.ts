@@ -4,7 +4,7 @@ import { ago } from '../checks.ts';
 import type { Clock } from '../clock.ts';
 import type { Organization } from '../contract/census.ts';
 import { insertMany } from '../database/bulk.ts';
-import { lockName } from '../database/engine.ts';
+import { lockNames } from '../database/engine.ts';
 import { isUnavailable } from '../database/errors.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
@@ -194,7 +194,7 @@ async function dropInSteps(
   for (let removed = limit; removed === limit; ) {
     removed = await transact(db, async (trx) => {
       // One process at a time: another would find no chunks left and remove the row too early.
-      await lockName(trx, 'tidy');
+      await lockNames(trx, ['tidy']);
       const { numAffectedRows } = await sql`
         delete from ${sql.table(table)} where census_id = ${censusId} and ${sql.ref(key)} in (
           select ${sql.ref(key)} from ${sql.table(table)} where census_id = ${censusId}

@@ -1,11 +1,10 @@
-import { CompiledQuery, type Expression, type RawBuilder, type SqlBool, sql } from 'kysely';
-import { engineOf } from './engine.ts';
-import type { Db, Tables, Trx } from './tables.ts';
-
 /**
  * Statements for many rows whose text does not depend on the number of rows. SQLite runs one statement per row.
  * PostgreSQL runs one for all rows, passed as JSON, because each statement is a network round trip.
  */
+import { CompiledQuery, type Expression, type RawBuilder, type SqlBool, sql } from 'kysely';
+import { type Engine, engineOf } from './engine.ts';
+import type { Db, Tables, Trx } from './tables.ts';
 
 /** Returns the condition that `column` is one of the values, which are one parameter. */
 export function isOneOf(
@@ -29,10 +28,7 @@ export function isOneOfSelected(
     : sql`${sql.ref(column)} in (${subquery})`;
 }
 
-/**
- * Returns a subquery with one row for each of `rows` and one text column for each of `columns`. The rows are one
- * parameter. Join it with a table to look up many composite keys in one statement.
- */
+/** Returns a subquery with text columns for `rows`, which are one parameter: join it to look up composite keys. */
 export function textRows(db: Db | Trx, columns: readonly string[], rows: readonly (readonly string[])[]) {
   const json = JSON.stringify(rows);
   const elements =
@@ -42,7 +38,7 @@ export function textRows(db: Db | Trx, columns: readonly string[], rows: readonl
 }
 
 /** Inserts many rows, in order, and returns how many. `suffix`, a constant text, ends the statement. */
-export async function insertMany<T extends keyof Tables & string>(
+export function insertMany<T extends keyof Tables & string>(
   trx: Trx,
   table: T,
   columns: readonly (keyof Tables[T] & string)[],
@@ -50,16 +46,15 @@ export async function insertMany<T extends keyof Tables & string>(
   suffix = '',
 ): Promise<number> {
   const names = columns.join(', ');
-  const into = `into ${table} (${names})`;
-  if (engineOf(trx) === 'postgres') {
-    return runWithJson(trx, `insert ${into} select ${names} from ${given(table)} ${suffix}`, columns, rows);
-  }
   const values = columns.map(() => '?').join(', ');
-  return runForEach(trx, `insert ${into} values (${values}) ${suffix}`, rows);
+  return runForRows(trx, columns, rows, {
+    sqlite: `insert into ${table} (${names}) values (${values}) ${suffix}`,
+    postgres: `insert into ${table} (${names}) select ${names} from ${given(table)} ${suffix}`,
+  });
 }
 
 /** Inserts rows that have the same fields, as `insertMany` does. */
-export async function insertRows<T extends keyof Tables & string>(
+export function insertRows<T extends keyof Tables & string>(
   trx: Trx,
   table: T,
   rows: readonly Partial<Record<keyof Tables[T] & string, unknown>>[],
@@ -74,7 +69,7 @@ export async function insertRows<T extends keyof Tables & string>(
  * Sets `columns` of the rows with the given keys. The last value of each given row is its `key`. Rows for which the
  * condition `guard`, a constant text, is false stay unchanged. Returns the number of rows updated.
  */
-export async function updateMany<T extends keyof Tables & string>(
+export function updateMany<T extends keyof Tables & string>(
   trx: Trx,
   table: T,
   columns: readonly (keyof Tables[T] & string)[],
@@ -82,14 +77,13 @@ export async function updateMany<T extends keyof Tables & string>(
   rows: readonly (readonly unknown[])[],
   guard: string,
 ): Promise<number> {
-  if (engineOf(trx) === 'postgres') {
-    const set = columns.map((column) => `${column} = given.${column}`).join(', ');
-    const text = `with given as (select * from ${given(table)})
-      update ${table} set ${set} from given where ${table}.${key} = given.${key} and ${guard}`;
-    return runWithJson(trx, text, [...columns, key], rows);
-  }
   const set = columns.map((column) => `${column} = ?`).join(', ');
-  return runForEach(trx, `update ${table} set ${set} where ${key} = ? and ${guard}`, rows);
+  const setGiven = columns.map((column) => `${column} = given.${column}`).join(', ');
+  return runForRows(trx, [...columns, key], rows, {
+    sqlite: `update ${table} set ${set} where ${key} = ? and ${guard}`,
+    postgres: `with given as (select * from ${given(table)})
+      update ${table} set ${setGiven} from given where ${table}.${key} = given.${key} and ${guard}`,
+  });
 }
 
 /** The most rows counted of anything. Reading so many index entries takes a few milliseconds; more is "at least". */
@@ -112,38 +106,24 @@ function given(table: string): string {
   return `json_populate_recordset(null::${table}, $1::json)`;
 }
 
-async function runWithJson(
+/** Runs a statement for all rows. The SQLite driver runs it once per row of its only parameter, an array. */
+async function runForRows(
   trx: Trx,
-  text: string,
   columns: readonly string[],
   rows: readonly (readonly unknown[])[],
+  text: Readonly<Record<Engine, string>>,
 ): Promise<number> {
   if (rows.length === 0) return 0;
-  const objects = rows.map((row) =>
-    Object.fromEntries(columns.map((column, index) => [column, jsonOf(row[index])])),
-  );
-  return run(trx, text, [JSON.stringify(objects)]);
-}
-
-/** Returns bytes in the hexadecimal notation of PostgreSQL, and any other value as it is. */
-function jsonOf(value: unknown): unknown {
-  return Buffer.isBuffer(value) ? `\\x${value.toString('hex')}` : value;
-}
-
-async function runForEach(trx: Trx, text: string, rows: readonly (readonly unknown[])[]): Promise<number> {
-  return rows.length === 0 ? 0 : run(trx, text, [new EachRow(rows)]);
-}
-
-async function run(trx: Trx, text: string, parameters: unknown[]): Promise<number> {
-  const result = await trx.executeQuery(CompiledQuery.raw(text, parameters));
+  const engine = engineOf(trx);
+  const parameter = engine === 'sqlite' ? rows : jsonOf(columns, rows);
+  const result = await trx.executeQuery(CompiledQuery.raw(text[engine], [parameter]));
   return Number(result.numAffectedRows ?? 0);
 }
 
-/** The parameters of a statement that runs once per row. A row that breaks a constraint ends it. */
-export class EachRow {
-  readonly rows: readonly (readonly unknown[])[];
-
-  constructor(rows: readonly (readonly unknown[])[]) {
-    this.rows = rows;
-  }
+function jsonOf(columns: readonly string[], rows: readonly (readonly unknown[])[]): string {
+  // PostgreSQL reads bytes in its hexadecimal notation.
+  const jsonValue = (value: unknown) => (Buffer.isBuffer(value) ? `\\x${value.toString('hex')}` : value);
+  return JSON.stringify(
+    rows.map((row) => Object.fromEntries(columns.map((column, index) => [column, jsonValue(row[index])]))),
+  );
 }

@@ -1,5 +1,6 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type BetterSqlite3 from 'better-sqlite3';
-import { isFatal } from './errors.ts';
+import { isBusy, isFatal } from './errors.ts';
 import { FileGuard } from './file-guard.ts';
 import { openWriter } from './handle.ts';
 import { sqlitePath } from './open.ts';
@@ -8,6 +9,10 @@ import { sqlitePath } from './open.ts';
 const EVERY_MS = 250;
 /** The log restarts only after a pass that finds no new pages. Under load, the second or third pass does. */
 const PASSES = 3;
+
+/** The log can be emptied at a moment without readers and writers. There are many per second. */
+const TRIES = 100;
+const TRY_EVERY_MS = 50;
 
 /**
  * Copies the log into the database file from this thread, so that the thread that acknowledges never has to:
@@ -25,7 +30,10 @@ export function startCheckpoints(databaseUrl: string, onFatal: (error: unknown) 
   const copy = (): void => {
     try {
       guard.assertFile();
-      checkpoint(handle, guard);
+      // Where the log was cut and has grown again, SQLite would copy zeros into the file.
+      for (let pass = 0; pass < PASSES && guard.canCopy(); pass += 1) {
+        if (isWhole(checkpoint(handle, 'PASSIVE'))) break;
+      }
     } catch (error) {
       // After a full disk or another checkpoint, the next pass retries. The writer has its own bound.
       if (isFatal(error)) {
@@ -40,14 +48,31 @@ export function startCheckpoints(databaseUrl: string, onFatal: (error: unknown) 
   return stop;
 }
 
-function checkpoint(handle: BetterSqlite3.Database, guard: FileGuard): void {
-  for (let pass = 0; pass < PASSES; pass += 1) {
-    // SQLite would copy zeros into the file where the log was cut and has grown again.
-    if (!guard.canCopy()) return;
-    // Pages of the log, and how many of them are in the file.
-    const [{ log, checkpointed }] = handle.pragma('wal_checkpoint(PASSIVE)') as [
-      { log: number; checkpointed: number },
-    ];
-    if (log === checkpointed) return;
+/** Empties the log, so that data that was deleted from the file leaves the disk. Returns false if it was too busy. */
+export async function emptyLog(databaseUrl: string, signal: AbortSignal): Promise<boolean> {
+  const handle = openWriter(sqlitePath(databaseUrl));
+  try {
+    for (let tries = 0; tries < TRIES && !signal.aborted; tries += 1) {
+      // Copies most of it without a lock, so that the lock is held only briefly.
+      if (isWhole(checkpoint(handle, 'PASSIVE')) && checkpoint(handle, 'TRUNCATE').busy === 0) return true;
+      await delay(TRY_EVERY_MS, undefined, { signal }).catch(() => {});
+    }
+    return false;
+  } catch (error) {
+    if (isBusy(error)) return false;
+    throw error;
+  } finally {
+    handle.close();
   }
+}
+
+/** Pages of the log, and how many of them are in the file. */
+type Checkpoint = { busy: number; log: number; checkpointed: number };
+
+function checkpoint(handle: BetterSqlite3.Database, mode: 'PASSIVE' | 'TRUNCATE'): Checkpoint {
+  return (handle.pragma(`wal_checkpoint(${mode})`) as [Checkpoint])[0];
+}
+
+function isWhole({ log, checkpointed }: Checkpoint): boolean {
+  return log === checkpointed;
 }

@@ -1,7 +1,6 @@
 import type { Tables } from './tables.ts';
 
 /** A finding of `verify`: a row that is not as it must be. It names fields and ids and holds no value. */
-
 export type Difference = {
   table: keyof Tables & string;
   /** The key of the row. Several columns are separated by slashes. */
@@ -11,7 +10,6 @@ export type Difference = {
   rule: string;
 };
 
-/** Reports a row of a table, by its key, and the rule that a field breaks. */
 export type ReportDifference = (
   table: Difference['table'],
   id: string | number,
@@ -47,27 +45,21 @@ export async function* pagesOf<Place, Row>(
   }
 }
 
-export type Differences = {
-  report: ReportDifference;
-  /** All of them, by `table.field`. */
-  readonly counts: ReadonlyMap<string, number>;
-  /** The first ones. */
-  readonly named: readonly Difference[];
-  readonly total: number;
-};
+export type Differences = ReturnType<typeof createDifferences>;
 
-/** Collects differences: all are counted, the first `most` kept. */
-export function createDifferences(most: number): Differences {
+/** Collects differences: all are counted by `table.field`, and the first `most` are kept. */
+export function createDifferences(most: number) {
   const counts = new Map<string, number>();
   const named: Difference[] = [];
   let total = 0;
+  const report: ReportDifference = (table, id, field, rule) => {
+    const name = `${table}.${field}`;
+    counts.set(name, (counts.get(name) ?? 0) + 1);
+    total += 1;
+    if (named.length < most) named.push({ table, id: String(id), field, rule });
+  };
   return {
-    report(table, id, field, rule) {
-      const name = `${table}.${field}`;
-      counts.set(name, (counts.get(name) ?? 0) + 1);
-      total += 1;
-      if (named.length < most) named.push({ table, id: String(id), field, rule });
-    },
+    report,
     counts,
     named,
     get total() {

@@ -1,12 +1,11 @@
-import { PostgresAdapter, type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
-import type { Clock } from '../clock.ts';
-import type { Db, Tables, Trx } from './tables.ts';
-
 /**
  * The differences between the engines, together with bulk.ts (many rows), the two drivers and the SQL in db/. On SQLite
  * a transaction holds the only write lock from its start, so no other runs at the same time. PostgreSQL runs many at
  * once, which the locks in this file coordinate. On SQLite they do nothing.
  */
+import { PostgresAdapter, type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
+import type { Clock } from '../clock.ts';
+import type { Db, Tables, Trx } from './tables.ts';
 
 export type Engine = 'sqlite' | 'postgres';
 
@@ -14,20 +13,14 @@ export function engineOf(db: Db | Trx): Engine {
   return db.getExecutor().adapter instanceof PostgresAdapter ? 'postgres' : 'sqlite';
 }
 
-/** Returns the engine of a `DATABASE_URL`. */
 export function engineOfUrl(databaseUrl: string): Engine {
   return databaseUrl.startsWith('sqlite:') ? 'sqlite' : 'postgres';
 }
 
 /**
- * Takes a named lock until the transaction ends. Take it for a decision that depends on rows that another transaction
+ * Takes named locks until the transaction ends. Take them for a decision that depends on rows that another transaction
  * may add, and before any row is locked, so that no two transactions wait for each other.
  */
-export function lockName(trx: Trx, name: string): Promise<void> {
-  return lockNames(trx, [name]);
-}
-
-/** As `lockName`, for several names in one statement. */
 export async function lockNames(trx: Trx, names: readonly string[]): Promise<void> {
   if (engineOf(trx) === 'sqlite' || names.length === 0) return;
   await sql`select pg_advisory_xact_lock(hashtextextended(name, 0)) from unnest(${names}::text[]) as name`.execute(
@@ -35,12 +28,7 @@ export async function lockNames(trx: Trx, names: readonly string[]): Promise<voi
   );
 }
 
-/** As `lockName`, but returns false at once if another transaction has the lock. */
-export async function tryLockName(trx: Trx, name: string): Promise<boolean> {
-  return (await tryLockNames(trx, [name])).has(name);
-}
-
-/** Locks and returns those of several names that are free. It never waits, so it can't deadlock. */
+/** Locks and returns those of the names that are free. It never waits, so it can't deadlock. */
 export async function tryLockNames(trx: Trx, names: readonly string[]): Promise<Set<string>> {
   if (engineOf(trx) === 'sqlite' || names.length === 0) return new Set(names);
   const { rows } = await sql<{ name: string; taken: boolean }>`
@@ -82,7 +70,6 @@ export async function databaseNow(trx: Trx, clock: Clock): Promise<Date> {
   return new Date(Number(rows[0]?.ms));
 }
 
-/** Returns whether a table exists in the schema of this connection. */
 export async function tableExists(db: Db | Trx, table: keyof Tables): Promise<boolean> {
   const found =
     engineOf(db) === 'sqlite'
@@ -91,7 +78,6 @@ export async function tableExists(db: Db | Trx, table: keyof Tables): Promise<bo
   return found.rows.length > 0;
 }
 
-/** Locks the tables exclusively until the transaction ends. */
 export async function lockAllTables(trx: Trx): Promise<void> {
   if (engineOf(trx) === 'sqlite') return;
   const { rows } = await sql<{ name: string }>`

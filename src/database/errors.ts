@@ -1,5 +1,5 @@
-import { AppError, codeOf, isAppError } from '../errors.ts';
 /** Classifies database errors. After an error of the engine, not of the content, the work is retried. */
+import { AppError, codeOf, isAppError } from '../errors.ts';
 
 export function rolledBack(): AppError {
   return new AppError(
@@ -21,28 +21,23 @@ const OWN = ['LOCK_TIMEOUT', 'ROLLED_BACK', 'CONNECTION_LOST', 'NOT_DURABLE', 'D
 const FATAL = /^(SQLITE_(IOERR|CORRUPT|NOTADB)|DATABASE_DAMAGED$)/;
 // A full disk also fails these, because the shared-memory file next to the log can't grow; that is not permanent. A
 // large sort fails if no folder is writable for its temporary file, which is no damage either.
-const HEALS = new Set([
-  ...['SQLITE_IOERR_SHMSIZE', 'SQLITE_IOERR_SHMOPEN', 'SQLITE_IOERR_SHMMAP'],
-  'SQLITE_IOERR_GETTEMPPATH',
-]);
+const HEALS = /^SQLITE_IOERR_(SHM(SIZE|OPEN|MAP)|GETTEMPPATH)$/;
 const UNAVAILABLE = /^SQLITE_(BUSY|LOCKED|FULL|CANTOPEN|READONLY|NOMEM|PROTOCOL|IOERR|CORRUPT|NOTADB)/;
 
-/** The first two of five characters are PostgreSQL's class of an error: data, integrity, limits, and our triggers. */
 const SQL_STATE = /^[0-9A-Z]{5}$/;
+/** PostgreSQL's classes of errors of data, integrity, limits, and our triggers. */
 const OF_CONTENT = /^(22|23|54|P0)/;
-/** A deadlock, a serialization failure, a statement prepared before a migration. */
 const DEADLOCK = '40P01';
 const NOT_SERIALIZABLE = '40001';
 const STALE_PLAN = '0A000';
-const PASSING = new Set([DEADLOCK, NOT_SERIALIZABLE, STALE_PLAN]);
 /** A prepared statement is unknown, or exists already: a proxy switched to another server connection. */
-const ELSEWHERE = new Set(['26000', '42P05']);
+const ELSEWHERE = ['26000', '42P05'];
 const QUERY_CANCELED = '57014';
 
 /** Returns true if the process must end because the storage failed in a way that no retry can fix. */
 export function isFatal(error: unknown): boolean {
   const code = codeOf(error);
-  return FATAL.test(code) && !HEALS.has(code);
+  return FATAL.test(code) && !HEALS.test(code);
 }
 
 /** Returns true if the engine failed for a reason other than the content. */
@@ -54,22 +49,24 @@ export function isUnavailable(error: unknown): boolean {
 
 /** Returns true if the same transaction is likely to succeed at once, because only another one blocked it. */
 export function isWorthAnotherTry(error: unknown): boolean {
-  return isOfPostgres(error) && (PASSING.has(codeOf(error)) || isPreparedElsewhere(error));
+  return hasCode(error, DEADLOCK, NOT_SERIALIZABLE, STALE_PLAN, ...ELSEWHERE);
 }
 
-/** Returns true if a proxy switched to a connection that lacks the prepared statement. */
 export function isPreparedElsewhere(error: unknown): boolean {
-  return isOfPostgres(error) && ELSEWHERE.has(codeOf(error));
+  return hasCode(error, ...ELSEWHERE);
 }
 
 /** Returns true if a statement was prepared before a newer release changed its tables. */
 export function isStalePlan(error: unknown): boolean {
-  return isOfPostgres(error) && codeOf(error) === STALE_PLAN;
+  return hasCode(error, STALE_PLAN);
 }
 
-/** Returns whether PostgreSQL canceled a statement that ran longer than `statement_timeout`. */
 export function isStatementTimeout(error: unknown): boolean {
-  return isOfPostgres(error) && codeOf(error) === QUERY_CANCELED;
+  return hasCode(error, QUERY_CANCELED);
+}
+
+function hasCode(error: unknown, ...codes: string[]): boolean {
+  return isOfPostgres(error) && codes.includes(error.code);
 }
 
 /** Returns whether PostgreSQL itself responded with this error, rather than the connection to it failing. */
@@ -78,7 +75,6 @@ export function isOfPostgres(error: unknown): error is { code: string; severity:
   return SQL_STATE.test(codeOf(error)) && typeof (error as { severity?: unknown }).severity === 'string';
 }
 
-/** Returns true if another connection holds the lock. */
 export function isBusy(error: unknown): boolean {
   return codeOf(error).startsWith('SQLITE_BUSY');
 }
@@ -95,7 +91,6 @@ const CODES: readonly (readonly [RegExp, NotReady])[] = [
   [/^(57P0[123]|53300)$/, 'unreachable'],
 ];
 
-/** Returns why the process cannot commit, from an error of the engine. */
 export function notReadyReason(error: unknown): NotReady {
   if (isAppError(error, 'LOCK_TIMEOUT')) return 'locked';
   if (isAppError(error, 'CONNECTION_LOST')) return 'unreachable';

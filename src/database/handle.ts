@@ -6,14 +6,12 @@ import { isBusy } from './errors.ts';
 /** How long opening blocks for a process that creates the file or recovers its log, which takes milliseconds. */
 const OPEN_WAIT_MS = 3_000;
 /**
- * Pages in the log after which the writer copies them into the file itself: 32,000 pages of 4 KiB are 128 MiB. Normally
- * another thread copies them long before (checkpoints.ts). Under a load that adds pages as fast as they are copied, the
- * log does not start over, and the writer copies about once a second while all others wait; half the bound would double
- * that.
+ * Pages in the log after which the writer copies them into the file itself: 128 MiB. Normally another thread copies
+ * them long before (checkpoints.ts). If pages are added as fast as they are copied, the log does not start over, and
+ * the writer copies about once a second while all others wait; half the bound would double that.
  */
 const CHECKPOINT_PAGES = 32_000;
 
-/** Opens the handle that writes. Throws if its commits would not be durable. */
 export function openWriter(path: string): BetterSqlite3.Database {
   const writer = openHandle(path);
   // NORMAL, the driver's own choice for WAL, loses acknowledged events when the power fails.
@@ -27,7 +25,6 @@ export function openWriter(path: string): BetterSqlite3.Database {
   return writer;
 }
 
-/** Opens a handle that can only read. */
 export function openReader(path: string): BetterSqlite3.Database {
   const reader = openHandle(path);
   reader.pragma('query_only = ON');

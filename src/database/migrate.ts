@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { CompiledQuery } from 'kysely';
 import { AppError } from '../errors.ts';
-import { engineOf, lockName, tableExists } from './engine.ts';
+import { engineOf, lockNames, tableExists } from './engine.ts';
 import type { Db, Trx } from './tables.ts';
 import { transact } from './transaction.ts';
 
@@ -25,7 +25,7 @@ export function migrate(db: Db, environment: Environment, now: Date, folder = FO
   return transact(
     db,
     async (trx) => {
-      await lockName(trx, 'migrate');
+      await lockNames(trx, ['migrate']);
       await run(trx, MIGRATIONS_TABLE);
       const due = await dueMigrations(trx, folder);
       const applied_at = now.toISOString();

@@ -1,19 +1,20 @@
-/** Wakes an idle loop. A notification while the loop is busy is remembered. */
-export type Notifier = {
-  notify(): void;
-  /** Resolves when notified (also earlier), after `ms`, or when the signal aborts. */
-  wait(ms: number, signal: AbortSignal): Promise<void>;
-};
+/** Wakes idle loops: of this process, and those of other sidecars on one PostgreSQL database. Every loop also polls. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { sql } from 'kysely';
+import { engineOf, engineOfUrl } from './engine.ts';
+import type { Db } from './tables.ts';
 
-export function createNotifier(): Notifier {
+/** Wakes an idle loop. A notification while the loop is busy is remembered. */
+export function createNotifier() {
   let notified = false;
   let wakeUp: (() => void) | null = null;
   return {
-    notify() {
+    notify(): void {
       notified = true;
       wakeUp?.();
     },
-    async wait(ms, signal) {
+    /** Resolves when notified (also earlier), after `ms`, or when the signal aborts. */
+    async wait(ms: number, signal: AbortSignal): Promise<void> {
       if (!notified && !signal.aborted) {
         const { promise, resolve } = Promise.withResolvers<void>();
         const timer = setTimeout(resolve, ms);
@@ -28,4 +29,54 @@ export function createNotifier(): Notifier {
       notified = false;
     },
   };
+}
+
+/** `apply`: an event is pending that no intake has just stored. `send`: a request was queued. */
+export type Call = 'apply' | 'send';
+
+const CHANNEL = 'benefits_sidecar';
+const LISTEN_AGAIN_MS = 1_000;
+
+/** Wakes the loops of every sidecar on the same PostgreSQL database. Does nothing on SQLite. Never throws. */
+export async function callOthers(db: Db, call: Call): Promise<void> {
+  if (engineOf(db) === 'sqlite') return;
+  // Not in the transaction of the work: commits with a notification wait for each other.
+  await sql`select pg_notify(${CHANNEL}, ${call})`.execute(db).catch(() => {});
+}
+
+/** Calls `heard` for each call until the signal aborts, on its own connection, which it reopens when it is lost. */
+export async function hearCalls(databaseUrl: string, heard: (call: Call) => void, signal: AbortSignal) {
+  if (engineOfUrl(databaseUrl) === 'sqlite') return;
+  while (!signal.aborted) {
+    await listen(databaseUrl, heard, signal).catch(() => {});
+    await delay(LISTEN_AGAIN_MS, undefined, { signal }).catch(() => {});
+  }
+}
+
+/** Resolves or rejects when the connection has ended. */
+async function listen(databaseUrl: string, heard: (call: Call) => void, signal: AbortSignal): Promise<void> {
+  const { Client } = await import('pg');
+  const limits = { keepAlive: true, connectionTimeoutMillis: 3_000 };
+  const client = new Client({ connectionString: databaseUrl, ...limits });
+  const ended = new Promise<void>((resolve, reject) => {
+    client.on('end', resolve).on('error', reject);
+  });
+  ended.catch(() => {});
+  const leave = () => void client.end().catch(() => {});
+  try {
+    await client.connect();
+    signal.addEventListener('abort', leave, { once: true });
+    client.on('notification', ({ payload }) => {
+      if (payload === 'apply' || payload === 'send') heard(payload);
+    });
+    await client.query(`listen ${CHANNEL}`);
+    // Notifications sent while the connection was down.
+    heard('apply');
+    heard('send');
+    if (signal.aborted) leave();
+    await ended;
+  } finally {
+    signal.removeEventListener('abort', leave);
+    leave();
+  }
 }

@@ -1,4 +1,4 @@
-import { chmodSync, closeSync, existsSync, mkdirSync, openSync, realpathSync } from 'node:fs';
+import { chmodSync, closeSync, existsSync, mkdirSync, openSync, realpathSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
 import { Kysely, sql } from 'kysely';
@@ -39,10 +39,9 @@ export function openDatabase(databaseUrl: string, onFatal?: (error: unknown) => 
     return new Kysely<Tables>({ dialect: openPostgres(databaseUrl) });
   }
   const path = sqlitePath(databaseUrl);
-  // Create the file before SQLite does: the log and the shared memory next to it take its mode.
+  // Before SQLite does: the log and the shared memory next to the file take its mode.
   makeFile(path);
-  const { dialect } = openSqlite(path, onFatal);
-  return new Kysely<Tables>({ dialect });
+  return new Kysely<Tables>({ dialect: openSqlite(path, onFatal).dialect });
 }
 
 const abandoned = new Set<Db>();
@@ -99,6 +98,34 @@ export function isServed(databaseUrl: string): boolean | null {
   } finally {
     lock.close();
   }
+}
+
+/** Events acknowledged since the last check may be lost. The provider can still replay them. */
+const LOOK_EVERY_MS = 1_000;
+
+/** Calls `replaced` once if the files of an open SQLite database are replaced or removed. Returns a function to stop. */
+export function watchFiles(databaseUrl: string, replaced: (error: AppError) => void): () => void {
+  if (engineOfUrl(databaseUrl) === 'postgres') return () => {};
+  const paths = ['', SUFFIX.log, SUFFIX.memory].map((end) => `${sqliteFile(databaseUrl)}${end}`);
+  const first = paths.map(identity);
+  const timer = setInterval(() => {
+    const index = paths.findIndex((path, nth) => first[nth] !== null && identity(path) !== first[nth]);
+    if (index === -1) return;
+    clearInterval(timer);
+    // New data may go to an unlinked file that disappears with the process.
+    replaced(
+      new AppError(
+        'DATABASE_REPLACED',
+        `${paths[index]} was replaced or removed while it was in use: events received since then may be lost. Restore the right file, start again, and check in readiness whether to replay events`,
+      ),
+    );
+  }, LOOK_EVERY_MS);
+  return () => clearInterval(timer);
+}
+
+function identity(path: string): string | null {
+  const found = statSync(path, { bigint: true, throwIfNoEntry: false });
+  return found === undefined ? null : `${found.dev}/${found.ino}`;
 }
 
 /**

@@ -5,7 +5,6 @@
 import { createHash } from 'node:crypto';
 import {
   type CompiledQuery,
-  type DatabaseConnection,
   type Dialect,
   type Driver,
   PostgresAdapter,
@@ -55,7 +54,7 @@ const STATEMENTS_PREPARED = 500;
 export function openPostgres(databaseUrl: string): Dialect {
   return {
     createAdapter: () => new PostgresAdapter(),
-    createDriver: () => new PostgresDriver(databaseUrl),
+    createDriver: () => createDriver(databaseUrl),
     createIntrospector: (db) => new PostgresIntrospector(db),
     createQueryCompiler: () => new PostgresQueryCompiler(),
   };
@@ -83,173 +82,140 @@ async function createPool(databaseUrl: string): Promise<Pool> {
   return pool;
 }
 
-class PostgresDriver implements Driver {
-  readonly #databaseUrl: string;
-  /** Created at the first use. */
-  #pool: Pool | null = null;
-  readonly #names = new StatementNames();
+function createDriver(databaseUrl: string): Driver {
+  let pool: Pool;
+  const names = createStatementNames();
   /** Connections that were checked to commit durably. */
-  readonly #durable = new WeakSet<PoolClient>();
-
-  constructor(databaseUrl: string) {
-    this.#databaseUrl = databaseUrl;
-  }
-
-  async init(): Promise<void> {
-    this.#pool = await createPool(this.#databaseUrl);
-  }
-
-  async acquireConnection(): Promise<Connection> {
-    assertOutsideTransaction();
-    const client = await (this.#pool as Pool).connect().catch((error: unknown) => {
-      throw reached(error);
-    });
-    const connection = new Connection(client, this.#names);
-    if (this.#durable.has(client)) return connection;
-    try {
-      await connection.assertDurable();
-    } catch (error) {
-      client.release(true);
-      throw error;
-    }
-    this.#durable.add(client);
-    return connection;
-  }
-
-  async beginTransaction(connection: DatabaseConnection): Promise<void> {
-    await (connection as Connection).begin();
-  }
-
-  async commitTransaction(connection: DatabaseConnection): Promise<void> {
-    await (connection as Connection).end('commit');
-  }
-
-  async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
-    await (connection as Connection).end('rollback');
-  }
-
-  async releaseConnection(connection: DatabaseConnection): Promise<void> {
-    (connection as Connection).release();
-  }
-
-  async destroy(): Promise<void> {
-    await this.#pool?.end();
-  }
+  const durable = new WeakSet<PoolClient>();
+  return {
+    async init() {
+      pool = await createPool(databaseUrl);
+    },
+    async acquireConnection() {
+      assertOutsideTransaction();
+      const client = await pool.connect().catch((error: unknown) => {
+        throw reached(error);
+      });
+      const connection = createConnection(client, names);
+      if (durable.has(client)) return connection;
+      try {
+        await connection.assertDurable();
+      } catch (error) {
+        client.release(true);
+        throw error;
+      }
+      durable.add(client);
+      return connection;
+    },
+    beginTransaction: (connection) => (connection as Connection).begin(),
+    commitTransaction: (connection) => (connection as Connection).end('commit'),
+    rollbackTransaction: (connection) => (connection as Connection).end('rollback'),
+    releaseConnection: async (connection) => (connection as Connection).release(),
+    destroy: () => pool.end(),
+  };
 }
 
-class Connection implements DatabaseConnection {
-  readonly #client: PoolClient;
-  readonly #names: StatementNames;
-  #inTransaction = false;
-  #broken = false;
-  #silentMs = SILENT_MS;
+type Connection = ReturnType<typeof createConnection>;
 
-  constructor(client: PoolClient, names: StatementNames) {
-    this.#client = client;
-    this.#names = names;
-  }
+function createConnection(client: PoolClient, names: ReturnType<typeof createStatementNames>) {
+  let inTransaction = false;
+  let broken = false;
+  let silentMs = SILENT_MS;
 
-  async begin(): Promise<void> {
-    const { isTimeLimited } = transactionOptions();
-    this.#silentMs = isTimeLimited ? SILENT_MS : SILENT_UNLIMITED_MS;
-    await this.#run(() => this.#client.query(isTimeLimited ? BEGIN_LIMITED : BEGIN_UNLIMITED));
-    this.#inTransaction = true;
-  }
-
-  async end(how: 'commit' | 'rollback'): Promise<void> {
-    this.#inTransaction = false;
-    this.#silentMs = SILENT_MS;
+  const run = async (query: QueryConfig | string): Promise<Result> => {
     try {
-      const { command } = await this.#run(() => this.#client.query(how));
-      // A transaction in which a statement failed is rolled back by its commit, which then succeeds.
-      if (how === 'commit' && command !== 'COMMIT') throw rolledBack();
+      return await client.query(query);
     } catch (error) {
-      // The server ended the transaction with the connection, so report the error that caused the rollback.
-      if (how === 'commit' || !this.#broken) throw error;
+      // An error that is no response of the server leaves the connection's state unknown; a fatal response ended it.
+      broken ||= !isOfPostgres(error) || error.severity === 'FATAL';
+      throw reached(error);
     }
-  }
-
-  release(): void {
-    this.#client.release(this.#broken);
-  }
-
-  async executeQuery<R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> {
-    const query = () =>
-      this.#run(() => {
-        // The library has this option, but its type lacks it.
-        const limit = { query_timeout: this.#silentMs };
-        const text: QueryConfig = { ...this.#names.of(sql), values: parameters as unknown[], ...limit };
-        return this.#client.query(text);
-      });
+  };
+  const runPrepared = ({ sql, parameters }: CompiledQuery): Promise<Result> => {
+    // The library has this option, but its type lacks it.
+    const limit = { query_timeout: silentMs };
+    return run({ ...names.of(sql), values: parameters as unknown[], ...limit });
+  };
+  const executeQuery = async <R>(query: CompiledQuery): Promise<QueryResult<R>> => {
     let result: Result;
     try {
-      result = await query();
+      result = await runPrepared(query);
     } catch (error) {
-      if (isStalePlan(error)) this.#names.forget();
-      else if (isPreparedElsewhere(error)) this.#names.giveUp();
+      if (isStalePlan(error)) names.forget();
+      else if (isPreparedElsewhere(error)) names.giveUp();
       else throw error;
       // Nothing more succeeds in this transaction. It is retried as a whole.
-      if (this.#inTransaction) throw error;
-      result = await query();
+      if (inTransaction) throw error;
+      result = await runPrepared(query);
     }
     const { command, rowCount, rows } = result;
     if (command === 'SELECT') return { rows };
     return { rows, numAffectedRows: BigInt(rowCount ?? 0) };
-  }
-
-  async *streamQuery<R>(query: CompiledQuery): AsyncIterableIterator<QueryResult<R>> {
-    yield await this.executeQuery<R>(query);
-  }
-
-  /** Throws unless a commit is on the server's disk when it returns, as the server itself says. */
-  async assertDurable(): Promise<void> {
-    const settings = "current_setting('fsync') as fsync, current_setting('synchronous_commit') as commit";
-    const { rows } = await this.#run(() => this.#client.query(`select ${settings}`));
-    const { fsync, commit } = rows[0] as { fsync: string; commit: string };
-    if (fsync !== 'on' || commit === 'off') {
+  };
+  return {
+    async begin(): Promise<void> {
+      const { isTimeLimited } = transactionOptions();
+      silentMs = isTimeLimited ? SILENT_MS : SILENT_UNLIMITED_MS;
+      await run(isTimeLimited ? BEGIN_LIMITED : BEGIN_UNLIMITED);
+      inTransaction = true;
+    },
+    async end(how: 'commit' | 'rollback'): Promise<void> {
+      inTransaction = false;
+      silentMs = SILENT_MS;
+      try {
+        const { command } = await run(how);
+        // A transaction in which a statement failed is rolled back by its commit, which then succeeds.
+        if (how === 'commit' && command !== 'COMMIT') throw rolledBack();
+      } catch (error) {
+        // The server ended the transaction with the connection, so report the error that caused the rollback.
+        if (how === 'commit' || !broken) throw error;
+      }
+    },
+    release(): void {
+      client.release(broken);
+    },
+    executeQuery,
+    async *streamQuery<R>(query: CompiledQuery): AsyncIterableIterator<QueryResult<R>> {
+      yield await executeQuery<R>(query);
+    },
+    /** Throws unless a commit is on the server's disk when it returns, as the server itself says. */
+    async assertDurable(): Promise<void> {
+      const settings = "current_setting('fsync') as fsync, current_setting('synchronous_commit') as commit";
+      const { rows } = await run(`select ${settings}`);
+      const { fsync, commit } = rows[0] as { fsync: string; commit: string };
+      if (fsync === 'on' && commit !== 'off') return;
       const is = `the database is not durable: fsync=${fsync}, synchronous_commit=${commit}`;
       const needs = 'it needs fsync=on, and synchronous_commit on, local or stronger';
       throw new AppError('NOT_DURABLE', `${is}; ${needs}`);
-    }
-  }
-
-  async #run(query: () => Promise<Result>): Promise<Result> {
-    try {
-      return await query();
-    } catch (error) {
-      // An error that is no response of the server leaves the connection's state unknown; a fatal response ended it.
-      this.#broken ||= !isOfPostgres(error) || error.severity === 'FATAL';
-      throw reached(error);
-    }
-  }
+    },
+  };
 }
 
 /** Names of prepared statements, derived from their text: others may have used a proxy's connection. */
-class StatementNames {
-  readonly #names = new Map<string, string>();
-  #generation = 1;
-  #most = STATEMENTS_PREPARED;
-
-  of(text: string): { text: string; name?: string } {
-    let name = this.#names.get(text);
-    if (name === undefined && this.#names.size < this.#most) {
-      name = `s${this.#generation}_${createHash('sha256').update(text).digest('base64url')}`;
-      this.#names.set(text, name);
-    }
-    return name === undefined ? { text } : { text, name };
-  }
-
-  /** Stops preparing: behind a proxy that gives each transaction another connection, nothing stays prepared. */
-  giveUp(): void {
-    this.#names.clear();
-    this.#most = 0;
-  }
-
-  /** A newer release added a column, so statements must be prepared again under another name. */
-  forget(): void {
-    this.#names.clear();
-    this.#generation += 1;
-  }
+function createStatementNames() {
+  const names = new Map<string, string>();
+  let generation = 1;
+  let most = STATEMENTS_PREPARED;
+  return {
+    of(text: string): { text: string; name?: string } {
+      let name = names.get(text);
+      if (name === undefined && names.size < most) {
+        name = `s${generation}_${createHash('sha256').update(text).digest('base64url')}`;
+        names.set(text, name);
+      }
+      return name === undefined ? { text } : { text, name };
+    },
+    /** Stops preparing: behind a proxy that gives each transaction another connection, nothing stays prepared. */
+    giveUp(): void {
+      names.clear();
+      most = 0;
+    },
+    /** A newer release added a column, so statements must be prepared again under another name. */
+    forget(): void {
+      names.clear();
+      generation += 1;
+    },
+  };
 }
 
 /** Returns the server's own error, or CONNECTION_LOST if it did not respond. */

@@ -9,8 +9,8 @@ export async function eventsThrough(db: Db): Promise<number> {
 }
 
 /**
- * Takes the lock and returns the seq of the last event whose body was checked. One sidecar at a time drops bodies, and
- * reprocessing an event takes the lock too, so that its body is not dropped. Take it before rows of events.
+ * Takes the lock and returns `eventsThrough`. One sidecar at a time drops bodies, and reprocessing an event takes the
+ * lock too, so that its body is not dropped. Take it before rows of events.
  */
 export async function holdRetention(trx: Trx): Promise<number> {
   const row = forUpdate(trx, trx.selectFrom('retention').select('events_through_seq'));

@@ -15,7 +15,6 @@ import {
   SqliteQueryCompiler,
 } from 'kysely';
 import { AppError } from '../errors.ts';
-import { EachRow } from './bulk.ts';
 import { isBusy, isFatal, rolledBack } from './errors.ts';
 import { FileGuard } from './file-guard.ts';
 import { openReader, openWriter } from './handle.ts';
@@ -40,7 +39,7 @@ export function openSqlite(
   const reader = openReader(path);
   const dialect: Dialect = {
     createAdapter: () => new TwoHandleAdapter(),
-    createDriver: () => new ImmediateDriver(writer, reader, new FileGuard(path, reader), onFatal),
+    createDriver: () => createDriver(writer, reader, new FileGuard(path, reader), onFatal),
     createIntrospector: (db) => new SqliteIntrospector(db),
     createQueryCompiler: () => new SqliteQueryCompiler(),
   };
@@ -54,85 +53,29 @@ class TwoHandleAdapter extends SqliteAdapter {
   }
 }
 
-class ImmediateDriver implements Driver {
-  readonly #writer: BetterSqlite3.Database;
-  readonly #reader: BetterSqlite3.Database;
-  readonly #writing: StatementRunner;
-  readonly #reading: StatementRunner;
-  readonly #guard: FileGuard;
+function createDriver(
+  writer: BetterSqlite3.Database,
+  reader: BetterSqlite3.Database,
+  guard: FileGuard,
+  onFatal: (error: unknown) => void,
+): Driver {
   /** The first fatal error: nothing is written after it. */
-  #fatal: { error: unknown } | null = null;
+  let fatal: { error: unknown } | null = null;
   /** Settles when the previous transaction has ended, because the writing handle runs one at a time. */
-  #last: Promise<void> = Promise.resolve();
+  let last: Promise<void> = Promise.resolve();
+  const failed = (error: unknown): void => {
+    if (fatal !== null || !isFatal(error)) return;
+    fatal = { error };
+    onFatal(error);
+  };
+  const writing = createRunner(writer, failed);
+  const reading = createRunner(reader, failed);
 
-  constructor(
-    writer: BetterSqlite3.Database,
-    reader: BetterSqlite3.Database,
-    guard: FileGuard,
-    onFatal: (error: unknown) => void,
-  ) {
-    const failed = (error: unknown): void => {
-      if (this.#fatal !== null || !isFatal(error)) return;
-      this.#fatal = { error };
-      onFatal(error);
-    };
-    this.#writer = writer;
-    this.#reader = reader;
-    this.#guard = guard;
-    this.#writing = new StatementRunner(writer, failed);
-    this.#reading = new StatementRunner(reader, failed);
-  }
-
-  async init(): Promise<void> {}
-
-  async acquireConnection(): Promise<DatabaseConnection> {
-    assertOutsideTransaction();
-    return new Connection(this.#reading);
-  }
-
-  async beginTransaction(connection: DatabaseConnection): Promise<void> {
-    // The limit belongs to the caller and starts here, so that a queued call does not wait for each one before it.
-    const deadline = performance.now() + LOCK_WAIT_MS;
-    const before = this.#last;
-    const mine = Promise.withResolvers<void>();
-    this.#last = mine.promise;
-    await before;
-    try {
-      await this.#beginImmediate(deadline);
-    } catch (error) {
-      mine.resolve();
-      throw error;
-    }
-    (connection as Connection).write(this.#writing, mine.resolve);
-  }
-
-  async commitTransaction(connection: DatabaseConnection): Promise<void> {
-    await this.#end(connection as Connection, 'commit');
-  }
-
-  async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
-    // Kysely also rolls back when the begin itself failed, or SQLite already did it (a full disk does).
-    if (this.#writer.inTransaction && (connection as Connection).writes) {
-      await this.#end(connection as Connection, 'rollback');
-    } else {
-      (connection as Connection).read(this.#reading);
-    }
-  }
-
-  async releaseConnection(): Promise<void> {}
-
-  async destroy(): Promise<void> {
-    await this.#last;
-    this.#guard.close();
-    this.#reader.close();
-    this.#writer.close();
-  }
-
-  async #beginImmediate(deadline: number): Promise<void> {
+  const beginImmediate = async (deadline: number): Promise<void> => {
     for (;;) {
-      if (this.#fatal !== null) throw this.#fatal.error;
+      if (fatal !== null) throw fatal.error;
       try {
-        this.#writing.run('begin immediate', []);
+        writing.run('begin immediate', []);
         return;
       } catch (error) {
         if (!isBusy(error)) throw error;
@@ -145,117 +88,132 @@ class ImmediateDriver implements Driver {
         await delay(LOCK_RETRY_MS);
       }
     }
-  }
-
-  async #end(connection: Connection, how: 'commit' | 'rollback'): Promise<void> {
+  };
+  const end = (connection: DatabaseConnection, how: 'commit' | 'rollback'): void => {
     try {
-      if (!this.#writer.inTransaction) throw rolledBack();
-      if (how === 'commit') this.#writing.watch(() => this.#guard.assertLog());
-      this.#writing.run(how, []);
+      if (!writer.inTransaction) throw rolledBack();
+      if (how === 'commit') writing.watch(() => guard.assertLog());
+      writing.run(how, []);
       // Nothing is acknowledged that is in a damaged log.
-      if (how === 'commit') this.#writing.watch(() => this.#guard.assertCommitted());
+      if (how === 'commit') writing.watch(() => guard.assertCommitted());
     } catch (error) {
-      if (this.#writer.inTransaction) this.#writing.run('rollback', []);
+      if (writer.inTransaction) writing.run('rollback', []);
       throw error;
     } finally {
-      connection.read(this.#reading);
+      (connection as Connection).endWriting();
     }
-  }
+  };
+
+  return {
+    async init() {},
+    async acquireConnection() {
+      assertOutsideTransaction();
+      return createConnection(reading, writing);
+    },
+    async beginTransaction(connection) {
+      // The limit belongs to the caller and starts here, so that a queued call does not wait for each one before it.
+      const deadline = performance.now() + LOCK_WAIT_MS;
+      const before = last;
+      const mine = Promise.withResolvers<void>();
+      last = mine.promise;
+      await before;
+      try {
+        await beginImmediate(deadline);
+      } catch (error) {
+        mine.resolve();
+        throw error;
+      }
+      (connection as Connection).beginWriting(mine.resolve);
+    },
+    async commitTransaction(connection) {
+      end(connection, 'commit');
+    },
+    async rollbackTransaction(connection) {
+      // Kysely also rolls back when the begin itself failed, or SQLite already did it (a full disk does).
+      const { isWriting, endWriting } = connection as Connection;
+      if (writer.inTransaction && isWriting()) end(connection, 'rollback');
+      else endWriting();
+    },
+    async releaseConnection() {},
+    async destroy() {
+      await last;
+      guard.close();
+      reader.close();
+      writer.close();
+    },
+  };
 }
+
+type Connection = ReturnType<typeof createConnection>;
 
 /** Reads on the reading handle until a transaction begins on it, then does everything on the writing one. */
-class Connection implements DatabaseConnection {
-  #runner: StatementRunner;
-  #release: (() => void) | null = null;
-
-  constructor(reading: StatementRunner) {
-    this.#runner = reading;
-  }
-
-  get writes(): boolean {
-    return this.#release !== null;
-  }
-
-  write(writing: StatementRunner, release: () => void): void {
-    this.#runner = writing;
-    this.#release = release;
-  }
-
-  read(reading: StatementRunner): void {
-    this.#runner = reading;
-    this.#release?.();
-    this.#release = null;
-  }
-
-  async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
+function createConnection(reading: Runner, writing: Runner) {
+  /** Lets the next transaction begin. */
+  let release: (() => void) | null = null;
+  const executeQuery = async <R>(query: CompiledQuery): Promise<QueryResult<R>> => {
+    if (release === null) return reading.run(query.sql, query.parameters);
     // SQLite rolls a transaction back on some errors, such as a full disk. If the work caught the error and continued,
     // each further statement would commit alone.
-    if (this.writes && !this.#runner.inTransaction) throw rolledBack();
-    return this.#runner.run(query.sql, query.parameters);
-  }
-
-  async *streamQuery<R>(query: CompiledQuery): AsyncIterableIterator<QueryResult<R>> {
-    yield await this.executeQuery<R>(query);
-  }
+    if (!writing.inTransaction()) throw rolledBack();
+    return writing.run(query.sql, query.parameters);
+  };
+  return {
+    isWriting: () => release !== null,
+    beginWriting(whenEnded: () => void): void {
+      release = whenEnded;
+    },
+    endWriting(): void {
+      release?.();
+      release = null;
+    },
+    executeQuery,
+    async *streamQuery<R>(query: CompiledQuery): AsyncIterableIterator<QueryResult<R>> {
+      yield await executeQuery<R>(query);
+    },
+  };
 }
 
+type Runner = ReturnType<typeof createRunner>;
+
 /** Runs statements on one handle and keeps the most recently used ones prepared. */
-class StatementRunner {
-  readonly #handle: BetterSqlite3.Database;
-  readonly #prepared = new Map<string, BetterSqlite3.Statement>();
-
-  readonly #failed: (error: unknown) => void;
-
-  constructor(handle: BetterSqlite3.Database, failed: (error: unknown) => void) {
-    this.#handle = handle;
-    this.#failed = failed;
-  }
-
-  get inTransaction(): boolean {
-    return this.#handle.inTransaction;
-  }
-
-  run<R>(sql: string, parameters: readonly unknown[]): QueryResult<R> {
-    return this.watch(() => this.#run(sql, parameters));
-  }
-
+function createRunner(handle: BetterSqlite3.Database, failed: (error: unknown) => void) {
+  const prepared = new Map<string, BetterSqlite3.Statement>();
+  const prepare = (sql: string): BetterSqlite3.Statement => {
+    let statement = prepared.get(sql);
+    if (statement === undefined) {
+      statement = handle.prepare(sql);
+      if (prepared.size >= STATEMENTS_KEPT) prepared.delete(prepared.keys().next().value as string);
+    } else {
+      prepared.delete(sql);
+    }
+    prepared.set(sql, statement);
+    return statement;
+  };
   /** Returns what `work` returns, and reports what it throws. */
-  watch<R>(work: () => R): R {
+  const watch = <R>(work: () => R): R => {
     try {
       return work();
     } catch (error) {
-      this.#failed(error);
+      failed(error);
       throw error;
     }
-  }
-
-  #run<R>(sql: string, parameters: readonly unknown[]): QueryResult<R> {
-    const statement = this.#prepare(sql);
+  };
+  const run = <R>(sql: string, parameters: readonly unknown[]): QueryResult<R> => {
+    const statement = prepare(sql);
     const [first] = parameters;
-    if (first instanceof EachRow) return runForEach(statement, first);
+    if (Array.isArray(first)) {
+      // The rows of bulk.ts. Spread, the driver binds their values a tenth faster than as an array.
+      let changed = 0;
+      for (const row of first) changed += statement.run(...row).changes;
+      return { rows: [], numAffectedRows: BigInt(changed) };
+    }
     if (statement.reader) return { rows: statement.all(parameters) as R[] };
     const { changes, lastInsertRowid } = statement.run(parameters);
     return { rows: [], numAffectedRows: BigInt(changes), insertId: BigInt(lastInsertRowid) };
-  }
-
-  #prepare(sql: string): BetterSqlite3.Statement {
-    let statement = this.#prepared.get(sql);
-    if (statement === undefined) {
-      statement = this.#handle.prepare(sql);
-      if (this.#prepared.size >= STATEMENTS_KEPT) {
-        this.#prepared.delete(this.#prepared.keys().next().value as string);
-      }
-    } else {
-      this.#prepared.delete(sql);
-    }
-    this.#prepared.set(sql, statement);
-    return statement;
-  }
-}
-
-function runForEach<R>(statement: BetterSqlite3.Statement, { rows }: EachRow): QueryResult<R> {
-  let changed = 0;
-  // Spread, the driver binds them a tenth faster than as an array.
-  for (const row of rows) changed += statement.run(...row).changes;
-  return { rows: [], numAffectedRows: BigInt(changed) };
+  };
+  return {
+    watch,
+    inTransaction: () => handle.inTransaction,
+    run: <R>(sql: string, parameters: readonly unknown[]) => watch(() => run<R>(sql, parameters)),
+  };
 }

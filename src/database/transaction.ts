@@ -4,17 +4,14 @@ import { AppError } from '../errors.ts';
 import { isWorthAnotherTry } from './errors.ts';
 import type { Db, Trx } from './tables.ts';
 
-type TransactionOptions = {
-  /** Whether PostgreSQL limits the time of a statement and of a wait for a lock. */
-  isTimeLimited: boolean;
-};
+/** Whether PostgreSQL limits the time of a statement and of a wait for a lock. */
+type TransactionOptions = { isTimeLimited: boolean };
 
 const TIME_LIMITED: TransactionOptions = { isTimeLimited: true };
 
 /** The options of the transaction that is being started, for the driver: Kysely passes none of ours. */
 const starting = new AsyncLocalStorage<TransactionOptions>();
 
-/** Returns the options of the transaction that the caller starts. */
 export function transactionOptions(): TransactionOptions {
   return starting.getStore() ?? TIME_LIMITED;
 }
@@ -22,7 +19,6 @@ export function transactionOptions(): TransactionOptions {
 /** The work inside a transaction, and whether the transaction is still open: work that it started may outlive it. */
 const inside = new AsyncLocalStorage<{ open: boolean }>();
 
-/** Lets the transactions that wait for the failed one's locks take them. An immediate retry would take them again. */
 const AGAIN_AFTER_MS = 50;
 
 let retried = 0;
@@ -44,6 +40,7 @@ export async function transact<R>(
   } catch (error) {
     if (!isWorthAnotherTry(error)) throw error;
     retried += 1;
+    // Lets the transactions that wait for its locks take them. An immediate retry would take them again.
     await delay(AGAIN_AFTER_MS);
     return once(db, work, options);
   }
@@ -72,7 +69,6 @@ export function assertOutsideTransaction(): void {
   throw new AppError('USED_OUTSIDE_TRANSACTION', how);
 }
 
-/** Returns when the database was created. */
 export async function databaseCreatedAt(db: Db): Promise<string> {
   return (await db.selectFrom('instance').select('created_at').executeTakeFirstOrThrow()).created_at;
 }

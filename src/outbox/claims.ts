@@ -1,6 +1,6 @@
 import { sql, type Updateable } from 'kysely';
 import { insertMany, isOneOf } from '../database/bulk.ts';
-import { forUpdate, forUpdateSkipLocked, tryLockName } from '../database/engine.ts';
+import { forUpdate, forUpdateSkipLocked, tryLockNames } from '../database/engine.ts';
 import type { OutboxTable, Trx } from '../database/tables.ts';
 import {
   breakerQuery,
@@ -85,7 +85,7 @@ async function returnExpired(trx: Trx, { inFlight, senders }: ClaimOptions, now:
   for (const claimed of expired) {
     if (inFlight.has(claimed.requestId)) continue;
     // Elsewhere the subject is locked first, so waiting could deadlock. The next batch tries again.
-    if (!(await tryLockName(trx, subjectName(claimed)))) continue;
+    if ((await tryLockNames(trx, [subjectName(claimed)])).size === 0) continue;
     const reason = 'the sender stopped during the attempt';
     await putOff(trx, senders, claimed, { delayMs: 0, status: null, reason, unknown: true }, now);
     await updateFronts(trx, [claimed]);

@@ -1,7 +1,7 @@
 /** The outbox's queue: requests in order per subject, an employer (census uploads) or an employee (changes). */
 import { sql } from 'kysely';
 import { insertRows, isOneOf } from '../database/bulk.ts';
-import { forUpdate, lockName, lockNames } from '../database/engine.ts';
+import { forUpdate, lockNames } from '../database/engine.ts';
 import type { Db, RequestKind, Subject, Trx } from '../database/tables.ts';
 import type { Encryptor, Place, StoredValue } from '../security/encryption.ts';
 import type { Hasher } from '../security/hashing.ts';
@@ -21,7 +21,7 @@ export function subjectName({ subject_type, subject_id }: Subject): string {
 }
 
 export function lockSubject(trx: Trx, subject: Subject): Promise<void> {
-  return lockName(trx, subjectName(subject));
+  return lockNames(trx, [subjectName(subject)]);
 }
 
 /** An encrypted body and its keyed hash, which stays when the body is erased. */

@@ -1,7 +1,7 @@
 /** Several sidecars on one PostgreSQL behave like one, even if a sidecar or the database fails. */
 import { sql } from 'kysely';
 import t from 'tap';
-import { type Call, hearCalls } from '../../src/database/calls.ts';
+import { type Call, hearCalls } from '../../src/database/notifier.ts';
 import type { Tables } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { employeeSubject, encryptBody, enqueue } from '../../src/outbox/queue.ts';

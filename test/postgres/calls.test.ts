@@ -1,6 +1,6 @@
 /** Notifications between sidecars over PostgreSQL. */
 import t, { type Test } from 'tap';
-import { type Call, callOthers, hearCalls } from '../../src/database/calls.ts';
+import { type Call, callOthers, hearCalls } from '../../src/database/notifier.ts';
 import { open } from '../database/scratch.ts';
 import { newDatabaseUrl, useOwnPostgres } from '../support/engine.ts';
 import { eventually } from '../support/eventually.ts';

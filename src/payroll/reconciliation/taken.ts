@@ -2,7 +2,7 @@
 import Type, { type Static } from 'typebox';
 import { closed, component, integer, nullableText, text } from '../../contract/fields.ts';
 import { insertMany, isOneOf } from '../../database/bulk.ts';
-import { lockName } from '../../database/engine.ts';
+import { lockNames } from '../../database/engine.ts';
 import { isUnavailable } from '../../database/errors.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
@@ -223,7 +223,7 @@ async function write(
 }
 
 function lockReports(trx: Trx, runId: string): Promise<void> {
-  return lockName(trx, `taken ${runId}`);
+  return lockNames(trx, [`taken ${runId}`]);
 }
 
 async function beginReport(trx: Trx, runId: string): Promise<number> {
