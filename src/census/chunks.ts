@@ -5,8 +5,8 @@
  */
 import type { Organization } from '../contract/census.ts';
 import type { Employee } from '../contract/employee.ts';
+import type { EncryptedColumn } from '../security/encrypted-columns.ts';
 import type { Place } from '../security/encryption.ts';
-import type { EncryptedColumn } from '../security/rotation.ts';
 import type { CensusRow } from './check.ts';
 
 /** Body bytes per chunk: encrypted, stored and sent in a few milliseconds. A census of 50 MB has 200. */

@@ -1,10 +1,11 @@
 /** The commands of data keys. */
 import { randomBytes } from 'node:crypto';
 import { readDataKeys } from '../config.ts';
+import { countRows } from '../database/bulk.ts';
 import type { Db } from '../database/tables.ts';
 import { ENCRYPTED_COLUMNS } from '../operations/verify.ts';
+import { type KeysInUse, keysInUse, type Reencrypted, reencrypt } from '../security/encrypted-columns.ts';
 import { createEncryptor, type Encryptor } from '../security/encryption.ts';
-import { countRows, type KeysInUse, keysInUse, type Reencrypted, reencrypt } from '../security/rotation.ts';
 import type { Command } from './command.ts';
 import { type Context, withDatabase } from './context.ts';
 import { ifStopped } from './failure.ts';
@@ -55,8 +56,9 @@ async function keysRotate(context: Context): Promise<number> {
     out.note(
       `Encrypting with key ${encryptor.keyId}. A sidecar that was started without this key cannot read the result.`,
     );
+    const tables = ENCRYPTED_COLUMNS.map(({ table }) => table);
     const signal = stopped();
-    const rotated = await withProgress(out, 'values', await countRows(db, ENCRYPTED_COLUMNS), ({ add }) =>
+    const rotated = await withProgress(out, 'values', await countRows(db, tables), ({ add }) =>
       rotate(db, encryptor, given, { looked: add, signal }),
     ).catch(ifStopped(signal, 'stopped: finished work is kept. Run the command again to continue'));
     const keys = summarize(rotated.inUse, given);

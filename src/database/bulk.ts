@@ -96,6 +96,39 @@ export async function countOf(db: Db, rows: { limit(limit: number): Expression<u
   return counted[0]?.count ?? 0;
 }
 
+/** Counts all rows of some tables. */
+export async function countRows(db: Db, tables: readonly (keyof Tables & string)[]): Promise<number> {
+  let total = 0;
+  for (const table of tables) {
+    const { rows } = await sql<{ count: number }>`select count(*) as count from ${sql.table(table)}`.execute(
+      db,
+    );
+    total += Number(rows[0]?.count ?? 0);
+  }
+  return total;
+}
+
+/** Yields all rows of a table in the order of its key, at most `size` at once. Each page is a short statement. */
+export async function* pagesByKey<Row extends Readonly<Record<string, unknown>>>(
+  db: Db | Trx,
+  table: keyof Tables & string,
+  key: readonly string[],
+  selected: RawBuilder<unknown>,
+  size: number,
+): AsyncGenerator<Row[]> {
+  const order = sql.join(key.map((name) => sql.ref(name)));
+  let after = sql`true`;
+  for (;;) {
+    const { rows } = await sql<Row>`
+      select ${selected} from ${sql.table(table)}
+      where ${after} order by ${order} limit ${sql.lit(size)}`.execute(db);
+    const last = rows.at(-1);
+    if (last !== undefined) yield rows;
+    if (last === undefined || rows.length < size) return;
+    after = sql`(${order}) > (${sql.join(key.map((name) => sql`${last[name]}`))})`;
+  }
+}
+
 /** Yields a list in pieces of at most `size`, in order. */
 export function* piecesOf<T>(list: readonly T[], size: number): Generator<T[]> {
   for (let from = 0; from < list.length; from += size) yield list.slice(from, from + size);

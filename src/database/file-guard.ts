@@ -17,11 +17,10 @@ const SALTS = { at: 16, atFrame: 8, bytes: 8 };
 
 /** Checks in a row after which a log that has pages to copy and no header is damaged. */
 const WITHOUT_HEADER_MOST = 4;
-
 /** How many reads of the file's size must find it short. */
 const READS_MOST = 5;
 
-/** The result of a check of the log: its header, and the frames that SQLite counts in it. */
+/** The header of the log, and the frames that SQLite counts in it. */
 type Log = { header: Buffer; frames: number };
 
 export class FileGuard {
@@ -122,7 +121,7 @@ export class FileGuard {
     return { frames, copied };
   }
 
-  /** Whether the log holds this frame, counted from 1, whole and since it last started over. */
+  /** Whether the log holds this frame, counted from 1, whole. */
   #isFrame(frame: number, header: Buffer): boolean {
     const salts = this.#read(this.#end(frame - 1) + SALTS.atFrame, SALTS.bytes);
     return (
@@ -134,12 +133,11 @@ export class FileGuard {
     return this.#read(0, HEADER_BYTES).equals(header);
   }
 
-  /** The offset after so many frames. */
+  /** Returns the offset after so many frames. */
   #end(frames: number): number {
     return HEADER_BYTES + frames * (FRAME_HEADER_BYTES + this.#pageBytes);
   }
 
-  /** Up to so many bytes: fewer where the log ends. */
   #read(at: number, bytes: number): Buffer {
     const buffer = Buffer.alloc(bytes);
     return buffer.subarray(0, readSync(this.#log, buffer, 0, bytes, at));

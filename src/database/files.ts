@@ -13,8 +13,6 @@ export const SUFFIX = {
   prepared: '-restoring',
   compact: '-restoring-compact',
 } as const;
-/** SQLite's own files among them. */
-const OF_SQLITE = [SUFFIX.log, SUFFIX.memory, SUFFIX.journal] as const;
 
 /** Returns whether a path has such a suffix. Replacing such a file can damage a database. */
 export function hasReservedSuffix(path: string): boolean {
@@ -51,5 +49,5 @@ export function keepAs(path: string, kept: string): void {
 
 /** Removes SQLite's files next to a removed database, because the next database would use them. */
 export function removeWithSuffixes(path: string): void {
-  for (const end of OF_SQLITE) rmSync(`${path}${end}`, { force: true });
+  for (const end of [SUFFIX.log, SUFFIX.memory, SUFFIX.journal]) rmSync(`${path}${end}`, { force: true });
 }

@@ -3,7 +3,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { codeOf } from '../errors.ts';
 import { openReader } from './handle.ts';
 
-/** A reference to a row that does not exist. A table without row ids has null. */
+/** A reference to a row that does not exist. `row` is null in a table without row ids. */
 type Dangling = { row: number | null; columns: string; parent: string };
 
 /** The findings of a table; empty if it is intact. `done` marks the last table. */

@@ -11,8 +11,7 @@ import { compareSchema } from './schema-check.ts';
 import type { Db, Tables } from './tables.ts';
 import { transact } from './transaction.ts';
 
-/** The result of the engine's own integrity checks. */
-
+/** The result of one of the engine's own integrity checks. */
 export type EngineCheck = {
   /** The check that ran: `integrity_check`, `amcheck` or `data_checksums`. */
   name: string;
@@ -21,16 +20,20 @@ export type EngineCheck = {
   says: string;
 };
 
-/** Runs as source and as built code: the entry next to this file has the same extension. */
+/** Next to this file, as source and as built code. */
 const ENTRY = new URL(`./integrity-entry${extname(import.meta.url)}`, import.meta.url);
 
-/** The number of findings reported per check. The first ones suffice. */
+/** The number of findings reported per check. */
 const SAID = 5;
 
+/** PostgreSQL's codes. */
+const NOT_ALLOWED = '42501';
+const INDEX_CORRUPTED = 'XX002';
+
 /**
- * Runs the engine's own checks. SQLite checks each table with its indexes, one at a time, so that no check keeps the
- * log from starting over for long. It also checks that references have their rows. PostgreSQL reports whether pages have checksums and how many failed, and with the
- * extension `amcheck` it checks every index.
+ * Runs the engine's own checks and compares the schema. SQLite checks each table with its indexes and references, one at
+ * a time, so that no check keeps the log from starting over for long. PostgreSQL reports failed checksums of pages, and
+ * with the extension `amcheck` it checks every index.
  */
 export async function checkEngine(db: Db, on: Verifying): Promise<EngineCheck[]> {
   const isSqlite = engineOf(db) === 'sqlite';
@@ -38,7 +41,6 @@ export async function checkEngine(db: Db, on: Verifying): Promise<EngineCheck[]>
   return [...checks, await checkSchemaObjects(db, on)];
 }
 
-/** Checks that tables, triggers and the rest of the schema are those of the migrations. */
 async function checkSchemaObjects(db: Db, { report }: Verifying): Promise<EngineCheck> {
   const name = 'schema';
   try {
@@ -123,17 +125,13 @@ async function amcheck(db: Db, { report, signal }: Verifying): Promise<EngineChe
     } catch (error) {
       const says = 'this user may not use it (GRANT EXECUTE ON FUNCTION bt_index_check)';
       if (codeOf(error) === NOT_ALLOWED) return { name, result: 'unasked', says };
-      if (codeOf(error) !== CORRUPTED) throw error;
+      if (codeOf(error) !== INDEX_CORRUPTED) throw error;
       said.push(`${index}: is damaged`);
       report(table as keyof Tables, '-', index, 'the index is damaged: REINDEX it');
     }
   }
   return answer(name, said, `${rows.length} indexes are whole`);
 }
-
-const NOT_ALLOWED = '42501';
-/** `index_corrupted`, by PostgreSQL's table of codes. */
-const CORRUPTED = 'XX002';
 
 function answer(name: string, said: readonly string[], whole: string): EngineCheck {
   if (said.length === 0) return { name, result: 'pass', says: whole };

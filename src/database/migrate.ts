@@ -8,7 +8,7 @@ import { transact } from './transaction.ts';
 
 export type Environment = 'sandbox' | 'live';
 
-export type Migration = { number: number; name: string; text: string; hash: string };
+type Migration = { number: number; name: string; text: string; hash: string };
 
 export function schemaRefused(why: string): AppError {
   return new AppError('SCHEMA_REFUSED', why);
@@ -118,11 +118,8 @@ function knownMigrations(db: Db | Trx, within: URL): Migration[] {
 
 /** A statement ends with a semicolon at the end of a line (db/README.md). */
 export function statements(text: string): string[] {
-  const bare = text.replace(/^--.*$/gm, '');
-  return bare
-    .split(/;\s*$/m)
-    .map((statement) => statement.trim())
-    .filter((statement) => statement !== '');
+  const parts = text.replace(/^--.*$/gm, '').split(/;\s*$/m);
+  return parts.map((statement) => statement.trim()).filter((statement) => statement !== '');
 }
 
 function run(trx: Trx, text: string) {

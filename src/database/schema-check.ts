@@ -1,3 +1,7 @@
+/**
+ * Compares the schema of a database with the one that its migrations create on the same engine. A trigger, a view in
+ * place of a table, or a dropped constraint changes what a statement of this program does.
+ */
 import BetterSqlite3 from 'better-sqlite3';
 import { CompiledQuery, sql } from 'kysely';
 import { AppError, codeOf } from '../errors.ts';
@@ -5,11 +9,6 @@ import { engineOf } from './engine.ts';
 import { appliedMigrations, MIGRATIONS_TABLE, schemaRefused, statements } from './migrate.ts';
 import type { Db, Trx } from './tables.ts';
 import { transact } from './transaction.ts';
-
-/**
- * Compares the schema of a database with the one that its migrations create on the same engine. A trigger, a view in
- * place of a table, or a dropped constraint changes what a statement of this program does.
- */
 
 /** One object of the schema that is missing, added or altered. */
 type SchemaDifference = { object: string; rule: string };

@@ -2,13 +2,12 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { createHash } from 'node:crypto';
 import { sql } from 'kysely';
-import { insertMany } from '../database/bulk.ts';
+import { countRows, insertMany, pagesByKey } from '../database/bulk.ts';
 import { lockAllTables, moveSequences, tableExists } from '../database/engine.ts';
 import { isUnavailable } from '../database/errors.ts';
 import type { Db, Tables, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import { AppError, codeOf } from '../errors.ts';
-import { countRows } from '../security/rotation.ts';
 
 type Table = keyof typeof KEYS;
 type Row = Record<string, unknown>;
@@ -122,8 +121,7 @@ async function write(target: Trx, table: Table, page: readonly Row[]): Promise<v
 
 /** Returns the number of rows to copy. */
 export function rowsToCopy(db: Db): Promise<number> {
-  const tables = TABLES.map((table) => ({ table }));
-  return countRows(db, tables);
+  return countRows(db, TABLES);
 }
 
 /** Throws COPY_REFUSED if a table has rows. Tables that a due migration creates may be missing. */
@@ -155,19 +153,9 @@ async function assertSame(target: Trx, table: Table, rows: number, sent: string)
 }
 
 /** Yields all rows of a table in the order of its key, which both engines compare by byte. */
-async function* pagesOf(trx: Trx, table: Table): AsyncGenerator<Row[]> {
-  const keys: readonly string[] = KEYS[table];
-  const order = sql.join(keys.map((key) => sql.ref(key)));
+function pagesOf(trx: Trx, table: Table): AsyncGenerator<Row[]> {
   const limit = OF_LARGE_ROWS.has(table) ? LARGE_ROWS_AT_ONCE : ROWS_AT_ONCE;
-  let after = sql`true`;
-  for (;;) {
-    const { rows } = await sql<Row>`
-      select * from ${sql.table(table)} where ${after} order by ${order} limit ${limit}`.execute(trx);
-    if (rows.length > 0) yield rows;
-    if (rows.length < limit) return;
-    const last = rows.at(-1) as Row;
-    after = sql`(${order}) > (${sql.join(keys.map((key) => last[key]))})`;
-  }
+  return pagesByKey<Row>(trx, table, KEYS[table], sql`*`, limit);
 }
 
 /** Returns a row as one line of text, which is equal on both engines. */

@@ -1,6 +1,7 @@
 /** Verifies every part of a database. */
 import { ENCRYPTED_CHUNKS } from '../census/chunks.ts';
 import { verifyCensuses, verifySyncs } from '../census/verify-census.ts';
+import { countRows } from '../database/bulk.ts';
 import type { Verifying } from '../database/difference.ts';
 import { isFatal } from '../database/errors.ts';
 import { checkEngine } from '../database/integrity.ts';
@@ -26,10 +27,9 @@ import { ENCRYPTED_REQUESTS } from '../outbox/queue.ts';
 import { verifyOutbox } from '../outbox/verify-outbox.ts';
 import { verifyTaken } from '../payroll/reconciliation/verify-taken.ts';
 import { type RunsVerified, verifyRuns } from '../payroll/runs/verify.ts';
+import { type EncryptedVerified, verifyEncrypted } from '../security/encrypted-columns.ts';
 import type { Encryptor } from '../security/encryption.ts';
 import { HASH_KEY } from '../security/hashing.ts';
-import { countRows } from '../security/rotation.ts';
-import { type EncryptedVerified, verifyEncrypted } from '../security/verify-encrypted.ts';
 
 export type Found = Awaited<ReturnType<typeof verifyAll>>;
 
@@ -47,8 +47,8 @@ const LOOKED_AT = [
 
 /** Returns the number of rows to check, as far as it is known. */
 export function rowsToVerify(db: Db, encryptor: Encryptor | null): Promise<number> {
-  const tables = LOOKED_AT.map((table) => ({ table }));
-  return countRows(db, encryptor === null ? tables : [...tables, ...ENCRYPTED_COLUMNS]);
+  const encrypted = encryptor === null ? [] : ENCRYPTED_COLUMNS.map(({ table }) => table);
+  return countRows(db, [...LOOKED_AT, ...encrypted]);
 }
 
 /** Checks everything that existed at the start. Ignores what arrives later. */

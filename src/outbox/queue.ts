@@ -3,9 +3,9 @@ import { sql } from 'kysely';
 import { insertRows, isOneOf } from '../database/bulk.ts';
 import { forUpdate, lockNames } from '../database/engine.ts';
 import type { Db, RequestKind, Subject, Trx } from '../database/tables.ts';
+import type { EncryptedColumn } from '../security/encrypted-columns.ts';
 import type { Encryptor, Place, StoredValue } from '../security/encryption.ts';
 import type { Hasher } from '../security/hashing.ts';
-import type { EncryptedColumn } from '../security/rotation.ts';
 
 export function employerSubject(employerId: string): Subject {
   return { subject_type: 'employer', subject_id: employerId };

@@ -7,6 +7,7 @@ import { createHmac, createSecretKey, type KeyObject, randomBytes, timingSafeEqu
 import type { Db } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import { AppError, isAppError } from '../errors.ts';
+import type { EncryptedColumn } from './encrypted-columns.ts';
 import {
   decryptionFailed,
   type Encryptor,
@@ -15,7 +16,6 @@ import {
   placeBytes,
   type StoredValue,
 } from './encryption.ts';
-import type { EncryptedColumn } from './rotation.ts';
 
 export type Hasher = {
   /** The id of the database's key. Hashes made with another key cannot be compared. */

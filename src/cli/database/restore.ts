@@ -20,7 +20,7 @@ import {
 } from '../../operations/restore.ts';
 import { isAnyDropped } from '../../operations/retention.ts';
 import { ENCRYPTED_COLUMNS } from '../../operations/verify.ts';
-import { keysInUse } from '../../security/rotation.ts';
+import { keysInUse } from '../../security/encrypted-columns.ts';
 import type { Command } from '../command.ts';
 import { confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';

@@ -1,8 +1,7 @@
-/**
- * Encrypts values again under the first data key, while a sidecar is running. A transaction covers a few rows
- * and skips rows that changed since they were read. It can be interrupted and restarted at any time.
- */
+/** The columns of encrypted values: which keys they need, whether they can be decrypted, and encrypting them again. */
 import { type RawBuilder, sql } from 'kysely';
+import { pagesByKey } from '../database/bulk.ts';
+import type { Verifying } from '../database/difference.ts';
 import { unlessLocked } from '../database/engine.ts';
 import type { Db, Tables, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
@@ -36,31 +35,33 @@ export type Reencrypted = {
 /** Per transaction: about 10 of the 50 ms that the write lock may be held. */
 const BYTES_AT_ONCE = 512 * 1024;
 const ROWS_WRITTEN_AT_ONCE = 100;
+/** Headers read at once, about 40 bytes each. */
+const HEADERS_AT_ONCE = 5_000;
 
 /**
- * Encrypts values of other keys again with the first one. Skips rows that are locked or have changed since they were
- * read, and values that cannot be decrypted. Calls `looked` with the number of rows read. Throws when `signal` aborts.
+ * Encrypts values of other keys again with the first one, while a sidecar is running. Skips rows that are locked or have
+ * changed since they were read, and values that cannot be decrypted. It can be interrupted and restarted at any time.
+ * Calls `looked` with the number of rows read. Throws when `signal` aborts.
  */
 export async function reencrypt(
   db: Db,
   encryptor: Encryptor,
   columns: readonly EncryptedColumn[],
-  { looked, signal }: { looked: (rows: number) => void; signal: AbortSignal },
+  { looked, signal }: Pick<Verifying, 'looked' | 'signal'>,
 ): Promise<Reencrypted> {
   const broken = new Map<string, number>();
   let reencrypted = 0;
   for (const column of columns) {
     const [header, value] = [headerOf(encryptor.keyId), sql.ref(column.column)];
     const isOurs = sql`substr(${value}, 1, ${sql.lit(header.length)}) = ${header}`;
-    const others = sql`case when ${isOurs} then null else ${value} end`;
-    for await (const rows of pages(db, column, others)) {
+    for await (const rows of pages(db, column, sql`case when ${isOurs} then null else ${value} end`)) {
       signal.throwIfAborted();
       const found: Change[] = [];
-      for (const { value: old, row } of rows) {
-        if (old === null) continue;
-        const again = encryptAgain(encryptor, old, column.placeOf(row));
-        if (again === 'broken') add(broken, nameOf(column), 1);
-        else if (again !== 'key-missing') found.push({ row, old, again });
+      for (const row of rows) {
+        if (row.value === null) continue;
+        const again = encryptAgain(encryptor, row.value, column.placeOf(row));
+        if (again === 'broken') add(broken, nameOf(column));
+        else if (again !== 'key-missing') found.push({ row, old: row.value, again });
       }
       for (const some of batches(found)) {
         reencrypted += await transact(db, (trx) => replace(trx, column, some));
@@ -72,37 +73,58 @@ export async function reencrypt(
 }
 
 /** Counts the values that need each data key, from their first bytes. */
-export async function keysInUse(
-  db: Db,
-  columns: readonly Pick<EncryptedColumn, 'table' | 'column' | 'key' | 'also'>[],
-): Promise<KeysInUse> {
+export async function keysInUse(db: Db, columns: readonly EncryptedColumn[]): Promise<KeysInUse> {
   const found = new Map<string, Map<string, number>>();
   for (const column of columns) {
-    const begin = sql`substr(${sql.ref(column.column)}, 1, ${sql.lit(HEADER_BYTES_MAX)})`;
-    for await (const rows of pages(db, { ...column, rowsAtOnce: HEADERS_AT_ONCE }, begin)) {
+    const start = sql`substr(${sql.ref(column.column)}, 1, ${sql.lit(HEADER_BYTES_MAX)})`;
+    for await (const rows of pages(db, { ...column, rowsAtOnce: HEADERS_AT_ONCE }, start)) {
       for (const { value } of rows) {
         const keyId = value === null ? null : keyIdOf(value);
         if (keyId === null) continue;
         const ofKey = found.get(keyId) ?? new Map<string, number>();
         found.set(keyId, ofKey);
-        add(ofKey, nameOf(column), 1);
+        add(ofKey, nameOf(column));
       }
     }
   }
   return found;
 }
 
-/** About 40 bytes each. */
-const HEADERS_AT_ONCE = 5_000;
+export type EncryptedVerified = {
+  decrypted: number;
+  /** Values that cannot be checked because DATA_KEYS lacks their key, by key id. */
+  undecrypted: ReadonlyMap<string, number>;
+};
 
-/** Counts the rows of some tables, including those without an encrypted value. */
-export async function countRows(db: Db, columns: readonly Pick<EncryptedColumn, 'table'>[]): Promise<number> {
-  let rows = 0;
-  for (const { table } of columns) {
-    const counted = await sql<{ rows: number }>`select count(*) as rows from ${sql.table(table)}`.execute(db);
-    rows += Number(counted.rows[0]?.rows ?? 0);
+/** Decrypts every value: one that was altered, or moved to another row, fails. */
+export async function verifyEncrypted(
+  db: Db,
+  encryptor: Encryptor,
+  columns: readonly EncryptedColumn[],
+  { report, looked, signal }: Verifying,
+): Promise<EncryptedVerified> {
+  const undecrypted = new Map<string, number>();
+  let decrypted = 0;
+  for (const column of columns) {
+    for await (const rows of pages(db, column, sql.ref(column.column))) {
+      signal.throwIfAborted();
+      for (const row of rows) {
+        if (row.value === null) continue;
+        const place = column.placeOf(row);
+        try {
+          encryptor.decrypt(row.value, place);
+          decrypted += 1;
+        } catch (error) {
+          if (isAppError(error, 'DATA_KEY_MISSING')) add(undecrypted, error.subject ?? '');
+          else if (isAppError(error, 'DECRYPTION_FAILED')) {
+            report(column.table, place.row, column.column, 'is not what was encrypted there');
+          } else throw error;
+        }
+      }
+      looked(rows.length);
+    }
   }
-  return rows;
+  return { decrypted, undecrypted };
 }
 
 type Change = { row: Row; old: Buffer; again: Buffer };
@@ -149,38 +171,20 @@ async function replace(trx: Trx, of: EncryptedColumn, changes: readonly Change[]
   return replaced;
 }
 
-/** Yields all rows in key order, each with a value of its column. Each page is a short statement. */
-async function* pages(
+/** Yields all rows in key order, each with a value of its column. */
+function pages(
   db: Db,
-  { table, key, also, rowsAtOnce }: Pick<EncryptedColumn, 'table' | 'key' | 'also' | 'rowsAtOnce'>,
+  { table, key, also, rowsAtOnce }: EncryptedColumn,
   value: RawBuilder<unknown>,
-): AsyncGenerator<{ row: Row; value: Buffer | null }[]> {
-  const order = sql.join(key.map((name) => sql.ref(name)));
+): AsyncGenerator<(Row & { value: Buffer | null })[]> {
   const columns = sql.join([...key, ...also].map((name) => sql.ref(name)));
-  let after = sql`true`;
-  for (;;) {
-    const { rows } = await sql<Row & { value: Buffer | null }>`
-      select ${columns}, ${value} as value from ${sql.table(table)}
-      where ${after} order by ${order} limit ${sql.lit(rowsAtOnce)}`.execute(db);
-    if (rows.length > 0) yield rows.map((row) => ({ row, value: row.value }));
-    const last = rows.at(-1);
-    if (last === undefined || rows.length < rowsAtOnce) return;
-    after = sql`(${order}) > (${sql.join(key.map((name) => sql`${last[name]}`))})`;
-  }
+  return pagesByKey(db, table, key, sql`${columns}, ${value} as value`, rowsAtOnce);
 }
 
-/** Yields all values of an encrypted column, page by page. */
-export function pagesOfEncrypted(
-  db: Db,
-  column: EncryptedColumn,
-): AsyncGenerator<{ row: Row; value: Buffer | null }[]> {
-  return pages(db, column, sql`${sql.ref(column.column)}`);
-}
-
-function nameOf({ table, column }: Pick<EncryptedColumn, 'table' | 'column'>): string {
+function nameOf({ table, column }: EncryptedColumn): string {
   return `${table}.${column}`;
 }
 
-function add(counts: Map<string, number>, name: string, count: number): void {
-  counts.set(name, (counts.get(name) ?? 0) + count);
+function add(counts: Map<string, number>, name: string): void {
+  counts.set(name, (counts.get(name) ?? 0) + 1);
 }
