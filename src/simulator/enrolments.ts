@@ -6,7 +6,6 @@ import {
 } from '../contract/deduction.ts';
 import type { PayFrequency } from '../contract/employee.ts';
 import { DEDUCTION_UPDATED } from '../contract/events.ts';
-import { amountOf } from '../money.ts';
 import type { MadeEvent, MakeEvent } from './events.ts';
 import { between, pick, seededId, seededRandom } from './random.ts';
 
@@ -145,12 +144,16 @@ export function makeDeduction(seed: number, enrolment: Enrolment): Deduction {
     id: seededId('ded', seed, employeeId, line, nth),
     employee_id: employeeId,
     line_of_coverage: line,
-    member_contribution: amountOf(BigInt(cents - employerCents)),
-    employer_contribution: amountOf(BigInt(employerCents)),
+    member_contribution: decimal(cents - employerCents),
+    employer_contribution: decimal(employerCents),
     period: terms.isMonthly ? 'monthly' : enrolment.payFrequency,
     taxability: terms.taxability,
     coverage_type: coverageType,
     description: terms.description,
     effective_start: `${enrolment.startsOn}T00:00:00Z`,
   };
+}
+
+function decimal(cents: number): string {
+  return (cents / 100).toFixed(2);
 }
