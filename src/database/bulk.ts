@@ -125,7 +125,7 @@ export async function* pagesByKey<Row extends Readonly<Record<string, unknown>>>
     const last = rows.at(-1);
     if (last !== undefined) yield rows;
     if (last === undefined || rows.length < size) return;
-    after = sql`(${order}) > (${sql.join(key.map((name) => sql`${last[name]}`))})`;
+    after = sql`(${order}) > (${sql.join(key.map((name) => last[name]))})`;
   }
 }
 
