@@ -10,33 +10,23 @@ import { bodyOf, type RunRow, type RunView, type StoredRun, totalsOf } from './r
 import { OPTIONS, readPolicies } from './settings/policy.ts';
 import { readSchedules } from './settings/schedules.ts';
 
-/** The position of a page in the list of runs. */
 export const runCursor = cursorOf(
   'payroll-runs',
   Type.Object({ payDate: Type.String(), runId: Type.String() }),
 );
 
-/** A stored run with its computed values. */
 export type PayrollRun = Awaited<ReturnType<typeof viewStoredRun>>;
-/** A stored run in a list. */
 export type PayrollRunSummary = ReturnType<typeof viewRunSummary>;
-/** A run that is not stored, with its lines. */
 export type PayrollRunPreview = Awaited<ReturnType<typeof viewPreview>>;
 
 /** Returns a stored run with its computed values. */
 export async function viewStoredRun(db: Db, view: RunView, stored: StoredRun) {
-  const frozen = finalOf(stored);
-  return { ...(await outlinedOf(db, stored, frozen)), ...(await computedOf(db, view, frozen)) };
+  return { ...(await outlinedOf(db, stored, view.frozen)), ...(await computedOf(db, view)) };
 }
 
 /** Returns a stored run without its computed values. */
 export function outlineOf(db: Db, stored: StoredRun) {
-  return outlinedOf(db, stored, finalOf(stored));
-}
-
-/** Returns what a finalized or voided run keeps, which may be megabytes; null for an open run. */
-function finalOf(stored: StoredRun): Frozen | null {
-  return stored.state === 'open' ? null : frozenOf(stored);
+  return outlinedOf(db, stored, stored.state === 'open' ? null : frozenOf(stored));
 }
 
 async function outlinedOf(db: Db, stored: StoredRun, frozen: Frozen | null) {
@@ -45,7 +35,10 @@ async function outlinedOf(db: Db, stored: StoredRun, frozen: Frozen | null) {
   return {
     id: stored.run_id,
     ...fieldsOf(run, stated),
-    ...lifeOf(stored),
+    state: stored.state,
+    created_at: stored.created_at,
+    finalized_at: stored.finalized_at,
+    voided_at: stored.voided_at,
     etag: stored.etag,
     totals: stored.totals === null ? null : totalsOf(stored),
     accept_reason: stored.accept_reason,
@@ -55,29 +48,25 @@ async function outlinedOf(db: Db, stored: StoredRun, frozen: Frozen | null) {
   };
 }
 
-/** Returns a run that is not stored, with its lines. */
-export async function viewPreview(db: Db, view: RunView, stated: StatedRun, lines: readonly Line[] | null) {
-  return {
-    ...fieldsOf(view.run, stated),
-    ...(await computedOf(db, view, null)),
-    lines: lines === null ? null : [...lines],
-  };
+export async function viewPreview(db: Db, view: RunView, stated: StatedRun, lines: Line[] | null) {
+  return { ...fieldsOf(view.run, stated), ...(await computedOf(db, view)), lines };
 }
 
-async function computedOf(db: Db, { run, ...view }: RunView, frozen: Frozen | null) {
+async function computedOf(db: Db, { run, frozen, ...view }: RunView) {
   const plan =
     frozen === null ? planWith(run, await readSchedules(db, run.employer_id)) : planOfBasis(frozen.basis);
+  const { employees, comparison, not_in_run, not_in_run_count } = view.outcome;
   return {
-    pay_dates_used: plan.dates === null ? null : [...plan.dates],
+    pay_dates_used: plan.dates,
     calendar_assumed: plan.calendarAssumed,
     position: view.position,
     rules_version: view.rulesVersion,
     etag: view.etag,
-    employees: view.outcome.employees,
+    employees,
     totals: view.totals,
-    comparison: view.outcome.comparison,
-    not_in_run: view.outcome.not_in_run,
-    not_in_run_count: view.outcome.not_in_run_count,
+    comparison,
+    not_in_run,
+    not_in_run_count,
   };
 }
 
@@ -95,8 +84,4 @@ export function viewRunSummary(stored: RunRow) {
 /** Returns the run with its effective options, and the names of those that it states itself. */
 function fieldsOf(run: Run, stated: StatedRun) {
   return { ...run, stated_options: OPTIONS.filter((name) => stated[name] !== null) };
-}
-
-function lifeOf({ state, created_at, finalized_at, voided_at }: RunRow) {
-  return { state, created_at, finalized_at, voided_at };
 }

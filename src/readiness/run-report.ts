@@ -56,10 +56,7 @@ async function readinessOf(
 /** The `now` of the question is the time of finalization; its employer is ignored. */
 type Finalization = Omit<Finalizing, 'now'> & { question: Question };
 
-/**
- * Finalizes an open run if it is ready or its failures are accepted. The checks see the very lines that become final.
- * Throws RUN_REFUSED.
- */
+/** Finalizes an open run if the checks of the very lines that become final pass or are accepted. Throws RUN_REFUSED. */
 export function finalizeChecked(
   db: Db,
   runId: string,

@@ -25,7 +25,6 @@ export type Amounts = {
   explanation: string;
 };
 
-/** One side of a contribution. */
 type Side = { amount: string; explanation: string; isZero: boolean; isNegative: boolean };
 
 /** `working` is the part of the explanation between the contribution and the amount of the check. */
@@ -33,10 +32,7 @@ type Share = { amount: Cents; working: string };
 
 const MONTHS_PER_YEAR = 12;
 
-/**
- * The most sides remembered for one run. The plans, tiers and ages of a large employer have fewer amounts. A
- * full memory is cleared, so that it stays small for a run of any size.
- */
+/** More than the plans, tiers and ages of a large employer have. A full memory is cleared, so that it stays small. */
 const SIDES_REMEMBERED = 10_000;
 
 /** Returns a function that computes a deduction's amounts. Many have equal contributions, so sides are remembered. */
@@ -150,7 +146,6 @@ function workingOfTotal(year: Decimal, total: Cents, { run, month }: Plan): stri
   return `; ${MONTH_NAMES[month - 1]} ${through} − ${before} = ${printReadable(total)}`;
 }
 
-/** Returns E/N, rounded on its own. */
 function evenShare(year: Decimal, plan: Plan): Share {
   const { run, N } = plan;
   const isYear = run.scheme === 'annualized';

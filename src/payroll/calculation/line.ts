@@ -6,18 +6,14 @@ import { component, integer, nullable, nullableText, oneOfDescribed, text } from
 import { jsonColumn } from '../../formats/json-column.ts';
 import { AMOUNT_FLAGS } from './amounts.ts';
 
-/** The amount zero, as lines store it. */
 export const NOTHING = '0.00';
 
 export const LINE_KINDS = ['regular', 'adjustment', 'arrears'] as const;
 
-/** How the election changed since the previous run. */
 export const CHANGES = ['new', 'changed', 'ended', 'moved', 'same'] as const;
 
-/** Why the amounts differ from the previous run. */
 const AMOUNT_CHANGES = ['same', 'rounding', 'calendar', 'changed'] as const;
 
-/** Conditions to review. */
 export const FLAGS = [
   ...AMOUNT_FLAGS,
   /** The newest census lacks the employee, and no termination is known. */
@@ -38,7 +34,6 @@ export const FLAGS = [
   'partial_cycle',
   /** The line adjusts a run of another tax year. */
   'prior_year',
-  /** Shown, but not deducted. */
   'reported',
   /** The employee's pre-tax deductions for the line of coverage increase retroactively. */
   'retro_pre_tax',
@@ -108,7 +103,6 @@ export type Line = Static<typeof Line>;
 
 const readStored = jsonColumn('run_employees', 'lines', Type.Array(Line));
 
-/** Returns the stored lines of an employee in a finalized run. */
 export function storedLines(row: { freeze_id: string; employee_id: string; lines: string }): Line[] {
   return readStored(row.lines, `${row.freeze_id}/${row.employee_id}`);
 }
@@ -125,7 +119,6 @@ export function lineKey({
   return adjustment_for === null ? own : `${own} ${adjustment_for} ${line_of_coverage} ${taxability}`;
 }
 
-/** Reports whether the line is deducted. */
 export function isIncluded(line: Pick<Line, 'flags'>): boolean {
   return !line.flags.includes('reported');
 }

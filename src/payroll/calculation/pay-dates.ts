@@ -15,10 +15,7 @@ export const PERIODS_PER_YEAR: Readonly<Record<PayFrequency, number>> = {
 /** Pay dates that a year may have more or fewer than periods: bank holidays at New Year move one in or out. */
 const DATES_MOVED_MAX = 1;
 
-/**
- * The most days from one pay date to the next. A longer time is closer to two periods than to one, so a date
- * is missing and was not just moved by a bank holiday.
- */
+/** The most days between pay dates. More is closer to two periods than to one, so a date is missing. */
 const DAYS_BETWEEN_MAX: Readonly<Record<PayFrequency, number>> = {
   weekly: 10,
   biweekly: 21,
@@ -36,12 +33,7 @@ export const MONTH_NAMES = Array.from({ length: 12 }, (_, month) =>
 
 export const REAL_DAY_RULE = 'must be a real date, YYYY-MM-DD';
 
-/**
- * Returns the first problem of a list of the pay dates of one year, or null: each must be a day of the year,
- * later than the one before, and together they must cover the year.
- *
- * @param path names the list in the problem
- */
+/** Returns the first problem of a list, or null: its dates must rise, be in the year, and cover it. `path` names the list. */
 export function listProblem(
   dates: readonly string[],
   year: string,

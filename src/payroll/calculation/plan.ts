@@ -33,7 +33,6 @@ export type PlannedRun = {
   extra_paycheck: (typeof EXTRA_PAYCHECKS)[number];
 };
 
-/** A date of a pay schedule. */
 export type ScheduledDate = { pay_date: string; period_end: string };
 
 type Calendar = {
@@ -49,7 +48,6 @@ export type Plan = Calendar & {
   run: PlannedRun;
   /** The run's remainder, or `none` without a list of pay dates: a stepped calendar can miss the last check. */
   remainder: PlannedRun['remainder'];
-  /** The month of the pay date, 1 to 12. */
   month: number;
   /** How many checks share the cycle: the year's, or the month's that count. */
   N: number;
@@ -72,10 +70,8 @@ const FIRST_CHECKS: Readonly<Record<PayFrequency, number>> = {
 };
 
 /**
- * Plans a run. A check that is not a regular pay date (`off_cycle`), or whose place among them is unknown, has no k: it
- * takes E/N, as with remainder `none`.
- *
- * @param schedule the employer's pay dates for this frequency and pay group, of any years; null without a schedule
+ * Plans a run by the employer's pay dates for its frequency and pay group, of any years. A check that is not a regular
+ * pay date, or whose place among them is unknown, has no k: it takes E/N, as with remainder `none`.
  */
 export function planOf(run: PlannedRun, schedule: readonly ScheduledDate[] | null): Planned {
   const { pay_date, pay_frequency } = run;
@@ -95,10 +91,8 @@ export function planOf(run: PlannedRun, schedule: readonly ScheduledDate[] | nul
 }
 
 /**
- * Returns whether the run's line of a deduction gets the flag `partial_cycle`: it is the first or the last line within
- * its cycle, and the deduction is not in effect on all days of the cycle.
- *
- * @param period the deduction's own; a contribution for the run's frequency belongs to no cycle
+ * Reports whether a line is the first or the last one within its cycle, and its deduction is not in effect on all days
+ * of the cycle. A contribution for the run's own frequency belongs to no cycle.
  */
 export function isPartialCycle(
   { run, cycleDays, k, N }: Plan,

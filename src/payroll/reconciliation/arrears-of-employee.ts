@@ -26,10 +26,7 @@ export const Arrears = component(
 /** Only the amounts are shown, no codes. */
 const CARRIER = { codesOf: codeFinder([]), named: null };
 
-/**
- * Returns an employee's arrears over all finalized runs of the employers: by employer, and within each in the order of pay
- * dates. A run's arrears lines cover two years only.
- */
+/** Returns an employee's arrears by employer and pay date, over all years. A run's arrears lines cover two years only. */
 export async function arrearsOfEmployee(
   db: Db,
   employeeId: string,
@@ -65,7 +62,6 @@ export async function arrearsOfEmployee(
   );
 }
 
-/** Returns the finalized runs with lines of the employee. */
 function runsOf(db: Db, employeeId: string, employers: readonly string[]) {
   return db
     .selectFrom('payroll_runs')

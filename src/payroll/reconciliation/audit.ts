@@ -17,7 +17,6 @@ import { AMOUNT_RULE, amountOf, centsOf, parseAmount } from '../../money.ts';
 import { isIncluded } from '../calculation/line.ts';
 import type { LinesOfEmployee } from '../runs/line-pages.ts';
 
-/** The fields by which rows of payroll's file name their deductions: one or several. */
 const NAMING = ['deduction_id', 'payroll_code', 'line_of_coverage'] as const;
 type Naming = (typeof NAMING)[number];
 
@@ -36,7 +35,6 @@ export type AuditTotals = Static<typeof AuditTotals>;
 const amount = (description: string) => nullableText(`${description} Null if there is none.`);
 const optional = (description: string) => Type.Optional(nullableText(description));
 
-/** Amounts of the run and of payroll. */
 const AuditRow = closed({
   employee_id: text('The employee.'),
   deduction_id: optional('The deduction.'),
@@ -81,10 +79,7 @@ export const AUDIT_COLUMNS: Columns = {
   optional: [...NAMING, 'employer_amount'],
 };
 
-/**
- * Rows of one file. They are in any order and stay in memory, about 250 bytes each, until the run's lines have been read;
- * an employer with 100,000 employees has about 300,000.
- */
+/** Rows of one file stay in memory, about 250 bytes each. An employer with 100,000 employees has about 300,000. */
 export const AUDIT_ROWS_MAX = 500_000;
 /** Rows handled before the event loop continues, and employees looked up at once. */
 const ROWS_AT_ONCE = 1_000;
@@ -96,10 +91,9 @@ type Amounts = { member: bigint; employer: bigint | null };
 type File = { amounts: Map<string, Amounts>; names: readonly Naming[] | null; givesEmployer: boolean };
 
 /**
- * Compares the rows of payroll's file with the lines of a run, except those that are only reported. Rows for
- * the same are added up, and so are lines if the file is coarser. The employer's side is compared if the file
- * has it. A zero without a counterpart is not a difference. One wrong row rejects the file, and then no page
- * of the run is read.
+ * Compares the rows of payroll's file with the lines of a run, except those that are only reported. Rows for the same
+ * are added up, and so are lines if the file is coarser. A zero without a counterpart is not a difference. One wrong row
+ * rejects the file, and then no page of the run is read.
  */
 export async function auditRun(
   db: Db,
@@ -166,7 +160,6 @@ export async function auditRun(
   };
 }
 
-/** Adds a row of payroll's file, or returns its problem. */
 function addRow(file: File, { path, fields }: GivenRow): Problem | null {
   const { employee_id, member_amount, employer_amount } = fields;
   if (employee_id === undefined) return { path: `${path}.employee_id`, rule: 'is required' };
@@ -188,7 +181,6 @@ function addRow(file: File, { path, fields }: GivenRow): Problem | null {
   return null;
 }
 
-/** Returns the sums of an employee's lines, grouped as the rows of the file are. */
 function sumsOf({ employeeId, lines }: LinesOfEmployee, names: readonly Naming[]): Map<string, Amounts> {
   const sums = new Map<string, Amounts>();
   for (const line of lines.filter(isIncluded)) {

@@ -37,7 +37,6 @@ export const TAKEN_COLUMNS: Columns = {
   optional: NAMING,
 };
 
-/** The most differences named, as many as an audit's rows. */
 const DIFFERENCES_NAMED = 1_000;
 
 export const TakenReport = component(
@@ -73,49 +72,43 @@ const ROWS_AT_ONCE = 250;
 type Taken = { path: string; line: Line; taken: bigint; owed: bigint };
 
 /**
- * Records a report on a finalized run. `amount` is the amount taken of the employee's side of a line. The latest report
- * that names a line decides; a line that no report names was taken in full. One wrong row rejects the whole report.
- * `owed`: the sum of the amounts not taken. Rows come in any order, and memory stays flat: they are
- * written as they arrive, and one small transaction records the report.
+ * Records a report on a finalized run. The latest report that names a line decides; a line that no report names was
+ * taken in full. One wrong row rejects the whole report. Memory stays flat: rows are written as they arrive, and one
+ * small transaction records the report.
  */
 export async function recordTaken(db: Db, stored: StoredRun, rows: Rows, now: string): Promise<Recorded> {
+  const { run_id } = stored;
   const problems = createProblems();
-  let report: number | null = null;
-  let lines = 0;
+  const counts = { lines: 0, difference_count: 0 };
   let owed = 0n;
-  let differing = 0;
   const differences: TakenReport['differences'] = [];
+  const report = await transact(db, (trx) => beginReport(trx, run_id));
   try {
     for await (const some of readableRows(rows, TAKEN_COLUMNS, problems, ROWS_AT_ONCE)) {
       const found = await findLines(db, stored.freeze_id as string, some, problems);
-      // The first lines written keep the report's number.
-      if (found.length === 0) continue;
-      const written = await transact(db, (trx) => write(trx, stored.run_id, report, found));
-      report = written.report;
-      problems.add(...written.problems);
-      lines += found.length;
+      problems.add(...(await transact(db, (trx) => write(trx, run_id, report, found))));
+      counts.lines += found.length;
       owed = found.reduce((sum, one) => sum + one.owed, owed);
       const others = found.filter((one) => one.owed !== 0n);
-      differing += others.length;
+      counts.difference_count += others.length;
       differences.push(...others.slice(0, DIFFERENCES_NAMED - differences.length).map(differenceOf));
     }
-    if (problems.isEmpty && report !== null) {
-      const row = { run_id: stored.run_id, report, recorded_at: now, lines };
+    if (problems.isEmpty) {
+      const row = { run_id, report, recorded_at: now, lines: counts.lines };
       const problem = await transact(db, (trx) => recordReport(trx, row));
       if (problem !== null) problems.add(problem);
     }
   } catch (error) {
     // If the response to the commit was lost, the report may be recorded. If it is not, the next report removes its lines.
-    if (report !== null && !isUnavailable(error)) await dropReport(db, stored.run_id, report).catch(() => {});
+    if (!isUnavailable(error)) await dropReport(db, run_id, report).catch(() => {});
     throw error;
   }
-  if (report === null || !problems.isEmpty) {
-    if (report !== null) await dropReport(db, stored.run_id, report);
+  if (!problems.isEmpty) {
+    await dropReport(db, run_id, report);
     return problems.refused();
   }
-  await dropUnrecorded(db, stored.run_id, report);
-  const counts = { lines, owed: amountOf(owed), difference_count: differing };
-  return { ok: true, id: String(report), ...counts, differences };
+  await dropUnrecorded(db, run_id, report);
+  return { ok: true, id: String(report), ...counts, owed: amountOf(owed), differences };
 }
 
 function differenceOf({ line, taken, owed }: Taken): TakenReport['differences'][number] {
@@ -174,7 +167,9 @@ function findLine({ path, fields }: GivenRow, frozen: ReadonlyMap<string, readon
   }
   const lines = frozen.get(employee_id);
   if (lines === undefined) return { path: `${path}.employee_id`, rule: 'is not in the run' };
-  const named = lines.filter((line) => NAMING.every((name) => isSame(fields[name], line[name])));
+  const named = lines.filter((line) =>
+    NAMING.every((name) => [undefined, line[name]].includes(fields[name])),
+  );
   const [line, ...others] = named.filter(isIncluded);
   if (line === undefined) {
     const rule =
@@ -191,23 +186,14 @@ function findLine({ path, fields }: GivenRow, frozen: ReadonlyMap<string, readon
   return { path, line, taken, owed };
 }
 
-function isSame(given: string | undefined, own: string | null): boolean {
-  return given === undefined || given === own;
-}
-
 const REPLACED: Problem = { path: '', rule: 'a newer report on the run was recorded in the meantime' };
 
 /** Writes lines of a report that is not recorded yet. A line that it already has is a problem. */
-async function write(
-  trx: Trx,
-  runId: string,
-  begun: number | null,
-  lines: readonly Taken[],
-): Promise<{ report: number; problems: Problem[] }> {
+async function write(trx: Trx, runId: string, report: number, lines: readonly Taken[]): Promise<Problem[]> {
   // A newer report replaces this one, even if it is recorded while this one is written.
   await lockReports(trx, runId);
-  const report = begun ?? (await beginReport(trx, runId));
-  if (begun !== null && !(await isOpen(trx, runId, report))) return { report, problems: [REPLACED] };
+  const open = await openReports(trx, runId).where('report', '=', report).executeTakeFirst();
+  if (open === undefined) return [REPLACED];
   const known = await linesOf(trx, runId, report, [...new Set(lines.map(({ line }) => line.employee_id))]);
   const problems: Problem[] = [];
   const rows: unknown[][] = [];
@@ -219,7 +205,7 @@ async function write(
   }
   const columns = ['run_id', 'report', 'employee_id', 'line', 'amount', 'owed'] as const;
   await insertMany(trx, 'taken_lines', columns, rows);
-  return { report, problems };
+  return problems;
 }
 
 function lockReports(trx: Trx, runId: string): Promise<void> {
@@ -227,6 +213,7 @@ function lockReports(trx: Trx, runId: string): Promise<void> {
 }
 
 async function beginReport(trx: Trx, runId: string): Promise<number> {
+  await lockReports(trx, runId);
   const { last } = await trx
     .selectFrom('taken_reports')
     .select((eb) => eb.fn.max('report').as('last'))
@@ -240,13 +227,8 @@ async function beginReport(trx: Trx, runId: string): Promise<number> {
   return report;
 }
 
-async function isOpen(trx: Trx, runId: string, report: number): Promise<boolean> {
-  const open = await openReport(trx, runId).where('report', '=', report).executeTakeFirst();
-  return open !== undefined;
-}
-
 /** The reports on a run whose lines are still being written, or were left behind by a process that died. */
-function openReport(db: Db | Trx, runId: string) {
+function openReports(db: Db | Trx, runId: string) {
   return db
     .selectFrom('taken_reports')
     .select('report')
@@ -275,7 +257,6 @@ function keyOf(employeeId: string, line: string): string {
   return JSON.stringify([employeeId, line]);
 }
 
-/** Records a report, or returns the problem that prevents it. */
 async function recordReport(
   trx: Trx,
   row: { run_id: string; report: number; recorded_at: string; lines: number },
@@ -306,7 +287,7 @@ async function recordReport(
 
 /** Removes lines of earlier reports that were never recorded: none can be recorded after this one. */
 async function dropUnrecorded(db: Db, runId: string, report: number): Promise<void> {
-  for (const left of await openReport(db, runId).where('report', '<', report).execute()) {
+  for (const left of await openReports(db, runId).where('report', '<', report).execute()) {
     await dropReport(db, runId, left.report);
   }
 }

@@ -7,7 +7,6 @@ import { type Line, lineKey } from '../calculation/line.ts';
 
 /** Lines read at once, each with all frozen lines of its employee. */
 const ROWS_AT_ONCE = 500;
-/** Reports named as wrong. */
 const NAMED = 1_000;
 
 /** Verifies every line of every report, including those that a later one replaced. */
@@ -72,7 +71,6 @@ function linesOf(text: string | null): Line[] {
   }
 }
 
-/** Reports each report whose number of lines is wrong or whose run does not exist. */
 async function verifyReports(db: Db, on: Verifying): Promise<void> {
   const { rows } = await sql<{ run_id: string; report: number }>`
     select run_id, report from taken_reports

@@ -6,7 +6,6 @@ import type { Db, Trx } from '../../database/tables.ts';
 /** An acceptance of some checks, for the failures of one readiness report. */
 export type Acceptance = { checks: readonly string[]; reason: string; acceptedBy: string };
 
-/** Records the acceptance of failures, in the transaction that finalizes the run. */
 export async function recordAcceptances(
   trx: Trx,
   { runId, employerId }: { runId: string; employerId: string },
@@ -28,10 +27,7 @@ export async function recordAcceptances(
   await insertRows(trx, 'accepted_failures', rows);
 }
 
-/**
- * Reads what was accepted for an employer. A failure is recognized by check, employee and ids; one without ids is
- * accepted for its own run only, so it is not remembered.
- */
+/** Reads what was accepted for an employer. A failure without ids is accepted for its own run only. */
 export async function rememberedAcceptances(db: Db, employerId: string): Promise<FindAcceptance> {
   const rows = await db
     .selectFrom('accepted_failures')

@@ -12,10 +12,8 @@ import { isTerminatedBefore, membershipOf } from './population.ts';
 export type Earlier = {
   runId: string;
   freezeId: string;
-  /** The ledger position at which the run was computed. */
   position: number;
   isVoided: boolean;
-  /** It is in another calendar year than the current run. */
   isPriorYear: boolean;
   rules: Rules;
 };
@@ -25,7 +23,6 @@ export type Known = {
   employeeId: string;
   /** With every employer. */
   employments: readonly Employment[];
-  /** The same as known at an earlier position. */
   employmentsAt: (position: number) => readonly Employment[];
   histories: readonly History[];
 };
@@ -33,7 +30,6 @@ export type Known = {
 /** The lines of an employee in an earlier run. `isIn`: false if the run only reported them. */
 export type FrozenRow = { freezeId: string; isIn: boolean; lines: readonly Line[] };
 
-/** The lines of an employee in earlier runs. */
 export type FrozenLines = {
   /** By freeze id, of the runs that the employee was in. */
   own: ReadonlyMap<string, readonly Line[]>;
@@ -61,16 +57,10 @@ const NONE: Pair = { member: 0n, employer: 0n };
 /** The amounts that a run should have taken for a deduction by what is known today. */
 type Due = Pair & { state: RunVersion; because: string; flags: Flag[] };
 
-/**
- * The amounts of a deduction under one line of coverage and taxability, which never offset those under another.
- * `line`: the last line that took some; null if none did.
- */
+/** The amounts of a deduction under one line of coverage and taxability. `line`: the last one that took some, or null. */
 type Account = { line: Line | null; due: Due | null; finalized: Pair; since: Pair };
 
-/**
- * Reports whether facts recorded after a run may change what an employee owes it. It is cheap, so that only
- * those employees are examined.
- */
+/** Reports whether facts recorded after a run may change what an employee owes it. Only those employees are examined. */
 export function isTouched(earlier: Earlier, known: Known, wasIn: boolean): boolean {
   const owes = owesRun(earlier, known, wasIn);
   return known.histories.some((history) => {
@@ -99,10 +89,8 @@ function owesRun({ rules }: Earlier, { employments }: Known, wasIn: boolean): bo
 }
 
 /**
- * Returns the adjustments of one employee for one earlier run: the amount due minus the adjusted amount, per deduction, line
- * of coverage and taxability. Each is a difference of rounded amounts.
- *
- * @param attended the runs of the employer that the employee is in, for the pay periods that they cover
+ * Returns the adjustments of one employee for one earlier run: the amount due minus the adjusted amount, per deduction,
+ * line of coverage and taxability. `attended`: the runs of the employer that the employee is in.
  */
 export function adjustmentLines(
   earlier: Earlier,

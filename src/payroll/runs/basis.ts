@@ -20,7 +20,6 @@ export const Basis = closed({
   position: Type.Integer(),
   /** The pay dates of the run or of its schedule; null if they are assumed or unknown. */
   pay_dates: nullable(Type.Array(day)),
-  /** The pay frequencies and groups of the employer's schedules. */
   schedules: Type.Array(Type.Pick(Schedule, ['pay_frequency', 'pay_group'])),
   /** The last day of the pay period of each of `pay_dates`; null if no schedule gives them. */
   period_ends: nullable(Type.Array(day)),
@@ -52,12 +51,7 @@ export const Outcome = closed({
 export type Outcome = Static<typeof Outcome>;
 
 /** The basis and outcome that a finalized or voided run keeps. */
-const Frozen = closed({
-  ...Outcome.properties,
-  basis: Basis,
-  /** The readiness checks whose failures were accepted. */
-  accepted_checks: Type.Array(Type.String()),
-});
+const Frozen = closed({ ...Outcome.properties, basis: Basis, accepted_checks: Type.Array(Type.String()) });
 export type Frozen = Static<typeof Frozen>;
 
 const readFrozen = jsonColumn('payroll_runs', 'snapshot', Frozen);
@@ -72,9 +66,8 @@ export function runRefused(...problems: readonly Problem[]): AppError<'RUN_REFUS
 }
 
 /**
- * Returns the schedule of a run's pay group. A group without a schedule uses the one that names no group, and
- * a run without a group uses the only schedule of its frequency. Null if there is none, or several are
- * possible.
+ * Returns the schedule of a run's pay group. A group without a schedule uses the one that names no group, and a run
+ * without a group uses the only schedule of its frequency. Null if there is none, or several are possible.
  */
 export function scheduleOf(run: Run, schedules: readonly Schedule[]): Schedule | null {
   const { pay_frequency, pay_group } = run;
@@ -88,37 +81,34 @@ export function scheduleOf(run: Run, schedules: readonly Schedule[]): Schedule |
 /** Returns the plan of a run under its employer's schedules. Throws RUN_REFUSED. */
 export function planWith(run: Run, schedules: readonly Schedule[]): Plan {
   const schedule = scheduleOf(run, schedules);
-  if (schedule === null && run.pay_group === null && run.pay_dates === null) {
-    const groups = schedules.filter((one) => one.pay_frequency === run.pay_frequency);
+  const isOfGroup = schedules.some((one) => one.pay_frequency === run.pay_frequency);
+  if (schedule === null && run.pay_group === null && run.pay_dates === null && isOfGroup) {
     // Each group has its own pay dates, and assumed dates would ignore them.
-    if (groups.length > 0) throw runRefused(GROUP_NEEDED);
+    throw runRefused({
+      path: 'pay_group',
+      rule: 'is required unless pay_dates is given: the employer has several pay schedules of this frequency, each for a pay group',
+    });
   }
-  const planned = planOf(run, schedule?.pay_dates ?? null);
-  if (!planned.ok) throw runRefused(planned.problem);
-  return planned.plan;
+  return planned(planOf(run, schedule?.pay_dates ?? null));
 }
 
-const GROUP_NEEDED: Problem = {
-  path: 'pay_group',
-  rule: 'is required unless pay_dates is given: the employer has several pay schedules of this frequency, each for a pay group',
-};
-
-/** Returns the plan of a basis. */
 export function planOfBasis({
   run,
   pay_dates,
   period_ends,
-}: Pick<Basis, 'run' | 'pay_dates' | 'period_ends'>): Plan {
-  const planned = planOf({ ...run, pay_dates, period_ends }, null);
-  if (!planned.ok) throw runRefused(planned.problem);
-  return planned.plan;
+}: Pick<Basis, 'run' | 'pay_dates' | 'period_ends'>) {
+  return planned(planOf({ ...run, pay_dates, period_ends }, null));
+}
+
+function planned(result: ReturnType<typeof planOf>): Plan {
+  if (!result.ok) throw runRefused(result.problem);
+  return result.plan;
 }
 
 /** Resolves the basis of a run now. `runId` is excluded from its earlier runs. Throws RUN_REFUSED. */
 export async function resolveBasis(db: Db | Trx, runId: string | null, stated: StatedRun): Promise<Basis> {
   const policies = await readPolicies(db, stated.employer_id);
-  const problem = policyProblem(stated, policies);
-  if (problem !== null) throw runRefused(problem);
+  assertReason(stated, policies);
   const run = runUnder(stated, policies);
   const [schedules, codes, position, final] = [
     await readSchedules(db, run.employer_id),
@@ -128,19 +118,26 @@ export async function resolveBasis(db: Db | Trx, runId: string | null, stated: S
   ];
   const plan = planWith(run, schedules);
   const others = final.filter((one) => one.run_id !== runId);
+  const previous = others.findLast(
+    (one) =>
+      one.state === 'finalized' &&
+      one.kind === 'regular' &&
+      one.pay_frequency === run.pay_frequency &&
+      one.pay_group === run.pay_group &&
+      one.pay_date < run.pay_date,
+  );
+  // Differences of the calendar year before are still reported.
+  const isNear = (payDate: string) => [0, 1].includes(Number(yearOf(run.pay_date)) - Number(yearOf(payDate)));
   return {
     run,
     position,
-    pay_dates: plan.calendarAssumed ? null : listOf(plan.dates),
+    pay_dates: plan.calendarAssumed ? null : plan.dates,
     schedules: schedules.map(({ pay_frequency, pay_group }) => ({ pay_frequency, pay_group })),
-    period_ends: listOf(plan.periodEnds),
+    period_ends: plan.periodEnds,
     codes,
-    previous: previousOf(
-      run,
-      others.filter(({ state }) => state === 'finalized'),
-    ),
+    previous: previous?.run_id ?? null,
     earlier: others
-      .filter((one) => isNear(one.pay_date, run.pay_date))
+      .filter(({ pay_date }) => isNear(pay_date))
       .map(({ run_id, report, state }) => ({ run_id, report, is_voided: state === 'voided' })),
   };
 }
@@ -152,20 +149,15 @@ export function runUnder(stated: StatedRun, policies: readonly PolicyVersion[]):
   return { ...stated, ...(Object.fromEntries(options) as Options) };
 }
 
-/** Returns a problem if the run states an option that differs from the policy without a `policy_reason`. */
-function policyProblem(stated: StatedRun, policies: readonly PolicyVersion[]): Problem | null {
-  if (stated.policy_reason !== null) return null;
+/** Throws RUN_REFUSED if the run states an option that differs from the policy without a `policy_reason`. */
+function assertReason(stated: StatedRun, policies: readonly PolicyVersion[]): void {
   const policy = optionsOn(policies, stated.pay_date);
   const differing = OPTIONS.filter((name) => stated[name] !== null && stated[name] !== policy[name]);
-  if (differing.length === 0) return null;
+  if (stated.policy_reason !== null || differing.length === 0) return;
   const named = differing.map((name) => `${name} (${policy[name]})`).join(', ');
-  return {
-    path: 'policy_reason',
-    rule: `is required to differ from the employer's payroll policy in ${named}`,
-  };
+  const rule = `is required to differ from the employer's payroll policy in ${named}`;
+  throw runRefused({ path: 'policy_reason', rule });
 }
-
-type Final = Awaited<ReturnType<typeof finalRuns>>[number];
 
 /** Returns finalized and voided runs: adjustments for a voided run must be reversed. */
 function finalRuns(db: Db | Trx, employerId: string) {
@@ -185,26 +177,4 @@ function finalRuns(db: Db | Trx, employerId: string) {
     .orderBy('pay_date')
     .orderBy('run_id')
     .execute();
-}
-
-function previousOf(run: Run, finalized: readonly Final[]): string | null {
-  const before = finalized.findLast(
-    (one) =>
-      one.kind === 'regular' &&
-      one.pay_frequency === run.pay_frequency &&
-      one.pay_group === run.pay_group &&
-      one.pay_date < run.pay_date,
-  );
-  return before?.run_id ?? null;
-}
-
-/** Reports whether a pay date is in the same calendar year or the one before, whose differences are still reported. */
-function isNear(earlier: string, payDate: string): boolean {
-  const years = Number(yearOf(payDate)) - Number(yearOf(earlier));
-  return years === 0 || years === 1;
-}
-
-/** Returns a list that may be changed, or null. */
-export function listOf(given: readonly string[] | null): string[] | null {
-  return given === null ? null : [...given];
 }

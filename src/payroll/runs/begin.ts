@@ -15,10 +15,7 @@ type Begun =
   /** Another body is stored under the id. */
   | { outcome: 'different' };
 
-/**
- * Computes a run and stores it. The same body under the same id is `same`, whatever the state of the stored
- * run. Throws RUN_REFUSED and stores nothing if the run cannot be computed or its employer is unknown.
- */
+/** Stores a run that can be computed. The same body under the same id is `same`, whatever its state. Throws RUN_REFUSED. */
 export async function beginRun(db: Db, runId: string, run: StatedRun, now: string): Promise<Begun> {
   const known = await findRun(db, runId);
   if (known !== null) return shown(db, known, run);
@@ -37,13 +34,9 @@ async function shown(db: Db, stored: StoredRun, run: StatedRun): Promise<Begun> 
   return { outcome: 'same', view: await viewRun(db, stored), stored };
 }
 
-/** The most lines that a preview shows. */
 export const PREVIEWED_LINES = 500;
 
-/**
- * Computes a run without storing it, and returns its first lines if it names its employees. Throws RUN_REFUSED, also
- * for an unknown employer.
- */
+/** Computes a run without storing it, and returns its first lines if it names its employees. Throws RUN_REFUSED. */
 export async function previewWithLines(
   db: Db,
   run: StatedRun,
@@ -76,11 +69,7 @@ export async function isKnownEmployer(db: Db, employerId: string): Promise<boole
 /** Unknown ids that a problem names; the rest are counted. */
 const NAMED = 20;
 
-/**
- * Returns a problem for each list of a run that names ids never known at its employer; a mistyped id would create a run
- * without employees. An employee is known if the roster has ever named them there; a deduction, if it ever named such
- * an employee.
- */
+/** Returns a problem for each list with ids never known at the employer: a mistyped one would leave employees out. */
 async function unknownIds(
   db: Db,
   { employer_id, employee_ids, final_checks, deductions }: StatedRun,

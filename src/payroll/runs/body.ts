@@ -63,7 +63,6 @@ const FIELDS = {
   final_checks: Type.Array(identifier),
   pay_dates: nullable(Type.Array(day)),
 };
-/** Why the run differs from the employer's payroll policy. */
 const policy_reason = nullable(Type.String());
 
 /** A run with its effective options. */
@@ -112,7 +111,6 @@ export function runOf(body: unknown): { ok: true; run: StatedRun } | { ok: false
   };
 }
 
-/** Returns the day on which a deduction must be in effect to be taken. */
 export function dayOfRun(run: Run): string {
   return run[run.applies_on];
 }

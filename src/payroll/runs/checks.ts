@@ -34,7 +34,6 @@ async function populationNarrowed(_: Db, { basis, summary }: RunQuestion): Promi
   return [{ example: count === 1 ? '1 employee' : `${count} employees`, result: 'warn', count }];
 }
 
-/** Warns if the pay dates by which amounts are divided were stepped from the run's own. */
 async function calendarAssumed(_: Db, { basis }: RunQuestion): Promise<Found[]> {
   const { dates, calendarAssumed: isAssumed } = planOfBasis(basis);
   if (!isAssumed || dates === null) return [];
@@ -43,10 +42,7 @@ async function calendarAssumed(_: Db, { basis }: RunQuestion): Promise<Found[]> 
   return [{ example, result: 'warn' }];
 }
 
-/**
- * Fails for each finalized regular run that pays some of the same days to some of the same employees. A run
- * without a pay group is for all groups. Off-cycle runs always share the period of a regular run.
- */
+/** Fails for each finalized regular run that pays some of the same days. Off-cycle runs always share a period with one. */
 async function periodsOverlap(db: Db, { runId, basis: { run } }: RunQuestion): Promise<Found[]> {
   if (run.kind === 'off_cycle') return [];
   const others = await finalizedRegularRuns(db, run)
@@ -61,7 +57,6 @@ async function periodsOverlap(db: Db, { runId, basis: { run } }: RunQuestion): P
   return others.map((other) => fail(`${other.run_id}: ${other.period_start} to ${other.period_end}`));
 }
 
-/** Warns if the employer's schedule has another pay period for the pay date. */
 async function periodDiffers(db: Db, { basis: { run } }: RunQuestion): Promise<Found[]> {
   if (run.kind === 'off_cycle') return [];
   const schedule = scheduleOf(run, await readSchedules(db, run.employer_id));
@@ -85,7 +80,6 @@ async function calendarDiffers(db: Db, { basis }: RunQuestion): Promise<Found[]>
   return k === frozen.k && N === frozen.N ? [] : [fail(`${was}; today it is check ${k ?? '?'} of ${N}`)];
 }
 
-/** Warns if the previous run of the year has another scheme or remainder. */
 async function policyDiffers(db: Db, { basis }: RunQuestion): Promise<Found[]> {
   const previous = await previousOfYear(db, basis);
   if (previous === null) return [];

@@ -29,10 +29,8 @@ export type EmployeeLines = Employee & {
   undecided: readonly MovedStart<RunVersion>[];
 };
 
-/** The inputs of a computation, made once from a basis. */
 type Inputs = TrueUp & { previous: { rules: Rules; freezeId: string } | null };
 
-/** Prepares the computation of a basis. */
 export async function inputsOf(db: Db | Trx, basis: Basis): Promise<Inputs> {
   const { run } = basis;
   const ids = basis.earlier.map((one) => one.run_id);
@@ -78,10 +76,7 @@ function settledByEmployee(rows: readonly FrozenRun[]): Map<string, Set<string>>
   return byEmployee;
 }
 
-/**
- * Yields the employer's employees with their lines, page by page; with `only`, these employees alone. Employees outside
- * the run are included, so that every one is accounted for.
- */
+/** Yields all employees of the employer, or `only` these, so that those outside the run are accounted for too. */
 export async function* computeRun(
   db: Db | Trx,
   inputs: Inputs,

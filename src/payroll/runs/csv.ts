@@ -4,7 +4,6 @@ import { harmless } from '../../formats/csv.ts';
 import { isIncluded, type Line } from '../calculation/line.ts';
 import type { Run } from './body.ts';
 
-/** The run of the lines. A preview has no id. */
 type RunOfLines = Pick<Run, 'period_start' | 'period_end' | 'pay_date'> & { run_id?: string };
 
 type Column = {
@@ -52,10 +51,7 @@ export const CSV_COLUMNS: readonly string[] = COLUMNS.map((column) => column.nam
 /** RFC 4180: each record ends with CRLF, and a cell with a line break of any kind is quoted. */
 const OPTIONS = { record_delimiter: '\r\n', quote_record_delimiter: true, eof: true } as const;
 
-/**
- * Returns the lines of a run as CSV in UTF-8. Each page is formatted when the reader requests it, so memory
- * stays flat. Fails with the error of the pages.
- */
+/** Returns the lines of a run as CSV in UTF-8. Each page is formatted when the reader requests it, so memory stays flat. */
 export function csvOfLines(run: RunOfLines, pages: AsyncIterable<readonly Line[]>): Readable {
   return Readable.from(texts(run, pages), { objectMode: false });
 }

@@ -18,19 +18,16 @@ export type Finalizing = {
   ifMatch: string | null;
   /** Identifies the request, so that a repeat returns the run; null without one. */
   idempotencyKey?: string | null;
-  /** The failed checks that a person accepts; null: none. */
   accept: Acceptance | null;
   now: string;
 };
 
-/** Checks a run when its lines are computed, before it is final. */
 export type CheckReadiness = (basis: Basis, summary: Summary) => Promise<ReadinessReport>;
 
 export type Finalized =
   | { outcome: 'finalized'; stored: StoredRun }
   /** An earlier request with the same ETag or idempotency key finalized the run. */
   | { outcome: 'repeated'; stored: StoredRun }
-  /** Checks failed that are not accepted. */
   | { outcome: 'not-ready'; report: ReadinessReport }
   /** Failures are accepted that are not those of the report whose ETag was sent. */
   | { outcome: 'failures-changed'; report: ReadinessReport }
@@ -42,9 +39,8 @@ export type Finalized =
 const LEFT_BEHIND_MS = 60 * 60 * 1000;
 
 /**
- * Finalizes an open run. Its lines are written first, about a hundred employees per transaction; then one
- * small transaction makes the run final, unless the employer's payroll changed in the meantime. Without `checkReadiness` no
- * readiness is checked: callers use `finalizeChecked`. Throws RUN_REFUSED.
+ * Finalizes an open run. Its lines are written first, about a hundred employees per transaction; then one small
+ * transaction makes the run final, unless the employer's payroll changed in the meantime. Throws RUN_REFUSED.
  */
 export async function finalizeRun(
   db: Db,

@@ -8,12 +8,11 @@ import { bodyOf, type StoredRun } from './store.ts';
 
 export type LinesOfEmployee = { employeeId: string; lines: Line[] };
 
-/** The place where a list of lines continues: after an employee, at the ledger position of its first page. */
 type LineCursor = { employeeId: string; position: number };
 
 /**
- * Returns the lines of a run, or of one of its employees, after `from`, and their ledger position: all pages of a list
- * are computed at the position of its first page. Throws RUN_REFUSED if an open run cannot be computed.
+ * Returns the lines of a run, or of one of its employees, after `from`. All pages of a list are computed at the ledger
+ * position of its first page. Throws RUN_REFUSED if an open run cannot be computed.
  */
 export async function linesOfRun(
   db: Db,
@@ -48,10 +47,7 @@ export async function* computedPages(
 /** The end of a page: after an employee, `given` lines into the next one, at the ledger position of the list. */
 export type LinePosition = LineCursor & { given: number };
 
-/**
- * Returns the next lines of a list after `from`, at most `limit`, and reads no more pages than that takes.
- * `next` continues the list; null if no line is left.
- */
+/** Returns at most `limit` lines after `from`, reading no more pages than that takes. `next` is null at the end. */
 export async function linesBehind(
   pages: AsyncIterable<LinesOfEmployee[]>,
   from: LinePosition,

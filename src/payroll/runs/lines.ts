@@ -13,7 +13,6 @@ import { dayOfRun, type Run } from './body.ts';
 import { type History, stateFor } from './history.ts';
 import type { Membership, Scope } from './population.ts';
 
-/** How a run selects employees and deductions and computes lines. */
 export type Rules = Scope & {
   /** Null: not narrowed. An off-cycle run takes only what it names. */
   deductions: ReadonlySet<string> | null;
@@ -44,7 +43,6 @@ export function stateInRun(
   return stateFor(history, employeeId, dayOfRun(run));
 }
 
-/** Returns the lines of the deductions in effect for an employee who is in the run. */
 export function regularLines(
   employeeId: string,
   employment: Employment,
@@ -137,7 +135,6 @@ function calendarChange(line: Line, rules: Rules, previous: Previous): Line['amo
   return plan.N === planThen.N && isWithinCent ? 'rounding' : 'calendar';
 }
 
-/** Returns the content of a version for an adjustment or arrears line. */
 export function contentOf(state: RunVersion, { codesOf }: Pick<Rules, 'codesOf'>) {
   return {
     employee_id: state.employee_id,
@@ -164,11 +161,7 @@ function lastingLines(previous: Previous | null): Map<string, Line> {
   return lasting;
 }
 
-/**
- * Returns one line of 0.00 for each deduction of the previous run that is not among these lines, so that a
- * payroll with standing deductions stops it. An employee of another frequency, group or employer now has
- * moved; the deduction has not ended.
- */
+/** Returns one line of 0.00 for each deduction of the previous run without a line, so that standing deductions stop. */
 export function stoppedLines(
   lines: readonly Line[],
   previous: Previous,
@@ -216,7 +209,6 @@ function rosterFlags(employment: Employment, { ends_on }: RunVersion, run: Run):
   return ends_on > run.period_end ? ['coverage_beyond_last_check'] : [];
 }
 
-/** Returns the last day of a day's month. */
 function lastOfMonth(day: string): string {
   const date = Temporal.PlainDate.from(day);
   return date.with({ day: date.daysInMonth }).toString();

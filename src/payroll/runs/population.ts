@@ -38,11 +38,7 @@ export type Scope = {
   hasOneScheduleAtMost: boolean;
 };
 
-/**
- * Decides whether an employee is in a run. Employer, hire, frequency and group are those of the period's last day.
- *
- * @param employments the employee's, with every employer
- */
+/** Decides by the employer, hire, frequency and group of the period's last day whether an employee is in a run. */
 export function membershipOf(employments: readonly Employment[], scope: Scope): Membership {
   const { run } = scope;
   const day = run.period_end;
@@ -70,18 +66,13 @@ export function isTerminatedBefore(
   spell: Spell,
   { run, finalChecks }: Scope,
 ): boolean {
-  const { termination_date } = spell;
-  return (
-    termination_date !== null &&
-    termination_date < run.period_start &&
-    !finalChecks.has(employeeOf(employment))
-  );
+  const endsOn = spell.termination_date;
+  return endsOn !== null && endsOn < run.period_start && !finalChecks.has(employeeOf(employment));
 }
 
 /** Reports whether no further paycheck of this employer follows: the employee left and is not to be hired again. */
 export function isGone(membership: Membership, employments: readonly Employment[], run: Run): boolean {
-  if (membership.isIn || (membership.why !== 'terminated' && membership.why !== 'other_employer'))
-    return false;
+  if (membership.isIn || !['terminated', 'other_employer'].includes(membership.why)) return false;
   const spells = employments.find((one) => one.employer_id === run.employer_id)?.spells ?? [];
   return !spells.some(({ hire_date }) => hire_date !== null && hire_date > run.period_end);
 }

@@ -12,16 +12,10 @@ import type { Run } from './body.ts';
 import { type History, historyFrom } from './history.ts';
 import type { Owed } from './true-up.ts';
 
-/**
- * Employees read together before other work continues. Measured: twice as many save no time, because more objects outlive
- * the young generation; half as many cost more statements.
- */
+/** Measured: twice as many save no time, because more objects outlive the young generation; half cost more statements. */
 const EMPLOYEES_AT_ONCE = 128;
 
-/**
- * Yields the ids of the employees whose lines may be in the run: `only`, those that an off-cycle run names, or all that
- * the employer ever had.
- */
+/** Yields ids of employees: `only`, those that an off-cycle run names, or all that the employer ever had. */
 export async function* candidates(
   db: Db | Trx,
   run: Run,
@@ -132,10 +126,7 @@ export function owedByLatest(rows: readonly Owed[]): Owed[] {
 /** Pages read ahead while the current one is computed, so that PostgreSQL works at the same time. */
 const PAGES_AHEAD = 2;
 
-/**
- * Reads each item in order, and starts reading the next ones before they are requested. SQLite, which is synchronous,
- * neither gains nor loses. When the consumer stops early, nothing stays in progress.
- */
+/** Reads each item in order, and starts reading the next ones early. When the consumer stops, nothing stays in progress. */
 export async function* readAhead<Item, Page>(
   items: AsyncIterable<Item>,
   read: (item: Item) => Promise<Page>,

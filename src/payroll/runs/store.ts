@@ -5,7 +5,7 @@ import type { Db, PayrollRunTable, RunState, Trx } from '../../database/tables.t
 import { jsonColumn } from '../../formats/json-column.ts';
 import { RULES_VERSION } from '../calculation/amounts.ts';
 import { changePayroll } from '../settings/lock.ts';
-import { type Basis, frozenOf, resolveBasis } from './basis.ts';
+import { type Basis, type Frozen, frozenOf, resolveBasis } from './basis.ts';
 import { type Run, StatedRun } from './body.ts';
 import { computeRun, type EmployeeLines, inputsOf } from './compute.ts';
 import { createSummary, type Summary } from './summary.ts';
@@ -49,10 +49,7 @@ export async function findRun(db: Db | Trx, runId: string): Promise<StoredRun | 
   return row ?? null;
 }
 
-/**
- * Selects the finalized regular runs of a run's employer and pay frequency that may pay the same employees: those of
- * its pay group and those without a pay group; all if it has none.
- */
+/** Selects the finalized regular runs that may pay the same employees. A run without a pay group is for all groups. */
 export function finalizedRegularRuns(
   db: Db | Trx,
   { employer_id, pay_frequency, pay_group }: Pick<StoredRun, 'employer_id' | 'pay_frequency' | 'pay_group'>,
@@ -116,7 +113,6 @@ export async function listRuns(
   return { runs, next };
 }
 
-/** Deletes an open run. A finalized run is a record and cannot be deleted. */
 export async function deleteRun(trx: Trx, runId: string): Promise<'deleted' | 'unknown' | 'not-open'> {
   await changePayroll(trx);
   const run = await findRun(trx, runId);
@@ -145,11 +141,16 @@ export async function voidRun(
 }
 
 /** The result of a run: computed now if it is open, otherwise as stored. */
-export type RunView = Omit<Summary, 'notes'> & { run: Run; position: number; rulesVersion: string };
+export type RunView = Omit<Summary, 'notes'> & {
+  run: Run;
+  position: number;
+  rulesVersion: string;
+  /** What a finalized or voided run keeps; null for another one. */
+  frozen: Frozen | null;
+};
 
 const readBody = jsonColumn('payroll_runs', 'body', StatedRun);
 
-/** Returns the run as it was requested. */
 export function bodyOf({ run_id, body }: StoredRun): StatedRun {
   return readBody(body, run_id);
 }
@@ -171,6 +172,7 @@ export async function viewRun(db: Db, stored: StoredRun): Promise<RunView> {
     totals: totalsOf(stored),
     etag: stored.etag as string,
     outcome: frozen,
+    frozen,
   };
 }
 
@@ -182,14 +184,13 @@ export async function previewRun(
   onPage?: OnPage,
 ): Promise<RunView> {
   const basis = await resolveBasis(db, runId, run);
-  const { totals, etag, outcome } = await summarize(db, basis, onPage);
-  return { run: basis.run, position: basis.position, rulesVersion: RULES_VERSION, totals, etag, outcome };
+  const summary = await summarize(db, basis, onPage);
+  return { ...summary, run: basis.run, position: basis.position, rulesVersion: RULES_VERSION, frozen: null };
 }
 
 /** Receives each computed page, and the lines of its employees as JSON. */
 type OnPage = (page: readonly EmployeeLines[], texts: readonly string[]) => void | Promise<void>;
 
-/** Computes a run, page by page, and returns its summary. */
 export async function summarize(db: Db, basis: Basis, onPage: OnPage = () => {}): Promise<Summary> {
   const summary = createSummary(basis);
   for await (const page of computeRun(db, await inputsOf(db, basis))) {

@@ -8,7 +8,6 @@ import type { EmployeeLines } from './compute.ts';
 import { UNCLEAR } from './population.ts';
 import { createComparison, createTotals, type Totals } from './totals.ts';
 
-/** Flags of lines that readiness reports. */
 const NOTED_FLAGS = [
   'open_after_termination',
   'coverage_beyond_last_check',

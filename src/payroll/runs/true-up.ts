@@ -32,16 +32,10 @@ export type TrueUp = {
   settled: ReadonlyMap<string, ReadonlySet<string>>;
 };
 
-/** An amount not taken of a finalized line. */
 export type Owed = { run_id: string; employee_id: string; line: string; owed: string };
 
 /** An employee of the employer, and what earlier runs state of them. */
-export type Employee = Known & {
-  membership: Membership;
-  owed: readonly Owed[];
-  /** In the previous run; null without one. */
-  previous: Previous | null;
-};
+export type Employee = Known & { membership: Membership; owed: readonly Owed[]; previous: Previous | null };
 
 /** Returns the earlier runs whose lines must be read for an employee: most often none. */
 export function runsToTrueUp({ earlier, settled }: TrueUp, employee: Employee): Earlier[] {
@@ -73,11 +67,7 @@ function coversLeaversOf(earlier: Run, { run, schedules }: Basis, groupOfEmploye
   return ofFrequency.length > 0 && !ofFrequency.some((one) => [null, group].includes(one.pay_group));
 }
 
-/**
- * Returns the adjustments and arrears of an employee for `runs` (of `runsToTrueUp`), whose lines are in `rows`.
- *
- * @param regular the lines that the current run takes of the employee's deductions
- */
+/** Returns an employee's adjustments and arrears for `runs`, of which `rows` are. `regular`: the lines of this run. */
 export function trueUpLines(
   { basis, rules, earlier, carrier }: TrueUp,
   employee: Employee,

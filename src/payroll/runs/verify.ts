@@ -46,13 +46,9 @@ export function whyOtherRules({ rules_version }: StoredRun): string | null {
   return `The run was finalized by rules ${rules_version}, and this release computes by rules ${RULES_VERSION}. Verify it with the release that finalized it.`;
 }
 
-/** Differences named: enough to find the cause. */
 const DIFFERENCES_NAMED = 100;
 
-/**
- * Verifies a finalized or voided run. `basis` is the one frozen with it, for a caller that has parsed it.
- * `onPage` receives each computed page.
- */
+/** Verifies a finalized or voided run with its frozen basis. `onPage` receives each computed page. */
 export async function verifyRun(
   db: Db,
   stored: StoredRun,
@@ -127,7 +123,6 @@ function compare(
 
 /** IDs of runs read at once. Each run is then read separately, because its basis may be megabytes. */
 const RUNS_AT_ONCE = 500;
-/** The most rows reported that belong to no run. */
 const NAMED = 1_000;
 
 export type RunsVerified = {
@@ -237,7 +232,6 @@ function parsed<T>(read: () => T): T | null {
   }
 }
 
-/** Reports lines that belong to no run. */
 async function verifyLeft(db: Db, { report }: Verifying): Promise<void> {
   const lines = await sql<{ freeze_id: string }>`
     select distinct freeze_id from run_employees

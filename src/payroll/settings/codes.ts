@@ -63,7 +63,6 @@ function keyOf(side: string, line: string, taxability: string | null): string {
   return `${side} ${line} ${taxability ?? ''}`;
 }
 
-/** Returns an employer's payroll codes; empty if none were set. */
 export async function readCodes(db: Db | Trx, employerId: string): Promise<PayrollCode[]> {
   const row = await db
     .selectFrom('payroll_codes')
@@ -91,7 +90,6 @@ export async function putCodes(
 /** One code for each line of coverage, taxability (or either) and side. */
 export const CODES_MAX = LINES_OF_COVERAGE.length * (TAXABILITIES.length + 1) * SIDES.length;
 
-/** All codes of an employer; an empty list removes them. */
 export const PayrollCodes = component(
   'PayrollCodes',
   {

@@ -1,9 +1,6 @@
 import type { Trx } from '../../database/tables.ts';
 
-/**
- * Locks payroll until the transaction ends: runs, reports, schedules, codes and policies. Call it before deciding from
- * them. The one row that it counts up is the lock.
- */
+/** Locks runs, reports and settings until the transaction ends. Call it before deciding from them. */
 export async function changePayroll(trx: Trx): Promise<void> {
   await trx
     .updateTable('payroll_head')

@@ -99,7 +99,6 @@ export const POLICY: Setting<Policy, { versions: PolicyVersion[] }> = {
   view: async (db, employerId) => ({ versions: await readPolicies(db, employerId) }),
 };
 
-/** Returns the versions of an employer's policy, the newest `effective_from` first. */
 export async function readPolicies(db: Db | Trx, employerId: string): Promise<PolicyVersion[]> {
   const rows = await db
     .selectFrom('payroll_policies')
@@ -138,7 +137,6 @@ export async function putPolicy(
     .execute();
 }
 
-/** Returns the options of the policy that applies on a pay date. */
 export function optionsOn(policies: readonly PolicyVersion[], payDate: string): Options {
   return policies.find(({ effective_from }) => effective_from <= payDate) ?? DEFAULTS;
 }

@@ -38,7 +38,6 @@ export type Schedule = Static<typeof Schedule>;
 
 const readStored = jsonColumn('pay_schedules', 'schedules', Type.Array(Schedule));
 
-/** Returns an employer's pay schedules; empty if none were set. */
 export async function readSchedules(db: Db | Trx, employerId: string): Promise<Schedule[]> {
   const row = await db
     .selectFrom('pay_schedules')
@@ -80,7 +79,6 @@ export async function hasSettings(db: Db | Trx, employerId: string): Promise<boo
 /** More pay groups than one employer has. */
 const SCHEDULES_MAX = 100;
 
-/** All schedules of an employer; an empty list removes them. */
 export const PaySchedules = component(
   'PaySchedules',
   {
@@ -120,7 +118,17 @@ function problemsOf({ pay_frequency, pay_dates }: Schedule, path: string): Probl
     dateProblems(date, pay_dates[index - 1], `${path}[${index}]`),
   );
   // Dates out of order would be reported again as years that are not covered.
-  return problems.length > 0 ? problems : yearProblems(pay_dates, pay_frequency, path);
+  if (problems.length > 0) return problems;
+  const years = Map.groupBy(pay_dates, ({ pay_date }) => yearOf(pay_date));
+  const ofYears = [...years].map(([year, dates]) =>
+    listProblem(
+      dates.map(({ pay_date }) => pay_date),
+      year,
+      pay_frequency,
+      path,
+    ),
+  );
+  return ofYears.filter((problem) => problem !== null).slice(0, 1);
 }
 
 function dateProblems(date: PayDate, before: PayDate | undefined, path: string): Problem[] {
@@ -133,19 +141,4 @@ function dateProblems(date: PayDate, before: PayDate | undefined, path: string):
   if (date.period_start <= before.period_end)
     problems.push({ path: `${path}.period_start`, rule: 'must be after the end of the period before it' });
   return problems;
-}
-
-function yearProblems(
-  dates: readonly PayDate[],
-  frequency: Schedule['pay_frequency'],
-  path: string,
-): Problem[] {
-  const years = Map.groupBy(
-    dates.map((date) => date.pay_date),
-    yearOf,
-  );
-  return [...years]
-    .map(([year, ofYear]) => listProblem(ofYear, year, frequency, path))
-    .filter((problem) => problem !== null)
-    .slice(0, 1);
 }

@@ -3,7 +3,6 @@ import type { Problem } from '../../errors.ts';
 
 /** A setting of an employer as the API and the command line set and show it. */
 export type Setting<Value, View> = {
-  /** Returns the value that a body sets, or all its problems. */
   check(body: unknown): { ok: true; value: Value } | { ok: false; problems: Problem[] };
   put(trx: Trx, employerId: string, value: Value, set: { now: string; by: string | null }): Promise<void>;
   view(db: Db, employerId: string): Promise<View>;
