@@ -22,8 +22,7 @@ import { createEncryptor } from '../security/encryption.ts';
 import { recordPiiRead } from '../security/pii-reads.ts';
 import type { Caller } from '../security/tokens.ts';
 import { employerId } from './arguments.ts';
-import type { Command } from './command.ts';
-import { type Context, type DatabaseContext, withDatabase } from './context.ts';
+import { type Command, type Context, type DatabaseContext, withDatabase } from './command.ts';
 import { failed, wrongUsage } from './failure.ts';
 import {
   type Column,
@@ -47,14 +46,41 @@ export function addCensusCommands(program: Command): void {
     .argument('<file>', CENSUS_FILE)
     .option('--employer <id>', 'Also compare the census with the last upload of this employer', employerId)
     .json()
-    .does(censusValidate);
+    .does(async (context, file: string, { employer }: { employer?: string }) => {
+      // Without an employer it needs no configuration and no database.
+      const { out } = context;
+      const compared = employer === undefined ? null : await compare(context, employer, file);
+      const report = compared ?? viewFindings(await checkCensus(await openCensusFile(file)));
+      printResult(out, report, () => {
+        if (!report.valid) return printProblems(out, report);
+        out.print(`Valid: ${counted(report.employees, 'employee')}`);
+        for (const line of compared === null ? [] : changesInWords(compared)) out.print(printable(line));
+      });
+      return report.valid ? 0 : 1;
+    });
   census
     .subcommand('stage', 'Check a census file and stage it for the next upload.')
     .examples('census stage census.json --employer maple-bakery')
     .argument('<file>', CENSUS_FILE)
     .employer()
     .json()
-    .does(censusStage);
+    .does(async (context, file: string, { employer }: { employer: string }) => {
+      const { out, env, now } = context;
+      const encryptor = createEncryptor(readDataKeys(env));
+      const content = await openCensusFile(file);
+      return withDatabase(context, async (db) => {
+        const staged = await stageCensus({ db, encryptor, now }, employer, content);
+        if (!staged.ok) {
+          const findings = viewFindings(staged);
+          printResult(out, findings, () => printProblems(out, findings));
+          return 1;
+        }
+        const { censusId: id, employees } = staged;
+        printResult(out, { id, employees }, `Staged ${counted(employees, 'employee')} of ${employer}`);
+        await noteEmployedTwice(context, db, employer);
+        return 0;
+      });
+    });
   census
     .subcommand('show', "Show an employer's staged census and latest syncs.")
     .examples('census show --employer maple-bakery', 'census show --employer maple-bakery --response')
@@ -64,13 +90,48 @@ export function addCensusCommands(program: Command): void {
       'Also show the response that rejected the latest upload. It may contain personal data, so the read is recorded',
     )
     .table()
-    .doesOnDatabase(censusShow);
+    .doesOnDatabase(
+      async (context, { employer, response: withResponse }: { employer: string; response?: true }) => {
+        const { db, out, env } = context;
+        const { maxAgeMs, overdueMs } = readCensus(env);
+        const now = context.now();
+        const staged = await currentCensus(db, employer);
+        const { syncs } = await listSyncs(db, { employerId: employer }, { limit: 5 }, { now, overdueMs });
+        const fresh = staged !== null && now.getTime() - Date.parse(staged.staged_at) <= maxAgeMs;
+        const census = staged && {
+          id: staged.census_id,
+          employer_id: staged.employer_id,
+          staged_at: staged.staged_at,
+          employees: staged.employees,
+          fresh,
+        };
+        const response = withResponse ? await responseOf(context, syncs[0]) : undefined;
+        const result = { census, syncs, ...(response !== undefined && { response }) };
+        printResult(out, result, () => {
+          if (census === null) out.print('No census is staged.');
+          else printPairs(out, { ...census, fresh: fresh ? 'yes' : 'no: older than CENSUS_MAX_AGE' });
+          printSyncs(out, syncs);
+          if (response !== undefined) printResponse(out, response);
+        });
+      },
+    );
   census
     .subcommand('sync', "Upload an employer's census now.")
     .examples('census sync --employer maple-bakery')
     .employer()
     .json()
-    .doesOnDatabase(censusSync);
+    .doesOnDatabase(async (context, { employer }: { employer: string }) => {
+      const { db, out, env } = context;
+      const { overdueMs } = readCensus(env);
+      const now = context.now();
+      const request = { employerId: employer, now: now.toISOString() };
+      const syncId = await transact(db, (trx) => requestSyncManually(trx, request));
+      const sync = await findSync(db, syncId, { now, overdueMs });
+      printResult(out, sync, syncId);
+      out.note(
+        'The sidecar uploads the census as soon as a fresh one is staged. Follow it with "benefits-sidecar census show".',
+      );
+    });
 }
 
 /** Opens the file of a census. The check reports what is wrong in its content. */
@@ -131,41 +192,10 @@ function changesInWords({ last_upload, changes }: Comparison): string[] {
   return lines;
 }
 
-/** Without an employer it needs no configuration and no database. */
-async function censusValidate(context: Context, file: string, { employer }: { employer?: string }) {
-  const { out } = context;
-  const compared = employer === undefined ? null : await compare(context, employer, file);
-  const report = compared ?? viewFindings(await checkCensus(await openCensusFile(file)));
-  printResult(out, report, () => {
-    if (!report.valid) return printProblems(out, report);
-    out.print(`Valid: ${counted(report.employees, 'employee')}`);
-    for (const line of compared === null ? [] : changesInWords(compared)) out.print(printable(line));
-  });
-  return report.valid ? 0 : 1;
-}
-
 async function compare(context: Context, employer: string, file: string): Promise<Comparison> {
   const encryptor = createEncryptor(readDataKeys(context.env));
   const content = await openCensusFile(file);
   return withDatabase(context, (db) => compareCensus({ db, encryptor }, employer, content));
-}
-
-async function censusStage(context: Context, file: string, { employer }: { employer: string }) {
-  const { out, env, now } = context;
-  const encryptor = createEncryptor(readDataKeys(env));
-  const content = await openCensusFile(file);
-  return withDatabase(context, async (db) => {
-    const staged = await stageCensus({ db, encryptor, now }, employer, content);
-    if (!staged.ok) {
-      const findings = viewFindings(staged);
-      printResult(out, findings, () => printProblems(out, findings));
-      return 1;
-    }
-    const { censusId: id, employees } = staged;
-    printResult(out, { id, employees }, `Staged ${counted(employees, 'employee')} of ${employer}`);
-    await noteEmployedTwice(context, db, employer);
-    return 0;
-  });
 }
 
 /** Detects a census under the wrong employer id: its employees already work for another employer. */
@@ -182,33 +212,6 @@ async function noteEmployedTwice({ out, env, now }: Context, db: Db, employer: s
 
 /** Problems of the newest sync that are printed; `--json` has all. */
 const PROBLEMS_SHOWN = 20;
-
-async function censusShow(
-  context: DatabaseContext,
-  { employer, response: withResponse }: { employer: string; response?: true },
-): Promise<void> {
-  const { db, out, env } = context;
-  const { maxAgeMs, overdueMs } = readCensus(env);
-  const now = context.now();
-  const staged = await currentCensus(db, employer);
-  const { syncs } = await listSyncs(db, { employerId: employer }, { limit: 5 }, { now, overdueMs });
-  const fresh = staged !== null && now.getTime() - Date.parse(staged.staged_at) <= maxAgeMs;
-  const census = staged && {
-    id: staged.census_id,
-    employer_id: staged.employer_id,
-    staged_at: staged.staged_at,
-    employees: staged.employees,
-    fresh,
-  };
-  const response = withResponse ? await responseOf(context, syncs[0]) : undefined;
-  const result = { census, syncs, ...(response !== undefined && { response }) };
-  printResult(out, result, () => {
-    if (census === null) out.print('No census is staged.');
-    else printPairs(out, { ...census, fresh: fresh ? 'yes' : 'no: older than CENSUS_MAX_AGE' });
-    printSyncs(out, syncs);
-    if (response !== undefined) printResponse(out, response);
-  });
-}
 
 /** Records the read before it opens anything. */
 async function responseOf(
@@ -265,17 +268,4 @@ function printSyncs(out: Output, syncs: readonly CensusSync[]): void {
   for (const problem of newest.problems.slice(0, PROBLEMS_SHOWN)) {
     out.print(`  ${printable(describe(problem))}`);
   }
-}
-
-async function censusSync(context: DatabaseContext, { employer }: { employer: string }): Promise<void> {
-  const { db, out, env } = context;
-  const { overdueMs } = readCensus(env);
-  const now = context.now();
-  const request = { employerId: employer, now: now.toISOString() };
-  const syncId = await transact(db, (trx) => requestSyncManually(trx, request));
-  const sync = await findSync(db, syncId, { now, overdueMs });
-  printResult(out, sync, syncId);
-  out.note(
-    'The sidecar uploads the census as soon as a fresh one is staged. Follow it with "benefits-sidecar census show".',
-  );
 }

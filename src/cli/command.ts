@@ -1,12 +1,115 @@
-/** The base of all commands: their help, and the options that several of them share. */
+/** The base of all commands: what they run with, their help, and the options that several of them share. */
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { createInterface } from 'node:readline/promises';
 import { Command as Base, Option } from 'commander';
+import type { Clock } from '../clock.ts';
+import { readDatabaseUrl, readEnvironment } from '../config.ts';
+import { engineOfUrl } from '../database/engine.ts';
+import type { Db } from '../database/tables.ts';
+import type { Environment } from '../environment.ts';
 import { employerId, reasonOf, wholeNumber } from './arguments.ts';
-import { type Act, type DatabaseRun, type Run, withDatabase } from './context.ts';
-import { WIDTH } from './output.ts';
+import { failed, wrongUsage } from './failure.ts';
+import { type Output, printable, WIDTH } from './output.ts';
 
-/** The limits of the API for a page. */
-const LIMIT_MAX = 1_000;
-const LIMIT_DEFAULT = 100;
+/** Runs a command with its arguments and options. Returns the exit code; none is success. */
+type Run = (context: Context, ...rest: never[]) => Promise<number> | Promise<void>;
+
+/** Wraps a command as the action of a Commander command. */
+export type Act = (run: Run) => (...given: unknown[]) => Promise<void>;
+
+export type Input = NodeJS.ReadableStream & { readonly isTTY?: boolean };
+
+export type Context = {
+  readonly env: Environment;
+  readonly out: Output;
+  readonly now: Clock;
+  readonly stdin: Input;
+  /** `--yes`: do not ask for confirmation. */
+  readonly yes: boolean;
+  /**
+   * Returns a signal that aborts at Ctrl-C or SIGTERM, or when the reader of the result is gone. Signals are
+   * caught from the first call on, and once: a second signal ends the process.
+   */
+  readonly stopped: () => AbortSignal;
+};
+
+export type DatabaseContext = Context & { readonly db: Db };
+
+export function catchSignals(stopping: AbortController): () => AbortSignal {
+  let caught = false;
+  return () => {
+    if (!caught) {
+      caught = true;
+      for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => stopping.abort());
+    }
+    return stopping.signal;
+  };
+}
+
+/** Resolves when the signal aborts, or at once if it has. */
+export function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}
+
+/**
+ * Opens the configured database for one command and closes it afterward, also while `serve` runs. Throws if there
+ * is no database, so a command started in the wrong folder creates none, and throws SCHEMA_REFUSED for a database
+ * of another release or environment.
+ */
+export async function withDatabase<R>({ env }: Context, work: (db: Db) => Promise<R>): Promise<R> {
+  const url = readDatabaseUrl(env);
+  const environment = readEnvironment(env);
+  const [{ openDatabase, sqlitePath }, { checkSchema }] = await Promise.all([
+    import('../database/open.ts'),
+    import('../database/migrate.ts'),
+  ]);
+  if (engineOfUrl(url) === 'sqlite' && !existsSync(sqlitePath(url))) {
+    throw failed(
+      `there is no database at ${sqlitePath(url)}: check DATABASE_URL, or create it with "benefits-sidecar migrate"`,
+    );
+  }
+  const db = openDatabase(url);
+  try {
+    await checkSchema(db, environment);
+    return await work(db);
+  } finally {
+    await db.destroy();
+  }
+}
+
+/**
+ * Prints the effects on stderr and asks for a yes, unless `--yes` is given. Throws COMMAND_FAILED without one,
+ * and WRONG_USAGE without a terminal.
+ */
+export async function confirm(context: Context, effects: readonly string[], question: string): Promise<void> {
+  if (context.yes) return;
+  for (const effect of effects) context.out.note(printable(effect));
+  if (!isTerminal(context)) {
+    throw wrongUsage('this needs a confirmation, and there is no terminal to ask on: add --yes');
+  }
+  if (!(await isAgreed(context, question))) throw failed('canceled: nothing changed');
+}
+
+export function isTerminal({ stdin, out: { stderr } }: Context): boolean {
+  return stdin.isTTY === true && stderr.isTTY === true;
+}
+
+/** Asks on stderr. Ctrl-C and Ctrl-D mean no. */
+export async function isAgreed({ stdin, out, stopped }: Context, question: string): Promise<boolean> {
+  const asking = createInterface({ input: stdin, output: out.stderr });
+  const ended = once(asking, 'close').then(() => null);
+  const answered = asking.question(`\n${question} [yes/no] `, { signal: stopped() }).catch(() => null);
+  try {
+    const answer = await Promise.race([answered, ended]);
+    return /^\s*y(es)?\s*$/i.test(answer ?? '');
+  } finally {
+    asking.close();
+  }
+}
 
 export type PageOptions = { limit: number; cursor?: string };
 
@@ -37,7 +140,7 @@ export class Command extends Base {
   }
 
   /** Sets the function that runs the command on the configured database. */
-  doesOnDatabase(run: DatabaseRun): this {
+  doesOnDatabase(run: (context: DatabaseContext, ...rest: never[]) => ReturnType<Run>): this {
     return this.does((context, ...given) =>
       withDatabase(context, async (db) => run({ ...context, db }, ...given)),
     );
@@ -62,12 +165,9 @@ export class Command extends Base {
     return this.option('--wide', 'Print all columns, without shortening any').json();
   }
 
-  /** Adds the options of commands that print a page of a list (`PageOptions`). */
+  /** Adds the options of commands that print a page of a list (`PageOptions`). The limits are those of the API. */
   page(): this {
-    const limit = new Option('--limit <number>', 'Print at most this many')
-      .argParser(wholeNumber(1, LIMIT_MAX))
-      .default(LIMIT_DEFAULT);
-    return this.addOption(limit)
+    return this.option('--limit <number>', 'Print at most this many', wholeNumber(1, 1_000), 100)
       .option('--cursor <cursor>', 'Continue after the previous page, which printed this cursor')
       .table();
   }

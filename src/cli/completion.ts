@@ -1,7 +1,6 @@
 /** The command that prints shell completion, generated from the commands of the program. */
 import { Argument, type Command as Base } from 'commander';
 import type { Command } from './command.ts';
-import type { Context } from './context.ts';
 
 const NAME = 'benefits-sidecar';
 
@@ -10,16 +9,9 @@ export function addCompletionCommand(program: Command): void {
     .subcommand('completion', 'Print a completion script for a shell.')
     .examples(`completion bash > ${NAME}.bash`, `completion zsh > _${NAME}`, `completion fish > ${NAME}.fish`)
     .addArgument(new Argument('<shell>', 'The shell').choices(Object.keys(SCRIPTS)))
-    .does(completion);
-}
-
-async function completion(
-  { out }: Context,
-  shell: keyof typeof SCRIPTS,
-  _: object,
-  { parent }: Command,
-): Promise<void> {
-  out.print(SCRIPTS[shell](positions(parent as Base, '')));
+    .does(async ({ out }, shell: keyof typeof SCRIPTS, _: object, { parent }: Command) => {
+      out.print(SCRIPTS[shell](positions(parent as Base, '')));
+    });
 }
 
 /** A command, by its words after the name of the program, and what can follow it. */
@@ -49,8 +41,9 @@ function positions(command: Base, path: string): Position[] {
   ];
 }
 
-const paths = (all: readonly Position[]): string[] =>
-  all.map(({ path }) => path).filter((path) => path !== '');
+function paths(all: readonly Position[]): string[] {
+  return all.map(({ path }) => path).filter((path) => path !== '');
+}
 
 /** The branches of a `case` over `<path> <option>` and `<path>`, whose bodies `set` makes from the candidates. */
 function branches(all: readonly Position[], set: (words: readonly string[]) => string): string {

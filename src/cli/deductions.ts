@@ -1,7 +1,6 @@
 /** The commands of deductions. */
 import { Option } from 'commander';
 import { LINES_OF_COVERAGE } from '../contract/deduction.ts';
-import type { Db } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import { deductionCursor, viewDeduction, viewStartDecision, viewVersion } from '../ledger/deduction-view.ts';
 import {
@@ -15,7 +14,6 @@ import { decideStart } from '../ledger/start-decisions.ts';
 import { dollars } from '../money.ts';
 import { day, instant, truth, wholeNumber } from './arguments.ts';
 import type { Command, PageOptions } from './command.ts';
-import type { DatabaseContext } from './context.ts';
 import { failed, unknownId, wrongUsage } from './failure.ts';
 import { type Column, printPage, printResult, printTable } from './output.ts';
 
@@ -36,30 +34,63 @@ export function addDeductionCommands(program: Command): void {
     .option('--line-of-coverage <line>', 'Only this line of coverage, such as medical', lineOfCoverage)
     .choice('--taxability <taxability>', 'Only this taxability', ['pre_tax', 'post_tax'])
     .page()
-    .doesOnDatabase(deductionsList);
+    .doesOnDatabase(async ({ db, out, now }, options: ListOptions) => {
+      const { employer, employee, cursor, limit, ...filter } = options;
+      const { deductions, next } = await listDeductions(
+        db,
+        { ...filter, employerId: employer, employeeId: employee },
+        { after: deductionCursor.decode(cursor), limit },
+        now().toISOString().slice(0, 10),
+      );
+      const none = next === null ? 'No matching deductions.' : 'No matching deductions so far.';
+      const page = deductionCursor.page(deductions.map(viewDeduction), next);
+      printPage(out, page, { columns: COLUMNS, rows: deductions, none });
+    });
   deductions
     .subcommand('versions', 'List all versions of a deduction, oldest first.')
     .examples('deductions versions ded_01J2Q7')
     .argument('<deduction-id>', 'The id of the deduction')
     .table()
-    .doesOnDatabase(deductionsVersions);
+    .doesOnDatabase(async ({ db, out, now }, deductionId: string) => {
+      const today = now().toISOString().slice(0, 10);
+      const states: VersionState[] = [];
+      let after: number | null | undefined;
+      while (after !== null) {
+        const { versions, next } = await versionsOf(db, deductionId, { after, limit: 1_000 }, today);
+        states.push(...versions);
+        after = next;
+      }
+      if (states.length === 0) throw unknownId('deduction', deductionId, 'deductions list');
+      printResult(out, { data: states.map(viewVersion), next_cursor: null }, () =>
+        printTable(out, VERSION_COLUMNS, states),
+      );
+    });
   deductions
     .subcommand('decide', 'Decide whether a version applies whose start date was moved.')
     .examples('deductions decide ded_01J2Q7 --version 2 --decision drop --reason "enrolled by mistake"')
     .argument('<deduction-id>', 'The id of the deduction')
     .requiredOption('--version <number>', 'The version that readiness names (required)', wholeNumber(1, 1e9))
-    .addOption(
-      new Option(
-        '--decision <decision>',
-        'keep: it applies until the next version starts; drop: it never applied (required)',
-      )
-        .choices(['keep', 'drop'])
-        .makeOptionMandatory(),
-    )
+    .addOption(DECISION)
     .reason('Why; stored with the decision')
     .json()
-    .doesOnDatabase(deductionsDecide);
+    .doesOnDatabase(
+      async ({ db, out, now }, deductionId: string, { version, decision, reason }: DecideOptions) => {
+        const given = { deductionId, version, decision, reason, decidedBy: 'command line' };
+        const decided = await transact(db, (trx) => decideStart(trx, given, now().toISOString()));
+        if (decided.outcome === 'unknown') {
+          const where = 'find it with "benefits-sidecar deductions versions"';
+          throw failed(`${deductionId} has no version ${version}: ${where}`);
+        }
+        const named = `version ${version} of ${deductionId}`;
+        if (decided.outcome === 'not-undecided')
+          throw failed(`${named} needs no decision: its start was not moved`);
+        printResult(out, viewStartDecision(decided.row), `Decided to ${decision} ${named}`);
+      },
+    );
 }
+
+const MEANING = 'keep: it applies until the next version starts; drop: it never applied (required)';
+const DECISION = new Option('--decision <decision>', MEANING).choices(['keep', 'drop']).makeOptionMandatory();
 
 function lineOfCoverage(text: string): string {
   if ((LINES_OF_COVERAGE as readonly string[]).includes(text)) return text;
@@ -68,19 +99,6 @@ function lineOfCoverage(text: string): string {
 
 type ListOptions = Omit<DeductionFilter, 'employerId' | 'employeeId'> &
   PageOptions & { employer?: string; employee?: string };
-
-async function deductionsList({ db, out, now }: DatabaseContext, options: ListOptions): Promise<void> {
-  const { employer, employee, cursor, limit, ...filter } = options;
-  const { deductions, next } = await listDeductions(
-    db,
-    { ...filter, employerId: employer, employeeId: employee },
-    { after: deductionCursor.decode(cursor), limit },
-    now().toISOString().slice(0, 10),
-  );
-  const none = next === null ? 'No matching deductions.' : 'No matching deductions so far.';
-  const page = deductionCursor.page(deductions.map(viewDeduction), next);
-  printPage(out, page, { columns: COLUMNS, rows: deductions, none });
-}
 
 const COLUMNS: readonly Column<DeductionState>[] = [
   ['employer', ({ employerId, matched }) => employerId ?? (matched ? 'several' : 'unmatched'), 2],
@@ -93,14 +111,6 @@ const COLUMNS: readonly Column<DeductionState>[] = [
   ['from', ({ version }) => version.starts_on, 4],
   ['to', ({ version }) => version.ends_on, 3],
 ];
-
-async function deductionsVersions({ db, out, now }: DatabaseContext, deductionId: string): Promise<void> {
-  const states = await allVersionsOf(db, deductionId, now().toISOString().slice(0, 10));
-  if (states.length === 0) throw unknownId('deduction', deductionId, 'deductions list');
-  printResult(out, { data: states.map(viewVersion), next_cursor: null }, () =>
-    printTable(out, VERSION_COLUMNS, states),
-  );
-}
 
 const VERSION_COLUMNS: readonly Column<VersionState>[] = [
   ['version', ({ version }) => version.version],
@@ -115,33 +125,4 @@ const VERSION_COLUMNS: readonly Column<VersionState>[] = [
   ['event', ({ version }) => version.event_id, 5],
 ];
 
-async function allVersionsOf(db: Db, deductionId: string, today: string): Promise<VersionState[]> {
-  const all: VersionState[] = [];
-  let after: number | null | undefined;
-  while (after !== null) {
-    const { versions, next } = await versionsOf(db, deductionId, { after, limit: 1_000 }, today);
-    all.push(...versions);
-    after = next;
-  }
-  return all;
-}
-
 type DecideOptions = { version: number; decision: 'keep' | 'drop'; reason: string };
-
-/** Records whether a version whose start was moved before it began applies. */
-async function deductionsDecide(
-  { db, out, now }: DatabaseContext,
-  deductionId: string,
-  { version, decision, reason }: DecideOptions,
-): Promise<void> {
-  const given = { deductionId, version, decision, reason, decidedBy: 'command line' };
-  const decided = await transact(db, (trx) => decideStart(trx, given, now().toISOString()));
-  if (decided.outcome === 'unknown')
-    throw failed(
-      `${deductionId} has no version ${version}: find it with "benefits-sidecar deductions versions"`,
-    );
-  const named = `version ${version} of ${deductionId}`;
-  if (decided.outcome === 'not-undecided')
-    throw failed(`${named} needs no decision: its start was not moved`);
-  printResult(out, viewStartDecision(decided.row), `Decided to ${decision} ${named}`);
-}

@@ -19,9 +19,7 @@ import {
   viewWholeEvent,
 } from '../inbox/events.ts';
 import { instant, truth } from './arguments.ts';
-import type { Command, PageOptions } from './command.ts';
-import { confirm } from './confirm.ts';
-import { type Context, type DatabaseContext, withDatabase } from './context.ts';
+import { type Command, type Context, confirm, type PageOptions, withDatabase } from './command.ts';
 import { failed, unknownId, wrongUsage } from './failure.ts';
 import {
   type Column,
@@ -35,8 +33,7 @@ import {
 
 export function addEventCommands(program: Command): void {
   const events = program.subcommand('events', 'Show, reprocess and dismiss webhook events.');
-  const list = events.subcommand('list', 'List events, newest first.');
-  filtered(list)
+  filtered(events.subcommand('list', 'List events, newest first.'))
     .examples(
       'events list',
       'events list --state quarantined --dismissed false',
@@ -44,13 +41,31 @@ export function addEventCommands(program: Command): void {
     )
     .option('--dismissed <true|false>', 'Only dismissed events (true), or others (false)', truth)
     .page()
-    .doesOnDatabase(eventsList);
+    .doesOnDatabase(async ({ db, out }, options: ListOptions) => {
+      const { dismissed, limit, cursor } = options;
+      const page = { before: eventCursor.decode(cursor), limit };
+      const { events, next } = await listEvents(db, { ...filterOf(options), dismissed }, page);
+      const views = eventCursor.page(events.map(viewEvent), next);
+      printPage(out, views, { columns: COLUMNS, rows: events, none: 'No matching events.' });
+    });
   events
     .subcommand('show', 'Show an event with its body, and conflicting bodies with the same id.')
     .examples('events show msg_2b7Kq')
     .argument('<event-id>', 'The id of the event')
     .json()
-    .doesOnDatabase(eventsShow);
+    .doesOnDatabase(async ({ db, out }, eventId: string) => {
+      const found = await foundEvent(db, eventId);
+      printResult(out, viewWholeEvent(found), () => {
+        printPairs(out, viewEvent(found.event));
+        out.print(`\n${bodyInLines(found.event)}`);
+        for (const conflict of found.conflicts) {
+          out.print(`\nConflicting body with the same id, received ${conflict.received_at}`);
+          const { dismissed_at, dismissed_reason } = conflict;
+          if (dismissed_at !== null) out.print(`Dismissed: ${printable(dismissed_reason ?? '')}`);
+          out.print(bodyInLines(conflict));
+        }
+      });
+    });
   const reprocess = events
     .subcommand('reprocess', 'Apply events again. Events that took effect do not take effect twice.')
     .examples('events reprocess msg_2b7Kq', 'events reprocess --state quarantined --from 2026-07-01');
@@ -64,9 +79,26 @@ export function addEventCommands(program: Command): void {
     .reason('Why; stored with the event')
     .confirmed()
     .json()
-    .doesOnDatabase(eventsDismiss);
+    .doesOnDatabase(async (context, eventId: string, { reason }: { reason: string }) => {
+      const { db, out, now } = context;
+      const { event, conflicts } = await foundEvent(db, eventId);
+      const kind = `${event.event_type ?? 'unknown type'}, ${event.state}`;
+      await confirm(
+        context,
+        [`${eventId}: ${kind}, ${counted(conflicts.length, 'conflict')}.`],
+        'Dismiss it? Readiness stops reporting it, and a dismissal cannot be undone.',
+      );
+      const found = await transact(db, (trx) => dismissEvent(trx, eventId, reason, now().toISOString()));
+      if (found !== 'dismissed') {
+        const why = 'it is neither quarantined nor part of a conflict or tie';
+        throw failed(`${eventId} cannot be dismissed: ${why}`);
+      }
+      const dismissed = await foundEvent(db, eventId);
+      printResult(out, viewEvent(dismissed.event), `Dismissed ${eventId}`);
+    });
 }
 
+/** Adds the options of `FilterOptions`. */
 function filtered(command: Command): Command {
   return command
     .choice('--state <state>', 'Only events in this state', ['pending', 'applied', 'ignored', 'quarantined'])
@@ -76,19 +108,10 @@ function filtered(command: Command): Command {
 }
 
 type FilterOptions = { state?: EventState; type?: string; from?: string; until?: string };
+type ListOptions = FilterOptions & PageOptions & { dismissed?: boolean };
 
 function filterOf({ state, type, from, until }: FilterOptions): EventFilter {
   return { state, eventType: type, from, until };
-}
-
-type ListOptions = FilterOptions & PageOptions & { dismissed?: boolean };
-
-async function eventsList({ db, out }: DatabaseContext, options: ListOptions): Promise<void> {
-  const { dismissed, limit, cursor } = options;
-  const page = { before: eventCursor.decode(cursor), limit };
-  const { events, next } = await listEvents(db, { ...filterOf(options), dismissed }, page);
-  const views = eventCursor.page(events.map(viewEvent), next);
-  printPage(out, views, { columns: COLUMNS, rows: events, none: 'No matching events.' });
 }
 
 const COLUMNS: readonly Column<StoredEvent>[] = [
@@ -99,29 +122,14 @@ const COLUMNS: readonly Column<StoredEvent>[] = [
   ['reason', (event) => event.dismissed_reason ?? event.reason, 'cut'],
 ];
 
-async function eventsShow({ db, out }: DatabaseContext, eventId: string): Promise<void> {
-  const found = await foundEvent(db, eventId);
-  const { event, conflicts } = found;
-  printResult(out, viewWholeEvent(found), () => {
-    printPairs(out, viewEvent(event));
-    out.print(`\n${forPeople(event)}`);
-    for (const conflict of conflicts) {
-      out.print(`\nConflicting body with the same id, received ${conflict.received_at}`);
-      if (conflict.dismissed_at !== null)
-        out.print(`Dismissed: ${printable(conflict.dismissed_reason ?? '')}`);
-      out.print(forPeople(conflict));
-    }
-  });
-}
-
 async function foundEvent(db: Db, eventId: string) {
   const found = await getEvent(db, eventId);
   if (found === null) throw unknownId('event', eventId, 'events list');
   return found;
 }
 
-/** Indents JSON and makes each line safe for a terminal. */
-function forPeople(kept: Kept): string {
+/** Returns the body with JSON indented, and each line safe for a terminal. */
+function bodyInLines(kept: Kept): string {
   const { body: text, body_absent } = shownBody(kept);
   if (text === null) return body_absent ?? '';
   let lines = text;
@@ -170,25 +178,4 @@ function reprocessEach(db: Db, ids: readonly string[], done: (events: number) =>
     }
     return { reprocessed: ids.length, withoutBody: 0 };
   });
-}
-
-async function eventsDismiss(
-  context: DatabaseContext,
-  eventId: string,
-  { reason }: { reason: string },
-): Promise<void> {
-  const { db, out, now } = context;
-  const { event, conflicts } = await foundEvent(db, eventId);
-  const kind = `${event.event_type ?? 'unknown type'}, ${event.state}`;
-  await confirm(
-    context,
-    [`${eventId}: ${kind}, ${counted(conflicts.length, 'conflict')}.`],
-    'Dismiss it? Readiness stops reporting it, and a dismissal cannot be undone.',
-  );
-  const found = await transact(db, (trx) => dismissEvent(trx, eventId, reason, now().toISOString()));
-  if (found !== 'dismissed') {
-    throw failed(`${eventId} cannot be dismissed: it is neither quarantined nor part of a conflict or tie`);
-  }
-  const dismissed = await foundEvent(db, eventId);
-  printResult(out, viewEvent(dismissed.event), `Dismissed ${eventId}`);
 }

@@ -8,8 +8,7 @@ import { IMPORT_COLUMNS, importDeductions } from '../inbox/import.ts';
 import { hasPendingEvents } from '../inbox/inbox.ts';
 import { silentLog } from '../telemetry/log.ts';
 import { findRowsFile, ROWS_FILE } from './arguments.ts';
-import type { Command } from './command.ts';
-import { type Context, withDatabase } from './context.ts';
+import { type Command, type Context, withDatabase } from './command.ts';
 import { inputRefused } from './failure.ts';
 import { counted, printResult, withProgress } from './output.ts';
 
@@ -20,28 +19,26 @@ export function addImportCommands(program: Command): void {
     .examples('import deductions deductions.csv', 'import deductions deductions.ndjson --json')
     .argument('<file>', `A ${ROWS_FILE} with the fields of a deduction, and created_at if known`)
     .json()
-    .does(importFile);
+    .does(async (context, path: string) => {
+      // Starts a ledger with the deductions that payroll takes today. One wrong row rejects all.
+      const { out, now } = context;
+      const file = await findRowsFile(path);
+      await withDatabase(context, async (db) => {
+        const imported = await withProgress(out, 'bytes', file.size * READ_TIMES, ({ add }) =>
+          importDeductions(db, () => file.open(IMPORT_COLUMNS, add), now().toISOString()),
+        );
+        if (!imported.ok) throw inputRefused('the file', imported.problems, imported.problem_count);
+        const applied = await applyUnlessServed(context, db);
+        const { rows, stored } = imported;
+        const line = `${counted(rows, 'row')}: ${stored} imported, ${rows - stored} already imported`;
+        printResult(out, { rows, imported: stored, applied }, line);
+        if (!applied) out.note('The running sidecar applies them now.');
+      });
+    });
 }
 
 /** The file is read twice: to check it, and to store it. */
 const READ_TIMES = 2;
-
-/** Starts a ledger with the deductions that payroll takes today. One wrong row rejects all. */
-async function importFile(context: Context, path: string): Promise<void> {
-  const { out, now } = context;
-  const file = await findRowsFile(path);
-  await withDatabase(context, async (db) => {
-    const imported = await withProgress(out, 'bytes', file.size * READ_TIMES, ({ add }) =>
-      importDeductions(db, () => file.open(IMPORT_COLUMNS, add), now().toISOString()),
-    );
-    if (!imported.ok) throw inputRefused('the file', imported.problems, imported.problem_count);
-    const applied = await applyUnlessServed(context, db);
-    const { rows, stored } = imported;
-    const line = `${counted(rows, 'row')}: ${stored} imported, ${rows - stored} already imported`;
-    printResult(out, { rows, imported: stored, applied }, line);
-    if (!applied) out.note('The running sidecar applies them now.');
-  });
-}
 
 /**
  * Applies pending events, as `serve` does. Returns false if a running `serve` applies them. It holds the serve lock,

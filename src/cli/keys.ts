@@ -6,8 +6,7 @@ import type { Db } from '../database/tables.ts';
 import { ENCRYPTED_COLUMNS } from '../operations/verify.ts';
 import { type KeysInUse, keysInUse, type Reencrypted, reencrypt } from '../security/encrypted-columns.ts';
 import { createEncryptor, type Encryptor } from '../security/encryption.ts';
-import type { Command } from './command.ts';
-import { type Context, withDatabase } from './context.ts';
+import { type Command, type Context, withDatabase } from './command.ts';
 import { ifStopped } from './failure.ts';
 import { counted, printable, printResult, printTable, withProgress } from './output.ts';
 
@@ -16,7 +15,18 @@ export function addKeyCommands(program: Command): void {
   keys
     .subcommand('generate', 'Generate a key for DATA_KEYS and print it.')
     .examples('keys generate', 'keys generate > data-keys')
-    .does(keysGenerate);
+    .does(async ({ out, now }) => {
+      // Prints a new entry of DATA_KEYS: an id with its date, and 256 random bits.
+      const day = now().toISOString().slice(0, 10).replaceAll('-', '');
+      out.print(
+        `k${day}-${randomBytes(ID_BYTES).toString('hex')}:${randomBytes(KEY_BYTES).toString('base64')}`,
+      );
+      out.note(
+        'Add it to DATA_KEYS, or to the file of DATA_KEYS_FILE, before the older keys. Keep those until\n' +
+          '"benefits-sidecar keys rotate" reports that they are no longer needed.\n' +
+          'Store a copy apart from the backups: without the key, encrypted data cannot be read.',
+      );
+    });
   keys
     .subcommand('rotate', 'Encrypt stored data again with the first key of DATA_KEYS.')
     .examples('keys rotate', 'keys rotate --json')
@@ -28,17 +38,6 @@ export function addKeyCommands(program: Command): void {
 const KEY_BYTES = 32;
 /** Two keys of one day get different ids. */
 const ID_BYTES = 2;
-
-/** Prints a new entry of DATA_KEYS: an id with its date, and 256 random bits. */
-async function keysGenerate({ out, now }: Context): Promise<void> {
-  const day = now().toISOString().slice(0, 10).replaceAll('-', '');
-  out.print(`k${day}-${randomBytes(ID_BYTES).toString('hex')}:${randomBytes(KEY_BYTES).toString('base64')}`);
-  out.note(
-    'Add it to DATA_KEYS, or to the file of DATA_KEYS_FILE, before the older keys. Keep those until\n' +
-      '"benefits-sidecar keys rotate" reports that they are no longer needed.\n' +
-      'Store a copy apart from the backups: without the key, encrypted data cannot be read.',
-  );
-}
 
 /** A `serve` that still uses an older key, or a locked row, needs another pass. More would not help. */
 const PASSES_MOST = 3;

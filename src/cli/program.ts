@@ -5,8 +5,7 @@ import type { Environment } from '../environment.ts';
 import { isAppError } from '../errors.ts';
 import { releaseYoungGenerations } from '../runtime/young-generation.ts';
 import { VERSION } from '../version.ts';
-import { Command } from './command.ts';
-import { type Act, type Context, catchSignals, type Input } from './context.ts';
+import { type Act, Command, type Context, catchSignals, type Input } from './command.ts';
 import { printFailure } from './failure.ts';
 import { createOutput, type Output, printable, type Stream, WIDTH } from './output.ts';
 

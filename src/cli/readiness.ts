@@ -2,7 +2,6 @@ import type { CheckResult, ReadinessReport } from '../checks.ts';
 import { readReadinessLimits } from '../config.ts';
 import { readReadiness, viewReadiness } from '../readiness/report.ts';
 import type { Command } from './command.ts';
-import type { DatabaseContext } from './context.ts';
 import { type Output, printable, printResult, printWrapped } from './output.ts';
 
 export function addReadinessCommand(program: Command): void {
@@ -11,7 +10,12 @@ export function addReadinessCommand(program: Command): void {
     .examples('readiness', 'readiness --employer maple-bakery')
     .option('--employer <id>', 'Check this employer (default: all employers)')
     .json()
-    .doesOnDatabase(readiness);
+    .doesOnDatabase(async ({ db, out, env, now }, { employer }: { employer?: string }) => {
+      const question = { now: now(), employerId: employer, ...readReadinessLimits(env) };
+      const report = await readReadiness(db, question);
+      printResult(out, viewReadiness(report), () => printReadiness(out, report));
+      return report.ready ? 0 : 1;
+    });
 }
 
 const MARKS = {
@@ -30,17 +34,6 @@ const COMMANDS: Readonly<Record<string, string>> = {
   'start-moved': 'deductions decide --help',
   'census-syncs': 'census show --employer ID --response',
 };
-
-/** Prints each check with what to do about it. Returns 0 if no check failed. */
-async function readiness(
-  { db, out, env, now }: DatabaseContext,
-  { employer }: { employer?: string },
-): Promise<number> {
-  const question = { now: now(), employerId: employer, ...readReadinessLimits(env) };
-  const report = await readReadiness(db, question);
-  printResult(out, viewReadiness(report), () => printReadiness(out, report));
-  return report.ready ? 0 : 1;
-}
 
 export function printReadiness(
   out: Output,

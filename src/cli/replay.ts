@@ -9,8 +9,7 @@ import { codeOf } from '../errors.ts';
 import { type Fixture, loadFixtures } from '../simulator/events.ts';
 import { signEvent } from '../simulator/sign.ts';
 import { address, wholeNumber } from './arguments.ts';
-import type { Command } from './command.ts';
-import type { Context } from './context.ts';
+import type { Command, Context } from './command.ts';
 import { failed } from './failure.ts';
 import { counted, printable, printResult, withProgress } from './output.ts';
 

@@ -6,8 +6,7 @@ import {
   releaseBoundYoungGenerations,
 } from '../runtime/young-generation.ts';
 import { createLog } from '../telemetry/log.ts';
-import type { Command } from './command.ts';
-import type { Context } from './context.ts';
+import type { Command, Context } from './command.ts';
 import { printFailure } from './failure.ts';
 
 export function addServeCommand(program: Command): void {

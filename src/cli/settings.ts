@@ -5,8 +5,7 @@ import { POLICY, type PolicyVersion } from '../payroll/settings/policy.ts';
 import { type PayDate, SCHEDULES, type Schedule } from '../payroll/settings/schedules.ts';
 import type { Setting } from '../payroll/settings/setting.ts';
 import { readJsonFile } from './arguments.ts';
-import type { Command } from './command.ts';
-import { type Context, type DatabaseContext, withDatabase } from './context.ts';
+import { type Command, type Context, type DatabaseContext, withDatabase } from './command.ts';
 import { inputRefused } from './failure.ts';
 import { type Column, printList, printResult } from './output.ts';
 

@@ -15,8 +15,7 @@ import { isScenario, SCENARIOS, type ScenarioName } from '../simulator/scenarios
 import { type Simulator, startSimulator } from '../simulator/simulator.ts';
 import { DEFAULT_EMPLOYER_IDS, type World } from '../simulator/world.ts';
 import { address, several, wholeNumber } from './arguments.ts';
-import type { Command } from './command.ts';
-import { aborted, type Context } from './context.ts';
+import { aborted, type Command, type Context } from './command.ts';
 import { wrongUsage } from './failure.ts';
 import { type Output, printable, printTable } from './output.ts';
 import { untilItListens } from './replay.ts';

@@ -3,9 +3,7 @@
 import { transact } from '../database/transaction.ts';
 import { createToken, listTokens, revokeToken, SCOPES, type TokenSummary } from '../security/tokens.ts';
 import { period } from './arguments.ts';
-import type { Command } from './command.ts';
-import { confirm } from './confirm.ts';
-import type { DatabaseContext } from './context.ts';
+import { type Command, confirm } from './command.ts';
 import { failed } from './failure.ts';
 import { type Column, counted, printList, printResult } from './output.ts';
 
@@ -21,36 +19,59 @@ export function addTokenCommands(program: Command): void {
     .requiredOption('--scope <scope...>', `What the token permits (required): ${SCOPES.join(', ')}`)
     .option('--expires <period>', 'Expire after this time, such as 90d (default: never)', period)
     .json()
-    .doesOnDatabase(tokenCreate);
+    .doesOnDatabase(async (context, { name, scope, expires }: CreateOptions) => {
+      // Prints only the token on stdout, so a script can capture it. The rest is a note.
+      const { db, out } = context;
+      const now = context.now();
+      const expiresAt = expires === undefined ? null : new Date(now.getTime() + expires);
+      const asked = { name, scopes: scope, expiresAt, now };
+      const { tokenId, token } = await transact(db, (trx) => createToken(trx, asked));
+      const expires_at = expiresAt?.toISOString() ?? null;
+      printResult(out, { id: tokenId, token, name, scopes: scope, expires_at }, token);
+      const expiry = expires_at === null ? 'never expires' : `expires ${expires_at}`;
+      out.note(`${tokenId} (${name}) ${expiry}. The token cannot be shown again: store it as a secret.`);
+    });
   token
     .subcommand('list', 'List all tokens, including revoked and expired ones.')
     .examples('token list', 'token list --wide')
     .table()
-    .doesOnDatabase(tokenList);
+    .doesOnDatabase(async ({ db, out, now }) => {
+      const tokens = (await listTokens(db)).map((token) => shapeOf(token, now()));
+      const none = 'No tokens. Create one with "benefits-sidecar token create".';
+      printResult(out, { data: tokens }, () => printList(out, { columns: COLUMNS, rows: tokens, none }));
+    });
   token
     .subcommand('revoke', 'Revoke a token. Its requests are rejected from now on.')
     .examples('token revoke grafana', 'token revoke tok_3f9c1a2b --yes')
     .argument('<name-or-id>', 'The id, or the name if only one valid token has it')
     .confirmed()
     .json()
-    .doesOnDatabase(tokenRevoke);
+    .doesOnDatabase(async (context, idOrName: string) => {
+      const { db, out, now } = context;
+      const named = (await listTokens(db)).filter(
+        (token) => token.revokedAt === null && [token.tokenId, token.name].includes(idOrName),
+      );
+      const [only] = named;
+      if (only !== undefined && named.length === 1) {
+        await confirm(
+          context,
+          [`${only.tokenId} (${only.name}) permits ${only.scopes.join(', ')}.`],
+          'Revoke it? Programs that use it lose access, and it cannot be made valid again.',
+        );
+      }
+      const revoked = await transact(db, (trx) => revokeToken(trx, idOrName, now()));
+      if (revoked === 0) {
+        // A token pasted here by mistake must not be repeated in a log.
+        const given = idOrName.startsWith('bsc_') ? 'the argument is a token' : idOrName;
+        throw failed(
+          `no valid token has this id or name (${given}): find it with "benefits-sidecar token list"`,
+        );
+      }
+      printResult(out, { revoked }, `Revoked ${counted(revoked, 'token')}`);
+    });
 }
 
 type CreateOptions = { name: string; scope: string[]; expires?: number };
-
-/** Prints only the token on stdout, so a script can capture it. The rest is a note. */
-async function tokenCreate(context: DatabaseContext, { name, scope, expires }: CreateOptions): Promise<void> {
-  const { db, out } = context;
-  const now = context.now();
-  const expiresAt = expires === undefined ? null : new Date(now.getTime() + expires);
-  const { tokenId, token } = await transact(db, (trx) =>
-    createToken(trx, { name, scopes: scope, expiresAt, now }),
-  );
-  const expires_at = expiresAt?.toISOString() ?? null;
-  printResult(out, { id: tokenId, token, name, scopes: scope, expires_at }, token);
-  const expiry = expires_at === null ? 'never expires' : `expires ${expires_at}`;
-  out.note(`${tokenId} (${name}) ${expiry}. The token cannot be shown again: store it as a secret.`);
-}
 
 const COLUMNS: readonly Column<ReturnType<typeof shapeOf>>[] = [
   ['id', (token) => token.id],
@@ -60,13 +81,6 @@ const COLUMNS: readonly Column<ReturnType<typeof shapeOf>>[] = [
   ['created', (token) => token.created_at, 2],
   ['expires', (token) => token.expires_at, 1],
 ];
-
-/** Prints every token ever created, the newest last, without the token itself. */
-async function tokenList({ db, out, now }: DatabaseContext): Promise<void> {
-  const tokens = (await listTokens(db)).map((token) => shapeOf(token, now()));
-  const none = 'No tokens. Create one with "benefits-sidecar token create".';
-  printResult(out, { data: tokens }, () => printList(out, { columns: COLUMNS, rows: tokens, none }));
-}
 
 function shapeOf({ tokenId, name, scopes, createdAt, expiresAt, revokedAt }: TokenSummary, now: Date) {
   const expired = expiresAt !== null && expiresAt <= now.toISOString();
@@ -79,27 +93,4 @@ function shapeOf({ tokenId, name, scopes, createdAt, expiresAt, revokedAt }: Tok
     expires_at: expiresAt,
     revoked_at: revokedAt,
   };
-}
-
-/** Revokes a token. Fails if no valid token has the name or id. */
-async function tokenRevoke(context: DatabaseContext, idOrName: string): Promise<void> {
-  const { db, out, now } = context;
-  const named = (await listTokens(db)).filter(
-    (token) => token.revokedAt === null && [token.tokenId, token.name].includes(idOrName),
-  );
-  const [only] = named;
-  if (only !== undefined && named.length === 1) {
-    await confirm(
-      context,
-      [`${only.tokenId} (${only.name}) permits ${only.scopes.join(', ')}.`],
-      'Revoke it? Programs that use it lose access, and it cannot be made valid again.',
-    );
-  }
-  const revoked = await transact(db, (trx) => revokeToken(trx, idOrName, now()));
-  if (revoked === 0) {
-    // A token pasted here by mistake must not be repeated in a log.
-    const given = idOrName.startsWith('bsc_') ? 'the argument is a token' : idOrName;
-    throw failed(`no valid token has this id or name (${given}): find it with "benefits-sidecar token list"`);
-  }
-  printResult(out, { revoked }, `Revoked ${counted(revoked, 'token')}`);
 }

@@ -19,9 +19,7 @@ import {
   retryManually,
 } from '../../outbox/manual.ts';
 import { instant, ROWS_FILE } from '../arguments.ts';
-import type { Command, PageOptions } from '../command.ts';
-import { confirm } from '../confirm.ts';
-import type { DatabaseContext } from '../context.ts';
+import { type Command, confirm, type PageOptions } from '../command.ts';
 import { failed, unknownId } from '../failure.ts';
 import { type Column, type Output, printPage, printPairs, printResult, printTable } from '../output.ts';
 import { changeReport, keyPrefix } from './report.ts';
@@ -75,13 +73,32 @@ function addShowCommands(change: Command): void {
     .option('--from <time>', 'Only changes accepted at or after this time', instant)
     .option('--until <time>', 'Only changes accepted before this time', instant)
     .page()
-    .doesOnDatabase(changeList);
+    .doesOnDatabase(async ({ db, out }, options: ListOptions) => {
+      const { employee, limit, cursor, ...filter } = options;
+      const page = { before: changeCursor.decode(cursor), limit };
+      const { changes, next } = await listChanges(db, { ...filter, employeeId: employee }, page);
+      const none = 'No matching employment changes.';
+      printPage(out, changeCursor.page(changes, next), { columns: COLUMNS, rows: changes, none });
+    });
   change
     .subcommand('show', 'Show a change and its delivery attempts, without personal data.')
     .examples(`change show ${CHANGE_ID}`)
     .argument('<change-id>', 'The id of the change')
     .table()
-    .doesOnDatabase(changeShow);
+    .doesOnDatabase(async ({ db, out }, changeId: string) => {
+      // Without its contents: the API shows those to tokens with the scope, and records the read.
+      const { change, attempts } = await foundChange(db, changeId);
+      printResult(out, { ...change, last_attempts: attempts }, () => {
+        printPairs(out, {
+          ...change,
+          may_have_been_applied: change.may_have_been_applied ? 'yes: a response was lost' : 'no',
+          blocking: change.blocking ? "yes: the employee's later changes wait for it" : 'no',
+        });
+        if (attempts.length === 0) return;
+        out.print('');
+        printTable(out, ATTEMPT_COLUMNS, attempts);
+      });
+    });
 }
 
 function addActionCommands(change: Command): void {
@@ -91,7 +108,11 @@ function addActionCommands(change: Command): void {
     .argument('<change-id>', 'The id of the change')
     .option('--force', 'Also if a newer change of the employee was delivered, which this one may undo')
     .json()
-    .doesOnDatabase(changeRetry);
+    .doesOnDatabase(async ({ db, out, now }, changeId: string, { force = false }: { force?: boolean }) => {
+      const how = { force, now: now().toISOString() };
+      const acted = await actOnChange(db, changeId, (trx) => retryManually(trx, changeId, how));
+      printOutcome(out, changeId, acted, 'is sent again');
+    });
   change
     .subcommand('cancel', 'Cancel a pending or rejected change and delete its contents.')
     .examples(`change cancel ${CHANGE_ID} --reason "hired by mistake"`)
@@ -99,24 +120,32 @@ function addActionCommands(change: Command): void {
     .reason('Why; stored with the change')
     .confirmed()
     .json()
-    .doesOnDatabase(changeCancel);
+    .doesOnDatabase(async (context, changeId: string, { reason }: { reason: string }) => {
+      const { db, out, now } = context;
+      const { change } = await foundChange(db, changeId);
+      const { kind, employee_id, state, may_have_been_applied, blocking } = change;
+      const effects = [
+        `${changeId} is the ${kind} of ${employee_id}. It is ${state}.`,
+        ...(may_have_been_applied ? ['The benefits service may have applied it: a response was lost.'] : []),
+        ...(blocking ? ["The employee's later changes wait for it, and are sent afterward."] : []),
+      ];
+      await confirm(context, effects, 'Cancel it? It will not be sent, and its contents are deleted.');
+      const how = { reason, now: now().toISOString() };
+      const acted = await actOnChange(db, changeId, (trx) => cancelManually(trx, changeId, how));
+      printOutcome(out, changeId, acted, 'is canceled');
+    });
   change
     .subcommand('release', 'Send the changes that wait for a rejected new hire.')
     .examples(`change release ${CHANGE_ID}`)
     .argument('<change-id>', 'The id of the rejected new hire')
     .json()
-    .doesOnDatabase(changeRelease);
+    .doesOnDatabase(async ({ db, out }, changeId: string) => {
+      const acted = await actOnChange(db, changeId, (trx) => releaseManually(trx, changeId));
+      printOutcome(out, changeId, acted, 'no longer delays later changes');
+    });
 }
 
 type ListOptions = Omit<ChangeFilter, 'employeeId'> & PageOptions & { employee?: string };
-
-async function changeList({ db, out }: DatabaseContext, options: ListOptions): Promise<void> {
-  const { employee, limit, cursor, ...filter } = options;
-  const page = { before: changeCursor.decode(cursor), limit };
-  const { changes, next } = await listChanges(db, { ...filter, employeeId: employee }, page);
-  const none = 'No matching employment changes.';
-  printPage(out, changeCursor.page(changes, next), { columns: COLUMNS, rows: changes, none });
-}
 
 const COLUMNS: readonly Column<AcceptedChange>[] = [
   ['accepted', (change) => change.created_at, 2],
@@ -131,21 +160,6 @@ const COLUMNS: readonly Column<AcceptedChange>[] = [
     4,
   ],
 ];
-
-/** Without its contents: the API shows those to tokens with the scope, and records the read. */
-async function changeShow({ db, out }: DatabaseContext, changeId: string): Promise<void> {
-  const { change, attempts } = await foundChange(db, changeId);
-  printResult(out, { ...change, last_attempts: attempts }, () => {
-    printPairs(out, {
-      ...change,
-      may_have_been_applied: change.may_have_been_applied ? 'yes: a response was lost' : 'no',
-      blocking: change.blocking ? "yes: the employee's later changes wait for it" : 'no',
-    });
-    if (attempts.length === 0) return;
-    out.print('');
-    printTable(out, ATTEMPT_COLUMNS, attempts);
-  });
-}
 
 async function foundChange(db: Db, changeId: string) {
   const found = await findChange(db, changeId);
@@ -164,40 +178,6 @@ const ATTEMPT_COLUMNS: readonly Column<Attempt>[] = [
 
 function unknownChange(changeId: string): AppError {
   return unknownId('employment change', changeId, 'change list');
-}
-
-async function changeRetry(
-  { db, out, now }: DatabaseContext,
-  changeId: string,
-  { force = false }: { force?: boolean },
-): Promise<void> {
-  const how = { force, now: now().toISOString() };
-  const acted = await actOnChange(db, changeId, (trx) => retryManually(trx, changeId, how));
-  printOutcome(out, changeId, acted, 'is sent again');
-}
-
-async function changeCancel(
-  context: DatabaseContext,
-  changeId: string,
-  { reason }: { reason: string },
-): Promise<void> {
-  const { db, out, now } = context;
-  const { change } = await foundChange(db, changeId);
-  const { kind, employee_id, state, may_have_been_applied, blocking } = change;
-  const effects = [
-    `${changeId} is the ${kind} of ${employee_id}. It is ${state}.`,
-    ...(may_have_been_applied ? ['The benefits service may have applied it: a response was lost.'] : []),
-    ...(blocking ? ["The employee's later changes wait for it, and are sent afterward."] : []),
-  ];
-  await confirm(context, effects, 'Cancel it? It will not be sent, and its contents are deleted.');
-  const how = { reason, now: now().toISOString() };
-  const acted = await actOnChange(db, changeId, (trx) => cancelManually(trx, changeId, how));
-  printOutcome(out, changeId, acted, 'is canceled');
-}
-
-async function changeRelease({ db, out }: DatabaseContext, changeId: string): Promise<void> {
-  const acted = await actOnChange(db, changeId, (trx) => releaseManually(trx, changeId));
-  printOutcome(out, changeId, acted, 'no longer delays later changes');
 }
 
 function printOutcome(out: Output, changeId: string, acted: ActedOn, what: string): void {

@@ -20,7 +20,7 @@ import { createProblems, ROWS_BYTES_MAX, type RowFormat } from '../../formats/ro
 import type { ChangeKind } from '../../outbox/manual.ts';
 import { createEncryptor } from '../../security/encryption.ts';
 import { findRowsFile, type RowsFile } from '../arguments.ts';
-import { type Context, withDatabase } from '../context.ts';
+import { type Context, withDatabase } from '../command.ts';
 import { failed, inputRefused, wrongUsage } from '../failure.ts';
 import { counted, printResult, withProgress } from '../output.ts';
 

@@ -6,9 +6,7 @@ import { engineOfUrl } from '../../database/engine.ts';
 import { hasReservedSuffix, SUFFIX } from '../../database/files.ts';
 import { sqliteFile, sqlitePath } from '../../database/open.ts';
 import { backUp } from '../../operations/backup.ts';
-import type { Command } from '../command.ts';
-import { confirm } from '../confirm.ts';
-import type { Context } from '../context.ts';
+import { type Command, type Context, confirm } from '../command.ts';
 import { failed, ifStopped, wrongUsage } from '../failure.ts';
 import { megabytes, printPairs, printResult, withProgress } from '../output.ts';
 

@@ -7,9 +7,7 @@ import { acceptLosses, describeLoss, knownLosses, undetectedLoss } from '../../i
 import { countDue, type DueByKind, dropDue } from '../../operations/retention.ts';
 import { type Found, rowsToVerify, verifyAll } from '../../operations/verify.ts';
 import { createEncryptor } from '../../security/encryption.ts';
-import type { Command } from '../command.ts';
-import { confirm } from '../confirm.ts';
-import { type Context, type DatabaseContext, withDatabase } from '../context.ts';
+import { type Command, type Context, confirm, withDatabase } from '../command.ts';
 import { failed, ifStopped } from '../failure.ts';
 import {
   counted,
@@ -37,7 +35,17 @@ export function addAcceptLossCommand(program: Command): void {
     .reason('Why; stored with the loss')
     .confirmed()
     .json()
-    .doesOnDatabase(acceptLoss);
+    .doesOnDatabase(async (context, { reason }: { reason: string }) => {
+      const { db, out, now } = context;
+      if ((await undetectedLoss(db, now())) !== null) {
+        throw failed('the loss is not recorded yet: start "benefits-sidecar serve", then accept it');
+      }
+      const effects = (await knownLosses(db, now())).map(describeLoss);
+      if (effects.length > 0) await confirm(context, effects, 'Accept it? Readiness stops reporting it.');
+      const accepted = await transact(db, (trx) => acceptLosses(trx, reason, now().toISOString()));
+      if (accepted === 0) throw failed('there is no loss to accept');
+      printResult(out, { accepted }, `Accepted ${counted(accepted, 'loss', 'losses')}`);
+    });
 }
 
 export function addRetentionCommand(program: Command): void {
@@ -121,18 +129,6 @@ function printFound(out: Output, found: Found, differences: Differences, ms: num
   const failure = `Failed: ${counted(differences.total, 'difference')}. Restore a backup, or report a bug.`;
   if (!isClean(found, differences)) out.print(out.color('red', failure));
   else out.print(out.color('green', `No differences, in ${(ms / 1_000).toFixed(1)} s`));
-}
-
-async function acceptLoss(context: DatabaseContext, { reason }: { reason: string }): Promise<void> {
-  const { db, out, now } = context;
-  if ((await undetectedLoss(db, now())) !== null) {
-    throw failed('the loss is not recorded yet: start "benefits-sidecar serve", then accept it');
-  }
-  const effects = (await knownLosses(db, now())).map(describeLoss);
-  if (effects.length > 0) await confirm(context, effects, 'Accept it? Readiness stops reporting it.');
-  const accepted = await transact(db, (trx) => acceptLosses(trx, reason, now().toISOString()));
-  if (accepted === 0) throw failed('there is no loss to accept');
-  printResult(out, { accepted }, `Accepted ${counted(accepted, 'loss', 'losses')}`);
 }
 
 /** Does what a running `serve` does once an hour. It may be stopped and repeated at any time. */

@@ -3,13 +3,12 @@
 import { existsSync } from 'node:fs';
 import { isDatabaseUrl, readDatabaseUrl, readEnvironment } from '../../config.ts';
 import { engineOfUrl } from '../../database/engine.ts';
-import { migrate as applyMigrations, checkSchema } from '../../database/migrate.ts';
+import { checkSchema, migrate } from '../../database/migrate.ts';
 import { holdServeLock, openDatabase, sqlitePath } from '../../database/open.ts';
 import type { Db } from '../../database/tables.ts';
 import { isAppError } from '../../errors.ts';
 import { assertEmpty, copyDatabase, rowsToCopy } from '../../operations/copy.ts';
-import type { Command } from '../command.ts';
-import type { Context } from '../context.ts';
+import type { Command, Context } from '../command.ts';
 import { failed, wrongUsage } from '../failure.ts';
 import { printable, printResult, withProgress } from '../output.ts';
 import { nameOfDatabase } from './backup.ts';
@@ -19,7 +18,20 @@ export function addMigrateCommand(program: Command): void {
     .subcommand('migrate', 'Create the database, or migrate it to this release.')
     .examples('migrate')
     .json()
-    .does(migrate);
+    .does(async ({ env, out, now }) => {
+      const url = readDatabaseUrl(env);
+      const environment = readEnvironment(env);
+      const db = openDatabase(url);
+      try {
+        const applied = await migrate(db, environment, now());
+        printResult(out, { environment, applied }, () => {
+          if (applied.length === 0) out.note(`The ${environment} database is up to date.`);
+          else out.print(applied.join('\n'));
+        });
+      } finally {
+        await db.destroy();
+      }
+    });
 }
 
 export function addCopyCommand(program: Command): void {
@@ -30,21 +42,6 @@ export function addCopyCommand(program: Command): void {
     .option('--to <url>', 'The PostgreSQL database (default: DATABASE_URL, which hides its password)')
     .json()
     .does(copy);
-}
-
-async function migrate({ env, out, now }: Context): Promise<void> {
-  const url = readDatabaseUrl(env);
-  const environment = readEnvironment(env);
-  const db = openDatabase(url);
-  try {
-    const applied = await applyMigrations(db, environment, now());
-    printResult(out, { environment, applied }, () => {
-      if (applied.length === 0) out.note(`The ${environment} database is up to date.`);
-      else out.print(applied.join('\n'));
-    });
-  } finally {
-    await db.destroy();
-  }
 }
 
 /** Copies while neither database is served, and compares counts and contents before the commit. */
@@ -69,7 +66,7 @@ async function copy({ env, out, now }: Context, { from, to }: { from: string; to
     await naming('the database of --from', checkSchema(source, environment));
     // Checked before the migration: a target given by mistake may be the database of an older release.
     await assertEmpty(destination);
-    await naming('the target', applyMigrations(destination, environment, now()));
+    await naming('the target', migrate(destination, environment, now()));
     const copied = await withProgress(out, 'rows', await rowsToCopy(source), ({ set }) =>
       copyDatabase(source, destination, set),
     );

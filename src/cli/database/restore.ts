@@ -21,9 +21,7 @@ import {
 import { isAnyDropped } from '../../operations/retention.ts';
 import { ENCRYPTED_COLUMNS } from '../../operations/verify.ts';
 import { keysInUse } from '../../security/encrypted-columns.ts';
-import type { Command } from '../command.ts';
-import { confirm } from '../confirm.ts';
-import type { Context } from '../context.ts';
+import { type Command, type Context, confirm } from '../command.ts';
 import { checkDataKeys } from '../doctor/database.ts';
 import { failed, ifStopped, wrongUsage } from '../failure.ts';
 import { counted, megabytes, printable, printPairs, printResult, withProgress } from '../output.ts';

@@ -1,6 +1,5 @@
 import { readBenefits, readCensus, readDatabaseUrl, readEnvironment } from '../../config.ts';
-import type { Command } from '../command.ts';
-import type { Context } from '../context.ts';
+import type { Command, Context } from '../command.ts';
 import { type Output, printable, printResult, printWrapped } from '../output.ts';
 import { checkCensusSource, checkListeners, checkService } from './benefits-service.ts';
 import {

@@ -27,7 +27,7 @@ import { createEncryptor } from '../../security/encryption.ts';
 import { storedHashKeys } from '../../security/hashing.ts';
 import { listTokens } from '../../security/tokens.ts';
 import { diskInWords, judgeDisk, nearestFolder, readDisk } from '../../telemetry/disk.ts';
-import type { Context } from '../context.ts';
+import type { Context } from '../command.ts';
 import { nameOfDatabase } from '../database/backup.ts';
 import { describeFailure } from '../failure.ts';
 import { counted } from '../output.ts';

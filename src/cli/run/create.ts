@@ -6,8 +6,7 @@ import { beginRun, PREVIEWED_LINES, previewWithLines } from '../../payroll/runs/
 import { RUN_ID_PATTERN, type RunBody, runOf, type StatedRun } from '../../payroll/runs/body.ts';
 import { COLLECTIONS } from '../../payroll/settings/policy.ts';
 import { readJsonFile } from '../arguments.ts';
-import type { Command } from '../command.ts';
-import { type Context, withDatabase } from '../context.ts';
+import { type Command, withDatabase } from '../command.ts';
 import { failed, inputRefused, wrongUsage } from '../failure.ts';
 import { printResult } from '../output.ts';
 import { addFinalizeCommands } from './finalize.ts';
@@ -20,11 +19,47 @@ export function addRunCommands(program: Command): void {
     .subcommand('create', 'Create a run and show its totals. The same run again changes nothing.')
     .examples(`run create mb-2026-07 ${EXAMPLE}`, 'run create mb-2026-07 run.json')
     .argument('<run-id>', 'An id of your choice: 1 to 128 of A-Z a-z 0-9 . _ -');
-  withRunOptions(create).does(runCreate);
+  withRunOptions(create).does(
+    async (context, runId: string, file: string | undefined, options: RunOptions) => {
+      const { out, now } = context;
+      if (!new RegExp(RUN_ID_PATTERN).test(runId)) {
+        throw wrongUsage(
+          'the id of a run must be 1 to 128 of A-Z a-z 0-9 . _ -, and not only one or two dots',
+        );
+      }
+      const run = await requestedRun(file, options);
+      await withDatabase(context, async (db) => {
+        const begun = await beginRun(db, runId, run, now().toISOString());
+        if (begun.outcome === 'different') {
+          throw failed(
+            `another run has the id ${runId}: use another id, or delete that run with "benefits-sidecar run delete" while it is open`,
+          );
+        }
+        const shown = await viewStoredRun(db, begun.view, begun.stored);
+        printResult(out, shown, () => printRun(out, shown));
+        if (begun.outcome === 'same') out.note('This run exists already. Nothing changed.');
+      });
+    },
+  );
   const preview = run
     .subcommand('preview', 'Show the totals of a run without storing it.')
     .examples(`run preview ${EXAMPLE}`, 'run preview run.json --employee maple-bakery-001');
-  withRunOptions(preview).does(runPreview);
+  withRunOptions(preview).does(async (context, file: string | undefined, options: RunOptions) => {
+    const { out } = context;
+    const run = await requestedRun(file, options);
+    await withDatabase(context, async (db) => {
+      const { view, lines } = await previewWithLines(db, run);
+      const shown = await viewPreview(db, view, run, lines);
+      printResult(out, shown, () => {
+        printPreview(out, shown);
+        if (lines === null)
+          return out.note('Add --employee to see the lines of employees, with explanations.');
+        out.print('');
+        printLines(out, lines);
+        if (lines.length === PREVIEWED_LINES) out.note(`Only the first ${PREVIEWED_LINES} lines are shown.`);
+      });
+    });
+  });
   addShowCommands(run);
   addFinalizeCommands(run);
   addPayrollFileCommands(run);
@@ -92,39 +127,4 @@ async function bodyIn(file: string | undefined, options: RunOptions): Promise<un
   }
   const body = await readJsonFile(file);
   return typeof body === 'object' && body !== null && !Array.isArray(body) ? { ...body, ...given } : body;
-}
-
-async function runCreate(context: Context, runId: string, file: string | undefined, options: RunOptions) {
-  const { out, now } = context;
-  if (!new RegExp(RUN_ID_PATTERN).test(runId)) {
-    throw wrongUsage('the id of a run must be 1 to 128 of A-Z a-z 0-9 . _ -, and not only one or two dots');
-  }
-  const run = await requestedRun(file, options);
-  await withDatabase(context, async (db) => {
-    const begun = await beginRun(db, runId, run, now().toISOString());
-    if (begun.outcome === 'different') {
-      throw failed(
-        `another run has the id ${runId}: use another id, or delete that run with "benefits-sidecar run delete" while it is open`,
-      );
-    }
-    const shown = await viewStoredRun(db, begun.view, begun.stored);
-    printResult(out, shown, () => printRun(out, shown));
-    if (begun.outcome === 'same') out.note('This run exists already. Nothing changed.');
-  });
-}
-
-async function runPreview(context: Context, file: string | undefined, options: RunOptions) {
-  const { out } = context;
-  const run = await requestedRun(file, options);
-  await withDatabase(context, async (db) => {
-    const { view, lines } = await previewWithLines(db, run);
-    const shown = await viewPreview(db, view, run, lines);
-    printResult(out, shown, () => {
-      printPreview(out, shown);
-      if (lines === null) return out.note('Add --employee to see the lines of employees, with explanations.');
-      out.print('');
-      printLines(out, lines);
-      if (lines.length === PREVIEWED_LINES) out.note(`Only the first ${PREVIEWED_LINES} lines are shown.`);
-    });
-  });
 }

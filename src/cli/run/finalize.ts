@@ -15,9 +15,15 @@ import { verifyRun, whyOtherRules } from '../../payroll/runs/verify.ts';
 import { viewReadiness } from '../../readiness/report.ts';
 import { finalizeChecked, readinessOfRun, unknownChecks } from '../../readiness/run-report.ts';
 import { reasonOf } from '../arguments.ts';
-import type { Command } from '../command.ts';
-import { confirm, isAgreed, isTerminal } from '../confirm.ts';
-import { type Context, type DatabaseContext, withDatabase } from '../context.ts';
+import {
+  type Command,
+  type Context,
+  confirm,
+  type DatabaseContext,
+  isAgreed,
+  isTerminal,
+  withDatabase,
+} from '../command.ts';
 import { failed, unknownId, wrongUsage } from '../failure.ts';
 import { counted, createOutput, type Output, printable, printResult } from '../output.ts';
 import { printReadiness } from '../readiness.ts';
@@ -29,7 +35,21 @@ export function addFinalizeCommands(run: Command): void {
     .examples('run readiness mb-2026-07')
     .argument('<run-id>', 'The id of the run')
     .json()
-    .doesOnDatabase(runReadiness);
+    .doesOnDatabase(async ({ db, out, env, now }, runId: string) => {
+      const stored = await storedRun(db, runId);
+      if (stored.state !== 'open') {
+        throw failed(
+          `the run is ${stored.state}, and readiness is for open runs: use "benefits-sidecar run verify"`,
+        );
+      }
+      const question = { now: now(), ...readReadinessLimits(env) };
+      const report = await readinessOfRun(db, bodyOf(stored), runId, question);
+      printResult(out, viewReadiness(report), () => {
+        printReadiness(out, report);
+        out.print(`ETag: ${report.etag}`);
+      });
+      return report.ready ? 0 : 1;
+    });
   run
     .subcommand('finalize', 'Freeze the reviewed lines of a run.')
     .examples(
@@ -43,7 +63,20 @@ export function addFinalizeCommands(run: Command): void {
     .option('--accept <check...>', 'Accept the findings of these failed readiness checks')
     .option('--reason <text>', 'Why the findings are accepted (required with --accept)')
     .json()
-    .does(runFinalize);
+    .does(async (context, runId: string, options: Options) => {
+      const { env, now, yes } = context;
+      const accept = acceptanceOf(options);
+      if (options.etag !== undefined && yes) throw wrongUsage('use either --etag or --yes');
+      const question = { now: now(), ...readReadinessLimits(env) };
+      await withDatabase(context, async (db) => {
+        const onDatabase = { ...context, db };
+        const ifMatch = options.etag ?? (await agreed(onDatabase, runId, question));
+        if (ifMatch === null) throw failed('canceled: nothing was finalized');
+        const finalized = await finalizeChecked(db, runId, { ifMatch, accept, question });
+        if (!('stored' in finalized)) throw await refusalOf(onDatabase, finalized, runId);
+        await printStoredRun(onDatabase, finalized.stored);
+      });
+    });
   run
     .subcommand('void', 'Void a finalized run. It stays readable, but no longer counts.')
     .examples('run void mb-2026-07 --reason "wrong pay period"')
@@ -51,58 +84,76 @@ export function addFinalizeCommands(run: Command): void {
     .reason('Why; stored with the run')
     .confirmed()
     .json()
-    .doesOnDatabase(runVoid);
+    .doesOnDatabase(async (context, runId: string, { reason }: { reason: string }) => {
+      const { db, out, now, yes } = context;
+      const finalized = await storedRun(db, runId);
+      if (finalized.state !== 'finalized') throw notFinalized(finalized);
+      const settled_by = await settledBy(db, finalized);
+      const effects = await effectsOfVoiding(db, finalized, settled_by);
+      await confirm(context, effects, `Void ${printable(runId)}? It cannot be finalized again.`);
+      const at = now().toISOString();
+      const outcome = await transact(db, (trx) => voidRun(trx, runId, { reason, now: at }));
+      const stored = await storedRun(db, runId);
+      if (outcome !== 'voided') throw notFinalized(stored);
+      const shown = await viewStoredRun(db, await viewRun(db, stored), stored);
+      printResult(out, { ...shown, settled_by }, `Voided ${runId}`);
+      if (yes) for (const effect of effects) out.note(printable(effect));
+    });
   run
     .subcommand('verify', 'Compute a finalized run again and compare every line.')
     .examples('run verify mb-2026-07')
     .argument('<run-id>', 'The id of the run')
     .json()
-    .doesOnDatabase(runVerify);
+    .doesOnDatabase(async ({ db, out }, runId: string) => {
+      const stored = await storedRun(db, runId);
+      if (stored.state === 'open') {
+        throw failed(
+          'the run is open, so there are no frozen lines: finalize it with "benefits-sidecar run finalize"',
+        );
+      }
+      const otherRules = whyOtherRules(stored);
+      if (otherRules !== null) throw failed(otherRules);
+      const verified = await verifyRun(db, stored);
+      const { identical, lines, difference_count, differences } = verified;
+      printResult(out, verified, () => {
+        if (identical) {
+          const where = `at ledger position ${stored.position} with rules ${stored.rules_version}`;
+          return out.print(`Identical: ${counted(lines, 'line')}, computed again ${where}`);
+        }
+        for (const { employee_id, line, frozen, computed } of differences) {
+          out.print(printable(`${employee_id}  ${line ?? 'membership in the run'}`));
+          out.print(printable(`    frozen    ${JSON.stringify(frozen)}`));
+          out.print(printable(`    computed  ${JSON.stringify(computed)}`));
+        }
+        const left = difference_count - differences.length;
+        if (left > 0) out.print(`… and ${left} more`);
+        out.print(`NOT identical: ${difference_count} of ${counted(lines, 'line')} differ`);
+      });
+      return identical ? 0 : 1;
+    });
   run
     .subcommand('delete', 'Delete an open run.')
     .examples('run delete mb-2026-07')
     .argument('<run-id>', 'The id of the run')
     .confirmed()
     .json()
-    .doesOnDatabase(runDelete);
-}
-
-async function runReadiness({ db, out, env, now }: DatabaseContext, runId: string): Promise<number> {
-  const stored = await storedRun(db, runId);
-  if (stored.state !== 'open') {
-    throw failed(
-      `the run is ${stored.state}, and readiness is for open runs: use "benefits-sidecar run verify"`,
-    );
-  }
-  const question = { now: now(), ...readReadinessLimits(env) };
-  const report = await readinessOfRun(db, bodyOf(stored), runId, question);
-  printResult(out, viewReadiness(report), () => {
-    printReadiness(out, report);
-    out.print(`ETag: ${report.etag}`);
-  });
-  return report.ready ? 0 : 1;
+    .doesOnDatabase(async (context, runId: string) => {
+      const { db, out } = context;
+      const { state, employer_id, pay_date } = await storedRun(db, runId);
+      if (state === 'open') {
+        const effect = `${runId}: ${employer_id}, pay date ${pay_date}. It was never finalized.`;
+        await confirm(context, [effect], 'Delete it?');
+      }
+      const outcome = await transact(db, (trx) => deleteRun(trx, runId));
+      if (outcome === 'unknown') throw unknownId('run', runId, 'run list');
+      if (outcome === 'not-open') {
+        throw failed('the run was finalized, so it is kept: void it with "benefits-sidecar run void"');
+      }
+      printResult(out, { id: runId, deleted: true }, `Deleted ${runId}`);
+    });
 }
 
 type Options = { etag?: string; accept?: string[]; reason?: string };
-
-/**
- * Freezes the reviewed lines of an open run, named by their ETag. Without `--etag` it prints the totals on stderr
- * and asks; `--yes` takes the current lines.
- */
-async function runFinalize(context: Context, runId: string, options: Options): Promise<void> {
-  const { env, now, yes } = context;
-  const accept = acceptanceOf(options);
-  if (options.etag !== undefined && yes) throw wrongUsage('use either --etag or --yes');
-  const question = { now: now(), ...readReadinessLimits(env) };
-  await withDatabase(context, async (db) => {
-    const onDatabase = { ...context, db };
-    const ifMatch = options.etag ?? (await agreed(onDatabase, runId, question));
-    if (ifMatch === null) throw failed('canceled: nothing was finalized');
-    const finalized = await finalizeChecked(db, runId, { ifMatch, accept, question });
-    if (!('stored' in finalized)) throw await refusalOf(onDatabase, finalized, runId);
-    await printStoredRun(onDatabase, finalized.stored);
-  });
-}
 
 function acceptanceOf({ accept, reason }: Options): Acceptance | null {
   if (accept === undefined && reason === undefined) return null;
@@ -118,8 +169,8 @@ function acceptanceOf({ accept, reason }: Options): Acceptance | null {
 
 /** Prints the totals and the failed checks. Returns the ETag of the report, or null if the user does not agree. */
 async function agreed(context: DatabaseContext, runId: string, at: Question): Promise<string | null> {
-  const { db, out, stdin, stopped, yes } = context;
-  if (!yes && !isTerminal(stdin, out)) {
+  const { db, yes } = context;
+  if (!yes && !isTerminal(context)) {
     throw wrongUsage(
       'add the --etag of the reviewed run, which "benefits-sidecar run show" prints, or --yes for the current lines',
     );
@@ -133,7 +184,7 @@ async function agreed(context: DatabaseContext, runId: string, at: Question): Pr
   printTotals(stderr, { ...view, employees: view.outcome.employees });
   printReadiness(stderr, { ...report, checks: failedOf(report) });
   const question = `Finalize ${counted(view.totals.lines, 'line')} of ${printable(runId)}? A finalized run can only be voided.`;
-  return (await isAgreed(stdin, out, question, stopped())) ? report.etag : null;
+  return (await isAgreed(context, question)) ? report.etag : null;
 }
 
 /** Returns an output whose results go to stderr. */
@@ -186,26 +237,6 @@ function notOpen(state: string): AppError {
   return failed(`the run is ${state}: void it, then create another run`);
 }
 
-async function runVoid(
-  context: DatabaseContext,
-  runId: string,
-  { reason }: { reason: string },
-): Promise<void> {
-  const { db, out, now, yes } = context;
-  const finalized = await storedRun(db, runId);
-  if (finalized.state !== 'finalized') throw notFinalized(finalized);
-  const settled_by = await settledBy(db, finalized);
-  const effects = await effectsOfVoiding(db, finalized, settled_by);
-  await confirm(context, effects, `Void ${printable(runId)}? It cannot be finalized again.`);
-  const at = now().toISOString();
-  const outcome = await transact(db, (trx) => voidRun(trx, runId, { reason, now: at }));
-  const stored = await storedRun(db, runId);
-  if (outcome !== 'voided') throw notFinalized(stored);
-  const shown = await viewStoredRun(db, await viewRun(db, stored), stored);
-  printResult(out, { ...shown, settled_by }, `Voided ${runId}`);
-  if (yes) for (const effect of effects) out.note(printable(effect));
-}
-
 function notFinalized({ state }: StoredRun): AppError {
   const advice = state === 'open' ? 'delete it with "benefits-sidecar run delete"' : 'nothing is left to do';
   return failed(`the run is ${state}, not finalized: ${advice}`);
@@ -225,49 +256,4 @@ async function effectsOfVoiding(db: Db, stored: StoredRun, settledBy: readonly s
       ? [`These finalized runs have adjustments or arrears of it: ${settledBy.join(', ')}.`]
       : []),
   ];
-}
-
-/** Recomputes a finalized run from the ledger position of then. Returns 0 if every line is identical. */
-async function runVerify({ db, out }: DatabaseContext, runId: string): Promise<number> {
-  const stored = await storedRun(db, runId);
-  if (stored.state === 'open') {
-    throw failed(
-      'the run is open, so there are no frozen lines: finalize it with "benefits-sidecar run finalize"',
-    );
-  }
-  const otherRules = whyOtherRules(stored);
-  if (otherRules !== null) throw failed(otherRules);
-  const verified = await verifyRun(db, stored);
-  const { identical, lines, difference_count, differences } = verified;
-  printResult(out, verified, () => {
-    if (identical) {
-      return out.print(
-        `Identical: ${counted(lines, 'line')}, computed again at ledger position ${stored.position} with rules ${stored.rules_version}`,
-      );
-    }
-    for (const { employee_id, line, frozen, computed } of differences) {
-      out.print(printable(`${employee_id}  ${line ?? 'membership in the run'}`));
-      out.print(printable(`    frozen    ${JSON.stringify(frozen)}`));
-      out.print(printable(`    computed  ${JSON.stringify(computed)}`));
-    }
-    const left = difference_count - differences.length;
-    if (left > 0) out.print(`… and ${left} more`);
-    out.print(`NOT identical: ${difference_count} of ${counted(lines, 'line')} differ`);
-  });
-  return identical ? 0 : 1;
-}
-
-async function runDelete(context: DatabaseContext, runId: string): Promise<void> {
-  const { db, out } = context;
-  const { state, employer_id, pay_date } = await storedRun(db, runId);
-  if (state === 'open') {
-    const effect = `${runId}: ${employer_id}, pay date ${pay_date}. It was never finalized.`;
-    await confirm(context, [effect], 'Delete it?');
-  }
-  const outcome = await transact(db, (trx) => deleteRun(trx, runId));
-  if (outcome === 'unknown') throw unknownId('run', runId, 'run list');
-  if (outcome === 'not-open') {
-    throw failed('the run was finalized, so it is kept: void it with "benefits-sidecar run void"');
-  }
-  printResult(out, { id: runId, deleted: true }, `Deleted ${runId}`);
 }

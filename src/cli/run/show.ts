@@ -16,8 +16,7 @@ import { type LinesOfEmployee, linesOfRun } from '../../payroll/runs/line-pages.
 import { findRun, listRuns, type StoredRun, viewRun } from '../../payroll/runs/store.ts';
 import type { Sum, Totals } from '../../payroll/runs/totals.ts';
 import { printableLines } from '../../telemetry/printable.ts';
-import type { Command, PageOptions } from '../command.ts';
-import { type Context, type DatabaseContext, withDatabase } from '../context.ts';
+import { type Command, type DatabaseContext, type PageOptions, withDatabase } from '../command.ts';
 import { failed, unknownId, wrongUsage } from '../failure.ts';
 import {
   type Column,
@@ -38,13 +37,22 @@ export function addShowCommands(run: Command): void {
     .option('--employer <id>', 'Only this employer')
     .choice('--state <state>', 'Only runs in this state', ['open', 'finalized', 'voided'])
     .page()
-    .doesOnDatabase(runList);
+    .doesOnDatabase(async ({ db, out }, options: ListOptions) => {
+      // Nothing is computed, so open runs have no totals here.
+      const { employer, state, limit, cursor } = options;
+      const after = runCursor.decode(cursor);
+      const { runs, next } = await listRuns(db, { employerId: employer, state }, { after, limit });
+      const rows = runs.map(viewRunSummary);
+      printPage(out, runCursor.page(rows, next), { columns: COLUMNS, rows, none: 'No matching runs.' });
+    });
   run
     .subcommand('show', 'Show a run: its options, state, totals and ETag.')
     .examples('run show mb-2026-07', 'run show mb-2026-07 --json')
     .argument('<run-id>', 'The id of the run; an open run is computed now')
     .table()
-    .doesOnDatabase(runShow);
+    .doesOnDatabase(async (context, runId: string) => {
+      await printStoredRun(context, await storedRun(context.db, runId));
+    });
   run
     .subcommand('lines', 'Print the amounts to deduct from each employee, with explanations.')
     .examples('run lines mb-2026-07 --employee maple-bakery-001', 'run lines mb-2026-07 --csv > lines.csv')
@@ -52,7 +60,28 @@ export function addShowCommands(run: Command): void {
     .option('--employee <id>', 'Only this employee')
     .option('--csv', 'Print CSV with a header')
     .option('--json', 'Print one JSON object per line')
-    .does(runLines);
+    .does(async (context, runId: string, { employee, csv }: LinesOptions) => {
+      // Prints the lines of a run while they are computed, so memory stays flat.
+      const { out, stopped } = context;
+      if (csv && out.asJson) throw wrongUsage('use either --csv or --json');
+      await withDatabase(context, async (db) => {
+        const stored = await storedRun(db, runId);
+        const signal = stopped();
+        const pages = linesIn((await linesOfRun(db, stored, { employeeId: employee })).pages);
+        if (csv) {
+          for await (const text of csvOfLines(stored, pages)) await write(out, csvFor(out, text), signal);
+          return;
+        }
+        let any = false;
+        for await (const lines of pages) {
+          any ||= lines.length > 0;
+          if (out.asJson) await write(out, lines.map(jsonLine).join(''), signal);
+          else printLines(out, lines);
+          await write(out, '', signal);
+        }
+        if (!any && !out.asJson) out.note('No lines.');
+      });
+    });
 }
 
 /** Returns a stored run. Throws if there is none. */
@@ -69,15 +98,6 @@ export async function printStoredRun({ db, out }: DatabaseContext, stored: Store
 
 type ListOptions = PageOptions & { employer?: string; state?: RunState };
 
-/** Nothing is computed, so open runs have no totals here. */
-async function runList({ db, out }: DatabaseContext, options: ListOptions): Promise<void> {
-  const { employer, state, limit, cursor } = options;
-  const after = runCursor.decode(cursor);
-  const { runs, next } = await listRuns(db, { employerId: employer, state }, { after, limit });
-  const rows = runs.map(viewRunSummary);
-  printPage(out, runCursor.page(rows, next), { columns: COLUMNS, rows, none: 'No matching runs.' });
-}
-
 const COLUMNS: readonly Column<PayrollRunSummary>[] = [
   ['pay date', (run) => run.pay_date],
   ['run', (run) => run.id],
@@ -90,34 +110,7 @@ const COLUMNS: readonly Column<PayrollRunSummary>[] = [
   ['employees pay', ({ totals }) => totals && dollars(totals.member_amount)],
 ];
 
-async function runShow(context: DatabaseContext, runId: string): Promise<void> {
-  await printStoredRun(context, await storedRun(context.db, runId));
-}
-
 type LinesOptions = { employee?: string; csv?: true };
-
-/** Prints the lines of a run while they are computed, so memory stays flat. */
-async function runLines(context: Context, runId: string, { employee, csv }: LinesOptions): Promise<void> {
-  const { out, stopped } = context;
-  if (csv && out.asJson) throw wrongUsage('use either --csv or --json');
-  await withDatabase(context, async (db) => {
-    const stored = await storedRun(db, runId);
-    const signal = stopped();
-    const pages = linesIn((await linesOfRun(db, stored, { employeeId: employee })).pages);
-    if (csv) {
-      for await (const text of csvOfLines(stored, pages)) await write(out, csvFor(out, text), signal);
-      return;
-    }
-    let any = false;
-    for await (const lines of pages) {
-      any ||= lines.length > 0;
-      if (out.asJson) await write(out, lines.map(jsonLine).join(''), signal);
-      else printLines(out, lines);
-      await write(out, '', signal);
-    }
-    if (!any && !out.asJson) out.note('No lines.');
-  });
-}
 
 async function* linesIn(pages: AsyncIterable<LinesOfEmployee[]>): AsyncGenerator<Line[]> {
   for await (const page of pages) yield page.flatMap((employee) => employee.lines);
