@@ -62,7 +62,9 @@ async function startApi(main: MainThread<FromApi>): Promise<Started<ToApi>> {
 
   // Send.
   const client = createClient(config.benefits, VERSION, now);
-  const source = hasCensusFunction ? functionSource(main) : censusSource(config.census);
+  const source = hasCensusFunction
+    ? createFunctionSource((employerId, port) => main.send({ type: 'census', employerId, port }, [port]))
+    : censusSource(config.census);
   const { maxAgeMs } = config.census;
   const sendLoop = createSendLoop({
     db,
@@ -171,11 +173,6 @@ function logOf(main: MainThread<FromApi>): Log {
     (fields, message) =>
       main.send({ type: 'log', level, fields, message });
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error'), fatal: at('fatal') };
-}
-
-/** The census function of the embedding program stays on the main thread. */
-function functionSource(main: MainThread<FromApi>): CensusSource {
-  return createFunctionSource((employerId, port) => main.send({ type: 'census', employerId, port }, [port]));
 }
 
 /** Updates the roster from censuses that an earlier process did not finish. Never rejects. */

@@ -1,21 +1,20 @@
 /** The composition root: wires a sidecar by hand, in pipeline order. */
 import { EventEmitter } from 'node:events';
 import type { CensusFunction } from '../census/source.ts';
-import { type Clock, systemClock } from '../clock.ts';
+import { systemClock } from '../clock.ts';
 import { type Config, plainHttpVariables } from '../config.ts';
 import { engineOfUrl } from '../database/engine.ts';
 import { isFatal } from '../database/errors.ts';
 import { checkSchema, migrate } from '../database/migrate.ts';
 import { abandon, holdServeLock, openDatabase, watchFiles } from '../database/open.ts';
 import { makeShrinkable } from '../database/shrink.ts';
-import type { Db } from '../database/tables.ts';
 import { configError } from '../environment.ts';
 import { codeOf } from '../errors.ts';
 import { createApplyLoop } from '../inbox/apply.ts';
 import { detectDataLoss, keepHighWaterMark } from '../inbox/data-loss.ts';
 import { createIntake } from '../inbox/intake.ts';
 import { notStored } from '../inbox/intake-channel.ts';
-import type { Downstream, Receiver, ReceiverConfig } from '../inbox/receiver.ts';
+import type { Downstream } from '../inbox/receiver.ts';
 import { createRefusals } from '../inbox/refusals.ts';
 import { createReadiness } from '../operations/health.ts';
 import { isAnyDropped } from '../operations/retention.ts';
@@ -79,7 +78,13 @@ export async function createSidecar(config: Config, options: SidecarOptions): Pr
     cleanup.push(holdServeLock(config.databaseUrl));
     const db = openDatabase(config.databaseUrl, fail);
     cleanup.push(() => (failure.isDamaged() ? abandon(db) : db.destroy()));
-    await prepareDatabase(db, config, options, now);
+    if (options.migrate === false) await checkSchema(db, config.environment);
+    else {
+      const applied = await migrate(db, config.environment, now());
+      if (applied.length > 0) log.info({ count: applied.length }, 'migrated the database');
+    }
+    if (isAnyDropped(config.retention)) makeShrinkable(config.databaseUrl);
+    await detectDataLoss(db, config.databaseUrl, now(), log);
     cleanup.push(watchFiles(config.databaseUrl, fail));
     const mark = keepHighWaterMark(db, config.databaseUrl, log);
     cleanup.push(mark.stop);
@@ -115,9 +120,10 @@ export async function createSidecar(config: Config, options: SidecarOptions): Pr
       isAlive: async () => true,
       isReady: async () => (await whyNotReady()) === null,
     };
+    // On PostgreSQL the HTTP server is loaded here. It takes 7 MB, which on SQLite the receiver thread already uses.
     const receiver = isSqlite
       ? startReceiverThread(config, downstream, fail)
-      : startReceiverHere(config, downstream);
+      : import('../inbox/receiver.ts').then(({ startReceiver }) => startReceiver(config, downstream));
     const stopReceiver = (): Promise<void> => receiver.then(({ stop }) => stop()).catch(() => {});
     cleanup.push(stopReceiver);
 
@@ -194,21 +200,4 @@ function createFailure(log: Log) {
       first.resolve(error instanceof Error ? error : new Error('the sidecar failed'));
     },
   };
-}
-
-/** Loads the HTTP server on PostgreSQL only. It takes 7 MB, which on SQLite the receiver thread already uses. */
-async function startReceiverHere(config: ReceiverConfig, downstream: Downstream): Promise<Receiver> {
-  const { startReceiver } = await import('../inbox/receiver.ts');
-  return startReceiver(config, downstream);
-}
-
-async function prepareDatabase(db: Db, config: Config, options: SidecarOptions, now: Clock): Promise<void> {
-  const { log } = options;
-  if (options.migrate === false) await checkSchema(db, config.environment);
-  else {
-    const applied = await migrate(db, config.environment, now());
-    if (applied.length > 0) log.info({ count: applied.length }, 'migrated the database');
-  }
-  if (isAnyDropped(config.retention)) makeShrinkable(config.databaseUrl);
-  await detectDataLoss(db, config.databaseUrl, now(), log);
 }

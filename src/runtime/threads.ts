@@ -1,6 +1,6 @@
 /**
- * The protocol between the threads of a sidecar. The main thread starts the API thread and, on SQLite, the receiver
- * thread. A worker reports its address or why it failed, exchanges the messages below, and stops on request.
+ * The protocol between the threads of a sidecar. The main thread starts the API thread and, on SQLite, the receiver thread.
+ * A worker reports its address or why it failed, exchanges the messages below, and stops on request.
  */
 import { once } from 'node:events';
 import { extname } from 'node:path';
@@ -75,7 +75,6 @@ export function startApiThread(
     wakeSend: (): void => thread.send({ type: 'wake-send' }),
     /** Signals that `events` more events are pending (unknown if omitted). */
     wakeApply: (events?: number): void => thread.send({ type: 'wake-apply', events }),
-    /** Can be called repeatedly. */
     stop: thread.stop,
   };
 }
@@ -108,19 +107,13 @@ export async function startReceiverThread(
   };
 }
 
-type Thread<To> = {
-  readonly listening: Promise<string>;
-  send(message: To, transfer?: readonly MessagePort[]): void;
-  stop(): Promise<void>;
-};
-
 /** Starts a worker. `entry` is a file of this folder without its extension; `name` is for messages. */
 function startThread<To, From>(
   entry: string,
   name: string,
   data: unknown,
   on: { receive: (message: From) => void; failed: (error: Error) => void },
-): Thread<To> {
+) {
   const listening = Promise.withResolvers<string>();
   const exited = Promise.withResolvers<void>();
   let stopping: Promise<void> | null = null;
@@ -129,7 +122,7 @@ function startThread<To, From>(
     workerData: data,
     resourceLimits: { maxYoungGenerationSizeMb: YOUNG_GENERATION_MB },
   });
-  const send = (message: To | ToWorker, transfer: readonly MessagePort[] = []): void =>
+  const send = (message: To | ToWorker, transfer: readonly MessagePort[] = []) =>
     worker.postMessage(message, transfer);
   const fail = (error: Error): void => {
     listening.reject(error);
@@ -157,7 +150,7 @@ function startThread<To, From>(
   return {
     listening: listening.promise,
     send,
-    stop() {
+    stop(): Promise<void> {
       stopping ??= stop();
       return stopping;
     },
@@ -209,10 +202,8 @@ export async function request<T>(send: (port: MessagePort) => void): Promise<T> 
     const [response] = await once(port1, 'message', { signal: AbortSignal.timeout(RESPOND_WITHIN_MS) });
     return response as T;
   } catch {
-    throw new AppError(
-      'THREAD_SILENT',
-      `A thread of this process did not respond within ${RESPOND_WITHIN_MS} ms.`,
-    );
+    const message = `A thread of this process did not respond within ${RESPOND_WITHIN_MS} ms.`;
+    throw new AppError('THREAD_SILENT', message);
   } finally {
     port1.close();
   }

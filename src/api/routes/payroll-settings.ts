@@ -16,13 +16,15 @@ export { DATES_MAX } from '../../payroll/settings/schedules.ts';
 /** The limit covers the largest payrolls; a date with its period takes about 90 bytes. */
 const SETTINGS_BYTES_MAX = 8 * 1024 * 1024;
 
-/** The texts of a setting in the reference and in the log. */
+/** A setting in the reference and in the log. `name` and `noun` become its operation IDs and summaries. */
 type Words = {
   path: string;
+  name: string;
+  noun: string;
   request: TSchema;
   response: TSchema;
-  get: { operationId: string; summary: string; description: string };
-  put: { operationId: string; summary: string; description: string };
+  getDescription: string;
+  putDescription: string;
   logged: string;
 };
 
@@ -30,53 +32,35 @@ type Words = {
 export function payrollSettingRoutes(app: Api, parts: ApiParts): void {
   settingRoutes(app, parts, SCHEDULES, {
     path: 'pay-schedule',
+    name: 'PaySchedule',
+    noun: 'pay schedules',
     request: PaySchedules,
     response: PaySchedules,
-    get: {
-      operationId: 'getPaySchedule',
-      summary: "Get an employer's pay schedules",
-      description: 'Returns the stored list. Empty if the employer has none.',
-    },
-    put: {
-      operationId: 'putPaySchedule',
-      summary: "Set an employer's pay schedules",
-      description:
-        'Replaces all schedules. Open runs use the new schedules from now on. Finalized runs do not change.',
-    },
+    getDescription: 'Returns the stored list. Empty if the employer has none.',
+    putDescription:
+      'Replaces all schedules. Open runs use the new schedules from now on. Finalized runs do not change.',
     logged: 'pay schedules were set',
   });
   settingRoutes(app, parts, CODES, {
     path: 'payroll-codes',
+    name: 'PayrollCodes',
+    noun: 'payroll codes',
     request: PayrollCodes,
     response: PayrollCodes,
-    get: {
-      operationId: 'getPayrollCodes',
-      summary: "Get an employer's payroll codes",
-      description: 'Returns the stored list. Empty if the employer has none.',
-    },
-    put: {
-      operationId: 'putPayrollCodes',
-      summary: "Set an employer's payroll codes",
-      description: 'Replaces all codes. If there are any, readiness names the deductions without one.',
-    },
+    getDescription: 'Returns the stored list. Empty if the employer has none.',
+    putDescription: 'Replaces all codes. If there are any, readiness names the deductions without one.',
     logged: 'payroll codes were set',
   });
   settingRoutes(app, parts, POLICY, {
     path: 'payroll-policy',
+    name: 'PayrollPolicy',
+    noun: 'payroll policy',
     request: PolicyRequest,
     response: PayrollPolicy,
-    get: {
-      operationId: 'getPayrollPolicy',
-      summary: "Get an employer's payroll policy",
-      description: 'All versions. A run uses the first whose `effective_from` is on or before its pay date.',
-    },
-    put: {
-      operationId: 'putPayrollPolicy',
-      summary: "Set an employer's payroll policy",
-      description:
-        'Adds a version. Open runs with a pay date on or after `effective_from` use it from now on; finalized runs ' +
-        'keep their options. The same policy again changes nothing.',
-    },
+    getDescription: 'All versions. A run uses the first whose `effective_from` is on or before its pay date.',
+    putDescription:
+      'Adds a version. Open runs with a pay date on or after `effective_from` use it from now on; finalized runs ' +
+      'keep their options. The same policy again changes nothing.',
     logged: 'a payroll policy was set',
   });
 }
@@ -85,21 +69,30 @@ function settingRoutes<Value>(
   app: Api,
   { db, now, log }: ApiParts,
   setting: Setting<Value, object>,
-  { path, request: body, response, get, put, logged }: Words,
+  { path, name, noun, request, response, getDescription, putDescription, logged }: Words,
 ): void {
   const url = `/v1/employers/:employer_id/${path}`;
   const shown = { params: EmployerId, response: { 200: Type.Unsafe<object>(response) } };
 
-  app.get(url, operation('Payroll settings', 'runs:read', { ...get, ...shown }), ({ params }) =>
-    setting.view(db, params.employer_id),
+  app.get(
+    url,
+    operation('Payroll settings', 'runs:read', {
+      operationId: `get${name}`,
+      summary: `Get an employer's ${noun}`,
+      description: getDescription,
+      ...shown,
+    }),
+    ({ params }) => setting.view(db, params.employer_id),
   );
 
   app.put(
     url,
     operation('Payroll settings', 'runs:write', {
-      ...put,
+      operationId: `put${name}`,
+      summary: `Set an employer's ${noun}`,
+      description: putDescription,
       ...shown,
-      body: Type.Unsafe<unknown>(body),
+      body: Type.Unsafe<unknown>(request),
       refuses: ['SETTINGS_REFUSED'],
       bodyLimit: SETTINGS_BYTES_MAX,
       validatorCompiler: exceptBody,
