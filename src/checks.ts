@@ -9,13 +9,11 @@ export type Question = {
   employees?: ReadonlySet<string> | undefined;
 } & ReadinessLimits;
 
-/** A question about one employer. */
 export type EmployerQuestion = Question & { employerId: string };
 
 /**
- * One finding: an example for people and its severity. `count` if it represents several. A finding that a
- * person may accept is recognized by its employee and the ids of the events, versions or dates that it rests
- * on.
+ * One finding: an example for people and its severity; `count` if it represents several. One that a person may accept is
+ * recognized by its employee and the ids of the events, versions or dates that it rests on.
  */
 export type Found = {
   example: string;
@@ -30,9 +28,9 @@ export type Check<Db, Asked = Question> = {
   id: string;
   /** Queries select only what is wrong, so that a healthy system responds quickly. */
   ask: (db: Db, question: Asked) => Promise<Found[]>;
-  /** The advice shown with findings. */
+  /** Shown with findings. */
   advice: string;
-  /** The text shown without findings. */
+  /** Shown without findings. */
   passed: string | ((db: Db, question: Asked) => Promise<string>);
 };
 
@@ -66,7 +64,6 @@ export type ReadinessReport = {
 /** A failure that a person may accept. */
 export type Failure = { checkId: string; employeeId: string | null; ids: readonly string[] };
 
-/** Returns how a failure was accepted earlier, or null. */
 export type FindAcceptance = (failure: Failure) => Omit<AcceptedFinding, 'example'> | null;
 
 export function fail(example: string): Found {

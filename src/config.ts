@@ -12,29 +12,11 @@ import {
   secret,
 } from './environment.ts';
 
-export type Config = {
-  readonly environment: 'sandbox' | 'live';
-  readonly benefits: BenefitsConfig;
-  /** `whsec_…`; all are accepted. Two during a rotation. */
-  readonly webhookSecrets: readonly string[];
-  /** The first one encrypts; all decrypt. */
-  readonly dataKeys: readonly DataKey[];
-  readonly databaseUrl: string;
-  readonly receiver: Listener;
-  readonly api: Listener & { readonly token: string | null };
-  readonly census: CensusConfig;
-  /** Readiness warns when the newest event is older; null: never. */
-  readonly silentAfterMs: number | null;
-  readonly retention: RetentionConfig;
-  readonly logLevel: LogLevel;
-};
-
-/** The service's address without a slash at its end. With `apiKeyFile` the key is read again when it is refused. */
-export type BenefitsConfig = {
-  readonly baseUrl: string;
-  readonly apiKey: string;
-  readonly apiKeyFile: string | null;
-};
+export type Config = ReturnType<typeof readConfig>;
+export type BenefitsConfig = ReturnType<typeof readBenefits>;
+export type CensusConfig = ReturnType<typeof readCensus>;
+/** The age at which data is deleted. Null: never. */
+export type RetentionConfig = ReturnType<typeof readRetention>;
 export type DataKey = { readonly id: string; readonly key: Uint8Array };
 export type Listener = { readonly host: string; readonly port: number };
 export type CensusSource =
@@ -42,14 +24,6 @@ export type CensusSource =
   | { readonly kind: 'dir'; readonly path: string }
   /** `url` holds `{employer_id}` where the id goes. */
   | { readonly kind: 'http'; readonly url: string };
-export type CensusConfig = {
-  readonly source: CensusSource;
-  readonly token: string | null;
-  readonly maxAgeMs: number;
-  readonly overdueMs: number;
-};
-/** The age at which data is deleted. Null: never. */
-export type RetentionConfig = { readonly eventsMs: number | null; readonly requestsMs: number | null };
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
@@ -63,36 +37,37 @@ const API_TOKEN_LENGTH = 32;
 /** The provider retries an event for about 27 hours; within that time, its body is compared with the stored one. */
 const RETENTION_LEAST_MS = 2 * 86_400_000;
 
-/** Returns the whole configuration, for `serve`. Throws CONFIG for the first wrong variable. */
-export function readConfig(env: Environment): Config {
+/** Throws CONFIG for the first wrong variable. */
+export function readConfig(env: Environment) {
   return Object.freeze({
     environment: readEnvironment(env),
     benefits: readBenefits(env),
+    /** `whsec_…`; all are accepted. Two during a rotation. */
     webhookSecrets: readWebhookSecrets(env),
+    /** The first one encrypts; all decrypt. */
     dataKeys: readDataKeys(env),
     databaseUrl: readDatabaseUrl(env),
     ...readListeners(env),
     census: readCensus(env),
+    /** Readiness warns when the newest event is older; null: never. */
     silentAfterMs: readSilentAfter(env),
     retention: readRetention(env),
     logLevel: oneOf(env, 'LOG_LEVEL', LOG_LEVELS, 'info'),
   });
 }
 
-export function readEnvironment(env: Environment): Config['environment'] {
+export function readEnvironment(env: Environment) {
   return oneOf(env, 'BENEFITS_ENVIRONMENT', ENVIRONMENTS);
 }
 
-export function readBenefits(env: Environment): BenefitsConfig {
+/** The address has no slash at its end. With `apiKeyFile` the key is read again when it is refused. */
+export function readBenefits(env: Environment) {
   const name = 'BENEFITS_API_KEY';
   const apiKey = bearer(name, required(name, secret(env, name)));
   return Object.freeze({ baseUrl: baseUrl(env), apiKey, apiKeyFile: given(env, `${name}_FILE`) ?? null });
 }
 
-/**
- * Returns the current key, read again from its file, so that a rotated key is used without a restart.
- * Throws CONFIG while the file is missing, empty or malformed.
- */
+/** Returns the key, read again from its file, so that a rotated key is used without a restart. */
 export function currentApiKey(benefits: BenefitsConfig): string {
   if (benefits.apiKeyFile === null) return benefits.apiKey;
   const name = 'BENEFITS_API_KEY';
@@ -158,12 +133,12 @@ export function readReceiver(env: Environment): Listener {
   return listener(env, 'RECEIVER', '0.0.0.0', 8080);
 }
 
-export function readApi(env: Environment): Config['api'] {
+export function readApi(env: Environment) {
   return Object.freeze({ ...listener(env, 'API', '127.0.0.1', 8081), token: apiToken(env) });
 }
 
 /** Returns both listeners. Throws CONFIG if they use the same port of the same address. */
-export function readListeners(env: Environment): Pick<Config, 'receiver' | 'api'> {
+export function readListeners(env: Environment) {
   const [receiver, api] = [readReceiver(env), readApi(env)];
   // Port 0 is any free port, so each gets its own.
   if (api.port !== 0 && api.port === receiver.port && overlap(api.host, receiver.host)) {
@@ -183,7 +158,7 @@ function overlap(one: string, other: string): boolean {
   return hosts.includes('localhost') && hosts.some((host) => host === '127.0.0.1' || host === '::1');
 }
 
-export function readCensus(env: Environment): CensusConfig {
+export function readCensus(env: Environment) {
   const token = secret(env, 'CENSUS_SOURCE_TOKEN');
   return Object.freeze({
     source: Object.freeze(censusSource(env)),
@@ -193,9 +168,12 @@ export function readCensus(env: Environment): CensusConfig {
   });
 }
 
-/** Returns null if it is not set. */
 function readSilentAfter(env: Environment): number | null {
-  const name = 'EVENTS_SILENT_AFTER';
+  return optionalDuration(env, 'EVENTS_SILENT_AFTER');
+}
+
+/** Returns null if the variable is not set, which means never. */
+function optionalDuration(env: Environment, name: string): number | null {
   return given(env, name) === undefined ? null : duration(env, name, '');
 }
 
@@ -206,18 +184,16 @@ export function readReadinessLimits(env: Environment): ReadinessLimits {
   return { overdueMs: readCensus(env).overdueMs, silentAfterMs: readSilentAfter(env) };
 }
 
-export function readRetention(env: Environment): RetentionConfig {
+export function readRetention(env: Environment) {
   return Object.freeze({
     eventsMs: kept(env, 'RETENTION_EVENTS'),
     requestsMs: kept(env, 'RETENTION_REQUESTS'),
   });
 }
 
-/** Returns null if the variable is not set, which means never. */
 function kept(env: Environment, name: string): number | null {
-  if (given(env, name) === undefined) return null;
-  const ms = duration(env, name, '');
-  if (ms < RETENTION_LEAST_MS) throw configError(name, 'must be at least 2d; such as 400d');
+  const ms = optionalDuration(env, name);
+  if (ms !== null && ms < RETENTION_LEAST_MS) throw configError(name, 'must be at least 2d; such as 400d');
   return ms;
 }
 
@@ -252,7 +228,7 @@ function baseUrl(env: Environment): string {
   return encrypted(env, name, text).replace(/\/+$/, '');
 }
 
-/** Returns the address `text`. Throws CONFIG in live if what is sent there could be read on the way. */
+/** Returns the address `text`. Throws CONFIG in live if it is plain HTTP to another machine. */
 function encrypted(env: Environment, name: string, text: string): string {
   if (!isPlainHttp(text) || given(env, 'BENEFITS_ENVIRONMENT') !== 'live') return text;
   throw configError(
@@ -261,17 +237,12 @@ function encrypted(env: Environment, name: string, text: string): string {
   );
 }
 
-/**
- * Reports whether an address sends keys and personal data unencrypted to another machine. Addresses of this
- * machine are `localhost`, `*.localhost` (RFC 6761), 127.0.0.0/8 and `::1`. The URL parser normalizes their
- * other spellings.
- */
+/** Addresses of this machine are `localhost`, `*.localhost` (RFC 6761), 127.0.0.0/8 and `::1`, as the URL parser spells them. */
 function isPlainHttp(url: string): boolean {
   const { protocol, hostname } = new URL(url);
   return protocol === 'http:' && !/^(?:(?:.+\.)?localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname);
 }
 
-/** Returns the variables whose address is plain HTTP to another machine. */
 export function plainHttpVariables({ benefits, census: { source } }: Config): string[] {
   return [
     ...(isPlainHttp(benefits.baseUrl) ? ['BENEFITS_BASE_URL'] : []),

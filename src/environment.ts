@@ -6,7 +6,6 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 const UNIT_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** Returns the error of a variable that is missing or malformed. The message is one line that names it. */
 export function configError(variable: string, problem: string): AppError<'CONFIG'> {
   return new AppError('CONFIG', `${variable} ${problem}`, { subject: variable });
 }
@@ -29,13 +28,11 @@ export function oneOf<T extends string>(
 ): T {
   const text = given(env, name) ?? otherwise;
   const value = values.find((candidate) => candidate === text);
-  if (value === undefined) {
-    throw configError(
-      name,
-      `${text === undefined ? 'is not set: it ' : ''}must be one of ${values.join(', ')}`,
-    );
-  }
-  return value;
+  if (value !== undefined) return value;
+  throw configError(
+    name,
+    `${text === undefined ? 'is not set: it ' : ''}must be one of ${values.join(', ')}`,
+  );
 }
 
 /** Returns the value of NAME, or the content of the file that NAME_FILE names. Throws if both are set. */
@@ -48,13 +45,12 @@ export function secret(env: Environment, name: string): string | undefined {
   return file === undefined ? value : readSecretFile(name, file);
 }
 
-/** More than any secret needs, and small enough to read a file that was named by mistake. */
+/** More than any secret needs, and few enough to read of a file that was named by mistake. */
 const SECRET_FILE_KIB = 64;
 
 /**
- * Returns the content of a secret's file, trimmed. Reads at most 64 KiB of a regular file, also through a symbolic
- * link, as Kubernetes mounts secrets. Throws CONFIG for anything else. The message never shows the path,
- * because a secret set there by mistake would be shown too.
+ * Returns the content of a secret's file, trimmed. Kubernetes mounts secrets as symbolic links to regular files. The message
+ * of an error never shows the path, because a secret set there by mistake would be shown too.
  */
 export function readSecretFile(name: string, path: string): string {
   const variable = `${name}_FILE`;
@@ -64,9 +60,8 @@ export function readSecretFile(name: string, path: string): string {
   } catch (error) {
     throw configError(variable, `can't be read: ${codeOf(error) || 'unknown error'}`);
   }
-  if (bytes === null) {
+  if (bytes === null)
     throw configError(variable, 'must name a regular file, not a folder, a pipe or a device');
-  }
   if (bytes.length > SECRET_FILE_KIB * 1024) {
     throw configError(variable, `must name a file of at most ${SECRET_FILE_KIB} KiB`);
   }
@@ -92,10 +87,7 @@ function readRegular(path: string, most: number): Buffer | null {
   }
 }
 
-/**
- * Returns a variable's value. An empty one counts as not set, because compose files and shells leave such
- * variables.
- */
+/** Returns a variable's value. An empty one counts as not set: compose files and shells leave such variables. */
 export function given(env: Environment, name: string): string | undefined {
   const value = env[name]?.trim();
   return value === '' ? undefined : value;
@@ -106,10 +98,7 @@ export function required(name: string, value: string | undefined): string {
   return value;
 }
 
-/**
- * Returns `text` if it is valid in an Authorization header. Otherwise the first request would fail instead of
- * the start.
- */
+/** Returns `text` if it is valid in an Authorization header, so that the start fails instead of the first request. */
 export function bearer(name: string, text: string): string {
   if (!/^[\x21-\x7e]+$/.test(text))
     throw configError(name, 'must be printable ASCII characters without spaces');

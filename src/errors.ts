@@ -24,12 +24,10 @@ export const ERROR_CODES = [
   'TOO_MANY_ATTEMPTS',
   'INTERNAL',
   'UNAVAILABLE',
-  /** This process is overloaded. */
   'OVERLOADED',
-  /** A thread of this process did not respond in time. */
   'THREAD_SILENT',
 
-  /** A variable, named by `subject`, is missing or malformed. The message never holds a secret's value. */
+  /** The variable `subject` is missing or malformed. */
   'CONFIG',
 
   /** The write lock was not available in time. Nothing was written. */
@@ -44,33 +42,27 @@ export const ERROR_CODES = [
   'DATABASE_DAMAGED',
   /** A file of the database was replaced or removed while it was open. */
   'DATABASE_REPLACED',
-  /** Another process serves the database. */
   'ALREADY_SERVED',
   /** `db` was used inside a transaction instead of its `trx`, where it would wait forever or read old rows. */
   'USED_OUTSIDE_TRANSACTION',
-  /** The database must not be used as it is. The message states why and what to do. */
   'SCHEMA_REFUSED',
-  /** The engine does not allow the comparison of schemas. */
   'SCHEMA_NOT_COMPARABLE',
 
-  /** A value was encrypted with a key, named by `subject`, that DATA_KEYS does not have. */
+  /** DATA_KEYS lacks the key `subject`. */
   'DATA_KEY_MISSING',
   /** A value is not what was encrypted for its place. */
   'DECRYPTION_FAILED',
   /** A hash was made with a key that this database no longer has. */
   'HASH_KEY_GONE',
-  /** A token cannot be created or revoked as requested. */
   'TOKEN_REFUSED',
   /** A stored JSON text is not one that this program wrote. */
   'STORED_JSON_DAMAGED',
 
   /** The rest of a file or body cannot be read. */
   'UNREADABLE',
-  /** A file changed while it was read. */
   'FILE_CHANGED',
   /** An event could not be stored, so it must not be acknowledged. */
   'NOT_STORED',
-  /** A census source returned no census. The message holds no path and no data. */
   'CENSUS_SOURCE_FAILED',
   /** A staged census lacks a part. */
   'CENSUS_CUT',
@@ -78,16 +70,13 @@ export const ERROR_CODES = [
   'BACKUP_FAILED',
   'COPY_REFUSED',
   'RESTORE_REFUSED',
-  /** A fault that the simulator cannot inject. */
   'FAULT_REFUSED',
 
-  /** A command was called incorrectly. */
   'WRONG_USAGE',
-  /** A command failed. The message states why and what to do. */
   'COMMAND_FAILED',
   /** A command's input has problems, and nothing was changed. */
   'INPUT_REFUSED',
-  /** A step of the demo found something else than it expected. */
+  /** The demo found something else than it expected. */
   'STEP_FAILED',
 ] as const;
 export type ErrorCode = (typeof ERROR_CODES)[number];
@@ -137,20 +126,17 @@ export function codeOf(error: unknown): string {
   return typeof code === 'string' ? code : '';
 }
 
-/** The part of an error that a message to another thread contains. Structured clone drops the fields of an `Error`. */
+/** What a message to another thread contains of an error. Structured clone drops the fields of an `Error`. */
 export type PostedError = Readonly<Record<string, unknown>>;
 
-/** Fields of our errors and of Node's. */
 const POSTED = ['message', 'code', 'problems', 'problemCount', 'subject', 'headers', 'address', 'port'];
 
-/** Returns an error in the form that a message keeps. */
 export function postedError(error: unknown): PostedError {
   const fields = (error ?? {}) as PostedError;
   const names = POSTED.filter((name) => fields[name] !== undefined);
   return Object.fromEntries(names.map((name) => [name, fields[name]]));
 }
 
-/** Returns the error of a message. */
 export function receivedError({ message, ...fields }: PostedError): Error {
   return Object.assign(new Error(typeof message === 'string' ? message : 'unknown error'), fields);
 }

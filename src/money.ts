@@ -25,7 +25,6 @@ export function isSameNumber(one: string, other: string): boolean {
   return a.units * 10n ** BigInt(b.decimals) === b.units * 10n ** BigInt(a.decimals);
 }
 
-/** Reports whether a contribution, a plain decimal as received, is zero. */
 export function isZero(contribution: string): boolean {
   return !/[1-9]/.test(contribution);
 }
@@ -67,7 +66,6 @@ export function total(amounts: Iterable<string>): string {
   return amountOf(sum);
 }
 
-/** Returns an amount less another, both in the form of `amountOf`. */
 export function difference(amount: string, other: string): string {
   return amountOf(centsOf(amount) - centsOf(other));
 }

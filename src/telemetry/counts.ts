@@ -1,27 +1,17 @@
 /** The counts of each thread since the start, as plain numbers that can be sent between threads. */
 import type { Clock } from '../clock.ts';
 import { createTally, note, SECONDS, type Tally } from './metric.ts';
-import { createMinutes, type Minute } from './minutes.ts';
+import { createMinutes } from './minutes.ts';
 
 /** Events in one commit: 256 at most. */
 const BATCHES = [1, 2, 4, 8, 16, 32, 64, 128, 256] as const;
 /** Seconds of a request: most take milliseconds, a census or a large run a minute. */
 const REQUEST_SECONDS = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 10, 60] as const;
 
-/** The counts of the public listener. */
-export type Received = {
-  /** When the counting began: the start of the process. */
-  since: string;
-  acknowledged: Tally;
-  /** By cause. */
-  refused: Record<string, number>;
-  /** Verified but not stored; the response was 503. */
-  unstored: number;
-  minutes: Minute[];
-};
-
-/** The counts of storing. */
-type Storing = { duplicates: number; conflicts: number; commits: Tally; batches: Tally };
+/** The counts of the public listener and of storing. */
+export type Received = ReturnType<ReceivingCounts['read']>;
+type Storing = ReturnType<ReturnType<typeof createStoringCounts>['read']>;
+export type ThreadCounts = ReturnType<ReturnType<typeof watchThread>['read']>;
 
 /** All counts that the other threads report to the API thread; `threads` by their names. */
 export type Receiving = Received & Storing & { threads: Readonly<Record<string, ThreadCounts>> };
@@ -32,9 +22,12 @@ export type ReceivingCounts = ReturnType<typeof createReceivingCounts>;
 export function createReceivingCounts(now: Clock, causes: readonly string[]) {
   const minutes = createMinutes();
   const counts = {
+    /** The start of the process. */
     since: now().toISOString(),
     acknowledged: createTally(SECONDS),
+    /** By cause. */
     refused: zeros(causes),
+    /** Verified but not stored; the response was 503. */
     unstored: 0,
   };
   return {
@@ -49,12 +42,12 @@ export function createReceivingCounts(now: Clock, causes: readonly string[]) {
     unstored(): void {
       counts.unstored += 1;
     },
-    read: (): Received => ({ ...counts, minutes: minutes.read(now().getTime()) }),
+    read: () => ({ ...counts, minutes: minutes.read(now().getTime()) }),
   };
 }
 
 export function createStoringCounts() {
-  const counts: Storing = {
+  const counts = {
     duplicates: 0,
     conflicts: 0,
     commits: createTally(SECONDS),
@@ -77,16 +70,6 @@ const LOOK_EVERY_MS = 250;
 
 type AppliedCounts = { applied: number; ignored: number; quarantined: number };
 
-/** The counts of one thread. */
-export type ThreadCounts = {
-  /** Events by result. */
-  applied: AppliedCounts;
-  /** Seconds by which a timer fired too late. */
-  loopDelay: Tally;
-  /** Bytes of the JavaScript heap that are in use. */
-  heapUsed: number;
-};
-
 /** Counts on the calling thread until it is stopped. */
 export function watchThread() {
   const applied: AppliedCounts = { applied: 0, ignored: 0, quarantined: 0 };
@@ -104,7 +87,8 @@ export function watchThread() {
       applied.ignored += counts.ignored;
       applied.quarantined += counts.quarantined;
     },
-    read: (): ThreadCounts => ({ applied, loopDelay, heapUsed: process.memoryUsage().heapUsed }),
+    /** `loopDelay`: seconds by which a timer fired too late. `heapUsed`: bytes of the JavaScript heap. */
+    read: () => ({ applied, loopDelay, heapUsed: process.memoryUsage().heapUsed }),
     stop: () => clearInterval(timer),
   };
 }
