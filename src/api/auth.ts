@@ -28,10 +28,7 @@ declare module 'fastify' {
   }
 }
 
-/**
- * Returns the names of the session cookie. They contain the port, because browsers keep cookies by host: two sidecars on
- * one machine, such as sandbox and live through tunnels, must not end each other's sessions.
- */
+/** The names contain the port: browsers keep cookies by host, and sandbox and live may be two ports of one machine. */
 export function sessionCookies({ headers }: FastifyRequest): { plain: string; secure: string } {
   const port = /:(\d{1,5})$/.exec(headers.host ?? '')?.[1] ?? 'default';
   const plain = `benefits_sidecar_session_${port}`;
@@ -92,7 +89,8 @@ export function createAuthorize(identities: Identities, failedAttempt: FailedAtt
       const refusal = unauthorized(token !== null, scope === 'any');
       throw token === null ? refusal : failedAttempt(request, refusal);
     }
-    if (session !== null && !isSafe(request.method)) assertOwnPage(request, session);
+    const isRead = request.method === 'GET' || request.method === 'HEAD';
+    if (session !== null && !isRead) assertOwnPage(request, session);
     // A failed write, because the database is busy or full, must not block reads.
     if (session !== null && isByPerson(request)) void noteUse(db, session, now()).catch(() => {});
     request.session = session;
@@ -144,10 +142,6 @@ function isByPerson({ headers }: FastifyRequest): boolean {
   return headers[BACKGROUND_HEADER] === undefined && headers.accept !== 'text/event-stream';
 }
 
-function isSafe(method: string): boolean {
-  return method === 'GET' || method === 'HEAD';
-}
-
 /** Browsers always send the cookie, so a request that changes something must come from a console page. */
 function assertOwnPage({ headers }: FastifyRequest, session: string): void {
   if (isForgeryToken(session, headers[FORGERY_HEADER])) return;
@@ -173,7 +167,7 @@ function forbidden(scope: Scope | undefined): Refusal {
   });
 }
 
-/** Throws a 403 if the token lacks this scope, which only some responses of a route require. */
+/** Throws a 403 if the token lacks a scope that only some responses of a route require. */
 export function alsoNeeds({ caller }: FastifyRequest, scope: Scope): void {
   if (!mayAlso(caller, scope)) throw forbidden(scope);
 }

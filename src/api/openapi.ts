@@ -9,7 +9,7 @@ import { type Api, DOCS_PATH, operation } from './route.ts';
 
 type Parameter = { name: string; in: string };
 type Operation = {
-  parameters?: Parameter[];
+  parameters?: object[] | undefined;
   responses?: Record<string, unknown>;
   'x-refuses'?: readonly ProblemCode[];
 };
@@ -142,24 +142,19 @@ function responseOf(code: ProblemCode): object {
 /** Moves parameters of several operations to the components. */
 function sharedParameters(document: Document): Record<string, object> {
   const operations = operationsOf(document);
-  const uses = Map.groupBy(
-    operations.flatMap(({ parameters = [] }) => parameters),
-    (parameter) => JSON.stringify(parameter),
-  );
+  const parameters = operations.flatMap((operation) => (operation.parameters ?? []) as Parameter[]);
+  const uses = Map.groupBy(parameters, (parameter) => JSON.stringify(parameter));
   const shared: Record<string, object> = {};
-  const places = new Map<string, object>();
+  const references = new Map<string, object>();
   for (const [text, [parameter, ...others]] of uses) {
     if (parameter === undefined || others.length === 0) continue;
     const name = [parameter.name, `${parameter.in}_${parameter.name}`].find((one) => !(one in shared));
     if (name === undefined) continue;
     shared[name] = parameter;
-    places.set(text, { $ref: `#/components/parameters/${name}` });
+    references.set(text, { $ref: `#/components/parameters/${name}` });
   }
   for (const operation of operations) {
-    if (operation.parameters === undefined) continue;
-    operation.parameters = operation.parameters.map(
-      (one) => (places.get(JSON.stringify(one)) as Parameter | undefined) ?? one,
-    );
+    operation.parameters = operation.parameters?.map((one) => references.get(JSON.stringify(one)) ?? one);
   }
   return shared;
 }

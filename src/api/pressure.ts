@@ -14,10 +14,7 @@ declare module 'fastify' {
   }
 }
 
-/**
- * The average delay of timers over a second. The largest run, a file of all its lines, or twenty callers who page as fast as
- * they can stay below 100 ms on two cores.
- */
+/** The average delay of timers over a second. The largest run, or twenty callers who page, stay below 100 on two cores. */
 const LOOP_DELAY_MS = 500;
 /**
  * With at most this many connections, more than payroll's programs and people have, no request is refused for delay: the
@@ -30,11 +27,10 @@ const HEAP_SHARE = 0.85;
 const LOOK_EVERY_MS = 1_000;
 const RETRY_AFTER_SECONDS = 2;
 
-/** The delay of timers while there are more than `connections`, and the heap in use. 0 disables either limit. */
-export type PressureLimits = { loopDelayMs: number; connections: number; heapBytes: number };
+export type PressureLimits = ReturnType<typeof pressureLimits>;
 
-/** Returns the limits of the calling thread. */
-export function pressureLimits(): PressureLimits {
+/** Returns the limits of the calling thread. 0 milliseconds or bytes disable a limit. */
+export function pressureLimits() {
   return {
     loopDelayMs: LOOP_DELAY_MS,
     connections: FEW_CONNECTIONS,

@@ -1,14 +1,6 @@
 /** What every file of routes uses: the listener's dependencies, how a route is declared, and the table of all routes. */
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
-import type {
-  FastifyBaseLogger,
-  FastifyContextConfig,
-  FastifyInstance,
-  FastifySchema,
-  RawServerDefault,
-  RouteOptions,
-} from 'fastify';
+import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox';
+import type { FastifyContextConfig, FastifySchema, RouteOptions } from 'fastify';
 import type { CensusFrom } from '../census/source.ts';
 import type { Clock } from '../clock.ts';
 import type { ReadinessLimits } from '../config.ts';
@@ -33,13 +25,7 @@ declare module 'fastify' {
 }
 
 /** A Fastify whose handlers are typed by their routes' TypeBox schemas. */
-export type Api = FastifyInstance<
-  RawServerDefault,
-  IncomingMessage,
-  ServerResponse,
-  FastifyBaseLogger,
-  TypeBoxTypeProvider
->;
+export type Api = Parameters<FastifyPluginCallbackTypebox>[0];
 
 /** The dependencies of the private listener, created by the API thread. */
 export type ApiParts = ReadinessLimits & {

@@ -17,8 +17,8 @@ export type Disk = { free: number; database: number };
 
 /** Returns the disk of the database at this path, which may not exist yet. */
 export async function readDisk(path: string): Promise<Disk> {
-  const sizes = await Promise.all(['', SUFFIX.log].map((end) => sizeOf(`${path}${end}`)));
-  return { free: await freeAt(path), database: sizes.reduce((sum, size) => sum + size, 0) };
+  const { bavail, bsize } = await statfs(nearestFolder(path));
+  return { free: bavail * bsize, database: (await sizeOf(path)) + (await sizeOf(path + SUFFIX.log)) };
 }
 
 /** Returns the disk of an open database, or null on PostgreSQL. */
@@ -27,16 +27,12 @@ export async function diskOf(db: Db): Promise<Disk | null> {
   return file === null ? null : readDisk(file);
 }
 
-/**
- * Returns whether the free space is enough. Fails while there is still some room, and warns when a backup,
- * which is as large as the database, might not fit.
- */
+/** Fails while there is still some room, and warns when a backup, which is as large as the database, might not fit. */
 export function judgeDisk({ free, database }: Disk): 'pass' | 'warn' | 'fail' {
   if (free < DISK_LEAST_BYTES) return 'fail';
   return free < Math.max(DISK_FEW_BYTES, database) ? 'warn' : 'pass';
 }
 
-/** Describes the disk: `812 MiB free, the database has 96 MiB`. */
 export function diskInWords({ free, database }: Disk): string {
   return `${Math.floor(free / MIB)} MiB free, the database has ${Math.ceil(database / MIB)} MiB`;
 }
@@ -47,14 +43,6 @@ export function nearestFolder(path: string): string {
   return existsSync(folder) || folder === path ? folder : nearestFolder(folder);
 }
 
-async function freeAt(path: string): Promise<number> {
-  const { bavail, bsize } = await statfs(nearestFolder(path));
-  return bavail * bsize;
-}
-
 async function sizeOf(path: string): Promise<number> {
-  return stat(path).then(
-    ({ size }) => size,
-    () => 0,
-  );
+  return (await stat(path).catch(() => null))?.size ?? 0;
 }

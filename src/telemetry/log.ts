@@ -2,10 +2,7 @@ import { pino } from 'pino';
 import type { LogLevel } from '../config.ts';
 import { printable, printableLines } from './printable.ts';
 
-/**
- * The fields of a log line. Errors are logged by their code; bodies, secrets and personal data never are. A
- * new field is a decision, made here and in docs/access.md.
- */
+/** Errors are logged by their code; bodies, secrets and personal data never are. docs/access.md lists the fields. */
 export type LogFields = Partial<{
   event_id: string;
   event_type: string;
@@ -50,10 +47,8 @@ export function createLog(level: LogLevel, forPeople: boolean): Log {
 
 /** pino-pretty parses the line, so each escape needs another one to survive that. */
 function escapedTwice(line: string): string {
-  const text = line
-    .trimEnd()
-    .replace(/[^ -~]/gu, (one) => (printable(one) === one ? one : `\\${printable(one)}`));
-  return `${text}\n`;
+  const escaped = (one: string) => (printable(one) === one ? one : `\\${printable(one)}`);
+  return `${line.trimEnd().replace(/[^ -~]/gu, escaped)}\n`;
 }
 
 /** For tests and for commands whose output is for a person. */

@@ -48,28 +48,27 @@ type Tallies = Tally | { readonly label: string; readonly of: Iterable<readonly 
 
 /** Creates a metric that only rises until the process restarts. */
 export function counter(name: string, help: string, numbers: Numbers): Metric {
-  return {
-    name: `${PREFIX}${name}_total`,
-    help,
-    type: 'counter',
-    aggregator: 'sum',
-    values: valuesOf(numbers),
-  };
+  return metric(`${name}_total`, help, 'counter', valuesOf(numbers));
 }
 
 /** Creates a metric of a current value. */
 export function gauge(name: string, help: string, numbers: Numbers): Metric {
-  return { name: PREFIX + name, help, type: 'gauge', aggregator: 'sum', values: valuesOf(numbers) };
+  return metric(name, help, 'gauge', valuesOf(numbers));
 }
 
 /** Creates a metric of how many values were at most a given size. */
 export function histogram(name: string, help: string, tallies: Tallies): Metric {
-  const whole = PREFIX + name;
   const values =
     'counts' in tallies
-      ? stepsOf(whole, tallies, {})
-      : [...tallies.of].flatMap(([value, tally]) => stepsOf(whole, tally, { [tallies.label]: value }));
-  return { name: whole, help, type: 'histogram', aggregator: 'sum', values };
+      ? stepsOf(PREFIX + name, tallies, {})
+      : [...tallies.of].flatMap(([value, tally]) =>
+          stepsOf(PREFIX + name, tally, { [tallies.label]: value }),
+        );
+  return metric(name, help, 'histogram', values);
+}
+
+function metric(name: string, help: string, type: Metric['type'], values: Value[]): Metric {
+  return { name: PREFIX + name, help, type, aggregator: 'sum', values };
 }
 
 function valuesOf(numbers: Numbers): Value[] {

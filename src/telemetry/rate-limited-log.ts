@@ -3,10 +3,7 @@ const REPORT_EVERY_MS = 1_000;
 
 export type Failures = { code: string; count: number };
 
-/**
- * Returns a function that reports failures at most once a second: the first one immediately, later ones as a sum with the
- * newest code.
- */
+/** Reports failures at most once a second: the first one immediately, later ones as a sum with the newest code. */
 export function rateLimited(report: (failures: Failures) => void): (failures: Failures) => void {
   let pending: Failures | null = null;
   let isWaiting = false;

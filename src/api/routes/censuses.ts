@@ -31,10 +31,7 @@ import { exceptBody } from '../validation.ts';
 const CENSUS_TYPES = { json: 'application/json', csv: 'text/csv' } as const;
 /** Carries the organization of a CSV census. */
 const ORGANIZATION_HEADER = 'census-organization';
-/**
- * Censuses read at once. Each holds up to 1 MiB of a row and the ids of all its rows, at most 100 MB, and their checks
- * share one thread.
- */
+/** Censuses read at once. Each holds the ids of all its rows, at most 100 MB, and their checks share one thread. */
 const CENSUSES_AT_ONCE = 3;
 
 export const EmployerId = closed({

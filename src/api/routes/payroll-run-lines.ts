@@ -135,10 +135,7 @@ function assertWhole(query: LineQuery): void {
   if (given.length > 0) throw invalid(given.map((path) => ({ path, rule })));
 }
 
-/**
- * Returns the lines after reading their first page, so that a run that cannot be computed is refused before
- * the response starts.
- */
+/** Reads the first page, so that a run that cannot be computed is refused before the response starts. */
 async function begun(
   pages: AsyncGenerator<LinesOfEmployee[]>,
   broken: (error: unknown) => void,
