@@ -1,9 +1,9 @@
 import type { Clock } from '../clock.ts';
-import type { Db, Trx } from '../database/tables.ts';
+import type { Db } from '../database/tables.ts';
 import { AppError, isAppError } from '../errors.ts';
 import { pathSegment } from '../outbox/client.ts';
 import { SLOW_RETRY_MS } from '../outbox/retry.ts';
-import type { Claim, Disposition, NotNow, Prepared, Sender, Timeouts } from '../outbox/sender.ts';
+import type { Claim, Decide, Post, Sender, Timeouts } from '../outbox/sender.ts';
 import type { Encryptor } from '../security/encryption.ts';
 import { keyErrorMessage } from '../security/hashing.ts';
 import type { CensusSource } from './source.ts';
@@ -46,10 +46,10 @@ export function createCensusSender(sending: CensusSending): Sender {
       if (wanted === null) return cancel('no census sync is waiting for this upload');
       if (pathSegment(employerId) === null) {
         const reason = 'the employer ID cannot be part of a URL';
-        return notNow(async (trx) => {
+        return async (trx) => {
           await syncs.failSyncs(trx, claim.requestId, reason);
           return { outcome: 'canceled', reason };
-        });
+        };
       }
       const census = await currentCensus(db, employerId);
       // A fetched census serves all attempts of the requests that it was fetched for.
@@ -86,7 +86,10 @@ export function createCensusSender(sending: CensusSending): Sender {
     return uploads.get(claim) as Upload;
   }
 
-  async function upload(claim: Claim, { census_id: censusId, body_bytes }: StagedCensus): Promise<Prepared> {
+  async function upload(
+    claim: Claim,
+    { census_id: censusId, body_bytes }: StagedCensus,
+  ): Promise<Post | Decide> {
     try {
       // One key encrypted all chunks: reading the first one shows whether it exists.
       await openChunks(db, encryptor, censusId).next();
@@ -98,7 +101,6 @@ export function createCensusSender(sending: CensusSending): Sender {
     const upload: Upload = { censusId, startedAt: null, unopened: null };
     uploads.set(claim, upload);
     return {
-      kind: 'post',
       path: ['employer', claim.subject_id, 'census'],
       idempotencyKey: `${claim.requestId}:${censusId}`,
       body: { length: body_bytes, chunks: noted(upload, body_bytes) },
@@ -124,8 +126,8 @@ export function createCensusSender(sending: CensusSending): Sender {
   }
 
   /** Checks again inside the transaction: a census staged since then found no sync that waits. */
-  function waitForPush(claim: Claim): NotNow {
-    return notNow(async (trx) => {
+  function waitForPush(claim: Claim): Decide {
+    return async (trx) => {
       const census = await currentCensus(trx, claim.subject_id);
       if (isFresh(census, now(), maxAgeMs))
         return { outcome: 'later', reason: 'a census was staged', delayMs: 0 };
@@ -135,10 +137,14 @@ export function createCensusSender(sending: CensusSending): Sender {
           : 'the staged census is older than CENSUS_MAX_AGE: stage a new one';
       await syncs.awaitCensus(trx, claim.requestId, reason);
       return { outcome: 'canceled', reason };
-    });
+    };
   }
 
-  async function fetchAndStage(claim: Claim, from: CensusSource, signal: AbortSignal): Promise<Prepared> {
+  async function fetchAndStage(
+    claim: Claim,
+    from: CensusSource,
+    signal: AbortSignal,
+  ): Promise<Post | Decide> {
     const { subject_id: employerId } = claim;
     let staged: Staged;
     try {
@@ -155,11 +161,11 @@ export function createCensusSender(sending: CensusSending): Sender {
 }
 
 /** Retries with the usual backoff. */
-function putOff(claim: Claim, reason: string): NotNow {
-  return notNow(async (trx) => {
+function putOff(claim: Claim, reason: string): Decide {
+  return async (trx) => {
     await syncs.noteReason(trx, claim.requestId, reason);
     return { outcome: 'later', reason, delayMs: null };
-  });
+  };
 }
 
 /** Returns null for any other error: only these messages are known to hold no census data. */
@@ -170,13 +176,13 @@ function whyUnopened(error: unknown): string | null {
 }
 
 /** A census that breaks the contract is not uploaded, not even in part. It may be fixed at its source. */
-function refused(claim: Claim, staged: Extract<Staged, { ok: false }>): NotNow {
+function refused(claim: Claim, staged: Extract<Staged, { ok: false }>): Decide {
   const places = staged.problemCount === 1 ? '1 place' : `${staged.problemCount} places`;
   const reason = `the census breaks the contract in ${places}`;
-  return notNow(async (trx) => {
+  return async (trx) => {
     await syncs.failSyncs(trx, claim.requestId, reason, staged);
     return { outcome: 'later', reason, delayMs: SLOW_RETRY_MS };
-  });
+  };
 }
 
 function isFresh(census: StagedCensus | null, now: Date, maxAgeMs: number): census is StagedCensus {
@@ -185,10 +191,6 @@ function isFresh(census: StagedCensus | null, now: Date, maxAgeMs: number): cens
   return ageMs <= maxAgeMs && ageMs >= -CLOCK_SKEW_MS;
 }
 
-function notNow(decide: (trx: Trx) => Promise<Disposition>): NotNow {
-  return { kind: 'not-now', decide };
-}
-
-function cancel(reason: string): NotNow {
-  return notNow(async () => ({ outcome: 'canceled', reason }));
+function cancel(reason: string): Decide {
+  return async () => ({ outcome: 'canceled', reason });
 }

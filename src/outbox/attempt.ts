@@ -8,7 +8,7 @@ import { HEARTBEAT_MS, heartbeat } from './claims.ts';
 import type { BenefitsClient } from './client.ts';
 import type { End } from './finish.ts';
 import { lockSubject } from './queue.ts';
-import type { Claim, Post, Prepared, Sender, Senders } from './sender.ts';
+import type { Claim, Decide, Post, Sender, Senders } from './sender.ts';
 
 export type Sending = {
   db: Db;
@@ -36,9 +36,8 @@ export function createAttempt(
     try {
       const prepared = await prepare(sender, claim, signal);
       if (signal.aborted) return null;
-      return prepared.kind === 'post'
-        ? await send(sender, claim, prepared, signal)
-        : { claim, decide: prepared.decide };
+      if (typeof prepared === 'function') return { claim, decide: prepared };
+      return await send(sender, claim, prepared, signal);
     } finally {
       clearInterval(timer);
     }
@@ -49,23 +48,23 @@ export function createAttempt(
       const held = await transact(db, async (trx) => heartbeat(trx, owner, claim, await sharedNow(trx)));
       if (!held) taken.abort();
     } catch (error) {
-      log.warn(
-        { request_id: claim.requestId, code: codeOf(error) },
-        'the claim on a request could not be renewed',
-      );
+      const fields = { request_id: claim.requestId, code: codeOf(error) };
+      log.warn(fields, 'the claim on a request could not be renewed');
     }
   }
 
-  async function prepare(sender: Sender | undefined, claim: Claim, signal: AbortSignal): Promise<Prepared> {
+  async function prepare(
+    sender: Sender | undefined,
+    claim: Claim,
+    signal: AbortSignal,
+  ): Promise<Post | Decide> {
     if (sender === undefined) return later(`nothing sends requests of the kind ${claim.kind}`);
     try {
       // In case it was replaced. If the file is unreadable, the old key stays in use.
       if (claim.probe) client.refreshKey();
     } catch (error) {
-      log.warn(
-        { code: codeOf(error) },
-        'the API key file could not be read again: the current key stays in use',
-      );
+      const message = 'the API key file could not be read again: the current key stays in use';
+      log.warn({ code: codeOf(error) }, message);
     }
     try {
       return await sender.prepare(claim, signal);
@@ -73,10 +72,8 @@ export function createAttempt(
       if (isFatal(error)) throw error;
       const code = codeOf(error) || 'INTERNAL';
       const reason = `the request could not be prepared: ${keyErrorMessage(error) ?? code}`;
-      log.error(
-        { request_id: claim.requestId, kind: claim.kind, code, reason },
-        'a request could not be prepared: it will be tried again',
-      );
+      const fields = { request_id: claim.requestId, kind: claim.kind, code, reason };
+      log.error(fields, 'a request could not be prepared: it will be tried again');
       return later(reason);
     }
   }
@@ -99,6 +96,6 @@ export function createAttempt(
   }
 }
 
-function later(reason: string): Prepared {
-  return { kind: 'not-now', decide: async () => ({ outcome: 'later', reason, delayMs: null }) };
+function later(reason: string): Decide {
+  return async () => ({ outcome: 'later', reason, delayMs: null });
 }

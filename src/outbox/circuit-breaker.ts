@@ -1,9 +1,8 @@
 /**
- * The circuit breaker pauses all sending when a response says that the base address or the API key is wrong. While it
- * is paused, one probe at a time tests whether the cause is fixed; any response that does not pause it again makes it
- * active. It is stored, so that a restart does not send a burst of requests.
+ * The circuit breaker pauses all sending when the base address or the API key is wrong. One probe at a time then tests
+ * whether the cause is fixed. It is stored, so that a restart does not send a burst of requests.
  */
-import { sql } from 'kysely';
+import { sql, type UpdateObject } from 'kysely';
 import type { Db, Tables, Trx } from '../database/tables.ts';
 import { after, doubled } from './retry.ts';
 
@@ -15,7 +14,6 @@ const PROBE_MAX_MS = 60_000;
 /** How much later another process may have read the clock. */
 export const CLOCK_SPREAD_MS = 15_000;
 
-/** Whether sending is paused, why, since when, and when the next probe is due. */
 export type CircuitBreaker = Omit<Tables['circuit_breaker'], 'id'>;
 
 export async function readCircuitBreaker(db: Db | Trx): Promise<CircuitBreaker> {
@@ -36,49 +34,35 @@ export function isProbeDue({ next_probe_at }: CircuitBreaker, now: Date): boolea
 }
 
 /** Prevents other probes until then: one is in progress, or its claim expires. */
-export async function reserveProbe(trx: Trx, until: Date): Promise<void> {
-  await trx
-    .updateTable('circuit_breaker')
-    .set({ next_probe_at: until.toISOString() })
-    .where('state', '=', 'paused')
-    .execute();
+export function reserveProbe(trx: Trx, until: Date): Promise<boolean> {
+  return update(trx, 'paused', { next_probe_at: until.toISOString() });
 }
 
 /** Pauses sending. Returns whether it was active. */
-export async function pauseSending(trx: Trx, reason: string, now: Date): Promise<boolean> {
-  const paused = await trx
-    .updateTable('circuit_breaker')
-    .set({
-      state: 'paused',
-      reason,
-      paused_at: now.toISOString(),
-      next_probe_at: after(now, PROBE_MIN_MS),
-      probe_count: 0,
-    })
-    .where('state', '=', 'active')
-    .executeTakeFirst();
-  return paused.numUpdatedRows > 0n;
+export function pauseSending(trx: Trx, reason: string, now: Date): Promise<boolean> {
+  const next_probe_at = after(now, PROBE_MIN_MS);
+  const paused = { reason, paused_at: now.toISOString(), next_probe_at, probe_count: 0 };
+  return update(trx, 'active', { state: 'paused', ...paused });
 }
 
 /** Doubles the wait for the next probe, after one that failed or got no response. */
 export async function probeFailed(trx: Trx, now: Date): Promise<void> {
   const { probe_count } = await readCircuitBreaker(trx);
-  const waitMs = doubled(PROBE_MIN_MS, PROBE_MAX_MS, probe_count + 1);
-  await trx
-    .updateTable('circuit_breaker')
-    .set({ next_probe_at: after(now, waitMs), probe_count: sql<number>`probe_count + 1` })
-    .where('state', '=', 'paused')
-    .execute();
+  const next_probe_at = after(now, doubled(PROBE_MIN_MS, PROBE_MAX_MS, probe_count + 1));
+  await update(trx, 'paused', { next_probe_at, probe_count: sql<number>`probe_count + 1` });
 }
 
-async function resumeSending(trx: Trx): Promise<boolean> {
-  const resumed = await trx
-    .updateTable('circuit_breaker')
-    .set({ state: 'active', reason: null, paused_at: null, next_probe_at: null, probe_count: 0 })
-    .where('state', '=', 'paused')
-    .executeTakeFirst();
-  return resumed.numUpdatedRows > 0n;
+/** Updates the circuit breaker if it is in this state, and returns whether it was. */
+async function update(
+  trx: Trx,
+  from: CircuitBreaker['state'],
+  to: UpdateObject<Tables, 'circuit_breaker'>,
+): Promise<boolean> {
+  const query = trx.updateTable('circuit_breaker').set(to).where('state', '=', from);
+  return (await query.executeTakeFirst()).numUpdatedRows > 0n;
 }
+
+const NOT_PAUSED = { reason: null, paused_at: null, next_probe_at: null, probe_count: 0 };
 
 /**
  * Applies the results of attempts in order; `answered` is null if nothing was sent. Returns, for each, the state that it
@@ -98,7 +82,8 @@ export async function applySignals(
       changes.push((await pauseSending(trx, reason, now)) ? 'paused' : null);
       isActive = false;
     } else if (answered) {
-      changes.push(!isActive && (await resumeSending(trx)) ? 'active' : null);
+      const hasResumed = !isActive && (await update(trx, 'paused', { state: 'active', ...NOT_PAUSED }));
+      changes.push(hasResumed ? 'active' : null);
       isActive = true;
     } else {
       if (probe && answered === false) await probeFailed(trx, now);

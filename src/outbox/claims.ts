@@ -21,10 +21,10 @@ export const HEARTBEAT_MS = 10_000;
 /** More expired claims than any loop holds, and few enough for a short transaction. */
 const RETURNED_AT_ONCE = 100;
 
-/** The most requests to claim, and how many of them may be census uploads. */
+/** `uploads`: how many of the requests may be census uploads. */
 export type Slots = { limit: number; uploads: number };
 
-type ClaimOptions = Slots & {
+export type ClaimOptions = Slots & {
   owner: string;
   /** Requests that this loop is sending. They are never claimed again, even if their leases seem expired. */
   inFlight: ReadonlySet<string>;
@@ -54,7 +54,7 @@ export async function claim(
   return { claims, isPaused };
 }
 
-/** Renews the lease. Returns false if the claim was taken over: its owner must not finish it. */
+/** Renews the lease. Returns false if the claim was taken over. */
 export async function heartbeat(trx: Trx, owner: string, claimed: Claim, now: Date): Promise<boolean> {
   const renewed = await trx
     .updateTable('outbox')

@@ -8,7 +8,7 @@ import type { Post } from './sender.ts';
 
 /** A reachable service accepts a connection within this time. */
 const CONNECT_MS = 10_000;
-/** Keeps connections within one burst of requests, not between bursts. */
+/** Within one burst of requests, not between bursts. */
 const KEEP_ALIVE_MS = 10_000;
 
 export type BenefitsClient = {
@@ -24,9 +24,8 @@ export type BenefitsClient = {
  * (RFC 3986, 6.2.2), and a lone surrogate has no UTF-8.
  */
 export function pathSegment(text: string): string | null {
-  return text === '' || text === '.' || text === '..' || !text.isWellFormed()
-    ? null
-    : encodeURIComponent(text);
+  if (text === '' || text === '.' || text === '..' || !text.isWellFormed()) return null;
+  return encodeURIComponent(text);
 }
 
 /** Creates the HTTP client of the benefits service: keep-alive, no redirects, bounded responses. */
@@ -83,7 +82,7 @@ export function createClient(benefits: BenefitsConfig, version: string, now: Clo
 /** The most bytes read of a response: a line per employee of a census. A cut success is retried. */
 export const ANSWER_READ_BYTES = 1024 * 1024;
 
-/** Reads a response. Throws when the connection breaks before its end. */
+/** Throws when the connection breaks before the end of the response. */
 async function readAnswer(answer: Dispatcher.ResponseData, now: Date): Promise<Outcome> {
   const { statusCode: status, headers } = answer;
   const parts: Buffer[] = [];

@@ -15,7 +15,7 @@ export type Limit = {
   readonly pausedUntil: number | null;
 };
 
-/** So many failures in a row are not one request's fault. Thousands of employees' retries need a pause. */
+/** So many failures in a row are not one request's fault. */
 export const FAILED_MAX = 8;
 /** Short, so that a brief failure delays little. */
 export const PAUSE_MIN_MS = 1_000;
@@ -24,17 +24,14 @@ export const PAUSE_MAX_MS = 60_000;
 
 /** An attempt counts against the limit this long. A slower one may hang and must not delay other subjects. */
 export const COUNTED_MS = 30_000;
-/**
- * The most attempts of one lane in flight, counted or not, to bound connections and memory. Changes end
- * within 60 s and never reach it; uploads may hang for minutes, and then wait for the first to time out.
- */
+/** The most attempts of one lane in flight, counted or not, to bound connections and memory. Only uploads reach it. */
 export const IN_FLIGHT_MAX = 32;
 
 export function fullLimit(most: number): Limit {
   return { allowed: most, failed: 0, pausedUntil: null };
 }
 
-/** Starts over from one, because the circuit breaker is or was paused. */
+/** Starts over, because the circuit breaker is or was paused. */
 export function reducedToOne(limit: Limit): Limit {
   return { ...limit, allowed: 1 };
 }

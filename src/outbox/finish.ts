@@ -6,7 +6,7 @@ import { applySignals, type CircuitBreaker } from './circuit-breaker.ts';
 import { endClaim, putOff } from './claims.ts';
 import { placeOf, subjectName, updateFronts } from './queue.ts';
 import { backoffMs, isUnknown, judge, type Outcome, reasonOf, SLOW_RETRY_MS, type Verdict } from './retry.ts';
-import type { Claim, Ended, NotNow, Senders } from './sender.ts';
+import type { Claim, Decide, Ended, Senders } from './sender.ts';
 
 /** Bytes kept of a rejection: enough to read the reason, few enough to keep permanently. */
 const ANSWER_KEPT_BYTES = 4 * 1024;
@@ -16,7 +16,7 @@ export type Finishing = { owner: string; senders: Senders; encryptor: Encryptor;
 /** The result to record for a claim: an attempt's outcome and how long it took, or that it cannot be sent now. */
 export type End = { readonly claim: Claim } & (
   | { readonly outcome: Outcome; readonly ms: number }
-  | { readonly decide: NotNow['decide'] }
+  | { readonly decide: Decide }
 );
 
 type Judged = {

@@ -24,8 +24,8 @@ export function lockSubject(trx: Trx, subject: Subject): Promise<void> {
   return lockNames(trx, [subjectName(subject)]);
 }
 
-/** An encrypted body and its keyed hash, which stays when the body is erased. */
-export type EncryptedBody = { body: Buffer; body_hash: Buffer };
+/** The keyed hash stays when the body is erased. */
+type EncryptedBody = { body: Buffer; body_hash: Buffer };
 
 type NewRequest = Subject & {
   requestId: string;
@@ -36,12 +36,11 @@ type NewRequest = Subject & {
   effectiveOn?: string | null;
 };
 
-/** Returns where the body or the response of a request is stored. */
 export function placeOf(requestId: string, column: 'body' | 'response'): Place {
   return { table: 'outbox', row: requestId, column };
 }
 
-/** Encrypts a request's body, before the transaction that enqueues it. */
+/** Called before the transaction that enqueues the request. */
 export function encryptBody(
   encryptor: Encryptor,
   hasher: Hasher,
@@ -53,16 +52,10 @@ export function encryptBody(
 }
 
 /** For key rotation. A thousand bodies or responses are a few megabytes. */
-export const ENCRYPTED_REQUESTS: readonly EncryptedColumn[] = (['body', 'response'] as const).map(
-  (column) => ({
-    table: 'outbox',
-    column,
-    key: ['seq'],
-    also: ['request_id'],
-    placeOf: ({ request_id }) => placeOf(String(request_id), column),
-    rowsAtOnce: 1_000,
-  }),
-);
+export const ENCRYPTED_REQUESTS = (['body', 'response'] as const).map((column): EncryptedColumn => {
+  const placed = ({ request_id }: Record<string, unknown>) => placeOf(String(request_id), column);
+  return { table: 'outbox', column, key: ['seq'], also: ['request_id'], placeOf: placed, rowsAtOnce: 1_000 };
+});
 
 /**
  * Adds requests to the queue, in the order given for each subject. Their ids must be new. A caller with several subjects
@@ -97,7 +90,6 @@ export async function enqueue(trx: Trx, requests: readonly NewRequest[], now: st
   await insertRows(trx, 'outbox', rows);
 }
 
-/** Groups subjects for statements that look up many ids of one type. */
 function idsByType(subjects: readonly Subject[]): [Subject['subject_type'], string[]][] {
   return [...Map.groupBy(subjects, ({ subject_type }) => subject_type)].map(([type, those]) => [
     type,
@@ -106,8 +98,8 @@ function idsByType(subjects: readonly Subject[]): [Subject['subject_type'], stri
 }
 
 /**
- * Returns the id of a pending request of this kind and subject, which stays pending until the transaction
- * ends, or null. A caller that then enqueues one has locked the subject's name first.
+ * Returns a pending request of this kind and subject, which stays pending until the transaction ends, or null. A caller
+ * that then enqueues one has locked the subject's name first.
  */
 export async function pendingRequest(trx: Trx, kind: RequestKind, subject: Subject): Promise<string | null> {
   // Locked, because a send loop may be claiming it now and would miss a sync that joins it.
@@ -127,7 +119,6 @@ export async function pendingRequest(trx: Trx, kind: RequestKind, subject: Subje
   return pending?.request_id ?? null;
 }
 
-/** Makes a pending request due now. */
 export async function makeDue(trx: Trx, requestId: string, now: string): Promise<void> {
   await trx
     .updateTable('outbox')

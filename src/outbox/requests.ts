@@ -8,7 +8,7 @@ import { placeOf } from './queue.ts';
 /** `finished_at` is null while it is in progress. */
 export type Attempt = Omit<Tables['delivery_attempts'], 'request_id'>;
 
-/** Returns the query of requests without their contents; callers add conditions and an order. */
+/** Returns the query of requests, without their contents, in no order. */
 export function requestsQuery(db: Db) {
   return db
     .selectFrom('outbox')
@@ -67,7 +67,6 @@ export type Fingerprint = Pick<OutboxTable, 'kind' | 'subject_id' | 'body_hash' 
   effective_on: string | null;
 };
 
-/** Returns the fingerprints of some requests, by request id. */
 export async function fingerprintsOf(
   db: Db | Trx,
   requestIds: readonly string[],

@@ -14,7 +14,6 @@ export type Verdict = 'delivered' | 'retry' | 'pause' | 'hold' | 'rejected';
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
 
-/** Late enough that a short failure is over. */
 export const RETRY_MIN_MS = SECOND_MS;
 /** A service that was down for hours is detected again within this time. */
 export const RETRY_MAX_MS = 15 * MINUTE_MS;
@@ -25,8 +24,6 @@ export const SLOW_RETRY_MS = 15 * MINUTE_MS;
 /** The longest delay of a request. A due time beyond it comes from a clock that jumped. */
 export const DELAY_MAX_MS = RETRY_AFTER_MAX_MS;
 
-/** The 4xx statuses that mean "later". */
-const RETRIED_4XX: ReadonlySet<number> = new Set([408, 425, 429]);
 /** More than any backoff has; 2 to this power is still exact. */
 const DOUBLINGS_MAX = 30;
 
@@ -35,7 +32,6 @@ export function doubled(minMs: number, maxMs: number, times: number): number {
   return Math.min(maxMs, minMs * 2 ** Math.min(times, DOUBLINGS_MAX));
 }
 
-/** Returns the time `ms` after `now`, as the database stores it. */
 export function after(now: Date, ms: number): string {
   return new Date(now.getTime() + ms).toISOString();
 }
@@ -45,11 +41,10 @@ export function judge(outcome: Outcome): Verdict {
   const { status, content } = outcome;
   if (isUnreadSuccess(outcome)) return 'retry';
   if (isSuccess(status)) return 'delivered';
-  if (status >= 300 && status < 400) return 'pause';
-  if (status === 401) return 'pause';
-  if (status === 404 && content !== 'json-error') return 'pause';
+  const isWrongTarget = status === 401 || (status === 404 && content !== 'json-error');
+  if (isWrongTarget || (status >= 300 && status < 400)) return 'pause';
   if (status === 403) return 'hold';
-  if (status >= 400 && status < 500 && !RETRIED_4XX.has(status)) return 'rejected';
+  if (status >= 400 && status < 500 && ![408, 425, 429].includes(status)) return 'rejected';
   return 'retry';
 }
 
@@ -76,10 +71,7 @@ function isSuccess(status: number): boolean {
   return status >= 200 && status < 300;
 }
 
-/**
- * Returns the milliseconds to wait after attempt `attempt` (1 for the first): exponential backoff with full jitter, never
- * less than Retry-After, which counts up to an hour.
- */
+/** Returns the wait after an attempt (1 for the first): exponential backoff with full jitter, at least Retry-After. */
 export function backoffMs(attempt: number, random: () => number, retryAfterMs: number | null = null): number {
   const most = doubled(RETRY_MIN_MS, RETRY_MAX_MS, attempt);
   const own = RETRY_MIN_MS + Math.floor(random() * (most - RETRY_MIN_MS));

@@ -6,7 +6,7 @@ import { createNotifier } from '../database/notifier.ts';
 import { transact } from '../database/transaction.ts';
 import { codeOf } from '../errors.ts';
 import { createAttempt, type Sending } from './attempt.ts';
-import { claim, type Slots } from './claims.ts';
+import { type ClaimOptions, claim, type Slots } from './claims.ts';
 import { freeSlots, fullLimit, type Limit, limitAfter, reducedToOne } from './concurrency-limiter.ts';
 import { type End, type Finished, type Finishing, finish } from './finish.ts';
 import { lockSubject, subjectName } from './queue.ts';
@@ -27,7 +27,6 @@ export type SendLoopParts = Omit<Sending & Finishing, 'owner'> & {
   concurrency?: number;
 };
 
-/** How many claims ended in each way. */
 export type Counts = Record<Ended, number>;
 
 const NO_COUNTS = { delivered: 0, retry: 0, pause: 0, hold: 0, rejected: 0, later: 0, canceled: 0, lost: 0 };
@@ -36,18 +35,17 @@ export type SendLoop = {
   /** Claims the requests that are due, up to the limits, and waits until all of them ended. */
   runOnce(): Promise<Counts>;
   /**
-   * Sends until the signal aborts, then waits a bounded time for attempts in flight; remaining claims expire
-   * and are taken over. Rejects when the database must not be used any more.
+   * Sends until the signal aborts, then waits a bounded time for attempts in flight; remaining claims expire and are
+   * taken over. Rejects when the database must not be used any more.
    */
   run(signal: AbortSignal): Promise<void>;
   /** Looks for due requests now, because one was enqueued. */
   wake(): void;
 };
 
-/** A claim until its outcome is recorded. */
+/** A claim until its outcome is recorded. `startedAt` is a time of the monotonic clock. */
 type Flight = {
   claim: Claim;
-  /** In milliseconds of the monotonic clock. */
   startedAt: number;
   attempted: Promise<void>;
   ended: PromiseWithResolvers<Ended>;
@@ -162,23 +160,14 @@ export function createSendLoop(parts: SendLoopParts): SendLoop {
   };
 }
 
-type Batch = {
-  /** How each attempt ended, in the order given. */
-  ended: Ended[];
-  claims: Claim[];
-  isPaused: boolean;
+/** Attempts to record, and what to claim then. `slotsAfter` returns how many, given how the attempts ended. */
+type BatchRequest = Pick<ClaimOptions, 'inFlight' | 'takesOver'> & {
+  ends: readonly End[];
+  slotsAfter: (ended: readonly Ended[]) => Slots;
 };
 
-type BatchRequest = {
-  /** Attempts to record. */
-  ends: readonly End[];
-  /** Returns how many to claim, given how the attempts ended. */
-  slotsAfter: (ended: readonly Ended[]) => Slots;
-  /** The requests that this loop is sending. */
-  inFlight: ReadonlySet<string>;
-  /** Whether to release expired claims too. */
-  takesOver: boolean;
-};
+/** How each attempt ended, in the order given, and what was claimed. */
+type Batch = Awaited<ReturnType<typeof claim>> & { ended: Ended[] };
 
 /**
  * Creates one batch of the send loop: a transaction that records what was attempted and claims what is next. Sharing the

@@ -22,7 +22,6 @@ export type Timeouts = {
 };
 
 export type Post = {
-  readonly kind: 'post';
   /** Path segments below the base address, each encoded when sent: `['employer', id, 'census']`. */
   readonly path: readonly string[];
   /** The same for every attempt with the same content. */
@@ -38,10 +37,8 @@ export type Disposition =
   | { readonly outcome: 'later'; readonly reason: string; readonly delayMs: number | null }
   | { readonly outcome: 'canceled'; readonly reason: string };
 
-/** Decided inside the transaction, because what was missing may have arrived. */
-export type NotNow = { readonly kind: 'not-now'; readonly decide: (trx: Trx) => Promise<Disposition> };
-
-export type Prepared = Post | NotNow;
+/** Decides about a request that cannot be sent now, in a transaction, because what was missing may have arrived. */
+export type Decide = (trx: Trx) => Promise<Disposition>;
 
 /** How a claim ended. `lost`: it was taken over or left to expire. */
 export type Ended = Verdict | Disposition['outcome'] | 'lost';
@@ -49,22 +46,17 @@ export type Ended = Verdict | Disposition['outcome'] | 'lost';
 /** The part of sending that differs by kind. The send loop claims, posts, judges and finishes all kinds. */
 export type Sender = {
   /** Creates the POST of a claimed request. Runs outside a transaction and may take long. */
-  prepare(claim: Claim, signal: AbortSignal): Promise<Prepared>;
+  prepare(claim: Claim, signal: AbortSignal): Promise<Post | Decide>;
   /** Called before the POST starts. */
   started?(trx: Trx, claim: Claim, now: Date): Promise<void>;
-  /** Called when the POST ended. `unknown`: an attempt may have been applied without confirmation. */
-  finished?(trx: Trx, claim: Claim, end: AttemptEnd): Promise<void>;
+  /** Called when the POST ended. `unknown`: an attempt may have been applied. `reason` quotes no response. */
+  finished?(
+    trx: Trx,
+    claim: Claim,
+    end: { verdict: Verdict; status: number | null; reason: string; unknown: boolean; now: Date },
+  ): Promise<void>;
   /** Called when a retried request absorbed the newer pending one of its subject, which is canceled. */
   merged?(trx: Trx, kept: string, canceled: string): Promise<void>;
-};
-
-type AttemptEnd = {
-  readonly verdict: Verdict;
-  readonly status: number | null;
-  /** The outcome in words, without anything from the response. */
-  readonly reason: string;
-  readonly unknown: boolean;
-  readonly now: Date;
 };
 
 export type Senders = Readonly<Partial<Record<RequestKind, Sender>>>;

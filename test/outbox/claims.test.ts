@@ -245,7 +245,6 @@ onEitherEngine('a retried request of a coalescing kind absorbs the newer pending
   const senders: Senders = {
     census: {
       prepare: async ({ requestId }) => ({
-        kind: 'post',
         path: ['employer', 'a', 'census'],
         idempotencyKey: requestId,
         body: Buffer.from('{}'),
