@@ -1,13 +1,17 @@
-import type { Clock } from '../clock.ts';
-import type { Db } from '../database/tables.ts';
 import { AppError, isAppError } from '../errors.ts';
 import { pathSegment } from '../outbox/client.ts';
 import { SLOW_RETRY_MS } from '../outbox/retry.ts';
 import type { Claim, Decide, Post, Sender, Timeouts } from '../outbox/sender.ts';
-import type { Encryptor } from '../security/encryption.ts';
 import { keyErrorMessage } from '../security/hashing.ts';
 import type { CensusSource } from './source.ts';
-import { currentCensus, openChunks, recordUpload, type StagedCensus, uploadBody } from './staged.ts';
+import {
+  currentCensus,
+  openChunks,
+  recordUpload,
+  type StagedCensus,
+  type Staging,
+  uploadBody,
+} from './staged.ts';
 import { type Staged, stageCensus } from './staging.ts';
 import * as syncs from './syncs.ts';
 
@@ -16,17 +20,13 @@ const TIMEOUTS: Timeouts = { idleMs: 5 * 60_000, totalMs: 15 * 60_000 };
 /** How much the clocks of two machines may differ. A census from further in the future has no age. */
 const CLOCK_SKEW_MS = 5 * 60_000;
 
-type CensusSending = {
-  db: Db;
-  encryptor: Encryptor;
-  now: Clock;
+type CensusSending = Staging & {
   /** Null for push. */
   source: CensusSource | null;
   /** CENSUS_MAX_AGE: an older staged census is not uploaded. */
   maxAgeMs: number;
 };
 
-/** What an attempt uploads. */
 type Upload = {
   censusId: string;
   startedAt: string | null;
@@ -34,7 +34,7 @@ type Upload = {
   unopened: string | null;
 };
 
-/** Creates the sender of census uploads: the staged census if it is fresh, else one that is fetched. */
+/** Sends the staged census if it is fresh, else one that is fetched. */
 export function createCensusSender(sending: CensusSending): Sender {
   const { db, encryptor, now, source, maxAgeMs } = sending;
   const uploads = new WeakMap<Claim, Upload>();
@@ -53,7 +53,7 @@ export function createCensusSender(sending: CensusSending): Sender {
       }
       const census = await currentCensus(db, employerId);
       // A fetched census serves all attempts of the requests that it was fetched for.
-      if (isFresh(census, now(), maxAgeMs) && (source === null || census.staged_at >= wanted)) {
+      if (isFresh(census) && (source === null || census.staged_at >= wanted)) {
         return upload(claim, census);
       }
       return source === null ? waitForPush(claim) : fetchAndStage(claim, source, signal);
@@ -84,6 +84,12 @@ export function createCensusSender(sending: CensusSending): Sender {
   /** Only an attempt that `prepare` gave an upload is started and finished. */
   function uploadOf(claim: Claim): Upload {
     return uploads.get(claim) as Upload;
+  }
+
+  function isFresh(census: StagedCensus | null): census is StagedCensus {
+    if (census === null) return false;
+    const ageMs = now().getTime() - Date.parse(census.staged_at);
+    return ageMs <= maxAgeMs && ageMs >= -CLOCK_SKEW_MS;
   }
 
   async function upload(
@@ -129,12 +135,9 @@ export function createCensusSender(sending: CensusSending): Sender {
   function waitForPush(claim: Claim): Decide {
     return async (trx) => {
       const census = await currentCensus(trx, claim.subject_id);
-      if (isFresh(census, now(), maxAgeMs))
-        return { outcome: 'later', reason: 'a census was staged', delayMs: 0 };
-      const reason =
-        census === null
-          ? 'no census is staged: stage one'
-          : 'the staged census is older than CENSUS_MAX_AGE: stage a new one';
+      if (isFresh(census)) return { outcome: 'later', reason: 'a census was staged', delayMs: 0 };
+      const stale = 'the staged census is older than CENSUS_MAX_AGE: stage a new one';
+      const reason = census === null ? 'no census is staged: stage one' : stale;
       await syncs.awaitCensus(trx, claim.requestId, reason);
       return { outcome: 'canceled', reason };
     };
@@ -154,13 +157,20 @@ export function createCensusSender(sending: CensusSending): Sender {
       if (!isAppError(error, 'CENSUS_SOURCE_FAILED')) throw error;
       return putOff(claim, error.message);
     }
-    if (!staged.ok) return refused(claim, staged);
+    if (!staged.ok) {
+      // Not uploaded, not even in part. It may be fixed at its source.
+      const { problemCount } = staged;
+      const reason = `the census breaks the contract in ${problemCount === 1 ? '1 place' : `${problemCount} places`}`;
+      return async (trx) => {
+        await syncs.failSyncs(trx, claim.requestId, reason, staged);
+        return { outcome: 'later', reason, delayMs: SLOW_RETRY_MS };
+      };
+    }
     const census = await currentCensus(db, employerId);
     return census === null ? cancel('the census was removed before the upload') : upload(claim, census);
   }
 }
 
-/** Retries with the usual backoff. */
 function putOff(claim: Claim, reason: string): Decide {
   return async (trx) => {
     await syncs.noteReason(trx, claim.requestId, reason);
@@ -173,22 +183,6 @@ function whyUnopened(error: unknown): string | null {
   if (isAppError(error, 'CENSUS_CUT')) return error.message;
   const trouble = keyErrorMessage(error);
   return trouble === null ? null : `the staged census cannot be decrypted: ${trouble}`;
-}
-
-/** A census that breaks the contract is not uploaded, not even in part. It may be fixed at its source. */
-function refused(claim: Claim, staged: Extract<Staged, { ok: false }>): Decide {
-  const places = staged.problemCount === 1 ? '1 place' : `${staged.problemCount} places`;
-  const reason = `the census breaks the contract in ${places}`;
-  return async (trx) => {
-    await syncs.failSyncs(trx, claim.requestId, reason, staged);
-    return { outcome: 'later', reason, delayMs: SLOW_RETRY_MS };
-  };
-}
-
-function isFresh(census: StagedCensus | null, now: Date, maxAgeMs: number): census is StagedCensus {
-  if (census === null) return false;
-  const ageMs = now.getTime() - Date.parse(census.staged_at);
-  return ageMs <= maxAgeMs && ageMs >= -CLOCK_SKEW_MS;
 }
 
 function cancel(reason: string): Decide {

@@ -22,7 +22,7 @@ export type CensusReport = {
   /** Rows read, valid and invalid. */
   employees: number;
   problemCount: number;
-  /** The first `PROBLEMS_MAX`, in the order of the census. */
+  /** The first `PROBLEMS_MAX`. */
   problems: Problem[];
   /** Null unless it passed the check. */
   organization: Organization | null;
@@ -119,11 +119,9 @@ export async function checkCensus(
   return report;
 }
 
-/** Separates our own field from the contract's. */
 function splitPayGroup(value: unknown): { rest: unknown; payGroup: string | null; problem: string | null } {
-  if (typeof value !== 'object' || value === null || !('pay_group' in value)) {
-    return { rest: value, payGroup: null, problem: null };
-  }
+  const none = { rest: value, payGroup: null, problem: null };
+  if (typeof value !== 'object' || value === null || !('pay_group' in value)) return none;
   const { pay_group: given, ...rest } = value;
   const good = typeof given === 'string' && given !== '' && [...given].length <= ID_MAX_CHARACTERS;
   if (good) return { rest, payGroup: given, problem: null };

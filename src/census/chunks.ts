@@ -1,7 +1,6 @@
 /**
- * How a census is stored in chunks. The upload body is chunk 0 (the organization), the employees of chunks 1,
- * 2, … and `END`. A chunk of employees starts with an extra line: a JSON array of the employees' pay
- * groups, which are not uploaded. An employee with an effective date has both in an array.
+ * How a census is stored in chunks. The upload body is chunk 0 (the organization), the employees of chunks 1, 2, … and
+ * `END`. A chunk of employees starts with an extra line, a JSON array with payroll's own data of each.
  */
 import type { Organization } from '../contract/census.ts';
 import type { Employee } from '../contract/employee.ts';
@@ -11,7 +10,6 @@ import type { CensusRow } from './check.ts';
 
 /** Body bytes per chunk: encrypted, stored and sent in a few milliseconds. A census of 50 MB has 200. */
 export const CHUNK_BYTES = 256 * 1024;
-/** Closes the list of employees and the body. */
 export const END = Buffer.from(']}');
 
 export function chunkPlace(censusId: string, chunk: number): Place {
@@ -35,7 +33,6 @@ export function packOrganization(organization: Organization): Buffer {
 /** An employee's pay group, or the pay group and the effective date. */
 type Own = string | null | [payGroup: string | null, effectiveOn: string];
 
-/** Collects rows until they fill a chunk. */
 export function createPacker() {
   let texts: string[] = [];
   let own: Own[] = [];
@@ -64,7 +61,6 @@ export function createPacker() {
   };
 }
 
-/** Returns the part of the body in a decrypted chunk. */
 export function bodyPart(chunk: number, plain: Buffer): Buffer {
   return chunk === 0 ? plain : plain.subarray(plain.indexOf('\n') + 1);
 }

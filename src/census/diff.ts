@@ -18,7 +18,6 @@ import { lastUpload, type Upload } from './staged.ts';
 
 /** Enough to see what kind of change it is; all are counted. */
 export const LISTED_MAX = 1_000;
-/** Rows compared per query. */
 const ROWS_AT_ONCE = 256;
 
 /** The first `LISTED_MAX` of each, in the order of the census, or of the ids for absent employees. */
@@ -28,10 +27,8 @@ type Ids = { count: number; employee_ids: string[] };
 export type Changes = {
   added: Ids;
   changed: { count: number; employees: { employee_id: string; fields: string[] }[] };
-  /** In the last upload and not in this census. */
   absent: Ids;
   unchanged: number;
-  /** The organization's fields that differ. */
   organization: string[];
 };
 
@@ -132,7 +129,7 @@ async function storedOf(db: Db, censusId: string, employeeIds: readonly string[]
   return new Map(rows.map(({ employee_id, field_hashes }) => [employee_id, field_hashes]));
 }
 
-/** Yields the employees' ids in order, with one page in memory. */
+/** Yields the employees' ids in order. */
 async function* storedIds(db: Db, censusId: string): AsyncGenerator<string> {
   let after = ORGANIZATION_ROW;
   for (;;) {

@@ -1,7 +1,6 @@
 /**
- * Fingerprints of an uploaded census, to compare a newer one with: a keyed hash of each field of each
- * employee. Salaries and dates of birth could be guessed from plain hashes, so the hash has a key and
- * includes the employee id; the same value of two employees has two fingerprints.
+ * Fingerprints of an uploaded census, to compare a newer one with: a hash of each field of each employee. Salaries and
+ * dates of birth could be guessed from plain hashes, so the hash has a key and includes the employee id.
  */
 import type { Organization } from '../contract/census.ts';
 import type { Employee } from '../contract/employee.ts';
@@ -25,7 +24,6 @@ export const EMPLOYEE_FIELDS = [
   'pay_frequency',
   'job_title',
 ] as const satisfies readonly (keyof Employee)[];
-/** The organization's fields. */
 export const ORGANIZATION_FIELDS = [
   'legal_business_name',
   'fein',
@@ -76,7 +74,7 @@ function fingerprint<T extends object>(
   return Buffer.concat(slots);
 }
 
-/** Returns the same text for equal values, whatever the order of their fields. */
+/** Equal values have the same text, whatever the order of their fields. */
 function textOf(value: unknown): string {
   if (typeof value === 'string') return value;
   return JSON.stringify(value, (_, part: unknown) =>

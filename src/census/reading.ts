@@ -20,14 +20,12 @@ export type CensusContent = {
   readonly organization?: Uint8Array | null;
 };
 
-/** Employees in the order of their rows, including unreadable ones. */
 export type Piece =
   | { readonly kind: 'organization'; readonly value: unknown }
-  /** Reading continues after an employee that is not `ok`. */
+  /** In the order of the rows. Reading continues after one that is not `ok`. */
   | { readonly kind: 'employee'; readonly parsed: ParsedJson }
   | { readonly kind: 'problem'; readonly problem: Problem };
 
-/** Returns the path of a row; the first is 0. */
 export function employeePath(index: number): string {
   return `employees[${index}]`;
 }
@@ -39,7 +37,6 @@ export const CENSUS_ROWS: RowKind = {
   what: 'a census',
 };
 
-/** Reads a census in CSV row by row. The organization is given separately, as JSON. */
 export async function* csvPieces(
   content: AsyncIterable<Uint8Array>,
   organization: Uint8Array | null,
@@ -76,16 +73,13 @@ function organizationPiece(bytes: Uint8Array): Piece {
     return { kind: 'problem', problem: { path: 'organization', rule: 'must be valid UTF-8' } };
   }
   const parsed = parseJson(text);
-  return parsed.ok
-    ? { kind: 'organization', value: parsed.value }
-    : { kind: 'problem', problem: { path: 'organization', rule: parsed.reason } };
+  if (parsed.ok) return { kind: 'organization', value: parsed.value };
+  return { kind: 'problem', problem: { path: 'organization', rule: parsed.reason } };
 }
 
-const CENSUS = { list: 'employees', orBare: false, pathOf: employeePath };
-
-/** Splits a census in JSON into its organization and employees, in any order. */
 export async function* jsonPieces(content: AsyncIterable<Uint8Array>): AsyncGenerator<Piece[]> {
-  for await (const pieces of listPieces(content, CENSUS)) yield pieces.map(pieceOf);
+  const list = { list: 'employees', orBare: false, pathOf: employeePath };
+  for await (const pieces of listPieces(content, list)) yield pieces.map(pieceOf);
 }
 
 function pieceOf(piece: JsonPiece): Piece {

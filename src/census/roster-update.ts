@@ -1,20 +1,16 @@
 import { sql } from 'kysely';
-import type { Clock } from '../clock.ts';
 import { piecesOf } from '../database/bulk.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import { lockLedger } from '../ledger/position.ts';
 import { employeesOf, FACTS_AT_ONCE, type FactSource, type NewFact, recordFacts } from '../ledger/roster.ts';
 import { employerSubject, lockSubject } from '../outbox/queue.ts';
-import type { Encryptor } from '../security/encryption.ts';
 import type { CensusRow } from './check.ts';
 import { rowsOf } from './chunks.ts';
-import { openChunks } from './staged.ts';
-
-type RosterUpdate = { db: Db; encryptor: Encryptor; now: Clock };
+import { openChunks, type Staging } from './staged.ts';
 
 /** Finishes roster updates that were interrupted, at start. Returns how many. */
-export async function resumeRosterUpdates(update: RosterUpdate): Promise<number> {
+export async function resumeRosterUpdates(update: Staging): Promise<number> {
   const rest = await update.db
     .selectFrom('staged_censuses')
     .select('census_id')
@@ -26,11 +22,11 @@ export async function resumeRosterUpdates(update: RosterUpdate): Promise<number>
 }
 
 /**
- * Records a staged census in the roster, in small transactions: a fact for each employee who changed, and one
- * for each employee who is missing from the census. Later facts stay in effect. An interrupted update can
- * start again, and repeats nothing; it stops if the census is replaced.
+ * Records a staged census in the roster, in small transactions: a fact for each employee who changed or is missing from
+ * the census. Later facts stay in effect. An interrupted update can start again, and repeats nothing; it stops if the
+ * census is replaced.
  */
-export async function updateRoster({ db, encryptor, now }: RosterUpdate, censusId: string): Promise<void> {
+export async function updateRoster({ db, encryptor, now }: Staging, censusId: string): Promise<void> {
   const census = await findCurrent(db, censusId);
   if (census === undefined) return;
   const { employer_id, staged_at } = census;
@@ -64,12 +60,9 @@ export async function updateRoster({ db, encryptor, now }: RosterUpdate, censusI
     if (employees.length < FACTS_AT_ONCE) break;
     after = employees.at(-1) as string;
   }
-  await transact(db, async (trx) => {
-    await trx
-      .updateTable('staged_censuses')
-      .set({ roster_updated_at: now().toISOString() })
-      .where('census_id', '=', censusId)
-      .execute();
+  await transact(db, (trx) => {
+    const update = trx.updateTable('staged_censuses').set({ roster_updated_at: now().toISOString() });
+    return update.where('census_id', '=', censusId).execute();
   });
 }
 

@@ -26,9 +26,9 @@ export function createDirSource(folder: string): CensusSource {
         throw sourceFailed('the census folder has no file for this employer: add a .json or .csv file');
       }
       try {
-        const organization = await openIn(`${employerId}.organization.json`, ELEMENT_BYTES_MAX);
-        const bytes = organization === null ? null : await readWhole(organization);
-        return { format: 'csv', content: contentOf(csv), organization: bytes };
+        const file = await openIn(`${employerId}.organization.json`, ELEMENT_BYTES_MAX);
+        const organization = file && (await file.readFile().finally(() => file.close()));
+        return { format: 'csv', content: contentOf(csv), organization };
       } catch (error) {
         await csv.close();
         throw error;
@@ -70,14 +70,6 @@ async function* contentOf(file: FileHandle): AsyncGenerator<Uint8Array> {
     for await (const part of file.createReadStream({ autoClose: false })) yield part as Buffer;
   } catch (error) {
     throw sourceFailed(`the census file cannot be read: ${codeOf(error)}`);
-  } finally {
-    await file.close();
-  }
-}
-
-async function readWhole(file: FileHandle): Promise<Buffer> {
-  try {
-    return await file.readFile();
   } finally {
     await file.close();
   }

@@ -40,13 +40,15 @@ export function createHttpSource(url: string, token: string | null, version: str
         throw brokenOff(error);
       }
       const refusal = refusalOf(answer);
-      if (refusal === null) {
-        const organization = organizationOf(answer);
-        const isCsv = /^text\/csv\b/i.test(String(answer.headers['content-type'] ?? ''));
-        return { format: isCsv ? 'csv' : 'json', content: contentOf(answer), organization };
+      if (refusal !== null) {
+        answer.body.on('error', () => {}).destroy();
+        throw sourceFailed(refusal);
       }
-      answer.body.on('error', () => {}).destroy();
-      throw sourceFailed(refusal);
+      const isCsv = /^text\/csv\b/i.test(String(answer.headers['content-type'] ?? ''));
+      // The organization of a CSV is in a header, as in PUT, which is decoded as Latin-1.
+      const header = answer.headers['census-organization'];
+      const organization = typeof header === 'string' ? Buffer.from(header, 'latin1') : null;
+      return { format: isCsv ? 'csv' : 'json', content: contentOf(answer), organization };
     },
   };
 }
@@ -60,12 +62,6 @@ function refusalOf({ statusCode, headers }: Dispatcher.ResponseData): string | n
   const encoding = headers['content-encoding'];
   if (encoding !== undefined && encoding !== 'identity') return 'the census source sent a compressed census';
   return null;
-}
-
-/** Returns the organization of a CSV, from a header as in PUT, which is decoded as Latin-1. */
-function organizationOf({ headers }: Dispatcher.ResponseData): Uint8Array | null {
-  const organization = headers['census-organization'];
-  return typeof organization === 'string' ? Buffer.from(organization, 'latin1') : null;
 }
 
 async function* contentOf({ body }: Dispatcher.ResponseData): AsyncGenerator<Uint8Array> {

@@ -12,12 +12,10 @@ export type CensusSource = {
   fetch(employerId: string, signal: AbortSignal): Promise<CensusContent>;
 };
 
-/** Returns the error of a source that gives no readable census. */
 export function sourceFailed(why: string): AppError {
   return new AppError('CENSUS_SOURCE_FAILED', why);
 }
 
-/** The kinds of sources: none, a folder, an address, a function of the embedding program. */
 export const CENSUS_FROM = ['push', 'dir', 'http', 'function'] as const;
 export type CensusFrom = (typeof CENSUS_FROM)[number];
 
@@ -45,26 +43,23 @@ const EMPLOYEES_A_PART = 250;
 
 const NEITHER = 'returned neither a census with a list of employees nor the bytes of one';
 
-type Ask = (employerId: string, port: MessagePort) => void;
-
 /**
- * Creates a source that calls a function of the program that embeds the sidecar. The function runs on that
- * program's thread, sending runs on another. Each fetch has its own channel, on which the reader requests one
- * part after the other; `ask` passes the channel's other end to the thread with the function.
+ * Creates a source that calls a function of the embedding program, on that program's thread. Each fetch has its own
+ * channel, on which it requests one part after the other; `ask` passes the other end to the thread with the function.
  */
-export function createFunctionSource(ask: Ask): CensusSource {
+export function createFunctionSource(ask: (employerId: string, port: MessagePort) => void): CensusSource {
   return {
     async fetch(employerId, signal) {
-      return { format: 'json', content: received(ask, employerId, signal) };
+      return { format: 'json', content: received((port) => ask(employerId, port), signal) };
     },
   };
 }
 
-async function* received(ask: Ask, employerId: string, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+async function* received(ask: (port: MessagePort) => void, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   const late = AbortSignal.timeout(WHOLE_MS);
   const ended = AbortSignal.any([signal, late]);
   const { port1: port, port2 } = new MessageChannel();
-  ask(employerId, port2);
+  ask(port2);
   try {
     for (;;) {
       const answered = once(port, 'message', { signal: ended });
@@ -125,7 +120,6 @@ async function* partsOf(read: CensusFunction, employerId: string, signal: AbortS
   }
 }
 
-/** Yields the census as JSON in parts. */
 function* jsonOf(given: object): Generator<Uint8Array> {
   const { employees, ...rest } = given as Partial<GivenCensus>;
   if (!Array.isArray(employees)) throw sourceFailed(NEITHER);

@@ -1,8 +1,11 @@
 /** Reads the staged census: an employer's newest one that passed the check. */
 import { type NotNull, sql } from 'kysely';
+import type { Clock } from '../clock.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import type { Encryptor, StoredValue } from '../security/encryption.ts';
 import { bodyPart, chunkPlace, END } from './chunks.ts';
+
+export type Staging = { db: Db; encryptor: Encryptor; now: Clock };
 
 export type StagedCensus = NonNullable<Awaited<ReturnType<typeof currentCensus>>>;
 
@@ -23,7 +26,7 @@ export async function* uploadBody(db: Db, encryptor: Encryptor, censusId: string
   yield END;
 }
 
-/** Yields each chunk of a census in order, decrypted, one in memory at a time. */
+/** Yields each chunk of a census in order, decrypted. */
 export async function* openChunks(db: Db, encryptor: Encryptor, censusId: string) {
   for (let chunk = 0; ; chunk += 1) {
     const row = await db
@@ -99,13 +102,9 @@ export async function listStagedCensuses(
   return { censuses, next: rows.length > limit ? (censuses.at(-1)?.employer_id ?? null) : null };
 }
 
-/** Returns when each current census was staged. */
 export async function stagedTimes(db: Db): Promise<string[]> {
-  const rows = await db
-    .selectFrom('staged_censuses')
-    .select('staged_at')
-    .where('state', '=', sql.lit('current'))
-    .execute();
+  const censuses = db.selectFrom('staged_censuses').select('staged_at');
+  const rows = await censuses.where('state', '=', sql.lit('current')).execute();
   return rows.map(({ staged_at }) => staged_at);
 }
 

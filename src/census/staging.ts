@@ -16,19 +16,17 @@ import { chunkPlace, createPacker, END, packOrganization } from './chunks.ts';
 import { fingerprintEmployee, fingerprintOrganization, ORGANIZATION_ROW } from './fingerprints.ts';
 import type { CensusContent } from './reading.ts';
 import { updateRoster } from './roster-update.ts';
+import type { Staging } from './staged.ts';
 import { reviveSyncs } from './syncs.ts';
-
-type Staging = { db: Db; encryptor: Encryptor; now: Clock };
 
 export type Staged =
   | { ok: true; censusId: string; employees: number }
   | ({ ok: false } & Omit<CensusReport, 'organization'>);
 
 /**
- * Checks a census and, if it passes, makes it the employer's staged one: its rows are encrypted and written
- * in chunks, and a last transaction makes it current. Then the roster is updated, and syncs that waited for a
- * valid census are requested again. A census that breaks the contract leaves nothing stored. `uploading` is
- * the request that fetched it, if any. Throws what the content, the database or the encryptor throws.
+ * Checks a census and, if it passes, makes it the employer's staged one: its rows are encrypted and written in chunks, and
+ * a last transaction makes it current and requests stalled syncs again. Then the roster is updated. A census that breaks
+ * the contract leaves nothing stored. `uploading` is the request that fetched it, if any.
  */
 export async function stageCensus(
   { db, encryptor, now }: Staging,
@@ -126,7 +124,7 @@ function createChunkWriter(
       ]);
       if (packer.add(row)) await flush();
     },
-    /** Returns the size of the whole upload body. */
+    /** Returns the size of the upload body. */
     async end(organization: Organization): Promise<number> {
       await flush();
       const packed = packOrganization(organization);

@@ -12,7 +12,6 @@ import type { Encryptor } from '../security/encryption.ts';
 /** A census sync as the API and the CLI show it, without its request in the outbox. */
 export type CensusSync = ReturnType<typeof syncOf>;
 
-/** The position of a page: syncs are listed newest first. */
 type SyncCursor = { requestedAt: string; syncId: string };
 
 type SyncFilter = {
@@ -54,7 +53,6 @@ export async function listSyncs(
   return { syncs, next: last === undefined ? null : { requestedAt: last.requested_at, syncId: last.id } };
 }
 
-/** Returns one sync, or null if there is none with this id. */
 export async function findSync(
   db: Db,
   syncId: string,
@@ -65,7 +63,6 @@ export async function findSync(
   return row === undefined ? null : syncOf(row, ago(now, overdueMs));
 }
 
-/** Returns the syncs that these events requested. */
 export function syncsOfEvents(db: Db, eventIds: readonly string[]) {
   return db
     .selectFrom('census_syncs')

@@ -1,6 +1,4 @@
-/**
- * Census syncs: each request for a census opens one. Several may share an upload, and move with it. All times are texts.
- */
+/** Census syncs: each request for a census opens one. Several may share an upload. All times are texts. */
 import { randomUUID } from 'node:crypto';
 import { sql, type Updateable } from 'kysely';
 import type { CensusSyncTable, Db, SyncState, Trx } from '../database/tables.ts';
@@ -88,7 +86,6 @@ export async function reviveSyncs(
     .execute();
 }
 
-/** Reports whether a sync was ever requested for an employer. */
 export async function hasCensusSyncs(db: Db | Trx, employerId: string): Promise<boolean> {
   const row = await db
     .selectFrom('census_syncs')
@@ -175,7 +172,6 @@ export function uploadNotTaken(trx: Trx, requestId: string): Promise<void> {
   return move(trx, requestId, ['requested'], { upload_started_at: null });
 }
 
-/** Assigns one request's syncs to another. */
 export function moveSyncs(trx: Trx, kept: string, canceled: string): Promise<void> {
   return move(trx, canceled, [...UNFINISHED, 'uploaded'], { request_id: kept });
 }

@@ -9,8 +9,6 @@ import type { Encryptor } from '../security/encryption.ts';
 import { bodyPart, END } from './chunks.ts';
 import { openChunks } from './staged.ts';
 
-type Staged = { census_id: string; body_bytes: number };
-
 /** Checks all current censuses; their bytes only with an encryptor. */
 export async function verifyCensuses(db: Db, encryptor: Encryptor | null, on: Verifying): Promise<void> {
   await verifyEmployers(db, on);
@@ -21,8 +19,7 @@ export async function verifyCensuses(db: Db, encryptor: Encryptor | null, on: Ve
     const bytes = await bytesOf(db, encryptor, census.census_id);
     if (bytes === null || bytes === census.body_bytes) continue;
     // A census replaced during the check may have lost its chunks already.
-    const still = await currentOnes(db, census.census_id);
-    if (still.length === 0) continue;
+    if ((await currentOnes(db, census.census_id)).length === 0) continue;
     const rule = 'do not match its chunks: stage this census again';
     on.report('staged_censuses', census.census_id, 'body_bytes', rule);
   }
@@ -42,14 +39,10 @@ async function verifyEmployers(db: Db, on: Verifying): Promise<void> {
   }
 }
 
-function currentOnes(db: Db, censusId?: string): Promise<Staged[]> {
-  return db
-    .selectFrom('staged_censuses')
-    .select(['census_id', 'body_bytes'])
-    .where(sql<boolean>`state = 'current'`)
-    .$if(censusId !== undefined, (query) => query.where('census_id', '=', censusId as string))
-    .orderBy('census_id')
-    .execute();
+function currentOnes(db: Db, censusId?: string) {
+  const censuses = db.selectFrom('staged_censuses').select(['census_id', 'body_bytes']).orderBy('census_id');
+  const current = censuses.where(sql<boolean>`state = 'current'`);
+  return (censusId === undefined ? current : current.where('census_id', '=', censusId)).execute();
 }
 
 /** Returns the size of the upload body, or null if a chunk cannot be decrypted (reported elsewhere). */
@@ -66,7 +59,6 @@ async function bytesOf(db: Db, encryptor: Encryptor, censusId: string): Promise<
   return bytes;
 }
 
-/** Syncs read at once. */
 const ROWS_AT_ONCE = 2_000;
 
 /** Returns the events with these ids. The inbox provides it, because this module must not import it. */
@@ -79,8 +71,10 @@ export async function verifySyncs(db: Db, eventsById: EventsById, on: Verifying)
   const page = (after: string) => pageOf(db, after);
   for await (const rows of pagesOf(on, '', ROWS_AT_ONCE, page, (row) => row.sync_id)) {
     const events = await eventsById(rows.flatMap(({ event_id }) => event_id ?? []));
-    const ids = rows.flatMap(({ request_id }) => request_id ?? []);
-    const requests = await fingerprintsOf(db, ids);
+    const requests = await fingerprintsOf(
+      db,
+      rows.flatMap(({ request_id }) => request_id ?? []),
+    );
     for (const { sync_id, event_id, request_id, requested_at } of rows) {
       const wrong = (field: string, rule: string) => on.report('census_syncs', sync_id, field, rule);
       if (request_id !== null && requests.get(request_id)?.kind !== 'census') {
