@@ -1,20 +1,11 @@
-/**
- * Calls the API without a network, as the signed-in user. Pages show the API's responses, with the same scopes, checks
- * and messages as for any other client.
- */
+/** Calls the API without a network, as the signed-in user: with the same scopes, checks and messages as other clients. */
 import type { Readable } from 'node:stream';
 import { json } from 'node:stream/consumers';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { BACKGROUND_HEADER, FORGERY_HEADER } from '../api/auth.ts';
-import { errorOfProblem, notFound, type ProblemDetails, problemOf, type Refusal } from '../api/problem.ts';
+import { errorOfProblem, notFound, type ProblemDetails, problemOf } from '../api/problem.ts';
 import type { paths } from '../client-types.ts';
 import { address } from './elements/links.ts';
-
-/** Headers that identify the user. A session's cookie name depends on the host. */
-const IDENTITY = {
-  session: ['cookie', 'host', FORGERY_HEADER, BACKGROUND_HEADER],
-  token: ['authorization'],
-} as const;
 
 type Method = 'get' | 'post' | 'put' | 'delete';
 type Path<M extends Method> = {
@@ -68,17 +59,16 @@ export function createApi(app: FastifyInstance, request: FastifyRequest) {
   };
 }
 
+/** Returns the headers that identify the user. A session's cookie name depends on the host. */
 function identityOf({ headers, session }: FastifyRequest): Record<string, string> {
-  return Object.fromEntries(
-    IDENTITY[session === null ? 'token' : 'session'].flatMap((name) =>
-      typeof headers[name] === 'string' ? [[name, headers[name]]] : [],
-    ),
-  );
+  const names = session === null ? ['authorization'] : ['cookie', 'host', FORGERY_HEADER, BACKGROUND_HEADER];
+  const given = names.map((name) => [name, headers[name]]).filter(([, value]) => typeof value === 'string');
+  return Object.fromEntries(given);
 }
 
 const rejections = new WeakMap<Error, ProblemDetails>();
 
-function rejectedByApi(problem: unknown): Refusal {
+function rejectedByApi(problem: unknown): Error {
   const error = errorOfProblem(problem);
   rejections.set(error, problemOf(error));
   return error;
@@ -89,11 +79,10 @@ export function rejectionOf(error: unknown): ProblemDetails | undefined {
   return rejections.get(error as Error);
 }
 
+export type Attempt<T> = { data: T; problem?: undefined } | { data?: undefined; problem: ProblemDetails };
+
 /** Returns the data of a call, or the problem if the API rejects it with one of `statuses` (by default, any). */
-export async function attempt<T>(
-  call: Promise<T>,
-  ...statuses: readonly number[]
-): Promise<{ data: T; problem?: undefined } | { data?: undefined; problem: ProblemDetails }> {
+export async function attempt<T>(call: Promise<T>, ...statuses: readonly number[]): Promise<Attempt<T>> {
   try {
     return { data: await call };
   } catch (error) {
@@ -117,14 +106,10 @@ export async function streamFromApi(
   request: FastifyRequest,
   path: string,
   accept: string,
-): Promise<{ stream: Readable; headers: Readonly<Record<string, unknown>> }> {
-  const response = await app.inject({
-    method: 'GET',
-    url: path,
-    headers: { ...identityOf(request), accept },
-    payloadAsStream: true,
-  });
-  const stream = response.stream();
+) {
+  const headers = { ...identityOf(request), accept };
+  const response = await app.inject({ method: 'GET', url: path, headers, payloadAsStream: true });
+  const stream: Readable = response.stream();
   // The user left; stop producing.
   stream.once('close', () => response.raw.res.destroy());
   if (response.statusCode >= 400) throw rejectedByApi(await json(stream));

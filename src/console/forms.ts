@@ -6,7 +6,6 @@ import formbody from '@fastify/formbody';
 import multipart, { type Multipart } from '@fastify/multipart';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { RouteScope } from '../api/auth.ts';
-import type { Refusal } from '../api/problem.ts';
 import { AppError, isAppError } from '../errors.ts';
 import { count } from './elements/format.ts';
 import type { Html } from './html.ts';
@@ -14,6 +13,13 @@ import { type Console, type Done, sendResult, type Visit, visitOf } from './page
 
 /** The largest form is a list of 530 rows with four fields each. */
 export const FORM_FIELDS_MAX = 2_500;
+/** Above the limit of every API route, so that the route reports its own limit. */
+const FILE_BYTES_MAX = 257 * 1024 * 1024;
+/** The API's limit for an organization, which is read into memory before the streamed file. */
+const SMALL_FILE_BYTES_MAX = 1024 * 1024;
+const FIELD_BYTES_MAX = 8 * 1024;
+const PARTS_MAX = 20;
+const CUT_OFF = 'The upload was interrupted and nothing was saved. Upload the file again.';
 
 export async function readForms(app: FastifyInstance): Promise<void> {
   await app.register(multipart, {
@@ -22,8 +28,6 @@ export async function readForms(app: FastifyInstance): Promise<void> {
     limits: {
       fileSize: FILE_BYTES_MAX,
       fieldSize: FIELD_BYTES_MAX,
-      fields: PARTS_MAX,
-      files: PARTS_MAX,
       parts: PARTS_MAX,
       headerPairs: PARTS_MAX,
     },
@@ -33,20 +37,11 @@ export async function readForms(app: FastifyInstance): Promise<void> {
   app.addHook('preValidation', async ({ body, headers }) => {
     if (!headers['content-type']?.startsWith('application/x-www-form-urlencoded')) return;
     if (Object.values((body ?? {}) as object).flat().length > FORM_FIELDS_MAX) {
-      throw new AppError(
-        'TOO_LARGE',
-        `Nothing was saved: a form has at most ${count(FORM_FIELDS_MAX)} fields.`,
-      );
+      const most = count(FORM_FIELDS_MAX);
+      throw new AppError('TOO_LARGE', `Nothing was saved: a form has at most ${most} fields.`);
     }
   });
 }
-
-/** Above the limit of every API route, so that the route reports its own limit. */
-const FILE_BYTES_MAX = 257 * 1024 * 1024;
-/** The API's limit for an organization, which is read into memory before the streamed file. */
-const SMALL_FILE_BYTES_MAX = 1024 * 1024;
-const FIELD_BYTES_MAX = 8 * 1024;
-const PARTS_MAX = 20;
 
 /** A form with a file. */
 export type Upload = Visit & {
@@ -68,12 +63,9 @@ export function upload(
     let result: Html | Done;
     try {
       const { small, part } = await readUpload(request, file).catch(rethrowCutOff);
-      result = await act({
-        ...visitOf(app, request, parts),
-        small,
-        filename: part.filename,
-        file: Readable.from(withCutOff(part.file), { objectMode: false }),
-      });
+      const content = Readable.from(withCutOff(part.file), { objectMode: false });
+      const { filename } = part;
+      result = await act({ ...visitOf(app, request, parts), small, filename, file: content });
     } finally {
       // A browser reads no response before it has sent the whole form.
       request.raw.unpipe();
@@ -99,22 +91,15 @@ async function readUpload(request: FastifyRequest, name: string) {
 /** A form that ends early is the client's error: its connection broke. */
 function rethrowCutOff(error: unknown): never {
   const isKnown = isAppError(error) || (error as { statusCode?: number }).statusCode !== undefined;
-  throw isKnown ? error : cutOff();
+  throw isKnown ? error : new AppError('INVALID_REQUEST', CUT_OFF);
 }
 
 async function* withCutOff(file: Readable): AsyncGenerator<Buffer> {
   try {
     yield* file;
   } catch {
-    throw cutOff();
+    throw new AppError('INVALID_REQUEST', CUT_OFF);
   }
-}
-
-function cutOff(): Refusal {
-  return new AppError(
-    'INVALID_REQUEST',
-    'The upload was interrupted and nothing was saved. Upload the file again.',
-  );
 }
 
 async function readSmall(file: Readable): Promise<Buffer> {
@@ -123,10 +108,8 @@ async function readSmall(file: Readable): Promise<Buffer> {
   for await (const part of file as AsyncIterable<Buffer>) {
     bytes += part.length;
     if (bytes > SMALL_FILE_BYTES_MAX) {
-      throw new AppError(
-        'TOO_LARGE',
-        `The organization file is larger than ${SMALL_FILE_BYTES_MAX / 1024 / 1024} MiB. Check that it is the right file.`,
-      );
+      const message = 'The organization file is larger than 1 MiB. Check that it is the right file.';
+      throw new AppError('TOO_LARGE', message);
     }
     all.push(part);
   }

@@ -16,9 +16,7 @@ const STYLE = assetOf('console', 'css', readFileSync(new URL('console.css', FOLD
 const SCRIPT = assetOf('console', 'js', readFileSync(new URL('console.js', FOLDER)));
 const HTMX = assetOf('htmx', 'js', readFileSync(require.resolve('htmx.org/dist/htmx.min.js')));
 
-type Asset = { readonly path: string; readonly type: string; readonly bytes: Buffer };
-
-function assetOf(name: string, kind: 'css' | 'js', bytes: Buffer): Asset {
+function assetOf(name: string, kind: 'css' | 'js', bytes: Buffer) {
   const hash = createHash('sha256').update(bytes).digest('hex').slice(0, 12);
   const type = kind === 'css' ? 'text/css; charset=utf-8' : 'text/javascript; charset=utf-8';
   return { path: `/assets/${name}.${hash}.${kind}`, type, bytes };
@@ -63,13 +61,10 @@ export function layout(
   user: User | null,
   path: string,
 ): Html {
-  const headers =
-    user === null
-      ? {}
-      : {
-          'hx-headers:inherited': JSON.stringify({ 'x-csrf-token': user.forgeryToken }),
-          'hx-disable:inherited': DISABLED_WHILE_SENDING,
-        };
+  const attributes = user !== null && {
+    'hx-headers:inherited': JSON.stringify({ 'x-csrf-token': user.forgeryToken }),
+    'hx-disable:inherited': DISABLED_WHILE_SENDING,
+  };
   return html`
     <html lang="en">
       <head>
@@ -82,7 +77,7 @@ export function layout(
         <link rel="stylesheet" href=${STYLE.path} />
         ${[HTMX, SCRIPT].map(({ path: src }) => html`<script src=${src} defer></script>`)}
       </head>
-      <body ...${headers}>
+      <body ...${attributes}>
         <a class="skip" href="#main">Skip to content</a>
         <header class="top">
           <a class="brand" href="/">benefits-sidecar</a>
@@ -103,19 +98,12 @@ export function layout(
 }
 
 function navigation({ name, may }: User, path: string): Html {
+  const links = LINKS.filter(({ scope }) => scope === 'any' || may(scope)).map(
+    (link) => html`<li><a href=${link.path} aria-current=${currentOf(link, path)}>${link.title}</a></li>`,
+  );
   return html`
     <div class="around">
-      <nav aria-label="Pages">
-        <ul>
-          ${LINKS.filter(({ scope }) => scope === 'any' || may(scope)).map(
-            (link) => html`
-              <li>
-                <a href=${link.path} aria-current=${currentOf(link, path)}>${link.title}</a>
-              </li>
-            `,
-          )}
-        </ul>
-      </nav>
+      <nav aria-label="Pages"><ul>${links}</ul></nav>
       <form class="user" hx-post="/sign-out">
         <span class="name">${name}</span>
         <a href="/sessions" aria-current=${path === '/sessions' ? 'page' : undefined}>Sessions</a>

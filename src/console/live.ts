@@ -6,19 +6,17 @@ import { createAuthorize } from '../api/auth.ts';
 import { isAppError } from '../errors.ts';
 import type { ConsoleParts } from './page.ts';
 
-const LIVE_PATH = '/live';
 /** How often the database is checked. A person cannot follow faster updates. */
 const CHECK_EVERY_MS = 1_000;
 /** Checks between heartbeats. Some proxies close a connection that is silent for 30 s. */
 const HEARTBEAT_CHECKS = 15;
-/** How long a browser waits before it reconnects. */
-const RECONNECT_AFTER_MS = 2_000;
 /** The listener accepts 256 connections; open pages must leave some for payroll. */
 export const LISTENERS_MAX = 64;
 /** Pages that are in the background close their streams, so a slot becomes free soon. */
 const RETRY_AFTER_SECONDS = 30;
 
-const HELLO = `retry: ${RECONNECT_AFTER_MS}\n\n`;
+/** Browsers reconnect after 2 s. */
+const HELLO = 'retry: 2000\n\n';
 const NEWS = 'event: news\ndata:\n\n';
 const HEARTBEAT = ':\n\n';
 
@@ -32,7 +30,7 @@ export function liveRoute(app: FastifyInstance, { db, now, firstToken, readActiv
   // The listener would otherwise wait for streams that never end.
   app.addHook('preClose', async () => notifier.close());
 
-  app.get(LIVE_PATH, { config: { scope: 'any' }, schema: { hide: true } }, (request, reply) => {
+  app.get('/live', { config: { scope: 'any' }, schema: { hide: true } }, (request, reply) => {
     const stream = notifier.subscribe(async () => {
       try {
         await authorize(request, reply);
@@ -48,18 +46,11 @@ export function liveRoute(app: FastifyInstance, { db, now, firstToken, readActiv
   });
 }
 
-export type Notifier = {
-  /** Returns a stream of server-sent events, or null at `LISTENERS_MAX`. Each check calls `isAllowed` again. */
-  subscribe(isAllowed: () => Promise<boolean>): Readable | null;
-  /** Ends every stream, including those requested later. */
-  close(): void;
-};
-
 /**
  * Checks the database once for all pages, and only while pages listen. `readState` returns a text that differs when
  * something changed; its failures are ignored. Tests pass a shorter interval.
  */
-export function createNotifier(readState: () => Promise<string>, checkEveryMs = CHECK_EVERY_MS): Notifier {
+export function createNotifier(readState: () => Promise<string>, checkEveryMs = CHECK_EVERY_MS) {
   const subscribers = new Map<PassThrough, () => Promise<boolean>>();
   const closing = new AbortController();
   let isRunning = false;
@@ -95,7 +86,8 @@ export function createNotifier(readState: () => Promise<string>, checkEveryMs = 
   }
 
   return {
-    subscribe(isAllowed) {
+    /** Returns a stream of server-sent events, or null at `LISTENERS_MAX`. Each check calls `isAllowed` again. */
+    subscribe(isAllowed: () => Promise<boolean>): Readable | null {
       if (subscribers.size === LISTENERS_MAX) return null;
       const stream = new PassThrough();
       stream.write(HELLO);
@@ -105,7 +97,8 @@ export function createNotifier(readState: () => Promise<string>, checkEveryMs = 
       if (!isRunning) run().catch(() => {});
       return stream;
     },
-    close() {
+    /** Ends every stream, including those requested later. */
+    close(): void {
       closing.abort();
       for (const stream of subscribers.keys()) end(stream);
     },

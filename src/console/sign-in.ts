@@ -18,11 +18,8 @@ const OWN_PATH = /^\/(?![/\\])[\x21-\x5b\x5d-\x7e]{0,1000}$/;
 
 export function signInRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   const { db, now, log, firstToken } = parts;
-  const options = {
-    config: { scope: 'public' as const },
-    schema: { hide: true },
-    bodyLimit: FORM_LIMIT_BYTES,
-  };
+  const config = { scope: 'public' as const };
+  const options = { config, schema: { hide: true }, bodyLimit: FORM_LIMIT_BYTES };
 
   app.get(SIGN_IN_PATH, options, async (request, reply) =>
     sendPage(request, withReferrer(reply), parts, signInPage(nextOf(request.query))),
@@ -48,15 +45,10 @@ export function signInRoutes(app: FastifyInstance, parts: ConsoleParts): void {
     });
     log.info({ route: `POST ${SIGN_IN_PATH}`, token: caller.name }, 'a user signed in');
     const secure = isEncrypted(request);
-    const names = sessionCookies(request);
+    const name = sessionCookies(request)[secure ? 'secure' : 'plain'];
+    const maxAge = SESSION_MS / 1_000;
     return clearCookies(reply, request)
-      .setCookie(secure ? names.secure : names.plain, secret, {
-        path: '/',
-        httpOnly: true,
-        sameSite: 'strict',
-        secure,
-        maxAge: SESSION_MS / 1_000,
-      })
+      .setCookie(name, secret, { path: '/', httpOnly: true, sameSite: 'strict', secure, maxAge })
       .redirect(next, 303);
   });
 
@@ -119,9 +111,7 @@ function signInPage(next: string, problem: string | null = null): Page {
       <input type="hidden" name="next" value=${next} />
       <label for="token">API token</label>
       <input id="token" name="token" type="password" autocomplete="current-password" required autofocus />
-      <p class="hint">
-        Ask an administrator of this sidecar for a token. Its scopes decide what you can see and do. Your session ends after 30 minutes without activity, and after 12 hours at the latest.
-      </p>
+      <p class="hint">Ask an administrator of this sidecar for a token. Its scopes decide what you can see and do. Your session ends after 30 minutes without activity, and after 12 hours at the latest.</p>
       <button type="submit">Sign in</button>
     </form>
   `;

@@ -52,27 +52,19 @@ export function bar(length: number, longest: number): Html {
 }
 
 function legend(series: readonly Series[]): Html {
-  return html`
-    <ul class="legend">
-      ${series.map(
-        ({ name }, index) => html`
-          <li>
-            <svg viewBox="0 0 24 8" aria-hidden="true"><line class=${`line series-${index}`} x1="0" x2="24" y1="4" y2="4" /></svg>
-            ${name}
-          </li>
-        `,
-      )}
-    </ul>
-  `;
+  const items = series.map(
+    ({ name }, index) =>
+      html`<li><svg viewBox="0 0 24 8" aria-hidden="true"><line class=${`line series-${index}`} x1="0" x2="24" y1="4" y2="4" /></svg>${name}</li>`,
+  );
+  return html`<ul class="legend">${items}</ul>`;
 }
 
 function bars(values: readonly (number | null)[], top: number): Html {
   const tall = (value: number | null) => ((value ?? 0) / top) * HIGH;
-  return html`
-    <g class="bars">
-      ${values.map((value, x) => html`<rect x=${x + 0.1} width="0.8" y=${HIGH - tall(value)} height=${tall(value)} />`)}
-    </g>
-  `;
+  const drawn = values.map(
+    (value, x) => html`<rect x=${x + 0.1} width="0.8" y=${HIGH - tall(value)} height=${tall(value)} />`,
+  );
+  return html`<g class="bars">${drawn}</g>`;
 }
 
 /** The line has gaps where values are missing; a single value is a point. */
@@ -86,15 +78,14 @@ function line(values: readonly (number | null)[], top: number, index: number): H
 }
 
 function asTable(title: string, at: readonly string[], series: readonly Series[]): Html {
+  const columns = series.map(({ name, values }): Column<number> => {
+    return [name, (index) => values[index]?.toLocaleString('en-US') ?? '–', 'number'];
+  });
+  const minutes = [...at.keys()].toReversed();
   return html`
     <details>
       <summary>${'Data'}<span class="hidden-label">${` of ${title}`}</span></summary>
-      ${table([...at.keys()].toReversed(), { caption: title, captionHidden: true }, [
-        ['Minute (UTC)', (index) => minuteOf(at[index]), 'name'],
-        ...series.map(({ name, values }): Column<number> => {
-          return [name, (index) => values[index]?.toLocaleString('en-US') ?? '–', 'number'];
-        }),
-      ])}
+      ${table(minutes, { caption: title, captionHidden: true }, [['Minute (UTC)', (index) => minuteOf(at[index]), 'name'], ...columns])}
     </details>
   `;
 }

@@ -188,9 +188,7 @@ function notice(reason: Content): Html {
     <section class="problem paused" aria-labelledby="sending-paused">
       <h2 id="sending-paused">Sending is paused</h2>
       <p>${reason}</p>
-      <p>
-        ${'The service rejects the base address or the API key. Correct '}<code>BENEFITS_BASE_URL</code>${' or '}<code>BENEFITS_API_KEY</code>${'. Sending resumes automatically, and no request is lost.'}
-      </p>
+      <p>${'The service rejects the base address or the API key. Correct '}<code>BENEFITS_BASE_URL</code>${' or '}<code>BENEFITS_API_KEY</code>${'. Sending resumes automatically, and no request is lost.'}</p>
     </section>
   `;
 }

@@ -2,6 +2,7 @@
 import { BACKGROUND_HEADER } from '../../api/auth.ts';
 import type { ProblemDetails } from '../../api/problem.ts';
 import { type Content, type Html, html } from '../html.ts';
+import { hiddenFields } from './fields.ts';
 import type { Query } from './links.ts';
 
 /** `good`: nothing to do. `warn`: look at it. `bad`: act. `plain`: in progress or over. */
@@ -19,11 +20,8 @@ const BACKGROUND = JSON.stringify({ [BACKGROUND_HEADER]: '1' });
 /** Renders a list of terms. Pairs whose content is null, undefined or false are left out. */
 export function facts(pairs: readonly (readonly [term: string, content: Content])[]): Html {
   const known = pairs.filter(([, content]) => content !== null && content !== undefined && content !== false);
-  return html`
-    <dl class="facts">
-      ${known.map(([term, content]) => [html`<dt>${term}</dt>`, html`<dd>${content}</dd>`])}
-    </dl>
-  `;
+  const items = known.map(([term, content]) => [html`<dt>${term}</dt>`, html`<dd>${content}</dd>`]);
+  return html`<dl class="facts">${items}</dl>`;
 }
 
 /** Renders a state as its word in the API; color only adds to it. */
@@ -52,11 +50,8 @@ export function live({ id, path }: { id: string; path: string }, content: Conten
 export function recordedRead(path: string, query: Query, button: string, hint: string): Html {
   return html`
     <form method="get" action=${path}>
-      ${Object.entries(query).map(([name, value]) => html`<input type="hidden" name=${name} value=${value} />`)}
-      <p>
-        <button type="submit" class="quiet">${button}</button>
-        <span class="hint">${` ${hint}`}</span>
-      </p>
+      ${hiddenFields(query)}
+      <p><button type="submit" class="quiet">${button}</button><span class="hint">${` ${hint}`}</span></p>
     </form>
   `;
 }
@@ -68,16 +63,11 @@ export function responseOfService(response: string): Html {
 /** Renders the text of an error, and the problems that it does not name. */
 export function problemBody({ detail, errors = [], error_count = errors.length }: ProblemDetails): Html {
   const more = error_count - errors.length;
+  const items = errors.map(({ path, rule }) => html`<li><code>${path}</code>${` ${rule}`}</li>`);
   return html`
     <div class="problem-body">
       ${detail !== undefined && html`<p>${detail}</p>`}
-      ${
-        errors.length > 1 &&
-        html`<ul>
-          ${errors.map(({ path, rule }) => html`<li><code>${path}</code>${` ${rule}`}</li>`)}
-          ${more > 0 && html`<li>${`and ${more} more`}</li>`}
-        </ul>`
-      }
+      ${items.length > 1 && html`<ul>${items}${more > 0 && html`<li>${`and ${more} more`}</li>`}</ul>`}
     </div>
   `;
 }

@@ -2,8 +2,7 @@
 import { dollars } from '../../money.ts';
 import { type Html, html } from '../html.ts';
 
-const SECOND_MS = 1_000;
-const MINUTE_MS = 60 * SECOND_MS;
+const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 /** A unit is used from two of it on, so that "1 d" never means 47 hours. */
 const UNITS = [
@@ -31,11 +30,8 @@ export function money(amount: string | null | undefined): string {
 
 /** `dependent_care_fsa` as `dependent care FSA`, `pre_tax` as `pre-tax`. */
 export function plain(name: string): string {
-  return name
-    .replace('_tax', '-tax')
-    .split('_')
-    .map((word) => ABBREVIATIONS[word] ?? word)
-    .join(' ');
+  const words = name.replace('_tax', '-tax').split('_');
+  return words.map((word) => ABBREVIATIONS[word] ?? word).join(' ');
 }
 
 /** `2026-01-31 09:30:00 UTC`, or a dash for null. */
@@ -59,7 +55,7 @@ export function since(text: string | null | undefined, now: Date): Html {
 /** `12 s ago`, `3 min ago`, `in 5 h`. */
 export function age(text: string, now: Date): string {
   const ms = now.getTime() - Date.parse(text);
-  const unit = UNITS.find((one) => Math.abs(ms) >= 2 * one.ms) ?? { ms: SECOND_MS, name: 's' };
+  const unit = UNITS.find((one) => Math.abs(ms) >= 2 * one.ms) ?? { ms: 1_000, name: 's' };
   const long = `${Math.floor(Math.abs(ms) / unit.ms)} ${unit.name}`;
   return ms < 0 ? `in ${long}` : `${long} ago`;
 }

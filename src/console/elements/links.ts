@@ -25,10 +25,15 @@ export function idLink(path: string | null, id: string): Html {
   return path === null ? html`<span class="id">${id}</span>` : html`<a class="id" href=${path}>${id}</a>`;
 }
 
+const linksTo = (folder: string) => (id: string) => idLink(pathOf(folder, id), id);
+
 /** Needs `ledger:read`. */
-export function deductionLink(id: string): Html {
-  return idLink(pathOf('/deductions', id), id);
-}
+export const deductionLink = linksTo('/deductions');
+/** Needs `events:read`. */
+export const eventLink = linksTo('/events');
+export const runLink = linksTo('/runs');
+/** Links an employer id to its census. */
+export const censusLink = linksTo('/census');
 
 /** Needs `ledger:read`. An id without a page leads to its deductions. */
 export function employeeLink(id: string): Html {
@@ -45,11 +50,6 @@ export function employerLink(id: string): Html {
   return idLink(address('/ledger', { employer_id: id }), id);
 }
 
-/** Needs `events:read`. */
-export function eventLink(id: string): Html {
-  return idLink(pathOf('/events', id), id);
-}
-
 export function changePath(id: string): string {
   return `/changes/${encodeURIComponent(id)}`;
 }
@@ -58,18 +58,9 @@ export function censusPath(employerId: string): string {
   return `/census/${encodeURIComponent(employerId)}`;
 }
 
-/** Links an employer id to its census. */
-export function censusLink(employerId: string): Html {
-  return idLink(pathOf('/census', employerId), employerId);
-}
-
 /** A run's page, or a path below it. */
 export function runPath(runId: string, below = ''): string {
   return `/runs/${encodeURIComponent(runId)}${below}`;
-}
-
-export function runLink(runId: string): Html {
-  return idLink(pathOf('/runs', runId), runId);
 }
 
 /** Links an employee to their lines in a run. */

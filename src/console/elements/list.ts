@@ -1,6 +1,8 @@
 /** Lists: their filters, tables and pages. */
+import type { Problem } from '../../errors.ts';
 import { type Content, type Html, html } from '../html.ts';
 import { ANY, type Field, field } from './fields.ts';
+import { count } from './format.ts';
 import { address, type Query } from './links.ts';
 
 /** Rows on one page of a list. */
@@ -16,26 +18,16 @@ export type Column<Row> = readonly [title: Content, cell: (row: Row) => Content,
  */
 export function table<Row>(
   rows: readonly Row[],
-  {
-    caption,
-    captionHidden = false,
-    stacked = false,
-    rowId,
-  }: { caption: string; captionHidden?: boolean; stacked?: boolean; rowId?: (row: Row) => string },
+  options: { caption: string; captionHidden?: boolean; stacked?: boolean; rowId?: (row: Row) => string },
   columns: readonly Column<Row>[],
 ): Html {
+  const { caption, captionHidden = false, stacked = false, rowId } = options;
   return html`
     <div class=${stacked ? 'scroll stacked' : 'scroll'} role="region" aria-label=${caption} tabindex="0">
       <table>
         <caption><span class=${captionHidden ? 'hidden-label' : undefined}>${caption}</span></caption>
-        <thead>
-          <tr>
-            ${columns.map(([title, , kind]) => html`<th scope="col" class=${classOf(kind)}>${title}</th>`)}
-          </tr>
-        </thead>
-        <tbody>
-          ${rows.map((row) => html`<tr id=${rowId?.(row)}>${columns.map((column) => cellOf(column, row))}</tr>`)}
-        </tbody>
+        <thead><tr>${columns.map(([title, , kind]) => html`<th scope="col" class=${classOf(kind)}>${title}</th>`)}</tr></thead>
+        <tbody>${rows.map((row) => html`<tr id=${rowId?.(row)}>${columns.map((column) => cellOf(column, row))}</tr>`)}</tbody>
       </table>
     </div>
   `;
@@ -56,10 +48,9 @@ function classOf(kind: Kind | undefined): string | undefined {
 export type Filter = Omit<Field, 'value'>;
 
 /** Returns the parameters of an address that are filters. The API validates their values and names the wrong ones. */
-export function filtersIn(query: Query, filters: readonly Filter[]): Query {
-  return Object.fromEntries(
-    filters.flatMap(({ name }) => (query[name] === undefined ? [] : [[name, query[name]]])),
-  );
+export function filtersIn(query: Query, filters: readonly Filter[]): Readonly<Record<string, string>> {
+  const values = filters.map(({ name }) => [name, query[name]] as const);
+  return Object.fromEntries(values.filter((pair): pair is [string, string] => pair[1] !== undefined));
 }
 
 export function filterFields(query: Query, filters: readonly Filter[]): Html[] {
@@ -92,14 +83,19 @@ export function pager(path: string, query: Query, next: string | null): Html | n
   `;
 }
 
-/** Lists the problems of a file. `placeOf` returns the row and the field of a problem. */
-export function rowProblems(
-  problems: readonly { readonly path: string; readonly rule: string }[],
-  placeOf: (path: string) => readonly [row: string, field: string],
-): Html {
+/** Lists the problems of a file by row and field, never with values. */
+export function rowProblems(problems: readonly Problem[]): Html {
   return table(problems, { caption: 'Problems by row and field', captionHidden: true }, [
     ['Row', ({ path }) => placeOf(path)[0], 'name'],
     ['Field', ({ path }) => html`<code>${placeOf(path)[1]}</code>`],
     ['Problem', ({ rule }) => rule],
   ]);
+}
+
+/** Returns the row and the field of `employees[17].address.state`: `18` and `address.state`. */
+function placeOf(path: string): [row: string, field: string] {
+  const [, index, field] = /^\w+\[(\d+)\]\.?(.*)$/s.exec(path) ?? [];
+  if (index !== undefined) return [count(Number(index) + 1), field || 'whole row'];
+  const [, ofOrganization] = /^organization\.?(.*)$/s.exec(path) ?? [];
+  return ofOrganization === undefined ? ['file', path || 'all'] : ['organization', ofOrganization || 'all'];
 }

@@ -33,7 +33,6 @@ const PERSONAL = [
 
 /** Strings, punctuation, and other values. Correct for valid JSON. */
 const TOKENS = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\],:]|[^\s{}[\],:"]+/g;
-const INDENT = '  ';
 const INDENTS_MAX = 32;
 
 /** Returns at most `LINES_MAX` lines; null for a body that is not JSON, where personal fields cannot be found. */
@@ -47,7 +46,7 @@ export function linesOf(body: string): Line[] | null {
   const lines: Line[] = [];
   let [shown, whole, level] = ['', '', 0];
   const put = (text: string, real = text): void => {
-    if (shown === '') shown = INDENT.repeat(Math.min(level, INDENTS_MAX));
+    if (shown === '') shown = '  '.repeat(Math.min(level, INDENTS_MAX));
     shown += text;
     whole += real;
   };
@@ -117,17 +116,15 @@ function cut(line: string): string {
   return `${line.slice(0, LINE_CHARACTERS_MAX)}… (${line.length - LINE_CHARACTERS_MAX} more characters)`;
 }
 
-export type Difference = { readonly one: readonly boolean[]; readonly other: readonly boolean[] };
-
 /** Marks the lines of two texts that are outside their longest common subsequence. Takes n × m steps. */
-export function differenceOf(one: readonly string[], other: readonly string[]): Difference {
+export function differenceOf(one: readonly string[], other: readonly string[]) {
   const width = other.length + 1;
   const common = new Uint16Array((one.length + 1) * width);
   const at = (i: number, j: number): number => common[i * width + j] as number;
   for (let i = one.length - 1; i >= 0; i -= 1) {
     for (let j = other.length - 1; j >= 0; j -= 1) {
-      common[i * width + j] =
-        one[i] === other[j] ? at(i + 1, j + 1) + 1 : Math.max(at(i + 1, j), at(i, j + 1));
+      const longest = Math.max(at(i + 1, j), at(i, j + 1));
+      common[i * width + j] = one[i] === other[j] ? at(i + 1, j + 1) + 1 : longest;
     }
   }
   const differs = { one: one.map(() => true), other: other.map(() => true) };

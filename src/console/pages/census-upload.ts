@@ -119,23 +119,15 @@ function outcome(report: Report, visit: Visit, digest: string): Html {
   `;
 }
 
-/** Lists problems by row and field, never with values. `all`: how many there are. */
+/** `all`: how many problems there are. */
 export function problemTable(problems: readonly Problem[], all: number): Html {
   return html`
-    ${problems.length > 0 && rowProblems(problems, placeOf)}
+    ${problems.length > 0 && rowProblems(problems)}
     <p class="hint">
       ${'Row 1 is the first employee: '}<code>employees[0]</code>${' in JSON, line 2 in CSV.'}
       ${all > problems.length && ` ${counted(all - problems.length, 'more problem')} not shown: fix these and check the file again.`}
     </p>
   `;
-}
-
-/** `employees[17].address.state` as `18` and `address.state`. */
-function placeOf(path: string): [row: string, field: string] {
-  const [, index, field] = /^employees\[(\d+)\]\.?(.*)$/s.exec(path) ?? [];
-  if (index !== undefined) return [count(Number(index) + 1), field || 'whole row'];
-  const [, ofOrganization] = /^organization\.?(.*)$/s.exec(path) ?? [];
-  return ofOrganization === undefined ? ['file', path || 'all'] : ['organization', ofOrganization || 'all'];
 }
 
 function accepted(report: Report, visit: Visit, digest: string): Html {

@@ -70,6 +70,12 @@ export function censusPages({ page, action }: Console): void {
       sync_id !== undefined && may('pii:read')
         ? await api.get('/v1/census-syncs/{sync_id}', { sync_id, response: true })
         : null;
+    const list =
+      syncs.data.length === 0
+        ? empty('The service has not requested a census of this employer yet')
+        : html`<div class="card">${timeline(syncs.data, visit, PROBLEMS_MAX, response)}</div>`;
+    // A refresh would close the problems, and record another read of a response.
+    const isStill = response !== null || syncs.data.some(({ problem_count }) => problem_count > 0);
     const body = html`
       ${await pausedNotice(visit)}
       ${stagedNow(data[0] ?? null, employer_id, visit)}
@@ -77,7 +83,7 @@ export function censusPages({ page, action }: Console): void {
       ${may('census:write') && uploadForm(employer_id)}
       <section aria-labelledby="syncs">
         <h2 id="syncs">Syncs, newest first</h2>
-        ${syncsOf(syncs.data, visit, address(path, query), response)}
+        ${isStill ? list : live({ id: 'rounds', path: address(path, query) }, list)}
         ${pager(path, query, syncs.next_cursor)}
       </section>
     `;
@@ -162,16 +168,6 @@ function syncPart(syncs: readonly Sync[], visit: Visit): Html {
   `;
 }
 
-/** The list refreshes unless it shows problems or a response: those would close, and a read would be recorded again. */
-function syncsOf(syncs: readonly Sync[], visit: Visit, path: string, response: SyncResponse | null): Html {
-  const list =
-    syncs.length === 0
-      ? empty('The service has not requested a census of this employer yet')
-      : html`<div class="card">${timeline(syncs, visit, PROBLEMS_MAX, response)}</div>`;
-  const isStill = response !== null || syncs.some(({ problem_count }) => problem_count > 0);
-  return isStill ? list : live({ id: 'rounds', path }, list);
-}
-
 function fetchedNotice(source: keyof typeof SOURCES): Html {
   return html`
     <p class="notice" role="note">
@@ -221,35 +217,33 @@ function timeline(
   syncs: readonly Sync[],
   visit: Visit,
   problemsShown: number,
-  response: SyncResponse | null = null,
-): Html {
-  const items = syncs.map(
-    (sync) => html`<li class=${`sync ${sync.state}`}>${oneSync(sync, visit, problemsShown, response)}</li>`,
-  );
+  response?: SyncResponse | null,
+) {
+  const items = syncs.map((sync) => {
+    const read = response?.id === sync.id ? response : null;
+    return html`<li class=${`sync ${sync.state}`}>${oneSync(sync, visit, problemsShown, read)}</li>`;
+  });
   return html`<ol class="syncs">${items}</ol>`;
 }
 
-function oneSync(
-  sync: Sync,
-  { now, may }: Visit,
-  problemsShown: number,
-  response: SyncResponse | null,
-): Html {
-  const { event_id, id, problem_count, problems, reason } = sync;
+function oneSync(sync: Sync, { now, may }: Visit, problemsShown: number, read: SyncResponse | null): Html {
+  const { event_id, problem_count, problems, reason } = sync;
   const event = event_id !== null && may('events:read') ? pathOf('/events', event_id) : null;
   const requested = event_id === null ? 'requested manually' : 'requested by the service';
   const mayShowResponse = sync.state === 'failed' && problem_count === 0 && may('pii:read');
+  const steps = stepsOf(sync).map(([name, at, tone]) => {
+    const when = at === null ? STEP_STATES[tone] : instant(at);
+    return html`<li class=${tone}><span class="name">${name}</span><span class="at">${when}</span></li>`;
+  });
   return html`
     <article>
       <p class="headline">
         ${state(sync.state)} ${sync.overdue && state('overdue')} <span class="soft">${event === null ? requested : html`<a href=${event}>${requested}</a>`}${` ${age(sync.requested_at, now)}`}</span>
       </p>
-      <ol class="steps" aria-label="Steps">
-        ${stepsOf(sync).map(([name, at, tone]) => html`<li class=${tone}><span class="name">${name}</span><span class="at">${at === null ? STEP_STATES[tone] : instant(at)}</span></li>`)}
-      </ol>
+      <ol class="steps" aria-label="Steps">${steps}</ol>
       ${reason !== null && html`<p class="reason">${reason}</p>`}
       ${problem_count > 0 && html`<details><summary>${`${counted(problem_count, 'problem')} in the census`}</summary>${problemTable(problems.slice(0, problemsShown), problem_count)}</details>`}
-      ${mayShowResponse && responseOf(sync, response?.id === id ? response : null)}
+      ${mayShowResponse && responseOf(sync, read)}
     </article>
   `;
 }

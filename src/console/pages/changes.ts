@@ -6,15 +6,7 @@ import { empty, facts, live, recordedRead, responseOfService, state } from '../e
 import { choicesOf, decision } from '../elements/fields.ts';
 import { count, instant, since } from '../elements/format.ts';
 import { address, changePath, employeeOf } from '../elements/links.ts';
-import {
-  type Column,
-  type Filter,
-  filterForm,
-  filtersIn,
-  PAGE_ROWS,
-  pager,
-  table,
-} from '../elements/list.ts';
+import { type Column, filterForm, filtersIn, PAGE_ROWS, pager, table } from '../elements/list.ts';
 import { type Content, type Html, html } from '../html.ts';
 import type { Act, Console, Done, Visit } from '../page.ts';
 
@@ -36,13 +28,13 @@ const STATES: Readonly<Record<Change['state'], string>> = {
   rejected: 'The service rejected it. Decide below what to do.',
   canceled: 'It will not be sent, and its contents have been deleted.',
 };
-const FILTERS: readonly Filter[] = [
+const FILTERS = [
   { name: 'state', label: 'State', choices: choicesOf(Object.keys(STATES)) },
   { name: 'kind', label: 'Change', choices: choicesOf(KINDS) },
   { name: 'employee_id', label: 'Employee ID' },
   { name: 'from', label: 'Accepted from (UTC)', type: 'datetime-local' },
   { name: 'until', label: 'Accepted before (UTC)', type: 'datetime-local' },
-];
+] as const;
 
 /** Columns that the pages of an employee and of a change share. */
 export const CHANGE_COLUMN: Column<Summary> = [
@@ -142,10 +134,8 @@ function resultOf({ reason, earlier_change_id, may_have_been_applied }: Summary)
 
 function nothing(query: Visit['query']): Html {
   if (Object.keys(query).length > 0) return empty('No matching changes');
-  return empty(
-    'No employment changes yet',
-    html`<p>${'Payroll reports hires, terminations, address changes and pay changes through the API: '}<code>POST /v1/employee-changes/…</code>, with a token that has the scope changes:write.</p>`,
-  );
+  const advice = html`<p>${'Payroll reports hires, terminations, address changes and pay changes through the API: '}<code>POST /v1/employee-changes/…</code>, with a token that has the scope changes:write.</p>`;
+  return empty('No employment changes yet', advice);
 }
 
 function summary(change: Change, visit: Visit): Html {

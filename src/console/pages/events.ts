@@ -6,30 +6,15 @@ import { found } from '../api-client.ts';
 import { empty, facts, live, state } from '../elements/facts.ts';
 import { choicesOf, decision, field, hiddenFields } from '../elements/fields.ts';
 import { count, counted, instant } from '../elements/format.ts';
-import {
-  address,
-  deductionLink,
-  eventLink,
-  fitsPath,
-  idLink,
-  pathOf,
-  type Query,
-} from '../elements/links.ts';
-import {
-  type Column,
-  type Filter,
-  filterForm,
-  filtersIn,
-  PAGE_ROWS,
-  pager,
-  table,
-} from '../elements/list.ts';
+import { address, deductionLink, eventLink, fitsPath, idLink, pathOf } from '../elements/links.ts';
+import { type Column, filterForm, filtersIn, PAGE_ROWS, pager, table } from '../elements/list.ts';
 import { type Content, type Html, html } from '../html.ts';
 import type { Console, Visit } from '../page.ts';
 import { differenceOf, LINES_MAX, linesOf, MASK } from './body-lines.ts';
 
 type Event = Schemas['Event'];
 type Summary = Schemas['EventSummary'];
+type Texts = Visit['query'];
 
 /** Two lines; the event's page shows the whole reason. */
 const REASON_CHARACTERS = 120;
@@ -37,17 +22,17 @@ const REASON_CHARACTERS = 120;
 const SELECTED = 'selected:';
 const STATES = ['pending', 'applied', 'ignored', 'quarantined'];
 /** The filters that the API accepts for reprocessing all matching events. The service may send other types. */
-const REPROCESSABLE: readonly Filter[] = [
+const REPROCESSABLE = [
   { name: 'state', label: 'State', choices: choicesOf(STATES) },
   { name: 'event_type', label: 'Type', size: 28, suggestions: EVENT_TYPES },
   { name: 'from', label: 'Received from (UTC)', type: 'datetime-local' },
   { name: 'until', label: 'Received before (UTC)', type: 'datetime-local' },
-];
-const FILTERS: readonly Filter[] = [
+] as const;
+const FILTERS = [
   ...REPROCESSABLE,
   { name: 'dismissed', label: 'Dismissed', choices: choicesOf({ false: 'No', true: 'Yes' }) },
   { name: 'conflict', label: 'Conflict', choices: choicesOf({ true: 'Open conflict' }) },
-];
+] as const;
 
 export function eventPages({ page, action }: Console): void {
   page('/events', 'events:read', async (visit) => {
@@ -57,29 +42,24 @@ export function eventPages({ page, action }: Console): void {
     const list = { limit: PAGE_ROWS, cursor, ...filter };
     const { data, next_cursor } = id === '' ? await api.get('/v1/events', list) : await one(visit, id);
     const isReprocessable = data.length > 0 && id === '' && may('events:write') && acceptsAll(filter);
-    return {
-      title: 'Events',
-      body: html`
-        ${reprocessed(query)}
-        <form class="fields" method="get" action="/events" role="search" aria-label="One event">
-          ${field({ name: 'id', label: 'Event ID', value: id, size: 36 })}
-          <button type="submit" class="quiet">Find</button>
-        </form>
-        ${filterForm('/events', query, FILTERS)}
-        ${live(
-          { id: 'events', path: address('/events', { ...filter, id, cursor }) },
-          data.length === 0 ? nothing(filter, id, cursor) : eventTable(data, filter, visit),
-        )}
-        ${id === '' && pager('/events', { ...filter, cursor }, next_cursor)}
-        ${isReprocessable && reprocessForm(filter)}
-      `,
-    };
+    const shown = data.length === 0 ? nothing(filter, id, cursor) : eventTable(data, filter, may);
+    const body = html`
+      ${reprocessed(query)}
+      <form class="fields" method="get" action="/events" role="search" aria-label="One event">
+        ${field({ name: 'id', label: 'Event ID', value: id, size: 36 })}
+        <button type="submit" class="quiet">Find</button>
+      </form>
+      ${filterForm('/events', query, FILTERS)}
+      ${live({ id: 'events', path: address('/events', { ...filter, id, cursor }) }, shown)}
+      ${id === '' && pager('/events', { ...filter, cursor }, next_cursor)}
+      ${isReprocessable && reprocessForm(filter)}
+    `;
+    return { title: 'Events', body };
   });
 
   action('/events/reprocess', 'events:write', async ({ api, form }) => {
-    const ids = Object.keys(form).flatMap((name) =>
-      name.startsWith(SELECTED) ? [name.slice(SELECTED.length)] : [],
-    );
+    const selected = Object.keys(form).filter((name) => name.startsWith(SELECTED));
+    const ids = selected.map((name) => name.slice(SELECTED.length));
     if (ids.length === 0) throw new AppError('INVALID_REQUEST', 'Select at least one event.');
     if (ids.length > PAGE_ROWS) throw new AppError('TOO_LARGE', `Select at most ${PAGE_ROWS} events.`);
     for (const event_id of ids) await api.send('post', '/v1/events/{event_id}/reprocess', { event_id });
@@ -93,14 +73,12 @@ export function eventPages({ page, action }: Console): void {
 
   page('/events/:event_id', 'events:read', async ({ api, params: { event_id = '' }, may }) => {
     const event = await api.get('/v1/events/{event_id}');
-    return {
-      title: `Event ${event_id}`,
-      body: html`
-        ${live({ id: 'event', path: eventPath(event_id) }, summary(event, may))}
-        ${may('events:write') && decisions(event)}
-        ${bodies(event)}
-      `,
-    };
+    const body = html`
+      ${live({ id: 'event', path: eventPath(event_id) }, summary(event, may))}
+      ${may('events:write') && decisions(event)}
+      ${bodies(event)}
+    `;
+    return { title: `Event ${event_id}`, body };
   });
 
   action('/events/:event_id/reprocess', 'events:write', async ({ api, params: { event_id = '' } }) => {
@@ -115,7 +93,7 @@ export function eventPages({ page, action }: Console): void {
 }
 
 /** Returns whether the API can reprocess all matching events. It needs a filter and skips dismissed events. */
-function acceptsAll(filter: Query): boolean {
+function acceptsAll(filter: Texts): boolean {
   const { state, dismissed, conflict } = filter;
   const isFiltered = REPROCESSABLE.some(({ name }) => filter[name] !== undefined);
   return isFiltered && state !== 'pending' && dismissed !== 'true' && conflict === undefined;
@@ -131,7 +109,7 @@ function eventPath(id: string): string {
   return pathOf('/events', id) ?? '/events';
 }
 
-function eventTable(events: readonly Summary[], filter: Query, { may }: Visit): Html {
+function eventTable(events: readonly Summary[], filter: Texts, may: Visit['may']): Html {
   const selected: Column<Summary> = [
     html`<span class="hidden-label">Selected</span>`,
     ({ id }) =>
@@ -145,8 +123,7 @@ function eventTable(events: readonly Summary[], filter: Query, { may }: Visit): 
     ['Type', typeOf],
     [
       'State',
-      (event) =>
-        html`<span>${state(event.state)}${event.dismissed_at !== null && [' ', state('dismissed')]}</span>`,
+      (one) => html`<span>${state(one.state)}${one.dismissed_at && [' ', state('dismissed')]}</span>`,
     ],
     ['Reason', ({ reason, dismissed_reason }) => shortened(dismissed_reason ?? reason), 'wide'],
   ]);
@@ -167,13 +144,12 @@ function shortened(reason: string | null): Content {
 
 function typeOf({ event_type, source, state }: Summary): Content {
   if (source === 'import') return html`<span>${event_type} <span class="soft">(imported)</span></span>`;
-  return (
-    event_type ?? html`<span class="soft">${state === 'pending' ? 'not processed yet' : 'unknown'}</span>`
-  );
+  if (event_type !== null) return event_type;
+  return html`<span class="soft">${state === 'pending' ? 'not processed yet' : 'unknown'}</span>`;
 }
 
 /** Outside the live list, so that a refresh cannot move the button. */
-function reprocessForm(filter: Query): Html {
+function reprocessForm(filter: Texts): Html {
   const { state, event_type, from, until } = filter;
   const which = [
     ...(state === undefined ? [] : [`in state ${state}`]),
@@ -197,7 +173,7 @@ function written(time: string): string {
   return /(Z|[+-]\d\d:?\d\d)$/.test(text) ? text : `${text} UTC`;
 }
 
-function reprocessed({ reprocessed: done = '', without_body: skipped = '0' }: Query): Html | null {
+function reprocessed({ reprocessed: done = '', without_body: skipped = '0' }: Texts): Html | null {
   if (!/^\d{1,9}$/.test(done) || !/^\d{1,9}$/.test(skipped)) return null;
   return html`
     <p class="notice" role="status">
@@ -207,7 +183,7 @@ function reprocessed({ reprocessed: done = '', without_body: skipped = '0' }: Qu
   `;
 }
 
-function nothing(filter: Query, id: string, cursor: string | undefined): Html {
+function nothing(filter: Texts, id: string, cursor: string | undefined): Html {
   if (id !== '') {
     return empty(
       'No event has this ID',
@@ -223,6 +199,9 @@ function nothing(filter: Query, id: string, cursor: string | undefined): Html {
 
 function summary(event: Event, may: Visit['may']): Html {
   const { envelope_id, source, reason, finished_at, dismissed_at, conflicts } = event;
+  const isOpen = conflicts.some((conflict) => conflict.dismissed_at === null);
+  const bodyCount = counted(conflicts.length, 'other body', 'other bodies');
+  const comparison = ' with the same ID. Compare them below, then dismiss.';
   return html`
     <div class="cards wide">
       <section class="card" aria-labelledby="received-title">
@@ -239,14 +218,13 @@ function summary(event: Event, may: Visit['may']): Html {
         <h2 id="result-title">Result</h2>
         ${facts([
           ['State', html`<span>${state(event.state)}${reason !== null && ` ${reason}`}</span>`],
-          ['Finished', finished_at !== null && instant(finished_at)],
+          ['Finished', finished_at && instant(finished_at)],
           ['Effect', effectOf(event, may)],
           [
             'Dismissed',
-            dismissed_at !== null &&
-              html`<span>${instant(dismissed_at)}${`: ${event.dismissed_reason}`}</span>`,
+            dismissed_at && html`<span>${instant(dismissed_at)}${`: ${event.dismissed_reason}`}</span>`,
           ],
-          ['Conflicts', conflicts.length > 0 && conflictsOf(conflicts)],
+          ['Conflicts', conflicts.length > 0 && bodyCount + (isOpen ? comparison : ', dismissed.')],
         ])}
       </section>
     </div>
@@ -276,12 +254,6 @@ function effectOf({ state, event_type, effects }: Event, may: Visit['may']): Con
   if (state === 'pending') return 'Not applied yet.';
   if (state !== 'applied' || event_type !== CENSUS_SYNC_COMPLETE) return 'None.';
   return 'The uploaded census syncs of the employer are completed.';
-}
-
-function conflictsOf(conflicts: Event['conflicts']): string {
-  const isOpen = conflicts.some(({ dismissed_at }) => dismissed_at === null);
-  const bodies = counted(conflicts.length, 'other body', 'other bodies');
-  return isOpen ? `${bodies} with the same ID. Compare them below, then dismiss.` : `${bodies}, dismissed.`;
 }
 
 /** Renders the actions that the API would accept; null when there are none. */
@@ -357,13 +329,9 @@ function code(
   if (body === null) return html`<div class="card empty"><p>${body_absent}</p></div>`;
   const lines = linesOf(body);
   if (lines === null) {
-    return html`
-      <div class="card empty">
-        <p>
-          ${`This body is not JSON (${count(body.length)} characters), so personal data in it cannot be masked. `}<a href=${`/v1/events/${encodeURIComponent(eventId)}`}>Open the raw event</a>
-        </p>
-      </div>
-    `;
+    const reason = `This body is not JSON (${count(body.length)} characters), so personal data in it cannot be masked. `;
+    const raw = html`<a href=${`/v1/events/${encodeURIComponent(eventId)}`}>Open the raw event</a>`;
+    return html`<div class="card empty"><p>${reason}${raw}</p></div>`;
   }
   const content = lines.map(({ shown }, at) => {
     if (differs === undefined) return `${shown}\n`;

@@ -1,7 +1,7 @@
 /** The overview: readiness, what is pending, the last hour as charts, and the latest census syncs. */
 import type { Schemas } from '../../client.ts';
 import type { Scope } from '../../security/tokens.ts';
-import { attempt } from '../api-client.ts';
+import { type Attempt, attempt } from '../api-client.ts';
 import { timeChart } from '../elements/chart.ts';
 import { checkList, QUARANTINED } from '../elements/checks.ts';
 import { empty, live, problemBody, state, type Tone } from '../elements/facts.ts';
@@ -55,11 +55,7 @@ export function overviewPages({ page }: Console): void {
 }
 
 /** A part that cannot be read leaves the others visible: people open this page when something is wrong. */
-function part<T extends object>(
-  name: string,
-  response: Awaited<ReturnType<typeof attempt<T>>> | null,
-  show: (data: T) => Html,
-): Html | null {
+function part<T>(name: string, response: Attempt<T> | null, show: (data: T) => Html): Html | null {
   if (response === null) return null;
   const { data, problem } = response;
   if (problem === undefined) return show(data);
@@ -88,9 +84,7 @@ function firstSteps(isEmpty: boolean): Html {
             <strong>Upload the census of each employer</strong>${isEmpty ? ' on the page ' : '. One has been uploaded or requested: see '}<a href="/census">Census</a>.
           </p>
         </li>
-        <li>
-          <p><strong>Create an API token</strong> for each program and person, with the scopes they need.</p>
-        </li>
+        <li><p><strong>Create an API token</strong> for each program and person, with the scopes they need.</p></li>
       </ol>
     </section>
   `;
@@ -181,12 +175,15 @@ function charts({ minutes, counted_since: since }: Activity): Html {
   // Minutes before the process started have no counts.
   const hasStarted = at[0] !== undefined && since > at[0];
   const period = hasStarted ? `since the sidecar started at ${since.slice(11, 16)} UTC` : 'in the last hour';
+  const sum = acknowledged.reduce((total, one) => total + one, 0);
+  const [slowest] = minutes.toSorted((one, other) => (other.slowest_ms ?? -1) - (one.slowest_ms ?? -1));
+  const most = `at most ${count(Math.max(...acknowledged))} per minute`;
   const events = timeChart({
     title: 'Events acknowledged per minute',
     at,
     kind: 'bars',
     series: [{ name: 'Events', values: acknowledged }],
-    summary: eventSummary(acknowledged, period),
+    summary: sum === 0 ? `None ${period}.` : `${counted(sum, 'event')} ${period}; ${most}.`,
   });
   const times = timeChart({
     title: 'Acknowledgment time, milliseconds',
@@ -197,7 +194,10 @@ function charts({ minutes, counted_since: since }: Activity): Html {
       { name: 'p99', values: minutes.map(({ p99_ms }) => p99_ms) },
       { name: 'Slowest', values: minutes.map(({ slowest_ms }) => slowest_ms) },
     ],
-    summary: timeSummary(minutes, period),
+    summary:
+      slowest === undefined || slowest.slowest_ms === null
+        ? `None ${period}.`
+        : `The slowest took ${count(slowest.slowest_ms)} ms, at ${slowest.at.slice(11, 16)} UTC. The provider’s timeout is 15 s.`,
   });
   return html`
     <section class="charts" aria-label="Last hour">
@@ -205,18 +205,6 @@ function charts({ minutes, counted_since: since }: Activity): Html {
       <div class="card">${times}</div>
     </section>
   `;
-}
-
-function eventSummary(perMinute: readonly number[], period: string): string {
-  const sum = perMinute.reduce((total, one) => total + one, 0);
-  if (sum === 0) return `None ${period}.`;
-  return `${counted(sum, 'event')} ${period}; at most ${count(Math.max(...perMinute))} per minute.`;
-}
-
-function timeSummary(minutes: Activity['minutes'], period: string): string {
-  const [slowest] = minutes.toSorted((one, other) => (other.slowest_ms ?? -1) - (one.slowest_ms ?? -1));
-  if (slowest === undefined || slowest.slowest_ms === null) return `None ${period}.`;
-  return `The slowest took ${count(slowest.slowest_ms)} ms, at ${slowest.at.slice(11, 16)} UTC. The provider’s timeout is 15 s.`;
 }
 
 /** `syncs`: newest first. */

@@ -12,14 +12,7 @@ import type { Console, Visit } from '../../page.ts';
 import { askedOf, knownAtOf, notFound, TIME_FILTERS } from './list.ts';
 import { employerAdvice, employerOf, sentence, spanOf, stateOn } from './terms.ts';
 import { timeline } from './timeline.ts';
-import {
-  previousVersion,
-  START_DECISIONS,
-  type Then,
-  type Version,
-  type VersionRow,
-  versionTable,
-} from './versions.ts';
+import { previousVersion, START_DECISIONS, type Then, type Version, versionTable } from './versions.ts';
 
 type Deduction = Schemas['Deduction'];
 
@@ -77,7 +70,7 @@ async function versionsOf(api: Api, cursor: string | undefined) {
   const older = next_cursor === null ? null : await read(next_cursor);
   const all = [...data, ...(older?.data ?? [])];
   const isAll = (older?.next_cursor ?? null) === null;
-  const rows = data.map((version, index): VersionRow => {
+  const rows = data.map((version, index) => {
     return { version, previous: previousVersion(version, all.slice(index + 1), isAll) };
   });
   return { rows, next: next_cursor };
@@ -144,11 +137,8 @@ function timeForm(path: string, asked: Query, past: Deduction | null, then: Then
 }
 
 function stateThen(past: Deduction | null, { on, knownAt }: Then): Content {
-  const when = html`
-    <strong>
-      ${on === null ? 'Latest state' : `On ${on}`}${knownAt !== null && html`<span>${', as known at '}${instant(knownAt)}</span>`}${': '}
-    </strong>
-  `;
+  const known = knownAt !== null && html`<span>${', as known at '}${instant(knownAt)}</span>`;
+  const when = html`<strong>${on === null ? 'Latest state' : `On ${on}`}${known}${': '}</strong>`;
   if (past === null) return [when, on === null ? 'not known yet.' : 'not in effect.'];
   return [when, `${sentence(past)} (version ${past.version}).`];
 }

@@ -3,15 +3,7 @@ import type { Schemas } from '../../../client.ts';
 import { found } from '../../api-client.ts';
 import { empty, state } from '../../elements/facts.ts';
 import { instant, money, plain } from '../../elements/format.ts';
-import {
-  address,
-  changePath,
-  deductionLink,
-  employerLink,
-  idLink,
-  pathOf,
-  runLink,
-} from '../../elements/links.ts';
+import * as links from '../../elements/links.ts';
 import { PAGE_ROWS, table } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
@@ -42,7 +34,7 @@ export function employeePages({ page }: Console): void {
   page('/employees/:employee_id', 'ledger:read', async (visit) => {
     const { api, params, today, may } = visit;
     const { employee_id: id = '' } = params;
-    const path = pathOf('/employees', id);
+    const path = links.pathOf('/employees', id);
     const employee = path === null ? null : await found(api.get('/v1/employees/{employee_id}'));
     if (path === null || employee === null) return notFound('employee', id, may);
     const { employer_id, roster } = employee;
@@ -63,15 +55,17 @@ export function employeePages({ page }: Console): void {
 
 /** Lists each period of employment with its state today. */
 function employments(list: readonly Employment[], today: string): Html {
-  const rows = list.flatMap((employment) => employment.spells.map((spell) => ({ employment, spell })));
+  const rows = list.flatMap(({ spells, ...employment }) =>
+    spells.map((spell) => ({ ...employment, ...spell })),
+  );
   return table(rows, { caption: 'Employment' }, [
-    ['Employer', ({ employment }) => employerLink(employment.employer_id), 'name'],
-    ['State', ({ employment, spell }) => employmentState(employment, spell, today)],
-    ['Hired', ({ spell }) => spell.hire_date ?? 'unknown', 'date'],
-    ['Terminated', ({ spell }) => lastDay(spell), 'date'],
-    ['Status', ({ employment }) => plain(employment.employment_status ?? 'unknown')],
-    ['Pay frequency', ({ employment }) => employment.pay_frequency ?? 'unknown'],
-    ['Pay group', ({ employment }) => employment.pay_group ?? 'none'],
+    ['Employer', ({ employer_id }) => links.employerLink(employer_id), 'name'],
+    ['State', (row) => employmentState(row, today)],
+    ['Hired', ({ hire_date }) => hire_date ?? 'unknown', 'date'],
+    ['Terminated', lastDay, 'date'],
+    ['Status', ({ employment_status }) => plain(employment_status ?? 'unknown')],
+    ['Pay frequency', ({ pay_frequency }) => pay_frequency ?? 'unknown'],
+    ['Pay group', ({ pay_group }) => pay_group ?? 'none'],
   ]);
 }
 
@@ -80,8 +74,8 @@ function lastDay({ termination_date, contradicted_on }: Spell): string {
   return termination_date ?? 'no';
 }
 
-function employmentState({ absent }: Employment, spell: Spell, today: string): Html {
-  const { hire_date, termination_date } = spell;
+function employmentState(row: Spell & Pick<Employment, 'absent'>, today: string): Html {
+  const { hire_date, termination_date, absent } = row;
   if (hire_date !== null && today < hire_date) return state('starts later');
   if (termination_date !== null && termination_date < today) return state('ended');
   return absent ? state('not in the newest census', 'warn') : state('employed', 'good');
@@ -90,10 +84,11 @@ function employmentState({ absent }: Employment, spell: Spell, today: string): H
 function deductionsOf({ id: employee_id, deductions }: Employee, today: string): Html {
   const { data, has_more } = deductions;
   if (data.length === 0) return empty('No deductions');
-  const isMore = has_more || data.length > PAGE_ROWS;
   const shown = { caption: 'Deductions', day: today, ofEmployee: true };
   const list = deductionTable(data.slice(0, PAGE_ROWS), shown);
-  return withMore(list, isMore && address('/ledger', { employee_id }), 'All deductions of this employee');
+  const isMore = has_more || data.length > PAGE_ROWS;
+  const path = isMore && links.address('/ledger', { employee_id });
+  return withMore(list, path, 'All deductions of this employee');
 }
 
 function arrearsOf({ arrears }: Employee): Html | null {
@@ -101,10 +96,10 @@ function arrearsOf({ arrears }: Employee): Html | null {
   if (arrears.length === 0) return html`<p class="soft">No arrears.</p>`;
   const caption = 'Arrears: amounts that payroll did not take, and no later run has collected';
   return table(arrears, { caption, stacked: true }, [
-    ['Deduction', ({ deduction_id }) => deductionLink(deduction_id), 'name'],
+    ['Deduction', ({ deduction_id }) => links.deductionLink(deduction_id), 'name'],
     ['Line of coverage', ({ line_of_coverage }) => plain(line_of_coverage)],
     ['Employer', ({ employer_id }) => employer_id],
-    ['Run', ({ run_id }) => runLink(run_id)],
+    ['Run', ({ run_id }) => links.runLink(run_id)],
     ['Amount', ({ amount }) => money(amount), 'number'],
     ['Explanation', ({ explanation }) => explanation],
   ]);
@@ -121,27 +116,25 @@ function changesOf({ id: employee_id, changes }: Employee): Html | null {
     ACCEPTED_COLUMN,
   ]);
   const isMore = shown.length < changes.data.length;
-  return withMore(list, isMore && address('/changes', { employee_id }), 'All changes of this employee');
+  return withMore(list, isMore && links.address('/changes', { employee_id }), 'All changes of this employee');
 }
 
 /** Lists the roster reports, newest first: all, or the first `FACTS_SHOWN`. */
 function rosterTable(facts: readonly Fact[], path: string, { query, may }: Visit): Html {
-  const rows = facts
-    .map((fact, index) => ({ fact, differences: differencesOf(fact, facts.slice(0, index)) }))
-    .toReversed();
-  const shown = query.roster === 'all' ? rows : rows.slice(0, FACTS_SHOWN);
+  const rows = facts.map((fact, at) => ({ ...fact, differences: differencesOf(fact, facts.slice(0, at)) }));
+  const shown = rows.toReversed().slice(0, query.roster === 'all' ? undefined : FACTS_SHOWN);
   // Only changes have pages.
   const sourcePath = ({ source, source_id }: Fact) =>
-    source === 'census' || !may('changes:read') ? null : changePath(source_id);
+    source === 'census' || !may('changes:read') ? null : links.changePath(source_id);
   const list = table(shown, { caption: 'Roster reports, newest first' }, [
-    ['Position', ({ fact }) => fact.position, 'number'],
-    ['Employer', ({ fact }) => fact.employer_id, 'name'],
+    ['Position', ({ position }) => position, 'number'],
+    ['Employer', ({ employer_id }) => employer_id, 'name'],
     ['Changes', ({ differences }) => changeList(differences)],
     [
       'Source',
-      ({ fact }) => html`<span>${`${fact.source} `}${idLink(sourcePath(fact), fact.source_id)}</span>`,
+      (row) => html`<span>${`${row.source} `}${links.idLink(sourcePath(row), row.source_id)}</span>`,
     ],
-    ['Recorded', ({ fact }) => instant(fact.recorded_at), 'date'],
+    ['Recorded', ({ recorded_at }) => instant(recorded_at), 'date'],
   ]);
   return withMore(list, shown.length < rows.length && `${path}?roster=all`, `Show all ${rows.length}`);
 }

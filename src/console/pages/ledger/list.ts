@@ -49,7 +49,8 @@ export function ledgerPages({ page }: Console): void {
     const { data, next_cursor } = await api.get('/v1/deductions', list);
     const isEmpty = data.length === 0 && next_cursor === null;
     if (isEmpty && cursor === undefined && Object.keys(filter).length === 0) {
-      return { title: 'Ledger', body: firstSteps() };
+      const advice = html`<p>${'They arrive as signed webhooks. Register the public address of this sidecar, followed by '}<code>/webhooks</code>${', in the benefits service’s portal, and set the signing secret from the portal as '}<code>WEBHOOK_SECRETS</code>.</p>`;
+      return { title: 'Ledger', body: empty('No deductions yet', advice) };
     }
     const { on = today, known_at } = filter;
     const body = html`
@@ -110,22 +111,10 @@ function filters(filter: Query): Html {
 
 function nothing({ on, known_at, ...others }: Query): Html {
   const isPast = on !== undefined || known_at !== undefined;
-  return empty(
-    isPast ? 'No matching deductions at that time' : 'No matching deductions',
-    html`
-      <p>
-        <a href=${PATH}>Show all deductions</a>
-        ${isPast && Object.keys(others).length > 0 && html`<span>${', or '}<a href=${address(PATH, others)}>today’s deductions with the same filters</a></span>`}
-      </p>
-    `,
-  );
-}
-
-function firstSteps(): Html {
-  return empty(
-    'No deductions yet',
-    html`<p>${'They arrive as signed webhooks. Register the public address of this sidecar, followed by '}<code>/webhooks</code>${', in the benefits service’s portal, and set the signing secret from the portal as '}<code>WEBHOOK_SECRETS</code>.</p>`,
-  );
+  const title = isPast ? 'No matching deductions at that time' : 'No matching deductions';
+  const isFilteredToo = isPast && Object.keys(others).length > 0;
+  const today = html`<span>${', or '}<a href=${address(PATH, others)}>today’s deductions with the same filters</a></span>`;
+  return empty(title, html`<p><a href=${PATH}>Show all deductions</a>${isFilteredToo && today}</p>`);
 }
 
 /** Returns `known_at` in the ledger's notation (milliseconds UTC); null when absent or invalid. */
@@ -143,8 +132,8 @@ function timeNotice(asked: Query, today: string): Html | null {
   const on = asked.on !== undefined && isDay(asked.on) ? asked.on : null;
   const knownAt = knownAtOf(asked);
   if (on === null && knownAt === null) return null;
-  const title =
-    knownAt !== null || (on !== null && on < today) ? 'Past state' : on === today ? 'Today' : 'Future state';
+  const isPast = knownAt !== null || (on !== null && on < today);
+  const title = isPast ? 'Past state' : on === today ? 'Today' : 'Future state';
   return html`
     <p class="notice" role="note">
       <strong>${`${title}: `}</strong>

@@ -5,7 +5,7 @@ import { state, type Tone } from '../../elements/facts.ts';
 import { money, plain } from '../../elements/format.ts';
 import { deductionLink, employeeLink, employerLink } from '../../elements/links.ts';
 import { type Column, table } from '../../elements/list.ts';
-import { type Content, type Html, html } from '../../html.ts';
+import { type Html, html } from '../../html.ts';
 
 type Deduction = Schemas['Deduction'];
 
@@ -28,11 +28,10 @@ export type Terms = Pick<Deduction, keyof typeof FIELDS>;
 /** The first and last effective days (`YYYY-MM-DD`), or null where the deduction is open. */
 export type Span = { readonly from: string | null; readonly until: string | null };
 
-const PERIODS: Readonly<Record<Terms['period'], string>> = {
-  weekly: 'weekly',
+/** The periods whose names are unclear in a sentence. */
+const PERIODS: Readonly<Record<string, string>> = {
   biweekly: 'every two weeks',
   semimonthly: 'twice a month',
-  monthly: 'monthly',
 };
 const ZERO = /^[+-]?0+(\.0+)?$/;
 
@@ -55,7 +54,7 @@ export function sentence(terms: Terms): string {
   const { coverage_type } = terms;
   const covered = coverage_type ? ` (${plain(coverage_type)})` : '';
   return [
-    `${money(member_contribution)} ${PERIODS[period]} from the employee`,
+    `${money(member_contribution)} ${PERIODS[period] ?? period} from the employee`,
     ...(ZERO.test(employer_contribution) ? [] : [`${money(employer_contribution)} from the employer`]),
     plain(taxability),
     plain(line_of_coverage) + covered,
@@ -109,20 +108,16 @@ const UNBROKEN_CHARACTERS = 24;
 /** Lists changes with the old value, where there was one, and the new one. */
 export function changeList(changes: readonly Change[]): Html {
   if (changes.length === 0) return html`<span class="soft"> no changes</span>`;
-  return html`
-    <ul class="changed">
-      ${changes.map(({ what, before, after }) => {
-        if (before === undefined) return html`<li>${`${what}: ${after}`}</li>`;
-        const isShort = (before?.length ?? 0) + (after?.length ?? 0) <= UNBROKEN_CHARACTERS;
-        return html`<li class=${isShort ? 'whole' : undefined}>${`${what}: `}<del>${shortened(before)}</del>${' '}<span aria-hidden="true">→</span>${' '}<ins>${shortened(after)}</ins></li>`;
-      })}
-    </ul>
-  `;
+  return html`<ul class="changed">${changes.map(changeOf)}</ul>`;
 }
 
-function shortened(text: string | null): string {
-  if (text === null) return 'none';
-  return text.length > CHANGE_CHARACTERS ? `${text.slice(0, CHANGE_CHARACTERS)}…` : text;
+function changeOf({ what, before, after }: Change): Html {
+  if (before === undefined) return html`<li>${`${what}: ${after}`}</li>`;
+  const isShort = (before?.length ?? 0) + (after?.length ?? 0) <= UNBROKEN_CHARACTERS;
+  const shortened = (text: string) =>
+    text.length > CHANGE_CHARACTERS ? `${text.slice(0, CHANGE_CHARACTERS)}…` : text;
+  const [one, other] = [before, after].map((text) => shortened(text ?? 'none'));
+  return html`<li class=${isShort ? 'whole' : undefined}>${`${what}: `}<del>${one}</del>${' '}<span aria-hidden="true">→</span>${' '}<ins>${other}</ins></li>`;
 }
 
 type Matching = Pick<Deduction, 'employer_id' | 'matched'>;
@@ -139,19 +134,16 @@ export function employerOf({ employer_id, matched }: Matching): Html {
 }
 
 /** Returns what to do about an unknown employer; null for a known one. */
-export function employerAdvice({ employer_id, matched }: Matching): Content {
-  if (employer_id !== null) return null;
-  return html`<span class="soft">${matched ? SEVERAL : UNMATCHED}</span>`;
+export function employerAdvice({ employer_id, matched }: Matching): Html | null {
+  return employer_id === null ? html`<span class="soft">${matched ? SEVERAL : UNMATCHED}</span>` : null;
 }
 
 /** Returns the advice for a list, once per case. */
-export function employerAdviceFor(deductions: readonly Matching[]): Html[] {
-  const unknown = deductions.filter(({ employer_id }) => employer_id === null);
-  return [false, true].flatMap((matched) => {
-    const one = unknown.find((deduction) => deduction.matched === matched);
-    return one === undefined
-      ? []
-      : [html`<p class="notice">${employerOf(one)}${' '}${employerAdvice(one)}</p>`];
+export function employerAdviceFor(deductions: readonly Matching[]): (Html | false)[] {
+  return [false, true].map((matched) => {
+    const unknown = { employer_id: null, matched };
+    const occurs = deductions.some((one) => one.employer_id === null && one.matched === matched);
+    return occurs && html`<p class="notice">${employerOf(unknown)}${' '}${employerAdvice(unknown)}</p>`;
   });
 }
 
@@ -179,12 +171,8 @@ export function deductionTable(
 }
 
 function coverageOf({ line_of_coverage, coverage_type }: Deduction): Html {
-  return html`
-    <span>
-      ${plain(line_of_coverage)}
-      ${coverage_type && html`<span class="soft under">${plain(coverage_type)}</span>`}
-    </span>
-  `;
+  const type = coverage_type && html`<span class="soft under">${plain(coverage_type)}</span>`;
+  return html`<span>${plain(line_of_coverage)}${type}</span>`;
 }
 
 export function datesOf(terms: Terms): Html {

@@ -4,7 +4,7 @@ import { type Html, html } from '../../html.ts';
 import { isNeverInEffect, type Span, sentence, spanOf } from './terms.ts';
 import { marksOf, type Then, type Version, wasKnown } from './versions.ts';
 
-/** Pixels. */
+/** Sizes in pixels. */
 const ROW = 34;
 const BAR = 14;
 /** Above the rows: tick labels, and the labels of today and of the day asked about. */
@@ -15,7 +15,9 @@ const AMOUNT_CHARACTERS = 10;
 /** Length of an arrow's tip. */
 const TIP = 7;
 
-type Row = { readonly version: Version; readonly bar: Bar; readonly y: number };
+type Timeline = ReturnType<typeof timelineOf>;
+type Axis = Timeline['axis'];
+type Row = { readonly version: Version; readonly bar: Timeline['bars'][number]; readonly y: number };
 
 /** `versions`: from top to bottom, at least one. `latest`: the number of the one that applies. */
 export function timeline(
@@ -26,16 +28,17 @@ export function timeline(
 ): Html {
   const asked = then?.on ?? null;
   const { axis, bars } = timelineOf(versions.map(spanOf), asked === null ? [today] : [today, asked]);
-  const rows = versions.map((version, index): Row => {
-    return { version, bar: bars[index] as Bar, y: HEAD + index * ROW };
+  const rows = bars.map((bar, index): Row => {
+    return { version: versions[index] as Version, bar, y: HEAD + index * ROW };
   });
   const high = HEAD + rows.length * ROW + FOOT;
+  const hasLatest = versions.some(({ version }) => version === latest);
   return html`
     <figure class="timeline card">
       <figcaption><h2>Timeline</h2>${legend(then)}</figcaption>
       <div class="timeline-rows">
         <svg class="names" width=${NAMES_WIDTH} height=${high} aria-hidden="true">
-          ${rows.map(({ version, y }) => nameOf(version, y, marksOf(version, latest, then)[0]?.word))}
+          ${rows.map(({ version, y }) => nameOf(version, y, marksOf(version, latest, then)[0]?.[0]))}
         </svg>
         <div class="timeline-scroll" role="region" aria-label="Timeline" tabindex="0" data-scroll-to=${scrollTo(axis, rows, latest, asked ?? today)}>
           <svg width=${PICTURE_WIDTH} height=${high} role="img" aria-label=${summary(versions, latest)}>
@@ -47,10 +50,7 @@ export function timeline(
         </div>
       </div>
       <p class="hint timeline-hint">The timeline scrolls sideways.</p>
-      ${
-        versions.every(({ version }) => version !== latest) &&
-        html`<p class="hint">${`Version ${latest} applies. It is on another page of the list.`}</p>`
-      }
+      ${!hasLatest && html`<p class="hint">${`Version ${latest} applies. It is on another page of the list.`}</p>`}
     </figure>
   `;
 }
@@ -70,15 +70,14 @@ function summary(versions: readonly Version[], latest: number): string {
 }
 
 function legend(then: Then | null): Html {
-  const keys = [
-    ['bar latest', 'latest'],
-    ['bar', 'earlier'],
-    ['bar late', 'late: arrived after a newer version'],
-    ...(then === null ? [] : [['bar then', 'in effect at the time you chose']]),
-  ];
+  const key = (name: string, words: string) =>
+    html`<li><svg viewBox="0 0 24 12" aria-hidden="true"><rect class=${name} x="1" y="1" width="22" height="10" rx="2" /></svg>${words}</li>`;
   return html`
     <ul class="legend">
-      ${keys.map(([name, words]) => html`<li><svg viewBox="0 0 24 12" aria-hidden="true"><rect class=${name} x="1" y="1" width="22" height="10" rx="2" /></svg>${words}</li>`)}
+      ${key('bar latest', 'latest')}
+      ${key('bar', 'earlier')}
+      ${key('bar late', 'late: arrived after a newer version')}
+      ${then !== null && key('bar then', 'in effect at the time you chose')}
     </ul>
   `;
 }
@@ -86,17 +85,15 @@ function legend(then: Then | null): Html {
 function nameOf({ version, member_contribution }: Version, y: number, word: string | undefined): Html {
   const middle = y + ROW / 2;
   const line = word === undefined ? middle + 4 : middle - 2;
+  const amount = money(member_contribution);
+  const isLong = amount.length > AMOUNT_CHARACTERS;
   return html`
     <g>
       <text class="number" x="30" y=${line} text-anchor="end">${version}</text>
-      <text x="38" y=${line}>${shortened(money(member_contribution))}</text>
+      <text x="38" y=${line}>${isLong ? `${amount.slice(0, AMOUNT_CHARACTERS - 1)}…` : amount}</text>
       ${word !== undefined && html`<text class="word" x="38" y=${middle + 12}>${word}</text>`}
     </g>
   `;
-}
-
-function shortened(amount: string): string {
-  return amount.length > AMOUNT_CHARACTERS ? `${amount.slice(0, AMOUNT_CHARACTERS - 1)}…` : amount;
 }
 
 function axisPicture({ ticks, breaks }: Axis, high: number): Html {
@@ -160,17 +157,6 @@ const CHARACTER_WIDTH = 6.5;
 const LABEL_MARGIN = 8;
 const MONTHS = 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' ');
 
-/** The label is empty when it does not fit. */
-type Tick = { readonly x: number; readonly label: string };
-type Break = { readonly from: number; readonly to: number };
-
-type Axis = {
-  /** Returns the pixel of a day; a day outside the axis is placed at its nearest end. */
-  x(day: number): number;
-  readonly ticks: readonly Tick[];
-  readonly breaks: readonly Break[];
-};
-
 /** `isBreak`: the gap before it is a break. */
 type Stop = { readonly day: number; readonly x: number; readonly isBreak: boolean };
 
@@ -180,11 +166,12 @@ export function dayNumber(day: string): number {
 }
 
 /** Builds an axis from `left` to `right` (pixels) for at least one day. */
-export function axisOf(named: readonly number[], left: number, right: number): Axis {
+export function axisOf(named: readonly number[], left: number, right: number) {
   const days = [...new Set(named)].toSorted((one, other) => one - other);
   const gaps = days.map((day, index) => day - (days[index - 1] ?? day));
-  const scaled = gaps.filter((gap) => gap <= BREAK_DAYS).reduce((sum, gap) => sum + gap, 0);
-  const count = gaps.filter((gap) => gap > BREAK_DAYS).length;
+  const short = gaps.filter((gap) => gap <= BREAK_DAYS);
+  const scaled = short.reduce((sum, gap) => sum + gap, 0);
+  const count = gaps.length - short.length;
   const all = right - left;
   const breakWidth =
     scaled === 0 ? all / Math.max(1, count) : Math.min(BREAK_WIDTH, (all * BREAKS_SHARE) / count);
@@ -197,15 +184,13 @@ export function axisOf(named: readonly number[], left: number, right: number): A
     // Rounding must not lead outside the picture.
     return { day, x: Math.min(x, right), isBreak };
   });
-  return {
-    x: (day) => between(stops, day),
-    ticks: ticksOf(stops, perDay),
-    breaks: stops.flatMap(({ x, isBreak }, index) =>
-      isBreak ? [{ from: (stops[index - 1] as Stop).x, to: x }] : [],
-    ),
-  };
+  const breaks = stops.flatMap(({ x, isBreak }, index) =>
+    isBreak ? [{ from: (stops[index - 1] as Stop).x, to: x }] : [],
+  );
+  return { x: (day: number) => between(stops, day), ticks: ticksOf(stops, perDay), breaks };
 }
 
+/** Returns the pixel of a day; a day outside the stops is placed at the nearest one. */
 function between(stops: readonly Stop[], day: number): number {
   const next = stops.findIndex((stop) => stop.day >= day);
   const [before, after] = [stops[next - 1], stops[next]];
@@ -214,8 +199,8 @@ function between(stops: readonly Stop[], day: number): number {
   return before.x + ((day - before.day) / (after.day - before.day)) * (after.x - before.x);
 }
 
-/** Labels each stretch between breaks; its first tick includes the year. */
-function ticksOf(stops: readonly Stop[], perDay: number): Tick[] {
+/** Labels each stretch between breaks; its first tick includes the year. A label that does not fit is empty. */
+function ticksOf(stops: readonly Stop[], perDay: number): { x: number; label: string }[] {
   const starts = stops.flatMap(({ isBreak }, index) => (index === 0 || isBreak ? [index] : []));
   const step = STEPS.find((months) => months * MONTH_DAYS * perDay >= STEP_WIDTH_MIN) ?? STEP_MAX;
   let free = Number.NEGATIVE_INFINITY;
@@ -260,7 +245,6 @@ function labelOf(day: number, isFirst: boolean): string {
   return isFirst ? `${MONTHS[month % 12]} ${year}` : (MONTHS[month % 12] as string);
 }
 
-/** Pixels. */
 export const PICTURE_WIDTH = 1_040;
 /** Space for an open start. */
 const LEFT = 28;
@@ -270,37 +254,26 @@ const RIGHT = PICTURE_WIDTH - 72;
 const EDGE = 6;
 const BAR_WIDTH_MIN = 4;
 
-type Bar = {
-  readonly x: number;
-  readonly width: number;
-  readonly isOpenBefore: boolean;
-  readonly isOpenAfter: boolean;
-  /** It ends before it starts; the bar covers the days between. */
-  readonly isNever: boolean;
-};
-
 /** Places one bar per span. The axis also covers `days` and the whole year of the first one. */
-export function timelineOf(
-  spans: readonly Span[],
-  days: readonly [string, ...string[]],
-): { axis: Axis; bars: readonly Bar[] } {
+export function timelineOf(spans: readonly Span[], days: readonly [string, ...string[]]) {
   const year = days[0].slice(0, 4);
   const ends = spans.flatMap(({ from, until }) => [from, until]).filter((day) => day !== null);
   const named = [...ends, ...days, `${year}-01-01`, `${year}-12-31`];
   const axis = axisOf(named.map(dayNumber), LEFT, RIGHT);
-  return { axis, bars: spans.map((span) => barOf(axis, span)) };
-}
-
-function barOf(axis: Axis, span: Span): Bar {
-  const { from, until } = span;
-  const one = from === null ? EDGE : axis.x(dayNumber(from));
-  const other = until === null ? PICTURE_WIDTH - EDGE : axis.x(dayNumber(until));
-  const x = Math.min(one, other);
-  return {
-    x,
-    width: Math.max(BAR_WIDTH_MIN, Math.max(one, other) - x),
-    isOpenBefore: from === null,
-    isOpenAfter: until === null,
-    isNever: isNeverInEffect(span),
-  };
+  const bars = spans.map((span) => {
+    const { from, until } = span;
+    const one = from === null ? EDGE : axis.x(dayNumber(from));
+    const other = until === null ? PICTURE_WIDTH - EDGE : axis.x(dayNumber(until));
+    const x = Math.min(one, other);
+    const width = Math.max(BAR_WIDTH_MIN, Math.max(one, other) - x);
+    // A span that ends before it starts covers the days between.
+    return {
+      x,
+      width,
+      isOpenBefore: from === null,
+      isOpenAfter: until === null,
+      isNever: isNeverInEffect(span),
+    };
+  });
+  return { axis, bars };
 }

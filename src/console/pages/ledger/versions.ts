@@ -21,14 +21,10 @@ export type Then = {
 
 /** `unknown`: the previous version may be one that was not read. Null: there is none. */
 type Previous = Version | 'unknown' | null;
-export type VersionRow = { readonly version: Version; readonly previous: Previous };
+type VersionRow = { readonly version: Version; readonly previous: Previous };
 
 /** The source of an event time. */
-const ORDERED_BY: Readonly<Record<Version['ordered_by'], string>> = {
-  created_at: 'sent',
-  tie: 'tie',
-  receipt: 'received',
-};
+const ORDERED_BY = { created_at: 'sent', tie: 'tie', receipt: 'received' };
 
 /** The decisions on a version whose start was moved before it began. */
 export const START_DECISIONS: readonly Choice[] = [
@@ -40,24 +36,18 @@ export const START_DECISIONS: readonly Choice[] = [
   },
 ];
 
-type Mark = { readonly word: string; readonly tone: Tone };
-
 /** Returns whether the ledger knew the version at the time asked about. */
 export function wasKnown({ recorded_at }: Version, { knownAt }: Then): boolean {
   return knownAt === null || recorded_at <= knownAt;
 }
 
 /** Returns the labels of a version, the most important first. `latest` is the number of the version that applies. */
-export function marksOf(version: Version, latest: number, then: Then | null): Mark[] {
-  const marks: (Mark | false)[] = [
-    version.version === latest && { word: 'latest', tone: 'good' },
-    then !== null &&
-      version.version === then.version && {
-        word: then.on === null ? 'latest then' : 'in effect then',
-        tone: 'good',
-      },
-    then !== null && !wasKnown(version, then) && { word: 'not known then', tone: 'plain' },
-    version.late && { word: 'late', tone: 'warn' },
+export function marksOf(version: Version, latest: number, then: Then | null): [word: string, tone: Tone][] {
+  const marks: ([string, Tone] | false)[] = [
+    version.version === latest && ['latest', 'good'],
+    version.version === then?.version && [then.on === null ? 'latest then' : 'in effect then', 'good'],
+    then !== null && !wasKnown(version, then) && ['not known then', 'plain'],
+    version.late && ['late', 'warn'],
   ];
   return marks.filter((mark) => mark !== false);
 }
@@ -67,14 +57,10 @@ export function marksOf(version: Version, latest: number, then: Then | null): Ma
  * recorded before it. `older`: the versions recorded before it, newest first; `isAll`: whether those are all.
  */
 export function previousVersion(version: Version, older: readonly Version[], isAll: boolean): Previous {
-  // A version that is not late replaced the latest one, which is the newest that was not late.
-  const [found] = version.late
-    ? older
-        .filter(({ event_time }) => event_time <= version.event_time)
-        .toSorted((one, other) =>
-          one.event_time > other.event_time ? -1 : one.event_time < other.event_time ? 1 : 0,
-        )
-    : older.filter(({ late }) => !late);
+  // A version that is not late replaced the latest one, and only those that were not late have been the latest.
+  const replaced = older.filter((one) => (version.late ? one.event_time <= version.event_time : !one.late));
+  const greatest = replaced.map(({ event_time }) => event_time).sort();
+  const found = replaced.find(({ event_time }) => event_time === greatest.at(-1));
   // A late version that was not read may be in between.
   if (!isAll && (version.late || found === undefined)) return 'unknown';
   return found ?? null;
@@ -83,36 +69,32 @@ export function previousVersion(version: Version, older: readonly Version[], isA
 type Shown = { latest: number; then: Then | null; may: Visit['may'] };
 
 export function versionTable(rows: readonly VersionRow[], shown: Shown): Html {
-  const mayEvents = shown.may('events:read');
+  const eventOf = ({ version: { event_id } }: VersionRow) =>
+    shown.may('events:read') ? eventLink(event_id) : idLink(null, event_id);
+  const withNote = (content: Content, note: string) =>
+    html`<span>${content}<span class="soft under">${note}</span></span>`;
+  const list = table(rows, { stacked: true, caption: 'Versions, newest first', captionHidden: true }, [
+    ['Version', ({ version }) => nameOf(version, shown), 'name'],
+    ['Event', eventOf, 'wide'],
+    ['Changes', (row) => changesOf(row, shown.latest), 'wide'],
+    ['Employee amount', ({ version: one }) => withNote(money(one.member_contribution), one.period), 'number'],
+    ['Employer amount', ({ version }) => money(version.employer_contribution), 'number'],
+    ['Effective', ({ version }) => datesOf(version), 'date'],
+    [
+      'Event time',
+      ({ version: one }) => withNote(narrowInstant(one.event_time), ORDERED_BY[one.ordered_by]),
+      'date',
+    ],
+    [
+      'Recorded',
+      ({ version: one }) => withNote(narrowInstant(one.recorded_at), `position ${one.position}`),
+      'date',
+    ],
+  ]);
   return html`
     <section class="versions">
       <h2>Versions</h2>
-      ${table(rows, { stacked: true, caption: 'Versions, newest first', captionHidden: true }, [
-        ['Version', ({ version }) => nameOf(version, shown), 'name'],
-        [
-          'Event',
-          ({ version: { event_id } }) => (mayEvents ? eventLink(event_id) : idLink(null, event_id)),
-          'wide',
-        ],
-        ['Changes', (row) => changesOf(row, shown.latest), 'wide'],
-        [
-          'Employee amount',
-          ({ version }) => withNote(money(version.member_contribution), version.period),
-          'number',
-        ],
-        ['Employer amount', ({ version }) => money(version.employer_contribution), 'number'],
-        ['Effective', ({ version }) => datesOf(version), 'date'],
-        [
-          'Event time',
-          ({ version }) => withNote(narrowInstant(version.event_time), ORDERED_BY[version.ordered_by]),
-          'date',
-        ],
-        [
-          'Recorded',
-          ({ version }) => withNote(narrowInstant(version.recorded_at), `position ${version.position}`),
-          'date',
-        ],
-      ])}
+      ${list}
       <p class="hint">The version with the latest event time applies. Of two versions with the same time (a tie), the one received later applies. If the service sent no time, the time of receipt counts.</p>
     </section>
   `;
@@ -121,16 +103,14 @@ export function versionTable(rows: readonly VersionRow[], shown: Shown): Html {
 function nameOf(version: Version, { latest, then, may }: Shown): Html {
   return html`
     <span class="version" id=${`version-${version.version}`}>
-      ${version.version}${marksOf(version, latest, then).map(({ word, tone }) => [' ', state(word, tone)])}
+      ${version.version}${marksOf(version, latest, then).map((mark) => [' ', state(...mark)])}
       ${version.start_decision !== null && decisionOf(version.start_decision, may('runs:write'))}
     </span>
   `;
 }
 
-function decisionOf(
-  { deduction_id, version, decision, reason, decided_by }: Schemas['StartDecision'],
-  mayChange: boolean,
-): Html {
+function decisionOf(decided: Schemas['StartDecision'], mayChange: boolean): Html {
+  const { deduction_id, version, decision, reason, decided_by } = decided;
   const choice = START_DECISIONS.find(({ value }) => value === decision)?.label;
   const path = pathOf('/deductions', deduction_id) ?? '';
   return html`
@@ -141,20 +121,15 @@ function decisionOf(
   `;
 }
 
-function withNote(content: Content, note: string): Html {
-  return html`<span>${content}<span class="soft under">${note}</span></span>`;
-}
-
 function changesOf({ version, previous }: VersionRow, latest: number): Content {
   const late = version.late ? `Late: version ${latest} stays the latest. ` : '';
   if (previous === 'unknown') return html`<span class="soft">${late}</span>`;
   if (previous === null)
     return html`<span class="soft">${late === '' ? 'first version' : `${late}No version is older.`}</span>`;
-  const changes = changesBetween(previous, version);
   const isNextRow = previous.version === version.version - 1;
-  const comparedWith = isNextRow ? '' : `Compared with version ${previous.version}:`;
+  const note = isNextRow ? late : `${late}Compared with version ${previous.version}:`;
   return html`
-    ${late + comparedWith !== '' && html`<span class="soft">${late + comparedWith}</span>`}
-    ${changeList(changes)}
+    ${note !== '' && html`<span class="soft">${note}</span>`}
+    ${changeList(changesBetween(previous, version))}
   `;
 }

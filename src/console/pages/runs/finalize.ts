@@ -4,7 +4,7 @@ import type { Schemas } from '../../../client.ts';
 import { attempt } from '../../api-client.ts';
 import { checkNames, readinessOf } from '../../elements/checks.ts';
 import { facts } from '../../elements/facts.ts';
-import { filledForm, hiddenFields, type Place, problemSummary } from '../../elements/fields.ts';
+import { filledForm, hiddenFields, problemSummary } from '../../elements/fields.ts';
 import { money, plain } from '../../elements/format.ts';
 import { address, runPath } from '../../elements/links.ts';
 import { type Column, table } from '../../elements/list.ts';
@@ -85,19 +85,16 @@ async function review(
   const readiness = await api.get('/v1/payroll-runs/{run_id}/readiness');
   const wasRejected = problem?.status === 412;
   const hasChanged = wasRejected || (reviewed.etag !== undefined && reviewed.etag.split('.')[0] !== run.etag);
+  const placeOf = (name: string) => (name === 'reason' ? { id: name, label: 'Reason' } : null);
   return html`
     <div id="review">
       ${hasChanged && changedNotice(path, wasRejected)}
-      ${problem !== undefined && !wasRejected && problemSummary(problem, reasonPlace)}
+      ${problem !== undefined && !wasRejected && problemSummary(problem, placeOf)}
       ${totals(run, hasChanged ? reviewed : {})}
       ${readinessOf(readiness, run, visit)}
       ${confirmation(run, readiness, reviewed, problem)}
     </div>
   `;
-}
-
-function reasonPlace(path: string): Place | null {
-  return path === 'reason' ? { id: 'reason', label: 'Reason' } : null;
 }
 
 function changedNotice(path: string, wasRejected: boolean): Html {

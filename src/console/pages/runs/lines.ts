@@ -36,14 +36,15 @@ export function runLinePages({ app, options, part }: Console): void {
 }
 
 /** A page of all lines is quick to read; a filter reads the whole run, so its lines load separately. */
-export async function linesOfRun(
-  visit: Visit,
-  { id: run_id, state: now }: Pick<Run, 'id' | 'state'>,
-): Promise<Html> {
+export async function linesOfRun(visit: Visit, { id: run_id, state: now }: Run): Promise<Html> {
   const { query } = visit;
   const filter = filtersOf(query);
   const { employee_id: _, ...slow } = filter;
   const path = runPath(run_id);
+  const shown =
+    Object.keys(slow).length > 0
+      ? html`<div hx-get=${address(`${path}/lines`, query)} hx-trigger="load" hx-swap="outerHTML"><p class="soft" role="status">Searching the run …</p></div>`
+      : await linePage(visit);
   return html`
     <section id="lines" aria-labelledby="lines-title">
       <h2 id="lines-title">Lines</h2>
@@ -53,15 +54,9 @@ export async function linesOfRun(
         ${filterFields(query, FILTERS)}
         <button type="submit" class="quiet">Show</button>
       </form>
-      ${
-        Object.keys(slow).length > 0
-          ? html`<div hx-get=${address(`${path}/lines`, query)} hx-trigger="load" hx-swap="outerHTML"><p class="soft" role="status">Searching the run …</p></div>`
-          : await linePage(visit)
-      }
+      ${shown}
       <div class="actions">
-        <a class="button quiet" href=${address(`${path}/lines.csv`, filter)} download=${`${run_id}.csv`}>
-          ${Object.keys(filter).length > 0 ? 'Download these lines (CSV)' : 'Download all lines (CSV)'}
-        </a>
+        <a class="button quiet" href=${address(`${path}/lines.csv`, filter)} download=${`${run_id}.csv`}>${`Download ${Object.keys(filter).length > 0 ? 'these' : 'all'} lines (CSV)`}</a>
         ${now === 'open' && html`<span class="hint">An open run may still change.</span>`}
       </div>
     </section>
@@ -82,13 +77,9 @@ async function linePage({ api, params, query, may }: Visit): Promise<Html> {
     `;
   }
   const { data, next_cursor } = page;
+  const advice = html`<p>No employee has a deduction in effect. Check readiness above: events may be pending, or the census may be missing.</p>`;
   const isFiltered = Object.keys(filter).length > 0;
-  const nothing = isFiltered
-    ? empty('No matching lines')
-    : empty(
-        'No deductions in this run',
-        html`<p>No employee has a deduction in effect. Check readiness above: events may be pending, or the census may be missing.</p>`,
-      );
+  const nothing = isFiltered ? empty('No matching lines') : empty('No deductions in this run', advice);
   return html`
     ${data.length > 0 ? paychecks(data, { runId, mayLedger: may('ledger:read') }) : nothing}
     ${pager(runPath(runId), query, next_cursor)}
@@ -103,11 +94,8 @@ function filtersOf(query: Visit['query']) {
 }
 
 function tabs({ kind: current, employee_id }: Visit['query'], path: string): Html {
-  const tab = (title: string, kind?: string) => html`
-    <li>
-      <a href=${`${address(path, { employee_id, kind })}#lines`} aria-current=${kind === current ? 'true' : undefined}>${title}</a>
-    </li>
-  `;
+  const tab = (title: string, kind?: string) =>
+    html`<li><a href=${`${address(path, { employee_id, kind })}#lines`} aria-current=${kind === current ? 'true' : undefined}>${title}</a></li>`;
   return html`
     <nav class="tabs" aria-label="Kinds of lines">
       <ul>${tab('All lines')}${Object.entries(LINE_KINDS).map(([kind, title]) => tab(title, kind))}</ul>
@@ -126,10 +114,7 @@ export function paychecks(lines: readonly Line[], options: Options = {}): Html {
   `;
   return html`
     <div class="paychecks">
-      <div class="paycheck-heads" aria-hidden="true">
-        <span>Employee amount</span>
-        <span>Employer amount</span>
-      </div>
+      <div class="paycheck-heads" aria-hidden="true"><span>Employee amount</span><span>Employer amount</span></div>
       ${[...Map.groupBy(lines, (line) => line.employee_id)].map(paycheckOf)}
     </div>
   `;

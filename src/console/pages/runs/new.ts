@@ -5,7 +5,7 @@ import { RUN_DEFAULTS } from '../../../api/run-schemas.ts';
 import type { paths } from '../../../client-types.ts';
 import { attempt, found } from '../../api-client.ts';
 import { choicesOf, filledForm, type Specs } from '../../elements/fields.ts';
-import { fitsPath, runPath } from '../../elements/links.ts';
+import { fitsPath, type Query, runPath } from '../../elements/links.ts';
 import { type Html, html } from '../../html.ts';
 import type { Act, Console, Done, Visit } from '../../page.ts';
 import { isFor, schedulesOf } from '../settings/overview.ts';
@@ -42,49 +42,43 @@ async function previewOrSave({ api, may, form: { do: command, ...typed } }: Act)
     : api.send('post', '/v1/payroll-runs/preview', {}, body);
   const { data, problem } = await attempt(call, 400, 409, 422);
   const form = { typed, maySave: may('runs:write') };
-  if (command === 'save' && !isSaved) return runForm({ ...form, problem: withIdProblem(problem, run_id) });
-  if (problem !== undefined) return runForm({ ...form, problem: isSaved ? ofTakenId(problem) : problem });
+  if (command === 'save' && !isSaved) {
+    // Reports the problem of the id together with all others.
+    const rule = run_id === '' ? 'is required' : 'must not be . or ..';
+    const { errors = [], ...others } = problem ?? { type: '', title: 'The run cannot be saved', status: 422 };
+    return runForm({ ...form, problem: { ...others, errors: [{ path: 'run_id', rule }, ...errors] } });
+  }
+  if (problem !== undefined) {
+    const { status, title, detail: rule = title } = problem;
+    const isIdTaken = isSaved && status === 409;
+    return runForm({
+      ...form,
+      problem: isIdTaken ? { ...problem, errors: [{ path: 'run_id', rule }] } : problem,
+    });
+  }
   if (isSaved) return { go: runPath(run_id) };
   return runForm({ ...form, below: previewOf(data as Parameters<typeof previewOf>[0]) });
-}
-
-/** Reports the problem of the id together with all others. */
-function withIdProblem(problem: ProblemDetails | undefined, runId: string): ProblemDetails {
-  const rule = runId === '' ? 'is required' : 'must not be . or ..';
-  const { errors = [], ...others } = problem ?? { type: '', title: 'The run cannot be saved', status: 422 };
-  return { ...others, errors: [{ path: 'run_id', rule }, ...errors] };
-}
-
-/** A conflict means that the id is taken. */
-function ofTakenId(problem: ProblemDetails): ProblemDetails {
-  const { status, title, detail = title } = problem;
-  return status === 409 ? { ...problem, errors: [{ path: 'run_id', rule: detail }] } : problem;
 }
 
 /**
  * Fills the form from a run, without its id and final paychecks, and with the next pay date of the employer's schedule,
  * or none. Returns null when there is no such run.
  */
-async function copyOf({ api }: Visit, run_id: string): Promise<Typed | null> {
+async function copyOf({ api }: Visit, run_id: string): Promise<Query | null> {
   const run = await found(api.get('/v1/payroll-runs/{run_id}/outline', { run_id }));
   if (run === null) return null;
   const { employer_id, employee_ids, deductions, stated_options } = run;
   const schedule = (await schedulesOf(api, employer_id)).find((one) => isFor(one, run));
   const dates = schedule?.pay_dates.find(({ pay_date }) => pay_date > run.pay_date);
   const kept = WORDS.filter((name) => !(name in OPTIONS) || stated_options.some((stated) => stated === name));
-  const fields: Record<string, string | null> = {
-    ...Object.fromEntries(kept.map((name) => [name, run[name as 'pay_group']])),
-    ...(dates ?? { pay_date: null, period_start: null, period_end: null }),
-    employee_ids: employee_ids?.join('\n') ?? null,
-    deductions: deductions?.join('\n') ?? null,
+  return {
+    ...Object.fromEntries(kept.map((name) => [name, run[name as 'pay_group'] ?? undefined])),
+    ...(dates ?? { pay_date: undefined, period_start: undefined, period_end: undefined }),
+    employee_ids: employee_ids?.join('\n'),
+    deductions: deductions?.join('\n'),
   };
-  return Object.fromEntries(
-    Object.entries(fields).flatMap(([name, value]) => (value === null ? [] : [[name, value]])),
-  );
 }
 
-/** The values of the fields, without empty ones. */
-type Typed = Readonly<Record<string, string>>;
 type RunBody = paths['/v1/payroll-runs/{run_id}']['put']['requestBody']['content']['application/json'];
 
 const date = { type: 'date', required: true } as const;
@@ -131,23 +125,18 @@ const CALENDAR: Specs = {
     hint: 'All regular pay dates of the calendar year, one per line, such as 2026-07-17. Leave empty to use the employer’s pay schedule. Without a schedule, weekly and biweekly dates are counted from the pay date of the run.',
   },
 };
+const list = (label: string, hint: string) => ({ label, rows: 3, hint });
 /** One id per line, because an id may contain a space or a comma. */
 const LISTS: Specs = {
-  employee_ids: {
-    label: 'Only these employees',
-    rows: 3,
-    hint: 'Employee IDs, one per line; a preview then shows their lines. Leave empty for all.',
-  },
-  deductions: {
-    label: 'Only these deductions',
-    rows: 3,
-    hint: 'Deduction IDs, one per line. Leave empty for all.',
-  },
-  final_checks: {
-    label: 'Final paychecks',
-    rows: 3,
-    hint: 'IDs of employees who left before this pay period and get a final paycheck, one per line.',
-  },
+  employee_ids: list(
+    'Only these employees',
+    'Employee IDs, one per line; a preview then shows their lines. Leave empty for all.',
+  ),
+  deductions: list('Only these deductions', 'Deduction IDs, one per line. Leave empty for all.'),
+  final_checks: list(
+    'Final paychecks',
+    'IDs of employees who left before this pay period and get a final paycheck, one per line.',
+  ),
 };
 const SELECTION: Specs = { kind: { label: 'Kind', choices: RUN_KINDS }, ...LISTS };
 const SPECS: Specs = { ...BASICS, ...EARLIER, ...CALCULATION, ...CALENDAR, ...SELECTION };
@@ -157,9 +146,9 @@ const WORDS = Object.keys(SPECS).filter(
 );
 
 /** The values of a new form. */
-const DEFAULTS: Typed = { pay_frequency: 'biweekly', ...RUN_DEFAULTS };
+const DEFAULTS: Query = { pay_frequency: 'biweekly', ...RUN_DEFAULTS };
 
-type Form = { typed: Typed; maySave: boolean; problem?: ProblemDetails; below?: Html };
+type Form = { typed: Query; maySave: boolean; problem?: ProblemDetails; below?: Html };
 
 /** Renders the form with its problems. `below`: a preview. */
 function runForm({ typed, problem, below, maySave }: Form): Html {
@@ -206,7 +195,7 @@ function runForm({ typed, problem, below, maySave }: Form): Html {
 }
 
 /** Builds the API's body from the form. The API validates it. */
-function bodyOf(typed: Typed): RunBody {
+function bodyOf(typed: Query): RunBody {
   const given: (readonly [name: string, value: string | string[]])[] = [
     ...WORDS.map((name) => [name, (typed[name] ?? '').trim()] as const),
     ...Object.keys(LISTS).map((name) => [name, itemsOf(typed[name], /\r?\n/)] as const),

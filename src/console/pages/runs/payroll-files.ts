@@ -54,16 +54,14 @@ export function payrollFilePages(own: Console): void {
   const taken = '/runs/:run_id/taken';
   own.page(taken, 'runs:write', async (visit) => {
     const { id, state, taken_reports } = await outlineOf(visit);
+    const form =
+      state === 'finalized'
+        ? fileForm(runPath(id, '/taken'), 'Deductions taken', 'Save', 'submit', TAKEN_COLUMNS)
+        : html`<p>${`This run is ${state}. Deductions taken can be reported only for a finalized run.`}</p>`;
     const body = html`
-      <p>
-        ${'List only the exceptions: a line that is not in the file counts as taken in full. Amounts not taken become arrears in the next runs. '}<a href=${runPath(id)}>Back to the run</a>
-      </p>
+      <p>${'List only the exceptions: a line that is not in the file counts as taken in full. Amounts not taken become arrears in the next runs. '}<a href=${runPath(id)}>Back to the run</a></p>
       ${taken_reports.length > 0 && html`<p>This run has a report already. A new report replaces it.</p>`}
-      ${
-        state === 'finalized'
-          ? fileForm(runPath(id, '/taken'), 'Deductions taken', 'Save', 'submit', TAKEN_COLUMNS)
-          : html`<p>${`This run is ${state}. Deductions taken can be reported only for a finalized run.`}</p>`
-      }
+      ${form}
       <div id="outcome" aria-live="polite"></div>
     `;
     return { title: `Deductions taken in ${id}`, body };
@@ -78,9 +76,7 @@ export function payrollFilePages(own: Console): void {
   own.page(audit, 'runs:read', async (visit) => {
     const { id, state } = await outlineOf(visit);
     const body = html`
-      <p>
-        ${`Compares ${state === 'open' ? 'the current run' : 'the run'} with the amounts that payroll is going to deduct. The file is not saved. `}<a href=${runPath(id)}>Back to the run</a>
-      </p>
+      <p>${`Compares ${state === 'open' ? 'the current run' : 'the run'} with the amounts that payroll is going to deduct. The file is not saved. `}<a href=${runPath(id)}>Back to the run</a></p>
       ${fileForm(runPath(id, '/audit'), 'File from payroll', 'Compare', 'change, submit', AUDIT_COLUMNS)}
       <div id="outcome" aria-live="polite"></div>
     `;
@@ -223,13 +219,7 @@ function rejectedRows({ title, errors = [], error_count = errors.length }: Probl
     <section aria-labelledby="rejected">
       <h2 id="rejected">${title}</h2>
       <p>${`Nothing was saved or compared: the file has ${counted(error_count, 'problem')}.${more} Row 1 is the first row after the header.`}</p>
-      ${rowProblems(errors, placeOf)}
+      ${rowProblems(errors)}
     </section>
   `;
-}
-
-/** `lines[17].amount` as `18` and `amount`. */
-function placeOf(path: string): [row: string, field: string] {
-  const [, index, field] = /^lines\[(\d+)\]\.?(.*)$/s.exec(path) ?? [];
-  return index === undefined ? ['file', path] : [count(Number(index) + 1), field || 'whole row'];
 }

@@ -120,15 +120,11 @@ function frequencyOf({ pay_frequency, pay_group, kind }: Summary): string {
 
 function nothing({ query, may }: Visit): Html {
   if (Object.keys(query).length > 0) return empty('No matching payroll runs');
-  return empty(
-    'No payroll runs yet',
-    html`
-      <p>
-        ${'A payroll run computes what to deduct on one pay date. Upload the '}<a href="/census">census</a>${' of the employer first. '}
-        ${may('runs:write') ? html`<span>${'Then create a '}<a href="/runs/new">new run</a>.</span>` : 'To create a run, your token needs the scope runs:write.'}
-      </p>
-    `,
-  );
+  const next = may('runs:write')
+    ? html`<span>${'Then create a '}<a href="/runs/new">new run</a>.</span>`
+    : 'To create a run, your token needs the scope runs:write.';
+  const advice = html`<p>${'A payroll run computes what to deduct on one pay date. Upload the '}<a href="/census">census</a>${' of the employer first. '}${next}</p>`;
+  return empty('No payroll runs yet', advice);
 }
 
 /** Reads the run's options without computing it. Throws NOT_FOUND for an unknown id. */

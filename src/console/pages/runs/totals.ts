@@ -39,16 +39,13 @@ export function figures(run: Computed): Html {
 /** A preview has lines only when it names employees. */
 export function previewOf(preview: Schemas['PayrollRunPreview']): Html {
   const { lines, totals } = preview;
-  const all = totals.lines + totals.reported.lines;
+  const isCut = lines !== null && lines.length < totals.lines + totals.reported.lines;
+  const cut = isCut && html`<p class="hint">${`The first ${lines.length} lines are shown.`}</p>`;
   return html`
     <section class="preview" aria-labelledby="preview">
       <h2 id="preview" tabindex="-1" autofocus>Preview (not saved)</h2>
       ${figures(preview)}
-      ${
-        lines === null
-          ? html`<p class="hint">To see lines in a preview, enter employee IDs in “Only these employees”.</p>`
-          : html`<div>${lines.length < all && html`<p class="hint">${`The first ${lines.length} lines are shown.`}</p>`}${paychecks(lines)}</div>`
-      }
+      ${lines === null ? html`<p class="hint">To see lines in a preview, enter employee IDs in “Only these employees”.</p>` : html`<div>${cut}${paychecks(lines)}</div>`}
     </section>
   `;
 }

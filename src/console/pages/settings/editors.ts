@@ -2,16 +2,9 @@
 import type { ProblemDetails } from '../../../api/problem.ts';
 import { CODES_MAX, DATES_MAX } from '../../../api/routes/payroll-settings.ts';
 import { attempt } from '../../api-client.ts';
+import { commandOf, type Edited, editor, hashOf, placeOfRow, type RowList } from '../../elements/editor.ts';
 import { choicesOf, field, filledForm, hiddenFields, type Place, type Specs } from '../../elements/fields.ts';
 import { address } from '../../elements/links.ts';
-import {
-  commandOf,
-  type Edited,
-  editor,
-  hashOf,
-  placeOfRow,
-  type RowList,
-} from '../../elements/row-editor.ts';
 import { type Html, html } from '../../html.ts';
 import type { Act, Console, Done } from '../../page.ts';
 import { FREQUENCIES, OPTION_NAMES, OPTIONS } from '../runs/labels.ts';
@@ -56,28 +49,23 @@ const POLICY_DEFAULTS = Object.fromEntries(
 /** `known`: the key of the schedule when it was opened; null for a new schedule. */
 type Opened = { readonly employer_id: string; readonly known: shown.ScheduleKey | null };
 /** `index`: the place of the schedule among those of the employer, which the paths of problems contain. */
-type EditedSchedule = Edited & {
-  readonly frequency: string;
-  readonly group: string;
-  readonly index?: number;
-};
+type EditedSchedule = Edited & Readonly<{ frequency: string; group: string; index?: number }>;
 
 export function editorPages({ page, action }: Console): void {
   page(SCHEDULE.path, 'runs:write', async ({ api, query }) => {
     const { employer_id = '', pay_frequency, pay_group } = query;
     const key = keyOf(pay_frequency, pay_group);
     const schedule = (await shown.schedulesOf(api, employer_id)).find((one) => shown.isFor(one, key));
-    const title =
-      schedule === undefined
-        ? `New pay schedule of ${employer_id}`
-        : `Pay schedule of ${employer_id}: ${shown.titleOf(schedule)}`;
+    const title = schedule
+      ? `Pay schedule of ${employer_id}: ${shown.titleOf(schedule)}`
+      : `New pay schedule of ${employer_id}`;
     const edited = {
       frequency: schedule?.pay_frequency ?? pay_frequency ?? 'biweekly',
       group: schedule?.pay_group ?? pay_group ?? '',
       rows: schedule?.pay_dates ?? [{}],
       loaded: hashOf(schedule ?? null),
     };
-    return { title, body: scheduleForm({ employer_id, known: schedule === undefined ? null : key }, edited) };
+    return { title, body: scheduleForm({ employer_id, known: schedule ? key : null }, edited) };
   });
   action(SCHEDULE.path, 'runs:write', saveSchedule);
 

@@ -2,12 +2,12 @@
 import type { Schemas } from '../../../client.ts';
 import { LINES_OF_COVERAGE, TAXABILITIES } from '../../../contract/deduction.ts';
 import type { Api } from '../../api-client.ts';
+import type { RowColumn } from '../../elements/editor.ts';
 import { empty } from '../../elements/facts.ts';
 import { ANY, choicesOf } from '../../elements/fields.ts';
 import { count, instant } from '../../elements/format.ts';
 import { address, idLink } from '../../elements/links.ts';
 import { type Column, filterForm, PAGE_ROWS, table } from '../../elements/list.ts';
-import type { RowColumn } from '../../elements/row-editor.ts';
 import { type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
 import { choiceOf, OPTION_NAMES, OPTIONS } from '../runs/labels.ts';
@@ -64,6 +64,9 @@ async function ofEmployer(visit: Visit, employer_id: string): Promise<Html> {
   const schedules = await schedulesOf(api, employer_id);
   const codes = await codesOf(api, employer_id);
   const policies = await policiesOf(api, employer_id);
+  const noCodes = html`<p>Lines have no payroll code. Once you add one, readiness reports lines that have none.</p>`;
+  const codeList =
+    codes.length > 0 ? codeTable(codes, 'Payroll codes', true) : empty('No payroll codes', noCodes);
   const section = (id: string, title: string, content: Html, path: string, edit: string) => html`
     <section aria-labelledby=${id}>
       <h2 id=${id}>${title}</h2>
@@ -75,7 +78,7 @@ async function ofEmployer(visit: Visit, employer_id: string): Promise<Html> {
     ${query.saved !== undefined && html`<p role="status"><strong>Saved.</strong>${' Open runs use the new settings; finalized runs do not change.'}</p>`}
     <p><a href=${address('/runs', { employer_id })}>Payroll runs of this employer</a></p>
     ${section('schedules', 'Pay schedules', scheduleCards(schedules, visit), '/settings/pay-schedule', 'Add a pay schedule')}
-    ${section('codes', 'Payroll codes', codesShown(codes), '/settings/payroll-codes', 'Edit payroll codes')}
+    ${section('codes', 'Payroll codes', codeList, '/settings/payroll-codes', 'Edit payroll codes')}
     ${section('policy', 'Payroll policy', policyTable(policies), '/settings/payroll-policy', 'Edit payroll policy')}
   `;
 }
@@ -101,10 +104,8 @@ export function isFor(one: ScheduleKey, other: ScheduleKey | null): boolean {
 /** Shows the dates of the first schedules, up to `DATES_SHOWN`, and of the one in the address; the others are links. */
 function scheduleCards(schedules: readonly Schedule[], { may, query }: Visit): Html {
   if (schedules.length === 0) {
-    return empty(
-      'No pay schedule',
-      html`<p>Without one, weekly and biweekly pay dates are counted from the pay date of each run. That is wrong when a holiday moves a pay date into another year.</p>`,
-    );
+    const advice = html`<p>Without one, weekly and biweekly pay dates are counted from the pay date of each run. That is wrong when a holiday moves a pay date into another year.</p>`;
+    return empty('No pay schedule', advice);
   }
   let dates = 0;
   const cards = schedules.map((schedule) => {
@@ -139,14 +140,6 @@ export function dateTable({ pay_dates }: Schedule, caption: string): Html {
 
 export function titleOf({ pay_frequency, pay_group }: Schedule): string {
   return (pay_group ?? null) === null ? pay_frequency : `${pay_frequency}, pay group ${pay_group}`;
-}
-
-function codesShown(codes: readonly Code[]): Html {
-  if (codes.length > 0) return codeTable(codes, 'Payroll codes', true);
-  return empty(
-    'No payroll codes',
-    html`<p>Lines have no payroll code. Once you add one, readiness reports lines that have none.</p>`,
-  );
 }
 
 /** `captionHidden`: a heading above already names the table. */
