@@ -168,7 +168,7 @@ function findLine({ path, fields }: GivenRow, frozen: ReadonlyMap<string, readon
   const lines = frozen.get(employee_id);
   if (lines === undefined) return { path: `${path}.employee_id`, rule: 'is not in the run' };
   const named = lines.filter((line) =>
-    NAMING.every((name) => [undefined, line[name]].includes(fields[name])),
+    NAMING.every((name) => fields[name] === undefined || fields[name] === line[name]),
   );
   const [line, ...others] = named.filter(isIncluded);
   if (line === undefined) {
