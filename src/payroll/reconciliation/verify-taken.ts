@@ -1,7 +1,8 @@
 /** Verifies that amounts taken and owed add up to the finalized lines. */
 import { sql } from 'kysely';
-import { pagesOf, type Verifying } from '../../database/difference.ts';
-import type { Db } from '../../database/tables.ts';
+import { pagesByKey } from '../../database/bulk.ts';
+import type { Verifying } from '../../database/difference.ts';
+import type { Db, Tables } from '../../database/tables.ts';
 import { parseAmount } from '../../money.ts';
 import { type Line, lineKey } from '../calculation/line.ts';
 
@@ -9,44 +10,21 @@ import { type Line, lineKey } from '../calculation/line.ts';
 const ROWS_AT_ONCE = 500;
 const NAMED = 1_000;
 
+/** `lines`: those that were finalized for the employee; null if there are none. */
+type Row = Tables['taken_lines'] & { lines: string | null };
+
 /** Verifies every line of every report, including those that a later one replaced. */
 export async function verifyTaken(db: Db, on: Verifying): Promise<void> {
-  const first: Place = { run_id: '', report: 0, employee_id: '', line: '' };
-  const page = (after: Place) => pageOf(db, after);
-  for await (const rows of pagesOf(on, first, ROWS_AT_ONCE, page, (row) => row)) {
+  const key = ['run_id', 'report', 'employee_id', 'line'];
+  const selected = sql`*, (select lines from run_employees
+    where freeze_id = (select freeze_id from payroll_runs where payroll_runs.run_id = taken_lines.run_id)
+      and run_employees.employee_id = taken_lines.employee_id) as lines`;
+  for await (const rows of pagesByKey<Row>(db, 'taken_lines', key, selected, ROWS_AT_ONCE)) {
+    on.signal.throwIfAborted();
     for (const row of rows) verifyOne(row, on);
+    on.looked(rows.length);
   }
   await verifyReports(db, on);
-}
-
-type Row = Awaited<ReturnType<typeof pageOf>>[number];
-
-type Place = { run_id: string; report: number; employee_id: string; line: string };
-
-function pageOf(db: Db, after: Place) {
-  return db
-    .selectFrom('taken_lines')
-    .leftJoin('payroll_runs', 'payroll_runs.run_id', 'taken_lines.run_id')
-    .leftJoin('run_employees', (join) =>
-      join
-        .onRef('run_employees.freeze_id', '=', 'payroll_runs.freeze_id')
-        .onRef('run_employees.employee_id', '=', 'taken_lines.employee_id'),
-    )
-    .selectAll('taken_lines')
-    .select('run_employees.lines')
-    .where((eb) =>
-      eb(
-        eb.refTuple('taken_lines.run_id', 'report', 'taken_lines.employee_id', 'line'),
-        '>',
-        eb.tuple(after.run_id, after.report, after.employee_id, after.line),
-      ),
-    )
-    .orderBy('taken_lines.run_id')
-    .orderBy('report')
-    .orderBy('taken_lines.employee_id')
-    .orderBy('line')
-    .limit(ROWS_AT_ONCE)
-    .execute();
 }
 
 function verifyOne(row: Row, { report }: Verifying): void {

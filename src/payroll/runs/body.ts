@@ -1,10 +1,10 @@
 /** The body of a payroll run: "Payroll run" of the design. Pure. */
-import Type, { type Static } from 'typebox';
+import Type, { type Static, type TUnsafe } from 'typebox';
 import { compile } from '../../contract/check.ts';
 import { PAY_FREQUENCIES } from '../../contract/employee.ts';
 import { closed, day, identifier, nullable, oneOf, reasonField } from '../../contract/fields.ts';
 import type { Problem } from '../../errors.ts';
-import { OPTION_FIELDS, Options } from '../settings/policy.ts';
+import { OPTION_FIELDS, OPTIONS, Options } from '../settings/policy.ts';
 
 export const KINDS = ['regular', 'off_cycle'] as const;
 
@@ -69,16 +69,13 @@ const policy_reason = nullable(Type.String());
 export const Run = closed({ ...FIELDS, ...Options.properties, policy_reason });
 export type Run = Static<typeof Run>;
 
+type StatedOptions = { [Name in keyof Options]: TUnsafe<Options[Name] | null> };
+const options = OPTIONS.map((name) => [name, nullable(Options.properties[name])]);
+
 /** A run as it was requested: null where the employer's payroll policy decides. */
-const { scheme, applies_on, remainder, extra_paycheck, adjustments, arrears } = Options.properties;
 export const StatedRun = closed({
   ...FIELDS,
-  scheme: nullable(scheme),
-  applies_on: nullable(applies_on),
-  remainder: nullable(remainder),
-  extra_paycheck: nullable(extra_paycheck),
-  adjustments: nullable(adjustments),
-  arrears: nullable(arrears),
+  ...(Object.fromEntries(options) as StatedOptions),
   policy_reason,
 });
 export type StatedRun = Static<typeof StatedRun>;

@@ -2,14 +2,14 @@
 import { isOneOf, piecesOf } from '../../database/bulk.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import { byBytes } from '../../database/text-order.ts';
-import { versionsOfEmployees } from '../../ledger/history.ts';
+import { type RunVersion, versionsOfEmployees } from '../../ledger/history.ts';
 import { employeesOf } from '../../ledger/roster.ts';
 import { startDecisionsOf } from '../../ledger/start-decisions.ts';
 import { NOTHING, storedLines } from '../calculation/line.ts';
 import type { FrozenRow } from './adjustments.ts';
 import type { Basis } from './basis.ts';
 import type { Run } from './body.ts';
-import { type History, historyFrom } from './history.ts';
+import { type History, historyAt, historyFrom } from './history.ts';
 import type { Owed } from './true-up.ts';
 
 /** Measured: twice as many save no time, because more objects outlive the young generation; half cost more statements. */
@@ -46,17 +46,11 @@ export async function historiesOf(
   // Only a deduction of several versions can have a start that was moved.
   const longer = [...byEmployee.values()].flat().filter((versions) => versions.length > 1);
   const decisions = await startDecisionsOf(db, [...new Set(longer.map(([one]) => one.deduction_id))]);
-  const isKnown = (one: { position: number }) => one.position <= position;
-  return new Map(
-    [...byEmployee].map(([employeeId, deductions]) => [
-      employeeId,
-      deductions.flatMap((versions) => {
-        const known = versions.filter(isKnown);
-        if (known.length === 0) return [];
-        return [historyFrom(known, (decisions.get(versions[0].deduction_id) ?? []).filter(isKnown))];
-      }),
-    ]),
-  );
+  const knownOf = (versions: readonly [RunVersion, ...RunVersion[]]) => {
+    const [{ deduction_id }] = versions;
+    return historyAt(historyFrom(versions, decisions.get(deduction_id) ?? []), position) ?? [];
+  };
+  return new Map([...byEmployee].map(([id, deductions]) => [id, deductions.flatMap(knownOf)]));
 }
 
 /** Returns the lines of employees in finalized runs, by employee, in the given order of runs. */

@@ -3,7 +3,8 @@ import { isDeepStrictEqual } from 'node:util';
 import { sql } from 'kysely';
 import Type, { type Static } from 'typebox';
 import { boolean, closed, component, integer, nullableText, text } from '../../contract/fields.ts';
-import { pagesOf, type Verifying } from '../../database/difference.ts';
+import { pagesByKey } from '../../database/bulk.ts';
+import type { Verifying } from '../../database/difference.ts';
 import { isUnavailable } from '../../database/errors.ts';
 import type { Db } from '../../database/tables.ts';
 import { byBytes } from '../../database/text-order.ts';
@@ -135,17 +136,8 @@ export type RunsVerified = {
 /** Verifies every run. Of an open run, only the body and its columns. */
 export async function verifyRuns(db: Db, on: Verifying): Promise<RunsVerified> {
   const verified: RunsVerified = { runs: 0, lines: 0, otherRules: 0 };
-  const page = (after: string) =>
-    db
-      .selectFrom('payroll_runs')
-      .select('run_id')
-      .where('run_id', '>', after)
-      .orderBy('run_id')
-      .limit(RUNS_AT_ONCE)
-      .execute();
-  // The lines are what counts as checked.
-  const reading = { looked: () => {}, signal: on.signal };
-  for await (const rows of pagesOf(reading, '', RUNS_AT_ONCE, page, (last) => last.run_id)) {
+  const runs = pagesByKey<{ run_id: string }>(db, 'payroll_runs', ['run_id'], sql`run_id`, RUNS_AT_ONCE);
+  for await (const rows of runs) {
     for (const { run_id } of rows) {
       on.signal.throwIfAborted();
       const stored = await findRun(db, run_id);
