@@ -1,10 +1,10 @@
 /** The adjustments due for earlier runs by today's facts: docs/reconciliation.md. Pure. */
-import { type Employment, spellOn } from '../../ledger/employment.ts';
+import { spellOn } from '../../ledger/employment.ts';
 import type { RunVersion } from '../../ledger/history.ts';
 import { amountOf, type Cents, centsOf } from '../../money.ts';
 import { type Flag, isIncluded, type Line } from '../calculation/line.ts';
 import { type History, historyAt } from './history.ts';
-import { contentOf, contributionOf, type Rules, stateInRun } from './lines.ts';
+import { contentOf, contributionOf, type Employee, type Rules, stateInRun } from './lines.ts';
 import { type Attended, missedCheckOf } from './missed-checks.ts';
 import { isTerminatedBefore, membershipOf } from './population.ts';
 
@@ -16,15 +16,6 @@ export type Earlier = {
   isVoided: boolean;
   isPriorYear: boolean;
   rules: Rules;
-};
-
-/** An employee in the ledger. */
-export type Known = {
-  employeeId: string;
-  /** With every employer. */
-  employments: readonly Employment[];
-  employmentsAt: (position: number) => readonly Employment[];
-  histories: readonly History[];
 };
 
 /** The lines of an employee in an earlier run. `isIn`: false if the run only reported them. */
@@ -61,18 +52,18 @@ type Due = Pair & { state: RunVersion; because: string; flags: Flag[] };
 type Account = { line: Line | null; due: Due | null; finalized: Pair; since: Pair };
 
 /** Reports whether facts recorded after a run may change what an employee owes it. Only those employees are examined. */
-export function isTouched(earlier: Earlier, known: Known, wasIn: boolean): boolean {
-  const owes = owesRun(earlier, known, wasIn);
-  return known.histories.some((history) => {
+export function isTouched(earlier: Earlier, employee: Employee, wasIn: boolean): boolean {
+  const owes = owesRun(earlier, employee, wasIn);
+  return employee.histories.some((history) => {
     const then = wasIn ? historyAt(history, earlier.position) : null;
-    const before = then === null ? null : stateInRun(then, known.employeeId, earlier.rules);
-    const now = owes ? stateInRun(history, known.employeeId, earlier.rules) : null;
+    const before = then === null ? null : stateInRun(then, employee.employeeId, earlier.rules);
+    const now = owes ? stateInRun(history, employee.employeeId, earlier.rules) : null;
     return before?.position !== now?.position;
   });
 }
 
 /** Reports whether the run's own computation, repeated with what was known then, has the employee in it. */
-export function wasInRun({ rules, position }: Earlier, { employmentsAt }: Known): boolean {
+export function wasInRun({ rules, position }: Earlier, { employmentsAt }: Employee): boolean {
   return membershipOf(employmentsAt(position), rules).isIn;
 }
 
@@ -80,7 +71,7 @@ export function wasInRun({ rules, position }: Earlier, { employmentsAt }: Known)
  * Reports whether the employee belongs in the run by today's facts. For one who was in it, employer, frequency and
  * group are as frozen; hire and termination are today's.
  */
-function owesRun({ rules }: Earlier, { employments }: Known, wasIn: boolean): boolean {
+function owesRun({ rules }: Earlier, { employments }: Employee, wasIn: boolean): boolean {
   const { run } = rules;
   if (!wasIn) return run.kind === 'regular' && membershipOf(employments, { ...rules, employees: null }).isIn;
   const employment = employments.find((one) => one.employer_id === run.employer_id);
@@ -94,7 +85,7 @@ function owesRun({ rules }: Earlier, { employments }: Known, wasIn: boolean): bo
  */
 export function adjustmentLines(
   earlier: Earlier,
-  known: Known,
+  employee: Employee,
   frozen: FrozenLines,
   attended: readonly Attended[],
   carrier: Carrier,
@@ -118,9 +109,9 @@ export function adjustmentLines(
   for (const line of frozen.trueUps.get(runId) ?? [])
     if (line.kind === 'adjustment' || isVoided) settle(line, 'since');
   const dueIds = new Set<string>();
-  if (!isVoided && owesRun(earlier, known, own !== undefined)) {
-    for (const history of known.histories) {
-      const due = dueOf(earlier, history, known.employeeId, own === undefined ? attended : null);
+  if (!isVoided && owesRun(earlier, employee, own !== undefined)) {
+    for (const history of employee.histories) {
+      const due = dueOf(earlier, history, employee.employeeId, own === undefined ? attended : null);
       if (due === null) continue;
       dueIds.add(history.deductionId);
       accountOf(due.state).due = due;

@@ -15,12 +15,12 @@ import { type Basis, type Frozen, frozenOf, planOfBasis } from './basis.ts';
 import { dayOfRun } from './body.ts';
 import { stateFor } from './history.ts';
 import { type Rules, regularLines, stoppedLines } from './lines.ts';
-import { type Membership, membershipOf, UNCLEAR } from './population.ts';
+import { membershipOf } from './population.ts';
 import { candidates, frozenLines, historiesOf, owedBy, readAhead } from './reads.ts';
-import { type Employee, runsToTrueUp, type TrueUp, trueUpLines } from './true-up.ts';
+import { type Debtor, runsToTrueUp, type TrueUp, trueUpLines } from './true-up.ts';
 
 /** An employee of the employer, in the run or not. */
-export type EmployeeLines = Employee & {
+export type EmployeeLines = Debtor & {
   lines: Line[];
   /** A deduction of the employee is in effect on the run's day. */
   hasDeduction: boolean;
@@ -31,7 +31,7 @@ export type EmployeeLines = Employee & {
 
 type Inputs = TrueUp & { previous: { rules: Rules; freezeId: string } | null };
 
-export async function inputsOf(db: Db | Trx, basis: Basis): Promise<Inputs> {
+async function inputsOf(db: Db | Trx, basis: Basis): Promise<Inputs> {
   const { run } = basis;
   const ids = basis.earlier.map((one) => one.run_id);
   const all = await frozenRuns(db, basis.previous === null ? ids : [...ids, basis.previous]);
@@ -79,10 +79,11 @@ function settledByEmployee(rows: readonly FrozenRun[]): Map<string, Set<string>>
 /** Yields all employees of the employer, or `only` these, so that those outside the run are accounted for too. */
 export async function* computeRun(
   db: Db | Trx,
-  inputs: Inputs,
+  basis: Basis,
   { after = '', only }: { after?: string | undefined; only?: readonly string[] | undefined } = {},
 ): AsyncGenerator<EmployeeLines[]> {
-  const pages = readAhead(candidates(db, inputs.basis.run, after, only), (employees) =>
+  const inputs = await inputsOf(db, basis);
+  const pages = readAhead(candidates(db, basis.run, after, only), (employees) =>
     readEmployees(db, inputs, employees),
   );
   for await (const page of pages) {
@@ -93,7 +94,7 @@ export async function* computeRun(
 }
 
 /** An employee, the earlier runs to true up, and the employee's lines in them. */
-type Read = Employee & { runs: readonly Earlier[]; rows: readonly FrozenRow[] };
+type Read = Debtor & { runs: readonly Earlier[]; rows: readonly FrozenRow[] };
 
 async function readEmployees(db: Db | Trx, inputs: Inputs, employees: readonly string[]): Promise<Read[]> {
   const { basis, rules, previous, earlier } = inputs;
@@ -106,7 +107,7 @@ async function readEmployees(db: Db | Trx, inputs: Inputs, employees: readonly s
     const employments = employmentsOf(reports);
     const last = reports.at(-1)?.position ?? 0;
     const row = before.get(employeeId)?.[0];
-    const employee: Employee = {
+    const employee: Debtor = {
       employeeId,
       employments,
       employmentsAt: (position) =>
@@ -130,15 +131,12 @@ async function readEmployees(db: Db | Trx, inputs: Inputs, employees: readonly s
 }
 
 function linesOf(inputs: Inputs, read: Read): EmployeeLines {
-  const { employeeId, membership, employments, histories, previous, runs, rows } = read;
+  const { employeeId, histories, runs, rows } = read;
   const { rules } = inputs;
   const day = dayOfRun(rules.run);
-  const lines = membership.isIn
-    ? regularLines(employeeId, membership.employment, histories, rules, previous)
-    : [];
-  if (previous !== null && previous.lines.length > 0 && mayStop(inputs, membership))
-    lines.push(...stoppedLines(lines, previous, membership, employments, rules));
-  if (runs.length > 0) lines.push(...trueUpLines(inputs, read, runs, rows, lines));
+  const lines = regularLines(read, rules);
+  lines.push(...stoppedLines(lines, read, rules));
+  lines.push(...trueUpLines(inputs, read, runs, rows, lines));
   const ofDay = (moved: MovedStart<RunVersion>) =>
     moved.version.employee_id === employeeId && concernsDay(moved, day);
   return {
@@ -148,11 +146,6 @@ function linesOf(inputs: Inputs, read: Read): EmployeeLines {
     corrected: histories.flatMap(({ timeline }) => timeline.corrected.filter(ofDay)),
     undecided: histories.flatMap(({ timeline }) => timeline.undecided.filter(ofDay)),
   };
-}
-
-/** Reports whether a line missing from the run has stopped: an off-cycle run does not stop the lines it does not take. */
-function mayStop({ rules: { run } }: Inputs, membership: Membership): boolean {
-  return run.kind === 'regular' && (membership.isIn || !UNCLEAR.some((why) => why === membership.why));
 }
 
 /** By kind, line of coverage, deduction, adjusted run, and taxability. */

@@ -2,7 +2,7 @@
 import type { Db } from '../../database/tables.ts';
 import { type Line, storedLines } from '../calculation/line.ts';
 import { type Basis, resolveBasis } from './basis.ts';
-import { computeRun, inputsOf } from './compute.ts';
+import { computeRun } from './compute.ts';
 import { frozenLines } from './reads.ts';
 import { bodyOf, type StoredRun } from './store.ts';
 
@@ -39,7 +39,7 @@ export async function* computedPages(
   basis: Basis,
   { after, only }: { after?: string | undefined; only?: readonly string[] } = {},
 ): AsyncGenerator<LinesOfEmployee[]> {
-  for await (const page of computeRun(db, await inputsOf(db, basis), { after, only })) {
+  for await (const page of computeRun(db, basis, { after, only })) {
     yield page.filter(({ lines }) => lines.length > 0);
   }
 }

@@ -11,7 +11,7 @@ import { isPartialCycle, type Plan } from '../calculation/plan.ts';
 import type { CodesOfLine } from '../settings/codes.ts';
 import { dayOfRun, type Run } from './body.ts';
 import { type History, stateFor } from './history.ts';
-import type { Membership, Scope } from './population.ts';
+import { type Membership, type Scope, UNCLEAR } from './population.ts';
 
 export type Rules = Scope & {
   /** Null: not narrowed. An off-cycle run takes only what it names. */
@@ -29,6 +29,18 @@ export type Previous = {
   lines: readonly Line[];
 };
 
+/** An employee of the employer as known to a run. */
+export type Employee = {
+  employeeId: string;
+  membership: Membership;
+  /** With every employer. */
+  employments: readonly Employment[];
+  employmentsAt: (position: number) => readonly Employment[];
+  histories: readonly History[];
+  /** In the previous run; null without one. */
+  previous: Previous | null;
+};
+
 export function contributionOf(version: RunVersion): Contribution {
   return version as RunVersion & Pick<Contribution, 'period'>;
 }
@@ -43,15 +55,14 @@ export function stateInRun(
   return stateFor(history, employeeId, dayOfRun(run));
 }
 
+/** Returns the lines of the deductions in effect for an employee who is in the run. */
 export function regularLines(
-  employeeId: string,
-  employment: Employment,
-  histories: readonly History[],
+  { employeeId, membership, histories, previous }: Employee,
   rules: Rules,
-  previous: Previous | null,
 ): Line[] {
-  const before = lastingLines(previous);
   const lines: Line[] = [];
+  if (!membership.isIn) return lines;
+  const before = lastingLines(previous);
   const coverages = new Map<string, Line>();
   for (const history of histories) {
     const state = stateInRun(history, employeeId, rules);
@@ -60,7 +71,7 @@ export function regularLines(
     const isInEffectOn = (day: string) => stateFor(history, employeeId, day) !== null;
     if (isPartialCycle(rules.plan(), line.period as PayFrequency, isInEffectOn))
       line.flags.push('partial_cycle');
-    line.flags.push(...rosterFlags(employment, state, rules.run));
+    line.flags.push(...rosterFlags(membership.employment, state, rules.run));
     lines.push(line);
     // A deduction whose amounts became zero has ended (field notes): it does not overlap the one that follows it.
     if (isZero(state.member_contribution) && isZero(state.employer_contribution)) continue;
@@ -161,14 +172,17 @@ function lastingLines(previous: Previous | null): Map<string, Line> {
   return lasting;
 }
 
-/** Returns one line of 0.00 for each deduction of the previous run without a line, so that standing deductions stop. */
+/**
+ * Returns one line of 0.00 for each deduction of the previous run without a line, so that standing deductions stop.
+ * An off-cycle run does not stop the lines it does not take.
+ */
 export function stoppedLines(
   lines: readonly Line[],
-  previous: Previous,
-  membership: Membership,
-  employments: readonly Employment[],
+  { membership, employments, previous }: Employee,
   { run, deductions: named }: Rules,
 ): Line[] {
+  if (run.kind === 'off_cycle' || (!membership.isIn && UNCLEAR.some((why) => why === membership.why)))
+    return [];
   const stopped = lastingLines(previous);
   for (const line of lines) stopped.delete(line.deduction_id);
   const moved = movedTo(membership, employments, run);

@@ -7,7 +7,7 @@ import { RULES_VERSION } from '../calculation/amounts.ts';
 import { changePayroll } from '../settings/lock.ts';
 import { type Basis, type Frozen, frozenOf, resolveBasis } from './basis.ts';
 import { type Run, StatedRun } from './body.ts';
-import { computeRun, type EmployeeLines, inputsOf } from './compute.ts';
+import { computeRun, type EmployeeLines } from './compute.ts';
 import { createSummary, type Summary } from './summary.ts';
 import { Totals } from './totals.ts';
 
@@ -193,7 +193,7 @@ type OnPage = (page: readonly EmployeeLines[], texts: readonly string[]) => void
 
 export async function summarize(db: Db, basis: Basis, onPage: OnPage = () => {}): Promise<Summary> {
   const summary = createSummary(basis);
-  for await (const page of computeRun(db, await inputsOf(db, basis))) {
+  for await (const page of computeRun(db, basis)) {
     const texts = page.map((employee) => summary.add(employee));
     await onPage(page, texts);
   }

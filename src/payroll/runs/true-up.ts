@@ -12,15 +12,14 @@ import {
   frozenLinesOf,
   isReportedOnly,
   isTouched,
-  type Known,
   marked,
   wasInRun,
 } from './adjustments.ts';
 import type { Basis } from './basis.ts';
 import type { Run } from './body.ts';
-import type { Previous, Rules } from './lines.ts';
+import type { Employee, Rules } from './lines.ts';
 import { type Attended, overlaps } from './missed-checks.ts';
-import { isGone, type Membership } from './population.ts';
+import { isGone } from './population.ts';
 
 /** The inputs of a true-up that are the same for all employees. */
 export type TrueUp = {
@@ -34,11 +33,11 @@ export type TrueUp = {
 
 export type Owed = { run_id: string; employee_id: string; line: string; owed: string };
 
-/** An employee of the employer, and what earlier runs state of them. */
-export type Employee = Known & { membership: Membership; owed: readonly Owed[]; previous: Previous | null };
+/** An employee and what payroll did not take in earlier runs. */
+export type Debtor = Employee & { owed: readonly Owed[] };
 
 /** Returns the earlier runs whose lines must be read for an employee: most often none. */
-export function runsToTrueUp({ earlier, settled }: TrueUp, employee: Employee): Earlier[] {
+export function runsToTrueUp({ earlier, settled }: TrueUp, employee: Debtor): Earlier[] {
   const known = settled.get(employee.employeeId);
   const needed = new Set<Earlier>();
   for (const one of earlier) {
@@ -70,7 +69,7 @@ function coversLeaversOf(earlier: Run, { run, schedules }: Basis, groupOfEmploye
 /** Returns an employee's adjustments and arrears for `runs`, of which `rows` are. `regular`: the lines of this run. */
 export function trueUpLines(
   { basis, rules, earlier, carrier }: TrueUp,
-  employee: Employee,
+  employee: Debtor,
   runs: readonly Earlier[],
   rows: readonly FrozenRow[],
   regular: readonly Line[],
@@ -78,7 +77,7 @@ export function trueUpLines(
   const { run } = basis;
   const { membership, employments } = employee;
   const gone = isGone(membership, employments, run);
-  if (!(membership.isIn || gone)) return [];
+  if (runs.length === 0 || !(membership.isIn || gone)) return [];
   const voided = new Set(earlier.filter(({ isVoided }) => isVoided).map(({ freezeId }) => freezeId));
   const frozen = frozenLinesOf(rows, voided);
   // An employee who left has no other paycheck to wait for: the runs of the same frequency and pay group report it.

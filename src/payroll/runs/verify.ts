@@ -13,7 +13,7 @@ import { type Line, lineKey } from '../calculation/line.ts';
 import { OPTIONS } from '../settings/policy.ts';
 import { type Basis, type Frozen, frozenOf } from './basis.ts';
 import { type Run, runOf, type StatedRun } from './body.ts';
-import { computeRun, type EmployeeLines, inputsOf } from './compute.ts';
+import { computeRun, type EmployeeLines } from './compute.ts';
 import { type FrozenEmployee, readFrozenLines } from './line-pages.ts';
 import { bodyOf, findRun, hashOf, OF_BODY, type StoredRun } from './store.ts';
 import { createSummary } from './summary.ts';
@@ -89,7 +89,7 @@ async function* recomputed(
   basis: Basis,
   onPage: (page: readonly EmployeeLines[]) => void,
 ): AsyncGenerator<FrozenEmployee[]> {
-  for await (const page of computeRun(db, await inputsOf(db, basis))) {
+  for await (const page of computeRun(db, basis)) {
     onPage(page);
     yield page
       .filter(({ membership, lines }) => membership.isIn || lines.length > 0)
