@@ -1,18 +1,6 @@
 /** A payroll run and its lines as the API shows them. */
 import Type, { type Static, type TSchema } from 'typebox';
-import {
-  boolean,
-  closed,
-  component,
-  day,
-  integer,
-  named,
-  nullable,
-  nullableText,
-  oneOf,
-  oneOfDescribed,
-  text,
-} from '../contract/fields.ts';
+import * as field from '../contract/fields.ts';
 import { Line } from '../payroll/calculation/line.ts';
 import { RUN_ID_PATTERN, Run, RunBody } from '../payroll/runs/body.ts';
 import { REASONS } from '../payroll/runs/population.ts';
@@ -51,7 +39,7 @@ export const RUN_DEFAULTS = { kind: 'regular' } as const;
 const BODY = described(RunBody.properties);
 
 /** The body of a run for the reference: the schema that it is checked by, with words and defaults. */
-export const DescribedRunBody = named(
+export const DescribedRunBody = field.named(
   'PayrollRunRequest',
   Type.Unsafe<unknown>({
     ...RunBody,
@@ -63,7 +51,7 @@ export const DescribedRunBody = named(
 /** A run with its defaults filled in. */
 const RUN = {
   ...described(Run.properties),
-  stated_options: Type.Array(oneOf(OPTIONS), {
+  stated_options: Type.Array(field.oneOf(OPTIONS), {
     description: "The options that the run states itself. The employer's payroll policy decides the others.",
   }),
 };
@@ -76,7 +64,7 @@ function described<const P extends Partial<Record<keyof Run, TSchema>>>(fields: 
   ) as unknown as P;
 }
 
-export const RunId = closed({
+export const RunId = field.closed({
   run_id: Type.String({
     pattern: RUN_ID_PATTERN,
     rule: 'must be 1 to 128 of A-Z a-z 0-9 . _ -, and not only one or two dots',
@@ -86,26 +74,26 @@ export const RunId = closed({
 
 /** The computed fields of a run, stored or previewed. */
 const COMPUTED = {
-  pay_dates_used: nullable(
-    Type.Array(day, {
+  pay_dates_used: field.nullable(
+    Type.Array(field.day, {
       description: 'The pay dates used to divide amounts. Null if they are unknown and not needed.',
     }),
   ),
-  calendar_assumed: boolean(
+  calendar_assumed: field.boolean(
     'The pay dates were stepped from the pay date. Bank holidays can move real pay dates.',
   ),
   position: Type.Integer({ minimum: 0, description: 'The ledger position at which the run was computed.' }),
-  rules_version: text('The version of the payroll rules.'),
-  etag: text(
+  rules_version: field.text('The version of the payroll rules.'),
+  etag: field.text(
     'Identifies the lines and the employees of the run. Send it as `If-Match` to finalize exactly these.',
   ),
-  employees: integer('The number of employees in the run, with or without a line.'),
+  employees: field.integer('The number of employees in the run, with or without a line.'),
   totals: Totals,
-  comparison: nullable(Comparison),
+  comparison: field.nullable(Comparison),
   not_in_run: Type.Array(
-    closed({
-      employee_id: text('The employee.'),
-      reason: oneOfDescribed(
+    field.closed({
+      employee_id: field.text('The employee.'),
+      reason: field.oneOfDescribed(
         REASONS.filter((reason) => reason !== 'other_employer'),
         'The first reason that applies.',
       ),
@@ -115,40 +103,40 @@ const COMPUTED = {
         'Employees of the employer with a deduction in effect who are not in a regular run, up to 10,000. Empty for a preview that names its employees.',
     },
   ),
-  not_in_run_count: integer('The number of these employees.'),
+  not_in_run_count: field.integer('The number of these employees.'),
 };
 
 const LIFE = {
   state: Type.Enum(['open', 'finalized', 'voided'], {
     description: 'An open run is recomputed on each read. A finalized or voided run never changes.',
   }),
-  created_at: text('The time the run was created.'),
-  finalized_at: nullableText('The time the run was finalized.'),
-  voided_at: nullableText('The time the run was voided.'),
+  created_at: field.text('The time the run was created.'),
+  finalized_at: field.nullableText('The time the run was finalized.'),
+  voided_at: field.nullableText('The time the run was voided.'),
 };
 
-const id = text('The ID of the run.');
+const id = field.text('The ID of the run.');
 
 /** What people did with the run. */
 const DECISIONS = {
-  accept_reason: nullableText(
+  accept_reason: field.nullableText(
     'Why failed checks were accepted when the run was finalized. Null if none failed.',
   ),
   accepted_checks: Type.Array(Type.String(), {
     description: 'The IDs of the failed checks that were accepted when it was finalized.',
   }),
-  void_reason: nullableText('The reason the run was voided.'),
+  void_reason: field.nullableText('The reason the run was voided.'),
   taken_reports: Type.Array(
-    closed({
-      id: text('The ID of the report, unique for the run.'),
-      recorded_at: text('The time it was recorded.'),
-      lines: integer('The number of lines reported.'),
+    field.closed({
+      id: field.text('The ID of the report, unique for the run.'),
+      recorded_at: field.text('The time it was recorded.'),
+      lines: field.integer('The number of lines reported.'),
     }),
     { description: 'Reports of amounts taken. A later report replaces the lines that it names.' },
   ),
 };
 
-export const PayrollRun = component(
+export const PayrollRun = field.component(
   'PayrollRun',
   { id, ...RUN, ...LIFE, ...COMPUTED, ...DECISIONS },
   'A payroll run with its totals.',
@@ -156,14 +144,14 @@ export const PayrollRun = component(
 export type PayrollRun = Static<typeof PayrollRun>;
 
 /** A run without the fields for which an open run must be computed. */
-export const PayrollRunOutline = component(
+export const PayrollRunOutline = field.component(
   'PayrollRunOutline',
   {
     id,
     ...RUN,
     ...LIFE,
-    etag: nullableText('Null for an open run, which is not computed.'),
-    totals: nullable({ ...Totals, description: 'Null for an open run, which is not computed.' }),
+    etag: field.nullableText('Null for an open run, which is not computed.'),
+    totals: field.nullable({ ...Totals, description: 'Null for an open run, which is not computed.' }),
     ...DECISIONS,
   },
   'A payroll run as created, with its state.',
@@ -172,7 +160,7 @@ export const PayrollRunOutline = component(
 const { employer_id, kind, pay_frequency, pay_group, period_start, period_end, pay_date } = RUN;
 
 /** The same, also without the lists of ids. */
-export const PayrollRunSummary = component(
+export const PayrollRunSummary = field.component(
   'PayrollRunSummary',
   {
     id,
@@ -184,18 +172,18 @@ export const PayrollRunSummary = component(
     period_end,
     pay_date,
     ...LIFE,
-    etag: nullableText('Null for an open run. Get the run to compute it.'),
-    totals: nullable({ ...Totals, description: 'Null for an open run. Get the run to compute it.' }),
+    etag: field.nullableText('Null for an open run. Get the run to compute it.'),
+    totals: field.nullable({ ...Totals, description: 'Null for an open run. Get the run to compute it.' }),
   },
   'A payroll run in a list.',
 );
 
-export const PayrollRunPreview = component(
+export const PayrollRunPreview = field.component(
   'PayrollRunPreview',
   {
     ...RUN,
     ...COMPUTED,
-    lines: nullable(
+    lines: field.nullable(
       Type.Array(Line, {
         description:
           'The first lines, if the run names `employee_ids`; the totals contain their number. Otherwise null.',

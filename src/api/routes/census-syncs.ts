@@ -1,16 +1,7 @@
 import Type, { type Static } from 'typebox';
 import { type CensusSync, findSync, listSyncs, readSyncAnswer } from '../../census/sync-list.ts';
 import { requestSyncManually } from '../../census/syncs.ts';
-import {
-  boolean,
-  closed,
-  component,
-  FieldProblem,
-  integer,
-  nullableText,
-  oneOf,
-  text,
-} from '../../contract/fields.ts';
+import * as field from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
 import { cursorOf } from '../../formats/cursor.ts';
 import { employerSubject } from '../../outbox/queue.ts';
@@ -24,27 +15,29 @@ import { EmployerId } from './censuses.ts';
 const PROBLEMS_ON_PAGE = 1_000;
 const STATES = ['requested', 'waiting', 'uploaded', 'completed', 'failed'] as const;
 
-const Sync = component(
+const Sync = field.component(
   'CensusSync',
   {
-    id: text('The ID of the sync.'),
-    employer_id: text('The employer.'),
+    id: field.text('The ID of the sync.'),
+    employer_id: field.text('The employer.'),
     state: Type.Enum([...STATES], {
       description: '`waiting`: payroll must stage a fresh census. `failed`: see `reason`.',
     }),
-    overdue: boolean('The sync was not completed within `CENSUS_OVERDUE`.'),
-    event_id: nullableText('The event that requested the sync. Null if a person did.'),
-    requested_at: text('The time of the request.'),
-    upload_started_at: nullableText('The start of the upload that the benefits service may have received.'),
-    uploaded_at: nullableText('The time the benefits service accepted the census.'),
-    completed_at: nullableText('The time the benefits service finished processing it.'),
-    reason: nullableText('Why the sync is waiting, failed or delayed, and what to do.'),
-    problem_count: integer('The number of problems in the census.'),
-    problems: Type.Array(FieldProblem, {
+    overdue: field.boolean('The sync was not completed within `CENSUS_OVERDUE`.'),
+    event_id: field.nullableText('The event that requested the sync. Null if a person did.'),
+    requested_at: field.text('The time of the request.'),
+    upload_started_at: field.nullableText(
+      'The start of the upload that the benefits service may have received.',
+    ),
+    uploaded_at: field.nullableText('The time the benefits service accepted the census.'),
+    completed_at: field.nullableText('The time the benefits service finished processing it.'),
+    reason: field.nullableText('Why the sync is waiting, failed or delayed, and what to do.'),
+    problem_count: field.integer('The number of problems in the census.'),
+    problems: Type.Array(field.FieldProblem, {
       description: `The first problems. A page contains at most ${PROBLEMS_ON_PAGE}, those of the newest syncs.`,
     }),
     response: Type.Optional(
-      nullableText(
+      field.nullableText(
         'With `response=true`: the first 4 KiB of the response that rejected the upload, with SSNs ' +
           'masked. Null if no upload was rejected.',
       ),
@@ -65,9 +58,9 @@ export function censusSyncRoutes(app: Api, parts: ApiParts): void {
       operationId: 'listCensusSyncs',
       summary: 'List census syncs',
       description: 'Lists census syncs, newest first.',
-      querystring: closed({
+      querystring: field.closed({
         employer_id: idFilter('Only results for this employer.'),
-        state: Type.Optional(oneOf(STATES)),
+        state: Type.Optional(field.oneOf(STATES)),
         overdue: flag('Only syncs that are overdue, or only those that are not.'),
         cursor,
         limit,
@@ -90,8 +83,8 @@ export function censusSyncRoutes(app: Api, parts: ApiParts): void {
       description:
         'With `response=true`, for tokens that also have the scope `pii:read`, it includes the response with which ' +
         'the service rejected the upload. That may hold personal data, so each read is recorded.',
-      params: closed({ sync_id: ownId }),
-      querystring: closed({
+      params: field.closed({ sync_id: ownId }),
+      querystring: field.closed({
         response: flag(
           'Include the response of the service. Also requires the scope `pii:read`, and each read is recorded.',
         ),

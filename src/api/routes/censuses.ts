@@ -8,16 +8,7 @@ import { currentCensus, listStagedCensuses, uploadBody } from '../../census/stag
 import { stageCensus } from '../../census/staging.ts';
 import { Census } from '../../contract/census.ts';
 import { PROBLEMS_MAX } from '../../contract/check.ts';
-import {
-  closed,
-  component,
-  FieldProblem,
-  identifier,
-  integer,
-  named,
-  nullable,
-  text,
-} from '../../contract/fields.ts';
+import * as field from '../../contract/fields.ts';
 import { AppError } from '../../errors.ts';
 import { cursorOf } from '../../formats/cursor.ts';
 import { employerSubject } from '../../outbox/queue.ts';
@@ -34,37 +25,43 @@ const ORGANIZATION_HEADER = 'census-organization';
 /** Censuses read at once. Each holds the ids of all its rows, at most 100 MB, and their checks share one thread. */
 const CENSUSES_AT_ONCE = 3;
 
-export const EmployerId = closed({
-  employer_id: { ...identifier, description: 'The employer ID that payroll and the benefits service share.' },
+export const EmployerId = field.closed({
+  employer_id: {
+    ...field.identifier,
+    description: 'The employer ID that payroll and the benefits service share.',
+  },
 });
 
-const Staged = component(
+const Staged = field.component(
   'CensusReceipt',
-  { id: text('The ID of the census.'), employees: integer('The number of employees in the census.') },
+  {
+    id: field.text('The ID of the census.'),
+    employees: field.integer('The number of employees in the census.'),
+  },
   'The census is valid and staged for upload.',
 );
 
-const LastUpload = component(
+const LastUpload = field.component(
   'CensusUpload',
   {
     census_id: Type.String(),
-    uploaded_at: text('The time the benefits service accepted it.'),
+    uploaded_at: field.text('The time the benefits service accepted it.'),
     employees: Type.Integer(),
   },
   'The last census that the benefits service accepted.',
 );
 
 const Ids = (description: string) =>
-  closed({ count: Type.Integer(), employee_ids: Type.Array(Type.String()) }, description);
+  field.closed({ count: Type.Integer(), employee_ids: Type.Array(Type.String()) }, description);
 
-const Changed = component(
+const Changed = field.component(
   'CensusChanges',
   {
     added: Ids('Employees that the last upload does not contain.'),
-    changed: closed({
+    changed: field.closed({
       count: Type.Integer(),
       employees: Type.Array(
-        closed(
+        field.closed(
           { employee_id: Type.String(), fields: Type.Array(Type.String()) },
           'Names of the changed fields, without values.',
         ),
@@ -79,13 +76,15 @@ const Changed = component(
   `The differences from the last upload. Lists the first ${LISTED_MAX} of each kind and counts all of them.`,
 );
 
-const Report = component(
+const Report = field.component(
   'CensusReport',
   {
     valid: Type.Boolean(),
-    employees: integer('The number of rows read, valid and invalid.'),
+    employees: field.integer('The number of rows read, valid and invalid.'),
     problem_count: Type.Integer(),
-    problems: Type.Array(FieldProblem, { description: `The first ${PROBLEMS_MAX} problems, in row order.` }),
+    problems: Type.Array(field.FieldProblem, {
+      description: `The first ${PROBLEMS_MAX} problems, in row order.`,
+    }),
     last_upload: Type.Union([LastUpload, Type.Null()], { description: 'Null if there was no upload.' }),
     changes: Type.Union([Changed, Type.Null()], {
       description:
@@ -95,7 +94,7 @@ const Report = component(
   'The problems of a census and the changes it would make.',
 );
 
-const CENSUS = named('Census', {
+const CENSUS = field.named('Census', {
   ...Census,
   description: 'An organization and all of its active employees.',
 });
@@ -114,7 +113,7 @@ export function censusRoutes(app: Api, { db, encryptor, now, log, wakeSend }: Ap
     content: { [CENSUS_TYPES.json]: { schema: CENSUS }, [CENSUS_TYPES.csv]: { schema: Type.String() } },
   });
   const headers = Type.Object({
-    [ORGANIZATION_HEADER]: Type.Optional(text('The organization as JSON. Required with CSV.')),
+    [ORGANIZATION_HEADER]: Type.Optional(field.text('The organization as JSON. Required with CSV.')),
   });
 
   app.put(
@@ -178,19 +177,19 @@ function streamedCensus(request: FastifyRequest): CensusContent {
   return { format: 'csv', content, organization: bytes };
 }
 
-const StagedCensus = component(
+const StagedCensus = field.component(
   'StagedCensus',
   {
-    id: text('The ID of the census.'),
-    employer_id: text('The employer.'),
-    employees: integer('The number of employees in the census.'),
-    staged_at: text('The time the census was staged.'),
-    last_upload: nullable(
-      closed(
+    id: field.text('The ID of the census.'),
+    employer_id: field.text('The employer.'),
+    employees: field.integer('The number of employees in the census.'),
+    staged_at: field.text('The time the census was staged.'),
+    last_upload: field.nullable(
+      field.closed(
         {
-          census_id: text('The same ID as above if the benefits service has the staged census.'),
+          census_id: field.text('The same ID as above if the benefits service has the staged census.'),
           employees: Type.Integer(),
-          uploaded_at: text('The time the benefits service accepted it.'),
+          uploaded_at: field.text('The time the benefits service accepted it.'),
         },
         'The last census that the benefits service accepted. Null if there was none.',
       ),
@@ -199,7 +198,7 @@ const StagedCensus = component(
   'The staged census of an employer, without its contents.',
 );
 
-const StagedCensusList = component(
+const StagedCensusList = field.component(
   'StagedCensusList',
   {
     ...pageOf(StagedCensus).properties,
@@ -253,7 +252,7 @@ export function stagedCensusRoutes(app: Api, parts: ApiParts): void {
       description:
         'Lists the staged census of each employer by employer ID: its number of employees, its time, and ' +
         'the last upload. Contents are not included.',
-      querystring: closed({ employer_id: idFilter('Only results for this employer.'), cursor, limit }),
+      querystring: field.closed({ employer_id: idFilter('Only results for this employer.'), cursor, limit }),
       response: { 200: StagedCensusList },
     }),
     async ({ query }) => {

@@ -1,6 +1,6 @@
 import { buffer } from 'node:stream/consumers';
 import Type, { type Static } from 'typebox';
-import { component, FieldProblem, integer, named, text } from '../../contract/fields.ts';
+import * as field from '../../contract/fields.ts';
 import { createGroupCommit, KEY_MAX_CHARACTERS } from '../../employment/accept.ts';
 import { acceptBatch, BATCH_CHANGES_MAX, LINE_BYTES_MAX, type LineResult } from '../../employment/batch.ts';
 import { CHANGE_SCHEMAS, checkChange } from '../../employment/change.ts';
@@ -17,19 +17,21 @@ import { exceptBody } from '../validation.ts';
 /** draft-ietf-httpapi-idempotency-key-header, in lower case as Node provides header names. */
 const KEY_HEADER = 'idempotency-key';
 const Key = Type.Optional(
-  text(`Identifies the change when it is sent again: 1 to ${KEY_MAX_CHARACTERS} visible ASCII characters.`),
+  field.text(
+    `Identifies the change when it is sent again: 1 to ${KEY_MAX_CHARACTERS} visible ASCII characters.`,
+  ),
 );
 
-const Receipt = component(
+const Receipt = field.component(
   'EmployeeChangeReceipt',
   {
-    id: text('The ID of the change.'),
+    id: field.text('The ID of the change.'),
     kind: Type.Enum([...CHANGE_KINDS], { description: 'The kind of change.' }),
-    employee_id: text('The employee ID.'),
+    employee_id: field.text('The employee ID.'),
     state: Type.Enum(['pending'], {
       description: 'The change is sent until it is delivered. See `GET /v1/employee-changes/{change_id}`.',
     }),
-    created_at: text('The time of acceptance.'),
+    created_at: field.text('The time of acceptance.'),
   },
   'The change is stored and will be sent to the benefits service.',
 );
@@ -96,17 +98,19 @@ const TOO_LARGE = 'The batch is larger than 16 MiB. Send several smaller ones.';
 /** Batches read at the same time, each about 100 MB. They wait for the one ledger anyway. */
 const BATCHES_AT_ONCE = 3;
 
-const Result = component(
+const Result = field.component(
   'BatchedChange',
   {
-    line: integer('The number of the line or array element, from 1.'),
+    line: field.integer('The number of the line or array element, from 1.'),
     status: Type.Enum(['accepted', 'repeated', 'refused', 'conflict', 'unavailable'], {
       description:
         '`repeated`: accepted earlier with the same key. `conflict`: the key was used for another change. ' +
         '`unavailable`: the database failed, send the change again.',
     }),
-    change_id: Type.Optional(text('The ID of a change that is or was accepted.')),
-    errors: Type.Optional(Type.Array(FieldProblem, { description: 'The problems of a rejected change.' })),
+    change_id: Type.Optional(field.text('The ID of a change that is or was accepted.')),
+    errors: Type.Optional(
+      Type.Array(field.FieldProblem, { description: 'The problems of a rejected change.' }),
+    ),
   },
   'The result of one change.',
 );
@@ -114,7 +118,7 @@ type Result = Static<typeof Result>;
 
 const Line = Type.Union(
   CHANGE_KINDS.map((kind) =>
-    component(`Batched${CHANGE_SCHEMAS[kind].component}`, {
+    field.component(`Batched${CHANGE_SCHEMAS[kind].component}`, {
       kind: Type.Enum([kind]),
       idempotency_key: Key,
       ...CHANGE_SCHEMAS[kind].properties,
@@ -122,7 +126,7 @@ const Line = Type.Union(
   ),
 );
 
-const Batched = component(
+const Batched = field.component(
   'BatchResults',
   { results: Type.Array(Result, { description: 'One result per change, in order.' }) },
   'The results.',
@@ -145,7 +149,7 @@ export function changeBatchRoutes(app: Api, parts: ApiParts): void {
         `${BATCH_CHANGES_MAX} changes and 16 MiB.`,
       body: Type.Unsafe<unknown>({
         content: {
-          [ROW_TYPES.json]: { schema: named('EmployeeChangeBatch', Type.Array(Line)) },
+          [ROW_TYPES.json]: { schema: field.named('EmployeeChangeBatch', Type.Array(Line)) },
           [ROW_TYPES.ndjson]: { schema: Type.String() },
         },
       }),
@@ -154,7 +158,7 @@ export function changeBatchRoutes(app: Api, parts: ApiParts): void {
           description: 'One result per change, in order.',
           content: {
             [ROW_TYPES.json]: { schema: Batched },
-            [ROW_TYPES.ndjson]: { schema: text('A `BatchedChange` on each line.') },
+            [ROW_TYPES.ndjson]: { schema: field.text('A `BatchedChange` on each line.') },
           },
         }),
       },

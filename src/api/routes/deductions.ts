@@ -1,16 +1,6 @@
 import Type from 'typebox';
 import { Deduction, LINES_OF_COVERAGE, TAXABILITIES } from '../../contract/deduction.ts';
-import {
-  boolean,
-  closed,
-  component,
-  day,
-  identifier,
-  nullable,
-  oneOf,
-  reasonField,
-  text,
-} from '../../contract/fields.ts';
+import * as field from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
 import { AppError } from '../../errors.ts';
 import { cursorOf } from '../../formats/cursor.ts';
@@ -29,24 +19,24 @@ import { cursor, flag, idFilter, instant, LIMIT_DEFAULT, limit, pageOf } from '.
 
 const STATE = {
   ...Deduction.properties,
-  employer_id: nullable({
-    ...identifier,
+  employer_id: field.nullable({
+    ...field.identifier,
     description: 'The employer according to the roster. Null if it is unknown or ambiguous.',
   }),
-  matched: boolean('Whether the employee is in the roster.'),
+  matched: field.boolean('Whether the employee is in the roster.'),
   version: Type.Integer({ minimum: 1, description: 'The number of the version, in order of recording.' }),
   position: Type.Integer({ minimum: 1, description: 'The position of the version in the ledger.' }),
-  event_time: text('The event time reported by the benefits service, UTC with nanoseconds.'),
-  recorded_at: text('The time the ledger recorded it.'),
+  event_time: field.text('The event time reported by the benefits service, UTC with nanoseconds.'),
+  recorded_at: field.text('The time the ledger recorded it.'),
 };
 
-export const StateOfDeduction = component(
+export const StateOfDeduction = field.component(
   'Deduction',
   STATE,
   'A deduction with the fields that the benefits service sent.',
 );
 
-const Decision = component(
+const Decision = field.component(
   'StartDecisionRequest',
   {
     version: Type.Integer({
@@ -55,40 +45,40 @@ const Decision = component(
       description: 'The version whose start was moved before it began, as the readiness check names it.',
     }),
     decision: {
-      ...oneOf(START_DECISIONS),
+      ...field.oneOf(START_DECISIONS),
       description: '`keep`: the version applies until the next one starts. `drop`: it counts as never sent.',
     },
-    reason: reasonField('The reason, which is kept with the decision.'),
+    reason: field.reasonField('The reason, which is kept with the decision.'),
   },
   'A decision on a start that was moved together with other contents.',
 );
 
-const StartDecision = component(
+const StartDecision = field.component(
   'StartDecision',
   {
-    id: text('The ID of the decision.'),
-    deduction_id: text('The deduction.'),
+    id: field.text('The ID of the decision.'),
+    deduction_id: field.text('The deduction.'),
     ...Decision.properties,
     position: Type.Integer({ minimum: 1, description: "The decision's place in the ledger." }),
-    decided_by: text('The name of the token that decided.'),
-    recorded_at: text('The time of the decision.'),
+    decided_by: field.text('The name of the token that decided.'),
+    recorded_at: field.text('The time of the decision.'),
   },
   'A recorded decision.',
 );
 
-const VersionOfDeduction = component(
+const VersionOfDeduction = field.component(
   'DeductionVersion',
   {
     ...STATE,
-    id: text('The ID of the version: its position in the ledger.'),
-    deduction_id: text('The deduction.'),
-    event_id: text('The event that recorded the version.'),
+    id: field.text('The ID of the version: its position in the ledger.'),
+    deduction_id: field.text('The deduction.'),
+    event_id: field.text('The event that recorded the version.'),
     ordered_by: Type.Enum(['created_at', 'tie', 'receipt'], {
       description:
         'What determined the order: the event time, the order of receipt of a tie, or the time of receipt.',
     }),
-    late: boolean('A newer state was already known when the event arrived.'),
-    start_decision: nullable({
+    late: field.boolean('A newer state was already known when the event arrived.'),
+    start_decision: field.nullable({
       ...StartDecision,
       description:
         'The decision on the start of this version, which was moved before it began. Null if there is none.',
@@ -99,24 +89,24 @@ const VersionOfDeduction = component(
 
 /** Where a page of a deduction's versions ended: a position of the ledger. */
 const versionPosition = cursorOf('versions-of-deduction', Type.Integer({ minimum: 1 }));
-const DeductionId = closed({
-  deduction_id: { ...identifier, description: 'The deduction ID of the benefits service.' },
+const DeductionId = field.closed({
+  deduction_id: { ...field.identifier, description: 'The deduction ID of the benefits service.' },
 });
 
 /** The parameters for the state on another date or at an earlier time. */
 const THEN = {
   on: Type.Optional({
-    ...day,
+    ...field.day,
     description: 'The state in effect on this date. Default: the latest state, including ended deductions.',
   }),
   known_at: instant('Use only what the ledger knew at this time.'),
 };
 
-const Feed = component(
+const Feed = field.component(
   'DeductionVersionFeed',
   {
     ...pageOf(VersionOfDeduction).properties,
-    next_cursor: text('Send it as `cursor` to get the versions recorded since.'),
+    next_cursor: field.text('Send it as `cursor` to get the versions recorded since.'),
   },
   'A page of the change feed.',
 );
@@ -131,13 +121,13 @@ export function deductionRoutes(app: Api, { db, now, log }: ApiParts): void {
       description:
         'Lists deductions by employee, then by deduction. Parameters are combined with AND. If few deductions match, a page may have fewer ' +
         'rows than `limit`, even none, and still a `next_cursor`, because each page is read within a bounded time.',
-      querystring: closed({
+      querystring: field.closed({
         employer_id: idFilter('Only employees of this employer.'),
         employee_id: idFilter('Only results for this employee.'),
         matched: flag('Whether the employee is in the roster.'),
         ...THEN,
-        line_of_coverage: Type.Optional(oneOf(LINES_OF_COVERAGE)),
-        taxability: Type.Optional(oneOf(TAXABILITIES)),
+        line_of_coverage: Type.Optional(field.oneOf(LINES_OF_COVERAGE)),
+        taxability: Type.Optional(field.oneOf(TAXABILITIES)),
         cursor,
         limit,
       }),
@@ -166,7 +156,7 @@ export function deductionRoutes(app: Api, { db, now, log }: ApiParts): void {
         'Returns the version with the greatest event time, then position. With `on` or `known_at`, returns 404 if ' +
         'the deduction was not in effect or not known then.',
       params: DeductionId,
-      querystring: closed(THEN),
+      querystring: field.closed(THEN),
       response: { 200: StateOfDeduction },
       refuses: ['NOT_FOUND'],
     }),
@@ -190,7 +180,11 @@ export function deductionRoutes(app: Api, { db, now, log }: ApiParts): void {
       summary: 'List the versions of a deduction',
       description: 'Lists all versions in order of recording, unless `order` states otherwise.',
       params: DeductionId,
-      querystring: closed({ order: Type.Optional(oneOf(['oldest_first', 'newest_first'])), cursor, limit }),
+      querystring: field.closed({
+        order: Type.Optional(field.oneOf(['oldest_first', 'newest_first'])),
+        cursor,
+        limit,
+      }),
       response: { 200: pageOf(VersionOfDeduction) },
       refuses: ['NOT_FOUND'],
     }),
@@ -238,7 +232,7 @@ export function deductionRoutes(app: Api, { db, now, log }: ApiParts): void {
       description:
         'Lists the versions of all deductions in commit order, each exactly once. Every response, even an empty one, ' +
         'has the `next_cursor` from which to resume. Store it with the changes that you have processed.',
-      querystring: closed({
+      querystring: field.closed({
         cursor: Type.Optional(
           Type.String({
             pattern: '^\\d{1,15}$',

@@ -1,16 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import Type from 'typebox';
-import {
-  boolean,
-  closed,
-  component,
-  integer,
-  nullable,
-  nullableText,
-  oneOf,
-  reasonField,
-  text,
-} from '../../contract/fields.ts';
+import * as field from '../../contract/fields.ts';
 import { readBody } from '../../employment/bodies.ts';
 import {
   type AcceptedChange,
@@ -30,52 +20,54 @@ import { cursor, flag, idFilter, instant, LIMIT_DEFAULT, limit, ownId, pageOf } 
 import { bodyMayBeLeftOut } from '../validation.ts';
 
 const STATES = ['pending', 'sending', 'delivered', 'rejected', 'canceled'] as const;
-const status = nullable(integer('The HTTP status of the response. Null if there was none.'));
+const status = field.nullable(field.integer('The HTTP status of the response. Null if there was none.'));
 
 const SUMMARY = {
-  id: text('The ID of the change.'),
+  id: field.text('The ID of the change.'),
   kind: Type.Enum([...CHANGE_KINDS], { description: 'The kind of change.' }),
-  employee_id: text('The employee ID.'),
+  employee_id: field.text('The employee ID.'),
   state: Type.Enum([...STATES], {
     description:
       '`pending`: it will be sent automatically. `rejected`: the benefits service rejected it and a person must decide.',
   }),
-  reason: nullableText('Why the change was rejected or canceled, or the result of the last attempt.'),
+  reason: field.nullableText('Why the change was rejected or canceled, or the result of the last attempt.'),
   status,
-  created_at: text('The time of acceptance.'),
-  due_at: nullableText('The time of the next attempt, if nothing blocks it. Null when finished.'),
-  finished_at: nullableText('The time the change was delivered, rejected or canceled.'),
+  created_at: field.text('The time of acceptance.'),
+  due_at: field.nullableText('The time of the next attempt, if nothing blocks it. Null when finished.'),
+  finished_at: field.nullableText('The time the change was delivered, rejected or canceled.'),
   attempts: Type.Integer({ minimum: 0, description: 'The number of attempts.' }),
-  may_have_been_applied: boolean(
+  may_have_been_applied: field.boolean(
     'The change is not delivered, but a response was lost, so the benefits service may have applied it.',
   ),
-  blocking: boolean(
+  blocking: field.boolean(
     "A rejected new hire blocks the employee's later changes until it is retried, canceled or released.",
   ),
-  earlier_change_id: nullableText(
+  earlier_change_id: field.nullableText(
     'The earlier change of the employee that must be sent first. Null if there is none.',
   ),
-  erased_at: nullableText(
+  erased_at: field.nullableText(
     'The time retention (`RETENTION_REQUESTS`) deleted the attempts. Null if all are shown.',
   ),
-  effective_on: nullableText('The date from which the change applies to payroll, if the caller stated one.'),
+  effective_on: field.nullableText(
+    'The date from which the change applies to payroll, if the caller stated one.',
+  ),
 };
 
-export const ChangeSummary = component(
+export const ChangeSummary = field.component(
   'EmployeeChangeSummary',
   SUMMARY,
   'An employment change, without its contents.',
 );
 
-const AttemptShown = component('DeliveryAttempt', {
+const AttemptShown = field.component('DeliveryAttempt', {
   attempt: Type.Integer({ minimum: 1, description: 'The number of the attempt, from 1.' }),
-  started_at: text('The start time.'),
-  finished_at: nullableText('The end time. Null while the attempt is running.'),
+  started_at: field.text('The start time.'),
+  finished_at: field.nullableText('The end time. Null while the attempt is running.'),
   status,
-  reason: nullableText('The result of the attempt. Null while the attempt is running.'),
+  reason: field.nullableText('The result of the attempt. Null while the attempt is running.'),
 });
 
-const WholeChange = component(
+const WholeChange = field.component(
   'EmployeeChange',
   {
     ...SUMMARY,
@@ -89,15 +81,15 @@ const WholeChange = component(
           'With `body=true`: the reported change, with only the last four digits of an SSN. Null after it is erased.',
       }),
     ),
-    body_absent: Type.Optional(nullableText('With `body=true`: why there is no body.')),
+    body_absent: Type.Optional(field.nullableText('With `body=true`: why there is no body.')),
     response: Type.Optional(
-      nullableText('With `body=true`: the first 4 KiB of the response that rejected the change.'),
+      field.nullableText('With `body=true`: the first 4 KiB of the response that rejected the change.'),
     ),
   },
   'An employment change and its attempts.',
 );
 
-const ChangeId = closed({ change_id: ownId });
+const ChangeId = field.closed({ change_id: ownId });
 
 /** Lists and shows employment changes, and retries, cancels or releases them by hand. */
 export function employeeChangeRoutes(app: Api, parts: ApiParts): void {
@@ -109,10 +101,10 @@ export function employeeChangeRoutes(app: Api, parts: ApiParts): void {
       operationId: 'listEmployeeChanges',
       summary: 'List employment changes',
       description: 'Lists changes without their contents, newest first. Parameters are combined with AND.',
-      querystring: closed({
-        state: Type.Optional(oneOf(STATES)),
+      querystring: field.closed({
+        state: Type.Optional(field.oneOf(STATES)),
         employee_id: idFilter('Only results for this employee.'),
-        kind: Type.Optional(oneOf(CHANGE_KINDS)),
+        kind: Type.Optional(field.oneOf(CHANGE_KINDS)),
         from: instant('Only changes accepted at or after this time.'),
         until: instant('Only changes accepted before this time.'),
         cursor,
@@ -136,7 +128,7 @@ export function employeeChangeRoutes(app: Api, parts: ApiParts): void {
         'Returns the change with its attempts. `body=true` adds its contents and, ' +
         'if the benefits service rejected it, the response. This is personal data: it requires the scope `pii:read`, and each read is recorded.',
       params: ChangeId,
-      querystring: closed({
+      querystring: field.closed({
         body: flag('Include the contents. Also requires the scope `pii:read`, and each read is recorded.'),
       }),
       response: { 200: WholeChange },
@@ -171,7 +163,7 @@ export function employeeChangeRoutes(app: Api, parts: ApiParts): void {
         'A rejected change is sent before the changes that wait for it, with the same idempotency key. Fails with 409 if a newer change ' +
         'of the employee was delivered, unless `force` is true. A pending change is sent immediately.',
       params: ChangeId,
-      body: component(
+      body: field.component(
         'RetryRequest',
         {
           force: flag(
@@ -202,9 +194,9 @@ export function employeeChangeRoutes(app: Api, parts: ApiParts): void {
         'Cancels a pending or rejected change. It is never sent, its contents are erased, and the changes that wait for it ' +
         'are sent. Facts that the roster recorded from it remain.',
       params: ChangeId,
-      body: component(
+      body: field.component(
         'CancelRequest',
-        { reason: reasonField('The reason for the cancellation. It is stored with the change.') },
+        { reason: field.reasonField('The reason for the cancellation. It is stored with the change.') },
         'The reason for canceling a change.',
       ),
       response: { 200: ChangeSummary },

@@ -1,13 +1,5 @@
 import Type, { type TSchema } from 'typebox';
-import {
-  boolean,
-  closed,
-  component,
-  identifier,
-  nullable,
-  nullableText,
-  text,
-} from '../../contract/fields.ts';
+import * as field from '../../contract/fields.ts';
 import { changeCursor, listChanges } from '../../employment/changes.ts';
 import { deductionCursor, viewDeduction } from '../../ledger/deduction-view.ts';
 import { listDeductions } from '../../ledger/deductions.ts';
@@ -25,56 +17,58 @@ const SHOWN = 100;
 /** Reports on one employee: one for each census that stated something new, over decades. */
 const FACTS_SHOWN = 1_000;
 
-const Fact = component(
+const Fact = field.component(
   'RosterFact',
   {
     position: Type.Integer({ minimum: 1, description: 'The position of the report in the ledger.' }),
-    employer_id: text('The employer.'),
-    hire_date: nullableText('The hire date.'),
-    termination_date: nullableText('The termination date.'),
-    employment_status: nullableText('full_time, part_time or variable_hours.'),
-    pay_frequency: nullableText('The pay frequency.'),
-    pay_group: nullableText('The pay group, from a census.'),
-    absent: nullable(boolean("Whether the employer's census lacks the employee.")),
-    effective_on: nullableText('The date from which the report applies. Null means the date of receipt.'),
+    employer_id: field.text('The employer.'),
+    hire_date: field.nullableText('The hire date.'),
+    termination_date: field.nullableText('The termination date.'),
+    employment_status: field.nullableText('full_time, part_time or variable_hours.'),
+    pay_frequency: field.nullableText('The pay frequency.'),
+    pay_group: field.nullableText('The pay group, from a census.'),
+    absent: field.nullable(field.boolean("Whether the employer's census lacks the employee.")),
+    effective_on: field.nullableText(
+      'The date from which the report applies. Null means the date of receipt.',
+    ),
     source: Type.Enum(['census', 'new-hire', 'termination', 'compensation-change'], {
       description: 'The kind of report.',
     }),
-    source_id: text('The ID of the census or change.'),
-    recorded_at: text('The time of receipt.'),
+    source_id: field.text('The ID of the census or change.'),
+    recorded_at: field.text('The time of receipt.'),
   },
   'One report on an employment. Null fields were not reported and change nothing.',
 );
 
-const Employed = component(
+const Employed = field.component(
   'Employment',
   {
-    employer_id: text('The employer.'),
+    employer_id: field.text('The employer.'),
     spells: Type.Array(
-      closed({
-        hire_date: nullableText('The hire date. Null if unknown.'),
-        termination_date: nullableText('The termination date. Null if none was reported.'),
-        contradicted_on: nullableText(
+      field.closed({
+        hire_date: field.nullableText('The hire date. Null if unknown.'),
+        termination_date: field.nullableText('The termination date. Null if none was reported.'),
+        contradicted_on: field.nullableText(
           'The time a census listed the employee after a termination, which canceled the termination. Null if none did.',
         ),
       }),
       { description: 'Periods of employment, in order.' },
     ),
-    employment_status: nullableText('full_time, part_time or variable_hours. Null if unknown.'),
-    pay_frequency: nullableText('The pay frequency. Null if unknown.'),
-    pay_group: nullableText('The pay group. Null if unknown.'),
-    absent: boolean("Whether the employer's newest census lacks the employee."),
+    employment_status: field.nullableText('full_time, part_time or variable_hours. Null if unknown.'),
+    pay_frequency: field.nullableText('The pay frequency. Null if unknown.'),
+    pay_group: field.nullableText('The pay group. Null if unknown.'),
+    absent: field.boolean("Whether the employer's newest census lacks the employee."),
   },
   'An employment as of today.',
 );
 
 /** The beginning of a list that has its own route. */
 const beginningOf = <const S extends TSchema>(row: S, path: string) =>
-  closed({
+  field.closed({
     data: Type.Array(row, { description: `The first ${SHOWN} entries.` }),
-    has_more: boolean('Whether the list has more entries.'),
-    next_cursor: nullableText('The cursor for the rest of the list. Null if this is all of it.'),
-    url: text(`The path of the full list: \`${path}\` of this employee.`),
+    has_more: field.boolean('Whether the list has more entries.'),
+    next_cursor: field.nullableText('The cursor for the rest of the list. Null if this is all of it.'),
+    url: field.text(`The path of the full list: \`${path}\` of this employee.`),
   });
 
 /** The parts that require another scope in addition to the route's own. */
@@ -86,11 +80,11 @@ const MORE = [
 const DEDUCTIONS = '/v1/deductions';
 const CHANGES = '/v1/employee-changes';
 
-const Employee = component(
+const Employee = field.component(
   'Employee',
   {
-    id: text('The employee ID of payroll.'),
-    employer_id: nullableText(
+    id: field.text('The employee ID of payroll.'),
+    employer_id: field.nullableText(
       'The current employer according to the roster. Null if there is none, or more than one.',
     ),
     employments: Type.Array(Employed, {
@@ -103,7 +97,7 @@ const Employee = component(
       Type.Array(Arrears, { description: 'Arrears of all finalized runs, by employer and pay date.' }),
     ),
     left_out: Type.Array(
-      closed({
+      field.closed({
         part: Type.Enum(
           MORE.map(({ part }) => part),
           { description: 'The part that is not shown.' },
@@ -129,8 +123,8 @@ export function employeeRoutes(app: Api, { db, now }: ApiParts): void {
         'Returns the roster with its history and the first ' +
         `${SHOWN} deductions. A token with the scope \`changes:read\` also gets the newest ${SHOWN} employment changes, ` +
         'and one with `runs:read` the arrears.',
-      params: closed({
-        employee_id: { ...identifier, description: 'The employee ID of payroll, percent-encoded.' },
+      params: field.closed({
+        employee_id: { ...field.identifier, description: 'The employee ID of payroll, percent-encoded.' },
       }),
       response: { 200: Employee },
       refuses: ['NOT_FOUND'],

@@ -1,17 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import Type from 'typebox';
-import {
-  boolean,
-  closed,
-  component,
-  integer,
-  named,
-  nullable,
-  nullableText,
-  oneOf,
-  reasonField,
-  text,
-} from '../../contract/fields.ts';
+import * as field from '../../contract/fields.ts';
 import type { Trx } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
 import {
@@ -34,62 +23,62 @@ import { cursor, flag, instant, LIMIT_DEFAULT, limit, ownId, pageOf } from '../s
 const STATES = ['pending', 'applied', 'ignored', 'quarantined'] as const;
 
 const DISMISSAL = {
-  dismissed_at: nullableText('The time of the dismissal.'),
-  dismissed_reason: nullableText('The reason for the dismissal.'),
+  dismissed_at: field.nullableText('The time of the dismissal.'),
+  dismissed_reason: field.nullableText('The reason for the dismissal.'),
 };
 const SUMMARY = {
-  id: text('The unique delivery ID of the event.'),
-  envelope_id: nullableText('The ID in the body. Null if the body has none or has not been parsed.'),
-  event_type: nullableText(
+  id: field.text('The unique delivery ID of the event.'),
+  envelope_id: field.nullableText('The ID in the body. Null if the body has none or has not been parsed.'),
+  event_type: field.nullableText(
     'The type of the event. Null if the body could not be parsed or has not been parsed yet.',
   ),
   state: Type.Enum([...STATES]),
-  reason: nullableText('The reason the event was ignored or quarantined.'),
+  reason: field.nullableText('The reason the event was ignored or quarantined.'),
   source: Type.Enum(['webhook', 'import']),
-  received_at: text('The time of receipt.'),
-  finished_at: nullableText('The time the event was applied, ignored or quarantined.'),
+  received_at: field.text('The time of receipt.'),
+  finished_at: field.nullableText('The time the event was applied, ignored or quarantined.'),
   ...DISMISSAL,
 };
-const EventSummary = component('EventSummary', SUMMARY, 'An event without its body.');
+const EventSummary = field.component('EventSummary', SUMMARY, 'An event without its body.');
 
-const AppliedVersion = component(
+const AppliedVersion = field.component(
   'AppliedVersion',
   {
-    id: text('The ID of the version.'),
-    deduction_id: text('The deduction.'),
-    version: integer('The number of the version.'),
-    position: integer('The position of the version in the ledger.'),
-    late: boolean('A newer state was already known when the event arrived.'),
-    tie_changed: boolean('Another event with the same time has different content.'),
-    future_dated: boolean('The event time is later than the time of receipt.'),
+    id: field.text('The ID of the version.'),
+    deduction_id: field.text('The deduction.'),
+    version: field.integer('The number of the version.'),
+    position: field.integer('The position of the version in the ledger.'),
+    late: field.boolean('A newer state was already known when the event arrived.'),
+    tie_changed: field.boolean('Another event with the same time has different content.'),
+    future_dated: field.boolean('The event time is later than the time of receipt.'),
   },
   'The deduction version that the event recorded.',
 );
-const TriggeredSync = closed(
-  { id: text('The ID of the sync.'), employer_id: text('The employer.') },
+const TriggeredSync = field.closed(
+  { id: field.text('The ID of the sync.'), employer_id: field.text('The employer.') },
   'The census sync that the event started or completed.',
 );
 
 const BODY = {
-  body: nullableText('The body exactly as received. Null after retention deletes it.'),
-  body_absent: nullableText('Why the body was deleted, and its SHA-256 hash.'),
+  body: field.nullableText('The body exactly as received. Null after retention deletes it.'),
+  body_absent: field.nullableText('Why the body was deleted, and its SHA-256 hash.'),
 };
-const WholeEvent = component(
+const WholeEvent = field.component(
   'Event',
   {
     ...SUMMARY,
     ...BODY,
     conflicts: Type.Array(
-      closed({
-        id: text('The ID of the conflict.'),
-        received_at: text('The time of receipt.'),
+      field.closed({
+        id: field.text('The ID of the conflict.'),
+        received_at: field.text('The time of receipt.'),
         ...BODY,
         ...DISMISSAL,
       }),
       { description: 'Other bodies received with the same event ID. Only the first body counts.' },
     ),
-    effects: closed(
-      { deduction_version: nullable(AppliedVersion), census_sync: nullable(TriggeredSync) },
+    effects: field.closed(
+      { deduction_version: field.nullable(AppliedVersion), census_sync: field.nullable(TriggeredSync) },
       'What the event did. Both fields are null if it changed nothing.',
     ),
   },
@@ -103,10 +92,10 @@ const EVENT_FILTER = {
   until: instant('Only events received before this time.'),
 };
 
-const Reprocessing = named(
+const Reprocessing = field.named(
   'ReprocessRequest',
   Type.Object(
-    { state: Type.Optional(oneOf(['applied', 'ignored', 'quarantined'])), ...EVENT_FILTER },
+    { state: Type.Optional(field.oneOf(['applied', 'ignored', 'quarantined'])), ...EVENT_FILTER },
     {
       additionalProperties: false,
       minProperties: 1,
@@ -115,7 +104,7 @@ const Reprocessing = named(
   ),
 );
 
-const EventId = closed({ event_id: ownId });
+const EventId = field.closed({ event_id: ownId });
 
 /** Lists and shows events, and reprocesses or dismisses them by hand. An event never takes effect twice. */
 export function eventRoutes(app: Api, { db, now, log, wakeApply }: ApiParts): void {
@@ -125,8 +114,8 @@ export function eventRoutes(app: Api, { db, now, log, wakeApply }: ApiParts): vo
       operationId: 'listEvents',
       summary: 'List events',
       description: 'Lists events without their bodies, newest first.',
-      querystring: closed({
-        state: Type.Optional(oneOf(STATES)),
+      querystring: field.closed({
+        state: Type.Optional(field.oneOf(STATES)),
         ...EVENT_FILTER,
         dismissed: flag('Only events that were dismissed, or only those that were not.'),
         conflict: flag('Only events with an open conflict: another body with the same event ID.'),
@@ -192,8 +181,8 @@ export function eventRoutes(app: Api, { db, now, log, wakeApply }: ApiParts): vo
       description:
         'Dismisses a quarantined event, a conflict or a tie that changed a deduction. It stays in the lists, but readiness no longer fails because of it.',
       params: EventId,
-      body: component('DismissalRequest', {
-        reason: reasonField('The reason for the dismissal. It is stored with the event.'),
+      body: field.component('DismissalRequest', {
+        reason: field.reasonField('The reason for the dismissal. It is stored with the event.'),
       }),
       response: { 200: EventSummary },
       refuses: ['NOT_FOUND', 'CONFLICT'],
@@ -222,11 +211,13 @@ export function eventRoutes(app: Api, { db, now, log, wakeApply }: ApiParts): vo
         'Reprocesses the matching events received before this request, oldest first. Skips dismissed events and events whose bodies were deleted.',
       body: Reprocessing,
       response: {
-        200: component(
+        200: field.component(
           'ReprocessResult',
           {
-            reprocessed: integer('The number of events set to pending.'),
-            without_body: integer('The number of matching events skipped because their bodies were deleted.'),
+            reprocessed: field.integer('The number of events set to pending.'),
+            without_body: field.integer(
+              'The number of matching events skipped because their bodies were deleted.',
+            ),
           },
           'The result of reprocessing.',
         ),

@@ -1,5 +1,5 @@
 import Type from 'typebox';
-import { closed, component, integer, nullable, nullableText, text } from '../../contract/fields.ts';
+import * as field from '../../contract/fields.ts';
 import { COUNTED_AT_MOST } from '../../database/bulk.ts';
 import { isUnavailable, type NotReady } from '../../database/errors.ts';
 import { AppError } from '../../errors.ts';
@@ -11,13 +11,13 @@ import { type Metric, PREFIX } from '../../telemetry/metric.ts';
 import { sendRefusal } from '../problem.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
 
-const milliseconds = (description: string) => nullable(Type.Number({ description }));
+const milliseconds = (description: string) => field.nullable(Type.Number({ description }));
 
-const Minute = component(
+const Minute = field.component(
   'ActivityMinute',
   {
-    at: text('The start time.'),
-    acknowledged: integer('Deliveries that were stored and acknowledged.'),
+    at: field.text('The start time.'),
+    acknowledged: field.integer('Deliveries that were stored and acknowledged.'),
     p50_ms: milliseconds('The median response time. Null if there were no deliveries.'),
     p99_ms: milliseconds('The 99th percentile of the response time.'),
     slowest_ms: milliseconds('The slowest response.'),
@@ -25,37 +25,41 @@ const Minute = component(
   'The deliveries of one minute.',
 );
 
-const Activity = component(
+const Activity = field.component(
   'Activity',
   {
-    events: closed(
+    events: field.closed(
       {
-        pending: integer('Events that have not been applied.'),
-        oldest_pending_at: nullableText(
+        pending: field.integer('Events that have not been applied.'),
+        oldest_pending_at: field.nullableText(
           'The time of receipt of the oldest pending event. Null if none is pending.',
         ),
-        quarantined: integer('Quarantined events that have not been dismissed.'),
-        conflicts: integer('Event IDs received with two bodies, not dismissed.'),
-        last_received_at: nullableText('The time the service last sent one. Imports do not count.'),
+        quarantined: field.integer('Quarantined events that have not been dismissed.'),
+        conflicts: field.integer('Event IDs received with two bodies, not dismissed.'),
+        last_received_at: field.nullableText('The time the service last sent one. Imports do not count.'),
       },
       'The inbox.',
     ),
-    requests: closed(
+    requests: field.closed(
       {
-        pending: integer('Requests waiting to be sent.'),
-        sending: integer('Requests that are being sent.'),
-        rejected: integer('Requests that the benefits service rejected and that still need a decision.'),
-        oldest_unfinished_at: nullableText('The creation time of the oldest pending or sending request.'),
+        pending: field.integer('Requests waiting to be sent.'),
+        sending: field.integer('Requests that are being sent.'),
+        rejected: field.integer(
+          'Requests that the benefits service rejected and that still need a decision.',
+        ),
+        oldest_unfinished_at: field.nullableText(
+          'The creation time of the oldest pending or sending request.',
+        ),
       },
       'The outbox.',
     ),
-    circuit_breaker: closed(
+    circuit_breaker: field.closed(
       {
         state: Type.Enum(['active', 'paused'], {
           description: '`paused`: nothing is sent, because the base address or API key is wrong.',
         }),
-        reason: nullableText('Why sending is paused.'),
-        paused_at: nullableText('The time sending was paused. Null while it is active.'),
+        reason: field.nullableText('Why sending is paused.'),
+        paused_at: field.nullableText('The time sending was paused. Null while it is active.'),
       },
       'The circuit breaker of all sending.',
     ),
@@ -63,12 +67,12 @@ const Activity = component(
       description:
         'The last 60 minutes of the responding sidecar, oldest first. They are reset at a restart.',
     }),
-    counted_since: text('The time the sidecar started counting.'),
-    database_bytes: integer('The size of the database and its log, in bytes.'),
-    disk_free_bytes: nullable(
-      integer('The free space on the disk of a SQLite database, in bytes. Null on PostgreSQL.'),
+    counted_since: field.text('The time the sidecar started counting.'),
+    database_bytes: field.integer('The size of the database and its log, in bytes.'),
+    disk_free_bytes: field.nullable(
+      field.integer('The free space on the disk of a SQLite database, in bytes. Null on PostgreSQL.'),
     ),
-    position: integer('The newest position in the ledger.'),
+    position: field.integer('The newest position in the ledger.'),
   },
   `Current activity. Counts stop at ${COUNTED_AT_MOST}, which then means "at least".`,
 );
@@ -103,7 +107,7 @@ export function activityRoutes(app: Api, parts: ApiParts): void {
       response: {
         200: Type.Unsafe<string>({
           description: 'The metrics of the responding sidecar.',
-          content: { 'text/plain': { schema: text('Metrics in the Prometheus text format.') } },
+          content: { 'text/plain': { schema: field.text('Metrics in the Prometheus text format.') } },
         }),
       },
       alwaysAnswered: true,
@@ -119,8 +123,8 @@ export function activityRoutes(app: Api, parts: ApiParts): void {
         stored: await stored(),
       };
       prometheus ??= loadPrometheus();
-      const text = await (await prometheus)(metricsOf(facts));
-      return reply.type('text/plain; version=0.0.4; charset=utf-8').send(text);
+      const exposition = await (await prometheus)(metricsOf(facts));
+      return reply.type('text/plain; version=0.0.4; charset=utf-8').send(exposition);
     },
   );
 

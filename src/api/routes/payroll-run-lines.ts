@@ -1,14 +1,6 @@
 import { Readable } from 'node:stream';
 import Type, { type Static, type TSchema } from 'typebox';
-import {
-  closed,
-  component,
-  named,
-  nullable,
-  nullableText,
-  oneOfDescribed,
-  text,
-} from '../../contract/fields.ts';
+import * as field from '../../contract/fields.ts';
 import { isFatal } from '../../database/errors.ts';
 import { codeOf } from '../../errors.ts';
 import { cursorOf } from '../../formats/cursor.ts';
@@ -32,13 +24,13 @@ import { storedRun, withEtag } from './payroll-runs.ts';
 /** The first one is the default. */
 const OFFERED = [ROW_TYPES.json, ROW_TYPES.csv, ROW_TYPES.ndjson];
 
-const LineQuery = closed({
+const LineQuery = field.closed({
   employee_id: idFilter('Only lines of this employee.'),
-  kind: Type.Optional(oneOfDescribed(LINE_KINDS, 'Only lines of this kind.')),
+  kind: Type.Optional(field.oneOfDescribed(LINE_KINDS, 'Only lines of this kind.')),
   change: Type.Optional(
-    oneOfDescribed(CHANGES, 'Only lines with this change from the previous finalized run.'),
+    field.oneOfDescribed(CHANGES, 'Only lines with this change from the previous finalized run.'),
   ),
-  flag: Type.Optional(oneOfDescribed(FLAGS, 'Only lines with this flag.')),
+  flag: Type.Optional(field.oneOfDescribed(FLAGS, 'Only lines with this flag.')),
   cursor,
   limit,
 });
@@ -72,8 +64,8 @@ export function payrollRunLineRoutes(app: Api, { db, log, onFatal }: ApiParts): 
           description: 'The lines.',
           content: {
             [ROW_TYPES.json]: { schema: pageOf(Line) },
-            [ROW_TYPES.csv]: { schema: text('A header, then one row per line.') },
-            [ROW_TYPES.ndjson]: { schema: text('A `Line` on each line.') },
+            [ROW_TYPES.csv]: { schema: field.text('A header, then one row per line.') },
+            [ROW_TYPES.ndjson]: { schema: field.text('A `Line` on each line.') },
           },
         }),
       },
@@ -160,35 +152,35 @@ async function* ndjsonOf(pages: AsyncIterable<Line[]>): AsyncGenerator<string> {
   for await (const lines of pages) yield lines.map((line) => `${JSON.stringify(line)}\n`).join('');
 }
 
-const optional = (description: string) => Type.Optional(nullableText(description));
-const employee_id = text('The employee.');
+const optional = (description: string) => Type.Optional(field.nullableText(description));
+const employee_id = field.text('The employee.');
 const deduction_id = optional('The deduction.');
 const line_of_coverage = optional('The line of coverage.');
 const payroll_code = optional('The payroll code.');
 
-const TakenRow = component(
+const TakenRow = field.component(
   'TakenRow',
   {
     employee_id,
     deduction_id,
     line_of_coverage,
     payroll_code,
-    kind: Type.Optional(nullable({ ...text('The kind of line.'), enum: [...LINE_KINDS] })),
+    kind: Type.Optional(field.nullable({ ...field.text('The kind of line.'), enum: [...LINE_KINDS] })),
     adjustment_for: optional('The earlier run that the line settles.'),
     taxability: optional('The taxability: a corrected one is settled by two lines.'),
-    amount: text('The amount taken from the employee, such as 12.34.'),
+    amount: field.text('The amount taken from the employee, such as 12.34.'),
   },
   'Identifies one line of the run, by as many fields as its employee needs.',
 );
 
-const AuditedRow = component(
+const AuditedRow = field.component(
   'AuditedRow',
   {
     employee_id,
     deduction_id,
     line_of_coverage,
     payroll_code,
-    member_amount: text('The employee amount, such as 12.34.'),
+    member_amount: field.text('The employee amount, such as 12.34.'),
     employer_amount: optional('The employer amount. It is compared only if present.'),
   },
   'A payroll amount of an employee. All rows must use the same identifying fields.',
@@ -258,10 +250,12 @@ export function payrollRunFileRoutes(app: Api, { db, now, log }: ApiParts): void
 }
 
 /** Returns the schema of a body of rows in each of its content types. */
-function bodyOf(component: string, row: TSchema) {
+function bodyOf(name: string, row: TSchema) {
   return Type.Unsafe<unknown>({
     content: {
-      [ROW_TYPES.json]: { schema: named(component, closed({ lines: Type.Array(row, { minItems: 1 }) })) },
+      [ROW_TYPES.json]: {
+        schema: field.named(name, field.closed({ lines: Type.Array(row, { minItems: 1 }) })),
+      },
       [ROW_TYPES.csv]: { schema: Type.String() },
       [ROW_TYPES.ndjson]: { schema: Type.String() },
     },

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox';
-import { component, reasonField, text } from '../../contract/fields.ts';
+import * as field from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
 import { AppError, type Problem } from '../../errors.ts';
 import { viewStoredRun } from '../../payroll/run-view.ts';
@@ -19,7 +19,7 @@ import { noRun, notOpen, storedRun, withEtag } from './payroll-runs.ts';
 /** No check has a longer id, and an error quotes it. */
 const CHECK_ID_MAX_CHARACTERS = 100;
 
-const Finalizing = component(
+const Finalizing = field.component(
   'FinalizeRequest',
   {
     accept: Type.Optional(
@@ -32,13 +32,13 @@ const Finalizing = component(
       }),
     ),
     reason: Type.Optional(
-      reasonField('Why the findings are accepted. Kept with the run and with each finding.'),
+      field.reasonField('Why the findings are accepted. Kept with the run and with each finding.'),
     ),
   },
   'Accepted readiness failures.',
 );
 
-const Voided = component(
+const Voided = field.component(
   'VoidedPayrollRun',
   {
     ...PayrollRun.properties,
@@ -64,8 +64,8 @@ export function payrollRunWorkRoutes(app: Api, { db, now, log, overdueMs, silent
         'with the ETag that was finalized, or with the same `Idempotency-Key`, returns the run.',
       params: RunId,
       headers: Type.Object({
-        'if-match': Type.Optional(text('The ETag of the run or readiness report that was reviewed.')),
-        'idempotency-key': Type.Optional(text('A repeat with the same key returns the finalized run.')),
+        'if-match': Type.Optional(field.text('The ETag of the run or readiness report that was reviewed.')),
+        'idempotency-key': Type.Optional(field.text('A repeat with the same key returns the finalized run.')),
       }),
       body: Finalizing,
       response: { 200: PayrollRun },
@@ -102,9 +102,9 @@ export function payrollRunWorkRoutes(app: Api, { db, now, log, overdueMs, silent
         'A voided run remains readable but no longer counts: its pay date is free again, and the amounts it settled for earlier runs are due again. ' +
         '`settled_by` names the later finalized runs that settled an amount of it.',
       params: RunId,
-      body: component(
+      body: field.component(
         'VoidRequest',
-        { reason: reasonField('The reason for voiding the run. It is stored with the run.') },
+        { reason: field.reasonField('The reason for voiding the run. It is stored with the run.') },
         'The reason for voiding a run.',
       ),
       response: { 200: Voided },

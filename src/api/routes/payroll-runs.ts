@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify';
 import Type from 'typebox';
-import { closed, oneOf } from '../../contract/fields.ts';
+import * as field from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
 import { outlineOf, runCursor, viewPreview, viewRunSummary, viewStoredRun } from '../../payroll/run-view.ts';
 import { beginRun, PREVIEWED_LINES, previewWithLines } from '../../payroll/runs/begin.ts';
@@ -91,9 +91,9 @@ export function payrollRunRoutes(app: Api, { db, now, log }: ApiParts): void {
       summary: 'List payroll runs',
       description:
         'Lists runs by pay date, latest first. Open runs are not computed, so they have no totals here.',
-      querystring: closed({
+      querystring: field.closed({
         employer_id: idFilter('Only results for this employer.'),
-        state: Type.Optional(oneOf(['open', 'finalized', 'voided'])),
+        state: Type.Optional(field.oneOf(['open', 'finalized', 'voided'])),
         cursor,
         limit,
       }),

@@ -1,36 +1,36 @@
 import Type from 'typebox';
-import { boolean, closed, component, integer, text } from '../../contract/fields.ts';
+import * as field from '../../contract/fields.ts';
 import { readReadiness, viewReadiness } from '../../readiness/report.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
 import { idFilter } from '../schemas.ts';
 
-const Check = component('ReadinessCheck', {
-  id: text('The name of the check; never changes.'),
+const Check = field.component('ReadinessCheck', {
+  id: field.text('The name of the check; never changes.'),
   result: Type.Enum(['pass', 'warn', 'fail', 'accepted'], {
     description:
       'A `fail` stops finalizing; a `warn` is for a person to review; `accepted` has only failures that a person accepted.',
   }),
-  count: integer('The number of findings, counted up to 1,000.'),
-  advice: text('What to do; for a passed check, what it means.'),
+  count: field.integer('The number of findings, counted up to 1,000.'),
+  advice: field.text('What to do; for a passed check, what it means.'),
   examples: Type.Array(Type.String(), { description: 'The first findings.' }),
   accepted: Type.Array(
-    closed({
-      example: text('The finding.'),
-      reason: text('Why it was accepted.'),
-      accepted_by: text('The name of the token that accepted it.'),
-      accepted_at: text('The time of the acceptance.'),
+    field.closed({
+      example: field.text('The finding.'),
+      reason: field.text('Why it was accepted.'),
+      accepted_by: field.text('The name of the token that accepted it.'),
+      accepted_at: field.text('The time of the acceptance.'),
     }),
     { description: 'The first failures that a person accepted earlier and whose facts have not changed.' },
   ),
 });
 
-export const Readiness = component(
+export const Readiness = field.component(
   'Readiness',
   {
-    ready: boolean('No check failed.'),
-    checked_at: text('The time of the checks.'),
+    ready: field.boolean('No check failed.'),
+    checked_at: field.text('The time of the checks.'),
     checks: Type.Array(Check, { description: 'Each check, in order.' }),
-    etag: text(
+    etag: field.text(
       'Changes with the failures and, for a run, with its lines. Send it as `If-Match` to accept them.',
     ),
   },
@@ -45,7 +45,7 @@ export function readinessRoutes(app: Api, { db, now, overdueMs, silentAfterMs }:
       summary: 'Check whether payroll can trust the ledger',
       description:
         'Runs every check and reports its findings and what to do. Call it before running payroll.',
-      querystring: closed({
+      querystring: field.closed({
         employer_id: idFilter('Runs the checks of single employers for this employer only.'),
       }),
       response: { 200: Readiness },

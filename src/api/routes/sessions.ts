@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import Type from 'typebox';
-import { boolean, closed, component, text } from '../../contract/fields.ts';
+import * as field from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
 import { cursorOf } from '../../formats/cursor.ts';
 import { endOtherSessions, endSessionById, listSessions } from '../../security/sessions.ts';
@@ -10,18 +10,18 @@ import { notFound } from '../problem.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
 import { cursor, LIMIT_DEFAULT, limit, ownId, pageOf } from '../schemas.ts';
 
-const Session = component(
+const Session = field.component(
   'Session',
   {
-    id: text('The ID of the session.'),
-    created_at: text('The time of the sign-in.'),
-    last_used_at: text('The time the person last used the session, to the minute.'),
-    is_current: boolean('The request was made with this session.'),
+    id: field.text('The ID of the session.'),
+    created_at: field.text('The time of the sign-in.'),
+    last_used_at: field.text('The time the person last used the session, to the minute.'),
+    is_current: field.boolean('The request was made with this session.'),
   },
   'A session at the console.',
 );
 
-const position = cursorOf('sessions', closed({ created_at: Type.String(), id: Type.String() }));
+const position = cursorOf('sessions', field.closed({ created_at: Type.String(), id: Type.String() }));
 
 /** Lists and ends the console sessions of the caller's token, and of no other token. */
 export function sessionRoutes(app: Api, { db, now, log, firstToken }: ApiParts): void {
@@ -37,7 +37,7 @@ export function sessionRoutes(app: Api, { db, now, log, firstToken }: ApiParts):
       operationId: 'listSessions',
       summary: 'List your sessions',
       description: "The console sessions of the caller's token that have not ended, newest first.",
-      querystring: closed({ cursor, limit }),
+      querystring: field.closed({ cursor, limit }),
       response: { 200: pageOf(Session) },
     }),
     async (request) => {
@@ -55,7 +55,7 @@ export function sessionRoutes(app: Api, { db, now, log, firstToken }: ApiParts):
       operationId: 'endSession',
       summary: 'End one of your sessions',
       description: "The session's next request is refused. A session of another token is a 404.",
-      params: closed({ session_id: ownId }),
+      params: field.closed({ session_id: ownId }),
       response: { 204: Type.Null({ description: 'The session has ended.' }) },
       refuses: ['NOT_FOUND'],
     }),
