@@ -41,7 +41,7 @@ const COMMANDS: Readonly<Record<string, Readonly<Record<string, () => Promise<Ad
   'Maintain the database:': {
     migrate: async () => (await import('./database/migrate.ts')).addMigrateCommand,
     backup: async () => (await import('./database/backup.ts')).addBackupCommand,
-    restore: async () => (await import('./database/restore.ts')).addRestoreCommand,
+    restore: async () => (await import('./database/backup.ts')).addRestoreCommand,
     verify: async () => (await import('./database/maintenance.ts')).addVerifyCommand,
     'accept-loss': async () => (await import('./database/maintenance.ts')).addAcceptLossCommand,
     retention: async () => (await import('./database/maintenance.ts')).addRetentionCommand,

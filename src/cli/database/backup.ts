@@ -1,14 +1,33 @@
-/** The command that backs up a database. */
-import { existsSync, realpathSync, statSync } from 'node:fs';
+/** The commands that back up a database and restore a backup. */
+import { existsSync, realpathSync, rmSync, statSync } from 'node:fs';
 import { basename, dirname, resolve } from 'node:path';
-import { readDatabaseUrl, readEnvironment } from '../../config.ts';
-import { engineOfUrl } from '../../database/engine.ts';
+import { readDatabaseUrl, readDataKeys, readEnvironment, readRetention } from '../../config.ts';
+import { engineOfUrl, tableExists } from '../../database/engine.ts';
 import { hasReservedSuffix, SUFFIX } from '../../database/files.ts';
-import { sqliteFile, sqlitePath } from '../../database/open.ts';
-import { backUp } from '../../operations/backup.ts';
+import { countDue } from '../../database/migrate.ts';
+import { holdServeLock, isServed, sqliteFile } from '../../database/open.ts';
+import { assertSchemaUnaltered } from '../../database/schema-check.ts';
+import type { Db } from '../../database/tables.ts';
+import { AppError, codeOf, isAppError } from '../../errors.ts';
+import { type Newest, readNewest, removeMark, replayFrom, whatToReplay } from '../../inbox/data-loss.ts';
+import { assertWhole, backUp, withFile } from '../../operations/backup.ts';
+import {
+  compact,
+  copyToPrepared,
+  dropPrepared,
+  isThere,
+  keptName,
+  preparedNames,
+  replaceDatabase,
+} from '../../operations/restore.ts';
+import { isAnyDropped } from '../../operations/retention.ts';
+import { ENCRYPTED_COLUMNS } from '../../operations/verify.ts';
+import { keysInUse } from '../../security/encrypted-columns.ts';
 import { type Command, type Context, confirm } from '../command.ts';
+import { checkDataKeys } from '../doctor/database.ts';
 import { failed, ifStopped, wrongUsage } from '../failure.ts';
-import { megabytes, printPairs, printResult, withProgress } from '../output.ts';
+import { counted, megabytes, printable, printPairs, printResult, withProgress } from '../output.ts';
+import { nameOfDatabase } from './migrate.ts';
 
 export function addBackupCommand(program: Command): void {
   program
@@ -39,17 +58,14 @@ async function backup(context: Context, file: string): Promise<void> {
   ).catch(ifStopped(signal, 'stopped before the end: no backup was created'));
   const ms = Math.round(performance.now() - began);
   printResult(out, { file: target, bytes, environment, ...newest, ms }, () => {
-    printPairs(out, {
-      file: target,
-      size: `${megabytes(bytes)} MB`,
-      environment,
-      position: newest.position,
-      'newest event': newest.event_id,
-      received: newest.received_at,
-      duration: `${(ms / 1_000).toFixed(1)} s`,
-    });
+    const contents = { size: `${megabytes(bytes)} MB`, environment, ...pairsOf(newest) };
+    printPairs(out, { file: target, ...contents, duration: `${(ms / 1_000).toFixed(1)} s` });
     out.note('Censuses and requests in it cannot be read without DATA_KEYS: store those elsewhere.');
   });
+}
+
+function pairsOf({ position, event_id, received_at }: Newest) {
+  return { position, 'newest event': event_id, received: received_at };
 }
 
 /** Returns the path of the existing database file. Opening a missing file would create it. */
@@ -78,34 +94,172 @@ function targetOf(file: string, path: string): string {
   return target;
 }
 
-/** Returns the name of a database without user and password. */
-export function nameOfDatabase(databaseUrl: string): string {
-  if (engineOfUrl(databaseUrl) === 'sqlite') return sqlitePath(databaseUrl);
-  const { host, pathname } = new URL(databaseUrl);
-  return `${decodeURIComponent(pathname.slice(1)) || 'the default database'} at ${host || 'this machine'}`;
-}
-
-/** Returns how to back up a PostgreSQL database with its own tool, without the password. */
 function dumpWith(databaseUrl: string, file: string): string {
-  return `use PostgreSQL's own tool, which also works while sidecars run: ${withPassword('pg_dump', `--format=custom --file=${quoted(file)} --dbname=${quoted(withoutPassword(databaseUrl))}`)}`;
+  const dump = `pg_dump --format=custom --file=${quoted(file)} ${target(databaseUrl)}`;
+  return `use PostgreSQL's own tool, which also works while sidecars run: PGPASSWORD=… ${dump}`;
 }
 
-/** Returns how to restore such a backup. */
-export function restoreWith(databaseUrl: string, file: string): string {
-  return `use PostgreSQL's own tool. Stop all sidecars, create an empty database, then run ${withPassword('pg_restore', `--no-owner --exit-on-error --dbname=${quoted(withoutPassword(databaseUrl))} ${quoted(file)}`)}`;
+function restoreWith(databaseUrl: string, file: string): string {
+  const restore = `pg_restore --no-owner --exit-on-error ${target(databaseUrl)} ${quoted(file)}`;
+  return `use PostgreSQL's own tool. Stop all sidecars, create an empty database, then run PGPASSWORD=… ${restore}`;
 }
 
-function withPassword(tool: string, rest: string): string {
-  return `PGPASSWORD=… ${tool} ${rest}`;
-}
-
-function withoutPassword(databaseUrl: string): string {
+/** Returns the option that names a database, without its password. */
+function target(databaseUrl: string): string {
   const url = new URL(databaseUrl);
   url.password = '';
-  return url.href;
+  return `--dbname=${quoted(url.href)}`;
 }
 
 /** Quotes text for a shell. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
+}
+
+export function addRestoreCommand(program: Command): void {
+  program
+    .subcommand('restore', 'Restore a backup while the sidecar is stopped, and keep the replaced database.')
+    .examples('restore /backups/sidecar.db', 'restore /backups/sidecar.db --yes')
+    .argument('<file>', 'A file that "benefits-sidecar backup" created')
+    .option('--without-keys', 'Also if DATA_KEYS lacks a key, without which its data stays unreadable')
+    .confirmed()
+    .json()
+    .does(restore);
+}
+
+async function restore(context: Context, file: string, options: { withoutKeys?: true }): Promise<void> {
+  const url = readDatabaseUrl(context.env);
+  readEnvironment(context.env);
+  if (engineOfUrl(url) === 'postgres') throw failed(restoreWith(url, file));
+  const path = sqliteFile(url);
+  assertBackup(file, path);
+  const release = notServed(url);
+  try {
+    const restored = await replace(context, file, path, options.withoutKeys === true);
+    removeMark(url);
+    printRestored(context, restored);
+  } finally {
+    dropPrepared(path);
+    // Taking the lock created an empty file if there was none.
+    if (existsSync(path) && !isThere(path)) rmSync(path);
+    release();
+  }
+}
+
+/** Throws if the name or the kind of the file rules it out as a backup. */
+function assertBackup(file: string, path: string): void {
+  const isFile = existsSync(file) && statSync(file).isFile();
+  if (!isFile) throw failed(`there is no file ${file}: check the path`);
+  const source = realpathSync(file);
+  if (source === path) throw wrongUsage(`${file} is the database itself: choose a backup`);
+  if (preparedNames(path).includes(source)) {
+    throw wrongUsage(`${file} has a name that this command uses for its own files: rename it`);
+  }
+  if (isServed(`sqlite:${source}`)) {
+    throw failed(`${file} is the database of a running sidecar: restore a backup of it instead`);
+  }
+}
+
+function notServed(url: string): () => void {
+  try {
+    return holdServeLock(url);
+  } catch (error) {
+    if (!isAppError(error, 'ALREADY_SERVED')) throw error;
+    throw failed('a sidecar is running on this database: stop it, then restore', { cause: error });
+  }
+}
+
+async function replace(context: Context, file: string, path: string, withoutKeys: boolean) {
+  const { out, stopped, now } = context;
+  const signal = stopped();
+  const prepared = await withProgress(out, 'MB', megabytes(statSync(file).size), ({ set }) =>
+    copyToPrepared(file, path, { copied: (bytes) => set(megabytes(bytes)), signal }),
+  ).catch(ifStopped(signal, 'stopped before the end: nothing was replaced'));
+  const checked = await checkBackup(context, file, prepared, withoutKeys);
+  const isReplacing = isThere(path);
+  // Null if the database that is replaced is unreadable.
+  const replaced = isReplacing ? await withFile(path, readNewest).catch(() => null) : null;
+  if (isReplacing) {
+    const effects = [
+      `The database ${path} has ${inWords(replaced)}. The backup has ${inWords(checked.newest)}.`,
+      'Newer data is not in the backup. The replaced database is kept next to the new one.',
+    ];
+    await confirm(context, effects, 'Replace the database?');
+  }
+  compact(path, isAnyDropped(readRetention(context.env)));
+  const kept = isReplacing ? keptName(path, now()) : null;
+  replaceDatabase(path, kept);
+  return { ...checked, path, kept, replaced, bytes: statSync(path).size };
+}
+
+function inWords(newest: Newest | null): string {
+  if (newest === null) return 'unreadable contents';
+  const { position, event_id, received_at } = newest;
+  const event = event_id === null ? 'no event' : `${event_id}, received ${received_at}, as newest event`;
+  return `${event} (position ${position})`;
+}
+
+function printRestored({ out }: Context, restored: Awaited<ReturnType<typeof replace>>): void {
+  const { path, kept, replaced, newest, due, bytes } = restored;
+  const replay_from = replayFrom(newest.received_at);
+  const result = { file: path, bytes, kept, replaced, restored: newest, migrations_due: due, replay_from };
+  printResult(out, result, () => {
+    const contents = { size: `${megabytes(bytes)} MB`, ...pairsOf(newest) };
+    const before = { 'replaced database': kept, 'its newest event': replaced?.event_id };
+    printPairs(out, { database: path, ...contents, ...before });
+    if (due > 0)
+      out.note(
+        `The backup is from an older release. "benefits-sidecar serve" or "benefits-sidecar migrate" applies ${counted(due, 'migration')}.`,
+      );
+    out.note(
+      `Start the sidecar, then ${printable(whatToReplay(newest.received_at))} in the provider's portal. Duplicates have no effect.`,
+    );
+  });
+}
+
+/**
+ * Checks the copy of a backup: a complete database of this program and environment, of this release or an older
+ * one, whose encrypted values DATA_KEYS opens. Throws COMMAND_FAILED, which names the backup. `due` migrations are
+ * applied by the next start.
+ */
+async function checkBackup({ env }: Context, file: string, prepared: string, withoutKeys: boolean) {
+  try {
+    return await withFile(prepared, async (db, handle) => {
+      assertWhole(handle, 'integrity_check');
+      const due = await countDue(db, readEnvironment(env));
+      await assertSchemaUnaltered(db);
+      if (!withoutKeys) await checkKeys(db, env, due);
+      return { newest: await readNewest(db), due };
+    });
+  } catch (error) {
+    const why = reasonOf(error);
+    if (why === null) throw error;
+    throw failed(`${file} cannot be restored, and nothing was replaced: ${why}`, { cause: error });
+  }
+}
+
+function reasonOf(error: unknown): string | null {
+  if (isAppError(error, 'SCHEMA_REFUSED', 'BACKUP_FAILED', 'DATA_KEY_MISSING')) return error.message;
+  const code = codeOf(error);
+  if (code === 'SQLITE_NOTADB') return 'it is not a SQLite database';
+  return /^SQLITE_(CORRUPT|IOERR)/.test(code) ? `it is damaged (${code})` : null;
+}
+
+const WITHOUT =
+  'add that key to DATA_KEYS after the first one, or add --without-keys to lose the data encrypted with it';
+
+async function checkKeys(db: Db, env: Context['env'], due: number): Promise<void> {
+  const given = new Set(readDataKeys(env).map(({ id }) => id));
+  const there = await Promise.all(ENCRYPTED_COLUMNS.map(({ table }) => tableExists(db, table)));
+  const columns = ENCRYPTED_COLUMNS.filter((_, index) => there[index]);
+  const inUse = await keysInUse(db, columns);
+  for (const [id, values] of inUse) {
+    if (given.has(id)) continue;
+    const count = [...values.values()].reduce((sum, one) => sum + one, 0);
+    throw new AppError('DATA_KEY_MISSING', `${counted(count, 'value')} encrypted with key ${id}: ${WITHOUT}`);
+  }
+  // The key under the same id may differ. Tables of an older release may lack the columns that this reads.
+  if (due > 0) return;
+  const { result, message } = await checkDataKeys(db, env);
+  if (result === 'fail') throw new AppError('DATA_KEY_MISSING', `${message}: ${WITHOUT}`);
 }

@@ -11,7 +11,6 @@ import { assertEmpty, copyDatabase, rowsToCopy } from '../../operations/copy.ts'
 import type { Command, Context } from '../command.ts';
 import { failed, wrongUsage } from '../failure.ts';
 import { printable, printResult, withProgress } from '../output.ts';
-import { nameOfDatabase } from './backup.ts';
 
 export function addMigrateCommand(program: Command): void {
   program
@@ -101,4 +100,11 @@ function sourceFile(from: string): string {
   const path = sqlitePath(from);
   if (!existsSync(path)) throw wrongUsage(`--from: there is no database at ${path}`);
   return path;
+}
+
+/** Returns the name of a database without user and password. */
+export function nameOfDatabase(databaseUrl: string): string {
+  if (engineOfUrl(databaseUrl) === 'sqlite') return sqlitePath(databaseUrl);
+  const { host, pathname } = new URL(databaseUrl);
+  return `${decodeURIComponent(pathname.slice(1)) || 'the default database'} at ${host || 'this machine'}`;
 }

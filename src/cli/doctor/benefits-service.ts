@@ -1,6 +1,7 @@
 /** Checks of the benefits service, the census source and our own listeners. */
 import { accessSync, constants, readdirSync, statSync } from 'node:fs';
 import { createServer } from 'node:net';
+import { Agent, request } from 'undici';
 import type { Clock } from '../../clock.ts';
 import {
   type BenefitsConfig,
@@ -13,19 +14,10 @@ import {
 import { isServed } from '../../database/open.ts';
 import type { Environment } from '../../environment.ts';
 import { codeOf } from '../../errors.ts';
+import { VERSION } from '../../version.ts';
 import { counted } from '../output.ts';
 import { addressToReach } from '../replay.ts';
-import {
-  type Answer,
-  type Finding,
-  fail,
-  findingsOf,
-  get,
-  pass,
-  unknown,
-  type Verdict,
-  warn,
-} from './finding.ts';
+import { type Finding, fail, findingsOf, pass, unknown, type Verdict, warn } from './finding.ts';
 
 /** Webhooks are refused beyond 5 minutes. A clock that is off by this much is on its way there. */
 const CLOCK_OFF_S = 60;
@@ -194,4 +186,29 @@ function bound({ host, port }: Listener): Promise<string | null> {
     server.once('error', (error) => resolve(codeOf(error)));
     server.listen(port, host, () => server.close(() => resolve(null)));
   });
+}
+
+/** A slower server would not do for an upload either. */
+const ANSWER_MS = 10_000;
+
+type Answer = { status: number; date: Date | null } | { failure: string };
+
+/** Sends one GET, with or without a bearer token. Follows no redirect. Never throws. */
+async function get(url: string, token: string | null): Promise<Answer> {
+  const agent = new Agent({ allowH2: false });
+  try {
+    const authorization = token === null ? {} : { authorization: `Bearer ${token}` };
+    const { statusCode, headers, body } = await request(url, {
+      headers: { 'user-agent': `benefits-sidecar/${VERSION}`, ...authorization },
+      dispatcher: agent,
+      signal: AbortSignal.timeout(ANSWER_MS),
+    });
+    await body.dump({ limit: 64 * 1024 });
+    const date = new Date([headers.date].flat()[0] ?? '');
+    return { status: statusCode, date: Number.isNaN(date.getTime()) ? null : date };
+  } catch (error) {
+    return { failure: codeOf(error) || (error as Error).name };
+  } finally {
+    await agent.destroy();
+  }
 }

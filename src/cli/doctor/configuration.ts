@@ -12,7 +12,7 @@ import {
 } from '../../config.ts';
 import { type Environment, given } from '../../environment.ts';
 import { isAppError } from '../../errors.ts';
-import { nameOfDatabase } from '../database/backup.ts';
+import { nameOfDatabase } from '../database/migrate.ts';
 import { counted } from '../output.ts';
 import { type Finding, fail, pass, type Verdict, warn } from './finding.ts';
 

@@ -28,7 +28,7 @@ import { storedHashKeys } from '../../security/hashing.ts';
 import { listTokens } from '../../security/tokens.ts';
 import { diskInWords, judgeDisk, nearestFolder, readDisk } from '../../telemetry/disk.ts';
 import type { Context } from '../command.ts';
-import { nameOfDatabase } from '../database/backup.ts';
+import { nameOfDatabase } from '../database/migrate.ts';
 import { describeFailure } from '../failure.ts';
 import { counted } from '../output.ts';
 import { type Finding, fail, findingsOf, pass, unknown, type Verdict, warn } from './finding.ts';
