@@ -11,44 +11,45 @@ import { failed, wrongUsage } from './failure.ts';
 
 const UNIT_MS: Readonly<Record<string, number>> = { h: 3_600_000, d: 86_400_000 };
 
-export function wholeNumber(least: number, most: number): (text: string) => number {
+/** Creates the parser of an option from a function that returns null for a text that is not `what`. */
+function parser<T>(what: string, read: (text: string) => T | null): (text: string) => T {
   return (text) => {
-    const number = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
-    if (number >= least && number <= most) return number;
-    throw new InvalidArgumentError(`It must be a whole number from ${least} to ${most}.`);
+    const value = read(text);
+    if (value === null) throw new InvalidArgumentError(`It must be ${what}.`);
+    return value;
   };
 }
 
-export function day(text: string): string {
-  if (isDay(text)) return text;
-  throw new InvalidArgumentError('It must be a date, such as 2026-07-01.');
+export function wholeNumber(least: number, most: number): (text: string) => number {
+  return parser(`a whole number from ${least} to ${most}`, (text) => {
+    const number = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
+    return number >= least && number <= most ? number : null;
+  });
 }
+
+export const day = parser('a date, such as 2026-07-01', (text) => (isDay(text) ? text : null));
+
+export const truth = parser('true or false', (text) =>
+  text === 'true' || text === 'false' ? text === 'true' : null,
+);
 
 /** Returns an instant in the form that the database uses: UTC, milliseconds. A date is its first instant. */
-export function instant(text: string): string {
+export const instant = parser('a date or a date-time, such as 2026-07-01T08:00:00Z', (text) => {
   const found = toInstant(isDay(text) ? `${text}T00:00:00Z` : text);
-  if (found !== null) return `${found.slice(0, '2026-11-20T17:00:00.000'.length)}Z`;
-  throw new InvalidArgumentError('It must be a date or a date-time, such as 2026-07-01T08:00:00Z.');
-}
+  return found && `${found.slice(0, '2026-11-20T17:00:00.000'.length)}Z`;
+});
 
 /** Returns a period in milliseconds. */
-export function period(text: string): number {
+export const period = parser('a number of hours or days, such as 12h or 90d', (text) => {
   const [, count, unit = ''] = /^(\d{1,4})([hd])$/.exec(text) ?? [];
   const ms = Number(count) * (UNIT_MS[unit] ?? Number.NaN);
-  if (ms > 0) return ms;
-  throw new InvalidArgumentError('It must be a number of hours or days, such as 12h or 90d.');
-}
+  return ms > 0 ? ms : null;
+});
 
-export function truth(text: string): boolean {
-  if (text === 'true' || text === 'false') return text === 'true';
-  throw new InvalidArgumentError('It must be true or false.');
-}
-
-export function address(text: string): string {
-  const url = URL.canParse(text) ? new URL(text) : null;
-  if (url !== null && /^https?:$/.test(url.protocol) && url.username + url.password === '') return text;
-  throw new InvalidArgumentError('It must be an http:// or https:// URL without a user name.');
-}
+export const address = parser('an http:// or https:// URL without a user name', (text) => {
+  const url = URL.parse(text);
+  return url !== null && /^https?:$/.test(url.protocol) && url.username + url.password === '' ? text : null;
+});
 
 /** For an option that may be repeated. */
 export function several<T>(parse: (text: string) => T): (text: string, before?: T[]) => T[] {

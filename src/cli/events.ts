@@ -19,7 +19,7 @@ import {
   viewWholeEvent,
 } from '../inbox/events.ts';
 import { instant, truth } from './arguments.ts';
-import { type Command, type Context, confirm, type PageOptions, withDatabase } from './command.ts';
+import { type Command, confirm, type PageOptions, withDatabase } from './command.ts';
 import { failed, unknownId, wrongUsage } from './failure.ts';
 import {
   type Column,
@@ -71,7 +71,31 @@ export function addEventCommands(program: Command): void {
     .examples('events reprocess msg_2b7Kq', 'events reprocess --state quarantined --from 2026-07-01');
   filtered(reprocess.argument('[event-id...]', 'The ids of events; without ids, use filters'))
     .json()
-    .does(eventsReprocess);
+    .does(async (context, ids: string[], options: FilterOptions) => {
+      const { out, now } = context;
+      const asked = filterOf(options);
+      const byFilter = Object.values(asked).some((value) => value !== undefined);
+      if (byFilter === ids.length > 0) {
+        throw wrongUsage(
+          'name events by id, or by at least one of --state, --type, --from and --until, but not both',
+        );
+      }
+      const total = byFilter ? null : ids.length;
+      const progress = 'events set to pending';
+      const { reprocessed, withoutBody } = await withProgress(out, progress, total, ({ set }) =>
+        withDatabase(context, (db) =>
+          byFilter
+            ? reprocessAll(db, asked, now().toISOString(), (_, all) => set(all))
+            : reprocessEach(db, ids, set),
+        ),
+      );
+      const result = { reprocessed, without_body: withoutBody };
+      printResult(out, result, `${counted(reprocessed, 'event')} set to pending`);
+      if (withoutBody > 0) {
+        out.note(`${counted(withoutBody, 'event')} skipped: the body was deleted by RETENTION_EVENTS.`);
+      }
+      if (reprocessed > 0) out.note('The sidecar applies them now, or when it starts.');
+    });
   events
     .subcommand('dismiss', 'Mark a quarantined event, a conflict or a tie as reviewed.')
     .examples('events dismiss msg_2b7Kq --reason "test event of the provider"')
@@ -139,32 +163,6 @@ function bodyInLines(kept: Kept): string {
     // Not JSON: shown as it was received.
   }
   return lines.split('\n').map(printable).join('\n');
-}
-
-/** Puts events back to pending, by id or by filter. A running `serve` applies them within a second. */
-async function eventsReprocess(context: Context, ids: string[], options: FilterOptions): Promise<void> {
-  const { out, now } = context;
-  const asked = filterOf(options);
-  const byFilter = Object.values(asked).some((value) => value !== undefined);
-  if (byFilter === ids.length > 0) {
-    throw wrongUsage(
-      'name events by id, or by at least one of --state, --type, --from and --until, but not both',
-    );
-  }
-  const total = byFilter ? null : ids.length;
-  const { reprocessed, withoutBody } = await withProgress(out, 'events set to pending', total, ({ set }) =>
-    withDatabase(context, (db) =>
-      byFilter
-        ? reprocessAll(db, asked, now().toISOString(), (_, all) => set(all))
-        : reprocessEach(db, ids, set),
-    ),
-  );
-  const result = { reprocessed, without_body: withoutBody };
-  printResult(out, result, `${counted(reprocessed, 'event')} set to pending`);
-  if (withoutBody > 0) {
-    out.note(`${counted(withoutBody, 'event')} skipped: the body was deleted by RETENTION_EVENTS.`);
-  }
-  if (reprocessed > 0) out.note('The sidecar applies them now, or when it starts.');
 }
 
 /** Changes nothing if an id is unknown or its body was dropped. */

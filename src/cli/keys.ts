@@ -31,7 +31,28 @@ export function addKeyCommands(program: Command): void {
     .subcommand('rotate', 'Encrypt stored data again with the first key of DATA_KEYS.')
     .examples('keys rotate', 'keys rotate --json')
     .table()
-    .does(keysRotate);
+    .does(async (context) => {
+      // Also while `serve` runs. Returns 1 if a value could not be opened: its key is missing, or it is damaged.
+      const { out, env, stopped } = context;
+      const dataKeys = readDataKeys(env);
+      const encryptor = createEncryptor(dataKeys);
+      const given = dataKeys.map(({ id }) => id);
+      return withDatabase(context, async (db) => {
+        out.note(
+          `Encrypting with key ${encryptor.keyId}. A sidecar that was started without this key cannot read the result.`,
+        );
+        const tables = ENCRYPTED_COLUMNS.map(({ table }) => table);
+        const signal = stopped();
+        const rotated = await withProgress(out, 'values', await countRows(db, tables), ({ add }) =>
+          rotate(db, encryptor, given, { looked: add, signal }),
+        ).catch(ifStopped(signal, 'stopped: finished work is kept. Run the command again to continue'));
+        const keys = summarize(rotated.inUse, given);
+        const { reencrypted, broken } = rotated;
+        const result = { first_key: encryptor.keyId, reencrypted, keys, broken: Object.fromEntries(broken) };
+        printResult(out, result, () => printRotation(context, encryptor.keyId, rotated, keys));
+        return broken.size > 0 || keys.some(({ state }) => state === 'missing') ? 1 : 0;
+      });
+    });
 }
 
 /** AES-256. */
@@ -41,32 +62,6 @@ const ID_BYTES = 2;
 
 /** A `serve` that still uses an older key, or a locked row, needs another pass. More would not help. */
 const PASSES_MOST = 3;
-
-/**
- * Encrypts everything again with the first of DATA_KEYS, also while `serve` runs, and prints which keys are still
- * needed. Returns 1 if a value could not be opened: its key is missing, or it is damaged.
- */
-async function keysRotate(context: Context): Promise<number> {
-  const { out, env, stopped } = context;
-  const dataKeys = readDataKeys(env);
-  const encryptor = createEncryptor(dataKeys);
-  const given = dataKeys.map(({ id }) => id);
-  return withDatabase(context, async (db) => {
-    out.note(
-      `Encrypting with key ${encryptor.keyId}. A sidecar that was started without this key cannot read the result.`,
-    );
-    const tables = ENCRYPTED_COLUMNS.map(({ table }) => table);
-    const signal = stopped();
-    const rotated = await withProgress(out, 'values', await countRows(db, tables), ({ add }) =>
-      rotate(db, encryptor, given, { looked: add, signal }),
-    ).catch(ifStopped(signal, 'stopped: finished work is kept. Run the command again to continue'));
-    const keys = summarize(rotated.inUse, given);
-    const { reencrypted, broken } = rotated;
-    const result = { first_key: encryptor.keyId, reencrypted, keys, broken: Object.fromEntries(broken) };
-    printResult(out, result, () => printRotation(context, encryptor.keyId, rotated, keys));
-    return broken.size > 0 || keys.some(({ state }) => state === 'missing') ? 1 : 0;
-  });
-}
 
 type Rotated = Reencrypted & { inUse: KeysInUse };
 

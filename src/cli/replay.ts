@@ -3,7 +3,6 @@
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Agent, request } from 'undici';
-import type { Clock } from '../clock.ts';
 import { type Listener, readReceiver, readWebhookSecrets } from '../config.ts';
 import { codeOf } from '../errors.ts';
 import { type Fixture, loadFixtures } from '../simulator/events.ts';
@@ -35,6 +34,12 @@ export function addReplayCommand(program: Command): void {
 
 type Options = { url?: string; concurrency: number; force?: true };
 
+/** The result of one event: `outcome` is the status, or why there was none. */
+type Posted = { file: string; delivered: boolean; outcome: string };
+
+/** The contract's limit for an acknowledgment. */
+const ANSWER_MS = 15_000;
+
 /** Advice by the status of a response other than 2xx, or by the error's code. */
 const ADVICE: Readonly<Record<string, string>> = {
   401: 'The sidecar rejected the signature. Compare WEBHOOK_SECRETS and the clocks, which may differ by 5 minutes.',
@@ -44,11 +49,8 @@ const ADVICE: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'Nothing listens at the URL. Start "benefits-sidecar serve", or set the URL with --url.',
 };
 
-/**
- * Signs events from files with the first configured secret and posts them to the running receiver, in the order of
- * their names if one at a time. Returns 0 if every response was 2xx.
- */
-export async function replay(context: Context, paths: string[], options: Options): Promise<number> {
+/** Posts events in the order of their names if one at a time, each signed when it is sent. Follows no redirect. */
+async function replay(context: Context, paths: string[], options: Options): Promise<number> {
   const { env, out, now, stopped } = context;
   if (env.BENEFITS_ENVIRONMENT?.trim() === 'live' && options.force !== true) {
     throw failed(
@@ -61,31 +63,40 @@ export async function replay(context: Context, paths: string[], options: Options
   const url = options.url ?? `${addressToReach(readReceiver(env))}/webhooks`;
   const events = paths.flatMap((path) => loadFixtures(path));
   const signal = stopped();
-  const poster = createPoster({ url, secret, now, signal });
+  const dispatcher = new Agent({ headersTimeout: ANSWER_MS, bodyTimeout: ANSWER_MS });
+  const post = async ({ file, id, body }: Fixture): Promise<Posted> => {
+    const text = JSON.stringify(body);
+    const headers = { 'content-type': 'application/json', ...signEvent(secret, id, now(), text) };
+    try {
+      const response = await request(url, { method: 'POST', headers, body: text, dispatcher, signal });
+      await response.body.dump();
+      const { statusCode } = response;
+      return { file, delivered: statusCode >= 200 && statusCode < 300, outcome: String(statusCode) };
+    } catch (error) {
+      return { file, delivered: false, outcome: codeOf(error) || (error as Error).name };
+    }
+  };
   const posted: Posted[] = [];
   await withProgress(out, 'events', events.length, ({ set }) =>
     forEachConcurrently(events, options.concurrency, signal, async (event) => {
-      posted.push(await poster.post(event));
+      posted.push(await post(event));
       set(posted.length);
     }),
-  ).finally(poster.close);
+  ).finally(() => dispatcher.destroy());
   return printPosted(context, url, events.length, posted);
 }
 
 function printPosted({ out }: Context, url: string, events: number, posted: readonly Posted[]): number {
-  const delivered = posted.filter((one) => one.delivered).length;
-  const others = Map.groupBy(
-    posted.filter((one) => !one.delivered),
-    (one) => one.outcome,
-  );
+  const failures = posted.filter((one) => !one.delivered);
+  const delivered = posted.length - failures.length;
+  const others = Map.groupBy(failures, (one) => one.outcome);
   const refused = Object.fromEntries([...others].map(([outcome, some]) => [outcome, some.length]));
   printResult(out, { url, events, delivered, refused }, () => {
     out.print(printable(`${delivered} of ${counted(events, 'event')} delivered to ${url}`));
     for (const [outcome, some] of others) {
       const files = some.slice(0, 5).map((one) => one.file);
-      out.print(
-        `${some.length} failed with ${outcome}: ${printable(files.join(', '))}${some.length > files.length ? ', …' : ''}`,
-      );
+      if (some.length > files.length) files.push('…');
+      out.print(`${some.length} failed with ${outcome}: ${printable(files.join(', '))}`);
       if (ADVICE[outcome] !== undefined) out.note(ADVICE[outcome]);
     }
   });
@@ -108,39 +119,6 @@ async function forEachConcurrently(
     }
   };
   await Promise.all(Array.from({ length: Math.min(concurrency, events.length) }, one));
-}
-
-/** The contract's limit for an acknowledgment. */
-const ANSWER_MS = 15_000;
-
-/** The result of one event: `outcome` is the status, or why there was none. */
-type Posted = { file: string; delivered: boolean; outcome: string };
-
-/** Posts events, each signed when it is sent. Follows no redirect. */
-function createPoster(options: { url: string; secret: string; now: Clock; signal: AbortSignal }) {
-  const { url, secret, now, signal } = options;
-  const agent = new Agent({ headersTimeout: ANSWER_MS, bodyTimeout: ANSWER_MS });
-  return {
-    async post({ file, id, body }: Fixture): Promise<Posted> {
-      const text = JSON.stringify(body);
-      const headers = { 'content-type': 'application/json', ...signEvent(secret, id, now(), text) };
-      try {
-        const response = await request(url, {
-          method: 'POST',
-          headers,
-          body: text,
-          dispatcher: agent,
-          signal,
-        });
-        await response.body.dump();
-        const { statusCode } = response;
-        return { file, delivered: statusCode >= 200 && statusCode < 300, outcome: String(statusCode) };
-      } catch (error) {
-        return { file, delivered: false, outcome: codeOf(error) || (error as Error).name };
-      }
-    },
-    close: () => agent.destroy(),
-  };
 }
 
 /** A wildcard address can't be connected to; the loopback address can. */

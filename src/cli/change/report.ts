@@ -40,7 +40,7 @@ export function changeReport(kind: ChangeKind) {
       const { rows, digest } = await checkFile(context, file, kind);
       const keyOf = (row: number): string => `${keyPrefix ?? `file-${digest}`}-${kind}-${row}`;
       const results = await withProgress(out, 'changes', rows, ({ set }) =>
-        accept({ db, encryptor, now }, pendingIn(file, kind, keyOf), set, context.stopped()),
+        accept({ db, encryptor, now }, { file, kind, keyOf }, set, context.stopped()),
       );
       summarize(context, results, rows);
       const conflicts = results.filter(({ outcome }) => outcome === 'conflict');
@@ -83,13 +83,9 @@ async function checkFile({ out }: Context, file: RowsFile, kind: ChangeKind) {
       hash.update(part);
       add(part.length);
     });
-    for await (const given of givenChanges(content, file.format, kind)) {
+    for await (const given of checkedChanges(content, file.format, kind)) {
       rows += 1;
-      if ('problem' in given) problems.add(given.problem);
-      else {
-        const checked = checkChange(kind, given.value);
-        if (!checked.ok) problems.add(...checked.problems.map((problem) => within(given.path, problem)));
-      }
+      if ('problems' in given) problems.add(...given.problems);
     }
     if (rows === 0) problems.add({ path: '', rule: 'has no change' });
   }).catch((error: unknown) => {
@@ -103,33 +99,12 @@ async function checkFile({ out }: Context, file: RowsFile, kind: ChangeKind) {
   return { rows, digest: hash.digest('hex') };
 }
 
-function within(path: string, problem: Problem): Problem {
-  if (path === '' || problem.path === '') return { ...problem, path: path || problem.path };
-  return { ...problem, path: problem.path.startsWith('[') ? path + problem.path : `${path}.${problem.path}` };
-}
-
 type Pending = Submission & { path: string };
-
-async function* pendingIn(
-  file: RowsFile,
-  kind: ChangeKind,
-  keyOf: (row: number) => string,
-): AsyncGenerator<Pending> {
-  let row = 0;
-  for await (const given of givenChanges(file.read(), file.format, kind)) {
-    const checked = 'problem' in given ? null : checkChange(kind, given.value);
-    if ('problem' in given || checked === null || !checked.ok) {
-      throw failed('the file changed while it was read: run the command again');
-    }
-    yield { path: given.path, change: checked.change, idempotencyKey: keyOf(row) };
-    row += 1;
-  }
-}
 
 /** Accepts some hundred rows in each transaction until the end, or until the command is stopped. */
 async function accept(
   accepting: Accepting,
-  changes: AsyncIterable<Pending>,
+  { file, kind, keyOf }: { file: RowsFile; kind: ChangeKind; keyOf: (row: number) => string },
   done: (changes: number) => void,
   signal: AbortSignal,
 ): Promise<Result[]> {
@@ -143,9 +118,10 @@ async function accept(
     some = [];
     done(results.length);
   };
-  for await (const change of changes) {
+  for await (const given of checkedChanges(file.read(), file.format, kind)) {
     if (signal.aborted) return results;
-    some.push(change);
+    if ('problems' in given) throw failed('the file changed while it was read: run the command again');
+    some.push({ ...given, idempotencyKey: keyOf(results.length + some.length) });
     if (some.length === CHANGES_AT_ONCE) await flush();
   }
   if (some.length > 0) await flush();
@@ -164,7 +140,24 @@ function summarize({ out }: Context, results: readonly Result[], rows: number): 
   });
 }
 
-/** An unchecked row with its path for problems: `changes[0]`, or '' for the only one of a file. */
+/** Yields each row with its path for problems: `changes[0]`, or '' for the only one of a file. */
+async function* checkedChanges(content: AsyncIterable<Uint8Array>, format: RowFormat, kind: ChangeKind) {
+  for await (const given of givenChanges(content, format, kind)) {
+    if ('problem' in given) yield { problems: [given.problem] };
+    else {
+      const { path, value } = given;
+      const checked = checkChange(kind, value);
+      if (checked.ok) yield { path, change: checked.change };
+      else yield { problems: checked.problems.map((problem) => within(path, problem)) };
+    }
+  }
+}
+
+function within(path: string, problem: Problem): Problem {
+  if (path === '' || problem.path === '') return { ...problem, path: path || problem.path };
+  return { ...problem, path: problem.path.startsWith('[') ? path + problem.path : `${path}.${problem.path}` };
+}
+
 type GivenChange = { path: string; value: unknown } | { problem: Problem };
 
 const pathOf = (row: number): string => `changes[${row}]`;

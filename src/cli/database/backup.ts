@@ -36,32 +36,30 @@ export function addBackupCommand(program: Command): void {
     .argument('<file>', 'The file to create; it appears when it is complete')
     .confirmed()
     .json()
-    .does(backup);
-}
-
-/** Does not delay a running `serve`. The file appears once it is complete and checked. */
-async function backup(context: Context, file: string): Promise<void> {
-  const { out, env, stopped } = context;
-  const url = readDatabaseUrl(env);
-  const environment = readEnvironment(env);
-  if (engineOfUrl(url) === 'postgres') throw failed(dumpWith(url, file));
-  const path = databaseFile(url);
-  const target = targetOf(file, path);
-  if (existsSync(target)) {
-    const effect = `${file} exists, last changed ${statSync(target).mtime.toISOString()}.`;
-    await confirm(context, [effect], 'Replace it?');
-  }
-  const began = performance.now();
-  const signal = stopped();
-  const { bytes, newest } = await withProgress(out, 'MB', null, ({ set }) =>
-    backUp(path, target, { copied: (bytes) => set(megabytes(bytes)), signal, environment }),
-  ).catch(ifStopped(signal, 'stopped before the end: no backup was created'));
-  const ms = Math.round(performance.now() - began);
-  printResult(out, { file: target, bytes, environment, ...newest, ms }, () => {
-    const contents = { size: `${megabytes(bytes)} MB`, environment, ...pairsOf(newest) };
-    printPairs(out, { file: target, ...contents, duration: `${(ms / 1_000).toFixed(1)} s` });
-    out.note('Censuses and requests in it cannot be read without DATA_KEYS: store those elsewhere.');
-  });
+    .does(async (context, file: string) => {
+      // Does not delay a running `serve`. The file appears once it is complete and checked.
+      const { out, env, stopped } = context;
+      const url = readDatabaseUrl(env);
+      const environment = readEnvironment(env);
+      if (engineOfUrl(url) === 'postgres') throw failed(dumpWith(url, file));
+      const path = databaseFile(url);
+      const target = targetOf(file, path);
+      if (existsSync(target)) {
+        const effect = `${file} exists, last changed ${statSync(target).mtime.toISOString()}.`;
+        await confirm(context, [effect], 'Replace it?');
+      }
+      const began = performance.now();
+      const signal = stopped();
+      const { bytes, newest } = await withProgress(out, 'MB', null, ({ set }) =>
+        backUp(path, target, { copied: (bytes) => set(megabytes(bytes)), signal, environment }),
+      ).catch(ifStopped(signal, 'stopped before the end: no backup was created'));
+      const ms = Math.round(performance.now() - began);
+      printResult(out, { file: target, bytes, environment, ...newest, ms }, () => {
+        const contents = { size: `${megabytes(bytes)} MB`, environment, ...pairsOf(newest) };
+        printPairs(out, { file: target, ...contents, duration: `${(ms / 1_000).toFixed(1)} s` });
+        out.note('Censuses and requests in it cannot be read without DATA_KEYS: store those elsewhere.');
+      });
+    });
 }
 
 function pairsOf({ position, event_id, received_at }: Newest) {
@@ -124,26 +122,24 @@ export function addRestoreCommand(program: Command): void {
     .option('--without-keys', 'Also if DATA_KEYS lacks a key, without which its data stays unreadable')
     .confirmed()
     .json()
-    .does(restore);
-}
-
-async function restore(context: Context, file: string, options: { withoutKeys?: true }): Promise<void> {
-  const url = readDatabaseUrl(context.env);
-  readEnvironment(context.env);
-  if (engineOfUrl(url) === 'postgres') throw failed(restoreWith(url, file));
-  const path = sqliteFile(url);
-  assertBackup(file, path);
-  const release = notServed(url);
-  try {
-    const restored = await replace(context, file, path, options.withoutKeys === true);
-    removeMark(url);
-    printRestored(context, restored);
-  } finally {
-    dropPrepared(path);
-    // Taking the lock created an empty file if there was none.
-    if (existsSync(path) && !isThere(path)) rmSync(path);
-    release();
-  }
+    .does(async (context, file: string, options: { withoutKeys?: true }) => {
+      const url = readDatabaseUrl(context.env);
+      readEnvironment(context.env);
+      if (engineOfUrl(url) === 'postgres') throw failed(restoreWith(url, file));
+      const path = sqliteFile(url);
+      assertBackup(file, path);
+      const release = notServed(url);
+      try {
+        const restored = await replace(context, file, path, options.withoutKeys === true);
+        removeMark(url);
+        printRestored(context, restored);
+      } finally {
+        dropPrepared(path);
+        // Taking the lock created an empty file if there was none.
+        if (existsSync(path) && !isThere(path)) rmSync(path);
+        release();
+      }
+    });
 }
 
 /** Throws if the name or the kind of the file rules it out as a backup. */

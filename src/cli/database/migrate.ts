@@ -8,7 +8,7 @@ import { holdServeLock, openDatabase, sqlitePath } from '../../database/open.ts'
 import type { Db } from '../../database/tables.ts';
 import { isAppError } from '../../errors.ts';
 import { assertEmpty, copyDatabase, rowsToCopy } from '../../operations/copy.ts';
-import type { Command, Context } from '../command.ts';
+import type { Command } from '../command.ts';
 import { failed, wrongUsage } from '../failure.ts';
 import { printable, printResult, withProgress } from '../output.ts';
 
@@ -40,46 +40,43 @@ export function addCopyCommand(program: Command): void {
     .requiredOption('--from <url>', 'The SQLite database, such as sqlite:./data/sidecar.db (required)')
     .option('--to <url>', 'The PostgreSQL database (default: DATABASE_URL, which hides its password)')
     .json()
-    .does(copy);
-}
-
-/** Copies while neither database is served, and compares counts and contents before the commit. */
-async function copy({ env, out, now }: Context, { from, to }: { from: string; to?: string }): Promise<void> {
-  const environment = readEnvironment(env);
-  const target = to ?? readDatabaseUrl(env);
-  const path = sourceFile(from);
-  if (!isDatabaseUrl(target) || engineOfUrl(target) !== 'postgres') {
-    throw wrongUsage('--to (or DATABASE_URL) must be postgres://user:password@host:5432/database');
-  }
-  const name = nameOfDatabase(target);
-  // The lock keeps a `serve` from storing events that the copy would lack.
-  const release = holdServeLock(from);
-  const opened: Db[] = [];
-  const open = (url: string): Db => {
-    const db = openDatabase(url);
-    opened.push(db);
-    return db;
-  };
-  try {
-    const [source, destination] = [open(from), open(target)];
-    await naming('the database of --from', checkSchema(source, environment));
-    // Checked before the migration: a target given by mistake may be the database of an older release.
-    await assertEmpty(destination);
-    await naming('the target', migrate(destination, environment, now()));
-    const copied = await withProgress(out, 'rows', await rowsToCopy(source), ({ set }) =>
-      copyDatabase(source, destination, set),
-    );
-    const line = `Copied ${copied.rows} rows of ${copied.tables} tables to ${name} and compared them`;
-    printResult(out, { from: path, to: name, ...copied }, () => {
-      out.print(printable(line));
-      out.note(
-        `Set DATABASE_URL to the new database and start the sidecar. Keep ${printable(path)} until you have a backup.`,
-      );
+    .does(async ({ env, out, now }, { from, to }: { from: string; to?: string }) => {
+      // Copies while neither database is served, and compares counts and contents before the commit.
+      const environment = readEnvironment(env);
+      const target = to ?? readDatabaseUrl(env);
+      const path = sourceFile(from);
+      if (!isDatabaseUrl(target) || engineOfUrl(target) !== 'postgres') {
+        throw wrongUsage('--to (or DATABASE_URL) must be postgres://user:password@host:5432/database');
+      }
+      const name = nameOfDatabase(target);
+      // The lock keeps a `serve` from storing events that the copy would lack.
+      const release = holdServeLock(from);
+      const opened: Db[] = [];
+      const open = (url: string): Db => {
+        const db = openDatabase(url);
+        opened.push(db);
+        return db;
+      };
+      try {
+        const [source, destination] = [open(from), open(target)];
+        await naming('the database of --from', checkSchema(source, environment));
+        // Checked before the migration: a target given by mistake may be the database of an older release.
+        await assertEmpty(destination);
+        await naming('the target', migrate(destination, environment, now()));
+        const copied = await withProgress(out, 'rows', await rowsToCopy(source), ({ set }) =>
+          copyDatabase(source, destination, set),
+        );
+        const kept = `Keep ${printable(path)} until you have a backup.`;
+        printResult(out, { from: path, to: name, ...copied }, () => {
+          const what = `${copied.rows} rows of ${copied.tables} tables`;
+          out.print(printable(`Copied ${what} to ${name} and compared them`));
+          out.note(`Set DATABASE_URL to the new database and start the sidecar. ${kept}`);
+        });
+      } finally {
+        await Promise.all(opened.map((db) => db.destroy()));
+        release();
+      }
     });
-  } finally {
-    await Promise.all(opened.map((db) => db.destroy()));
-    release();
-  }
 }
 
 /** Names which of the two databases was refused. */

@@ -15,25 +15,23 @@ export type Calendar = {
 };
 
 const DAY_MS = 86_400_000;
-const WEEKS = { weekly: 1, biweekly: 2 } as const;
-const WEEK_DAYS = 7;
+const PERIOD_DAYS = { weekly: 7, biweekly: 14 };
 /** Days between the end of a weekly or biweekly period and its pay date. */
 const PAID_AFTER_DAYS = 5;
-const MONTHS_OF_YEAR = 12;
+const MONTHS = 12;
 /** More steps in each direction than a year has. */
 const MAX_STEPS = 53;
 
 /** Returns the pay dates of the year in which an employer that starts today runs its first two payrolls. */
 export function calendarOf(frequency: PayFrequency, today: Date): Calendar {
   return frequency === 'weekly' || frequency === 'biweekly'
-    ? calendarByWeeks(today, WEEKS[frequency])
+    ? calendarByWeeks(today, PERIOD_DAYS[frequency])
     : calendarByMonths(today, frequency === 'monthly' ? wholeMonth : halfMonths);
 }
 
 /** The first period ends with the month that `today` is in. The two runs are paid in the month after it. */
-function calendarByWeeks(today: Date, weeks: number): Calendar {
+function calendarByWeeks(today: Date, days: number): Calendar {
   const end = Date.UTC(today.getUTCFullYear(), today.getUTCMonth() + 1, 0);
-  const days = weeks * WEEK_DAYS;
   const dateAt = (step: number): PayDate => {
     const last = end + step * days * DAY_MS;
     return {
@@ -54,10 +52,10 @@ function calendarByWeeks(today: Date, weeks: number): Calendar {
  */
 function calendarByMonths(today: Date, datesOf: (year: number, month: number) => PayDate[]): Calendar {
   const month = today.getUTCMonth();
-  const isDecember = month === MONTHS_OF_YEAR - 1;
+  const isDecember = month === MONTHS - 1;
   const year = today.getUTCFullYear() + (isDecember ? 1 : 0);
-  const payDates = Array.from({ length: MONTHS_OF_YEAR }, (_, index) => datesOf(year, index)).flat();
-  const perMonth = payDates.length / MONTHS_OF_YEAR;
+  const payDates = Array.from({ length: MONTHS }, (_, index) => datesOf(year, index)).flat();
+  const perMonth = payDates.length / MONTHS;
   const at = ((isDecember ? 0 : month) + 1) * perMonth - 1;
   return { payDates, first: payDates[at] as PayDate, second: payDates[at + 1] as PayDate };
 }
@@ -69,14 +67,10 @@ function wholeMonth(year: number, month: number): PayDate[] {
 
 function halfMonths(year: number, month: number): PayDate[] {
   const last = dayAt(Date.UTC(year, month + 1, 0));
-  const [first, middle, next] = ['01', '15', '16'].map((day) => last.slice(0, 8) + day) as [
-    string,
-    string,
-    string,
-  ];
+  const start = last.slice(0, 8);
   return [
-    { pay_date: middle, period_start: first, period_end: middle },
-    { pay_date: last, period_start: next, period_end: last },
+    { pay_date: `${start}15`, period_start: `${start}01`, period_end: `${start}15` },
+    { pay_date: last, period_start: `${start}16`, period_end: last },
   ];
 }
 
@@ -87,9 +81,6 @@ function dayAt(ms: number): string {
 /** A pay date's place in the year: `check` of `checks`, from 1. */
 export type Place = { check: number; checks: number };
 
-/** Premiums are per month. */
-const MONTHS = 12n;
-
 /** Returns the share of one paycheck in cents: checks are equal, and the last one takes the year's remaining cents. */
 export function shareOf(
   contribution: string,
@@ -99,12 +90,12 @@ export function shareOf(
 ): bigint {
   const cents = centsOf(contribution);
   if (period === frequency) return cents;
-  const year = cents * MONTHS;
+  // Other premiums are per month.
+  const year = cents * BigInt(MONTHS);
   const each = year / BigInt(checks);
   return check === checks ? year - each * BigInt(checks - 1) : each;
 }
 
-/** Returns the cents of an amount with two decimals. */
 export function centsOf(amount: string): bigint {
   return BigInt(amount.replace('.', ''));
 }

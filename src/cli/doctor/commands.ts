@@ -1,6 +1,6 @@
 import { readBenefits, readCensus, readDatabaseUrl, readEnvironment } from '../../config.ts';
-import type { Command, Context } from '../command.ts';
-import { type Output, printable, printResult, printWrapped } from '../output.ts';
+import type { Command } from '../command.ts';
+import { printable, printResult, printWrapped } from '../output.ts';
 import { checkCensusSource, checkListeners, checkService } from './benefits-service.ts';
 import {
   checkCertificates,
@@ -10,14 +10,43 @@ import {
   checkUnknown,
 } from './configuration.ts';
 import { checkDatabase, checkDataFolder, checkDisk } from './database.ts';
-import { type Finding, findingsOf } from './finding.ts';
+import { findingsOf } from './finding.ts';
 
 export function addDoctorCommand(program: Command): void {
   program
     .subcommand('doctor', 'Check the configuration, the database and the connections.')
     .examples('doctor', 'doctor --json')
     .json()
-    .does(doctor);
+    .does(async (context) => {
+      // Changes nothing in the database or at the service. Returns 0 if no check failed.
+      const { env, out, now } = context;
+      const groups = [
+        await findingsOf('node', () => checkNode(process.versions.node)),
+        await findingsOf('certificates', () => checkCertificates(env)),
+        checkConfiguration(env),
+        await findingsOf('variables', () => checkUnknown(env)),
+        await findingsOf('environment', () => checkEnvironment(readEnvironment(env), readBenefits(env))),
+        await findingsOf('database', () => checkDatabase(context)),
+        await findingsOf('disk-space', () => checkDisk(readDatabaseUrl(env))),
+        await findingsOf('data-folder', () => checkDataFolder(readDatabaseUrl(env))),
+        await checkListeners(env),
+        await findingsOf('service', () => checkService(readBenefits(env), now)),
+        await findingsOf('census-source', () => checkCensusSource(readCensus(env))),
+      ];
+      const findings = groups.flat();
+      const healthy = findings.every((finding) => finding.result !== 'fail');
+      printResult(out, { healthy, checks: findings }, () => {
+        for (const { id, result, message, advice } of findings) {
+          const [color, word] = MARKS[result];
+          printWrapped(out, `${out.color(color, word)}  `, `${id}: ${printable(message)}`);
+          if (advice !== null) printWrapped(out, '      ', printable(advice));
+        }
+        out.print(
+          healthy ? 'No check failed.' : 'Fix the failed checks in this order, then run doctor again.',
+        );
+      });
+      return healthy ? 0 : 1;
+    });
 }
 
 const MARKS = {
@@ -26,37 +55,3 @@ const MARKS = {
   unknown: ['dim', ' ?  '],
   fail: ['red', 'FAIL'],
 } as const;
-
-/**
- * Checks what a sidecar needs and prints what to do about each failure. Changes nothing in the database or at the
- * service. Returns 0 if no check failed.
- */
-async function doctor(context: Context): Promise<number> {
-  const { env, out, now } = context;
-  const groups = [
-    await findingsOf('node', () => checkNode(process.versions.node)),
-    await findingsOf('certificates', () => checkCertificates(env)),
-    checkConfiguration(env),
-    await findingsOf('variables', () => checkUnknown(env)),
-    await findingsOf('environment', () => checkEnvironment(readEnvironment(env), readBenefits(env))),
-    await findingsOf('database', () => checkDatabase(context)),
-    await findingsOf('disk-space', () => checkDisk(readDatabaseUrl(env))),
-    await findingsOf('data-folder', () => checkDataFolder(readDatabaseUrl(env))),
-    await checkListeners(env),
-    await findingsOf('service', () => checkService(readBenefits(env), now)),
-    await findingsOf('census-source', () => checkCensusSource(readCensus(env))),
-  ];
-  const findings = groups.flat();
-  const healthy = findings.every((finding) => finding.result !== 'fail');
-  printResult(out, { healthy, checks: findings }, () => {
-    for (const finding of findings) printFinding(out, finding);
-    out.print(healthy ? 'No check failed.' : 'Fix the failed checks in this order, then run doctor again.');
-  });
-  return healthy ? 0 : 1;
-}
-
-function printFinding(out: Output, { id, result, message, advice }: Finding): void {
-  const [color, word] = MARKS[result];
-  printWrapped(out, `${out.color(color, word)}  `, `${id}: ${printable(message)}`);
-  if (advice !== null) printWrapped(out, '      ', printable(advice));
-}
