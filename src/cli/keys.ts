@@ -16,11 +16,10 @@ export function addKeyCommands(program: Command): void {
     .subcommand('generate', 'Generate a key for DATA_KEYS and print it.')
     .examples('keys generate', 'keys generate > data-keys')
     .does(async ({ out, now }) => {
-      // Prints a new entry of DATA_KEYS: an id with its date, and 256 random bits.
       const day = now().toISOString().slice(0, 10).replaceAll('-', '');
-      out.print(
-        `k${day}-${randomBytes(ID_BYTES).toString('hex')}:${randomBytes(KEY_BYTES).toString('base64')}`,
-      );
+      // Two keys of one day get different ids. AES-256 needs 32 bytes.
+      const [id, key] = [randomBytes(2).toString('hex'), randomBytes(32).toString('base64')];
+      out.print(`k${day}-${id}:${key}`);
       out.note(
         'Add it to DATA_KEYS, or to the file of DATA_KEYS_FILE, before the older keys. Keep those until\n' +
           '"benefits-sidecar keys rotate" reports that they are no longer needed.\n' +
@@ -54,11 +53,6 @@ export function addKeyCommands(program: Command): void {
       });
     });
 }
-
-/** AES-256. */
-const KEY_BYTES = 32;
-/** Two keys of one day get different ids. */
-const ID_BYTES = 2;
 
 /** A `serve` that still uses an older key, or a locked row, needs another pass. More would not help. */
 const PASSES_MOST = 3;
@@ -95,42 +89,33 @@ function summarize(inUse: KeysInUse, given: readonly string[]): KeyUse[] {
   const ids = [...new Set([...given, ...inUse.keys()])];
   return ids.map((id, index) => {
     const values = Object.fromEntries(inUse.get(id) ?? []);
-    const isUsed = inUse.has(id);
-    const known = index === 0 ? 'first' : isUsed ? 'in-use' : 'unused';
-    return { id, state: given.includes(id) ? known : 'missing', values };
+    if (!given.includes(id)) return { id, state: 'missing', values };
+    if (index === 0) return { id, state: 'first', values };
+    return { id, state: inUse.has(id) ? 'in-use' : 'unused', values };
   });
 }
 
 function printRotation({ out }: Context, first: string, { reencrypted, broken }: Rotated, keys: KeyUse[]) {
   out.print(`Encrypted ${counted(reencrypted, 'value')} again with key ${first}\n`);
+  const usesOf = ({ values }: KeyUse) => Object.entries(values).map(([name, count]) => `${name}: ${count}`);
   printTable(
     out,
     [
       ['key', ({ id }) => id],
       ['state', ({ state }) => state],
-      [
-        'needed by',
-        ({ values }) =>
-          Object.entries(values)
-            .map(([name, count]) => `${name}: ${count}`)
-            .join(', '),
-        'cut',
-      ],
+      ['needed by', (key) => usesOf(key).join(', '), 'cut'],
     ],
     keys,
   );
-  const note = (state: KeyUse['state'], what: string, advice: string): void => {
+  const notes = [
+    ['unused', 'No longer needed', 'Remove it from DATA_KEYS and restart.'],
+    ['in-use', 'Still needed', `Restart every sidecar with ${first} as the first key, then run this again.`],
+    ['missing', out.color('red', 'Missing'), 'Add it to DATA_KEYS after the first key, then run this again.'],
+  ];
+  for (const [state, what, advice] of notes) {
     const ids = keys.filter((key) => key.state === state).map(({ id }) => printable(id));
     if (ids.length > 0) out.note(`${what}: ${ids.join(', ')}. ${advice}`);
-  };
-  note('unused', 'No longer needed', 'Remove it from DATA_KEYS and restart.');
-  note(
-    'in-use',
-    'Still needed',
-    `Restart every sidecar with ${first} as the first key, then run this again.`,
-  );
-  const missing = out.color('red', 'Missing');
-  note('missing', missing, 'Add it to DATA_KEYS after the first key, then run this again.');
+  }
   for (const [name, count] of broken) {
     out.note(
       `${out.color('red', 'Damaged')}: ${count} values of ${name} cannot be decrypted with their key. Restore a backup.`,

@@ -91,33 +91,24 @@ export function printTable<Row>(out: Output, columns: readonly Column<Row>[], ro
     const cells = rows.map((row) => textOf(cell(row)));
     const isMoney = cells.some((text) => text.includes('$')) && cells.every((text) => MONEY.test(text));
     const width = Math.max(...[head, ...cells].map((text) => [...text].length));
-    return { head, fit, cells, width, align: (text: string) => (isMoney ? text.padStart(width) : text) };
+    return { head, fit, cells, width, align: isMoney ? 'right' : 'left' } as const;
   });
   const shown = out.wide ? all : fitting(all);
-  out.print(
-    lay([
-      shown.map(({ head, width, align }) => out.color('bold', shortened(align(head), width))),
-      ...rows.map((_, row) =>
-        shown.map(({ cells, width, align }) => shortened(align(cells[row] as string), width)),
-      ),
-    ]),
-  );
+  const heads = shown.map(({ head, width }) => out.color('bold', shortened(head, width)));
+  const body = rows.map((_, row) => shown.map(({ cells, width }) => shortened(cells[row] as string, width)));
+  const aligns = shown.map(({ align }) => align);
+  out.print(lay([heads, ...body], aligns));
   const hidden = all.filter(({ cells }) => shown.every((one) => one.cells !== cells));
   if (hidden.length > 0 && out.stdout.isTTY) {
     out.note(`Not shown: ${hidden.map(({ head }) => head).join(', ')}. Add --wide to see all columns.`);
   }
 }
 
-type Laid = {
-  head: string;
-  fit: number | 'cut' | undefined;
-  cells: readonly string[];
-  width: number;
-  align: (text: string) => string;
-};
+type Fit = { fit: number | 'cut' | undefined; width: number };
 
-function fitting(columns: readonly Laid[]): Laid[] {
-  const needed = ({ fit, width }: Laid): number => (fit === 'cut' ? Math.min(width, CUT_LEAST) : width);
+/** Returns the columns that are shown within 80 columns, with their widths. */
+function fitting<C extends Fit>(columns: readonly C[]): C[] {
+  const needed = ({ fit, width }: Fit): number => (fit === 'cut' ? Math.min(width, CUT_LEAST) : width);
   const sum = (widths: readonly number[]): number =>
     widths.reduce((total, width) => total + width, GAP * (widths.length - 1));
   let kept = [...columns];
@@ -141,14 +132,11 @@ function fitting(columns: readonly Laid[]): Laid[] {
 /** Prints one name and value per line. Long sentences continue on the next line. */
 export function printPairs(out: Output, pairs: Readonly<Record<string, Cell>>): void {
   const indent = Math.max(...Object.keys(pairs).map((name) => name.length)) + GAP;
-  out.print(
-    lay(
-      Object.entries(pairs).map(([name, value]) => [
-        out.color('bold', name),
-        wrapped(textOf(value), WIDTH - indent).join('\n'),
-      ]),
-    ),
-  );
+  const rows = Object.entries(pairs).map(([name, value]) => [
+    out.color('bold', name),
+    wrapped(textOf(value), WIDTH - indent).join('\n'),
+  ]);
+  out.print(lay(rows));
 }
 
 /** Prints text after `start`, at most 80 columns wide. Further lines are indented below it. */
@@ -177,12 +165,10 @@ function shortened(text: string, width: number): string {
   return `${kept.trimEnd()}…`;
 }
 
-function lay(rows: readonly (readonly string[])[]): string {
-  const table = new Table({
-    chars: NO_LINES,
-    style: { 'padding-left': 0, 'padding-right': GAP, head: [], border: [] },
-  });
-  table.push(...rows.map((row) => [...row]));
+function lay(rows: string[][], colAligns: ('left' | 'right')[] = []): string {
+  const style = { 'padding-left': 0, 'padding-right': GAP, head: [], border: [] };
+  const table = new Table({ chars: NO_LINES, style, colAligns });
+  table.push(...rows);
   return table.toString().replace(/ +$/gm, '');
 }
 
