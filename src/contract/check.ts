@@ -25,7 +25,6 @@ const ERRORS_PER_FIELD = 4;
 Format.Set('instant', (text) => toInstant(text) !== null);
 Format.Set('day-or-date-time', (text) => dayOf(text) !== null);
 
-/** Compiles a schema once, at load time. */
 export function compile<const S extends TSchema>(schema: S): Checker<Static<S>> {
   const validator: Validator = Compile(schema);
   return {
@@ -93,7 +92,7 @@ function ruleOf(schema: TSchema, error: TValidationError): string {
   }
 }
 
-/** Returns the part of the schema that an error's `schemaPath` (`#/properties/address`) points to. */
+/** Returns the part of the schema that a JSON pointer (RFC 6901) leads to. */
 function schemaAt(root: TSchema, schemaPath: string): TSchema {
   return segmentsOf(schemaPath).reduce((at, name) => (at as Record<string, TSchema>)[name]!, root);
 }
@@ -134,7 +133,6 @@ export function fieldPath(path: string, name: string): string {
   return path === '' ? name : `${path}.${name}`;
 }
 
-/** Returns the unescaped segments of a JSON pointer (RFC 6901). */
 export function segmentsOf(pointer: string): string[] {
   const [, ...segments] = pointer.split('/');
   return segments.map((segment) => segment.replaceAll('~1', '/').replaceAll('~0', '~'));

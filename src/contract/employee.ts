@@ -25,7 +25,6 @@ export type PayFrequency = (typeof PAY_FREQUENCIES)[number];
 /** Digits before the decimal point: more than any pay, and few enough for exact sums in any decimal type. */
 const AMOUNT_DIGITS_MAX = 15;
 
-/** An employee's pay from a date on. */
 export const PayRate = component('PayRate', {
   amount: Type.String({
     pattern: `^[0-9]{1,${AMOUNT_DIGITS_MAX}}(\\.[0-9]{1,2})?$`,

@@ -7,7 +7,6 @@ export const ID_MAX_CHARACTERS = 255;
 /** An id of an employee, employer or deduction: any text, compared by byte. */
 export const identifier = Type.String({ minLength: 1, maxLength: ID_MAX_CHARACTERS });
 
-/** A valid calendar date. */
 export const day = Type.String({ format: 'date', rule: 'must be a real date, YYYY-MM-DD' });
 
 /** The format alone allows a domain without a dot and a quoted name, to which no service can write. */
@@ -23,7 +22,6 @@ export const nullableText = (description: string) => nullable(text(description))
 export const integer = (description: string) => Type.Integer({ description });
 export const boolean = (description: string) => Type.Boolean({ description });
 
-/** Returns the schema of a closed set of texts. */
 export function oneOf<const Values extends readonly string[]>(
   values: Values,
   rule?: string,
@@ -44,7 +42,6 @@ export function nullable<Schema extends TSchema>(schema: Schema): TUnsafe<Static
 /** Names a schema in the API reference, which shows it once. Schemas with the same name must be equal. */
 export const named = <const S extends TSchema>(component: string, schema: S) => ({ ...schema, component });
 
-/** Returns an object schema without additional properties. */
 export const closed = <P extends TProperties>(properties: P, description?: string): TObject<P> =>
   Type.Object(properties, { additionalProperties: false, ...(description && { description }) });
 
@@ -58,7 +55,6 @@ export const FieldProblem = component('FieldProblem', {
 
 export const REASON_MAX_CHARACTERS = 500;
 
-/** The reason that a person gives for an action. */
 export const reasonField = (description?: string) =>
   Type.String({
     pattern: '\\S',

@@ -12,10 +12,8 @@ const DATE_TIME =
   /^(\d{4}-\d\d-\d\d)[Tt ]((?:[01]\d|2[0-3]):[0-5]\d)(?::([0-5]\d)(?:[.,](\d+))?)?(?:[Zz]|([+-])([01]\d|2[0-3])(?::?([0-5]\d))?)?$/;
 
 /**
- * Returns an ISO 8601 date-time as fixed-width UTC text of 30 characters, `YYYY-MM-DDTHH:MM:SS.nnnnnnnnnZ`,
- * which sorts as text. Without an offset the time is UTC. A fraction is padded or cut to nine digits.
- *
- * @returns null if the text is not a valid date-time, or is outside the years 0000 to 9999 in UTC
+ * Returns a date-time as UTC text of 30 characters, `YYYY-MM-DDTHH:MM:SS.nnnnnnnnnZ`, which sorts as text. Without an
+ * offset the time is UTC. Null if the text is not a valid date-time, or is outside the years 0000 to 9999 in UTC.
  */
 export function toInstant(text: string): string | null {
   const parts = DATE_TIME.exec(text);

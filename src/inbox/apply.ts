@@ -21,10 +21,9 @@ const BATCH_EVENTS = 512;
 /** A batch of this size means a high rate: more than 3,000 events a second. */
 const MANY_EVENTS = 64;
 /**
- * How long the loop lets events gather, at a low and at a high rate, before it applies fewer than `enough`: a
- * commit costs the same for one event as for fifty. On SQLite, applying holds the only write lock. Deliveries
- * are stored between short batches, but all senders would wait for a long one, so `enough` is less than one
- * commit stores. On PostgreSQL deliveries do not wait for it, and a full batch takes the fewest round trips.
+ * How long the loop lets events gather, at a low and at a high rate, before it applies fewer than `enough`: a commit
+ * costs the same for one event as for fifty. On SQLite, deliveries wait for the write lock while a batch is applied, so
+ * `enough` is less than one commit stores. On PostgreSQL they do not, and a full batch takes the fewest round trips.
  */
 const GATHERING: Readonly<Record<Engine, { enough: number; fewMs: number; manyMs: number }>> = {
   sqlite: { enough: 20, fewMs: 10, manyMs: 10 },
@@ -34,9 +33,9 @@ const GATHERING: Readonly<Record<Engine, { enough: number; fewMs: number; manyMs
 const IDLE_MS = 1_000;
 /** After a database error: the events did not cause it, so the same batch is retried. */
 const RETRY_MS = 250;
-/** An event that times out alone this often is quarantined. A single timeout could be the server's fault. */
+/** An event that times out alone this often is quarantined. Fewer could be the server's fault. */
 const TIMEOUTS_ALONE = 3;
-/** How the reason of an event begins that could be parsed but not applied. */
+/** The beginning of the reason of an event that could be parsed but not applied. */
 export const NOT_APPLIED = 'applying it ';
 
 export type ApplyLoop = ReturnType<typeof createApplyLoop>;

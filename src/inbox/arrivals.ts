@@ -6,18 +6,17 @@ import { databaseCreatedAt } from '../database/transaction.ts';
 
 type Arrived = { seq: number; received_at: string; source: 'webhook' | 'import' };
 
-/** Returns the newest event of the service, or null. Imported events do not count. */
-export async function lastArrival(db: Db): Promise<Arrived | null> {
+/** Returns the newest event of the service. Imported events do not count. */
+async function lastArrival(db: Db): Promise<Arrived | null> {
   let last = await newestUpTo(db, null);
   // All rows of an import have the same time of receipt, so each step skips a whole import.
   while (last !== null && last.source === 'import') last = await lastBefore(db, last.received_at, last);
   return last;
 }
 
-/** The time of the newest event, or of the creation of the database if no event has arrived. */
 export type EventAge = { since: string; hasEvents: boolean };
 
-/** Returns when the benefits service last sent an event. */
+/** Returns the time of the service's newest event, or of the creation of the database if none has arrived. */
 export async function readEventAge(db: Db): Promise<EventAge> {
   const last = await lastArrival(db);
   if (last !== null) return { since: last.received_at, hasEvents: true };

@@ -16,10 +16,9 @@ import { readPosition } from '../ledger/position.ts';
 import type { Log } from '../telemetry/log.ts';
 
 const count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
+/** The ledger's newest position, and the newest event in order of receipt: 0 and null if there is none. */
 const Mark = Type.Object({
-  /** The ledger's newest position. */
   position: count,
-  /** The newest event in order of receipt: 0 and null if there is none. */
   seq: count,
   received_at: nullable(Type.String({ format: 'instant' })),
 });
@@ -78,12 +77,12 @@ export function writeMark(databaseUrl: string, { position, seq, received_at }: M
   }
 }
 
-/** Writes a mark and returns whether that worked. A full disk must not stop anything. */
 function saveMark(databaseUrl: string, mark: Mark, log: Log): boolean {
   try {
     writeMark(databaseUrl, mark);
     return true;
   } catch (error) {
+    // A full disk must not stop anything.
     log.debug({ code: codeOf(error) }, 'the high-water mark could not be saved');
     return false;
   }
@@ -122,7 +121,6 @@ export function keepHighWaterMark(db: Db, databaseUrl: string, log: Log) {
   return {
     /** Saves that events up to this one are committed. */
     stored: (newest: NewestEvent): void => save({ ...saved, ...newest }),
-    /** Saves the mark a last time. */
     async stop(): Promise<void> {
       clearInterval(timer);
       await updating;
@@ -139,7 +137,6 @@ export function replayFrom(receivedAt: string | null): string | null {
   return receivedAt === null ? null : new Date(Date.parse(receivedAt) - RETRIED_MS).toISOString();
 }
 
-/** Advice after a loss: "replay events from 2026-… on". */
 export function whatToReplay(receivedAt: string | null): string {
   const from = replayFrom(receivedAt);
   return from === null ? 'replay all events' : `replay the events from ${from} onward`;
@@ -147,7 +144,6 @@ export function whatToReplay(receivedAt: string | null): string {
 
 type DataLoss = Tables['data_losses'];
 
-/** Describes a loss, with what to replay first. */
 export function describeLoss({ found_at, received_at, seq, position, ...saved }: DataLoss): string {
   const events = saved.saved_seq - seq;
   const until =
@@ -214,7 +210,6 @@ export async function knownLosses(db: Db, now: Date): Promise<DataLoss[]> {
   return undetected === null ? open : [...open, undetected];
 }
 
-/** Returns the losses that are not accepted, oldest first. */
 export function openLosses(db: Db): Promise<DataLoss[]> {
   return db
     .selectFrom('data_losses')
@@ -224,7 +219,6 @@ export function openLosses(db: Db): Promise<DataLoss[]> {
     .execute();
 }
 
-/** Accepts all losses, with a reason, and returns how many there were. */
 export async function acceptLosses(trx: Trx, reason: string, now: string): Promise<number> {
   const accepted = await trx
     .updateTable('data_losses')

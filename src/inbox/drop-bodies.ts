@@ -13,7 +13,6 @@ const DROPPED_AT_ONCE = 128;
 const DROPPED_BYTES = 512 * 1024;
 /** Conflicts are rare, but their bodies may be large. */
 const CONFLICTS_AT_ONCE = 20;
-/** Events read by one query, without their bodies. */
 const LOOKED_AT_ONCE = 1_000;
 
 const MAY_LOSE_ITS_BODY: ReadonlySet<EventState> = new Set<EventState>(['applied', 'ignored']);
@@ -79,7 +78,7 @@ export async function dropConflictBodies(db: Db, before: string): Promise<Droppi
   return { dropped, more: dropped === CONFLICTS_AT_ONCE };
 }
 
-/** Returns what `dropBodies` would drop in total. */
+/** Returns what `dropBodies` would drop. */
 export async function bodiesDue(db: Db, before: string): Promise<Due> {
   const due: Due = { count: 0, bytes: 0, oldest: null };
   for (let from = await eventsThrough(db); ; ) {
@@ -92,7 +91,7 @@ export async function bodiesDue(db: Db, before: string): Promise<Due> {
   }
 }
 
-/** Returns what `dropConflictBodies` would drop in total. */
+/** Returns what `dropConflictBodies` would drop. */
 export async function conflictBodiesDue(db: Db, before: string): Promise<Due> {
   const { count, bytes, oldest } = await settledConflicts(db, before)
     .select(({ fn }) => [
@@ -104,7 +103,6 @@ export async function conflictBodiesDue(db: Db, before: string): Promise<Due> {
   return { count: Number(count), bytes: Number(bytes), oldest };
 }
 
-/** Returns the query of dismissed conflicts whose bodies are still stored. */
 function settledConflicts(db: Db | Trx, before: string) {
   return db
     .selectFrom('event_conflicts')

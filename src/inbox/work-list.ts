@@ -11,14 +11,13 @@ const LOOK_BACK_SHARE = 1 / 50;
 const SEQS_AT_ONCE = 1_000_000;
 
 /**
- * Remembers where the pending events begin, so that the apply loop does not read their index from the beginning.
- * PostgreSQL keeps the index entries of events that are no longer pending as long as any older transaction is open
- * (`pg_dump`, a forgotten session), and every batch would step over all of them.
+ * Remembers where the pending events begin, so that the apply loop does not read their index from the beginning:
+ * PostgreSQL keeps the index entries of events that are no longer pending while any older transaction is open
+ * (`pg_dump`, a forgotten session). On SQLite there is nothing to skip, and the start is always 0.
  *
- * The start moves up to a seq only if no event up to it is pending a second after that seq was the newest. An event can
- * still turn up below it: one whose transaction took longer to commit, or one that another process set back to pending.
- * Looking back finds those: it reads the index from the beginning, once a second while that is cheap, and less often
- * when it is not. On SQLite there is nothing to skip, and the start is always 0.
+ * The start moves up to a seq only if no event up to it is pending a second after that seq was the newest. Looking back,
+ * once a second while that is cheap, finds events below it: one whose transaction took longer to commit, or one that
+ * another process set back to pending.
  */
 export function createWorkListStart(db: Db) {
   if (engineOf(db) === 'sqlite') return { find: async () => 0, lookBack: () => {} };

@@ -54,7 +54,6 @@ async function deductionsUnmatched(db: Db, { employerId }: Question): Promise<Fo
   return [{ example: `${count} of no known employer`, result: 'warn', count }];
 }
 
-/** Employees whose reports are read together. */
 const EMPLOYEES_AT_ONCE = 200;
 
 /** Returns the first `limit` employees, by id, who are active with two or more employers on a day. */
@@ -87,7 +86,6 @@ type EmployeeSet = {
   from: 'deduction_employees' | 'roster';
   /** The table whose new rows may add an employee to the set. */
   by: 'deduction_versions' | 'roster_facts';
-  /** The SQL condition on an employee of `named`. */
   holds: RawBuilder<SqlBool>;
 };
 
@@ -132,7 +130,6 @@ async function scan(db: Db, { from, holds }: EmployeeSet, after = ''): Promise<r
   return rows.map(({ employee_id }) => employee_id);
 }
 
-/** Checks the kept employees and those named since. */
 async function caughtUp(db: Db, { from, by, holds }: EmployeeSet, kept: Kept): Promise<string[]> {
   // `distinct` would scan an index of all employees.
   const since = await db.selectFrom(by).select('employee_id').where('position', '>', kept.position).execute();

@@ -9,13 +9,11 @@ import type { DeductionState, VersionState } from './deductions.ts';
 export type DeductionView = ReturnType<typeof viewDeduction>;
 export type VersionView = ReturnType<typeof viewVersion>;
 
-/** The position of a page in the list of deductions. */
 export const deductionCursor = cursorOf(
   'deductions',
   Type.Object({ employeeId: Type.String(), deductionId: Type.String() }),
 );
 
-/** Returns a deduction as people and programs see it. */
 export function viewDeduction({ version, employerId, matched }: DeductionState) {
   const { coverage_type, description, effective_start, effective_end } = version;
   return {
@@ -41,7 +39,7 @@ export function viewDeduction({ version, employerId, matched }: DeductionState) 
   };
 }
 
-/** Returns one version of a deduction as people and programs see it. Its position in the ledger is its id. */
+/** Returns a version. Its position in the ledger is its id. */
 export function viewVersion(state: VersionState) {
   const { deduction_id, position, event_id, ordered_by, late } = state.version;
   const start_decision = state.startDecision === null ? null : viewStartDecision(state.startDecision);
@@ -56,7 +54,6 @@ export function viewVersion(state: VersionState) {
   };
 }
 
-/** Returns a decision on a moved start as people and programs see it. */
 export function viewStartDecision({ version_position: _, ...decision }: StartDecisionTable) {
   return { id: String(decision.position), ...decision };
 }

@@ -15,11 +15,10 @@ export type DeductionState = { version: Version; employerId: string | null; matc
 /** `startDecision`: the decision in force on the version's moved start, or null. */
 export type VersionState = DeductionState & { startDecision: StartDecisionTable | null };
 
-/** All given conditions apply. `on` is a date, `knownAt` a time in milliseconds UTC. */
+/** All given conditions apply. `matched`: the employee is in the roster. `knownAt` is in milliseconds UTC. */
 export type DeductionFilter = {
   employerId?: string | undefined;
   employeeId?: string | undefined;
-  /** Whether the employee is in the roster. */
   matched?: boolean | undefined;
   lineOfCoverage?: string | undefined;
   taxability?: string | undefined;
@@ -128,7 +127,6 @@ export async function versionsAfter(
   return withDecisions(db, versions, today);
 }
 
-/** Returns the states of the deductions that pass the filter, by deduction. */
 async function statesOf(db: Db, ids: readonly string[], filter: DeductionFilter, today: string) {
   const { on, knownAt: instant } = filter;
   const isLatest = on === undefined && instant === undefined;

@@ -1,7 +1,7 @@
 /** Computes employment from roster reports, by the rules of "Effective dates" in docs/roster.md. Pure. */
 import type { RosterFactTable } from '../database/tables.ts';
 
-/** One report by one source. A null means that the source did not state the attribute; it never erases one. */
+/** One report by one source. A null attribute was not stated; it never erases one. */
 export type RosterFact = Omit<RosterFactTable, 'source_id'>;
 
 /** One period of employment; both ends are inclusive, and a null end is unknown or open. */
@@ -12,22 +12,18 @@ export type Spell = {
   contradicted_on: string | null;
 };
 
-/** One employee with one employer. */
+/** One employee with one employer: spells in the order of their beginnings, and reports up to the newest at `position`. */
 export type Employment = {
   employer_id: string;
-  /** The newest report. */
   position: number;
-  /** In the order in which they began. */
   spells: readonly Spell[];
-  /** In the order of their positions. */
   reports: readonly RosterFact[];
 };
 
-/** The attributes whose facts have dates. */
 export const DATED = ['pay_frequency', 'pay_group', 'employment_status', 'absent'] as const;
 type Dated = (typeof DATED)[number];
 
-/** Returns an employee's employments from all of the employee's reports, in the order of their positions. */
+/** Returns an employee's employments from all reports in the order of their positions. */
 export function employmentsOf(reports: readonly RosterFact[]): Employment[] {
   const [first, ...others] = reports;
   if (first === undefined) return [];
@@ -88,7 +84,6 @@ function leftOn(employment: Employment, day: string): string {
   return spell.termination_date ?? (absent === undefined ? '' : effectiveOn(absent));
 }
 
-/** Returns the date from which a report's attributes count. */
 export function effectiveOn(report: RosterFact): string {
   return report.effective_on ?? receivedOn(report);
 }

@@ -38,16 +38,14 @@ function isAhead(time: string, receivedAt: string): boolean {
   return time > latest.replace('Z', '000000Z');
 }
 
-/** Returns the key of the versions of a deduction with the same event time. */
 export function tieKey(deductionId: string, time: string): string {
   return `${time} ${deductionId}`;
 }
 
 /**
- * Folds events, in the order given, into the versions in the ledger. `states` are the latest states of the
- * deductions named; `tied` is the content with the greatest position for each tie key. The greater (event
- * time, position) is later, so of a tie the later received wins. Returns the new versions and the states that
- * changed; the arguments are not changed.
+ * Folds events, in the order given, into the ledger, and returns the new versions and the states that changed. `states`
+ * are the latest states of the deductions named; `tied` is the content with the greatest position for each tie key. The
+ * greater (event time, position) is later, so of a tie the later received wins.
  */
 export function foldVersions(
   incoming: readonly IncomingDeduction[],

@@ -42,7 +42,6 @@ export function markedVersions(db: Db | Trx, mark: 'tie_changed' | 'future_dated
     .where(`deduction_versions.${mark}`, '=', sql.lit(1 as const));
 }
 
-/** The order of a page of versions: by position, which is the order of recording. */
 export type HistoryOrder = 'oldest_first' | 'newest_first';
 
 /** Returns `limit` versions of a deduction after a position, or from the start. */
@@ -82,7 +81,6 @@ const RUN_COLUMNS = [
 ] as const satisfies readonly (keyof Version)[];
 export type RunVersion = Pick<Version, (typeof RUN_COLUMNS)[number]>;
 
-/** All versions of one deduction, oldest position first. */
 type RunVersions = readonly [RunVersion, ...RunVersion[]];
 
 /** Returns, by employee, the versions of each deduction that ever named the employee, in the order of deduction ids. */

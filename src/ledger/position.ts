@@ -10,7 +10,7 @@ export function ledgerHead(db: Db | Trx) {
   return db.selectFrom('ledger_head').select('position').orderBy('id', 'desc').limit(sql.lit(1));
 }
 
-/** Returns the newest position of the ledger, read without its lock. */
+/** Returns the newest position, read without the lock. */
 export async function readPosition(db: Db | Trx): Promise<number> {
   return (await ledgerHead(db).executeTakeFirstOrThrow()).position;
 }

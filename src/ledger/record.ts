@@ -33,7 +33,7 @@ export async function recordDeductions(trx: Trx, incoming: readonly IncomingDedu
   await moveLedger(trx, position + incoming.length);
 }
 
-/** Returns which events are already in the ledger. Reprocessing one of them has no second effect. */
+/** Returns which events are in the ledger. Reprocessing one of them has no second effect. */
 export async function eventsInLedger(trx: Trx, eventIds: readonly string[]): Promise<Set<string>> {
   if (eventIds.length === 0) return new Set();
   const rows = await trx
@@ -53,13 +53,11 @@ export function versionOfEvent(db: Db | Trx, eventId: string) {
     .executeTakeFirst();
 }
 
-/** Returns the condition that the ledger has a version of an event. */
 export function isInLedger(eventId: Expression<string>) {
   return sql<boolean>`exists (
     select 1 from deduction_versions where deduction_versions.event_id = ${eventId})`;
 }
 
-/** Returns a query of the versions that are the latest states of these deductions. */
 export function latestVersions(db: Db, deductionIds: readonly string[]) {
   return db
     .selectFrom('deductions')

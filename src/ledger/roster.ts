@@ -153,7 +153,6 @@ export async function employeesOf(
   return rows.map(({ employee_id }) => employee_id);
 }
 
-/** Returns a condition: the employee of an expression has been an employee of the employer. */
 export function isEmployedBy(employerId: string, employeeId: RawBuilder<string>): RawBuilder<boolean> {
   return sql`exists (select 1 from roster
     where roster.employer_id = ${employerId} and roster.employee_id = ${employeeId})`;
@@ -182,7 +181,6 @@ export async function deductionsKnownAt(db: Db | Trx, employerId: string, ids: r
   return new Set(rows.map(({ deduction_id }) => deduction_id));
 }
 
-/** Returns whether any employee of an employer has ever had a deduction. */
 export async function hasDeductions(db: Db | Trx, employerId: string): Promise<boolean> {
   const one = await deductionsOfEmployer(db, employerId).select('deduction_id').limit(1).executeTakeFirst();
   return one !== undefined;
@@ -225,12 +223,10 @@ export async function rosterHistory(db: Db, employeeId: string, limit: number): 
   return newest.reverse();
 }
 
-/** Returns a query of the facts that censuses reported. */
 export function censusFacts(db: Db) {
   return db.selectFrom('roster_facts').where('roster_facts.source', '=', 'census');
 }
 
-/** Returns the sources of the facts after a position up to another, in order. */
 export function factSources(db: Db, after: number, until: number, limit: number) {
   return db
     .selectFrom('roster_facts')

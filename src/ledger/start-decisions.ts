@@ -13,11 +13,9 @@ type NewStartDecision = Pick<StartDecisionTable, 'version' | 'decision' | 'reaso
   decidedBy: string;
 };
 
-export type Decided =
+type Decided =
   | { outcome: 'decided'; row: StartDecisionTable }
-  /** No such version. */
   | { outcome: 'unknown' }
-  /** Nothing about the version needs a decision. */
   | { outcome: 'not-undecided' };
 
 /** Records a decision. A later decision on the same version replaces an earlier one. */

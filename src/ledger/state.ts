@@ -37,10 +37,7 @@ export function latestOf<V extends Ordered>(versions: readonly V[]): V | null {
   return versions.reduce(later, null);
 }
 
-/**
- * Returns the latest of the counting versions that has started by a day, so that a change for next month does
- * not erase this month. Null if none has. It may have ended: see `appliesOn`.
- */
+/** Returns the latest counting version that has started by a day: a change for next month does not erase this month. */
 export function stateOn<V extends Ordered & Span>(versions: readonly V[], day: string): V | null {
   return latestOf(versions.filter(({ starts_on }) => starts_on === null || starts_on <= day));
 }
@@ -50,7 +47,6 @@ export function appliesOn({ starts_on, ends_on }: Span, day: string): boolean {
   return (starts_on === null || starts_on <= day) && (ends_on === null || day <= ends_on);
 }
 
-/** Returns what was recorded by an instant (fixed-width UTC of milliseconds). */
 export function knownAt<Recorded extends { recorded_at: string }>(
   rows: readonly Recorded[],
   instant: string,
@@ -88,7 +84,7 @@ export function concernsDay({ version, next }: MovedStart<Span>, day: string): b
   return (version.starts_on ?? '') <= day && day < (next.starts_on ?? '');
 }
 
-/** The versions, in order, that no later one replaces from its first day: each starts after the one before it. */
+/** Returns the versions, in order, that no later one replaces from its first day. */
 function withRisingStarts<V extends Ordered & Span>(versions: readonly V[]): V[] {
   const rising: V[] = [];
   for (const version of versions.toSorted(byEventTime).reverse()) {

@@ -9,7 +9,6 @@ import { historyOf } from './history.ts';
 const POSITIONS_AT_ONCE = 20_000;
 /** Latest states read at once, each with two versions. */
 const ROWS_AT_ONCE = 2_000;
-/** Roster rows compared at once. */
 const ROSTER_AT_ONCE = 5_000;
 /** The most rows reported that are not among those of their deduction or employment. */
 const NAMED = 1_000;
@@ -172,10 +171,9 @@ function listedAfter(db: Db, { employee_id, deduction_id }: Tables['deduction_em
     .execute();
 }
 
-/** An employee of a version's deduction. */
-export type VersionEmployee = Tables['deduction_employees'] & { position: number };
+type VersionEmployee = Tables['deduction_employees'] & { position: number };
 
-/** Returns those that are not listed. */
+/** Returns the employees of versions that are not listed with the deduction. */
 export async function unlisted(db: Db, all: readonly VersionEmployee[]): Promise<VersionEmployee[]> {
   if (all.length === 0) return [];
   const given = textRows(
@@ -190,7 +188,7 @@ export async function unlisted(db: Db, all: readonly VersionEmployee[]): Promise
   return rows.map(({ place }) => all[Number(place)] as VersionEmployee);
 }
 
-/** Checks that the roster points at the newest fact of each employment and is complete. */
+/** Checks that the roster points at the newest fact of each employment. */
 export async function verifyRoster(db: Db, on: Verifying): Promise<number> {
   let facts = 0;
   const first: Employment = { employee_id: '', employer_id: '' };
