@@ -8,7 +8,7 @@ import { playDemo } from '../src/cli/demo/commands.ts';
 import { type Stage, setStage } from '../src/cli/demo/stage.ts';
 import { createOutput } from '../src/cli/output.ts';
 import type { EventView } from '../src/inbox/events.ts';
-import type { VersionView } from '../src/ledger/deduction-view.ts';
+import type { VersionView } from '../src/ledger/deductions.ts';
 import type { PayrollRunSummary } from '../src/payroll/run-view.ts';
 import { launchBrowser } from '../test/support/browser.ts';
 

@@ -2,13 +2,16 @@
 import { Option } from 'commander';
 import { LINES_OF_COVERAGE } from '../contract/deduction.ts';
 import { transact } from '../database/transaction.ts';
-import { deductionCursor, viewDeduction, viewStartDecision, viewVersion } from '../ledger/deduction-view.ts';
 import {
   type DeductionFilter,
   type DeductionState,
+  deductionCursor,
   listDeductions,
   type VersionState,
   versionsOf,
+  viewDeduction,
+  viewStartDecision,
+  viewVersion,
 } from '../ledger/deductions.ts';
 import { decideStart } from '../ledger/start-decisions.ts';
 import { dollars } from '../money.ts';

@@ -70,7 +70,8 @@ function problemsIn(schema: TSchema, error: TLocalizedValidationError): Problem[
     const missing = error.params.requiredProperties;
     return missing.map((name) => ({ path: fieldPath(path, name), rule: 'is required' }));
   }
-  return [{ path, rule: ruleOf(schemaAt(schema, schemaPath), error) }];
+  const broken = segmentsOf(schemaPath).reduce((at, name) => (at as Record<string, TSchema>)[name]!, schema);
+  return [{ path, rule: ruleOf(broken, error) }];
 }
 
 /** Returns the text of a broken rule. It depends on the schema only, so it contains no value. */
@@ -90,11 +91,6 @@ function ruleOf(schema: TSchema, error: TValidationError): string {
     default:
       return rule ?? `must satisfy ${error.keyword}`;
   }
-}
-
-/** Returns the part of the schema that a JSON pointer (RFC 6901) leads to. */
-function schemaAt(root: TSchema, schemaPath: string): TSchema {
-  return segmentsOf(schemaPath).reduce((at, name) => (at as Record<string, TSchema>)[name]!, root);
 }
 
 /** A list of values is more helpful than their type. Null is omitted: it means absent. */
@@ -133,6 +129,7 @@ export function fieldPath(path: string, name: string): string {
   return path === '' ? name : `${path}.${name}`;
 }
 
+/** Returns the unescaped segments of a JSON pointer (RFC 6901). */
 export function segmentsOf(pointer: string): string[] {
   const [, ...segments] = pointer.split('/');
   return segments.map((segment) => segment.replaceAll('~1', '/').replaceAll('~0', '~'));

@@ -25,7 +25,10 @@ export async function readEventAge(db: Db): Promise<EventAge> {
 
 /** Describes the age for people: "the last event arrived 3 hours ago, at 2026-…". */
 export function describeEventAge({ since, hasEvents }: EventAge, now: Date): string {
-  const age = ageOf(now.getTime() - Date.parse(since));
+  const ms = Math.max(0, now.getTime() - Date.parse(since));
+  // The largest unit with a value of at least two.
+  const [unit, unitMs] = UNITS.find(([, unitMs]) => ms >= 2 * unitMs) ?? ['s', 1_000];
+  const age = `${Math.floor(ms / unitMs)} ${unit}`;
   return hasEvents
     ? `the last event arrived ${age} ago, at ${since}`
     : `no event has arrived since the database was created ${age} ago, at ${since}`;
@@ -36,12 +39,6 @@ const UNITS = [
   ['hours', 3_600_000],
   ['minutes', 60_000],
 ] as const;
-
-/** Formats an age in the largest unit with a value of at least two. */
-function ageOf(ms: number): string {
-  const [unit, unitMs] = UNITS.find(([, unitMs]) => ms >= 2 * unitMs) ?? ['s', 1_000];
-  return `${Math.floor(Math.max(0, ms) / unitMs)} ${unit}`;
-}
 
 /**
  * Returns the newest event that was received before an instant. `below` was not. It is a binary search over event

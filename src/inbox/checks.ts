@@ -160,21 +160,6 @@ async function employersOf(db: Db, events: readonly EventFound[], now: Date) {
   };
 }
 
-/** Never fails: any client can post to a public address, and must not be able to stop a payroll by it. */
-async function signaturesRefused(db: Db, { now }: Question): Promise<Found[]> {
-  const counts = await refusedSince(db, new Date(now.getTime() - REFUSED_HOURS * 3_600_000));
-  return counts.map(({ cause, refused: count }) => {
-    return { example: `${cause}: ${count}`, result: 'warn', count };
-  });
-}
-
-async function eventsSilent(db: Db, { now, silentAfterMs }: Question): Promise<Found[]> {
-  if (silentAfterMs === null) return [];
-  const age = await readEventAge(db);
-  if (now.getTime() - Date.parse(age.since) <= silentAfterMs) return [];
-  return [{ example: describeEventAge(age, now), result: 'warn' }];
-}
-
 export const EVENT_CHECKS: readonly Check<Db>[] = [
   {
     id: 'data-loss',
@@ -226,7 +211,12 @@ export const EVENT_CHECKS: readonly Check<Db>[] = [
   },
   {
     id: 'events-stale',
-    ask: eventsSilent,
+    ask: async (db, { now, silentAfterMs }) => {
+      if (silentAfterMs === null) return [];
+      const age = await readEventAge(db);
+      const isSilent = now.getTime() - Date.parse(age.since) > silentAfterMs;
+      return isSilent ? [{ example: describeEventAge(age, now), result: 'warn' }] : [];
+    },
     advice:
       'No event was received for longer than EVENTS_SILENT_AFTER, so changes may be missing. Check the endpoint in the provider’s portal and send a test event.',
     passed: async (db, { now }) => {
@@ -236,7 +226,13 @@ export const EVENT_CHECKS: readonly Check<Db>[] = [
   },
   {
     id: 'signatures-refused',
-    ask: signaturesRefused,
+    // Never fails: any client can post to a public address, and must not be able to stop a payroll by it.
+    ask: async (db, { now }) => {
+      const counts = await refusedSince(db, new Date(now.getTime() - REFUSED_HOURS * 3_600_000));
+      return counts.map(({ cause, refused }) => {
+        return { example: `${cause}: ${refused}`, result: 'warn', count: refused };
+      });
+    },
     advice:
       'If the provider sent these deliveries, WEBHOOK_SECRETS or the clock is wrong. Correct it, then have them resent.',
     passed: `No delivery was refused in the last ${REFUSED_HOURS} hours.`,

@@ -21,7 +21,6 @@ export type EventFilter = {
   /** Received at or after, and before: instants in milliseconds UTC. */
   from?: string | undefined;
   until?: string | undefined;
-  /** Whether a person has dismissed it. */
   dismissed?: boolean | undefined;
   /** Whether another body was received under its ID and is not dismissed. */
   conflict?: boolean | undefined;
@@ -47,7 +46,7 @@ export async function listEvents(
 }
 
 /** An event and the other bodies received under its id. */
-export type WholeEvent = { event: StoredEvent; conflicts: Conflict[] };
+type WholeEvent = { event: StoredEvent; conflicts: Conflict[] };
 
 export async function getEvent(db: Db | Trx, eventId: string): Promise<WholeEvent | null> {
   const event = await db.selectFrom('inbox').selectAll().where('event_id', '=', eventId).executeTakeFirst();
@@ -56,11 +55,8 @@ export async function getEvent(db: Db | Trx, eventId: string): Promise<WholeEven
   return { event, conflicts: await conflicts.orderBy('conflict_id').execute() };
 }
 
-/** The result of a reprocess request. Without its body, an event cannot be applied. */
-export type Reprocessing = 'unknown' | 'body dropped' | 'put back';
-
 /** Sets an event back to pending from any state. Nothing that it did is done twice. */
-export async function reprocessEvent(trx: Trx, eventId: string): Promise<Reprocessing> {
+export async function reprocessEvent(trx: Trx, eventId: string) {
   const through = await holdRetention(trx);
   const event = await trx
     .selectFrom('inbox')
@@ -80,13 +76,12 @@ export const BODY_DROPPED =
 /** Events set to pending per transaction: about 10 of the 50 ms that the write lock may be held. */
 const REPROCESSED_AT_ONCE = 500;
 
-/** `withoutBody`: how many were skipped because their bodies are dropped. */
+/** Events without a body are skipped. */
 export type Reprocessed = { reprocessed: number; withoutBody: number };
 
 /**
- * Sets every event that was received before `now` (an instant) and matches the filter back to pending, oldest
- * first. Dismissed events are skipped. Works in steps, so that deliveries are stored in between; `stepped` is
- * called after each with its count and the total so far.
+ * Sets every event that was received before `now` and matches the filter back to pending, oldest first, in steps, so
+ * that deliveries are stored in between. Skips dismissed events. `stepped` receives the count of a step and the total.
  */
 export async function reprocessAll(
   db: Db,
@@ -94,7 +89,9 @@ export async function reprocessAll(
   now: string,
   stepped: (step: number, all: number) => void | Promise<void>,
 ): Promise<Reprocessed> {
-  const bounded = untilNow(filter, now);
+  // Without an upper bound, the loop would chase events that arrive and are applied while it runs.
+  const until = filter.until === undefined || filter.until > now ? now : filter.until;
+  const bounded = { ...filter, until, dismissed: false };
   let reprocessed = 0;
   let withoutBody = 0;
   for (let after: number | null = 0; after !== null; ) {
@@ -108,13 +105,7 @@ export async function reprocessAll(
   return { reprocessed, withoutBody };
 }
 
-/** Without an upper bound, the loop would chase events that arrive and are applied while it runs. */
-function untilNow(filter: EventFilter, now: string): EventFilter {
-  const until = filter.until === undefined || filter.until > now ? now : filter.until;
-  return { ...filter, until, dismissed: false };
-}
-
-/** Sets the oldest matching events after a seq back to pending, in one transaction per step. */
+/** Sets the oldest matching events after a seq back to pending. */
 export async function reprocessEvents(trx: Trx, filter: EventFilter, step: { after: number; limit: number }) {
   const through = await holdRetention(trx);
   const rows = await filtered(trx, filter)
@@ -147,19 +138,11 @@ async function backToPending(trx: Trx, seqs: readonly number[], through: number)
     .execute();
 }
 
-/** The result of a dismissal: unknown ID, nothing to dismiss, or done. */
-export type Dismissal = 'unknown' | 'nothing to dismiss' | 'dismissed';
-
 /**
  * Marks a quarantined event, a tie that changed content, a future-dated event and the conflicts of an id as
  * seen, with a reason. They stay in the lists, and readiness no longer fails for them.
  */
-export async function dismissEvent(
-  trx: Trx,
-  eventId: string,
-  reason: string,
-  dismissedAt: string,
-): Promise<Dismissal> {
+export async function dismissEvent(trx: Trx, eventId: string, reason: string, dismissedAt: string) {
   const through = await holdRetention(trx);
   const event = await trx
     .selectFrom('inbox')
@@ -201,7 +184,6 @@ function filtered(db: Db | Trx, { state, eventType, from, until, dismissed, conf
     );
 }
 
-/** The position of a page in the list of events. */
 export const eventCursor = cursorOf('events', Type.Integer({ minimum: 1 }));
 
 export type EventView = ReturnType<typeof viewEvent>;
@@ -222,7 +204,6 @@ export function viewEvent(event: StoredEvent) {
   };
 }
 
-/** Returns an event with its body and the other bodies received under its id. */
 export function viewWholeEvent({ event, conflicts }: WholeEvent) {
   const bodies = conflicts.map((conflict) => {
     const { conflict_id, received_at, dismissed_at, dismissed_reason } = conflict;

@@ -42,10 +42,9 @@ type RowEvent = Arrival & { path: string; deductionId: string; createdAt: string
 type FirstRow = { path: string; isTimed: boolean };
 
 /**
- * Checks every row, then stores each as a pending event for the apply loop. `open` starts reading the rows
- * from the beginning: they are read twice, so that a wrong row rejects the file before anything is stored.
- * Rows that were imported before change nothing. `now` is the time of receipt, and the event time of rows
- * without `created_at`. Throws FILE_CHANGED and what the content throws.
+ * Checks every row, then stores each as a pending event for the apply loop. `open` starts reading the rows from the
+ * beginning: they are read twice, so that a wrong row rejects the file before anything is stored. `now` is the time of
+ * receipt, and the event time of rows without `created_at`. Throws FILE_CHANGED and what the content throws.
  */
 export async function importDeductions(db: Db, open: () => Rows, now: string): Promise<Imported> {
   const problems = createProblems();
@@ -94,10 +93,8 @@ function eventOf({ path, fields }: GivenRow, now: string, problems: Problems): R
   );
   const createdAt = fields.created_at ?? null;
   const event = { event_type: DEDUCTION_UPDATED, data, ...(createdAt !== null && { created_at: createdAt }) };
-  const wrong =
-    deduction.accepts(data) && envelope.accepts(event)
-      ? []
-      : [...deduction.problems(data), ...envelope.problems(event)];
+  const isValid = deduction.accepts(data) && envelope.accepts(event);
+  const wrong = isValid ? [] : [...deduction.problems(data), ...envelope.problems(event)];
   if (wrong.length === 0 && createdAt !== null && toInstant(createdAt)! > toInstant(now)!) {
     wrong.push({ path: 'created_at', rule: 'must not be later than now' });
   }

@@ -1,6 +1,6 @@
 /** The inbox: events in order of receipt, which are pending until they are applied. */
 import { createHash } from 'node:crypto';
-import { CompiledQuery, type NotNull, type Selectable, sql } from 'kysely';
+import { CompiledQuery, type NotNull, sql } from 'kysely';
 import { insertMany, isOneOf, updateMany } from '../database/bulk.ts';
 import { engineOf } from '../database/engine.ts';
 import type { Db, EventState, InboxTable, Trx } from '../database/tables.ts';
@@ -17,7 +17,6 @@ export function sha256(body: Buffer): Buffer {
   return createHash('sha256').update(body).digest();
 }
 
-/** The prefix of the id of an imported event; the SHA-256 of its body follows. */
 export const IMPORTED = 'import_';
 
 /** Returns the id of an imported event: the same row of a file is always the same event. */
@@ -33,11 +32,7 @@ export type Stored = {
   newest: NewestEvent | null;
 };
 
-/** A stored event that waits to be applied. */
-export type PendingEvent = Pick<
-  Selectable<InboxTable>,
-  'seq' | 'event_id' | 'received_at' | 'reprocessed'
-> & { body: Buffer };
+export type PendingEvent = Awaited<ReturnType<typeof pendingEvents>>[number];
 
 /** The result of an event; `reason` states why it was ignored or quarantined. */
 export type Outcome = {
@@ -172,7 +167,7 @@ export async function isPendingUpTo(trx: Trx, seq: number): Promise<boolean> {
 }
 
 /** Returns the oldest pending events. Each `limit` is a statement of its own, so use few different ones. */
-export function pendingEvents(trx: Trx, limit: number, after: number): Promise<PendingEvent[]> {
+export function pendingEvents(trx: Trx, limit: number, after: number) {
   return (
     pendingAfter(trx, after)
       .select(['seq', 'event_id', 'received_at', 'body', 'reprocessed'])
@@ -195,7 +190,6 @@ function pendingAfter(db: Db | Trx, after: number) {
   );
 }
 
-/** Records the outcomes of events. */
 export async function finishEvents(trx: Trx, outcomes: readonly Outcome[], finishedAt: string) {
   await updateMany(
     trx,

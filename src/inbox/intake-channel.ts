@@ -16,7 +16,8 @@ export type IntakeBatch = {
   bodies: ArrayBuffer;
 };
 
-type Waiting = { arrival: Arrival; resolve: () => void; reject: (error: Error) => void };
+/** A delivery that waits to be stored. */
+export type Waiting = { arrival: Arrival; resolve: () => void; reject: (error: Error) => void };
 
 /** Deliveries of one event loop turn form a batch, because a message costs as much as handling several events. */
 export function createIntakeChannel(send: (batch: IntakeBatch) => void) {
@@ -64,18 +65,17 @@ function packed(arrivals: readonly Arrival[]): Omit<IntakeBatch, 'batch'> {
   };
 }
 
-function unpacked({ eventIds, lengths, bodies }: IntakeBatch): Arrival[] {
+/** Stores a batch and returns the indexes of the deliveries that were not stored. */
+export async function storeIntakeBatch(
+  { eventIds, lengths, bodies }: IntakeBatch,
+  accept: (arrival: Arrival) => Promise<void>,
+) {
   let offset = 0;
-  return eventIds.map((eventId, index) => {
-    const length = lengths[index] as number;
-    const body = Buffer.from(bodies, offset, length);
-    offset += length;
+  const arrivals = eventIds.map((eventId, index) => {
+    const body = Buffer.from(bodies, offset, lengths[index]);
+    offset += body.length;
     return { eventId, body };
   });
-}
-
-/** Stores a batch and returns the indexes of the deliveries that were not stored. */
-export async function storeIntakeBatch(batch: IntakeBatch, accept: (arrival: Arrival) => Promise<void>) {
-  const results = await Promise.allSettled(unpacked(batch).map(accept));
+  const results = await Promise.allSettled(arrivals.map(accept));
   return results.flatMap(({ status }, index) => (status === 'rejected' ? [index] : []));
 }

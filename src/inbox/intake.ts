@@ -6,7 +6,7 @@ import { codeOf } from '../errors.ts';
 import type { Log } from '../telemetry/log.ts';
 import { rateLimited } from '../telemetry/rate-limited-log.ts';
 import { type Arrival, type Stored, storeBatch } from './inbox.ts';
-import { notStored } from './intake-channel.ts';
+import { notStored, type Waiting } from './intake-channel.ts';
 
 /** Events in one commit: enough to share its fsync, few enough that the event loop is not held for long. */
 const BATCH_EVENTS = 256;
@@ -15,12 +15,7 @@ const FLUSHES = { sqlite: 1, postgres: 2 };
 /** Bytes waiting to be stored, over all connections. Beyond it, the receiver responds with 503, because memory is finite. */
 const WAITING_BYTES = 64 * 1024 * 1024;
 
-export type Intake = {
-  /** Resolves when the event is on disk. Throws NOT_STORED: then it must not be acknowledged. */
-  accept(arrival: Arrival): Promise<void>;
-};
-
-type Waiting = { arrival: Arrival; resolve: () => void; reject: (error: Error) => void };
+export type Intake = ReturnType<typeof createIntake>;
 
 /**
  * Creates a group commit: deliveries of one event loop turn share a transaction and its fsync, and those that
@@ -33,7 +28,7 @@ export function createIntake(options: {
   log: Log;
   onStored: (stored: Stored, tookMs: number) => void;
   onFatal: (error: unknown) => void;
-}): Intake {
+}) {
   const { db, now, log, onStored, onFatal } = options;
   const refused = rateLimited((failures) => {
     log.error(failures, 'events could not be stored and were refused with 503: the sender will retry them');
@@ -83,7 +78,8 @@ export function createIntake(options: {
   };
 
   return {
-    accept(arrival) {
+    /** Resolves when the event is on disk. Throws NOT_STORED: then it must not be acknowledged. */
+    accept(arrival: Arrival): Promise<void> {
       if (waitingBytes + arrival.body.length > WAITING_BYTES) return Promise.reject(notStored());
       waitingBytes += arrival.body.length;
       return new Promise((resolve, reject) => {

@@ -13,7 +13,7 @@ import { parseJson } from '../contract/json.ts';
 import type { Problem } from '../errors.ts';
 
 /** The request of an event, or why it has none. Reasons contain fields and rules, never values. */
-export type Meaning =
+type Meaning =
   | { kind: 'deduction'; deduction: Deduction }
   | { kind: 'sync-request'; employerId: string }
   | { kind: 'sync-complete'; employerId: string }
@@ -53,12 +53,12 @@ export function parseEvent(body: Buffer): ParsedEvent {
 function meaningOf(eventType: string, data: Record<string, unknown>): Meaning {
   switch (eventType) {
     case DEDUCTION_UPDATED:
-      if (deduction.accepts(data)) return { kind: 'deduction', deduction: data };
-      return { kind: 'quarantined', reason: named(deduction.problems(data, PROBLEMS_NAMED), 'data') };
     case DEDUCTION_CREATED:
-      // Deprecated and undocumented. Every deduction is also sent as an update.
       if (deduction.accepts(data)) return { kind: 'deduction', deduction: data };
-      return { kind: 'ignored', reason: 'the event type is deprecated and its data is not a deduction' };
+      // Undocumented, and every deduction is also sent as an update.
+      if (eventType === DEDUCTION_CREATED)
+        return { kind: 'ignored', reason: 'the event type is deprecated and its data is not a deduction' };
+      return { kind: 'quarantined', reason: named(deduction.problems(data, PROBLEMS_NAMED), 'data') };
     case CENSUS_SYNC_REQUEST:
     case CENSUS_SYNC_COMPLETE:
       if (!syncData.accepts(data)) {

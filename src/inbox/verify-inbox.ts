@@ -63,7 +63,7 @@ type EventWithoutVersion = EventRow & { sync_employer: string | null };
 async function eventsWithoutVersion(db: Db, after: number, until: number): Promise<EventWithoutVersion[]> {
   const events = await db
     .selectFrom('inbox')
-    .select(['inbox.event_id', ...EVENT_COLUMNS])
+    .selectAll()
     .where('seq', '>', after)
     .where('seq', '<=', until)
     .where((where) => where.not(isInLedger(sql.ref('inbox.event_id'))))
@@ -151,7 +151,7 @@ type Row = Awaited<ReturnType<typeof pageOf>>[number];
 function pageOf(db: Db, after: number, until: number) {
   return versionsWithPrevious(db)
     .leftJoin('inbox', 'inbox.event_id', 'deduction_versions.event_id')
-    .select(EVENT_COLUMNS)
+    .selectAll('inbox')
     .where('deduction_versions.position', '>', after)
     .where('deduction_versions.position', '<=', until)
     .orderBy('deduction_versions.position')
@@ -300,22 +300,7 @@ async function verifyEmployees(db: Db, rows: readonly Row[], report: ReportDiffe
   }
 }
 
-/** The columns of an event that are verified. */
-const EVENT_COLUMNS = [
-  'inbox.seq',
-  'inbox.source',
-  'inbox.received_at',
-  'inbox.body',
-  'inbox.body_hash',
-  'inbox.state',
-  'inbox.event_type',
-  'inbox.envelope_id',
-  'inbox.reason',
-  'inbox.finished_at',
-  'inbox.reprocessed',
-] as const;
-
-type EventRow = Omit<Selectable<InboxTable>, 'dismissed_at' | 'dismissed_reason'>;
+type EventRow = Selectable<InboxTable>;
 
 const SHA256_BYTES = 32;
 

@@ -1,13 +1,6 @@
 /** The readiness checks of the roster and of its deductions. */
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
-import {
-  type Check,
-  type EmployerQuestion,
-  FOUND_AT_MOST,
-  type Found,
-  fail,
-  type Question,
-} from '../checks.ts';
+import { type Check, type EmployerQuestion, FOUND_AT_MOST, fail } from '../checks.ts';
 import { isOneOf, piecesOf } from '../database/bulk.ts';
 import type { Db } from '../database/tables.ts';
 import { byBytes } from '../database/text-order.ts';
@@ -17,7 +10,12 @@ import { employeesKnownAt, hasDeductions, rosterOf } from './roster.ts';
 
 export const EMPLOYED_TWICE: Check<Db> = {
   id: 'employees-with-two-employers',
-  ask: employeesWithTwoEmployers,
+  ask: async (db, { now, employerId }) => {
+    const employees = await activeTwice(db, now.toISOString().slice(0, 10), FOUND_AT_MOST);
+    if (employerId === undefined || employees.length === 0) return employees.map(fail);
+    const ofEmployer = await employeesKnownAt(db, employerId, employees);
+    return employees.filter((id) => ofEmployer.has(id)).map(fail);
+  },
   advice:
     'These employees are active with two employers, and the sidecar does not guess. Report the termination at the previous employer.',
   passed: 'No employee is active with two employers.',
@@ -25,7 +23,14 @@ export const EMPLOYED_TWICE: Check<Db> = {
 
 export const DEDUCTIONS_UNMATCHED: Check<Db> = {
   id: 'deductions-unmatched',
-  ask: deductionsUnmatched,
+  // A warning: deductions may arrive before the census that names their employee. An employer sees their number.
+  ask: async (db, { employerId }) => {
+    const employees = await unmatchedEmployees(db);
+    const count = employees.length;
+    if (employerId === undefined || count === 0)
+      return employees.map((example) => ({ example, result: 'warn' }));
+    return [{ example: `${count} of no known employer`, result: 'warn', count }];
+  },
   advice: 'These employees are in no census, so their deductions belong to no employer. Stage the census.',
   passed: 'Every deduction belongs to an employee in the roster.',
 };
@@ -37,22 +42,6 @@ export const LEDGER_EMPTY: Check<Db, EmployerQuestion> = {
     'No employee of this employer has ever had a deduction. Check the employer ID, or import the current deductions.',
   passed: 'This employer has deductions.',
 };
-
-async function employeesWithTwoEmployers(db: Db, { now, employerId }: Question): Promise<Found[]> {
-  const employees = await activeTwice(db, now.toISOString().slice(0, 10), FOUND_AT_MOST);
-  if (employerId === undefined || employees.length === 0) return employees.map(fail);
-  const ofEmployer = await employeesKnownAt(db, employerId, employees);
-  return employees.filter((id) => ofEmployer.has(id)).map(fail);
-}
-
-/** A warning only: deductions may arrive before the census that names their employee. An employer sees their number. */
-async function deductionsUnmatched(db: Db, { employerId }: Question): Promise<Found[]> {
-  const employees = await unmatchedEmployees(db);
-  if (employerId === undefined || employees.length === 0)
-    return employees.map((example) => ({ example, result: 'warn' }));
-  const count = employees.length;
-  return [{ example: `${count} of no known employer`, result: 'warn', count }];
-}
 
 const EMPLOYEES_AT_ONCE = 200;
 

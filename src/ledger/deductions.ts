@@ -1,6 +1,10 @@
+/** Deductions and their versions: lists, states on a date, and their views for the API and the command line. */
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
+import Type from 'typebox';
+import type { Deduction } from '../contract/deduction.ts';
 import { piecesOf } from '../database/bulk.ts';
 import type { Db, StartDecisionTable, Tables } from '../database/tables.ts';
+import { cursorOf } from '../formats/cursor.ts';
 import { employerOf, employmentsOf } from './employment.ts';
 import type { Version } from './fold.ts';
 import { type HistoryOrder, historyOf, historyPage } from './history.ts';
@@ -223,4 +227,57 @@ async function candidatesAfter(
     ) as next
     order by next.employee_id, next.deduction_id`.execute(db);
   return rows;
+}
+
+/** A deduction: the fields as received, optional ones only if received. */
+export type DeductionView = ReturnType<typeof viewDeduction>;
+export type VersionView = ReturnType<typeof viewVersion>;
+
+export const deductionCursor = cursorOf(
+  'deductions',
+  Type.Object({ employeeId: Type.String(), deductionId: Type.String() }),
+);
+
+export function viewDeduction({ version, employerId, matched }: DeductionState) {
+  const { coverage_type, description, effective_start, effective_end } = version;
+  return {
+    id: version.deduction_id,
+    employee_id: version.employee_id,
+    line_of_coverage: version.line_of_coverage as Deduction['line_of_coverage'],
+    member_contribution: version.member_contribution,
+    employer_contribution: version.employer_contribution,
+    period: version.period as Deduction['period'],
+    taxability: version.taxability as Deduction['taxability'],
+    ...(coverage_type !== null && {
+      coverage_type: coverage_type as NonNullable<Deduction['coverage_type']>,
+    }),
+    ...(description !== null && { description }),
+    ...(effective_start !== null && { effective_start }),
+    ...(effective_end !== null && { effective_end }),
+    employer_id: employerId,
+    matched,
+    version: version.version,
+    position: version.position,
+    event_time: version.event_time,
+    recorded_at: version.recorded_at,
+  };
+}
+
+/** Returns a version. Its position in the ledger is its id. */
+export function viewVersion(state: VersionState) {
+  const { deduction_id, position, event_id, ordered_by, late } = state.version;
+  const start_decision = state.startDecision === null ? null : viewStartDecision(state.startDecision);
+  return {
+    ...viewDeduction(state),
+    id: String(position),
+    deduction_id,
+    event_id,
+    ordered_by,
+    late: late === 1,
+    start_decision,
+  };
+}
+
+export function viewStartDecision({ version_position: _, ...decision }: StartDecisionTable) {
+  return { id: String(decision.position), ...decision };
 }

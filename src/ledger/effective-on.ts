@@ -11,18 +11,14 @@ export const EffectiveOn = Type.Optional(
   }),
 );
 
-type Split = { rest: unknown; effectiveOn: string | null; problems: Problem[] };
-
 /** Separates `effective_on` from the contract's fields. */
-export function splitEffectiveOn(value: unknown): Split {
+export function splitEffectiveOn(value: unknown) {
+  const problems: Problem[] = [];
   if (typeof value !== 'object' || value === null || !('effective_on' in value)) {
-    return { rest: value, effectiveOn: null, problems: [] };
+    return { rest: value, effectiveOn: null, problems };
   }
   const { effective_on: given, ...rest } = value;
-  if (typeof given === 'string' && isDay(given)) return { rest, effectiveOn: given, problems: [] };
-  return {
-    rest,
-    effectiveOn: null,
-    problems: [{ path: 'effective_on', rule: 'must be a real date, YYYY-MM-DD' }],
-  };
+  const effectiveOn = typeof given === 'string' && isDay(given) ? given : null;
+  if (effectiveOn === null) problems.push({ path: 'effective_on', rule: 'must be a real date, YYYY-MM-DD' });
+  return { rest, effectiveOn, problems };
 }

@@ -21,8 +21,6 @@ export type IncomingDeduction = {
 /** The part of a version that the sender chose. */
 export type Content = Pick<Version, keyof ReturnType<typeof contentOf>>;
 
-type Folded = { versions: Insertable<VersionTable>[]; states: Map<string, LatestState> };
-
 /** Returns the event time as text that sorts: `created_at`, else the time of receipt (field notes). */
 export function eventTime(incoming: Pick<IncomingDeduction, 'createdAt' | 'receivedAt'>): string {
   const instant = toInstant(incoming.createdAt ?? incoming.receivedAt);
@@ -53,7 +51,7 @@ export function foldVersions(
   tied: ReadonlyMap<string, Content>,
   position: number,
   recordedAt: string,
-): Folded {
+) {
   const changed = new Map<string, LatestState>();
   const seen = new Map(tied);
   const versions = incoming.map((event, index): Insertable<VersionTable> => {

@@ -21,7 +21,13 @@ const GUARDED_UPSERT = `on conflict (deduction_id) do update set position = excl
 export async function recordDeductions(trx: Trx, incoming: readonly IncomingDeduction[], recordedAt: string) {
   if (incoming.length === 0) return;
   const position = await lockLedger(trx);
-  const states = await readLatest(trx, incoming);
+  const ids = [...new Set(incoming.map((event) => event.deduction.id))];
+  const latest = await trx
+    .selectFrom('deductions')
+    .selectAll()
+    .where(isOneOf(trx, 'deduction_id', ids))
+    .execute();
+  const states = new Map(latest.map((state) => [state.deduction_id, state]));
   const tied = await contentsTied(trx, incoming, states);
   const folded = foldVersions(incoming, states, tied, position, recordedAt);
   await insertRows(trx, 'deduction_versions', folded.versions);
@@ -78,16 +84,6 @@ export function versionsWithPrevious(db: Db) {
       'before.employee_id as before_employee',
       'before.late as before_late',
     ]);
-}
-
-async function readLatest(trx: Trx, incoming: readonly IncomingDeduction[]) {
-  const ids = [...new Set(incoming.map((event) => event.deduction.id))];
-  const rows = await trx
-    .selectFrom('deductions')
-    .selectAll()
-    .where(isOneOf(trx, 'deduction_id', ids))
-    .execute();
-  return new Map(rows.map((latest) => [latest.deduction_id, latest]));
 }
 
 /** Returns the content that events tie with: the newest version's at the same event time, by tie key. */

@@ -17,11 +17,12 @@ import { lockLedger, moveLedger } from './position.ts';
 export const FACTS_AT_ONCE = 250;
 
 const ATTRIBUTES = ['hire_date', 'termination_date', ...DATED, 'effective_on'] as const;
+type Attribute = (typeof ATTRIBUTES)[number];
+const UNSTATED = Object.fromEntries(ATTRIBUTES.map((name) => [name, null])) as Record<Attribute, null>;
 const SELECTED = ['position', 'employee_id', 'employer_id', ...ATTRIBUTES, 'source', 'recorded_at'] as const;
 
 /** A source's statement about an employment. A missing attribute stays unchanged. */
-export type NewFact = Pick<RosterFact, 'employee_id' | 'employer_id'> &
-  Partial<Pick<RosterFact, (typeof ATTRIBUTES)[number]>>;
+export type NewFact = Pick<RosterFact, 'employee_id' | 'employer_id'> & Partial<Pick<RosterFact, Attribute>>;
 
 /** The census or employment change that reports. `asOf`: the time of its receipt, if not now. */
 export type FactSource = Pick<RosterFactTable, 'source' | 'source_id'> & { asOf?: string };
@@ -67,21 +68,8 @@ export async function appendReports(trx: Trx, stored: readonly RosterFactTable[]
 }
 
 export function reportOf(fact: NewFact, source: FactSource, position: number, now: string): RosterFactTable {
-  return {
-    position,
-    employee_id: fact.employee_id,
-    employer_id: fact.employer_id,
-    hire_date: fact.hire_date ?? null,
-    termination_date: fact.termination_date ?? null,
-    employment_status: fact.employment_status ?? null,
-    pay_frequency: fact.pay_frequency ?? null,
-    pay_group: fact.pay_group ?? null,
-    absent: fact.absent ?? null,
-    effective_on: fact.effective_on ?? null,
-    source: source.source,
-    source_id: source.source_id,
-    recorded_at: source.asOf ?? now,
-  };
+  const { asOf: recorded_at = now, ...origin } = source;
+  return { ...UNSTATED, ...fact, ...origin, position, recorded_at };
 }
 
 /** Returns what must be stored of a census report, or null. */

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import t, { type Test } from 'tap';
-import type { DeductionView } from '../../src/ledger/deduction-view.ts';
+import type { DeductionView } from '../../src/ledger/deductions.ts';
 import { dollars } from '../../src/money.ts';
 import { DEFAULT_SEED, makeWorld } from '../../src/simulator/world.ts';
 import { collect } from '../support/collect.ts';

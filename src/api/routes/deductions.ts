@@ -6,11 +6,14 @@ import { AppError } from '../../errors.ts';
 import { cursorOf } from '../../formats/cursor.ts';
 import {
   deductionCursor,
+  getDeduction,
+  listDeductions,
+  versionsAfter,
+  versionsOf,
   viewDeduction,
   viewStartDecision,
   viewVersion,
-} from '../../ledger/deduction-view.ts';
-import { getDeduction, listDeductions, versionsAfter, versionsOf } from '../../ledger/deductions.ts';
+} from '../../ledger/deductions.ts';
 import { decideStart, START_DECISIONS } from '../../ledger/start-decisions.ts';
 import { by } from '../auth.ts';
 import { conflict, notFound } from '../problem.ts';

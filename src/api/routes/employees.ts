@@ -1,8 +1,7 @@
 import Type, { type TSchema } from 'typebox';
 import * as field from '../../contract/fields.ts';
 import { changeCursor, listChanges } from '../../employment/changes.ts';
-import { deductionCursor, viewDeduction } from '../../ledger/deduction-view.ts';
-import { listDeductions } from '../../ledger/deductions.ts';
+import { deductionCursor, listDeductions, viewDeduction } from '../../ledger/deductions.ts';
 import { employerOf, employmentsOf, valueOn } from '../../ledger/employment.ts';
 import { rosterHistory, rosterOf } from '../../ledger/roster.ts';
 import { Arrears, arrearsOfEmployee } from '../../payroll/reconciliation/arrears-of-employee.ts';

@@ -1,7 +1,7 @@
 /** The demo: the whole loop on this machine. Each step is checked by reading back its result. */
 import { systemClock } from '../../clock.ts';
 import { isAppError } from '../../errors.ts';
-import type { VersionView } from '../../ledger/deduction-view.ts';
+import type { VersionView } from '../../ledger/deductions.ts';
 import type { PayrollRunSummary } from '../../payroll/run-view.ts';
 import { aborted, type Command, type Context } from '../command.ts';
 import { describeFailure } from '../failure.ts';
