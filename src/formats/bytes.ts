@@ -3,7 +3,6 @@ import { AppError, type Problem } from '../errors.ts';
 
 /** The most bytes of one element or record, because it is held in memory. Real ones have less than a thousand. */
 export const ELEMENT_BYTES_MAX = 1024 * 1024;
-
 export const TOO_LARGE = `must be at most ${ELEMENT_BYTES_MAX / 1024 / 1024} MiB`;
 
 /** Returns the error of content whose rest cannot be read. */

@@ -7,11 +7,6 @@ import { ELEMENT_BYTES_MAX, TOO_LARGE, unreadable, validUtf8, withHead } from '.
 /** One record: its cells, and the line of the file on which it ends, counting from 1. */
 export type CsvRecord = { readonly cells: string[]; readonly line: number };
 
-type Parsed = { record: string[]; info: { lines: number } };
-
-const LINE_FEED = 0x0a;
-const CARRIAGE_RETURN = 0x0d;
-
 /** Yields the records of a CSV (RFC 4180, UTF-8), the header first. Errors have the path of `here`. */
 export async function* csvRecords(
   content: AsyncIterable<Uint8Array>,
@@ -29,7 +24,10 @@ export async function* csvRecords(
   pipeline(Readable.from(validUtf8(byCommas(content))), parser, () => {});
   let isEmpty = true;
   try {
-    for await (const { record, info } of parser as AsyncIterable<Parsed>) {
+    for await (const { record, info } of parser as AsyncIterable<{
+      record: string[];
+      info: { lines: number };
+    }>) {
       isEmpty = false;
       yield { cells: record, line: info.lines };
     }
@@ -54,7 +52,7 @@ function byCommas(content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array
 
 /** Returns the first line, or null if it has no end yet. */
 function lineOf(head: Buffer): Buffer | null {
-  const end = head.findIndex((byte) => byte === LINE_FEED || byte === CARRIAGE_RETURN);
+  const end = head.findIndex((byte) => byte === 0x0a || byte === 0x0d);
   return end === -1 ? null : head.subarray(0, end);
 }
 
@@ -81,14 +79,10 @@ const COLUMNS_MAX = 1_000;
 type Segment = string | number;
 type Schema = { type?: string; properties?: Record<string, Schema>; items?: Schema };
 
-export type Header = {
-  problems: Problem[];
-  /** Returns the object of a row. An empty cell is an absent field. */
-  rowOf: (cells: readonly string[]) => Record<string, unknown>;
-};
+export type Header = ReturnType<typeof readHeader>;
 
 /** Checks a header and converts its rows. Throws UNREADABLE if it has too many columns. */
-export function readHeader(names: readonly string[], kind: RowKind): Header {
+export function readHeader(names: readonly string[], kind: RowKind) {
   if (names.length > COLUMNS_MAX) throw unreadable('', `must have at most ${COLUMNS_MAX} columns`);
   const columns = names.map((name) => name.trim());
   const problems: Problem[] = [];
@@ -99,16 +93,13 @@ export function readHeader(names: readonly string[], kind: RowKind): Header {
     else if (columns.indexOf(column) < index) problems.push({ path: column, rule: 'is given twice' });
     return path ?? [];
   });
-  return { problems, rowOf: (cells) => rowOf(paths, cells) };
-}
-
-function rowOf(paths: readonly Segment[][], cells: readonly string[]): Record<string, unknown> {
-  const row: Record<string, unknown> = {};
-  paths.forEach((path, index) => {
-    const cell = cells[index];
-    if (cell !== undefined && cell !== '') put(row, path, cell);
-  });
-  return row;
+  /** Returns the object of a row. An empty cell is an absent field. */
+  const rowOf = (cells: readonly string[]): Record<string, unknown> => {
+    const row: Record<string, unknown> = {};
+    for (const [index, path] of paths.entries()) if (cells[index]) put(row, path, cells[index]);
+    return row;
+  };
+  return { problems, rowOf };
 }
 
 /** Elements of an array before the first filled one are created empty. */
@@ -134,15 +125,8 @@ function segmentsOf(column: string, { schema: root, more }: RowKind): Segment[] 
     if (schema === undefined) return null;
     segments.push(name ?? Number(index));
   }
-  return schema.type === 'string' && written(segments) === column ? segments : null;
-}
-
-function written(segments: readonly Segment[]): string {
-  return segments.reduce<string>(
-    (text, segment) =>
-      typeof segment === 'number' ? `${text}[${segment}]` : text === '' ? segment : `${text}.${segment}`,
-    '',
-  );
+  const written = segments.map((segment) => (typeof segment === 'number' ? `[${segment}]` : `.${segment}`));
+  return schema.type === 'string' && written.join('') === `.${column}` ? segments : null;
 }
 
 /**

@@ -36,22 +36,14 @@ export async function* jsonPieces(
   yield cutter.end();
 }
 
+/** What is next. */
 type State =
-  | 'root'
-  | 'name or end'
-  | 'name'
-  | 'colon'
-  | 'value'
-  | 'element or end'
-  | 'element'
-  | 'inside'
-  | 'after value'
-  | 'after list'
-  | 'ended';
+  | ('root' | 'name or end' | 'name' | 'colon' | 'value')
+  | ('element or end' | 'element' | 'inside' | 'after value' | 'after list' | 'ended');
 
 type Token = { token: TokenType; value: unknown; offset: number };
 
-function createCutter(list: List): { write(slice: Uint8Array): JsonPiece[]; end(): JsonPiece[] } {
+function createCutter(list: List) {
   const window = createWindow();
   const tokenizer = new Tokenizer();
   const fields: string[] = [];
@@ -104,7 +96,10 @@ function createCutter(list: List): { write(slice: Uint8Array): JsonPiece[]; end(
   const steps: Record<State, (token: Token) => void> = {
     root({ token }) {
       isBare = list.orBare && token === TokenType.LEFT_BRACKET;
-      if (!isBare && token !== TokenType.LEFT_BRACE) throw unreadable('', shapeRule(list));
+      if (!isBare && token !== TokenType.LEFT_BRACE) {
+        const orBare = `must be an array, or an object with the array ${list.list}`;
+        throw unreadable('', list.orBare ? orBare : 'must be an object');
+      }
       inList = isBare;
       state = isBare ? 'element or end' : 'name or end';
     },
@@ -157,7 +152,7 @@ function createCutter(list: List): { write(slice: Uint8Array): JsonPiece[]; end(
     return pieces;
   };
   return {
-    write: (slice) =>
+    write: (slice: Uint8Array) =>
       read(() => {
         window.append(slice);
         tokenizer.write(slice);
@@ -171,10 +166,6 @@ function createCutter(list: List): { write(slice: Uint8Array): JsonPiece[]; end(
         if (!tokenizer.isEnded) tokenizer.end();
       }),
   };
-}
-
-function shapeRule({ list, orBare }: List): string {
-  return orBare ? `must be an array, or an object with the array ${list}` : 'must be an object';
 }
 
 /** The newest bytes of a stream, addressed by their position in it. */

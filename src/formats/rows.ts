@@ -23,11 +23,8 @@ export type Columns = {
   readonly optional: readonly string[];
 };
 
-/** The fields of a row by column name, all texts. Empty fields are absent. */
-export type Fields = Readonly<Record<string, string>>;
-
-/** A row and its path for later problems: `lines[0]` is the first. */
-export type GivenRow = { readonly path: string; readonly fields: Fields };
+/** A row and its path for later problems: `lines[0]` is the first. `fields` are by column; empty ones are absent. */
+export type GivenRow = { readonly path: string; readonly fields: Readonly<Record<string, string>> };
 /** A row, or why it cannot be read. */
 export type Row = GivenRow | { readonly problem: Problem };
 /** A table that is read from a stream or built in memory. */
@@ -87,12 +84,13 @@ function headerProblems(header: readonly string[], { required, optional }: Colum
     const path = `column ${index + 1}${isRepeated ? `, ${name}` : ''}`;
     return [{ path, rule: 'is not a column of this file' }];
   });
-  const missing = required.filter((name) => !header.includes(name));
   if (problems.length > NAMED_COLUMNS) {
     const takes = [...required, ...optional].join(', ');
-    const rule = `has ${problems.length} unknown columns. The columns are: ${takes}`;
-    return [{ path: 'the header', rule }];
+    return [
+      { path: 'the header', rule: `has ${problems.length} unknown columns. The columns are: ${takes}` },
+    ];
   }
+  const missing = required.filter((name) => !header.includes(name));
   return [...problems, ...missing.map((path) => ({ path, rule: 'is a missing column' }))];
 }
 
@@ -121,9 +119,7 @@ async function* jsonRows(bytes: AsyncIterable<Uint8Array>, columns: Columns): As
         yield jsonRow(piece.parsed, columns, pathOf(columns, rows));
         rows += 1;
       } else if (piece.kind === 'problem') yield piece;
-      else {
-        yield { problem: { path: givenFieldPath('', piece.name), rule: 'is not a field of this file' } };
-      }
+      else yield { problem: { path: givenFieldPath('', piece.name), rule: 'is not a field of this file' } };
     }
   }
 }
@@ -164,29 +160,24 @@ function pathOf({ list }: Columns, index: number): string {
 /** A table is refused as a whole. All problems are counted, and the first `PROBLEMS_MAX` are listed. */
 export type RowsRefused = { ok: false; problems: Problem[]; problem_count: number };
 
-/** Collects the problems of a table while it is read. */
-export type Problems = {
-  add(...problems: readonly Problem[]): void;
-  readonly isEmpty: boolean;
-  refused(): RowsRefused;
-};
+export type Problems = ReturnType<typeof createProblems>;
 
-export function createProblems(): Problems {
+/** Collects the problems of a table while it is read. */
+export function createProblems() {
   const named: Problem[] = [];
   let count = 0;
   return {
-    add(...problems) {
+    add(...problems: readonly Problem[]): void {
       count += problems.length;
       named.push(...problems.slice(0, PROBLEMS_MAX - named.length));
     },
     get isEmpty() {
       return count === 0;
     },
-    refused: () => ({
-      ok: false,
-      problems: named.toSorted((one, other) => rowOf(one) - rowOf(other)),
-      problem_count: count,
-    }),
+    refused(): RowsRefused {
+      const problems = named.toSorted((one, other) => rowOf(one) - rowOf(other));
+      return { ok: false, problems, problem_count: count };
+    },
   };
 }
 

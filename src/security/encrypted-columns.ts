@@ -6,7 +6,7 @@ import { unlessLocked } from '../database/engine.ts';
 import type { Db, Tables, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import { isAppError } from '../errors.ts';
-import { type Encryptor, HEADER_BYTES_MAX, headerOf, keyIdOf, type Place } from './encryption.ts';
+import { type Encryptor, HEADER_BYTES_MAX, headerOf, type Place, splitHeader } from './encryption.ts';
 
 type Row = Readonly<Record<string, unknown>>;
 
@@ -14,12 +14,10 @@ type Row = Readonly<Record<string, unknown>>;
 export type EncryptedColumn = {
   readonly table: keyof Tables & string;
   readonly column: string;
-  /** The table's key, in the order of reading. */
   readonly key: readonly string[];
   /** Columns that `placeOf` needs in addition to the key. */
   readonly also: readonly string[];
   readonly placeOf: (row: Row) => Place;
-  /** Rows in memory at once. */
   readonly rowsAtOnce: number;
 };
 
@@ -79,10 +77,10 @@ export async function keysInUse(db: Db, columns: readonly EncryptedColumn[]): Pr
     const start = sql`substr(${sql.ref(column.column)}, 1, ${sql.lit(HEADER_BYTES_MAX)})`;
     for await (const rows of pages(db, { ...column, rowsAtOnce: HEADERS_AT_ONCE }, start)) {
       for (const { value } of rows) {
-        const keyId = value === null ? null : keyIdOf(value);
-        if (keyId === null) continue;
-        const ofKey = found.get(keyId) ?? new Map<string, number>();
-        found.set(keyId, ofKey);
+        const header = value === null ? null : splitHeader(value);
+        if (header === null) continue;
+        const ofKey = found.get(header.keyId) ?? new Map<string, number>();
+        found.set(header.keyId, ofKey);
         add(ofKey, nameOf(column));
       }
     }

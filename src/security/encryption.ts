@@ -9,16 +9,14 @@ import { AppError } from '../errors.ts';
 /** Where a value is stored. It is authenticated data, so a value moved to another row cannot be decrypted. */
 export type Place = { readonly table: string; readonly row: string; readonly column: string };
 
-/** A stored encrypted value and where it is stored. */
 export type StoredValue = { readonly encrypted: Buffer; readonly place: Place };
 
 export type Encryptor = {
-  /** Encrypts under the first key. */
+  /** The id of the first key, which encrypts. */
+  readonly keyId: string;
   encrypt(plain: Uint8Array, place: Place): Buffer;
   /** Throws DATA_KEY_MISSING or DECRYPTION_FAILED, whose messages contain nothing of the value. */
   decrypt(encrypted: Uint8Array, place: Place): Buffer;
-  /** The id of the key that encrypts. */
-  readonly keyId: string;
 };
 
 export function decryptionFailed(place: Place): AppError {
@@ -63,7 +61,9 @@ export function createEncryptor(dataKeys: readonly DataKey[]): Encryptor {
       return Buffer.concat([header, nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()]);
     },
     decrypt(encrypted, place) {
-      const { keyId, header, rest } = split(encrypted, place, NONCE_BYTES + TAG_BYTES);
+      const parts = splitHeader(encrypted);
+      if (parts === null || parts.rest.length < NONCE_BYTES + TAG_BYTES) throw decryptionFailed(place);
+      const { keyId, header, rest } = parts;
       const nonce = rest.subarray(0, NONCE_BYTES);
       const cipher = createDecipheriv(CIPHER, find(keyId), nonce, { authTagLength: TAG_BYTES });
       cipher.setAAD(placeBytes(header, place));
@@ -79,23 +79,17 @@ export function createEncryptor(dataKeys: readonly DataKey[]): Encryptor {
   };
 }
 
-/** Returns the key id at the start of an encrypted value; null if it is none. */
-export function keyIdOf(encrypted: Uint8Array): string | null {
-  const end = HEADER_FIXED_BYTES + (encrypted[1] ?? 0);
-  if (encrypted[0] !== FORMAT || end === HEADER_FIXED_BYTES || encrypted.length < end) return null;
-  return Buffer.from(encrypted.subarray(HEADER_FIXED_BYTES, end)).toString('utf8');
-}
-
 /** Returns the first bytes of every value that was made with this key, by default of every encrypted value. */
 export function headerOf(keyId: string, format = FORMAT): Buffer {
   const id = Buffer.from(keyId);
   return Buffer.concat([Buffer.from([format, id.length]), id]);
 }
 
-function split(encrypted: Uint8Array, place: Place, least: number) {
-  const bytes = Buffer.from(encrypted.buffer, encrypted.byteOffset, encrypted.byteLength);
+/** Splits a value after the bytes of `headerOf`. Returns null if it does not start with such bytes. */
+export function splitHeader(value: Uint8Array, format = FORMAT) {
+  const bytes = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
   const end = HEADER_FIXED_BYTES + (bytes[1] ?? 0);
-  if (bytes[0] !== FORMAT || bytes.length < end + least) throw decryptionFailed(place);
+  if (bytes[0] !== format || end === HEADER_FIXED_BYTES || bytes.length < end) return null;
   return {
     keyId: bytes.toString('utf8', HEADER_FIXED_BYTES, end),
     header: bytes.subarray(0, end),

@@ -15,12 +15,12 @@ import {
   type Place,
   placeBytes,
   type StoredValue,
+  splitHeader,
 } from './encryption.ts';
 
 export type Hasher = {
   /** The id of the database's key. Hashes made with another key cannot be compared. */
   readonly keyId: string;
-  /** Returns the hash of a value at a place. */
   hash(plain: Uint8Array, place: Place): Buffer;
   /** Returns whether a hash is this value's. Throws HASH_KEY_GONE or, for no hash, DECRYPTION_FAILED. */
   isHashOf(hash: Uint8Array, plain: Uint8Array, place: Place): boolean;
@@ -34,7 +34,6 @@ export const FINGERPRINT_BYTES = 8;
 /** Differs from an encrypted value's first byte. */
 const FORMAT = 2;
 const KEY_BYTES = 32;
-/** Enough for the few keys that a database ever has. */
 const KEY_ID_BYTES = 4;
 const HASH_BYTES = 32;
 
@@ -56,12 +55,10 @@ export function openHasher(db: Db, encryptor: Encryptor): Promise<Hasher> {
   return opening;
 }
 
-/** Returns where the key is stored. */
 export function hashKeyPlace(keyId: string): Place {
   return { table: 'hash_keys', row: keyId, column: 'ciphertext' };
 }
 
-/** Returns the encrypted hash key, if one was created. */
 export async function storedHashKeys(db: Db): Promise<StoredValue[]> {
   const rows = await read(db).execute();
   return rows.map(({ key_id, ciphertext }) => ({ encrypted: ciphertext, place: hashKeyPlace(key_id) }));
@@ -90,14 +87,14 @@ function read(db: Db) {
 async function make(db: Db, encryptor: Encryptor): Promise<{ key_id: string; ciphertext: Buffer }> {
   const key_id = randomBytes(KEY_ID_BYTES).toString('hex');
   const ciphertext = encryptor.encrypt(randomBytes(KEY_BYTES), hashKeyPlace(key_id));
-  await transact(db, async (trx) => {
-    await trx
+  // If another process was first, its key is the database's.
+  await transact(db, (trx) =>
+    trx
       .insertInto('hash_keys')
       .values({ id: 1, key_id, ciphertext })
-      // If another process was first, its key is the database's.
       .onConflict((conflict) => conflict.doNothing())
-      .execute();
-  });
+      .execute(),
+  );
   return read(db).executeTakeFirstOrThrow();
 }
 
@@ -110,16 +107,15 @@ function createHasher(keyId: string, key: KeyObject): Hasher {
     keyId,
     hash: (plain, place) => Buffer.concat([header, hmac(plain, place)]),
     isHashOf(hash, plain, place) {
-      const end = 2 + (hash[1] ?? 0);
-      if (hash[0] !== FORMAT || hash.length !== end + HASH_BYTES) throw decryptionFailed(place);
-      const madeWith = Buffer.from(hash.subarray(2, end)).toString('utf8');
-      if (madeWith !== keyId) {
+      const parts = splitHeader(hash, FORMAT);
+      if (parts?.rest.length !== HASH_BYTES) throw decryptionFailed(place);
+      if (parts.keyId !== keyId) {
         throw new AppError(
           'HASH_KEY_GONE',
-          `a stored hash was made with hash key ${madeWith}, which is no longer in the database: restore a backup`,
+          `a stored hash was made with hash key ${parts.keyId}, which is no longer in the database: restore a backup`,
         );
       }
-      return timingSafeEqual(hash.subarray(end), hmac(plain, place));
+      return timingSafeEqual(parts.rest, hmac(plain, place));
     },
     fingerprint(plain, { table, row, column }) {
       // Cheaper than two updates, because there are many. No hash above starts with a bracket.

@@ -8,10 +8,7 @@ const LOOK_EVERY_MS = 20;
 /** From the last response on a connection to its end, if the client doesn't close it before. */
 const LINGER_MS = 2_000;
 
-/**
- * The lowest accepted rate of a body: 16 KiB/s (128 kbit/s), measured over 10 s. A body of 60 MB needs about six times
- * that to arrive within the ten minutes that a request may take, so only stalled and hostile clients are slower.
- */
+/** The lowest accepted rate of a body, 16 KiB/s: only stalled and hostile clients are slower. */
 const SLOWEST = { bytes: 160 * 1024, withinMs: 10_000 };
 const RATE_CHECK_MS = 1_000;
 
@@ -27,7 +24,6 @@ export async function closeListener(app: { server: Server; close(): PromiseLike<
   }
 }
 
-/** Returns the address of an open listener: `http://127.0.0.1:8080`. */
 export function addressOf(app: { server: Server }): string {
   const { address, family, port } = app.server.address() as AddressInfo;
   return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`;

@@ -2,7 +2,6 @@
  * Console sessions: a token exchanged for a cookie that scripts cannot read. A session has no scopes of its
  * own, only those that its token has at that moment. Only the SHA-256 of the cookie is stored.
  */
-
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { ago } from '../checks.ts';
 import type { Db, Trx } from '../database/tables.ts';
@@ -16,23 +15,21 @@ export const SESSION_IDLE_MS = 30 * 60_000;
 /** The precision of the last use. Otherwise each page would be a write. */
 const USE_NOTED_MS = 60_000;
 const SECRET_BYTES = 32;
+const SECRET = /^[A-Za-z0-9_-]{43}$/;
 const HASH_BYTES = 32;
 /** The start of the hash identifies a session without revealing its secret. */
 const ID_BYTES = 8;
 const SESSION_ID = /^[0-9a-f]{16}$/;
-const SECRET = /^[A-Za-z0-9_-]{43}$/;
 
 /** Starts a session for an authenticated token and returns the cookie's value. Deletes expired sessions. */
 export async function beginSession(trx: Trx, token: string, now: Date): Promise<string> {
   const secret = randomBytes(SECRET_BYTES).toString('base64url');
-  await trx.deleteFrom('sessions').where('expires_at', '<=', now.toISOString()).execute();
-  const hashes = { session_hash: sessionHash(secret), token_hash: tokenHash(token) };
   const at = now.toISOString();
+  await trx.deleteFrom('sessions').where('expires_at', '<=', at).execute();
+  const hashes = { session_hash: sessionHash(secret), token_hash: tokenHash(token) };
   const expires_at = new Date(now.getTime() + SESSION_MS).toISOString();
-  await trx
-    .insertInto('sessions')
-    .values({ ...hashes, created_at: at, expires_at, last_used_at: at })
-    .execute();
+  const session = { ...hashes, created_at: at, expires_at, last_used_at: at };
+  await trx.insertInto('sessions').values(session).execute();
   return secret;
 }
 
@@ -72,7 +69,6 @@ export async function noteUse(db: Db, secret: string, now: Date): Promise<void> 
   );
 }
 
-/** Signs out. */
 export async function endSession(trx: Trx, secret: string): Promise<void> {
   await trx.deleteFrom('sessions').where('session_hash', '=', sessionHash(secret)).execute();
 }
@@ -108,14 +104,13 @@ export async function listSessions(
     .limit(limit + 1)
     .execute();
   const current = owner.secret === null ? null : sessionHash(owner.secret);
-  const sessions = rows
-    .slice(0, limit)
-    .map(({ session_hash, created_at, last_used_at }) => ({
-      id: idOf(session_hash),
-      created_at,
-      last_used_at: last_used_at ?? created_at,
-      is_current: current?.equals(session_hash) === true,
-    }));
+  const sessions = rows.slice(0, limit).map(({ session_hash, created_at, last_used_at }) => ({
+    // The inverse of hashesOf.
+    id: session_hash.subarray(0, ID_BYTES).toString('hex'),
+    created_at,
+    last_used_at: last_used_at ?? created_at,
+    is_current: current?.equals(session_hash) === true,
+  }));
   const last = rows.length > limit ? sessions.at(-1) : undefined;
   return { sessions, next: last === undefined ? null : { created_at: last.created_at, id: last.id } };
 }
@@ -138,10 +133,6 @@ export async function endOtherSessions(trx: Trx, tokenHash: Buffer, secret: stri
   let query = trx.deleteFrom('sessions').where('token_hash', '=', tokenHash);
   if (secret !== null) query = query.where('session_hash', '!=', sessionHash(secret));
   return Number((await query.executeTakeFirst()).numDeletedRows);
-}
-
-function idOf(hash: Buffer): string {
-  return hash.subarray(0, ID_BYTES).toString('hex');
 }
 
 /** Returns the range of the hashes that start with this id. */

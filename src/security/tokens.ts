@@ -37,7 +37,7 @@ export type TokenSummary = Caller & {
 };
 
 const TOKEN_BYTES = 32;
-/** A prefix for secret scanners, then 32 bytes in base64url. */
+/** A prefix for secret scanners, then the bytes in base64url. */
 const TOKEN = /^bsc_[A-Za-z0-9_-]{43}$/;
 /** Short, for typing after `token revoke`. Not secret. */
 const ID_BYTES = 6;
@@ -48,21 +48,23 @@ const FIRST_TOKEN = 'API_TOKEN';
 
 /** Creates a token and returns it; it is never shown again. Throws TOKEN_REFUSED. */
 export async function createToken(trx: Trx, { name, scopes, expiresAt, now }: NewToken) {
-  assertName(name);
+  if (!NAME.test(name) || name.startsWith('tok_') || name === FIRST_TOKEN) {
+    throw refused(
+      `a token's name has 1 to 64 letters, digits, spaces and . _ @ -, starts with a letter or digit, and is neither ${FIRST_TOKEN} nor an id`,
+    );
+  }
   const known = knownScopes(scopes);
   if (expiresAt !== null && expiresAt <= now) {
     throw refused(`the token would have expired already, at ${expiresAt.toISOString()}`);
   }
   const tokenId = `tok_${randomBytes(ID_BYTES).toString('hex')}`;
   const token = `bsc_${randomBytes(TOKEN_BYTES).toString('base64url')}`;
-  const dates = {
-    created_at: now.toISOString(),
-    expires_at: expiresAt?.toISOString() ?? null,
-    revoked_at: null,
-  };
+  const row = { token_id: tokenId, name, token_hash: tokenHash(token), scopes: known.join(' ') };
+  const expires_at = expiresAt?.toISOString() ?? null;
+  const dates = { created_at: now.toISOString(), expires_at, revoked_at: null };
   await trx
     .insertInto('tokens')
-    .values({ token_id: tokenId, name, token_hash: tokenHash(token), scopes: known.join(' '), ...dates })
+    .values({ ...row, ...dates })
     .execute();
   return { tokenId, token };
 }
@@ -110,7 +112,6 @@ function firstCaller(hash: Buffer, firstToken: string | null): Caller | null {
   return { tokenId: FIRST_TOKEN, name: FIRST_TOKEN, scopes: ['all'] };
 }
 
-/** Returns whether these scopes include `scope`. */
 export function allows(scopes: readonly Scope[], scope: Scope): boolean {
   return scopes.includes(scope) || scopes.includes('all');
 }
@@ -152,14 +153,6 @@ export async function revokeToken(trx: Trx, idOrName: string, now: Date): Promis
 
 function refused(why: string): AppError {
   return new AppError('TOKEN_REFUSED', why);
-}
-
-function assertName(name: string): void {
-  if (!NAME.test(name) || name.startsWith('tok_') || name === FIRST_TOKEN) {
-    throw refused(
-      `a token's name has 1 to 64 letters, digits, spaces and . _ @ -, starts with a letter or digit, and is neither ${FIRST_TOKEN} nor an id`,
-    );
-  }
 }
 
 function knownScopes(asked: readonly string[]): Scope[] {

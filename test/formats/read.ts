@@ -1,7 +1,7 @@
 /** Parses complete tables from text and bytes. */
 
 import { isAppError, type Problem } from '../../src/errors.ts';
-import { type Columns, type Fields, type RowFormat, readRows } from '../../src/formats/rows.ts';
+import { type Columns, type GivenRow, type RowFormat, readRows } from '../../src/formats/rows.ts';
 
 export const COLUMNS: Columns = { list: 'lines', required: ['employee_id', 'amount'], optional: ['note'] };
 
@@ -20,9 +20,9 @@ export function byteByByte(text: string | Uint8Array): AsyncGenerator<Uint8Array
 export async function readAll(
   content: string | Uint8Array | AsyncIterable<Uint8Array>,
   format: RowFormat,
-): Promise<{ rows: Fields[]; problems: Problem[] }> {
+): Promise<{ rows: GivenRow['fields'][]; problems: Problem[] }> {
   const given = typeof content === 'string' || content instanceof Uint8Array ? parts(content) : content;
-  const rows: Fields[] = [];
+  const rows: GivenRow['fields'][] = [];
   const problems: Problem[] = [];
   try {
     for await (const row of readRows(given, format, COLUMNS)) {
