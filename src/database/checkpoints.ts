@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type BetterSqlite3 from 'better-sqlite3';
 import { isBusy, isFatal } from './errors.ts';
-import { FileGuard } from './file-guard.ts';
+import { createFileGuard } from './file-guard.ts';
 import { openWriter } from './handle.ts';
 import { sqlitePath } from './open.ts';
 
@@ -21,7 +21,7 @@ const TRY_EVERY_MS = 50;
  */
 export function startCheckpoints(databaseUrl: string, onFatal: (error: unknown) => void): () => void {
   const handle = openWriter(sqlitePath(databaseUrl));
-  const guard = new FileGuard(sqlitePath(databaseUrl), handle);
+  const guard = createFileGuard(sqlitePath(databaseUrl), handle);
   const stop = (): void => {
     clearTimeout(timer);
     guard.close();

@@ -6,10 +6,10 @@ import { openReader } from './handle.ts';
 /** A reference to a row that does not exist. `row` is null in a table without row ids. */
 type Dangling = { row: number | null; columns: string; parent: string };
 
-/** The findings of a table; empty if it is intact. `done` marks the last table. */
-export type TableChecked = { table: string; said: string[]; dangling: Dangling[] } | { done: true };
+/** The findings of a table; empty if it is intact. */
+export type TableChecked = { table: string; said: string[]; dangling: Dangling[] };
 
-/** The most dangling references named per table. */
+/** Per table. */
 const DANGLING_MOST = 1_000;
 
 const { path } = workerData as { path: string };
@@ -23,7 +23,6 @@ for (const table of ['sqlite_schema', ...(tables as string[])]) {
   parentPort?.postMessage({ table, said: check(table), dangling: danglingIn(table) } satisfies TableChecked);
 }
 handle.close();
-parentPort?.postMessage({ done: true } satisfies TableChecked);
 
 function check(table: string): string[] {
   try {

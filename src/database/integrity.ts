@@ -13,7 +13,6 @@ import { transact } from './transaction.ts';
 
 /** The result of one of the engine's own integrity checks. */
 export type EngineCheck = {
-  /** The check that ran: `integrity_check`, `amcheck` or `data_checksums`. */
   name: string;
   /** `unasked`: the engine as configured can't check it; `says` has the reason. */
   result: 'pass' | 'fail' | 'unasked';
@@ -62,20 +61,22 @@ async function checkSqlite(db: Db, { report, signal }: Verifying): Promise<Engin
   const worker = new Worker(ENTRY, { workerData: { path: await fileOf(db) } });
   const said: string[] = [];
   const ended = Promise.withResolvers<void>();
-  worker.on('message', (message: TableChecked) => {
-    if ('done' in message) return ended.resolve();
-    const table = message.table as keyof Tables;
-    for (const { row, columns, parent } of message.dangling) {
+  worker.on('message', (checked: TableChecked) => {
+    const table = checked.table as keyof Tables;
+    for (const { row, columns, parent } of checked.dangling) {
       const rule = `refers to a row of ${parent} that does not exist`;
       report(table, row === null ? '-' : `row ${row}`, columns, rule);
       said.push(`${table}: ${columns} ${rule}`);
     }
-    if (message.said.length === 0) return;
-    said.push(...message.said.map((text) => `${table}: ${text}`));
+    if (checked.said.length === 0) return;
+    said.push(...checked.said.map((text) => `${table}: ${text}`));
     report(table, '-', '-', 'is damaged, according to the database engine');
   });
   worker.on('error', ended.reject);
-  worker.on('exit', () => ended.reject(new Error('the check of the engine ended early')));
+  worker.on('exit', (code) => {
+    if (code === 0) ended.resolve();
+    else ended.reject(new Error('the check of the engine ended early'));
+  });
   const stop = (): void => ended.reject(signal.reason);
   signal.addEventListener('abort', stop, { once: true });
   try {

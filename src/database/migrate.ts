@@ -27,7 +27,7 @@ export function migrate(db: Db, environment: Environment, now: Date, folder = FO
     async (trx) => {
       await lockNames(trx, ['migrate']);
       await run(trx, MIGRATIONS_TABLE);
-      const due = await dueMigrations(trx, folder);
+      const { due } = await compareMigrations(trx, folder);
       const applied_at = now.toISOString();
       for (const { number, name, hash, text } of due) {
         for (const statement of statements(text)) await run(trx, statement);
@@ -51,7 +51,7 @@ export function migrate(db: Db, environment: Environment, now: Date, folder = FO
  */
 export async function checkSchema(db: Db, environment: Environment, folder = FOLDER): Promise<void> {
   const exists = await tableExists(db, 'migrations');
-  const due = exists ? await dueMigrations(db, folder) : knownMigrations(db, folder);
+  const due = exists ? (await compareMigrations(db, folder)).due : knownMigrations(db, folder);
   if (due.length > 0) {
     throw schemaRefused(
       `the database lacks ${due.length} migration(s) of this release, from ${due[0]?.name}: make a backup, then run "benefits-sidecar migrate" with DATABASE_URL set to it, or start this release's "serve"; an older release does not start on it after that`,
@@ -65,19 +65,13 @@ export async function countDue(db: Db, environment: Environment, folder = FOLDER
   if (!(await tableExists(db, 'migrations')) || !(await tableExists(db, 'instance'))) {
     throw schemaRefused('it is not a benefits-sidecar database: check the path');
   }
-  const due = await dueMigrations(db, folder);
+  const { due } = await compareMigrations(db, folder);
   await assertEnvironment(db, environment);
   return due.length;
 }
 
-/** Returns the migrations that a database has. Throws SCHEMA_REFUSED as `checkSchema` does. */
-export async function appliedMigrations(db: Db): Promise<Migration[]> {
-  const due = await dueMigrations(db, FOLDER);
-  const known = knownMigrations(db, FOLDER);
-  return known.slice(0, known.length - due.length);
-}
-
-async function dueMigrations(db: Db | Trx, folder: URL): Promise<Migration[]> {
+/** Returns the migrations that a database has and those it lacks. Throws SCHEMA_REFUSED as `checkSchema` does. */
+export async function compareMigrations(db: Db | Trx, folder = FOLDER) {
   const known = knownMigrations(db, folder);
   const applied = await db.selectFrom('migrations').selectAll().orderBy('number').execute();
   for (const { number, name, hash } of applied) {
@@ -93,7 +87,7 @@ async function dueMigrations(db: Db | Trx, folder: URL): Promise<Migration[]> {
       );
     }
   }
-  return known.slice(applied.length);
+  return { applied: known.slice(0, applied.length), due: known.slice(applied.length) };
 }
 
 async function assertEnvironment(db: Db | Trx, environment: Environment): Promise<void> {

@@ -9,7 +9,6 @@ import { openPostgres } from './postgres.ts';
 import { openSqlite } from './sqlite.ts';
 import type { Db, Tables } from './tables.ts';
 
-/** Returns the absolute path of a `sqlite:` address. */
 export function sqlitePath(databaseUrl: string): string {
   return resolve(databaseUrl.slice('sqlite:'.length));
 }
@@ -30,9 +29,8 @@ export async function fileOf(db: Db): Promise<string | null> {
 
 /**
  * Opens the database of `DATABASE_URL`. The caller destroys it. On SQLite it creates a missing file, readable by its
- * owner only, and throws if the file can't be opened or is not durable; on PostgreSQL the first use throws. `onFatal`
- * is called for the first error after which a SQLite file must not be used, even if the statement's caller handles the
- * error.
+ * owner only, and throws if the file can't be opened or is not durable; on PostgreSQL the first use throws. `onFatal` is
+ * called as by `openSqlite`.
  */
 export function openDatabase(databaseUrl: string, onFatal?: (error: unknown) => void): Db {
   if (engineOfUrl(databaseUrl) === 'postgres') {

@@ -21,10 +21,7 @@ import { assertOutsideTransaction, transactionOptions } from './transaction.ts';
 const CONNECTIONS = 10;
 /** The provider waits 15 s for an acknowledgement. It gets a 503 well before that. */
 const CONNECT_WITHIN_MS = 3_000;
-/**
- * After so long without a response, the query is considered lost. Longer than any limit below, and short enough that
- * the provider gets a 503 even for a delivery whose single statement has no such limits.
- */
+/** After so long without a response, the query is considered lost: longer than any limit below, and below 15 s too. */
 const SILENT_MS = 12_000;
 /** Without a time limit: a statement of a migration may take hours. */
 const SILENT_UNLIMITED_MS = 24 * 3_600_000;
@@ -75,9 +72,9 @@ async function createPool(databaseUrl: string): Promise<Pool> {
         oid === types.builtins.INT8 ? Number : types.getTypeParser(oid, format as 'text'),
     },
   });
-  // An idle connection broke. The pool has already removed it.
+  // Without listeners, these errors end the process. The pool has already removed a broken idle connection, and one that
+  // breaks between two statements fails the next one.
   pool.on('error', () => {});
-  // A connection that breaks between two statements fails the next one. Without a listener, its error ends the process.
   pool.on('connect', (client) => client.on('error', () => {}));
   return pool;
 }

@@ -6,11 +6,10 @@ import BetterSqlite3 from 'better-sqlite3';
 import { CompiledQuery, sql } from 'kysely';
 import { AppError, codeOf } from '../errors.ts';
 import { engineOf } from './engine.ts';
-import { appliedMigrations, MIGRATIONS_TABLE, schemaRefused, statements } from './migrate.ts';
+import { compareMigrations, MIGRATIONS_TABLE, schemaRefused, statements } from './migrate.ts';
 import type { Db, Trx } from './tables.ts';
 import { transact } from './transaction.ts';
 
-/** One object of the schema that is missing, added or altered. */
 type SchemaDifference = { object: string; rule: string };
 
 /** `on` is the table that the object belongs to. */
@@ -30,8 +29,8 @@ export async function assertSchemaUnaltered(db: Db): Promise<void> {
 
 /** Returns every difference. Throws SCHEMA_NOT_COMPARABLE where the engine does not allow the comparison. */
 export async function compareSchema(db: Db): Promise<SchemaDifference[]> {
-  const texts = (await appliedMigrations(db)).flatMap(({ text }) => statements(text));
-  const migration = [MIGRATIONS_TABLE, ...texts];
+  const { applied } = await compareMigrations(db);
+  const migration = [MIGRATIONS_TABLE, ...applied.flatMap(({ text }) => statements(text))];
   return engineOf(db) === 'sqlite' ? compareSqlite(db, migration) : comparePostgres(db, migration);
 }
 
@@ -71,7 +70,7 @@ async function comparePostgres(db: Db, migration: readonly string[]): Promise<Sc
         for (const statement of migration) await trx.executeQuery(CompiledQuery.raw(statement));
         const expected = await postgresObjects(trx, 'benefits_sidecar_expected');
         differences = differencesOf(expected, found);
-        // Rolls back, so that the expected schema is gone.
+        // Rolls back.
         throw new Error('compared');
       },
       { isTimeLimited: false },

@@ -16,7 +16,7 @@ import {
 } from 'kysely';
 import { AppError } from '../errors.ts';
 import { isBusy, isFatal, rolledBack } from './errors.ts';
-import { FileGuard } from './file-guard.ts';
+import { createFileGuard, type FileGuard } from './file-guard.ts';
 import { openReader, openWriter } from './handle.ts';
 import { assertOutsideTransaction } from './transaction.ts';
 
@@ -39,7 +39,7 @@ export function openSqlite(
   const reader = openReader(path);
   const dialect: Dialect = {
     createAdapter: () => new TwoHandleAdapter(),
-    createDriver: () => createDriver(writer, reader, new FileGuard(path, reader), onFatal),
+    createDriver: () => createDriver(writer, reader, createFileGuard(path, reader), onFatal),
     createIntrospector: (db) => new SqliteIntrospector(db),
     createQueryCompiler: () => new SqliteQueryCompiler(),
   };

@@ -11,13 +11,7 @@ export type Place = { readonly table: string; readonly row: string; readonly col
 
 export type StoredValue = { readonly encrypted: Buffer; readonly place: Place };
 
-export type Encryptor = {
-  /** The id of the first key, which encrypts. */
-  readonly keyId: string;
-  encrypt(plain: Uint8Array, place: Place): Buffer;
-  /** Throws DATA_KEY_MISSING or DECRYPTION_FAILED, whose messages contain nothing of the value. */
-  decrypt(encrypted: Uint8Array, place: Place): Buffer;
-};
+export type Encryptor = ReturnType<typeof createEncryptor>;
 
 export function decryptionFailed(place: Place): AppError {
   return new AppError(
@@ -36,7 +30,7 @@ export const HEADER_BYTES_MAX = HEADER_FIXED_BYTES + 32;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
-export function createEncryptor(dataKeys: readonly DataKey[]): Encryptor {
+export function createEncryptor(dataKeys: readonly DataKey[]) {
   const keys = new Map(dataKeys.map(({ id, key }) => [id, createSecretKey(key)]));
   const [first] = dataKeys;
   if (first === undefined) throw new Error('there is no data key to encrypt with');
@@ -52,15 +46,17 @@ export function createEncryptor(dataKeys: readonly DataKey[]): Encryptor {
   };
 
   return {
+    /** The id of the first key, which encrypts. */
     keyId: first.id,
-    encrypt(plain, place) {
+    encrypt(plain: Uint8Array, place: Place): Buffer {
       const header = headerOf(first.id);
       const nonce = randomBytes(NONCE_BYTES);
       const cipher = createCipheriv(CIPHER, find(first.id), nonce, { authTagLength: TAG_BYTES });
       cipher.setAAD(placeBytes(header, place));
       return Buffer.concat([header, nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()]);
     },
-    decrypt(encrypted, place) {
+    /** Throws DATA_KEY_MISSING or DECRYPTION_FAILED, whose messages contain nothing of the value. */
+    decrypt(encrypted: Uint8Array, place: Place): Buffer {
       const parts = splitHeader(encrypted);
       if (parts === null || parts.rest.length < NONCE_BYTES + TAG_BYTES) throw decryptionFailed(place);
       const { keyId, header, rest } = parts;

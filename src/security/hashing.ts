@@ -18,15 +18,7 @@ import {
   splitHeader,
 } from './encryption.ts';
 
-export type Hasher = {
-  /** The id of the database's key. Hashes made with another key cannot be compared. */
-  readonly keyId: string;
-  hash(plain: Uint8Array, place: Place): Buffer;
-  /** Returns whether a hash is this value's. Throws HASH_KEY_GONE or, for no hash, DECRYPTION_FAILED. */
-  isHashOf(hash: Uint8Array, plain: Uint8Array, place: Place): boolean;
-  /** Returns a short hash of `FINGERPRINT_BYTES`, for where there are many. */
-  fingerprint(plain: string, place: Place): Buffer;
-};
+export type Hasher = ReturnType<typeof createHasher>;
 
 /** Two values of one place collide once in 2^64; a collision hides one change. */
 export const FINGERPRINT_BYTES = 8;
@@ -98,15 +90,17 @@ async function make(db: Db, encryptor: Encryptor): Promise<{ key_id: string; cip
   return read(db).executeTakeFirstOrThrow();
 }
 
-function createHasher(keyId: string, key: KeyObject): Hasher {
+function createHasher(keyId: string, key: KeyObject) {
   const header = headerOf(keyId, FORMAT);
   const hmac = (plain: Uint8Array, place: Place): Buffer =>
     createHmac('sha256', key).update(placeBytes(header, place)).update('\n').update(plain).digest();
 
   return {
+    /** Hashes made with another key cannot be compared. */
     keyId,
-    hash: (plain, place) => Buffer.concat([header, hmac(plain, place)]),
-    isHashOf(hash, plain, place) {
+    hash: (plain: Uint8Array, place: Place): Buffer => Buffer.concat([header, hmac(plain, place)]),
+    /** Returns whether a hash is this value's. Throws HASH_KEY_GONE or, for no hash, DECRYPTION_FAILED. */
+    isHashOf(hash: Uint8Array, plain: Uint8Array, place: Place): boolean {
       const parts = splitHeader(hash, FORMAT);
       if (parts?.rest.length !== HASH_BYTES) throw decryptionFailed(place);
       if (parts.keyId !== keyId) {
@@ -117,7 +111,8 @@ function createHasher(keyId: string, key: KeyObject): Hasher {
       }
       return timingSafeEqual(parts.rest, hmac(plain, place));
     },
-    fingerprint(plain, { table, row, column }) {
+    /** Returns a short hash of `FINGERPRINT_BYTES`, for where there are many. */
+    fingerprint(plain: string, { table, row, column }: Place): Buffer {
       // Cheaper than two updates, because there are many. No hash above starts with a bracket.
       const text = `${JSON.stringify([table, row, column])}\n${plain}`;
       return createHmac('sha256', key).update(text).digest().subarray(0, FINGERPRINT_BYTES);

@@ -1,14 +1,13 @@
 /** The audit log of personal data that was shown: who, when, what, and whose. Append-only. */
-import type { Subject, Trx } from '../database/tables.ts';
+import type { Tables, Trx } from '../database/tables.ts';
 import type { Caller } from './tokens.ts';
 
-/** The subject is the employee whose data it is, or the employer whose employees' data it is. */
-export type PiiRead = Subject & {
+/**
+ * The subject is the employee whose data it is, or the employer whose employees' data it is. The resource is a change, a
+ * staged census, or the response to an upload of one (then by the id of its sync).
+ */
+export type PiiRead = Omit<Tables['pii_reads'], 'read_id' | 'read_at' | 'token_id' | 'token_name'> & {
   caller: Caller;
-  /** `change`: the body of an employment change. `census`: a staged census, or the response to an upload of one. */
-  resource_type: 'change' | 'census';
-  /** The id of the change or census, or of the sync whose response was shown. */
-  resource_id: string;
   now: string;
 };
 

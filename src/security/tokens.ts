@@ -20,21 +20,12 @@ export const SCOPES = [
 ] as const;
 export type Scope = (typeof SCOPES)[number];
 
-export type NewToken = {
-  readonly name: string;
-  readonly scopes: readonly string[];
-  /** The token is refused from this time on; null: never. */
-  readonly expiresAt: Date | null;
-  readonly now: Date;
-};
+/** The token is refused from `expiresAt` on; null: never. */
+export type NewToken = { name: string; scopes: readonly string[]; expiresAt: Date | null; now: Date };
 /** The authenticated caller. `name` may be logged. */
 export type Caller = { readonly tokenId: string; readonly name: string; readonly scopes: readonly Scope[] };
 /** A token without its secret. Times are UTC texts. */
-export type TokenSummary = Caller & {
-  readonly createdAt: string;
-  readonly expiresAt: string | null;
-  readonly revokedAt: string | null;
-};
+export type TokenSummary = Caller & { createdAt: string; expiresAt: string | null; revokedAt: string | null };
 
 const TOKEN_BYTES = 32;
 /** A prefix for secret scanners, then the bytes in base64url. */

@@ -3,7 +3,7 @@ import { readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import BetterSqlite3 from 'better-sqlite3';
 import t, { type Test } from 'tap';
 import { startCheckpoints } from '../../src/database/checkpoints.ts';
-import { FileGuard } from '../../src/database/file-guard.ts';
+import { createFileGuard } from '../../src/database/file-guard.ts';
 import { openReader } from '../../src/database/handle.ts';
 import { openDatabase, sqlitePath } from '../../src/database/open.ts';
 import { setShrinkable, shrink } from '../../src/database/shrink.ts';
@@ -141,7 +141,7 @@ t.test('checkpoints, vacuums and backups are not reported', async (t) => {
   const db = openDatabase(url, (error) => fatal.push(error));
   t.teardown(() => db.destroy());
   const handle = openReader(path);
-  const guard = new FileGuard(path, handle);
+  const guard = createFileGuard(path, handle);
   t.teardown(() => {
     guard.close();
     handle.close();
