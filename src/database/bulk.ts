@@ -96,7 +96,6 @@ export async function countOf(db: Db, rows: { limit(limit: number): Expression<u
   return counted[0]?.count ?? 0;
 }
 
-/** Counts all rows of some tables. */
 export async function countRows(db: Db, tables: readonly (keyof Tables & string)[]): Promise<number> {
   let total = 0;
   for (const table of tables) {
@@ -129,7 +128,6 @@ export async function* pagesByKey<Row extends Readonly<Record<string, unknown>>>
   }
 }
 
-/** Yields a list in pieces of at most `size`, in order. */
 export function* piecesOf<T>(list: readonly T[], size: number): Generator<T[]> {
   for (let from = 0; from < list.length; from += size) yield list.slice(from, from + size);
 }

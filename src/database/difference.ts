@@ -17,7 +17,6 @@ export type ReportDifference = (
   rule: string,
 ) => void;
 
-/** The parameters of a part of `verify`. */
 export type Verifying = {
   report: ReportDifference;
   /** Receives the number of further rows that were checked. */

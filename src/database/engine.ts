@@ -3,7 +3,7 @@
  * a transaction holds the only write lock from its start, so no other runs at the same time. PostgreSQL runs many at
  * once, which the locks in this file coordinate. On SQLite they do nothing.
  */
-import { PostgresAdapter, type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
+import { PostgresAdapter, type SelectQueryBuilder, sql } from 'kysely';
 import type { Clock } from '../clock.ts';
 import type { Db, Tables, Trx } from './tables.ts';
 
@@ -51,11 +51,6 @@ export function forUpdateSkipLocked<T extends keyof Tables, O>(
   query: SelectQueryBuilder<Tables, T, O>,
 ): SelectQueryBuilder<Tables, T, O> {
   return engineOf(trx) === 'sqlite' ? query : query.forUpdate().skipLocked();
-}
-
-/** Returns the end of a hand-written query that skips locked rows. */
-export function unlessLocked(trx: Trx): RawBuilder<unknown> {
-  return engineOf(trx) === 'sqlite' ? sql`` : sql`for update skip locked`;
 }
 
 /**
@@ -106,4 +101,11 @@ export async function serverBytes(db: Db): Promise<number> {
   const { rows } = await sql<{ bytes: number }>`
     select pg_database_size(current_database()) as bytes`.execute(db);
   return rows[0]?.bytes ?? 0;
+}
+
+/** Compares ids by code points, which is the order of their UTF-8 bytes in the engines. JavaScript compares UTF-16. */
+export function byBytes(one: string, other: string): number {
+  let at = 0;
+  while (at < one.length && one.charCodeAt(at) === other.charCodeAt(at)) at += 1;
+  return (one.codePointAt(at) ?? -1) - (other.codePointAt(at) ?? -1);
 }

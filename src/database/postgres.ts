@@ -21,7 +21,7 @@ import { assertOutsideTransaction, transactionOptions } from './transaction.ts';
 const CONNECTIONS = 10;
 /** The provider waits 15 s for an acknowledgement. It gets a 503 well before that. */
 const CONNECT_WITHIN_MS = 3_000;
-/** After so long without a response, the query is considered lost: longer than any limit below, and below 15 s too. */
+/** A query without a response for so long is lost. Longer than any limit below; the provider still gets its 503. */
 const SILENT_MS = 12_000;
 /** Without a time limit: a statement of a migration may take hours. */
 const SILENT_UNLIMITED_MS = 24 * 3_600_000;

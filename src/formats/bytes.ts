@@ -26,7 +26,10 @@ export async function* slices(
   signal: AbortSignal | null = null,
 ): AsyncGenerator<Uint8Array> {
   let bytes = 0;
-  for await (const part of withoutMark(content)) {
+  // Some editors write a mark, which no format allows. It may arrive in three parts.
+  const isWhole = (head: Buffer) => head.length >= BYTE_ORDER_MARK.length;
+  const withoutMark = (head: Buffer) => head.subarray(head.indexOf(BYTE_ORDER_MARK) === 0 ? 3 : 0);
+  for await (const part of withHead(content, isWhole, withoutMark)) {
     bytes += part.length;
     if (bytes > bytesMax) throw unreadable('', `must be at most ${bytesMax / 1024 / 1024} MiB`);
     for (let from = 0; from < part.length; from += SLICE_BYTES) {
@@ -35,15 +38,6 @@ export async function* slices(
       await nextTurn();
     }
   }
-}
-
-/** Removes a byte order mark, which some editors write and no format allows. It may arrive in three parts. */
-function withoutMark(content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  const { length } = BYTE_ORDER_MARK;
-  const isWhole = (head: Buffer) => head.length >= length;
-  return withHead(content, isWhole, (head) =>
-    head.subarray(head.indexOf(BYTE_ORDER_MARK) === 0 ? length : 0),
-  );
 }
 
 /** Holds the first bytes back until they are whole, yields what `convert` makes of them, then the rest unchanged. */

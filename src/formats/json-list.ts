@@ -8,11 +8,9 @@ import { ELEMENT_BYTES_MAX, TOO_LARGE, unreadable, validUtf8 } from './bytes.ts'
 const FIELDS_MAX = 100;
 
 type List = {
-  /** The field that holds the list. */
   readonly list: string;
   /** Whether the text may also be the array itself. */
   readonly orBare: boolean;
-  /** Returns the path of an element; the first is 0. */
   readonly pathOf: (index: number) => string;
 };
 

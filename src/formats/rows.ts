@@ -25,12 +25,9 @@ export type Columns = {
 
 /** A row and its path for later problems: `lines[0]` is the first. `fields` are by column; empty ones are absent. */
 export type GivenRow = { readonly path: string; readonly fields: Readonly<Record<string, string>> };
-/** A row, or why it cannot be read. */
 export type Row = GivenRow | { readonly problem: Problem };
-/** A table that is read from a stream or built in memory. */
 export type Rows = AsyncIterable<Row> | Iterable<Row>;
 
-/** Returns the format of a content type, or null. */
 export function formatOf(contentType: string): RowFormat | null {
   const essence = contentType.split(';', 1)[0]?.trim().toLowerCase();
   const formats = Object.keys(ROW_TYPES) as RowFormat[];

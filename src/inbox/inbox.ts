@@ -2,9 +2,8 @@
 import { createHash } from 'node:crypto';
 import { CompiledQuery, type NotNull, sql } from 'kysely';
 import { insertMany, isOneOf, updateMany } from '../database/bulk.ts';
-import { engineOf } from '../database/engine.ts';
+import { byBytes, engineOf } from '../database/engine.ts';
 import type { Db, EventState, InboxTable, Trx } from '../database/tables.ts';
-import { byBytes } from '../database/text-order.ts';
 import { transact } from '../database/transaction.ts';
 import type { NewestEvent } from './data-loss.ts';
 

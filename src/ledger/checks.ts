@@ -2,8 +2,8 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import { type Check, type EmployerQuestion, FOUND_AT_MOST, fail } from '../checks.ts';
 import { isOneOf, piecesOf } from '../database/bulk.ts';
+import { byBytes } from '../database/engine.ts';
 import type { Db } from '../database/tables.ts';
-import { byBytes } from '../database/text-order.ts';
 import { employmentsOf, isActive } from './employment.ts';
 import { readPosition } from './position.ts';
 import { employeesKnownAt, hasDeductions, rosterOf } from './roster.ts';

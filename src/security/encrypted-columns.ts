@@ -2,7 +2,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import { pagesByKey } from '../database/bulk.ts';
 import type { Verifying } from '../database/difference.ts';
-import { unlessLocked } from '../database/engine.ts';
+import { engineOf } from '../database/engine.ts';
 import type { Db, Tables, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import { isAppError } from '../errors.ts';
@@ -155,13 +155,14 @@ function* batches(changes: readonly Change[]): Generator<readonly Change[]> {
 async function replace(trx: Trx, of: EncryptedColumn, changes: readonly Change[]): Promise<number> {
   const [table, column] = [sql.table(of.table), sql.ref(of.column)];
   const keys = sql.join(of.key.map((name) => sql.ref(name)));
+  // This transaction holds many rows in its own order, so waiting for a locked row could deadlock.
+  const unlessLocked = engineOf(trx) === 'sqlite' ? sql`` : sql`for update skip locked`;
   let replaced = 0;
   for (const { row, old, again } of changes) {
     const key = sql.join(of.key.map((name) => sql`${row[name]}`));
-    // This transaction holds many rows in its own order, so waiting for a locked row could deadlock.
     const result = await sql`
       update ${table} set ${column} = ${again} where (${keys}) =
-        (select ${keys} from ${table} where (${keys}) = (${key}) and ${column} = ${old} ${unlessLocked(trx)})`.execute(
+        (select ${keys} from ${table} where (${keys}) = (${key}) and ${column} = ${old} ${unlessLocked})`.execute(
       trx,
     );
     replaced += Number(result.numAffectedRows ?? 0);
@@ -169,7 +170,6 @@ async function replace(trx: Trx, of: EncryptedColumn, changes: readonly Change[]
   return replaced;
 }
 
-/** Yields all rows in key order, each with a value of its column. */
 function pages(
   db: Db,
   { table, key, also, rowsAtOnce }: EncryptedColumn,

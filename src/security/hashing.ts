@@ -56,7 +56,6 @@ export async function storedHashKeys(db: Db): Promise<StoredValue[]> {
   return rows.map(({ key_id, ciphertext }) => ({ encrypted: ciphertext, place: hashKeyPlace(key_id) }));
 }
 
-/** For key rotation. */
 export const HASH_KEY: EncryptedColumn = {
   table: 'hash_keys',
   column: 'ciphertext',

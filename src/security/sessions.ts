@@ -153,7 +153,6 @@ export function forgeryToken(secret: string): string {
   return createHash('sha256').update(`forgery ${secret}`).digest('base64url');
 }
 
-/** Returns whether this is the session's value. */
 export function isForgeryToken(secret: string, given: unknown): boolean {
   const wanted = Buffer.from(forgeryToken(secret));
   const found = Buffer.from(typeof given === 'string' ? given : '');

@@ -162,7 +162,6 @@ function isScope(text: string): text is Scope {
   return (SCOPES as readonly string[]).includes(text);
 }
 
-/** Returns the SHA-256 of a token, which is stored instead of it. */
 export function tokenHash(text: string): Buffer {
   return createHash('sha256').update(text).digest();
 }

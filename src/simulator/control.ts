@@ -8,7 +8,6 @@ import type { Service } from './scene.ts';
 /** The control endpoint, without a key. It is not part of the contract. */
 export const CONTROL_PATH = '/__control';
 
-/** A control request. Missing fields change nothing. */
 const orders = compile(
   Type.Object(
     {
@@ -92,7 +91,6 @@ export function detailsOf(problems: readonly Problem[]): Record<string, string> 
   return Object.fromEntries(problems.map(({ path, rule }) => [path === '' ? 'body' : path, rule]));
 }
 
-/** Responds with an error; `details` are rules by field. */
 export function refuse(
   reply: FastifyReply,
   status: number,

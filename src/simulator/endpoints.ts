@@ -19,7 +19,6 @@ import type { Unknown, Workforce } from './workforce.ts';
 /** A census of several hundred thousand employees. */
 const CENSUS_MAX_BYTES = 256 * 1024 * 1024;
 
-/** An employment change is about one person and much smaller. */
 const CHANGE_MAX_BYTES = 1024 * 1024;
 
 /** Ids may have 255 characters, each up to 12 when percent-encoded. */
@@ -28,15 +27,12 @@ const PATH_PARAMETER_MAX_LENGTH = 255 * 12;
 const WRONG_KEY = 'the API key is missing or wrong';
 
 type EndpointsOptions = {
-  /** Returns the currently valid key. */
   apiKey: () => string;
   now: () => Date;
   wait: Wait;
-  /** Ends delays. */
   closing: AbortSignal;
   workforce: Workforce;
   faults: Faults;
-  /** Called for every request before its response is sent. */
   received: (request: ReceivedRequest) => void;
   censusAccepted: (employerId: string) => void;
 };
@@ -100,7 +96,6 @@ declare module 'fastify' {
   }
 }
 
-/** The response to a request. */
 type Decision = {
   status: number;
   body: object;

@@ -8,7 +8,6 @@ import { seededId } from './random.ts';
 /** An outgoing event: `id` is the signed delivery id, `body` is sent as JSON. */
 export type OutgoingEvent = { id: string; body: unknown };
 
-/** An event with the contract's envelope. */
 export type MadeEvent = { id: string; body: Envelope };
 
 export type MakeEvent = (type: EventType, data: Record<string, unknown>) => MadeEvent;
@@ -35,7 +34,6 @@ export type Becomes = 'applied' | 'ignored' | 'quarantined';
 /** One event from a file, in the format of fixtures/README.md. */
 export type Fixture = OutgoingEvent & {
   file: string;
-  /** The scenario in one sentence. */
   about?: string;
   /** Its expected final state in the inbox. */
   becomes?: Becomes;

@@ -5,10 +5,8 @@ import type { Faults } from './faults.ts';
 import { type Forgery, forge, signEvent } from './sign.ts';
 import type { News, Wait } from './waiting.ts';
 
-/** The contract's response time limit. */
 export const ACKNOWLEDGED_WITHIN_MS = 15_000;
 
-/** Many connections to one receiver, as a large provider opens. */
 const CONNECTIONS_MAX = 64;
 
 /** The longest wait of the fault `reorder` for more events. */
@@ -27,7 +25,6 @@ export const RETRY_DELAYS_MS: readonly number[] = [
 /** Turns a day of the provider into less than two minutes: the first retries follow after 5 and 300 ms. */
 export const RETRY_SCALE = 0.001;
 
-/** One attempt to deliver an event. */
 export type Delivery = {
   eventId: string;
   url: string;
@@ -45,7 +42,6 @@ export type Delivery = {
 type Destination = {
   readonly url: string;
   disabledAt: Date | null;
-  /** How many deliveries it acknowledged. */
   acknowledged: number;
   /** Events that it did not receive, by id, oldest first. */
   readonly missed: Map<string, OutgoingEvent>;
@@ -69,9 +65,7 @@ type ProviderOptions = {
   closing: AbortSignal;
   faults: Faults;
   news: News;
-  /** Called for every attempt when its outcome is known. */
   delivered: (delivery: Delivery) => void;
-  /** Called when an endpoint is disabled. */
   endpointDisabled: (url: string) => void;
 };
 
@@ -211,7 +205,6 @@ export function createProvider(options: ProviderOptions) {
         for (const event of missed) await sendTo([to], event);
       }
     },
-    /** Returns every attempt so far, in order of outcome. */
     deliveries: () => [...deliveries],
     /** Resolves when nothing is in progress. */
     settled,

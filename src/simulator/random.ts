@@ -27,12 +27,10 @@ export function between(random: Random, least: number, most: number): number {
   return least + Math.floor(random() * (most - least + 1));
 }
 
-/** Returns one element of a non-empty list. */
 export function pick<T>(random: Random, list: readonly T[]): T {
   return list[Math.floor(random() * list.length)]!;
 }
 
-/** Returns a shuffled copy (Fisher–Yates). */
 export function shuffle<T>(random: Random, list: readonly T[]): T[] {
   const shuffled = [...list];
   for (let last = shuffled.length - 1; last > 0; last -= 1) {

@@ -2,7 +2,6 @@ import type { RequestFault } from './faults.ts';
 
 export type RequestKind = 'census' | 'new-hire' | 'termination' | 'demographic' | 'compensation-change';
 
-/** One request and its response. */
 export type ReceivedRequest = {
   at: Date;
   method: string;
@@ -23,6 +22,5 @@ export type ReceivedRequest = {
   applied: boolean;
   /** Whether its key was seen before, so that it was not applied again. */
   repeated: boolean;
-  /** The deliberate fault that affected it. */
   fault: RequestFault | null;
 };

@@ -3,7 +3,6 @@ import { seededBytes } from './random.ts';
 import type { Scenario, Scene } from './scene.ts';
 import { SERVICE_SCENARIOS } from './service-scenarios.ts';
 
-/** The scenarios to play against a running sidecar, by name. */
 export const SCENARIOS = { ...EVENT_SCENARIOS, ...SERVICE_SCENARIOS } as const;
 export type ScenarioName = keyof typeof SCENARIOS;
 

@@ -56,7 +56,6 @@ export function dayFrom(scene: Scene, days: number): string {
   return new Date(scene.now().getTime() + days * 86_400_000).toISOString().slice(0, 10);
 }
 
-/** Sends the events one after the other, each once. */
 export async function sendInOrder(scene: Scene, events: readonly OutgoingEvent[]): Promise<void> {
   for (const event of events) await scene.send(event);
 }
@@ -76,7 +75,6 @@ export async function takeCensuses(scene: Scene, employerIds: readonly string[] 
   await scene.settled();
 }
 
-/** Sets a fault, runs the action, and always removes it. */
 export async function withFault(scene: Scene, fault: string, act: () => Promise<void>): Promise<void> {
   scene.say(`Faults: ${fault}`);
   scene.setFaults([fault]);

@@ -23,7 +23,6 @@ export function createWorkforce(world: World) {
   const find = (employerId: string, employeeId: string) =>
     received.get(employerId)!.get(employeeId) ?? seeded.get(employerId)!.get(employeeId);
 
-  /** Returns the employers where an employee is known. */
   const employersOf = (employeeId: string): string[] =>
     [...world.keys()].filter((employerId) => find(employerId, employeeId));
 

@@ -1,7 +1,7 @@
 /** The data that the computation of a run reads, for about a hundred employees at a time. */
 import { isOneOf, piecesOf } from '../../database/bulk.ts';
+import { byBytes } from '../../database/engine.ts';
 import type { Db, Trx } from '../../database/tables.ts';
-import { byBytes } from '../../database/text-order.ts';
 import { type RunVersion, versionsOfEmployees } from '../../ledger/history.ts';
 import { employeesOf } from '../../ledger/roster.ts';
 import { startDecisionsOf } from '../../ledger/start-decisions.ts';
