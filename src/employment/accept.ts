@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setImmediate as immediately } from 'node:timers/promises';
 import type { Clock } from '../clock.ts';
 import { insertMany, isOneOf } from '../database/bulk.ts';
 import type { Db, Trx } from '../database/tables.ts';
@@ -118,32 +119,26 @@ function repeatOf(hasher: Hasher, first: First, { change, bytes }: Prepared): Ac
 }
 
 /**
- * Creates a group commit: changes of one tick share a transaction. One transaction is in flight at a time,
- * because accepting holds the ledger lock. The listener's connections bound what waits.
+ * Creates a group commit: changes of one tick share a transaction. One transaction is in flight at a time, because
+ * accepting holds the ledger lock. The listener's connections bound what waits.
  */
 export function createGroupCommit(accepting: Accepting) {
-  let waiting: (PromiseWithResolvers<Accepted> & { submission: Submission })[] = [];
-  let isFlushing = false;
+  const waiting: (PromiseWithResolvers<Accepted> & { submission: Submission })[] = [];
+  let isCommitting = false;
 
-  const flush = async (): Promise<void> => {
-    const batch = waiting.slice(0, CHANGES_AT_ONCE);
-    waiting = waiting.slice(CHANGES_AT_ONCE);
-    try {
-      const submissions = batch.map(({ submission }) => submission);
-      const accepted = await acceptChanges(accepting, submissions);
-      for (const [index, { resolve }] of batch.entries()) resolve(accepted[index] as Accepted);
-    } catch (error) {
-      for (const { reject } of batch) reject(error);
-    } finally {
-      isFlushing = false;
-      if (waiting.length > 0) schedule();
+  const commitAll = async (): Promise<void> => {
+    isCommitting = true;
+    for (await immediately(); waiting.length > 0; await immediately()) {
+      const batch = waiting.splice(0, CHANGES_AT_ONCE);
+      try {
+        const submissions = batch.map(({ submission }) => submission);
+        const accepted = await acceptChanges(accepting, submissions);
+        for (const [index, { resolve }] of batch.entries()) resolve(accepted[index] as Accepted);
+      } catch (error) {
+        for (const { reject } of batch) reject(error);
+      }
     }
-  };
-
-  const schedule = (): void => {
-    if (isFlushing) return;
-    isFlushing = true;
-    setImmediate(flush);
+    isCommitting = false;
   };
 
   return {
@@ -151,7 +146,7 @@ export function createGroupCommit(accepting: Accepting) {
     accept(submission: Submission): Promise<Accepted> {
       const accepted = Promise.withResolvers<Accepted>();
       waiting.push({ submission, ...accepted });
-      schedule();
+      if (!isCommitting) void commitAll();
       return accepted.promise;
     },
   };

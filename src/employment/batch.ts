@@ -15,7 +15,6 @@ import { checkChange } from './change.ts';
 
 /** A large payroll's changes of one day, accepted within seconds. */
 export const BATCH_CHANGES_MAX = 10_000;
-/** The same limit as for a single change. */
 export const LINE_BYTES_MAX = 256 * 1024;
 /** The most problems reported per line, more than it has fields. Bounds the response for 10,000 bad lines. */
 const LINE_PROBLEMS_MAX = 50;
@@ -29,9 +28,8 @@ export type LineResult =
 export type BatchParts = Accepting & { log: Log; wakeSend: () => void };
 
 /**
- * Accepts the lines of a batch in order and returns one result per line. Each transaction takes
- * `CHANGES_AT_ONCE`, so that the write lock is held briefly and lines share a sync to disk. Throws the
- * database's error if nothing was accepted yet; otherwise the remaining lines are `unavailable`.
+ * Accepts the lines of a batch in order and returns one result per line. Each transaction takes `CHANGES_AT_ONCE`. Throws
+ * the database's error if nothing was accepted yet; otherwise the remaining lines are `unavailable`.
  */
 export async function acceptBatch(parts: BatchParts, lines: Iterable<ParsedJson>): Promise<LineResult[]> {
   const results: LineResult[] = [];

@@ -7,7 +7,6 @@ import { cursorOf } from '../formats/cursor.ts';
 import { CHANGE_KINDS, type ChangeKind, type ManualResult, type Refusal } from '../outbox/manual.ts';
 import { type Attempt, attemptsOf, requestsQuery } from '../outbox/requests.ts';
 
-/** An accepted change and its delivery. */
 export type AcceptedChange = ReturnType<typeof changeOf>;
 
 /** All given conditions apply. `from` and `until` (exclusive) are instants. */
@@ -22,7 +21,6 @@ export type ChangeFilter = {
 /** The most attempts shown of one change. One that gets 403 for a year has 35,000. */
 export const ATTEMPTS_SHOWN = 100;
 
-/** The position of a page in the list of changes. */
 export const changeCursor = cursorOf('employee-changes', Type.Integer({ minimum: 1 }));
 
 /** Returns a page of changes, newest first, after the one with seq `before`. `next` continues the list. */
@@ -75,9 +73,7 @@ function changeOf(row: ChangeRow) {
     kind: row.kind as ChangeKind,
     employee_id: row.subject_id,
     state,
-    /** Why it was rejected, canceled or last delayed. */
     reason: row.reason,
-    /** The HTTP status of the last response. */
     status: row.status,
     created_at: row.created_at,
     /** The earliest time of the next attempt; null once it is finished. */
@@ -86,13 +82,9 @@ function changeOf(row: ChangeRow) {
     attempts: row.attempts,
     /** It is not delivered, but a response was lost: the service may have applied it. */
     may_have_been_applied: state !== 'delivered' && isUnknown,
-    /** Whether it is a rejected new hire that delays the employee's later changes. */
     blocking: row.holds_later === 1,
-    /** The employee's change that is sent first. */
     earlier_change_id: row.waits_behind,
-    /** When its attempts and the service's response were erased (RETENTION_REQUESTS). */
     erased_at: row.erased_at,
-    /** The date from which it counts for payroll, if the caller stated one. */
     effective_on: row.effective_on,
   };
 }

@@ -1,48 +1,43 @@
 /**
- * Derives roster facts from employment changes. Only a new hire names its employer; the other changes are
- * about the employer where the employee is active on the day from which they count.
+ * Derives roster facts from employment changes, and checks them. Only a new hire names its employer; the other changes
+ * are about the employer where the employee is active on the day from which they count.
  */
-import type { RosterFactTable, Trx } from '../database/tables.ts';
+import { pagesOf, type Verifying } from '../database/difference.ts';
+import type { Db, RosterFactTable, Trx } from '../database/tables.ts';
 import { type Employment, employmentsOf, isActive, isInSpell, leftLast } from '../ledger/employment.ts';
 import { lockLedger } from '../ledger/position.ts';
-import { appendReports, type NewFact, reportOf, rosterOf } from '../ledger/roster.ts';
+import { appendReports, factSources, type NewFact, reportOf, rosterOf } from '../ledger/roster.ts';
+import { fingerprintsOf } from '../outbox/requests.ts';
 import type { Change } from './change.ts';
 
 /** Returns the facts that a change states. `today` is the UTC date of acceptance. */
 export function factsOf(change: Change, known: readonly Employment[], today: string): NewFact[] {
-  const { effectiveOn } = change;
+  const { effectiveOn: effective_on } = change;
   switch (change.kind) {
     case 'new-hire': {
-      const { employee_id, employer_id, hire_date, termination_date, employment_status, pay_frequency } =
-        change.body;
-      return [
-        {
-          ...{ employee_id, employer_id, hire_date, employment_status, absent: 0 as const },
-          ...(termination_date !== undefined && { termination_date }),
-          ...(pay_frequency !== undefined && { pay_frequency }),
-          ...(effectiveOn !== null && { effective_on: effectiveOn }),
-        },
-      ];
+      const { employee_id, employer_id, hire_date, employment_status } = change.body;
+      const { termination_date = null, pay_frequency = null } = change.body;
+      const hire = {
+        employee_id,
+        employer_id,
+        hire_date,
+        termination_date,
+        employment_status,
+        pay_frequency,
+      };
+      return [{ ...hire, effective_on, absent: 0 }];
     }
     case 'termination': {
       const { employee_id, termination_date } = change.body;
-      return employedOn(known, termination_date).map(({ employer_id }) => ({
-        employee_id,
-        employer_id,
-        termination_date,
-        ...(effectiveOn !== null && { effective_on: effectiveOn }),
-      }));
+      const stated = { employee_id, termination_date, effective_on };
+      return employedOn(known, termination_date).map(({ employer_id }) => ({ ...stated, employer_id }));
     }
     case 'compensation-change': {
-      const { employee_id, pay_frequency, employment_status, pay_rate } = change.body;
-      if (pay_frequency === undefined && employment_status === undefined) return [];
-      const effective_on = effectiveOn ?? pay_rate?.effective_start;
-      return employedOn(known, effective_on ?? today).map(({ employer_id }) => ({
-        ...{ employee_id, employer_id },
-        ...(pay_frequency !== undefined && { pay_frequency }),
-        ...(employment_status !== undefined && { employment_status }),
-        ...(effective_on !== undefined && { effective_on }),
-      }));
+      const { employee_id, pay_frequency = null, employment_status = null, pay_rate } = change.body;
+      if (pay_frequency === null && employment_status === null) return [];
+      const from = effective_on ?? pay_rate?.effective_start ?? null;
+      const stated = { employee_id, pay_frequency, employment_status, effective_on: from };
+      return employedOn(known, from ?? today).map(({ employer_id }) => ({ ...stated, employer_id }));
     }
     case 'demographic':
       return [];
@@ -82,4 +77,30 @@ export async function recordChangeFacts(
     reports.push(...appended);
   }
   await appendReports(trx, reports);
+}
+
+const VERIFIED_AT_ONCE = 2_000;
+
+/** Checks roster facts against their requests. Altered dates go undetected: contents are not kept. */
+export async function verifyFacts(db: Db, until: number, on: Verifying): Promise<void> {
+  const page = (after: number) => factSources(db, after, until, VERIFIED_AT_ONCE);
+  for await (const facts of pagesOf(on, 0, VERIFIED_AT_ONCE, page, (fact) => fact.position)) {
+    const requests = await fingerprintsOf(
+      db,
+      facts.map((fact) => fact.source_id),
+    );
+    for (const { position, source, source_id, employee_id, recorded_at } of facts) {
+      const wrong = (field: string, rule: string) => on.report('roster_facts', position, field, rule);
+      const request = requests.get(source_id);
+      if (request === undefined) {
+        if (source !== 'census') wrong('source_id', 'there is no such request');
+      } else if (source !== request.kind || source === 'census') {
+        wrong('source', 'is not the kind of the request that it names');
+      } else if (request.subject_id !== employee_id) {
+        wrong('employee_id', 'is not the employee of the request that it names');
+      } else if (recorded_at !== request.created_at) {
+        wrong('recorded_at', 'is not when its request was accepted');
+      }
+    }
+  }
 }

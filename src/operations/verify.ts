@@ -6,7 +6,7 @@ import type { Verifying } from '../database/difference.ts';
 import { isFatal } from '../database/errors.ts';
 import { checkEngine } from '../database/integrity.ts';
 import type { Db } from '../database/tables.ts';
-import { verifyFacts } from '../employment/verify-facts.ts';
+import { verifyFacts } from '../employment/facts.ts';
 import { codeOf } from '../errors.ts';
 import { eventsById, newestSeq } from '../inbox/inbox.ts';
 import {

@@ -1,11 +1,17 @@
 import t from 'tap';
 import { type Change, checkChange } from '../../src/employment/change.ts';
-import { factsOf } from '../../src/employment/facts.ts';
+import { factsOf as factsWithNulls } from '../../src/employment/facts.ts';
 import { type Employment, employmentsOf } from '../../src/ledger/employment.ts';
 import { type NewFact, reportOf } from '../../src/ledger/roster.ts';
 import * as samples from '../contract/samples.ts';
 
 const TODAY = '2026-06-01';
+
+/** The attributes that a change states. Null is the same as none. */
+const factsOf = (...given: Parameters<typeof factsWithNulls>) =>
+  factsWithNulls(...given).map((fact) =>
+    Object.fromEntries(Object.entries(fact).filter(([, value]) => value !== null)),
+  );
 
 const at = (employer_id: string, changes: Partial<NewFact> = {}): NewFact => ({
   employee_id: 'emp-1',
