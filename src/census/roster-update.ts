@@ -6,8 +6,7 @@ import { lockLedger } from '../ledger/position.ts';
 import { employeesOf, FACTS_AT_ONCE, type FactSource, type NewFact, recordFacts } from '../ledger/roster.ts';
 import { employerSubject, lockSubject } from '../outbox/queue.ts';
 import type { CensusRow } from './check.ts';
-import { rowsOf } from './chunks.ts';
-import { openChunks, type Staging } from './staged.ts';
+import { openChunks, rowsOf, type Staging } from './staged.ts';
 
 /** Finishes roster updates that were interrupted, at start. Returns how many. */
 export async function resumeRosterUpdates(update: Staging): Promise<number> {

@@ -12,11 +12,10 @@ import { employerSubject, lockSubject } from '../outbox/queue.ts';
 import type { Encryptor } from '../security/encryption.ts';
 import { type Hasher, openHasher } from '../security/hashing.ts';
 import { type CensusReport, type CensusRow, checkCensus } from './check.ts';
-import { chunkPlace, createPacker, END, packOrganization } from './chunks.ts';
 import { fingerprintEmployee, fingerprintOrganization, ORGANIZATION_ROW } from './fingerprints.ts';
 import type { CensusContent } from './reading.ts';
 import { updateRoster } from './roster-update.ts';
-import type { Staging } from './staged.ts';
+import { chunkPlace, createPacker, END, packOrganization, type Staging } from './staged.ts';
 import { reviveSyncs } from './syncs.ts';
 
 export type Staged =

@@ -6,8 +6,7 @@ import { isAppError } from '../errors.ts';
 import { censusFacts } from '../ledger/roster.ts';
 import { fingerprintsOf } from '../outbox/requests.ts';
 import type { Encryptor } from '../security/encryption.ts';
-import { bodyPart, END } from './chunks.ts';
-import { openChunks } from './staged.ts';
+import { uploadBody } from './staged.ts';
 
 /** Checks all current censuses; their bytes only with an encryptor. */
 export async function verifyCensuses(db: Db, encryptor: Encryptor | null, on: Verifying): Promise<void> {
@@ -47,11 +46,9 @@ function currentOnes(db: Db, censusId?: string) {
 
 /** Returns the size of the upload body, or null if a chunk cannot be decrypted (reported elsewhere). */
 async function bytesOf(db: Db, encryptor: Encryptor, censusId: string): Promise<number | null> {
-  let bytes = END.length;
+  let bytes = 0;
   try {
-    for await (const { chunk, plain } of openChunks(db, encryptor, censusId)) {
-      bytes += bodyPart(chunk, plain).length;
-    }
+    for await (const part of uploadBody(db, encryptor, censusId)) bytes += part.length;
   } catch (error) {
     if (isAppError(error, 'DATA_KEY_MISSING') || isAppError(error, 'DECRYPTION_FAILED')) return null;
     throw error;

@@ -12,10 +12,7 @@ import { type Newest, readNewest } from '../inbox/data-loss.ts';
 
 /** Pages copied per tick of the event loop: 4 MiB, a few milliseconds. */
 const PAGES_AT_ONCE = 1_024;
-/**
- * The most copied bytes that may be in memory only. Otherwise the system writes them all at the end, and each sync of
- * the log, which acknowledgements wait for, is queued after hundreds of megabytes.
- */
+/** If more copied bytes were in memory only, syncs of the log, which acknowledgements wait for, would queue after them. */
 const UNSYNCED_BYTES = 16 * 1024 * 1024;
 
 /**
@@ -87,7 +84,7 @@ export function assertWhole(handle: BetterSqlite3.Database, how: 'quick_check' |
   if (found !== 'ok') throw new AppError('BACKUP_FAILED', `it is damaged: ${found}`);
 }
 
-/** Opens a file as a database that no other process uses, and closes it again. */
+/** Opens a file that no other process uses, and closes it again. */
 export async function withFile<R>(
   path: string,
   work: (db: Db, handle: BetterSqlite3.Database) => Promise<R>,

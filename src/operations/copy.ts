@@ -119,7 +119,6 @@ async function write(target: Trx, table: Table, page: readonly Row[]): Promise<v
   }
 }
 
-/** Returns the number of rows to copy. */
 export function rowsToCopy(db: Db): Promise<number> {
   return countRows(db, TABLES);
 }
@@ -130,10 +129,8 @@ export async function assertEmpty(target: Db | Trx): Promise<void> {
     if (OF_ONE_ROW.has(table) || !(await tableExists(target, table))) continue;
     const found = await sql`select 1 from ${sql.table(table)} limit 1`.execute(target);
     if (found.rows.length > 0) {
-      throw new AppError(
-        'COPY_REFUSED',
-        `the target is not empty: its table ${table} has rows. Copy into a database that has never been served`,
-      );
+      const why = `the target is not empty: its table ${table} has rows`;
+      throw new AppError('COPY_REFUSED', `${why}. Copy into a database that has never been served`);
     }
   }
 }
@@ -152,7 +149,7 @@ async function assertSame(target: Trx, table: Table, rows: number, sent: string)
   );
 }
 
-/** Yields all rows of a table in the order of its key, which both engines compare by byte. */
+/** Yields a table's rows in the order of its key, which both engines compare by byte. */
 function pagesOf(trx: Trx, table: Table): AsyncGenerator<Row[]> {
   const limit = OF_LARGE_ROWS.has(table) ? LARGE_ROWS_AT_ONCE : ROWS_AT_ONCE;
   return pagesByKey<Row>(trx, table, KEYS[table], sql`*`, limit);

@@ -10,7 +10,6 @@ export type Stored = { activity: Activity; eventAge: EventAge; losses: number };
 export type Facts = {
   now: Date;
   version: string;
-  /** Whether this process can commit. */
   ready: boolean;
   /** The counts of the other threads. */
   receiving: Receiving;
@@ -112,7 +111,7 @@ function processMetrics({ ready, version, receiving, thread }: Facts): Metric[] 
   ];
 }
 
-/** Returns the metrics from the database, which are the same on every sidecar that shares it. */
+/** The same on every sidecar that shares the database. */
 function storedMetrics({ activity, eventAge, losses }: Stored, now: Date): Metric[] {
   const { events, requests, ...rest } = activity;
   // Never negative, even if the clock was set back.

@@ -16,7 +16,6 @@ import { setShrinkable } from '../database/shrink.ts';
 import { AppError, codeOf } from '../errors.ts';
 import { foldLog } from './backup.ts';
 
-/** The size of one read and write. */
 const CHUNK_BYTES = 1024 * 1024;
 
 /**
@@ -48,7 +47,6 @@ export function preparedNames(path: string): readonly [prepared: string, compact
   return [`${path}${SUFFIX.prepared}`, `${path}${SUFFIX.compact}`];
 }
 
-/** Removes the files of `copyToPrepared` and `compact`. */
 export function dropPrepared(path: string): void {
   for (const prepared of preparedNames(path)) {
     rmSync(prepared, { force: true });
@@ -57,9 +55,8 @@ export function dropPrepared(path: string): void {
 }
 
 /**
- * Rewrites the prepared file without its free space, which makes it smaller and drops deleted data that remained there.
- * Needs the file's size again on the disk while it runs. `mayShrink`: the file can later return free space to the disk
- * (shrink.ts).
+ * Rewrites the prepared file without its free space, which also drops deleted data that remained there. Needs the file's
+ * size again on the disk. `mayShrink`: the file can later return free space to the disk (shrink.ts).
  */
 export function compact(path: string, mayShrink: boolean): void {
   const [prepared, compacted] = preparedNames(path);
@@ -82,7 +79,6 @@ export function isThere(path: string): boolean {
   return existsSync(path) && statSync(path).size > 0;
 }
 
-/** Returns the path under which a database that is replaced at `now` is kept. */
 export function keptName(path: string, now: Date): string {
   return `${path}.replaced-${now.toISOString().replaceAll(/[-:.]/g, '')}`;
 }

@@ -1,5 +1,5 @@
 /** Verifies every part of a database. */
-import { ENCRYPTED_CHUNKS } from '../census/chunks.ts';
+import { ENCRYPTED_CHUNKS } from '../census/staged.ts';
 import { verifyCensuses, verifySyncs } from '../census/verify-census.ts';
 import { countRows } from '../database/bulk.ts';
 import type { Verifying } from '../database/difference.ts';

@@ -11,10 +11,9 @@ const ERASED_AT_ONCE = 200;
 export const ATTEMPTS_AT_ONCE = 1_000;
 
 /**
- * Erases attempts and stored responses of requests that were delivered or canceled before an instant. Their
- * bodies are erased already. The row stays with its id, keyed hash and idempotency key, because a repeated
- * key must return the first result permanently. Rejected requests stay complete: an operator may retry them.
- * Returns how many were erased, and whether there may be more.
+ * Erases attempts and stored responses of requests that were delivered or canceled before an instant. The row stays with
+ * its id and keyed hash, because a repeated key must return the first result permanently. Rejected requests stay
+ * complete: an operator may retry them. Returns how many were erased, and whether there may be more.
  */
 export async function eraseRequests(db: Db, before: string, now: string) {
   // Usually there is nothing to do; this check takes no lock.
@@ -23,11 +22,8 @@ export async function eraseRequests(db: Db, before: string, now: string) {
   }
   return transact(db, async (trx) => {
     await holdRetention(trx);
-    const rows = await ended(trx, before)
-      .select('request_id')
-      .orderBy('finished_at')
-      .limit(ERASED_AT_ONCE)
-      .execute();
+    const oldest = ended(trx, before).select('request_id').orderBy('finished_at');
+    const rows = await oldest.limit(ERASED_AT_ONCE).execute();
     const ids = rows.map((row) => row.request_id);
     if (ids.length === 0) return { dropped: 0, more: false };
     const attempts = trx

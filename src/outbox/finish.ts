@@ -79,7 +79,6 @@ export async function finish(
   );
 }
 
-/** Returns the requests that the caller still owns. Each claim must match its current attempt. */
 async function ownedBy(trx: Trx, owner: string, ends: readonly End[]) {
   const ids = ends.map(({ claim }) => claim.requestId);
   const rows = await forUpdate(

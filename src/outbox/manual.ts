@@ -12,7 +12,6 @@ export const CHANGE_KINDS = [
 ] as const satisfies readonly RequestKind[];
 export type ChangeKind = (typeof CHANGE_KINDS)[number];
 
-/** Why an action was refused. */
 export type Refusal = 'not-retried' | 'newer-delivered' | 'being-sent' | 'finished' | 'not-blocking';
 export type ManualResult = 'done' | 'not-found' | Refusal;
 

@@ -33,7 +33,6 @@ function isSameSubject(alias: string) {
   return sql`${sql.ref(alias)}.subject_type = outbox.subject_type and ${sql.ref(alias)}.subject_id = outbox.subject_id`;
 }
 
-/** Returns the newest attempts of a request, newest first. */
 export function attemptsOf(db: Db, requestId: string, limit: number): Promise<Attempt[]> {
   return db
     .selectFrom('delivery_attempts')
@@ -45,9 +44,8 @@ export function attemptsOf(db: Db, requestId: string, limit: number): Promise<At
 }
 
 /**
- * Returns the decrypted contents of a request, or null if there is none with this id. `body` is null if it is erased or
- * never existed. The caller records the read first (pii-reads.ts in security). Throws DATA_KEY_MISSING or
- * DECRYPTION_FAILED.
+ * Returns the decrypted contents of a request, or null if there is none with this id. The caller records the read first
+ * (pii-reads.ts in security). Throws DATA_KEY_MISSING or DECRYPTION_FAILED.
  */
 export async function readContents(db: Db, encryptor: Encryptor, requestId: string) {
   const row = await db

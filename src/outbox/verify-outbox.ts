@@ -3,7 +3,6 @@ import { sql } from 'kysely';
 import { pagesOf, type Verifying } from '../database/difference.ts';
 import type { Db } from '../database/tables.ts';
 
-/** Requests read at once, without their bodies. */
 const ROWS_AT_ONCE = 2_000;
 /** The most subjects or attempts reported. */
 const NAMED = 1_000;

@@ -1,6 +1,5 @@
-import { CHUNK_BYTES } from '../../src/census/chunks.ts';
 import { resumeRosterUpdates, updateRoster } from '../../src/census/roster-update.ts';
-import { currentCensus } from '../../src/census/staged.ts';
+import { CHUNK_BYTES, currentCensus } from '../../src/census/staged.ts';
 import { stageCensus, tidyCensuses } from '../../src/census/staging.ts';
 import { census } from '../../src/contract/census.ts';
 import type { Db } from '../../src/database/tables.ts';

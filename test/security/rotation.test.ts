@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { ENCRYPTED_CHUNKS } from '../../src/census/chunks.ts';
+import { ENCRYPTED_CHUNKS } from '../../src/census/staged.ts';
 import { countRows } from '../../src/database/bulk.ts';
 import type { Db, Trx } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
