@@ -37,32 +37,13 @@ export function packOrganization(organization: Organization): Buffer {
 /** An employee's pay group, or the pay group and the effective date. */
 type Own = string | null | [payGroup: string | null, effectiveOn: string];
 
-export function createPacker() {
-  let texts: string[] = [];
-  let own: Own[] = [];
-  let bytes = 0;
-  let isFirst = true;
-  return {
-    /** Returns whether the chunk is full. */
-    add({ employee, payGroup, effectiveOn }: CensusRow): boolean {
-      const text = JSON.stringify(employee);
-      texts.push(text);
-      own.push(effectiveOn === null ? payGroup : [payGroup, effectiveOn]);
-      bytes += text.length;
-      return bytes >= CHUNK_BYTES;
-    },
-    /** Returns the chunk and its bytes of the body, and starts the next one. Null if it has no row. */
-    take(): { plain: Buffer; bodyBytes: number } | null {
-      if (texts.length === 0) return null;
-      const line = Buffer.from(`${JSON.stringify(own)}\n`);
-      const part = Buffer.from((isFirst ? '' : ',') + texts.join(','));
-      isFirst = false;
-      texts = [];
-      own = [];
-      bytes = 0;
-      return { plain: Buffer.concat([line, part]), bodyBytes: part.length };
-    },
-  };
+/** Returns the chunk of these employees and its bytes of the body. `texts` are the employees as JSON. */
+export function packEmployees(rows: readonly CensusRow[], texts: readonly string[], isFirst: boolean) {
+  const own = rows.map(
+    ({ payGroup, effectiveOn }): Own => (effectiveOn === null ? payGroup : [payGroup, effectiveOn]),
+  );
+  const part = Buffer.from((isFirst ? '' : ',') + texts.join(','));
+  return { plain: Buffer.concat([Buffer.from(`${JSON.stringify(own)}\n`), part]), bodyBytes: part.length };
 }
 
 /** Returns the rows of a decrypted chunk other than 0. */

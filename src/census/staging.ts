@@ -15,7 +15,7 @@ import { type CensusReport, type CensusRow, checkCensus } from './check.ts';
 import { fingerprintEmployee, fingerprintOrganization, ORGANIZATION_ROW } from './fingerprints.ts';
 import type { CensusContent } from './reading.ts';
 import { updateRoster } from './roster-update.ts';
-import { chunkPlace, createPacker, END, packOrganization, type Staging } from './staged.ts';
+import { CHUNK_BYTES, chunkPlace, END, packEmployees, packOrganization, type Staging } from './staged.ts';
 import { reviveSyncs } from './syncs.ts';
 
 export type Staged =
@@ -91,37 +91,47 @@ function createChunkWriter(
   { db, encryptor, hasher }: { db: Db; encryptor: Encryptor; hasher: Hasher },
   { census_id, employer_id }: Ids,
 ) {
-  const packer = createPacker();
+  let rows: CensusRow[] = [];
+  let texts: string[] = [];
+  let textBytes = 0;
   let fingerprints: [censusId: string, employeeId: string, fields: Buffer][] = [];
   let chunks = 1;
   let bodyBytes = END.length;
 
   const write = async (chunk: number, plain: Buffer): Promise<void> => {
     const ciphertext = encryptor.encrypt(plain, chunkPlace(census_id, chunk));
-    const rows = fingerprints;
-    fingerprints = [];
     await transact(db, async (trx) => {
       await trx.insertInto('census_chunks').values({ census_id, chunk, ciphertext }).execute();
-      await insertMany(trx, 'census_fingerprints', ['census_id', 'employee_id', 'field_hashes'], rows);
+      await insertMany(
+        trx,
+        'census_fingerprints',
+        ['census_id', 'employee_id', 'field_hashes'],
+        fingerprints,
+      );
     });
+    fingerprints = [];
   };
   const flush = async (): Promise<void> => {
-    const packed = packer.take();
-    if (packed === null) return;
+    if (rows.length === 0) return;
+    const packed = packEmployees(rows, texts, chunks === 1);
     bodyBytes += packed.bodyBytes;
     await write(chunks, packed.plain);
     chunks += 1;
+    rows = [];
+    texts = [];
+    textBytes = 0;
   };
 
   return {
     async add(row: CensusRow): Promise<void> {
       const { employee } = row;
-      fingerprints.push([
-        census_id,
-        employee.employee_id,
-        fingerprintEmployee(hasher, employer_id, employee),
-      ]);
-      if (packer.add(row)) await flush();
+      const fields = fingerprintEmployee(hasher, employer_id, employee);
+      fingerprints.push([census_id, employee.employee_id, fields]);
+      const text = JSON.stringify(employee);
+      rows.push(row);
+      texts.push(text);
+      textBytes += text.length;
+      if (textBytes >= CHUNK_BYTES) await flush();
     },
     /** Returns the size of the upload body. */
     async end(organization: Organization): Promise<number> {

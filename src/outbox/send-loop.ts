@@ -31,17 +31,7 @@ export type Counts = Record<Ended, number>;
 
 const NO_COUNTS = { delivered: 0, retry: 0, pause: 0, hold: 0, rejected: 0, later: 0, canceled: 0, lost: 0 };
 
-export type SendLoop = {
-  /** Claims the requests that are due, up to the limits, and waits until all of them ended. */
-  runOnce(): Promise<Counts>;
-  /**
-   * Sends until the signal aborts, then waits a bounded time for attempts in flight; remaining claims expire and are
-   * taken over. Rejects when the database must not be used any more.
-   */
-  run(signal: AbortSignal): Promise<void>;
-  /** Looks for due requests now, because one was enqueued. */
-  wake(): void;
-};
+export type SendLoop = ReturnType<typeof createSendLoop>;
 
 /** A claim until its outcome is recorded. `startedAt` is a time of the monotonic clock. */
 type Flight = {
@@ -51,7 +41,7 @@ type Flight = {
   ended: PromiseWithResolvers<Ended>;
 };
 
-export function createSendLoop(parts: SendLoopParts): SendLoop {
+export function createSendLoop(parts: SendLoopParts) {
   const { log, elapsedMs, random, onEnded, concurrency: most = CONCURRENCY } = parts;
   const owner = randomUUID();
   const abandon = new AbortController();
@@ -129,7 +119,8 @@ export function createSendLoop(parts: SendLoopParts): SendLoop {
   }
 
   return {
-    async runOnce() {
+    /** Claims the requests that are due, up to the limits, and waits until all of them ended. */
+    async runOnce(): Promise<Counts> {
       const counts: Counts = { ...NO_COUNTS };
       const begun = await runBatch(true);
       await Promise.all(begun.map(({ attempted }) => attempted));
@@ -138,7 +129,11 @@ export function createSendLoop(parts: SendLoopParts): SendLoop {
       if (fatal !== null) throw fatal;
       return counts;
     },
-    async run(signal) {
+    /**
+     * Sends until the signal aborts, then waits a bounded time for attempts in flight; remaining claims expire and are
+     * taken over. Rejects when the database must not be used any more.
+     */
+    async run(signal: AbortSignal): Promise<void> {
       while (!signal.aborted && fatal === null) {
         try {
           await runBatch(true);
@@ -156,6 +151,7 @@ export function createSendLoop(parts: SendLoopParts): SendLoop {
       if (fatal === null) await runBatch(false);
       if (fatal !== null) throw fatal;
     },
+    /** Looks for due requests now, because one was enqueued. */
     wake: notifier.notify,
   };
 }
