@@ -7,25 +7,17 @@ import { type Engine, engineOf } from './engine.ts';
 import type { Db, Tables, Trx } from './tables.ts';
 
 /** Returns the condition that `column` is one of the values, which are one parameter. */
-export function isOneOf(
-  db: Db | Trx,
-  column: string,
-  values: readonly (string | number)[],
-): RawBuilder<SqlBool> {
+export function isOneOf(db: Db | Trx, column: string, values: readonly (string | number)[]) {
   return engineOf(db) === 'postgres'
-    ? sql`${sql.ref(column)} = any(${values})`
-    : sql`${sql.ref(column)} in (select value from json_each(${JSON.stringify(values)}))`;
+    ? sql<SqlBool>`${sql.ref(column)} = any(${values})`
+    : sql<SqlBool>`${sql.ref(column)} in (select value from json_each(${JSON.stringify(values)}))`;
 }
 
 /** Returns the same condition for a subquery's values. The subquery runs first, so an index of the column is used. */
-export function isOneOfSelected(
-  db: Db | Trx,
-  column: string,
-  subquery: RawBuilder<unknown>,
-): RawBuilder<SqlBool> {
+export function isOneOfSelected(db: Db | Trx, column: string, subquery: RawBuilder<unknown>) {
   return engineOf(db) === 'postgres'
-    ? sql`${sql.ref(column)} = any(array(${subquery}))`
-    : sql`${sql.ref(column)} in (${subquery})`;
+    ? sql<SqlBool>`${sql.ref(column)} = any(array(${subquery}))`
+    : sql<SqlBool>`${sql.ref(column)} in (${subquery})`;
 }
 
 /** Returns a subquery with text columns for `rows`, which are one parameter: join it to look up composite keys. */

@@ -38,10 +38,7 @@ export async function tryLockNames(trx: Trx, names: readonly string[]): Promise<
 }
 
 /** Locks the rows that a query reads until the transaction ends. Returns them as they are once they are locked. */
-export function forUpdate<T extends keyof Tables, O>(
-  trx: Trx,
-  query: SelectQueryBuilder<Tables, T, O>,
-): SelectQueryBuilder<Tables, T, O> {
+export function forUpdate<T extends keyof Tables, O>(trx: Trx, query: SelectQueryBuilder<Tables, T, O>) {
   return engineOf(trx) === 'sqlite' ? query : query.forUpdate();
 }
 

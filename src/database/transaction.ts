@@ -30,11 +30,7 @@ let retried = 0;
  * deadlock. Throws what `work` or the engine throws, after rolling back, and LOCK_TIMEOUT if SQLite's lock is not
  * available. A transaction that may take long, such as one that creates an index over all events, is not time-limited.
  */
-export async function transact<R>(
-  db: Db,
-  work: (trx: Trx) => Promise<R>,
-  options = TIME_LIMITED,
-): Promise<R> {
+export async function transact<R>(db: Db, work: (trx: Trx) => Promise<R>, options = TIME_LIMITED) {
   try {
     return await once(db, work, options);
   } catch (error) {

@@ -32,7 +32,11 @@ export async function* csvRecords(
       yield { cells: record, line: info.lines };
     }
   } catch (error) {
-    throw withoutCells(error, here());
+    // The parser's messages quote cells, so only its code and the line are kept.
+    const { code, lines } = error as Partial<CsvError> & { lines?: number };
+    if (code === 'CSV_MAX_RECORD_SIZE') throw unreadable(here(), TOO_LARGE);
+    if (typeof code !== 'string' || lines === undefined) throw error;
+    throw unreadable(here(), `is not valid CSV at line ${lines} (${code})`);
   }
   if (isEmpty) throw unreadable('', 'is empty: a CSV begins with a header');
 }
@@ -54,14 +58,6 @@ function byCommas(content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array
 function lineOf(head: Buffer): Buffer | null {
   const end = head.findIndex((byte) => byte === 0x0a || byte === 0x0d);
   return end === -1 ? null : head.subarray(0, end);
-}
-
-/** The parser's messages quote cells, so only its code and the line are kept. */
-function withoutCells(error: unknown, path: string): unknown {
-  const { code, lines } = error as Partial<CsvError> & { lines?: number };
-  if (code === 'CSV_MAX_RECORD_SIZE') return unreadable(path, TOO_LARGE);
-  if (typeof code !== 'string' || lines === undefined) return error;
-  return unreadable(path, `is not valid CSV at line ${lines} (${code})`);
 }
 
 /**

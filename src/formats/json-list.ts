@@ -25,10 +25,7 @@ export type JsonPiece =
  * finds where each starts and ends; each is then parsed by the contract's strict parser, which rejects
  * duplicate fields. Throws UNREADABLE, and what the content throws.
  */
-export async function* jsonPieces(
-  content: AsyncIterable<Uint8Array>,
-  list: List,
-): AsyncGenerator<JsonPiece[]> {
+export async function* jsonPieces(content: AsyncIterable<Uint8Array>, list: List) {
   const cutter = createCutter(list);
   for await (const slice of content) yield cutter.write(slice);
   yield cutter.end();
@@ -42,7 +39,6 @@ type State =
 type Token = { token: TokenType; value: unknown; offset: number };
 
 function createCutter(list: List) {
-  const window = createWindow();
   const tokenizer = new Tokenizer();
   const fields: string[] = [];
   let elements = 0;
@@ -54,6 +50,9 @@ function createCutter(list: List) {
   let depth = 0;
   let valueAt: number | null = null;
   let lastToken = 0;
+  /** The newest bytes of the stream, and the position of the first of them. */
+  let bytes: Buffer = Buffer.alloc(0);
+  let bytesFrom = 0;
 
   const problem = (path: string, rule: string): void => {
     pieces.push({ kind: 'problem', problem: { path, rule } });
@@ -81,7 +80,7 @@ function createCutter(list: List) {
   };
   /** `offset` is that of the token after the value. */
   const end = (offset: number): void => {
-    const parsed = parseJson(window.text(valueAt ?? offset, offset));
+    const parsed = parseJson(bytes.toString('utf8', (valueAt ?? offset) - bytesFrom, offset - bytesFrom));
     valueAt = null;
     const field = fields.at(-1) as string;
     if (inList) {
@@ -152,37 +151,19 @@ function createCutter(list: List) {
   return {
     write: (slice: Uint8Array) =>
       read(() => {
-        window.append(slice);
+        bytes = Buffer.concat([bytes, slice]);
         tokenizer.write(slice);
         // Outside a value: a name or white space since the newest token.
-        const pending = window.keepFrom(valueAt ?? lastToken);
-        if (pending > ELEMENT_BYTES_MAX) throw unreadable(here(), TOO_LARGE);
+        const pendingFrom = valueAt ?? lastToken;
+        bytes = bytes.subarray(pendingFrom - bytesFrom);
+        bytesFrom = pendingFrom;
+        if (bytes.length > ELEMENT_BYTES_MAX) throw unreadable(here(), TOO_LARGE);
       }),
     end: () =>
       read(() => {
         if (state !== 'ended') throw unreadable(here(), 'ends in the middle');
         if (!tokenizer.isEnded) tokenizer.end();
       }),
-  };
-}
-
-/** The newest bytes of a stream, addressed by their position in it. */
-function createWindow() {
-  let bytes: Buffer = Buffer.alloc(0);
-  let from = 0;
-  return {
-    append(slice: Uint8Array): void {
-      bytes = Buffer.concat([bytes, slice]);
-    },
-    text(begin: number, end: number): string {
-      return bytes.toString('utf8', begin - from, end - from);
-    },
-    /** Drops earlier bytes and returns how many are left. */
-    keepFrom(begin: number): number {
-      bytes = bytes.subarray(begin - from);
-      from = begin;
-      return bytes.length;
-    },
   };
 }
 
@@ -197,10 +178,7 @@ function isClosing(token: TokenType): boolean {
 const LINE_FEED = 0x0a;
 
 /** Yields the values of newline-delimited JSON. Throws UNREADABLE with the path of `here`. */
-export async function* ndjsonValues(
-  content: AsyncIterable<Uint8Array>,
-  here: () => string,
-): AsyncGenerator<ParsedJson> {
+export async function* ndjsonValues(content: AsyncIterable<Uint8Array>, here: () => string) {
   let rest: Buffer = Buffer.alloc(0);
   for await (const part of validUtf8(content)) {
     const bytes: Buffer = Buffer.concat([rest, part]);

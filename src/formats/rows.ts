@@ -39,11 +39,7 @@ export function formatOf(contentType: string): RowFormat | null {
  * required column must exist; the caller checks whether rows fill it. Throws UNREADABLE if nothing more can
  * be read, such as for a wrong header, and what the content throws.
  */
-export async function* readRows(
-  content: AsyncIterable<Uint8Array>,
-  format: RowFormat,
-  columns: Columns,
-): AsyncGenerator<Row> {
+export async function* readRows(content: AsyncIterable<Uint8Array>, format: RowFormat, columns: Columns) {
   const bytes = slices(content, ROWS_BYTES_MAX);
   if (format === 'csv') yield* csvRows(bytes, columns);
   else if (format === 'json') yield* jsonRows(bytes, columns);

@@ -9,6 +9,7 @@ import { isAppError } from '../errors.ts';
 import { type Encryptor, HEADER_BYTES_MAX, headerOf, type Place, splitHeader } from './encryption.ts';
 
 type Row = Readonly<Record<string, unknown>>;
+type Looking = Pick<Verifying, 'looked' | 'signal'>;
 
 /** A column of encrypted values and how to find and decrypt them. */
 export type EncryptedColumn = {
@@ -45,18 +46,16 @@ export async function reencrypt(
   db: Db,
   encryptor: Encryptor,
   columns: readonly EncryptedColumn[],
-  { looked, signal }: Pick<Verifying, 'looked' | 'signal'>,
+  on: Looking,
 ): Promise<Reencrypted> {
   const broken = new Map<string, number>();
   let reencrypted = 0;
   for (const column of columns) {
     const [header, value] = [headerOf(encryptor.keyId), sql.ref(column.column)];
     const isOurs = sql`substr(${value}, 1, ${sql.lit(header.length)}) = ${header}`;
-    for await (const rows of pages(db, column, sql`case when ${isOurs} then null else ${value} end`)) {
-      signal.throwIfAborted();
+    for await (const rows of pages(db, column, sql`case when ${isOurs} then null else ${value} end`, on)) {
       const found: Change[] = [];
       for (const row of rows) {
-        if (row.value === null) continue;
         const again = encryptAgain(encryptor, row.value, column.placeOf(row));
         if (again === 'broken') add(broken, nameOf(column));
         else if (again !== 'key-missing') found.push({ row, old: row.value, again });
@@ -64,7 +63,6 @@ export async function reencrypt(
       for (const some of batches(found)) {
         reencrypted += await transact(db, (trx) => replace(trx, column, some));
       }
-      looked(rows.length);
     }
   }
   return { reencrypted, broken };
@@ -77,7 +75,7 @@ export async function keysInUse(db: Db, columns: readonly EncryptedColumn[]): Pr
     const start = sql`substr(${sql.ref(column.column)}, 1, ${sql.lit(HEADER_BYTES_MAX)})`;
     for await (const rows of pages(db, { ...column, rowsAtOnce: HEADERS_AT_ONCE }, start)) {
       for (const { value } of rows) {
-        const header = value === null ? null : splitHeader(value);
+        const header = splitHeader(value);
         if (header === null) continue;
         const ofKey = found.get(header.keyId) ?? new Map<string, number>();
         found.set(header.keyId, ofKey);
@@ -99,15 +97,13 @@ export async function verifyEncrypted(
   db: Db,
   encryptor: Encryptor,
   columns: readonly EncryptedColumn[],
-  { report, looked, signal }: Verifying,
+  on: Verifying,
 ): Promise<EncryptedVerified> {
   const undecrypted = new Map<string, number>();
   let decrypted = 0;
   for (const column of columns) {
-    for await (const rows of pages(db, column, sql.ref(column.column))) {
-      signal.throwIfAborted();
+    for await (const rows of pages(db, column, sql.ref(column.column), on)) {
       for (const row of rows) {
-        if (row.value === null) continue;
         const place = column.placeOf(row);
         try {
           encryptor.decrypt(row.value, place);
@@ -115,11 +111,10 @@ export async function verifyEncrypted(
         } catch (error) {
           if (isAppError(error, 'DATA_KEY_MISSING')) add(undecrypted, error.subject ?? '');
           else if (isAppError(error, 'DECRYPTION_FAILED')) {
-            report(column.table, place.row, column.column, 'is not what was encrypted there');
+            on.report(column.table, place.row, column.column, 'is not what was encrypted there');
           } else throw error;
         }
       }
-      looked(rows.length);
     }
   }
   return { decrypted, undecrypted };
@@ -170,13 +165,20 @@ async function replace(trx: Trx, of: EncryptedColumn, changes: readonly Change[]
   return replaced;
 }
 
-function pages(
+/** Yields the rows that have a value, page by page. */
+async function* pages(
   db: Db,
   { table, key, also, rowsAtOnce }: EncryptedColumn,
   value: RawBuilder<unknown>,
-): AsyncGenerator<(Row & { value: Buffer | null })[]> {
-  const columns = sql.join([...key, ...also].map((name) => sql.ref(name)));
-  return pagesByKey(db, table, key, sql`${columns}, ${value} as value`, rowsAtOnce);
+  on?: Looking,
+) {
+  type Found = Row & { value: Buffer | null };
+  const selected = sql`${sql.join([...key, ...also].map((name) => sql.ref(name)))}, ${value} as value`;
+  for await (const rows of pagesByKey<Found>(db, table, key, selected, rowsAtOnce)) {
+    on?.signal.throwIfAborted();
+    yield rows.filter((row): row is Row & { value: Buffer } => row.value !== null);
+    on?.looked(rows.length);
+  }
 }
 
 function nameOf({ table, column }: EncryptedColumn): string {

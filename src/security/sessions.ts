@@ -6,7 +6,7 @@ import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { ago } from '../checks.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
-import { type Caller, callerOf, tokenHash } from './tokens.ts';
+import { callerOf, tokenHash } from './tokens.ts';
 
 /** A working day. */
 export const SESSION_MS = 12 * 60 * 60_000;
@@ -34,12 +34,7 @@ export async function beginSession(trx: Trx, token: string, now: Date): Promise<
 }
 
 /** Returns the session's caller, or null if it is unknown or expired or its token is no longer valid. */
-export async function sessionCaller(
-  db: Db,
-  secret: string,
-  now: Date,
-  firstToken: string | null,
-): Promise<Caller | null> {
+export async function sessionCaller(db: Db, secret: string, now: Date, firstToken: string | null) {
   if (!SECRET.test(secret)) return null;
   const row = await db
     .selectFrom('sessions')

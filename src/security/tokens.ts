@@ -64,12 +64,7 @@ export async function createToken(trx: Trx, { name, scopes, expiresAt, now }: Ne
  * Returns the caller of a token from an Authorization header, or null if it is unknown, expired or revoked;
  * the response does not show which. `firstToken` is the configured `API_TOKEN`, which has all scopes.
  */
-export async function authenticate(
-  db: Db,
-  bearerText: string,
-  now: Date,
-  firstToken: string | null,
-): Promise<Caller | null> {
+export async function authenticate(db: Db, bearerText: string, now: Date, firstToken: string | null) {
   // Texts in another format need no query: a flood of them costs one hash each.
   if (!TOKEN.test(bearerText)) return firstCaller(tokenHash(bearerText), firstToken);
   return callerOf(db, tokenHash(bearerText), now, firstToken);
