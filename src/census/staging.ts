@@ -3,7 +3,7 @@ import { sql } from 'kysely';
 import { ago } from '../checks.ts';
 import type { Clock } from '../clock.ts';
 import type { Organization } from '../contract/census.ts';
-import { insertMany } from '../database/bulk.ts';
+import { insertRows } from '../database/bulk.ts';
 import { lockNames } from '../database/engine.ts';
 import { isUnavailable } from '../database/errors.ts';
 import type { Db, Trx } from '../database/tables.ts';
@@ -94,7 +94,7 @@ function createChunkWriter(
   let rows: CensusRow[] = [];
   let texts: string[] = [];
   let textBytes = 0;
-  let fingerprints: [censusId: string, employeeId: string, fields: Buffer][] = [];
+  let fingerprints: { census_id: string; employee_id: string; field_hashes: Buffer }[] = [];
   let chunks = 1;
   let bodyBytes = END.length;
 
@@ -102,12 +102,7 @@ function createChunkWriter(
     const ciphertext = encryptor.encrypt(plain, chunkPlace(census_id, chunk));
     await transact(db, async (trx) => {
       await trx.insertInto('census_chunks').values({ census_id, chunk, ciphertext }).execute();
-      await insertMany(
-        trx,
-        'census_fingerprints',
-        ['census_id', 'employee_id', 'field_hashes'],
-        fingerprints,
-      );
+      await insertRows(trx, 'census_fingerprints', fingerprints);
     });
     fingerprints = [];
   };
@@ -125,8 +120,9 @@ function createChunkWriter(
   return {
     async add(row: CensusRow): Promise<void> {
       const { employee } = row;
-      const fields = fingerprintEmployee(hasher, employer_id, employee);
-      fingerprints.push([census_id, employee.employee_id, fields]);
+      const { employee_id } = employee;
+      const field_hashes = fingerprintEmployee(hasher, employer_id, employee);
+      fingerprints.push({ census_id, employee_id, field_hashes });
       const text = JSON.stringify(employee);
       rows.push(row);
       texts.push(text);
@@ -137,8 +133,8 @@ function createChunkWriter(
     async end(organization: Organization): Promise<number> {
       await flush();
       const packed = packOrganization(organization);
-      const fields = fingerprintOrganization(hasher, employer_id, organization);
-      fingerprints.push([census_id, ORGANIZATION_ROW, fields]);
+      const field_hashes = fingerprintOrganization(hasher, employer_id, organization);
+      fingerprints.push({ census_id, employee_id: ORGANIZATION_ROW, field_hashes });
       await write(0, packed);
       return bodyBytes + packed.length;
     },

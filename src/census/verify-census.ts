@@ -68,10 +68,8 @@ export async function verifySyncs(db: Db, eventsById: EventsById, on: Verifying)
   const page = (after: string) => pageOf(db, after);
   for await (const rows of pagesOf(on, '', ROWS_AT_ONCE, page, (row) => row.sync_id)) {
     const events = await eventsById(rows.flatMap(({ event_id }) => event_id ?? []));
-    const requests = await fingerprintsOf(
-      db,
-      rows.flatMap(({ request_id }) => request_id ?? []),
-    );
+    const ids = rows.flatMap(({ request_id }) => request_id ?? []);
+    const requests = await fingerprintsOf(db, ids);
     for (const { sync_id, event_id, request_id, requested_at } of rows) {
       const wrong = (field: string, rule: string) => on.report('census_syncs', sync_id, field, rule);
       if (request_id !== null && requests.get(request_id)?.kind !== 'census') {

@@ -95,10 +95,8 @@ async function firstOf(trx: Trx, prepared: readonly Prepared[]): Promise<Map<str
   if (hashes.length === 0) return new Map();
   const query = trx.selectFrom('change_keys').select(['key_hash', 'request_id']);
   const keys = await query.where(isOneOf(trx, 'key_hash', hashes)).execute();
-  const requests = await fingerprintsOf(
-    trx,
-    keys.map(({ request_id }) => request_id),
-  );
+  const ids = keys.map(({ request_id }) => request_id);
+  const requests = await fingerprintsOf(trx, ids);
   return new Map(
     keys.flatMap(({ key_hash, request_id }) => {
       const request = requests.get(request_id);

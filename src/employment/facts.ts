@@ -85,10 +85,8 @@ const VERIFIED_AT_ONCE = 2_000;
 export async function verifyFacts(db: Db, until: number, on: Verifying): Promise<void> {
   const page = (after: number) => factSources(db, after, until, VERIFIED_AT_ONCE);
   for await (const facts of pagesOf(on, 0, VERIFIED_AT_ONCE, page, (fact) => fact.position)) {
-    const requests = await fingerprintsOf(
-      db,
-      facts.map((fact) => fact.source_id),
-    );
+    const ids = facts.map((fact) => fact.source_id);
+    const requests = await fingerprintsOf(db, ids);
     for (const { position, source, source_id, employee_id, recorded_at } of facts) {
       const wrong = (field: string, rule: string) => on.report('roster_facts', position, field, rule);
       const request = requests.get(source_id);

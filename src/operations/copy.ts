@@ -143,10 +143,8 @@ async function assertSame(target: Trx, table: Table, rows: number, sent: string)
     count += page.length;
   }
   if (count === rows && found.digest('hex') === sent) return;
-  throw new AppError(
-    'COPY_REFUSED',
-    `table ${table} does not contain what was written (${count} of ${rows} rows): nothing was copied`,
-  );
+  const why = `table ${table} does not contain what was written (${count} of ${rows} rows)`;
+  throw new AppError('COPY_REFUSED', `${why}: nothing was copied`);
 }
 
 /** Yields a table's rows in the order of its key, which both engines compare by byte. */

@@ -178,11 +178,6 @@ export async function putOff(
       .execute();
     for (const { request_id } of newer) await merged(trx, requestId, request_id);
   }
-  const due_at = after(now, delayMs);
-  await endClaim(
-    trx,
-    claimed,
-    { state: 'pending', due_at, ...end, ...(unknown && { unknown_outcome: 1 }) },
-    now,
-  );
+  const pending = { ...end, state: 'pending', due_at: after(now, delayMs) } as const;
+  await endClaim(trx, claimed, unknown ? { ...pending, unknown_outcome: 1 } : pending, now);
 }

@@ -52,18 +52,12 @@ export async function finish(
       judged.push(await judgeEnd(trx, by, end, before.unknown_outcome === 1));
     }
   }
-  await deliver(
-    trx,
-    judged.filter(({ how }) => how === 'delivered'),
-    now,
-  );
+  const delivered = judged.filter(({ how }) => how === 'delivered');
+  await deliver(trx, delivered, now);
   for (const one of judged) if (one.how !== 'delivered') await writeOther(trx, by, one, now);
+  const claims = judged.map(({ end }) => end.claim);
   const ended = judged.filter(({ delayMs }) => delayMs === null).map(({ end }) => subjectName(end.claim));
-  await updateFronts(
-    trx,
-    judged.map(({ end }) => end.claim),
-    new Set(ended),
-  );
+  await updateFronts(trx, claims, new Set(ended));
   for (const { end, how, status, reason, unknown } of judged) {
     if (how === 'later' || how === 'canceled') continue;
     const { claim } = end;

@@ -120,12 +120,8 @@ export async function pendingRequest(trx: Trx, kind: RequestKind, subject: Subje
 }
 
 export async function makeDue(trx: Trx, requestId: string, now: string): Promise<void> {
-  await trx
-    .updateTable('outbox')
-    .set({ due_at: now })
-    .where('request_id', '=', requestId)
-    .where('state', '=', 'pending')
-    .execute();
+  const due = trx.updateTable('outbox').set({ due_at: now }).where('state', '=', 'pending');
+  await due.where('request_id', '=', requestId).execute();
 }
 
 /**
@@ -159,23 +155,16 @@ export async function updateFronts(
     const { rows } = await nextRequestsOf(type, ids).execute(trx);
     next.push(...rows.flatMap((row) => row.next ?? []));
   }
-  const mark = async (is_next: 0 | 1, seqs: readonly number[]): Promise<void> => {
+  const mark = async (seqs: readonly number[], is_next: 0 | 1): Promise<void> => {
     if (seqs.length === 0) return;
-    await trx
-      .updateTable('outbox')
-      .set({ is_next })
-      .where(isOneOf(trx, 'seq', seqs))
-      .execute();
+    const marked = trx.updateTable('outbox').set({ is_next });
+    await marked.where(isOneOf(trx, 'seq', seqs)).execute();
   };
+  const former = before.filter((seq) => !next.includes(seq));
+  const fresh = next.filter((seq) => !before.includes(seq));
   // A subject never has two: clear the old one first.
-  await mark(
-    0,
-    before.filter((seq) => !next.includes(seq)),
-  );
-  await mark(
-    1,
-    next.filter((seq) => !before.includes(seq)),
-  );
+  await mark(former, 0);
+  await mark(fresh, 1);
 }
 
 /**

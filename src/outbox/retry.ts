@@ -24,12 +24,9 @@ export const SLOW_RETRY_MS = 15 * MINUTE_MS;
 /** The longest delay of a request. A due time beyond it comes from a clock that jumped. */
 export const DELAY_MAX_MS = RETRY_AFTER_MAX_MS;
 
-/** More than any backoff has; 2 to this power is still exact. */
-const DOUBLINGS_MAX = 30;
-
 /** Returns `minMs` doubled so many times, at most `maxMs`. */
 export function doubled(minMs: number, maxMs: number, times: number): number {
-  return Math.min(maxMs, minMs * 2 ** Math.min(times, DOUBLINGS_MAX));
+  return Math.min(maxMs, minMs * 2 ** times);
 }
 
 export function after(now: Date, ms: number): string {

@@ -71,11 +71,8 @@ export function createSendLoop(parts: SendLoopParts) {
       // Uploads and changes have slots of their own, so that hanging uploads delay no change.
       const free = (isUpload: boolean): number => {
         const lane = others.filter((flight) => (flight.claim.kind === 'census') === isUpload);
-        return freeSlots(
-          allowed,
-          lane.map(({ startedAt }) => startedAt),
-          at,
-        );
+        const starts = lane.map(({ startedAt }) => startedAt);
+        return freeSlots(allowed, starts, at);
       };
       return { limit: free(false), uploads: free(true) };
     };
@@ -185,21 +182,16 @@ function createBatch(parts: SendLoopParts & Finishing): (request: BatchRequest) 
   };
 
   async function together({ ends, slotsAfter, inFlight, takesOver }: BatchRequest): Promise<Batch> {
+    const subjects = ends.map((end) => subjectName(end.claim));
     const { free, finished, ...claimed } = await transact(db, async (trx) => {
-      const free = await tryLockNames(
-        trx,
-        ends.map((end) => subjectName(end.claim)),
-      );
+      const free = await tryLockNames(trx, subjects);
       const now = await sharedNow(trx);
       const mine = ends.filter((end) => free.has(subjectName(end.claim)));
       const finished = await finish(trx, parts, mine, now);
       const slots = slotsAfter(mine.map((end) => finished.get(end)?.how ?? 'lost'));
       if (slots.limit <= 0) return { free, finished, claims: [], isPaused: false };
-      return {
-        free,
-        finished,
-        ...(await claim(trx, { owner, ...slots, inFlight, takesOver, senders }, now)),
-      };
+      const claimed = await claim(trx, { owner, ...slots, inFlight, takesOver, senders }, now);
+      return { free, finished, ...claimed };
     });
     const ended: Ended[] = [];
     for (const end of ends) {
