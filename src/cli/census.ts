@@ -1,5 +1,4 @@
 /** The commands of censuses and their syncs. */
-
 import { createReadStream } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { userInfo } from 'node:os';
@@ -210,14 +209,8 @@ async function noteEmployedTwice({ out, env, now }: Context, db: Db, employer: s
   );
 }
 
-/** Problems of the newest sync that are printed; `--json` has all. */
-const PROBLEMS_SHOWN = 20;
-
 /** Records the read before it opens anything. */
-async function responseOf(
-  { db, env, now }: DatabaseContext,
-  sync: CensusSync | undefined,
-): Promise<string | null> {
+async function responseOf({ db, env, now }: DatabaseContext, sync: CensusSync | undefined) {
   if (sync === undefined) return null;
   const encryptor = createEncryptor(readDataKeys(env));
   const read = {
@@ -265,7 +258,6 @@ function printSyncs(out: Output, syncs: readonly CensusSync[]): void {
   out.print('');
   printTable(out, SYNC_COLUMNS, syncs);
   if (newest.reason) printWrapped(out, 'Reason of the newest sync: ', printable(newest.reason));
-  for (const problem of newest.problems.slice(0, PROBLEMS_SHOWN)) {
-    out.print(`  ${printable(describe(problem))}`);
-  }
+  // `--json` has all.
+  for (const problem of newest.problems.slice(0, 20)) out.print(`  ${printable(describe(problem))}`);
 }

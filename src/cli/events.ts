@@ -1,5 +1,4 @@
 /** The commands of events. */
-
 import type { Db, EventState } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import {

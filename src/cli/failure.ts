@@ -4,11 +4,16 @@ import type { Environment } from '../environment.ts';
 import { AppError, isAppError, type Problem } from '../errors.ts';
 import { type Output, printable } from './output.ts';
 
-/** Returns the error of input that can't be used. `problems` may be the first of `problemCount`. */
-export function inputRefused(what: string, problems: readonly Problem[], problemCount?: number): AppError {
-  const details = { problems, ...(problemCount !== undefined && { problemCount }) };
-  return new AppError('INPUT_REFUSED', `${what} is refused, and nothing was changed`, details);
+/** Returns the error of input that can't be used. `problems` may be the first of `problem_count`. */
+export function inputRefused(what: string, { problems, problem_count }: Refused): AppError {
+  const problemCount = problem_count ?? problems.length;
+  return new AppError('INPUT_REFUSED', `${what} is refused, and nothing was changed`, {
+    problems,
+    problemCount,
+  });
 }
+
+type Refused = { readonly problems: readonly Problem[]; readonly problem_count?: number };
 
 /** Returns the error of a command that cannot do what it should: `message` states why and what to do. */
 export function failed(message: string, details: { cause?: unknown } = {}): AppError {

@@ -27,7 +27,7 @@ export function addImportCommands(program: Command): void {
         const imported = await withProgress(out, 'bytes', file.size * READ_TIMES, ({ add }) =>
           importDeductions(db, () => file.open(IMPORT_COLUMNS, add), now().toISOString()),
         );
-        if (!imported.ok) throw inputRefused('the file', imported.problems, imported.problem_count);
+        if (!imported.ok) throw inputRefused('the file', imported);
         const applied = await applyUnlessServed(context, db);
         const { rows, stored } = imported;
         const line = `${counted(rows, 'row')}: ${stored} imported, ${rows - stored} already imported`;

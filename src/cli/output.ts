@@ -7,7 +7,6 @@ import { printable, printableLines } from '../telemetry/printable.ts';
 
 export { printable };
 
-/** The streams that a command writes to. */
 export type Stream = NodeJS.WritableStream & { readonly isTTY?: boolean; readonly columns?: number };
 
 type Color = 'bold' | 'dim' | 'green' | 'red' | 'yellow';
@@ -129,7 +128,6 @@ function fitting<C extends Fit>(columns: readonly C[]): C[] {
   return kept;
 }
 
-/** Prints one name and value per line. Long sentences continue on the next line. */
 export function printPairs(out: Output, pairs: Readonly<Record<string, Cell>>): void {
   const indent = Math.max(...Object.keys(pairs).map((name) => name.length)) + GAP;
   const rows = Object.entries(pairs).map(([name, value]) => [
@@ -207,7 +205,7 @@ export function printFirst(out: Output, lines: readonly string[], total: number)
   if (total > lines.length) out.print(`… and ${total - lines.length} more`);
 }
 
-/** Returns a count with its noun: `1 deduction`, `2 deductions`. */
+/** Returns `1 deduction`, `2 deductions`. */
 export function counted(count: number, noun: string, plural = `${noun}s`): string {
   return `${count} ${count === 1 ? noun : plural}`;
 }

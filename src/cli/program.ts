@@ -1,5 +1,5 @@
 /** The command line: reads the arguments, runs one command and returns its exit code. */
-import { type Argument, type Command as Base, CommanderError } from 'commander';
+import { type Command as Base, CommanderError, Help } from 'commander';
 import { systemClock } from '../clock.ts';
 import type { Environment } from '../environment.ts';
 import { isAppError } from '../errors.ts';
@@ -112,10 +112,7 @@ export async function createProgram(
       getOutHasColors: () => false,
       getErrHasColors: () => false,
     })
-    .configureHelp({
-      subcommandTerm: (command) =>
-        [command.name(), ...command.registeredArguments.map(argumentTerm)].join(' '),
-    })
+    .configureHelp({ subcommandTerm: (command) => HELP.subcommandTerm(command).replace(' [options]', '') })
     .examples('demo', 'serve', 'help run')
     .exitOverride();
   const word = first === 'help' ? second : first;
@@ -129,10 +126,7 @@ export async function createProgram(
   return program;
 }
 
-function argumentTerm(argument: Argument): string {
-  const term = argument.name() + (argument.variadic ? '...' : '');
-  return argument.required ? `<${term}>` : `[${term}]`;
-}
+const HELP = new Help();
 
 /** Adds `help` to each group. After a usage error, names the help of the command that was used wrongly. */
 function addHelpHints(command: Base, path: string): void {

@@ -1,5 +1,4 @@
 /** The command that replays events from files to a running receiver. */
-
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Agent, request } from 'undici';
@@ -77,12 +76,17 @@ async function replay(context: Context, paths: string[], options: Options): Prom
     }
   };
   const posted: Posted[] = [];
-  await withProgress(out, 'events', events.length, ({ set }) =>
-    forEachConcurrently(events, options.concurrency, signal, async (event) => {
-      posted.push(await post(event));
-      set(posted.length);
-    }),
-  ).finally(() => dispatcher.destroy());
+  const rest = events.values();
+  await withProgress(out, 'events', events.length, async ({ set }) => {
+    const postInTurn = async (): Promise<void> => {
+      for (const event of rest) {
+        if (signal.aborted) return;
+        posted.push(await post(event));
+        set(posted.length);
+      }
+    };
+    await Promise.all(Array.from({ length: options.concurrency }, postInTurn));
+  }).finally(() => dispatcher.destroy());
   return printPosted(context, url, events.length, posted);
 }
 
@@ -102,23 +106,6 @@ function printPosted({ out }: Context, url: string, events: number, posted: read
   });
   if (posted.length < events) out.note(`Stopped: ${counted(events - posted.length, 'event')} not sent.`);
   return delivered === events ? 0 : 1;
-}
-
-/** Works through a list, several items at a time and in order. Starts no more once the signal aborts. */
-async function forEachConcurrently(
-  events: readonly Fixture[],
-  concurrency: number,
-  signal: AbortSignal,
-  work: (event: Fixture) => Promise<void>,
-): Promise<void> {
-  const rest = events.values();
-  const one = async (): Promise<void> => {
-    for (const event of rest) {
-      if (signal.aborted) return;
-      await work(event);
-    }
-  };
-  await Promise.all(Array.from({ length: Math.min(concurrency, events.length) }, one));
 }
 
 /** A wildcard address can't be connected to; the loopback address can. */

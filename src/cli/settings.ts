@@ -49,7 +49,7 @@ function addSetting<Value, View, Row>(
     .table()
     .does(async (context: Context, path: string, { employer }: Options) => {
       const checked = setting.check(await readJsonFile(path));
-      if (!checked.ok) throw inputRefused(what, checked.problems);
+      if (!checked.ok) throw inputRefused(what, checked);
       await withDatabase(context, async (db) => {
         const set = { now: context.now().toISOString(), by: null };
         await transact(db, (trx) => setting.put(trx, employer, checked.value, set));

@@ -1,5 +1,4 @@
 /** The command that simulates a benefits service. */
-
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -11,7 +10,7 @@ import { CONTROL_PATH } from '../simulator/control.ts';
 import { parseFault } from '../simulator/faults.ts';
 import { type Delivery, RETRY_DELAYS_MS } from '../simulator/provider.ts';
 import type { ReceivedRequest } from '../simulator/record.ts';
-import { isScenario, SCENARIOS, type ScenarioName } from '../simulator/scenarios.ts';
+import { isScenario, SCENARIOS } from '../simulator/scenarios.ts';
 import { type Simulator, startSimulator } from '../simulator/simulator.ts';
 import { DEFAULT_EMPLOYER_IDS, type World } from '../simulator/world.ts';
 import { address, several, wholeNumber } from './arguments.ts';
@@ -72,18 +71,18 @@ type Options = {
   fault?: string[];
 };
 
-/** Scenarios run with retries scaled from hours to ten seconds. */
-const SCENARIO_RETRY_SCALE = 0.0001;
-
 /**
  * Prints what the service receives and sends. Once its webhooks have a listener it plays a scenario, or else requests
  * the census of each employer and enrolls its employees.
  */
 async function simulate(context: Context, options: Options): Promise<number> {
   const { env, out, stopped } = context;
-  if (options.scenario === 'list') return listScenarios(out);
-  const scenario = options.scenario === undefined ? null : scenarioOf(options.scenario);
-  if (scenario !== null && options.fault !== undefined) {
+  const { scenario } = options;
+  if (scenario === 'list') return listScenarios(out);
+  if (scenario !== undefined && !isScenario(scenario)) {
+    throw wrongUsage(`--scenario must be list or one of ${Object.keys(SCENARIOS).join(', ')}`);
+  }
+  if (scenario !== undefined && options.fault !== undefined) {
     throw wrongUsage('use either --fault or --scenario: a scenario sets its own faults');
   }
   const signal = stopped();
@@ -96,10 +95,11 @@ async function simulate(context: Context, options: Options): Promise<number> {
     apiKey: secrets.apiKey,
     secrets: secrets.webhookSecrets,
     ...{ port, seed, faults, employerIds: employer, employeesEach: employees },
-    ...(scenario !== null && { retryScale: SCENARIO_RETRY_SCALE }),
+    // Scenarios run with retries scaled from hours to ten seconds.
+    ...(scenario !== undefined && { retryScale: 0.0001 }),
     received: (request) => {
       print(requestInWords(request));
-      const employerId = scenario === null ? acceptedCensusOf(request) : null;
+      const employerId = scenario === undefined ? acceptedCensusOf(request) : null;
       if (employerId === null || enrolled.has(employerId)) return;
       enrolled.add(employerId);
       enrolLater(out, simulator, employerId);
@@ -114,7 +114,7 @@ async function simulate(context: Context, options: Options): Promise<number> {
     printSettings(out, simulator.url, secrets, folder);
     print(`Waiting for a sidecar at ${webhookUrl}`);
     if (await untilItListens(webhookUrl, signal)) {
-      if (scenario === null) {
+      if (scenario === undefined) {
         for (const employerId of employer) {
           print(`Requesting the census of ${employerId}`);
           await simulator.requestCensus(employerId);
@@ -144,11 +144,6 @@ function listScenarios(out: Output): number {
     Object.entries(SCENARIOS),
   );
   return 0;
-}
-
-function scenarioOf(name: string): ScenarioName {
-  if (isScenario(name)) return name;
-  throw wrongUsage(`--scenario must be list or one of ${Object.keys(SCENARIOS).join(', ')}`);
 }
 
 /** Returns the secrets of a sidecar's environment if it is set, so that nothing needs copying. */

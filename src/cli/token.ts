@@ -1,5 +1,4 @@
 /** The commands of API tokens. */
-
 import { transact } from '../database/transaction.ts';
 import { createToken, listTokens, revokeToken, SCOPES, type TokenSummary } from '../security/tokens.ts';
 import { period } from './arguments.ts';

@@ -1,5 +1,4 @@
 /** The commands of employment changes. */
-
 import type { Db } from '../../database/tables.ts';
 import {
   type AcceptedChange,

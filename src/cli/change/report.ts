@@ -92,10 +92,7 @@ async function checkFile({ out }: Context, file: RowsFile, kind: ChangeKind) {
     if (!isAppError(error, 'UNREADABLE')) throw error;
     problems.add(...error.problems);
   });
-  if (!problems.isEmpty) {
-    const refused = problems.refused();
-    throw inputRefused('the file', refused.problems, refused.problem_count);
-  }
+  if (!problems.isEmpty) throw inputRefused('the file', problems.refused());
   return { rows, digest: hash.digest('hex') };
 }
 

@@ -1,5 +1,4 @@
 /** The commands that verify a database, accept a data loss and apply the retention. */
-
 import { readDatabaseUrl, readDataKeys, readRetention } from '../../config.ts';
 import { createDifferences, type Differences } from '../../database/difference.ts';
 import { transact } from '../../database/transaction.ts';

@@ -1,5 +1,4 @@
 /** The commands that migrate a database and copy it to another engine. */
-
 import { existsSync } from 'node:fs';
 import { isDatabaseUrl, readDatabaseUrl, readEnvironment } from '../../config.ts';
 import { engineOfUrl } from '../../database/engine.ts';

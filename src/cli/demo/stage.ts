@@ -130,7 +130,6 @@ function createApi(url: string, token: string) {
   };
 }
 
-/** The parts that a step works with. */
 export type Scene = {
   readonly stage: Stage;
   readonly now: Clock;
@@ -147,7 +146,6 @@ export function stepFailed(expected: string, found: string): AppError {
   return new AppError('STEP_FAILED', `  expected: ${expected}\n  found:    ${found}`);
 }
 
-/** Throws STEP_FAILED unless `holds`. */
 export function expect(holds: boolean, expected: string, found: string): void {
   if (!holds) throw stepFailed(expected, found);
 }

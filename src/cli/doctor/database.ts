@@ -1,5 +1,4 @@
 /** Checks of the database and its disk. */
-
 import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { stagedTimes, storedOrganizations } from '../../census/staged.ts';

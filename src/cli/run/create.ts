@@ -11,7 +11,7 @@ import { failed, inputRefused, wrongUsage } from '../failure.ts';
 import { printResult } from '../output.ts';
 import { addFinalizeCommands } from './finalize.ts';
 import { addPayrollFileCommands } from './payroll-files.ts';
-import { addShowCommands, printLines, printPreview, printRun } from './show.ts';
+import { addShowCommands, printLines, printRun } from './show.ts';
 
 export function addRunCommands(program: Command): void {
   const run = program.subcommand('run', 'Compute, review and finalize payroll runs.');
@@ -51,7 +51,7 @@ export function addRunCommands(program: Command): void {
       const { view, lines } = await previewWithLines(db, run);
       const shown = await viewPreview(db, view, run, lines);
       printResult(out, shown, () => {
-        printPreview(out, shown);
+        printRun(out, shown);
         if (lines === null)
           return out.note('Add --employee to see the lines of employees, with explanations.');
         out.print('');
@@ -114,7 +114,7 @@ type RunOptions = Readonly<Record<string, unknown>>;
 /** `--employee` may be combined with a file, to preview single employees of a run. */
 async function requestedRun(file: string | undefined, options: RunOptions): Promise<StatedRun> {
   const parsed = runOf(await bodyIn(file, options));
-  if (!parsed.ok) throw inputRefused('the run', parsed.problems);
+  if (!parsed.ok) throw inputRefused('the run', parsed);
   return parsed.run;
 }
 

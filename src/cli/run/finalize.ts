@@ -1,5 +1,4 @@
 /** The commands that check, finalize, void, verify and delete runs. */
-
 import type { CheckResult, Question, ReadinessReport } from '../../checks.ts';
 import { readReadinessLimits } from '../../config.ts';
 import type { Db } from '../../database/tables.ts';
@@ -73,7 +72,7 @@ export function addFinalizeCommands(run: Command): void {
         const ifMatch = options.etag ?? (await agreed(onDatabase, runId, question));
         if (ifMatch === null) throw failed('canceled: nothing was finalized');
         const finalized = await finalizeChecked(db, runId, { ifMatch, accept, question });
-        if (!('stored' in finalized)) throw await refusalOf(onDatabase, finalized, runId);
+        if (!('stored' in finalized)) throw failed(await whyRefused(onDatabase, finalized, runId));
         await printStoredRun(onDatabase, finalized.stored);
       });
     });
@@ -176,7 +175,7 @@ async function agreed(context: DatabaseContext, runId: string, at: Question): Pr
     );
   }
   const stored = await storedRun(db, runId);
-  if (stored.state !== 'open') throw notOpen(stored.state);
+  if (stored.state !== 'open') throw failed(notOpen(stored));
   const view = await viewRun(db, stored);
   const report = await readinessOfRun(db, bodyOf(stored), runId, at);
   if (yes) return report.etag;
@@ -196,45 +195,36 @@ function failedOf({ checks }: ReadinessReport): CheckResult[] {
   return checks.filter(({ result }) => result === 'fail');
 }
 
-async function refusalOf(
+async function whyRefused(
   context: DatabaseContext,
   finalized: Exclude<Finalized, { stored: unknown }>,
   runId: string,
-): Promise<AppError> {
+): Promise<string> {
   const { db } = context;
   switch (finalized.outcome) {
     case 'unknown':
-      return unknownId('run', runId, 'run list');
     case 'not-open':
-      return notOpen((await storedRun(db, runId)).state);
+      return notOpen(await storedRun(db, runId));
     case 'stale': {
       const { etag } = await viewRun(db, await storedRun(db, runId));
-      return failed(`the lines changed since the review: review them again. Their ETag is now ${etag}`);
+      return `the lines changed since the review: review them again. Their ETag is now ${etag}`;
     }
     case 'changed':
-      return failed(
-        'payroll data changed while the run was being finalized: review the run, then finalize it again',
-      );
+      return 'payroll data changed while the run was being finalized: review the run, then finalize it again';
     case 'date-taken':
-      return failed(
-        `the run ${finalized.by} is finalized for this pay date, frequency and pay group: void that run, or delete this one`,
-      );
+      return `the run ${finalized.by} is finalized for this pay date, frequency and pay group: void that run, or delete this one`;
     case 'not-ready': {
       const checks = failedOf(finalized.report);
       printReadiness(onStderr(context), { ...finalized.report, checks });
-      return failed(
-        `these readiness checks fail: ${checks.map(({ id }) => id).join(', ')}. Fix them, or accept them with --accept and --reason`,
-      );
+      return `these readiness checks fail: ${checks.map(({ id }) => id).join(', ')}. Fix them, or accept them with --accept and --reason`;
     }
     case 'failures-changed':
-      return failed(
-        'the failed checks changed since the review: review "benefits-sidecar run readiness" and add its ETag with --etag',
-      );
+      return 'the failed checks changed since the review: review "benefits-sidecar run readiness" and add its ETag with --etag';
   }
 }
 
-function notOpen(state: string): AppError {
-  return failed(`the run is ${state}: void it, then create another run`);
+function notOpen({ state }: StoredRun): string {
+  return `the run is ${state}: void it, then create another run`;
 }
 
 function notFinalized({ state }: StoredRun): AppError {

@@ -34,7 +34,7 @@ export function addPayrollFileCommands(run: Command): void {
         const recorded = await withProgress(out, 'bytes', file.size, ({ add }) =>
           recordTaken(db, stored, file.open(TAKEN_COLUMNS, add), now().toISOString()),
         );
-        if (!recorded.ok) throw inputRefused('the file', recorded.problems, recorded.problem_count);
+        if (!recorded.ok) throw inputRefused('the file', recorded);
         const { id, lines, owed } = recorded;
         const line = `Report ${id}: ${counted(lines, 'line')} named. Arrears of these lines: ${dollars(owed)}`;
         printResult(out, { id, lines, owed }, line);
@@ -55,7 +55,7 @@ export function addPayrollFileCommands(run: Command): void {
         const { pages } = await linesOfRun(db, stored);
         const run = { employerId: stored.employer_id, pages };
         const audited = await auditRun(db, run, file.open(AUDIT_COLUMNS));
-        if (!audited.ok) throw inputRefused('the file', audited.problems, audited.problem_count);
+        if (!audited.ok) throw inputRefused('the file', audited);
         printResult(out, audited.audit, () => printAudit(out, audited.audit));
         return CATEGORY_NAMES.every((name) => audited.audit[name].count === 0) ? 0 : 1;
       });

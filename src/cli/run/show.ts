@@ -75,7 +75,8 @@ export function addShowCommands(run: Command): void {
         let any = false;
         for await (const lines of pages) {
           any ||= lines.length > 0;
-          if (out.asJson) await write(out, lines.map(jsonLine).join(''), signal);
+          const json = lines.map((line) => `${JSON.stringify(line)}\n`).join('');
+          if (out.asJson) await write(out, printableLines(json), signal);
           else printLines(out, lines);
           await write(out, '', signal);
         }
@@ -116,10 +117,6 @@ async function* linesIn(pages: AsyncIterable<LinesOfEmployee[]>): AsyncGenerator
   for await (const page of pages) yield page.flatMap((employee) => employee.lines);
 }
 
-function jsonLine(line: Line): string {
-  return printableLines(`${JSON.stringify(line)}\n`);
-}
-
 /** Files and programs receive the exact CSV, a terminal receives it without control characters. */
 function csvFor({ stdout }: Output, records: Buffer): string | Buffer {
   return stdout.isTTY ? printableLines(records.toString().replaceAll('\r\n', '\n')) : records;
@@ -132,8 +129,14 @@ async function write({ stdout }: Output, text: string | Buffer, signal: AbortSig
   if (signal.aborted) throw failed('stopped before the end: the printed lines are incomplete');
 }
 
-export function printRun(out: Output, run: PayrollRun): void {
-  printPairs(out, {
+export function printRun(out: Output, run: PayrollRun | PayrollRunPreview): void {
+  printPairs(out, 'id' in run ? pairsOf(run) : requestedPairs(run));
+  printTotals(out, run);
+  printComparison(out, run);
+}
+
+function pairsOf(run: PayrollRun) {
+  return {
     run: run.id,
     state: run.state,
     ...requestedPairs(run),
@@ -144,15 +147,7 @@ export function printRun(out: Output, run: PayrollRun): void {
     }),
     ...(run.taken_reports.length > 0 && { 'taken reports': run.taken_reports.length }),
     ...(run.voided_at !== null && { voided: run.voided_at, 'reason to void': run.void_reason }),
-  });
-  printTotals(out, run);
-  printComparison(out, run);
-}
-
-export function printPreview(out: Output, run: PayrollRunPreview): void {
-  printPairs(out, requestedPairs(run));
-  printTotals(out, run);
-  printComparison(out, run);
+  };
 }
 
 function requestedPairs(run: PayrollRun | PayrollRunPreview) {
@@ -228,20 +223,18 @@ function printComparison(out: Output, run: PayrollRun | PayrollRunPreview): void
   }
   if (not_in_run_count === 0) return;
   out.print('');
-  printTable(
-    out,
-    [
-      ['not in the run', ({ employee_id }) => employee_id],
-      ['reason', ({ reason }) => reason],
-    ],
-    not_in_run.slice(0, NOT_IN_RUN_SHOWN),
-  );
+  printTable(out, NOT_IN_RUN_COLUMNS, not_in_run.slice(0, NOT_IN_RUN_SHOWN));
   const left = not_in_run_count - NOT_IN_RUN_SHOWN;
   if (left > 0) out.print(`… and ${left} more. Use --json to see up to 10,000.`);
 }
 
 /** Employees printed; the JSON has more. */
 const NOT_IN_RUN_SHOWN = 50;
+
+const NOT_IN_RUN_COLUMNS: readonly Column<PayrollRun['not_in_run'][number]>[] = [
+  ['not in the run', ({ employee_id }) => employee_id],
+  ['reason', ({ reason }) => reason],
+];
 
 type Compared = { previous_member_amount: string; member_amount: string; member_difference: string };
 
