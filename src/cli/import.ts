@@ -24,7 +24,8 @@ export function addImportCommands(program: Command): void {
       const { out, now } = context;
       const file = await findRowsFile(path);
       await withDatabase(context, async (db) => {
-        const imported = await withProgress(out, 'bytes', file.size * READ_TIMES, ({ add }) =>
+        // The file is read twice: to check it, and to store it.
+        const imported = await withProgress(out, 'bytes', 2 * file.size, ({ add }) =>
           importDeductions(db, () => file.open(IMPORT_COLUMNS, add), now().toISOString()),
         );
         if (!imported.ok) throw inputRefused('the file', imported);
@@ -36,9 +37,6 @@ export function addImportCommands(program: Command): void {
       });
     });
 }
-
-/** The file is read twice: to check it, and to store it. */
-const READ_TIMES = 2;
 
 /**
  * Applies pending events, as `serve` does. Returns false if a running `serve` applies them. It holds the serve lock,

@@ -5,7 +5,7 @@ import { readDatabaseUrl, readDataKeys, readEnvironment, readRetention } from '.
 import { engineOfUrl, tableExists } from '../../database/engine.ts';
 import { hasReservedSuffix, SUFFIX } from '../../database/files.ts';
 import { countDue } from '../../database/migrate.ts';
-import { holdServeLock, isServed, sqliteFile } from '../../database/open.ts';
+import { holdServeLock, isServed, sqliteFile, sqlitePath } from '../../database/open.ts';
 import { assertSchemaUnaltered } from '../../database/schema-check.ts';
 import type { Db } from '../../database/tables.ts';
 import { AppError, codeOf, isAppError } from '../../errors.ts';
@@ -27,7 +27,6 @@ import { type Command, type Context, confirm } from '../command.ts';
 import { checkDataKeys } from '../doctor/database.ts';
 import { failed, ifStopped, wrongUsage } from '../failure.ts';
 import { counted, megabytes, printable, printPairs, printResult, withProgress } from '../output.ts';
-import { nameOfDatabase } from './migrate.ts';
 
 export function addBackupCommand(program: Command): void {
   program
@@ -42,7 +41,9 @@ export function addBackupCommand(program: Command): void {
       const url = readDatabaseUrl(env);
       const environment = readEnvironment(env);
       if (engineOfUrl(url) === 'postgres') throw failed(dumpWith(url, file));
-      const path = databaseFile(url);
+      const path = sqliteFile(url);
+      // Opening a missing file would create it.
+      if (!existsSync(path)) throw failed(`there is no database at ${sqlitePath(url)}: check DATABASE_URL`);
       const target = targetOf(file, path);
       if (existsSync(target)) {
         const effect = `${file} exists, last changed ${statSync(target).mtime.toISOString()}.`;
@@ -66,13 +67,6 @@ function pairsOf({ position, event_id, received_at }: Newest) {
   return { position, 'newest event': event_id, received: received_at };
 }
 
-/** Returns the path of the existing database file. Opening a missing file would create it. */
-function databaseFile(url: string): string {
-  const path = sqliteFile(url);
-  if (existsSync(path)) return path;
-  throw failed(`there is no database at ${nameOfDatabase(url)}: check DATABASE_URL`);
-}
-
 /** Returns the path of the backup with its folder resolved, so it can be compared with the path of the database. */
 function targetOf(file: string, path: string): string {
   const folder = dirname(resolve(file));
@@ -93,17 +87,17 @@ function targetOf(file: string, path: string): string {
 }
 
 function dumpWith(databaseUrl: string, file: string): string {
-  const dump = `pg_dump --format=custom --file=${quoted(file)} ${target(databaseUrl)}`;
+  const dump = `pg_dump --format=custom --file=${quoted(file)} ${databaseOption(databaseUrl)}`;
   return `use PostgreSQL's own tool, which also works while sidecars run: PGPASSWORD=… ${dump}`;
 }
 
 function restoreWith(databaseUrl: string, file: string): string {
-  const restore = `pg_restore --no-owner --exit-on-error ${target(databaseUrl)} ${quoted(file)}`;
+  const restore = `pg_restore --no-owner --exit-on-error ${databaseOption(databaseUrl)} ${quoted(file)}`;
   return `use PostgreSQL's own tool. Stop all sidecars, create an empty database, then run PGPASSWORD=… ${restore}`;
 }
 
 /** Returns the option that names a database, without its password. */
-function target(databaseUrl: string): string {
+function databaseOption(databaseUrl: string): string {
   const url = new URL(databaseUrl);
   url.password = '';
   return `--dbname=${quoted(url.href)}`;

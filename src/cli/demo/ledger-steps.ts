@@ -194,9 +194,8 @@ async function end({ stage, now, show, confirm }: Scene): Promise<void> {
   expectEqual('the end', ended.effective_end?.slice(0, lastDay.length), lastDay);
   const versions = await api.list<VersionView>(`${path}/versions`);
   expectEqual('versions', versions.length, before.version + 1);
-  confirm(
-    `${arrivals.length} deliveries were acknowledged and took effect once, as version ${ended.version}.`,
-  );
+  const effect = `took effect once, as version ${ended.version}`;
+  confirm(`${arrivals.length} deliveries were acknowledged and ${effect}.`);
 
   const appliesOn = async (on: string): Promise<boolean> => {
     const { employee_id } = before;

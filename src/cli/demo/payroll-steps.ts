@@ -17,23 +17,23 @@ export const PAYROLL_STEPS: readonly Step[] = [
 ];
 
 /**
- * How each employer pays most of its employees, how it handles those of other pay frequencies in its first run, and
+ * How an employer pays most of its employees, how it handles those of other pay frequencies in its first run, and
  * the corrected medical premium of one employee.
  */
-const PAYROLLS: readonly { frequency: PayFrequency; others: 'scheduled' | 'accepted'; corrected: string }[] =
-  [
-    { frequency: 'monthly', others: 'scheduled', corrected: '171.00' },
-    { frequency: 'biweekly', others: 'accepted', corrected: '215.94' },
-  ];
+type Plan = { frequency: PayFrequency; others: 'scheduled' | 'accepted'; corrected: string };
+const PLANS: readonly Plan[] = [
+  { frequency: 'monthly', others: 'scheduled', corrected: '171.00' },
+  { frequency: 'biweekly', others: 'accepted', corrected: '215.94' },
+];
 const NOT_SCHEDULED = 'employees-not-scheduled';
 const REASON = 'paid elsewhere until the next run';
 
-type Payroll = Calendar & (typeof PAYROLLS)[number] & { employerId: string };
+type Payroll = Plan & Calendar & { employerId: string };
 
 function payrollsOf({ stage, now }: Scene): Payroll[] {
   return [...stage.censuses.keys()].map((employerId, nth) => {
-    const payroll = PAYROLLS[nth % PAYROLLS.length] as (typeof PAYROLLS)[number];
-    return { employerId, ...payroll, ...calendarOf(payroll.frequency, now()) };
+    const plan = PLANS[nth % PLANS.length] as Plan;
+    return { employerId, ...plan, ...calendarOf(plan.frequency, now()) };
   });
 }
 
@@ -156,9 +156,8 @@ async function adjust(scene: Scene): Promise<void> {
     if (paid === undefined) throw stepFailed(`a medical line in ${firstId}`, 'none');
     show(`${firstId} took medical of ${paid.employee_id} at ${dollars(paid.member_contribution ?? '')}.`);
     show(`A correction arrives: it was ${dollars(corrected)} from its first day.`);
-    await stage.simulator.send(
-      stage.simulator.changeDeduction(paid.deduction_id, { member_contribution: corrected }),
-    );
+    const { simulator } = stage;
+    await simulator.send(simulator.changeDeduction(paid.deduction_id, { member_contribution: corrected }));
     await allApplied(stage);
 
     const run = await putRun(scene, payroll, second);
@@ -187,14 +186,10 @@ async function adjust(scene: Scene): Promise<void> {
     if (payroll.others === 'accepted') await runOthers(scene, payroll);
 
     const verified = await stage.api.get<Verification>(`/v1/payroll-runs/${firstId}/verify`);
-    expect(
-      verified.identical,
-      `${firstId} to be recomputed as it was finalized`,
-      JSON.stringify(verified.differences),
-    );
-    confirm(
-      `${firstId}, recomputed from its ledger position, is identical: ${counted(verified.lines, 'line')}.`,
-    );
+    const differences = JSON.stringify(verified.differences);
+    expect(verified.identical, `${firstId} to be recomputed as it was finalized`, differences);
+    const compared = counted(verified.lines, 'line');
+    confirm(`${firstId}, recomputed from its ledger position, is identical: ${compared}.`);
   }
 }
 

@@ -196,10 +196,8 @@ export function checkUnknown(env: Environment): Verdict {
       PREFIXES.some((prefix) => name.toUpperCase().startsWith(prefix)),
   );
   if (unknown.length === 0) return pass('no unknown BENEFITS_*, CENSUS_* or similar variables');
-  return warn(
-    `unknown variables: ${unknown.join(', ')}`,
-    'Correct the name, or ignore this if another program uses the variable.',
-  );
+  const advice = 'Correct the name, or ignore this if another program uses the variable.';
+  return warn(`unknown variables: ${unknown.join(', ')}`, advice);
 }
 
 type BenefitsEnvironment = Config['environment'];

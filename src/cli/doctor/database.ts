@@ -68,10 +68,8 @@ function missing(path: string): Verdict {
   try {
     accessSync(folder, constants.W_OK | constants.X_OK);
   } catch {
-    return fail(
-      `there is no database at ${path}, and ${folder} is not writable`,
-      'Set DATABASE_URL to a file in a folder of this user, on a local disk.',
-    );
+    const advice = 'Set DATABASE_URL to a file in a folder of this user, on a local disk.';
+    return fail(`there is no database at ${path}, and ${folder} is not writable`, advice);
   }
   const advice = 'Create it with "benefits-sidecar serve" or "benefits-sidecar migrate".';
   return warn(`there is no database at ${path} yet`, advice);
@@ -98,10 +96,8 @@ async function checkWritable(db: Db, now: Date): Promise<Verdict> {
 async function checkCircuitBreaker(db: Db): Promise<Verdict> {
   const { state, reason, paused_at } = await readCircuitBreaker(db);
   if (state === 'active') return pass('sending is active');
-  return fail(
-    `sending has been paused since ${paused_at}: ${reason}`,
-    'Correct the address or the key of serve. A variable is read at the next start.',
-  );
+  const advice = 'Correct the address or the key of serve. A variable is read at the next start.';
+  return fail(`sending has been paused since ${paused_at}: ${reason}`, advice);
 }
 
 /**

@@ -236,14 +236,13 @@ function notFinalized({ state }: StoredRun): AppError {
 async function effectsOfVoiding(db: Db, stored: StoredRun, settledBy: readonly string[]): Promise<string[]> {
   const { totals, taken_reports } = await outlineOf(db, stored);
   const { employer_id, pay_date, pay_frequency } = stored;
-  return [
+  const effects = [
     `${counted(totals?.lines ?? 0, 'line')}, employees pay ${dollars(totals?.member_amount ?? '0')}: later runs return what payroll took for them.`,
     `Another ${pay_frequency} run of ${employer_id} can then be finalized for ${pay_date}.`,
-    ...(taken_reports.length > 0
-      ? [`${counted(taken_reports.length, 'report')} of deductions taken no longer count.`]
-      : []),
-    ...(settledBy.length > 0
-      ? [`These finalized runs have adjustments or arrears of it: ${settledBy.join(', ')}.`]
-      : []),
   ];
+  const reports = taken_reports.length;
+  if (reports > 0) effects.push(`${counted(reports, 'report')} of deductions taken no longer count.`);
+  const runs = settledBy.join(', ');
+  if (runs !== '') effects.push(`These finalized runs have adjustments or arrears of it: ${runs}.`);
+  return effects;
 }
