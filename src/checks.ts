@@ -11,10 +11,7 @@ export type Question = {
 
 export type EmployerQuestion = Question & { employerId: string };
 
-/**
- * One finding: an example for people and its severity; `count` if it represents several. One that a person may accept is
- * recognized by its employee and the ids of the events, versions or dates that it rests on.
- */
+/** `ids`: the events, versions or dates by which a finding that a person may accept is recognized, with its employee. */
 export type Found = {
   example: string;
   result: 'warn' | 'fail';
@@ -40,9 +37,8 @@ export const FOUND_AT_MOST = 1_000;
 export type CheckResult = {
   id: string;
   result: 'pass' | 'warn' | 'fail' | 'accepted';
-  /** The number of findings, including accepted ones, up to `FOUND_AT_MOST`. */
+  /** Includes accepted ones. */
   count: number;
-  /** The advice; for a passed check, the meaning of the result. */
   advice: string;
   examples: string[];
   /** Failures that a person accepted earlier and that rest on the same facts. They do not stop finalizing. */
@@ -52,7 +48,6 @@ export type CheckResult = {
 export type AcceptedFinding = { example: string; reason: string; accepted_by: string; accepted_at: string };
 
 export type ReadinessReport = {
-  /** No check failed. */
   ready: boolean;
   checked_at: string;
   checks: CheckResult[];

@@ -27,7 +27,6 @@ export type CensusSource =
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
-const ENVIRONMENTS = ['sandbox', 'live'] as const;
 /** The length of the secrets that the delivery provider issues. Shorter keys can be guessed (field notes). */
 const SECRET_BYTES = { least: 24, most: 64 };
 /** AES-256. */
@@ -50,14 +49,14 @@ export function readConfig(env: Environment) {
     ...readListeners(env),
     census: readCensus(env),
     /** Readiness warns when the newest event is older; null: never. */
-    silentAfterMs: readSilentAfter(env),
+    silentAfterMs: optionalDuration(env, 'EVENTS_SILENT_AFTER'),
     retention: readRetention(env),
     logLevel: oneOf(env, 'LOG_LEVEL', LOG_LEVELS, 'info'),
   });
 }
 
 export function readEnvironment(env: Environment) {
-  return oneOf(env, 'BENEFITS_ENVIRONMENT', ENVIRONMENTS);
+  return oneOf(env, 'BENEFITS_ENVIRONMENT', ['sandbox', 'live']);
 }
 
 /** The address has no slash at its end. With `apiKeyFile` the key is read again when it is refused. */
@@ -168,10 +167,6 @@ export function readCensus(env: Environment) {
   });
 }
 
-function readSilentAfter(env: Environment): number | null {
-  return optionalDuration(env, 'EVENTS_SILENT_AFTER');
-}
-
 /** Returns null if the variable is not set, which means never. */
 function optionalDuration(env: Environment, name: string): number | null {
   return given(env, name) === undefined ? null : duration(env, name, '');
@@ -181,7 +176,8 @@ function optionalDuration(env: Environment, name: string): number | null {
 export type ReadinessLimits = { readonly overdueMs: number; readonly silentAfterMs: number | null };
 
 export function readReadinessLimits(env: Environment): ReadinessLimits {
-  return { overdueMs: readCensus(env).overdueMs, silentAfterMs: readSilentAfter(env) };
+  const silentAfterMs = optionalDuration(env, 'EVENTS_SILENT_AFTER');
+  return { overdueMs: readCensus(env).overdueMs, silentAfterMs };
 }
 
 export function readRetention(env: Environment) {

@@ -64,7 +64,6 @@ export const ERROR_CODES = [
   /** An event could not be stored, so it must not be acknowledged. */
   'NOT_STORED',
   'CENSUS_SOURCE_FAILED',
-  /** A staged census lacks a part. */
   'CENSUS_CUT',
 
   'BACKUP_FAILED',
@@ -82,13 +81,11 @@ export const ERROR_CODES = [
 export type ErrorCode = (typeof ERROR_CODES)[number];
 
 type Details = {
-  /** The first problems, without values. */
   readonly problems?: readonly Problem[];
-  /** The number of all problems, if `problems` holds only the first. */
+  /** Of all problems, if `problems` holds only the first. */
   readonly problemCount?: number;
-  /** The variable or key that the error is about. */
+  /** A variable or key. */
   readonly subject?: string | null;
-  /** Headers of the HTTP response, such as `retry-after`. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly cause?: unknown;
 };

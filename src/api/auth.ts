@@ -39,7 +39,6 @@ export function sessionCookies({ headers }: FastifyRequest): { plain: string; se
 /** Marks automatic requests of a page that refreshes. They do not extend a session. */
 export const BACKGROUND_HEADER = 'x-background';
 
-/** The CSRF token that a session sends with requests that change something. */
 export const FORGERY_HEADER = 'x-csrf-token';
 
 const REALM = 'realm="benefits-sidecar"';
@@ -69,19 +68,16 @@ export function createFailedAttempt(now: Clock, log: Log) {
   };
 }
 
-/** The tokens and sessions by which callers are known. */
 type Identities = { db: Db; now: Clock; firstToken: string | null };
 
-/**
- * Returns the hook that authenticates a request before its body is read: by token, or by console session.
- * Throws 401 or 403 as an `AppError`. Requests to an unknown path pass, and get a 404.
- */
+/** Returns the hook that authenticates a request before its body is read. Requests to an unknown path pass, and get a 404. */
 export function createAuthorize(identities: Identities, failedAttempt: FailedAttempt) {
   const { db, now, firstToken } = identities;
   return async (request: FastifyRequest, _reply: FastifyReply): Promise<void> => {
-    const { scope } = request.routeOptions.config;
+    const { headers, routeOptions } = request;
+    const { scope } = routeOptions.config;
     if (request.is404 || scope === 'public') return;
-    const token = tokenOf(request.headers.authorization, scope === 'any');
+    const token = tokenOf(headers.authorization, scope === 'any');
     const person = token === null ? await personOf(request, identities) : null;
     const session = person?.session ?? null;
     const caller = token === null ? person?.caller : await authenticate(db, token, now(), firstToken);
@@ -91,8 +87,9 @@ export function createAuthorize(identities: Identities, failedAttempt: FailedAtt
     }
     const isRead = request.method === 'GET' || request.method === 'HEAD';
     if (session !== null && !isRead) assertOwnPage(request, session);
+    const isByPerson = headers[BACKGROUND_HEADER] === undefined && headers.accept !== 'text/event-stream';
     // A failed write, because the database is busy or full, must not block reads.
-    if (session !== null && isByPerson(request)) void noteUse(db, session, now()).catch(() => {});
+    if (session !== null && isByPerson) void noteUse(db, session, now()).catch(() => {});
     request.session = session;
     request.caller = caller;
     // A route without a scope stops the start. If one is reached anyway, refuse every caller.
@@ -116,9 +113,8 @@ async function personOf(request: FastifyRequest, { db, now, firstToken }: Identi
 }
 
 /**
- * Returns the token of an Authorization header. Basic, with the token as its password, counts on the reference pages only,
- * because a browser cannot send a bearer token for an address that is typed in. No other route accepts it, because browsers
- * add Basic credentials automatically, even to requests that another site starts.
+ * Basic, with the token as its password, counts on the reference pages only, because a browser cannot send a bearer token for
+ * an address that is typed in. Elsewhere another site could start a request, to which the browser adds Basic credentials.
  */
 function tokenOf(header: string | undefined, basicToo: boolean): string | null {
   const [, scheme, credentials] = /^(\S+) +(\S+) *$/.exec(header ?? '') ?? [];
@@ -136,10 +132,6 @@ export function sessionInCookie(request: FastifyRequest): string | null {
   const { plain, secure } = sessionCookies(request);
   const cookies = server.parseCookie(headers.cookie);
   return cookies[secure] ?? cookies[plain] ?? null;
-}
-
-function isByPerson({ headers }: FastifyRequest): boolean {
-  return headers[BACKGROUND_HEADER] === undefined && headers.accept !== 'text/event-stream';
 }
 
 /** Browsers always send the cookie, so a request that changes something must come from a console page. */
@@ -172,12 +164,10 @@ export function alsoNeeds({ caller }: FastifyRequest, scope: Scope): void {
   if (!mayAlso(caller, scope)) throw forbidden(scope);
 }
 
-/** Returns whether the caller has this scope in addition to the route's own. */
 export function mayAlso(caller: Caller | null, scope: Scope): boolean {
   return caller !== null && allows(caller.scopes, scope);
 }
 
-/** Returns the log fields that identify the caller. */
 export function by({ caller }: FastifyRequest): { token?: string } {
   return caller === null ? {} : { token: caller.name };
 }

@@ -69,21 +69,18 @@ export function passStreams(app: FastifyInstance, types: readonly string[]): voi
   app.addContentTypeParser([...types], (_request, payload, done) => done(null, payload));
 }
 
-/** Returns a request's streamed body. Throws an `AppError` if there is none or it has more than `maxBytes`. */
-export function streamedBody(
+/** Yields a request's streamed body. Throws an `AppError` if there is none or it has more than `maxBytes`. */
+export async function* streamedBody(
   { body, headers }: FastifyRequest,
   maxBytes: number,
   tooLarge: string,
 ): AsyncGenerator<Uint8Array> {
   if (body === undefined || body === null) throw invalid([{ path: 'body', rule: 'is required' }]);
   if (Number(headers['content-length'] ?? 0) > maxBytes) throw new AppError('TOO_LARGE', tooLarge);
-  return bounded(body as Readable, maxBytes, tooLarge);
-}
-
-async function* bounded(body: Readable, maxBytes: number, tooLarge: string): AsyncGenerator<Uint8Array> {
   let bytes = 0;
   // By default the iterator destroys the body when its reader stops early, and the response with it.
-  for await (const part of body.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>) {
+  const parts: AsyncIterable<Uint8Array> = (body as Readable).iterator({ destroyOnReturn: false });
+  for await (const part of parts) {
     bytes += part.length;
     if (bytes > maxBytes) throw new AppError('TOO_LARGE', tooLarge);
     yield part;

@@ -90,8 +90,6 @@ const OUTCOMES: Readonly<Record<string, object>> = {
   releaseEmployeeChange: { state: 'rejected', finished_at: FINISHED, status: 409 },
 };
 
-const METRICS = '# TYPE benefits_sidecar_ready gauge\nbenefits_sidecar_ready 1\n';
-
 /** Adds an example to every request body and response that has content. */
 export function withExamples<D extends object>(document: D): D {
   const { paths = {}, components } = document as Document;
@@ -117,15 +115,15 @@ function addExamples(content: Content, schemas: Schemas, outcome: object): void 
     if (type === 'text/csv') media.example = csvOf(rows);
     else if (type === 'application/x-ndjson')
       media.example = rows.map((row) => `${JSON.stringify(row)}\n`).join('');
-    else if (type === 'text/plain') media.example = METRICS;
+    else if (type === 'text/plain')
+      media.example = '# TYPE benefits_sidecar_ready gauge\nbenefits_sidecar_ready 1\n';
   }
 }
 
 /** Returns the example of a schema; undefined for an optional field that examples leave out. */
 function exampleOf(schema: Schema, schemas: Schemas, component = '', field = ''): unknown {
   const known = [`${component}.${field}`, field].find((name) => name in VALUES);
-  const isWanted = known !== undefined && fits(VALUES[known], schema);
-  if (isWanted) return VALUES[known];
+  if (known !== undefined && fits(VALUES[known], schema)) return VALUES[known];
   const name = typeof schema.$ref === 'string' ? (schema.$ref.split('/').at(-1) as string) : null;
   if (name !== null) return exampleOf(schemas[name] as Schema, schemas, name);
   const [first] = (schema.oneOf ?? schema.anyOf ?? []) as Schema[];
@@ -144,8 +142,7 @@ function exampleOf(schema: Schema, schemas: Schemas, component = '', field = '')
 function objectOf({ properties = {}, required = [] }: Schema, schemas: Schemas, component: string): object {
   const fields = Object.entries(properties).map(([field, schema]) => {
     const isOptional = !(required as string[]).includes(field);
-    const known = VALUES[`${component}.${field}`] ?? VALUES[field] ?? null;
-    const isOmitted = isOptional && known === null;
+    const isOmitted = isOptional && (VALUES[`${component}.${field}`] ?? VALUES[field] ?? null) === null;
     return [field, isOmitted ? undefined : exampleOf(schema, schemas, component, field)] as const;
   });
   return Object.fromEntries(fields.filter(([, value]) => value !== undefined));

@@ -118,7 +118,10 @@ function finish(document: Document): Document {
     }
     delete operation['x-refuses'];
   }
-  const responses = Object.fromEntries([...used].map((code) => [problemName(code), responseOf(code)]));
+  const content = { [PROBLEM_TYPE]: { schema: ProblemDetails } };
+  const responses = Object.fromEntries(
+    [...used].map((code) => [problemName(code), { description: PROBLEMS[code].title, content }]),
+  );
   const schemas: Record<string, object> = {};
   const parameters = sharedParameters(document);
   const { components, ...rest } = hoisted(
@@ -128,15 +131,8 @@ function finish(document: Document): Document {
   return withExamples(standard({ ...rest, components: { ...components, schemas } }) as Document);
 }
 
-/** Describes a response whose schema has a description of its own. */
-const RESPONSE_DESCRIPTION = 'x-response-description';
-
 function operationsOf({ paths = {} }: Document): Operation[] {
   return Object.values(paths).flatMap((path) => Object.values(path));
-}
-
-function responseOf(code: ProblemCode): object {
-  return { description: PROBLEMS[code].title, content: { [PROBLEM_TYPE]: { schema: ProblemDetails } } };
 }
 
 /** Moves parameters of several operations to the components. */
@@ -159,11 +155,11 @@ function sharedParameters(document: Document): Record<string, object> {
   return shared;
 }
 
-/** Moves the schemas with a name (`named`) to the components and leaves references to them. */
+/** Moves the schemas with a name (`component`) to the components and leaves references to them. */
 function hoisted(value: unknown, schemas: Record<string, object>): unknown {
   if (Array.isArray(value)) return value.map((one) => hoisted(one, schemas));
   if (typeof value !== 'object' || value === null) return value;
-  const { component, [RESPONSE_DESCRIPTION]: _, ...given } = value as Record<string, unknown>;
+  const { component, 'x-response-description': _, ...given } = value as Record<string, unknown>;
   const { description, ...rest } = Object.fromEntries(
     Object.entries(given).map(([name, part]) => [name, hoisted(part, schemas)]),
   );

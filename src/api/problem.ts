@@ -2,7 +2,7 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import Type, { type Static } from 'typebox';
 import { compile, describe, PROBLEMS_MAX } from '../contract/check.ts';
-import { FieldProblem, integer, named, text } from '../contract/fields.ts';
+import { component, FieldProblem, integer, text } from '../contract/fields.ts';
 import { isFatal, isUnavailable } from '../database/errors.ts';
 import { AppError, codeOf, type ErrorCode, isAppError, type Problem } from '../errors.ts';
 import { keyErrorMessage } from '../security/hashing.ts';
@@ -90,23 +90,21 @@ export function conflict(detail: string): Refusal {
   return new AppError('CONFLICT', detail);
 }
 
-export const ProblemDetails = named(
+export const ProblemDetails = component(
   'Problem',
-  Type.Object(
-    {
-      type: text('A URN that identifies the problem type. It never changes.'),
-      title: text('A summary of the problem type.'),
-      status: integer('The HTTP status.'),
-      detail: Type.Optional(text('What happened and what to do about it.')),
-      errors: Type.Optional(
-        Type.Array(FieldProblem, {
-          description: `The first ${PROBLEMS_MAX} invalid fields, each with the rule it breaks. Never contains a value.`,
-        }),
-      ),
-      error_count: Type.Optional(integer('The total number of problems, if `errors` lists only the first.')),
-    },
-    { additionalProperties: false, description: 'Problem details (RFC 9457).' },
-  ),
+  {
+    type: text('A URN that identifies the problem type. It never changes.'),
+    title: text('A summary of the problem type.'),
+    status: integer('The HTTP status.'),
+    detail: Type.Optional(text('What happened and what to do about it.')),
+    errors: Type.Optional(
+      Type.Array(FieldProblem, {
+        description: `The first ${PROBLEMS_MAX} invalid fields, each with the rule it breaks. Never contains a value.`,
+      }),
+    ),
+    error_count: Type.Optional(integer('The total number of problems, if `errors` lists only the first.')),
+  },
+  'Problem details (RFC 9457).',
 );
 export type ProblemDetails = Static<typeof ProblemDetails>;
 
@@ -183,12 +181,9 @@ export function refusalOf(error: unknown): Refusal {
   }
   const known = FRAMEWORK[codeOf(error)];
   if (known !== undefined) return new AppError(...known);
-  return new AppError(codeOfStatus((error as Partial<FastifyError> | null)?.statusCode), '');
-}
-
-function codeOfStatus(status = 500): ProblemCode {
+  const { statusCode: status = 500 } = (error ?? {}) as Partial<FastifyError>;
   const code = CODES.find((candidate) => PROBLEMS[candidate].status === status);
-  return code ?? (status >= 400 && status < 500 ? 'INVALID_REQUEST' : 'INTERNAL');
+  return new AppError(code ?? (status >= 400 && status < 500 ? 'INVALID_REQUEST' : 'INTERNAL'), '');
 }
 
 /** Returns the class of an unknown error and where it was thrown. Its message may contain personal data. */

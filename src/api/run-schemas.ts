@@ -58,10 +58,9 @@ const RUN = {
 
 /** Returns the fields with their descriptions. */
 function described<const P extends Partial<Record<keyof Run, TSchema>>>(fields: P): P {
-  const names = Object.keys(fields) as (keyof Run)[];
-  return Object.fromEntries(
-    names.map((name) => [name, { ...fields[name], description: WORDS[name] }]),
-  ) as unknown as P;
+  const entries = Object.entries(fields) as [keyof Run, TSchema][];
+  const all = entries.map(([name, schema]) => [name, { ...schema, description: WORDS[name] }]);
+  return Object.fromEntries(all) as P;
 }
 
 export const RunId = field.closed({

@@ -1,12 +1,6 @@
 /** The private listener, for the payroll system and its operators. */
-
 import fastifyCookie from '@fastify/cookie';
-import fastify, {
-  type FastifyError,
-  type FastifyReply,
-  type FastifyRequest,
-  type FastifyServerOptions,
-} from 'fastify';
+import fastify, { type FastifyError, type FastifyRequest, type FastifyServerOptions } from 'fastify';
 import { AppError } from '../errors.ts';
 import {
   endSlowBodies,
@@ -50,7 +44,6 @@ const HEADERS_TIMEOUT_MS = 5_000;
 const REQUEST_TIMEOUT_MS = 10 * 60_000;
 /** The longest idle time of a connection. A census is added to the roster before its response is sent. */
 const IDLE_TIMEOUT_MS = 5 * 60_000;
-/** How often these limits are checked. */
 const TIMEOUT_CHECK_MS = 1_000;
 /** Concurrent connections; payroll has a handful. More are refused, so that memory stays bounded. */
 const CONNECTIONS = 256;
@@ -59,7 +52,6 @@ declare module 'fastify' {
   interface FastifyInstance {
     /** Every route as declared, for the tests that go through all of them. */
     routeTable: RouteTable;
-    /** Used by the console's sign-in page. */
     failedAttempt: FailedAttempt;
     /** Responds to a signed-in person whose page does not exist; null for other callers. The console sets it. */
     unknownPage: ((request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply | null>) | null;
@@ -88,14 +80,12 @@ export function createApi(parts: ApiParts): Api {
   );
   limitConnections(app.server, CONNECTIONS, () => logDropped({ code: '', count: 1 }));
   endSlowBodies(app.server);
-  const table = createRouteTable();
-  app.decorate('routeTable', table);
+  app.decorate('routeTable', createRouteTable());
   app.decorate('unknownPage', null);
-  const failedAttempt = createFailedAttempt(now, log);
-  app.decorate('failedAttempt', failedAttempt);
+  app.decorate('failedAttempt', createFailedAttempt(now, log));
   app.decorateRequest('caller', null);
   app.decorateRequest('session', null);
-  app.addHook('onRoute', table.declare);
+  app.addHook('onRoute', app.routeTable.declare);
   shedLoad(app, parts);
   app.register(fastifyCookie);
   app.addHook('onRequest', async ({ raw }) => {
@@ -103,17 +93,18 @@ export function createApi(parts: ApiParts): Api {
   });
   // The framework would read the body of a request to an unknown path first, which needs no token.
   app.addHook('onRequest', async (request) => {
-    if (request.is404 && isBodyPending(request.raw)) throw noRoute(table, request);
+    if (request.is404 && isBodyPending(request.raw)) throw noRoute(app.routeTable, request);
   });
-  app.addHook('onRequest', createAuthorize(parts, failedAttempt));
-  app.addHook('onSend', protect);
-  // The rest of a body that no route reads would keep the connection open.
+  app.addHook('onRequest', createAuthorize(parts, app.failedAttempt));
   app.addHook('onSend', async (request, reply) => {
+    for (const [name, value] of PROTECTION) if (!reply.hasHeader(name)) reply.header(name, value);
+    // The rest of a body that no route reads would keep the connection open.
     if (isBodyPending(request.raw)) reply.header('connection', 'close');
   });
   // To the last byte of the response.
   app.addHook('onResponse', async ({ method, routeOptions }, reply) => {
-    const route = routeOptions.url === undefined ? NO_ROUTE : `${method} ${routeOptions.url}`;
+    // Unknown paths are counted under one name, because a caller can invent any number of them.
+    const route = routeOptions.url === undefined ? 'none' : `${method} ${routeOptions.url}`;
     const seconds = reply.elapsedTime / 1_000;
     noteRequest(counts, route, reply.statusCode, seconds);
     const work = RUN_ROUTES[route];
@@ -127,7 +118,7 @@ export function createApi(parts: ApiParts): Api {
   });
   app.setNotFoundHandler(
     async (request, reply) =>
-      (await app.unknownPage?.(request, reply)) ?? sendRefusal(reply, noRoute(table, request)),
+      (await app.unknownPage?.(request, reply)) ?? sendRefusal(reply, noRoute(app.routeTable, request)),
   );
   collectRoutes(app, version);
   app.register(async (api) => {
@@ -161,24 +152,19 @@ const ROUTES = [
   healthRoutes,
 ] as const;
 
-/**
- * Replaces the framework's compilers in every context; its types know only its own. Handlers build responses field by
- * field and tests compare each with its schema, so serialization does not filter.
- */
+/** Handlers build responses field by field and tests compare each with its schema, so serialization does not filter. */
 const compilersFactory = {
   buildValidator: () => compileValidator,
   buildSerializer: () => () => JSON.stringify,
 } as unknown as NonNullable<NonNullable<FastifyServerOptions['schemaController']>['compilersFactory']>;
 
-/** Responses contain payroll data: no cache may store them, and no browser may render them as pages. */
-async function protect(_request: FastifyRequest, reply: FastifyReply): Promise<void> {
-  if (!reply.hasHeader('cache-control')) reply.header('cache-control', 'no-store');
-  reply.header('x-content-type-options', 'nosniff');
-  if (!reply.hasHeader('referrer-policy')) reply.header('referrer-policy', 'no-referrer');
-  if (!reply.hasHeader('content-security-policy')) {
-    reply.header('content-security-policy', "default-src 'none'; frame-ancestors 'none'");
-  }
-}
+/** Responses contain payroll data: no cache may store them, and no browser may render them as pages. Some routes differ. */
+const PROTECTION = [
+  ['cache-control', 'no-store'],
+  ['x-content-type-options', 'nosniff'],
+  ['referrer-policy', 'no-referrer'],
+  ['content-security-policy', "default-src 'none'; frame-ancestors 'none'"],
+] as const;
 
 function noRoute(table: RouteTable, { url, method }: FastifyRequest): Refusal {
   const methods = table.methodsOf(url.replace(/[?#].*$/s, ''));
@@ -200,5 +186,3 @@ export const RUN_ROUTES: Readonly<Record<string, RunWork>> = {
   'GET /v1/payroll-runs/:run_id/verify': 'verify',
   'POST /v1/payroll-runs/:run_id/audit': 'audit',
 };
-/** Unknown paths are counted under one name, because a caller can invent any number of them. */
-const NO_ROUTE = 'none';

@@ -103,11 +103,9 @@ async function startApi(main: MainThread<FromApi>): Promise<Started<ToApi>> {
   const wakeApply = (): void => (applyLoop === null ? main.send({ type: 'wake-apply' }) : applyLoop.wake());
 
   // Serve.
+  const shared = { db, now, log, firstToken: config.api.token, onFatal: main.failed };
   const api = createApi({
-    db,
-    now,
-    log,
-    firstToken: config.api.token,
+    ...shared,
     overdueMs: config.census.overdueMs,
     silentAfterMs: config.silentAfterMs,
     censusFrom: hasCensusFunction ? 'function' : config.census.source.kind,
@@ -123,17 +121,8 @@ async function startApi(main: MainThread<FromApi>): Promise<Started<ToApi>> {
       void callOthers(db, 'apply');
     },
     wakeSend,
-    onFatal: main.failed,
   });
-  addConsole(api, {
-    db,
-    now,
-    log,
-    firstToken: config.api.token,
-    environment: config.environment,
-    readActivity: () => readActivity(db),
-    onFatal: main.failed,
-  });
+  addConsole(api, { ...shared, environment: config.environment, readActivity: () => readActivity(db) });
   await api.listen({ host: config.api.host, port: config.api.port });
 
   // Nothing is sent or applied before the listener has its port.
@@ -180,9 +169,9 @@ async function learn(db: Db, encryptor: Encryptor, log: Log): Promise<void> {
   try {
     await resumeRosterUpdates({ db, encryptor, now: systemClock });
   } catch (error) {
-    const reason = keyErrorMessage(error) ?? codeOf(error);
+    const fields = { code: codeOf(error), reason: keyErrorMessage(error) ?? codeOf(error) };
     log.error(
-      { code: codeOf(error), reason },
+      fields,
       'the roster could not be updated from a census: it will be tried again at the next start',
     );
   }

@@ -41,13 +41,9 @@ export type Sidecar = {
 };
 
 /**
- * Starts a sidecar on three threads. A slow query on the API thread never delays an acknowledgement.
- *
- * SQLite runs on the thread that calls it: the main thread stores and applies while a receiver thread reads the next
- * deliveries. PostgreSQL runs elsewhere, so the main thread has time to receive and the API thread to apply.
- *
- * Rejects, with nothing left running, if the database is refused or served by another process, a port is taken, or
- * both the configuration and a census function name a source of censuses.
+ * Starts a sidecar. A slow query on the API thread never delays an acknowledgement. SQLite runs on the thread that calls it:
+ * the main thread stores and applies while a receiver thread reads the next deliveries. PostgreSQL runs elsewhere, so the
+ * main thread has time to receive and the API thread to apply. Rejects with nothing left running.
  */
 export async function createSidecar(config: Config, options: SidecarOptions): Promise<Sidecar> {
   const { log, census = null } = options;

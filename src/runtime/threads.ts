@@ -129,10 +129,10 @@ function startThread<To, From>(
     if (stopping === null) on.failed(error);
   };
   worker.on('message', (message: From | FromWorker) => {
-    if (isFromWorker(message)) {
-      if (message.type === 'listening') listening.resolve(message.address);
-      else fail(receivedError(message.error));
-    } else on.receive(message);
+    const own = message as FromWorker;
+    if (own.type === 'listening') listening.resolve(own.address);
+    else if (own.type === 'failed') fail(receivedError(own.error));
+    else on.receive(message as From);
   });
   worker.on('error', (error) => fail(error instanceof Error ? error : new Error(`${name} failed`)));
   worker.on('exit', () => {
@@ -155,11 +155,6 @@ function startThread<To, From>(
       return stopping;
     },
   };
-}
-
-function isFromWorker(message: unknown): message is FromWorker {
-  const { type } = message as FromWorker;
-  return type === 'listening' || type === 'failed';
 }
 
 /** The main thread, as a worker sees it. */

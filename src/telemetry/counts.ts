@@ -8,7 +8,6 @@ const BATCHES = [1, 2, 4, 8, 16, 32, 64, 128, 256] as const;
 /** Seconds of a request: most take milliseconds, a census or a large run a minute. */
 const REQUEST_SECONDS = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 10, 60] as const;
 
-/** The counts of the public listener and of storing. */
 export type Received = ReturnType<ReceivingCounts['read']>;
 type Storing = ReturnType<ReturnType<typeof createStoringCounts>['read']>;
 export type ThreadCounts = ReturnType<ReturnType<typeof watchThread>['read']>;
@@ -70,7 +69,6 @@ const LOOK_EVERY_MS = 250;
 
 type AppliedCounts = { applied: number; ignored: number; quarantined: number };
 
-/** Counts on the calling thread until it is stopped. */
 export function watchThread() {
   const applied: AppliedCounts = { applied: 0, ignored: 0, quarantined: 0 };
   const loopDelay = createTally(SECONDS);

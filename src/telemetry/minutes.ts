@@ -7,16 +7,6 @@ const MINUTE_MS = 60_000;
 /** Microseconds up to a minute, exact within a tenth: an hour takes less than 200 KiB. */
 const MICROSECONDS = { lowest: 1, highest: 60_000_000, figures: 1 };
 
-export type Minute = {
-  /** The start of the minute. */
-  at: string;
-  acknowledged: number;
-  /** Milliseconds from the headers of a delivery to its response; null without a delivery. */
-  p50_ms: number | null;
-  p99_ms: number | null;
-  slowest_ms: number | null;
-};
-
 export function createMinutes() {
   /** `minute` counts from 1970. A place is cleared when another minute takes it. */
   const places = Array.from({ length: MINUTES }, () => ({
@@ -40,8 +30,11 @@ export function createMinutes() {
       const { lowest, highest } = MICROSECONDS;
       place.times.record(Math.min(highest, Math.max(lowest, Math.round(tookMs * 1_000))));
     },
-    /** Returns the 60 minutes up to and including this instant, oldest first. */
-    read(at: number): Minute[] {
+    /**
+     * Returns the 60 minutes up to and including this instant, oldest first. Times are in milliseconds from the headers of a
+     * delivery to its response; null without a delivery.
+     */
+    read(at: number) {
       const newest = Math.floor(at / MINUTE_MS);
       return Array.from({ length: MINUTES }, (_, index) => {
         const minute = newest - MINUTES + 1 + index;

@@ -46,11 +46,6 @@ const OPERATIONS: Readonly<Record<ChangeKind, { operationId: string; summary: st
   },
 };
 
-const DESCRIPTION =
-  'Validates the change and stores it until the benefits service accepts it. The changes of one employee are sent in the order ' +
-  'they were accepted. With an `Idempotency-Key`, the same change always returns the first response, and a different ' +
-  'change with the same key is a 409. Without a key, each request is a separate change.';
-
 /** Accepts single changes. With the 202, the sidecar takes over their delivery. */
 export function changeReportRoutes(app: Api, { db, encryptor, now, log, wakeSend }: ApiParts): void {
   const groupCommit = createGroupCommit({ db, encryptor, now });
@@ -60,7 +55,10 @@ export function changeReportRoutes(app: Api, { db, encryptor, now, log, wakeSend
       `/v1/employee-changes/${kind}`,
       operation('Employment', 'changes:write', {
         ...OPERATIONS[kind],
-        description: DESCRIPTION,
+        description:
+          'Validates the change and stores it until the benefits service accepts it. The changes of one employee are sent in the order ' +
+          'they were accepted. With an `Idempotency-Key`, the same change always returns the first response, and a different ' +
+          'change with the same key is a 409. Without a key, each request is a separate change.',
         headers: Type.Object({ [KEY_HEADER]: Key }),
         body: Type.Unsafe<unknown>(CHANGE_SCHEMAS[kind]),
         response: { 202: Receipt },

@@ -251,11 +251,10 @@ export function payrollRunFileRoutes(app: Api, { db, now, log }: ApiParts): void
 
 /** Returns the schema of a body of rows in each of its content types. */
 function bodyOf(name: string, row: TSchema) {
+  const json = field.component(name, { lines: Type.Array(row, { minItems: 1 }) });
   return Type.Unsafe<unknown>({
     content: {
-      [ROW_TYPES.json]: {
-        schema: field.named(name, field.closed({ lines: Type.Array(row, { minItems: 1 }) })),
-      },
+      [ROW_TYPES.json]: { schema: json },
       [ROW_TYPES.csv]: { schema: Type.String() },
       [ROW_TYPES.ndjson]: { schema: Type.String() },
     },

@@ -27,9 +27,6 @@ import { Readiness } from './readiness.ts';
 /** Enough for a run that names all 100,000 employees of an employer twice, with ids of 36 characters. */
 export const RUN_BYTES_MAX = 8 * 1024 * 1024;
 
-const COMPUTED_FIRST =
-  'The run is computed before it is stored. If it cannot be computed, the response names the fields to change and nothing is stored.';
-
 /** Creates, previews, lists and shows runs, and deletes open ones. */
 export function payrollRunRoutes(app: Api, { db, now, log }: ApiParts): void {
   app.put(
@@ -38,7 +35,8 @@ export function payrollRunRoutes(app: Api, { db, now, log }: ApiParts): void {
       operationId: 'putPayrollRun',
       summary: 'Create a payroll run',
       description:
-        `Creates a run with an ID that you choose. The same body again changes nothing. Omitted fields have their defaults. ${COMPUTED_FIRST} ` +
+        'Creates a run with an ID that you choose. The same body again changes nothing. Omitted fields have their defaults. ' +
+        'The run is computed before it is stored. If it cannot be computed, the response names the fields to change and nothing is stored. ' +
         'To change an open run, delete it and create another one. The `ETag` header identifies its lines.',
       params: RunId,
       body: DescribedRunBody,
