@@ -18,7 +18,6 @@ type Names<O> = O extends { parameters: infer P } ? KeysOf<P[keyof P & ('query' 
 type Given<O> = { readonly [Name in Names<O>]?: string | number | boolean | undefined };
 type JsonOf<R> = R extends { content: { 'application/json': infer J } } ? J : never;
 type ResultOf<O> = O extends { responses: infer R } ? JsonOf<R[keyof R & (200 | 201 | 202)]> : never;
-/** The JSON that the API returns for a call. */
 export type Result<M extends Method, P extends Path<M>> = ResultOf<Operation<M, P>>;
 
 export type Api = ReturnType<typeof createApi>;

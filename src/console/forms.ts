@@ -43,7 +43,6 @@ export async function readForms(app: FastifyInstance): Promise<void> {
   });
 }
 
-/** A form with a file. */
 export type Upload = Visit & {
   /** Other files, which come before it, by field name. */
   readonly small: Readonly<Record<string, Buffer>>;

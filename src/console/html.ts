@@ -7,7 +7,6 @@ import { type ComponentChildren, Fragment, h, type VNode } from 'preact';
 import { render as renderPart } from 'preact-render-to-string';
 
 export type Html = VNode;
-/** The children of an element. */
 export type Content = ComponentChildren;
 
 type Bind = (make: typeof h) => (strings: TemplateStringsArray, ...values: unknown[]) => VNode | VNode[];

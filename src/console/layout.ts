@@ -45,10 +45,7 @@ const LINKS: readonly Link[] = [
 type User = { readonly name: string; readonly forgeryToken: string; may(scope: Scope): boolean };
 
 /** The content policy forbids inline styles. Refreshed parts keep open what the user opened. */
-const HTMX_CONFIG = JSON.stringify({
-  includeIndicatorCSS: false,
-  morphIgnore: ['data-htmx-powered', 'open'],
-});
+const HTMX_CONFIG = { includeIndicatorCSS: false, morphIgnore: ['data-htmx-powered', 'open'] };
 
 /** Buttons to disable while their form is being sent, so that a double click sends it once. */
 const DISABLED_WHILE_SENDING =
@@ -71,7 +68,7 @@ export function layout(
         <meta charset="utf-8" />
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <meta name="color-scheme" content="light dark" />
-        <meta name="htmx-config" content=${HTMX_CONFIG} />
+        <meta name="htmx-config" content=${JSON.stringify(HTMX_CONFIG)} />
         <title>${title} · benefits-sidecar</title>
         <link rel="icon" href="data:," />
         <link rel="stylesheet" href=${STYLE.path} />

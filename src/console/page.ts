@@ -30,7 +30,6 @@ export type ConsoleParts = {
 
 type Texts = Readonly<Record<string, string>>;
 
-/** A request for a page, by its user. */
 export type Visit = {
   readonly api: Api;
   readonly params: Texts;
@@ -44,7 +43,6 @@ export type Visit = {
 
 export type Page = { readonly title: string; readonly body: Html; readonly status?: number };
 
-/** A posted form. */
 export type Act = Visit & { readonly form: Texts };
 /** The path that the browser opens next. */
 export type Done = { readonly go: string };
@@ -65,7 +63,6 @@ const PAGE_POLICY = [
 
 export type Console = ReturnType<typeof createConsole>;
 
-/** Returns the functions that declare the console's routes. */
 export function createConsole(app: FastifyInstance, parts: ConsoleParts) {
   const options = (scope: RouteScope) => ({ config: { scope }, schema: { hide: true } });
   return {

@@ -64,13 +64,11 @@ function withReferrer(reply: FastifyReply): FastifyReply {
   return reply.header('referrer-policy', 'same-origin');
 }
 
-/** Returns the page to open after signing in. */
 function nextOf(given: unknown): string {
   const { next } = (given ?? {}) as { next?: unknown };
   return typeof next === 'string' && OWN_PATH.test(next) && !next.startsWith(SIGN_IN_PATH) ? next : '/';
 }
 
-/** Drops a connection that sends its form too slowly. */
 async function dropSlow({ raw }: FastifyRequest): Promise<void> {
   const timeout = setTimeout(() => raw.destroy(), FORM_TIMEOUT_MS);
   const clear = (): void => clearTimeout(timeout);

@@ -12,7 +12,6 @@ type Run = { readonly id: string; readonly employer_id: string };
 
 /** The quarantined events that need a decision. */
 export const QUARANTINED = links.address('/events', { state: 'quarantined', dismissed: 'false' });
-/** Examples shown of each check. */
 const EXAMPLES_SHOWN = 5;
 
 /** Where one example (`one`) and all findings (`all`) of a check are fixed. `label`: the text of the link to `all`. */
@@ -120,7 +119,6 @@ export function checkNames(ids: readonly string[], run: Run): string {
   return ids.map((id) => names[id]?.[0] ?? id).join('; ');
 }
 
-/** Renders whether a run can be finalized. */
 export function readinessOf(readiness: Readiness, run: Run, visit: Visit): Html {
   const { ready } = readiness;
   return html`

@@ -10,7 +10,7 @@ import { type Choice, hiddenFields, optionsOf, type Place, problemSummary } from
 import { count } from './format.ts';
 import type { Query } from './links.ts';
 
-type Row = Readonly<Record<string, string>>;
+type Row = Readonly<Record<string, string | null>>;
 export type RowColumn = {
   readonly name: string;
   readonly title: string;
@@ -18,9 +18,7 @@ export type RowColumn = {
   readonly choices?: readonly Choice[];
 };
 export type RowList = {
-  /** The id of the form. */
   readonly id: string;
-  /** The path that the form posts to. */
   readonly path: string;
   /** The name of the rows: `payroll codes`. */
   readonly rows: string;
@@ -28,7 +26,6 @@ export type RowList = {
   readonly what: string;
   readonly explanation: string;
   readonly columns: readonly RowColumn[];
-  /** The API's limit. */
   readonly max: number;
 };
 type Shown = {
@@ -38,7 +35,6 @@ type Shown = {
 };
 type Form = Readonly<Record<string, string>>;
 
-/** Separators of spreadsheets and CSV files. */
 const BETWEEN_CELLS = /\t|,|;/;
 /** The hidden field with the number of rows shown. Each row has a hidden field too, so a truncated form is noticed. */
 const ROWS_SHOWN = 'rows-shown';
@@ -105,7 +101,6 @@ function pasted(text: string, list: RowList): Row[] {
     .filter((row) => Object.keys(row).length > 0);
 }
 
-/** Returns a row without empty cells. */
 function rowOf({ columns }: RowList, cellOf: (column: RowColumn, index: number) => string | undefined): Row {
   const cells = columns.map((column, index) => [column.name, (cellOf(column, index) ?? '').trim()] as const);
   return Object.fromEntries(cells.filter(([, value]) => value !== ''));
@@ -123,7 +118,6 @@ function inputName(index: number, name: string): string {
   return `row-${index}-${name}`;
 }
 
-/** Returns the place of a row, or of one of its fields. */
 export function placeOfRow(index: number, name: string | undefined, { columns }: RowList): Place {
   if (name === undefined) return { id: `row-${index}`, label: `Row ${index + 1}` };
   const title = columns.find((column) => column.name === name)?.title ?? name;
@@ -181,20 +175,17 @@ export function editor(list: RowList, edited: Edited, around: Around): Html {
   `;
 }
 
-function rowTable({ rows: name, columns }: RowList, { rows, focus }: Shown, wrong: Wrong): Html {
+function rowTable({ rows: name, columns }: RowList, shown: Shown, wrong: Wrong): Html {
+  const { rows, focus } = shown;
   const caption = name.charAt(0).toUpperCase() + name.slice(1);
   const isFocused = (id: string) => focus === id || undefined;
-  const cellOf = (column: RowColumn, index: number, row: Row) => {
-    const id = inputName(index, column.name);
-    return html`<td>${cell(column, index, row, wrong(id), isFocused(id))}</td>`;
-  };
-  const rowShown = (row: Row, index: number) => html`
+  const rowShown = (_: Row, index: number) => html`
     <tr id=${`row-${index}`}>
       <th scope="row">
         <input type="hidden" name=${inputName(index, SHOWN)} value="yes" />
         ${index + 1}${problemsOf(wrong(`row-${index}`), `row-${index}-problem`)}
       </th>
-      ${columns.map((column) => cellOf(column, index, row))}
+      ${columns.map((column) => html`<td>${cell(column, index, shown, wrong)}</td>`)}
       <td><button type="submit" class="quiet" name="do" value=${`remove-${index}`} aria-label=${`Remove row ${index + 1}`} autofocus=${isFocused(`remove-${index}`)}>Remove</button></td>
     </tr>
   `;
@@ -226,15 +217,11 @@ function rowTable({ rows: name, columns }: RowList, { rows, focus }: Shown, wron
   `;
 }
 
-function cell(
-  { name, title, kind, choices = [] }: RowColumn,
-  index: number,
-  row: Row,
-  problems: readonly Problem[],
-  autofocus: boolean | undefined,
-): Html {
+function cell(column: RowColumn, index: number, { rows, focus }: Shown, wrong: Wrong): Html {
+  const { name, title, kind, choices = [] } = column;
   const id = inputName(index, name);
-  const value = row[name] ?? '';
+  const value = rows[index]?.[name] ?? '';
+  const problems = wrong(id);
   const isKnown = choices.some((choice) => choice.value === value);
   const isWrong = problems.length > 0;
   const isDate = kind === 'date';
@@ -244,7 +231,7 @@ function cell(
     'aria-label': `${title}, row ${index + 1}`,
     'aria-invalid': isWrong ? 'true' : undefined,
     'aria-describedby': isWrong ? `${id}-problem` : undefined,
-    autofocus,
+    autofocus: focus === id || undefined,
   };
   const input =
     kind === 'select'

@@ -134,7 +134,6 @@ export function decision(
   `;
 }
 
-/** Problems listed in a summary; the rest is counted. */
 const PROBLEMS_SHOWN = 20;
 
 /** The field that a path of the API refers to: its element id and label. */
@@ -175,7 +174,6 @@ export function filledForm(specs: Specs, typed: Readonly<Record<string, unknown>
   return {
     summary: problem !== undefined && problemSummary(problem, placeOf),
     isWrong: (name: string) => wrong.has(name),
-    /** Renders the field with this name. */
     fieldOf: (name: string) => {
       const { label, ...spec } = specs[name] ?? { label: name };
       return field({

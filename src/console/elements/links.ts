@@ -32,7 +32,6 @@ export const deductionLink = linksTo('/deductions');
 /** Needs `events:read`. */
 export const eventLink = linksTo('/events');
 export const runLink = linksTo('/runs');
-/** Links an employer id to its census. */
 export const censusLink = linksTo('/census');
 
 /** Needs `ledger:read`. An id without a page leads to its deductions. */

@@ -5,7 +5,6 @@ import { ANY, type Field, field } from './fields.ts';
 import { count } from './format.ts';
 import { address, type Query } from './links.ts';
 
-/** Rows on one page of a list. */
 export const PAGE_ROWS = 50;
 
 /** `name`: the row header. `number`: right-aligned. `date`: not wrapped. `wide`, `picture`: in a stacked table, full width or hidden. */
@@ -44,7 +43,6 @@ function classOf(kind: Kind | undefined): string | undefined {
   return kind === 'name' ? undefined : kind;
 }
 
-/** A filter of a list. */
 export type Filter = Omit<Field, 'value'>;
 
 /** Returns the parameters of an address that are filters. The API validates their values and names the wrong ones. */

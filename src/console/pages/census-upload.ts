@@ -13,7 +13,6 @@ import type { Console, Visit } from '../page.ts';
 type Report = Result<'post', '/v1/employers/{employer_id}/census/validate'>;
 type Changes = NonNullable<Report['changes']>;
 
-/** Ids and problems listed of each kind. */
 const LISTED = 200;
 /** As long as the listener takes to read a body. */
 const TIMEOUT = 'timeout:600s';

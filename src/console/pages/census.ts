@@ -29,6 +29,8 @@ const SOURCES = {
   http: 'an HTTP address (CENSUS_SOURCE=http…)',
   function: 'the program that embeds the sidecar',
 } as const;
+const FETCHED =
+  'The next sync fetches the census from there and replaces one that was uploaded here. Upload a census only for a sync that is waiting or failed.';
 const STEP_STATES = { done: 'done', now: 'in progress', stuck: 'action needed', open: 'not yet' } as const;
 
 export function censusPages({ page, action }: Console): void {
@@ -79,7 +81,7 @@ export function censusPages({ page, action }: Console): void {
     const body = html`
       ${await pausedNotice(visit)}
       ${stagedNow(data[0] ?? null, employer_id, visit)}
-      ${source !== 'push' && fetchedNotice(source)}
+      ${source !== 'push' && html`<p class="notice" role="note"><strong>${`Censuses of this sidecar come from ${SOURCES[source]}. `}</strong>${FETCHED}</p>`}
       ${may('census:write') && uploadForm(employer_id)}
       <section aria-labelledby="syncs">
         <h2 id="syncs">Syncs, newest first</h2>
@@ -108,10 +110,7 @@ function nothing({ query: { employer_id: employer, state }, may }: Visit): Html 
   return empty(`No census and no sync${which} yet`, html`<p>${advice}</p>`);
 }
 
-function stagedPart(
-  { data, next_cursor }: { data: Staged[]; next_cursor: string | null },
-  visit: Visit,
-): Html {
+function stagedPart({ data, next_cursor }: Schemas['StagedCensusList'], visit: Visit): Html {
   const { now, may, query } = visit;
   const sync: Column<Staged> = ['Sync', ({ employer_id }) => syncButton(employer_id, 'Sync now', 'list')];
   const list = table(data, { caption: 'Staged censuses', captionHidden: true }, [
@@ -131,7 +130,6 @@ function stagedPart(
   `;
 }
 
-/** Describes the last upload, and whether it is the staged census. */
 function lastUpload({ id, last_upload }: Staged, now: Date): Content {
   if (last_upload === null) return html`<span class="soft">none yet</span>`;
   const { uploaded_at, employees } = last_upload;
@@ -168,15 +166,6 @@ function syncPart(syncs: readonly Sync[], visit: Visit): Html {
   `;
 }
 
-function fetchedNotice(source: keyof typeof SOURCES): Html {
-  return html`
-    <p class="notice" role="note">
-      <strong>${`Censuses of this sidecar come from ${SOURCES[source]}. `}</strong>
-      The next sync fetches the census from there and replaces one that was uploaded here. Upload a census only for a sync that is waiting or failed.
-    </p>
-  `;
-}
-
 function stagedNow(staged: Staged | null, employerId: string, { now, may, query }: Visit): Html {
   const mayWrite = may('census:write');
   if (staged === null) {
@@ -192,7 +181,8 @@ function stagedNow(staged: Staged | null, employerId: string, { now, may, query 
     `;
   }
   const { id, employees, staged_at } = staged;
-  const raw = `/v1/employers/${encodeURIComponent(employerId)}/census`;
+  const path = `/v1/employers/${encodeURIComponent(employerId)}/census`;
+  const raw = html`<a href=${path}>Raw JSON with personal data (the read is recorded)</a>`;
   return html`
     <section class="card" aria-labelledby="staged">
       <h2 id="staged">Staged census</h2>
@@ -202,10 +192,7 @@ function stagedNow(staged: Staged | null, employerId: string, { now, may, query 
         ['Staged', since(staged_at, now)],
         ['Last upload', lastUpload(staged, now)],
         ['ID', html`<code>${id}</code>`],
-        [
-          'Content',
-          may('pii:read') && html`<a href=${raw}>Raw JSON with personal data (the read is recorded)</a>`,
-        ],
+        ['Content', may('pii:read') && raw],
       ])}
       ${mayWrite && html`<div class="actions">${syncButton(employerId, 'Sync now', 'employer')}</div>`}
     </section>

@@ -8,7 +8,7 @@ import { count, instant, since } from '../elements/format.ts';
 import { address, changePath, employeeOf } from '../elements/links.ts';
 import { type Column, filterForm, filtersIn, PAGE_ROWS, pager, table } from '../elements/list.ts';
 import { type Content, type Html, html } from '../html.ts';
-import type { Act, Console, Done, Visit } from '../page.ts';
+import type { Console, Visit } from '../page.ts';
 
 type Change = Schemas['EmployeeChange'];
 type Summary = Schemas['EmployeeChangeSummary'];
@@ -36,7 +36,6 @@ const FILTERS = [
   { name: 'until', label: 'Accepted before (UTC)', type: 'datetime-local' },
 ] as const;
 
-/** Columns that the pages of an employee and of a change share. */
 export const CHANGE_COLUMN: Column<Summary> = [
   'Change',
   ({ id, kind }) => html`<a href=${changePath(id)}>${KINDS[kind]}</a>`,
@@ -81,7 +80,18 @@ export function changePages({ page, action }: Console): void {
     };
   });
 
-  action('/changes/:change_id/retry', 'changes:write', retry);
+  action('/changes/:change_id/retry', 'changes:write', async ({ api, params: { change_id = '' }, form }) => {
+    const force = form.force === 'true';
+    const call = api.send('post', '/v1/employee-changes/{change_id}/retry', {}, { force });
+    const { problem } = await attempt(call, 409);
+    if (problem !== undefined && !force) {
+      const { state } = await api.get('/v1/employee-changes/{change_id}');
+      // A change that is still rejected conflicts only with a newer delivered one; the page then offers to force it.
+      if (state === 'rejected') return { go: `${changePath(change_id)}?newer=1` };
+    }
+    await call;
+    return { go: changePath(change_id) };
+  });
 
   action('/changes/:change_id/cancel', 'changes:write', async ({ api, params: { change_id = '' }, form }) => {
     await api.send('post', '/v1/employee-changes/{change_id}/cancel', {}, { reason: form.reason ?? '' });
@@ -94,28 +104,13 @@ export function changePages({ page, action }: Console): void {
   });
 }
 
-async function retry({ api, params: { change_id = '' }, form }: Act): Promise<Done> {
-  const force = form.force === 'true';
-  const call = api.send('post', '/v1/employee-changes/{change_id}/retry', {}, { force });
-  const { problem } = await attempt(call, 409);
-  if (problem !== undefined && !force) {
-    const { state } = await api.get('/v1/employee-changes/{change_id}');
-    // A change that is still rejected conflicts only with a newer delivered one; the page then offers to force it.
-    if (state === 'rejected') return { go: `${changePath(change_id)}?newer=1` };
-  }
-  await call;
-  return { go: changePath(change_id) };
-}
-
 function changeTable(changes: readonly Summary[], visit: Visit): Html {
   const caption = 'Employment changes, newest first';
+  const blocking = [' ', state('blocks others', 'warn')];
   return table(changes, { caption, stacked: true, captionHidden: true }, [
     CHANGE_COLUMN,
     ['Employee', ({ employee_id }) => employeeOf(employee_id, visit)],
-    [
-      'State',
-      (one) => html`<span>${state(one.state)}${one.blocking && [' ', state('blocks others', 'warn')]}</span>`,
-    ],
+    ['State', (one) => html`<span>${state(one.state)}${one.blocking && blocking}</span>`],
     ['Result', resultOf],
     ['Attempts', ({ attempts }) => count(attempts), 'number'],
     ACCEPTED_COLUMN,

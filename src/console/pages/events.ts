@@ -285,7 +285,6 @@ function decisions({ id, state, body, dismissed_at, conflicts, effects }: Event)
   `;
 }
 
-/** Renders the body, next to conflicting bodies with the same id. */
 function bodies(event: Event): Html {
   const { id, conflicts } = event;
   const isShown = [event, ...conflicts].some(({ body }) => body !== null);

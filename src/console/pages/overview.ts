@@ -11,7 +11,6 @@ import { table } from '../elements/list.ts';
 import { type Content, type Html, html } from '../html.ts';
 import type { Console, Visit } from '../page.ts';
 
-type Sync = Schemas['CensusSync'];
 type Activity = Schemas['Activity'];
 
 /** The parts of the page by the scope they need. */
@@ -73,17 +72,8 @@ function firstSteps(isEmpty: boolean): Html {
     <section class="card empty first-steps" aria-labelledby="first-title">
       <h2 id="first-title">No events received yet</h2>
       <ol>
-        <li>
-          <p>
-            <strong>Register the webhook endpoint</strong>
-            ${' in the provider’s portal: the public address of this sidecar followed by '}<code>/webhooks</code>${'. Set the signing secret from the portal as '}<code>WEBHOOK_SECRETS</code>${', then send a test event.'}
-          </p>
-        </li>
-        <li>
-          <p>
-            <strong>Upload the census of each employer</strong>${isEmpty ? ' on the page ' : '. One has been uploaded or requested: see '}<a href="/census">Census</a>.
-          </p>
-        </li>
+        <li><p><strong>Register the webhook endpoint</strong>${' in the provider’s portal: the public address of this sidecar followed by '}<code>/webhooks</code>${'. Set the signing secret from the portal as '}<code>WEBHOOK_SECRETS</code>${', then send a test event.'}</p></li>
+        <li><p><strong>Upload the census of each employer</strong>${isEmpty ? ' on the page ' : '. One has been uploaded or requested: see '}<a href="/census">Census</a>.</p></li>
         <li><p><strong>Create an API token</strong> for each program and person, with the scopes they need.</p></li>
       </ol>
     </section>
@@ -208,19 +198,16 @@ function charts({ minutes, counted_since: since }: Activity): Html {
 }
 
 /** `syncs`: newest first. */
-function latestSyncs(syncs: readonly Sync[]): Html {
+function latestSyncs(syncs: readonly Schemas['CensusSync'][]): Html {
   const caption = 'Latest census sync by employer';
   const latest = [...new Map(syncs.toReversed().map((sync) => [sync.employer_id, sync])).values()].sort(
     (one, other) => (one.employer_id < other.employer_id ? -1 : 1),
   );
   const nothing = html`<p>${'The service requests a census when it needs one. You can '}<a href="/census">upload one</a> now.</p>`;
+  const overdue = html`<span> ${state('overdue')}</span>`;
   const list = table(latest, { caption, stacked: true, captionHidden: true }, [
     ['Employer', ({ employer_id }) => censusLink(employer_id), 'name'],
-    [
-      'State',
-      (sync) =>
-        html`<span>${state(sync.state)}${sync.overdue && html`<span> ${state('overdue')}</span>`}</span>`,
-    ],
+    ['State', (sync) => html`<span>${state(sync.state)}${sync.overdue && overdue}</span>`],
     ['Requested', ({ requested_at }) => instant(requested_at), 'date'],
     ['Uploaded', ({ uploaded_at }) => instant(uploaded_at), 'date'],
     ['Completed', ({ completed_at }) => instant(completed_at), 'date'],

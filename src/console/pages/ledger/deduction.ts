@@ -35,8 +35,7 @@ export function deductionPages({ page, action }: Console): void {
     const then: Then | null = isAsked
       ? { on: asked.on ?? null, knownAt: knownAtOf(asked), version: past?.version ?? null }
       : null;
-    const { rows, next } = await versionsOf(api, query.cursor);
-    const versions = rows.map(({ version }) => version);
+    const { versions, next } = await versionsOf(api, query.cursor);
     const body = html`
       ${query.decide !== undefined && decisionPart(path, query.decide, versions, may)}
       <div class="cards beside">
@@ -44,7 +43,7 @@ export function deductionPages({ page, action }: Console): void {
         ${timeForm(path, asked, past, then)}
       </div>
       ${versions.length > 0 && timeline(versions, deduction.version, today, then)}
-      ${versionTable(rows, { latest: deduction.version, then, may })}
+      ${versionTable(versions, { latest: deduction.version, then, may })}
       ${pager(path, { ...asked, cursor: query.cursor }, next)}
     `;
     return { title: `Deduction ${id}`, body };
@@ -53,7 +52,7 @@ export function deductionPages({ page, action }: Console): void {
   action('/deductions/:deduction_id/start-decision', 'runs:write', async ({ api, params, form }) => {
     const path = `/deductions/${encodeURIComponent(params.deduction_id ?? '')}`;
     const { version, decision, reason = '' } = form;
-    const body = { version: Number(version), decision, reason } as Schemas['StartDecisionRequest'];
+    const body = { version: Number(version), decision, reason };
     const call = api.send('post', '/v1/deductions/{deduction_id}/start-decision', {}, body);
     const { problem } = await attempt(call, 400, 404, 409);
     return problem === undefined ? { go: path } : decisionForm(path, form, problem);
@@ -70,10 +69,10 @@ async function versionsOf(api: Api, cursor: string | undefined) {
   const older = next_cursor === null ? null : await read(next_cursor);
   const all = [...data, ...(older?.data ?? [])];
   const isAll = (older?.next_cursor ?? null) === null;
-  const rows = data.map((version, index) => {
-    return { version, previous: previousVersion(version, all.slice(index + 1), isAll) };
+  const versions = data.map((version, index) => {
+    return { ...version, previous: previousVersion(version, all.slice(index + 1), isAll) };
   });
-  return { rows, next: next_cursor };
+  return { versions, next: next_cursor };
 }
 
 function summary(deduction: Deduction, today: string): Html {
@@ -94,10 +93,10 @@ function summary(deduction: Deduction, today: string): Html {
 }
 
 function decisionPart(path: string, decided: string, versions: readonly Version[], may: Visit['may']): Html {
-  if (!may('runs:write'))
-    return html`<p class="hint">To decide on the moved start date, your token needs the scope runs:write.</p>`;
   const earlier = versions.find(({ version }) => String(version) === decided)?.start_decision;
-  return decisionForm(path, { version: decided, decision: earlier?.decision, reason: earlier?.reason });
+  return may('runs:write')
+    ? decisionForm(path, { version: decided, decision: earlier?.decision, reason: earlier?.reason })
+    : html`<p class="hint">To decide on the moved start date, your token needs the scope runs:write.</p>`;
 }
 
 /** A decision replaces an earlier one on the same version. */

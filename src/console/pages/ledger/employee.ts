@@ -18,7 +18,6 @@ type Spell = Employment['spells'][number];
 
 /** Changes shown here; the list of changes has all. */
 const CHANGES_SHOWN = 10;
-/** Roster reports shown at first. */
 const FACTS_SHOWN = 50;
 
 const FACT_NAMES = {
@@ -53,7 +52,6 @@ export function employeePages({ page }: Console): void {
   });
 }
 
-/** Lists each period of employment with its state today. */
 function employments(list: readonly Employment[], today: string): Html {
   const rows = list.flatMap(({ spells, ...employment }) =>
     spells.map((spell) => ({ ...employment, ...spell })),
@@ -139,7 +137,6 @@ function rosterTable(facts: readonly Fact[], path: string, { query, may }: Visit
   return withMore(list, shown.length < rows.length && `${path}?roster=all`, `Show all ${rows.length}`);
 }
 
-/** Adds a link to the rest of a list. */
 function withMore(list: Html, path: string | false, label: string): Html {
   return html`<section>${list}${path && html`<p><a href=${path}>${label}</a></p>`}</section>`;
 }

@@ -155,7 +155,6 @@ function findForm(id = ''): Html {
   `;
 }
 
-/** The page for an id that is not in the ledger. */
 export function notFound(what: string, id: string, may: Visit['may']): Page {
   const event = may('events:read') ? html`<a href="/events">event</a>` : 'event';
   const advice = fitsPath(id)

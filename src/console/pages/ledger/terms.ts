@@ -69,7 +69,6 @@ function spanWords(span: Span): string {
   return from === null ? `through ${until}` : `from ${from} through ${until}`;
 }
 
-/** Returns the state of a deduction on a day. */
 export function stateOn(span: Span, day: string): [word: string, tone: Tone] {
   const { from, until } = span;
   if (isNeverInEffect(span)) return ['never in effect', 'warn'];
@@ -127,7 +126,6 @@ const UNMATCHED =
 const SEVERAL =
   'Two employers have this employee at the same time, so payroll runs skip the deduction. Open the employee to see both. Then report the termination with one of them, or upload its census.';
 
-/** Renders the employer, or why it is unknown. */
 export function employerOf({ employer_id, matched }: Matching): Html {
   if (employer_id !== null) return employerLink(employer_id);
   return matched ? state('two employers', 'warn') : state('unmatched', 'warn');

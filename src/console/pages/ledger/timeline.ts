@@ -32,7 +32,9 @@ export function timeline(
     return { version: versions[index] as Version, bar, y: HEAD + index * ROW };
   });
   const high = HEAD + rows.length * ROW + FOOT;
-  const hasLatest = versions.some(({ version }) => version === latest);
+  const applied = versions.find(({ version }) => version === latest);
+  const whatApplies = applied === undefined ? '' : ` Version ${latest} applies: ${sentence(applied)}.`;
+  const summary = `${counted(versions.length, 'version')} by effective date.${whatApplies} The table below has the same data.`;
   return html`
     <figure class="timeline card">
       <figcaption><h2>Timeline</h2>${legend(then)}</figcaption>
@@ -41,7 +43,7 @@ export function timeline(
           ${rows.map(({ version, y }) => nameOf(version, y, marksOf(version, latest, then)[0]?.[0]))}
         </svg>
         <div class="timeline-scroll" role="region" aria-label="Timeline" tabindex="0" data-scroll-to=${scrollTo(axis, rows, latest, asked ?? today)}>
-          <svg width=${PICTURE_WIDTH} height=${high} role="img" aria-label=${summary(versions, latest)}>
+          <svg width=${PICTURE_WIDTH} height=${high} role="img" aria-label=${summary}>
             ${axisPicture(axis, high)}
             ${rows.map((row) => rowPicture(row, latest, then))}
             ${dayLine(axis, today, 'today', 'today', high)}
@@ -50,7 +52,7 @@ export function timeline(
         </div>
       </div>
       <p class="hint timeline-hint">The timeline scrolls sideways.</p>
-      ${!hasLatest && html`<p class="hint">${`Version ${latest} applies. It is on another page of the list.`}</p>`}
+      ${applied === undefined && html`<p class="hint">${`Version ${latest} applies. It is on another page of the list.`}</p>`}
     </figure>
   `;
 }
@@ -61,12 +63,6 @@ function scrollTo(axis: Axis, rows: readonly Row[], latest: number, day: string)
   const applied = rows.find(({ version }) => version.version === latest)?.bar;
   if (applied === undefined) return Math.round(x);
   return Math.round(Math.min(Math.max(x, applied.x), applied.x + applied.width));
-}
-
-function summary(versions: readonly Version[], latest: number): string {
-  const applied = versions.find(({ version }) => version === latest);
-  const text = applied === undefined ? '' : ` Version ${latest} applies: ${sentence(applied)}.`;
-  return `${counted(versions.length, 'version')} by effective date.${text} The table below has the same data.`;
 }
 
 function legend(then: Then | null): Html {

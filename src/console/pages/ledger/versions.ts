@@ -21,7 +21,7 @@ export type Then = {
 
 /** `unknown`: the previous version may be one that was not read. Null: there is none. */
 type Previous = Version | 'unknown' | null;
-type VersionRow = { readonly version: Version; readonly previous: Previous };
+type VersionRow = Version & { readonly previous: Previous };
 
 /** The source of an event time. */
 const ORDERED_BY = { created_at: 'sent', tie: 'tie', receipt: 'received' };
@@ -36,7 +36,6 @@ export const START_DECISIONS: readonly Choice[] = [
   },
 ];
 
-/** Returns whether the ledger knew the version at the time asked about. */
 export function wasKnown({ recorded_at }: Version, { knownAt }: Then): boolean {
   return knownAt === null || recorded_at <= knownAt;
 }
@@ -69,27 +68,19 @@ export function previousVersion(version: Version, older: readonly Version[], isA
 type Shown = { latest: number; then: Then | null; may: Visit['may'] };
 
 export function versionTable(rows: readonly VersionRow[], shown: Shown): Html {
-  const eventOf = ({ version: { event_id } }: VersionRow) =>
+  const eventOf = ({ event_id }: Version) =>
     shown.may('events:read') ? eventLink(event_id) : idLink(null, event_id);
   const withNote = (content: Content, note: string) =>
     html`<span>${content}<span class="soft under">${note}</span></span>`;
   const list = table(rows, { stacked: true, caption: 'Versions, newest first', captionHidden: true }, [
-    ['Version', ({ version }) => nameOf(version, shown), 'name'],
+    ['Version', (row) => nameOf(row, shown), 'name'],
     ['Event', eventOf, 'wide'],
     ['Changes', (row) => changesOf(row, shown.latest), 'wide'],
-    ['Employee amount', ({ version: one }) => withNote(money(one.member_contribution), one.period), 'number'],
-    ['Employer amount', ({ version }) => money(version.employer_contribution), 'number'],
-    ['Effective', ({ version }) => datesOf(version), 'date'],
-    [
-      'Event time',
-      ({ version: one }) => withNote(narrowInstant(one.event_time), ORDERED_BY[one.ordered_by]),
-      'date',
-    ],
-    [
-      'Recorded',
-      ({ version: one }) => withNote(narrowInstant(one.recorded_at), `position ${one.position}`),
-      'date',
-    ],
+    ['Employee amount', (row) => withNote(money(row.member_contribution), row.period), 'number'],
+    ['Employer amount', ({ employer_contribution }) => money(employer_contribution), 'number'],
+    ['Effective', datesOf, 'date'],
+    ['Event time', (row) => withNote(narrowInstant(row.event_time), ORDERED_BY[row.ordered_by]), 'date'],
+    ['Recorded', (row) => withNote(narrowInstant(row.recorded_at), `position ${row.position}`), 'date'],
   ]);
   return html`
     <section class="versions">
@@ -121,15 +112,17 @@ function decisionOf(decided: Schemas['StartDecision'], mayChange: boolean): Html
   `;
 }
 
-function changesOf({ version, previous }: VersionRow, latest: number): Content {
-  const late = version.late ? `Late: version ${latest} stays the latest. ` : '';
+function changesOf(row: VersionRow, latest: number): Html {
+  const { previous } = row;
+  const late = row.late ? `Late: version ${latest} stays the latest. ` : '';
   if (previous === 'unknown') return html`<span class="soft">${late}</span>`;
-  if (previous === null)
+  if (previous === null) {
     return html`<span class="soft">${late === '' ? 'first version' : `${late}No version is older.`}</span>`;
-  const isNextRow = previous.version === version.version - 1;
+  }
+  const isNextRow = previous.version === row.version - 1;
   const note = isNextRow ? late : `${late}Compared with version ${previous.version}:`;
   return html`
     ${note !== '' && html`<span class="soft">${note}</span>`}
-    ${changeList(changesBetween(previous, version))}
+    ${changeList(changesBetween(previous, row))}
   `;
 }

@@ -85,10 +85,19 @@ async function review(
   const readiness = await api.get('/v1/payroll-runs/{run_id}/readiness');
   const wasRejected = problem?.status === 412;
   const hasChanged = wasRejected || (reviewed.etag !== undefined && reviewed.etag.split('.')[0] !== run.etag);
+  const whatHappened = wasRejected
+    ? 'The run changed since it was reviewed. Nothing was finalized.'
+    : 'The run changed since you opened it.';
+  const changedNotice = html`
+    <div class="problem" role="alert" tabindex="-1" autofocus>
+      <strong>${whatHappened}</strong>
+      <p>${'An event arrived, or other data that the run is computed from changed. '}<a href=${`${path}#lines`}>Review the current lines</a>${', then finalize.'}</p>
+    </div>
+  `;
   const placeOf = (name: string) => (name === 'reason' ? { id: name, label: 'Reason' } : null);
   return html`
     <div id="review">
-      ${hasChanged && changedNotice(path, wasRejected)}
+      ${hasChanged && changedNotice}
       ${problem !== undefined && !wasRejected && problemSummary(problem, placeOf)}
       ${totals(run, hasChanged ? reviewed : {})}
       ${readinessOf(readiness, run, visit)}
@@ -97,33 +106,21 @@ async function review(
   `;
 }
 
-function changedNotice(path: string, wasRejected: boolean): Html {
-  return html`
-    <div class="problem" role="alert" tabindex="-1" autofocus>
-      <strong>${wasRejected ? 'The run changed since it was reviewed. Nothing was finalized.' : 'The run changed since you opened it.'}</strong>
-      <p>${'An event arrived, or other data that the run is computed from changed. '}<a href=${`${path}#lines`}>Review the current lines</a>${', then finalize.'}</p>
-    </div>
-  `;
-}
-
 function totals(run: Run, before: Partial<Reviewed>): Html {
   const isCompared = before.member_amount !== undefined;
   const now = reviewedOf(run);
   const shown = (name: Figure, value = '–') => (name.endsWith('amount') ? money(value) : value);
-  const columns: Column<Figure>[] = [
-    ['Total', (name) => REVIEWED[name], 'name'],
-    ['Reviewed', (name) => shown(name, before[name]), 'number'],
-    [isCompared ? 'Now' : 'Value', (name) => shown(name, now[name]), 'number'],
-  ];
+  const reviewed: Column<Figure> = ['Reviewed', (name) => shown(name, before[name]), 'number'];
+  const figures = Object.keys(REVIEWED) as Figure[];
   return html`
     <section class="narrow" aria-labelledby="totals">
       <h2 id="totals">Totals to finalize</h2>
       <p>${`Employer ${run.employer_id}, pay date ${run.pay_date}, pay period ${periodOf(run)}`}</p>
-      ${table(
-        Object.keys(REVIEWED) as Figure[],
-        { caption: 'Totals', captionHidden: true },
-        isCompared ? columns : columns.toSpliced(1, 1),
-      )}
+      ${table(figures, { caption: 'Totals', captionHidden: true }, [
+        ['Total', (name) => REVIEWED[name], 'name'],
+        ...(isCompared ? [reviewed] : []),
+        [isCompared ? 'Now' : 'Value', (name) => shown(name, now[name]), 'number'],
+      ])}
       ${table(run.totals.by_line_of_coverage, { caption: 'By line of coverage', stacked: true }, [
         ['Line of coverage', (row) => plain(row.line_of_coverage), 'name'],
         ['Lines', ({ lines }) => lines, 'number'],

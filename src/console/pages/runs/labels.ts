@@ -19,7 +19,6 @@ export const FREQUENCIES: Readonly<Record<Run['pay_frequency'], string>> = {
   monthly: 'monthly',
 };
 
-/** The options that a payroll policy sets. */
 type OptionName = 'scheme' | 'remainder' | 'extra_paycheck' | 'applies_on' | 'adjustments' | 'arrears';
 type Option = { readonly label: string; readonly hint: string; readonly choices: readonly Choice[] };
 
@@ -133,7 +132,6 @@ export const AMOUNT_CHANGES: Readonly<Record<NonNullable<Line['amount_change']>,
   changed: 'amount changed',
 };
 
-/** The meaning of each flag of a line. */
 export const FLAGS: Readonly<Record<Line['flags'][number], string>> = {
   frequency_mismatch:
     'The contribution is neither monthly nor for this pay frequency. The frequency is probably outdated.',
@@ -164,7 +162,6 @@ const FLAG_LABELS: Readonly<Partial<Record<Line['flags'][number], string>>> = {
   retro_refund: 'retroactive refund',
 };
 
-/** Returns a flag as a short label. */
 export function flagLabel(flag: Line['flags'][number]): string {
   return FLAG_LABELS[flag] ?? plain(flag);
 }

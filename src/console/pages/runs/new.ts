@@ -2,7 +2,6 @@
 import type { ProblemDetails } from '../../../api/problem.ts';
 import { RUN_BYTES_MAX } from '../../../api/routes/payroll-runs.ts';
 import { RUN_DEFAULTS } from '../../../api/run-schemas.ts';
-import type { paths } from '../../../client-types.ts';
 import { attempt, found } from '../../api-client.ts';
 import { choicesOf, filledForm, type Specs } from '../../elements/fields.ts';
 import { fitsPath, type Query, runPath } from '../../elements/links.ts';
@@ -10,7 +9,7 @@ import { type Html, html } from '../../html.ts';
 import type { Act, Console, Done, Visit } from '../../page.ts';
 import { isFor, schedulesOf } from '../settings/overview.ts';
 import { FREQUENCIES, OPTIONS, RUN_KINDS } from './labels.ts';
-import { previewOf } from './totals.ts';
+import { previewOf } from './lines.ts';
 
 export function newRunPages({ page, action }: Console): void {
   page('/runs/new', 'runs:read', async (visit) => {
@@ -79,8 +78,6 @@ async function copyOf({ api }: Visit, run_id: string): Promise<Query | null> {
   };
 }
 
-type RunBody = paths['/v1/payroll-runs/{run_id}']['put']['requestBody']['content']['application/json'];
-
 const date = { type: 'date', required: true } as const;
 const BASICS: Specs = {
   run_id: {
@@ -145,7 +142,6 @@ const WORDS = Object.keys(SPECS).filter(
   (name) => name !== 'run_id' && !(name in CALENDAR) && !(name in LISTS),
 );
 
-/** The values of a new form. */
 const DEFAULTS: Query = { pay_frequency: 'biweekly', ...RUN_DEFAULTS };
 
 type Form = { typed: Query; maySave: boolean; problem?: ProblemDetails; below?: Html };
@@ -195,13 +191,13 @@ function runForm({ typed, problem, below, maySave }: Form): Html {
 }
 
 /** Builds the API's body from the form. The API validates it. */
-function bodyOf(typed: Query): RunBody {
+function bodyOf(typed: Query): object {
   const given: (readonly [name: string, value: string | string[]])[] = [
     ...WORDS.map((name) => [name, (typed[name] ?? '').trim()] as const),
     ...Object.keys(LISTS).map((name) => [name, itemsOf(typed[name], /\r?\n/)] as const),
     ['pay_dates', itemsOf(typed.pay_dates, /[\s,;]+/)],
   ];
-  return Object.fromEntries(given.filter(([, value]) => value.length > 0)) as unknown as RunBody;
+  return Object.fromEntries(given.filter(([, value]) => value.length > 0));
 }
 
 function itemsOf(text = '', between: RegExp): string[] {

@@ -12,7 +12,6 @@ import { type Html, html } from '../../html.ts';
 import type { Console } from '../../page.ts';
 import { outlineOf } from './run.ts';
 
-type Report = Schemas['TakenReport'];
 type Audit = Schemas['PayrollRunAudit'];
 
 const TAKEN_COLUMNS = {
@@ -90,7 +89,8 @@ export function payrollFilePages(own: Console): void {
   });
 }
 
-function saved({ id, lines, owed, difference_count, differences }: Report, runId: string): Html {
+function saved(report: Schemas['TakenReport'], runId: string): Html {
+  const { id, lines, owed, difference_count, differences } = report;
   const shown = differences.length;
   const lineOf = ({ kind, adjustment_for: run }: (typeof differences)[number]) =>
     run === null ? kind : html`<span>${`${kind} for `}${runLink(run)}</span>`;
@@ -132,7 +132,6 @@ function outcome(audit: Audit, filename: string, runId: string): Html {
   `;
 }
 
-/** The columns that the summary and the differences share. */
 const AMOUNT_COLUMNS: readonly Column<Omit<Audit['only_here']['rows'][number], 'employee_id'>>[] = [
   ['Employee, run', (row) => money(row.member_amount), 'number'],
   ['Employee, payroll', (row) => money(row.payroll_member_amount), 'number'],
@@ -205,7 +204,6 @@ function fileForm(
   `;
 }
 
-/** Returns the content type of an uploaded file. */
 function headersOf({ filename }: Upload): Record<string, string> {
   const [, ending = ''] = /\.([a-z]+)$/i.exec(filename) ?? [];
   const type = TYPES[ending.toLowerCase()];

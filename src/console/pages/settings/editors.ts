@@ -71,7 +71,7 @@ export function editorPages({ page, action }: Console): void {
 
   page(CODES.path, 'runs:write', async ({ api, query: { employer_id = '' } }) => {
     const codes = await shown.codesOf(api, employer_id);
-    const rows = codes.length === 0 ? [{}] : codes.map(rowOf);
+    const rows = codes.length === 0 ? [{}] : codes;
     const body = codeForm(employer_id, { rows, loaded: hashOf(codes) });
     return { title: `Payroll codes of ${employer_id}`, body };
   });
@@ -83,8 +83,7 @@ export function editorPages({ page, action }: Console): void {
     return { title: `Payroll policy of ${employer_id}`, body };
   });
   action(POLICY_PATH, 'runs:write', async ({ api, form: { employer_id = '', ...typed } }) => {
-    const body = typed as { effective_from: string };
-    const call = api.send('put', '/v1/employers/{employer_id}/payroll-policy', { employer_id }, body);
+    const call = api.send('put', '/v1/employers/{employer_id}/payroll-policy', { employer_id }, typed);
     const { problem } = await attempt(call, 400, 422);
     if (problem !== undefined) return policyForm(employer_id, typed, problem);
     return { go: address('/settings', { employer_id, saved: 'policy' }) };
@@ -110,11 +109,7 @@ async function saveSchedule({ api, form }: Act): Promise<Html | Done> {
   }
   const index = at === -1 ? all.length : at;
   const own = { pay_frequency, pay_group: edited.group || null, pay_dates: edited.rows };
-  const schedules = all.toSpliced(
-    index,
-    1,
-    ...((command === 'drop' ? [] : [own]) as unknown as shown.Schedule[]),
-  );
+  const schedules = (all as object[]).toSpliced(index, 1, ...(command === 'drop' ? [] : [own]));
   const call = api.send('put', '/v1/employers/{employer_id}/pay-schedule', { employer_id }, { schedules });
   const { problem } = await attempt(call, 422);
   if (problem !== undefined) return scheduleForm(opened, { ...edited, problem, index });
@@ -173,16 +168,11 @@ async function saveCodes({ api, form }: Act): Promise<Html | Done> {
         : shown.codeTable(saved, 'Current payroll codes', false);
     return codeForm(employer_id, { ...edited, loaded: hashOf(saved), current });
   }
-  const codes = edited.rows as unknown as shown.Code[];
+  const codes = edited.rows;
   const call = api.send('put', '/v1/employers/{employer_id}/payroll-codes', { employer_id }, { codes });
   const { problem } = await attempt(call, 422);
   if (problem !== undefined) return codeForm(employer_id, { ...edited, loaded, problem });
   return { go: address('/settings', { employer_id, saved: 'codes' }) };
-}
-
-function rowOf(code: shown.Code): Record<string, string> {
-  const cells = Object.entries(code).flatMap(([name, value]) => (value === null ? [] : [[name, value]]));
-  return Object.fromEntries(cells);
 }
 
 function codeForm(employer_id: string, edited: Edited): Html {

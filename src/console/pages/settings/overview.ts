@@ -15,7 +15,7 @@ import { choiceOf, OPTION_NAMES, OPTIONS } from '../runs/labels.ts';
 export type Schedule = Schemas['PaySchedules']['schedules'][number];
 /** The key of a schedule among those of its employer. */
 export type ScheduleKey = Pick<Schedule, 'pay_frequency' | 'pay_group'>;
-export type Code = Schemas['PayrollCodes']['codes'][number];
+type Code = Schemas['PayrollCodes']['codes'][number];
 type Policy = Schemas['PayrollPolicy']['versions'][number];
 
 /** Dates on one page: two schedules with ten years of weekly dates. An employer may have 100 schedules. */
