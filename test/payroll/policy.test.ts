@@ -4,7 +4,6 @@ import type { Test } from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { isAppError } from '../../src/errors.ts';
-import { type CheckReadiness, finalizeRun } from '../../src/payroll/runs/finalize.ts';
 import { POLICY, putPolicy, readPolicies } from '../../src/payroll/settings/policy.ts';
 import { scratch } from '../database/scratch.ts';
 import { onEitherEngine } from '../support/engine.ts';
@@ -12,10 +11,12 @@ import {
   body,
   employment,
   event,
+  finalize,
   finalized,
   LATELY,
   learn,
   put,
+  READY,
   send,
   verified,
   view,
@@ -142,10 +143,9 @@ onEitherEngine('a finalized run keeps its options when the policy changes', asyn
 onEitherEngine('a policy change during finalizing stops it', async (t) => {
   const db = await staged(t);
   await put(db, 'r', body(2));
-  const checkReadiness: CheckReadiness = async () => {
+  const finalized = await finalize(db, 'r', {}, async () => {
     await set(db, { scheme: 'month-even' });
-    return { ready: true, checked_at: LATELY, checks: [], etag: '', failures: [] };
-  };
-  const finalizing = { ifMatch: null, accept: null, now: LATELY };
-  t.equal((await finalizeRun(db, 'r', finalizing, checkReadiness)).outcome, 'changed');
+    return READY;
+  });
+  t.equal(finalized.outcome, 'changed');
 });

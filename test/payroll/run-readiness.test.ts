@@ -6,7 +6,6 @@ import { dismissEvent } from '../../src/inbox/events.ts';
 import { pauseSending } from '../../src/outbox/circuit-breaker.ts';
 import { employerSubject, enqueue } from '../../src/outbox/queue.ts';
 import type { RunBody, StatedRun } from '../../src/payroll/runs/body.ts';
-import { finalizeRun } from '../../src/payroll/runs/finalize.ts';
 import { putRun } from '../../src/payroll/runs/store.ts';
 import { LEDGER_CHECKS, readReadiness } from '../../src/readiness/report.ts';
 import { RUN_CHECKS, readinessOfRun } from '../../src/readiness/run-report.ts';
@@ -17,6 +16,7 @@ import {
   BIWEEKLY,
   deduct,
   employ,
+  finalize,
   LATELY,
   NOW,
   QUESTION,
@@ -48,7 +48,7 @@ const later = (days: number): Question => ({ ...QUESTION, now: new Date(NOW.getT
 
 async function finalized(db: Db, runId: string, run: StatedRun): Promise<void> {
   await transact(db, (trx) => putRun(trx, runId, run, LATELY));
-  const { outcome } = await finalizeRun(db, runId, { ifMatch: null, accept: null, now: LATELY });
+  const { outcome } = await finalize(db, runId);
   if (outcome !== 'finalized') throw new Error(outcome);
 }
 

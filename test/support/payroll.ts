@@ -3,7 +3,7 @@
  * suites build theirs here. Everything is written at `LATELY` unless a parameter says otherwise.
  */
 import type { Test } from 'tap';
-import type { Question } from '../../src/checks.ts';
+import type { Question, ReadinessReport } from '../../src/checks.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import type { Row } from '../../src/formats/rows.ts';
@@ -15,7 +15,12 @@ import { isIncluded, type Line } from '../../src/payroll/calculation/line.ts';
 import { type Recorded, recordTaken } from '../../src/payroll/reconciliation/taken.ts';
 import { runUnder } from '../../src/payroll/runs/basis.ts';
 import { type Run, type RunBody, runOf, type StatedRun } from '../../src/payroll/runs/body.ts';
-import { type Finalized, type Finalizing, finalizeRun } from '../../src/payroll/runs/finalize.ts';
+import {
+  type CheckReadiness,
+  type Finalized,
+  type Finalizing,
+  finalizeRun,
+} from '../../src/payroll/runs/finalize.ts';
 import { linesOfRun } from '../../src/payroll/runs/line-pages.ts';
 import {
   findRun,
@@ -231,8 +236,17 @@ export async function storedRun(db: Db, runId: string): Promise<StoredRun> {
   return (await findRun(db, runId)) as StoredRun;
 }
 
-export function finalize(db: Db, runId: string, options: Partial<Finalizing> = {}): Promise<Finalized> {
-  return finalizeRun(db, runId, { ifMatch: null, accept: null, now: LATELY, ...options });
+/** A readiness report without findings. */
+export const READY: ReadinessReport = { ready: true, checked_at: LATELY, checks: [], etag: '', failures: [] };
+
+/** Finalizes, and calls `checkReadiness` after the computation and before the run becomes final. */
+export function finalize(
+  db: Db,
+  runId: string,
+  options: Partial<Finalizing> = {},
+  checkReadiness: CheckReadiness = async () => READY,
+): Promise<Finalized> {
+  return finalizeRun(db, runId, { ifMatch: null, accept: null, now: LATELY, ...options }, checkReadiness);
 }
 
 /** Stores a run and finalizes it. */

@@ -33,7 +33,7 @@ export const MONTH_NAMES = Array.from({ length: 12 }, (_, month) =>
 
 export const REAL_DAY_RULE = 'must be a real date, YYYY-MM-DD';
 
-/** Returns the first problem of a list, or null: its dates must rise, be in the year, and cover it. `path` names the list. */
+/** Returns the first problem of a list, or null: its dates must rise, be in the year, and cover it. */
 export function listProblem(
   dates: readonly string[],
   year: string,

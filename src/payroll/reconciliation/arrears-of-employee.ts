@@ -26,7 +26,7 @@ export const Arrears = component(
 /** Only the amounts are shown, no codes. */
 const CARRIER = { codesOf: codeFinder([]), named: null };
 
-/** Returns an employee's arrears by employer and pay date, over all years. A run's arrears lines cover two years only. */
+/** Returns an employee's arrears of all years, by employer and pay date. A run's arrears lines cover two years. */
 export async function arrearsOfEmployee(
   db: Db,
   employeeId: string,

@@ -48,7 +48,7 @@ const NONE: Pair = { member: 0n, employer: 0n };
 /** The amounts that a run should have taken for a deduction by what is known today. */
 type Due = Pair & { state: RunVersion; because: string; flags: Flag[] };
 
-/** The amounts of a deduction under one line of coverage and taxability. `line`: the last one that took some, or null. */
+/** A deduction's amounts under one line of coverage and taxability. `line`: the last one that took some, or null. */
 type Account = { line: Line | null; due: Due | null; finalized: Pair; since: Pair };
 
 /** Reports whether facts recorded after a run may change what an employee owes it. Only those employees are examined. */
@@ -150,7 +150,7 @@ function dueOf(
   };
 }
 
-/** Returns null without a difference. `isDue`: the deduction is due, perhaps under another line of coverage or taxability. */
+/** Returns null without a difference. `isDue`: the deduction is due, perhaps under another account. */
 function differenceLine(
   { runId, isVoided, isPriorYear }: Earlier,
   { line, due, finalized, since }: Account,
@@ -197,7 +197,7 @@ export function isReportedOnly(flags: readonly Flag[]): boolean {
   return flags.includes('prior_year') || flags.includes('missed_check_partial');
 }
 
-/** Adds to the adjustments of one employee the direction of their pre-tax net, and marks those that are only reported. */
+/** Adds the direction of the pre-tax net to one employee's adjustments, and marks those that are only reported. */
 export function marked(lines: readonly Line[], flags: readonly Flag[]): Line[] {
   const nets = new Map<string, Cents>();
   for (const line of lines) {

@@ -15,7 +15,7 @@ type Begun =
   /** Another body is stored under the id. */
   | { outcome: 'different' };
 
-/** Stores a run that can be computed. The same body under the same id is `same`, whatever its state. Throws RUN_REFUSED. */
+/** Stores a run if it can be computed. The same body under the same id is `same`, in any state. Throws RUN_REFUSED. */
 export async function beginRun(db: Db, runId: string, run: StatedRun, now: string): Promise<Begun> {
   const known = await findRun(db, runId);
   if (known !== null) return shown(db, known, run);

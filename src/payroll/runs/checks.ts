@@ -42,7 +42,7 @@ async function calendarAssumed(_: Db, { basis }: RunQuestion): Promise<Found[]> 
   return [{ example, result: 'warn' }];
 }
 
-/** Fails for each finalized regular run that pays some of the same days. Off-cycle runs always share a period with one. */
+/** Fails for each finalized regular run of some of the same days. Off-cycle runs always share a period with one. */
 async function periodsOverlap(db: Db, { runId, basis: { run } }: RunQuestion): Promise<Found[]> {
   if (run.kind === 'off_cycle') return [];
   const others = await finalizedRegularRuns(db, run)

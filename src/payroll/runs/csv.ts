@@ -51,7 +51,7 @@ export const CSV_COLUMNS: readonly string[] = COLUMNS.map((column) => column.nam
 /** RFC 4180: each record ends with CRLF, and a cell with a line break of any kind is quoted. */
 const OPTIONS = { record_delimiter: '\r\n', quote_record_delimiter: true, eof: true } as const;
 
-/** Returns the lines of a run as CSV in UTF-8. Each page is formatted when the reader requests it, so memory stays flat. */
+/** Returns the lines of a run as CSV in UTF-8. Each page is formatted on request, so memory stays flat. */
 export function csvOfLines(run: RunOfLines, pages: AsyncIterable<readonly Line[]>): Readable {
   return Readable.from(texts(run, pages), { objectMode: false });
 }

@@ -46,7 +46,7 @@ export async function finalizeRun(
   db: Db,
   runId: string,
   finalizing: Finalizing,
-  checkReadiness: CheckReadiness | null = null,
+  checkReadiness: CheckReadiness,
 ): Promise<Finalized> {
   await dropLeftBehind(db, finalizing.now);
   const found = await findOpen(db, runId, finalizing);
@@ -90,7 +90,7 @@ async function freeze(
   db: Db,
   freezing: Freeze,
   finalizing: Finalizing,
-  checkReadiness: CheckReadiness | null,
+  checkReadiness: CheckReadiness,
 ): Promise<Finalized | null> {
   const { basis, freezeId } = freezing;
   const { ifMatch, accept, now } = finalizing;
@@ -109,15 +109,15 @@ async function freeze(
   });
   const isStale = ifMatch !== null && linesEtagOf(ifMatch) !== summary.etag;
   if (isStale && accept === null) return { outcome: 'stale' };
-  const report = checkReadiness === null ? null : await checkReadiness(basis, summary);
+  const report = await checkReadiness(basis, summary);
   // With `accept` only the ETag of the readiness report helps: that of the lines would be refused again.
-  if (isStale) return report === null ? { outcome: 'stale' } : { outcome: 'failures-changed', report };
-  if (report?.ready === false) {
+  if (isStale) return { outcome: 'failures-changed', report };
+  if (!report.ready) {
     if (report.failures.some(({ checkId }) => accept?.checks.includes(checkId) !== true))
       return { outcome: 'not-ready', report };
     if (ifMatch !== report.etag) return { outcome: 'failures-changed', report };
   }
-  const computed = { ...freezing, rows, summary, failures: report?.failures ?? [] };
+  const computed = { ...freezing, rows, summary, failures: report.failures };
   return transact(db, (trx) => flip(trx, computed, finalizing));
 }
 

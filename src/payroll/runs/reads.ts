@@ -12,7 +12,7 @@ import type { Run } from './body.ts';
 import { type History, historyAt, historyFrom } from './history.ts';
 import type { Owed } from './true-up.ts';
 
-/** Measured: twice as many save no time, because more objects outlive the young generation; half cost more statements. */
+/** Measured: twice as many save no time, as more objects outlive the young generation; half cost more statements. */
 const EMPLOYEES_AT_ONCE = 128;
 
 /** Yields ids of employees: `only`, those that an off-cycle run names, or all that the employer ever had. */
@@ -120,7 +120,7 @@ export function owedByLatest(rows: readonly Owed[]): Owed[] {
 /** Pages read ahead while the current one is computed, so that PostgreSQL works at the same time. */
 const PAGES_AHEAD = 2;
 
-/** Reads each item in order, and starts reading the next ones early. When the consumer stops, nothing stays in progress. */
+/** Reads items in order, and starts reading the next ones early. When the consumer stops, nothing stays in progress. */
 export async function* readAhead<Item, Page>(
   items: AsyncIterable<Item>,
   read: (item: Item) => Promise<Page>,

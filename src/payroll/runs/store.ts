@@ -88,24 +88,15 @@ export async function listRuns(
   page: { after?: RunCursor | undefined; limit: number },
 ): Promise<{ runs: RunRow[]; next: RunCursor | null }> {
   const { after, limit } = page;
-  const rows = await db
-    .selectFrom('payroll_runs')
-    .select(ROW_COLUMNS)
-    .$if(employerId !== undefined, (query) => query.where('employer_id', '=', employerId as string))
-    .$if(state !== undefined, (query) => query.where('state', '=', state as RunState))
-    .$if(after !== undefined, (query) =>
-      query.where((eb) =>
-        eb(
-          eb.refTuple('pay_date', 'run_id'),
-          '<',
-          eb.tuple((after as RunCursor).payDate, (after as RunCursor).runId),
-        ),
-      ),
-    )
-    .orderBy('pay_date', 'desc')
-    .orderBy('run_id', 'desc')
-    .limit(limit + 1)
-    .execute();
+  let query = db.selectFrom('payroll_runs').select(ROW_COLUMNS);
+  if (employerId !== undefined) query = query.where('employer_id', '=', employerId);
+  if (state !== undefined) query = query.where('state', '=', state);
+  if (after !== undefined)
+    query = query.where(({ eb, refTuple, tuple }) =>
+      eb(refTuple('pay_date', 'run_id'), '<', tuple(after.payDate, after.runId)),
+    );
+  const latestFirst = query.orderBy('pay_date', 'desc').orderBy('run_id', 'desc');
+  const rows = await latestFirst.limit(limit + 1).execute();
   const runs = rows.slice(0, limit);
   const last = runs.at(-1);
   const next =

@@ -135,7 +135,7 @@ export function arrearsLines(
   });
 }
 
-/** The amounts of one deduction in one run, which may have several lines of it: regular ones, adjustments and arrears. */
+/** The amounts of one deduction in one run, which may have regular lines, adjustments and arrears of it. */
 type Account = { line: Line; finalized: string; owed: string; collected: string };
 
 function accountsOf({ runId, freezeId }: EarlierRun, owed: readonly Owed[], frozen: FrozenLines): Account[] {
@@ -148,7 +148,7 @@ function accountsOf({ runId, freezeId }: EarlierRun, owed: readonly Owed[], froz
   };
   const own = (frozen.own.get(freezeId) ?? []).filter(isIncluded);
   for (const one of owed) {
-    const line = one.run_id === runId ? own.find((line) => lineKey(line) === one.line) : undefined;
+    const line = one.run_id === runId ? own.find((its) => lineKey(its) === one.line) : undefined;
     if (line === undefined) continue;
     add(line, 'finalized', line.member_amount);
     add(line, 'owed', one.owed);
