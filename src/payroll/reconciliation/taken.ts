@@ -79,22 +79,23 @@ type Taken = { path: string; line: Line; taken: bigint; owed: bigint };
 export async function recordTaken(db: Db, stored: StoredRun, rows: Rows, now: string): Promise<Recorded> {
   const { run_id } = stored;
   const problems = createProblems();
-  const counts = { lines: 0, difference_count: 0 };
+  let lines = 0;
   let owed = 0n;
+  let difference_count = 0;
   const differences: TakenReport['differences'] = [];
   const report = await transact(db, (trx) => beginReport(trx, run_id));
   try {
     for await (const some of readableRows(rows, TAKEN_COLUMNS, problems, ROWS_AT_ONCE)) {
       const found = await findLines(db, stored.freeze_id as string, some, problems);
       problems.add(...(await transact(db, (trx) => write(trx, run_id, report, found))));
-      counts.lines += found.length;
+      lines += found.length;
       owed = found.reduce((sum, one) => sum + one.owed, owed);
       const others = found.filter((one) => one.owed !== 0n);
-      counts.difference_count += others.length;
+      difference_count += others.length;
       differences.push(...others.slice(0, DIFFERENCES_NAMED - differences.length).map(differenceOf));
     }
     if (problems.isEmpty) {
-      const row = { run_id, report, recorded_at: now, lines: counts.lines };
+      const row = { run_id, report, recorded_at: now, lines };
       const problem = await transact(db, (trx) => recordReport(trx, row));
       if (problem !== null) problems.add(problem);
     }
@@ -108,7 +109,7 @@ export async function recordTaken(db: Db, stored: StoredRun, rows: Rows, now: st
     return problems.refused();
   }
   await dropUnrecorded(db, run_id, report);
-  return { ok: true, id: String(report), ...counts, owed: amountOf(owed), differences };
+  return { ok: true, id: String(report), lines, owed: amountOf(owed), difference_count, differences };
 }
 
 function differenceOf({ line, taken, owed }: Taken): TakenReport['differences'][number] {
