@@ -104,20 +104,20 @@ export function createCensusSender(sending: CensusSending): Sender {
       if (reason === null) throw error;
       return putOff(claim, reason);
     }
-    const upload: Upload = { censusId, startedAt: null, unopened: null };
-    uploads.set(claim, upload);
+    const attempt: Upload = { censusId, startedAt: null, unopened: null };
+    uploads.set(claim, attempt);
     return {
       path: ['employer', claim.subject_id, 'census'],
       idempotencyKey: `${claim.requestId}:${censusId}`,
-      body: { length: body_bytes, chunks: noted(upload, body_bytes) },
+      body: { length: body_bytes, chunks: noted(attempt, body_bytes) },
       timeouts: TIMEOUTS,
     };
   }
 
-  async function* noted(upload: Upload, length: number): AsyncGenerator<Uint8Array> {
+  async function* noted(attempt: Upload, length: number): AsyncGenerator<Uint8Array> {
     try {
       let left = length;
-      for await (const chunk of uploadBody(db, encryptor, upload.censusId)) {
+      for await (const chunk of uploadBody(db, encryptor, attempt.censusId)) {
         left -= chunk.length;
         yield chunk;
       }
@@ -126,7 +126,7 @@ export function createCensusSender(sending: CensusSending): Sender {
         throw new AppError('CENSUS_CUT', 'the staged census is incomplete: if this persists, stage it again');
       }
     } catch (error) {
-      upload.unopened = whyUnopened(error);
+      attempt.unopened = whyUnopened(error);
       throw error;
     }
   }
