@@ -139,6 +139,7 @@ function shown(syncs: readonly CensusSync[]): Sync[] {
   return syncs.map((sync) => {
     const problems = sync.problems.slice(0, left);
     left -= problems.length;
-    return { ...sync, problems };
+    const { id, employer_id, state, overdue, ...rest } = sync;
+    return { id, employer_id, state, overdue, ...rest, problems };
   });
 }

@@ -88,10 +88,11 @@ function addShowCommands(change: Command): void {
       // Without its contents: the API shows those to tokens with the scope, and records the read.
       const { change, attempts } = await foundChange(db, changeId);
       printResult(out, { ...change, last_attempts: attempts }, () => {
+        const { may_have_been_applied, blocking, ...rest } = change;
         printPairs(out, {
-          ...change,
-          may_have_been_applied: change.may_have_been_applied ? 'yes: a response was lost' : 'no',
-          blocking: change.blocking ? "yes: the employee's later changes wait for it" : 'no',
+          ...rest,
+          may_have_been_applied: may_have_been_applied ? 'yes: a response was lost' : 'no',
+          blocking: blocking ? "yes: the employee's later changes wait for it" : 'no',
         });
         if (attempts.length === 0) return;
         out.print('');
