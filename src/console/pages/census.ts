@@ -205,7 +205,7 @@ function timeline(
   visit: Visit,
   problemsShown: number,
   response?: SyncResponse | null,
-) {
+): Html {
   const items = syncs.map((sync) => {
     const read = response?.id === sync.id ? response : null;
     return html`<li class=${`sync ${sync.state}`}>${oneSync(sync, visit, problemsShown, read)}</li>`;

@@ -25,7 +25,7 @@ const FILTERS: readonly Filter[] = [
     choices: FLAG_NAMES.map((value) => ({ value, label: labels.flagLabel(value) })),
   },
 ];
-const TABS: Filter = { name: 'kind', label: 'Kind', choices: choicesOf(labels.LINE_KINDS) };
+const KIND_FILTER: Filter = { name: 'kind', label: 'Kind', choices: choicesOf(labels.LINE_KINDS) };
 
 export function runLinePages({ app, options, part }: Console): void {
   part('/runs/:run_id/lines', 'runs:read', linePage);
@@ -97,7 +97,7 @@ async function linePage({ api, params, query, may }: Visit): Promise<Html> {
 function filtersOf(query: Visit['query']) {
   const isKnown = ({ name, choices }: Filter) =>
     choices === undefined || choices.some(({ value }) => value === query[name]);
-  return filtersIn(query, [TABS, ...FILTERS].filter(isKnown));
+  return filtersIn(query, [KIND_FILTER, ...FILTERS].filter(isKnown));
 }
 
 function tabs({ kind: current, employee_id }: Visit['query'], path: string): Html {
