@@ -6,9 +6,9 @@ import type { Db } from '../database/tables.ts';
 import { ENCRYPTED_COLUMNS } from '../operations/verify.ts';
 import { type KeysInUse, keysInUse, type Reencrypted, reencrypt } from '../security/encrypted-columns.ts';
 import { createEncryptor, type Encryptor } from '../security/encryption.ts';
-import { type Command, type Context, withDatabase } from './command.ts';
+import type { Command } from './command.ts';
 import { ifStopped } from './failure.ts';
-import { counted, printable, printResult, printTable, withProgress } from './output.ts';
+import { counted, type Output, printable, printResult, printTable, withProgress } from './output.ts';
 
 export function addKeyCommands(program: Command): void {
   const keys = program.subcommand('keys', 'Manage the keys that encrypt stored personal data.');
@@ -30,27 +30,24 @@ export function addKeyCommands(program: Command): void {
     .subcommand('rotate', 'Encrypt stored data again with the first key of DATA_KEYS.')
     .examples('keys rotate', 'keys rotate --json')
     .table()
-    .does(async (context) => {
+    .doesOnDatabase(async ({ db, out, env, stopped }) => {
       // Also while `serve` runs. Returns 1 if a value could not be opened: its key is missing, or it is damaged.
-      const { out, env, stopped } = context;
       const dataKeys = readDataKeys(env);
       const encryptor = createEncryptor(dataKeys);
       const given = dataKeys.map(({ id }) => id);
-      return withDatabase(context, async (db) => {
-        out.note(
-          `Encrypting with key ${encryptor.keyId}. A sidecar that was started without this key cannot read the result.`,
-        );
-        const tables = ENCRYPTED_COLUMNS.map(({ table }) => table);
-        const signal = stopped();
-        const rotated = await withProgress(out, 'values', await countRows(db, tables), ({ add }) =>
-          rotate(db, encryptor, given, { looked: add, signal }),
-        ).catch(ifStopped(signal, 'stopped: finished work is kept. Run the command again to continue'));
-        const keys = summarize(rotated.inUse, given);
-        const { reencrypted, broken } = rotated;
-        const result = { first_key: encryptor.keyId, reencrypted, keys, broken: Object.fromEntries(broken) };
-        printResult(out, result, () => printRotation(context, encryptor.keyId, rotated, keys));
-        return broken.size > 0 || keys.some(({ state }) => state === 'missing') ? 1 : 0;
-      });
+      out.note(
+        `Encrypting with key ${encryptor.keyId}. A sidecar that was started without this key cannot read the result.`,
+      );
+      const tables = ENCRYPTED_COLUMNS.map(({ table }) => table);
+      const signal = stopped();
+      const rotated = await withProgress(out, 'values', await countRows(db, tables), ({ add }) =>
+        rotate(db, encryptor, given, { looked: add, signal }),
+      ).catch(ifStopped(signal, 'stopped: finished work is kept. Run the command again to continue'));
+      const keys = summarize(rotated.inUse, given);
+      const { reencrypted, broken } = rotated;
+      const result = { first_key: encryptor.keyId, reencrypted, keys, broken: Object.fromEntries(broken) };
+      printResult(out, result, () => printRotation(out, encryptor.keyId, rotated, keys));
+      return broken.size > 0 || keys.some(({ state }) => state === 'missing') ? 1 : 0;
     });
 }
 
@@ -95,7 +92,7 @@ function summarize(inUse: KeysInUse, given: readonly string[]): KeyUse[] {
   });
 }
 
-function printRotation({ out }: Context, first: string, { reencrypted, broken }: Rotated, keys: KeyUse[]) {
+function printRotation(out: Output, first: string, { reencrypted, broken }: Rotated, keys: KeyUse[]) {
   out.print(`Encrypted ${counted(reencrypted, 'value')} again with key ${first}\n`);
   const usesOf = ({ values }: KeyUse) => Object.entries(values).map(([name, count]) => `${name}: ${count}`);
   printTable(

@@ -6,7 +6,7 @@ import { acceptLosses, describeLoss, knownLosses, undetectedLoss } from '../../i
 import { countDue, type DueByKind, dropDue } from '../../operations/retention.ts';
 import { type Found, rowsToVerify, verifyAll } from '../../operations/verify.ts';
 import { createEncryptor } from '../../security/encryption.ts';
-import { type Command, confirm, withDatabase } from '../command.ts';
+import { type Command, confirm } from '../command.ts';
 import { failed, ifStopped } from '../failure.ts';
 import {
   counted,
@@ -24,22 +24,19 @@ export function addVerifyCommand(program: Command): void {
     .subcommand('verify', 'Recompute the ledger from its events and compare every row.')
     .examples('verify', 'verify --json')
     .json()
-    .does(async (context) => {
+    .doesOnDatabase(async ({ db, out, env, stopped }) => {
       // Also runs the engine's own checks. Only reads, also while `serve` runs. Returns 1 if anything differs.
-      const { out, env, stopped } = context;
+      const began = performance.now();
       // Encrypted values need the keys; everything else is verified without them.
       const encryptor = env.DATA_KEYS || env.DATA_KEYS_FILE ? createEncryptor(readDataKeys(env)) : null;
-      return withDatabase(context, async (db) => {
-        const began = performance.now();
-        const differences = createDifferences(NAMED);
-        const signal = stopped();
-        const found = await withProgress(out, 'rows', await rowsToVerify(db, encryptor), ({ add }) =>
-          verifyAll(db, encryptor, { report: differences.report, looked: add, signal }),
-        ).catch(ifStopped(signal, 'stopped before the end: the result is incomplete, and nothing changed'));
-        const ms = Math.round(performance.now() - began);
-        printResult(out, report(found, differences, ms), () => printFound(out, found, differences, ms));
-        return isClean(found, differences) ? 0 : 1;
-      });
+      const differences = createDifferences(NAMED);
+      const signal = stopped();
+      const found = await withProgress(out, 'rows', await rowsToVerify(db, encryptor), ({ add }) =>
+        verifyAll(db, encryptor, { report: differences.report, looked: add, signal }),
+      ).catch(ifStopped(signal, 'stopped before the end: the result is incomplete, and nothing changed'));
+      const ms = Math.round(performance.now() - began);
+      printResult(out, report(found, differences, ms), () => printFound(out, found, differences, ms));
+      return isClean(found, differences) ? 0 : 1;
     });
 }
 
@@ -70,36 +67,33 @@ export function addRetentionCommand(program: Command): void {
     .option('--dry-run', 'Count what would be deleted, and delete nothing')
     .confirmed()
     .table()
-    .does(async (context, { dryRun }: { dryRun?: true }) => {
+    .doesOnDatabase(async (context, { dryRun }: { dryRun?: true }) => {
       // Does what a running `serve` does once an hour. It may be stopped and repeated at any time.
-      const { env, out, now, stopped } = context;
-      const configured = { retention: readRetention(env), databaseUrl: readDatabaseUrl(env) };
-      return withDatabase(context, async (db) => {
-        const parts = { db, now, ...configured };
-        const due = await countDue(parts);
-        if (dryRun) {
-          printResult(out, { dry_run: true, due }, () => printDue(out, due));
-          return 0;
-        }
-        const bodies = (due.events?.count ?? 0) + (due.conflicts?.count ?? 0);
-        const requests = due.requests?.count ?? 0;
-        const total = bodies + requests;
-        if (total > 0) {
-          const effect = `Due: ${bodies} event bodies and the attempts of ${requests} requests.`;
-          await confirm(context, [effect], 'Delete it? This cannot be undone.');
-        }
-        const signal = stopped();
-        const dropped = await withProgress(out, 'deleted', total, ({ set }) =>
-          dropDue(parts, signal, ({ events, conflicts, requests }) => set(events + conflicts + requests)),
-        );
-        printResult(out, { dry_run: false, dropped }, () => {
-          const deleted = dropped.events + dropped.conflicts;
-          out.print(`Deleted ${deleted} event bodies and the attempts of ${dropped.requests} requests`);
-          noteWhatIsKept(out, due);
-        });
-        if (signal.aborted) out.note('Stopped: finished work is kept. Run the command again to continue.');
-        return signal.aborted ? 1 : 0;
+      const { db, env, out, now, stopped } = context;
+      const parts = { db, now, retention: readRetention(env), databaseUrl: readDatabaseUrl(env) };
+      const due = await countDue(parts);
+      if (dryRun) {
+        printResult(out, { dry_run: true, due }, () => printDue(out, due));
+        return 0;
+      }
+      const bodies = (due.events?.count ?? 0) + (due.conflicts?.count ?? 0);
+      const requests = due.requests?.count ?? 0;
+      const total = bodies + requests;
+      if (total > 0) {
+        const effect = `Due: ${bodies} event bodies and the attempts of ${requests} requests.`;
+        await confirm(context, [effect], 'Delete it? This cannot be undone.');
+      }
+      const signal = stopped();
+      const dropped = await withProgress(out, 'deleted', total, ({ set }) =>
+        dropDue(parts, signal, ({ events, conflicts, requests }) => set(events + conflicts + requests)),
+      );
+      printResult(out, { dry_run: false, dropped }, () => {
+        const deleted = dropped.events + dropped.conflicts;
+        out.print(`Deleted ${deleted} event bodies and the attempts of ${dropped.requests} requests`);
+        noteWhatIsKept(out, due);
       });
+      if (signal.aborted) out.note('Stopped: finished work is kept. Run the command again to continue.');
+      return signal.aborted ? 1 : 0;
     });
 }
 

@@ -10,7 +10,7 @@ import {
 import { recordTaken, TAKEN_COLUMNS } from '../../payroll/reconciliation/taken.ts';
 import { linesOfRun } from '../../payroll/runs/line-pages.ts';
 import { findRowsFile, ROWS_FILE } from '../arguments.ts';
-import { type Command, withDatabase } from '../command.ts';
+import type { Command } from '../command.ts';
 import { failed, inputRefused } from '../failure.ts';
 import { type Column, counted, type Output, printResult, printTable, withProgress } from '../output.ts';
 import { storedRun } from './show.ts';
@@ -22,23 +22,20 @@ export function addPayrollFileCommands(run: Command): void {
     .argument('<run-id>', 'The id of the finalized run')
     .argument('<file>', `A ${ROWS_FILE} with employee_id, amount, and line_of_coverage or payroll_code`)
     .json()
-    .does(async (context, runId: string, path: string) => {
+    .doesOnDatabase(async ({ db, out, now }, runId: string, path: string) => {
       // One wrong row rejects the whole report.
-      const { out, now } = context;
       const file = await findRowsFile(path);
-      await withDatabase(context, async (db) => {
-        const stored = await storedRun(db, runId);
-        if (stored.state !== 'finalized') {
-          throw failed(`the run is ${stored.state}: deductions taken can be reported for a finalized run`);
-        }
-        const recorded = await withProgress(out, 'bytes', file.size, ({ add }) =>
-          recordTaken(db, stored, file.open(TAKEN_COLUMNS, add), now().toISOString()),
-        );
-        if (!recorded.ok) throw inputRefused('the file', recorded);
-        const { id, lines, owed } = recorded;
-        const line = `Report ${id}: ${counted(lines, 'line')} named. Arrears of these lines: ${dollars(owed)}`;
-        printResult(out, { id, lines, owed }, line);
-      });
+      const stored = await storedRun(db, runId);
+      if (stored.state !== 'finalized') {
+        throw failed(`the run is ${stored.state}: deductions taken can be reported for a finalized run`);
+      }
+      const recorded = await withProgress(out, 'bytes', file.size, ({ add }) =>
+        recordTaken(db, stored, file.open(TAKEN_COLUMNS, add), now().toISOString()),
+      );
+      if (!recorded.ok) throw inputRefused('the file', recorded);
+      const { id, lines, owed } = recorded;
+      const line = `Report ${id}: ${counted(lines, 'line')} named. Arrears of these lines: ${dollars(owed)}`;
+      printResult(out, { id, lines, owed }, line);
     });
   run
     .subcommand('audit', "Compare a run with payroll's own file. The exit code is 0 if they agree.")
@@ -46,19 +43,16 @@ export function addPayrollFileCommands(run: Command): void {
     .argument('<run-id>', 'The id of the run')
     .argument('<file>', `A ${ROWS_FILE} with employee_id, line_of_coverage, member_amount`)
     .table()
-    .does(async (context, runId: string, path: string) => {
+    .doesOnDatabase(async ({ db, out }, runId: string, path: string) => {
       // Stores nothing. Returns 0 if nothing differs, like `diff`.
-      const { out } = context;
       const file = await findRowsFile(path);
-      return withDatabase(context, async (db) => {
-        const stored = await storedRun(db, runId);
-        const { pages } = await linesOfRun(db, stored);
-        const run = { employerId: stored.employer_id, pages };
-        const audited = await auditRun(db, run, file.open(AUDIT_COLUMNS));
-        if (!audited.ok) throw inputRefused('the file', audited);
-        printResult(out, audited.audit, () => printAudit(out, audited.audit));
-        return CATEGORY_NAMES.every((name) => audited.audit[name].count === 0) ? 0 : 1;
-      });
+      const stored = await storedRun(db, runId);
+      const { pages } = await linesOfRun(db, stored);
+      const run = { employerId: stored.employer_id, pages };
+      const audited = await auditRun(db, run, file.open(AUDIT_COLUMNS));
+      if (!audited.ok) throw inputRefused('the file', audited);
+      printResult(out, audited.audit, () => printAudit(out, audited.audit));
+      return CATEGORY_NAMES.every((name) => audited.audit[name].count === 0) ? 0 : 1;
     });
 }
 
