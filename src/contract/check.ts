@@ -7,7 +7,6 @@ import type { Problem } from '../errors.ts';
 import { dayOf, toInstant } from './instant.ts';
 
 export type Checker<T> = {
-  /** The JSON Schema, with the texts of its rules as annotations. */
   schema: TSchema;
   /** Returns whether the value is valid. Compiled and fast: it runs for every event. */
   accepts(value: unknown): value is T;

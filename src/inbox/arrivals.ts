@@ -23,7 +23,6 @@ export async function readEventAge(db: Db): Promise<EventAge> {
   return { since: await databaseCreatedAt(db), hasEvents: false };
 }
 
-/** Describes the age for people: "the last event arrived 3 hours ago, at 2026-…". */
 export function describeEventAge({ since, hasEvents }: EventAge, now: Date): string {
   const ms = Math.max(0, now.getTime() - Date.parse(since));
   // The largest unit with a value of at least two.
@@ -84,7 +83,6 @@ export async function numbersOf(
   };
 }
 
-/** Returns the number of the newest event that was received before an instant, or 0. */
 async function newestBefore(db: Db, instant: string, plusMs: number): Promise<number> {
   const at = new Date(Math.min(Date.parse(instant) + plusMs, LAST_MS)).toISOString();
   const newest = await newestUpTo(db, null);

@@ -74,7 +74,6 @@ const conflictingEvents = pagesOf('', async (db, after) => {
   });
 });
 
-/** Versions with a mark, except those whose event was dismissed. */
 function markedEvents(mark: 'tie_changed' | 'future_dated') {
   return pagesOf(0, async (db, after) => {
     const rows = await markedVersions(db, mark)
@@ -131,7 +130,6 @@ function eventsFound(kind: keyof typeof EVENT_KINDS) {
   };
 }
 
-/** Counts the events of all kinds that lead to no employer. */
 async function eventsUnattributed(db: Db, question: Question): Promise<Found[]> {
   if (question.employerId === undefined) return [];
   let count = 0;

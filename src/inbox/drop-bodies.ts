@@ -78,7 +78,6 @@ export async function dropConflictBodies(db: Db, before: string): Promise<Droppi
   return { dropped, more: dropped === CONFLICTS_AT_ONCE };
 }
 
-/** Returns what `dropBodies` would drop. */
 export async function bodiesDue(db: Db, before: string): Promise<Due> {
   const due: Due = { count: 0, bytes: 0, oldest: null };
   for (let from = await eventsThrough(db); ; ) {
@@ -91,7 +90,6 @@ export async function bodiesDue(db: Db, before: string): Promise<Due> {
   }
 }
 
-/** Returns what `dropConflictBodies` would drop. */
 export async function conflictBodiesDue(db: Db, before: string): Promise<Due> {
   const { count, bytes, oldest } = await settledConflicts(db, before)
     .select(({ fn }) => [

@@ -188,7 +188,6 @@ export const eventCursor = cursorOf('events', Type.Integer({ minimum: 1 }));
 
 export type EventView = ReturnType<typeof viewEvent>;
 
-/** Returns an event without its body. */
 export function viewEvent(event: StoredEvent) {
   return {
     id: event.event_id,

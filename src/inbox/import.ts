@@ -38,7 +38,6 @@ export type Imported = { ok: true; rows: number; stored: number } | RowsRefused;
 
 /** A row as an event. Equal rows have equal bodies, and so the same id. */
 type RowEvent = Arrival & { path: string; deductionId: string; createdAt: string | null };
-/** The first row of a deduction. */
 type FirstRow = { path: string; isTimed: boolean };
 
 /**

@@ -135,7 +135,6 @@ async function storeConflicts(trx: Trx, arrivals: readonly Arrival[], receivedAt
   return conflicts;
 }
 
-/** Returns when these events were finished, and how often they were reprocessed. */
 export async function eventsById(db: Db, ids: readonly string[]) {
   const rows = await db
     .selectFrom('inbox')
@@ -145,7 +144,6 @@ export async function eventsById(db: Db, ids: readonly string[]) {
   return new Map(rows.map((row) => [row.event_id, row]));
 }
 
-/** Returns the seq of the newest event, or 0. */
 export async function newestSeq(db: Db): Promise<number> {
   const { newest } = await db
     .selectFrom('inbox')
@@ -159,7 +157,6 @@ export async function hasPendingEvents(db: Db, after = 0): Promise<boolean> {
   return (await pendingAfter(db, after).select('seq').limit(1).executeTakeFirst()) !== undefined;
 }
 
-/** Returns whether an event up to a seq is pending. */
 export async function isPendingUpTo(trx: Trx, seq: number): Promise<boolean> {
   const oldest = await pendingAfter(trx, 0).select('seq').orderBy('seq').limit(1).executeTakeFirst();
   return oldest !== undefined && oldest.seq <= seq;

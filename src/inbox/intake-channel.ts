@@ -6,17 +6,14 @@ export function notStored(): AppError {
   return new AppError('NOT_STORED', 'not stored');
 }
 
-/** Several deliveries in one message. Their bytes are one buffer, which is transferred instead of copied. */
+/** Several deliveries. Their bodies, of these lengths in bytes, are one buffer, which is transferred instead of copied. */
 export type IntakeBatch = {
   batch: number;
   eventIds: readonly string[];
-  /** The length of each body in bytes, in the same order. */
   lengths: readonly number[];
-  /** The bodies, concatenated. */
   bodies: ArrayBuffer;
 };
 
-/** A delivery that waits to be stored. */
 export type Waiting = { arrival: Arrival; resolve: () => void; reject: (error: Error) => void };
 
 /** Deliveries of one event loop turn form a batch, because a message costs as much as handling several events. */

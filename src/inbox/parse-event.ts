@@ -23,7 +23,6 @@ type Meaning =
 export type ParsedEvent = {
   eventType: string | null;
   envelopeId: string | null;
-  /** As sent; null when absent. */
   createdAt: string | null;
   meaning: Meaning;
 };
@@ -92,7 +91,6 @@ function named(problems: readonly Problem[], within = ''): string {
     .join('; ');
 }
 
-/** The employee and the employer that an event names; undefined if it names none. */
 export type NamedInEvent = { employeeId?: string; employerId?: string };
 
 /** Returns the employee and employer that an event names, even if quarantined, if its body is readable JSON. */

@@ -21,9 +21,9 @@ import { createVerify, REFUSAL_CAUSES, type RefusalCause, type Verify } from './
 
 /** The contract's events have about one KiB; a larger body is not one of them. */
 export const BODY_LIMIT_BYTES = 256 * 1024;
-/** How long a connection may take, in milliseconds. */
+/** How long a connection may take, and how often the first two limits are checked. */
 const TIMES = {
-  /** Until the end of a request's headers, from its first byte. A sender on any network needs less. */
+  /** Until the end of a request's headers, from its first byte. */
   headersMs: 5_000,
   /** Until the end of a request's body, from its first byte: below the 15 s that the sender waits. */
   requestMs: 10_000,
@@ -31,7 +31,6 @@ const TIMES = {
   idleMs: 30_000,
   /** Between requests: longer than load balancers wait, so that they close first and lose no request. */
   keepAliveMs: 75_000,
-  /** How often the first two limits are checked. */
   checkMs: 1_000,
 };
 /** Connections at once; the provider uses few. More are refused: unverified bodies take at most 128 MiB. */
@@ -72,7 +71,6 @@ export type ReceiverCounts = {
 };
 
 export type Receiver = {
-  /** The address of the public listener. */
   readonly address: string;
   counts(): Promise<ReceiverCounts>;
   /** Refuses new connections and finishes requests in flight. Can be called repeatedly. */
@@ -105,7 +103,6 @@ export type ReceiverParts = Pick<Downstream, 'accept' | 'isAlive' | 'isReady'> &
   verify: Verify;
   refuse: (cause: RefusalCause) => void;
   counts: Pick<ReceivingCounts, 'acknowledged' | 'refused' | 'unstored'>;
-  /** Called for each connection dropped because the listener is full. */
   dropped?: () => void;
   /** Shorter times, for tests. */
   times?: Partial<typeof TIMES>;

@@ -60,7 +60,6 @@ export function createRefusals(now: Clock) {
   };
 }
 
-/** Returns how many deliveries were refused since an instant, by cause. */
 export async function refusedSince(db: Db, since: Date): Promise<{ cause: string; refused: number }[]> {
   return db
     .selectFrom('refused_signatures')

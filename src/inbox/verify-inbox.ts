@@ -24,7 +24,6 @@ import { type ParsedEvent, parseEvent } from './parse-event.ts';
 
 /** Events read at once, in tens of milliseconds; most are skipped because they have a version. */
 const SEQS_AT_ONCE = 10_000;
-/** The most gaps reported. */
 const GAPS_SHOWN = 1_000;
 /** Conflicts read at once: rare, with bodies of up to 256 KiB. */
 const CONFLICTS_AT_ONCE = 100;
@@ -50,33 +49,26 @@ export async function verifyEventsWithoutVersion(db: Db, until: number, on: Veri
   let found = 0;
   for (let after = 0; after < until; after += SEQS_AT_ONCE) {
     on.signal.throwIfAborted();
-    const rows = await eventsWithoutVersion(db, after, Math.min(after + SEQS_AT_ONCE, until));
-    for (const row of rows) verifyOutcome(row, on.report);
-    found += rows.length;
-    on.looked(Math.min(SEQS_AT_ONCE, until - after));
+    const last = Math.min(after + SEQS_AT_ONCE, until);
+    const events = await db
+      .selectFrom('inbox')
+      .selectAll()
+      .where('seq', '>', after)
+      .where('seq', '<=', last)
+      .where((where) => where.not(isInLedger(sql.ref('inbox.event_id'))))
+      .orderBy('seq')
+      .execute();
+    const ids = events.map(({ event_id }) => event_id);
+    const syncs = new Map((await syncsOfEvents(db, ids)).map((sync) => [sync.event_id, sync.employer_id]));
+    for (const event of events) verifyOutcome(event, syncs.get(event.event_id), on.report);
+    found += events.length;
+    on.looked(last - after);
   }
   return found;
 }
 
-type EventWithoutVersion = EventRow & { sync_employer: string | null };
-
-async function eventsWithoutVersion(db: Db, after: number, until: number): Promise<EventWithoutVersion[]> {
-  const events = await db
-    .selectFrom('inbox')
-    .selectAll()
-    .where('seq', '>', after)
-    .where('seq', '<=', until)
-    .where((where) => where.not(isInLedger(sql.ref('inbox.event_id'))))
-    .orderBy('seq')
-    .execute();
-  const ids = events.map(({ event_id }) => event_id);
-  const employers = new Map((await syncsOfEvents(db, ids)).map((sync) => [sync.event_id, sync.employer_id]));
-  return events.map((event) => ({ ...event, sync_employer: employers.get(event.event_id) ?? null }));
-}
-
-function verifyOutcome(event: EventWithoutVersion, report: ReportDifference): void {
-  const wrong = (field: 'state' | 'reason' | 'event_id', rule: string) =>
-    report('inbox', event.event_id, field, rule);
+function verifyOutcome(event: EventRow, syncEmployer: string | undefined, report: ReportDifference): void {
+  const wrong = (field: 'state' | 'reason', rule: string) => report('inbox', event.event_id, field, rule);
   const parsed = event.body === null ? null : parseEvent(event.body);
   verifyEvent(event, parsed, report);
   if (event.state === 'pending') return;
@@ -95,12 +87,11 @@ function verifyOutcome(event: EventWithoutVersion, report: ReportDifference): vo
   if (event.state !== 'applied') wrong('state', 'is not applied, but can be parsed: reprocess it');
   else if (event.reason !== null) wrong('reason', 'is given, but the event was applied');
   else if (meaning.kind === 'deduction') wrong('state', NO_VERSION);
-  else if (meaning.kind === 'sync-request' && event.sync_employer !== meaning.employerId) {
+  else if (meaning.kind === 'sync-request' && syncEmployer !== meaning.employerId) {
     report('census_syncs', event.event_id, 'employer_id', 'no sync is of this event');
   }
 }
 
-/** Verifies the conflicts: other bodies received under a known ID. */
 export async function verifyConflicts(db: Db, on: Verifying): Promise<void> {
   const page = (after: number) =>
     db
@@ -159,7 +150,6 @@ function pageOf(db: Db, after: number, until: number) {
     .execute();
 }
 
-/** A version and the state that its event implies. */
 type Computable = { row: Row; incoming: IncomingDeduction };
 
 /** Reads the event of a version. Returns null, after reporting why, if the version can't be computed from it. */

@@ -39,15 +39,13 @@ const STATES_AT_ONCE = 200;
 const CANDIDATES_AT_ONCE = 5_000;
 /** The cost limit of a page, in keys read: about 100 ms. A selective filter would read the whole ledger. */
 const PAGE_COST_MAX = 100_000;
-/** The cost of a candidate whose states are read, in keys. */
+/** The cost of reading a candidate's states, and of checking its latest one, in keys of less than a microsecond. */
 const STATE_COST = 30;
-/** The cost of a candidate whose latest state is checked, in keys of less than a microsecond. */
 const LATEST_COST = 8;
 
 /**
- * Returns a page of deductions: their latest state, or with `on` the state in effect on that date, from what
- * was known at `knownAt`. Without `on`, `today` decides the employer. `next` continues the list; a page can
- * have fewer than `limit` deductions, even none, and still continue.
+ * Returns a page of deductions: their latest state, or with `on` the state in effect on that date, from what was known
+ * at `knownAt`. Without `on`, `today` decides the employer. A page can have no deductions and still continue at `next`.
  */
 export async function listDeductions(
   db: Db,

@@ -50,7 +50,6 @@ export async function eventsInLedger(trx: Trx, eventIds: readonly string[]): Pro
   return new Set(rows.map((row) => row.event_id));
 }
 
-/** Returns what an event recorded in the ledger, if it is a deduction that was applied. */
 export function versionOfEvent(db: Db | Trx, eventId: string) {
   return db
     .selectFrom('deduction_versions')
