@@ -1,7 +1,4 @@
-/**
- * A strict JSON parser for signed messages. It rejects what two parsers may read differently (a duplicate
- * field, a field named `__proto__`) and what a database cannot store (NUL, a lone surrogate).
- */
+/** A strict JSON parser: it rejects what two parsers may read differently, and what a database cannot store. */
 
 /** Levels of arrays and objects. The contract needs 5; the limit bounds the recursion of every reader. */
 export const NESTING_MAX = 32;

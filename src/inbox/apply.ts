@@ -40,7 +40,6 @@ export const NOT_APPLIED = 'applying it ';
 
 export type ApplyLoop = ReturnType<typeof createApplyLoop>;
 
-/** The effects of an event on other modules, in the transaction that marks it. */
 export type Effects = { requestSync: typeof requestSync; completeSyncs: typeof completeSyncs };
 
 export type Applied = { applied: number; ignored: number; quarantined: number; syncsRequested: number };

@@ -39,10 +39,7 @@ const UNITS = [
   ['minutes', 60_000],
 ] as const;
 
-/**
- * Returns the newest event that was received before an instant. `below` was not. It is a binary search over event
- * numbers, because an index on time costs every delivery.
- */
+/** Returns the newest event received before an instant; `below` was not. An index on time would cost every delivery. */
 async function lastBefore(db: Db, instant: string, below: Arrived): Promise<Arrived | null> {
   let [early, late] = [0, below.seq];
   let found: Arrived | null = null;

@@ -1,8 +1,6 @@
-/**
- * Data losses. The high-water mark is a file next to a SQLite database with its newest position and event. A database
- * older than its mark has lost data: an older file replaced it, or its log is gone.
- */
+/** Data losses: a SQLite database older than its high-water mark, a file next to it, was replaced or lost its log. */
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
 import Type, { type Static } from 'typebox';
 import { compile } from '../contract/check.ts';
 import { nullable } from '../contract/fields.ts';
@@ -60,10 +58,7 @@ export function readMark(databaseUrl: string): Mark | null {
   }
 }
 
-/**
- * Writes a mark over the previous one, in one write within one disk sector. It is not synced: what it counts is committed
- * already, so a power loss can only leave an older mark. Throws what the file system throws.
- */
+/** Writes a mark within one disk sector. It is not synced: a power loss can only leave an older mark. */
 export function writeMark(databaseUrl: string, { position, seq, received_at }: Mark): void {
   const path = markPath(databaseUrl);
   const text = `${JSON.stringify({ position, seq, received_at }).padEnd(MARK_BYTES - 1)}\n`;
@@ -88,7 +83,6 @@ function saveMark(databaseUrl: string, mark: Mark, log: Log): boolean {
   }
 }
 
-/** Removes the mark. The next `serve` writes a new one. */
 export function removeMark(databaseUrl: string): void {
   rmSync(markPath(databaseUrl), { force: true });
 }
@@ -97,34 +91,31 @@ export function removeMark(databaseUrl: string): void {
 export function keepHighWaterMark(db: Db, databaseUrl: string, log: Log) {
   if (engineOf(db) === 'postgres') return { stored: (): void => {}, stop: async (): Promise<void> => {} };
   let saved: Mark = readMark(databaseUrl) ?? { position: 0, seq: 0, received_at: null };
-  let updating: Promise<void> | null = null;
+  const stopping = new AbortController();
   const save = (mark: Mark): void => {
     const isNewer = mark.position !== saved.position || mark.seq !== saved.seq;
     if (isNewer && saveMark(databaseUrl, mark, log)) saved = mark;
   };
   const update = async (): Promise<void> => {
-    const newest = await readNewest(db);
+    // Other readers of the database report why it can't be read.
+    const newest = await readNewest(db).catch(() => saved);
     // Events may have been stored since it was read, and a damaged file may return older rows.
     const { seq, received_at } = newest.seq > saved.seq ? newest : saved;
     save({ position: Math.max(newest.position, saved.position), seq, received_at });
   };
-  const updateOnce = (): Promise<void> => {
-    // Other readers of the database report why it can't be read.
-    updating ??= update()
-      .catch(() => {})
-      .finally(() => {
-        updating = null;
-      });
-    return updating;
+  const keep = async (): Promise<void> => {
+    while (!stopping.signal.aborted) {
+      await delay(SAVE_EVERY_MS, undefined, { signal: stopping.signal }).catch(() => {});
+      await update();
+    }
   };
-  const timer = setInterval(updateOnce, SAVE_EVERY_MS);
+  const keeping = keep();
   return {
-    /** Saves that events up to this one are committed. */
     stored: (newest: NewestEvent): void => save({ ...saved, ...newest }),
     async stop(): Promise<void> {
-      clearInterval(timer);
-      await updating;
-      await updateOnce();
+      stopping.abort();
+      await keeping;
+      await update();
     },
   };
 }
@@ -155,10 +146,7 @@ export function describeLoss({ found_at, received_at, seq, position, ...saved }:
   return `${whatToReplay(received_at)}: found at ${found_at} that the database lacks ${gone}`;
 }
 
-/**
- * Compares a SQLite database with its high-water mark, and stores the loss if there is one. Call it before
- * anything new is stored, which would hide the loss. A missing or unreadable mark detects nothing.
- */
+/** Stores the loss of a SQLite database behind its mark. Call it before anything new is stored, which would hide it. */
 export async function detectDataLoss(
   db: Db,
   databaseUrl: string,

@@ -46,10 +46,7 @@ export async function dropBodies(db: Db, before: string): Promise<Dropping> {
   return { dropped: dropped ?? 0, more: dropped === null || !ended };
 }
 
-/**
- * Inserts the rows again without their bodies on SQLite. An update would leave holes that are never reused,
- * because new events go to the end of the table. Pages that become empty are reused.
- */
+/** Inserts rows of SQLite again without bodies: updates leave holes, as new events go to the end of the table. */
 async function rewrite(trx: Trx, hashes: ReadonlyMap<number, Buffer>): Promise<number> {
   const removed: Selectable<InboxTable>[] = await trx
     .deleteFrom('inbox')

@@ -11,7 +11,6 @@ import { versionOfEvent } from '../ledger/record.ts';
 import { numbersOf } from './arrivals.ts';
 
 export type StoredEvent = Selectable<InboxTable>;
-type Conflict = Selectable<ConflictTable>;
 /** The SHA-256 replaces a body that retention deletes: exactly one of the two is null. */
 export type Kept = Pick<StoredEvent, 'body' | 'body_hash'>;
 
@@ -46,7 +45,7 @@ export async function listEvents(
 }
 
 /** An event and the other bodies received under its id. */
-type WholeEvent = { event: StoredEvent; conflicts: Conflict[] };
+type WholeEvent = { event: StoredEvent; conflicts: Selectable<ConflictTable>[] };
 
 export async function getEvent(db: Db | Trx, eventId: string): Promise<WholeEvent | null> {
   const event = await db.selectFrom('inbox').selectAll().where('event_id', '=', eventId).executeTakeFirst();
@@ -69,7 +68,6 @@ export async function reprocessEvent(trx: Trx, eventId: string) {
   return 'put back';
 }
 
-/** The error for an event whose body is dropped. */
 export const BODY_DROPPED =
   'The body of this event was deleted after RETENTION_EVENTS, so it cannot be reprocessed. Its effect remains until a newer event replaces it.';
 
@@ -105,7 +103,6 @@ export async function reprocessAll(
   return { reprocessed, withoutBody };
 }
 
-/** Sets the oldest matching events after a seq back to pending. */
 export async function reprocessEvents(trx: Trx, filter: EventFilter, step: { after: number; limit: number }) {
   const through = await holdRetention(trx);
   const rows = await filtered(trx, filter)
@@ -121,10 +118,7 @@ export async function reprocessEvents(trx: Trx, filter: EventFilter, step: { aft
   return { reprocessed: seqs.length, withoutBody: rows.length - seqs.length, next };
 }
 
-/**
- * Sets events back to pending, given in order of seq. They may lose their bodies after they are applied
- * again, so retention, which has checked the events up to `through`, goes back to the first of them.
- */
+/** Sets events, in order of seq, back to pending. Retention returns to the first: they may lose their bodies later. */
 async function backToPending(trx: Trx, seqs: readonly number[], through: number): Promise<void> {
   const [first] = seqs;
   if (first === undefined) return;
@@ -138,10 +132,7 @@ async function backToPending(trx: Trx, seqs: readonly number[], through: number)
     .execute();
 }
 
-/**
- * Marks a quarantined event, a tie that changed content, a future-dated event and the conflicts of an id as
- * seen, with a reason. They stay in the lists, and readiness no longer fails for them.
- */
+/** Marks an event that needs a decision, and its conflicts, as seen: readiness no longer fails for them. */
 export async function dismissEvent(trx: Trx, eventId: string, reason: string, dismissedAt: string) {
   const through = await holdRetention(trx);
   const event = await trx

@@ -73,10 +73,7 @@ export async function storeBatch(db: Db, arrivals: readonly Arrival[], receivedA
   return { accepted, duplicates, conflicts, newest: null };
 }
 
-/**
- * On PostgreSQL two receivers may store the same ids at once, so rows are inserted in the order of their ids
- * and cannot deadlock. Seqs are assigned before, in the order of arrival.
- */
+/** On PostgreSQL rows are inserted in the order of ids, so that two receivers of the same ids cannot deadlock. */
 async function insertArrivals(
   db: Db | Trx,
   arrivals: readonly Arrival[],

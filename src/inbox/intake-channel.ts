@@ -27,7 +27,15 @@ export function createIntakeChannel(send: (batch: IntakeBatch) => void) {
     waiting = [];
     sent += 1;
     inFlight.set(sent, deliveries);
-    send({ batch: sent, ...packed(deliveries.map(({ arrival }) => arrival)) });
+    const lengths = deliveries.map(({ arrival }) => arrival.body.length);
+    const bytes = new Uint8Array(lengths.reduce((sum, length) => sum + length, 0));
+    let offset = 0;
+    for (const { arrival } of deliveries) {
+      bytes.set(arrival.body, offset);
+      offset += arrival.body.length;
+    }
+    const eventIds = deliveries.map(({ arrival }) => arrival.eventId);
+    send({ batch: sent, eventIds, lengths, bodies: bytes.buffer });
   };
 
   return {
@@ -45,20 +53,6 @@ export function createIntakeChannel(send: (batch: IntakeBatch) => void) {
       // Resolving a rejected promise has no effect.
       for (const { resolve } of deliveries) resolve();
     },
-  };
-}
-
-function packed(arrivals: readonly Arrival[]): Omit<IntakeBatch, 'batch'> {
-  const bytes = new Uint8Array(arrivals.reduce((sum, { body }) => sum + body.length, 0));
-  let offset = 0;
-  for (const { body } of arrivals) {
-    bytes.set(body, offset);
-    offset += body.length;
-  }
-  return {
-    eventIds: arrivals.map(({ eventId }) => eventId),
-    lengths: arrivals.map(({ body }) => body.length),
-    bodies: bytes.buffer,
   };
 }
 

@@ -108,10 +108,7 @@ export type ReceiverParts = Pick<Downstream, 'accept' | 'isAlive' | 'isReady'> &
   times?: Partial<typeof TIMES>;
 };
 
-/**
- * Creates the public listener: `POST /webhooks`, `GET /livez`, `GET /readyz`, nothing else. It reads raw
- * bytes of any content type. Responses have no body, because the sender stores them.
- */
+/** Creates the public listener. It reads raw bytes of any type, and responds without a body: the sender stores it. */
 export function createReceiver(parts: ReceiverParts): FastifyInstance {
   const { verify, accept, refuse, counts, isAlive, isReady } = parts;
   const times = { ...TIMES, ...parts.times };

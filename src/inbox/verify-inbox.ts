@@ -249,10 +249,7 @@ function compare(
 /** The latest state of a deduction after a late version, by the position of the late version. */
 type Shown = Map<number, Pick<LatestState, 'position' | 'event_time' | 'employee_id'>>;
 
-/**
- * Returns the deduction's latest state before this version. Versions are verified in order of position, so
- * `shown` has it where the previous version was late, and no history is read.
- */
+/** Returns the state before this version. Versions come in order, so `shown` has it if the last one was late. */
 function latestBefore(row: Row, shown: Shown): LatestState | null {
   const { deduction_id, previous_position, position, before_version, before_time, before_employee } = row;
   if (previous_position === null || before_version === null) return null;

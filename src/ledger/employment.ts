@@ -57,10 +57,7 @@ export function isInSpell(employment: Employment, day: string): boolean {
   return spell !== null && (spell.termination_date === null || spell.termination_date >= day);
 }
 
-/**
- * Returns the employer of one employee on a day: the one where the employee is active; if there is none, the one that
- * the employee left last. Null without employments, and with several active ones, which readiness reports.
- */
+/** Returns the employer where the employee is active on a day, else the one left last. Null with several active. */
 export function employerOf(employments: readonly Employment[], day: string): string | null {
   const [active, another] = employments.filter((one) => isActive(one, day));
   if (another !== undefined) return null;
@@ -177,10 +174,7 @@ function withoutPastTermination(spells: readonly Spell[], receiptDate: string): 
   return [...spells.slice(0, -1), { ...last, termination_date: null, contradicted_on: receiptDate }];
 }
 
-/**
- * Returns whether a census report changes no value on any day, whatever follows, so that it need not be
- * stored. Its receipt date must not lie before those of `reports`, the same employment's.
- */
+/** Returns whether a census report received after those of the same employment changes no value on any day. */
 export function isRepeated(reports: readonly RosterFact[], report: RosterFact): boolean {
   const spells = spellsOf(reports);
   return (

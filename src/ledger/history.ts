@@ -34,7 +34,6 @@ export async function versionsAt(db: Db | Trx, times: readonly AtTime[]): Promis
     .execute();
 }
 
-/** Returns a query of the versions with a mark that needs review: position, event and employee. */
 export function markedVersions(db: Db | Trx, mark: 'tie_changed' | 'future_dated') {
   return db
     .selectFrom('deduction_versions')

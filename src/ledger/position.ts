@@ -15,10 +15,7 @@ export async function readPosition(db: Db | Trx): Promise<number> {
   return (await ledgerHead(db).executeTakeFirstOrThrow()).position;
 }
 
-/**
- * Locks the ledger for the rest of the transaction and returns the newest position. Every transaction that
- * writes versions or roster facts calls this first, so positions follow commit order without gaps.
- */
+/** Locks the ledger and returns its newest position. Every writer does so first: positions follow commit order. */
 export async function lockLedger(trx: Trx): Promise<number> {
   return (await forUpdate(trx, ledgerHead(trx)).executeTakeFirstOrThrow()).position;
 }

@@ -17,7 +17,6 @@ const GUARDED_UPSERT = `on conflict (deduction_id) do update set position = excl
   event_time = excluded.event_time, employee_id = excluded.employee_id, version_count = excluded.version_count, last_received_position = excluded.last_received_position
   where excluded.event_time >= deductions.event_time`;
 
-/** Appends deduction events that are not in the ledger yet, and updates the latest states. */
 export async function recordDeductions(trx: Trx, incoming: readonly IncomingDeduction[], recordedAt: string) {
   if (incoming.length === 0) return;
   const position = await lockLedger(trx);
@@ -70,7 +69,6 @@ export function latestVersions(db: Db, deductionIds: readonly string[]) {
     .where(isOneOf(db, 'deductions.deduction_id', deductionIds));
 }
 
-/** Returns a query of all versions, each with the version before it of the same deduction. */
 export function versionsWithPrevious(db: Db) {
   return db
     .selectFrom('deduction_versions')

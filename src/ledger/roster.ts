@@ -72,7 +72,6 @@ export function reportOf(fact: NewFact, source: FactSource, position: number, no
   return { ...UNSTATED, ...fact, ...origin, position, recorded_at };
 }
 
-/** Returns what must be stored of a census report, or null. */
 function newToRoster(known: readonly RosterFactTable[], report: RosterFactTable): RosterFactTable | null {
   // A repeated update from the same census is no second confirmation.
   if (known.some(({ source_id }) => source_id === report.source_id)) return null;
@@ -106,7 +105,6 @@ export async function rosterOf(
   return Map.groupBy(rows, ({ employee_id }) => employee_id);
 }
 
-/** Does the same for the reports up to a position of the ledger. */
 export async function rosterAt(
   db: Db | Trx,
   employeeIds: readonly string[],
