@@ -31,7 +31,10 @@ const STATEMENTS_KEPT = 300;
  * Opens the file twice: one handle writes, one only reads, so that a read never waits for a transaction. `onFatal` is
  * called once, for the first error of any statement after which the file must not be used (`isFatal`).
  */
-export function openSqlite(path: string, onFatal: (error: unknown) => void = () => {}) {
+export function openSqlite(
+  path: string,
+  onFatal: (error: unknown) => void = () => {},
+): { dialect: Dialect; writer: BetterSqlite3.Database } {
   const writer = openWriter(path);
   const reader = openReader(path);
   const dialect: Dialect = {
