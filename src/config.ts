@@ -1,4 +1,4 @@
-/** Reads the configuration from environment variables. Every secret can also be given as NAME_FILE. */
+/** Reads the configuration from environment variables. A wrong one throws CONFIG. Every secret can also be given as NAME_FILE. */
 import {
   base64,
   bearer,
@@ -36,7 +36,6 @@ const API_TOKEN_LENGTH = 32;
 /** The provider retries an event for about 27 hours; within that time, its body is compared with the stored one. */
 const RETENTION_LEAST_MS = 2 * 86_400_000;
 
-/** Throws CONFIG for the first wrong variable. */
 export function readConfig(env: Environment) {
   return Object.freeze({
     environment: readEnvironment(env),

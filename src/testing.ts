@@ -15,7 +15,6 @@ export { type SignedHeaders, signEvent } from './simulator/sign.ts';
 
 /** The package's own fixtures, found from both `dist` and `src`. */
 const SHIPPED = fileURLToPath(new URL('../fixtures', import.meta.url));
-/** The length of the provider's secrets. */
 const SECRET_BYTES = 32;
 
 /** `apiKey` and `secrets` are new ones if omitted. The same `seed` gives the same employees, enrollments and ids. */

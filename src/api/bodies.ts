@@ -32,15 +32,12 @@ export function readJsonBodies(app: FastifyInstance): void {
     if (bytes.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK)) {
       return done(invalid([{ path: 'body', rule: 'must not begin with a byte order mark' }]));
     }
-    const parsed = isUtf8(bytes)
-      ? parseJson(bytes.toString('utf8'))
-      : ({ ok: false, reason: 'must be valid UTF-8' } as const);
+    if (!isUtf8(bytes)) return done(invalid([{ path: 'body', rule: 'must be valid UTF-8' }]));
+    const parsed = parseJson(bytes.toString('utf8'));
     if (parsed.ok) done(null, parsed.value);
     else done(invalid([{ path: 'body', rule: parsed.reason }]));
   });
 }
-
-const RETRY_AFTER_SECONDS = 5;
 
 /** Returns a function that runs at most `atOnce` reads at a time, so that memory stays bounded. Beyond, it throws OVERLOADED. */
 export function limitReads(atOnce: number, what: string, log: Log) {
@@ -52,7 +49,7 @@ export function limitReads(atOnce: number, what: string, log: Log) {
     if (reading === atOnce) {
       const detail = `The sidecar reads at most ${atOnce} ${what} at once. Nothing was changed. Send the request again.`;
       warn({ code: '', count: 1 });
-      throw new AppError('OVERLOADED', detail, { headers: { 'retry-after': String(RETRY_AFTER_SECONDS) } });
+      throw new AppError('OVERLOADED', detail, { headers: { 'retry-after': '5' } });
     }
     reading += 1;
     try {
@@ -69,18 +66,21 @@ export function passStreams(app: FastifyInstance, types: readonly string[]): voi
   app.addContentTypeParser([...types], (_request, payload, done) => done(null, payload));
 }
 
-/** Yields a request's streamed body. Throws an `AppError` if there is none or it has more than `maxBytes`. */
-export async function* streamedBody(
+/** Returns a request's streamed body. Throws an `AppError` if there is none or it has more than `maxBytes`. */
+export function streamedBody(
   { body, headers }: FastifyRequest,
   maxBytes: number,
   tooLarge: string,
 ): AsyncGenerator<Uint8Array> {
   if (body === undefined || body === null) throw invalid([{ path: 'body', rule: 'is required' }]);
   if (Number(headers['content-length'] ?? 0) > maxBytes) throw new AppError('TOO_LARGE', tooLarge);
+  return bounded(body as Readable, maxBytes, tooLarge);
+}
+
+async function* bounded(body: Readable, maxBytes: number, tooLarge: string): AsyncGenerator<Uint8Array> {
   let bytes = 0;
   // By default the iterator destroys the body when its reader stops early, and the response with it.
-  const parts: AsyncIterable<Uint8Array> = (body as Readable).iterator({ destroyOnReturn: false });
-  for await (const part of parts) {
+  for await (const part of body.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>) {
     bytes += part.length;
     if (bytes > maxBytes) throw new AppError('TOO_LARGE', tooLarge);
     yield part;

@@ -25,7 +25,6 @@ const FEW_CONNECTIONS = 64;
 const HEAP_SHARE = 0.85;
 /** How often the load is measured. A single slow query fits into this time and is no overload. */
 const LOOK_EVERY_MS = 1_000;
-const RETRY_AFTER_SECONDS = 2;
 
 export type PressureLimits = ReturnType<typeof pressureLimits>;
 
@@ -66,7 +65,7 @@ export function shedLoad(
       counts.shed[reason] += 1;
       warn({ code: reason, count: 1 });
       throw new AppError('OVERLOADED', 'Too many requests at once. Send the request again later.', {
-        headers: { 'retry-after': String(RETRY_AFTER_SECONDS) },
+        headers: { 'retry-after': '2' },
       });
     },
   });

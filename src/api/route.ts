@@ -24,7 +24,7 @@ declare module 'fastify' {
   }
 }
 
-/** A Fastify whose handlers are typed by their routes' TypeBox schemas. */
+/** Its handlers are typed by their routes' TypeBox schemas. */
 export type Api = Parameters<FastifyPluginCallbackTypebox>[0];
 
 /** The dependencies of the private listener, created by the API thread. */

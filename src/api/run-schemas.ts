@@ -33,7 +33,6 @@ const WORDS: Readonly<Record<keyof Run, string>> = {
     "Why the run differs from the employer's payroll policy. Required if a stated option differs.",
 };
 
-/** The defaults of omitted fields. */
 export const RUN_DEFAULTS = { kind: 'regular' } as const;
 
 const BODY = described(RunBody.properties);
@@ -56,7 +55,6 @@ const RUN = {
   }),
 };
 
-/** Returns the fields with their descriptions. */
 function described<const P extends Partial<Record<keyof Run, TSchema>>>(fields: P): P {
   const entries = Object.entries(fields) as [keyof Run, TSchema][];
   const all = entries.map(([name, schema]) => [name, { ...schema, description: WORDS[name] }]);
@@ -116,7 +114,6 @@ const LIFE = {
 
 const id = field.text('The ID of the run.');
 
-/** What people did with the run. */
 const DECISIONS = {
   accept_reason: field.nullableText(
     'Why failed checks were accepted when the run was finalized. Null if none failed.',

@@ -26,11 +26,9 @@ export const cursor = Type.Optional(
   }),
 );
 
-/** Returns the schema of an optional flag in a request. */
 export const flag = (description: string) =>
   Type.Optional(Type.Boolean({ rule: 'must be true or false', description }));
 
-/** Returns the schema of a query parameter that selects by an id of an employee or employer. */
 export const idFilter = (description: string) => Type.Optional({ ...identifier, description });
 
 /** The id of a resource that the sidecar names itself. */

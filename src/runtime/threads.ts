@@ -164,7 +164,6 @@ export type MainThread<From> = {
   failed(error: unknown): void;
 };
 
-/** A worker that has started. */
 export type Started<To> = { address: string; receive(message: To): void; stop(): Promise<void> };
 
 /** Runs a worker until the main thread stops it. Messages that arrive during the start are handled after it. */

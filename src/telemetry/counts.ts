@@ -67,10 +67,8 @@ export function createStoringCounts() {
 /** How often the delay is measured. No delay is missed: a longer turn of the event loop makes the next check late. */
 const LOOK_EVERY_MS = 250;
 
-type AppliedCounts = { applied: number; ignored: number; quarantined: number };
-
 export function watchThread() {
-  const applied: AppliedCounts = { applied: 0, ignored: 0, quarantined: 0 };
+  const applied = { applied: 0, ignored: 0, quarantined: 0 };
   const loopDelay = createTally(SECONDS);
   let before = performance.now();
   const timer = setInterval(() => {
@@ -80,7 +78,7 @@ export function watchThread() {
   }, LOOK_EVERY_MS);
   timer.unref();
   return {
-    applied(counts: AppliedCounts): void {
+    applied(counts: typeof applied): void {
       applied.applied += counts.applied;
       applied.ignored += counts.ignored;
       applied.quarantined += counts.quarantined;

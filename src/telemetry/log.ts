@@ -51,5 +51,4 @@ function escapedTwice(line: string): string {
   return `${line.trimEnd().replace(/[^ -~]/gu, escaped)}\n`;
 }
 
-/** For tests and for commands whose output is for a person. */
 export const silentLog: Log = pino({ level: 'silent' });

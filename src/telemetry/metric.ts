@@ -51,7 +51,6 @@ export function counter(name: string, help: string, numbers: Numbers): Metric {
   return metric(`${name}_total`, help, 'counter', valuesOf(numbers));
 }
 
-/** Creates a metric of a current value. */
 export function gauge(name: string, help: string, numbers: Numbers): Metric {
   return metric(name, help, 'gauge', valuesOf(numbers));
 }

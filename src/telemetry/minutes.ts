@@ -7,6 +7,9 @@ const MINUTE_MS = 60_000;
 /** Microseconds up to a minute, exact within a tenth: an hour takes less than 200 KiB. */
 const MICROSECONDS = { lowest: 1, highest: 60_000_000, figures: 1 };
 
+/** A minute without a delivery. */
+const NOTHING = { acknowledged: 0, p50_ms: null, p99_ms: null, slowest_ms: null };
+
 export function createMinutes() {
   /** `minute` counts from 1970. A place is cleared when another minute takes it. */
   const places = Array.from({ length: MINUTES }, () => ({
@@ -39,16 +42,18 @@ export function createMinutes() {
       return Array.from({ length: MINUTES }, (_, index) => {
         const minute = newest - MINUTES + 1 + index;
         const start = new Date(minute * MINUTE_MS).toISOString();
-        const { minute: held, slowestMs, times } = placeOf(minute);
-        if (held !== minute)
-          return { at: start, acknowledged: 0, p50_ms: null, p99_ms: null, slowest_ms: null };
-        const percentile = (percent: number) => Math.min(slowestMs, times.percentile(percent) / 1_000);
+        const place = placeOf(minute);
+        if (place.minute !== minute) return { at: start, ...NOTHING };
+        const { times, slowestMs } = place;
+        const percentile = (percent: number) =>
+          rounded(Math.min(slowestMs, times.percentile(percent) / 1_000));
+        const slowest_ms = rounded(slowestMs);
         return {
           at: start,
           acknowledged: times.count,
-          p50_ms: rounded(percentile(50)),
-          p99_ms: rounded(percentile(99)),
-          slowest_ms: rounded(slowestMs),
+          p50_ms: percentile(50),
+          p99_ms: percentile(99),
+          slowest_ms,
         };
       });
     },

@@ -127,8 +127,7 @@ export function censusSyncRoutes(app: Api, parts: ApiParts): void {
       const sync_id = await transact(db, (trx) => requestSyncManually(trx, asked));
       log.info({ employer_id, sync_id, ...by(request) }, 'a census sync was requested');
       wakeSend();
-      const opened = await findSync(db, sync_id, { now: at, overdueMs });
-      if (opened === null) throw notFound('census sync');
+      const opened = (await findSync(db, sync_id, { now: at, overdueMs })) as CensusSync;
       return reply.code(202).send(shown([opened])[0] as Sync);
     },
   );

@@ -105,7 +105,6 @@ const BODY_IN_WORDS =
   'row per employee, an empty cell for an absent field, and the organization as JSON in the header ' +
   '`Census-Organization`. At most 256 MiB.';
 
-/** Stages and validates the census of an employer. */
 export function censusRoutes(app: Api, { db, encryptor, now, log, wakeSend }: ApiParts): void {
   passStreams(app, Object.values(CENSUS_TYPES));
   const limited = limitReads(CENSUSES_AT_ONCE, 'censuses', log);

@@ -91,7 +91,6 @@ const WholeChange = field.component(
 
 const ChangeId = field.closed({ change_id: ownId });
 
-/** Lists and shows employment changes, and retries, cancels or releases them by hand. */
 export function employeeChangeRoutes(app: Api, parts: ApiParts): void {
   const { db, encryptor, now, log, wakeSend } = parts;
 

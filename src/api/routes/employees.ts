@@ -97,14 +97,8 @@ const Employee = field.component(
     ),
     left_out: Type.Array(
       field.closed({
-        part: Type.Enum(
-          MORE.map(({ part }) => part),
-          { description: 'The part that is not shown.' },
-        ),
-        scope: Type.Enum(
-          MORE.map(({ scope }) => scope),
-          { description: 'The scope it requires.' },
-        ),
+        part: Type.Enum(['changes', 'arrears'], { description: 'The part that is not shown.' }),
+        scope: Type.Enum(['changes:read', 'runs:read'], { description: 'The scope it requires.' }),
       }),
       { description: 'The parts that are not shown because the token lacks their scopes.' },
     ),

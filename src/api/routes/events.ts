@@ -85,7 +85,6 @@ const WholeEvent = field.component(
   'An event with its body and result.',
 );
 
-/** The parameters that select events, in a list and for reprocessing. */
 const EVENT_FILTER = {
   event_type: Type.Optional({ ...ownId, description: 'Only events of this type.' }),
   from: instant('Only events received at or after this time.'),

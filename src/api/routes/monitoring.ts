@@ -77,7 +77,6 @@ const Activity = field.component(
   `Current activity. Counts stop at ${COUNTED_AT_MOST}, which then means "at least".`,
 );
 
-/** Shows the current activity, and exports metrics in the Prometheus format. */
 export function activityRoutes(app: Api, parts: ApiParts): void {
   const { db, now, version, whyNotReady, receiving, thread, counts } = parts;
   let prometheus: ReturnType<typeof loadPrometheus> | null = null;
@@ -151,7 +150,6 @@ async function loadPrometheus(): Promise<(own: readonly Metric[]) => Promise<str
   return async (own) => AggregatorRegistry.aggregate([[...own], await register.getMetricsAsJSON()]).metrics();
 }
 
-/** Returns the schema of a response without a body. */
 const nothing = (description: string) => Type.Unsafe<undefined>({ type: 'null', description });
 
 /** Why the process cannot commit. The public listener does not show the reason. */

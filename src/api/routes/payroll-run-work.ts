@@ -16,14 +16,12 @@ import { PayrollRun, RunId } from '../run-schemas.ts';
 import { bodyMayBeLeftOut } from '../validation.ts';
 import { noRun, notOpen, storedRun, withEtag } from './payroll-runs.ts';
 
-/** No check has a longer id, and an error quotes it. */
-const CHECK_ID_MAX_CHARACTERS = 100;
-
 const Finalizing = field.component(
   'FinalizeRequest',
   {
     accept: Type.Optional(
-      Type.Array(Type.String({ maxLength: CHECK_ID_MAX_CHARACTERS, description: 'The ID of a check.' }), {
+      // No check has a longer id, and an error quotes it.
+      Type.Array(Type.String({ maxLength: 100, description: 'The ID of a check.' }), {
         minItems: 1,
         uniqueItems: true,
         rule: 'must be a list of different check ids',
@@ -49,7 +47,6 @@ const Voided = field.component(
   'A voided payroll run.',
 );
 
-/** Finalizes and voids runs. */
 export function payrollRunWorkRoutes(app: Api, { db, now, log, overdueMs, silentAfterMs }: ApiParts): void {
   app.post(
     '/v1/payroll-runs/:run_id/finalize',
@@ -167,7 +164,6 @@ function reviewAgain(etag: string, detail: string): Refusal {
   return new AppError('PRECONDITION_FAILED', detail, { headers: { etag: `"${etag}"` } });
 }
 
-/** Returns the refusal of a run that is not finalized. */
 export function notFinalized({ state }: StoredRun): Refusal {
   const todo = state === 'open' ? 'Finalize it first.' : 'Create another run.';
   return conflict(`The run is ${state}. ${todo}`);

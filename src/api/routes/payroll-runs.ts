@@ -27,7 +27,6 @@ import { Readiness } from './readiness.ts';
 /** Enough for a run that names all 100,000 employees of an employer twice, with ids of 36 characters. */
 export const RUN_BYTES_MAX = 8 * 1024 * 1024;
 
-/** Creates, previews, lists and shows runs, and deletes open ones. */
 export function payrollRunRoutes(app: Api, { db, now, log }: ApiParts): void {
   app.put(
     '/v1/payroll-runs/:run_id',
@@ -205,7 +204,6 @@ export function payrollRunProofRoutes(app: Api, { db, now, overdueMs, silentAfte
   );
 }
 
-/** Returns the run with the id. Throws 404 as an `AppError`. */
 export async function storedRun(db: ApiParts['db'], runId: string): Promise<StoredRun> {
   const stored = await findRun(db, runId);
   if (stored === null) throw noRun();
@@ -220,7 +218,6 @@ export function notOpen(): Refusal {
   return conflict('The run is no longer open. Void it and create another one.');
 }
 
-/** Sets the ETag header to that of a run's lines, in quotes. */
 export function withEtag(reply: FastifyReply, etag: string): FastifyReply {
   return reply.header('etag', `"${etag}"`);
 }

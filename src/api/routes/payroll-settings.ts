@@ -28,7 +28,6 @@ type Words = {
   logged: string;
 };
 
-/** The settings of an employer: pay schedules, payroll codes and payroll policy. */
 export function payrollSettingRoutes(app: Api, parts: ApiParts): void {
   settingRoutes(app, parts, SCHEDULES, {
     path: 'pay-schedule',
