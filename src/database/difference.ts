@@ -10,20 +10,14 @@ export type Difference = {
   rule: string;
 };
 
-export type ReportDifference = (
-  table: Difference['table'],
-  id: string | number,
-  field: string,
-  rule: string,
-) => void;
-
 export type Verifying = {
-  report: ReportDifference;
+  report: (table: Difference['table'], id: string | number, field: string, rule: string) => void;
   /** Receives the number of further rows that were checked. */
   looked: (rows: number) => void;
-  /** Stops it between two pages. */
   signal: AbortSignal;
 };
+
+export type ReportDifference = Verifying['report'];
 
 /** Yields pages of rows until one is short. `read` returns at most `size` rows after a place. */
 export async function* pagesOf<Place, Row>(

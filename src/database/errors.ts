@@ -79,7 +79,6 @@ export function isBusy(error: unknown): boolean {
   return codeOf(error).startsWith('SQLITE_BUSY');
 }
 
-/** Why a process can't commit. */
 export type NotReady = 'locked' | 'disk-full' | 'unreachable' | 'read-only' | 'failed';
 
 /** The engines' own codes. Any other is reported as failed, and the caller logs its code. */

@@ -6,7 +6,6 @@ import { openReader } from './handle.ts';
 /** A reference to a row that does not exist. `row` is null in a table without row ids. */
 type Dangling = { row: number | null; columns: string; parent: string };
 
-/** The findings of a table; empty if it is intact. */
 export type TableChecked = { table: string; said: string[]; dangling: Dangling[] };
 
 /** Per table. */

@@ -11,7 +11,6 @@ import { compareSchema } from './schema-check.ts';
 import type { Db, Tables } from './tables.ts';
 import { transact } from './transaction.ts';
 
-/** The result of one of the engine's own integrity checks. */
 export type EngineCheck = {
   name: string;
   /** `unasked`: the engine as configured can't check it; `says` has the reason. */

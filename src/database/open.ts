@@ -42,20 +42,17 @@ export function openDatabase(databaseUrl: string, onFatal?: (error: unknown) => 
   return new Kysely<Tables>({ dialect: openSqlite(path, onFatal).dialect });
 }
 
-const abandoned = new Set<Db>();
+/** What must stay open: a handle without a reference is garbage-collected, which closes it and releases its lock. */
+const held = new Set<Db | BetterSqlite3.Database>();
 
 /** Leaves a damaged database open: closing the last handle would copy the log into the file. */
 export function abandon(db: Db): void {
-  abandoned.add(db);
+  held.add(db);
 }
 
-/** Locks held until released. A handle without a reference is garbage-collected, which releases its lock. */
-const held = new Set<BetterSqlite3.Database>();
-
 /**
- * Keeps a second `serve` off the same file until the returned function is called or the process ends. The lock is an
- * exclusive transaction on an empty file next to it, which SIGKILL releases too, so it never goes stale. Throws
- * ALREADY_SERVED if another process holds it. On PostgreSQL any number may serve, so it does nothing.
+ * Keeps a second `serve` off the same file until the returned function is called or the process ends: an exclusive
+ * transaction on an empty file next to it, which SIGKILL ends too. Throws ALREADY_SERVED. On PostgreSQL any may serve.
  */
 export function holdServeLock(databaseUrl: string): () => void {
   if (engineOfUrl(databaseUrl) === 'postgres') return () => {};
@@ -127,9 +124,8 @@ function identity(path: string): string | null {
 }
 
 /**
- * Creates an empty file, which is a database without tables. Never opens an existing file: closing it would release
- * every lock that this process holds on it, including SQLite's (POSIX: close, fcntl), and the next process to read the
- * database would remove its log as unused.
+ * Creates an empty file, which is a database without tables. Never opens an existing one: closing it would release every
+ * lock of this process on it, SQLite's too (POSIX: fcntl), and the next process would remove the log as unused.
  */
 function makeFile(path: string): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });

@@ -50,7 +50,6 @@ const SQLITE_OBJECTS = `
   select type || ' ' || name as name, lower(tbl_name) as "on", sql as definition from sqlite_schema
   where sql is not null order by type desc, name`;
 
-/** By PostgreSQL's code. */
 const NOT_COMPARABLE: Readonly<Record<string, string>> = {
   42501: 'this user may not create a schema (GRANT CREATE ON DATABASE)',
   25006: 'the server is read-only: use its primary',
@@ -83,8 +82,8 @@ async function comparePostgres(db: Db, migration: readonly string[]): Promise<Sc
 }
 
 /**
- * Describes the tables of a schema and all that belongs to them. `search_path` must be this schema: the server then
- * writes names without it. Functions of extensions and invalid indexes, which REINDEX leaves for a while, do not count.
+ * Describes the tables of a schema and all that belongs to them, except invalid indexes, which REINDEX leaves for a
+ * while. `search_path` must be this schema: the server then writes names without it.
  */
 async function postgresObjects(trx: Trx, schema: string): Promise<SchemaObject[]> {
   const { rows } = await sql<SchemaObject>`

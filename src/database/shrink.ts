@@ -32,12 +32,10 @@ export function makeShrinkable(databaseUrl: string): void {
   }
 }
 
-/** Lets this handle rewrite the file so that it can shrink. */
 export function setShrinkable(handle: BetterSqlite3.Database): void {
   handle.pragma('auto_vacuum = INCREMENTAL');
 }
 
-/** Returns all free pages to the disk in small steps. Ends early when `signal` aborts. */
 export async function shrink(databaseUrl: string, signal: AbortSignal): Promise<void> {
   const handle = openWriter(sqlitePath(databaseUrl));
   try {

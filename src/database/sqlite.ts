@@ -189,7 +189,6 @@ function createRunner(handle: BetterSqlite3.Database, failed: (error: unknown) =
     prepared.set(sql, statement);
     return statement;
   };
-  /** Returns what `work` returns, and reports what it throws. */
   const watch = <R>(work: () => R): R => {
     try {
       return work();

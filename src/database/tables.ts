@@ -95,7 +95,6 @@ export type InboxTable = Text<'event_id' | 'received_at'> &
 export type ConflictTable = Text<'event_id' | 'received_at'> &
   TextOrNull<'dismissed_at' | 'dismissed_reason'> & {
     conflict_id: Generated<number>;
-    /** Null once it is dropped. */
     body: Buffer | null;
     body_hash: Buffer;
   };
@@ -117,7 +116,6 @@ export type VersionTable = Text<'deduction_id' | 'event_id' | 'employee_id' | 'l
 export type StartDecisionTable = Text<'deduction_id' | 'reason' | 'decided_by' | 'recorded_at'> & {
   position: number;
   version: number;
-  /** The position of that version. */
   version_position: number;
   decision: 'keep' | 'drop';
 };
@@ -165,7 +163,6 @@ export type PayrollRunTable = Text<'run_id' | 'employer_id' | 'pay_frequency' | 
     finalize_key_hash: Generated<string | null>;
     /** The SHA-256 of `snapshot`: recomputing would miss changes that decide no amount. */
     snapshot_hash: string | null;
-    /** Why failures of readiness were accepted when it was finalized. */
     accept_reason: string | null;
   };
 

@@ -25,10 +25,9 @@ let retried = 0;
 
 /**
  * Runs `work` in one transaction, which on SQLite holds the write lock from its start, and commits when it returns.
- * `work` must do nothing slow: no network call, no timer. Work that it starts without awaiting must not use the
- * database before the transaction ends. It runs a second time after a conflict with another transaction, such as a
- * deadlock. Throws what `work` or the engine throws, after rolling back, and LOCK_TIMEOUT if SQLite's lock is not
- * available. A transaction that may take long, such as one that creates an index over all events, is not time-limited.
+ * `work` must do nothing slow, such as a network call, and await all that uses the database. It runs a second time after
+ * a conflict with another transaction, such as a deadlock. Throws what `work` or the engine throws, after rolling back,
+ * and LOCK_TIMEOUT if SQLite's lock is not available.
  */
 export async function transact<R>(db: Db, work: (trx: Trx) => Promise<R>, options = TIME_LIMITED) {
   try {
@@ -42,7 +41,6 @@ export async function transact<R>(db: Db, work: (trx: Trx) => Promise<R>, option
   }
 }
 
-/** Returns how many transactions of this thread were retried after a conflict with another one. */
 export function transactionsRetried(): number {
   return retried;
 }

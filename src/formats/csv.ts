@@ -41,10 +41,7 @@ export async function* csvRecords(
   if (isEmpty) throw unreadable('', 'is empty: a CSV begins with a header');
 }
 
-/**
- * Yields the same bytes. Throws UNREADABLE for a header with semicolons, before any other error: spreadsheets
- * of many countries write them, and a row would become one column.
- */
+/** Throws UNREADABLE, before any other error, for a header with semicolons, which spreadsheets of many countries write. */
 function byCommas(content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const isWhole = (head: Buffer) => lineOf(head) !== null || head.length > ELEMENT_BYTES_MAX;
   return withHead(content, isWhole, (head) => {
@@ -61,8 +58,8 @@ function lineOf(head: Buffer): Buffer | null {
 }
 
 /**
- * The kind of a table's rows. Columns are field paths of the contract, such as `address.line1` and
- * `pay_rate[0].amount`; `more` names others. `what` appears in messages: "a census".
+ * Columns are field paths of the contract, such as `address.line1` and `pay_rate[0].amount`; `more` names others.
+ * `what` appears in messages: "a census".
  */
 export type RowKind = { readonly schema: TSchema; readonly more: readonly string[]; readonly what: string };
 

@@ -14,19 +14,16 @@ export function jsonColumn<const Table extends keyof Tables & string, const S ex
   let checker: Checker<Static<S>> | undefined;
   return (text, row) => {
     checker ??= compile(schema);
-    const value = parsed(text);
+    let value: unknown;
+    try {
+      value = JSON.parse(text ?? '');
+    } catch {
+      // No schema accepts undefined.
+    }
     if (checker.accepts(value)) return value;
     throw new AppError(
       'STORED_JSON_DAMAGED',
       `${table}.${column} of ${row} is damaged: run "benefits-sidecar verify", and restore a backup if it reports differences`,
     );
   };
-}
-
-function parsed(text: string | null): unknown {
-  try {
-    return JSON.parse(text ?? '');
-  } catch {
-    return undefined;
-  }
 }

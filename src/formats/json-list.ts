@@ -21,9 +21,8 @@ export type JsonPiece =
   | { readonly kind: 'problem'; readonly problem: Problem };
 
 /**
- * Splits a JSON list into its elements and the fields around it, in any order, from a stream. The tokenizer
- * finds where each starts and ends; each is then parsed by the contract's strict parser, which rejects
- * duplicate fields. Throws UNREADABLE, and what the content throws.
+ * Splits a JSON list into its elements and the fields around it, in any order. The tokenizer finds where each starts and
+ * ends; the contract's strict parser then parses it. Throws UNREADABLE, and what the content throws.
  */
 export async function* jsonPieces(content: AsyncIterable<Uint8Array>, list: List) {
   const cutter = createCutter(list);

@@ -35,9 +35,8 @@ export function formatOf(contentType: string): RowFormat | null {
 }
 
 /**
- * Reads a table row by row in constant memory. An unreadable row is a problem, and reading continues. A
- * required column must exist; the caller checks whether rows fill it. Throws UNREADABLE if nothing more can
- * be read, such as for a wrong header, and what the content throws.
+ * Reads a table row by row in constant memory. An unreadable row is a problem, and reading continues. The caller checks
+ * whether rows fill the required columns. Throws UNREADABLE if nothing more can be read, and what the content throws.
  */
 export async function* readRows(content: AsyncIterable<Uint8Array>, format: RowFormat, columns: Columns) {
   const bytes = slices(content, ROWS_BYTES_MAX);
@@ -155,7 +154,6 @@ export type RowsRefused = { ok: false; problems: Problem[]; problem_count: numbe
 
 export type Problems = ReturnType<typeof createProblems>;
 
-/** Collects the problems of a table while it is read. */
 export function createProblems() {
   const named: Problem[] = [];
   let count = 0;

@@ -11,7 +11,6 @@ import { type Encryptor, HEADER_BYTES_MAX, headerOf, type Place, splitHeader } f
 type Row = Readonly<Record<string, unknown>>;
 type Looking = Pick<Verifying, 'looked' | 'signal'>;
 
-/** A column of encrypted values and how to find and decrypt them. */
 export type EncryptedColumn = {
   readonly table: keyof Tables & string;
   readonly column: string;
@@ -40,7 +39,6 @@ const HEADERS_AT_ONCE = 5_000;
 /**
  * Encrypts values of other keys again with the first one, while a sidecar is running. Skips rows that are locked or have
  * changed since they were read, and values that cannot be decrypted. It can be interrupted and restarted at any time.
- * Calls `looked` with the number of rows read. Throws when `signal` aborts.
  */
 export async function reencrypt(
   db: Db,

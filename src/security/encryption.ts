@@ -22,7 +22,6 @@ export function decryptionFailed(place: Place): AppError {
 
 const CIPHER = 'aes-256-gcm';
 const FORMAT = 1;
-/** The format and the length of the key id. */
 const HEADER_FIXED_BYTES = 2;
 /** A key id has at most 32 characters (config.ts). */
 export const HEADER_BYTES_MAX = HEADER_FIXED_BYTES + 32;

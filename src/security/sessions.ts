@@ -68,9 +68,6 @@ export async function endSession(trx: Trx, secret: string): Promise<void> {
   await trx.deleteFrom('sessions').where('session_hash', '=', sessionHash(secret)).execute();
 }
 
-/** A session as its own user sees it. `last_used_at` is exact to the minute. */
-type SessionSummary = { id: string; created_at: string; last_used_at: string; is_current: boolean };
-/** The last session of a page of `listSessions`. */
 type SessionPosition = { created_at: string; id: string };
 
 /** Returns the sessions of a token that have not ended, newest first. `secret` is the caller's own. */
@@ -78,7 +75,7 @@ export async function listSessions(
   db: Db,
   owner: { tokenHash: Buffer; secret: string | null },
   { before: place, limit, now }: { before: SessionPosition | undefined; limit: number; now: Date },
-): Promise<{ sessions: SessionSummary[]; next: SessionPosition | null }> {
+) {
   let query = db
     .selectFrom('sessions')
     .select(['session_hash', 'created_at', 'last_used_at'])
@@ -103,6 +100,7 @@ export async function listSessions(
     // The inverse of hashesOf.
     id: session_hash.subarray(0, ID_BYTES).toString('hex'),
     created_at,
+    // Exact to the minute.
     last_used_at: last_used_at ?? created_at,
     is_current: current?.equals(session_hash) === true,
   }));
@@ -123,7 +121,6 @@ export async function endSessionById(trx: Trx, tokenHash: Buffer, id: string): P
   return numDeletedRows > 0n;
 }
 
-/** Ends every session of a token except the one with this secret. Returns the number of ended sessions. */
 export async function endOtherSessions(trx: Trx, tokenHash: Buffer, secret: string | null): Promise<number> {
   let query = trx.deleteFrom('sessions').where('token_hash', '=', tokenHash);
   if (secret !== null) query = query.where('session_hash', '!=', sessionHash(secret));
@@ -140,10 +137,7 @@ function hashesOf(id: string): { first: Buffer; last: Buffer } {
   };
 }
 
-/**
- * Returns the value that state-changing requests of a session carry in a header, which another site's page
- * can neither read nor send. It is derived from the session, so it needs no storage.
- */
+/** Returns what state-changing requests of a session carry in a header: another site's page can't read or send it. */
 export function forgeryToken(secret: string): string {
   return createHash('sha256').update(`forgery ${secret}`).digest('base64url');
 }

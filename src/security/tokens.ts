@@ -1,5 +1,6 @@
 /** Bearer tokens of the API: 256 random bits, shown once, stored and found as their SHA-256. */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import type { Clock } from '../clock.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { AppError } from '../errors.ts';
 
@@ -60,10 +61,7 @@ export async function createToken(trx: Trx, { name, scopes, expiresAt, now }: Ne
   return { tokenId, token };
 }
 
-/**
- * Returns the caller of a token from an Authorization header, or null if it is unknown, expired or revoked;
- * the response does not show which. `firstToken` is the configured `API_TOKEN`, which has all scopes.
- */
+/** Returns the caller of a bearer token, or null. `firstToken` is the configured `API_TOKEN`, which has all scopes. */
 export async function authenticate(db: Db, bearerText: string, now: Date, firstToken: string | null) {
   // Texts in another format need no query: a flood of them costs one hash each.
   if (!TOKEN.test(bearerText)) return firstCaller(tokenHash(bearerText), firstToken);
@@ -116,8 +114,8 @@ export async function listTokens(db: Db): Promise<TokenSummary[]> {
 }
 
 /**
- * Revokes the token with this id, or the only valid one with this name, permanently. Returns how many it
- * revoked. Throws TOKEN_REFUSED if several have the name: during a rotation the new one must stay.
+ * Revokes the token with this id, or the only valid one with this name. Returns how many it revoked. Throws
+ * TOKEN_REFUSED if several have the name: during a rotation the new one must stay.
  */
 export async function revokeToken(trx: Trx, idOrName: string, now: Date): Promise<number> {
   const found = await trx
@@ -159,4 +157,31 @@ function isScope(text: string): text is Scope {
 
 export function tokenHash(text: string): Buffer {
   return createHash('sha256').update(text).digest();
+}
+
+/** More than a person mistypes or a program retries; a program that repeats a revoked token exceeds it. */
+const ATTEMPTS_MAX = 20;
+const ATTEMPTS_WINDOW_MS = 60_000;
+/** Addresses remembered at once. The oldest is forgotten first, so that memory stays bounded. */
+const ADDRESSES_MAX = 1_000;
+
+/** Counts failed attempts to authenticate by source address. Valid tokens are never counted or refused. */
+export function createFailedAttempts(now: Clock) {
+  const byAddress = new Map<string, { count: number; until: number }>();
+  return {
+    /** Counts a failed attempt. Returns the seconds to wait after too many in this minute, else null. */
+    failed(address: string): number | null {
+      const at = now().getTime();
+      let window = byAddress.get(address);
+      if (window === undefined || window.until <= at) {
+        byAddress.delete(address);
+        const [oldest] = byAddress.keys();
+        if (byAddress.size >= ADDRESSES_MAX && oldest !== undefined) byAddress.delete(oldest);
+        window = { count: 0, until: at + ATTEMPTS_WINDOW_MS };
+        byAddress.set(address, window);
+      }
+      window.count += 1;
+      return window.count > ATTEMPTS_MAX ? Math.ceil((window.until - at) / 1_000) : null;
+    },
+  };
 }

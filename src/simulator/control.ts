@@ -33,9 +33,8 @@ const NOT_UNDERSTOOD = 'the orders are not understood';
 const NO_SCENARIO = 'is none: "benefits-sidecar simulate --scenario list" shows them';
 
 /**
- * Adds the control endpoint. `GET` returns the state and the record; `POST` applies all orders or none, and
- * returns the same. Errors are `{"error", "details"}`: 422 for an invalid body, 409 while a scenario is
- * playing. `say` gets the messages of scenarios.
+ * Adds the control endpoint. `GET` returns the state and the record; `POST` applies all orders or none, and returns the
+ * same. Errors are 422 for an invalid body and 409 while a scenario is playing. `say` gets the messages of scenarios.
  */
 export function addControl(
   app: FastifyInstance,
@@ -91,11 +90,6 @@ export function detailsOf(problems: readonly Problem[]): Record<string, string> 
   return Object.fromEntries(problems.map(({ path, rule }) => [path === '' ? 'body' : path, rule]));
 }
 
-export function refuse(
-  reply: FastifyReply,
-  status: number,
-  error: string,
-  details: Record<string, string> = {},
-) {
+export function refuse(reply: FastifyReply, status: number, error: string, details: object = {}) {
   return reply.code(status).send({ error, details });
 }

@@ -11,9 +11,9 @@ import type { Checker } from '../contract/check.ts';
 import { compensationChange, demographic, newHire, termination } from '../contract/employment.ts';
 import { parseJson } from '../contract/json.ts';
 import { CONTROL_PATH, detailsOf, refuse } from './control.ts';
-import type { Fault, Faults, RequestFault } from './faults.ts';
+import type { Fault, RequestFault } from './faults.ts';
+import type { ProviderOptions } from './provider.ts';
 import type { ReceivedRequest, RequestKind } from './record.ts';
-import type { Wait } from './waiting.ts';
 import type { Unknown, Workforce } from './workforce.ts';
 
 /** A census of several hundred thousand employees. */
@@ -26,22 +26,17 @@ const PATH_PARAMETER_MAX_LENGTH = 255 * 12;
 
 const WRONG_KEY = 'the API key is missing or wrong';
 
-type EndpointsOptions = {
+type EndpointsOptions = Pick<ProviderOptions, 'now' | 'wait' | 'closing' | 'faults'> & {
   apiKey: () => string;
-  now: () => Date;
-  wait: Wait;
-  closing: AbortSignal;
   workforce: Workforce;
-  faults: Faults;
   received: (request: ReceivedRequest) => void;
   censusAccepted: (employerId: string) => void;
 };
 
 /**
- * Creates the five endpoints of the contract. Where the contract is silent, they respond as common services
- * do: 200 with `{}` when applied; otherwise `{"error", "details"}` with 401 for a wrong key, 422 for a body
- * that breaks the contract (details: field -> rule, never a value), 404 for an unknown employer or employee.
- * Other addresses respond 404 without JSON. A fault takes precedence.
+ * Creates the five endpoints of the contract. Where the contract is silent, they respond as common services do: 200 with
+ * `{}` when applied, else `{"error", "details"}` with 401 for a wrong key, 422 for a body that breaks the contract, 404
+ * for an unknown employer or employee. Other addresses respond 404 without JSON. A fault takes precedence.
  */
 export function createEndpoints(options: EndpointsOptions) {
   const { workforce } = options;
@@ -64,7 +59,7 @@ export function createEndpoints(options: EndpointsOptions) {
   app.setNotFoundHandler((_request, reply) => reply.code(404).type('text/plain').send('Not Found\n'));
   app.setErrorHandler<FastifyError>((error, _request, reply) => {
     const status = error.statusCode ?? 500;
-    const details: Record<string, string> = status === 400 ? { body: error.message } : {};
+    const details = status === 400 ? { body: error.message } : {};
     return refuse(reply, status, STATUS_CODES[status] ?? 'Error', details);
   });
 
@@ -208,7 +203,7 @@ function resetConnection(reply: FastifyReply): void {
   reply.request.raw.socket.resetAndDestroy();
 }
 
-function refused(status: number, error: string, details: Record<string, string> = {}): Decision {
+function refused(status: number, error: string, details: object = {}): Decision {
   return { status, body: { error, details } };
 }
 

@@ -41,12 +41,10 @@ export function createEnrolments(
     /** Returns one event per line of coverage. Without lines, the seed chooses them. */
     enrol: (employeeId: string, lines: readonly LineOfCoverage[] = usualLines(seed, employeeId)) =>
       lines.map((line) => enrolOnce(employeeId, line)),
-    /** Throws for an unknown deduction. */
     changeDeduction: change,
     /** Sets the last day, `YYYY-MM-DD`; no event deletes a deduction. Throws for an unknown deduction. */
     endDeduction: (deductionId: string, lastDay: string) =>
       change(deductionId, { effective_end: `${lastDay}T00:00:00Z` }),
-    /** The latest state of every deduction: what the ledger must show in the end. */
     deductions: () => [...deductions.values()],
   };
 }
@@ -70,7 +68,6 @@ function premium(
   };
 }
 
-/** Creates a premium that depends on who is covered. */
 function tiered(...terms: Parameters<typeof premium>): Plan {
   return { ...premium(...terms), isTiered: true };
 }
@@ -114,7 +111,6 @@ const TIER_PERCENT: Readonly<Record<CoverageType, number>> = {
   member_family: 280,
 };
 
-/** Returns the usual lines: medical, and some others that most employers offer. */
 export function usualLines(seed: number, employeeId: string): LineOfCoverage[] {
   const random = seededRandom(seed, 'lines', employeeId);
   const others = ['dental', 'vision', 'hsa', 'life', 'commuter_transit'] as const;

@@ -191,7 +191,6 @@ export const EVENT_SCENARIOS = {
   },
 } as const satisfies Record<string, Scenario>;
 
-/** Returns the event with other fields in its body. */
 function withBody(event: MadeEvent, fields: Partial<MadeEvent['body']>): MadeEvent {
   return { id: event.id, body: { ...event.body, ...fields } };
 }
@@ -201,7 +200,6 @@ function responseTo(scene: Scene, eventId: string): string {
   return delivery?.status == null ? 'no response' : `response ${delivery.status}`;
 }
 
-/** Returns an employee whose reported termination is past. */
 function whoLeft(scene: Scene): string | null {
   const today = dayFrom(scene, 0);
   const employees = [...scene.world.keys()].flatMap((id) => [...scene.employeesOf(id).values()]);

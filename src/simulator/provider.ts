@@ -12,13 +12,10 @@ const CONNECTIONS_MAX = 64;
 /** The longest wait of the fault `reorder` for more events. */
 const HELD_AT_MOST_MS = 1_000;
 
-const SECOND_MS = 1_000;
-const MINUTE_MS = 60 * SECOND_MS;
-const HOUR_MS = 60 * MINUTE_MS;
-
+const HOUR_MS = 3_600_000;
 /** The provider's delay before each attempt of an event, 27.5 hours in total (field notes). */
 export const RETRY_DELAYS_MS: readonly number[] = [
-  ...[0, 5 * SECOND_MS, 5 * MINUTE_MS, 30 * MINUTE_MS],
+  ...[0, 5_000, 300_000, 1_800_000],
   ...[2 * HOUR_MS, 5 * HOUR_MS, 10 * HOUR_MS, 10 * HOUR_MS],
 ];
 
@@ -28,7 +25,6 @@ export const RETRY_SCALE = 0.001;
 export type Delivery = {
   eventId: string;
   url: string;
-  /** 1 for the first attempt. */
   attempt: number;
   at: Date;
   /** Whether it was acknowledged with 2xx in time. */
@@ -56,8 +52,9 @@ export type SendOptions = {
   forgery?: Forgery;
 };
 
-type ProviderOptions = {
+export type ProviderOptions = {
   secrets: readonly string[];
+  /** Scales the retry delays; 1 takes 27.5 hours. */
   retryScale: number;
   now: () => Date;
   wait: Wait;
@@ -65,7 +62,9 @@ type ProviderOptions = {
   closing: AbortSignal;
   faults: Faults;
   news: News;
+  /** Called for every delivery attempt when its outcome is known. */
   delivered: (delivery: Delivery) => void;
+  /** Called when the provider disables an endpoint, until `enableEndpoints`. */
   endpointDisabled: (url: string) => void;
 };
 
@@ -91,7 +90,7 @@ export function createProvider(options: ProviderOptions) {
   let underWay = 0;
   let held: Held | null = null;
 
-  /** Runs work that `settled` waits for. Closing ends its waits. */
+  /** Runs work that `settled` waits for, then reports the change to `news`. Closing ends its waits. */
   const track = async (work: () => Promise<void>): Promise<void> => {
     underWay += 1;
     try {

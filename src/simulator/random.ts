@@ -40,7 +40,6 @@ export function shuffle<T>(random: Random, list: readonly T[]): T[] {
   return shuffled;
 }
 
-/** Returns 32 bytes for these parts. */
 export function seededBytes(...parts: readonly (string | number)[]): Buffer {
   return createHash('sha256').update(JSON.stringify(parts)).digest();
 }

@@ -51,7 +51,6 @@ export function createPlaying(
         throw error;
       }
     },
-    /** Returns the newest; null before the first. */
     state: () => newest,
   };
 }

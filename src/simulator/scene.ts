@@ -51,7 +51,6 @@ export function enrolOne(scene: Scene, employeeId: string, line: LineOfCoverage)
   return { id: (event.body.data as { id: string }).id, event };
 }
 
-/** Returns the date a number of days from now, `YYYY-MM-DD`. */
 export function dayFrom(scene: Scene, days: number): string {
   return new Date(scene.now().getTime() + days * 86_400_000).toISOString().slice(0, 10);
 }

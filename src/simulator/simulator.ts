@@ -5,51 +5,38 @@ import { createEndpoints } from './endpoints.ts';
 import { createEnrolments } from './enrolments.ts';
 import { eventMaker, type OutgoingEvent } from './events.ts';
 import { createFaults } from './faults.ts';
-import { createProvider, type Delivery, RETRY_SCALE } from './provider.ts';
+import { createProvider, type ProviderOptions, RETRY_SCALE } from './provider.ts';
 import { seededRandom, shuffle } from './random.ts';
 import type { ReceivedRequest } from './record.ts';
 import { createPlaying, type Playing } from './scenarios.ts';
 import type { Service } from './scene.ts';
-import { createNews, systemWait, type Wait } from './waiting.ts';
+import { createNews, systemWait } from './waiting.ts';
 import { createWorkforce } from './workforce.ts';
 import { DEFAULT_SEED, makeWorld } from './world.ts';
 
 /** How long processing a census takes: the upload's response arrives first. */
 const CENSUS_PROCESSING_MS = 20;
 
-export type SimulatorOptions = {
-  /** The bearer token that requests must carry. */
+type FromProvider = Pick<ProviderOptions, 'retryScale' | 'now' | 'wait' | 'delivered' | 'endpointDisabled'>;
+
+export type SimulatorOptions = Partial<FromProvider> & {
   apiKey: string;
   /** `whsec_…`, at least one. All of them sign every delivery, as during a rotation. */
   secrets: readonly string[];
   /** 0, the default, uses a free port. */
   port?: number;
-  /** Decides the world, the enrollments, the ids and every shuffle. */
   seed?: number;
   employerIds?: readonly string[];
   employeesEach?: number;
-  /** Scales the provider's retry delays; 1 takes 27.5 hours. */
-  retryScale?: number;
-  /** Faults from the start: `NAME[=VALUE][:COUNT][@ID]`, see faults.ts. */
+  /** Faults from the start. */
   faults?: readonly string[];
-  now?: () => Date;
-  wait?: Wait;
   /** Called for every request before its response is sent. */
   received?: (request: ReceivedRequest) => void;
-  /** Called for every delivery attempt when its outcome is known. */
-  delivered?: (delivery: Delivery) => void;
-  /** Called when the provider disables an endpoint, until `enableEndpoints`. */
-  endpointDisabled?: (url: string) => void;
   /** Called with the messages of scenarios that the control endpoint started. */
   said?: (text: string) => void;
 };
 
-export type Simulator = Service & {
-  /** The base address, such as `http://127.0.0.1:41234`. */
-  url: string;
-  playScenario: Playing['play'];
-  close(): Promise<void>;
-};
+export type Simulator = Service & { url: string; playScenario: Playing['play']; close(): Promise<void> };
 
 /** Starts listening on 127.0.0.1. Rejects if the port is in use. The caller closes it. */
 export async function startSimulator(options: SimulatorOptions): Promise<Simulator> {
@@ -70,17 +57,8 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
   const closing = new AbortController();
   const during = { now, wait, closing: closing.signal, faults };
   let { apiKey } = options;
-  const provider = createProvider({
-    ...{ secrets: options.secrets, retryScale, ...during, news },
-    delivered: (delivery) => {
-      delivered(delivery);
-      news.notify();
-    },
-    endpointDisabled: (url) => {
-      endpointDisabled(url);
-      news.notify();
-    },
-  });
+  const sent = { secrets: options.secrets, retryScale, delivered, endpointDisabled };
+  const provider = createProvider({ ...sent, ...during, news });
   const { app, resetHanging } = createEndpoints({
     ...{ apiKey: () => apiKey, workforce, ...during },
     received: (request) => {

@@ -9,28 +9,25 @@ export const systemWait: Wait = (ms, signal) => delay(ms, undefined, { signal })
 export type News = ReturnType<typeof createNews>;
 
 export function createNews() {
-  type Waiting = { holds: () => boolean; resolve: () => void; reject: (error: Error) => void };
-  let waiting: Waiting[] = [];
-  let closed: Error | null = null;
+  let change = Promise.withResolvers<void>();
+  let isClosed = false;
+  /** Lets all that wait check their conditions. */
+  const notify = (): void => {
+    change.resolve();
+    change = Promise.withResolvers<void>();
+  };
   return {
-    /** Checks the conditions of all callers that wait. */
-    notify(): void {
-      const held = waiting.filter(({ holds }) => holds());
-      waiting = waiting.filter((one) => !held.includes(one));
-      for (const { resolve } of held) resolve();
-    },
+    notify,
     /** Resolves once the condition holds. Rejects when closed first. */
     async until(holds: () => boolean): Promise<void> {
-      if (holds()) return;
-      if (closed !== null) throw closed;
-      const { promise, resolve, reject } = Promise.withResolvers<void>();
-      waiting.push({ holds, resolve, reject });
-      await promise;
+      while (!holds()) {
+        if (isClosed) throw new Error('the simulator is closed');
+        await change.promise;
+      }
     },
     close(): void {
-      closed = new Error('the simulator is closed');
-      for (const { reject } of waiting) reject(closed);
-      waiting = [];
+      isClosed = true;
+      notify();
     },
   };
 }

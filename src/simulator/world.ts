@@ -18,11 +18,7 @@ export function makeWorld(
 }
 
 /** Creates an employer's census, the same for the same seed. Employee ids include the employer's. */
-export function makeCensus(
-  seed: number,
-  employerId: string,
-  employees: number = DEFAULT_EMPLOYEES_EACH,
-): Census {
+export function makeCensus(seed: number, employerId: string, employees = DEFAULT_EMPLOYEES_EACH): Census {
   const random = seededRandom(seed, 'census', employerId);
   const organization = makeOrganization(random, employerId);
   const numbers = Array.from({ length: employees }, (_, index) => index + 1);

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { createFailedAttempts } from '../../src/security/failed-attempts.ts';
+import { createFailedAttempts } from '../../src/security/tokens.ts';
 
 t.test('after 20 failed attempts in a minute an address waits until the minute is over', async (t) => {
   let at = Date.parse('2026-02-01T12:00:00.000Z');
