@@ -60,11 +60,10 @@ export async function verifyDeductions(db: Db, on: Verifying): Promise<number> {
     const late = rows.filter((row) => row.newest_late === 1);
     const histories = await historiesOf(db, late);
     for (const row of rows) {
-      const shown =
-        row.newest_late === 1
-          ? histories.get(row.deduction_id)?.findLast((version) => version.late === 0)?.position
-          : row.last_received_position;
-      verifyLatestState(row, shown, on.report);
+      const { deduction_id, last_received_position: newest } = row;
+      // The history may have newer versions than the page.
+      const inTime = histories.get(deduction_id)?.findLast((one) => one.late === 0 && one.position <= newest);
+      verifyLatestState(row, row.newest_late === 1 ? inTime?.position : newest, on.report);
     }
     looked += rows.length;
   }
