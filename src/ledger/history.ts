@@ -43,19 +43,30 @@ export function markedVersions(db: Db | Trx, mark: 'tie_changed' | 'future_dated
 
 export type HistoryOrder = 'oldest_first' | 'newest_first';
 
-/** Returns `limit` versions of a deduction after a position, or from the start. */
-export function historyPage(
+/** Returns `limit` versions of a deduction after a position, or from the start. Follows links no further than needed. */
+export async function historyPage(
   db: Db,
   deductionId: string,
   { after, limit, order }: { after: number | null; limit: number; order: HistoryOrder },
 ): Promise<Version[]> {
-  const isNewest = sql<SqlBool>`position = (
-    select last_received_position from deductions where deduction_id = ${deductionId})`;
-  const page =
-    order === 'newest_first'
-      ? sql`where position < ${after ?? Number.MAX_SAFE_INTEGER} order by position desc limit ${limit}`
-      : sql`where position > ${after ?? 0} order by position limit ${limit}`;
-  return versionsBack<Version>(db, sql`deduction_versions.*`, isNewest, page);
+  const isNewestFirst = order === 'newest_first';
+  const oldest = isNewestFirst ? 0 : (after ?? 0);
+  const before = isNewestFirst && after !== null ? after : Number.MAX_SAFE_INTEGER;
+  const inOrder = isNewestFirst ? sql`order by position desc` : sql`order by position`;
+  // A history may have a million versions, so only the rows of the page are read with all columns.
+  const { rows } = await sql<Version>`
+    with recursive links as (
+      select position, previous_position from deduction_versions where position > ${oldest}
+        and position = (select last_received_position from deductions where deduction_id = ${deductionId})
+      union all
+      select deduction_versions.position, deduction_versions.previous_position from links
+      join deduction_versions on deduction_versions.position = links.previous_position
+        and deduction_versions.position < links.position and deduction_versions.position > ${oldest}
+    )
+    select * from deduction_versions where position in (
+      select position from links where position < ${before} ${inOrder} limit ${limit})
+    ${inOrder}`.execute(db);
+  return rows;
 }
 
 /** The columns that a payroll run reads. A large employer has tens of thousands of versions, and each column costs time. */
@@ -135,13 +146,8 @@ async function longerHistories(db: Db | Trx, newest: readonly RunVersion[]) {
   return Map.groupBy(versions, (version) => version.deduction_id);
 }
 
-/** Returns the versions that meet a condition and all before each, by their links, by default oldest position first. */
-async function versionsBack<Row>(
-  db: Db | Trx,
-  columns: RawBuilder<unknown>,
-  isEnd: RawBuilder<SqlBool>,
-  page = sql`order by position`,
-): Promise<Row[]> {
+/** Returns the versions that meet a condition and all before each, by their links, oldest position first. */
+async function versionsBack<Row>(db: Db | Trx, columns: RawBuilder<unknown>, isEnd: RawBuilder<SqlBool>) {
   // A damaged row could form a circle, so a link must lead to an earlier position.
   const { rows } = await sql<Row>`
     with recursive back as (
@@ -151,6 +157,6 @@ async function versionsBack<Row>(
       join deduction_versions on deduction_versions.position = back.previous_position
         and deduction_versions.position < back.position
     )
-    select * from back ${page}`.execute(db);
+    select * from back order by position`.execute(db);
   return rows;
 }
