@@ -73,7 +73,7 @@ export async function storeBatch(db: Db, arrivals: readonly Arrival[], receivedA
   return { accepted, duplicates, conflicts, newest: null };
 }
 
-/** On PostgreSQL rows are inserted in the order of ids, so that two receivers of the same ids cannot deadlock. */
+/** On PostgreSQL seqs follow arrival, and rows are inserted by id, so that receivers of the same ids cannot deadlock. */
 async function insertArrivals(
   db: Db | Trx,
   arrivals: readonly Arrival[],
@@ -122,8 +122,12 @@ async function storeConflicts(trx: Trx, arrivals: readonly Arrival[], receivedAt
     const result = await trx
       .insertInto('event_conflicts')
       .values({
-        ...{ event_id: eventId, received_at: receivedAt, body, body_hash: hash },
-        ...{ dismissed_at: null, dismissed_reason: null },
+        event_id: eventId,
+        received_at: receivedAt,
+        body,
+        body_hash: hash,
+        dismissed_at: null,
+        dismissed_reason: null,
       })
       .onConflict((conflict) => conflict.columns(['event_id', 'body_hash']).doNothing())
       .executeTakeFirst();

@@ -87,6 +87,7 @@ export async function recordTaken(db: Db, stored: StoredRun, rows: Rows, now: st
   try {
     for await (const some of readableRows(rows, TAKEN_COLUMNS, problems, ROWS_AT_ONCE)) {
       const found = await findLines(db, stored.freeze_id as string, some, problems);
+      if (found.length === 0) continue;
       problems.add(...(await transact(db, (trx) => write(trx, run_id, report, found))));
       lines += found.length;
       owed = found.reduce((sum, one) => sum + one.owed, owed);
