@@ -18,7 +18,6 @@ export type Organization = Static<typeof Organization>;
 
 export const organization = compile(Organization);
 
-/** The body of a census upload: an employer and all of its active employees. */
 export const Census = closed({
   organization: Organization,
   employees: Type.Array(Employee, { minItems: 1 }),

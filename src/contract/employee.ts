@@ -37,7 +37,6 @@ export type PayRate = Static<typeof PayRate>;
 
 const name = Type.String({ maxLength: 255 });
 
-/** One employee of a census, with the contract's limits. */
 export const Employee = component('CensusEmployee', {
   employee_id: identifier,
   first_name: name,

@@ -44,7 +44,6 @@ export async function listEvents(
   return { events, next: rows.length > page.limit ? (events.at(-1) as StoredEvent).seq : null };
 }
 
-/** An event and the other bodies received under its id. */
 type WholeEvent = { event: StoredEvent; conflicts: Selectable<ConflictTable>[] };
 
 export async function getEvent(db: Db | Trx, eventId: string): Promise<WholeEvent | null> {

@@ -21,7 +21,6 @@ import { type Arrival, eventsById, importId, sha256, storeArrivals } from './inb
 const FIELDS = Object.keys(Deduction.properties);
 const REQUIRED: readonly string[] = Deduction.required;
 
-/** The contract's fields of a deduction, and the event time of a row. */
 export const IMPORT_COLUMNS: Columns = {
   list: 'deductions',
   required: REQUIRED,

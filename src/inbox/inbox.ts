@@ -153,7 +153,6 @@ export async function newestSeq(db: Db): Promise<number> {
   return newest ?? 0;
 }
 
-/** Returns whether an event after the seq `after` is pending. Locks and writes nothing. */
 export async function hasPendingEvents(db: Db, after = 0): Promise<boolean> {
   return (await pendingAfter(db, after).select('seq').limit(1).executeTakeFirst()) !== undefined;
 }

@@ -77,7 +77,6 @@ export type Receiver = {
   stop(): Promise<void>;
 };
 
-/** Starts the receiver on the calling thread. Rejects if the port is taken. */
 export async function startReceiver(config: ReceiverConfig, downstream: Downstream): Promise<Receiver> {
   const counts = createReceivingCounts(systemClock, [...REFUSAL_CAUSES, UNREADABLE]);
   const reportDropped = rateLimited(({ count }) => downstream.dropped(count));

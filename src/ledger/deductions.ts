@@ -186,15 +186,15 @@ async function withEmployers(db: Db, versions: readonly Version[], day: string, 
 /** Returns the SQL conditions that exclude candidates `next`, and the cost of checking one. */
 function prefilterOf({ matched, on, knownAt, lineOfCoverage, taxability }: DeductionFilter) {
   const conditions: RawBuilder<SqlBool>[] = [];
-  // The current roster excludes nothing from an earlier one.
+  // An earlier roster may differ from the current one, which is read here.
   if (matched !== undefined && knownAt === undefined) {
     const isListed = sql<SqlBool>`exists (select 1 from roster where roster.employee_id = next.employee_id)`;
     conditions.push(matched ? isListed : sql`not ${isListed}`);
   }
-  // Nor does the latest state from that on a date or from earlier knowledge.
+  // The state on a date, or from earlier knowledge, may differ from the latest one.
   const wanted = Object.entries({ line_of_coverage: lineOfCoverage, taxability })
     .filter(([, value]) => value !== undefined)
-    .map(([column, value]) => sql`deduction_versions.${sql.ref(column)} = ${value}`);
+    .map(([column, value]) => sql`${sql.ref(`deduction_versions.${column}`)} = ${value}`);
   const asksOfLatest = on === undefined && knownAt === undefined && wanted.length > 0;
   if (asksOfLatest) {
     conditions.push(sql`exists (
@@ -227,7 +227,6 @@ async function candidatesAfter(
   return rows;
 }
 
-/** A deduction: the fields as received, optional ones only if received. */
 export type DeductionView = ReturnType<typeof viewDeduction>;
 export type VersionView = ReturnType<typeof viewVersion>;
 

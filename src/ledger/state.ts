@@ -18,7 +18,6 @@ export type StartDecision = Pick<
 export type MovedStart<V> = { version: V; next: V };
 
 export type Timeline<V> = {
-  /** The versions that count, in no particular order. */
   counting: readonly V[];
   /** Corrected starts: `version` never applies. */
   corrected: readonly MovedStart<V>[];
