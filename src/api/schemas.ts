@@ -3,7 +3,6 @@ import Type, { type TSchema } from 'typebox';
 import { boolean, component, identifier, nullableText } from '../contract/fields.ts';
 import { toInstant } from '../contract/instant.ts';
 
-/** The number of rows on a page without `limit`. */
 export const LIMIT_DEFAULT = 100;
 /** A page with this many deductions is about 500 KB and takes a few tens of milliseconds to read. */
 const LIMIT_MAX = 1_000;
