@@ -26,7 +26,8 @@ export async function straceMissing(): Promise<string | false> {
 
 /**
  * Writes these calls of all threads of a process, with their data, to `file`, and injects the faults in `inject`, which
- * are counted per thread from now on. Resolves when it has attached, and returns its end.
+ * are counted per thread from now on. With `only`, calls on other files neither count nor appear. Resolves when it has
+ * attached, and returns its end.
  */
 export async function strace(
   t: Test,
@@ -34,10 +35,12 @@ export async function strace(
   file: string,
   calls: readonly string[],
   inject: readonly string[] = [],
+  only: readonly string[] = [],
 ): Promise<{ ended: Promise<unknown> }> {
   const tracing = ['-f', '-y', '-s', '5000', '-o', file, '-e', `trace=${calls.join(',')}`];
   const spoiling = inject.flatMap((what) => ['-e', `inject=${what}`]);
-  const child = spawn('strace', [...tracing, ...spoiling, '-p', String(pid)]);
+  const paths = only.flatMap((path) => ['-P', path]);
+  const child = spawn('strace', [...tracing, ...spoiling, ...paths, '-p', String(pid)]);
   const ended = once(child, 'close');
   t.teardown(() => {
     child.kill();
