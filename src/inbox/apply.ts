@@ -38,7 +38,13 @@ const TIMEOUTS_ALONE = 3;
 /** The beginning of the reason of an event that could be parsed but not applied. */
 export const NOT_APPLIED = 'applying it ';
 
-export type ApplyLoop = ReturnType<typeof createApplyLoop>;
+export type ApplyLoop = {
+  /** Applies one batch of pending events; throws only when the database could not do its work. */
+  runOnce(): Promise<Applied>;
+  run(signal: AbortSignal): Promise<void>;
+  /** Signals that `events` more events are pending; without a number, any may be, even an old one. */
+  wake(events?: number): void;
+};
 
 export type Effects = { requestSync: typeof requestSync; completeSyncs: typeof completeSyncs };
 
@@ -56,7 +62,7 @@ export function createApplyLoop(options: {
   effects?: Effects;
   onApplied: (applied: Applied) => void;
   onFatal: (error: unknown) => void;
-}) {
+}): ApplyLoop {
   const { db, now, log, effects = { requestSync, completeSyncs }, onApplied, onFatal } = options;
   const failed = rateLimited((failures) => log.error(failures, 'events could not be applied: trying again'));
   const some = createNotifier();
@@ -68,7 +74,6 @@ export function createApplyLoop(options: {
   let size = BATCH_EVENTS;
   let timedOutAlone = { seq: 0, times: 0 };
 
-  /** Applies one batch of pending events; throws only when the database could not do its work. */
   const runOnce = async (): Promise<Applied> => {
     // After a wake-up, events are pending, so the database is not queried.
     const isAny = gathered > 0 || (await hasPendingEvents(db, await start.find()));
@@ -148,14 +153,13 @@ export function createApplyLoop(options: {
 
   return {
     runOnce,
-    /** Signals that `events` more events are pending; without a number, any may be, even an old one. */
-    wake(events?: number): void {
+    wake(events) {
       if (events === undefined) start.lookBack();
       gathered += events ?? BATCH_EVENTS;
       some.notify();
       if (gathered >= enough) isEnough.notify();
     },
-    async run(signal: AbortSignal): Promise<void> {
+    async run(signal) {
       while (!signal.aborted) {
         try {
           const asked = size;

@@ -15,7 +15,10 @@ const FLUSHES = { sqlite: 1, postgres: 2 };
 /** Bytes waiting to be stored, over all connections. Beyond it, the receiver responds with 503, because memory is finite. */
 const WAITING_BYTES = 64 * 1024 * 1024;
 
-export type Intake = ReturnType<typeof createIntake>;
+export type Intake = {
+  /** Resolves when the event is on disk. Throws NOT_STORED: then it must not be acknowledged. */
+  accept(arrival: Arrival): Promise<void>;
+};
 
 /**
  * Creates a group commit: deliveries of one event loop turn share a transaction and its fsync, and those that
@@ -28,7 +31,7 @@ export function createIntake(options: {
   log: Log;
   onStored: (stored: Stored, tookMs: number) => void;
   onFatal: (error: unknown) => void;
-}) {
+}): Intake {
   const { db, now, log, onStored, onFatal } = options;
   const refused = rateLimited((failures) => {
     log.error(failures, 'events could not be stored and were refused with 503: the sender will retry them');
@@ -78,8 +81,7 @@ export function createIntake(options: {
   };
 
   return {
-    /** Resolves when the event is on disk. Throws NOT_STORED: then it must not be acknowledged. */
-    accept(arrival: Arrival): Promise<void> {
+    accept(arrival) {
       if (waitingBytes + arrival.body.length > WAITING_BYTES) return Promise.reject(notStored());
       waitingBytes += arrival.body.length;
       return new Promise((resolve, reject) => {
