@@ -48,7 +48,10 @@ const NONE: Pair = { member: 0n, employer: 0n };
 /** The amounts that a run should have taken for a deduction by what is known today. */
 type Due = Pair & { state: RunVersion; because: string; flags: Flag[] };
 
-/** A deduction's amounts under one line of coverage and taxability. `line`: the last one that took some, or null. */
+/**
+ * A deduction's amounts under one line of coverage and taxability. Accounts never offset each other. `line`: the last one
+ * that took some, or null.
+ */
 type Account = { line: Line | null; due: Due | null; finalized: Pair; since: Pair };
 
 /** Reports whether facts recorded after a run may change what an employee owes it. Only those employees are examined. */
