@@ -123,6 +123,8 @@ onEitherEngine('an acceptance of a check that does not exist is rejected by name
     { path: 'accept', rule: /unknown: bogus$/ },
     { path: 'reason', rule: 'is required with accept' },
   ]);
+  const unnamed = await post('/r/finalize', { accept: [''], reason: 'the bank waits' });
+  t.equal(unnamed.status, 400, 'an empty name is of no check either');
 });
 
 onEitherEngine(

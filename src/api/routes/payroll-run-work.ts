@@ -175,9 +175,10 @@ function acceptanceOf({ accept, reason }: Static<typeof Finalizing>, acceptedBy:
     throw invalid([{ path: 'reason', rule: 'must be omitted without accept' }]);
   }
   const problems: Problem[] = [];
-  const unknown = unknownChecks(accept).join(', ');
-  if (unknown !== '') {
-    problems.push({ path: 'accept', rule: `must name checks of the readiness report; unknown: ${unknown}` });
+  const unknown = unknownChecks(accept);
+  if (unknown.length > 0) {
+    const rule = `must name checks of the readiness report; unknown: ${unknown.join(', ')}`;
+    problems.push({ path: 'accept', rule });
   }
   if (reason === undefined) problems.push({ path: 'reason', rule: 'is required with accept' });
   if (reason === undefined || problems.length > 0) throw invalid(problems);

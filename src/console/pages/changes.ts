@@ -46,11 +46,14 @@ export const ACCEPTED_COLUMN: Column<Summary> = ['Accepted', ({ created_at }) =>
 export function changePages({ page, action }: Console): void {
   page('/changes', 'changes:read', async (visit) => {
     const { api, query } = visit;
-    const list = { limit: PAGE_ROWS, cursor: query.cursor, ...filtersIn(query, FILTERS) };
+    const { cursor } = query;
+    const filter = filtersIn(query, FILTERS);
+    const list = { limit: PAGE_ROWS, cursor, ...filter };
     const { data, next_cursor } = await api.get('/v1/employee-changes', list);
+    const isWhole = Object.keys(filter).length === 0 && cursor === undefined;
     const shown = html`
       ${await pausedNotice(visit)}
-      ${data.length === 0 ? nothing(query) : changeTable(data, visit)}
+      ${data.length === 0 ? nothing(isWhole) : changeTable(data, visit)}
       ${pager('/changes', query, next_cursor)}
     `;
     const body = html`
@@ -127,8 +130,8 @@ function resultOf({ reason, earlier_change_id, may_have_been_applied }: Summary)
   `;
 }
 
-function nothing(query: Visit['query']): Html {
-  if (Object.keys(query).length > 0) return empty('No matching changes');
+function nothing(isWhole: boolean): Html {
+  if (!isWhole) return empty('No matching changes');
   const advice = html`<p>${'Payroll reports hires, terminations, address changes and pay changes through the API: '}<code>POST /v1/employee-changes/…</code>, with a token that has the scope changes:write.</p>`;
   return empty('No employment changes yet', advice);
 }
