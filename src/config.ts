@@ -12,11 +12,37 @@ import {
   secret,
 } from './environment.ts';
 
-export type Config = ReturnType<typeof readConfig>;
-export type BenefitsConfig = ReturnType<typeof readBenefits>;
-export type CensusConfig = ReturnType<typeof readCensus>;
+export type Config = {
+  readonly environment: 'sandbox' | 'live';
+  readonly benefits: BenefitsConfig;
+  /** `whsec_…`; all are accepted. Two during a rotation. */
+  readonly webhookSecrets: readonly string[];
+  /** The first one encrypts; all decrypt. */
+  readonly dataKeys: readonly DataKey[];
+  readonly databaseUrl: string;
+  readonly receiver: Listener;
+  readonly api: Listener & { readonly token: string | null };
+  readonly census: CensusConfig;
+  /** Readiness warns when the newest event is older; null: never. */
+  readonly silentAfterMs: number | null;
+  readonly retention: RetentionConfig;
+  readonly logLevel: LogLevel;
+};
+
+/** The service's address without a slash at its end. With `apiKeyFile` the key is read again when it is refused. */
+export type BenefitsConfig = {
+  readonly baseUrl: string;
+  readonly apiKey: string;
+  readonly apiKeyFile: string | null;
+};
+export type CensusConfig = {
+  readonly source: CensusSource;
+  readonly token: string | null;
+  readonly maxAgeMs: number;
+  readonly overdueMs: number;
+};
 /** The age at which data is deleted. Null: never. */
-export type RetentionConfig = ReturnType<typeof readRetention>;
+export type RetentionConfig = { readonly eventsMs: number | null; readonly requestsMs: number | null };
 export type DataKey = { readonly id: string; readonly key: Uint8Array };
 export type Listener = { readonly host: string; readonly port: number };
 export type CensusSource =
@@ -36,30 +62,26 @@ const API_TOKEN_LENGTH = 32;
 /** The provider retries an event for about 27 hours; within that time, its body is compared with the stored one. */
 const RETENTION_LEAST_MS = 2 * 86_400_000;
 
-export function readConfig(env: Environment) {
+export function readConfig(env: Environment): Config {
   return Object.freeze({
     environment: readEnvironment(env),
     benefits: readBenefits(env),
-    /** `whsec_…`; all are accepted. Two during a rotation. */
     webhookSecrets: readWebhookSecrets(env),
-    /** The first one encrypts; all decrypt. */
     dataKeys: readDataKeys(env),
     databaseUrl: readDatabaseUrl(env),
     ...readListeners(env),
     census: readCensus(env),
-    /** Readiness warns when the newest event is older; null: never. */
     silentAfterMs: optionalDuration(env, 'EVENTS_SILENT_AFTER'),
     retention: readRetention(env),
     logLevel: oneOf(env, 'LOG_LEVEL', LOG_LEVELS, 'info'),
   });
 }
 
-export function readEnvironment(env: Environment) {
+export function readEnvironment(env: Environment): Config['environment'] {
   return oneOf(env, 'BENEFITS_ENVIRONMENT', ['sandbox', 'live']);
 }
 
-/** The address has no slash at its end. With `apiKeyFile` the key is read again when it is refused. */
-export function readBenefits(env: Environment) {
+export function readBenefits(env: Environment): BenefitsConfig {
   const name = 'BENEFITS_API_KEY';
   const apiKey = bearer(name, required(name, secret(env, name)));
   return Object.freeze({ baseUrl: baseUrl(env), apiKey, apiKeyFile: given(env, `${name}_FILE`) ?? null });
@@ -131,12 +153,12 @@ export function readReceiver(env: Environment): Listener {
   return listener(env, 'RECEIVER', '0.0.0.0', 8080);
 }
 
-export function readApi(env: Environment) {
+export function readApi(env: Environment): Config['api'] {
   return Object.freeze({ ...listener(env, 'API', '127.0.0.1', 8081), token: apiToken(env) });
 }
 
 /** Returns both listeners. Throws CONFIG if they use the same port of the same address. */
-export function readListeners(env: Environment) {
+export function readListeners(env: Environment): Pick<Config, 'receiver' | 'api'> {
   const [receiver, api] = [readReceiver(env), readApi(env)];
   // Port 0 is any free port, so each gets its own.
   if (api.port !== 0 && api.port === receiver.port && overlap(api.host, receiver.host)) {
@@ -156,7 +178,7 @@ function overlap(one: string, other: string): boolean {
   return hosts.includes('localhost') && hosts.some((host) => host === '127.0.0.1' || host === '::1');
 }
 
-export function readCensus(env: Environment) {
+export function readCensus(env: Environment): CensusConfig {
   const token = secret(env, 'CENSUS_SOURCE_TOKEN');
   return Object.freeze({
     source: Object.freeze(censusSource(env)),
@@ -179,7 +201,7 @@ export function readReadinessLimits(env: Environment): ReadinessLimits {
   return { overdueMs: readCensus(env).overdueMs, silentAfterMs };
 }
 
-export function readRetention(env: Environment) {
+export function readRetention(env: Environment): RetentionConfig {
   return Object.freeze({
     eventsMs: kept(env, 'RETENTION_EVENTS'),
     requestsMs: kept(env, 'RETENTION_REQUESTS'),

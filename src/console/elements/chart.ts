@@ -81,11 +81,15 @@ function asTable(title: string, at: readonly string[], series: readonly Series[]
   const columns = series.map(({ name, values }): Column<number> => {
     return [name, (index) => values[index]?.toLocaleString('en-US') ?? '–', 'number'];
   });
-  const minutes = [...at.keys()].toReversed();
+  const newestFirst = [...at.keys()].toReversed();
+  const list = table(newestFirst, { caption: title, captionHidden: true }, [
+    ['Minute (UTC)', (index) => minuteOf(at[index]), 'name'],
+    ...columns,
+  ]);
   return html`
     <details>
       <summary>${'Data'}<span class="hidden-label">${` of ${title}`}</span></summary>
-      ${table(minutes, { caption: title, captionHidden: true }, [['Minute (UTC)', (index) => minuteOf(at[index]), 'name'], ...columns])}
+      ${list}
     </details>
   `;
 }

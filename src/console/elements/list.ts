@@ -25,8 +25,12 @@ export function table<Row>(
     <div class=${stacked ? 'scroll stacked' : 'scroll'} role="region" aria-label=${caption} tabindex="0">
       <table>
         <caption><span class=${captionHidden ? 'hidden-label' : undefined}>${caption}</span></caption>
-        <thead><tr>${columns.map(([title, , kind]) => html`<th scope="col" class=${classOf(kind)}>${title}</th>`)}</tr></thead>
-        <tbody>${rows.map((row) => html`<tr id=${rowId?.(row)}>${columns.map((column) => cellOf(column, row))}</tr>`)}</tbody>
+        <thead>
+          <tr>${columns.map(([title, , kind]) => html`<th scope="col" class=${classOf(kind)}>${title}</th>`)}</tr>
+        </thead>
+        <tbody>
+          ${rows.map((row) => html`<tr id=${rowId?.(row)}>${columns.map((column) => cellOf(column, row))}</tr>`)}
+        </tbody>
       </table>
     </div>
   `;

@@ -218,6 +218,12 @@ function oneSync(sync: Sync, { now, may }: Visit, problemsShown: number, read: S
   const event = event_id !== null && may('events:read') ? pathOf('/events', event_id) : null;
   const requested = event_id === null ? 'requested manually' : 'requested by the service';
   const mayShowResponse = sync.state === 'failed' && problem_count === 0 && may('pii:read');
+  const problemList = html`
+    <details>
+      <summary>${`${counted(problem_count, 'problem')} in the census`}</summary>
+      ${problemTable(problems.slice(0, problemsShown), problem_count)}
+    </details>
+  `;
   const steps = stepsOf(sync).map(([name, at, tone]) => {
     const when = at === null ? STEP_STATES[tone] : instant(at);
     return html`<li class=${tone}><span class="name">${name}</span><span class="at">${when}</span></li>`;
@@ -229,7 +235,7 @@ function oneSync(sync: Sync, { now, may }: Visit, problemsShown: number, read: S
       </p>
       <ol class="steps" aria-label="Steps">${steps}</ol>
       ${reason !== null && html`<p class="reason">${reason}</p>`}
-      ${problem_count > 0 && html`<details><summary>${`${counted(problem_count, 'problem')} in the census`}</summary>${problemTable(problems.slice(0, problemsShown), problem_count)}</details>`}
+      ${problem_count > 0 && problemList}
       ${mayShowResponse && responseOf(sync, read)}
     </article>
   `;

@@ -1,12 +1,10 @@
-/** The lines of a run, by paycheck, with the explanation of each amount; their CSV download; and the totals of a run. */
-import type { Schemas } from '../../../client.ts';
+/** The lines of a run, by paycheck, with the explanation of each amount; and their CSV download. */
 import { attempt, streamFromApi } from '../../api-client.ts';
-import { bar } from '../../elements/chart.ts';
 import { empty, facts, state } from '../../elements/facts.ts';
 import { choicesOf, problemSummary } from '../../elements/fields.ts';
-import { count, counted, money, plain } from '../../elements/format.ts';
+import { money, plain } from '../../elements/format.ts';
 import { address, deductionLink, idLink, runEmployeeLink, runLink, runPath } from '../../elements/links.ts';
-import { type Filter, filterFields, filtersIn, PAGE_ROWS, pager, table } from '../../elements/list.ts';
+import { type Filter, filterFields, filtersIn, PAGE_ROWS, pager } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
 import * as labels from './labels.ts';
@@ -180,121 +178,4 @@ function factsOf(line: Line, { mayLedger = false }: Options): Html {
     ['Employer payroll code', employer_payroll_code !== null && employer_payroll_code + treatment],
     ['Description', line.description],
   ]);
-}
-
-type Computed = Schemas['PayrollRun'] | Schemas['PayrollRunPreview'];
-type Sum = Computed['totals']['by_taxability'][number];
-
-/** Employees shown here; the API has all. */
-const NOT_IN_RUN_SHOWN = 100;
-
-export function figures(run: Computed): Html {
-  const { employees, totals, calendar_assumed, pay_dates_used: dates, pay_date } = run;
-  const { lines, reported } = totals;
-  const place = dates?.indexOf(pay_date) ?? -1;
-  const dateNote = calendar_assumed ? 'assumed: the employer has no pay schedule' : 'of the year’s pay dates';
-  const without = Math.max(0, employees - totals.employees);
-  const shownOnly = `${counted(reported.lines, 'line')} for earlier runs ${reported.lines === 1 ? 'is' : 'are'} shown only and not in these totals`;
-  return html`
-    <div class="cards figures">
-      ${figure('Employee amount', money(totals.member_amount), counted(lines, 'line'))}
-      ${figure('Employer contribution', money(totals.employer_amount))}
-      ${figure('Employees', count(employees), `${count(totals.employees)} with deductions, ${count(without)} without`)}
-      ${dates !== null && place >= 0 && figure('Pay date', `${place + 1} of ${dates.length}`, dateNote)}
-    </div>
-    ${reported.lines > 0 && html`<p>${`${shownOnly}: employee amount ${money(reported.member_amount)}, employer amount ${money(reported.employer_amount)}.`}</p>`}
-    ${lines > 0 && sums('By line of coverage', 'Line of coverage', totals.by_line_of_coverage, (row) => row.line_of_coverage)}
-    ${lines > 0 && sums('By taxability', 'Taxability', totals.by_taxability, (row) => row.taxability)}
-    ${run.comparison !== null && comparison(run.comparison)}
-    ${run.not_in_run_count > 0 && notInRun(run)}
-  `;
-}
-
-/** A preview has lines only when it names employees. */
-export function previewOf(preview: Schemas['PayrollRunPreview']): Html {
-  const { lines, totals } = preview;
-  const isCut = lines !== null && lines.length < totals.lines + totals.reported.lines;
-  const cut = isCut && html`<p class="hint">${`The first ${lines.length} lines are shown.`}</p>`;
-  const shown =
-    lines === null
-      ? html`<p class="hint">To see lines in a preview, enter employee IDs in “Only these employees”.</p>`
-      : html`<div>${cut}${paychecks(lines)}</div>`;
-  return html`
-    <section class="preview" aria-labelledby="preview">
-      <h2 id="preview" tabindex="-1" autofocus>Preview (not saved)</h2>
-      ${figures(preview)}
-      ${shown}
-    </section>
-  `;
-}
-
-function figure(name: string, value: string, note = ''): Html {
-  return html`
-    <div class="card">
-      <div class="soft">${name}</div>
-      <div class="figure">${value}</div>
-      <div class="hint">${note}</div>
-    </div>
-  `;
-}
-
-/** All bars have the same scale. */
-function sums<Row extends Omit<Sum, 'taxability'>>(
-  caption: string,
-  title: string,
-  rows: readonly Row[],
-  nameOf: (row: Row) => string,
-): Html {
-  const amounts = rows.flatMap(({ member_amount, employer_amount }) => [member_amount, employer_amount]);
-  const longest = Math.max(...amounts.map((amount) => Math.abs(Number(amount))));
-  const compared = (of: string) => html`<span class="hidden-label">${`${of}, compared`}</span>`;
-  return table(rows, { caption, stacked: true }, [
-    [title, (row) => plain(nameOf(row)), 'name'],
-    ['Employees', ({ employees }) => count(employees), 'number'],
-    ['Lines', ({ lines }) => count(lines), 'number'],
-    ['Employee amount', ({ member_amount }) => money(member_amount), 'number'],
-    [compared('Employee amount'), ({ member_amount }) => bar(Number(member_amount), longest), 'picture'],
-    ['Employer amount', ({ employer_amount }) => money(employer_amount), 'number'],
-    [compared('Employer amount'), ({ employer_amount }) => bar(Number(employer_amount), longest), 'picture'],
-  ]);
-}
-
-function comparison(compared: NonNullable<Computed['comparison']>): Html {
-  const { previous_run_id, totals, by_line_of_coverage, largest_movers } = compared;
-  const { previous, current, joined, left } = compared.employees;
-  const rows = [...by_line_of_coverage, { ...totals, line_of_coverage: 'Total' }];
-  const movers = table(largest_movers, { caption: 'Largest changes by employee' }, [
-    ['Employee', ({ employee_id }) => employee_id, 'name'],
-    ['Before', (row) => money(row.previous_member_amount), 'number'],
-    ['Now', (row) => money(row.member_amount), 'number'],
-    ['Difference', (row) => money(row.member_difference), 'number'],
-  ]);
-  return html`
-    <section aria-labelledby="comparison">
-      <h2 id="comparison">${'Changes since '}${runLink(previous_run_id)}</h2>
-      <p>${`Employees: ${count(previous)} before, ${count(current)} now, ${count(joined)} joined, ${count(left)} left.`}</p>
-      ${table(rows, { caption: 'Changes by line of coverage', stacked: true }, [
-        ['Line of coverage', ({ line_of_coverage }) => plain(line_of_coverage), 'name'],
-        ['Employee before', (row) => money(row.previous_member_amount), 'number'],
-        ['Employee now', (row) => money(row.member_amount), 'number'],
-        ['Employee difference', (row) => money(row.member_difference), 'number'],
-        ['Employer difference', (row) => money(row.employer_difference), 'number'],
-      ])}
-      ${largest_movers.length > 0 && movers}
-    </section>
-  `;
-}
-
-function notInRun({ not_in_run, not_in_run_count }: Computed): Html {
-  const shown = not_in_run.slice(0, NOT_IN_RUN_SHOWN);
-  return html`
-    <details>
-      <summary>${`${counted(not_in_run_count, 'employee')} with deductions not in this run`}</summary>
-      ${table(shown, { caption: 'Employees not in this run', captionHidden: true }, [
-        ['Employee', ({ employee_id }) => employee_id, 'name'],
-        ['Reason', ({ reason }) => labels.NOT_IN_RUN[reason]],
-      ])}
-      ${shown.length < not_in_run_count && html`<p class="hint">${`The first ${shown.length} are shown.`}</p>`}
-    </details>
-  `;
 }

@@ -9,7 +9,7 @@ import { type Html, html } from '../../html.ts';
 import type { Act, Console, Done, Visit } from '../../page.ts';
 import { isFor, schedulesOf } from '../settings/overview.ts';
 import { FREQUENCIES, OPTIONS, RUN_KINDS } from './labels.ts';
-import { previewOf } from './lines.ts';
+import { previewOf } from './totals.ts';
 
 export function newRunPages({ page, action }: Console): void {
   page('/runs/new', 'runs:read', async (visit) => {

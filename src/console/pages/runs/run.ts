@@ -10,7 +10,8 @@ import { filterForm, filtersIn, PAGE_ROWS, pager, table } from '../../elements/l
 import { type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
 import * as labels from './labels.ts';
-import { figures, linesOfRun } from './lines.ts';
+import { linesOfRun } from './lines.ts';
+import { figures } from './totals.ts';
 
 type Run = labels.Run;
 type Summary = Schemas['PayrollRunSummary'];

@@ -8,7 +8,7 @@ import { address } from '../../elements/links.ts';
 import { type Html, html } from '../../html.ts';
 import type { Act, Console, Done } from '../../page.ts';
 import { FREQUENCIES, OPTION_NAMES, OPTIONS } from '../runs/labels.ts';
-import * as shown from './overview.ts';
+import * as settings from './overview.ts';
 
 const SCHEDULE: RowList = {
   id: 'schedule',
@@ -31,7 +31,7 @@ const CODES: RowList = {
   what: 'payroll codes',
   explanation:
     'Each line gets the code for its line of coverage and taxability or, if there is none, the code for any taxability. Employee and employer amounts have separate codes. Saving replaces all codes of the employer.',
-  columns: shown.CODE_COLUMNS,
+  columns: settings.CODE_COLUMNS,
   max: CODES_MAX,
 };
 const POLICY_PATH = '/settings/payroll-policy';
@@ -47,7 +47,7 @@ const POLICY_DEFAULTS = Object.fromEntries(
 );
 
 /** `known`: the key of the schedule when it was opened; null for a new schedule. */
-type Opened = { readonly employer_id: string; readonly known: shown.ScheduleKey | null };
+type Opened = { readonly employer_id: string; readonly known: settings.ScheduleKey | null };
 /** `index`: the place of the schedule among those of the employer, which the paths of problems contain. */
 type EditedSchedule = Edited & Readonly<{ frequency: string; group: string; index?: number }>;
 
@@ -55,9 +55,9 @@ export function editorPages({ page, action }: Console): void {
   page(SCHEDULE.path, 'runs:write', async ({ api, query }) => {
     const { employer_id = '', pay_frequency, pay_group } = query;
     const key = keyOf(pay_frequency, pay_group);
-    const schedule = (await shown.schedulesOf(api, employer_id)).find((one) => shown.isFor(one, key));
+    const schedule = (await settings.schedulesOf(api, employer_id)).find((one) => settings.isFor(one, key));
     const title = schedule
-      ? `Pay schedule of ${employer_id}: ${shown.titleOf(schedule)}`
+      ? `Pay schedule of ${employer_id}: ${settings.titleOf(schedule)}`
       : `New pay schedule of ${employer_id}`;
     const edited = {
       frequency: schedule?.pay_frequency ?? pay_frequency ?? 'biweekly',
@@ -70,7 +70,7 @@ export function editorPages({ page, action }: Console): void {
   action(SCHEDULE.path, 'runs:write', saveSchedule);
 
   page(CODES.path, 'runs:write', async ({ api, query: { employer_id = '' } }) => {
-    const codes = await shown.codesOf(api, employer_id);
+    const codes = await settings.codesOf(api, employer_id);
     const rows = codes.length === 0 ? [{}] : codes;
     const body = codeForm(employer_id, { rows, loaded: hashOf(codes) });
     return { title: `Payroll codes of ${employer_id}`, body };
@@ -78,7 +78,7 @@ export function editorPages({ page, action }: Console): void {
   action(CODES.path, 'runs:write', saveCodes);
 
   page(POLICY_PATH, 'runs:write', async ({ api, query: { employer_id = '' }, today }) => {
-    const [latest] = await shown.policiesOf(api, employer_id);
+    const [latest] = await settings.policiesOf(api, employer_id);
     const body = policyForm(employer_id, { ...POLICY_DEFAULTS, ...latest, effective_from: today });
     return { title: `Payroll policy of ${employer_id}`, body };
   });
@@ -97,14 +97,14 @@ async function saveSchedule({ api, form }: Act): Promise<Html | Done> {
   const { do: command, ...rows } = commandOf(form, SCHEDULE);
   const edited = { ...rows, loaded, frequency: pay_frequency, group: pay_group.trim() };
   if (command === 'show') return scheduleForm(opened, edited);
-  const all = await shown.schedulesOf(api, employer_id);
-  const at = all.findIndex((one) => shown.isFor(one, opened.known));
+  const all = await settings.schedulesOf(api, employer_id);
+  const at = all.findIndex((one) => settings.isFor(one, opened.known));
   const saved = all[at] ?? null;
   if (hashOf(saved) !== loaded) {
     const current =
       saved === null
         ? html`<p>The pay schedule was deleted.</p>`
-        : shown.dateTable(saved, `Current pay dates, ${shown.titleOf(saved)}`);
+        : settings.dateTable(saved, `Current pay dates, ${settings.titleOf(saved)}`);
     return scheduleForm(opened, { ...edited, loaded: hashOf(saved), current });
   }
   const index = at === -1 ? all.length : at;
@@ -117,8 +117,8 @@ async function saveSchedule({ api, form }: Act): Promise<Html | Done> {
 }
 
 /** Returns the key in an address or a form, which may have none: then nothing is known under it. */
-function keyOf(frequency: string | undefined, group: string | undefined): shown.ScheduleKey | null {
-  const pay_frequency = frequency as shown.ScheduleKey['pay_frequency'] | undefined;
+function keyOf(frequency: string | undefined, group: string | undefined): settings.ScheduleKey | null {
+  const pay_frequency = frequency as settings.ScheduleKey['pay_frequency'] | undefined;
   return pay_frequency === undefined ? null : { pay_frequency, pay_group: group ?? null };
 }
 
@@ -160,12 +160,12 @@ async function saveCodes({ api, form }: Act): Promise<Html | Done> {
   const { employer_id = '', loaded = '' } = form;
   const { do: command, ...edited } = commandOf(form, CODES);
   if (command === 'show') return codeForm(employer_id, { ...edited, loaded });
-  const saved = await shown.codesOf(api, employer_id);
+  const saved = await settings.codesOf(api, employer_id);
   if (hashOf(saved) !== loaded) {
     const current =
       saved.length === 0
         ? html`<p>No payroll codes.</p>`
-        : shown.codeTable(saved, 'Current payroll codes', false);
+        : settings.codeTable(saved, 'Current payroll codes', false);
     return codeForm(employer_id, { ...edited, loaded: hashOf(saved), current });
   }
   const codes = edited.rows;
