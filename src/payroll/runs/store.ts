@@ -120,8 +120,10 @@ export async function voidRun(
   { reason, now }: { reason: string; now: string },
 ): Promise<'voided' | 'unknown' | 'not-finalized'> {
   await changePayroll(trx);
-  const run = await findRun(trx, runId);
-  if (run === null) return 'unknown';
+  // A frozen basis may be megabytes, and the write lock is held.
+  const rows = trx.selectFrom('payroll_runs').select('state').where('run_id', '=', runId);
+  const run = await rows.executeTakeFirst();
+  if (run === undefined) return 'unknown';
   if (run.state !== 'finalized') return 'not-finalized';
   await trx
     .updateTable('payroll_runs')
