@@ -56,10 +56,12 @@ export function marksOf(version: Version, latest: number, then: Then | null): [w
  * recorded before it. `older`: the versions recorded before it, newest first; `isAll`: whether those are all.
  */
 export function previousVersion(version: Version, older: readonly Version[], isAll: boolean): Previous {
-  // A version that is not late replaced the latest one, and only those that were not late have been the latest.
-  const replaced = older.filter((one) => (version.late ? one.event_time <= version.event_time : !one.late));
-  const greatest = replaced.map(({ event_time }) => event_time).sort();
-  const found = replaced.find(({ event_time }) => event_time === greatest.at(-1));
+  const times = older.map(({ event_time }) => event_time).filter((time) => time <= version.event_time);
+  const greatest = times.sort().at(-1);
+  // A version that is not late replaced the latest one, which is the newest that was not late.
+  const found = version.late
+    ? older.find(({ event_time }) => event_time === greatest)
+    : older.find(({ late }) => !late);
   // A late version that was not read may be in between.
   if (!isAll && (version.late || found === undefined)) return 'unknown';
   return found ?? null;
