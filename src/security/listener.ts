@@ -8,7 +8,10 @@ const LOOK_EVERY_MS = 20;
 /** From the last response on a connection to its end, if the client doesn't close it before. */
 const LINGER_MS = 2_000;
 
-/** The lowest accepted rate of a body, 16 KiB/s: only stalled and hostile clients are slower. */
+/**
+ * The lowest accepted rate of a body, 16 KiB/s: only stalled and hostile clients are slower. A body of 60 MB needs six
+ * times that to arrive within the ten minutes that a request may take.
+ */
 const SLOWEST = { bytes: 160 * 1024, withinMs: 10_000 };
 const RATE_CHECK_MS = 1_000;
 

@@ -61,7 +61,10 @@ export async function createToken(trx: Trx, { name, scopes, expiresAt, now }: Ne
   return { tokenId, token };
 }
 
-/** Returns the caller of a bearer token, or null. `firstToken` is the configured `API_TOKEN`, which has all scopes. */
+/**
+ * Returns the caller of a bearer token, or null: the response must not show whether it is unknown, expired or revoked.
+ * `firstToken` is the configured `API_TOKEN`, which has all scopes.
+ */
 export async function authenticate(db: Db, bearerText: string, now: Date, firstToken: string | null) {
   // Texts in another format need no query: a flood of them costs one hash each.
   if (!TOKEN.test(bearerText)) return firstCaller(tokenHash(bearerText), firstToken);

@@ -85,7 +85,7 @@ function shown(service: Service, playing: Playing) {
   };
 }
 
-/** Returns problems by field. A rule of the whole body is named `body`. */
+/** Returns problems by field, never a value. A rule of the whole body is named `body`. */
 export function detailsOf(problems: readonly Problem[]): Record<string, string> {
   return Object.fromEntries(problems.map(({ path, rule }) => [path === '' ? 'body' : path, rule]));
 }
