@@ -102,7 +102,8 @@ export async function serverBytes(db: Db): Promise<number> {
 
 /** Compares ids by code points, which is the order of their UTF-8 bytes in the engines. JavaScript compares UTF-16. */
 export function byBytes(one: string, other: string): number {
+  const length = Math.min(one.length, other.length);
   let at = 0;
-  while (at < one.length && one.charCodeAt(at) === other.charCodeAt(at)) at += 1;
+  while (at < length && one.charCodeAt(at) === other.charCodeAt(at)) at += 1;
   return (one.codePointAt(at) ?? -1) - (other.codePointAt(at) ?? -1);
 }
