@@ -4,12 +4,13 @@ import { verifyCensuses, verifySyncs } from '../census/verify-census.ts';
 import { countRows } from '../database/bulk.ts';
 import type { Verifying } from '../database/difference.ts';
 import { isFatal } from '../database/errors.ts';
-import { checkEngine } from '../database/integrity.ts';
+import { checkEngine, type EngineCheck } from '../database/integrity.ts';
 import type { Db } from '../database/tables.ts';
 import { verifyFacts } from '../employment/facts.ts';
 import { codeOf } from '../errors.ts';
 import { eventsById, newestSeq } from '../inbox/inbox.ts';
 import {
+  type Verified,
   verifyConflicts,
   verifyEventsWithoutVersion,
   verifySeqs,
@@ -31,7 +32,19 @@ import { type EncryptedVerified, verifyEncrypted } from '../security/encrypted-c
 import type { Encryptor } from '../security/encryption.ts';
 import { HASH_KEY } from '../security/hashing.ts';
 
-export type Found = Awaited<ReturnType<typeof verifyAll>>;
+export type Found = {
+  engine: EngineCheck[];
+  /** The ledger's newest position at the start. Everything up to it was checked. */
+  position: number;
+  versions: Verified;
+  events_without_version: number;
+  deductions: number;
+  roster_facts: number;
+  runs: RunsVerified;
+  requests: number;
+  /** Null: DATA_KEYS is not set, so nothing was decrypted. */
+  encrypted: EncryptedVerified | null;
+};
 
 /** The tables whose rows are checked, each once. */
 const LOOKED_AT = [
@@ -52,13 +65,17 @@ export function rowsToVerify(db: Db, encryptor: Encryptor | null): Promise<numbe
 }
 
 /** Checks everything that existed at the start. Ignores what arrives later. */
-export async function verifyAll(db: Db, encryptor: Encryptor | null, on: Verifying) {
+export async function verifyAll(db: Db, encryptor: Encryptor | null, on: Verifying): Promise<Found> {
   const [engine, rows] = await Promise.all([checkEngine(db, on), verifyRows(db, encryptor, on)]);
   return { engine, ...rows };
 }
 
 /** Checks everything except the engine's own files. */
-export async function verifyRows(db: Db, encryptor: Encryptor | null, on: Verifying) {
+export async function verifyRows(
+  db: Db,
+  encryptor: Encryptor | null,
+  on: Verifying,
+): Promise<Omit<Found, 'engine'>> {
   /** Runs a part. If the engine cannot read it to the end, reports a difference and continues with the others. */
   const part = async <R>(otherwise: R, work: () => Promise<R>): Promise<R> => {
     on.signal.throwIfAborted();
@@ -89,12 +106,9 @@ export async function verifyRows(db: Db, encryptor: Encryptor | null, on: Verify
   const runs = await part(none, () => verifyRuns(db, on));
   await part(undefined, () => verifyTaken(db, on));
   const unread: EncryptedVerified = { decrypted: 0, undecrypted: new Map() };
-  // Null: DATA_KEYS is not set, so nothing was decrypted.
   const encrypted =
     encryptor && (await part(unread, () => verifyEncrypted(db, encryptor, ENCRYPTED_COLUMNS, on)));
-  const rows = { versions, events_without_version, deductions, roster_facts, runs, requests, encrypted };
-  // The ledger's newest position at the start. Everything up to it was checked.
-  return { position, ...rows };
+  return { position, versions, events_without_version, deductions, roster_facts, runs, requests, encrypted };
 }
 
 /** All encrypted columns, the hash key first. */

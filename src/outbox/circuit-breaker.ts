@@ -1,6 +1,7 @@
 /**
  * The circuit breaker pauses all sending when the base address or the API key is wrong. One probe at a time then tests
- * whether the cause is fixed. It is stored, so that a restart does not send a burst of requests.
+ * whether the cause is fixed; any response that does not pause it again makes it active. It is stored, so that a restart
+ * does not send a burst of requests.
  */
 import { sql, type UpdateObject } from 'kysely';
 import type { Db, Tables, Trx } from '../database/tables.ts';

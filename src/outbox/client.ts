@@ -11,7 +11,13 @@ const CONNECT_MS = 10_000;
 /** Within one burst of requests, not between bursts. */
 const KEEP_ALIVE_MS = 10_000;
 
-export type BenefitsClient = ReturnType<typeof createClient>;
+export type BenefitsClient = {
+  /** Never throws; errors are outcomes. */
+  post(post: Post, signal: AbortSignal): Promise<Outcome>;
+  /** Reads the key from its file again, if it has one. Throws CONFIG if the file is unreadable. */
+  refreshKey(): void;
+  close(): Promise<void>;
+};
 
 /**
  * Returns an encoded path segment, or null if the text cannot be one: `.` and `..` change the path even when encoded
@@ -23,7 +29,7 @@ export function pathSegment(text: string): string | null {
 }
 
 /** Creates the HTTP client of the benefits service: keep-alive, no redirects, bounded responses. */
-export function createClient(benefits: BenefitsConfig, version: string, now: Clock) {
+export function createClient(benefits: BenefitsConfig, version: string, now: Clock): BenefitsClient {
   const { origin, pathname } = new URL(benefits.baseUrl);
   const base = pathname.replace(/\/+$/, '');
   // With HTTP/1.1 a broken connection fails one request, not all that share it.
@@ -35,8 +41,7 @@ export function createClient(benefits: BenefitsConfig, version: string, now: Clo
   let key = benefits.apiKey;
 
   return {
-    /** Never throws; errors are outcomes. */
-    async post(post: Post, signal: AbortSignal): Promise<Outcome> {
+    async post(post, signal) {
       const segments = post.path.map(pathSegment);
       if (segments.includes(null)) return { answered: false, code: 'UNSENDABLE_PATH', sent: false };
       const { body, timeouts } = post;
@@ -67,7 +72,6 @@ export function createClient(benefits: BenefitsConfig, version: string, now: Clo
         return { answered: false, code, sent: !NOT_SENT.has(code) };
       }
     },
-    /** Reads the key from its file again, if it has one. Throws CONFIG if the file is unreadable. */
     refreshKey() {
       key = currentApiKey(benefits);
     },

@@ -31,7 +31,17 @@ export type Counts = Record<Ended, number>;
 
 const NO_COUNTS = { delivered: 0, retry: 0, pause: 0, hold: 0, rejected: 0, later: 0, canceled: 0, lost: 0 };
 
-export type SendLoop = ReturnType<typeof createSendLoop>;
+export type SendLoop = {
+  /** Claims the requests that are due, up to the limits, and waits until all of them ended. */
+  runOnce(): Promise<Counts>;
+  /**
+   * Sends until the signal aborts, then waits a bounded time for attempts in flight; remaining claims expire and are
+   * taken over. Rejects when the database must not be used any more.
+   */
+  run(signal: AbortSignal): Promise<void>;
+  /** Looks for due requests now, because one was enqueued. */
+  wake(): void;
+};
 
 /** A claim until its outcome is recorded. `startedAt` is a time of the monotonic clock. */
 type Flight = {
@@ -41,7 +51,7 @@ type Flight = {
   ended: PromiseWithResolvers<Ended>;
 };
 
-export function createSendLoop(parts: SendLoopParts) {
+export function createSendLoop(parts: SendLoopParts): SendLoop {
   const { log, elapsedMs, random, onEnded, concurrency: most = CONCURRENCY } = parts;
   const owner = randomUUID();
   const abandon = new AbortController();
@@ -116,8 +126,7 @@ export function createSendLoop(parts: SendLoopParts) {
   }
 
   return {
-    /** Claims the requests that are due, up to the limits, and waits until all of them ended. */
-    async runOnce(): Promise<Counts> {
+    async runOnce() {
       const counts: Counts = { ...NO_COUNTS };
       const begun = await runBatch(true);
       await Promise.all(begun.map(({ attempted }) => attempted));
@@ -126,11 +135,7 @@ export function createSendLoop(parts: SendLoopParts) {
       if (fatal !== null) throw fatal;
       return counts;
     },
-    /**
-     * Sends until the signal aborts, then waits a bounded time for attempts in flight; remaining claims expire and are
-     * taken over. Rejects when the database must not be used any more.
-     */
-    async run(signal: AbortSignal): Promise<void> {
+    async run(signal) {
       while (!signal.aborted && fatal === null) {
         try {
           await runBatch(true);
@@ -148,7 +153,6 @@ export function createSendLoop(parts: SendLoopParts) {
       if (fatal === null) await runBatch(false);
       if (fatal !== null) throw fatal;
     },
-    /** Looks for due requests now, because one was enqueued. */
     wake: notifier.notify,
   };
 }

@@ -75,8 +75,7 @@ export function addShowCommands(run: Command): void {
         let any = false;
         for await (const lines of pages) {
           any ||= lines.length > 0;
-          const json = lines.map((line) => `${JSON.stringify(line)}\n`).join('');
-          if (out.asJson) await write(out, printableLines(json), signal);
+          if (out.asJson) await write(out, lines.map(jsonLine).join(''), signal);
           else printLines(out, lines);
           await write(out, '', signal);
         }
@@ -115,6 +114,10 @@ type LinesOptions = { employee?: string; csv?: true };
 
 async function* linesIn(pages: AsyncIterable<LinesOfEmployee[]>): AsyncGenerator<Line[]> {
   for await (const page of pages) yield page.flatMap((employee) => employee.lines);
+}
+
+function jsonLine(line: Line): string {
+  return printableLines(`${JSON.stringify(line)}\n`);
 }
 
 /** Files and programs receive the exact CSV, a terminal receives it without control characters. */
