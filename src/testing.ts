@@ -2,11 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { type Fixture, loadFixtures as load } from './simulator/events.ts';
-import {
-  startSimulator as start,
-  type Simulator as Whole,
-  type SimulatorOptions as WholeOptions,
-} from './simulator/simulator.ts';
+import { startSimulator as start, type Simulator as Whole } from './simulator/simulator.ts';
 
 export type { Becomes, Fixture, MadeEvent, OutgoingEvent } from './simulator/events.ts';
 export type { Delivery, SendOptions } from './simulator/provider.ts';
@@ -15,33 +11,52 @@ export { type SignedHeaders, signEvent } from './simulator/sign.ts';
 
 /** The package's own fixtures, found from both `dist` and `src`. */
 const SHIPPED = fileURLToPath(new URL('../fixtures', import.meta.url));
+/** The length of the provider's secrets. */
 const SECRET_BYTES = 32;
 
-/** `apiKey` and `secrets` are new ones if omitted. The same `seed` gives the same employees, enrollments and ids. */
-export type SimulatorOptions = Readonly<
-  Partial<Pick<WholeOptions, 'apiKey' | 'secrets' | 'seed' | 'employerIds' | 'employeesEach'>>
->;
+export type SimulatorOptions = {
+  /** The bearer token that requests must have. A new one if omitted. */
+  readonly apiKey?: string;
+  /** `whsec_…`, at least one; all of them sign every delivery. A new one when none is given. */
+  readonly secrets?: readonly string[];
+  /** Decides the employees, enrollments and ids: the same seed gives the same world. */
+  readonly seed?: number;
+  readonly employerIds?: readonly string[];
+  readonly employeesEach?: number;
+};
 
-/** What tests use of a benefits service. It listens on a free port of 127.0.0.1. */
-type Tested =
+/** A benefits service that listens on a free port of 127.0.0.1. */
+export type Simulator = Pick<
+  Whole,
+  /** Its base address, for BENEFITS_BASE_URL. */
   | 'url'
+  /** The censuses of its employers, by employer id, as their payroll systems would upload them. */
   | 'world'
+  /** Delivers every event to this address from now on. */
   | 'subscribe'
+  /** Sends an event. Resolves when its first attempt has finished. An unacknowledged event is sent again. */
   | 'send'
+  /** Requests an employer's census, as `send` does. */
   | 'requestCensus'
+  /** Create events for `send`: an employee enrolls, a deduction changes or ends. */
   | 'enrol'
   | 'changeDeduction'
   | 'endDeduction'
+  /** The latest state of every deduction: what the ledger must show in the end. */
   | 'deductions'
+  /** The requests received, in order of their responses. */
   | 'requests'
+  /** Every attempt to deliver an event. */
   | 'deliveries'
+  /** The faults from now on, replacing earlier ones. docs/simulator.md lists them. */
   | 'setFaults'
+  /** Resolves when every event was acknowledged or has failed its last attempt. */
   | 'settled'
-  | 'close';
-
-/** `url` is for BENEFITS_BASE_URL, `apiKey` for BENEFITS_API_KEY and `secrets` for WEBHOOK_SECRETS. */
-export type Simulator = Pick<Whole, Tested> & {
+  | 'close'
+> & {
+  /** For BENEFITS_API_KEY. */
   readonly apiKey: string;
+  /** For WEBHOOK_SECRETS. */
   readonly secrets: readonly string[];
 };
 
