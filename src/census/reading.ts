@@ -20,7 +20,7 @@ export type CensusContent = {
   readonly organization?: Uint8Array | null;
 };
 
-export type Piece =
+type Piece =
   | { readonly kind: 'organization'; readonly value: unknown }
   /** In the order of the rows. Reading continues after one that is not `ok`. */
   | { readonly kind: 'employee'; readonly parsed: ParsedJson }

@@ -216,7 +216,7 @@ export function megabytes(bytes: number): number {
 }
 
 /** A progress bar: sets how much of the total is done, or adds to it. */
-export type Progress = { set(done: number): void; add(more: number): void };
+type Progress = { set(done: number): void; add(more: number): void };
 
 /** Shows a progress bar on stderr, if it is a terminal, during `work`. Without `total` it only counts. */
 export async function withProgress<R>(

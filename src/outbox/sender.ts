@@ -32,7 +32,7 @@ export type Post = {
 };
 
 /** Why a request cannot be sent now. Operators see the reason, so it holds no personal data. */
-export type Disposition =
+type Disposition =
   /** With `delayMs` null, the usual backoff applies. */
   | { readonly outcome: 'later'; readonly reason: string; readonly delayMs: number | null }
   | { readonly outcome: 'canceled'; readonly reason: string };

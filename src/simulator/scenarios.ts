@@ -4,7 +4,7 @@ import type { Scenario, Scene } from './scene.ts';
 import { SERVICE_SCENARIOS } from './service-scenarios.ts';
 
 export const SCENARIOS = { ...EVENT_SCENARIOS, ...SERVICE_SCENARIOS } as const;
-export type ScenarioName = keyof typeof SCENARIOS;
+type ScenarioName = keyof typeof SCENARIOS;
 
 export function isScenario(name: string): name is ScenarioName {
   return Object.hasOwn(SCENARIOS, name);

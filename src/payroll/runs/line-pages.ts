@@ -45,7 +45,7 @@ export async function* computedPages(
 }
 
 /** The end of a page: after an employee, `given` lines into the next one, at the ledger position of the list. */
-export type LinePosition = LineCursor & { given: number };
+type LinePosition = LineCursor & { given: number };
 
 /** Returns at most `limit` lines after `from`, reading no more pages than that takes. `next` is null at the end. */
 export async function linesBehind(
