@@ -42,7 +42,7 @@ export function openDatabase(databaseUrl: string, onFatal?: (error: unknown) => 
   return new Kysely<Tables>({ dialect: openSqlite(path, onFatal).dialect });
 }
 
-/** What must stay open: a handle without a reference is garbage-collected, which closes it and releases its lock. */
+/** Keeps handles open: one without a reference is garbage-collected, which closes it and releases its lock. */
 const held = new Set<Db | BetterSqlite3.Database>();
 
 /** Leaves a damaged database open: closing the last handle would copy the log into the file. */

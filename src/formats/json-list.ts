@@ -30,7 +30,7 @@ export async function* jsonPieces(content: AsyncIterable<Uint8Array>, list: List
   yield cutter.end();
 }
 
-/** What is next. */
+/** The part of the text that is expected next. */
 type State =
   | ('root' | 'name or end' | 'name' | 'colon' | 'value')
   | ('element or end' | 'element' | 'inside' | 'after value' | 'after list' | 'ended');

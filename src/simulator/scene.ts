@@ -32,7 +32,7 @@ export type Scene = Service &
 
 export type Scenario = {
   about: string;
-  /** What to look at in the sidecar. */
+  /** The commands that show the effect, and what they show. */
   see: string;
   play(scene: Scene): Promise<void>;
 };

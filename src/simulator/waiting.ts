@@ -1,4 +1,4 @@
-/** What the simulator waits for: time, and conditions that requests and deliveries change. */
+/** Waiting in the simulator: for time, and for conditions that requests and deliveries change. */
 import { setTimeout as delay } from 'node:timers/promises';
 
 /** Resolves after a number of milliseconds. Rejects when the signal aborts. */

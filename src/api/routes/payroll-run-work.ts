@@ -159,7 +159,7 @@ export function payrollRunWorkRoutes(app: Api, { db, now, log, overdueMs, silent
   }
 }
 
-/** Returns a refusal with the current ETag of what must be reviewed. */
+/** Returns a refusal with the current ETag, for another attempt after a review. */
 function reviewAgain(etag: string, detail: string): Refusal {
   return new AppError('PRECONDITION_FAILED', detail, { headers: { etag: `"${etag}"` } });
 }

@@ -26,10 +26,21 @@ const DAYS_BETWEEN_MAX: Readonly<Record<PayFrequency, number>> = {
 /** The days between pay dates. The other frequencies have no fixed step, so without a list their dates are unknown. */
 const STEP_DAYS: Readonly<Partial<Record<PayFrequency, number>>> = { weekly: 7, biweekly: 14 };
 
-const monthFormat = new Intl.DateTimeFormat('en-US', { month: 'long', timeZone: 'UTC' });
-export const MONTH_NAMES = Array.from({ length: 12 }, (_, month) =>
-  monthFormat.format(Date.UTC(2000, month)),
-);
+// Written out: a run is verified by its explanations, which must not change with the runtime's locale data.
+export const MONTH_NAMES = [
+  'January',
+  'February',
+  'March',
+  'April',
+  'May',
+  'June',
+  'July',
+  'August',
+  'September',
+  'October',
+  'November',
+  'December',
+];
 
 export const REAL_DAY_RULE = 'must be a real date, YYYY-MM-DD';
 

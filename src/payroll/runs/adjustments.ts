@@ -42,6 +42,15 @@ export function frozenLinesOf(rows: readonly FrozenRow[], voided: ReadonlySet<st
 /** The run that carries the lines: the deductions that it takes, and its codes of today. */
 export type Carrier = Pick<Rules, 'codesOf'> & { named: ReadonlySet<string> | null };
 
+/** Only regular lines are compared with the previous run. */
+export const NOT_COMPARED = {
+  change: null,
+  amount_change: null,
+  previous_amount: null,
+  member_difference: null,
+  employer_difference: null,
+};
+
 type Pair = { member: Cents; employer: Cents };
 const NONE: Pair = { member: 0n, employer: 0n };
 
@@ -175,11 +184,7 @@ function differenceLine(
     employer_amount: amountOf(employer),
     kind: 'adjustment',
     adjustment_for: runId,
-    change: null,
-    amount_change: null,
-    previous_amount: null,
-    member_difference: null,
-    employer_difference: null,
+    ...NOT_COMPARED,
     flags: [...(due?.flags ?? []), ...(isPriorYear ? (['prior_year'] as const) : [])],
     explanation: `run ${runId}: ${due?.because ?? whyNothing(isVoided, isDue)}${working.join('')}`,
   };

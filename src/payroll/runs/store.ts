@@ -138,7 +138,7 @@ export type RunView = Omit<Summary, 'notes'> & {
   run: Run;
   position: number;
   rulesVersion: string;
-  /** What a finalized or voided run keeps; null for another one. */
+  /** The stored basis and results of a finalized or voided run; null for an open one. */
   frozen: Frozen | null;
 };
 

@@ -13,6 +13,7 @@ import {
   isReportedOnly,
   isTouched,
   marked,
+  NOT_COMPARED,
   wasInRun,
 } from './adjustments.ts';
 import type { Basis } from './basis.ts';
@@ -175,11 +176,7 @@ function arrearsLine(runId: string, { line, finalized, owed, collected }: Accoun
     employer_amount: NOTHING,
     kind: 'arrears',
     adjustment_for: runId,
-    change: null,
-    amount_change: null,
-    previous_amount: null,
-    member_difference: null,
-    employer_difference: null,
+    ...NOT_COMPARED,
     flags: [],
     explanation: `run ${runId}: ${taken}${since}`,
   };
