@@ -39,7 +39,7 @@ export function readJsonBodies(app: FastifyInstance): void {
   });
 }
 
-/** Returns a function that runs at most `atOnce` reads at a time, so that memory stays bounded. Beyond, it throws OVERLOADED. */
+/** Returns a function that runs at most `atOnce` reads at a time, to bound memory, and refuses more with OVERLOADED. */
 export function limitReads(atOnce: number, what: string, log: Log) {
   const warn = rateLimited(({ count }) =>
     log.warn({ reason: what, count }, 'requests were refused: too many were being read at once'),

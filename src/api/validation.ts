@@ -19,8 +19,8 @@ const NAMES: Readonly<Record<string, string>> = {
 const WHOLE_NUMBER = /^-?\d{1,15}$/;
 
 /**
- * Compiles one part of a route. Unknown names are refused, so that a mistyped filter never widens a list; a parameter given
- * twice too. Texts of the path and the query become the numbers and flags of their schema, and instants the stored form.
+ * Compiles one part of a route. Refuses unknown names, so that a mistyped filter never widens a list, and parameters that are
+ * given twice. Texts of the path and the query become the numbers and flags of their schema, and instants the stored form.
  */
 export const compileValidator: FastifySchemaCompiler<TSchema> = ({ schema, httpPart = 'body' }) => {
   // Handlers check headers, because every request has some that no schema names.

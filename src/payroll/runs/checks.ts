@@ -111,8 +111,17 @@ async function payDateSkipped(db: Db, { basis }: RunQuestion): Promise<Found[]> 
     .map((date) => ({ ...fail(date), ids: [date] }));
 }
 
+/** Two checks need the previous run, whose frozen basis may be megabytes. It is read once. */
+const readings = new WeakMap<Basis, Promise<FrozenRun | null>>();
+
 /** Returns the last finalized regular run before this one, of the same frequency, pay group and calendar year. */
-async function previousOfYear(db: Db, { run, previous }: Basis): Promise<FrozenRun | null> {
+function previousOfYear(db: Db, basis: Basis): Promise<FrozenRun | null> {
+  const reading = readings.get(basis) ?? readPreviousOfYear(db, basis);
+  readings.set(basis, reading);
+  return reading;
+}
+
+async function readPreviousOfYear(db: Db, { run, previous }: Basis): Promise<FrozenRun | null> {
   if (previous === null || run.kind === 'off_cycle') return null;
   const [frozen] = await frozenRuns(db, [previous]);
   return frozen !== undefined && yearOf(frozen.basis.run.pay_date) === yearOf(run.pay_date) ? frozen : null;
