@@ -30,7 +30,7 @@ const EVENTS_LOOKED_AT = 10_000;
 
 /** Finds pending events, which fail only when they are late, or quarantined ones that are not dismissed. */
 function eventsIn(state: 'pending' | 'quarantined') {
-  return pagesOf(0, async (db, after, now) => {
+  return inPages(0, async (db, after, now) => {
     const late = ago(now, PENDING_MS);
     const rows = await db
       .selectFrom('inbox')
@@ -49,7 +49,7 @@ function eventsIn(state: 'pending' | 'quarantined') {
 }
 
 /** An event in conflict concerns every employee and employer that any of its bodies names. */
-const conflictingEvents = pagesOf('', async (db, after) => {
+const conflictingEvents = inPages('', async (db, after) => {
   const ids = await db
     .selectFrom('event_conflicts')
     .select('event_id')
@@ -75,7 +75,7 @@ const conflictingEvents = pagesOf('', async (db, after) => {
 });
 
 function markedEvents(mark: 'tie_changed' | 'future_dated') {
-  return pagesOf(0, async (db, after) => {
+  return inPages(0, async (db, after) => {
     const rows = await markedVersions(db, mark)
       .innerJoin('inbox', 'inbox.event_id', 'deduction_versions.event_id')
       .where('inbox.dismissed_at', 'is', null)
@@ -97,7 +97,8 @@ const EVENT_KINDS = {
   future_dated: markedEvents('future_dated'),
 };
 
-function pagesOf<Place>(
+/** Returns a function that yields the events after a place, page by page, up to `EVENTS_LOOKED_AT`. */
+function inPages<Place>(
   first: Place,
   read: (db: Db, after: Place, now: Date) => Promise<EventFound<Place>[]>,
 ) {

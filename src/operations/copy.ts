@@ -90,7 +90,7 @@ export function copyDatabase(from: Db, to: Db, copied: (rows: number) => void): 
           if (OF_ONE_ROW.has(table)) await target.deleteFrom(table).execute();
           const sent = createHash('sha256');
           let rows = 0;
-          for await (const page of pagesOf(source, table)) {
+          for await (const page of tablePages(source, table)) {
             await write(target, table, page);
             for (const row of page) sent.update(lineOf(row));
             rows += page.length;
@@ -138,7 +138,7 @@ export async function assertEmpty(target: Db | Trx): Promise<void> {
 async function assertSame(target: Trx, table: Table, rows: number, sent: string): Promise<void> {
   const found = createHash('sha256');
   let count = 0;
-  for await (const page of pagesOf(target, table)) {
+  for await (const page of tablePages(target, table)) {
     for (const row of page) found.update(lineOf(row));
     count += page.length;
   }
@@ -148,7 +148,7 @@ async function assertSame(target: Trx, table: Table, rows: number, sent: string)
 }
 
 /** Yields a table's rows in the order of its key, which both engines compare by byte. */
-function pagesOf(trx: Trx, table: Table): AsyncGenerator<Row[]> {
+function tablePages(trx: Trx, table: Table): AsyncGenerator<Row[]> {
   const limit = OF_LARGE_ROWS.has(table) ? LARGE_ROWS_AT_ONCE : ROWS_AT_ONCE;
   return pagesByKey<Row>(trx, table, KEYS[table], sql`*`, limit);
 }

@@ -152,7 +152,7 @@ async function verifyOne(db: Db, stored: StoredRun, verified: RunsVerified, on: 
   const wrong = (field: string, rule: string) => on.report('payroll_runs', stored.run_id, field, rule);
   const body = parsed(() => bodyOf(stored));
   if (body === null) return wrong('body', 'cannot be read');
-  for (const field of OF_BODY) if (stored[field] !== body[field]) wrong(field, 'is not that of its body');
+  for (const field of OF_BODY) if (stored[field] !== body[field]) wrong(field, 'does not match its body');
   if (stored.state === 'open') {
     // The frozen basis of a final run is compared with its body below.
     if (!isAsked(body)) wrong('body', 'is none that can be asked for');
