@@ -70,13 +70,16 @@ export async function startServer(
   };
 }
 
-/** `benefits-sidecar serve`, built. It migrates an empty database automatically. */
+/** The option of Node that the Dockerfile sets. */
+const NODE_OPTION = '--max-semi-space-size=4';
+
+/** `benefits-sidecar serve`, built, as in the image. It migrates an empty database automatically. */
 export async function startSidecar(
   databaseUrl: string,
   nth = 0,
   more: Record<string, string> = {},
 ): Promise<Server> {
-  const server = await startServer(['dist/main.js', 'serve'], databaseUrl, nth, more);
+  const server = await startServer([NODE_OPTION, 'dist/main.js', 'serve'], databaseUrl, nth, more);
   // It accepts events some milliseconds before the API listener is ready.
   while (!(await isReached(server.api.url))) await delay(5);
   return server;

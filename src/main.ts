@@ -10,8 +10,6 @@ if (major < NODE_LEAST[0] || (major === NODE_LEAST[0] && minor < NODE_LEAST[1]))
   );
   process.exitCode = 1;
 } else {
-  const { holdYoungGenerations } = await import('./runtime/young-generation.ts');
-  holdYoungGenerations();
   const { run } = await import('./cli/program.ts');
   process.exitCode = await run(process.argv.slice(2), process.env);
 }

@@ -3,7 +3,6 @@ import { type Command as Base, CommanderError, Help } from 'commander';
 import { systemClock } from '../clock.ts';
 import type { Environment } from '../environment.ts';
 import { isAppError } from '../errors.ts';
-import { releaseYoungGenerations } from '../runtime/young-generation.ts';
 import { VERSION } from '../version.ts';
 import { type Act, Command, type Context, catchSignals, type Input } from './command.ts';
 import { printFailure } from './failure.ts';
@@ -73,7 +72,6 @@ export async function run(
     const act: Act =
       (command) =>
       async (...given) => {
-        releaseYoungGenerations();
         // Commander passes the options before the command itself.
         const { wide = false, json = false, yes = false } = given.at(-2) as Record<string, boolean>;
         const withOptions = { ...context, yes, out: { ...out, wide, asJson: json } };

@@ -1,10 +1,5 @@
 import closeWithGrace from 'close-with-grace';
 import { readConfig } from '../config.ts';
-import {
-  boundHeaps,
-  holdYoungGenerations,
-  releaseBoundYoungGenerations,
-} from '../runtime/young-generation.ts';
 import { createLog } from '../telemetry/log.ts';
 import type { Command, Context } from './command.ts';
 import { printFailure } from './failure.ts';
@@ -29,8 +24,6 @@ async function serve({ env, out }: Context, { migrate }: { migrate: boolean }): 
   const config = readConfig(env);
   const log = createLog(config.logLevel, out.stdout.isTTY === true);
   const report = (failure: unknown): void => printFailure(out, env, failure);
-  holdYoungGenerations();
-  boundHeaps();
   const { createSidecar } = await import('../runtime/sidecar.ts');
   // A signal during the start waits for it and then stops what was started.
   const starting = createSidecar(config, { log, migrate });
@@ -53,7 +46,6 @@ async function serve({ env, out }: Context, { migrate }: { migrate: boolean }): 
   );
   try {
     const sidecar = await starting;
-    releaseBoundYoungGenerations();
     failure = await sidecar.failed;
   } catch (error) {
     closer.uninstall();
