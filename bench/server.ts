@@ -71,7 +71,7 @@ export async function startServer(
 }
 
 /** The option of Node that the Dockerfile sets. */
-const NODE_OPTION = '--max-semi-space-size=4';
+const NODE_OPTION = '--max-semi-space-size=8';
 
 /** `benefits-sidecar serve`, built, as in the image. It migrates an empty database automatically. */
 export async function startSidecar(

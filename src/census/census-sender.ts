@@ -1,5 +1,5 @@
+import { pathSegment } from '../contract/fields.ts';
 import { AppError, isAppError } from '../errors.ts';
-import { pathSegment } from '../outbox/client.ts';
 import { SLOW_RETRY_MS } from '../outbox/retry.ts';
 import type { Claim, Decide, Post, Sender, Timeouts } from '../outbox/sender.ts';
 import { keyErrorMessage } from '../security/hashing.ts';

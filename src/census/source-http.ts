@@ -1,6 +1,7 @@
 import { Agent, type Dispatcher } from 'undici';
+import { pathSegment } from '../contract/fields.ts';
 import type { AppError } from '../errors.ts';
-import { failureCode, pathSegment } from '../outbox/client.ts';
+import { failureCode } from '../outbox/client.ts';
 import { type CensusSource, sourceFailed } from './source.ts';
 
 /** Payroll's endpoint is near; if it does not accept the connection, it is down. */

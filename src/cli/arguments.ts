@@ -2,11 +2,10 @@
 import { createReadStream } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { InvalidArgumentError } from 'commander';
-import { ID_MAX_CHARACTERS, REASON_MAX_CHARACTERS } from '../contract/fields.ts';
+import { ID_MAX_CHARACTERS, pathSegment, REASON_MAX_CHARACTERS } from '../contract/fields.ts';
 import { isDay, toInstant } from '../contract/instant.ts';
 import { parseJson } from '../contract/json.ts';
 import { type Columns, ROW_TYPES, type RowFormat, type Rows, readRows } from '../formats/rows.ts';
-import { pathSegment } from '../outbox/client.ts';
 import { failed, wrongUsage } from './failure.ts';
 
 const UNIT_MS: Readonly<Record<string, number>> = { h: 3_600_000, d: 86_400_000 };

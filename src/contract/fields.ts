@@ -7,6 +7,15 @@ export const ID_MAX_CHARACTERS = 255;
 /** An id of an employee, employer or deduction: any text, compared by byte. */
 export const identifier = Type.String({ minLength: 1, maxLength: ID_MAX_CHARACTERS });
 
+/**
+ * Returns an id as an encoded path segment, or null if it cannot be one: `.` and `..` change the path even when encoded
+ * (RFC 3986, 6.2.2), and a lone surrogate has no UTF-8.
+ */
+export function pathSegment(text: string): string | null {
+  if (text === '' || text === '.' || text === '..' || !text.isWellFormed()) return null;
+  return encodeURIComponent(text);
+}
+
 export const day = Type.String({ format: 'date', rule: 'must be a real date, YYYY-MM-DD' });
 
 /** The format alone allows a domain without a dot and a quoted name, to which no service can write. */

@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import { Agent, type Dispatcher } from 'undici';
 import type { Clock } from '../clock.ts';
 import { type BenefitsConfig, currentApiKey } from '../config.ts';
+import { pathSegment } from '../contract/fields.ts';
 import { codeOf } from '../errors.ts';
 import { type Content, type Outcome, retryAfterMs } from './retry.ts';
 import type { Post } from './sender.ts';
@@ -18,15 +19,6 @@ export type BenefitsClient = {
   refreshKey(): void;
   close(): Promise<void>;
 };
-
-/**
- * Returns an encoded path segment, or null if the text cannot be one: `.` and `..` change the path even when encoded
- * (RFC 3986, 6.2.2), and a lone surrogate has no UTF-8.
- */
-export function pathSegment(text: string): string | null {
-  if (text === '' || text === '.' || text === '..' || !text.isWellFormed()) return null;
-  return encodeURIComponent(text);
-}
 
 /** Creates the HTTP client of the benefits service: keep-alive, no redirects, bounded responses. */
 export function createClient(benefits: BenefitsConfig, version: string, now: Clock): BenefitsClient {

@@ -14,11 +14,7 @@ import type { RefusalCause } from '../inbox/signature.ts';
 import type { Receiving } from '../telemetry/counts.ts';
 import type { Log, LogFields } from '../telemetry/log.ts';
 
-/**
- * Bounds of a worker's heap. Payroll runs and deliveries are as fast with this young generation as with V8's larger one. An
- * old generation of at most 1 GiB may grow by 60% before V8 collects it, and a larger one fourfold; a payroll run of 30,000
- * lines takes 70 MiB.
- */
+/** Bounds of a worker's heap, in MiB. By default they grow with the machine (bench/findings.md#memory). */
 const HEAP = { maxYoungGenerationSizeMb: 24, maxOldGenerationSizeMb: 1024 };
 /** How long a stop waits for requests in flight. The next start continues the rest. */
 const STOP_WITHIN_MS = 8_000;

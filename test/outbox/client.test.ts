@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import t from 'tap';
-import { ANSWER_READ_BYTES, createClient, pathSegment } from '../../src/outbox/client.ts';
+import { ANSWER_READ_BYTES, createClient } from '../../src/outbox/client.ts';
 import type { Content, Outcome } from '../../src/outbox/retry.ts';
 import type { Post } from '../../src/outbox/sender.ts';
 import { client, PATIENT, START } from './parts.ts';
@@ -75,7 +75,6 @@ t.test('ids are encoded and never change the path', async (t) => {
   await sender.post({ ...post, path: ['employer', '../a b/ü?#%2e', 'census'] }, never);
   t.equal(received[0]?.path, '/employer/..%2Fa%20b%2F%C3%BC%3F%23%252e/census');
   for (const id of ['.', '..', '', 'half \ud800']) {
-    t.equal(pathSegment(id), null);
     const outcome = await sender.post({ ...post, path: ['employer', id, 'census'] }, never);
     t.strictSame(outcome, { answered: false, code: 'UNSENDABLE_PATH', sent: false });
   }
