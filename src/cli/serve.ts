@@ -24,15 +24,18 @@ async function serve({ env, out }: Context, { migrate }: { migrate: boolean }): 
   const config = readConfig(env);
   const log = createLog(config.logLevel, out.stdout.isTTY === true);
   const report = (failure: unknown): void => printFailure(out, env, failure);
+
   const { createSidecar } = await import('../runtime/sidecar.ts');
   // A signal during the start waits for it and then stops what was started.
   const starting = createSidecar(config, { log, migrate });
+
   let failure: Error | null = null;
   const reportTimeout = (): void => {
     report(new Error(LATE));
     // Printed last, because it states the next step.
     if (failure !== null) report(failure);
   };
+
   const closer = closeWithGrace(
     { delay: STOPS_WITHIN_MS, logger: { error: report }, onTimeout: reportTimeout },
     async ({ err, signal }) => {
@@ -44,6 +47,7 @@ async function serve({ env, out }: Context, { migrate }: { migrate: boolean }): 
       if (failure !== null) throw failure;
     },
   );
+
   try {
     const sidecar = await starting;
     failure = await sidecar.failed;
