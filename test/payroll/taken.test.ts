@@ -1,9 +1,11 @@
+import { createDifferences } from '../../src/database/difference.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { unreadable } from '../../src/formats/bytes.ts';
 import type { Row } from '../../src/formats/rows.ts';
 import { readTaken, recordTaken } from '../../src/payroll/reconciliation/taken.ts';
-import { verifyRun } from '../../src/payroll/runs/verify.ts';
+import { verifyTaken } from '../../src/payroll/reconciliation/verify-taken.ts';
+import { verifyRun, verifyRuns } from '../../src/payroll/runs/verify.ts';
 import { described } from '../formats/read.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import {
@@ -168,6 +170,32 @@ onEitherEngine('a row identifies one of the two lines of a corrected taxability'
     problemsOf(db, SECOND, { employee_id: 'emp-1', kind: 'adjustment', amount: '1', ...fields });
   t.strictSame(await of({}), ['lines[0]: matches several lines: add taxability']);
   t.strictSame(await of({ taxability: 'post_tax' }), []);
+});
+
+onEitherEngine('frozen lines that cannot be read are named, and the rest is verified', async (t) => {
+  const db = await readyEmployer(t);
+  await finalizedOn(db, FIRST);
+  await taken(db, FIRST, { employee_id: 'emp-1', amount: '40' }, { employee_id: 'emp-2', amount: '0.00' });
+  for (const lines of ['[', 'null', '{}', '5', '[null]', '[{}]']) {
+    await transact(db, (trx) =>
+      trx.updateTable('run_employees').set({ lines }).where('employee_id', '=', 'emp-1').execute(),
+    );
+    const { report, named } = createDifferences(100);
+    const on = { report, looked: () => {}, signal: new AbortController().signal };
+    await verifyRuns(db, on);
+    await verifyTaken(db, on);
+    const found = named.map(({ table, id, field, rule }) => `${table}.${field} of ${id} ${rule}`);
+    const damaged = found.filter((text) => /^run_employees\.lines of .+\/emp-1 cannot be read$/.test(text));
+    t.equal(damaged.length, lines === '[{}]' ? 0 : 1, lines);
+    t.ok(found.includes(`taken_lines.line of ${FIRST}/1/emp-1 there is no such line`), lines);
+    t.notOk(
+      found.some((text) => text.includes('emp-2')),
+      lines,
+    );
+    const verified = verifyRun(db, await storedRun(db, FIRST));
+    if (lines === '[{}]') t.match(await verified, { identical: false, difference_count: 2 });
+    else await t.rejects(verified, { code: 'STORED_JSON_DAMAGED' }, lines);
+  }
 });
 
 onEitherEngine('a row identifies its line among those of its employee', async (t) => {

@@ -101,10 +101,18 @@ export const Line = component(
 );
 export type Line = Static<typeof Line>;
 
-const readStored = jsonColumn('run_employees', 'lines', Type.Array(Line));
+type StoredLines = { freeze_id: string; employee_id: string; lines: string };
 
-export function storedLines(row: { freeze_id: string; employee_id: string; lines: string }): Line[] {
-  return readStored(row.lines, `${row.freeze_id}/${row.employee_id}`);
+const readStored = jsonColumn('run_employees', 'lines', Type.Array(Line));
+const readAltered = jsonColumn('run_employees', 'lines', Type.Unsafe<Line[]>(Type.Array(Type.Object({}))));
+
+export function storedLines({ freeze_id, employee_id, lines }: StoredLines): Line[] {
+  return readStored(lines, `${freeze_id}/${employee_id}`);
+}
+
+/** Like `storedLines`, but a line may have any content: comparing it names what was altered, and a schema does not. */
+export function linesToCompare({ freeze_id, employee_id, lines }: StoredLines): Line[] {
+  return readAltered(lines, `${freeze_id}/${employee_id}`);
 }
 
 /** Identifies a line among those of its employee in its run. A run may adjust a deduction under two taxabilities. */

@@ -4,7 +4,7 @@ import { pagesByKey } from '../../database/bulk.ts';
 import type { Verifying } from '../../database/difference.ts';
 import type { Db, Tables } from '../../database/tables.ts';
 import { parseAmount } from '../../money.ts';
-import { type Line, lineKey } from '../calculation/line.ts';
+import { type Line, lineKey, storedLines } from '../calculation/line.ts';
 
 /** Lines read at once, each with all frozen lines of its employee. */
 const ROWS_AT_ONCE = 500;
@@ -29,7 +29,7 @@ export async function verifyTaken(db: Db, on: Verifying): Promise<void> {
 
 function verifyOne(row: Row, { report }: Verifying): void {
   const id = `${row.run_id}/${row.report}/${row.employee_id}`;
-  const line = linesOf(row.lines).find((one) => lineKey(one) === row.line);
+  const line = frozenLines(row).find((one) => lineKey(one) === row.line);
   if (line === undefined) {
     report('taken_lines', id, 'line', 'there is no such line');
     return;
@@ -41,9 +41,9 @@ function verifyOne(row: Row, { report }: Verifying): void {
 }
 
 /** Returns no lines if they are damaged, which the verification of the run reports. */
-function linesOf(text: string | null): Line[] {
+function frozenLines({ run_id, employee_id, lines }: Row): Line[] {
   try {
-    return JSON.parse(text ?? '[]');
+    return lines === null ? [] : storedLines({ freeze_id: run_id, employee_id, lines });
   } catch {
     return [];
   }

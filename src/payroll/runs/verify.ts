@@ -9,7 +9,7 @@ import { byBytes } from '../../database/engine.ts';
 import { isUnavailable } from '../../database/errors.ts';
 import type { Db } from '../../database/tables.ts';
 import { RULES_VERSION } from '../calculation/amounts.ts';
-import { type Line, lineKey } from '../calculation/line.ts';
+import { type Line, lineKey, linesToCompare } from '../calculation/line.ts';
 import { OPTIONS } from '../settings/policy.ts';
 import { type Basis, type Frozen, frozenOf } from './basis.ts';
 import { type Run, runOf, type StatedRun } from './body.ts';
@@ -49,12 +49,16 @@ export function whyOtherRules({ rules_version }: StoredRun): string | null {
 
 const DIFFERENCES_NAMED = 100;
 
-/** Verifies a finalized or voided run with its frozen basis. `onPage` receives each computed page. */
+/**
+ * Verifies a finalized or voided run with its frozen basis. `onPage` receives each computed page, and `read` parses the
+ * frozen lines of an employee; by default it throws STORED_JSON_DAMAGED if they are not lines.
+ */
 export async function verifyRun(
   db: Db,
   stored: StoredRun,
   basis: Basis = frozenOf(stored).basis,
   onPage: (page: readonly EmployeeLines[]) => void = () => {},
+  read = linesToCompare,
 ): Promise<Verification> {
   const differences: Difference[] = [];
   let difference_count = 0;
@@ -63,7 +67,7 @@ export async function verifyRun(
     difference_count += 1;
     if (differences.length < DIFFERENCES_NAMED) differences.push(difference);
   };
-  const frozen = oneByOne(readFrozenLines(db, stored.freeze_id as string, '', unchecked));
+  const frozen = oneByOne(readFrozenLines(db, stored.freeze_id as string, '', read));
   const again = oneByOne(recomputed(db, basis, onPage));
   let [one, other] = [await frozen.next(), await again.next()];
   while (!one.done || !other.done) {
@@ -77,11 +81,6 @@ export async function verifyRun(
     if (isRight) other = await again.next();
   }
   return { identical: difference_count === 0, lines, differences, difference_count };
-}
-
-/** The lines are compared with computed ones, which names what was altered better than a schema does. */
-function unchecked({ lines }: { lines: string }): Line[] {
-  return JSON.parse(lines);
 }
 
 async function* recomputed(
@@ -200,7 +199,13 @@ async function verifyLines(db: Db, stored: StoredRun, frozen: Frozen, on: Verify
     for (const employee of page) summary.add(employee);
     on.looked(page.length);
   };
-  const { lines, differences, difference_count } = await verifyRun(db, stored, frozen.basis, add);
+  const read: typeof linesToCompare = (row) => {
+    const found = parsed(() => linesToCompare(row));
+    if (found === null)
+      on.report('run_employees', `${row.freeze_id}/${row.employee_id}`, 'lines', 'cannot be read');
+    return found ?? [];
+  };
+  const { lines, differences, difference_count } = await verifyRun(db, stored, frozen.basis, add, read);
   for (const { employee_id, line } of differences) {
     const field = line === null ? 'roster_position' : 'lines';
     const rule = `run ${stored.run_id} does not compute it so`;
