@@ -5,7 +5,7 @@ import { userInfo } from 'node:os';
 import { checkCensus, type Findings, viewFindings } from '../census/check.ts';
 import { type Comparison, compareCensus } from '../census/diff.ts';
 import type { CensusContent } from '../census/reading.ts';
-import { currentCensus } from '../census/staged.ts';
+import { listStagedCensuses, type StagedCensusView } from '../census/staged.ts';
 import { stageCensus } from '../census/staging.ts';
 import { type CensusSync, findSync, listSyncs, readSyncAnswer } from '../census/sync-list.ts';
 import { requestSyncManually } from '../census/syncs.ts';
@@ -94,21 +94,23 @@ export function addCensusCommands(program: Command): void {
         const { db, out, env } = context;
         const { maxAgeMs, overdueMs } = readCensus(env);
         const now = context.now();
-        const staged = await currentCensus(db, employer);
+        const { censuses } = await listStagedCensuses(db, { employerId: employer }, { limit: 1 });
+        const [staged] = censuses;
         const { syncs } = await listSyncs(db, { employerId: employer }, { limit: 5 }, { now, overdueMs });
-        const fresh = staged !== null && now.getTime() - Date.parse(staged.staged_at) <= maxAgeMs;
-        const census = staged && {
-          id: staged.census_id,
-          employer_id: staged.employer_id,
-          staged_at: staged.staged_at,
-          employees: staged.employees,
-          fresh,
-        };
+        const isFresh = ({ staged_at }: StagedCensusView) =>
+          now.getTime() - Date.parse(staged_at) <= maxAgeMs;
+        const census = staged === undefined ? null : { ...staged, fresh: isFresh(staged) };
         const response = withResponse ? await responseOf(context, syncs[0]) : undefined;
         const result = { census, syncs, ...(response !== undefined && { response }) };
         printResult(out, result, () => {
           if (census === null) out.print('No census is staged.');
-          else printPairs(out, { ...census, fresh: fresh ? 'yes' : 'no: older than CENSUS_MAX_AGE' });
+          else {
+            printPairs(out, {
+              ...census,
+              last_upload: census.last_upload?.uploaded_at ?? 'none',
+              fresh: census.fresh ? 'yes' : 'no: older than CENSUS_MAX_AGE',
+            });
+          }
           printSyncs(out, syncs);
           if (response !== undefined) printResponse(out, response);
         });

@@ -64,7 +64,7 @@ export function addDeductionCommands(program: Command): void {
         after = next;
       }
       if (states.length === 0) throw unknownId('deduction', deductionId, 'deductions list');
-      printResult(out, { data: states.map(viewVersion), next_cursor: null }, () =>
+      printResult(out, { data: states.map(viewVersion), has_more: false, next_cursor: null }, () =>
         printTable(out, VERSION_COLUMNS, states),
       );
     });

@@ -49,14 +49,17 @@ export async function listChanges(
   return { changes: shown.map(changeOf), next: last?.seq ?? null };
 }
 
-/** Returns a change and its attempts, newest first, or null if there is none with this id. */
-export async function findChange(
-  db: Db,
-  changeId: string,
-): Promise<{ change: AcceptedChange; attempts: Attempt[] } | null> {
+export type WholeChange = AcceptedChange & { last_attempts: Attempt[] };
+
+/** Returns a change with its last attempts, newest first, or null if there is none with this id. */
+export async function findChange(db: Db, changeId: string): Promise<WholeChange | null> {
+  const change = await readChange(db, changeId);
+  return change && { ...change, last_attempts: await attemptsOf(db, changeId, ATTEMPTS_SHOWN) };
+}
+
+async function readChange(db: Db, changeId: string): Promise<AcceptedChange | null> {
   const row = await selectChanges(db).where('request_id', '=', changeId).executeTakeFirst();
-  if (row === undefined) return null;
-  return { change: changeOf(row), attempts: await attemptsOf(db, changeId, ATTEMPTS_SHOWN) };
+  return row === undefined ? null : changeOf(row);
 }
 
 function selectChanges(db: Db) {
@@ -102,9 +105,8 @@ export async function actOnChange(
   work: (trx: Trx) => Promise<ManualResult>,
 ): Promise<ActedOn> {
   const outcome = await transact(db, work);
-  const found = outcome === 'not-found' ? null : await findChange(db, changeId);
-  if (outcome === 'not-found' || found === null) return { outcome: 'not-found' };
-  const { change } = found;
+  const change = outcome === 'not-found' ? null : await readChange(db, changeId);
+  if (outcome === 'not-found' || change === null) return { outcome: 'not-found' };
   return outcome === 'done' ? { outcome, change } : { outcome: 'refused', why: WHY[outcome](change) };
 }
 

@@ -136,20 +136,19 @@ export function employeeChangeRoutes(app: Api, parts: ApiParts): void {
     async (request) => {
       const { change_id } = request.params;
       if (request.query.body === true) alsoNeeds(request, 'pii:read');
-      const found = await findChange(db, change_id);
-      if (found === null) throw notFound('employment change');
-      const shown = { ...found.change, last_attempts: found.attempts };
-      if (request.query.body !== true) return shown;
+      const change = await findChange(db, change_id);
+      if (change === null) throw notFound('employment change');
+      if (request.query.body !== true) return change;
       await writeReadDown(parts, request, {
         resource_type: 'change',
         resource_id: change_id,
-        ...employeeSubject(found.change.employee_id),
+        ...employeeSubject(change.employee_id),
       });
-      const fields = { request_id: change_id, kind: found.change.kind, ...by(request) };
+      const fields = { request_id: change_id, kind: change.kind, ...by(request) };
       log.info(fields, 'the contents of an employment change were read');
       const read = await readBody(db, encryptor, change_id);
       if (read === null) throw notFound('employment change');
-      return { ...shown, body: read.body, body_absent: read.absent, response: read.answer };
+      return { ...change, body: read.body, body_absent: read.absent, response: read.answer };
     },
   );
 

@@ -8,6 +8,7 @@ import {
   changeCursor,
   findChange,
   listChanges,
+  type WholeChange,
 } from '../../employment/changes.ts';
 import type { AppError } from '../../errors.ts';
 import {
@@ -86,9 +87,9 @@ function addShowCommands(change: Command): void {
     .table()
     .doesOnDatabase(async ({ db, out }, changeId: string) => {
       // Without its contents: the API shows those to tokens with the scope, and records the read.
-      const { change, attempts } = await foundChange(db, changeId);
-      printResult(out, { ...change, last_attempts: attempts }, () => {
-        const { may_have_been_applied, blocking, ...rest } = change;
+      const change = await foundChange(db, changeId);
+      printResult(out, change, () => {
+        const { may_have_been_applied, blocking, last_attempts: attempts, ...rest } = change;
         printPairs(out, {
           ...rest,
           may_have_been_applied: may_have_been_applied ? 'yes: a response was lost' : 'no',
@@ -122,7 +123,7 @@ function addActionCommands(change: Command): void {
     .json()
     .doesOnDatabase(async (context, changeId: string, { reason }: { reason: string }) => {
       const { db, out, now } = context;
-      const { change } = await foundChange(db, changeId);
+      const change = await foundChange(db, changeId);
       const { kind, employee_id, state, may_have_been_applied, blocking } = change;
       const effects = [
         `${changeId} is the ${kind} of ${employee_id}. It is ${state}.`,
@@ -167,9 +168,7 @@ async function foundChange(db: Db, changeId: string) {
   return found;
 }
 
-type Attempt = Awaited<ReturnType<typeof foundChange>>['attempts'][number];
-
-const ATTEMPT_COLUMNS: readonly Column<Attempt>[] = [
+const ATTEMPT_COLUMNS: readonly Column<WholeChange['last_attempts'][number]>[] = [
   ['attempt', (attempt) => attempt.attempt],
   ['started', (attempt) => attempt.started_at],
   ['finished', (attempt) => attempt.finished_at, 1],
