@@ -30,7 +30,7 @@ const ROWS = [
   ],
 ];
 /** Within payroll/, from top to bottom. */
-const PAYROLL = ['reconciliation', 'runs', 'settings', 'calculation'];
+const PAYROLL = ['run-view.ts', 'reconciliation', 'runs', 'settings', 'calculation'];
 
 const alternatives = (names) => names.map((name) => name.replace('.', '\\.')).join('|');
 const within = (names, parent = 'src') => `^${parent}/(?:${alternatives(names)})(?:/|$)`;

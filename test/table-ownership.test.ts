@@ -32,6 +32,7 @@ function tablesOf(source: string): string[] {
   return [...built, ...written].map(([, table = '']) => table);
 }
 
+// A module may join its own table to a query that the owner exports, and then names columns of that query.
 t.test('only the owning module names a table in SQL', (t) => {
   const owners = ownersOfTables();
   t.ok(owners.size > 30, 'the tables are read from the migrations');

@@ -99,7 +99,7 @@ CREATE TABLE run_employees (
 -- dates that a failure is based on: while it is the same, the failure stays accepted for the employer. Without ids it was
 -- accepted for its run only.
 CREATE TABLE accepted_failures (
-  run_id      TEXT NOT NULL,
+  run_id      TEXT NOT NULL REFERENCES payroll_runs (run_id),
   ordinal     INTEGER NOT NULL,
   employer_id TEXT NOT NULL,
   check_id    TEXT NOT NULL,

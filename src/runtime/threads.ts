@@ -88,14 +88,14 @@ export async function startReceiverThread(
   // Only what it needs: the thread that parses unauthenticated requests has no other key or token.
   const data: ReceiverConfig = { receiver, webhookSecrets };
   const thread = startThread<ToReceiver, FromReceiver>('receiver-thread', 'the receiver thread', data, {
-    async receive(message) {
+    async receive(message, send) {
       if (message.type === 'refused') downstream.refused(message.cause);
       else if (message.type === 'dropped') downstream.dropped(message.count);
       else if (message.type === 'ready') respond(message.port, downstream.isReady());
       else if (message.type === 'alive') respond(message.port, downstream.isAlive());
       else {
         const unstored = await storeIntakeBatch(message, downstream.accept);
-        thread.send({ type: 'stored', batch: message.batch, unstored });
+        send({ type: 'stored', batch: message.batch, unstored });
       }
     },
     failed,
@@ -112,7 +112,7 @@ function startThread<To, From>(
   entry: string,
   name: string,
   data: unknown,
-  on: { receive: (message: From) => void; failed: (error: Error) => void },
+  on: { receive: (message: From, send: (message: To) => void) => void; failed: (error: Error) => void },
 ) {
   const listening = Promise.withResolvers<string>();
   const exited = Promise.withResolvers<void>();
@@ -132,7 +132,7 @@ function startThread<To, From>(
     const own = message as FromWorker;
     if (own.type === 'listening') listening.resolve(own.address);
     else if (own.type === 'failed') fail(receivedError(own.error));
-    else on.receive(message as From);
+    else on.receive(message as From, send);
   });
   worker.on('error', (error) => fail(error instanceof Error ? error : new Error(`${name} failed`)));
   worker.on('exit', () => {
