@@ -10,7 +10,7 @@ import { rateLimited } from '../telemetry/rate-limited-log.ts';
 declare module 'fastify' {
   interface FastifyContextConfig {
     /** The route responds under any load, because it reports the state of this process. */
-    alwaysAnswered?: boolean;
+    neverShed?: boolean;
   }
 }
 
@@ -57,7 +57,7 @@ export function shedLoad(
     maxHeapUsedBytes: pressure.heapBytes,
     sampleInterval: LOOK_EVERY_MS,
     pressureHandler: async (request) => {
-      if (request.routeOptions.config.alwaysAnswered === true) return;
+      if (request.routeOptions.config.neverShed === true) return;
       // The plugin checks the delay first, and garbage collection in a full heap also delays the thread.
       const isFull = pressure.heapBytes > 0 && app.memoryUsage().heapUsed > pressure.heapBytes;
       if (!isFull && connections <= pressure.connections) return;

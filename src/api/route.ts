@@ -53,14 +53,14 @@ export type ApiParts = ReadinessLimits & {
 };
 
 type Operation = FastifySchema &
-  Pick<FastifyContextConfig, 'refuses' | 'alwaysAnswered'> &
+  Pick<FastifyContextConfig, 'refuses' | 'neverShed'> &
   Pick<RouteOptions, 'bodyLimit' | 'validatorCompiler'>;
 
 /** Returns the options of a route from its tag in the reference, its scope, and what the reference shows. */
 export function operation<const S extends Operation>(tag: string, scope: RouteScope, options: S) {
-  const { refuses = [], alwaysAnswered = false, bodyLimit, validatorCompiler, ...schema } = options;
+  const { refuses = [], neverShed = false, bodyLimit, validatorCompiler, ...schema } = options;
   return {
-    config: { scope, refuses, alwaysAnswered },
+    config: { scope, refuses, neverShed },
     ...(bodyLimit !== undefined && { bodyLimit }),
     ...(validatorCompiler !== undefined && { validatorCompiler }),
     schema: { ...schema, tags: [tag] } as unknown as S,

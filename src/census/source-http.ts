@@ -21,9 +21,9 @@ export function createHttpSource(url: string, token: string | null, version: str
       const segment = pathSegment(employerId);
       if (segment === null) throw sourceFailed('the employer ID cannot be part of a URL');
       const { origin, pathname, search } = new URL(url.replaceAll('{employer_id}', segment));
-      let answer: Dispatcher.ResponseData;
+      let response: Dispatcher.ResponseData;
       try {
-        answer = await agent.request({
+        response = await agent.request({
           origin,
           path: pathname + search,
           method: 'GET',
@@ -40,16 +40,16 @@ export function createHttpSource(url: string, token: string | null, version: str
       } catch (error) {
         throw brokenOff(error);
       }
-      const refusal = refusalOf(answer);
+      const refusal = refusalOf(response);
       if (refusal !== null) {
-        answer.body.on('error', () => {}).destroy();
+        response.body.on('error', () => {}).destroy();
         throw sourceFailed(refusal);
       }
-      const isCsv = /^text\/csv\b/i.test(String(answer.headers['content-type'] ?? ''));
+      const isCsv = /^text\/csv\b/i.test(String(response.headers['content-type'] ?? ''));
       // The organization of a CSV is in a header, as in PUT, which is decoded as Latin-1.
-      const header = answer.headers['census-organization'];
+      const header = response.headers['census-organization'];
       const organization = typeof header === 'string' ? Buffer.from(header, 'latin1') : null;
-      return { format: isCsv ? 'csv' : 'json', content: contentOf(answer), organization };
+      return { format: isCsv ? 'csv' : 'json', content: contentOf(response), organization };
     },
   };
 }

@@ -62,9 +62,9 @@ async function* received(ask: (port: MessagePort) => void, signal: AbortSignal):
   ask(port2);
   try {
     for (;;) {
-      const answered = once(port, 'message', { signal: ended });
+      const arrived = once(port, 'message', { signal: ended });
       port.postMessage('next');
-      const [part] = (await answered) as [Part];
+      const [part] = (await arrived) as [Part];
       if ('failed' in part) throw sourceFailed(`the census function ${part.failed}`);
       if ('end' in part) return;
       yield part.bytes;
@@ -80,7 +80,7 @@ async function* received(ask: (port: MessagePort) => void, signal: AbortSignal):
 }
 
 /** The end with the function, which is called when the first part is requested. */
-export function answerCensus(read: CensusFunction, employerId: string, port: MessagePort): void {
+export function serveCensus(read: CensusFunction, employerId: string, port: MessagePort): void {
   const unwanted = new AbortController();
   const parts = partsOf(read, employerId, unwanted.signal);
   port.on('message', async () => {

@@ -72,7 +72,7 @@ export function syncsOfEvents(db: Db, eventIds: readonly string[]) {
 }
 
 /** Returns the response that rejected a sync's upload, SSNs masked, or null. Record the read first. */
-export async function readSyncAnswer(db: Db, encryptor: Encryptor, syncId: string): Promise<string | null> {
+export async function readSyncResponse(db: Db, encryptor: Encryptor, syncId: string): Promise<string | null> {
   const sync = db.selectFrom('census_syncs').select('request_id').where('sync_id', '=', syncId);
   const requestId = (await sync.executeTakeFirst())?.request_id ?? null;
   if (requestId === null) return null;

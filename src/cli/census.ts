@@ -7,7 +7,7 @@ import { type Comparison, compareCensus } from '../census/diff.ts';
 import type { CensusContent } from '../census/reading.ts';
 import { listStagedCensuses, type StagedCensusView } from '../census/staged.ts';
 import { stageCensus } from '../census/staging.ts';
-import { type CensusSync, findSync, listSyncs, readSyncAnswer } from '../census/sync-list.ts';
+import { type CensusSync, findSync, listSyncs, readSyncResponse } from '../census/sync-list.ts';
 import { requestSyncManually } from '../census/syncs.ts';
 import { readCensus, readDataKeys, readReadinessLimits } from '../config.ts';
 import { describe } from '../contract/check.ts';
@@ -223,7 +223,7 @@ async function responseOf({ db, env, now }: DatabaseContext, sync: CensusSync | 
     now: now().toISOString(),
   } as const;
   await transact(db, (trx) => recordPiiRead(trx, read));
-  return readSyncAnswer(db, encryptor, sync.id);
+  return readSyncResponse(db, encryptor, sync.id);
 }
 
 /** A command has no token, so the audit log names the operating system's user. */

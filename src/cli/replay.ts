@@ -37,7 +37,7 @@ type Options = { url?: string; concurrency: number; force?: true };
 type Posted = { file: string; delivered: boolean; outcome: string };
 
 /** The contract's limit for an acknowledgment. */
-const ANSWER_MS = 15_000;
+const RESPONSE_MS = 15_000;
 
 /** Advice by the status of a response other than 2xx, or by the error's code. */
 const ADVICE: Readonly<Record<string, string>> = {
@@ -62,7 +62,7 @@ async function replay(context: Context, paths: string[], options: Options): Prom
   const url = options.url ?? `${addressToReach(readReceiver(env))}/webhooks`;
   const events = paths.flatMap((path) => loadFixtures(path));
   const signal = stopped();
-  const dispatcher = new Agent({ headersTimeout: ANSWER_MS, bodyTimeout: ANSWER_MS });
+  const dispatcher = new Agent({ headersTimeout: RESPONSE_MS, bodyTimeout: RESPONSE_MS });
   const post = async ({ file, id, body }: Fixture): Promise<Posted> => {
     const text = JSON.stringify(body);
     const headers = { 'content-type': 'application/json', ...signEvent(secret, id, now(), text) };

@@ -106,7 +106,7 @@ async function simulate(context: Context, options: Options): Promise<number> {
     },
     delivered: (delivery) => print(deliveryInWords(delivery)),
     endpointDisabled: (url) => print(`The endpoint ${url} is disabled and receives no more events`),
-    said: (text) => print(`* ${text}`),
+    messaged: (text) => print(`* ${text}`),
   });
   try {
     simulator.subscribe(webhookUrl);

@@ -6,7 +6,7 @@ import { openReader } from './handle.ts';
 /** A reference to a row that does not exist. `row` is null in a table without row ids. */
 type Dangling = { row: number | null; columns: string; parent: string };
 
-export type TableChecked = { table: string; said: string[]; dangling: Dangling[] };
+export type TableChecked = { table: string; found: string[]; dangling: Dangling[] };
 
 /** Per table. */
 const DANGLING_MOST = 1_000;
@@ -19,14 +19,14 @@ const tables = handle
   .all();
 // Checking the schema table also checks the list of free pages.
 for (const table of ['sqlite_schema', ...(tables as string[])]) {
-  parentPort?.postMessage({ table, said: check(table), dangling: danglingIn(table) } satisfies TableChecked);
+  parentPort?.postMessage({ table, found: check(table), dangling: danglingIn(table) } satisfies TableChecked);
 }
 handle.close();
 
 function check(table: string): string[] {
   try {
-    const said = handle.prepare('select integrity_check from pragma_integrity_check(?)').pluck().all(table);
-    return (said as string[]).filter((text) => text !== 'ok');
+    const found = handle.prepare('select integrity_check from pragma_integrity_check(?)').pluck().all(table);
+    return (found as string[]).filter((text) => text !== 'ok');
   } catch (error) {
     return [codeOf(error)];
   }

@@ -13,16 +13,16 @@ import { transact } from './transaction.ts';
 
 export type EngineCheck = {
   name: string;
-  /** `unasked`: the engine as configured can't check it; `says` has the reason. */
-  result: 'pass' | 'fail' | 'unasked';
-  says: string;
+  /** `skipped`: the engine as configured can't check it; `detail` has the reason. */
+  result: 'pass' | 'fail' | 'skipped';
+  detail: string;
 };
 
 /** Next to this file, as source and as built code. */
 const ENTRY = new URL(`./integrity-entry${extname(import.meta.url)}`, import.meta.url);
 
 /** The number of findings reported per check. */
-const SAID = 5;
+const SHOWN = 5;
 
 /** PostgreSQL's codes. */
 const NOT_ALLOWED = '42501';
@@ -44,31 +44,31 @@ async function checkSchemaObjects(db: Db, { report }: Verifying): Promise<Engine
   try {
     const differences = await compareSchema(db);
     for (const { object, rule } of differences) report('migrations', object, 'schema', rule);
-    const said = differences.map(({ object, rule }) => `${object} ${rule}`);
-    return answer(name, said, 'it is what the migrations create');
+    const found = differences.map(({ object, rule }) => `${object} ${rule}`);
+    return checked(name, found, 'it is what the migrations create');
   } catch (error) {
-    if (isAppError(error, 'SCHEMA_NOT_COMPARABLE')) return { name, result: 'unasked', says: error.message };
+    if (isAppError(error, 'SCHEMA_NOT_COMPARABLE')) return { name, result: 'skipped', detail: error.message };
     if (!isFatal(error)) throw error;
     const rule = `cannot be read (${codeOf(error)})`;
     report('migrations', '-', 'schema', rule);
-    return answer(name, [rule], '');
+    return checked(name, [rule], '');
   }
 }
 
 /** Runs on its own thread, so that this one can be interrupted and check everything else. */
 async function checkSqlite(db: Db, { report, signal }: Verifying): Promise<EngineCheck> {
   const worker = new Worker(ENTRY, { workerData: { path: await fileOf(db) } });
-  const said: string[] = [];
+  const found: string[] = [];
   const ended = Promise.withResolvers<void>();
   worker.on('message', (checked: TableChecked) => {
     const table = checked.table as keyof Tables;
     for (const { row, columns, parent } of checked.dangling) {
       const rule = `refers to a row of ${parent} that does not exist`;
       report(table, row === null ? '-' : `row ${row}`, columns, rule);
-      said.push(`${table}: ${columns} ${rule}`);
+      found.push(`${table}: ${columns} ${rule}`);
     }
-    if (checked.said.length === 0) return;
-    said.push(...checked.said.map((text) => `${table}: ${text}`));
+    if (checked.found.length === 0) return;
+    found.push(...checked.found.map((text) => `${table}: ${text}`));
     report(table, '-', '-', 'is damaged, according to the database engine');
   });
   worker.on('error', ended.reject);
@@ -84,7 +84,7 @@ async function checkSqlite(db: Db, { report, signal }: Verifying): Promise<Engin
     signal.removeEventListener('abort', stop);
     await worker.terminate();
   }
-  return answer('integrity_check', said, 'every table and index is whole');
+  return checked('integrity_check', found, 'every table and index is whole');
 }
 
 async function checksums(db: Db): Promise<EngineCheck> {
@@ -96,10 +96,10 @@ async function checksums(db: Db): Promise<EngineCheck> {
   );
   const [row] = rows;
   if (row?.enabled !== 'on') {
-    return { name, result: 'unasked', says: 'pages carry no checksums (initdb --data-checksums)' };
+    return { name, result: 'skipped', detail: 'pages carry no checksums (initdb --data-checksums)' };
   }
   const failures = Number(row.failures ?? 0);
-  return answer(name, failures > 0 ? [`${failures} pages failed`] : [], 'no page failed');
+  return checked(name, failures > 0 ? [`${failures} pages failed`] : [], 'no page failed');
 }
 
 /** Checks every index of this schema, if the extension is installed and this user may use it. */
@@ -107,9 +107,9 @@ async function amcheck(db: Db, { report, signal }: Verifying): Promise<EngineChe
   const name = 'amcheck';
   const installed = await sql`select 1 from pg_extension where extname = 'amcheck'`.execute(db);
   if (installed.rows.length === 0) {
-    return { name, result: 'unasked', says: 'the extension is not installed (CREATE EXTENSION amcheck)' };
+    return { name, result: 'skipped', detail: 'the extension is not installed (CREATE EXTENSION amcheck)' };
   }
-  const said: string[] = [];
+  const found: string[] = [];
   const { rows } = await sql<{ id: number; index: string; table: string }>`
     select c.oid::int8 as id, c.relname as index, t.relname as "table" from pg_index i
     join pg_class c on c.oid = i.indexrelid join pg_class t on t.oid = i.indrelid
@@ -123,18 +123,18 @@ async function amcheck(db: Db, { report, signal }: Verifying): Promise<EngineChe
       const check = sql`select bt_index_check(${sql.lit(id)}::oid::regclass, true)`;
       await transact(db, (trx) => check.execute(trx), { isTimeLimited: false });
     } catch (error) {
-      const says = 'this user may not use it (GRANT EXECUTE ON FUNCTION bt_index_check)';
-      if (codeOf(error) === NOT_ALLOWED) return { name, result: 'unasked', says };
+      const detail = 'this user may not use it (GRANT EXECUTE ON FUNCTION bt_index_check)';
+      if (codeOf(error) === NOT_ALLOWED) return { name, result: 'skipped', detail };
       if (codeOf(error) !== INDEX_CORRUPTED) throw error;
-      said.push(`${index}: is damaged`);
+      found.push(`${index}: is damaged`);
       report(table as keyof Tables, '-', index, 'the index is damaged: REINDEX it');
     }
   }
-  return answer(name, said, `${rows.length} indexes are whole`);
+  return checked(name, found, `${rows.length} indexes are whole`);
 }
 
-function answer(name: string, said: readonly string[], whole: string): EngineCheck {
-  if (said.length === 0) return { name, result: 'pass', says: whole };
-  const more = said.length > SAID ? `, and ${said.length - SAID} more` : '';
-  return { name, result: 'fail', says: `${said.slice(0, SAID).join('; ')}${more}` };
+function checked(name: string, found: readonly string[], whole: string): EngineCheck {
+  if (found.length === 0) return { name, result: 'pass', detail: whole };
+  const more = found.length > SHOWN ? `, and ${found.length - SHOWN} more` : '';
+  return { name, result: 'fail', detail: `${found.slice(0, SHOWN).join('; ')}${more}` };
 }

@@ -175,7 +175,7 @@ function createConnection(client: PoolClient, names: ReturnType<typeof createSta
     async *streamQuery<R>(query: CompiledQuery): AsyncIterableIterator<QueryResult<R>> {
       yield await executeQuery<R>(query);
     },
-    /** Throws unless a commit is on the server's disk when it returns, as the server itself says. */
+    /** Throws unless a commit is on the server's disk when it returns, as the server itself reports. */
     async assertDurable(): Promise<void> {
       const settings = "current_setting('fsync') as fsync, current_setting('synchronous_commit') as commit";
       const { rows } = await run(`select ${settings}`);

@@ -16,12 +16,12 @@ export async function readBody(db: Db, encryptor: Encryptor, changeId: string) {
   const { state, body, response } = contents;
   if (body === null) {
     const absent = ABSENT[state] ?? 'The change has no contents.';
-    return { body, absent, answer: response && maskSsnsIn(response) };
+    return { body, absent, response: response && maskSsnsIn(response) };
   }
   // It was checked before it was stored, and decrypting it proves that it is the same.
   const given: Record<string, unknown> & { ssn?: string } = JSON.parse(body.toString('utf8'));
   const shown = typeof given.ssn === 'string' ? { ...given, ssn: maskSsn(given.ssn) } : given;
-  return { body: shown, absent: null, answer: response && maskSsnsIn(response, given.ssn) };
+  return { body: shown, absent: null, response: response && maskSsnsIn(response, given.ssn) };
 }
 
 const ABSENT: Readonly<Record<string, string>> = {

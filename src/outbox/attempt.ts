@@ -91,7 +91,7 @@ export function createAttempt(
     }
     const startedAt = performance.now();
     const outcome = await client.post(post, signal);
-    if (signal.aborted && !outcome.answered) return null;
+    if (signal.aborted && !outcome.responded) return null;
     return { claim, outcome, ms: performance.now() - startedAt };
   }
 }

@@ -66,30 +66,30 @@ async function update(
 const NOT_PAUSED = { reason: null, paused_at: null, next_probe_at: null, probe_count: 0 };
 
 /**
- * Applies the results of attempts in order; `answered` is null if nothing was sent. Returns, for each, the state that it
+ * Applies the results of attempts in order; `responded` is null if nothing was sent. Returns, for each, the state that it
  * changed the circuit breaker to, or null. The last lock that a transaction takes (docs/database.md).
  */
 export async function applySignals(
   trx: Trx,
-  signals: readonly { probe: boolean; pauses: boolean; answered: boolean | null; reason: string }[],
+  signals: readonly { probe: boolean; pauses: boolean; responded: boolean | null; reason: string }[],
   now: Date,
 ): Promise<(CircuitBreaker['state'] | null)[]> {
   const changes: (CircuitBreaker['state'] | null)[] = [];
   // Once it is known to be active, most responses need no statement.
   let isActive = false;
-  for (const { probe, pauses, answered, reason } of signals) {
+  for (const { probe, pauses, responded, reason } of signals) {
     if (pauses) {
       if (probe) await probeFailed(trx, now);
       changes.push((await pauseSending(trx, reason, now)) ? 'paused' : null);
       isActive = false;
-    } else if (answered) {
+    } else if (responded) {
       const hasResumed = !isActive && (await update(trx, 'paused', { state: 'active', ...NOT_PAUSED }));
       changes.push(hasResumed ? 'active' : null);
       isActive = true;
     } else {
-      if (probe && answered === false) await probeFailed(trx, now);
+      if (probe && responded === false) await probeFailed(trx, now);
       // The probe sent nothing, so another request may probe at once.
-      if (probe && answered === null) await reserveProbe(trx, now);
+      if (probe && responded === null) await reserveProbe(trx, now);
       changes.push(null);
     }
   }

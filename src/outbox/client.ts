@@ -35,12 +35,12 @@ export function createClient(benefits: BenefitsConfig, version: string, now: Clo
   return {
     async post(post, signal) {
       const segments = post.path.map(pathSegment);
-      if (segments.includes(null)) return { answered: false, code: 'UNSENDABLE_PATH', sent: false };
+      if (segments.includes(null)) return { responded: false, code: 'UNSENDABLE_PATH', sent: false };
       const { body, timeouts } = post;
       const streamed = !(body instanceof Uint8Array);
       const whole = AbortSignal.any([signal, AbortSignal.timeout(timeouts.totalMs)]);
       try {
-        const answer = await agent.request({
+        const response = await agent.request({
           origin,
           path: `${base}/${segments.join('/')}`,
           method: 'POST',
@@ -57,11 +57,11 @@ export function createClient(benefits: BenefitsConfig, version: string, now: Clo
           headersTimeout: timeouts.idleMs,
           bodyTimeout: timeouts.idleMs,
         });
-        return await readAnswer(answer, now());
+        return await readResponse(response, now());
       } catch (error) {
         // Only the code: messages may quote what was sent.
         const code = failureCode(error);
-        return { answered: false, code, sent: !NOT_SENT.has(code) };
+        return { responded: false, code, sent: !NOT_SENT.has(code) };
       }
     },
     refreshKey() {
@@ -72,28 +72,28 @@ export function createClient(benefits: BenefitsConfig, version: string, now: Clo
 }
 
 /** The most bytes read of a response: a line per employee of a census. A cut success is retried. */
-export const ANSWER_READ_BYTES = 1024 * 1024;
+export const RESPONSE_READ_BYTES = 1024 * 1024;
 
 /** Throws when the connection breaks before the end of the response. */
-async function readAnswer(answer: Dispatcher.ResponseData, now: Date): Promise<Outcome> {
-  const { statusCode: status, headers } = answer;
+async function readResponse(response: Dispatcher.ResponseData, now: Date): Promise<Outcome> {
+  const { statusCode: status, headers } = response;
   const parts: Buffer[] = [];
   let bytes = 0;
-  for await (const part of answer.body as AsyncIterable<Buffer>) {
+  for await (const part of response.body as AsyncIterable<Buffer>) {
     parts.push(part);
     bytes += part.length;
     // Leaving the loop destroys the body and with it the connection.
-    if (bytes > ANSWER_READ_BYTES) break;
+    if (bytes > RESPONSE_READ_BYTES) break;
   }
-  const body = Buffer.concat(parts).subarray(0, ANSWER_READ_BYTES);
+  const body = Buffer.concat(parts).subarray(0, RESPONSE_READ_BYTES);
   const dated = Date.parse(textOf(headers.date) ?? '');
   const at = Number.isNaN(dated) ? now : new Date(dated);
   return {
-    answered: true,
+    responded: true,
     status,
-    content: bytes > ANSWER_READ_BYTES ? 'too-long' : contentOf(body),
+    content: bytes > RESPONSE_READ_BYTES ? 'too-long' : contentOf(body),
     retryAfterMs: retryAfterMs(textOf(headers['retry-after']), at),
-    answer: body,
+    response: body,
   };
 }
 

@@ -9,7 +9,7 @@ import { backoffMs, isUnknown, judge, type Outcome, reasonOf, SLOW_RETRY_MS, typ
 import type { Claim, Decide, Ended, Senders } from './sender.ts';
 
 /** Bytes kept of a rejection: enough to read the reason, few enough to keep permanently. */
-const ANSWER_KEPT_BYTES = 4 * 1024;
+const RESPONSE_KEPT_BYTES = 4 * 1024;
 
 export type Finishing = { owner: string; senders: Senders; encryptor: Encryptor; random: () => number };
 
@@ -64,8 +64,8 @@ export async function finish(
     await by.senders[claim.kind]?.finished?.(trx, claim, { verdict: how, status, reason, unknown, now });
   }
   const signals = judged.map(({ end, how, reason }) => {
-    const answered = 'outcome' in end ? end.outcome.answered : null;
-    return { probe: end.claim.probe, pauses: how === 'pause', answered, reason };
+    const responded = 'outcome' in end ? end.outcome.responded : null;
+    return { probe: end.claim.probe, pauses: how === 'pause', responded, reason };
   });
   const states = await applySignals(trx, signals, now);
   return new Map(
@@ -99,7 +99,7 @@ async function judgeEnd(trx: Trx, by: Finishing, end: End, wasUnknown: boolean):
   return {
     end,
     how,
-    status: outcome.answered ? outcome.status : null,
+    status: outcome.responded ? outcome.status : null,
     reason: reasonOf(outcome),
     unknown: wasUnknown || isUnknown(outcome),
     delayMs: delayMsOf(how, outcome, attempt, by.random),
@@ -111,7 +111,7 @@ function delayMsOf(how: Verdict, outcome: Outcome, attempt: number, random: () =
   if (how === 'hold') return SLOW_RETRY_MS;
   // The circuit breaker delays it. It goes to the end, so that one odd request is not every probe.
   if (how === 'pause') return 0;
-  return backoffMs(attempt, random, outcome.answered ? outcome.retryAfterMs : null);
+  return backoffMs(attempt, random, outcome.responded ? outcome.retryAfterMs : null);
 }
 
 /** Erases the bodies. Each of these requests has exactly one unfinished attempt. */
@@ -146,8 +146,8 @@ async function writeOther(trx: Trx, by: Finishing, judged: Judged, now: Date): P
     await endClaim(trx, claim, { ...finished, state: 'canceled', body: null }, now);
     return;
   }
-  const answer = 'outcome' in end && end.outcome.answered ? end.outcome.answer : Buffer.alloc(0);
-  const kept = answer.subarray(0, ANSWER_KEPT_BYTES);
+  const response = 'outcome' in end && end.outcome.responded ? end.outcome.response : Buffer.alloc(0);
+  const kept = response.subarray(0, RESPONSE_KEPT_BYTES);
   // The body stays, because an operator may retry the request.
   const rejected = {
     ...finished,

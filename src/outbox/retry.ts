@@ -1,10 +1,10 @@
 /** Decides what an attempt's outcome means and when the next attempt is due. Pure. */
 
 export type Outcome =
-  /** `answer`: the first bytes of the body, for operators. */
-  | { answered: true; status: number; content: Content; retryAfterMs: number | null; answer: Buffer }
+  /** `response`: the first bytes of the body, for operators. */
+  | { responded: true; status: number; content: Content; retryAfterMs: number | null; response: Buffer }
   /** No complete response. `sent`: the request may have reached the service. */
-  | { answered: false; code: string; sent: boolean };
+  | { responded: false; code: string; sent: boolean };
 
 /** The kind of a response body, found by parsing it. `json-error` is a JSON object with an `error`. */
 export type Content = 'empty' | 'json' | 'json-error' | 'not-json' | 'too-long';
@@ -34,7 +34,7 @@ export function after(now: Date, ms: number): string {
 }
 
 export function judge(outcome: Outcome): Verdict {
-  if (!outcome.answered) return 'retry';
+  if (!outcome.responded) return 'retry';
   const { status, content } = outcome;
   if (isUnreadSuccess(outcome)) return 'retry';
   if (isSuccess(status)) return 'delivered';
@@ -47,12 +47,12 @@ export function judge(outcome: Outcome): Verdict {
 
 /** Returns whether the service may have applied the request unconfirmed. A 4xx means that it did not. */
 export function isUnknown(outcome: Outcome): boolean {
-  return outcome.answered ? outcome.status >= 500 || isUnreadSuccess(outcome) : outcome.sent;
+  return outcome.responded ? outcome.status >= 500 || isUnreadSuccess(outcome) : outcome.sent;
 }
 
 /** Returns the outcome in words, without anything from the response, which may be personal data. */
 export function reasonOf(outcome: Outcome): string {
-  if (!outcome.answered) return `no response was received: ${outcome.code}`;
+  if (!outcome.responded) return `no response was received: ${outcome.code}`;
   const { status, content } = outcome;
   const responded = `the service responded with ${status}`;
   if (!isUnreadSuccess(outcome)) return responded;

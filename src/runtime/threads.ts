@@ -5,7 +5,7 @@
 import { once } from 'node:events';
 import { extname } from 'node:path';
 import { MessageChannel, type MessagePort, parentPort, Worker } from 'node:worker_threads';
-import { answerCensus, type CensusFunction } from '../census/source.ts';
+import { type CensusFunction, serveCensus } from '../census/source.ts';
 import type { Config } from '../config.ts';
 import { AppError, type PostedError, postedError, receivedError } from '../errors.ts';
 import { type IntakeBatch, storeIntakeBatch } from '../inbox/intake-channel.ts';
@@ -65,7 +65,7 @@ export function startApiThread(
       if (message.type === 'wake-apply') on.wakeApply();
       else if (message.type === 'log') log[message.level](message.fields, message.message);
       else if (message.type === 'counts') respond(message.port, on.counts());
-      else if (census !== null) answerCensus(census, message.employerId, message.port);
+      else if (census !== null) serveCensus(census, message.employerId, message.port);
     },
     failed: on.failed,
   });

@@ -148,8 +148,8 @@ function poster(app: FastifyInstance, options: EndpointsOptions, hanging: Set<Fa
       const withhold = withholdings[name];
       request.recorded = true;
       const subject = subjectOf(kind, request.body, employerId);
-      const answered = { status: withhold === undefined ? status : null, fault: name, applied, repeated };
-      options.received({ ...seen(request, now()), kind, subject, ...answered });
+      const handled = { status: withhold === undefined ? status : null, fault: name, applied, repeated };
+      options.received({ ...seen(request, now()), kind, subject, ...handled });
       if (delayMs > 0) await wait(delayMs, closing).catch(() => {});
       if (withhold === undefined) return reply.code(status).headers(headers).send(body);
       reply.hijack();

@@ -10,8 +10,8 @@ export function isScenario(name: string): name is ScenarioName {
   return Object.hasOwn(SCENARIOS, name);
 }
 
-/** `said` has its messages so far, one line each. */
-type ScenarioState = { name: string; state: 'playing' | 'played' | 'failed'; said: string[] };
+/** `messages` has its messages so far, one line each. */
+type ScenarioState = { name: string; state: 'playing' | 'played' | 'failed'; messages: string[] };
 
 export type Playing = ReturnType<typeof createPlaying>;
 
@@ -32,10 +32,10 @@ export function createPlaying(
       if (newest?.state === 'playing')
         throw new Error(`${newest.name} is already playing: wait until it ends`);
       const scenario: Scenario = SCENARIOS[name];
-      const playing: ScenarioState = { name, state: 'playing', said: [] };
+      const playing: ScenarioState = { name, state: 'playing', messages: [] };
       newest = playing;
       const say = (text: string): void => {
-        playing.said.push(text);
+        playing.messages.push(text);
         report(text);
       };
       const newSecret = () => `whsec_${fresh('secret').toString('base64')}`;

@@ -33,7 +33,7 @@ export type SimulatorOptions = Partial<FromProvider> & {
   /** Called for every request before its response is sent. */
   received?: (request: ReceivedRequest) => void;
   /** Called with the messages of scenarios that the control endpoint started. */
-  said?: (text: string) => void;
+  messaged?: (text: string) => void;
 };
 
 export type Simulator = Service & { url: string; playScenario: Playing['play']; close(): Promise<void> };
@@ -46,7 +46,12 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
     wait = systemWait,
     retryScale = RETRY_SCALE,
   } = options;
-  const { received = () => {}, delivered = () => {}, endpointDisabled = () => {}, said = () => {} } = options;
+  const {
+    received = () => {},
+    delivered = () => {},
+    endpointDisabled = () => {},
+    messaged = () => {},
+  } = options;
   const world = makeWorld(seed, options.employerIds, options.employeesEach);
   const workforce = createWorkforce(world);
   const random = seededRandom(seed, 'shuffles');
@@ -102,7 +107,7 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
     },
   };
   const playing = createPlaying({ ...service, now, until: news.until }, [seed, now().getTime()]);
-  addControl(app, service, playing, said);
+  addControl(app, service, playing, messaged);
 
   return {
     ...service,

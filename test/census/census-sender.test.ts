@@ -5,7 +5,7 @@ import type { CensusContent } from '../../src/census/reading.ts';
 import type { CensusSource } from '../../src/census/source.ts';
 import { currentCensus, lastUpload } from '../../src/census/staged.ts';
 import { stageCensus } from '../../src/census/staging.ts';
-import { readSyncAnswer } from '../../src/census/sync-list.ts';
+import { readSyncResponse } from '../../src/census/sync-list.ts';
 import { completeSyncs, requestSync, requestSyncManually } from '../../src/census/syncs.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { AppError } from '../../src/errors.ts';
@@ -288,7 +288,7 @@ onEitherEngine('an empty response that rejected an upload is shown as such', asy
   await ask('event-1');
   await send();
   const [failed] = await syncs();
-  t.equal(await readSyncAnswer(db, encryptor, failed!.sync_id), '');
+  t.equal(await readSyncResponse(db, encryptor, failed!.sync_id), '');
 });
 
 onEitherEngine('a rejection fails the syncs with its status; a new census is uploaded', async (t) => {
@@ -301,7 +301,7 @@ onEitherEngine('a rejection fails the syncs with its status; a new census is upl
   const reason = /^the service responded with 422; read its response with "census show --response"/;
   t.match(await syncs(), [{ state: 'failed', reason, problem_count: 0 }]);
   const [failed] = await syncs();
-  t.equal(await readSyncAnswer(db, encryptor, failed!.sync_id), '{"error":"SECRET-VALUE"}');
+  t.equal(await readSyncResponse(db, encryptor, failed!.sync_id), '{"error":"SECRET-VALUE"}');
   t.equal(await complete(), 0, 'a rejected upload was not processed');
   await put(censusOf([person('e-3')]));
   await send();

@@ -131,7 +131,7 @@ onEitherEngine(
       syncs: [{ id: sync.id }],
     });
     const people = await here(t, env, ['census', 'show', ...employer]);
-    t.match(people.stdout, /employees +5\nfresh +yes/);
+    t.match(people.stdout, /employees +5\nstaged_at .+\nlast_upload +none\nfresh +yes/);
     for (const { first_name, last_name, email } of JSON.parse(readFileSync(JSON_FILE, 'utf8')).employees) {
       for (const value of [first_name, last_name, email]) t.notMatch(shown.stdout + people.stdout, value);
     }

@@ -49,7 +49,7 @@ onEitherEngine('an altered schema is reported, until it is restored', async (t) 
   t.match(ran.stdout, /^schema +fail: index one_more was added$/m);
   await change('drop index one_more');
   const { clean, engine } = jsonOf(await here(t, env, ['verify', '--json']));
-  const schema = { name: 'schema', result: 'pass', says: 'it is what the migrations create' };
+  const schema = { name: 'schema', result: 'pass', detail: 'it is what the migrations create' };
   t.match([clean, engine.at(-1)], [true, schema]);
 });
 

@@ -14,11 +14,11 @@ import { json, stubService } from './stub-service.ts';
 
 const DAY_MS = 86_400_000;
 const ok: Outcome = {
-  answered: true,
+  responded: true,
   status: 200,
   content: 'empty',
   retryAfterMs: null,
-  answer: Buffer.alloc(0),
+  response: Buffer.alloc(0),
 };
 
 async function take(db: Db, owner: string, now: Date, limit = 8): Promise<Claim[]> {

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import t from 'tap';
-import { ANSWER_READ_BYTES, createClient } from '../../src/outbox/client.ts';
+import { createClient, RESPONSE_READ_BYTES } from '../../src/outbox/client.ts';
 import type { Content, Outcome } from '../../src/outbox/retry.ts';
 import type { Post } from '../../src/outbox/sender.ts';
 import { client, PATIENT, START } from './parts.ts';
@@ -16,7 +16,7 @@ const post: Post = {
 const never = new AbortController().signal;
 
 function answeredOf(outcome: Outcome) {
-  if (!outcome.answered) throw new Error(`no answer: ${outcome.code}`);
+  if (!outcome.responded) throw new Error(`no answer: ${outcome.code}`);
   return outcome;
 }
 
@@ -60,9 +60,9 @@ t.test('a stream that ends short or throws gets no response', async (t) => {
     throw Object.assign(new Error('no chunk'), { code: 'DECRYPTION_FAILED' });
   }
   const sender = client(t, url);
-  t.match(await sender.post({ ...post, body: { length: 7, chunks: short() } }, never), { answered: false });
+  t.match(await sender.post({ ...post, body: { length: 7, chunks: short() } }, never), { responded: false });
   t.match(await sender.post({ ...post, body: { length: 7, chunks: broken() } }, never), {
-    answered: false,
+    responded: false,
     code: 'DECRYPTION_FAILED',
     sent: false,
   });
@@ -76,7 +76,7 @@ t.test('ids are encoded and never change the path', async (t) => {
   t.equal(received[0]?.path, '/employer/..%2Fa%20b%2F%C3%BC%3F%23%252e/census');
   for (const id of ['.', '..', '', 'half \ud800']) {
     const outcome = await sender.post({ ...post, path: ['employer', id, 'census'] }, never);
-    t.strictSame(outcome, { answered: false, code: 'UNSENDABLE_PATH', sent: false });
+    t.strictSame(outcome, { responded: false, code: 'UNSENDABLE_PATH', sent: false });
   }
   t.equal(received.length, 1);
 });
@@ -117,7 +117,7 @@ t.test('an endless response is read up to its limit, and the connection is close
   });
   const outcome = answeredOf(await client(t, url).post(post, never));
   t.equal(outcome.status, 422);
-  t.equal(outcome.answer.length, ANSWER_READ_BYTES);
+  t.equal(outcome.response.length, RESPONSE_READ_BYTES);
   t.equal(outcome.content, 'too-long');
   await dropped;
 });
@@ -133,8 +133,8 @@ const CONTENTS: [string, Content][] = [
   ['null', 'json'],
   ['<h1>We will be back soon</h1>', 'not-json'],
   ['{"half":', 'not-json'],
-  [JSON.stringify('x'.repeat(ANSWER_READ_BYTES - 2)), 'json'],
-  [JSON.stringify('x'.repeat(ANSWER_READ_BYTES - 1)), 'too-long'],
+  [JSON.stringify('x'.repeat(RESPONSE_READ_BYTES - 2)), 'json'],
+  [JSON.stringify('x'.repeat(RESPONSE_READ_BYTES - 1)), 'too-long'],
 ];
 
 t.test('the kind of a body depends on parsing it, not on its content type', async (t) => {
@@ -179,9 +179,9 @@ t.test('a response that does not start, stalls or drips times out', async (t) =>
     ),
   );
   t.match(outcomes, [
-    { answered: false, code: 'UND_ERR_HEADERS_TIMEOUT', sent: true },
-    { answered: false, code: 'UND_ERR_BODY_TIMEOUT', sent: true },
-    { answered: false, code: 'TIMEOUT', sent: true },
+    { responded: false, code: 'UND_ERR_HEADERS_TIMEOUT', sent: true },
+    { responded: false, code: 'UND_ERR_BODY_TIMEOUT', sent: true },
+    { responded: false, code: 'TIMEOUT', sent: true },
   ]);
 });
 
@@ -196,7 +196,7 @@ t.test('a connection that is reset or ends within the response counts as no resp
   });
   const sender = client(t, url);
   for (const path of ['reset', 'half', 'chunked']) {
-    t.match(await sender.post({ ...post, path: [path] }, never), { answered: false, sent: true }, path);
+    t.match(await sender.post({ ...post, path: [path] }, never), { responded: false, sent: true }, path);
   }
 });
 
@@ -206,7 +206,7 @@ t.test('nothing was sent to a service that refuses the connection', async (t) =>
   const { port } = server.address() as AddressInfo;
   await new Promise((resolve) => server.close(resolve));
   const outcome = await client(t, `http://127.0.0.1:${port}`).post(post, never);
-  t.strictSame(outcome, { answered: false, code: 'ECONNREFUSED', sent: false });
+  t.strictSame(outcome, { responded: false, code: 'ECONNREFUSED', sent: false });
 });
 
 t.test('refreshing reads the key file again', async (t) => {

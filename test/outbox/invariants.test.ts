@@ -95,8 +95,8 @@ async function assertFronts(db: Db): Promise<void> {
 }
 
 function outcomeOf(status: number): Outcome {
-  if (status === 0) return { answered: false, code: 'ECONNRESET', sent: true };
-  return { answered: true, status, content: 'json-error', retryAfterMs: null, answer: Buffer.from('{}') };
+  if (status === 0) return { responded: false, code: 'ECONNRESET', sent: true };
+  return { responded: true, status, content: 'json-error', retryAfterMs: null, response: Buffer.from('{}') };
 }
 
 async function empty(db: Db): Promise<void> {

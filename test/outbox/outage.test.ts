@@ -73,11 +73,11 @@ onEitherEngine('requests that failed together are not retried together', async (
   const clock = setClock();
   const count = 400;
   const unwell: Outcome = {
-    answered: true,
+    responded: true,
     status: 503,
     content: 'empty',
     retryAfterMs: null,
-    answer: Buffer.alloc(0),
+    response: Buffer.alloc(0),
   };
   for (let n = 0; n < count; n += 1) await owe(db, `r-${n}`, `e-${n}`);
   let seed = 1;

@@ -13,47 +13,47 @@ import {
 } from '../../src/outbox/retry.ts';
 import fc from '../support/seeded.ts';
 
-const answered = (status: number, content: Content = 'empty'): Outcome => ({
-  answered: true,
+const responded = (status: number, content: Content = 'empty'): Outcome => ({
+  responded: true,
   status,
   content,
   retryAfterMs: null,
-  answer: Buffer.alloc(0),
+  response: Buffer.alloc(0),
 });
 
 const verdicts: [Outcome, Verdict][] = [
-  [answered(200), 'delivered'],
-  [answered(202), 'delivered'],
-  [answered(204), 'delivered'],
-  [answered(200, 'json'), 'delivered'],
-  [answered(200, 'json-error'), 'delivered'],
-  [answered(200, 'not-json'), 'retry'],
-  [answered(201, 'too-long'), 'retry'],
-  [answered(300), 'pause'],
-  [answered(301), 'pause'],
-  [answered(308), 'pause'],
-  [answered(400), 'rejected'],
-  [answered(401), 'pause'],
-  [answered(401, 'json-error'), 'pause'],
-  [answered(403), 'hold'],
-  [answered(404), 'pause'],
-  [answered(404, 'json'), 'pause'],
-  [answered(404, 'json-error'), 'rejected'],
-  [answered(422, 'not-json'), 'rejected'],
-  [answered(408), 'retry'],
-  [answered(409), 'rejected'],
-  [answered(413), 'rejected'],
-  [answered(422, 'json-error'), 'rejected'],
-  [answered(425), 'retry'],
-  [answered(429), 'retry'],
-  [answered(500), 'retry'],
-  [answered(503), 'retry'],
-  [answered(599), 'retry'],
-  [{ answered: false, code: 'ECONNREFUSED', sent: false }, 'retry'],
-  [{ answered: false, code: 'ECONNRESET', sent: true }, 'retry'],
+  [responded(200), 'delivered'],
+  [responded(202), 'delivered'],
+  [responded(204), 'delivered'],
+  [responded(200, 'json'), 'delivered'],
+  [responded(200, 'json-error'), 'delivered'],
+  [responded(200, 'not-json'), 'retry'],
+  [responded(201, 'too-long'), 'retry'],
+  [responded(300), 'pause'],
+  [responded(301), 'pause'],
+  [responded(308), 'pause'],
+  [responded(400), 'rejected'],
+  [responded(401), 'pause'],
+  [responded(401, 'json-error'), 'pause'],
+  [responded(403), 'hold'],
+  [responded(404), 'pause'],
+  [responded(404, 'json'), 'pause'],
+  [responded(404, 'json-error'), 'rejected'],
+  [responded(422, 'not-json'), 'rejected'],
+  [responded(408), 'retry'],
+  [responded(409), 'rejected'],
+  [responded(413), 'rejected'],
+  [responded(422, 'json-error'), 'rejected'],
+  [responded(425), 'retry'],
+  [responded(429), 'retry'],
+  [responded(500), 'retry'],
+  [responded(503), 'retry'],
+  [responded(599), 'retry'],
+  [{ responded: false, code: 'ECONNREFUSED', sent: false }, 'retry'],
+  [{ responded: false, code: 'ECONNRESET', sent: true }, 'retry'],
 ];
 for (const [outcome, verdict] of verdicts) {
-  const name = outcome.answered ? `${outcome.status} (${outcome.content})` : `no answer (${outcome.code})`;
+  const name = outcome.responded ? `${outcome.status} (${outcome.content})` : `no answer (${outcome.code})`;
   t.test(`${name} means ${verdict}`, async (t) => {
     t.equal(judge(outcome), verdict);
   });
@@ -62,13 +62,13 @@ for (const [outcome, verdict] of verdicts) {
 t.test(
   'an attempt may have been applied if it was sent and got no response, a 5xx, or a success that is not JSON',
   async (t) => {
-    t.equal(isUnknown({ answered: false, code: 'ECONNRESET', sent: true }), true);
-    t.equal(isUnknown({ answered: false, code: 'ECONNREFUSED', sent: false }), false);
-    t.equal(isUnknown(answered(502)), true);
-    t.equal(isUnknown(answered(200, 'not-json')), true);
-    t.equal(isUnknown(answered(200, 'json')), false);
-    t.equal(isUnknown(answered(429)), false);
-    t.equal(isUnknown(answered(422)), false);
+    t.equal(isUnknown({ responded: false, code: 'ECONNRESET', sent: true }), true);
+    t.equal(isUnknown({ responded: false, code: 'ECONNREFUSED', sent: false }), false);
+    t.equal(isUnknown(responded(502)), true);
+    t.equal(isUnknown(responded(200, 'not-json')), true);
+    t.equal(isUnknown(responded(200, 'json')), false);
+    t.equal(isUnknown(responded(429)), false);
+    t.equal(isUnknown(responded(422)), false);
   },
 );
 

@@ -1,6 +1,6 @@
 import { transact } from '../../src/database/transaction.ts';
 import { createChangeSenders } from '../../src/employment/bodies.ts';
-import { ANSWER_READ_BYTES } from '../../src/outbox/client.ts';
+import { RESPONSE_READ_BYTES } from '../../src/outbox/client.ts';
 import { encryptBody, enqueue, placeOf } from '../../src/outbox/queue.ts';
 import { createEncryptor } from '../../src/security/encryption.ts';
 import { openHasher } from '../../src/security/hashing.ts';
@@ -115,7 +115,7 @@ onEitherEngine('temporary failures are retried with backoff and the same idempot
 onEitherEngine('a success that is too long or not JSON is retried like a 503', async (t) => {
   const { db } = await scratch(t);
   const clock = setClock();
-  const bodies = ['<h1>Maintenance</h1>', JSON.stringify('x'.repeat(ANSWER_READ_BYTES)), '{"taken":true}'];
+  const bodies = ['<h1>Maintenance</h1>', JSON.stringify('x'.repeat(RESPONSE_READ_BYTES)), '{"taken":true}'];
   const { url, received } = await stubService(t, (response, _, index) =>
     response.writeHead(200, { 'content-type': 'application/json' }).end(bodies[index]),
   );

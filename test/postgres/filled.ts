@@ -181,11 +181,11 @@ async function fillOutbox(db: Db): Promise<void> {
     const status = answers[one.requestId];
     if (status === undefined) continue;
     const outcome: Outcome = {
-      answered: true,
+      responded: true,
       status,
       content: status === 422 ? 'json-error' : 'json',
       retryAfterMs: null,
-      answer: Buffer.from('{"error":"no"}'),
+      response: Buffer.from('{"error":"no"}'),
     };
     await transact(db, (trx) => finish(trx, by, [{ claim: one, outcome, ms: 0 }], clock()));
   }

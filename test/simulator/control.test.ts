@@ -95,7 +95,7 @@ t.test('control requests must be JSON, which other sites cannot send', async (t)
 t.test('scenarios are played on request, one at a time', async (t) => {
   const { url, arrived } = await receive(t);
   const said: string[] = [];
-  const simulator = await start(t, { said: (text) => said.push(text) });
+  const simulator = await start(t, { messaged: (text) => said.push(text) });
   simulator.subscribe(url);
   t.match(await order(simulator, { scenario: 'deprecated' }), {
     status: 200,
@@ -114,7 +114,7 @@ t.test('scenarios are played on request, one at a time', async (t) => {
   await new Promise(setImmediate);
   const { json } = await order(simulator);
   t.match(json.scenario, { name: 'deprecated', state: 'played' });
-  t.same(json.scenario.said, said);
+  t.same(json.scenario.messages, said);
   t.match(said.at(-1), /^deprecated is done/);
 });
 

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox';
-import { type CensusSync, findSync, listSyncs, readSyncAnswer } from '../../census/sync-list.ts';
+import { type CensusSync, findSync, listSyncs, readSyncResponse } from '../../census/sync-list.ts';
 import { requestSyncManually } from '../../census/syncs.ts';
 import * as field from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
@@ -106,7 +106,7 @@ export function censusSyncRoutes(app: Api, parts: ApiParts): void {
         ...employerSubject(employer_id),
       });
       log.info({ employer_id, sync_id, ...by(request) }, 'the response to a census was read');
-      return { ...whole, response: await readSyncAnswer(db, encryptor, sync_id) };
+      return { ...whole, response: await readSyncResponse(db, encryptor, sync_id) };
     },
   );
 

@@ -148,7 +148,7 @@ export function employeeChangeRoutes(app: Api, parts: ApiParts): void {
       log.info(fields, 'the contents of an employment change were read');
       const read = await readBody(db, encryptor, change_id);
       if (read === null) throw notFound('employment change');
-      return { ...change, body: read.body, body_absent: read.absent, response: read.answer };
+      return { ...change, body: read.body, body_absent: read.absent, response: read.response };
     },
   );
 

@@ -109,7 +109,7 @@ export function activityRoutes(app: Api, parts: ApiParts): void {
           content: { 'text/plain': { schema: field.text('Metrics in the Prometheus text format.') } },
         }),
       },
-      alwaysAnswered: true,
+      neverShed: true,
     }),
     async (_request, reply) => {
       const facts: Facts = {
@@ -172,7 +172,7 @@ export function healthRoutes(app: Api, { whyNotReady, log }: ApiParts): void {
       summary: 'Check liveness',
       description: 'Responds while the process runs.',
       response: { 200: nothing('The process is alive.') },
-      alwaysAnswered: true,
+      neverShed: true,
     }),
     async (_request, reply) => reply.code(200).send(),
   );
@@ -186,7 +186,7 @@ export function healthRoutes(app: Api, { whyNotReady, log }: ApiParts): void {
         'Commits a write to the database, and reports why it failed. For whether payroll can trust the ledger, see `/v1/readiness`.',
       response: { 200: nothing('The process can commit.') },
       refuses: ['UNAVAILABLE'],
-      alwaysAnswered: true,
+      neverShed: true,
     }),
     async (_request, reply) => {
       const why = await whyNotReady();

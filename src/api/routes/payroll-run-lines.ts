@@ -82,11 +82,11 @@ export function payrollRunLineRoutes(app: Api, { db, log, onFatal }: ApiParts): 
         throw conflict('The run was finalized while the list was read. Start again without cursor.');
       }
       const pages = matching(list.pages, query);
-      let answer: unknown;
+      let body: unknown;
       if (type === ROW_TYPES.json) {
         const start = from ?? { employeeId: '', position: list.position, given: 0 };
         const { lines, next } = await linesBehind(pages, start, query.limit ?? LIMIT_DEFAULT);
-        answer = linePosition.page(lines, next);
+        body = linePosition.page(lines, next);
       } else {
         // A response that has started cannot become an error response.
         const lines = await begun(pages, (error) => {
@@ -94,13 +94,13 @@ export function payrollRunLineRoutes(app: Api, { db, log, onFatal }: ApiParts): 
           log.error({ route, code: codeOf(error), cause: causeOf(error) }, 'a response was interrupted');
           if (isFatal(error)) onFatal(error);
         });
-        answer =
+        body =
           type === ROW_TYPES.csv
             ? csvOfLines(stored, lines)
             : Readable.from(ndjsonOf(lines), { objectMode: false });
       }
       if (stored.etag !== null) withEtag(reply, stored.etag);
-      return reply.header('vary', 'accept').type(type).send(answer);
+      return reply.header('vary', 'accept').type(type).send(body);
     },
   );
 }

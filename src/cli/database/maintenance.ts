@@ -127,7 +127,7 @@ function report(found: Found, differences: Differences, ms: number) {
 function printFound(out: Output, found: Found, differences: Differences, ms: number): void {
   const { versions, runs, encrypted } = found;
   printPairs(out, {
-    ...Object.fromEntries(found.engine.map(({ name, result, says }) => [name, `${result}: ${says}`])),
+    ...Object.fromEntries(found.engine.map(({ name, result, detail }) => [name, `${result}: ${detail}`])),
     position: found.position,
     'versions recomputed from events': versions.byBody,
     'versions compared by hash only': versions.byHash,

@@ -27,7 +27,7 @@ const DATE_ROUNDED_MS = 500;
 /** No employer has this id. */
 const NO_EMPLOYER = 'benefits-sidecar-doctor';
 
-type Answered = Exclude<Answer, { failure: string }>;
+type Response = Exclude<Reply, { failure: string }>;
 
 /**
  * Checks that the service responds, accepts the key and has the same time.
@@ -56,7 +56,7 @@ export async function checkService({ baseUrl, apiKey }: BenefitsConfig, now: Clo
   ];
 }
 
-function checkReachable({ status }: Answered): Verdict {
+function checkReachable({ status }: Response): Verdict {
   if (isRedirect(status)) return redirected(status, 'Set BENEFITS_BASE_URL to the final address.');
   if (status < 500) return pass('it responds');
   const advice = 'The service has a problem. Requests are retried until it recovers.';
@@ -75,7 +75,7 @@ function redirected(status: number, advice: string): Verdict {
  * A 401 means that the key is refused; a different response without the key means that it is accepted. Equal responses
  * leave it unknown.
  */
-function checkKey({ status }: Answered, withoutKey: Answer): Verdict {
+function checkKey({ status }: Response, withoutKey: Reply): Verdict {
   const without = 'failure' in withoutKey ? null : withoutKey.status;
   if (status === 401) {
     const advice = 'Set BENEFITS_API_KEY to a key of this environment.';
@@ -94,7 +94,7 @@ function checkKey({ status }: Answered, withoutKey: Answer): Verdict {
   );
 }
 
-function checkClock({ date }: Answered, between: number): Verdict {
+function checkClock({ date }: Response, between: number): Verdict {
   if (date === null) return unknown('the service sends no Date header to compare with');
   const off = Math.round((between - date.getTime() - DATE_ROUNDED_MS) / 1_000);
   const message = `${Math.abs(off)} s ${off < 0 ? 'behind' : 'ahead of'} the clock of the service`;
@@ -125,10 +125,10 @@ function checkFolder(path: string): Verdict {
 
 /** Requests the census of an employer that does not exist: a working source responds with 404. */
 async function checkEndpoint(url: string, token: string | null): Promise<Verdict> {
-  const answer = await get(url.replaceAll('{employer_id}', NO_EMPLOYER), token);
+  const reply = await get(url.replaceAll('{employer_id}', NO_EMPLOYER), token);
   const advice = "Correct CENSUS_SOURCE, CENSUS_SOURCE_TOKEN or payroll's endpoint.";
-  if ('failure' in answer) return fail(`no response: ${answer.failure}`, advice);
-  const { status } = answer;
+  if ('failure' in reply) return fail(`no response: ${reply.failure}`, advice);
+  const { status } = reply;
   if (status === 401 || status === 403) return fail(`it rejects the token (${status})`, advice);
   if (isRedirect(status)) return redirected(status, advice);
   if (status >= 500) return warn(`it responds with ${status} for an employer that does not exist`, advice);
@@ -168,13 +168,13 @@ async function checkListener(
   if (code !== 'EADDRINUSE') {
     return fail(`${where} is not available: ${code}`, 'Choose another host or port for this listener.');
   }
-  const answer = await get(`${addressToReach(listener)}/livez`, null);
-  if ('status' in answer && answer.status === 200) {
+  const reply = await get(`${addressToReach(listener)}/livez`, null);
+  if ('status' in reply && reply.status === 200) {
     if (served() !== false) return pass(`a sidecar listens at ${where}`);
     const advice = `Set ${prefix}_PORT to another port, or stop it.`;
     return fail(`another sidecar, with another database, listens at ${where}`, advice);
   }
-  const what = 'status' in answer ? `responds with ${answer.status}` : `does not respond (${answer.failure})`;
+  const what = 'status' in reply ? `responds with ${reply.status}` : `does not respond (${reply.failure})`;
   const advice = `Stop it, or set ${prefix}_PORT to another port.`;
   return fail(`${where} is used by a program that ${what}`, advice);
 }
@@ -189,19 +189,19 @@ function bound({ host, port }: Listener): Promise<string | null> {
 }
 
 /** A slower server would not do for an upload either. */
-const ANSWER_MS = 10_000;
+const RESPONSE_MS = 10_000;
 
-type Answer = { status: number; date: Date | null } | { failure: string };
+type Reply = { status: number; date: Date | null } | { failure: string };
 
 /** Sends one GET, with or without a bearer token. Follows no redirect. Never throws. */
-async function get(url: string, token: string | null): Promise<Answer> {
+async function get(url: string, token: string | null): Promise<Reply> {
   const agent = new Agent({ allowH2: false });
   try {
     const authorization = token === null ? {} : { authorization: `Bearer ${token}` };
     const { statusCode, headers, body } = await request(url, {
       headers: { 'user-agent': `benefits-sidecar/${VERSION}`, ...authorization },
       dispatcher: agent,
-      signal: AbortSignal.timeout(ANSWER_MS),
+      signal: AbortSignal.timeout(RESPONSE_MS),
     });
     await body.dump({ limit: 64 * 1024 });
     const date = new Date([headers.date].flat()[0] ?? '');

@@ -122,7 +122,7 @@ function shareOfYear(year: Decimal, plan: Plan): Share {
     const working = `${place}, spread: ${printReadable(through)} − ${printReadable(before)} =`;
     return { amount: through - before, working };
   }
-  // Division of bigints cuts toward zero, as the rule says.
+  // Division of bigints cuts toward zero, as the rule requires.
   const base = total / BigInt(N);
   if (k < N) return { amount: base, working: `${place};` };
   if (N === 1) return { amount: total, working: `${place};` };
