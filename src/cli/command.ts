@@ -1,6 +1,6 @@
 /** The base of all commands: what they run with, their help, and the options that several of them share. */
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { createInterface } from 'node:readline/promises';
 import { Command as Base, Option } from 'commander';
 import type { Clock } from '../clock.ts';
@@ -67,7 +67,7 @@ export async function withDatabase<R>({ env }: Context, work: (db: Db) => Promis
     import('../database/open.ts'),
     import('../database/migrate.ts'),
   ]);
-  if (engineOfUrl(url) === 'sqlite' && !existsSync(sqlitePath(url))) {
+  if (engineOfUrl(url) === 'sqlite' && statSync(sqlitePath(url), { throwIfNoEntry: false }) === undefined) {
     throw failed(
       `there is no database at ${sqlitePath(url)}: check DATABASE_URL, or create it with "benefits-sidecar migrate"`,
     );

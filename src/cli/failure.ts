@@ -77,7 +77,7 @@ const ADVICE: Readonly<Record<string, string>> = {
 
 /** Advice for our own messages that name only the problem. */
 const REMEDY: Readonly<Record<string, string>> = {
-  CONNECTION_LOST: 'check the host and port of DATABASE_URL, and that the server is running',
+  CONNECTION_LOST: 'check the host and port of DATABASE_URL (or of --to), and that the server is running',
   CONFIG: '"benefits-sidecar doctor" checks every variable',
 };
 

@@ -250,6 +250,25 @@ onEitherEngine('readiness of a run prints advice and exits with 1 if it fails', 
   t.match(await run('readiness', 'r1'), { code: 1, stderr: /the run is finalized/ });
 });
 
+onEitherEngine('a refusal names only the failed checks that are not accepted', async (t) => {
+  const { run, deduct, db } = await payrollStage(t);
+  await employ(db, 'emp-3', { pay_frequency: 'monthly' });
+  await deduct('evt-3', { id: 'ded-3', employee_id: 'emp-3', line_of_coverage: 'vision' });
+  await deduct('evt-4', { id: 'ded-4', employee_id: 'emp-1' });
+  await run('create', 'r1', ...optionsOn(PAY_DATE));
+  const accepted = ['--accept', 'employees-not-scheduled', '--reason', 'paid elsewhere'];
+  const refused = await run('finalize', 'r1', '--yes', ...accepted);
+  t.match(refused, { code: 1, stderr: /readiness checks fail: overlap\. Fix them/ });
+  t.notMatch(refused.stderr, 'employees-not-scheduled');
+  const { etag } = jsonOf(await run('show', 'r1', '--json'));
+  const both = ['--accept', 'employees-not-scheduled', 'overlap', '--reason', 'both are right'];
+  const ofRun = await run('finalize', 'r1', '--etag', etag, ...both);
+  t.match(ofRun, { code: 1, stderr: /--etag must be the ETag of the current readiness report/ });
+  await run('finalize', 'r1', '--yes', ...both);
+  await run('void', 'r1', '--yes', '--reason', 'again');
+  t.match(await run('finalize', 'r1', '--yes'), { code: 1, stderr: /the run is voided: create another run/ });
+});
+
 onEitherEngine('only the reviewed lines are finalized', async (t) => {
   const { run, deduct } = await payrollStage(t);
   const { etag } = jsonOf(await run('create', 'r1', ...optionsOn(PAY_DATE), '--json'));

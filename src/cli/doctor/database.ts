@@ -36,7 +36,9 @@ import { type Finding, fail, findingsOf, pass, unknown, type Verdict, warn } fro
 export async function checkDatabase({ env, now }: Context): Promise<Finding[]> {
   const url = readDatabaseUrl(env);
   const isFile = engineOfUrl(url) === 'sqlite';
-  if (isFile && !existsSync(sqlitePath(url))) return [{ id: 'database.opens', ...missing(sqlitePath(url)) }];
+  // Throws if a folder of the path may not be read.
+  if (isFile && statSync(sqlitePath(url), { throwIfNoEntry: false }) === undefined)
+    return [{ id: 'database.opens', ...missing(sqlitePath(url)) }];
   const db = openDatabase(url);
   try {
     // The first query connects to a server.

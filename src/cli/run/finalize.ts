@@ -72,7 +72,7 @@ export function addFinalizeCommands(run: Command): void {
         const ifMatch = options.etag ?? (await agreed(onDatabase, runId, question));
         if (ifMatch === null) throw failed('canceled: nothing was finalized');
         const finalized = await finalizeChecked(db, runId, { ifMatch, accept, question });
-        if (!('stored' in finalized)) throw failed(await whyRefused(onDatabase, finalized, runId));
+        if (!('stored' in finalized)) throw failed(await whyRefused(onDatabase, finalized, runId, accept));
         await printStoredRun(onDatabase, finalized.stored);
       });
     });
@@ -199,6 +199,7 @@ async function whyRefused(
   context: DatabaseContext,
   finalized: Exclude<Finalized, { stored: unknown }>,
   runId: string,
+  accept: Acceptance | null,
 ): Promise<string> {
   const { db } = context;
   switch (finalized.outcome) {
@@ -214,17 +215,17 @@ async function whyRefused(
     case 'date-taken':
       return `the run ${finalized.by} is finalized for this pay date, frequency and pay group: void that run, or delete this one`;
     case 'not-ready': {
-      const checks = failedOf(finalized.report);
+      const checks = failedOf(finalized.report).filter(({ id }) => accept?.checks.includes(id) !== true);
       printReadiness(onStderr(context), { ...finalized.report, checks });
       return `these readiness checks fail: ${checks.map(({ id }) => id).join(', ')}. Fix them, or accept them with --accept and --reason`;
     }
     case 'failures-changed':
-      return 'the failed checks changed since the review: review "benefits-sidecar run readiness" and add its ETag with --etag';
+      return 'with --accept, --etag must be the ETag of the current readiness report: review "benefits-sidecar run readiness", then add the ETag that it prints';
   }
 }
 
 function notOpen({ state }: StoredRun): string {
-  return `the run is ${state}: void it, then create another run`;
+  return `the run is ${state}: ${state === 'voided' ? '' : 'void it, then '}create another run`;
 }
 
 function notFinalized({ state }: StoredRun): AppError {

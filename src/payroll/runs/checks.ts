@@ -230,20 +230,20 @@ export const PAYROLL_CHECKS: readonly Check<Db, RunQuestion>[] = [
     ask: calendarAssumed,
     advice:
       'Bank holidays can move a pay date into another year, which changes every amount. Set a pay schedule, or state pay_dates.',
-    passed: 'The pay dates of the year were given.',
+    passed: 'The pay dates of the year were given, or no amount needs them.',
   },
   {
     id: 'calendar-differs',
     ask: calendarDiffers,
     advice:
       'The amounts of the year no longer add up, because the pay dates changed after a run was finalized. Correct the pay schedule or pay_dates, or void that run.',
-    passed: 'The previous run of the year has the same place among the pay dates.',
+    passed: 'The previous run of the year, if any, has the same place among the pay dates.',
   },
   {
     id: 'policy-differs',
     ask: policyDiffers,
     advice: 'Amounts of a year under several policies may not add up. Check that the change is intended.',
-    passed: 'The previous run of the year has the same scheme and remainder.',
+    passed: 'The previous run of the year, if any, has the same scheme and remainder.',
   },
   {
     id: 'pay-date-skipped',
