@@ -131,7 +131,10 @@ async function backToPending(trx: Trx, seqs: readonly number[], through: number)
     .execute();
 }
 
-/** Marks an event that needs a decision, and its conflicts, as seen: readiness no longer fails for them. */
+/**
+ * Marks an event that needs a decision, and its conflicts, as seen: readiness no longer fails for them. What was dismissed
+ * before keeps its first reason and time.
+ */
 export async function dismissEvent(trx: Trx, eventId: string, reason: string, dismissedAt: string) {
   const through = await holdRetention(trx);
   const event = await trx
@@ -141,7 +144,10 @@ export async function dismissEvent(trx: Trx, eventId: string, reason: string, di
     .executeTakeFirst();
   if (event === undefined) return 'unknown';
   const version = await versionOfEvent(trx, eventId);
-  const dismissed = { dismissed_at: dismissedAt, dismissed_reason: reason };
+  const dismissed = {
+    dismissed_at: sql<string>`coalesce(dismissed_at, ${dismissedAt})`,
+    dismissed_reason: sql<string>`coalesce(dismissed_reason, ${reason})`,
+  };
   const conflicts = await trx
     .updateTable('event_conflicts')
     .set(dismissed)

@@ -150,8 +150,8 @@ onEachEngine(
   'only quarantined, conflicting and future-dated events can be dismissed, with a reason',
   async (t) => {
     const { db } = await filled(t);
-    const dismiss = (eventId: string) =>
-      transact(db, (trx) => dismissEvent(trx, eventId, 'seen', DISMISSED_AT));
+    const dismiss = (eventId: string, reason = 'seen', at = DISMISSED_AT) =>
+      transact(db, (trx) => dismissEvent(trx, eventId, reason, at));
     const found: Record<string, string> = {
       'quarantined-1': 'dismissed',
       applied: 'dismissed',
@@ -164,6 +164,8 @@ onEachEngine(
     for (const [eventId, dismissal] of Object.entries(found))
       t.equal(await dismiss(eventId), dismissal, eventId);
 
+    for (const eventId of ['quarantined-1', 'applied'])
+      t.equal(await dismiss(eventId, 'again', NOW.toISOString()), 'dismissed', 'the first reason is kept');
     const marks = { dismissed_at: DISMISSED_AT, dismissed_reason: 'seen' };
     t.match((await getEvent(db, 'quarantined-1'))?.event, { state: 'quarantined', ...marks });
     t.match((await getEvent(db, 'tie-second'))?.event, marks);
