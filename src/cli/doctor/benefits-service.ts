@@ -27,7 +27,7 @@ const DATE_ROUNDED_MS = 500;
 /** No employer has this id. */
 const NO_EMPLOYER = 'benefits-sidecar-doctor';
 
-type Response = Exclude<Reply, { failure: string }>;
+type Received = Exclude<Reply, { failure: string }>;
 
 /**
  * Checks that the service responds, accepts the key and has the same time.
@@ -56,7 +56,7 @@ export async function checkService({ baseUrl, apiKey }: BenefitsConfig, now: Clo
   ];
 }
 
-function checkReachable({ status }: Response): Verdict {
+function checkReachable({ status }: Received): Verdict {
   if (isRedirect(status)) return redirected(status, 'Set BENEFITS_BASE_URL to the final address.');
   if (status < 500) return pass('it responds');
   const advice = 'The service has a problem. Requests are retried until it recovers.';
@@ -75,7 +75,7 @@ function redirected(status: number, advice: string): Verdict {
  * A 401 means that the key is refused; a different response without the key means that it is accepted. Equal responses
  * leave it unknown.
  */
-function checkKey({ status }: Response, withoutKey: Reply): Verdict {
+function checkKey({ status }: Received, withoutKey: Reply): Verdict {
   const without = 'failure' in withoutKey ? null : withoutKey.status;
   if (status === 401) {
     const advice = 'Set BENEFITS_API_KEY to a key of this environment.';
@@ -94,7 +94,7 @@ function checkKey({ status }: Response, withoutKey: Reply): Verdict {
   );
 }
 
-function checkClock({ date }: Response, between: number): Verdict {
+function checkClock({ date }: Received, between: number): Verdict {
   if (date === null) return unknown('the service sends no Date header to compare with');
   const off = Math.round((between - date.getTime() - DATE_ROUNDED_MS) / 1_000);
   const message = `${Math.abs(off)} s ${off < 0 ? 'behind' : 'ahead of'} the clock of the service`;
