@@ -50,7 +50,7 @@ CREATE INDEX event_conflicts_to_look_at ON event_conflicts (event_id) WHERE dism
 -- Deliveries that were refused before anything of them was stored, counted by minute and cause.
 CREATE TABLE refused_signatures (
   minute        TEXT COLLATE "C" NOT NULL,
-  cause         TEXT COLLATE "C" NOT NULL CHECK (cause = 'headers' OR cause = 'timestamp' OR cause = 'encoding' OR cause = 'signature'),
+  cause         TEXT COLLATE "C" NOT NULL,
   refused_count INTEGER NOT NULL,
   PRIMARY KEY (minute, cause)
 );

@@ -9,6 +9,7 @@ usePostgres();
 
 /** All foreign keys. None cascades. */
 const FOREIGN_KEYS = [
+  'accepted_failures: foreign (run_id) of payroll_runs (run_id)',
   'census_chunks: foreign (census_id) of staged_censuses (census_id)',
   'census_fingerprints: foreign (census_id) of staged_censuses (census_id)',
   'census_syncs: foreign (request_id) of outbox (request_id)',
