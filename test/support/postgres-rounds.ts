@@ -10,7 +10,7 @@ import type { Instance } from './stage.ts';
 import { nothingPending, type Three } from './three.ts';
 import type { Cut } from './wire.ts';
 
-/** While the database is down, the log reports it without flooding. */
+/** While the database is down, each of storing, applying and sending reports it once a second at most. */
 const LINES_A_SECOND = 3;
 /** The time that the database is down while events keep arriving. */
 const AWAY_MS = 3_000;
@@ -51,7 +51,9 @@ export async function restartRound(
     t.equal((await fetch(`${one.sidecar.receiver}/livez`)).status, 200);
     const asked = await one.api.call('GET', '/v1/deductions');
     t.match(asked, { status: 503, json: { status: 503 } });
-    const lines = one.sidecar.logged().slice(said[index]);
+    // The request above has its own line.
+    const isOfLoop = ({ msg }: { msg?: unknown }) => msg !== 'a request failed';
+    const lines = one.sidecar.logged().slice(said[index]).filter(isOfLoop);
     const seconds = (performance.now() - began) / 1_000;
     t.ok(
       lines.length <= LINES_A_SECOND * (seconds + 1),
