@@ -9,7 +9,7 @@ RUN npm run build
 
 FROM node:24-bookworm-slim
 ENV NODE_ENV=production
-# V8 would enlarge the main thread's young generation to more than 100 MiB, and be no faster.
+# Without this, V8 enlarges the main thread's young generation to more than 100 MiB and is no faster.
 ENV NODE_OPTIONS=--max-semi-space-size=8
 WORKDIR /app
 COPY package.json package-lock.json ./

@@ -1,4 +1,4 @@
-/** The parts that every file of routes uses: the listener's dependencies, the declaration of a route, and the table of all routes. */
+/** Shared by the files of routes: the listener's dependencies, the declaration of a route, and the table of all routes. */
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyContextConfig, FastifySchema, RouteOptions } from 'fastify';
 import type { CensusFrom } from '../census/source.ts';

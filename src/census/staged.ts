@@ -126,8 +126,6 @@ export async function lastUpload(db: Db, employerId: string) {
   return upload ?? null;
 }
 
-export type StagedCensusView = Awaited<ReturnType<typeof listStagedCensuses>>['censuses'][number];
-
 /** Returns a page of staged censuses and their last uploads, by employer id. `next` continues the list. */
 export async function listStagedCensuses(
   db: Db,

@@ -5,7 +5,7 @@ import { userInfo } from 'node:os';
 import { checkCensus, type Findings, viewFindings } from '../census/check.ts';
 import { type Comparison, compareCensus } from '../census/diff.ts';
 import type { CensusContent } from '../census/reading.ts';
-import { listStagedCensuses, type StagedCensusView } from '../census/staged.ts';
+import { listStagedCensuses } from '../census/staged.ts';
 import { stageCensus } from '../census/staging.ts';
 import { type CensusSync, findSync, listSyncs, readSyncResponse } from '../census/sync-list.ts';
 import { requestSyncManually } from '../census/syncs.ts';
@@ -95,11 +95,12 @@ export function addCensusCommands(program: Command): void {
         const { maxAgeMs, overdueMs } = readCensus(env);
         const now = context.now();
         const { censuses } = await listStagedCensuses(db, { employerId: employer }, { limit: 1 });
-        const [staged] = censuses;
+        const staged = censuses[0] ?? null;
         const { syncs } = await listSyncs(db, { employerId: employer }, { limit: 5 }, { now, overdueMs });
-        const isFresh = ({ staged_at }: StagedCensusView) =>
-          now.getTime() - Date.parse(staged_at) <= maxAgeMs;
-        const census = staged === undefined ? null : { ...staged, fresh: isFresh(staged) };
+        const census = staged && {
+          ...staged,
+          fresh: now.getTime() - Date.parse(staged.staged_at) <= maxAgeMs,
+        };
         const response = withResponse ? await responseOf(context, syncs[0]) : undefined;
         const result = { census, syncs, ...(response !== undefined && { response }) };
         printResult(out, result, () => {

@@ -1,6 +1,5 @@
 /** The base of all commands: what they run with, their help, and the options that several of them share. */
 import { once } from 'node:events';
-import { statSync } from 'node:fs';
 import { createInterface } from 'node:readline/promises';
 import { Command as Base, Option } from 'commander';
 import type { Clock } from '../clock.ts';
@@ -63,11 +62,11 @@ export function aborted(signal: AbortSignal): Promise<void> {
 export async function withDatabase<R>({ env }: Context, work: (db: Db) => Promise<R>): Promise<R> {
   const url = readDatabaseUrl(env);
   const environment = readEnvironment(env);
-  const [{ openDatabase, sqlitePath }, { checkSchema }] = await Promise.all([
+  const [{ databaseExists, openDatabase, sqlitePath }, { checkSchema }] = await Promise.all([
     import('../database/open.ts'),
     import('../database/migrate.ts'),
   ]);
-  if (engineOfUrl(url) === 'sqlite' && statSync(sqlitePath(url), { throwIfNoEntry: false }) === undefined) {
+  if (engineOfUrl(url) === 'sqlite' && !databaseExists(sqlitePath(url))) {
     throw failed(
       `there is no database at ${sqlitePath(url)}: check DATABASE_URL, or create it with "benefits-sidecar migrate"`,
     );

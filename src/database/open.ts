@@ -13,6 +13,11 @@ export function sqlitePath(databaseUrl: string): string {
   return resolve(databaseUrl.slice('sqlite:'.length));
 }
 
+/** Returns whether there is a file. Unlike `existsSync`, throws if a folder of the path may not be read. */
+export function databaseExists(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false }) !== undefined;
+}
+
 /** Resolves links, so that a database has one lock and one high-water mark whatever link leads to it. */
 export function sqliteFile(databaseUrl: string): string {
   const path = sqlitePath(databaseUrl);

@@ -41,7 +41,7 @@ export async function transact<R>(db: Db, work: (trx: Trx) => Promise<R>, option
   }
 }
 
-/** How often `transact` ran its work again. Fault tests see a conflict by this, as no caller can. */
+/** Returns how often `transact` ran its work again. No caller notices that, so the fault tests look here. */
 export function transactionsRetried(): number {
   return retried;
 }

@@ -97,7 +97,7 @@ const EVENT_KINDS = {
   future_dated: markedEvents('future_dated'),
 };
 
-/** Returns a function that yields the events after a place, page by page, up to `EVENTS_LOOKED_AT`. */
+/** Returns a function that yields events page by page, at most `EVENTS_LOOKED_AT`. */
 function inPages<Place>(
   first: Place,
   read: (db: Db, after: Place, now: Date) => Promise<EventFound<Place>[]>,

@@ -298,7 +298,7 @@ function verifyEvent(event: EventRow, parsed: ParsedEvent | null, report: Report
   if (event.finished_at !== null && !INSTANT.test(event.finished_at)) wrong('finished_at', 'is no instant');
   if (event.body === null && event.body_hash?.length !== SHA256_BYTES) wrong('body_hash', 'is no SHA-256');
   const isNamedByBody = event.event_id.startsWith(IMPORTED);
-  if ((event.source === 'import') !== isNamedByBody) wrong('source', 'is not the one that its id shows');
+  if ((event.source === 'import') !== isNamedByBody) wrong('source', 'does not match its id');
   if (isNamedByBody) {
     const hash = event.body === null ? (event.body_hash ?? Buffer.alloc(0)) : sha256(event.body);
     const field = event.body === null ? 'body_hash' : 'body';

@@ -54,9 +54,9 @@ export function isUnknown(outcome: Outcome): boolean {
 export function reasonOf(outcome: Outcome): string {
   if (!outcome.responded) return `no response was received: ${outcome.code}`;
   const { status, content } = outcome;
-  const responded = `the service responded with ${status}`;
-  if (!isUnreadSuccess(outcome)) return responded;
-  return `${responded} and a body ${content === 'too-long' ? 'over 1 MiB' : 'that is not JSON'}`;
+  const reason = `the service responded with ${status}`;
+  if (!isUnreadSuccess(outcome)) return reason;
+  return `${reason} and a body ${content === 'too-long' ? 'over 1 MiB' : 'that is not JSON'}`;
 }
 
 /** A success that is not JSON comes from something in front of the service, such as a maintenance page. */

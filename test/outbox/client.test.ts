@@ -16,7 +16,7 @@ const post: Post = {
 const never = new AbortController().signal;
 
 function answeredOf(outcome: Outcome) {
-  if (!outcome.responded) throw new Error(`no answer: ${outcome.code}`);
+  if (!outcome.responded) throw new Error(`no response: ${outcome.code}`);
   return outcome;
 }
 

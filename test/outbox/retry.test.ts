@@ -53,7 +53,7 @@ const verdicts: [Outcome, Verdict][] = [
   [{ responded: false, code: 'ECONNRESET', sent: true }, 'retry'],
 ];
 for (const [outcome, verdict] of verdicts) {
-  const name = outcome.responded ? `${outcome.status} (${outcome.content})` : `no answer (${outcome.code})`;
+  const name = outcome.responded ? `${outcome.status} (${outcome.content})` : `no response (${outcome.code})`;
   t.test(`${name} means ${verdict}`, async (t) => {
     t.equal(judge(outcome), verdict);
   });

@@ -177,6 +177,7 @@ onEitherEngine('frozen lines that cannot be read are named, and the rest is veri
   await finalizedOn(db, FIRST);
   await taken(db, FIRST, { employee_id: 'emp-1', amount: '40' }, { employee_id: 'emp-2', amount: '0.00' });
   for (const lines of ['[', 'null', '{}', '5', '[null]', '[{}]']) {
+    const isRead = lines === '[{}]';
     await transact(db, (trx) =>
       trx.updateTable('run_employees').set({ lines }).where('employee_id', '=', 'emp-1').execute(),
     );
@@ -186,14 +187,14 @@ onEitherEngine('frozen lines that cannot be read are named, and the rest is veri
     await verifyTaken(db, on);
     const found = named.map(({ table, id, field, rule }) => `${table}.${field} of ${id} ${rule}`);
     const damaged = found.filter((text) => /^run_employees\.lines of .+\/emp-1 cannot be read$/.test(text));
-    t.equal(damaged.length, lines === '[{}]' ? 0 : 1, lines);
+    t.equal(damaged.length, isRead ? 0 : 1, lines);
     t.ok(found.includes(`taken_lines.line of ${FIRST}/1/emp-1 there is no such line`), lines);
     t.notOk(
       found.some((text) => text.includes('emp-2')),
       lines,
     );
     const verified = verifyRun(db, await storedRun(db, FIRST));
-    if (lines === '[{}]') t.match(await verified, { identical: false, difference_count: 2 });
+    if (isRead) t.match(await verified, { identical: false, difference_count: 2 });
     else await t.rejects(verified, { code: 'STORED_JSON_DAMAGED' }, lines);
   }
 });

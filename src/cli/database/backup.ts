@@ -5,7 +5,7 @@ import { readDatabaseUrl, readDataKeys, readEnvironment, readRetention } from '.
 import { engineOfUrl, tableExists } from '../../database/engine.ts';
 import { hasReservedSuffix, SUFFIX } from '../../database/files.ts';
 import { countDue } from '../../database/migrate.ts';
-import { holdServeLock, isServed, sqliteFile, sqlitePath } from '../../database/open.ts';
+import { databaseExists, holdServeLock, isServed, sqliteFile, sqlitePath } from '../../database/open.ts';
 import { assertSchemaUnaltered } from '../../database/schema-check.ts';
 import type { Db } from '../../database/tables.ts';
 import { AppError, codeOf, isAppError } from '../../errors.ts';
@@ -43,7 +43,8 @@ export function addBackupCommand(program: Command): void {
       if (engineOfUrl(url) === 'postgres') throw failed(dumpWith(url, file));
       const path = sqliteFile(url);
       // Opening a missing file would create it.
-      if (!existsSync(path)) throw failed(`there is no database at ${sqlitePath(url)}: check DATABASE_URL`);
+      if (!databaseExists(path))
+        throw failed(`there is no database at ${sqlitePath(url)}: check DATABASE_URL`);
       const target = targetOf(file, path);
       if (existsSync(target)) {
         const effect = `${file} exists, last changed ${statSync(target).mtime.toISOString()}.`;

@@ -1,9 +1,8 @@
 /** The commands that migrate a database and copy it to another engine. */
-import { existsSync } from 'node:fs';
 import { isDatabaseUrl, readDatabaseUrl, readEnvironment } from '../../config.ts';
 import { engineOfUrl } from '../../database/engine.ts';
 import { checkSchema, migrate } from '../../database/migrate.ts';
-import { holdServeLock, openDatabase, sqlitePath } from '../../database/open.ts';
+import { databaseExists, holdServeLock, openDatabase, sqlitePath } from '../../database/open.ts';
 import type { Db } from '../../database/tables.ts';
 import { isAppError } from '../../errors.ts';
 import { assertEmpty, copyDatabase, rowsToCopy } from '../../operations/copy.ts';
@@ -94,7 +93,7 @@ function sourceFile(from: string): string {
     throw wrongUsage('--from must be sqlite: and the path of a file, such as sqlite:./data/sidecar.db');
   }
   const path = sqlitePath(from);
-  if (!existsSync(path)) throw wrongUsage(`--from: there is no database at ${path}`);
+  if (!databaseExists(path)) throw wrongUsage(`--from: there is no database at ${path}`);
   return path;
 }
 

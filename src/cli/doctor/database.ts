@@ -13,7 +13,7 @@ import {
 } from '../../config.ts';
 import { engineOf, engineOfUrl, tableExists } from '../../database/engine.ts';
 import { checkSchema } from '../../database/migrate.ts';
-import { openDatabase, sqliteFile, sqlitePath } from '../../database/open.ts';
+import { databaseExists, openDatabase, sqliteFile, sqlitePath } from '../../database/open.ts';
 import type { Db } from '../../database/tables.ts';
 import { probeCommit } from '../../database/transaction.ts';
 import type { Environment } from '../../environment.ts';
@@ -36,8 +36,7 @@ import { type Finding, fail, findingsOf, pass, unknown, type Verdict, warn } fro
 export async function checkDatabase({ env, now }: Context): Promise<Finding[]> {
   const url = readDatabaseUrl(env);
   const isFile = engineOfUrl(url) === 'sqlite';
-  // Throws if a folder of the path may not be read.
-  if (isFile && statSync(sqlitePath(url), { throwIfNoEntry: false }) === undefined)
+  if (isFile && !databaseExists(sqlitePath(url)))
     return [{ id: 'database.opens', ...missing(sqlitePath(url)) }];
   const db = openDatabase(url);
   try {

@@ -43,6 +43,7 @@ function verifyOne(row: Row, { report }: Verifying): void {
 /** Returns no lines if they are damaged, which the verification of the run reports. */
 function frozenLines({ run_id, employee_id, lines }: Row): Line[] {
   try {
+    // The ids only name the row in the error, which is dropped here.
     return lines === null ? [] : storedLines({ freeze_id: run_id, employee_id, lines });
   } catch {
     return [];

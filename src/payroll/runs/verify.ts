@@ -51,7 +51,7 @@ const DIFFERENCES_NAMED = 100;
 
 /**
  * Verifies a finalized or voided run with its frozen basis. `onPage` receives each computed page, and `read` parses the
- * frozen lines of an employee; by default it throws STORED_JSON_DAMAGED if they are not lines.
+ * frozen lines of an employee; by default it throws STORED_JSON_DAMAGED if they cannot be read.
  */
 export async function verifyRun(
   db: Db,
