@@ -158,9 +158,49 @@ onEitherEngine(
       added: { count: 1, employee_ids: ['emp-3'] },
       changed: { count: 1, employees: [{ employee_id: employee.employee_id, fields: ['last_name'] }] },
       absent: { count: 1, employee_ids: ['emp-2'] },
+      needs_scope: null,
       unchanged: 0,
       organization: ['legal_business_name'],
     });
+  },
+);
+
+onEitherEngine(
+  'a token without pii:read cannot find out by validating whether a guessed value is right',
+  async (t) => {
+    const running = await start(t);
+    const { call, db, tokenWith } = running;
+    const leaving = { ...employee, employee_id: 'emp-2' };
+    const { json: staged } = await put(running, { organization, employees: [employee, leaving] });
+    await transact(db, (trx) => recordUpload(trx, EMPLOYER, staged.id, NOW.toISOString()));
+    const validate = async (guess: object, token: string) => {
+      const body = {
+        organization,
+        employees: [
+          { ...employee, ...guess },
+          { ...employee, employee_id: 'emp-3' },
+        ],
+      };
+      return (await call({ method: 'POST', url: `${URL}/validate`, body, token })).json;
+    };
+    const reads = () => db.selectFrom('pii_reads').select(['token_name', 'resource_id']).execute();
+    const blind = await tokenWith('census:write');
+    const right = await validate({}, blind);
+    t.strictSame(right.changes, {
+      added: { count: 1, employee_ids: ['emp-3'] },
+      absent: { count: 1, employee_ids: ['emp-2'] },
+      needs_scope: 'pii:read',
+      changed: null,
+      unchanged: null,
+      organization: null,
+    });
+    for (const guess of [{ ssn: '078-05-1120' }, { dob: '1980-02-03' }, { last_name: 'Other' }])
+      t.strictSame(await validate(guess, blind), right);
+    t.strictSame(await reads(), []);
+
+    const { changes } = await validate({ ssn: '078-05-1120' }, await tokenWith('census:write', 'pii:read'));
+    t.match(changes, { needs_scope: null, changed: { count: 1 } });
+    t.match(await reads(), [{ token_name: /^token/, resource_id: staged.id }], 'the comparison is recorded');
   },
 );
 

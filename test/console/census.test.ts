@@ -206,6 +206,20 @@ t.test(
   },
 );
 
+t.test('without pii:read only ids are compared, and the page names the scope', async (t) => {
+  const stage = await openConsole(t);
+  const last = await bring(stage, 'maple', [person('ann'), person('bob')]);
+  await transact(stage.db, (trx) => recordUpload(trx, 'maple', last, hoursAgo(30)));
+  const page = await stage.signedIn({ token: await stage.tokenWith('census:write', 'census:read') });
+  await page.goto('/census/maple');
+  await choose(page, jsonFile([person('ann', { last_name: 'Other' }), person('cid')]));
+  await click(page, 'Check');
+  await page.getByText('requires a token with the scope pii:read.').waitFor();
+  t.strictSame(await page.locator('.tally dt').allTextContents(), ['added', 'absent']);
+  t.notMatch(await page.locator('.outcome').textContent(), /ann|last_name/);
+  await assertGood(t, page, 'the ids in a census');
+});
+
 t.test(
   'a file is compared with the last upload by id and field, without values, and then staged',
   async (t) => {

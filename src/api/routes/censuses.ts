@@ -12,7 +12,7 @@ import * as field from '../../contract/fields.ts';
 import { AppError } from '../../errors.ts';
 import { cursorOf } from '../../formats/cursor.ts';
 import { employerSubject } from '../../outbox/queue.ts';
-import { by, writeReadDown } from '../auth.ts';
+import { by, mayAlso, writeReadDown } from '../auth.ts';
 import { limitReads, passStreams, streamedBody } from '../bodies.ts';
 import { notFound } from '../problem.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
@@ -58,20 +58,31 @@ const Changed = field.component(
   'CensusChanges',
   {
     added: Ids('Employees that the last upload does not contain.'),
-    changed: field.closed({
-      count: Type.Integer(),
-      employees: Type.Array(
-        field.closed(
-          { employee_id: Type.String(), fields: Type.Array(Type.String()) },
-          'Names of the changed fields, without values.',
-        ),
-      ),
-    }),
     absent: Ids(
       'Employees that only the last upload contains. The benefits service may treat them as terminated.',
     ),
-    unchanged: Type.Integer(),
-    organization: Type.Array(Type.String(), { description: 'The changed fields of the organization.' }),
+    needs_scope: field.nullable(
+      field.oneOfDescribed(
+        ['pii:read'],
+        'The scope that `changed`, `unchanged` and `organization` require: without it they are null, because a caller ' +
+          'could guess values and compare them. Null if the token has it.',
+      ),
+    ),
+    changed: field.nullable(
+      field.closed({
+        count: Type.Integer(),
+        employees: Type.Array(
+          field.closed(
+            { employee_id: Type.String(), fields: Type.Array(Type.String()) },
+            'Names of the changed fields, without values.',
+          ),
+        ),
+      }),
+    ),
+    unchanged: Type.Union([Type.Integer(), Type.Null()]),
+    organization: field.nullable(
+      Type.Array(Type.String(), { description: 'The changed fields of the organization.' }),
+    ),
   },
   `The differences from the last upload. Lists the first ${LISTED_MAX} of each kind and counts all of them.`,
 );
@@ -105,7 +116,8 @@ const BODY_IN_WORDS =
   'row per employee, an empty cell for an absent field, and the organization as JSON in the header ' +
   '`Census-Organization`. At most 256 MiB.';
 
-export function censusRoutes(app: Api, { db, encryptor, now, log, wakeSend }: ApiParts): void {
+export function censusRoutes(app: Api, parts: ApiParts): void {
+  const { db, encryptor, now, log, wakeSend } = parts;
   passStreams(app, Object.values(CENSUS_TYPES));
   const limited = limitReads(CENSUSES_AT_ONCE, 'censuses', log);
   const Body = Type.Unsafe<unknown>({
@@ -151,7 +163,7 @@ export function censusRoutes(app: Api, { db, encryptor, now, log, wakeSend }: Ap
     operation('Census', 'census:write', {
       operationId: 'validateCensus',
       summary: 'Validate a census',
-      description: `Reports the problems that \`PUT\` would reject and, for a valid census, the differences from the last census that the benefits service accepted. Stores nothing. ${BODY_IN_WORDS}`,
+      description: `Reports the problems that \`PUT\` would reject and, for a valid census, the differences from the last census that the benefits service accepted. Without \`pii:read\`, only ids are compared; with it, each comparison is recorded as a read of personal data. Stores nothing of the census. ${BODY_IN_WORDS}`,
       params: EmployerId,
       headers,
       body: Body,
@@ -160,7 +172,19 @@ export function censusRoutes(app: Api, { db, encryptor, now, log, wakeSend }: Ap
     }),
     async (request) => {
       const { employer_id } = request.params;
-      return limited(() => compareCensus({ db, encryptor }, employer_id, streamedCensus(request)));
+      const { changes, ...report } = await limited(() =>
+        compareCensus({ db, encryptor }, employer_id, streamedCensus(request)),
+      );
+      if (changes === null || report.last_upload === null) return { ...report, changes: null };
+      const { added, absent } = changes;
+      if (!mayAlso(request.caller, 'pii:read')) {
+        const hidden = { changed: null, unchanged: null, organization: null };
+        return { ...report, changes: { added, absent, needs_scope: 'pii:read' as const, ...hidden } };
+      }
+      const { census_id: resource_id } = report.last_upload;
+      const read = { resource_type: 'census', resource_id, ...employerSubject(employer_id) } as const;
+      await writeReadDown(parts, request, read);
+      return { ...report, changes: { ...changes, needs_scope: null } };
     },
   );
 }

@@ -151,18 +151,19 @@ function changesOf({ last_upload, changes }: Report, visit: Visit): Html {
   if (changes === null) {
     return html`<p>${'The census cannot be compared with the last upload, '}${uploaded}${': its hash key is missing.'}</p>`;
   }
-  const { added, changed, absent, unchanged, organization } = changes;
+  const { added, absent, needs_scope, changed, unchanged, organization } = changes;
   const absentees =
     absent.count === 1 ? '1 employee is absent.' : `${count(absent.count)} employees are absent.`;
   return html`
     <p>${'Compared with the upload of '}${uploaded}${`, ${counted(last_upload.employees, 'employee')}:`}</p>
     <dl class="tally">
-      ${tallyOf('added', added.count)} ${tallyOf('changed', changed.count)} ${tallyOf('absent', absent.count)}
-      ${tallyOf('unchanged', unchanged)}
+      ${tallyOf('added', added.count)} ${changed !== null && tallyOf('changed', changed.count)}
+      ${tallyOf('absent', absent.count)} ${unchanged !== null && tallyOf('unchanged', unchanged)}
     </dl>
     ${absent.count > 0 && html`<p class="problem"><strong>${absentees}</strong>${' The service may treat them as terminated. Stage this census only if they have left.'}</p>`}
-    ${organization.length > 0 && html`<p>${'Changed fields of the organization: '}${fieldNames(organization)}</p>`}
-    ${listOf('Absent', absent, visit)} ${listOf('Added', added, visit)} ${changedTable(changed, visit)}
+    ${needs_scope !== null && html`<p class="hint">${'Only employee IDs are compared: comparing their fields requires a token with the scope '}<code>${needs_scope}</code>.</p>`}
+    ${organization !== null && organization.length > 0 && html`<p>${'Changed fields of the organization: '}${fieldNames(organization)}</p>`}
+    ${listOf('Absent', absent, visit)} ${listOf('Added', added, visit)} ${changed !== null && changedTable(changed, visit)}
   `;
 }
 
@@ -177,7 +178,7 @@ function listOf(title: string, { count: all, employee_ids }: Changes['added'], v
   return folded(title, all, ids.length, html`<ul class="ids">${items}</ul>`);
 }
 
-function changedTable({ count: all, employees }: Changes['changed'], visit: Visit): Html | null {
+function changedTable({ count: all, employees }: NonNullable<Changes['changed']>, visit: Visit): Html | null {
   const rows = employees.slice(0, LISTED);
   const content = table(rows, { caption: 'Changed employees and fields', captionHidden: true }, [
     ['Employee', ({ employee_id }) => employeeOf(employee_id, visit), 'name'],
