@@ -39,10 +39,7 @@ export function signInRoutes(app: FastifyInstance, parts: ConsoleParts): void {
       return sendPage(request, withReferrer(reply.headers(refusal.headers)), parts, { ...page, status });
     }
     const earlier = sessionInCookie(request);
-    const secret = await transact(db, async (trx) => {
-      if (earlier !== null) await endSession(trx, earlier);
-      return beginSession(trx, given, now());
-    });
+    const secret = await transact(db, (trx) => beginSession(trx, given, now(), earlier));
     log.info({ route: `POST ${SIGN_IN_PATH}`, token: caller.name }, 'a user signed in');
     const secure = isEncrypted(request);
     const name = sessionCookies(request)[secure ? 'secure' : 'plain'];

@@ -4,6 +4,7 @@
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { ago } from '../checks.ts';
+import { lockNames } from '../database/engine.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import { callerOf, tokenHash } from './tokens.ts';
@@ -12,6 +13,8 @@ import { callerOf, tokenHash } from './tokens.ts';
 export const SESSION_MS = 12 * 60 * 60_000;
 /** Without a request by the user; a page that refreshes does not count. Signs out an unattended computer. */
 export const SESSION_IDLE_MS = 30 * 60_000;
+/** Sessions of one token at once: more than a person has browsers. Otherwise a token could fill the disk with them. */
+export const SESSIONS_MAX = 20;
 /** The precision of the last use. Otherwise each page would be a write. */
 const USE_NOTED_MS = 60_000;
 const SECRET_BYTES = 32;
@@ -21,12 +24,40 @@ const HASH_BYTES = 32;
 const ID_BYTES = 8;
 const SESSION_ID = /^[0-9a-f]{16}$/;
 
-/** Starts a session for an authenticated token and returns the cookie's value. Deletes expired sessions. */
-export async function beginSession(trx: Trx, token: string, now: Date): Promise<string> {
+/**
+ * Starts a session for an authenticated token and returns the cookie's value. Deletes expired and idle sessions, and the
+ * token's oldest ones beyond `SESSIONS_MAX`. `earlier` is the session that this one replaces in the browser.
+ */
+export async function beginSession(
+  trx: Trx,
+  token: string,
+  now: Date,
+  earlier: string | null = null,
+): Promise<string> {
   const secret = randomBytes(SECRET_BYTES).toString('base64url');
   const at = now.toISOString();
-  await trx.deleteFrom('sessions').where('expires_at', '<=', at).execute();
   const hashes = { session_hash: sessionHash(secret), token_hash: tokenHash(token) };
+  // Before any row is locked: sign-ins at the same time would each count without the others.
+  await lockNames(trx, [`sessions:${hashes.token_hash.toString('hex')}`]);
+  if (earlier !== null) await endSession(trx, earlier);
+  await trx
+    .deleteFrom('sessions')
+    .where((where) =>
+      where.or([where('expires_at', '<=', at), where('last_used_at', '<=', ago(now, SESSION_IDLE_MS))]),
+    )
+    .execute();
+  const newest = trx
+    .selectFrom('sessions')
+    .select('session_hash')
+    .where('token_hash', '=', hashes.token_hash)
+    .orderBy('created_at', 'desc')
+    .orderBy('session_hash')
+    .limit(SESSIONS_MAX - 1);
+  await trx
+    .deleteFrom('sessions')
+    .where('token_hash', '=', hashes.token_hash)
+    .where('session_hash', 'not in', newest)
+    .execute();
   const expires_at = new Date(now.getTime() + SESSION_MS).toISOString();
   const session = { ...hashes, created_at: at, expires_at, last_used_at: at };
   await trx.insertInto('sessions').values(session).execute();

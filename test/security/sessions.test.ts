@@ -8,6 +8,7 @@ import {
   noteUse,
   SESSION_IDLE_MS,
   SESSION_MS,
+  SESSIONS_MAX,
   sessionCaller,
 } from '../../src/security/sessions.ts';
 import { createToken, revokeToken } from '../../src/security/tokens.ts';
@@ -60,12 +61,33 @@ onEachEngine('signing out ends this session and no other', async (t) => {
   t.match(await sessionCaller(db, other, NOW, null), { name: 'someone' });
 });
 
-onEachEngine('expired sessions are deleted when the next one starts', async (t) => {
+onEachEngine('expired and idle sessions are deleted when the next one starts', async (t) => {
   const { db } = await scratch(t);
   const token = await tokenOf(db);
   await begin(db, token);
-  await begin(db, token, after(SESSION_MS));
+  await begin(db, token, after(SESSION_IDLE_MS));
   t.equal((await db.selectFrom('sessions').select('created_at').execute()).length, 1);
+});
+
+onEachEngine('a token has at most 20 sessions, and the next sign-in ends the oldest', async (t) => {
+  const { db } = await scratch(t);
+  const token = await tokenOf(db);
+  const first = 'first-token-of-a-container-0123456789';
+  const apart = await begin(db, first);
+  const secrets: string[] = [];
+  for (let count = 0; count < SESSIONS_MAX; count += 1) secrets.push(await begin(db, token, after(count)));
+  const at = after(SESSIONS_MAX);
+  t.equal(SESSIONS_MAX, 20);
+  const valid = async () => {
+    const callers = await Promise.all(secrets.map((secret) => sessionCaller(db, secret, at, null)));
+    return callers.map((caller) => caller !== null);
+  };
+  t.notOk((await valid()).includes(false));
+  // At once, as a program would.
+  const more = await Promise.all([begin(db, token, at), begin(db, token, at), begin(db, token, at)]);
+  t.strictSame((await valid()).slice(0, 4), [false, false, false, true]);
+  for (const secret of more) t.ok(await sessionCaller(db, secret, at, null));
+  t.ok(await sessionCaller(db, apart, at, first), 'the sessions of another token stay');
 });
 
 onEachEngine('the database contains neither cookie values nor tokens', async (t) => {

@@ -36,7 +36,8 @@ export function sessionRoutes(app: Api, { db, now, log, firstToken }: ApiParts):
     operation('Sessions', 'self', {
       operationId: 'listSessions',
       summary: 'List your sessions',
-      description: "The console sessions of the caller's token that have not ended, newest first.",
+      description:
+        "The console sessions of the caller's token that have not ended, newest first. There are at most 20: another sign-in ends the oldest.",
       querystring: field.closed({ cursor, limit }),
       response: { 200: pageOf(Session) },
     }),
