@@ -24,8 +24,8 @@ export type ConsoleParts = {
   readonly firstToken: string | null;
   /** Shown on every page, so that sandbox and live are not mixed up. */
   readonly environment: Config['environment'];
-  /** Reads counts that change whenever a live page would. The database's size changes without that. */
-  readonly readActivity: () => Promise<{ readonly database_bytes: number }>;
+  /** Returns a text that differs whenever a live page would. */
+  readonly readMark: () => Promise<string>;
 };
 
 type Texts = Readonly<Record<string, string>>;

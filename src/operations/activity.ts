@@ -5,6 +5,7 @@ import { readInboxActivity } from '../inbox/arrivals.ts';
 import { readPosition } from '../ledger/position.ts';
 import { readCircuitBreaker } from '../outbox/circuit-breaker.ts';
 import { readOutboxActivity } from '../outbox/requests.ts';
+import { readPayrollRevision } from '../payroll/settings/lock.ts';
 import { diskOf } from '../telemetry/disk.ts';
 
 export type Activity = Awaited<ReturnType<typeof readActivity>>;
@@ -30,4 +31,10 @@ export async function readActivity(db: Db) {
     /** The newest position of the ledger. */
     position,
   };
+}
+
+/** Returns a text that differs whenever a page of the console would. The sizes of disks change without that. */
+export async function readMark(db: Db): Promise<string> {
+  const { database_bytes: _, disk_free_bytes: __, ...activity } = await readActivity(db);
+  return JSON.stringify([activity, await readPayrollRevision(db)]);
 }

@@ -19,7 +19,7 @@ import type { Db } from '../database/tables.ts';
 import { createChangeSenders } from '../employment/bodies.ts';
 import { codeOf } from '../errors.ts';
 import { createApplyLoop } from '../inbox/apply.ts';
-import { readActivity } from '../operations/activity.ts';
+import { readMark } from '../operations/activity.ts';
 import { createReadiness } from '../operations/health.ts';
 import { runRetention } from '../operations/retention.ts';
 import { createClient } from '../outbox/client.ts';
@@ -122,7 +122,7 @@ async function startApi(main: MainThread<FromApi>): Promise<Started<ToApi>> {
     },
     wakeSend,
   });
-  addConsole(api, { ...shared, environment: config.environment, readActivity: () => readActivity(db) });
+  addConsole(api, { ...shared, environment: config.environment, readMark: () => readMark(db) });
   await api.listen({ host: config.api.host, port: config.api.port });
 
   // Nothing is sent or applied before the listener has its port.

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { parse } from 'csv-parse/sync';
 import t from 'tap';
 import { addConsole } from '../../src/console/console.ts';
-import { readActivity } from '../../src/operations/activity.ts';
+import { readMark } from '../../src/operations/activity.ts';
 import { listenerObserving, startPayroll } from '../api/payroll-stage.ts';
 import { FIRST_TOKEN } from '../api/start.ts';
 import { hireMany } from '../support/payroll.ts';
@@ -69,8 +69,7 @@ t.test('a CSV download has backpressure and stops when the client disconnects', 
     () => {
       reads += 1;
     },
-    (api, parts) =>
-      addConsole(api, { ...parts, environment: 'sandbox', readActivity: () => readActivity(parts.db) }),
+    (api, parts) => addConsole(api, { ...parts, environment: 'sandbox', readMark: () => readMark(parts.db) }),
   );
   await app.listen({ host: '127.0.0.1', port: 0 });
   const base = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;

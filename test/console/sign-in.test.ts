@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import t from 'tap';
 import { addConsole } from '../../src/console/console.ts';
 import { transact } from '../../src/database/transaction.ts';
-import { readActivity } from '../../src/operations/activity.ts';
+import { readMark } from '../../src/operations/activity.ts';
 import { revokeToken } from '../../src/security/tokens.ts';
 import { FIRST_TOKEN, NOW, start } from '../api/start.ts';
 import { eventually } from '../support/eventually.ts';
@@ -226,7 +226,7 @@ t.test('signing in again ends the browser’s earlier session, and the log names
 t.test('a background refresh does not extend a session; a page view does', async (t) => {
   let now = NOW;
   const { app, parts } = await start(t, { now: () => now }, (api, parts) =>
-    addConsole(api, { ...parts, environment: 'sandbox', readActivity: () => readActivity(parts.db) }),
+    addConsole(api, { ...parts, environment: 'sandbox', readMark: () => readMark(parts.db) }),
   );
   const begun = await app.inject({
     method: 'POST',

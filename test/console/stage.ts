@@ -4,7 +4,7 @@ import type { Browser, Locator, Page } from 'playwright-core';
 import t, { type Test } from 'tap';
 import type { ApiParts } from '../../src/api/route.ts';
 import { addConsole } from '../../src/console/console.ts';
-import { readActivity } from '../../src/operations/activity.ts';
+import { readMark } from '../../src/operations/activity.ts';
 import { FIRST_TOKEN, type Running, start } from '../api/start.ts';
 import { launchBrowser } from '../support/browser.ts';
 
@@ -39,7 +39,7 @@ function theBrowser(): Promise<Browser> {
 
 export async function openConsole(t: Test, replaced: Partial<ApiParts> = {}): Promise<Stage> {
   const running = await start(t, replaced, (app, parts) =>
-    addConsole(app, { ...parts, environment: 'sandbox', readActivity: () => readActivity(parts.db) }),
+    addConsole(app, { ...parts, environment: 'sandbox', readMark: () => readMark(parts.db) }),
   );
   const base = await running.app.listen({ host: '127.0.0.1', port: 0 });
   const visit = async ({ scheme = 'light', width = 1280, refusals = false }: VisitOptions = {}) => {

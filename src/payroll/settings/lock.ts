@@ -1,4 +1,4 @@
-import type { Trx } from '../../database/tables.ts';
+import type { Db, Trx } from '../../database/tables.ts';
 
 /** Locks runs, reports and settings until the transaction ends. Call it before deciding from them. */
 export async function changePayroll(trx: Trx): Promise<void> {
@@ -6,4 +6,10 @@ export async function changePayroll(trx: Trx): Promise<void> {
     .updateTable('payroll_head')
     .set((eb) => ({ revision: eb('revision', '+', 1) }))
     .execute();
+}
+
+/** Returns a number that increases with every change of runs, reports and settings. */
+export async function readPayrollRevision(db: Db): Promise<number> {
+  const { revision } = await db.selectFrom('payroll_head').select('revision').executeTakeFirstOrThrow();
+  return revision;
 }

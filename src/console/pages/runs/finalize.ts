@@ -12,6 +12,7 @@ import { type Html, html } from '../../html.ts';
 import type { Act, Console, Visit } from '../../page.ts';
 import { periodOf } from './labels.ts';
 import { later, outlineOf, REVIEWED, type Reviewed, reviewedOf } from './run.ts';
+import { stateOf } from './state.ts';
 
 type Run = Schemas['PayrollRun'];
 type Figure = keyof typeof REVIEWED;
@@ -20,10 +21,11 @@ export function finalizePages({ page, part, action }: Console): void {
   const scope = 'runs:write';
 
   page('/runs/:run_id/finalize', scope, async (visit) => {
-    const { id, state } = await outlineOf(visit);
+    const run = await outlineOf(visit);
+    const { id, state } = run;
     const body =
       state === 'open'
-        ? later(address(runPath(id, '/review'), visit.query), 'Computing the run …')
+        ? html`${stateOf(visit, run, state)}${later(address(runPath(id, '/review'), visit.query), 'Computing the run …')}`
         : html`<p>${`This run is already ${state}. `}<a href=${runPath(id)}>Back to the run</a></p>`;
     return { title: `Finalize ${id}`, body };
   });
@@ -47,6 +49,7 @@ export function finalizePages({ page, part, action }: Console): void {
   page('/runs/:run_id/void', scope, async (visit) => {
     const run = await outlineOf(visit);
     const body = html`
+      ${stateOf(visit, run, run.state)}
       <section class="card" aria-label="Run">
         ${facts([
           ['Employer', run.employer_id],
@@ -149,7 +152,7 @@ function confirmation(
       <p>A finalized run cannot be changed, only voided. Payroll deducts its amounts.</p>
       ${!isReady && fieldOf('reason')}
       <div class="actions">
-        <button type="submit" class=${isReady ? undefined : 'danger'}>${isReady ? 'Finalize' : 'Accept findings and finalize'}</button>
+        <button type="submit" class=${isReady ? 'while-unchanged' : 'while-unchanged danger'}>${isReady ? 'Finalize' : 'Accept findings and finalize'}</button>
         <a class="button quiet" href=${path}>Back to the run</a>
         <span class="busy soft" role="status">Finalizing …</span>
       </div>
@@ -167,7 +170,7 @@ function voidForm(runId: string, typed: Visit['query'], problem?: ProblemDetails
       <p>Voiding cannot be undone. The run stays readable but no longer counts, and its pay date is free for a new run. Adjustments and arrears that it included become due again. If a later run has corrected this one, void the later run first.</p>
       ${fieldOf('reason')}
       <div class="actions">
-        <button type="submit" class="danger">Void the run</button>
+        <button type="submit" class="danger while-unchanged">Void the run</button>
         <a class="button quiet" href=${runPath(runId)}>Back to the run</a>
       </div>
     </form>

@@ -60,7 +60,7 @@ export async function linesOfRun(visit: Visit, { id: run_id, state: now }: label
         <button type="submit" class="quiet">Show</button>
       </form>
       ${shown}
-      <div class="actions">
+      <div class="actions while-stored">
         <a class="button quiet" href=${address(`${path}/lines.csv`, filter)} download=${`${run_id}.csv`}>${`Download ${Object.keys(filter).length > 0 ? 'these' : 'all'} lines (CSV)`}</a>
         ${now === 'open' && html`<span class="hint">An open run may still change.</span>`}
       </div>

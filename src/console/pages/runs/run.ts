@@ -1,23 +1,22 @@
 /** Payroll runs: the list, and one with its options, totals, readiness and lines. Slow parts load separately. */
 import type { Schemas } from '../../../client.ts';
 import { attempt } from '../../api-client.ts';
-import { checkNames, readinessOf } from '../../elements/checks.ts';
+import { readinessOf } from '../../elements/checks.ts';
 import { empty, facts, state } from '../../elements/facts.ts';
-import { type Choice, choicesOf, problemSummary } from '../../elements/fields.ts';
-import { count, counted, instant, money } from '../../elements/format.ts';
+import { choicesOf, problemSummary } from '../../elements/fields.ts';
+import { count, counted, money } from '../../elements/format.ts';
 import { address, idLink, runLink, runPath } from '../../elements/links.ts';
 import { filterForm, filtersIn, PAGE_ROWS, pager, table } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
 import * as labels from './labels.ts';
 import { linesOfRun } from './lines.ts';
+import { runSummary, stateOf, statePart } from './state.ts';
 import { figures } from './totals.ts';
 
 type Run = labels.Run;
 type Summary = Schemas['PayrollRunSummary'];
 
-/** Ids listed of an option; a run may have 100,000. */
-const LISTED = 50;
 const FILTERS = [
   { name: 'employer_id', label: 'Employer ID' },
   { name: 'state', label: 'State', choices: choicesOf(Object.keys(labels.STATES)) },
@@ -48,15 +47,16 @@ export function runPages({ page, part }: Console): void {
     const isFirstPage = cursor === undefined;
     const body = html`
       ${settled_by !== undefined && html`<p role="status">${`Finalized runs with adjustments or arrears for this run: ${settled_by}`}</p>`}
-      ${summary(run)}
-      ${actions(run, visit)}
-      ${isFirstPage && isOpen && later(runPath(run.id, '/readiness'), 'Checking readiness …')}
+      ${stateOf(visit, run, run.state, runSummary)}
+      ${isFirstPage && isOpen && html`<div class="while-unchanged">${later(runPath(run.id, '/readiness'), 'Checking readiness …')}</div>`}
       ${isFirstPage && later(runPath(run.id, '/figures'), isOpen ? 'Computing the run …' : 'Loading the totals …')}
       ${await linesOfRun(visit, run)}
       ${isFirstPage && !isOpen && verification(run.id)}
     `;
     return { title: `Payroll run ${run.id}`, body };
   });
+
+  statePart(part);
 
   part('/runs/:run_id/figures', 'runs:read', async ({ api, may }) => {
     const { data: run, problem } = await attempt(api.get('/v1/payroll-runs/{run_id}'), 422);
@@ -74,7 +74,7 @@ export function runPages({ page, part }: Console): void {
       <section aria-labelledby="totals">
         <h2 id="totals">Totals</h2>
         ${figures(run)}
-        ${run.state === 'open' && may('runs:write') && html`<div class="actions"><a class="button" href=${address(runPath(run.id, '/finalize'), reviewedOf(run))}>Finalize …</a></div>`}
+        ${run.state === 'open' && may('runs:write') && html`<div class="actions while-unchanged"><a class="button" href=${address(runPath(run.id, '/finalize'), reviewedOf(run))}>Finalize …</a></div>`}
         <details class="hint">
           <summary>Calculation details</summary>
           ${facts([
@@ -156,76 +156,9 @@ export function reviewedOf(run: Schemas['PayrollRun']): Reviewed {
   return { etag, lines: String(lines), employees: String(employees), member_amount, employer_amount };
 }
 
-function summary(run: Run): Html {
-  const { employer_id, finalized_at, accepted_checks, voided_at } = run;
-  const report = run.taken_reports.at(-1);
-  const taken =
-    report &&
-    html`<span>${`report ${report.id}, ${counted(report.lines, 'line')}, `}${instant(report.recorded_at)}</span>`;
-  const option = ({ label, hint = '' }: Pick<Choice, 'label' | 'hint'> = { label: '–' }) =>
-    html`<span><strong>${label}</strong>${' – '}${hint}</span>`;
-  return html`
-    <section class="card" aria-label="Summary">
-      ${facts([
-        ['State', html`<span>${state(run.state)}${` ${labels.STATES[run.state]}`}</span>`],
-        ['Employer', idLink(address('/runs', { employer_id }), employer_id)],
-        ['Pay date', run.pay_date],
-        ['Pay period', labels.periodOf(run)],
-        ['Created', instant(run.created_at)],
-        ['Finalized', finalized_at && instant(finalized_at)],
-        ['Accepted findings', accepted_checks.length > 0 && checkNames(accepted_checks, run)],
-        ['Reason', run.accept_reason],
-        ['Voided', voided_at && instant(voided_at)],
-        ['Reason for voiding', run.void_reason],
-        ['Deductions taken', taken],
-      ])}
-      <details>
-        <summary>Options</summary>
-        ${facts([
-          ['Kind', option(labels.RUN_KINDS.find(({ value }) => value === run.kind))],
-          ['Pay frequency', run.pay_frequency],
-          ['Pay group', run.pay_group ?? 'all'],
-          ...labels.OPTION_NAMES.map((name) => {
-            return [labels.OPTIONS[name].label, option(labels.choiceOf(name, run[name]))] as const;
-          }),
-          ['Reason for a different policy', run.policy_reason],
-          ['Pay dates', listed(run.pay_dates)],
-          ['Only these employees', listed(run.employee_ids)],
-          ['Only these deductions', listed(run.deductions)],
-          ['Final paychecks', listed(run.final_checks)],
-        ])}
-      </details>
-    </section>
-  `;
-}
-
-function listed(ids: readonly string[] | null): string | null {
-  if (ids === null || ids.length === 0) return null;
-  const more = ids.length - LISTED;
-  return ids.slice(0, LISTED).join(', ') + (more > 0 ? `, and ${more} more` : '');
-}
-
-function actions({ id: run_id, state, employer_id }: Run, { may }: Visit): Html {
-  const [isOpen, isFinalized] = [state === 'open', state === 'finalized'];
-  const mayWrite = may('runs:write');
-  const link = (path: string, title: string, kind = 'quiet') =>
-    html`<a class=${`button ${kind}`} href=${path}>${title}</a>`;
-  return html`
-    <div class="actions">
-      ${isOpen && link(runPath(run_id), 'Recompute')}
-      ${link(runPath(run_id, '/audit'), 'Compare with payroll')}
-      ${mayWrite && isFinalized && link(runPath(run_id, '/taken'), 'Report deductions taken')}
-      ${mayWrite && link(address('/runs/new', { like: run_id }), 'Copy to a new run')}
-      ${link(address('/settings', { employer_id }), 'Payroll settings')}
-      ${mayWrite && isFinalized && link(runPath(run_id, '/void'), 'Void …', 'danger')}
-      ${mayWrite && isOpen && html`<button type="button" class="danger" hx-post=${runPath(run_id, '/delete')} hx-confirm=${`Delete the run ${run_id}? This cannot be undone.`}>Delete</button>`}
-    </div>
-  `;
-}
-
 function verification(runId: string): Html {
   return html`
-    <section aria-labelledby="verify">
+    <section class="while-stored" aria-labelledby="verify">
       <h2 id="verify">Verification</h2>
       <p class="hint">Recomputes the run from the ledger, with the options and data stored when it was finalized, and compares every line.</p>
       <div class="actions">

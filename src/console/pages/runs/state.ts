@@ -1,0 +1,129 @@
+/** The state of a run. It refreshes, because others may finalize, void or delete the run while a page of it is open. */
+import { attempt } from '../../api-client.ts';
+import { checkNames } from '../../elements/checks.ts';
+import { facts, live, state } from '../../elements/facts.ts';
+import type { Choice } from '../../elements/fields.ts';
+import { counted, instant } from '../../elements/format.ts';
+import { address, idLink, runPath } from '../../elements/links.ts';
+import { type Html, html } from '../../html.ts';
+import type { Console, Visit } from '../../page.ts';
+import * as labels from './labels.ts';
+
+type Run = labels.Run;
+
+/** Ids listed of an option; a run may have 100,000. */
+const LISTED = 50;
+
+/** Only this part refreshes: the others take as long as computing the run. */
+export function statePart(part: Console['part']): void {
+  part('/runs/:run_id/state', 'runs:read', async (visit) => {
+    const { shown = '', summary } = visit.query;
+    const { data: run } = await attempt(visit.api.get('/v1/payroll-runs/{run_id}/outline'), 404);
+    return stateOf(visit, run, shown, summary === undefined ? undefined : runSummary);
+  });
+}
+
+/**
+ * Renders what a page shows of a run's state, and a notice once that is no longer `shown`, the state for which the page
+ * was opened. The notice hides what no longer applies: elements with the class `while-unchanged` and, of a deleted run,
+ * `while-stored`.
+ */
+export function stateOf(
+  visit: Visit,
+  run: Run | undefined,
+  shown: string,
+  summaryOf?: typeof runSummary,
+): Html {
+  const { run_id = '' } = visit.params;
+  const path = address(runPath(run_id, '/state'), { shown, summary: summaryOf && 'true' });
+  const content = html`
+    ${run?.state !== shown && changedNotice(run_id, run?.state)}
+    ${run !== undefined && summaryOf?.(run, visit)}
+  `;
+  return live({ id: 'run-state', path }, content);
+}
+
+function changedNotice(runId: string, now: Run['state'] | undefined): Html {
+  const link =
+    now === undefined
+      ? html`<a href="/runs">All payroll runs</a>`
+      : html`<a href=${runPath(runId)}>${`Show the ${now} run`}</a>`;
+  return html`
+    <div class=${`problem run-changed ${now ?? 'deleted'}`} role="alert">
+      <strong>${`This run was ${now ?? 'deleted'} after you opened this page.`}</strong>
+      <p>${'The page still shows its amounts as they were then. '}${link}</p>
+    </div>
+  `;
+}
+
+/** Renders the facts of a run, and the buttons that its state allows. */
+export function runSummary(run: Run, visit: Visit): Html {
+  return html`${summary(run)}${actions(run, visit)}`;
+}
+
+function summary(run: Run): Html {
+  const { employer_id, finalized_at, accepted_checks, voided_at } = run;
+  const report = run.taken_reports.at(-1);
+  const taken =
+    report &&
+    html`<span>${`report ${report.id}, ${counted(report.lines, 'line')}, `}${instant(report.recorded_at)}</span>`;
+  const option = ({ label, hint = '' }: Pick<Choice, 'label' | 'hint'> = { label: '–' }) =>
+    html`<span><strong>${label}</strong>${' – '}${hint}</span>`;
+  return html`
+    <section class="card" aria-label="Summary">
+      ${facts([
+        ['State', html`<span>${state(run.state)}${` ${labels.STATES[run.state]}`}</span>`],
+        ['Employer', idLink(address('/runs', { employer_id }), employer_id)],
+        ['Pay date', run.pay_date],
+        ['Pay period', labels.periodOf(run)],
+        ['Created', instant(run.created_at)],
+        ['Finalized', finalized_at && instant(finalized_at)],
+        ['Accepted findings', accepted_checks.length > 0 && checkNames(accepted_checks, run)],
+        ['Reason', run.accept_reason],
+        ['Voided', voided_at && instant(voided_at)],
+        ['Reason for voiding', run.void_reason],
+        ['Deductions taken', taken],
+      ])}
+      <details>
+        <summary>Options</summary>
+        ${facts([
+          ['Kind', option(labels.RUN_KINDS.find(({ value }) => value === run.kind))],
+          ['Pay frequency', run.pay_frequency],
+          ['Pay group', run.pay_group ?? 'all'],
+          ...labels.OPTION_NAMES.map((name) => {
+            return [labels.OPTIONS[name].label, option(labels.choiceOf(name, run[name]))] as const;
+          }),
+          ['Reason for a different policy', run.policy_reason],
+          ['Pay dates', listed(run.pay_dates)],
+          ['Only these employees', listed(run.employee_ids)],
+          ['Only these deductions', listed(run.deductions)],
+          ['Final paychecks', listed(run.final_checks)],
+        ])}
+      </details>
+    </section>
+  `;
+}
+
+function listed(ids: readonly string[] | null): string | null {
+  if (ids === null || ids.length === 0) return null;
+  const more = ids.length - LISTED;
+  return ids.slice(0, LISTED).join(', ') + (more > 0 ? `, and ${more} more` : '');
+}
+
+function actions({ id: run_id, state, employer_id }: Run, { may }: Visit): Html {
+  const [isOpen, isFinalized] = [state === 'open', state === 'finalized'];
+  const mayWrite = may('runs:write');
+  const link = (path: string, title: string, kind = 'quiet') =>
+    html`<a class=${`button ${kind}`} href=${path}>${title}</a>`;
+  return html`
+    <div class="actions">
+      ${isOpen && link(runPath(run_id), 'Recompute')}
+      ${link(runPath(run_id, '/audit'), 'Compare with payroll')}
+      ${mayWrite && isFinalized && link(runPath(run_id, '/taken'), 'Report deductions taken')}
+      ${mayWrite && link(address('/runs/new', { like: run_id }), 'Copy to a new run')}
+      ${link(address('/settings', { employer_id }), 'Payroll settings')}
+      ${mayWrite && isFinalized && link(runPath(run_id, '/void'), 'Void …', 'danger')}
+      ${mayWrite && isOpen && html`<button type="button" class="danger" hx-post=${runPath(run_id, '/delete')} hx-confirm=${`Delete the run ${run_id}? This cannot be undone.`}>Delete</button>`}
+    </div>
+  `;
+}
