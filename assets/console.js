@@ -9,7 +9,8 @@ const RETRY_MS = 10_000;
 const RETRY_MAX_MS = 5 * 60_000;
 
 let source = null;
-let lost = false;
+/** Something may have changed unnoticed: at first, since the page was rendered. */
+let lost = true;
 let retryMs = RETRY_MS;
 
 function refresh() {

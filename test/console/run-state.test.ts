@@ -80,3 +80,19 @@ t.test('the pages that finalize and void a run disable their button once it no l
   t.strictSame(await usable(voiding), ['Back to the run']);
   t.equal(await voiding.getByLabel('Reason').inputValue(), 'typed before');
 });
+
+t.test('a page shows what changed between its rendering and its first connection', async (t) => {
+  const stage = await openPayroll(t);
+  await stage.put('r', '2026-07-17');
+  const page = await stage.signedIn();
+  const changed = Promise.withResolvers<void>();
+  await page.route('**/live', async (route) => {
+    await changed.promise;
+    await route.continue();
+  });
+  await open(page, '/runs/r');
+  await post(stage, 'r/finalize');
+  changed.resolve();
+  await notice(page, 'finalized').waitFor();
+  t.notOk((await usable(page)).includes('Delete'));
+});
