@@ -2,23 +2,21 @@
 import { mkdirSync, rmSync, symlinkSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
 import { basename, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { isMainThread } from 'node:worker_threads';
+import { TAP_FOLDER } from './kept.ts';
 import { memoryFolder } from './memory.ts';
 
 // Node strips types without moving code, and reading the source maps of packages takes longer than loading tap.
 process.setSourceMapsEnabled(false);
 
-const TAP = fileURLToPath(new URL('../../.tap/', import.meta.url));
-
 // Test files and executables share modules: each is compiled once. Environments that a test creates copy the variable.
-const cache = join(TAP, 'compile-cache');
+const cache = join(TAP_FOLDER, 'compile-cache');
 enableCompileCache(cache);
 process.env.NODE_COMPILE_CACHE = cache;
 
 // Databases are synced after each commit, which takes milliseconds on a disk. Fault tests need the disk.
 const file = process.argv[1] ?? '';
-if (isMainThread && !file.includes('/faults/')) {
+if (isMainThread && file.endsWith('.test.ts') && !file.includes('/faults/')) {
   process.env.TEST_MEMORY = 'yes';
   const folder = memoryFolder('files');
   if (folder !== null) await useFixturesIn(folder);
@@ -27,8 +25,8 @@ if (isMainThread && !file.includes('/faults/')) {
 /** Links the fixtures into the project, because tap changes its folder if they are outside. */
 async function useFixturesIn(folder: string): Promise<void> {
   const { default: t } = await import('tap');
-  const link = join(TAP, 'fixtures', basename(folder));
-  mkdirSync(join(TAP, 'fixtures'), { recursive: true });
+  const link = join(TAP_FOLDER, 'fixtures', basename(folder));
+  mkdirSync(join(TAP_FOLDER, 'fixtures'), { recursive: true });
   symlinkSync(folder, link);
   t.testdirName = join(link, basename(file));
   process.on('exit', () => {

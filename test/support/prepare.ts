@@ -1,0 +1,5 @@
+/** Run by tap once, before the first test file. */
+import { unpackedBrowser } from './browser.ts';
+
+// Several files need it, and they start at the same time.
+await unpackedBrowser();
