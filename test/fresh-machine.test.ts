@@ -1,9 +1,12 @@
-/** The first run of the tests on a machine passes. */
-import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+/** The first run of the tests on a machine passes, also as root in a folder that no other user can enter. */
+import { execFileSync, spawnSync } from 'node:child_process';
+import { chmodSync, mkdirSync, readdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import t from 'tap';
+import t, { type Test } from 'tap';
 import { unpackedBrowser } from './support/browser.ts';
 import { keptFolder, TAP_FOLDER } from './support/kept.ts';
+import { startPostgres } from './support/postgres.ts';
+import { installedPrograms, runnablePrograms, serverUser } from './support/postgres-programs.ts';
 
 t.test('a kept folder that several callers create at once is complete for each of them', async (t) => {
   const within = t.testdir();
@@ -44,4 +47,40 @@ t.test(
 
 t.test('the browser is in the project', async (t) => {
   t.ok((await unpackedBrowser()).startsWith(TAP_FOLDER));
+});
+
+const skip = serverUser().uid === undefined ? 'PostgreSQL runs as the same user' : false;
+
+/** Returns a copy of the programs in a folder that only root can enter. */
+function unreachablePrograms(t: Test): string {
+  const folder = realpathSync(t.testdir());
+  execFileSync('cp', ['-R', installedPrograms(), folder]);
+  chmodSync(folder, 0o700);
+  return join(folder, 'native');
+}
+
+t.test('PostgreSQL runs in a checkout that its user cannot enter', { skip }, (t) => {
+  const [user, installed] = [serverUser(), unreachablePrograms(t)];
+  const run = (programs: string) => spawnSync(join(programs, 'bin/postgres'), ['--version'], user);
+  t.match(run(installed).error, { code: 'EACCES' });
+  const programs = runnablePrograms(user, installed);
+  t.teardown(() => rmSync(programs, { recursive: true }));
+  t.equal(run(programs).status, 0);
+  t.end();
+});
+
+t.test('a temporary folder that the user of PostgreSQL cannot enter is reported', { skip }, (t) => {
+  const installed = unreachablePrograms(t);
+  const { TMPDIR } = process.env;
+  t.teardown(() => {
+    if (TMPDIR === undefined) delete process.env.TMPDIR;
+    else process.env.TMPDIR = TMPDIR;
+  });
+  process.env.TMPDIR = realpathSync(t.testdirName);
+  t.throws(() => runnablePrograms(serverUser(), installed), /EACCES: set TMPDIR to a folder/);
+  t.end();
+});
+
+t.test('a server that cannot start reports its cause', async (t) => {
+  await t.rejects(startPostgres(['shared_buffers=none']), /invalid value for parameter "shared_buffers"/);
 });

