@@ -2,11 +2,13 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { chmodSync, mkdirSync, readdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import t, { type Test } from 'tap';
 import { unpackedBrowser } from './support/browser.ts';
 import { keptFolder, TAP_FOLDER } from './support/kept.ts';
 import { startPostgres } from './support/postgres.ts';
 import { installedPrograms, runnablePrograms, serverUser } from './support/postgres-programs.ts';
+import { removeEndedRuns, shared } from './support/shared.ts';
 
 t.test('a kept folder that several callers create at once is complete for each of them', async (t) => {
   const within = t.testdir();
@@ -83,4 +85,27 @@ t.test('a temporary folder that the user of PostgreSQL cannot enter is reported'
 
 t.test('a server that cannot start reports its cause', async (t) => {
   await t.rejects(startPostgres(['shared_buffers=none']), /invalid value for parameter "shared_buffers"/);
+});
+
+t.test('a shared resource that ends before it has started reports its cause to every file', async (t) => {
+  const source = `import { spawn } from 'node:child_process';
+    export const start = () => new Promise(() => spawn('/missing/initdb'));`;
+  const module = pathToFileURL(join(t.testdir({ 'broken.ts': source }), 'broken.ts'));
+  const folder = join(TAP_FOLDER, `run-${process.ppid}-broken`);
+  t.teardown(() => rmSync(folder, { recursive: true }));
+  const waiting = await Promise.allSettled([shared(module), shared(module)]);
+  for (const { reason } of waiting as PromiseRejectedResult[])
+    t.match(reason, { message: /^broken did not start: .*spawn \/missing\/initdb ENOENT/s });
+});
+
+t.test('a run uses no resource of an earlier run, whose process id it may have', (t) => {
+  const ended = spawnSync('true').pid;
+  const within = t.testdir({
+    [`run-${process.ppid}-postgres`]: { address: 'an earlier run with this id' },
+    [`run-${ended}-postgres`]: {},
+    [`run-${process.pid}-postgres`]: {},
+  });
+  removeEndedRuns(within);
+  t.strictSame(readdirSync(within), [`run-${process.pid}-postgres`]);
+  t.end();
 });

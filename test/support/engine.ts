@@ -63,11 +63,12 @@ export async function useOwnPostgres(): Promise<PostgresServer> {
   return server;
 }
 
+const SHARED = new URL('./shared-postgres.ts', import.meta.url);
 let databases: Promise<Databases> | undefined;
 
 /** Returns the databases of this file's server. */
 export function postgres(): Promise<Databases> {
-  databases ??= isRunByTap ? shared('shared-postgres').then(databasesAt) : withTemplate();
+  databases ??= isRunByTap ? shared(SHARED).then(databasesAt) : withTemplate();
   return databases;
 }
 
