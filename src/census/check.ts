@@ -110,7 +110,10 @@ export async function checkCensus(
         }
       }
     }
-    if (!organizationSeen) add([{ path: 'organization', rule: 'is required' }]);
+    if (!organizationSeen) {
+      const where = census.organizationFrom === undefined ? '' : ` in ${census.organizationFrom}`;
+      add([{ path: 'organization', rule: `is required${where}` }]);
+    }
     if (report.employees === 0) add([{ path: 'employees', rule: 'must have at least 1 element' }]);
   } catch (error) {
     if (!isAppError(error, 'UNREADABLE')) throw error;

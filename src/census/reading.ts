@@ -18,6 +18,8 @@ export type CensusContent = {
   readonly content: AsyncIterable<Uint8Array>;
   /** The organization as JSON, for CSV, which has no field for it. */
   readonly organization?: Uint8Array | null;
+  /** The file or header with the organization of a CSV, for the problem that it is missing. */
+  readonly organizationFrom?: string;
 };
 
 type Piece =

@@ -26,9 +26,10 @@ export function createDirSource(folder: string): CensusSource {
         throw sourceFailed('the census folder has no file for this employer: add a .json or .csv file');
       }
       try {
-        const file = await openIn(`${employerId}.organization.json`, ELEMENT_BYTES_MAX);
+        const name = `${employerId}.organization.json`;
+        const file = await openIn(name, ELEMENT_BYTES_MAX);
         const organization = file && (await file.readFile().finally(() => file.close()));
-        return { format: 'csv', content: contentOf(csv), organization };
+        return { format: 'csv', content: contentOf(csv), organization, organizationFrom: name };
       } catch (error) {
         await csv.close();
         throw error;

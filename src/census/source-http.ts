@@ -13,6 +13,9 @@ const IDLE_MS = 30_000;
 /** A census of 256 MiB at half a megabyte a second. */
 const WHOLE_MS = 10 * 60_000;
 
+/** Has the organization of a CSV. */
+const HEADER = 'Census-Organization';
+
 /** Creates a source that requests `url`, payroll's own endpoint, which contains `{employer_id}`. */
 export function createHttpSource(url: string, token: string | null, version: string): CensusSource {
   const agent = new Agent({ connect: { timeout: CONNECT_MS }, allowH2: false });
@@ -47,9 +50,12 @@ export function createHttpSource(url: string, token: string | null, version: str
       }
       const isCsv = /^text\/csv\b/i.test(String(response.headers['content-type'] ?? ''));
       // The organization of a CSV is in a header, as in PUT, which is decoded as Latin-1.
-      const header = response.headers['census-organization'];
+      const header = response.headers[HEADER.toLowerCase()];
       const organization = typeof header === 'string' ? Buffer.from(header, 'latin1') : null;
-      return { format: isCsv ? 'csv' : 'json', content: contentOf(response), organization };
+      const content = contentOf(response);
+      return isCsv
+        ? { format: 'csv', content, organization, organizationFrom: `the header ${HEADER}` }
+        : { format: 'json', content };
     },
   };
 }

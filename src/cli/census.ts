@@ -145,12 +145,12 @@ async function openCensusFile(path: string): Promise<CensusContent> {
   if (!(await stat(path)).isFile()) throw failed(`${path} is not a file: use a .json or .csv file`);
   const content = createReadStream(path);
   if (ending.toLowerCase() === 'json') return { format: 'json', content };
-  return { format: 'csv', content, organization: await readOrganization(stem) };
+  const organizationFrom = `${stem}.organization.json`;
+  return { format: 'csv', content, organization: await readOrganization(organizationFrom), organizationFrom };
 }
 
 /** Returns null if there is no such file: the check then reports that the organization is required. */
-async function readOrganization(stem: string): Promise<Buffer | null> {
-  const path = `${stem}.organization.json`;
+async function readOrganization(path: string): Promise<Buffer | null> {
   try {
     const { size } = await stat(path);
     if (size > ELEMENT_BYTES_MAX)

@@ -104,7 +104,7 @@ onEitherEngine('a CSV without its organization file is rejected for that reason'
   copyFileSync(CSV_FILE, path);
   t.match(await here(t, {}, ['census', 'validate', path]), {
     code: 1,
-    stdout: 'organization: is required\n',
+    stdout: `organization: is required in ${path.replace('.csv', '.organization.json')}\n`,
   });
 });
 

@@ -197,7 +197,7 @@ function streamedCensus(request: FastifyRequest): CensusContent {
   const organization = request.headers[ORGANIZATION_HEADER];
   // Node decodes headers as Latin-1: this restores the bytes that were sent.
   const bytes = typeof organization === 'string' ? Buffer.from(organization, 'latin1') : null;
-  return { format: 'csv', content, organization: bytes };
+  return { format: 'csv', content, organization: bytes, organizationFrom: 'the header Census-Organization' };
 }
 
 const StagedCensus = field.component(

@@ -41,6 +41,10 @@ function contentOf({ filename, file, small }: Upload, checked: string | null = n
   if (ending === undefined) throw new AppError('INVALID_REQUEST', 'Choose a .json or .csv file.');
   const isCsv = ending.toLowerCase() === 'csv';
   const organization = isCsv ? small.organization : undefined;
+  if (isCsv && organization === undefined) {
+    const message = 'A CSV file has no organization. Add the JSON file of the organization too.';
+    throw new AppError('INVALID_REQUEST', message);
+  }
   const hash = createHash('sha256').update(isCsv ? 'csv\n' : 'json\n');
   hash.update(organization ?? '').update('\n');
   let digest = '';
