@@ -36,6 +36,8 @@ export type ApiParts = ReadinessLimits & {
   /** The configuration's `API_TOKEN`, which has every scope; null without one. */
   readonly firstToken: string | null;
   readonly censusFrom: CensusFrom;
+  /** Returns whether the census source may have a census of an employer. */
+  readonly mayFetch: (employerId: string) => Promise<boolean>;
   readonly version: string;
   /** Returns why this process cannot commit now; null if it can. */
   readonly whyNotReady: () => Promise<NotReady | null>;

@@ -1,6 +1,7 @@
 import { constants } from 'node:fs';
-import { type FileHandle, open } from 'node:fs/promises';
+import { access, type FileHandle, open } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { CensusConfig } from '../config.ts';
 import { codeOf } from '../errors.ts';
 import { ELEMENT_BYTES_MAX } from '../formats/bytes.ts';
 import { CENSUS_BYTES_MAX } from './reading.ts';
@@ -36,6 +37,21 @@ export function createDirSource(folder: string): CensusSource {
       }
     },
   };
+}
+
+/**
+ * Returns whether the configured source may have a census of an employer. Payroll's endpoint may have one of any
+ * employer; with `push`, nothing is fetched.
+ */
+export async function mayFetch(source: CensusConfig['source'], employerId: string): Promise<boolean> {
+  if (source.kind !== 'dir') return source.kind === 'http';
+  if (!isPlainName(employerId)) return false;
+  for (const extension of ['json', 'csv']) {
+    // A file that cannot be opened is there: its sync reports why.
+    const code = await access(join(source.path, `${employerId}.${extension}`)).then(() => null, codeOf);
+    if (code !== 'ENOENT') return true;
+  }
+  return false;
 }
 
 /** Returns whether an id is a file name: not hidden, and without a path. */

@@ -5,6 +5,7 @@ import { userInfo } from 'node:os';
 import { checkCensus, type Findings, viewFindings } from '../census/check.ts';
 import { type Comparison, compareCensus } from '../census/diff.ts';
 import type { CensusContent } from '../census/reading.ts';
+import { mayFetch } from '../census/source-dir.ts';
 import { listStagedCensuses } from '../census/staged.ts';
 import { stageCensus } from '../census/staging.ts';
 import { type CensusSync, findSync, listSyncs, readSyncResponse } from '../census/sync-list.ts';
@@ -17,12 +18,13 @@ import { codeOf } from '../errors.ts';
 import { ELEMENT_BYTES_MAX } from '../formats/bytes.ts';
 import { employerSubject } from '../outbox/queue.ts';
 import { readReadiness } from '../readiness/report.ts';
+import { isKnownEmployer } from '../payroll/runs/employers.ts';
 import { createEncryptor } from '../security/encryption.ts';
 import { recordPiiRead } from '../security/pii-reads.ts';
 import type { Caller } from '../security/tokens.ts';
-import { employerId } from './arguments.ts';
-import { type Command, type Context, type DatabaseContext, withDatabase } from './command.ts';
-import { failed, wrongUsage } from './failure.ts';
+import { assertKnownEmployer, employerId } from './arguments.ts';
+import { type Command, type Context, confirm, type DatabaseContext, withDatabase } from './command.ts';
+import { failed, unknownId, wrongUsage } from './failure.ts';
 import {
   type Column,
   counted,
@@ -98,6 +100,7 @@ export function addCensusCommands(program: Command): void {
         const staged = censuses[0] ?? null;
         const { syncs } = await listSyncs(db, { employerId: employer }, { limit: 5 }, { now, overdueMs });
         const census = staged && {
+        await assertKnownEmployer(db, employer);
           ...staged,
           fresh: now.getTime() - Date.parse(staged.staged_at) <= maxAgeMs,
         };
@@ -130,6 +133,7 @@ export function addCensusCommands(program: Command): void {
       const syncId = await transact(db, (trx) => requestSyncManually(trx, request));
       const sync = await findSync(db, syncId, { now, overdueMs });
       printResult(out, sync, syncId);
+      if (!(await mayFetch(source, employer))) await assertKnownEmployer(db, employer);
       out.note(
         'The sidecar uploads the census as soon as a fresh one is staged. Follow it with "benefits-sidecar census show".',
       );
@@ -197,7 +201,14 @@ function changesInWords({ last_upload, changes }: Comparison): string[] {
 async function compare(context: Context, employer: string, file: string): Promise<Comparison> {
   const encryptor = createEncryptor(readDataKeys(context.env));
   const content = await openCensusFile(file);
-  return withDatabase(context, (db) => compareCensus({ db, encryptor }, employer, content));
+  return withDatabase(context, async (db) => {
+    // A new employer is unknown too, so this is no failure.
+    if (!(await isKnownEmployer(db, employer)))
+      context.out.note(
+        `Nothing is known of the employer ${employer} yet. Check --employer unless it is new.`,
+      );
+    return compareCensus({ db, encryptor }, employer, content);
+  });
 }
 
 /** Detects a census under the wrong employer id: its employees already work for another employer. */

@@ -15,7 +15,7 @@ import {
 } from '../ledger/deductions.ts';
 import { decideStart } from '../ledger/start-decisions.ts';
 import { dollars } from '../money.ts';
-import { day, instant, truth, wholeNumber } from './arguments.ts';
+import { assertKnownEmployer, day, instant, truth, wholeNumber } from './arguments.ts';
 import type { Command, PageOptions } from './command.ts';
 import { failed, unknownId, wrongUsage } from './failure.ts';
 import { type Column, printPage, printResult, printTable } from './output.ts';
@@ -39,6 +39,7 @@ export function addDeductionCommands(program: Command): void {
     .page()
     .doesOnDatabase(async ({ db, out, now }, options: ListOptions) => {
       const { employer, employee, cursor, limit, ...filter } = options;
+      await assertKnownEmployer(db, employer);
       const { deductions, next } = await listDeductions(
         db,
         { ...filter, employerId: employer, employeeId: employee },

@@ -4,7 +4,7 @@ import { CODES, type PayrollCode } from '../payroll/settings/codes.ts';
 import { POLICY, type PolicyVersion } from '../payroll/settings/policy.ts';
 import { type PayDate, SCHEDULES, type Schedule } from '../payroll/settings/schedules.ts';
 import type { Setting } from '../payroll/settings/setting.ts';
-import { readJsonFile } from './arguments.ts';
+import { assertKnownEmployer, readJsonFile } from './arguments.ts';
 import { type Command, type Context, type DatabaseContext, withDatabase } from './command.ts';
 import { inputRefused } from './failure.ts';
 import { type Column, printList, printResult } from './output.ts';
@@ -61,7 +61,10 @@ function addSetting<Value, View, Row>(
     .examples(`${name} show --employer maple-bakery`)
     .employer()
     .table()
-    .doesOnDatabase((context: DatabaseContext, { employer }: Options) => print(context, employer));
+    .doesOnDatabase(async (context: DatabaseContext, { employer }: Options) => {
+      await assertKnownEmployer(context.db, employer);
+      await print(context, employer);
+    });
 }
 
 const SCHEDULE_COMMANDS: Commands<{ schedules: Schedule[] }, Omit<Schedule, 'pay_dates'> & PayDate> = {

@@ -6,7 +6,7 @@ import { createApi } from '../api/server.ts';
 import { createCensusSender } from '../census/census-sender.ts';
 import { resumeRosterUpdates } from '../census/roster-update.ts';
 import { type CensusSource, createFunctionSource } from '../census/source.ts';
-import { createDirSource } from '../census/source-dir.ts';
+import { createDirSource, mayFetch } from '../census/source-dir.ts';
 import { createHttpSource } from '../census/source-http.ts';
 import { systemClock } from '../clock.ts';
 import type { CensusConfig } from '../config.ts';
@@ -109,6 +109,7 @@ async function startApi(main: MainThread<FromApi>): Promise<Started<ToApi>> {
     overdueMs: config.census.overdueMs,
     silentAfterMs: config.silentAfterMs,
     censusFrom: hasCensusFunction ? 'function' : config.census.source.kind,
+    mayFetch: async (employerId) => hasCensusFunction || mayFetch(config.census.source, employerId),
     version: VERSION,
     whyNotReady: createReadiness(db, now),
     encryptor,

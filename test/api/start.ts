@@ -60,6 +60,7 @@ export async function start(
     overdueMs: 3_600_000,
     silentAfterMs: null,
     censusFrom: 'push',
+    mayFetch: async () => true,
     version: '0.0.0',
     whyNotReady: async () => null,
     thread: stillThread,

@@ -77,7 +77,10 @@ t.test(
         for (const { status, headers } of await Promise.all(refused.map(send))) {
           t.match({ status, headers }, { status: 503, headers: { 'retry-after': /^\d+$/ } });
         }
-        t.equal((await api.call('POST', '/v1/employers/employer-0/census/sync')).status, 503);
+        t.equal(
+          (await api.call('PUT', '/v1/employers/employer-0/pay-schedule', { schedules: [] })).status,
+          503,
+        );
         t.equal((await fetch(`${sidecar.receiver}/livez`)).status, 200, 'it lives');
         const { data } = await api.get('/v1/deductions?limit=1000');
         t.equal(data.length, 97, 'reading works');

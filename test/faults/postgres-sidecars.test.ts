@@ -99,7 +99,9 @@ t.test('three sidecars on one database', async (t) => {
       () => calls.splice(0),
       (heard) => heard.includes('apply'),
     );
-    t.equal((await all[1].api.call('POST', '/v1/employers/employer-0/census/sync')).status, 202);
+    const employer = '/v1/employers/employer-0';
+    t.equal((await all[1].api.call('PUT', `${employer}/pay-schedule`, { schedules: [] })).status, 200);
+    t.equal((await all[1].api.call('POST', `${employer}/census/sync`)).status, 202);
     await eventually(
       'a request is pending',
       () => calls.splice(0),

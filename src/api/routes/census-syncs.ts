@@ -4,8 +4,10 @@ import { requestSyncManually } from '../../census/syncs.ts';
 import * as field from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
 import { cursorOf } from '../../formats/cursor.ts';
+import { AppError } from '../../errors.ts';
 import { employerSubject } from '../../outbox/queue.ts';
 import { alsoNeeds, by, writeReadDown } from '../auth.ts';
+import { isKnownEmployer } from '../../payroll/runs/employers.ts';
 import { notFound } from '../problem.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
 import { cursor, flag, idFilter, LIMIT_DEFAULT, limit, ownId, pageOf } from '../schemas.ts';
@@ -50,7 +52,7 @@ type Sync = Static<typeof Sync>;
 const position = cursorOf('census-syncs', Type.Object({ requestedAt: Type.String(), syncId: Type.String() }));
 
 export function censusSyncRoutes(app: Api, parts: ApiParts): void {
-  const { db, encryptor, now, log, overdueMs, wakeSend } = parts;
+  const { db, encryptor, now, log, overdueMs, mayFetch, wakeSend } = parts;
 
   app.get(
     '/v1/census-syncs',
@@ -116,7 +118,7 @@ export function censusSyncRoutes(app: Api, parts: ApiParts): void {
       operationId: 'syncCensus',
       summary: "Upload an employer's census now",
       description:
-        'Starts a census sync as if the benefits service had requested it. The sync waits if there is no fresh census.',
+        'Starts a census sync as if the benefits service had requested it. The sync waits if there is no fresh census. Fails with 404 for an employer that nothing is known of and whose census the configured source does not have.',
       params: EmployerId,
       response: { 202: Sync },
     }),
@@ -142,3 +144,8 @@ function shown(syncs: readonly CensusSync[]): Sync[] {
     return { id, employer_id, state, overdue, ...rest, problems };
   });
 }
+      refuses: ['NOT_FOUND'],
+      if (!(await mayFetch(employer_id)) && !(await isKnownEmployer(db, employer_id))) {
+        const detail = 'Nothing is known of this employer. Check the ID, or stage its census.';
+        throw new AppError('NOT_FOUND', detail);
+      }

@@ -16,6 +16,7 @@ import { type LinesOfEmployee, linesOfRun } from '../../payroll/runs/line-pages.
 import { findRun, listRuns, type StoredRun, viewRun } from '../../payroll/runs/store.ts';
 import type { Sum, Totals } from '../../payroll/runs/totals.ts';
 import { printableLines } from '../../telemetry/printable.ts';
+import { assertKnownEmployer } from '../arguments.ts';
 import { type Command, type DatabaseContext, type PageOptions, withDatabase } from '../command.ts';
 import { failed, unknownId, wrongUsage } from '../failure.ts';
 import {
@@ -40,6 +41,7 @@ export function addShowCommands(run: Command): void {
     .doesOnDatabase(async ({ db, out }, options: ListOptions) => {
       // Nothing is computed, so open runs have no totals here.
       const { employer, state, limit, cursor } = options;
+      await assertKnownEmployer(db, employer);
       const after = runCursor.decode(cursor);
       const { runs, next } = await listRuns(db, { employerId: employer, state }, { after, limit });
       const rows = runs.map(viewRunSummary);

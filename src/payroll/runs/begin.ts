@@ -1,13 +1,12 @@
 /** Creates and previews runs. A run is stored only if it can be computed. */
-import { hasCensusSyncs } from '../../census/syncs.ts';
 import type { Db } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
 import type { Problem } from '../../errors.ts';
-import { deductionsKnownAt, employeesKnownAt, employeesOf } from '../../ledger/roster.ts';
+import { deductionsKnownAt, employeesKnownAt } from '../../ledger/roster.ts';
 import type { Line } from '../calculation/line.ts';
-import { hasSettings } from '../settings/schedules.ts';
 import { runRefused } from './basis.ts';
 import type { StatedRun } from './body.ts';
+import { isKnownEmployer } from './employers.ts';
 import { findRun, previewRun, putRun, type RunView, type StoredRun, viewRun } from './store.ts';
 
 type Begun =
@@ -56,14 +55,6 @@ async function assertKnown(db: Db, run: StatedRun): Promise<void> {
   }
   const problems = await unknownIds(db, run);
   if (problems.length > 0) throw runRefused(...problems);
-}
-
-/** Reports whether anything is known of an employer: employees, a census sync or payroll settings. */
-export async function isKnownEmployer(db: Db, employerId: string): Promise<boolean> {
-  const [employee] = await employeesOf(db, employerId, { after: '', limit: 1 });
-  return (
-    employee !== undefined || (await hasCensusSyncs(db, employerId)) || (await hasSettings(db, employerId))
-  );
 }
 
 /** Unknown ids that a problem names; the rest are counted. */

@@ -5,8 +5,8 @@ import { yearOf } from '../calculation/pay-dates.ts';
 import { planOf } from '../calculation/plan.ts';
 import { readSchedules } from '../settings/schedules.ts';
 import { type Basis, planOfBasis, scheduleOf } from './basis.ts';
-import { isKnownEmployer } from './begin.ts';
 import { type FrozenRun, frozenRuns } from './compute.ts';
+import { isKnownEmployer } from './employers.ts';
 import { finalizedRegularRuns } from './store.ts';
 import type { Note, Summary } from './summary.ts';
 
