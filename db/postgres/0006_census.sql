@@ -41,17 +41,21 @@ CREATE TABLE census_fingerprints (
 CREATE TABLE census_syncs (
   sync_id           TEXT COLLATE "C" NOT NULL PRIMARY KEY,
   employer_id       TEXT COLLATE "C" NOT NULL,
-  state             TEXT COLLATE "C" NOT NULL CHECK (state = 'requested' OR state = 'waiting' OR state = 'uploaded' OR state = 'completed' OR state = 'failed'),
+  state             TEXT COLLATE "C" NOT NULL CHECK (state = 'requested' OR state = 'waiting' OR state = 'uploaded' OR state = 'completed' OR state = 'failed' OR state = 'dismissed'),
   event_id          TEXT COLLATE "C" UNIQUE,
   request_id        TEXT COLLATE "C" REFERENCES outbox (request_id),
   requested_at      TEXT COLLATE "C" NOT NULL,
   upload_started_at TEXT COLLATE "C",
   uploaded_at       TEXT COLLATE "C",
   completed_at      TEXT COLLATE "C",
+  dismissed_at      TEXT COLLATE "C",
+  dismissed_reason  TEXT COLLATE "C",
   reason            TEXT COLLATE "C",
   problem_count     INTEGER NOT NULL DEFAULT 0,
   problems          TEXT COLLATE "C",
-  CHECK (state <> 'failed' OR reason IS NOT NULL)
+  CHECK (state <> 'failed' OR reason IS NOT NULL),
+  CHECK (state <> 'dismissed' OR dismissed_at IS NOT NULL),
+  CHECK ((dismissed_at IS NULL) = (dismissed_reason IS NULL))
 );
 
 CREATE INDEX census_syncs_by_time ON census_syncs (requested_at, sync_id);

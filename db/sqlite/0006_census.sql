@@ -41,17 +41,21 @@ CREATE TABLE census_fingerprints (
 CREATE TABLE census_syncs (
   sync_id           TEXT NOT NULL PRIMARY KEY,
   employer_id       TEXT NOT NULL,
-  state             TEXT NOT NULL CHECK (state = 'requested' OR state = 'waiting' OR state = 'uploaded' OR state = 'completed' OR state = 'failed'),
+  state             TEXT NOT NULL CHECK (state = 'requested' OR state = 'waiting' OR state = 'uploaded' OR state = 'completed' OR state = 'failed' OR state = 'dismissed'),
   event_id          TEXT UNIQUE,
   request_id        TEXT REFERENCES outbox (request_id),
   requested_at      TEXT NOT NULL,
   upload_started_at TEXT,
   uploaded_at       TEXT,
   completed_at      TEXT,
+  dismissed_at      TEXT,
+  dismissed_reason  TEXT,
   reason            TEXT,
   problem_count     INTEGER NOT NULL DEFAULT 0,
   problems          TEXT,
-  CHECK (state <> 'failed' OR reason IS NOT NULL)
+  CHECK (state <> 'failed' OR reason IS NOT NULL),
+  CHECK (state <> 'dismissed' OR dismissed_at IS NOT NULL),
+  CHECK ((dismissed_at IS NULL) = (dismissed_reason IS NULL))
 ) STRICT;
 
 CREATE INDEX census_syncs_by_time ON census_syncs (requested_at, sync_id);

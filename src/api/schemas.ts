@@ -1,6 +1,6 @@
 /** Schemas that several routes share. */
 import Type, { type TSchema } from 'typebox';
-import { boolean, component, identifier, nullableText } from '../contract/fields.ts';
+import { boolean, component, identifier, nullableText, reasonField } from '../contract/fields.ts';
 import { toInstant } from '../contract/instant.ts';
 
 export const LIMIT_DEFAULT = 100;
@@ -47,6 +47,11 @@ export const instant = (description: string) =>
 export function toMilliseconds(text: string): string {
   return `${(toInstant(text) as string).slice(0, 23)}Z`;
 }
+
+/** The body of a dismissal. */
+export const Dismissal = component('DismissalRequest', {
+  reason: reasonField('The reason for the dismissal. It is stored with what is dismissed.'),
+});
 
 /** A page of a list, named after its rows. */
 export const pageOf = <const S extends TSchema>(row: S) =>

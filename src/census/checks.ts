@@ -16,6 +16,7 @@ export const CENSUS_SYNCS: Check<Db> = {
       .selectFrom('census_syncs')
       .select(['employer_id', 'state', 'requested_at'])
       .where('state', '<>', sql.lit('completed'))
+      .where('state', '<>', sql.lit('dismissed'))
       .where((where) =>
         where.or([where('state', 'in', ['waiting', 'failed']), where('requested_at', '<', due)]),
       );

@@ -35,10 +35,10 @@ export async function listSyncs(
   if (employerId !== undefined) query = query.where('employer_id', '=', employerId);
   if (state !== undefined) query = query.where('state', '=', state);
   if (overdue === true)
-    query = query.where('state', '<>', 'completed').where('requested_at', '<', overdueBefore);
+    query = query.where('state', 'not in', ENDED).where('requested_at', '<', overdueBefore);
   if (overdue === false) {
     query = query.where((where) =>
-      where.or([where('state', '=', 'completed'), where('requested_at', '>=', overdueBefore)]),
+      where.or([where('state', 'in', ENDED), where('requested_at', '>=', overdueBefore)]),
     );
   }
   if (after !== undefined) {
@@ -52,6 +52,9 @@ export async function listSyncs(
   const last = rows.length > limit ? syncs.at(-1) : undefined;
   return { syncs, next: last === undefined ? null : { requestedAt: last.requested_at, syncId: last.id } };
 }
+
+/** The states of a sync that is never overdue. */
+const ENDED = ['completed', 'dismissed'] as const;
 
 export async function findSync(
   db: Db,
@@ -80,6 +83,13 @@ export async function readSyncResponse(db: Db, encryptor: Encryptor, syncId: str
   return response === null ? null : maskSsnsIn(response);
 }
 
+export function isOverdue(
+  { state, requested_at }: Pick<Selectable<CensusSyncTable>, 'state' | 'requested_at'>,
+  overdueBefore: string,
+): boolean {
+  return state !== 'completed' && state !== 'dismissed' && requested_at < overdueBefore;
+}
+
 const readProblems = jsonColumn('census_syncs', 'problems', Type.Array(FieldProblem));
 
 function syncOf(sync: Selectable<CensusSyncTable>, overdueBefore: string) {
@@ -89,7 +99,7 @@ function syncOf(sync: Selectable<CensusSyncTable>, overdueBefore: string) {
     ...row,
     /** The first problems, if the census broke the contract. */
     problems: row.problems === null ? [] : readProblems(row.problems, sync_id),
-    /** Whether it is not completed within CENSUS_OVERDUE. */
-    overdue: row.state !== 'completed' && row.requested_at < overdueBefore,
+    /** Whether it is neither completed within CENSUS_OVERDUE nor dismissed. */
+    overdue: isOverdue(row, overdueBefore),
   };
 }

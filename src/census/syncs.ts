@@ -4,6 +4,7 @@ import { sql, type Updateable } from 'kysely';
 import type { CensusSyncTable, Db, SyncState, Trx } from '../database/tables.ts';
 import type { Problem } from '../errors.ts';
 import { employerSubject, enqueue, lockSubject, makeDue, pendingRequest } from '../outbox/queue.ts';
+import { isOverdue } from './sync-list.ts';
 
 type Requested = { employerId: string; now: string };
 
@@ -48,7 +49,7 @@ async function owedUpload(trx: Trx, { employerId, now }: Requested): Promise<str
 
 const NO_REASON = { reason: null, problem_count: 0, problems: null } as const;
 
-/** Completes the employer's syncs whose upload had started when the service reported completion. */
+/** Completes the employer's syncs, also dismissed ones, whose upload had started when the service reported completion. */
 export async function completeSyncs(
   trx: Trx,
   { employerId, receivedAt, now }: { employerId: string; receivedAt: string; now: string },
@@ -84,6 +85,34 @@ export async function reviveSyncs(
     .where('employer_id', '=', employerId)
     .where(isStalled)
     .execute();
+}
+
+/** A sync that was requested before `overdueBefore` is overdue. */
+type Dismissal = { reason: string; overdueBefore: string; now: string };
+
+/** Dismisses a sync for which readiness fails. The first reason stays when it is dismissed again. */
+export async function dismissSync(
+  trx: Trx,
+  syncId: string,
+  { reason, overdueBefore, now }: Dismissal,
+): Promise<'dismissed' | 'unknown' | 'nothing to dismiss'> {
+  const named = trx.selectFrom('census_syncs').selectAll().where('sync_id', '=', syncId);
+  const known = await named.executeTakeFirst();
+  if (known === undefined) return 'unknown';
+  // Stagings and uploads move syncs under this lock.
+  await lockSubject(trx, employerSubject(known.employer_id));
+  const sync = await named.executeTakeFirstOrThrow();
+  if (sync.state === 'dismissed') return 'dismissed';
+  const isStalled = sync.state === 'waiting' || sync.state === 'failed';
+  if (!isStalled && !isOverdue(sync, overdueBefore)) return 'nothing to dismiss';
+  await trx
+    .updateTable('census_syncs')
+    .set({ state: 'dismissed', dismissed_at: now, dismissed_reason: reason })
+    .where('sync_id', '=', syncId)
+    .execute();
+  // The send loop then cancels a pending upload that no other sync needs.
+  if (sync.request_id !== null) await makeDue(trx, sync.request_id, now);
+  return 'dismissed';
 }
 
 export async function hasCensusSyncs(db: Db | Trx, employerId: string): Promise<boolean> {

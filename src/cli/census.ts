@@ -9,16 +9,17 @@ import { mayFetch } from '../census/source-dir.ts';
 import { listStagedCensuses } from '../census/staged.ts';
 import { stageCensus } from '../census/staging.ts';
 import { type CensusSync, findSync, listSyncs, readSyncResponse } from '../census/sync-list.ts';
-import { requestSyncManually } from '../census/syncs.ts';
+import { dismissSync, requestSyncManually } from '../census/syncs.ts';
+import { ago } from '../checks.ts';
 import { readCensus, readDataKeys, readReadinessLimits } from '../config.ts';
 import { describe } from '../contract/check.ts';
 import type { Db } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
-import { codeOf } from '../errors.ts';
+import { type AppError, codeOf } from '../errors.ts';
 import { ELEMENT_BYTES_MAX } from '../formats/bytes.ts';
 import { employerSubject } from '../outbox/queue.ts';
-import { readReadiness } from '../readiness/report.ts';
 import { isKnownEmployer } from '../payroll/runs/employers.ts';
+import { readReadiness } from '../readiness/report.ts';
 import { createEncryptor } from '../security/encryption.ts';
 import { recordPiiRead } from '../security/pii-reads.ts';
 import type { Caller } from '../security/tokens.ts';
@@ -36,6 +37,9 @@ import {
   printTable,
   printWrapped,
 } from './output.ts';
+
+/** For examples. */
+const SYNC_ID = '5d1f9c1e-4c07-4b1a-9a35-7f0e2f6c8b21';
 
 const CENSUS_FILE = 'A .json file, or NAME.csv with NAME.organization.json next to it';
 
@@ -96,11 +100,11 @@ export function addCensusCommands(program: Command): void {
         const { db, out, env } = context;
         const { maxAgeMs, overdueMs } = readCensus(env);
         const now = context.now();
+        await assertKnownEmployer(db, employer);
         const { censuses } = await listStagedCensuses(db, { employerId: employer }, { limit: 1 });
         const staged = censuses[0] ?? null;
         const { syncs } = await listSyncs(db, { employerId: employer }, { limit: 5 }, { now, overdueMs });
         const census = staged && {
-        await assertKnownEmployer(db, employer);
           ...staged,
           fresh: now.getTime() - Date.parse(staged.staged_at) <= maxAgeMs,
         };
@@ -127,16 +131,41 @@ export function addCensusCommands(program: Command): void {
     .json()
     .doesOnDatabase(async (context, { employer }: { employer: string }) => {
       const { db, out, env } = context;
-      const { overdueMs } = readCensus(env);
+      const { overdueMs, source } = readCensus(env);
       const now = context.now();
+      if (!(await mayFetch(source, employer))) await assertKnownEmployer(db, employer);
       const request = { employerId: employer, now: now.toISOString() };
       const syncId = await transact(db, (trx) => requestSyncManually(trx, request));
       const sync = await findSync(db, syncId, { now, overdueMs });
       printResult(out, sync, syncId);
-      if (!(await mayFetch(source, employer))) await assertKnownEmployer(db, employer);
       out.note(
         'The sidecar uploads the census as soon as a fresh one is staged. Follow it with "benefits-sidecar census show".',
       );
+    });
+  census
+    .subcommand('dismiss', 'Mark a sync that is waiting, failed or overdue as reviewed.')
+    .examples(`census dismiss ${SYNC_ID} --reason "the employer left"`)
+    .argument('<sync-id>', 'The id of the sync, which "census show" prints')
+    .reason('Why; stored with the sync')
+    .confirmed()
+    .json()
+    .doesOnDatabase(async (context, syncId: string, { reason }: { reason: string }) => {
+      const { db, out, env } = context;
+      const { overdueMs } = readCensus(env);
+      const now = context.now();
+      const sync = await findSync(db, syncId, { now, overdueMs });
+      if (sync === null) throw unknownSync(syncId);
+      await confirm(
+        context,
+        [`${syncId}: ${sync.employer_id}, ${stateOf(sync)}, requested ${sync.requested_at}.`],
+        'Dismiss it? Readiness stops reporting it, and staging a census no longer requests it again.',
+      );
+      const dismissal = { reason, overdueBefore: ago(now, overdueMs), now: now.toISOString() };
+      const outcome = await transact(db, (trx) => dismissSync(trx, syncId, dismissal));
+      if (outcome === 'unknown') throw unknownSync(syncId);
+      if (outcome === 'nothing to dismiss')
+        throw failed(`${syncId} cannot be dismissed: it is ${sync.state}, and not overdue`);
+      printResult(out, await findSync(db, syncId, { now, overdueMs }), `Dismissed ${syncId}`);
     });
 }
 
@@ -257,11 +286,20 @@ function printResponse(out: Output, response: string | null): void {
 }
 
 const SYNC_COLUMNS: readonly Column<CensusSync>[] = [
+  ['sync', (sync) => sync.id],
   ['requested', (sync) => sync.requested_at],
-  ['state', (sync) => (sync.overdue ? `${sync.state}, overdue` : sync.state)],
+  ['state', stateOf],
   ['uploaded', (sync) => sync.uploaded_at, 1],
-  ['completed', (sync) => sync.completed_at],
+  ['completed', (sync) => sync.completed_at, 2],
 ];
+
+function stateOf({ state, overdue }: CensusSync): string {
+  return overdue ? `${state}, overdue` : state;
+}
+
+function unknownSync(syncId: string): AppError {
+  return unknownId('census sync', syncId, 'census show');
+}
 
 function printSyncs(out: Output, syncs: readonly CensusSync[]): void {
   const [newest] = syncs;
@@ -272,6 +310,7 @@ function printSyncs(out: Output, syncs: readonly CensusSync[]): void {
   out.print('');
   printTable(out, SYNC_COLUMNS, syncs);
   if (newest.reason) printWrapped(out, 'Reason of the newest sync: ', printable(newest.reason));
+  if (newest.dismissed_reason) printWrapped(out, 'Dismissed: ', printable(newest.dismissed_reason));
   // `--json` has all.
   for (const problem of newest.problems.slice(0, 20)) out.print(`  ${printable(describe(problem))}`);
 }

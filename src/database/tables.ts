@@ -136,7 +136,7 @@ export type RequestKind = 'census' | 'new-hire' | 'termination' | 'demographic' 
 /** An employer, for census uploads, or an employee, for employment changes. */
 export type Subject = { subject_type: 'employer' | 'employee'; subject_id: string };
 export type RunState = 'open' | 'finalized' | 'voided';
-export type SyncState = 'requested' | 'waiting' | 'uploaded' | 'completed' | 'failed';
+export type SyncState = 'requested' | 'waiting' | 'uploaded' | 'completed' | 'failed' | 'dismissed';
 
 export interface InboxTable {
   seq: Generated<number>;
@@ -259,6 +259,8 @@ export interface CensusSyncTable {
   upload_started_at: string | null;
   uploaded_at: string | null;
   completed_at: string | null;
+  dismissed_at: string | null;
+  dismissed_reason: string | null;
   reason: string | null;
   problem_count: Generated<number>;
   problems: string | null;

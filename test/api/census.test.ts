@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { createApi } from '../../src/api/server.ts';
 import { recordUpload } from '../../src/census/staged.ts';
-import { completeSyncs, failSyncs, requestSync } from '../../src/census/syncs.ts';
+import { awaitCensus, completeSyncs, failSyncs, requestSync } from '../../src/census/syncs.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { placeOf } from '../../src/outbox/queue.ts';
 import { createEncryptor } from '../../src/security/encryption.ts';
@@ -451,3 +451,38 @@ onEitherEngine('a sync whose upload was not rejected has no response to show', a
   const [{ id }] = (await call({ url: '/v1/census-syncs' })).json.data;
   t.match((await call({ url: `/v1/census-syncs/${id}?response=true` })).json, { response: null });
 });
+
+onEitherEngine('a waiting sync is dismissed with a reason, and an upload under way is not', async (t) => {
+  const { db, call, tokenWith, woken } = await start(t);
+  const at = NOW.toISOString();
+  await transact(db, (trx) => requestSync(trx, { employerId: 'acme', eventId: 'evt-1', now: at }));
+  const [{ id }] = (await call({ url: '/v1/census-syncs' })).json.data;
+  const url = `/v1/census-syncs/${id}/dismiss`;
+  const dismiss = (more: object = {}) => call({ method: 'POST', url, body: { reason: 'left us' }, ...more });
+  t.match(await dismiss(), { status: 409, json: { detail: /not waiting, failed or overdue/ } });
+  const { request_id } = await db.selectFrom('census_syncs').select('request_id').executeTakeFirstOrThrow();
+  await transact(db, (trx) => awaitCensus(trx, String(request_id), 'no census is staged: stage one'));
+  t.equal((await dismiss({ token: await tokenWith('census:read') })).status, 403);
+  t.match(await dismiss({ body: {} }), { status: 400, json: { errors: [{ path: 'reason' }] } });
+  t.match(await dismiss({ token: await tokenWith('census:write') }), {
+    status: 200,
+    json: { id, state: 'dismissed', dismissed_at: at, dismissed_reason: 'left us' },
+  });
+  t.equal(woken.send, 1, 'the send loop cancels the upload');
+  t.equal((await dismiss({ url: '/v1/census-syncs/unknown/dismiss' })).status, 404);
+});
+
+onEitherEngine(
+  'a sync of an employer that nothing is known of is refused unless the source may have its census',
+  async (t) => {
+    const mayFetch = async (employerId: string) => employerId === 'in-the-folder';
+    const running = await start(t, { mayFetch });
+    const sync = (employer: string) =>
+      running.call({ method: 'POST', url: `/v1/employers/${employer}/census/sync` });
+    t.match(await sync('typo'), { status: 404, json: { detail: /Nothing is known of this employer/ } });
+    t.strictSame((await running.call({ url: '/v1/census-syncs' })).json.data, []);
+    t.equal((await sync('in-the-folder')).status, 202);
+    await put(running, census);
+    t.equal((await sync(encodeURIComponent(EMPLOYER))).status, 202);
+  },
+);

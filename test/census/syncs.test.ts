@@ -1,6 +1,17 @@
+import { CENSUS_SYNCS } from '../../src/census/checks.ts';
 import { listSyncs } from '../../src/census/sync-list.ts';
-import { completeSyncs, requestSync, requestSyncManually } from '../../src/census/syncs.ts';
-import type { Db } from '../../src/database/tables.ts';
+import {
+  awaitCensus,
+  completeSyncs,
+  dismissSync,
+  failSyncs,
+  requestSync,
+  requestSyncManually,
+  reviveSyncs,
+  uploadStarted,
+  wantedSince,
+} from '../../src/census/syncs.ts';
+import type { Db, Trx } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { scratch } from '../database/scratch.ts';
 import { type SetClock, setClock } from '../outbox/parts.ts';
@@ -126,3 +137,105 @@ onEitherEngine(
     );
   },
 );
+
+const MINUTE_MS = 60_000;
+const dismiss = (db: Db, clock: SetClock, syncId: string, reason = 'left us') => {
+  const overdueBefore = new Date(clock().getTime() - HOUR_MS).toISOString();
+  return transact(db, (trx) =>
+    dismissSync(trx, syncId, { reason, overdueBefore, now: clock().toISOString() }),
+  );
+};
+
+/** Opens syncs with a shared upload, which `act` then moves. Returns their id. */
+async function openedBy(db: Db, clock: SetClock, act: (trx: Trx, requestId: string) => Promise<void>) {
+  await ask(db, clock, 'a', 'event-1');
+  const sync = await db.selectFrom('census_syncs').selectAll().executeTakeFirstOrThrow();
+  await transact(db, (trx) => act(trx, String(sync.request_id)));
+  return sync.sync_id;
+}
+
+const readinessOf = async (db: Db, clock: SetClock) =>
+  (await CENSUS_SYNCS.ask(db, { now: clock(), overdueMs: HOUR_MS, silentAfterMs: null })).length;
+
+const STALLED = {
+  waiting: (trx: Trx, id: string) => awaitCensus(trx, id, 'no census is staged: stage one'),
+  failed: (trx: Trx, id: string) => failSyncs(trx, id, 'status 422'),
+};
+
+for (const [state, act] of Object.entries(STALLED)) {
+  onEitherEngine(`a ${state} sync can be dismissed, and readiness no longer fails for it`, async (t) => {
+    const { db } = await scratch(t);
+    const clock = setClock();
+    const id = await openedBy(db, clock, act);
+    t.equal(await readinessOf(db, clock), 1);
+    t.equal(await dismiss(db, clock, id), 'dismissed');
+    t.equal(await readinessOf(db, clock), 0);
+    const dismissed_at = clock().toISOString();
+    clock.advance(2 * HOUR_MS);
+    t.equal(await readinessOf(db, clock), 0, 'nor is it overdue');
+    const { syncs } = await list(db, clock, { state: 'dismissed', overdue: false });
+    t.match(syncs, [{ id, state: 'dismissed', overdue: false, dismissed_at, dismissed_reason: 'left us' }]);
+    t.strictSame((await list(db, clock, { overdue: true })).syncs, []);
+  });
+}
+
+onEitherEngine('only a sync that waits, failed or is overdue can be dismissed', async (t) => {
+  const { db } = await scratch(t);
+  const clock = setClock();
+  const id = await openedBy(db, clock, async () => {});
+  clock.advance(HOUR_MS);
+  t.equal(await dismiss(db, clock, id), 'nothing to dismiss');
+  clock.advance(1);
+  t.equal(await dismiss(db, clock, id), 'dismissed');
+  t.equal(await dismiss(db, clock, 'unknown'), 'unknown');
+});
+
+onEitherEngine('the first reason stays when a sync is dismissed again', async (t) => {
+  const { db } = await scratch(t);
+  const clock = setClock();
+  const id = await openedBy(db, clock, STALLED.waiting);
+  await dismiss(db, clock, id, 'first');
+  t.equal(await dismiss(db, clock, id, 'second'), 'dismissed');
+  t.match((await list(db, clock)).syncs, [{ dismissed_reason: 'first' }]);
+});
+
+onEitherEngine('a staged census continues no dismissed sync, and a new request starts another', async (t) => {
+  const { db } = await scratch(t);
+  const clock = setClock();
+  const id = await openedBy(db, clock, STALLED.waiting);
+  await dismiss(db, clock, id);
+  const now = clock().toISOString();
+  await transact(db, (trx) => reviveSyncs(trx, { employerId: 'a', uploading: null, now }));
+  t.match((await list(db, clock)).syncs, [{ id, state: 'dismissed' }]);
+  clock.advance(MINUTE_MS);
+  await ask(db, clock, 'a', 'event-2');
+  t.match((await list(db, clock)).syncs, [
+    { event_id: 'event-2', state: 'requested' },
+    { id, state: 'dismissed' },
+  ]);
+});
+
+onEitherEngine('the upload of a dismissed sync is due at once, and no sync wants it', async (t) => {
+  const { db } = await scratch(t);
+  const clock = setClock();
+  const id = await openedBy(db, clock, STALLED.failed);
+  const later = new Date(clock().getTime() + HOUR_MS).toISOString();
+  await transact(db, (trx) => trx.updateTable('outbox').set({ due_at: later }).execute());
+  await dismiss(db, clock, id);
+  const [upload] = await db.selectFrom('outbox').select(['request_id', 'due_at']).execute();
+  t.equal(upload?.due_at, clock().toISOString());
+  t.equal(await wantedSince(db, String(upload?.request_id)), null);
+});
+
+onEitherEngine('the service’s completion completes a dismissed sync whose upload it received', async (t) => {
+  const { db } = await scratch(t);
+  const clock = setClock();
+  const id = await openedBy(db, clock, (trx, requestId) =>
+    uploadStarted(trx, requestId, clock().toISOString()),
+  );
+  clock.advance(2 * HOUR_MS);
+  await dismiss(db, clock, id);
+  const now = clock().toISOString();
+  t.equal(await transact(db, (trx) => completeSyncs(trx, { employerId: 'a', receivedAt: now, now })), 1);
+  t.match((await list(db, clock)).syncs, [{ id, state: 'completed', dismissed_reason: 'left us' }]);
+});

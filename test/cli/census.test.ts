@@ -1,8 +1,8 @@
-import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { recordUpload } from '../../src/census/staged.ts';
-import { failSyncs } from '../../src/census/syncs.ts';
+import { awaitCensus, failSyncs, requestSync } from '../../src/census/syncs.ts';
 import { readDataKeys } from '../../src/config.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { placeOf } from '../../src/outbox/queue.ts';
@@ -99,7 +99,7 @@ onEitherEngine('the first 1,000 problems are named and the others counted', asyn
   t.match(lines.at(-1), /^… and \d{4,} more$/);
 });
 
-onEitherEngine('a CSV without its organization file is rejected for that reason', async (t) => {
+onEitherEngine('a CSV without its organization file is rejected, and the file is named', async (t) => {
   const path = join(t.testdir(), 'alone.csv');
   copyFileSync(CSV_FILE, path);
   t.match(await here(t, {}, ['census', 'validate', path]), {
@@ -113,10 +113,6 @@ onEitherEngine(
   async (t) => {
     const { env } = await withDatabase(t);
     const employer = ['--employer', 'maple-bakery'];
-    t.same(jsonOf(await here(t, env, ['census', 'show', ...employer, '--json'])), {
-      census: null,
-      syncs: [],
-    });
     t.match(await here(t, env, ['census', 'stage', CSV_FILE, ...employer]), {
       code: 0,
       stdout: /Staged 5 employees/,
@@ -162,7 +158,9 @@ onEitherEngine(
   async (t) => {
     const { env, db } = await withDatabase(t);
     const employer = ['--employer', 'acme'];
-    const { id: sync_id } = jsonOf(await here(t, env, ['census', 'sync', ...employer, '--json']));
+    const at = new Date().toISOString();
+    await transact(db, (trx) => requestSync(trx, { employerId: 'acme', eventId: 'evt-1', now: at }));
+    const { sync_id } = await db.selectFrom('census_syncs').select('sync_id').executeTakeFirstOrThrow();
     const show = (...more: string[]) => here(t, env, ['census', 'show', ...employer, ...more]);
     const [row] = await db.selectFrom('outbox').select('request_id').execute();
     const requestId = String(row?.request_id);
@@ -200,3 +198,54 @@ onEitherEngine(
     t.match(await reads(), [read, read]);
   },
 );
+
+onEitherEngine('a sync that waits is dismissed with a reason', async (t) => {
+  const { env, db } = await withDatabase(t);
+  const at = new Date().toISOString();
+  await transact(db, (trx) => requestSync(trx, { employerId: 'acme', eventId: 'evt-1', now: at }));
+  const { sync_id, request_id } = await db.selectFrom('census_syncs').selectAll().executeTakeFirstOrThrow();
+  const dismiss = (id: string) =>
+    here(t, env, ['census', 'dismiss', id, '--reason', 'the employer left', '--yes']);
+  t.match(await dismiss(sync_id), { code: 1, stderr: /it is requested, and not overdue/ });
+  await transact(db, (trx) => awaitCensus(trx, String(request_id), 'no census is staged: stage one'));
+  t.match(await dismiss(sync_id), { code: 0, stdout: `Dismissed ${sync_id}\n` });
+  const shown = await here(t, env, ['census', 'show', '--employer', 'acme']);
+  t.match(shown.stdout, new RegExp(`${sync_id} .* dismissed`));
+  t.match(shown.stdout, 'Dismissed: the employer left');
+  t.match(await dismiss('unknown'), { code: 1, stderr: /no census sync unknown/ });
+});
+
+onEitherEngine('a sync of an employer that no source has is refused', async (t) => {
+  const { env } = await withDatabase(t);
+  const folder = join(t.testdirName, 'censuses');
+  mkdirSync(folder);
+  writeFileSync(join(folder, 'acme.csv'), '');
+  const sync = (employer: string, more = {}) =>
+    here(t, { ...env, ...more }, ['census', 'sync', '--employer', employer]);
+  const refused = { code: 1, stdout: '', stderr: /nothing is known of the employer typo: check --employer/ };
+  t.match(await sync('typo'), refused);
+  t.match(await sync('typo', { CENSUS_SOURCE: `dir:${folder}` }), refused);
+  t.equal((await sync('acme', { CENSUS_SOURCE: `dir:${folder}` })).code, 0);
+  t.equal((await sync('other', { CENSUS_SOURCE: 'http://127.0.0.1:9/{employer_id}' })).code, 0);
+  t.equal((await sync('acme')).code, 0, 'its earlier sync makes it known');
+});
+
+onEitherEngine('a command that reads an employer or filters by it names an unknown id', async (t) => {
+  const { env } = await withDatabase(t);
+  const commands = [
+    ['census', 'show'],
+    ['schedule', 'show'],
+    ['policy', 'show'],
+    ['codes', 'show'],
+    ['run', 'list'],
+    ['deductions', 'list'],
+  ];
+  for (const command of commands) {
+    const ran = await here(t, env, [...command, '--employer', 'typo', '--json']);
+    t.match(ran, { code: 1, stdout: '', stderr: /nothing is known of the employer typo/ }, command.join(' '));
+  }
+  const readiness = await here(t, env, ['readiness', '--employer', 'typo']);
+  t.match(readiness.stdout, /warn {2}employer-unknown: 1\n +This employer is unknown/);
+  const validated = await here(t, env, ['census', 'validate', JSON_FILE, '--employer', 'typo']);
+  t.match(validated, { code: 0, stderr: /Nothing is known of the employer typo/ });
+});

@@ -118,6 +118,21 @@ t.test(
   },
 );
 
+t.test('a sync that failed is dismissed with a reason', async (t) => {
+  const stage = await openConsole(t);
+  const upload = await asked(stage, 'maple', 'evt-1', hoursAgo(0));
+  await transact(stage.db, (trx) => failSyncs(trx, upload, 'status 422'));
+  const page = await stage.signedIn();
+  await page.goto('/census');
+  await page.getByRole('link', { name: 'Dismiss' }).click();
+  await assertGood(t, page, 'the form to dismiss a sync');
+  await page.getByLabel('Reason for dismissing').fill(HOSTILE);
+  await click(page, 'Dismiss');
+  await page.locator('.sync .headline').getByText('dismissed').waitFor();
+  t.match(await page.locator('.sync').textContent(), HOSTILE);
+  t.equal(await page.getByRole('link', { name: 'Dismiss' }).count(), 0);
+});
+
 t.test('long lists of syncs and employers continue on the next page', async (t) => {
   const stage = await openConsole(t);
   const ids = Array.from({ length: 51 }, (_, number) => `e-${String(number).padStart(2, '0')}`);
@@ -345,7 +360,7 @@ t.test('a CSV is uploaded with its organization, which is asked for if it is mis
     'pay_rate[0].effective_start': '2025-01-01',
   };
   const csv = [Object.keys(row), Object.values(row)].map((values) => values.join(',')).join('\n');
-  const page = await stage.signedIn();
+  const page = await stage.signedIn({ refusals: true });
   await page.goto('/census/maple');
   await choose(page, { name: 'census.CSV', mimeType: 'text/csv', buffer: Buffer.from(csv) });
   await click(page, 'Check');

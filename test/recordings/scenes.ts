@@ -164,7 +164,12 @@ async function censuses(r: Recorder): Promise<void> {
     sent: 'without the last employee',
   });
   await r.http('POST', '/v1/employers/unknown/census/sync');
-  await inState('unknown', 'waiting');
+  await r.event('msg_sync_request_3', syncEvent('request', 'new-employer'));
+  const waiting = await inState('new-employer', 'waiting');
+  const dismiss = `/v1/census-syncs/${waiting.data[0].id}/dismiss`;
+  for (const body of [{}, { reason: 'requested by mistake' }]) await r.http('POST', dismiss, { body });
+  await r.event('msg_sync_request_4', syncEvent('request', 'new-employer'));
+  await inState('new-employer', 'waiting');
   for (const path of [
     `${MB}/census`,
     '/v1/censuses',

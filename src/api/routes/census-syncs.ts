@@ -1,21 +1,22 @@
 import Type, { type Static } from 'typebox';
 import { type CensusSync, findSync, listSyncs, readSyncResponse } from '../../census/sync-list.ts';
-import { requestSyncManually } from '../../census/syncs.ts';
+import { dismissSync, requestSyncManually } from '../../census/syncs.ts';
+import { ago } from '../../checks.ts';
 import * as field from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
-import { cursorOf } from '../../formats/cursor.ts';
 import { AppError } from '../../errors.ts';
+import { cursorOf } from '../../formats/cursor.ts';
 import { employerSubject } from '../../outbox/queue.ts';
-import { alsoNeeds, by, writeReadDown } from '../auth.ts';
 import { isKnownEmployer } from '../../payroll/runs/employers.ts';
-import { notFound } from '../problem.ts';
+import { alsoNeeds, by, writeReadDown } from '../auth.ts';
+import { conflict, notFound } from '../problem.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
-import { cursor, flag, idFilter, LIMIT_DEFAULT, limit, ownId, pageOf } from '../schemas.ts';
+import { cursor, Dismissal, flag, idFilter, LIMIT_DEFAULT, limit, ownId, pageOf } from '../schemas.ts';
 import { EmployerId } from './censuses.ts';
 
 /** Problems in one page. A sync may have 1,000, and a page 1,000 syncs. */
 const PROBLEMS_ON_PAGE = 1_000;
-const STATES = ['requested', 'waiting', 'uploaded', 'completed', 'failed'] as const;
+const STATES = ['requested', 'waiting', 'uploaded', 'completed', 'failed', 'dismissed'] as const;
 
 const Sync = field.component(
   'CensusSync',
@@ -23,9 +24,10 @@ const Sync = field.component(
     id: field.text('The ID of the sync.'),
     employer_id: field.text('The employer.'),
     state: Type.Enum([...STATES], {
-      description: '`waiting`: payroll must stage a fresh census. `failed`: see `reason`.',
+      description:
+        '`waiting`: payroll must stage a fresh census. `failed`: see `reason`. `dismissed`: readiness no longer fails because of it.',
     }),
-    overdue: field.boolean('The sync was not completed within `CENSUS_OVERDUE`.'),
+    overdue: field.boolean('The sync was neither completed within `CENSUS_OVERDUE` nor dismissed.'),
     event_id: field.nullableText('The event that requested the sync. Null if a person did.'),
     requested_at: field.text('The time of the request.'),
     upload_started_at: field.nullableText(
@@ -33,6 +35,8 @@ const Sync = field.component(
     ),
     uploaded_at: field.nullableText('The time the benefits service accepted the census.'),
     completed_at: field.nullableText('The time the benefits service finished processing it.'),
+    dismissed_at: field.nullableText('The time it was dismissed.'),
+    dismissed_reason: field.nullableText('Why it was dismissed.'),
     reason: field.nullableText('Why the sync is waiting, failed or delayed, and what to do.'),
     problem_count: field.integer('The number of problems in the census.'),
     problems: Type.Array(field.FieldProblem, {
@@ -48,6 +52,8 @@ const Sync = field.component(
   'A census sync: requested, uploaded, completed.',
 );
 type Sync = Static<typeof Sync>;
+
+const SyncId = field.closed({ sync_id: ownId });
 
 const position = cursorOf('census-syncs', Type.Object({ requestedAt: Type.String(), syncId: Type.String() }));
 
@@ -85,7 +91,7 @@ export function censusSyncRoutes(app: Api, parts: ApiParts): void {
       description:
         'With `response=true`, for tokens that also have the scope `pii:read`, it includes the response with which ' +
         'the service rejected the upload. That may hold personal data, so each read is recorded.',
-      params: field.closed({ sync_id: ownId }),
+      params: SyncId,
       querystring: field.closed({
         response: flag(
           'Include the response of the service. Also requires the scope `pii:read`, and each read is recorded.',
@@ -113,6 +119,34 @@ export function censusSyncRoutes(app: Api, parts: ApiParts): void {
   );
 
   app.post(
+    '/v1/census-syncs/:sync_id/dismiss',
+    operation('Census', 'census:write', {
+      operationId: 'dismissCensusSync',
+      summary: 'Dismiss a census sync',
+      description:
+        'Dismisses a sync that is waiting, failed or overdue. It stays in the lists, but readiness no longer fails because of it, and staging a census does not request it again. The next request for the employer starts a new sync.',
+      params: SyncId,
+      body: Dismissal,
+      response: { 200: Sync },
+      refuses: ['NOT_FOUND', 'CONFLICT'],
+    }),
+    async (request) => {
+      const { sync_id } = request.params;
+      const at = now();
+      const dismissal = { ...request.body, overdueBefore: ago(at, overdueMs), now: at.toISOString() };
+      const outcome = await transact(db, (trx) => dismissSync(trx, sync_id, dismissal));
+      if (outcome === 'unknown') throw notFound('census sync');
+      if (outcome === 'nothing to dismiss') {
+        throw conflict('The census sync is not waiting, failed or overdue.');
+      }
+      log.info({ sync_id, ...by(request) }, 'a census sync was dismissed');
+      wakeSend();
+      const dismissed = (await findSync(db, sync_id, { now: at, overdueMs })) as CensusSync;
+      return shown([dismissed])[0] as Sync;
+    },
+  );
+
+  app.post(
     '/v1/employers/:employer_id/census/sync',
     operation('Census', 'census:write', {
       operationId: 'syncCensus',
@@ -121,9 +155,14 @@ export function censusSyncRoutes(app: Api, parts: ApiParts): void {
         'Starts a census sync as if the benefits service had requested it. The sync waits if there is no fresh census. Fails with 404 for an employer that nothing is known of and whose census the configured source does not have.',
       params: EmployerId,
       response: { 202: Sync },
+      refuses: ['NOT_FOUND'],
     }),
     async (request, reply) => {
       const { employer_id } = request.params;
+      if (!(await mayFetch(employer_id)) && !(await isKnownEmployer(db, employer_id))) {
+        const detail = 'Nothing is known of this employer. Check the ID, or stage its census.';
+        throw new AppError('NOT_FOUND', detail);
+      }
       const at = now();
       const asked = { employerId: employer_id, now: at.toISOString() };
       const sync_id = await transact(db, (trx) => requestSyncManually(trx, asked));
@@ -144,8 +183,3 @@ function shown(syncs: readonly CensusSync[]): Sync[] {
     return { id, employer_id, state, overdue, ...rest, problems };
   });
 }
-      refuses: ['NOT_FOUND'],
-      if (!(await mayFetch(employer_id)) && !(await isKnownEmployer(db, employer_id))) {
-        const detail = 'Nothing is known of this employer. Check the ID, or stage its census.';
-        throw new AppError('NOT_FOUND', detail);
-      }

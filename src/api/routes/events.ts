@@ -18,7 +18,7 @@ import {
 import { by } from '../auth.ts';
 import { conflict, notFound } from '../problem.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
-import { cursor, flag, instant, LIMIT_DEFAULT, limit, ownId, pageOf } from '../schemas.ts';
+import { cursor, Dismissal, flag, instant, LIMIT_DEFAULT, limit, ownId, pageOf } from '../schemas.ts';
 
 const STATES = ['pending', 'applied', 'ignored', 'quarantined'] as const;
 
@@ -180,9 +180,7 @@ export function eventRoutes(app: Api, { db, now, log, wakeApply }: ApiParts): vo
       description:
         'Dismisses a quarantined event, a conflict or a tie that changed a deduction. It stays in the lists, but readiness no longer fails because of it.',
       params: EventId,
-      body: field.component('DismissalRequest', {
-        reason: field.reasonField('The reason for the dismissal. It is stored with the event.'),
-      }),
+      body: Dismissal,
       response: { 200: EventSummary },
       refuses: ['NOT_FOUND', 'CONFLICT'],
     }),

@@ -2,7 +2,7 @@
 import type { Schemas } from '../../client.ts';
 import { pausedNotice } from '../elements/checks.ts';
 import { empty, facts, live, recordedRead, responseOfService, state } from '../elements/facts.ts';
-import { choicesOf } from '../elements/fields.ts';
+import { choicesOf, decision } from '../elements/fields.ts';
 import { age, count, counted, instant, since } from '../elements/format.ts';
 import { address, censusLink, censusPath, fitsPath, pathOf } from '../elements/links.ts';
 import { type Column, type Filter, filterForm, PAGE_ROWS, pager, table } from '../elements/list.ts';
@@ -19,7 +19,7 @@ type Step = readonly [name: string, at: string | null, tone: keyof typeof STEP_S
 /** Problems shown of each failed sync in the list; the employer's page shows as many as the API returns. */
 const PROBLEMS_LISTED = 20;
 const PROBLEMS_MAX = 1_000;
-const STATES = ['requested', 'waiting', 'uploaded', 'completed', 'failed', 'overdue'];
+const STATES = ['requested', 'waiting', 'uploaded', 'completed', 'failed', 'dismissed', 'overdue'];
 const FILTERS: readonly Filter[] = [
   { name: 'employer_id', label: 'Employer ID' },
   { name: 'state', label: 'Sync state', choices: choicesOf(STATES) },
@@ -61,7 +61,7 @@ export function censusPages({ page, action }: Console): void {
 
   page('/census/:employer_id', 'census:read', async (visit) => {
     const { api, params, may } = visit;
-    const { response: sync_id, ...query } = visit.query;
+    const { response: sync_id, dismiss, ...query } = visit.query;
     const { employer_id = '' } = params;
     const path = censusPath(employer_id);
     const { data, source } = await api.get('/v1/censuses', { employer_id });
@@ -82,6 +82,7 @@ export function censusPages({ page, action }: Console): void {
       ${await pausedNotice(visit)}
       ${stagedNow(data[0] ?? null, employer_id, visit)}
       ${source !== 'push' && html`<p class="notice" role="note"><strong>${`Censuses of this sidecar come from ${SOURCES[source]}. `}</strong>${FETCHED}</p>`}
+      ${dismiss !== undefined && may('census:write') && dismissal(employer_id, dismiss)}
       ${may('census:write') && uploadForm(employer_id)}
       <section aria-labelledby="syncs">
         <h2 id="syncs">Syncs, newest first</h2>
@@ -95,6 +96,11 @@ export function censusPages({ page, action }: Console): void {
   action('/census/:employer_id/sync', 'census:write', async ({ api, params, form }) => {
     await api.send('post', '/v1/employers/{employer_id}/census/sync');
     return { go: form.from === 'list' ? '/census' : censusPath(params.employer_id ?? '') };
+  });
+
+  action('/census/:employer_id/syncs/:sync_id/dismiss', 'census:write', async ({ api, params, form }) => {
+    await api.send('post', '/v1/census-syncs/{sync_id}/dismiss', {}, { reason: form.reason ?? '' });
+    return { go: censusPath(params.employer_id ?? '') };
   });
 }
 
@@ -145,6 +151,24 @@ function syncButton(employerId: string, label: string, from: 'list' | 'employer'
       <input type="hidden" name="from" value=${from} />
       <button type="submit" class="quiet" aria-label=${`${label}: ${employerId}`}>${label}</button>
     </form>
+  `;
+}
+
+/** Renders the form that dismisses a sync. It is outside the live list, so that a refresh cannot discard the reason. */
+function dismissal(employerId: string, syncId: string): Html | null {
+  const path = pathOf(`${censusPath(employerId)}/syncs`, syncId);
+  if (path === null) return null;
+  const form = decision(`${path}/dismiss`, {
+    button: 'Dismiss',
+    hint: 'Readiness no longer fails for this sync, and a new census does not continue it. It stays in the list with your reason.',
+    reason: 'Reason for dismissing',
+  });
+  return html`
+    <section class="card" aria-labelledby="dismiss">
+      <h2 id="dismiss">Dismiss a sync</h2>
+      <p class="soft">${'Sync '}<code>${syncId}</code></p>
+      ${form}
+    </section>
   `;
 }
 
@@ -214,10 +238,12 @@ function timeline(
 }
 
 function oneSync(sync: Sync, { now, may }: Visit, problemsShown: number, read: SyncResponse | null): Html {
-  const { event_id, problem_count, problems, reason } = sync;
+  const { event_id, problem_count, problems, reason, dismissed_at, dismissed_reason } = sync;
   const event = event_id !== null && may('events:read') ? pathOf('/events', event_id) : null;
   const requested = event_id === null ? 'requested manually' : 'requested by the service';
   const mayShowResponse = sync.state === 'failed' && problem_count === 0 && may('pii:read');
+  const isStalled = sync.state === 'waiting' || sync.state === 'failed' || sync.overdue;
+  const mayDismiss = isStalled && fitsPath(sync.employer_id) && may('census:write');
   const problemList = html`
     <details>
       <summary>${`${counted(problem_count, 'problem')} in the census`}</summary>
@@ -235,8 +261,10 @@ function oneSync(sync: Sync, { now, may }: Visit, problemsShown: number, read: S
       </p>
       <ol class="steps" aria-label="Steps">${steps}</ol>
       ${reason !== null && html`<p class="reason">${reason}</p>`}
+      ${dismissed_at !== null && html`<p class="reason">${'Dismissed '}${instant(dismissed_at)}${`: ${dismissed_reason}`}</p>`}
       ${problem_count > 0 && problemList}
       ${mayShowResponse && responseOf(sync, read)}
+      ${mayDismiss && html`<p><a href=${address(censusPath(sync.employer_id), { dismiss: sync.id })}>Dismiss</a></p>`}
     </article>
   `;
 }
@@ -260,6 +288,7 @@ function stepsOf(sync: Sync): Step[] {
 function uploadOf({ state, upload_started_at, uploaded_at, completed_at }: Sync): Step {
   if (state === 'waiting') return ['waiting for a census', null, 'stuck'];
   if (state === 'failed') return ['failed', null, 'stuck'];
+  if (state === 'dismissed' && uploaded_at === null) return ['upload', upload_started_at, 'open'];
   if (uploaded_at !== null) return ['uploaded', uploaded_at, 'done'];
   // Completed without an upload time: the upload's response was lost.
   if (completed_at !== null) return ['upload started', upload_started_at, 'done'];
