@@ -2,7 +2,7 @@
 import Type, { type Static } from 'typebox';
 import { closed, component, integer, nullableText, text } from '../../contract/fields.ts';
 import { insertMany, isOneOf } from '../../database/bulk.ts';
-import { lockNames } from '../../database/engine.ts';
+import { forUpdate, lockNames } from '../../database/engine.ts';
 import { isUnavailable } from '../../database/errors.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
@@ -294,11 +294,14 @@ async function dropUnrecorded(db: Db, runId: string, report: number): Promise<vo
   }
 }
 
-/** Removes the lines of a report in steps that hold the write lock briefly. */
+/** Removes a report that is not recorded, in steps that hold the write lock briefly. */
 async function dropReport(db: Db, runId: string, report: number): Promise<void> {
   for (let removed = -1; removed !== 0; ) {
     removed = await transact(db, async (trx) => {
       await lockReports(trx, runId);
+      const unrecorded = openReports(trx, runId).where('report', '=', report);
+      // Locked, because recording a report locks its row and not the name.
+      if ((await forUpdate(trx, unrecorded).executeTakeFirst()) === undefined) return 0;
       const employees = trx
         .selectFrom('taken_lines')
         .select('employee_id')
@@ -317,7 +320,6 @@ async function dropReport(db: Db, runId: string, report: number): Promise<void> 
         .deleteFrom('taken_reports')
         .where('run_id', '=', runId)
         .where('report', '=', report)
-        .where('recorded_at', 'is', null)
         .execute();
       return 0;
     });
