@@ -32,6 +32,8 @@ export const ERROR_CODES = [
 
   /** The write lock was not available in time. Nothing was written. */
   'LOCK_TIMEOUT',
+  /** A clean-up took this work for abandoned, because it was late or a clock was changed. Nothing was changed. */
+  'ABANDONED',
   /** The engine ended the transaction because of an error that the work caught. Nothing was written. */
   'ROLLED_BACK',
   /** The server is unreachable, or the connection was lost. The result of a commit in flight is unknown. */

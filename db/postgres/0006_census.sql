@@ -1,10 +1,11 @@
--- Censuses that passed the check, or that are being written. An employer's newest one is 'current' and replaces the one
--- before. `uploaded_at` marks the one that the service accepted last; its fingerprints, made with the hash key
+-- Censuses that passed the check, or that are being written: until then, `staged_at` is the time of the last chunk by the
+-- database's clock. An employer's newest one is 'current' and replaces the previous one. An abandoned one is being removed,
+-- and nothing else is: a clean-up marks it under the lock of its row, which every writer takes, too. `uploaded_at` marks the one that the service accepted last; its fingerprints, made with the hash key
 -- `fingerprint_key`, show what a newer census would change.
 CREATE TABLE staged_censuses (
   census_id         TEXT COLLATE "C" NOT NULL PRIMARY KEY,
   employer_id       TEXT COLLATE "C" NOT NULL,
-  state             TEXT COLLATE "C" NOT NULL CHECK (state = 'staging' OR state = 'current' OR state = 'replaced'),
+  state             TEXT COLLATE "C" NOT NULL CHECK (state = 'staging' OR state = 'current' OR state = 'replaced' OR state = 'abandoned'),
   staged_at         TEXT COLLATE "C" NOT NULL,
   employee_count    INTEGER NOT NULL,
   body_bytes        INTEGER NOT NULL,
@@ -12,7 +13,7 @@ CREATE TABLE staged_censuses (
   replaced_at       TEXT COLLATE "C",
   uploaded_at       TEXT COLLATE "C",
   fingerprint_key   TEXT COLLATE "C" NOT NULL,
-  CHECK ((state = 'replaced') = (replaced_at IS NOT NULL))
+  CHECK (state <> 'replaced' OR replaced_at IS NOT NULL)
 );
 
 CREATE UNIQUE INDEX staged_censuses_one_current ON staged_censuses (employer_id) WHERE state = 'current';
@@ -26,6 +27,11 @@ CREATE TABLE census_chunks (
   ciphertext BYTEA NOT NULL,
   PRIMARY KEY (census_id, chunk)
 );
+
+-- Key rotation may encrypt a chunk again.
+CREATE FUNCTION keep_chunks_in_use() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF EXISTS (SELECT 1 FROM staged_censuses WHERE census_id = OLD.census_id AND state <> 'abandoned') THEN RAISE EXCEPTION 'chunks are only removed from an abandoned census'; END IF; RETURN OLD; END $$;
+CREATE TRIGGER chunks_in_use_are_never_removed BEFORE DELETE ON census_chunks FOR EACH ROW EXECUTE FUNCTION keep_chunks_in_use();
+CREATE TRIGGER census_chunks_are_never_emptied BEFORE TRUNCATE ON census_chunks EXECUTE FUNCTION refuse_change();
 
 -- One row per employee, and one without an employee id for the organization. `field_hashes` has 8 bytes per field, in an
 -- order that never changes.

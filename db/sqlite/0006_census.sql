@@ -1,10 +1,11 @@
--- Censuses that passed the check, or that are being written. An employer's newest one is 'current' and replaces the one
--- before. `uploaded_at` marks the one that the service accepted last; its fingerprints, made with the hash key
+-- Censuses that passed the check, or that are being written: until then, `staged_at` is the time of the last chunk by the
+-- database's clock. An employer's newest one is 'current' and replaces the previous one. An abandoned one is being removed,
+-- and nothing else is: a clean-up marks it under the lock of its row, which every writer takes, too. `uploaded_at` marks the one that the service accepted last; its fingerprints, made with the hash key
 -- `fingerprint_key`, show what a newer census would change.
 CREATE TABLE staged_censuses (
   census_id         TEXT NOT NULL PRIMARY KEY,
   employer_id       TEXT NOT NULL,
-  state             TEXT NOT NULL CHECK (state = 'staging' OR state = 'current' OR state = 'replaced'),
+  state             TEXT NOT NULL CHECK (state = 'staging' OR state = 'current' OR state = 'replaced' OR state = 'abandoned'),
   staged_at         TEXT NOT NULL,
   employee_count    INTEGER NOT NULL,
   body_bytes        INTEGER NOT NULL,
@@ -12,7 +13,7 @@ CREATE TABLE staged_censuses (
   replaced_at       TEXT,
   uploaded_at       TEXT,
   fingerprint_key   TEXT NOT NULL,
-  CHECK ((state = 'replaced') = (replaced_at IS NOT NULL))
+  CHECK (state <> 'replaced' OR replaced_at IS NOT NULL)
 ) STRICT;
 
 CREATE UNIQUE INDEX staged_censuses_one_current ON staged_censuses (employer_id) WHERE state = 'current';
@@ -26,6 +27,9 @@ CREATE TABLE census_chunks (
   ciphertext BLOB NOT NULL,
   PRIMARY KEY (census_id, chunk)
 ) STRICT;
+
+-- Key rotation may encrypt a chunk again.
+CREATE TRIGGER chunks_in_use_are_never_removed BEFORE DELETE ON census_chunks WHEN (SELECT state FROM staged_censuses WHERE census_id = OLD.census_id) <> 'abandoned' BEGIN SELECT RAISE(ABORT, 'chunks are only removed from an abandoned census'); END;
 
 -- One row per employee, and one without an employee id for the organization. `field_hashes` has 8 bytes per field, in an
 -- order that never changes.

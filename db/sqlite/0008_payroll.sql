@@ -79,10 +79,26 @@ CREATE INDEX payroll_runs_by_date ON payroll_runs (pay_date, run_id);
 CREATE INDEX payroll_runs_by_employer ON payroll_runs (employer_id, pay_date, run_id);
 CREATE UNIQUE INDEX payroll_runs_one_finalized ON payroll_runs (employer_id, pay_frequency, coalesce(pay_group, ''), pay_date) WHERE state = 'finalized' AND kind = 'regular';
 
--- Freezes that are being written; a process that died leaves its lines behind under one of them.
+-- A final run changes only by being voided, which changes nothing else. Neither it nor a voided run is ever removed.
+CREATE TRIGGER final_runs_are_never_removed BEFORE DELETE ON payroll_runs WHEN OLD.state <> 'open' BEGIN SELECT RAISE(ABORT, 'finalized and voided runs are never removed'); END;
+CREATE TRIGGER final_runs_are_only_voided BEFORE UPDATE ON payroll_runs
+  WHEN OLD.state <> 'open' AND NOT (OLD.state = 'finalized' AND NEW.state = 'voided' AND (
+      OLD.run_id, OLD.employer_id, OLD.kind, OLD.pay_frequency, OLD.pay_group, OLD.period_start, OLD.period_end,
+      OLD.pay_date, OLD.body, OLD.created_at, OLD.finalized_at, OLD.freeze_id, OLD.position, OLD.rules_version,
+      OLD.finalize_key_hash, OLD.etag, OLD.snapshot, OLD.snapshot_hash, OLD.totals, OLD.accept_reason
+    ) IS (
+      NEW.run_id, NEW.employer_id, NEW.kind, NEW.pay_frequency, NEW.pay_group, NEW.period_start, NEW.period_end,
+      NEW.pay_date, NEW.body, NEW.created_at, NEW.finalized_at, NEW.freeze_id, NEW.position, NEW.rules_version,
+      NEW.finalize_key_hash, NEW.etag, NEW.snapshot, NEW.snapshot_hash, NEW.totals, NEW.accept_reason
+    ))
+  BEGIN SELECT RAISE(ABORT, 'a finalized run changes only by being voided'); END;
+
+-- Freezes that are being written, with the time of the last page by the database's clock. A process that died leaves one
+-- behind; a clean-up marks it as abandoned under the lock of its row, which every page takes, too, and removes its lines.
 CREATE TABLE run_freezes (
   freeze_id  TEXT NOT NULL PRIMARY KEY,
-  started_at TEXT NOT NULL
+  state      TEXT NOT NULL CHECK (state IN ('writing', 'abandoned')),
+  renewed_at TEXT NOT NULL
 ) STRICT;
 
 -- The employees of a finalized run and their lines. Without a roster position the employee is not in the run but has
@@ -94,6 +110,9 @@ CREATE TABLE run_employees (
   lines           TEXT NOT NULL,
   PRIMARY KEY (freeze_id, employee_id)
 ) STRICT;
+
+CREATE TRIGGER final_lines_are_never_changed BEFORE UPDATE ON run_employees WHEN EXISTS (SELECT 1 FROM payroll_runs WHERE freeze_id = OLD.freeze_id) BEGIN SELECT RAISE(ABORT, 'lines of a finalized run are never changed'); END;
+CREATE TRIGGER final_lines_are_never_removed BEFORE DELETE ON run_employees WHEN EXISTS (SELECT 1 FROM payroll_runs WHERE freeze_id = OLD.freeze_id) BEGIN SELECT RAISE(ABORT, 'lines of a finalized run are never removed'); END;
 
 -- Readiness failures that were accepted when a run was finalized. `ids` is a sorted JSON list of the versions, events or
 -- dates that a failure is based on: while it is the same, the failure stays accepted for the employer. Without ids it was

@@ -41,6 +41,7 @@ const PROBLEM_OF: Partial<Record<ErrorCode, ProblemCode>> = {
   OVERLOADED: 'UNAVAILABLE',
   THREAD_SILENT: 'UNAVAILABLE',
   LOCK_TIMEOUT: 'UNAVAILABLE',
+  ABANDONED: 'UNAVAILABLE',
   ROLLED_BACK: 'UNAVAILABLE',
   CONNECTION_LOST: 'UNAVAILABLE',
   NOT_DURABLE: 'UNAVAILABLE',
@@ -177,7 +178,9 @@ export function refusalOf(error: unknown): Refusal {
   if (isAppError(error)) {
     const code = problemCodeOf(error.code);
     if (code === error.code) return error as Refusal;
-    return code === 'INTERNAL' ? new AppError(code, '') : new AppError(code, error.message, error);
+    if (code === 'INTERNAL') return new AppError(code, '');
+    const headers = { 'retry-after': String(RETRY_AFTER_SECONDS), ...error.headers };
+    return new AppError(code, error.message, { ...error, headers });
   }
   const known = FRAMEWORK[codeOf(error)];
   if (known !== undefined) return new AppError(...known);

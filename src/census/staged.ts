@@ -107,8 +107,8 @@ export async function recordUpload(trx: Trx, employerId: string, censusId: strin
   await censuses
     .set({ uploaded_at: now })
     .where('census_id', '=', censusId)
-    // A census without bytes is being removed with its fingerprints.
-    .where('body_bytes', '>', 0)
+    // One that is being removed loses its fingerprints.
+    .where(sql<boolean>`state <> 'abandoned'`)
     .execute();
 }
 

@@ -4,12 +4,12 @@ import { ago } from '../checks.ts';
 import type { Clock } from '../clock.ts';
 import type { Organization } from '../contract/census.ts';
 import { insertRows } from '../database/bulk.ts';
-import { lockNames } from '../database/engine.ts';
+import { databaseNow, forUpdate } from '../database/engine.ts';
 import { isUnavailable } from '../database/errors.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
+import { AppError } from '../errors.ts';
 import { employerSubject, lockSubject } from '../outbox/queue.ts';
-import type { Encryptor } from '../security/encryption.ts';
 import { type Hasher, openHasher } from '../security/hashing.ts';
 import { type CensusReport, type CensusRow, checkCensus } from './check.ts';
 import { fingerprintEmployee, fingerprintOrganization, ORGANIZATION_ROW } from './fingerprints.ts';
@@ -25,10 +25,11 @@ export type Staged =
 /**
  * Checks a census and, if it passes, makes it the employer's staged one: its rows are encrypted and written in chunks, and
  * a last transaction makes it current and requests stalled syncs again. Then the roster is updated. A census that breaks
- * the contract leaves nothing stored. `uploading` is the request that fetched it, if any.
+ * the contract leaves nothing stored. `uploading` is the request that fetched it, if any. Throws ABANDONED if a clean-up
+ * took the staging for abandoned: nothing is changed then.
  */
 export async function stageCensus(
-  { db, encryptor, now }: Staging,
+  { db, encryptor, now: clock }: Staging,
   employerId: string,
   content: CensusContent,
   { uploading = null, signal = null }: { uploading?: string | null; signal?: AbortSignal | null } = {},
@@ -37,30 +38,47 @@ export async function stageCensus(
   const census = { census_id: randomUUID(), employer_id: employerId };
   const { census_id } = census;
   const empty = { ...census, state: 'staging', employee_count: 0, body_bytes: 0 } as const;
-  const begun = { ...empty, fingerprint_key: hasher.keyId, staged_at: now().toISOString() };
-  await transact(db, (trx) => trx.insertInto('staged_censuses').values(begun).execute());
+  await transact(db, async (trx) => {
+    const staged_at = (await databaseNow(trx, clock)).toISOString();
+    const begun = { ...empty, fingerprint_key: hasher.keyId, staged_at };
+    await trx.insertInto('staged_censuses').values(begun).execute();
+  });
   let staged: Staged;
   try {
-    const writer = createChunkWriter({ db, encryptor, hasher }, census);
+    const writer = createChunkWriter({ db, encryptor, now: clock }, hasher, census);
     const { organization, ...report } = await checkCensus(content, writer.add, signal);
     if (report.problemCount > 0 || organization === null) staged = { ok: false, ...report };
     else {
       const size = { employee_count: report.employees, body_bytes: await writer.end(organization) };
-      await transact(db, (trx) => makeCurrent(trx, census, size, uploading, now));
+      await transact(db, (trx) => makeCurrent(trx, census, size, uploading, clock));
       staged = { ok: true, censusId: census_id, employees: report.employees };
     }
   } catch (error) {
-    // This error matters more. If the last commit's response was lost, the census may be current.
-    if (!isUnavailable(error)) await dropCensus(db, census_id).catch(() => {});
+    // This error matters more. If the database is unavailable, a later clean-up removes the rows.
+    if (!isUnavailable(error)) await abandonStaging(db, census_id).catch(() => {});
     throw error;
   }
-  if (!staged.ok) await dropCensus(db, census_id);
-  else await updateRoster({ db, encryptor, now }, census_id);
-  await tidyCensuses(db, now());
+  if (!staged.ok) await abandonStaging(db, census_id);
+  else await updateRoster({ db, encryptor, now: clock }, census_id);
+  await tidyCensuses(db, clock);
   return staged;
 }
 
 type Ids = { census_id: string; employer_id: string };
+
+/** Locks a census that is being staged until the transaction ends, and renews its time. Throws ABANDONED. */
+async function renewStaging(trx: Trx, censusId: string, clock: Clock): Promise<void> {
+  const { numUpdatedRows } = await trx
+    .updateTable('staged_censuses')
+    .set({ staged_at: (await databaseNow(trx, clock)).toISOString() })
+    .where('census_id', '=', censusId)
+    .where('state', '=', 'staging')
+    .executeTakeFirst();
+  if (numUpdatedRows === 0n) {
+    const why = 'Staging the census took too long, or a clock was changed, so its rows were removed.';
+    throw new AppError('ABANDONED', `${why} The previous census is unchanged. Send the census again.`);
+  }
+}
 
 async function makeCurrent(
   trx: Trx,
@@ -70,11 +88,13 @@ async function makeCurrent(
   clock: Clock,
 ): Promise<void> {
   await lockSubject(trx, employerSubject(employer_id));
-  // Read after the lock: facts from the previous census are older.
+  await renewStaging(trx, census_id, clock);
+  // Read after the lock: facts from the previous census are older. They have this process's time, so this one has, too.
   const now = clock().toISOString();
+  const replaced_at = (await databaseNow(trx, clock)).toISOString();
   await trx
     .updateTable('staged_censuses')
-    .set({ state: 'replaced', replaced_at: now })
+    .set({ state: 'replaced', replaced_at })
     .where('employer_id', '=', employer_id)
     .where('state', '=', 'current')
     .execute();
@@ -88,7 +108,8 @@ async function makeCurrent(
 
 /** Writes rows in encrypted chunks with their fingerprints. The organization is chunk 0. */
 function createChunkWriter(
-  { db, encryptor, hasher }: { db: Db; encryptor: Encryptor; hasher: Hasher },
+  { db, encryptor, now: clock }: Staging,
+  hasher: Hasher,
   { census_id, employer_id }: Ids,
 ) {
   let rows: CensusRow[] = [];
@@ -101,6 +122,7 @@ function createChunkWriter(
   const write = async (chunk: number, plain: Buffer): Promise<void> => {
     const ciphertext = encryptor.encrypt(plain, chunkPlace(census_id, chunk));
     await transact(db, async (trx) => {
+      await renewStaging(trx, census_id, clock);
       await trx.insertInto('census_chunks').values({ census_id, chunk, ciphertext }).execute();
       await insertRows(trx, 'census_fingerprints', fingerprints);
     });
@@ -151,58 +173,83 @@ const STAGING_KEPT_MS = 6 * 60 * 60 * 1000;
 const FINGERPRINTS_AT_ONCE = 1_000;
 
 /** Removes replaced and unfinished censuses, and returns how many. The last upload's fingerprints stay. */
-export async function tidyCensuses(db: Db, now: Date): Promise<number> {
+export async function tidyCensuses(db: Db, clock: Clock): Promise<number> {
   const leftovers = await db
     .selectFrom('staged_censuses')
     .select('census_id')
     .where(sql<boolean>`state <> 'current'`)
-    .where((where) =>
-      where.or([
-        where('replaced_at', '<', ago(now, REPLACED_KEPT_MS)),
-        where.and([where('state', '=', 'staging'), where('staged_at', '<', ago(now, STAGING_KEPT_MS))]),
-      ]),
-    )
     .where((where) => where.or([where('uploaded_at', 'is', null), where('body_bytes', '>', 0)]))
     .execute();
-  for (const { census_id } of leftovers) await dropCensus(db, census_id);
-  return leftovers.length;
-}
-
-/** Removes a census that is not current, its row last. The row and fingerprints of the last upload stay. */
-async function dropCensus(db: Db, censusId: string): Promise<void> {
-  await dropInSteps(db, 'census_chunks', 'chunk', censusId, CHUNKS_AT_ONCE);
-  // Marked as removed, so that it cannot become the last upload.
-  const row = await transact(db, (trx) =>
-    trx
-      .updateTable('staged_censuses')
-      .set({ body_bytes: 0 })
-      .where('census_id', '=', censusId)
-      .where(sql<boolean>`state <> 'current'`)
-      .returning('uploaded_at')
-      .executeTakeFirst(),
-  );
-  if (row === undefined || row.uploaded_at !== null) return;
-  await dropInSteps(db, 'census_fingerprints', 'employee_id', censusId, FINGERPRINTS_AT_ONCE);
-  await transact(db, (trx) => trx.deleteFrom('staged_censuses').where('census_id', '=', censusId).execute());
-}
-
-/** Removes the rows of a census, at most `limit` in one transaction. */
-async function dropInSteps(
-  db: Db,
-  table: 'census_chunks' | 'census_fingerprints',
-  key: 'chunk' | 'employee_id',
-  censusId: string,
-  limit: number,
-): Promise<void> {
-  for (let removed = limit; removed === limit; ) {
-    removed = await transact(db, async (trx) => {
-      // One process at a time: another would find no chunks left and remove the row too early.
-      await lockNames(trx, ['tidy']);
-      const { numAffectedRows } = await sql`
-        delete from ${sql.table(table)} where census_id = ${censusId} and ${sql.ref(key)} in (
-          select ${sql.ref(key)} from ${sql.table(table)} where census_id = ${censusId}
-          order by ${sql.ref(key)} desc limit ${limit})`.execute(trx);
-      return Number(numAffectedRows ?? 0);
+  let removed = 0;
+  for (const { census_id } of leftovers) {
+    await transact(db, async (trx) => {
+      const now = await databaseNow(trx, clock);
+      const unread = {
+        state: 'replaced',
+        column: 'replaced_at',
+        before: ago(now, REPLACED_KEPT_MS),
+      } as const;
+      const unfinished = {
+        state: 'staging',
+        column: 'staged_at',
+        before: ago(now, STAGING_KEPT_MS),
+      } as const;
+      for (const { state, column, before } of [unread, unfinished]) {
+        const isDue = notCurrent(trx, census_id, state).where(column, '<', before);
+        await isDue.set({ state: 'abandoned' }).execute();
+      }
     });
+    if (await removeContents(db, census_id)) removed += 1;
   }
+  return removed;
+}
+
+/** Removes a census that is being staged, unless it is current. */
+async function abandonStaging(db: Db, censusId: string): Promise<void> {
+  await transact(db, (trx) => notCurrent(trx, censusId, 'staging').set({ state: 'abandoned' }).execute());
+  await removeContents(db, censusId);
+}
+
+function notCurrent(trx: Trx, censusId: string, state: 'staging' | 'replaced') {
+  return trx.updateTable('staged_censuses').where('census_id', '=', censusId).where('state', '=', state);
+}
+
+/** Removes an abandoned census, its row last. The row and fingerprints of the last upload stay. */
+async function removeContents(db: Db, censusId: string): Promise<boolean> {
+  const chunks = { table: 'census_chunks', key: 'chunk', limit: CHUNKS_AT_ONCE } as const;
+  const fingerprints = {
+    table: 'census_fingerprints',
+    key: 'employee_id',
+    limit: FINGERPRINTS_AT_ONCE,
+  } as const;
+  for (;;) {
+    const step = await transact(db, async (trx) => {
+      const row = trx.selectFrom('staged_censuses').select(['state', 'uploaded_at']);
+      const census = await forUpdate(trx, row.where('census_id', '=', censusId)).executeTakeFirst();
+      if (census?.state !== 'abandoned') return 'kept';
+      if (await removeSome(trx, chunks, censusId)) return 'more';
+      if (census.uploaded_at !== null) {
+        const update = trx.updateTable('staged_censuses').set({ body_bytes: 0 });
+        await update.where('census_id', '=', censusId).execute();
+        return 'removed';
+      }
+      if (await removeSome(trx, fingerprints, censusId)) return 'more';
+      await trx.deleteFrom('staged_censuses').where('census_id', '=', censusId).execute();
+      return 'removed';
+    });
+    if (step !== 'more') return step === 'removed';
+  }
+}
+
+/** Removes some rows of a census. Returns whether it removed any. */
+async function removeSome(
+  trx: Trx,
+  { table, key, limit }: { table: 'census_chunks' | 'census_fingerprints'; key: string; limit: number },
+  censusId: string,
+): Promise<boolean> {
+  const { numAffectedRows } = await sql`
+    delete from ${sql.table(table)} where census_id = ${censusId} and ${sql.ref(key)} in (
+      select ${sql.ref(key)} from ${sql.table(table)} where census_id = ${censusId}
+      order by ${sql.ref(key)} desc limit ${limit})`.execute(trx);
+  return (numAffectedRows ?? 0n) > 0n;
 }

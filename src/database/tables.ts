@@ -43,7 +43,7 @@ export interface Tables {
   staged_censuses: {
     census_id: string;
     employer_id: string;
-    state: 'staging' | 'current' | 'replaced';
+    state: 'staging' | 'current' | 'replaced' | 'abandoned';
     staged_at: string;
     employee_count: number;
     body_bytes: number;
@@ -83,7 +83,7 @@ export interface Tables {
   payroll_head: { id: 1; revision: number };
   payroll_runs: PayrollRunTable;
   run_employees: { freeze_id: string; employee_id: string; roster_position: number | null; lines: string };
-  run_freezes: { freeze_id: string; started_at: string };
+  run_freezes: { freeze_id: string; state: 'writing' | 'abandoned'; renewed_at: string };
   accepted_failures: {
     run_id: string;
     ordinal: number;

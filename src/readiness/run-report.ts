@@ -53,8 +53,8 @@ async function readinessOf(
   return { ...report, etag: `${computed.summary.etag}.${report.etag}` };
 }
 
-/** The `now` of the question is the time of finalization; its employer is ignored. */
-type Finalization = Omit<Finalizing, 'now'> & { question: Question };
+/** The employer of the question is ignored. */
+type Finalization = Finalizing & { question: Question };
 
 /** Finalizes an open run if the checks of the very lines that become final pass or are accepted. Throws RUN_REFUSED. */
 export function finalizeChecked(
@@ -62,8 +62,7 @@ export function finalizeChecked(
   runId: string,
   { question, ...finalizing }: Finalization,
 ): Promise<Finalized> {
-  const now = question.now.toISOString();
-  return finalizeRun(db, runId, { ...finalizing, now }, (basis, summary) =>
+  return finalizeRun(db, runId, finalizing, (basis, summary) =>
     readinessOf(db, { runId, basis, summary }, question),
   );
 }

@@ -1,7 +1,7 @@
-import { transact } from '../../src/database/transaction.ts';
 import { verifyRuns } from '../../src/payroll/runs/verify.ts';
 import { open } from '../database/scratch.ts';
 import { onEitherEngine } from '../support/engine.ts';
+import { pastTriggers } from '../support/past-triggers.ts';
 import { bodyOn, deduct, EMPLOYER, employ, setCode } from '../support/payroll.ts';
 import { listenerObserving, RUNS, startPayroll } from './payroll-stage.ts';
 
@@ -240,7 +240,7 @@ onEitherEngine('open runs have readiness, other runs have verification', async (
 onEitherEngine('a run finalized by the rules of another release cannot be verified', async (t) => {
   const { finalized, get, db } = await startPayroll(t);
   await finalized('r');
-  await transact(db, (trx) => trx.updateTable('payroll_runs').set({ rules_version: '1' }).execute());
+  await pastTriggers(db, (trx) => trx.updateTable('payroll_runs').set({ rules_version: '1' }).execute());
   const { status, json } = await get('/r/verify');
   t.equal(status, 409);
   t.match(json.detail, /^The run was finalized by rules 1, and this release computes by rules \d+\./);
@@ -270,7 +270,7 @@ onEitherEngine(
       .where('employee_id', '=', 'emp-1')
       .executeTakeFirstOrThrow();
     const lines = row.lines.replace('"member_amount":"69.23"', '"member_amount":"69.22"');
-    await transact(db, (trx) =>
+    await pastTriggers(db, (trx) =>
       trx.updateTable('run_employees').set({ lines }).where('employee_id', '=', 'emp-1').execute(),
     );
     const { json } = await get('/r/verify');

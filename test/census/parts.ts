@@ -3,9 +3,11 @@ import type { Test } from 'tap';
 import type { CensusContent, CensusFormat } from '../../src/census/reading.ts';
 import { currentCensus, uploadBody } from '../../src/census/staged.ts';
 import { type Staged, stageCensus } from '../../src/census/staging.ts';
+import type { Clock } from '../../src/clock.ts';
 import type { Db } from '../../src/database/tables.ts';
+import { transact } from '../../src/database/transaction.ts';
 import { employee, organization } from '../contract/samples.ts';
-import { encryptor, type SetClock } from '../outbox/parts.ts';
+import { encryptor } from '../outbox/parts.ts';
 
 export { organization };
 
@@ -34,12 +36,21 @@ export const contentOf = (text: string | Uint8Array, format: CensusFormat = 'jso
 
 export function stage(
   db: Db,
-  clock: SetClock,
+  clock: Clock,
   text: string,
   { employerId = 'a', uploading = null }: { employerId?: string; uploading?: string | null } = {},
 ): Promise<Staged> {
   return stageCensus({ db, encryptor, now: clock }, employerId, contentOf(text), { uploading });
 }
+
+/** Makes censuses that are not current older, because PostgreSQL times them by its own clock. */
+export const age = (db: Db, ms: number): Promise<void> =>
+  transact(db, async (trx) => {
+    const before = new Date(Date.now() - ms).toISOString();
+    const censuses = trx.updateTable('staged_censuses');
+    await censuses.set({ replaced_at: before }).where('state', '=', 'replaced').execute();
+    await censuses.set({ staged_at: before }).where('state', '=', 'staging').execute();
+  });
 
 /** Returns the upload body of an employer as text, and checks the announced length. */
 export async function uploadText(t: Test, db: Db, employerId = 'a'): Promise<string | null> {

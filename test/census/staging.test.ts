@@ -1,14 +1,16 @@
 import { resumeRosterUpdates, updateRoster } from '../../src/census/roster-update.ts';
 import { CHUNK_BYTES, currentCensus } from '../../src/census/staged.ts';
 import { stageCensus, tidyCensuses } from '../../src/census/staging.ts';
+import { systemClock } from '../../src/clock.ts';
 import { census } from '../../src/contract/census.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { recordFacts, rosterOf } from '../../src/ledger/roster.ts';
 import { open, scratch } from '../database/scratch.ts';
 import { encryptor, setClock } from '../outbox/parts.ts';
-import { onEitherEngine, rawBytes } from '../support/engine.ts';
-import { censusOf, contentOf, organization, person, stage, uploadText } from './parts.ts';
+import { onEachEngine, onEitherEngine, rawBytes } from '../support/engine.ts';
+import { pastTriggers } from '../support/past-triggers.ts';
+import { age, censusOf, contentOf, organization, person, stage, uploadText } from './parts.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -90,38 +92,93 @@ onEitherEngine(
   'the newest census replaces the previous one, which is deleted when no upload can be reading it',
   async (t) => {
     const { db } = await scratch(t);
-    const clock = setClock();
-    await stage(db, clock, censusOf([person('e-1')]));
-    await stage(db, clock, censusOf([person('e-2')]));
-    await stage(db, clock, censusOf([person('e-9')]), { employerId: 'b' });
+    await stage(db, systemClock, censusOf([person('e-1')]));
+    await stage(db, systemClock, censusOf([person('e-2')]));
+    await stage(db, systemClock, censusOf([person('e-9')]), { employerId: 'b' });
     t.match(JSON.parse((await uploadText(t, db)) as string), { employees: [{ employee_id: 'e-2' }] });
-    t.equal(await tidyCensuses(db, clock()), 0);
+    t.equal(await tidyCensuses(db, systemClock), 0);
     t.equal(await count(db, 'staged_censuses'), 3);
-    clock.advance(HOUR_MS);
-    t.equal(await tidyCensuses(db, clock()), 1);
+    await age(db, HOUR_MS);
+    t.equal(await tidyCensuses(db, systemClock), 1);
     t.equal(await count(db, 'staged_censuses'), 2);
     t.equal(await count(db, 'census_chunks'), 4);
   },
 );
 
+/** Returns the rows of a census as they arrive, with a pause after the first ones. */
+async function* paused(text: string, pause: () => Promise<unknown>): AsyncGenerator<Uint8Array> {
+  const half = text.length >> 1;
+  yield Buffer.from(text.slice(0, half));
+  await pause();
+  yield Buffer.from(text.slice(half));
+}
+
+const large = () => censusOf(Array.from({ length: 3_000 }, (_, n) => person(`e-${n}`)));
+
 onEitherEngine('a staging whose process died is deleted after hours', async (t) => {
   const { db } = await scratch(t);
-  const clock = setClock();
-  const left = {
-    census_id: 'c-1',
-    employer_id: 'a',
-    state: 'staging',
-    staged_at: clock().toISOString(),
-    employee_count: 0,
-    body_bytes: 0,
-    fingerprint_key: 'k',
-  } as const;
-  await transact(db, (trx) => trx.insertInto('staged_censuses').values(left).execute());
-  clock.advance(5 * HOUR_MS);
-  t.equal(await tidyCensuses(db, clock()), 0);
-  clock.advance(2 * HOUR_MS);
-  t.equal(await tidyCensuses(db, clock()), 1);
-  t.equal(await count(db, 'staged_censuses'), 0);
+  const pause = async () => {
+    await age(db, 5 * HOUR_MS);
+    t.equal(await tidyCensuses(db, systemClock), 0);
+    await age(db, 7 * HOUR_MS);
+    t.equal(await tidyCensuses(db, systemClock), 1);
+    t.equal(await count(db, 'staged_censuses'), 0);
+    t.equal(await count(db, 'census_chunks'), 0);
+  };
+  const content = { format: 'json', content: paused(large(), pause) } as const;
+  await t.rejects(stageCensus({ db, encryptor, now: systemClock }, 'a', content), { code: 'ABANDONED' });
+});
+
+onEitherEngine('a census that a clean-up took for abandoned leaves the previous one current', async (t) => {
+  const { db } = await scratch(t);
+  const good = censusOf([person('e-1')]);
+  await stage(db, systemClock, good);
+  // All rows are written: only the step that makes the census current is left.
+  async function* late(): AsyncGenerator<Uint8Array> {
+    yield Buffer.from(censusOf([person('e-2')]));
+    await age(db, 7 * HOUR_MS);
+    await tidyCensuses(db, systemClock);
+  }
+  const staging = stageCensus({ db, encryptor, now: systemClock }, 'a', { format: 'json', content: late() });
+  await t.rejects(staging, { code: 'ABANDONED' });
+  t.equal(await uploadText(t, db), good);
+  t.equal(await count(db, 'staged_censuses'), 1);
+  await stage(db, systemClock, large());
+  t.equal(await uploadText(t, db), large(), 'another attempt succeeds');
+});
+
+onEitherEngine('a clean-up removes nothing of a census that became current after it looked', async (t) => {
+  const { db, url } = await scratch(t);
+  const looked = Promise.withResolvers<void>();
+  const isCurrent = Promise.withResolvers<void>();
+  const other = open(t, url).withPlugin({
+    transformQuery: ({ node }) => node,
+    transformResult: async ({ result }) => {
+      looked.resolve();
+      await isCurrent.promise;
+      return result;
+    },
+  });
+  let cleanUp: Promise<number> | undefined;
+  const pause = async () => {
+    await age(db, 7 * HOUR_MS);
+    cleanUp = tidyCensuses(other, systemClock);
+    await looked.promise;
+  };
+  const content = { format: 'json', content: paused(large(), pause) } as const;
+  t.match(await stageCensus({ db, encryptor, now: systemClock }, 'a', content), { ok: true });
+  isCurrent.resolve();
+  t.equal(await cleanUp, 0);
+  t.equal(await uploadText(t, db), large());
+});
+
+onEachEngine('the database refuses to remove chunks of a census that is not abandoned', async (t) => {
+  const { db } = await scratch(t);
+  await stage(db, systemClock, censusOf([person('e-1')]));
+  const remove = () => transact(db, (trx) => trx.deleteFrom('census_chunks').execute());
+  await t.rejects(remove(), { message: /abandoned/ });
+  await transact(db, (trx) => trx.updateTable('staged_censuses').set({ state: 'abandoned' }).execute());
+  await t.resolves(remove());
 });
 
 onEitherEngine('a chunk moved to another census cannot be decrypted', async (t) => {
@@ -130,7 +187,7 @@ onEitherEngine('a chunk moved to another census cannot be decrypted', async (t) 
   await stage(db, clock, censusOf([person('e-1')]));
   await stage(db, clock, censusOf([person('e-2')]), { employerId: 'b' });
   const [a, b] = [(await currentCensus(db, 'a'))!.census_id, (await currentCensus(db, 'b'))!.census_id];
-  await transact(db, async (trx) => {
+  await pastTriggers(db, async (trx) => {
     await trx.deleteFrom('census_chunks').where('census_id', '=', a).execute();
     await trx.updateTable('census_chunks').set({ census_id: a }).where('census_id', '=', b).execute();
   });

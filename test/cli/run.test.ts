@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream';
 import { run as runCommand } from '../../src/cli/program.ts';
-import { transact } from '../../src/database/transaction.ts';
 import { onEitherEngine } from '../support/engine.ts';
+import { pastTriggers } from '../support/past-triggers.ts';
 import { employ } from '../support/payroll.ts';
 import { here, jsonOf } from './harness.ts';
 import { NEXT_PAY_DATE, optionsOn, PAY_DATE, payrollStage, type Stage } from './payroll-stage.ts';
@@ -331,7 +331,7 @@ onEitherEngine('a finalized run is verified; changed frozen lines are detected',
     code: 0,
     stdout: /^Identical: 2 lines, .* ledger position 4 with rules 2$/m,
   });
-  await transact(db, (trx) =>
+  await pastTriggers(db, (trx) =>
     trx.updateTable('run_employees').set({ lines: '[]' }).where('employee_id', '=', 'emp-2').execute(),
   );
   const broken = await run('verify', 'r1');

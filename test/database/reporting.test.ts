@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { sql } from 'kysely';
 import type { Test } from 'tap';
 import type { Db } from '../../src/database/tables.ts';
-import { transact } from '../../src/database/transaction.ts';
 import { engineOf, onEachEngine, onPostgres } from '../support/engine.ts';
+import { pastTriggers } from '../support/past-triggers.ts';
 import { body, employment, event, finalized, learn, put, send, voided } from '../support/payroll.ts';
 import { scratch } from './scratch.ts';
 
@@ -77,7 +77,7 @@ onEachEngine('a reported line is not in the view of deducted lines', async (t) =
   const [first] = await db.selectFrom('run_employees').selectAll().where('employee_id', '=', 'e').execute();
   const [line] = JSON.parse(first?.lines as string);
   const lines = JSON.stringify([line, { ...line, flags: ['reported'] }]);
-  await transact(db, (trx) =>
+  await pastTriggers(db, (trx) =>
     trx.updateTable('run_employees').set({ lines }).where('employee_id', '=', 'e').execute(),
   );
   const found = await rowsOf(

@@ -31,6 +31,7 @@ const finalize = (db: Db, { accept, ifMatch = undefined, runId = RUN_ID }: Asked
   finalizeChecked(db, runId, {
     ifMatch: ifMatch ?? null,
     accept: accept === undefined ? null : { checks: accept, reason: REASON, acceptedBy: 'payroll' },
+    clock: () => NOW,
     question: QUESTION,
   });
 

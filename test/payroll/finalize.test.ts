@@ -1,14 +1,16 @@
 /** Tests "Finalize" of payroll.md: what is frozen, and what happens with concurrent changes. */
 
 import type { Test } from 'tap';
-import type { Db } from '../../src/database/tables.ts';
+import { systemClock } from '../../src/clock.ts';
+import type { Db, Trx } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { frozenOf } from '../../src/payroll/runs/basis.ts';
 import type { RunBody } from '../../src/payroll/runs/body.ts';
 import { type CheckReadiness, type Finalized, finalizeRun } from '../../src/payroll/runs/finalize.ts';
+import { beginFreeze, removeAbandoned, renewFreeze } from '../../src/payroll/runs/freezes.ts';
 import { deleteRun } from '../../src/payroll/runs/store.ts';
-import { scratch } from '../database/scratch.ts';
-import { onEitherEngine } from '../support/engine.ts';
+import { open, scratch } from '../database/scratch.ts';
+import { onEachEngine, onEitherEngine } from '../support/engine.ts';
 import {
   body,
   employment,
@@ -31,12 +33,14 @@ import {
 const each = (sent: string, changes: Parameters<typeof event>[2] = {}, id = 'a') =>
   event(id, sent, { employee_id: 'e', period: 'biweekly', member_contribution: '10.00', ...changes });
 
-async function staged(t: Test): Promise<Db> {
-  const { db } = await scratch(t);
+async function stagedAt(t: Test): Promise<{ db: Db; url: string }> {
+  const { db, url } = await scratch(t);
   await learn(db, employment('e'), employment('f'), employment('x', { employer_id: 'other' }));
   await send(db, each('2025-12-01'), each('2025-12-01', { employee_id: 'x' }, 'x'));
-  return db;
+  return { db, url };
 }
+
+const staged = async (t: Test): Promise<Db> => (await stagedAt(t)).db;
 
 /** Returns the number of freezes, and the rows of frozen employees by run. */
 async function frozenRows(db: Db): Promise<{ freezes: number; employees: string[] }> {
@@ -240,7 +244,14 @@ const interferences: [what: string, work: (db: Db) => Promise<unknown>, outcome:
   ],
   [
     'written lines are deleted',
-    (db) => transact(db, (trx) => trx.deleteFrom('run_employees').where('employee_id', '=', 'f').execute()),
+    (db) =>
+      transact(db, (trx) =>
+        trx
+          .deleteFrom('run_employees')
+          .where('freeze_id', 'in', trx.selectFrom('run_freezes').select('freeze_id'))
+          .where('employee_id', '=', 'f')
+          .execute(),
+      ),
     'changed',
   ],
   ['another run is created', (db) => put(db, 'other', body(3)), 'finalized'],
@@ -282,7 +293,7 @@ onEitherEngine(
   async (t) => {
     const db = await staged(t);
     await put(db, 'r', body(2));
-    const asked = { ifMatch: null, accept: null, now: LATELY };
+    const asked = { ifMatch: null, accept: null, clock: () => new Date(LATELY) };
     const failures = [{ checkId: 'overlap', employeeId: null, ids: [] }];
     const refuses: CheckReadiness = async () => ({
       ready: false,
@@ -301,21 +312,112 @@ onEitherEngine(
   },
 );
 
+/** Makes all freezes older. PostgreSQL times them by its own clock. */
+const ageFreezes = (db: Db) =>
+  transact(db, (trx) =>
+    trx.updateTable('run_freezes').set({ renewed_at: '2026-01-01T00:00:00.000Z' }).execute(),
+  );
+
 onEitherEngine('a later finalize removes the rows of a process that died', async (t) => {
   const db = await staged(t);
-  const leave = (freeze_id: string, started_at: string, rows: number) =>
+  const leave = (freeze_id: string, rows: number, changes: { state?: 'abandoned' } = {}) =>
     transact(db, async (trx) => {
-      await trx.insertInto('run_freezes').values({ freeze_id, started_at }).execute();
+      const freeze = {
+        freeze_id,
+        state: 'writing',
+        renewed_at: new Date().toISOString(),
+        ...changes,
+      } as const;
+      await trx.insertInto('run_freezes').values(freeze).execute();
       for (let index = 0; index < rows; index += 1) {
         const row = { freeze_id, employee_id: `e${index}`, roster_position: null, lines: '[]' };
         await trx.insertInto('run_employees').values(row).execute();
       }
     });
-  await leave('dead', '2026-07-10T07:59:59.000Z', 1_200);
-  await leave('empty', '2026-07-10T07:59:59.000Z', 0);
-  await leave('at-work', '2026-07-10T08:30:00.000Z', 2);
-  await finalized(db, 'r', body(2));
+  await leave('dead', 1_200);
+  await leave('empty', 0);
+  await ageFreezes(db);
+  await leave('half-removed', 1, { state: 'abandoned' });
+  await leave('at-work', 2);
+  await put(db, 'r', body(2));
+  t.match(await finalize(db, 'r', { clock: systemClock }), { outcome: 'finalized' });
   const freezes = await db.selectFrom('run_freezes').select('freeze_id').execute();
   t.strictSame(freezes, [{ freeze_id: 'at-work' }]);
   t.strictSame((await frozenRows(db)).employees, ['null e0', 'null e1', 'r e', 'r f']);
+});
+
+onEitherEngine('a run whose lines a clean-up removed stays open, and its caller tries again', async (t) => {
+  const db = await staged(t);
+  await put(db, 'r', body(2));
+  const late = during(db, 'r', async () => {
+    await ageFreezes(db);
+    await removeAbandoned(db, systemClock);
+  });
+  await t.rejects(late, { code: 'ABANDONED' });
+  t.strictSame(await frozenRows(db), NOTHING);
+  t.match(await storedRun(db, 'r'), { state: 'open', freeze_id: null });
+  t.match(await finalize(db, 'r'), { outcome: 'finalized' });
+});
+
+onEitherEngine('no page is added to a freeze that a clean-up took for abandoned', async (t) => {
+  const db = await staged(t);
+  const freezeId = await beginFreeze(db, systemClock);
+  await ageFreezes(db);
+  await removeAbandoned(db, systemClock);
+  await t.rejects(
+    transact(db, (trx) => renewFreeze(trx, freezeId, systemClock)),
+    { code: 'ABANDONED' },
+  );
+});
+
+onEitherEngine('a clean-up removes nothing of a run that became final after it looked', async (t) => {
+  const { db, url } = await stagedAt(t);
+  await put(db, 'r', body(2));
+  const looked = Promise.withResolvers<void>();
+  const isFinal = Promise.withResolvers<void>();
+  const other = open(t, url).withPlugin({
+    transformQuery: ({ node }) => node,
+    transformResult: async ({ result }) => {
+      looked.resolve();
+      await isFinal.promise;
+      return result;
+    },
+  });
+  let cleanUp: Promise<void> | undefined;
+  const finalizing = during(db, 'r', async () => {
+    await ageFreezes(db);
+    cleanUp = removeAbandoned(other, systemClock);
+    await looked.promise;
+  });
+  t.match(await finalizing, { outcome: 'finalized' });
+  isFinal.resolve();
+  await cleanUp;
+  t.strictSame(await frozenRows(db), { freezes: 0, employees: ['r e', 'r f'] });
+  t.match(await verified(db, 'r'), { identical: true });
+});
+
+onEachEngine('the database refuses to change or remove a finalized or voided run or its lines', async (t) => {
+  const db = await staged(t);
+  await finalized(db, 'final', body(2));
+  await finalized(db, 'void', body(3));
+  await voided(db, 'void');
+  for (const run_id of ['final', 'void']) {
+    const { freeze_id } = await storedRun(db, run_id);
+    const refused = async (what: string, work: (trx: Trx) => Promise<unknown>) =>
+      t.rejects(transact(db, work), { message: /finalized/ }, `${run_id}: ${what}`);
+    const lines = (trx: Trx) => trx.updateTable('run_employees').where('freeze_id', '=', freeze_id);
+    const run = (trx: Trx) => trx.updateTable('payroll_runs').where('run_id', '=', run_id);
+    await refused('lines changed', (trx) => lines(trx).set({ lines: '[]' }).execute());
+    await refused('lines removed', (trx) =>
+      trx.deleteFrom('run_employees').where('freeze_id', '=', freeze_id).execute(),
+    );
+    await refused('run removed', (trx) =>
+      trx.deleteFrom('payroll_runs').where('run_id', '=', run_id).execute(),
+    );
+    await refused('totals changed', (trx) => run(trx).set({ totals: '{}' }).execute());
+    await refused('changed while voided', (trx) =>
+      run(trx).set({ state: 'voided', voided_at: 'x', void_reason: 'y', position: 0 }).execute(),
+    );
+  }
+  t.match(await verified(db, 'final'), { identical: true });
 });

@@ -6,8 +6,10 @@ import type { Row } from '../../src/formats/rows.ts';
 import { readTaken, recordTaken } from '../../src/payroll/reconciliation/taken.ts';
 import { verifyTaken } from '../../src/payroll/reconciliation/verify-taken.ts';
 import { verifyRun, verifyRuns } from '../../src/payroll/runs/verify.ts';
+import { open, scratch } from '../database/scratch.ts';
 import { described } from '../formats/read.ts';
 import { onEitherEngine } from '../support/engine.ts';
+import { pastTriggers } from '../support/past-triggers.ts';
 import {
   arrearsIn,
   deduct,
@@ -178,7 +180,7 @@ onEitherEngine('frozen lines that cannot be read are named, and the rest is veri
   await taken(db, FIRST, { employee_id: 'emp-1', amount: '40' }, { employee_id: 'emp-2', amount: '0.00' });
   for (const lines of ['[', 'null', '{}', '5', '[null]', '[{}]']) {
     const isRead = lines === '[{}]';
-    await transact(db, (trx) =>
+    await pastTriggers(db, (trx) =>
       trx.updateTable('run_employees').set({ lines }).where('employee_id', '=', 'emp-1').execute(),
     );
     const { report, named } = createDifferences(100);
@@ -369,6 +371,29 @@ onEitherEngine('a recorded report removes the rows of an abandoned one', async (
   t.match(await takenLines(db), [{ report: 2, amount: '60.00' }]);
   t.equal((await takenLines(db)).length, 1);
   t.strictSame(await arrearsIn(db, SECOND), [`ded-1 9.23 of ${FIRST} reported`]);
+});
+
+onEitherEngine('a clean-up removes nothing of a report that was recorded after it looked', async (t) => {
+  const { db, url } = await scratch(t);
+  await readyEmployer(t, db);
+  await finalizedOn(db, FIRST);
+  await taken(db, FIRST, { employee_id: 'emp-1', amount: '40' });
+  const recorded_at = (to: string | null) =>
+    transact(db, (trx) =>
+      trx.updateTable('taken_reports').set({ recorded_at: to }).where('report', '=', 1).execute(),
+    );
+  await recorded_at(null);
+  const other = open(t, url).withPlugin({
+    transformQuery: ({ node }) => node,
+    transformResult: async ({ result }) => {
+      const isList = result.rows.length === 1 && JSON.stringify(result.rows[0]) === '{"report":1}';
+      if (isList) await recorded_at(LATELY);
+      return result;
+    },
+  });
+  t.match(await taken(other, FIRST, { employee_id: 'emp-2', amount: '2' }), { ok: true, id: '2' });
+  t.match(await readTaken(db, FIRST), [{ id: '1' }, { id: '2' }]);
+  t.match(await takenLines(db), [{ report: 1, amount: '40.00' }, { report: 2 }]);
 });
 
 onEitherEngine('a report counts as one payroll change, which a run being finalized detects', async (t) => {

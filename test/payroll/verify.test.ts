@@ -7,6 +7,7 @@ import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { verifyRuns } from '../../src/payroll/runs/verify.ts';
 import { scratch } from '../database/scratch.ts';
+import { pastTriggers } from '../support/past-triggers.ts';
 import {
   body,
   employment,
@@ -57,7 +58,7 @@ const change = (
   employee_id: string,
   row: { lines?: string; roster_position?: number | null },
 ) =>
-  transact(db, (trx) =>
+  pastTriggers(db, (trx) =>
     trx
       .updateTable('run_employees')
       .set(row)
@@ -161,7 +162,7 @@ t.test('a changed roster row and a removed or added employee are named', async (
   });
   await change(db, 'r2', 'h', { roster_position: 4 });
   t.match(await verified(db, 'r2'), { identical: true });
-  await transact(db, (trx) => trx.deleteFrom('run_employees').where('employee_id', '=', 'h').execute());
+  await pastTriggers(db, (trx) => trx.deleteFrom('run_employees').where('employee_id', '=', 'h').execute());
   t.match(await verified(db, 'r2'), {
     differences: [{ employee_id: 'h', line: null, frozen: null, computed: 4 }],
   });
@@ -184,7 +185,7 @@ t.test('the first of many differences are named and all are counted', async (t) 
   const ids = Array.from({ length: 120 }, (_, index) => `e${index}`);
   await learn(db, ...ids.map((id) => employment(id)));
   await finalized(db, 'r', body(2));
-  await transact(db, (trx) => trx.updateTable('run_employees').set({ roster_position: 0 }).execute());
+  await pastTriggers(db, (trx) => trx.updateTable('run_employees').set({ roster_position: 0 }).execute());
   const { difference_count, differences } = await verified(db, 'r');
   t.equal(difference_count, 120);
   t.equal(differences.length, 100);
@@ -208,7 +209,7 @@ t.test('a stored pay date that affects no amount is verified too', async (t) => 
     return named;
   };
   t.strictSame(await verify(), []);
-  await transact(db, (trx) =>
+  await pastTriggers(db, (trx) =>
     trx
       .updateTable('payroll_runs')
       .set({ snapshot: sql<string>`replace(snapshot, '2026-12-04', '2026-12-05')` })

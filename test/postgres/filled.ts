@@ -220,7 +220,7 @@ async function fillPayroll(db: Db): Promise<void> {
   await putOn(db, '2026-02-27');
   await fillDecisions(db);
   // The rows left by a process that died while finalizing.
-  const left = { freeze_id: 'left-behind', started_at: NOW.toISOString() };
+  const left = { freeze_id: 'left-behind', state: 'writing', renewed_at: NOW.toISOString() } as const;
   await transact(db, (trx) => trx.insertInto('run_freezes').values(left).execute());
 }
 

@@ -246,7 +246,12 @@ export function finalize(
   options: Partial<Finalizing> = {},
   checkReadiness: CheckReadiness = async () => READY,
 ): Promise<Finalized> {
-  return finalizeRun(db, runId, { ifMatch: null, accept: null, now: LATELY, ...options }, checkReadiness);
+  return finalizeRun(
+    db,
+    runId,
+    { ifMatch: null, accept: null, clock: () => new Date(LATELY), ...options },
+    checkReadiness,
+  );
 }
 
 /** Stores a run and finalizes it. */

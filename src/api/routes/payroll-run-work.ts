@@ -75,6 +75,7 @@ export function payrollRunWorkRoutes(app: Api, { db, now, log, overdueMs, silent
         ifMatch: ifMatchOf(request.headers['if-match']),
         idempotencyKey: idempotencyKeyOf(request.headers['idempotency-key']),
         accept: acceptanceOf(request.body, request.caller?.name ?? ''),
+        clock: now,
         question: { now: now(), overdueMs, silentAfterMs },
       });
       if (!('stored' in finalized)) throw await refusalOf(finalized, run_id);

@@ -71,7 +71,7 @@ export function addFinalizeCommands(run: Command): void {
         const onDatabase = { ...context, db };
         const ifMatch = options.etag ?? (await agreed(onDatabase, runId, question));
         if (ifMatch === null) throw failed('canceled: nothing was finalized');
-        const finalized = await finalizeChecked(db, runId, { ifMatch, accept, question });
+        const finalized = await finalizeChecked(db, runId, { ifMatch, accept, clock: now, question });
         if (!('stored' in finalized)) throw failed(await whyRefused(onDatabase, finalized, runId, accept));
         await printStoredRun(onDatabase, finalized.stored);
       });

@@ -1,7 +1,7 @@
 /** Freezes a run: its lines, options, pay dates, roster rows, rules and the ledger's position. */
-import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { Failure, ReadinessReport } from '../../checks.ts';
+import type { Clock } from '../../clock.ts';
 import { insertMany } from '../../database/bulk.ts';
 import { isUnavailable } from '../../database/errors.ts';
 import type { Db, Trx } from '../../database/tables.ts';
@@ -10,6 +10,7 @@ import { RULES_VERSION } from '../calculation/amounts.ts';
 import { changePayroll } from '../settings/lock.ts';
 import { type Acceptance, recordAcceptances } from './acceptances.ts';
 import { type Basis, type Frozen, resolveBasis } from './basis.ts';
+import { abandonFreeze, beginFreeze, endFreeze, removeAbandoned, renewFreeze } from './freezes.ts';
 import { bodyOf, finalizedRegularRuns, findRun, hashOf, type StoredRun, summarize } from './store.ts';
 import type { Summary } from './summary.ts';
 
@@ -19,7 +20,7 @@ export type Finalizing = {
   /** Identifies the request, so that a repeat returns the run; null without one. */
   idempotencyKey?: string | null;
   accept: Acceptance | null;
-  now: string;
+  clock: Clock;
 };
 
 export type CheckReadiness = (basis: Basis, summary: Summary) => Promise<ReadinessReport>;
@@ -35,12 +36,10 @@ export type Finalized =
   /** Another finalized regular run of the employer, frequency and pay group has the pay date. */
   | { outcome: 'date-taken'; by: string };
 
-/** A freeze takes seconds. Lines of one that began earlier than this were left by a process that died. */
-const LEFT_BEHIND_MS = 60 * 60 * 1000;
-
 /**
  * Finalizes an open run. Its lines are written first, about a hundred employees per transaction; then one small
- * transaction makes the run final, unless the employer's payroll changed in the meantime. Throws RUN_REFUSED.
+ * transaction makes the run final, unless the employer's payroll changed in the meantime. Throws RUN_REFUSED, and ABANDONED if a
+ * clean-up removed the lines.
  */
 export async function finalizeRun(
   db: Db,
@@ -48,18 +47,18 @@ export async function finalizeRun(
   finalizing: Finalizing,
   checkReadiness: CheckReadiness,
 ): Promise<Finalized> {
-  await dropLeftBehind(db, finalizing.now);
+  await removeAbandoned(db, finalizing.clock);
   const found = await findOpen(db, runId, finalizing);
   if (found.outcome !== 'open') return found;
   const basis = await resolveBasis(db, runId, bodyOf(found.stored));
-  const freezeId = randomUUID();
+  const freezeId = await beginFreeze(db, finalizing.clock);
   let refused: Finalized | null;
   try {
     refused = await freeze(db, { runId, basis, freezeId }, finalizing, checkReadiness);
-    if (refused !== null) await dropLines(db, freezeId);
+    if (refused !== null) await abandonFreeze(db, freezeId);
   } catch (error) {
-    // If the response to the commit was lost, the run may be final. Lines of no run are removed later.
-    if (!isUnavailable(error)) await dropLines(db, freezeId).catch(() => {});
+    // This error matters more. If the database is unavailable, a later finalize removes the lines.
+    if (!isUnavailable(error)) await abandonFreeze(db, freezeId).catch(() => {});
     throw error;
   }
   return refused ?? { outcome: 'finalized', stored: (await findRun(db, runId)) as StoredRun };
@@ -93,9 +92,7 @@ async function freeze(
   checkReadiness: CheckReadiness,
 ): Promise<Finalized | null> {
   const { basis, freezeId } = freezing;
-  const { ifMatch, accept, now } = finalizing;
-  const begun = { freeze_id: freezeId, started_at: now };
-  await transact(db, (trx) => trx.insertInto('run_freezes').values(begun).execute());
+  const { ifMatch, accept, clock } = finalizing;
   let rows = 0;
   const summary = await summarize(db, basis, async (page, texts) => {
     const written = page.flatMap(({ employeeId, membership, lines }, index) => {
@@ -104,7 +101,10 @@ async function freeze(
       return isWritten ? [[freezeId, employeeId, position, texts[index]]] : [];
     });
     const columns = ['freeze_id', 'employee_id', 'roster_position', 'lines'] as const;
-    await transact(db, (trx) => insertMany(trx, 'run_employees', columns, written));
+    await transact(db, async (trx) => {
+      await renewFreeze(trx, freezeId, clock);
+      await insertMany(trx, 'run_employees', columns, written);
+    });
     rows += written.length;
   });
   const isStale = ifMatch !== null && linesEtagOf(ifMatch) !== summary.etag;
@@ -142,14 +142,16 @@ async function flip(
   { runId, basis, freezeId, rows, summary, failures }: Computed,
   finalizing: Finalizing,
 ): Promise<Finalized | null> {
-  const { accept, idempotencyKey, now } = finalizing;
+  const { accept, idempotencyKey, clock } = finalizing;
+  const now = clock().toISOString();
   await changePayroll(trx);
+  await renewFreeze(trx, freezeId, clock);
   const found = await findOpen(trx, runId, finalizing);
   if (found.outcome !== 'open') return found;
   const today = await resolveBasis(trx, runId, bodyOf(found.stored));
   // Newer ledger positions do not matter, because the lines are those of the frozen position.
   if (!isDeepStrictEqual({ ...today, position: basis.position }, basis)) return { outcome: 'changed' };
-  // Another process may have removed the lines of a freeze that took too long, as if it were abandoned.
+  // Nothing removes lines of a freeze that is being written, so this finds only what was done by hand.
   const { count } = await trx
     .selectFrom('run_employees')
     .select((eb) => eb.fn.countAll().as('count'))
@@ -177,43 +179,8 @@ async function flip(
     })
     .where('run_id', '=', runId)
     .execute();
-  await trx.deleteFrom('run_freezes').where('freeze_id', '=', freezeId).execute();
+  await endFreeze(trx, freezeId);
   if (accept !== null)
     await recordAcceptances(trx, { runId, employerId: basis.run.employer_id }, failures, accept, now);
   return null;
 }
-
-async function dropLeftBehind(db: Db, now: string): Promise<void> {
-  const before = new Date(Date.parse(now) - LEFT_BEHIND_MS).toISOString();
-  const left = await db
-    .selectFrom('run_freezes')
-    .select('freeze_id')
-    .where('started_at', '<', before)
-    .execute();
-  for (const { freeze_id } of left) await dropLines(db, freeze_id);
-}
-
-/** Removes the lines of an abandoned freeze, in steps that hold the write lock briefly. */
-async function dropLines(db: Db, freezeId: string): Promise<void> {
-  for (let removed = ROWS_AT_ONCE; removed === ROWS_AT_ONCE; ) {
-    removed = await transact(db, async (trx) => {
-      const rows = trx
-        .selectFrom('run_employees')
-        .select('employee_id')
-        .where('freeze_id', '=', freezeId)
-        .orderBy('employee_id')
-        .limit(ROWS_AT_ONCE);
-      const { numDeletedRows } = await trx
-        .deleteFrom('run_employees')
-        .where('freeze_id', '=', freezeId)
-        .where('employee_id', 'in', rows)
-        .executeTakeFirst();
-      if (numDeletedRows < ROWS_AT_ONCE) {
-        await trx.deleteFrom('run_freezes').where('freeze_id', '=', freezeId).execute();
-      }
-      return Number(numDeletedRows);
-    });
-  }
-}
-
-const ROWS_AT_ONCE = 500;
