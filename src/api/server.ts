@@ -4,9 +4,10 @@ import fastify, { type FastifyError, type FastifyRequest, type FastifyServerOpti
 import { AppError } from '../errors.ts';
 import {
   endSlowBodies,
-  hasSeveralHosts,
+  hasOneHost,
   isBodyPending,
   limitConnections,
+  protectResponses,
   refuseProtocol,
 } from '../security/listener.ts';
 import { noteRequest, type RunWork } from '../telemetry/counts.ts';
@@ -70,7 +71,12 @@ export function createApi(parts: ApiParts): Api {
     exposeHeadRoutes: false,
     routerOptions: { maxParamLength: PATH_PARAMETER_MAX_LENGTH },
     schemaController: { compilersFactory },
-    http: { headersTimeout: HEADERS_TIMEOUT_MS, connectionsCheckingInterval: TIMEOUT_CHECK_MS },
+    http: {
+      headersTimeout: HEADERS_TIMEOUT_MS,
+      connectionsCheckingInterval: TIMEOUT_CHECK_MS,
+      // Checked below. Node's own refusal has no header of ours.
+      requireHostHeader: false,
+    },
     frameworkErrors: (error, _request, reply) =>
       sendRefusal(reply.header('connection', 'close'), refusalOf(error)),
     clientErrorHandler: refuseProtocol,
@@ -85,11 +91,12 @@ export function createApi(parts: ApiParts): Api {
   app.decorate('failedAttempt', createFailedAttempt(now, log));
   app.decorateRequest('caller', null);
   app.decorateRequest('session', null);
+  protectResponses(app.server);
   app.addHook('onRoute', app.routeTable.declare);
   shedLoad(app, parts);
   app.register(fastifyCookie);
   app.addHook('onRequest', async ({ raw }) => {
-    if (hasSeveralHosts(raw)) throw new AppError('INVALID_REQUEST', 'Send exactly one Host header.');
+    if (!hasOneHost(raw)) throw new AppError('INVALID_REQUEST', 'Send exactly one Host header.');
   });
   // The framework would read the body of a request to an unknown path first, which needs no token.
   app.addHook('onRequest', async (request) => {
@@ -97,7 +104,6 @@ export function createApi(parts: ApiParts): Api {
   });
   app.addHook('onRequest', createAuthorize(parts, app.failedAttempt));
   app.addHook('onSend', async (request, reply) => {
-    for (const [name, value] of PROTECTION) if (!reply.hasHeader(name)) reply.header(name, value);
     // The rest of a body that no route reads would keep the connection open.
     if (isBodyPending(request.raw)) reply.header('connection', 'close');
   });
@@ -157,14 +163,6 @@ const compilersFactory = {
   buildValidator: () => compileValidator,
   buildSerializer: () => () => JSON.stringify,
 } as unknown as NonNullable<NonNullable<FastifyServerOptions['schemaController']>['compilersFactory']>;
-
-/** Responses contain payroll data: no cache may store them, and no browser may render them as pages. Some routes differ. */
-const PROTECTION = [
-  ['cache-control', 'no-store'],
-  ['x-content-type-options', 'nosniff'],
-  ['referrer-policy', 'no-referrer'],
-  ['content-security-policy', "default-src 'none'; frame-ancestors 'none'"],
-] as const;
 
 function noRoute(table: RouteTable, { url, method }: FastifyRequest): Refusal {
   const methods = table.methodsOf(url.replace(/[?#].*$/s, ''));

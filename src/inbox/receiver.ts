@@ -4,7 +4,7 @@ import type { Config } from '../config.ts';
 import {
   addressOf,
   closeListener,
-  hasSeveralHosts,
+  hasOneHost,
   isBodyPending,
   limitConnections,
   refuseProtocol,
@@ -127,7 +127,7 @@ export function createReceiver(parts: ReceiverParts): FastifyInstance {
   limitConnections(app.server, CONNECTIONS, parts.dropped);
   // The framework would read the body of a request to an unknown path first.
   app.addHook('onRequest', (request, reply, done) => {
-    if (hasSeveralHosts(request.raw)) reply.code(400).send();
+    if (!hasOneHost(request.raw)) reply.code(400).send();
     else if (request.is404) reply.code(404).send();
     else done();
   });

@@ -1,4 +1,4 @@
-import type { IncomingMessage, Server } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 
 /** How long requests that are being served may take to end after a stop, which has 10 s in all. */
@@ -98,9 +98,31 @@ export function endSlowBodies(server: Server, slowest = SLOWEST, checkMs = RATE_
   server.once('close', () => clearInterval(checking));
 }
 
-/** Returns whether the request has several `Host` headers, which proxies read differently (RFC 9112, 3.2). */
-export function hasSeveralHosts({ rawHeaders }: IncomingMessage): boolean {
-  return rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host').length > 1;
+/** Returns whether the request has one `Host` header: proxies read several differently (RFC 9112, 3.2). HTTP/1.0 has none. */
+export function hasOneHost({ rawHeaders, httpVersion }: IncomingMessage): boolean {
+  const hosts = rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host').length;
+  return hosts === 1 || (hosts === 0 && httpVersion === '1.0');
+}
+
+/** Responses contain payroll data: no cache may store them, and no browser may render them as pages. Some routes differ. */
+const PROTECTION: Readonly<Record<string, string>> = {
+  'Cache-Control': 'no-store',
+  'X-Content-Type-Options': 'nosniff',
+  'Referrer-Policy': 'no-referrer',
+  'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
+};
+
+/** Adds the protection to every response, also to those that the framework sends without calling our hooks. */
+export function protectResponses(server: Server): void {
+  const protect = (response: ServerResponse): void => {
+    for (const [name, value] of Object.entries(PROTECTION)) response.setHeader(name, value);
+  };
+  server.prependListener('request', (_request: IncomingMessage, response: ServerResponse) => protect(response));
+  // Without a listener, Node responds itself. Clients that expect `100-continue` do not come here.
+  server.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) => {
+    protect(response);
+    response.writeHead(417, { connection: 'close', 'content-length': 0 }).end();
+  });
 }
 
 const PROTOCOL_ERRORS: Readonly<Record<string, string>> = {
@@ -114,7 +136,9 @@ export function refuseProtocol(error: { code?: string }, socket: Socket): void {
   // A response that has begun can't be followed by another one.
   const { _httpMessage: open } = socket as { _httpMessage?: { headersSent: boolean } | null };
   if (socket.writable && open?.headersSent !== true) {
-    socket.write(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
+    const headers = { ...PROTECTION, Connection: 'close', 'Content-Length': '0' };
+    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+    socket.write(`HTTP/1.1 ${status}\r\n${lines.join('')}\r\n`);
   }
   socket.destroySoon();
 }

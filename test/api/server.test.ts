@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { type ClientRequest, type IncomingMessage, request } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import type { Test } from 'tap';
 import { createApi } from '../../src/api/server.ts';
 import { CENSUS_BYTES_MAX } from '../../src/census/reading.ts';
@@ -188,13 +188,45 @@ onEitherEngine('an aborted upload leaves nothing behind and is not logged as an 
   t.strictSame(logged, []);
 });
 
-onEitherEngine('responses must not be cached, and no browser renders them as pages', async (t) => {
-  const { base } = await listen(t);
-  const { headers } = await fetch(`${base}/v1/deductions`, { headers: { authorization } });
-  t.equal(headers.get('cache-control'), 'no-store');
-  t.equal(headers.get('x-content-type-options'), 'nosniff');
-  t.match(headers.get('content-security-policy'), "default-src 'none'");
-});
+onEitherEngine(
+  'no response may be cached or rendered as a page, also none of the framework and of Node',
+  async (t) => {
+    const { app, port } = await listen(t);
+    const request = (line: string, ...more: string[]) =>
+      [`${line} HTTP/1.1`, 'host: a', `authorization: ${authorization}`, ...more, '', ''].join('\r\n');
+    const JSON_TYPE = 'content-type: application/json';
+    const all: readonly (readonly [status: number, text: string])[] = [
+      [200, request('GET /v1/deductions', 'connection: close')],
+      [404, request('GET /nowhere', 'connection: close')],
+      [405, request('DELETE /v1/deductions', 'connection: close')],
+      [400, request('GET /%zz')],
+      [400, request(`GET /v1/deductions/${'a'.repeat(4_000)}`)],
+      [400, 'GET /v1/deductions HTTP/1.1\r\n\r\n'],
+      [400, 'not HTTP\r\n\r\n'],
+      [413, request('PUT /v1/payroll-runs/a', JSON_TYPE, 'content-length: 99999999')],
+      [415, request('PUT /v1/payroll-runs/a', 'content-type: text/plain', 'content-length: 1')],
+      [417, request('GET /v1/deductions', 'expect: more')],
+      [431, request('GET /v1/deductions', `x: ${'a'.repeat(20_000)}`)],
+    ];
+    const assertProtected = (response: string, status: number) => {
+      t.equal(statusOf(response), status);
+      t.match(response, /^cache-control: no-store\r$/im, `${status}`);
+      t.match(response, /^x-content-type-options: nosniff\r$/im, `${status}`);
+      t.match(response, /^referrer-policy: no-referrer\r$/im, `${status}`);
+      t.match(response, /^content-security-policy: default-src 'none'/im, `${status}`);
+    };
+    for (const [status, text] of all) {
+      const { socket, closed } = await rawSocket(t, port);
+      socket.write(text);
+      assertProtected(await closed, status);
+    }
+    // As Node and `endSlowBodies` do when time is up.
+    const accepted = once(app.server, 'connection') as Promise<[Socket]>;
+    const { closed } = await rawSocket(t, port);
+    app.server.emit('clientError', { code: 'ERR_HTTP_REQUEST_TIMEOUT' }, (await accepted)[0]);
+    assertProtected(await closed, 408);
+  },
+);
 
 onEitherEngine('headers, bodies, idle time and the number of connections are limited', async (t) => {
   const { app } = await listen(t);
