@@ -1,4 +1,5 @@
 /** Reads the configuration from environment variables. A wrong one throws CONFIG. Every secret can also be given as NAME_FILE. */
+import { isIP } from 'node:net';
 import {
   base64,
   bearer,
@@ -21,7 +22,8 @@ export type Config = {
   readonly dataKeys: readonly DataKey[];
   readonly databaseUrl: string;
   readonly receiver: Listener;
-  readonly api: Listener & { readonly token: string | null };
+  /** `proxies`: the addresses and networks whose `X-Forwarded-…` headers are believed. */
+  readonly api: Listener & { readonly token: string | null; readonly proxies: readonly string[] };
   readonly census: CensusConfig;
   /** Readiness warns when the newest event is older; null: never. */
   readonly silentAfterMs: number | null;
@@ -154,7 +156,8 @@ export function readReceiver(env: Environment): Listener {
 }
 
 export function readApi(env: Environment): Config['api'] {
-  return Object.freeze({ ...listener(env, 'API', '127.0.0.1', 8081), token: apiToken(env) });
+  const proxies = Object.freeze(proxiesOf(env, 'API_PROXIES'));
+  return Object.freeze({ ...listener(env, 'API', '127.0.0.1', 8081), token: apiToken(env), proxies });
 }
 
 /** Returns both listeners. Throws CONFIG if they use the same port of the same address. */
@@ -274,6 +277,21 @@ function apiToken(env: Environment): string | null {
     throw configError('API_TOKEN', `must have at least ${API_TOKEN_LENGTH} characters`);
   }
   return bearer('API_TOKEN', token);
+}
+
+/** Addresses such as 10.0.0.1 and networks such as 10.0.0.0/8. One of all addresses would believe every client. */
+function proxiesOf(env: Environment, name: string): string[] {
+  const proxies = given(env, name)?.split(/\s+/).filter(Boolean) ?? [];
+  for (const [index, text] of proxies.entries()) {
+    const [, address = '', bits = null] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
+    const most = { 0: 0, 4: 32, 6: 128 }[isIP(address)] ?? 0;
+    if (most > 0 && (bits === null || (Number(bits) > 0 && Number(bits) <= most))) continue;
+    throw configError(
+      name,
+      `entry ${index + 1} must be an IP address or a network, such as 10.0.0.1 or 10.1.0.0/16`,
+    );
+  }
+  return proxies;
 }
 
 function listener(env: Environment, prefix: 'RECEIVER' | 'API', host: string, port: number): Listener {

@@ -35,6 +35,8 @@ export type ApiParts = ReadinessLimits & {
   readonly encryptor: Encryptor;
   /** The configuration's `API_TOKEN`, which has every scope; null without one. */
   readonly firstToken: string | null;
+  /** The addresses and networks of the proxies in front of this listener. */
+  readonly proxies: readonly string[];
   readonly censusFrom: CensusFrom;
   /** Returns whether the census source may have a census of an employer. */
   readonly mayFetch: (employerId: string) => Promise<boolean>;

@@ -61,7 +61,7 @@ declare module 'fastify' {
 
 /** Builds the listener without starting it; `ready()` and `listen()` reject when a route declares no scope. */
 export function createApi(parts: ApiParts): Api {
-  const { now, log, version, counts } = parts;
+  const { now, log, version, counts, proxies } = parts;
   const app: Api = fastify({
     logger: false,
     bodyLimit: BODY_LIMIT_BYTES,
@@ -72,6 +72,8 @@ export function createApi(parts: ApiParts): Api {
     routerOptions: { maxParamLength: PATH_PARAMETER_MAX_LENGTH },
     schemaController: { compilersFactory },
     http: {
+    // Only their `X-Forwarded-For` and `X-Forwarded-Proto` are believed.
+    trustProxy: proxies.length > 0 && [...proxies],
       headersTimeout: HEADERS_TIMEOUT_MS,
       connectionsCheckingInterval: TIMEOUT_CHECK_MS,
       // Checked below. Node's own refusal has no header of ours.

@@ -91,12 +91,9 @@ function clearCookies(reply: FastifyReply, request: FastifyRequest): FastifyRepl
   return reply;
 }
 
-/**
- * Returns whether the browser uses https, as its `Origin` or the operator's TLS proxy reports. A client that forges
- * either only gets a cookie that its own browser doesn't send back over http.
- */
-function isEncrypted({ headers }: FastifyRequest): boolean {
-  return headers.origin?.startsWith('https:') === true || headers['x-forwarded-proto'] === 'https';
+/** Returns whether the browser uses https, as its own `Origin` or one of the configured proxies reports. */
+function isEncrypted({ headers, protocol }: FastifyRequest): boolean {
+  return headers.origin?.startsWith('https:') === true || protocol === 'https';
 }
 
 function signInPage(next: string, problem: string | null = null): Page {

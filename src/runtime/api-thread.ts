@@ -103,7 +103,8 @@ async function startApi(main: MainThread<FromApi>): Promise<Started<ToApi>> {
   const wakeApply = (): void => (applyLoop === null ? main.send({ type: 'wake-apply' }) : applyLoop.wake());
 
   // Serve.
-  const shared = { db, now, log, firstToken: config.api.token, onFatal: main.failed };
+  const { token: firstToken, proxies } = config.api;
+  const shared = { db, now, log, firstToken, proxies, onFatal: main.failed };
   const api = createApi({
     ...shared,
     overdueMs: config.census.overdueMs,

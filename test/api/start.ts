@@ -59,6 +59,7 @@ export async function start(
     firstToken: FIRST_TOKEN,
     overdueMs: 3_600_000,
     silentAfterMs: null,
+    proxies: [],
     censusFrom: 'push',
     mayFetch: async () => true,
     version: '0.0.0',

@@ -201,13 +201,29 @@ t.test('the navigation shows only pages that the token may read', async (t) => {
   ]);
 });
 
+/** Signs in and returns the cookies that are set. */
+async function cookiesOf(base: string, headers: Record<string, string>): Promise<string[]> {
+  const body = new URLSearchParams({ token: FIRST_TOKEN });
+  const response = await fetch(`${base}/sign-in`, { method: 'POST', redirect: 'manual', headers, body });
+  return response.headers.getSetCookie().map((cookie) => cookie.split(';')[0] as string);
+}
+
+t.test('X-Forwarded-Proto is believed only from a configured proxy', async (t) => {
+  const headers = { 'x-forwarded-proto': 'https' };
+  for (const [proxies, prefix] of [
+    [[], 'benefits_'],
+    [['10.0.0.0/8'], 'benefits_'],
+    [['10.0.0.0/8', '127.0.0.0/8'], '__Host-benefits_'],
+  ] as const) {
+    const { base } = await openConsole(t, { proxies });
+    const [cookie = ''] = await cookiesOf(base, headers);
+    t.ok(cookie.startsWith(prefix), `${proxies}: ${cookie}`);
+  }
+});
+
 t.test('signing in again ends the browser’s earlier session, and the log names the token', async (t) => {
-  const { base, logged } = await openConsole(t);
-  const signIn = async (headers: Record<string, string>) => {
-    const body = new URLSearchParams({ token: FIRST_TOKEN });
-    const response = await fetch(`${base}/sign-in`, { method: 'POST', redirect: 'manual', headers, body });
-    return response.headers.getSetCookie().map((cookie) => cookie.split(';')[0] as string);
-  };
+  const { base, logged } = await openConsole(t, { proxies: ['127.0.0.1'] });
+  const signIn = (headers: Record<string, string>) => cookiesOf(base, headers);
   const status = async (cookie: string) =>
     (await fetch(`${base}/`, { headers: { cookie }, redirect: 'manual' })).status;
   const [first = ''] = await signIn({});

@@ -95,6 +95,7 @@ const SETTINGS: Readonly<Record<string, (config: Config) => string>> = {
   RECEIVER_PORT: ({ receiver }) => port(receiver),
   API_HOST: ({ api }) => host(api),
   API_PORT: ({ api }) => port(api),
+  API_PROXIES: ({ api }) => (api.proxies.length === 0 ? 'not set' : api.proxies.join(' ')),
   API_TOKEN: ({ api }) => (api.token === null ? 'not set' : lengthOf(api.token)),
   CENSUS_SOURCE: ({ census }) => source(census.source),
   CENSUS_SOURCE_TOKEN: ({ census }) => (census.token === null ? 'not set' : lengthOf(census.token)),
