@@ -8,8 +8,6 @@ import { AppError } from '../errors.ts';
 import { type PiiRead, recordPiiRead } from '../security/pii-reads.ts';
 import { isForgeryToken, noteUse, sessionCaller } from '../security/sessions.ts';
 import { allows, authenticate, type Caller, createFailedAttempts, type Scope } from '../security/tokens.ts';
-import type { Log } from '../telemetry/log.ts';
-import { rateLimited } from '../telemetry/rate-limited-log.ts';
 import type { Refusal } from './problem.ts';
 
 /** `public`: without a token. `any`: any valid token, also as the password of HTTP Basic. `self`: any, without Basic. */
@@ -44,23 +42,13 @@ const REALM = 'realm="benefits-sidecar"';
 
 export type FailedAttempt = ReturnType<typeof createFailedAttempt>;
 
-/**
- * Limits the log lines of a flood, or of a program with a revoked token; tokens of 256 random bits cannot be guessed.
- * Every token is still checked, so a valid one from the same proxy is never refused.
- */
-export function createFailedAttempt(now: Clock, log: Log) {
+/** Every token is still checked, so a valid one from the same proxy is never refused. */
+export function createFailedAttempt(now: Clock) {
   const attempts = createFailedAttempts(now);
-  const warn = rateLimited(({ count }) =>
-    log.warn(
-      { status: 429, count },
-      'failed attempts to authenticate were refused: too many from one address',
-    ),
-  );
   /** Returns the refusal of a failed attempt: 401, or 429 when the address has too many of them. */
   return ({ ip }: FastifyRequest, unauthorized: Refusal): Refusal => {
     const seconds = attempts.failed(ip);
     if (seconds === null) return unauthorized;
-    warn({ code: '', count: 1 });
     return new AppError('TOO_MANY_ATTEMPTS', unauthorized.message, {
       headers: { ...unauthorized.headers, 'retry-after': String(seconds) },
     });

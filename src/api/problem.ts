@@ -196,6 +196,9 @@ export function causeOf(error: unknown): string {
   return place === undefined ? error.name : `${error.name} at ${place}`;
 }
 
+/** The statuses that refuse a caller, not a request. */
+const CALLER_REFUSED: readonly number[] = [401, 403, 429];
+
 /** Logs refused callers and internal failures. Other errors of a request concern its caller only. */
 export function logRefusal(
   { log, onFatal }: { log: Log; onFatal: (error: unknown) => void },
@@ -204,11 +207,9 @@ export function logRefusal(
   request: FastifyRequest,
 ): void {
   const { status } = PROBLEMS[code];
-  const fields = { route: `${request.method} ${request.routeOptions.url}`, status };
-  if (status === 401 || status === 403) {
-    log.warn({ ...fields, ...(request.caller && { token: request.caller.name }) }, 'a caller was refused');
-  }
+  if (CALLER_REFUSED.includes(status)) request.server.refusedCaller(request, status);
   if (status < 500 || isAppError(error, 'OVERLOADED')) return;
+  const fields = { route: `${request.method} ${request.routeOptions.url}`, status };
   const reason = isAppError(error, 'STORED_JSON_DAMAGED') ? error.message : keyErrorMessage(error);
   log.error(
     { ...fields, code: codeOf(error) || code, cause: causeOf(error), ...(reason !== null && { reason }) },

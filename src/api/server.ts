@@ -18,6 +18,7 @@ import { readJsonBodies } from './bodies.ts';
 import { collectRoutes, referenceRoutes } from './openapi.ts';
 import { shedLoad } from './pressure.ts';
 import { logRefusal, type Refusal, refusalOf, sendRefusal } from './problem.ts';
+import { createRefusedCaller, type RefusedCaller } from './refusal-log.ts';
 import { type Api, type ApiParts, createRouteTable, type RouteTable } from './route.ts';
 import { censusSyncRoutes } from './routes/census-syncs.ts';
 import { censusRoutes, stagedCensusRoutes } from './routes/censuses.ts';
@@ -54,6 +55,8 @@ declare module 'fastify' {
     /** Every route as declared, for the tests that go through all of them. */
     routeTable: RouteTable;
     failedAttempt: FailedAttempt;
+    /** Logs that a caller was refused. */
+    refusedCaller: RefusedCaller;
     /** Responds to a signed-in person whose page does not exist; null for other callers. The console sets it. */
     unknownPage: ((request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply | null>) | null;
   }
@@ -69,11 +72,11 @@ export function createApi(parts: ApiParts): Api {
     connectionTimeout: IDLE_TIMEOUT_MS,
     forceCloseConnections: 'idle',
     exposeHeadRoutes: false,
+    // Only their `X-Forwarded-For` and `X-Forwarded-Proto` are believed.
+    trustProxy: proxies.length > 0 && [...proxies],
     routerOptions: { maxParamLength: PATH_PARAMETER_MAX_LENGTH },
     schemaController: { compilersFactory },
     http: {
-    // Only their `X-Forwarded-For` and `X-Forwarded-Proto` are believed.
-    trustProxy: proxies.length > 0 && [...proxies],
       headersTimeout: HEADERS_TIMEOUT_MS,
       connectionsCheckingInterval: TIMEOUT_CHECK_MS,
       // Checked below. Node's own refusal has no header of ours.
@@ -88,12 +91,13 @@ export function createApi(parts: ApiParts): Api {
   );
   limitConnections(app.server, CONNECTIONS, () => logDropped({ code: '', count: 1 }));
   endSlowBodies(app.server);
+  protectResponses(app.server);
   app.decorate('routeTable', createRouteTable());
   app.decorate('unknownPage', null);
-  app.decorate('failedAttempt', createFailedAttempt(now, log));
+  app.decorate('refusedCaller', createRefusedCaller(log));
+  app.decorate('failedAttempt', createFailedAttempt(now));
   app.decorateRequest('caller', null);
   app.decorateRequest('session', null);
-  protectResponses(app.server);
   app.addHook('onRoute', app.routeTable.declare);
   shedLoad(app, parts);
   app.register(fastifyCookie);

@@ -44,6 +44,7 @@ export function createApi(app: FastifyInstance, request: FastifyRequest) {
     const query = Object.entries(given).filter(([name]) => !path.includes(`{${name}}`));
     const response = await app.inject({
       method,
+      remoteAddress: request.ip,
       url: address(url, Object.fromEntries(query)),
       headers: { ...identityOf(request), accept: 'application/json', ...headers },
       ...(body !== undefined && { payload: body }),
@@ -107,7 +108,10 @@ export async function streamFromApi(
   accept: string,
 ) {
   const headers = { ...identityOf(request), accept };
-  const response = await app.inject({ method: 'GET', url: path, headers, payloadAsStream: true });
+  const response = await app.inject({
+    ...{ method: 'GET', url: path, remoteAddress: request.ip },
+    ...{ headers, payloadAsStream: true },
+  });
   const stream: Readable = response.stream();
   // The user left; stop producing.
   stream.once('close', () => response.raw.res.destroy());

@@ -34,7 +34,7 @@ export function signInRoutes(app: FastifyInstance, parts: ConsoleParts): void {
       const problem = 'This token is unknown, expired or revoked.';
       const refusal = app.failedAttempt(request, new AppError('UNAUTHORIZED', problem));
       const { status } = PROBLEMS[refusal.code];
-      if (status === 401) log.warn({ route: `POST ${SIGN_IN_PATH}`, status }, 'a caller was refused');
+      app.refusedCaller(request, status);
       const page = signInPage(next, problem);
       return sendPage(request, withReferrer(reply.headers(refusal.headers)), parts, { ...page, status });
     }

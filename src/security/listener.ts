@@ -117,7 +117,9 @@ export function protectResponses(server: Server): void {
   const protect = (response: ServerResponse): void => {
     for (const [name, value] of Object.entries(PROTECTION)) response.setHeader(name, value);
   };
-  server.prependListener('request', (_request: IncomingMessage, response: ServerResponse) => protect(response));
+  server.prependListener('request', (_request: IncomingMessage, response: ServerResponse) =>
+    protect(response),
+  );
   // Without a listener, Node responds itself. Clients that expect `100-continue` do not come here.
   server.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) => {
     protect(response);
