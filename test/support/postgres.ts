@@ -1,7 +1,7 @@
 /** A real PostgreSQL from npm, with its own folder and port. */
 import { type ChildProcess, execFileSync, type SpawnOptions, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, chownSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import { Client } from 'pg';
@@ -187,18 +187,25 @@ async function initialize(programs: string, user: ServerUser, data: string): Pro
     rmSync(data, { recursive: true });
   });
   execFileSync('cp', ['-a', kept, data]);
+  // The user may have had another id then, such as in another container.
+  give(data, user);
+}
+
+function give(folder: string, { uid, gid }: ServerUser): void {
+  if (uid !== undefined) execFileSync('chown', ['-R', `${uid}:${gid}`, folder]);
 }
 
 /** Creates the files independently of the language of this machine, in which errors would be reported. */
-function initdb(programs: string, { uid, gid }: ServerUser, data: string): void {
+function initdb(programs: string, user: ServerUser, data: string): void {
   const [folder, password] = [dirname(data), join(dirname(data), 'password')];
-  writeFileSync(password, PASSWORD, { mode: 0o644 });
+  writeFileSync(password, PASSWORD);
+  chmodSync(password, 0o644);
   mkdirSync(data, { mode: 0o700 });
-  if (uid !== undefined && gid !== undefined) chownSync(data, uid, gid);
+  give(data, user);
   const login = ['--username=postgres', '--auth=password', `--pwfile=${password}`];
   const language = ['--encoding=UTF8', '--locale=C', '--locale-provider=icu', '--icu-locale=en-US'];
   execFileSync(join(programs, 'bin/initdb'), [`--pgdata=${data}`, '--no-sync', ...login, ...language], {
-    ...(uid === undefined ? {} : { uid, gid }),
+    ...user,
     cwd: folder,
     stdio: ['ignore', 'ignore', 'pipe'],
   });
