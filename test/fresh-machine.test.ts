@@ -4,7 +4,7 @@ import { chmodSync, mkdirSync, readdirSync, realpathSync, rmSync, writeFileSync 
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import t, { type Test } from 'tap';
-import { unpackedBrowser } from './support/browser.ts';
+import { launchBrowser, unpackedBrowser } from './support/browser.ts';
 import { keptFolder, TAP_FOLDER } from './support/kept.ts';
 import { startPostgres } from './support/postgres.ts';
 import { installedPrograms, runnablePrograms, serverUser } from './support/postgres-programs.ts';
@@ -49,6 +49,18 @@ t.test(
 
 t.test('the browser is in the project', async (t) => {
   t.ok((await unpackedBrowser()).startsWith(TAP_FOLDER));
+});
+
+t.test('the browser brings a font, so that a machine needs none', async (t) => {
+  const browser = await launchBrowser();
+  t.teardown(() => browser.close());
+  const page = await browser.newPage();
+  const style = `font-family: 'Open Sans', monospace`;
+  await page.setContent(`<span style="${style}">iiii</span><p><span style="${style}">WWWW</span>`);
+  const [narrow = 0, wide = 0] = await page
+    .locator('span')
+    .evaluateAll((spans) => spans.map((span) => (span as unknown as { offsetWidth: number }).offsetWidth));
+  t.ok(narrow > 0 && wide > narrow, `${narrow} and ${wide} pixels`);
 });
 
 const skip = serverUser().uid === undefined ? 'PostgreSQL runs as the same user' : false;

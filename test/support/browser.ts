@@ -1,7 +1,7 @@
 /** A real browser, installed with the packages. */
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { type Browser, chromium as driver } from 'playwright-core';
 import { keptFolder } from './kept.ts';
 
@@ -11,14 +11,24 @@ const ARGUMENTS = ['--no-sandbox', '--disable-background-networking', '--disable
 /** The package always unpacks into the temporary folder of its process. */
 const UNPACK = `import chromium from '@sparticuz/chromium'; await chromium.executablePath();`;
 
+/** The machine's fonts and the package's. A machine may have none, and then the browser shows no text. */
+const FONTS = `<?xml version="1.0"?>
+<fontconfig>
+  <include ignore_missing="yes">/etc/fonts/fonts.conf</include>
+  <dir prefix="relative">fonts</dir>
+</fontconfig>
+`;
+
 export async function launchBrowser(): Promise<Browser> {
-  return driver.launch({ executablePath: await unpackedBrowser(), args: ARGUMENTS, headless: true });
+  const executablePath = await unpackedBrowser();
+  const env = { ...process.env, FONTCONFIG_FILE: join(dirname(executablePath), 'fonts.conf') };
+  return driver.launch({ executablePath, env, args: ARGUMENTS, headless: true });
 }
 
 /** Returns the path of the browser. Unpacks it, 209 MB, if no earlier run has. */
 export async function unpackedBrowser(): Promise<string> {
   const { version } = JSON.parse(readFileSync(MANIFEST, 'utf8')) as { version: string };
-  const folder = await keptFolder(`chromium-${version}`, (folder) => {
+  const folder = await keptFolder(`browser-${version}`, (folder) => {
     mkdirSync(folder);
     const { NODE_OPTIONS: _, ...env } = process.env;
     execFileSync(process.execPath, ['--input-type=module', '--eval', UNPACK], {
@@ -26,6 +36,7 @@ export async function unpackedBrowser(): Promise<string> {
       env: { ...env, TMPDIR: folder },
       stdio: ['ignore', 'ignore', 'inherit'],
     });
+    writeFileSync(join(folder, 'fonts.conf'), FONTS);
   });
   return join(folder, 'chromium');
 }
