@@ -14,6 +14,7 @@ export async function referenceDocument(): Promise<string> {
   const app = createApi({
     version: VERSION,
     firstToken: null,
+    proxies: [] as readonly string[],
     pressure: { loopDelayMs: 0, heapBytes: 0 },
   } as ApiParts);
   await app.ready();
