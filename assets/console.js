@@ -9,8 +9,7 @@ const RETRY_MS = 10_000;
 const RETRY_MAX_MS = 5 * 60_000;
 
 let source = null;
-/** Something may have changed unnoticed: at first, since the page was rendered. */
-let lost = true;
+let lost = false;
 let retryMs = RETRY_MS;
 
 function refresh() {

@@ -44,12 +44,18 @@ export function liveRoute(app: FastifyInstance, { db, now, firstToken, readMark 
   });
 }
 
+type Subscriber = {
+  isAllowed: () => Promise<boolean>;
+  /** Null before the first check, which always notifies: something may have changed since the page was rendered. */
+  known: string | null;
+};
+
 /**
  * Checks the database once for all pages, and only while pages listen. `readState` returns a text that differs when
  * something changed; its failures are ignored. Tests pass a shorter interval.
  */
 export function createNotifier(readState: () => Promise<string>, checkEveryMs = CHECK_EVERY_MS) {
-  const subscribers = new Map<PassThrough, () => Promise<boolean>>();
+  const subscribers = new Map<PassThrough, Subscriber>();
   const closing = new AbortController();
   let isRunning = false;
 
@@ -57,25 +63,26 @@ export function createNotifier(readState: () => Promise<string>, checkEveryMs = 
   async function run(): Promise<void> {
     isRunning = true;
     try {
-      let known = await readState().catch(() => null);
       for (let checks = 1; subscribers.size > 0; checks += 1) {
         await delay(checkEveryMs, null, { signal: closing.signal });
-        for (const [stream, isAllowed] of subscribers) if (!(await isAllowed())) end(stream);
-        const state = await readState().catch(() => known);
-        if (state !== known) publish(NEWS);
-        else if (checks % HEARTBEAT_CHECKS === 0) publish(HEARTBEAT);
-        known = state;
+        for (const [stream, { isAllowed }] of subscribers) if (!(await isAllowed())) end(stream);
+        // Those who subscribe during the check wait for the next one: it may have missed what they missed.
+        const all = [...subscribers];
+        const state = await readState().catch(() => null);
+        for (const [stream, subscriber] of all) {
+          if (state !== null && state !== subscriber.known) publish(stream, NEWS);
+          else if (checks % HEARTBEAT_CHECKS === 0) publish(stream, HEARTBEAT);
+          subscriber.known = state ?? subscriber.known;
+        }
       }
     } finally {
       isRunning = false;
     }
   }
 
-  /** Skips subscribers that have not read the last message yet: a second one adds nothing. */
-  function publish(message: string): void {
-    for (const stream of subscribers.keys()) {
-      if (stream.readableLength < NEWS.length) stream.write(message);
-    }
+  /** Skips a subscriber that has not read the last message yet: a second one adds nothing. */
+  function publish(stream: PassThrough, message: string): void {
+    if (stream.writable && stream.readableLength < NEWS.length) stream.write(message);
   }
 
   function end(stream: PassThrough): void {
@@ -90,7 +97,7 @@ export function createNotifier(readState: () => Promise<string>, checkEveryMs = 
       const stream = new PassThrough();
       stream.write(HELLO);
       if (closing.signal.aborted) return stream.end();
-      subscribers.set(stream, isAllowed);
+      subscribers.set(stream, { isAllowed, known: null });
       stream.once('close', () => subscribers.delete(stream));
       if (!isRunning) run().catch(() => {});
       return stream;
