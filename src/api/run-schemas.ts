@@ -128,7 +128,7 @@ const DECISIONS = {
       recorded_at: field.text('The time it was recorded.'),
       lines: field.integer('The number of lines reported.'),
     }),
-    { description: 'Reports of amounts taken. A later report replaces the lines that it names.' },
+    { description: 'Reports of amounts taken. A later report replaces only the lines that it names.' },
   ),
 };
 

@@ -43,6 +43,43 @@ onEitherEngine('a later report replaces the lines it names, and the earlier one 
   const { taken_reports } = (await get('/r')).json;
   t.match(taken_reports, [{ id: '1' }, { id: '2' }]);
   t.equal(taken_reports.length, 2);
+  const [replaced, latest] = (await get('/r/taken')).json.data;
+  t.strictSame(replaced, {
+    report_id: '1',
+    employee_id: 'emp-1',
+    deduction_id: 'ded-1',
+    line_of_coverage: 'medical',
+    taxability: 'pre_tax',
+    kind: 'regular',
+    adjustment_for: null,
+    member_amount: '69.23',
+    taken: '60.00',
+    owed: '9.23',
+    replaced_by: '2',
+  });
+  t.match(latest, { report_id: '2', taken: '69.23', owed: '0.00', replaced_by: null });
+});
+
+onEitherEngine('the lines of reports are listed in pages, and by report or employee', async (t) => {
+  const { finalized, put, post, get } = await startPayroll(t);
+  await finalized('r');
+  await put('open', bodyOn('2026-07-31'));
+  const two = ['emp-1', 'emp-2'].map((employee_id) => ({ employee_id, amount: '1.00' }));
+  await post('/r/taken', { lines: two });
+  await post('/r/taken', { lines: two.slice(1) });
+  const listed = async (query: string) => {
+    const { json } = await get(`/r/taken?${query}`);
+    const data = json.data as { report_id: string; employee_id: string }[];
+    return { rows: data.map((row) => `${row.report_id} ${row.employee_id}`), next: json.next_cursor };
+  };
+  const first = await listed('limit=2');
+  t.strictSame(first.rows, ['1 emp-1', '1 emp-2']);
+  t.strictSame(await listed(`limit=2&cursor=${first.next}`), { rows: ['2 emp-2'], next: null });
+  t.strictSame((await listed('report_id=2')).rows, ['2 emp-2']);
+  t.strictSame((await listed('employee_id=emp-1')).rows, ['1 emp-1']);
+  t.strictSame((await get('/open/taken')).json.data, []);
+  t.equal((await get('/nobody/taken')).status, 404);
+  t.equal((await get('/r/taken?report_id=first')).status, 400);
 });
 
 onEitherEngine('deductions taken are reported for finalized runs only', async (t) => {

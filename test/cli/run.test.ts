@@ -355,6 +355,9 @@ onEitherEngine(
       stdout: /^Report 1: 1 line named\. Arrears of these lines: \$19\.23$/m,
     });
     t.match(jsonOf(await run('taken', 'r1', taken, '--json')), { id: '2', lines: 1, owed: '19.23' });
+    t.match((await run('taken-lines', 'r1')).stdout, /^1 +emp-1 +medical .*\$50\.00 +\$19\.23 +report 2$/m);
+    const latest = { report_id: '2', employee_id: 'emp-1', owed: '19.23', replaced_by: null };
+    t.match(jsonOf(await run('taken-lines', 'r1', '--report', '2', '--json')), { data: [latest] });
     await deduct('evt-3', { id: 'ded-1', member_contribution: '200.00' }, '2026-07-01T00:00:00Z');
     await run(
       'create',

@@ -10,7 +10,7 @@ import { hireMany } from '../support/payroll.ts';
 import { settled } from '../support/settled.ts';
 import { cells, click, open, openPayroll } from './runs-stage.ts';
 import type { Page } from './stage.ts';
-import { assertGood, HOSTILE } from './stage.ts';
+import { assertGood, follow, HOSTILE } from './stage.ts';
 
 const csv = (...rows: readonly string[]) => ({
   name: 'payroll.csv',
@@ -188,3 +188,43 @@ t.test('deductions taken are saved with their arrears; a rejected file changes n
   await open(page, '/runs/r');
   t.match(await page.locator('main').textContent(), 'report 1, 2 lines');
 });
+
+t.test(
+  'the page for amounts taken shows each report, and which of its lines a later one replaced',
+  async (t) => {
+    const { signedIn, finalized, call, tokenWith } = await openPayroll(t);
+    await finalized('r', '2026-07-17');
+    const url = '/v1/payroll-runs/r/taken';
+    const report = (...rows: string[]) => {
+      const body = ['employee_id,amount', ...rows].join('\n');
+      return call({ method: 'POST', url, headers: { 'content-type': 'text/csv' }, body });
+    };
+    await report('emp-1,40.00', 'emp-2,60.00');
+    const page = await signedIn();
+    const listening = page.waitForResponse('**/live');
+    await page.goto('/runs/r/taken');
+    await listening;
+    await report('emp-2,69.23');
+    await page.getByText('replaced by report 2').waitFor();
+    await page.getByText('A later report replaces only the lines that it names.').waitFor();
+    t.strictSame(
+      (await cells(page, 'Reports, newest first')).map(([id, , lines]) => [id, lines]),
+      [
+        ['2', '1'],
+        ['1', '2'],
+      ],
+    );
+    t.strictSame(await cells(page, 'Reported lines'), [
+      ['1', 'emp-1', 'medical', 'regular', '$69.23', '$40.00', '$29.23', 'counts'],
+      ['1', 'emp-2', 'dental', 'regular', '$69.23', '$60.00', '$9.23', 'replaced by report 2'],
+      ['2', 'emp-2', 'dental', 'regular', '$69.23', '$69.23', '$0.00', 'counts'],
+    ]);
+    await assertGood(t, page, 'the reports of amounts taken');
+    await follow(page, page.getByRole('link', { name: '2', exact: true }));
+    t.equal((await cells(page, 'Reported lines')).length, 1);
+    const reader = await signedIn({ token: await tokenWith('runs:read') });
+    await reader.goto('/runs/r/taken');
+    t.equal((await cells(reader, 'Reported lines')).length, 3);
+    t.equal(await reader.getByRole('button', { name: 'Save' }).count(), 0);
+  },
+);

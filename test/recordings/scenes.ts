@@ -372,6 +372,7 @@ async function runs(r: Recorder): Promise<void> {
   const taken = 'employee_id,line_of_coverage,amount\nmaple-bakery-001,medical,100.00\n';
   await r.http('POST', `${july}/taken`, { body: taken.replace('100.00', 'all'), headers: csv });
   await r.http('POST', `${july}/taken`, { body: taken, headers: csv });
+  await r.http('GET', `${july}/taken`);
   await r.http('POST', `${RUNS}/hc-07/taken`, { body: taken, headers: csv, note: 'still open' });
   await r.http('GET', '/v1/employees/maple-bakery-001', { note: 'with arrears' });
 
@@ -502,6 +503,7 @@ async function commands(r: Recorder): Promise<void> {
     ...both('run', 'verify', 'mb-07'),
     ...both('run', 'audit', 'mb-09', audited),
     ['run', 'taken', 'mb-09', taken],
+    ...both('run', 'taken-lines', 'mb-07'),
     ['run', 'void', 'mb-09', '--reason', 'x'],
     ...both('token', 'list'),
     ...both('retention', '--dry-run'),

@@ -8,6 +8,7 @@ import { ROW_TYPES } from '../../formats/rows.ts';
 import { CHANGES, FLAGS, LINE_KINDS, Line } from '../../payroll/calculation/line.ts';
 import { AUDIT_COLUMNS, AUDIT_ROWS_MAX, Audit, auditRun } from '../../payroll/reconciliation/audit.ts';
 import { recordTaken, TAKEN_COLUMNS, TakenReport } from '../../payroll/reconciliation/taken.ts';
+import { listTakenLines, TakenLine } from '../../payroll/reconciliation/taken-lines.ts';
 import { csvOfLines } from '../../payroll/runs/csv.ts';
 import { type LinesOfEmployee, linesBehind, linesOfRun } from '../../payroll/runs/line-pages.ts';
 import { by } from '../auth.ts';
@@ -203,7 +204,7 @@ export function payrollRunFileRoutes(app: Api, { db, now, log }: ApiParts): void
     operation('Payroll runs', 'runs:write', {
       operationId: 'recordTaken',
       summary: 'Report the amounts taken',
-      description: `Records the amounts that payroll took for a finalized run. A line without a report was taken in full. Later runs show the differences as arrears. A later report replaces only its own lines, and every report is kept. One invalid row rejects the whole report. ${WORDS}`,
+      description: `Records the amounts that payroll took for a finalized run. A line that no report names was taken in full. Later runs show the differences as arrears. A later report replaces only its own lines, and every report is kept. One invalid row rejects the whole report. ${WORDS}`,
       params: RunId,
       body: bodyOf('TakenRequest', TakenRow),
       response: { 200: TakenReport },
@@ -221,6 +222,37 @@ export function payrollRunFileRoutes(app: Api, { db, now, log }: ApiParts): void
       const fields = { run_id, employer_id: stored.employer_id, count: report.lines, ...by(request) };
       log.info(fields, 'deductions taken were recorded');
       return report;
+    },
+  );
+
+  app.get(
+    '/v1/payroll-runs/:run_id/taken',
+    operation('Payroll runs', 'runs:read', {
+      operationId: 'listTakenLines',
+      summary: 'List the lines of reports of amounts taken',
+      description:
+        'Lists the lines that each report names, by report and employee, also those that a later report replaced. ' +
+        'The reports themselves are the `taken_reports` of the run.',
+      params: RunId,
+      querystring: field.closed({
+        report_id: Type.Optional(
+          Type.String({
+            pattern: '^[1-9][0-9]{0,8}$',
+            rule: 'must be the id of a report of the run',
+            description: 'Only lines of this report.',
+          }),
+        ),
+        employee_id: idFilter('Only lines of this employee.'),
+        cursor,
+        limit,
+      }),
+      response: { 200: pageOf(TakenLine) },
+      refuses: ['NOT_FOUND'],
+    }),
+    async ({ params, query }) => {
+      const stored = await storedRun(db, params.run_id);
+      const filter = { reportId: query.report_id, employeeId: query.employee_id };
+      return listTakenLines(db, stored, filter, { ...query, limit: query.limit ?? LIMIT_DEFAULT });
     },
   );
 

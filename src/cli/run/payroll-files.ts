@@ -8,16 +8,25 @@ import {
   auditRun,
 } from '../../payroll/reconciliation/audit.ts';
 import { recordTaken, TAKEN_COLUMNS } from '../../payroll/reconciliation/taken.ts';
+import { listTakenLines, type TakenLine } from '../../payroll/reconciliation/taken-lines.ts';
 import { linesOfRun } from '../../payroll/runs/line-pages.ts';
-import { findRowsFile, ROWS_FILE } from '../arguments.ts';
-import type { Command } from '../command.ts';
+import { findRowsFile, ROWS_FILE, wholeNumber } from '../arguments.ts';
+import type { Command, PageOptions } from '../command.ts';
 import { failed, inputRefused } from '../failure.ts';
-import { type Column, counted, type Output, printResult, printTable, withProgress } from '../output.ts';
+import {
+  type Column,
+  counted,
+  type Output,
+  printPage,
+  printResult,
+  printTable,
+  withProgress,
+} from '../output.ts';
 import { storedRun } from './show.ts';
 
 export function addPayrollFileCommands(run: Command): void {
   run
-    .subcommand('taken', 'Report the deductions taken. A later report replaces the lines it names.')
+    .subcommand('taken', 'Report the deductions taken. A later report replaces only the lines it names.')
     .examples('run taken mb-2026-07 taken.csv')
     .argument('<run-id>', 'The id of the finalized run')
     .argument('<file>', `A ${ROWS_FILE} with employee_id, amount, and line_of_coverage or payroll_code`)
@@ -38,6 +47,19 @@ export function addPayrollFileCommands(run: Command): void {
       printResult(out, { id, lines, owed }, line);
     });
   run
+    .subcommand('taken-lines', 'List the lines that reports of deductions taken name.')
+    .examples('run taken-lines mb-2026-07', 'run taken-lines mb-2026-07 --report 1')
+    .argument('<run-id>', 'The id of the run')
+    .option('--report <id>', 'Only this report', wholeNumber(1, 999_999_999))
+    .option('--employee <id>', 'Only this employee')
+    .page()
+    .doesOnDatabase(async ({ db, out }, runId: string, options: TakenLinesOptions) => {
+      const { report, employee, limit, cursor } = options;
+      const filter = { reportId: report?.toString(), employeeId: employee };
+      const page = await listTakenLines(db, await storedRun(db, runId), filter, { cursor, limit });
+      printPage(out, page, { columns: TAKEN_LINE_COLUMNS, rows: page.data, none: 'No reported lines.' });
+    });
+  run
     .subcommand('audit', "Compare a run with payroll's own file. The exit code is 0 if they agree.")
     .examples('run audit mb-2026-07 payroll.csv', 'run audit mb-2026-07 payroll.csv --wide')
     .argument('<run-id>', 'The id of the run')
@@ -55,6 +77,21 @@ export function addPayrollFileCommands(run: Command): void {
       return CATEGORY_NAMES.every((name) => audited.audit[name].count === 0) ? 0 : 1;
     });
 }
+
+type TakenLinesOptions = PageOptions & { report?: number; employee?: string };
+
+const TAKEN_LINE_COLUMNS: readonly Column<TakenLine>[] = [
+  ['report', (row) => row.report_id],
+  ['employee', (row) => row.employee_id],
+  ['coverage', (row) => row.line_of_coverage],
+  ['kind', (row) => row.kind],
+  ['deduction', (row) => row.deduction_id, 3],
+  ['for run', (row) => row.adjustment_for, 2],
+  ['in the run', (row) => dollars(row.member_amount)],
+  ['taken', (row) => dollars(row.taken)],
+  ['arrears', (row) => dollars(row.owed)],
+  ['replaced by', (row) => row.replaced_by && `report ${row.replaced_by}`],
+];
 
 const CATEGORIES = {
   only_here: 'only here',

@@ -43,7 +43,7 @@ export const TakenReport = component(
   'TakenReport',
   {
     id: text('The ID of the report, unique for the run. The last report of a line counts.'),
-    lines: integer('The number of lines reported. All others were taken in full.'),
+    lines: integer('The number of lines reported. Lines that no report names were taken in full.'),
     owed: text('The total amount not taken. Negative if too much was taken.'),
     difference_count: integer('The number of lines whose taken amount differs from the run.'),
     differences: Type.Array(
@@ -119,7 +119,7 @@ function differenceOf({ line, taken, owed }: Taken): TakenReport['differences'][
   return { ...named, taken: amountOf(taken), owed: amountOf(owed) };
 }
 
-/** Returns the reports on a run, the first one first. A later one replaces the lines it names. */
+/** Returns the reports on a run, the first one first. A later one replaces only the lines it names. */
 export async function readTaken(
   db: Db,
   runId: string,

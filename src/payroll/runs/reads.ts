@@ -96,8 +96,8 @@ export async function owedBy(
   return Map.groupBy(owed, ({ employee_id }) => employee_id);
 }
 
-/** Selects the lines that recorded reports of amounts taken name. Those of older reports come first. */
-export function reportedLines(db: Db | Trx) {
+/** Selects the lines that recorded reports of amounts taken name. */
+export function recordedLines(db: Db | Trx) {
   return db
     .selectFrom('taken_lines')
     .innerJoin('taken_reports', (join) =>
@@ -105,7 +105,12 @@ export function reportedLines(db: Db | Trx) {
         .onRef('taken_reports.run_id', '=', 'taken_lines.run_id')
         .onRef('taken_reports.report', '=', 'taken_lines.report')
         .on('taken_reports.recorded_at', 'is not', null),
-    )
+    );
+}
+
+/** Selects what these lines owe. Those of older reports come first. */
+export function reportedLines(db: Db | Trx) {
+  return recordedLines(db)
     .select(['taken_lines.run_id', 'employee_id', 'line', 'owed'])
     .orderBy('line')
     .orderBy('taken_lines.report');

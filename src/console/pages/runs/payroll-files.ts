@@ -3,14 +3,16 @@ import type { ProblemDetails } from '../../../api/problem.ts';
 import type { Schemas } from '../../../client.ts';
 import { AppError } from '../../../errors.ts';
 import { attempt } from '../../api-client.ts';
-import { state } from '../../elements/facts.ts';
-import { count, counted, money, plain } from '../../elements/format.ts';
+import { live, state } from '../../elements/facts.ts';
+import { count, counted, instant, money, plain } from '../../elements/format.ts';
 import { address, idLink, runEmployeeLink, runLink, runPath } from '../../elements/links.ts';
-import { type Column, rowProblems, table } from '../../elements/list.ts';
+import { type Column, PAGE_ROWS, pager, rowProblems, table } from '../../elements/list.ts';
 import { type Upload, upload } from '../../forms.ts';
 import { type Html, html } from '../../html.ts';
-import type { Console } from '../../page.ts';
+import type { Console, Visit } from '../../page.ts';
+import type { Run } from './labels.ts';
 import { outlineOf } from './run.ts';
+import { stateOf } from './state.ts';
 
 type Audit = Schemas['PayrollRunAudit'];
 
@@ -51,17 +53,15 @@ const TYPES: Readonly<Record<string, string>> = {
 
 export function payrollFilePages(own: Console): void {
   const taken = '/runs/:run_id/taken';
-  own.page(taken, 'runs:write', async (visit) => {
-    const { id, state, taken_reports } = await outlineOf(visit);
-    const form =
-      state === 'finalized'
-        ? fileForm(runPath(id, '/taken'), 'Deductions taken', 'Save', 'submit', TAKEN_COLUMNS)
-        : html`<p>${`This run is ${state}. Deductions taken can be reported only for a finalized run.`}</p>`;
+  own.page(taken, 'runs:read', async (visit) => {
+    const run = await outlineOf(visit);
+    const { id } = run;
     const body = html`
-      <p>${'List only the exceptions: a line that is not in the file counts as taken in full. Amounts not taken become arrears in the next runs. '}<a href=${runPath(id)}>Back to the run</a></p>
-      ${taken_reports.length > 0 && html`<p>This run has a report already. A new report replaces it.</p>`}
-      ${form}
+      ${stateOf(visit, run, run.state)}
+      <p>${'List only the exceptions: a line that no report names counts as taken in full. Amounts not taken become arrears in the next runs. '}<a href=${runPath(id)}>Back to the run</a></p>
+      ${takenForm(run, visit)}
       <div id="outcome" aria-live="polite"></div>
+      ${live({ id: 'reports', path: address(runPath(id, '/taken'), visit.query) }, await reportsOf(run, visit))}
     `;
     return { title: `Deductions taken in ${id}`, body };
   });
@@ -89,19 +89,69 @@ export function payrollFilePages(own: Console): void {
   });
 }
 
+function takenForm({ id, state }: Run, { may }: Visit): Html {
+  if (state !== 'finalized')
+    return html`<p>${`This run is ${state}. Deductions taken can be reported only for a finalized run.`}</p>`;
+  if (!may('runs:write'))
+    return html`<p>To report deductions taken, your token needs the scope runs:write.</p>`;
+  return fileForm(runPath(id, '/taken'), 'Deductions taken', 'Save', 'submit', TAKEN_COLUMNS);
+}
+
+/** Shows what each report on the run contains, and what later ones replaced. */
+async function reportsOf(run: Run, { api, query }: Visit): Promise<Html | null> {
+  const { id, taken_reports } = run;
+  if (taken_reports.length === 0) return null;
+  const { report, cursor } = query;
+  const path = runPath(id, '/taken');
+  const list = { limit: PAGE_ROWS, report_id: report, cursor };
+  const { data, next_cursor } = await api.get('/v1/payroll-runs/{run_id}/taken', list);
+  const linesOfReport = (reportId: string) => address(path, { report: reportId });
+  return html`
+    <section aria-labelledby="reports-title">
+      <h2 id="reports-title">Reports so far</h2>
+      <p>A later report replaces only the lines that it names. To undo a line, report it with its full amount.</p>
+      ${table(taken_reports.toReversed(), { caption: 'Reports, newest first', captionHidden: true }, [
+        ['Report', (row) => idLink(linesOfReport(row.id), row.id), 'name'],
+        ['Recorded', ({ recorded_at }) => instant(recorded_at), 'date'],
+        ['Lines', ({ lines }) => count(lines), 'number'],
+      ])}
+      <h3 id="reported">${report === undefined ? 'Lines of all reports' : `Lines of report ${report}`}</h3>
+      ${report !== undefined && html`<p><a href=${path}>Show the lines of all reports</a></p>`}
+      ${table(data, { caption: 'Reported lines', captionHidden: true, stacked: true }, [
+        ['Report', ({ report_id }) => report_id, 'number'],
+        ['Employee', ({ employee_id }) => runEmployeeLink(id, employee_id), 'name'],
+        ...LINE_COLUMNS,
+        [
+          'State',
+          ({ replaced_by }) =>
+            replaced_by === null ? state('counts', 'good') : state(`replaced by report ${replaced_by}`),
+        ],
+      ])}
+      ${pager(path, query, next_cursor)}
+    </section>
+  `;
+}
+
+type ReportedLine = Schemas['TakenReport']['differences'][number];
+const LINE_COLUMNS: readonly Column<ReportedLine>[] = [
+  ['Line of coverage', ({ line_of_coverage }) => plain(line_of_coverage)],
+  [
+    'Line',
+    ({ kind, adjustment_for: run }) =>
+      run === null ? kind : html`<span>${`${kind} for `}${runLink(run)}</span>`,
+  ],
+  ['Finalized', ({ member_amount }) => money(member_amount), 'number'],
+  ['Taken', ({ taken }) => money(taken), 'number'],
+  ['Arrears', ({ owed }) => money(owed), 'number'],
+];
+
 function saved(report: Schemas['TakenReport'], runId: string): Html {
   const { id, lines, owed, difference_count, differences } = report;
   const shown = differences.length;
-  const lineOf = ({ kind, adjustment_for: run }: (typeof differences)[number]) =>
-    run === null ? kind : html`<span>${`${kind} for `}${runLink(run)}</span>`;
   const arrears = html`
     ${table(differences, { caption: 'Arrears' }, [
       ['Employee', ({ employee_id }) => runEmployeeLink(runId, employee_id), 'name'],
-      ['Line of coverage', ({ line_of_coverage }) => plain(line_of_coverage)],
-      ['Line', lineOf],
-      ['Finalized', ({ member_amount }) => money(member_amount), 'number'],
-      ['Taken', ({ taken }) => money(taken), 'number'],
-      ['Arrears', (row) => money(row.owed), 'number'],
+      ...LINE_COLUMNS,
     ])}
     <p class="hint">
       ${difference_count > shown && `The first ${count(shown)} of ${count(difference_count)} are shown. `}
@@ -112,7 +162,7 @@ function saved(report: Schemas['TakenReport'], runId: string): Html {
   return html`
     <section aria-labelledby="saved">
       <h2 id="saved">${`Report ${id} saved`}</h2>
-      <p>${`It has ${counted(lines, 'line')}; all others were taken in full. Arrears: `}<strong>${money(owed)}</strong></p>
+      <p>${`It names ${counted(lines, 'line')} which earlier reports of them no longer decide. Arrears of these lines: `}<strong>${money(owed)}</strong></p>
       ${shown > 0 && arrears}
     </section>
   `;
@@ -189,7 +239,7 @@ function fileForm(
         <p class="hint" id="file-hint">Choose a file or drop it here. CSV, JSON or NDJSON in UTF-8, at most 64 MiB.</p>
       </div>
       <div class="actions">
-        <button type="submit">${button}</button>
+        <button type="submit" class="while-unchanged">${button}</button>
         <span class="busy soft" role="status">Reading the file …</span>
       </div>
       <details>

@@ -66,7 +66,7 @@ function summary(run: Run): Html {
   const report = run.taken_reports.at(-1);
   const taken =
     report &&
-    html`<span>${`report ${report.id}, ${counted(report.lines, 'line')}, `}${instant(report.recorded_at)}</span>`;
+    html`<a href=${runPath(run.id, '/taken')}>${`report ${report.id}, ${counted(report.lines, 'line')}, `}${instant(report.recorded_at)}</a>`;
   const option = ({ label, hint = '' }: Pick<Choice, 'label' | 'hint'> = { label: '–' }) =>
     html`<span><strong>${label}</strong>${' – '}${hint}</span>`;
   return html`
