@@ -2,6 +2,7 @@
 
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Clock } from '../clock.ts';
+import type { SharedNow } from '../database/engine.ts';
 import type { Db } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import { AppError } from '../errors.ts';
@@ -55,11 +56,11 @@ export function createFailedAttempt(now: Clock) {
   };
 }
 
-type Identities = { db: Db; now: Clock; firstToken: string | null };
+type Identities = { db: Db; sharedNow: SharedNow; firstToken: string | null };
 
 /** Returns the hook that authenticates a request before its body is read. Requests to an unknown path pass, and get a 404. */
 export function createAuthorize(identities: Identities, failedAttempt: FailedAttempt) {
-  const { db, now, firstToken } = identities;
+  const { db, sharedNow, firstToken } = identities;
   return async (request: FastifyRequest, _reply: FastifyReply): Promise<void> => {
     const { headers, routeOptions } = request;
     const { scope } = routeOptions.config;
@@ -67,7 +68,7 @@ export function createAuthorize(identities: Identities, failedAttempt: FailedAtt
     const token = tokenOf(headers.authorization, scope === 'any');
     const person = token === null ? await personOf(request, identities) : null;
     const session = person?.session ?? null;
-    const caller = token === null ? person?.caller : await authenticate(db, token, now(), firstToken);
+    const caller = token === null ? person?.caller : await authenticate(db, token, sharedNow, firstToken);
     if (caller === null || caller === undefined) {
       const refusal = unauthorized(token !== null, scope === 'any');
       throw token === null ? refusal : failedAttempt(request, refusal);
@@ -76,7 +77,7 @@ export function createAuthorize(identities: Identities, failedAttempt: FailedAtt
     if (session !== null && !isRead) assertOwnPage(request, session);
     const isByPerson = headers[BACKGROUND_HEADER] === undefined && headers.accept !== 'text/event-stream';
     // A failed write, because the database is busy or full, must not block reads.
-    if (session !== null && isByPerson) void noteUse(db, session, now()).catch(() => {});
+    if (session !== null && isByPerson) void noteUse(db, session, sharedNow).catch(() => {});
     request.session = session;
     request.caller = caller;
     // A route without a scope stops the start. If one is reached anyway, refuse every caller.
@@ -93,9 +94,9 @@ export async function knowPerson(request: FastifyRequest, identities: Identities
   return true;
 }
 
-async function personOf(request: FastifyRequest, { db, now, firstToken }: Identities) {
+async function personOf(request: FastifyRequest, { db, sharedNow, firstToken }: Identities) {
   const session = request.headers.authorization === undefined ? sessionInCookie(request) : null;
-  const caller = session === null ? null : await sessionCaller(db, session, now(), firstToken);
+  const caller = session === null ? null : await sessionCaller(db, session, sharedNow, firstToken);
   return caller === null ? null : { session, caller };
 }
 

@@ -4,6 +4,7 @@ import type { FastifyContextConfig, FastifySchema, RouteOptions } from 'fastify'
 import type { CensusFrom } from '../census/source.ts';
 import type { Clock } from '../clock.ts';
 import type { ReadinessLimits } from '../config.ts';
+import type { SharedNow } from '../database/engine.ts';
 import type { NotReady } from '../database/errors.ts';
 import type { Db } from '../database/tables.ts';
 import type { Encryptor } from '../security/encryption.ts';
@@ -31,6 +32,7 @@ export type Api = Parameters<FastifyPluginCallbackTypebox>[0];
 export type ApiParts = ReadinessLimits & {
   readonly db: Db;
   readonly now: Clock;
+  readonly sharedNow: SharedNow;
   readonly log: Log;
   readonly encryptor: Encryptor;
   /** The configuration's `API_TOKEN`, which has every scope; null without one. */

@@ -1,4 +1,5 @@
 /** The commands of API tokens. */
+import { databaseNow } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
 import { createToken, listTokens, revokeToken, SCOPES, type TokenSummary } from '../security/tokens.ts';
 import { period } from './arguments.ts';
@@ -21,7 +22,7 @@ export function addTokenCommands(program: Command): void {
     .doesOnDatabase(async (context, { name, scope, expires }: CreateOptions) => {
       // Prints only the token on stdout, so a script can capture it. The rest is a note.
       const { db, out } = context;
-      const now = context.now();
+      const now = await databaseNow(db, context.now);
       const expiresAt = expires === undefined ? null : new Date(now.getTime() + expires);
       const asked = { name, scopes: scope, expiresAt, now };
       const { tokenId, token } = await transact(db, (trx) => createToken(trx, asked));
@@ -35,7 +36,8 @@ export function addTokenCommands(program: Command): void {
     .examples('token list', 'token list --wide')
     .table()
     .doesOnDatabase(async ({ db, out, now }) => {
-      const tokens = (await listTokens(db)).map((token) => shapeOf(token, now()));
+      const at = await databaseNow(db, now);
+      const tokens = (await listTokens(db)).map((token) => shapeOf(token, at));
       const none = 'No tokens. Create one with "benefits-sidecar token create".';
       printResult(out, { data: tokens }, () => printList(out, { columns: COLUMNS, rows: tokens, none }));
     });
@@ -58,7 +60,9 @@ export function addTokenCommands(program: Command): void {
           'Revoke it? Programs that use it lose access, and it cannot be made valid again.',
         );
       }
-      const revoked = await transact(db, (trx) => revokeToken(trx, idOrName, now()));
+      const revoked = await transact(db, async (trx) =>
+        revokeToken(trx, idOrName, await databaseNow(trx, now)),
+      );
       if (revoked === 0) {
         // A token pasted here by mistake must not be repeated in a log.
         const given = idOrName.startsWith('bsc_') ? 'the argument is a token' : idOrName;

@@ -4,6 +4,7 @@ import { knowPerson, mayAlso, type RouteScope } from '../api/auth.ts';
 import { logRefusal, problemOf, refusalOf } from '../api/problem.ts';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config.ts';
+import type { SharedNow } from '../database/engine.ts';
 import type { Db } from '../database/tables.ts';
 import { forgeryToken } from '../security/sessions.ts';
 import type { Scope } from '../security/tokens.ts';
@@ -17,6 +18,7 @@ export type ConsoleParts = {
   /** For sessions; all other data comes from the API. */
   readonly db: Db;
   readonly now: Clock;
+  readonly sharedNow: SharedNow;
   readonly log: Log;
   /** Ends the process: the storage failed in a way that a retry cannot fix. */
   readonly onFatal: (error: unknown) => void;

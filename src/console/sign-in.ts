@@ -17,7 +17,7 @@ const FORM_TIMEOUT_MS = 5_000;
 const OWN_PATH = /^\/(?![/\\])[\x21-\x5b\x5d-\x7e]{0,1000}$/;
 
 export function signInRoutes(app: FastifyInstance, parts: ConsoleParts): void {
-  const { db, now, log, firstToken } = parts;
+  const { db, sharedNow, log, firstToken } = parts;
   const config = { scope: 'public' as const };
   const options = { config, schema: { hide: true }, bodyLimit: FORM_LIMIT_BYTES };
 
@@ -29,7 +29,7 @@ export function signInRoutes(app: FastifyInstance, parts: ConsoleParts): void {
     const next = nextOf(request.body);
     const { token } = (request.body ?? {}) as { token?: unknown };
     const given = typeof token === 'string' ? token.trim() : '';
-    const caller = isSameOrigin(request) ? await authenticate(db, given, now(), firstToken) : null;
+    const caller = isSameOrigin(request) ? await authenticate(db, given, sharedNow, firstToken) : null;
     if (caller === null) {
       const problem = 'This token is unknown, expired or revoked.';
       const refusal = app.failedAttempt(request, new AppError('UNAUTHORIZED', problem));
@@ -39,7 +39,7 @@ export function signInRoutes(app: FastifyInstance, parts: ConsoleParts): void {
       return sendPage(request, withReferrer(reply.headers(refusal.headers)), parts, { ...page, status });
     }
     const earlier = sessionInCookie(request);
-    const secret = await transact(db, (trx) => beginSession(trx, given, now(), earlier));
+    const secret = await transact(db, async (trx) => beginSession(trx, given, await sharedNow(trx), earlier));
     log.info({ route: `POST ${SIGN_IN_PATH}`, token: caller.name }, 'a user signed in');
     const secure = isEncrypted(request);
     const name = sessionCookies(request)[secure ? 'secure' : 'plain'];

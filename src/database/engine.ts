@@ -50,15 +50,18 @@ export function forUpdateSkipLocked<T extends keyof Tables, O>(
   return engineOf(trx) === 'sqlite' ? query : query.forUpdate().skipLocked();
 }
 
+/** Returns the time that all sidecars of a database agree on: in production `databaseNow`. */
+export type SharedNow = (db: Db | Trx) => Promise<Date>;
+
 /**
- * The clock that leases and due times are compared by: the database's, so that senders on several machines agree.
- * SQLite has none of its own, and every process on the file shares this machine's.
+ * The clock that leases, due times and ages are compared by: the database's, so that sidecars on several machines agree
+ * and a wrong clock of one ends nothing. SQLite has none of its own, and every process on the file shares this machine's.
  */
-export async function databaseNow(trx: Trx, clock: Clock): Promise<Date> {
-  if (engineOf(trx) === 'sqlite') return clock();
+export async function databaseNow(db: Db | Trx, clock: Clock): Promise<Date> {
+  if (engineOf(db) === 'sqlite') return clock();
   // clock_timestamp, not now(): a transaction that waited for a lock must not count from before the wait.
   const { rows } = await sql<{ ms: string }>`
-    select floor(extract(epoch from clock_timestamp()) * 1000)::text as ms`.execute(trx);
+    select floor(extract(epoch from clock_timestamp()) * 1000)::text as ms`.execute(db);
   return new Date(Number(rows[0]?.ms));
 }
 

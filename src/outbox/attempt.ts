@@ -1,5 +1,6 @@
+import type { SharedNow } from '../database/engine.ts';
 import { isFatal } from '../database/errors.ts';
-import type { Db, Trx } from '../database/tables.ts';
+import type { Db } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import { codeOf } from '../errors.ts';
 import { keyErrorMessage } from '../security/hashing.ts';
@@ -14,8 +15,8 @@ export type Sending = {
   db: Db;
   client: BenefitsClient;
   senders: Senders;
-  /** Returns the time used for leases and due times, inside a transaction. */
-  sharedNow: (trx: Trx) => Promise<Date>;
+  /** For leases and due times. */
+  sharedNow: SharedNow;
   log: Log;
 };
 

@@ -12,7 +12,7 @@ import { systemClock } from '../clock.ts';
 import type { CensusConfig } from '../config.ts';
 import { addConsole } from '../console/console.ts';
 import { startCheckpoints } from '../database/checkpoints.ts';
-import { databaseNow, engineOf, engineOfUrl } from '../database/engine.ts';
+import { databaseNow, engineOf, engineOfUrl, type SharedNow } from '../database/engine.ts';
 import { type Call, callOthers, hearCalls } from '../database/notifier.ts';
 import { openDatabase } from '../database/open.ts';
 import type { Db } from '../database/tables.ts';
@@ -53,6 +53,7 @@ runWorker<ToApi, FromApi>(startApi);
 /** Starts on a database that is migrated already. Rejects if the port of the private listener is taken. */
 async function startApi(main: MainThread<FromApi>): Promise<Started<ToApi>> {
   const now = systemClock;
+  const sharedNow: SharedNow = (db) => databaseNow(db, now);
   const log = logOf(main);
   const watch = watchThread();
   const counts = createPrivateCounts();
@@ -74,7 +75,7 @@ async function startApi(main: MainThread<FromApi>): Promise<Started<ToApi>> {
       census: createCensusSender({ db, encryptor, now, source, maxAgeMs }),
       ...createChangeSenders(encryptor),
     },
-    sharedNow: (trx) => databaseNow(trx, now),
+    sharedNow,
     elapsedMs: () => performance.now(),
     random: Math.random,
     log,
@@ -104,7 +105,7 @@ async function startApi(main: MainThread<FromApi>): Promise<Started<ToApi>> {
 
   // Serve.
   const { token: firstToken, proxies } = config.api;
-  const shared = { db, now, log, firstToken, proxies, onFatal: main.failed };
+  const shared = { db, now, sharedNow, log, firstToken, proxies, onFatal: main.failed };
   const api = createApi({
     ...shared,
     overdueMs: config.census.overdueMs,

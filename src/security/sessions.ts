@@ -4,7 +4,7 @@
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { ago } from '../checks.ts';
-import { lockNames } from '../database/engine.ts';
+import { lockNames, type SharedNow } from '../database/engine.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import { callerOf, tokenHash } from './tokens.ts';
@@ -65,20 +65,23 @@ export async function beginSession(
 }
 
 /** Returns the session's caller, or null if it is unknown or expired or its token is no longer valid. */
-export async function sessionCaller(db: Db, secret: string, now: Date, firstToken: string | null) {
+export async function sessionCaller(db: Db, secret: string, sharedNow: SharedNow, firstToken: string | null) {
   if (!SECRET.test(secret)) return null;
   const row = await db
     .selectFrom('sessions')
     .select(['token_hash', 'expires_at', 'last_used_at'])
     .where('session_hash', '=', sessionHash(secret))
     .executeTakeFirst();
-  if (row === undefined || row.expires_at <= now.toISOString()) return null;
+  if (row === undefined) return null;
+  const now = await sharedNow(db);
+  if (row.expires_at <= now.toISOString()) return null;
   if (row.last_used_at === null || row.last_used_at <= ago(now, SESSION_IDLE_MS)) return null;
-  return callerOf(db, row.token_hash, now, firstToken);
+  return callerOf(db, row.token_hash, async () => now, firstToken);
 }
 
 /** Records that the user uses the session, at most once a minute. */
-export async function noteUse(db: Db, secret: string, now: Date): Promise<void> {
+export async function noteUse(db: Db, secret: string, sharedNow: SharedNow): Promise<void> {
+  const now = await sharedNow(db);
   const found = await db
     .selectFrom('sessions')
     .select('session_hash')

@@ -1,6 +1,7 @@
 /** Bearer tokens of the API: 256 random bits, shown once, stored and found as their SHA-256. */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Clock } from '../clock.ts';
+import type { SharedNow } from '../database/engine.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { AppError } from '../errors.ts';
 
@@ -65,25 +66,30 @@ export async function createToken(trx: Trx, { name, scopes, expiresAt, now }: Ne
  * Returns the caller of a bearer token, or null: the response must not show whether it is unknown, expired or revoked.
  * `firstToken` is the configured `API_TOKEN`, which has all scopes.
  */
-export async function authenticate(db: Db, bearerText: string, now: Date, firstToken: string | null) {
+export async function authenticate(
+  db: Db,
+  bearerText: string,
+  sharedNow: SharedNow,
+  firstToken: string | null,
+) {
   // Texts in another format need no query: a flood of them costs one hash each.
   if (!TOKEN.test(bearerText)) return firstCaller(tokenHash(bearerText), firstToken);
-  return callerOf(db, tokenHash(bearerText), now, firstToken);
+  return callerOf(db, tokenHash(bearerText), sharedNow, firstToken);
 }
 
 /** Returns the caller of a token's hash, which a session stores, as `authenticate` does. */
 export async function callerOf(
   db: Db,
   hash: Buffer,
-  now: Date,
+  sharedNow: SharedNow,
   firstToken: string | null,
 ): Promise<Caller | null> {
   const first = firstCaller(hash, firstToken);
   if (first !== null) return first;
   const row = await db.selectFrom('tokens').selectAll().where('token_hash', '=', hash).executeTakeFirst();
   if (row === undefined || !timingSafeEqual(hash, row.token_hash)) return null;
-  if (row.revoked_at !== null || (row.expires_at !== null && row.expires_at <= now.toISOString()))
-    return null;
+  if (row.revoked_at !== null) return null;
+  if (row.expires_at !== null && row.expires_at <= (await sharedNow(db)).toISOString()) return null;
   return { tokenId: row.token_id, name: row.name, scopes: storedScopes(row.scopes) };
 }
 

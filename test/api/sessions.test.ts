@@ -1,10 +1,13 @@
 import { transact } from '../../src/database/transaction.ts';
 import { beginSession, forgeryToken, SESSION_IDLE_MS } from '../../src/security/sessions.ts';
+import { createToken } from '../../src/security/tokens.ts';
+import { at } from '../support/clocks.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import { FIRST_TOKEN, NOW, type Request, type Running, start } from './start.ts';
 
 const MINUTE_MS = 60_000;
-const at = (minute: number) => new Date(NOW.getTime() + minute * MINUTE_MS);
+const DAY_MS = 24 * 60 * MINUTE_MS;
+const atMinute = (minute: number) => new Date(NOW.getTime() + minute * MINUTE_MS);
 
 const begin = ({ db }: Running, token: string, when = NOW) =>
   transact(db, (trx) => beginSession(trx, token, when));
@@ -31,15 +34,15 @@ onEitherEngine(
     const { call, tokenWith } = running;
     const token = await tokenWith('events:read');
     await begin(running, FIRST_TOKEN);
-    for (const minute of [0, 1, 1, 2]) await begin(running, token, at(minute));
-    const current = await begin(running, token, at(3));
+    for (const minute of [0, 1, 1, 2]) await begin(running, token, atMinute(minute));
+    const current = await begin(running, token, atMinute(3));
     // Within a minute, in which no use is recorded.
-    now = new Date(at(4).getTime() - 1);
+    now = new Date(atMinute(4).getTime() - 1);
     const { data, next_cursor } = (await call(inSession(current, { url: '/v1/sessions' }))).json;
     t.equal(next_cursor, null);
     t.strictSame(
       data.map(({ created_at, is_current }: Record<string, unknown>) => [created_at, is_current]),
-      [3, 2, 1, 1, 0].map((minute) => [at(minute).toISOString(), minute === 3]),
+      [3, 2, 1, 1, 0].map((minute) => [atMinute(minute).toISOString(), minute === 3]),
     );
     for (const { id } of data) t.match(id, /^[0-9a-f]{16}$/);
 
@@ -53,7 +56,7 @@ onEitherEngine(
     const asProgram = data.map((session: object) => ({ ...session, is_current: false }));
     t.strictSame(paged, asProgram, 'the same list with the bearer token');
 
-    now = new Date(at(2).getTime() + SESSION_IDLE_MS);
+    now = new Date(atMinute(2).getTime() + SESSION_IDLE_MS);
     t.equal((await idsOf(running, token)).length, 1, 'idle sessions have expired');
   },
 );
@@ -63,7 +66,7 @@ onEitherEngine('an ended session is rejected from its next request on', async (t
   const { call, tokenWith } = running;
   const token = await tokenWith('events:read');
   const ended = await begin(running, token);
-  const kept = await begin(running, token, at(-1));
+  const kept = await begin(running, token, atMinute(-1));
   const [id] = await idsOf(running, token);
   const url = `/v1/sessions/${id}`;
   t.equal((await call(inSession(kept, { method: 'DELETE', url }))).status, 204);
@@ -116,5 +119,19 @@ onEitherEngine('a session ends another one only with the CSRF header', async (t)
     const { headers, ...request } = inSession(secret, { method: 'DELETE', url });
     const { 'x-csrf-token': _, ...without } = headers ?? {};
     t.equal((await running.call({ ...request, headers: without })).status, 403, url);
+  }
+});
+
+onEitherEngine('a wrong clock of the sidecar ends no session and no token', async (t) => {
+  for (const skewMs of [-DAY_MS, DAY_MS]) {
+    const skewed = () => new Date(NOW.getTime() + skewMs);
+    const running = await start(t, { now: skewed, sharedNow: at(NOW) });
+    const wish = { name: 'payroll', scopes: ['all'], expiresAt: atMinute(1), now: NOW };
+    const { token } = await transact(running.db, (trx) => createToken(trx, wish));
+    const session = await begin(running, FIRST_TOKEN);
+    const status = async (request: Request) => (await running.call(request)).status;
+    t.equal(await status({ url: '/v1/readiness', token }), 200);
+    t.equal(await status(inSession(session, { url: '/v1/readiness' })), 200);
+    t.equal((await idsOf(running, FIRST_TOKEN)).length, 1);
   }
 });

@@ -54,6 +54,7 @@ export async function start(
   const parts: ApiParts = {
     db,
     now: () => NOW,
+    sharedNow: async () => parts.now(),
     log: logInto(logged),
     encryptor: createEncryptor([{ id: 'test', key: Buffer.alloc(32, 7) }]),
     firstToken: FIRST_TOKEN,

@@ -1,5 +1,6 @@
 import { readDataKeys } from '../../src/config.ts';
 import { authenticate } from '../../src/security/tokens.ts';
+import { at } from '../support/clocks.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import { here, jsonOf, withDatabase } from './harness.ts';
 
@@ -18,7 +19,7 @@ onEitherEngine('only the token is on stdout, and it works until it is revoked', 
   const made = await here(t, env, ['token', 'create', '--name', 'payroll', ...scopes, '--expires', '90d']);
   t.match(made, { code: 0, stdout: /^bsc_[\w-]{43}\n$/, stderr: /cannot be shown again/ });
   const token = made.stdout.trim();
-  const who = () => authenticate(db, token, new Date(), null);
+  const who = () => authenticate(db, token, at(new Date()), null);
   t.match(await who(), { name: 'payroll', scopes: ['ledger:read', 'events:read'] });
 
   const listed = await here(t, env, ['token', 'list', '--json']);

@@ -13,6 +13,7 @@ import {
 } from '../../src/security/sessions.ts';
 import { createToken, revokeToken } from '../../src/security/tokens.ts';
 import { scratch } from '../database/scratch.ts';
+import { at } from '../support/clocks.ts';
 import { bytesByTable, onEachEngine } from '../support/engine.ts';
 
 const NOW = new Date('2026-02-01T08:00:00.000Z');
@@ -28,28 +29,28 @@ const begin = (db: Db, token: string, now = NOW) => transact(db, (trx) => beginS
 onEachEngine('a session has its token’s scopes, for twelve hours', async (t) => {
   const { db } = await scratch(t);
   const secret = await begin(db, await tokenOf(db));
-  for (let ms = 0; ms < SESSION_MS; ms += SESSION_IDLE_MS / 2) await noteUse(db, secret, after(ms));
-  const caller = await sessionCaller(db, secret, after(SESSION_MS - 1), null);
+  for (let ms = 0; ms < SESSION_MS; ms += SESSION_IDLE_MS / 2) await noteUse(db, secret, at(after(ms)));
+  const caller = await sessionCaller(db, secret, at(after(SESSION_MS - 1)), null);
   t.match(caller, { name: 'someone', scopes: ['ledger:read'] });
-  t.equal(await sessionCaller(db, secret, after(SESSION_MS), null), null);
+  t.equal(await sessionCaller(db, secret, at(after(SESSION_MS)), null), null);
   await transact(db, (trx) => revokeToken(trx, 'someone', NOW));
-  t.equal(await sessionCaller(db, secret, after(1), null), null, 'revoked');
+  t.equal(await sessionCaller(db, secret, at(after(1)), null), null, 'revoked');
 });
 
 onEachEngine('a session ends with its token', async (t) => {
   const { db } = await scratch(t);
   const secret = await begin(db, await tokenOf(db, after(60_000)));
-  t.match(await sessionCaller(db, secret, after(59_999), null), { name: 'someone' });
-  t.equal(await sessionCaller(db, secret, after(60_000), null), null);
+  t.match(await sessionCaller(db, secret, at(after(59_999)), null), { name: 'someone' });
+  t.equal(await sessionCaller(db, secret, at(after(60_000)), null), null);
 });
 
 onEachEngine('a session of the first token ends when the configuration has another', async (t) => {
   const { db } = await scratch(t);
   const first = 'first-token-of-a-container-0123456789';
   const secret = await begin(db, first);
-  t.match(await sessionCaller(db, secret, NOW, first), { name: 'API_TOKEN', scopes: ['all'] });
-  t.equal(await sessionCaller(db, secret, NOW, `${first}-other`), null);
-  t.equal(await sessionCaller(db, secret, NOW, null), null);
+  t.match(await sessionCaller(db, secret, at(NOW), first), { name: 'API_TOKEN', scopes: ['all'] });
+  t.equal(await sessionCaller(db, secret, at(NOW), `${first}-other`), null);
+  t.equal(await sessionCaller(db, secret, at(NOW), null), null);
 });
 
 onEachEngine('signing out ends this session and no other', async (t) => {
@@ -57,8 +58,8 @@ onEachEngine('signing out ends this session and no other', async (t) => {
   const token = await tokenOf(db);
   const [one, other] = [await begin(db, token), await begin(db, token)];
   await transact(db, (trx) => endSession(trx, one));
-  t.equal(await sessionCaller(db, one, NOW, null), null);
-  t.match(await sessionCaller(db, other, NOW, null), { name: 'someone' });
+  t.equal(await sessionCaller(db, one, at(NOW), null), null);
+  t.match(await sessionCaller(db, other, at(NOW), null), { name: 'someone' });
 });
 
 onEachEngine('expired and idle sessions are deleted when the next one starts', async (t) => {
@@ -76,18 +77,18 @@ onEachEngine('a token has at most 20 sessions, and the next sign-in ends the old
   const apart = await begin(db, first);
   const secrets: string[] = [];
   for (let count = 0; count < SESSIONS_MAX; count += 1) secrets.push(await begin(db, token, after(count)));
-  const at = after(SESSIONS_MAX);
+  const now = after(SESSIONS_MAX);
   t.equal(SESSIONS_MAX, 20);
   const valid = async () => {
-    const callers = await Promise.all(secrets.map((secret) => sessionCaller(db, secret, at, null)));
+    const callers = await Promise.all(secrets.map((secret) => sessionCaller(db, secret, at(now), null)));
     return callers.map((caller) => caller !== null);
   };
   t.notOk((await valid()).includes(false));
   // At once, as a program would.
-  const more = await Promise.all([begin(db, token, at), begin(db, token, at), begin(db, token, at)]);
+  const more = await Promise.all([begin(db, token, now), begin(db, token, now), begin(db, token, now)]);
   t.strictSame((await valid()).slice(0, 4), [false, false, false, true]);
-  for (const secret of more) t.ok(await sessionCaller(db, secret, at, null));
-  t.ok(await sessionCaller(db, apart, at, first), 'the sessions of another token stay');
+  for (const secret of more) t.ok(await sessionCaller(db, secret, at(now), null));
+  t.ok(await sessionCaller(db, apart, at(now), first), 'the sessions of another token stay');
 });
 
 onEachEngine('the database contains neither cookie values nor tokens', async (t) => {
@@ -104,7 +105,7 @@ onEachEngine(
   async (t) => {
     const { db } = await scratch(t);
     for (const secret of ['', 'a', 'A'.repeat(43), '\0'.repeat(43), 'ä'.repeat(43)]) {
-      t.equal(await sessionCaller(db, secret, NOW, null), null);
+      t.equal(await sessionCaller(db, secret, at(NOW), null), null);
     }
     const [one, other] = ['A'.repeat(43), 'B'.repeat(43)];
     t.equal(isForgeryToken(one, forgeryToken(one)), true);
@@ -117,13 +118,13 @@ onEachEngine(
 onEachEngine('a session ends 30 minutes after its last use, which is recorded once a minute', async (t) => {
   const { db } = await scratch(t);
   const secret = await begin(db, await tokenOf(db));
-  await noteUse(db, secret, after(59_999));
+  await noteUse(db, secret, at(after(59_999)));
   t.equal(
-    await sessionCaller(db, secret, after(SESSION_IDLE_MS), null),
+    await sessionCaller(db, secret, at(after(SESSION_IDLE_MS)), null),
     null,
     'a use within a minute is not recorded',
   );
-  await noteUse(db, secret, after(60_000));
-  t.match(await sessionCaller(db, secret, after(SESSION_IDLE_MS + 59_999), null), { name: 'someone' });
-  t.equal(await sessionCaller(db, secret, after(SESSION_IDLE_MS + 60_000), null), null);
+  await noteUse(db, secret, at(after(60_000)));
+  t.match(await sessionCaller(db, secret, at(after(SESSION_IDLE_MS + 59_999)), null), { name: 'someone' });
+  t.equal(await sessionCaller(db, secret, at(after(SESSION_IDLE_MS + 60_000)), null), null);
 });

@@ -11,6 +11,7 @@ import {
   SCOPES,
 } from '../../src/security/tokens.ts';
 import { scratch } from '../database/scratch.ts';
+import { at } from '../support/clocks.ts';
 import { onEachEngine, rawBytes } from '../support/engine.ts';
 
 const NOW = new Date('2026-01-31T09:30:00.000Z');
@@ -67,7 +68,7 @@ onEachEngine('a token authenticates with its name and scopes', async (t) => {
   const { db } = await scratch(t);
   await create(db, { name: 'other', scopes: ['all'] });
   const { token, tokenId } = await create(db, { scopes: ['runs:write', 'ledger:read', 'runs:write'] });
-  t.strictSame(await authenticate(db, token, NOW, null), {
+  t.strictSame(await authenticate(db, token, at(NOW), null), {
     tokenId,
     name: 'payroll',
     scopes: ['ledger:read', 'runs:write'],
@@ -92,23 +93,23 @@ onEachEngine('other texts do not authenticate', async (t) => {
     'the word null': 'null',
   };
   for (const [name, text] of Object.entries(others)) {
-    t.equal(await authenticate(db, text, NOW, null), null, name);
+    t.equal(await authenticate(db, text, at(NOW), null), null, name);
   }
 });
 
 onEachEngine('a token is rejected from its expiry on', async (t) => {
   const { db } = await scratch(t);
   const { token } = await create(db, { expiresAt: LATER });
-  t.ok(await authenticate(db, token, new Date(LATER.getTime() - 1), null), 'a millisecond before');
-  t.equal(await authenticate(db, token, LATER, null), null, 'at the instant');
+  t.ok(await authenticate(db, token, at(new Date(LATER.getTime() - 1)), null), 'a millisecond before');
+  t.equal(await authenticate(db, token, at(LATER), null), null, 'at the instant');
 });
 
 onEachEngine('a revoked token is rejected immediately, and others are not', async (t) => {
   const { db } = await scratch(t);
   const [one, two] = [await create(db), await create(db)];
   t.equal(await transact(db, (trx) => revokeToken(trx, one.tokenId, LATER)), 1);
-  t.equal(await authenticate(db, one.token, NOW, null), null);
-  t.ok(await authenticate(db, two.token, NOW, null));
+  t.equal(await authenticate(db, one.token, at(NOW), null), null);
+  t.ok(await authenticate(db, two.token, at(NOW), null));
 });
 
 onEachEngine('revoking by a name that several valid tokens share revokes none', async (t) => {
@@ -117,7 +118,7 @@ onEachEngine('revoking by a name that several valid tokens share revokes none', 
   const old = await create(db);
   const renewed = await create(db);
   await t.rejects(revoke('payroll'), { code: 'TOKEN_REFUSED', message: new RegExp(`${old.tokenId}.* or `) });
-  t.ok(await authenticate(db, renewed.token, NOW, null));
+  t.ok(await authenticate(db, renewed.token, at(NOW), null));
   t.equal(await revoke(old.tokenId), 1);
   t.equal(await revoke('payroll'), 1, 'one valid token is left');
   t.equal(await revoke('payroll'), 0, 'it is revoked already');
@@ -146,15 +147,19 @@ onEachEngine('the list shows everything but the token, including expired and rev
 onEachEngine('the configured API_TOKEN has all scopes, and only if it is set', async (t) => {
   const { db } = await scratch(t);
   const { token } = await create(db);
-  t.strictSame(await authenticate(db, FIRST_TOKEN, NOW, FIRST_TOKEN), {
+  t.strictSame(await authenticate(db, FIRST_TOKEN, at(NOW), FIRST_TOKEN), {
     tokenId: 'API_TOKEN',
     name: 'API_TOKEN',
     scopes: ['all'],
   });
-  t.equal(await authenticate(db, FIRST_TOKEN, NOW, null), null);
-  t.equal(await authenticate(db, '', NOW, FIRST_TOKEN), null);
-  t.equal(await authenticate(db, `${FIRST_TOKEN}0`, NOW, FIRST_TOKEN), null);
-  t.match(await authenticate(db, token, NOW, FIRST_TOKEN), { name: 'payroll' }, 'other tokens still work');
+  t.equal(await authenticate(db, FIRST_TOKEN, at(NOW), null), null);
+  t.equal(await authenticate(db, '', at(NOW), FIRST_TOKEN), null);
+  t.equal(await authenticate(db, `${FIRST_TOKEN}0`, at(NOW), FIRST_TOKEN), null);
+  t.match(
+    await authenticate(db, token, at(NOW), FIRST_TOKEN),
+    { name: 'payroll' },
+    'other tokens still work',
+  );
   t.equal(
     await transact(db, (trx) => revokeToken(trx, 'API_TOKEN', NOW)),
     0,
@@ -177,7 +182,7 @@ onEachEngine('a scope stored by a later release is ignored', async (t) => {
   const { db } = await scratch(t);
   const { token } = await create(db);
   await transact(db, (trx) => trx.updateTable('tokens').set({ scopes: 'ledger:read moon:fly' }).execute());
-  t.strictSame((await authenticate(db, token, NOW, null))?.scopes, ['ledger:read']);
+  t.strictSame((await authenticate(db, token, at(NOW), null))?.scopes, ['ledger:read']);
   t.strictSame((await listTokens(db))[0]?.scopes, ['ledger:read']);
 });
 

@@ -24,7 +24,7 @@ const Session = field.component(
 const position = cursorOf('sessions', field.closed({ created_at: Type.String(), id: Type.String() }));
 
 /** Lists and ends the console sessions of the caller's token, and of no other token. */
-export function sessionRoutes(app: Api, { db, now, log, firstToken }: ApiParts): void {
+export function sessionRoutes(app: Api, { db, sharedNow, log, firstToken }: ApiParts): void {
   const tokenHashOf = async ({ caller }: FastifyRequest): Promise<Buffer> => {
     const hash = await hashOfCaller(db, caller as Caller, firstToken);
     if (hash === null) throw notFound('session');
@@ -44,7 +44,7 @@ export function sessionRoutes(app: Api, { db, now, log, firstToken }: ApiParts):
     async (request) => {
       const owner = { tokenHash: await tokenHashOf(request), secret: request.session };
       const { cursor, limit = LIMIT_DEFAULT } = request.query;
-      const page = { before: position.decode(cursor), limit, now: now() };
+      const page = { before: position.decode(cursor), limit, now: await sharedNow(db) };
       const { sessions, next } = await listSessions(db, owner, page);
       return position.page(sessions, next);
     },
