@@ -16,7 +16,7 @@ export function applyLoop(db: Db): ApplyLoop {
   const log: Log = { debug: nothing, info: nothing, warn: failed, error: failed, fatal: failed };
   return createApplyLoop({
     db,
-    now: () => new Date(),
+    sharedNow: async () => new Date(),
     log,
     effects: { requestSync: async () => {}, completeSyncs: async () => 0 },
     onApplied: nothing,

@@ -1,4 +1,6 @@
 import { pathSegment } from '../contract/fields.ts';
+import type { SharedNow } from '../database/engine.ts';
+import type { Db, Trx } from '../database/tables.ts';
 import { AppError, isAppError } from '../errors.ts';
 import { SLOW_RETRY_MS } from '../outbox/retry.ts';
 import type { Claim, Decide, Post, Sender, Timeouts } from '../outbox/sender.ts';
@@ -21,6 +23,7 @@ const TIMEOUTS: Timeouts = { idleMs: 5 * 60_000, totalMs: 15 * 60_000 };
 const CLOCK_SKEW_MS = 5 * 60_000;
 
 type CensusSending = Staging & {
+  sharedNow: SharedNow;
   /** Null for push. */
   source: CensusSource | null;
   /** CENSUS_MAX_AGE: an older staged census is not uploaded. */
@@ -36,7 +39,7 @@ type Upload = {
 
 /** Sends the staged census if it is fresh, else one that is fetched. */
 export function createCensusSender(sending: CensusSending): Sender {
-  const { db, encryptor, now, source, maxAgeMs } = sending;
+  const { db, encryptor, sharedNow, source, maxAgeMs } = sending;
   const uploads = new WeakMap<Claim, Upload>();
 
   return {
@@ -51,9 +54,9 @@ export function createCensusSender(sending: CensusSending): Sender {
           return { outcome: 'canceled', reason };
         };
       }
-      const census = await currentCensus(db, employerId);
+      const census = await freshCensus(db, employerId);
       // A fetched census serves all attempts of the requests that it was fetched for.
-      if (isFresh(census) && (source === null || census.staged_at >= wanted)) {
+      if (census !== null && (source === null || census.staged_at >= wanted)) {
         return upload(claim, census);
       }
       return source === null ? waitForPush(claim) : fetchAndStage(claim, source, signal);
@@ -86,10 +89,11 @@ export function createCensusSender(sending: CensusSending): Sender {
     return uploads.get(claim) as Upload;
   }
 
-  function isFresh(census: StagedCensus | null): census is StagedCensus {
-    if (census === null) return false;
-    const ageMs = now().getTime() - Date.parse(census.staged_at);
-    return ageMs <= maxAgeMs && ageMs >= -CLOCK_SKEW_MS;
+  async function freshCensus(on: Db | Trx, employerId: string): Promise<StagedCensus | null> {
+    const census = await currentCensus(on, employerId);
+    if (census === null) return null;
+    const ageMs = (await sharedNow(on)).getTime() - Date.parse(census.staged_at);
+    return ageMs <= maxAgeMs && ageMs >= -CLOCK_SKEW_MS ? census : null;
   }
 
   async function upload(
@@ -134,10 +138,11 @@ export function createCensusSender(sending: CensusSending): Sender {
   /** Checks again inside the transaction: a census staged since then found no sync that waits. */
   function waitForPush(claim: Claim): Decide {
     return async (trx) => {
-      const census = await currentCensus(trx, claim.subject_id);
-      if (isFresh(census)) return { outcome: 'later', reason: 'a census was staged', delayMs: 0 };
+      if ((await freshCensus(trx, claim.subject_id)) !== null)
+        return { outcome: 'later', reason: 'a census was staged', delayMs: 0 };
       const stale = 'the staged census is older than CENSUS_MAX_AGE: stage a new one';
-      const reason = census === null ? 'no census is staged: stage one' : stale;
+      const isAny = (await currentCensus(trx, claim.subject_id)) !== null;
+      const reason = isAny ? stale : 'no census is staged: stage one';
       await syncs.awaitCensus(trx, claim.requestId, reason);
       return { outcome: 'canceled', reason };
     };

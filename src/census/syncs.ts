@@ -191,7 +191,7 @@ export async function uploadDelivered(
     .where('request_id', '=', requestId)
     .where('state', '=', 'completed')
     .where('uploaded_at', 'is', null)
-    // On PostgreSQL another process may time completions by its own clock.
+    // The clock may have been set back since.
     .where((where) => where.or([where('upload_started_at', '=', began), where('completed_at', '>=', began)]))
     .execute();
 }

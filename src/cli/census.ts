@@ -13,6 +13,7 @@ import { dismissSync, requestSyncManually } from '../census/syncs.ts';
 import { ago } from '../checks.ts';
 import { readCensus, readDataKeys, readReadinessLimits } from '../config.ts';
 import { describe } from '../contract/check.ts';
+import { databaseNow } from '../database/engine.ts';
 import type { Db } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import { type AppError, codeOf } from '../errors.ts';
@@ -99,7 +100,7 @@ export function addCensusCommands(program: Command): void {
       async (context, { employer, response: withResponse }: { employer: string; response?: true }) => {
         const { db, out, env } = context;
         const { maxAgeMs, overdueMs } = readCensus(env);
-        const now = context.now();
+        const now = await databaseNow(db, context.now);
         await assertKnownEmployer(db, employer);
         const { censuses } = await listStagedCensuses(db, { employerId: employer }, { limit: 1 });
         const staged = censuses[0] ?? null;
@@ -132,7 +133,7 @@ export function addCensusCommands(program: Command): void {
     .doesOnDatabase(async (context, { employer }: { employer: string }) => {
       const { db, out, env } = context;
       const { overdueMs, source } = readCensus(env);
-      const now = context.now();
+      const now = await databaseNow(db, context.now);
       if (!(await mayFetch(source, employer))) await assertKnownEmployer(db, employer);
       const request = { employerId: employer, now: now.toISOString() };
       const syncId = await transact(db, (trx) => requestSyncManually(trx, request));
@@ -152,7 +153,7 @@ export function addCensusCommands(program: Command): void {
     .doesOnDatabase(async (context, syncId: string, { reason }: { reason: string }) => {
       const { db, out, env } = context;
       const { overdueMs } = readCensus(env);
-      const now = context.now();
+      const now = await databaseNow(db, context.now);
       const sync = await findSync(db, syncId, { now, overdueMs });
       if (sync === null) throw unknownSync(syncId);
       await confirm(

@@ -1,4 +1,5 @@
 /** The commands of events. */
+import { databaseNow } from '../database/engine.ts';
 import type { Db, EventState } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import {
@@ -82,9 +83,9 @@ export function addEventCommands(program: Command): void {
       const total = byFilter ? null : ids.length;
       const progress = 'events set to pending';
       const { reprocessed, withoutBody } = await withProgress(out, progress, total, ({ set }) =>
-        withDatabase(context, (db) =>
+        withDatabase(context, async (db) =>
           byFilter
-            ? reprocessAll(db, asked, now().toISOString(), (_, all) => set(all))
+            ? reprocessAll(db, asked, (await databaseNow(db, now)).toISOString(), (_, all) => set(all))
             : reprocessEach(db, ids, set),
         ),
       );

@@ -1,5 +1,6 @@
 /** The command that imports deductions. */
 import { readDatabaseUrl } from '../config.ts';
+import { databaseNow } from '../database/engine.ts';
 import { holdServeLock } from '../database/open.ts';
 import type { Db } from '../database/tables.ts';
 import { isAppError } from '../errors.ts';
@@ -25,8 +26,9 @@ export function addImportCommands(program: Command): void {
       const file = await findRowsFile(path);
       await withDatabase(context, async (db) => {
         // The file is read twice: to check it, and to store it.
+        const at = (await databaseNow(db, now)).toISOString();
         const imported = await withProgress(out, 'bytes', 2 * file.size, ({ add }) =>
-          importDeductions(db, () => file.open(IMPORT_COLUMNS, add), now().toISOString()),
+          importDeductions(db, () => file.open(IMPORT_COLUMNS, add), at),
         );
         if (!imported.ok) throw inputRefused('the file', imported);
         const applied = await applyUnlessServed(context, db);
@@ -51,7 +53,13 @@ async function applyUnlessServed({ env, now }: Context, db: Db): Promise<boolean
     throw error;
   }
   try {
-    const loop = createApplyLoop({ db, now, log: silentLog, onApplied: () => {}, onFatal: () => {} });
+    const loop = createApplyLoop({
+      db,
+      sharedNow: (on) => databaseNow(on, now),
+      log: silentLog,
+      onApplied: () => {},
+      onFatal: () => {},
+    });
     while (await hasPendingEvents(db)) await loop.runOnce();
     return true;
   } finally {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setImmediate as immediately } from 'node:timers/promises';
-import type { Clock } from '../clock.ts';
 import { insertMany, isOneOf } from '../database/bulk.ts';
+import type { SharedNow } from '../database/engine.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import type { Problem } from '../errors.ts';
@@ -13,7 +13,7 @@ import { type Hasher, openHasher } from '../security/hashing.ts';
 import { bytesOf, type Change } from './change.ts';
 import { recordChangeFacts } from './facts.ts';
 
-export type Accepting = { db: Db; encryptor: Encryptor; now: Clock };
+export type Accepting = { db: Db; encryptor: Encryptor; sharedNow: SharedNow };
 
 /** The caller has checked the key with `keyProblem`. */
 export type Submission = { readonly change: Change; readonly idempotencyKey: string | null };
@@ -41,7 +41,7 @@ export function keyProblem(path: string, key: unknown): Problem | null {
 
 /** Accepts at most `CHANGES_AT_ONCE` changes, in order. A conflict affects only its own change. */
 export async function acceptChanges(
-  { db, encryptor, now }: Accepting,
+  { db, encryptor, sharedNow }: Accepting,
   submissions: readonly Submission[],
 ): Promise<Accepted[]> {
   const hasher = await openHasher(db, encryptor);
@@ -49,7 +49,7 @@ export async function acceptChanges(
   return transact(db, async (trx) => {
     // One caller at a time, so that what is read about keys and employees stays true.
     await lockLedger(trx);
-    const at = now().toISOString();
+    const at = (await sharedNow(trx)).toISOString();
     const first = await firstOf(trx, prepared);
     const fresh: Prepared[] = [];
     const accepted = prepared.map((one): Accepted => {

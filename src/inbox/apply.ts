@@ -1,7 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { completeSyncs, requestSync } from '../census/syncs.ts';
-import type { Clock } from '../clock.ts';
-import { type Engine, engineOf } from '../database/engine.ts';
+import { type Engine, engineOf, type SharedNow } from '../database/engine.ts';
 import { isFatal, isStatementTimeout, isUnavailable } from '../database/errors.ts';
 import { createNotifier } from '../database/notifier.ts';
 import type { Db, Trx } from '../database/tables.ts';
@@ -57,13 +56,13 @@ export type Applied = { applied: number; ignored: number; quarantined: number; s
  */
 export function createApplyLoop(options: {
   db: Db;
-  now: Clock;
+  sharedNow: SharedNow;
   log: Log;
   effects?: Effects;
   onApplied: (applied: Applied) => void;
   onFatal: (error: unknown) => void;
 }): ApplyLoop {
-  const { db, now, log, effects = { requestSync, completeSyncs }, onApplied, onFatal } = options;
+  const { db, sharedNow, log, effects = { requestSync, completeSyncs }, onApplied, onFatal } = options;
   const failed = rateLimited((failures) => log.error(failures, 'events could not be applied: trying again'));
   const some = createNotifier();
   const isEnough = createNotifier();
@@ -102,7 +101,7 @@ export function createApplyLoop(options: {
       // Lock first, so that the next reader of the work list does not see what this batch applies.
       await lockLedger(trx);
       batch.splice(0, batch.length, ...(await pendingEvents(trx, limit, after)));
-      return applyEvents(trx, effects, batch, now().toISOString());
+      return applyEvents(trx, effects, batch, (await sharedNow(trx)).toISOString());
     });
   };
 
@@ -147,7 +146,7 @@ export function createApplyLoop(options: {
       const reason = `${NOT_APPLIED}${what} (${code || 'internal error'}): reprocess it after an upgrade, or dismiss it`;
       const { eventType, envelopeId } = parseEvent(event.body);
       const outcome: Outcome = { seq: event.seq, state: 'quarantined', eventType, envelopeId, reason };
-      await finishEvents(trx, [outcome], now().toISOString());
+      await finishEvents(trx, [outcome], (await sharedNow(trx)).toISOString());
       return { ...nothingApplied(), quarantined: 1 };
     });
 

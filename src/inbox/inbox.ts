@@ -1,8 +1,9 @@
 /** The inbox: events in order of receipt, which are pending until they are applied. */
 import { createHash } from 'node:crypto';
-import { CompiledQuery, type NotNull, sql } from 'kysely';
+import { CompiledQuery, type NotNull, type RawBuilder, sql } from 'kysely';
+import type { Clock } from '../clock.ts';
 import { insertMany, isOneOf, updateMany } from '../database/bulk.ts';
-import { byBytes, engineOf } from '../database/engine.ts';
+import { byBytes, type Engine, engineOf } from '../database/engine.ts';
 import type { Db, EventState, InboxTable, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import type { NewestEvent } from './data-loss.ts';
@@ -11,6 +12,19 @@ type EventSource = InboxTable['source'];
 
 /** A verified message, or an event of an import, not yet stored. */
 export type Arrival = { readonly eventId: string; readonly body: Buffer };
+
+/** A time of receipt: a text or, on PostgreSQL, the server's clock. */
+export type ReceivedAt = string | RawBuilder<string>;
+
+/**
+ * Returns the time of receipt of what is stored next. On PostgreSQL it is the server's, which the starts of uploads
+ * have too, at the start of the statement: what happens while it waits for a lock happens after the receipt.
+ */
+export function receivedNow(engine: Engine, now: Clock): ReceivedAt {
+  return engine === 'sqlite' ? now().toISOString() : SERVER_TIME;
+}
+
+const SERVER_TIME = sql<string>`to_char(statement_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 
 export function sha256(body: Buffer): Buffer {
   return createHash('sha256').update(body).digest();
@@ -46,11 +60,12 @@ export type Outcome = {
 export async function storeArrivals(
   trx: Trx,
   arrivals: readonly Arrival[],
-  receivedAt: string,
+  receivedAt: ReceivedAt,
   source: EventSource = 'webhook',
 ): Promise<Stored> {
   const accepted = await insertArrivals(trx, arrivals, receivedAt, source);
-  const newest = accepted === 0 || engineOf(trx) === 'postgres' ? null : await lastInserted(trx, receivedAt);
+  const newest =
+    accepted === 0 || engineOf(trx) === 'postgres' ? null : await lastInserted(trx, receivedAt as string);
   const duplicates = arrivals.length - accepted;
   const conflicts = duplicates === 0 ? 0 : await storeConflicts(trx, arrivals, receivedAt);
   return { accepted, duplicates, conflicts, newest };
@@ -64,7 +79,11 @@ async function lastInserted(trx: Trx, received_at: string): Promise<NewestEvent>
 }
 
 /** Does the same without a transaction where PostgreSQL needs none: one round trip instead of three. */
-export async function storeBatch(db: Db, arrivals: readonly Arrival[], receivedAt: string): Promise<Stored> {
+export async function storeBatch(
+  db: Db,
+  arrivals: readonly Arrival[],
+  receivedAt: ReceivedAt,
+): Promise<Stored> {
   if (engineOf(db) === 'sqlite') return transact(db, (trx) => storeArrivals(trx, arrivals, receivedAt));
   const accepted = await insertArrivals(db, arrivals, receivedAt, 'webhook');
   const duplicates = arrivals.length - accepted;
@@ -77,7 +96,7 @@ export async function storeBatch(db: Db, arrivals: readonly Arrival[], receivedA
 async function insertArrivals(
   db: Db | Trx,
   arrivals: readonly Arrival[],
-  receivedAt: string,
+  receivedAt: ReceivedAt,
   source: EventSource,
 ): Promise<number> {
   if (engineOf(db) === 'sqlite') {
@@ -103,7 +122,11 @@ async function insertArrivals(
   return Number(numAffectedRows ?? 0);
 }
 
-async function storeConflicts(trx: Trx, arrivals: readonly Arrival[], receivedAt: string): Promise<number> {
+async function storeConflicts(
+  trx: Trx,
+  arrivals: readonly Arrival[],
+  receivedAt: ReceivedAt,
+): Promise<number> {
   let conflicts = 0;
   const ids = [...new Set(arrivals.map(({ eventId }) => eventId))];
   const rows = await trx

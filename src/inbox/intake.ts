@@ -1,11 +1,10 @@
-import type { Clock } from '../clock.ts';
 import { engineOf } from '../database/engine.ts';
 import { isFatal } from '../database/errors.ts';
 import type { Db } from '../database/tables.ts';
 import { codeOf } from '../errors.ts';
 import type { Log } from '../telemetry/log.ts';
 import { rateLimited } from '../telemetry/rate-limited-log.ts';
-import { type Arrival, type Stored, storeBatch } from './inbox.ts';
+import { type Arrival, type ReceivedAt, type Stored, storeBatch } from './inbox.ts';
 import { notStored, type Waiting } from './intake-channel.ts';
 
 /** Events in one commit: enough to share its fsync, few enough that the event loop is not held for long. */
@@ -27,12 +26,13 @@ export type Intake = {
  */
 export function createIntake(options: {
   db: Db;
-  now: Clock;
+  /** Returns the time of receipt: a text, or an SQL expression for the start of the statement that stores it. */
+  receivedAt: () => ReceivedAt;
   log: Log;
   onStored: (stored: Stored, tookMs: number) => void;
   onFatal: (error: unknown) => void;
 }): Intake {
-  const { db, now, log, onStored, onFatal } = options;
+  const { db, receivedAt, log, onStored, onFatal } = options;
   const refused = rateLimited((failures) => {
     log.error(failures, 'events could not be stored and were refused with 503: the sender will retry them');
   });
@@ -49,9 +49,9 @@ export function createIntake(options: {
     try {
       const arrivals = batch.map((one) => one.arrival);
       // Taken before the wait for the lock: what happens during it happens after the receipt.
-      const receivedAt = now().toISOString();
+      const at = receivedAt();
       const began = performance.now();
-      const stored = await storeBatch(db, arrivals, receivedAt);
+      const stored = await storeBatch(db, arrivals, at);
       // Called before the acknowledgments, so that the high-water mark includes them.
       onStored(stored, performance.now() - began);
       for (const one of batch) one.resolve();

@@ -72,7 +72,7 @@ async function startApi(main: MainThread<FromApi>): Promise<Started<ToApi>> {
     client,
     encryptor,
     senders: {
-      census: createCensusSender({ db, encryptor, now, source, maxAgeMs }),
+      census: createCensusSender({ db, encryptor, now, sharedNow, source, maxAgeMs }),
       ...createChangeSenders(encryptor),
     },
     sharedNow,
@@ -92,7 +92,7 @@ async function startApi(main: MainThread<FromApi>): Promise<Started<ToApi>> {
   const applyLoop = applies
     ? createApplyLoop({
         db,
-        now,
+        sharedNow,
         log,
         onApplied: (applied) => {
           watch.applied(applied);

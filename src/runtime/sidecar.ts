@@ -3,7 +3,7 @@ import { EventEmitter } from 'node:events';
 import type { CensusFunction } from '../census/source.ts';
 import { systemClock } from '../clock.ts';
 import { type Config, plainHttpVariables } from '../config.ts';
-import { engineOfUrl } from '../database/engine.ts';
+import { databaseNow, engineOf, engineOfUrl, type SharedNow } from '../database/engine.ts';
 import { isFatal } from '../database/errors.ts';
 import { checkSchema, migrate } from '../database/migrate.ts';
 import { abandon, holdServeLock, openDatabase, watchFiles } from '../database/open.ts';
@@ -12,6 +12,7 @@ import { configError } from '../environment.ts';
 import { codeOf } from '../errors.ts';
 import { createApplyLoop } from '../inbox/apply.ts';
 import { detectDataLoss, keepHighWaterMark } from '../inbox/data-loss.ts';
+import { receivedNow } from '../inbox/inbox.ts';
 import { createIntake } from '../inbox/intake.ts';
 import { notStored } from '../inbox/intake-channel.ts';
 import type { Downstream } from '../inbox/receiver.ts';
@@ -48,6 +49,7 @@ export type Sidecar = {
 export async function createSidecar(config: Config, options: SidecarOptions): Promise<Sidecar> {
   const { log, census = null } = options;
   const now = systemClock;
+  const sharedNow: SharedNow = (db) => databaseNow(db, now);
   const isSqlite = engineOfUrl(config.databaseUrl) === 'sqlite';
   if (census !== null && config.census.source.kind !== 'push') {
     throw configError('CENSUS_SOURCE', 'must be push when a function provides the census');
@@ -98,7 +100,7 @@ export async function createSidecar(config: Config, options: SidecarOptions): Pr
     const counts = createStoringCounts();
     const intake = createIntake({
       db,
-      now,
+      receivedAt: () => receivedNow(engineOf(db), now),
       log,
       onStored: (stored, tookMs) => {
         if (stored.newest !== null) mark.stored(stored.newest);
@@ -127,7 +129,7 @@ export async function createSidecar(config: Config, options: SidecarOptions): Pr
     if (isSqlite) {
       const applyLoop = createApplyLoop({
         db,
-        now,
+        sharedNow,
         log,
         onApplied: (applied) => {
           watch.applied(applied);

@@ -35,7 +35,7 @@ export async function receive(
 export async function apply(db: Db, at = '2026-01-15T00:00:00.000Z'): Promise<void> {
   const loop = createApplyLoop({
     db,
-    now: () => new Date(at),
+    sharedNow: async () => new Date(at),
     log: silentLog,
     onApplied: () => {},
     onFatal: (error) => {

@@ -120,7 +120,14 @@ onEachEngine(
 
     const service = await stubService(t, (response) => respond(response, 200));
     await transact(db, (trx) => requestSyncManually(trx, { employerId: 'acme', now: clock().toISOString() }));
-    const sender = createCensusSender({ db, encryptor, now: clock, source: null, maxAgeMs: 365 * DAY_MS });
+    const sender = createCensusSender({
+      db,
+      encryptor,
+      now: clock,
+      sharedNow: async () => clock(),
+      source: null,
+      maxAgeMs: 365 * DAY_MS,
+    });
     const senders = { ...createChangeSenders(encryptor), census: sender };
     await sendAll(sendLoop(t, db, service.url, clock, { senders }));
     t.equal(service.received.length, 5);

@@ -27,10 +27,12 @@ type Options = {
   /** The source's result by number of fetch; absent for push. */
   fetch?: (n: number) => CensusContent;
   answer?: (response: ServerResponse, request: Received, index: number) => unknown;
+  /** How far the sender's own clock is ahead of the database's. */
+  skewMs?: number;
 };
 
 /** The sending part of a sidecar: a stub service, a census source, a send loop. */
-async function setUp(t: Test, { fetch, answer }: Options = {}) {
+async function setUp(t: Test, { fetch, answer, skewMs = 0 }: Options = {}) {
   const { db } = await scratch(t);
   const clock = setClock();
   const { url, received } = await stubService(t, (response, request, index) =>
@@ -38,7 +40,14 @@ async function setUp(t: Test, { fetch, answer }: Options = {}) {
   );
   let fetched = 0;
   const source: CensusSource | null = fetch ? { fetch: async () => fetch(fetched++) } : null;
-  const census = createCensusSender({ db, encryptor, now: clock, source, maxAgeMs: 24 * HOUR_MS });
+  const census = createCensusSender({
+    db,
+    encryptor,
+    now: () => new Date(clock().getTime() + skewMs),
+    sharedNow: async () => clock(),
+    source,
+    maxAgeMs: 24 * HOUR_MS,
+  });
   const loop = sendLoop(t, db, url, clock, { senders: { census } });
   return {
     db,
@@ -139,6 +148,16 @@ onEitherEngine('push: a first census requests all waiting syncs again, with one 
   t.equal(received.length, 1);
 });
 
+onEitherEngine('push: a wrong clock of the sender ends no census', async (t) => {
+  for (const skewMs of [-25 * HOUR_MS, 25 * HOUR_MS]) {
+    const { put, ask, send, syncs } = await setUp(t, { skewMs });
+    await put(good);
+    await ask('event-1');
+    await send();
+    t.match(await syncs(), [{ state: 'uploaded' }]);
+  }
+});
+
 onEitherEngine('push: a census without a sync is not uploaded', async (t) => {
   const { put, send, requests } = await setUp(t);
   await put(good);
@@ -148,7 +167,14 @@ onEitherEngine('push: a census without a sync is not uploaded', async (t) => {
 
 onEitherEngine('push: a census staged while the send loop looks for one is not missed', async (t) => {
   const { db, clock, ask } = await setUp(t);
-  const sender = createCensusSender({ db, encryptor, now: clock, source: null, maxAgeMs: HOUR_MS });
+  const sender = createCensusSender({
+    db,
+    encryptor,
+    now: clock,
+    sharedNow: async () => clock(),
+    source: null,
+    maxAgeMs: HOUR_MS,
+  });
   await ask('event-1');
   const [request] = await db.selectFrom('outbox').selectAll().execute();
   const { request_id: requestId, kind, subject_type, subject_id } = request!;

@@ -204,7 +204,7 @@ t.test('a replaced database is kept with the commits of its log', async (t) => {
 
 t.test('an invalid backup replaces nothing', async (t) => {
   const { env, db, folder, file, elsewhere } = await stage(t);
-  const accepting = { db, encryptor: createEncryptor(readDataKeys(env)), now: () => new Date() };
+  const accepting = { db, encryptor: createEncryptor(readDataKeys(env)), sharedNow: async () => new Date() };
   const body = { employee_id: 'e-1', termination_date: '2026-08-01' };
   await acceptChange(accepting, { kind: 'termination', body, effectiveOn: null }, null);
   t.equal((await here(t, env, ['backup', file])).code, 0);

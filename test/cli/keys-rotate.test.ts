@@ -36,7 +36,7 @@ onEitherEngine('after a rotation everything opens and hashes compare without the
   const { env, db, hash } = await encryptedDatabase(t);
   const accept = (on: Db, keys: string, change: Change = CHANGE) =>
     acceptChange(
-      { db: on, encryptor: createEncryptor(readDataKeys({ DATA_KEYS: keys })), now },
+      { db: on, encryptor: createEncryptor(readDataKeys({ DATA_KEYS: keys })), sharedNow: async () => now() },
       change,
       'key-1',
     );

@@ -82,7 +82,7 @@ async function outside(t: Test, env: Variables, db: Db): Promise<void> {
   const census = join(FIXTURES, 'census/json/maple-bakery.json');
   const ran = await here(t, env, ['census', 'stage', census, '--employer', 'maple-bakery']);
   if (ran.code !== 0) throw new Error(ran.stderr);
-  const accepting = { db, encryptor: createEncryptor(readDataKeys(env)), now };
+  const accepting = { db, encryptor: createEncryptor(readDataKeys(env)), sharedNow: async () => now() };
   const bodies = [
     { employee_id: 'many-0000', termination_date: '2026-08-01' },
     { employee_id: 'many-0001', termination_date: '2026-09-01' },

@@ -25,7 +25,7 @@ const START = new Date('2026-03-01T09:30:00.000Z');
 async function begin(t: Parameters<typeof scratch>[0]) {
   const { db, url } = await scratch(t);
   const now = setClock(START);
-  const accepting: Accepting = { db, encryptor, now };
+  const accepting: Accepting = { db, encryptor, sharedNow: async () => now() };
   return { db, url, now, accepting };
 }
 
@@ -232,11 +232,11 @@ onEitherEngine(
   'changes that arrive together share a transaction, and each gets its own result',
   async (t) => {
     const { db, now, accepting } = await begin(t);
-    const ticking = () => {
+    const ticking = async () => {
       now.advance(1);
       return now();
     };
-    const gathering = createGroupCommit({ ...accepting, now: ticking });
+    const gathering = createGroupCommit({ ...accepting, sharedNow: ticking });
     const changes = Array.from({ length: CHANGES_AT_ONCE + 50 }, (_, at) => leave({ employee_id: `e${at}` }));
     const accepted = await Promise.all(
       changes.map((one, at) =>
@@ -258,11 +258,11 @@ onEitherEngine(
   async (t) => {
     const { db, accepting } = await begin(t);
     let isBroken = true;
-    const now = () => {
+    const sharedNow = async () => {
       if (isBroken) throw new Error('no clock');
       return START;
     };
-    const gathering = createGroupCommit({ ...accepting, now });
+    const gathering = createGroupCommit({ ...accepting, sharedNow });
     const both = await Promise.allSettled(
       [1, 2].map(() => gathering.accept({ change: leave(), idempotencyKey: 'k' })),
     );

@@ -25,7 +25,7 @@ async function failingIn(t: Test, transaction: number) {
   const parts: BatchParts = {
     db,
     encryptor,
-    now: () => {
+    sharedNow: async () => {
       counts.transactions += 1;
       if (counts.transactions === transaction) throw new Error('the disk is away');
       return clock();

@@ -35,7 +35,11 @@ export async function report(
 ): Promise<string> {
   const checked = checkChange(kind, { ...SAMPLES[kind], employee_id: employeeId, ...fields });
   if (!checked.ok) throw new Error(JSON.stringify(checked.problems));
-  const accepted = await acceptChange({ db, encryptor, now: clock }, checked.change, null);
+  const accepted = await acceptChange(
+    { db, encryptor, sharedNow: async () => clock() },
+    checked.change,
+    null,
+  );
   if (accepted.outcome !== 'accepted') throw new Error(accepted.outcome);
   return accepted.changeId;
 }

@@ -29,7 +29,14 @@ await transact(db, (trx) =>
   requestSync(trx, { employerId: 'a', eventId: 'event-1', now: now().toISOString() }),
 );
 const client = createClient({ baseUrl: serviceUrl, apiKey: 'key', apiKeyFile: null }, '9.9.9', now);
-const census = createCensusSender({ db, encryptor, now, source: null, maxAgeMs: 3_600_000 });
+const census = createCensusSender({
+  db,
+  encryptor,
+  now,
+  sharedNow: async () => now(),
+  source: null,
+  maxAgeMs: 3_600_000,
+});
 const senders = { census };
 const loop = createSendLoop({
   db,

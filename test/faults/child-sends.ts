@@ -2,7 +2,7 @@
 import { createCensusSender } from '../../src/census/census-sender.ts';
 import { systemClock } from '../../src/clock.ts';
 import { readConfig } from '../../src/config.ts';
-import { databaseNow } from '../../src/database/engine.ts';
+import { databaseNow, type SharedNow } from '../../src/database/engine.ts';
 import { openDatabase } from '../../src/database/open.ts';
 import { createClient } from '../../src/outbox/client.ts';
 import { createSendLoop } from '../../src/outbox/send-loop.ts';
@@ -11,6 +11,7 @@ import { silentLog } from '../../src/telemetry/log.ts';
 
 const config = readConfig(process.env);
 const now = systemClock;
+const sharedNow: SharedNow = (on) => databaseNow(on, now);
 const db = openDatabase(config.databaseUrl);
 const encryptor = createEncryptor(config.dataKeys);
 const { maxAgeMs } = config.census;
@@ -18,8 +19,8 @@ const loop = createSendLoop({
   db,
   client: createClient(config.benefits, '0.0.0', now),
   encryptor,
-  senders: { census: createCensusSender({ db, encryptor, now, source: null, maxAgeMs }) },
-  sharedNow: (trx) => databaseNow(trx, now),
+  senders: { census: createCensusSender({ db, encryptor, now, sharedNow, source: null, maxAgeMs }) },
+  sharedNow,
   elapsedMs: () => performance.now(),
   random: Math.random,
   log: silentLog,

@@ -53,7 +53,7 @@ t.test(
     const fatal: unknown[] = [];
     const intake = createIntake({
       db,
-      now: () => new Date(),
+      receivedAt: () => new Date().toISOString(),
       log: silentLog,
       onStored: () => {},
       onFatal: (error) => fatal.push(error),

@@ -29,14 +29,20 @@ function side(t: Test, url: string, onApplied: (events: number) => void): Side {
   const onFatal = (error: unknown) => t.fail('nothing fatal happens', { error });
   const loop = createApplyLoop({
     db,
-    now,
+    sharedNow: async () => now(),
     log: silentLog,
     effects: { requestSync, completeSyncs },
     onApplied: ({ applied }) => onApplied(applied),
     onFatal,
   });
   const onStored = ({ accepted }: { accepted: number }) => loop.wake(accepted);
-  const intake = createIntake({ db, now, log: silentLog, onStored, onFatal });
+  const intake = createIntake({
+    db,
+    receivedAt: () => now().toISOString(),
+    log: silentLog,
+    onStored,
+    onFatal,
+  });
   return { db, intake, run: loop.run };
 }
 

@@ -46,7 +46,7 @@ export async function startApplying(
   const log: Log = { debug: write, info: write, warn: write, error: write, fatal: write };
   const loop = createApplyLoop({
     db,
-    now: () => NOW,
+    sharedNow: async () => NOW,
     log,
     effects: { requestSync: async () => {}, completeSyncs: async () => 0, ...options.effects },
     onApplied: (one) => {

@@ -1,10 +1,12 @@
 import BetterSqlite3 from 'better-sqlite3';
 import type { Test } from 'tap';
+import { databaseNow } from '../../src/database/engine.ts';
 import { sqlitePath } from '../../src/database/open.ts';
-import type { Stored } from '../../src/inbox/inbox.ts';
+import { receivedNow, type Stored } from '../../src/inbox/inbox.ts';
 import { createIntake, type Intake } from '../../src/inbox/intake.ts';
 import { silentLog } from '../../src/telemetry/log.ts';
-import { diskFull, engineOf, onEachEngine, onSqlite } from '../support/engine.ts';
+import { scratch } from '../database/scratch.ts';
+import { diskFull, engineOf, onEachEngine, onPostgres, onSqlite } from '../support/engine.ts';
 import { type Commits, countedCommits } from './commits.ts';
 import { deliver, startReceiver } from './deliver.ts';
 
@@ -18,7 +20,7 @@ async function startIntake(t: Test): Promise<Taking> {
   const fatal: unknown[] = [];
   const intake = createIntake({
     db: commits.db,
-    now: () => NOW,
+    receivedAt: () => NOW.toISOString(),
     log: silentLog,
     onStored: (one) => stored.push(one),
     onFatal: (error) => fatal.push(error),
@@ -220,3 +222,19 @@ onSqlite(
     t.strictSame(await inbox(taking), ['msg_http']);
   },
 );
+
+onPostgres("the time of receipt is the database's, whatever the receiver's clock shows", async (t) => {
+  const { db } = await scratch(t);
+  const onFatal = (error: unknown) => t.fail('nothing fatal happens', { error });
+  const receivedAt = () => receivedNow('postgres', () => NOW);
+  const intake = createIntake({ db, receivedAt, log: silentLog, onStored: () => {}, onFatal });
+  const began = (await databaseNow(db, () => NOW)).toISOString();
+  await intake.accept(arrival('a'));
+  await intake.accept(arrival('a', 'another body'));
+  const ended = (await databaseNow(db, () => NOW)).toISOString();
+  for (const table of ['inbox', 'event_conflicts'] as const) {
+    const { received_at } = await db.selectFrom(table).select('received_at').executeTakeFirstOrThrow();
+    t.match(received_at, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+    t.ok(began <= received_at && received_at <= ended, `${began} <= ${received_at} <= ${ended}`);
+  }
+});

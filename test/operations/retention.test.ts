@@ -20,7 +20,8 @@ import { demographic } from '../contract/samples.ts';
 import { scratch } from '../database/scratch.ts';
 import { acceptChange, service } from '../employment/stage.ts';
 import { type Commits, countedCommits } from '../inbox/commits.ts';
-import { encryptor, setClock } from '../outbox/parts.ts';
+import { encryptor } from '../outbox/parts.ts';
+import { at } from '../support/clocks.ts';
 import { engineOf, onEitherEngine, onSqlite, rawBytes } from '../support/engine.ts';
 import { deduct, finalizedOn, readyEmployer } from '../support/payroll.ts';
 
@@ -168,7 +169,11 @@ onEitherEngine('old requests keep only their metadata', async (t) => {
     return checked.change;
   };
   const accept = async (employee: string, key = employee) => {
-    const accepted = await acceptChange({ db, encryptor, now: clock }, change(employee), key);
+    const accepted = await acceptChange(
+      { db, encryptor, sharedNow: async () => clock() },
+      change(employee),
+      key,
+    );
     if (accepted.outcome === 'conflict') throw new Error('conflict');
     return accepted.changeId;
   };
@@ -206,7 +211,7 @@ onEitherEngine('a request with very many attempts is erased in several transacti
   clock.advance(daysAgo(200).getTime() - clock().getTime());
   const checked = checkChange('demographic', demographic);
   if (!checked.ok) throw new Error();
-  await acceptChange({ db, encryptor, now: setClock(daysAgo(200)) }, checked.change, null);
+  await acceptChange({ db, encryptor, sharedNow: at(daysAgo(200)) }, checked.change, null);
   await send();
   const { request_id } = await db.selectFrom('delivery_attempts').selectAll().executeTakeFirstOrThrow();
   const more = Array.from({ length: ATTEMPTS_AT_ONCE + 100 }, (_, index) => index + 2);

@@ -191,7 +191,7 @@ async function fillOutbox(db: Db): Promise<void> {
   }
   await transact(db, (trx) => pauseSending(trx, 'the service responded with 401', clock()));
   const left = checkChange('termination', { employee_id: 'emp-7', termination_date: '2026-07-31' });
-  if (left.ok) await acceptChange({ db, encryptor, now: clock }, left.change, 'key-7');
+  if (left.ok) await acceptChange({ db, encryptor, sharedNow: async () => clock() }, left.change, 'key-7');
 }
 
 async function fillCensus(db: Db): Promise<void> {

@@ -58,7 +58,7 @@ const SyncId = field.closed({ sync_id: ownId });
 const position = cursorOf('census-syncs', Type.Object({ requestedAt: Type.String(), syncId: Type.String() }));
 
 export function censusSyncRoutes(app: Api, parts: ApiParts): void {
-  const { db, encryptor, now, log, overdueMs, mayFetch, wakeSend } = parts;
+  const { db, encryptor, sharedNow, log, overdueMs, mayFetch, wakeSend } = parts;
 
   app.get(
     '/v1/census-syncs',
@@ -78,7 +78,7 @@ export function censusSyncRoutes(app: Api, parts: ApiParts): void {
     async ({ query }) => {
       const filter = { ...query, employerId: query.employer_id };
       const page = { after: position.decode(query.cursor), limit: query.limit ?? LIMIT_DEFAULT };
-      const { syncs, next } = await listSyncs(db, filter, page, { now: now(), overdueMs });
+      const { syncs, next } = await listSyncs(db, filter, page, { now: await sharedNow(db), overdueMs });
       return position.page(shown(syncs), next);
     },
   );
@@ -103,7 +103,7 @@ export function censusSyncRoutes(app: Api, parts: ApiParts): void {
     async (request) => {
       const { sync_id } = request.params;
       if (request.query.response === true) alsoNeeds(request, 'pii:read');
-      const sync = await findSync(db, sync_id, { now: now(), overdueMs });
+      const sync = await findSync(db, sync_id, { now: await sharedNow(db), overdueMs });
       if (sync === null) throw notFound('census sync');
       const [whole] = shown([sync]) as [Sync];
       if (request.query.response !== true) return whole;
@@ -132,7 +132,7 @@ export function censusSyncRoutes(app: Api, parts: ApiParts): void {
     }),
     async (request) => {
       const { sync_id } = request.params;
-      const at = now();
+      const at = await sharedNow(db);
       const dismissal = { ...request.body, overdueBefore: ago(at, overdueMs), now: at.toISOString() };
       const outcome = await transact(db, (trx) => dismissSync(trx, sync_id, dismissal));
       if (outcome === 'unknown') throw notFound('census sync');
@@ -163,7 +163,7 @@ export function censusSyncRoutes(app: Api, parts: ApiParts): void {
         const detail = 'Nothing is known of this employer. Check the ID, or stage its census.';
         throw new AppError('NOT_FOUND', detail);
       }
-      const at = now();
+      const at = await sharedNow(db);
       const asked = { employerId: employer_id, now: at.toISOString() };
       const sync_id = await transact(db, (trx) => requestSyncManually(trx, asked));
       log.info({ employer_id, sync_id, ...by(request) }, 'a census sync was requested');

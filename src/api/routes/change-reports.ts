@@ -47,8 +47,8 @@ const OPERATIONS: Readonly<Record<ChangeKind, { operationId: string; summary: st
 };
 
 /** Accepts single changes. With the 202, the sidecar takes over their delivery. */
-export function changeReportRoutes(app: Api, { db, encryptor, now, log, wakeSend }: ApiParts): void {
-  const groupCommit = createGroupCommit({ db, encryptor, now });
+export function changeReportRoutes(app: Api, { db, encryptor, sharedNow, log, wakeSend }: ApiParts): void {
+  const groupCommit = createGroupCommit({ db, encryptor, sharedNow });
 
   for (const kind of CHANGE_KINDS) {
     app.post(

@@ -92,7 +92,7 @@ const WholeChange = field.component(
 const ChangeId = field.closed({ change_id: ownId });
 
 export function employeeChangeRoutes(app: Api, parts: ApiParts): void {
-  const { db, encryptor, now, log, wakeSend } = parts;
+  const { db, encryptor, sharedNow, log, wakeSend } = parts;
 
   app.get(
     '/v1/employee-changes',
@@ -177,7 +177,7 @@ export function employeeChangeRoutes(app: Api, parts: ApiParts): void {
     async (request, reply) => {
       const { change_id } = request.params;
       const force = request.body.force === true;
-      const how = { force, now: now().toISOString() };
+      const how = { force, now: (await sharedNow(db)).toISOString() };
       const acted = await actOnChange(db, change_id, (trx) => retryManually(trx, change_id, how));
       return reply.code(202).send(done(request, acted, force ? 'retried by force' : 'retried'));
     },
@@ -202,7 +202,7 @@ export function employeeChangeRoutes(app: Api, parts: ApiParts): void {
     }),
     async (request) => {
       const { change_id } = request.params;
-      const how = { reason: request.body.reason, now: now().toISOString() };
+      const how = { reason: request.body.reason, now: (await sharedNow(db)).toISOString() };
       const acted = await actOnChange(db, change_id, (trx) => cancelManually(trx, change_id, how));
       return done(request, acted, 'canceled');
     },

@@ -106,7 +106,7 @@ const Reprocessing = field.named(
 const EventId = field.closed({ event_id: ownId });
 
 /** Lists and shows events, and reprocesses or dismisses them by hand. An event never takes effect twice. */
-export function eventRoutes(app: Api, { db, now, log, wakeApply }: ApiParts): void {
+export function eventRoutes(app: Api, { db, now, sharedNow, log, wakeApply }: ApiParts): void {
   app.get(
     '/v1/events',
     operation('Events', 'events:read', {
@@ -222,7 +222,7 @@ export function eventRoutes(app: Api, { db, now, log, wakeApply }: ApiParts): vo
     }),
     async (request) => {
       const filter = { ...request.body, eventType: request.body.event_type };
-      const at = now().toISOString();
+      const at = (await sharedNow(db)).toISOString();
       const { reprocessed, withoutBody } = await reprocessAll(db, filter, at, async (step) => {
         if (step > 0) wakeApply();
         await nextTurn();

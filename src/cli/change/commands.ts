@@ -1,4 +1,5 @@
 /** The commands of employment changes. */
+import { databaseNow } from '../../database/engine.ts';
 import type { Db } from '../../database/tables.ts';
 import {
   type AcceptedChange,
@@ -110,7 +111,7 @@ function addActionCommands(change: Command): void {
     .option('--force', 'Also if a newer change of the employee was delivered, which this one may undo')
     .json()
     .doesOnDatabase(async ({ db, out, now }, changeId: string, { force = false }: { force?: boolean }) => {
-      const how = { force, now: now().toISOString() };
+      const how = { force, now: (await databaseNow(db, now)).toISOString() };
       const acted = await actOnChange(db, changeId, (trx) => retryManually(trx, changeId, how));
       printOutcome(out, changeId, acted, 'is sent again');
     });
@@ -131,7 +132,7 @@ function addActionCommands(change: Command): void {
         ...(blocking ? ["The employee's later changes wait for it, and are sent afterward."] : []),
       ];
       await confirm(context, effects, 'Cancel it? It will not be sent, and its contents are deleted.');
-      const how = { reason, now: now().toISOString() };
+      const how = { reason, now: (await databaseNow(db, now)).toISOString() };
       const acted = await actOnChange(db, changeId, (trx) => cancelManually(trx, changeId, how));
       printOutcome(out, changeId, acted, 'is canceled');
     });
