@@ -21,6 +21,9 @@ const MAY_LOSE_ITS_BODY: ReadonlySet<EventState> = new Set<EventState>(['applied
 export type Due = { count: number; bytes: number; oldest: string | null };
 type Dropping = { dropped: number; more: boolean };
 
+const HAS_OPEN_CONFLICT = sql<SqlBool>`exists (select 1 from event_conflicts
+  where event_conflicts.event_id = inbox.event_id and event_conflicts.dismissed_at is null)`;
+
 /** Drops some old bodies of applied and ignored events. Those with an open conflict keep theirs. */
 export async function dropBodies(db: Db, before: string): Promise<Dropping> {
   const from = await eventsThrough(db);
@@ -35,15 +38,28 @@ export async function dropBodies(db: Db, before: string): Promise<Dropping> {
     .execute();
   const hashes = new Map(bodies.flatMap(({ seq, body }) => (body === null ? [] : [[seq, sha256(body)]])));
   const dropped = await transact(db, async (trx) => {
-    // Another sidecar continued or reset it, or reprocesses one of these events: check again.
+    // Another sidecar continued or reset it, or reprocesses one of these events, or a conflict arrived: check again.
     if ((await holdRetention(trx)) !== from || (await isPendingUpTo(trx, through))) return null;
     await setEventsThrough(trx, through);
-    if (engineOf(trx) === 'sqlite') return rewrite(trx, hashes);
-    const rows = [...hashes].map(([seq, hash]) => [null, hash, seq]);
+    const kept = await inConflict(trx, seqs);
+    const due = new Map([...hashes].filter(([seq]) => !kept.has(seq)));
+    if (engineOf(trx) === 'sqlite') return rewrite(trx, due);
+    const rows = [...due].map(([seq, hash]) => [null, hash, seq]);
     const mayLoseIt = "inbox.body is not null and inbox.state in ('applied', 'ignored')";
     return updateMany(trx, 'inbox', ['body', 'body_hash'], 'seq', rows, mayLoseIt);
   });
   return { dropped: dropped ?? 0, more: dropped === null || !ended };
+}
+
+/** Returns those of the events that have an open conflict. */
+async function inConflict(trx: Trx, seqs: readonly number[]): Promise<Set<number>> {
+  const rows = await trx
+    .selectFrom('inbox')
+    .select('seq')
+    .where(isOneOf(trx, 'seq', seqs))
+    .where(HAS_OPEN_CONFLICT)
+    .execute();
+  return new Set(rows.map(({ seq }) => seq));
 }
 
 /** Inserts rows of SQLite again without bodies: updates leave holes, as new events go to the end of the table. */
@@ -64,6 +80,7 @@ async function rewrite(trx: Trx, hashes: ReadonlyMap<number, Buffer>): Promise<n
 /** Drops the bodies of dismissed conflicts. Their hashes are stored already. */
 export async function dropConflictBodies(db: Db, before: string): Promise<Dropping> {
   const dropped = await transact(db, async (trx) => {
+    await holdRetention(trx);
     const some = settledConflicts(trx, before).select('conflict_id').orderBy('conflict_id');
     const { numUpdatedRows } = await trx
       .updateTable('event_conflicts')
@@ -114,12 +131,7 @@ async function look(db: Db, from: number, before: string): Promise<Look> {
   const rows = await db
     .selectFrom('inbox')
     .select(['seq', 'received_at', 'state', sql<number | null>`length(body)`.as('bytes')])
-    .select(
-      sql<SqlBool>`exists (select 1 from event_conflicts
-        where event_conflicts.event_id = inbox.event_id and event_conflicts.dismissed_at is null)`.as(
-        'in_conflict',
-      ),
-    )
+    .select(HAS_OPEN_CONFLICT.as('in_conflict'))
     .where('seq', '>', from)
     .orderBy('seq')
     .limit(LOOKED_AT_ONCE)

@@ -4,6 +4,7 @@ import { CompiledQuery, type NotNull, type RawBuilder, sql } from 'kysely';
 import type { Clock } from '../clock.ts';
 import { insertMany, isOneOf, updateMany } from '../database/bulk.ts';
 import { byBytes, type Engine, engineOf } from '../database/engine.ts';
+import { holdRetention } from '../database/retention.ts';
 import type { Db, EventState, InboxTable, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import type { NewestEvent } from './data-loss.ts';
@@ -141,6 +142,8 @@ async function storeConflicts(
     .filter(({ eventId, hash }) => !firsts.get(eventId)?.body_hash?.equals(hash))
     // In one order, as above: two receivers may find the same conflicts at the same time.
     .sort((one, other) => byBytes(one.eventId, other.eventId) || Buffer.compare(one.hash, other.hash));
+  // Retention, which holds it too, then sees them: the first body of an open conflict is not dropped.
+  if (others.length > 0) await holdRetention(trx);
   for (const { eventId, body, hash } of others) {
     const result = await trx
       .insertInto('event_conflicts')

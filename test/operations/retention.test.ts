@@ -2,12 +2,15 @@
 
 import { statSync } from 'node:fs';
 import BetterSqlite3 from 'better-sqlite3';
+import { sql } from 'kysely';
 import type { RetentionConfig } from '../../src/config.ts';
 import { sqlitePath } from '../../src/database/open.ts';
+import { holdRetention } from '../../src/database/retention.ts';
 import { makeShrinkable } from '../../src/database/shrink.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { checkChange } from '../../src/employment/change.ts';
+import { dropBodies } from '../../src/inbox/drop-bodies.ts';
 import { dismissEvent, reprocessEvent, reprocessEvents } from '../../src/inbox/events.ts';
 import { sha256 } from '../../src/inbox/inbox.ts';
 import { countDue, dropDue, runRetention } from '../../src/operations/retention.ts';
@@ -17,12 +20,21 @@ import { verifyRun } from '../../src/payroll/runs/verify.ts';
 import { silentLog } from '../../src/telemetry/log.ts';
 import { apply, type Delivery, deductionOf, deliver, eventOf, receive } from '../api/deliver.ts';
 import { demographic } from '../contract/samples.ts';
-import { scratch } from '../database/scratch.ts';
+import { open, scratch } from '../database/scratch.ts';
 import { acceptChange, service } from '../employment/stage.ts';
 import { type Commits, countedCommits } from '../inbox/commits.ts';
 import { encryptor } from '../outbox/parts.ts';
+import { beforeTransaction } from '../support/before-transaction.ts';
 import { at } from '../support/clocks.ts';
-import { engineOf, onEitherEngine, onSqlite, rawBytes } from '../support/engine.ts';
+import {
+  engineOf,
+  liftTimeLimits,
+  onEitherEngine,
+  onPostgres,
+  onSqlite,
+  rawBytes,
+} from '../support/engine.ts';
+import { eventually } from '../support/eventually.ts';
 import { deduct, finalizedOn, readyEmployer } from '../support/payroll.ts';
 
 const DAY_MS = 86_400_000;
@@ -113,6 +125,41 @@ onEitherEngine('an event that needs attention keeps its body until that is done'
   t.strictSame(await withBody(db), ['quarantined'], 'quarantined bodies stay, dismissed or not');
   const [conflict] = await db.selectFrom('event_conflicts').selectAll().execute();
   t.match(conflict, { body: null, body_hash: sha256(of('conflict', { member_contribution: '1' }).body) });
+});
+
+onEitherEngine('an event keeps its body if a conflict arrives while it is about to be dropped', async (t) => {
+  const { db } = await scratch(t);
+  await deliver(db, [of('conflict'), of('old')], OLD);
+  const other = of('conflict', { member_contribution: '1' });
+  const later = beforeTransaction(db, () => receive(db, [other], NEW));
+  t.strictSame(await dropBodies(later, daysAgo(100).toISOString()), { dropped: 1, more: false });
+  t.strictSame(await withBody(db), ['conflict']);
+  await transact(db, (trx) => dismissEvent(trx, 'conflict', 'seen', NEW));
+  t.match(await dropBodies(db, daysAgo(100).toISOString()), { dropped: 1 });
+});
+
+onPostgres('a conflict that arrives while bodies are dropped is stored afterward', async (t) => {
+  const { db, url } = await scratch(t);
+  await deliver(db, [of('conflict')], OLD);
+  const [held, dropped] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const dropping = transact(db, async (trx) => {
+    await liftTimeLimits(trx);
+    await holdRetention(trx);
+    held.resolve();
+    await dropped.promise;
+  });
+  await held.promise;
+  const receiving = receive(open(t, url), [of('conflict', { member_contribution: '1' })], NEW);
+  const waiting = sql<{ pid: number }>`
+    select pid from pg_locks join pg_stat_activity using (pid) where not granted and datname = current_database()`;
+  await eventually(
+    'it waits',
+    () => waiting.execute(db),
+    ({ rows }) => rows.length > 0,
+  );
+  dropped.resolve();
+  await dropping;
+  await receiving;
 });
 
 onEitherEngine(
