@@ -35,10 +35,11 @@ CREATE TRIGGER payroll_policies_are_append_only BEFORE UPDATE OR DELETE ON payro
 CREATE TRIGGER payroll_policies_are_never_emptied BEFORE TRUNCATE ON payroll_policies EXECUTE FUNCTION refuse_change();
 
 -- The deductions of one employer for one pay date. `body` is the run as it was created, with the defaults filled in. An
--- open run is computed at each read. A finalized run has its lines in run_employees under `freeze_id`, and in `snapshot`
--- what they were computed from and what they come to, with its SHA-256. `finalize_key_hash` is the SHA-256 of an
--- idempotency key. A regular run without a pay group conflicts with every group, which is checked under the lock of
--- payroll_head.
+-- open run is computed at each read. A finalized run has its lines in run_employees under `freeze_id`. `basis` is what
+-- they were computed from, besides the previous run and run_inputs, which its SHA-256 covers, too. `outcome` is the
+-- comparison with the previous run and who is not in this one. `previous_run_id` has no foreign key, because a copy
+-- inserts runs by id; a final run is never removed. `finalize_key_hash` is the SHA-256 of an idempotency key. A regular
+-- run without a pay group conflicts with every group, which is checked under the lock of payroll_head.
 CREATE TABLE payroll_runs (
   run_id            TEXT COLLATE "C" NOT NULL PRIMARY KEY,
   employer_id       TEXT COLLATE "C" NOT NULL,
@@ -57,8 +58,11 @@ CREATE TABLE payroll_runs (
   rules_version     TEXT COLLATE "C",
   finalize_key_hash TEXT COLLATE "C",
   etag              TEXT COLLATE "C",
-  snapshot          TEXT COLLATE "C",
-  snapshot_hash     TEXT COLLATE "C",
+  previous_run_id   TEXT COLLATE "C",
+  basis             TEXT COLLATE "C",
+  basis_hash        TEXT COLLATE "C",
+  outcome           TEXT COLLATE "C",
+  outcome_hash      TEXT COLLATE "C",
   totals            TEXT COLLATE "C",
   accept_reason     TEXT COLLATE "C",
   voided_at         TEXT COLLATE "C",
@@ -68,8 +72,11 @@ CREATE TABLE payroll_runs (
   CHECK ((freeze_id IS NULL) = (position IS NULL)),
   CHECK ((freeze_id IS NULL) = (rules_version IS NULL)),
   CHECK ((freeze_id IS NULL) = (etag IS NULL)),
-  CHECK ((freeze_id IS NULL) = (snapshot IS NULL)),
-  CHECK ((freeze_id IS NULL) = (snapshot_hash IS NULL)),
+  CHECK (freeze_id IS NOT NULL OR previous_run_id IS NULL),
+  CHECK ((freeze_id IS NULL) = (basis IS NULL)),
+  CHECK ((freeze_id IS NULL) = (basis_hash IS NULL)),
+  CHECK ((freeze_id IS NULL) = (outcome IS NULL)),
+  CHECK ((freeze_id IS NULL) = (outcome_hash IS NULL)),
   CHECK ((freeze_id IS NULL) = (totals IS NULL)),
   CHECK ((state = 'voided') = (voided_at IS NOT NULL)),
   CHECK ((state = 'voided') = (void_reason IS NOT NULL))
@@ -86,11 +93,13 @@ CREATE TRIGGER final_runs_are_only_voided BEFORE UPDATE ON payroll_runs FOR EACH
   WHEN (OLD.state <> 'open' AND NOT (OLD.state = 'finalized' AND NEW.state = 'voided' AND (
       OLD.run_id, OLD.employer_id, OLD.kind, OLD.pay_frequency, OLD.pay_group, OLD.period_start, OLD.period_end,
       OLD.pay_date, OLD.body, OLD.created_at, OLD.finalized_at, OLD.freeze_id, OLD.position, OLD.rules_version,
-      OLD.finalize_key_hash, OLD.etag, OLD.snapshot, OLD.snapshot_hash, OLD.totals, OLD.accept_reason
+      OLD.finalize_key_hash, OLD.etag, OLD.previous_run_id, OLD.basis, OLD.basis_hash,
+      OLD.outcome, OLD.outcome_hash, OLD.totals, OLD.accept_reason
     ) IS NOT DISTINCT FROM (
       NEW.run_id, NEW.employer_id, NEW.kind, NEW.pay_frequency, NEW.pay_group, NEW.period_start, NEW.period_end,
       NEW.pay_date, NEW.body, NEW.created_at, NEW.finalized_at, NEW.freeze_id, NEW.position, NEW.rules_version,
-      NEW.finalize_key_hash, NEW.etag, NEW.snapshot, NEW.snapshot_hash, NEW.totals, NEW.accept_reason
+      NEW.finalize_key_hash, NEW.etag, NEW.previous_run_id, NEW.basis, NEW.basis_hash,
+      NEW.outcome, NEW.outcome_hash, NEW.totals, NEW.accept_reason
     )))
   EXECUTE FUNCTION refuse_change_of_final_run();
 CREATE TRIGGER payroll_runs_are_never_emptied BEFORE TRUNCATE ON payroll_runs EXECUTE FUNCTION refuse_change_of_final_run();
@@ -113,9 +122,41 @@ CREATE TABLE run_employees (
   PRIMARY KEY (freeze_id, employee_id)
 );
 
-CREATE FUNCTION keep_final_lines() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF EXISTS (SELECT 1 FROM payroll_runs WHERE freeze_id = OLD.freeze_id) THEN RAISE EXCEPTION 'lines of a finalized run are never changed or removed'; END IF; IF TG_OP = 'DELETE' THEN RETURN OLD; END IF; RETURN NEW; END $$;
-CREATE TRIGGER final_lines_are_kept BEFORE UPDATE OR DELETE ON run_employees FOR EACH ROW EXECUTE FUNCTION keep_final_lines();
+CREATE FUNCTION keep_final_records() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF EXISTS (SELECT 1 FROM payroll_runs WHERE freeze_id = OLD.freeze_id) THEN RAISE EXCEPTION 'records of a finalized run are never changed or removed'; END IF; IF TG_OP = 'DELETE' THEN RETURN OLD; END IF; RETURN NEW; END $$;
+CREATE TRIGGER final_lines_are_kept BEFORE UPDATE OR DELETE ON run_employees FOR EACH ROW EXECUTE FUNCTION keep_final_records();
 CREATE TRIGGER run_employees_are_never_emptied BEFORE TRUNCATE ON run_employees EXECUTE FUNCTION refuse_change();
+
+-- What a run settles of earlier ones: one row per adjustment or arrears line that it takes, written with its lines.
+CREATE TABLE run_settlements (
+  freeze_id        TEXT COLLATE "C" NOT NULL,
+  employee_id      TEXT COLLATE "C" NOT NULL,
+  settles_kind     TEXT COLLATE "C" NOT NULL CHECK (settles_kind IN ('run')),
+  settles          TEXT COLLATE "C" NOT NULL,
+  kind             TEXT COLLATE "C" NOT NULL CHECK (kind IN ('adjustment', 'arrears')),
+  deduction_id     TEXT COLLATE "C" NOT NULL,
+  line_of_coverage TEXT COLLATE "C" NOT NULL,
+  taxability       TEXT COLLATE "C" NOT NULL,
+  member_amount    TEXT COLLATE "C" NOT NULL,
+  employer_amount  TEXT COLLATE "C" NOT NULL,
+  PRIMARY KEY (freeze_id, employee_id, settles_kind, settles, kind, deduction_id, line_of_coverage, taxability)
+);
+
+CREATE INDEX run_settlements_of ON run_settlements (settles, employee_id);
+
+-- The earlier runs whose differences and arrears a run was computed with: the latest report of amounts taken, and whether
+-- the run was voided then.
+CREATE TABLE run_inputs (
+  freeze_id      TEXT COLLATE "C" NOT NULL,
+  earlier_run_id TEXT COLLATE "C" NOT NULL REFERENCES payroll_runs (run_id),
+  report         INTEGER,
+  is_voided      INTEGER NOT NULL CHECK (is_voided IN (0, 1)),
+  PRIMARY KEY (freeze_id, earlier_run_id)
+);
+
+CREATE TRIGGER final_settlements_are_kept BEFORE UPDATE OR DELETE ON run_settlements FOR EACH ROW EXECUTE FUNCTION keep_final_records();
+CREATE TRIGGER run_settlements_are_never_emptied BEFORE TRUNCATE ON run_settlements EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER final_inputs_are_kept BEFORE UPDATE OR DELETE ON run_inputs FOR EACH ROW EXECUTE FUNCTION keep_final_records();
+CREATE TRIGGER run_inputs_are_never_emptied BEFORE TRUNCATE ON run_inputs EXECUTE FUNCTION refuse_change();
 
 -- Readiness failures that were accepted when a run was finalized. `ids` is a sorted JSON list of the versions, events or
 -- dates that a failure is based on: while it is the same, the failure stays accepted for the employer. Without ids it was

@@ -35,10 +35,11 @@ CREATE TRIGGER payroll_policies_are_never_changed BEFORE UPDATE ON payroll_polic
 CREATE TRIGGER payroll_policies_are_never_removed BEFORE DELETE ON payroll_policies BEGIN SELECT RAISE(ABORT, 'payroll_policies are append-only'); END;
 
 -- The deductions of one employer for one pay date. `body` is the run as it was created, with the defaults filled in. An
--- open run is computed at each read. A finalized run has its lines in run_employees under `freeze_id`, and in `snapshot`
--- what they were computed from and what they come to, with its SHA-256. `finalize_key_hash` is the SHA-256 of an
--- idempotency key. A regular run without a pay group conflicts with every group, which is checked under the lock of
--- payroll_head.
+-- open run is computed at each read. A finalized run has its lines in run_employees under `freeze_id`. `basis` is what
+-- they were computed from, besides the previous run and run_inputs, which its SHA-256 covers, too. `outcome` is the
+-- comparison with the previous run and who is not in this one. `previous_run_id` has no foreign key, because a copy
+-- inserts runs by id; a final run is never removed. `finalize_key_hash` is the SHA-256 of an idempotency key. A regular
+-- run without a pay group conflicts with every group, which is checked under the lock of payroll_head.
 CREATE TABLE payroll_runs (
   run_id            TEXT NOT NULL PRIMARY KEY,
   employer_id       TEXT NOT NULL,
@@ -57,8 +58,11 @@ CREATE TABLE payroll_runs (
   rules_version     TEXT,
   finalize_key_hash TEXT,
   etag              TEXT,
-  snapshot          TEXT,
-  snapshot_hash     TEXT,
+  previous_run_id   TEXT,
+  basis             TEXT,
+  basis_hash        TEXT,
+  outcome           TEXT,
+  outcome_hash      TEXT,
   totals            TEXT,
   accept_reason     TEXT,
   voided_at         TEXT,
@@ -68,8 +72,11 @@ CREATE TABLE payroll_runs (
   CHECK ((freeze_id IS NULL) = (position IS NULL)),
   CHECK ((freeze_id IS NULL) = (rules_version IS NULL)),
   CHECK ((freeze_id IS NULL) = (etag IS NULL)),
-  CHECK ((freeze_id IS NULL) = (snapshot IS NULL)),
-  CHECK ((freeze_id IS NULL) = (snapshot_hash IS NULL)),
+  CHECK (freeze_id IS NOT NULL OR previous_run_id IS NULL),
+  CHECK ((freeze_id IS NULL) = (basis IS NULL)),
+  CHECK ((freeze_id IS NULL) = (basis_hash IS NULL)),
+  CHECK ((freeze_id IS NULL) = (outcome IS NULL)),
+  CHECK ((freeze_id IS NULL) = (outcome_hash IS NULL)),
   CHECK ((freeze_id IS NULL) = (totals IS NULL)),
   CHECK ((state = 'voided') = (voided_at IS NOT NULL)),
   CHECK ((state = 'voided') = (void_reason IS NOT NULL))
@@ -85,11 +92,13 @@ CREATE TRIGGER final_runs_are_only_voided BEFORE UPDATE ON payroll_runs
   WHEN OLD.state <> 'open' AND NOT (OLD.state = 'finalized' AND NEW.state = 'voided' AND (
       OLD.run_id, OLD.employer_id, OLD.kind, OLD.pay_frequency, OLD.pay_group, OLD.period_start, OLD.period_end,
       OLD.pay_date, OLD.body, OLD.created_at, OLD.finalized_at, OLD.freeze_id, OLD.position, OLD.rules_version,
-      OLD.finalize_key_hash, OLD.etag, OLD.snapshot, OLD.snapshot_hash, OLD.totals, OLD.accept_reason
+      OLD.finalize_key_hash, OLD.etag, OLD.previous_run_id, OLD.basis, OLD.basis_hash,
+      OLD.outcome, OLD.outcome_hash, OLD.totals, OLD.accept_reason
     ) IS (
       NEW.run_id, NEW.employer_id, NEW.kind, NEW.pay_frequency, NEW.pay_group, NEW.period_start, NEW.period_end,
       NEW.pay_date, NEW.body, NEW.created_at, NEW.finalized_at, NEW.freeze_id, NEW.position, NEW.rules_version,
-      NEW.finalize_key_hash, NEW.etag, NEW.snapshot, NEW.snapshot_hash, NEW.totals, NEW.accept_reason
+      NEW.finalize_key_hash, NEW.etag, NEW.previous_run_id, NEW.basis, NEW.basis_hash,
+      NEW.outcome, NEW.outcome_hash, NEW.totals, NEW.accept_reason
     ))
   BEGIN SELECT RAISE(ABORT, 'a finalized run changes only by being voided'); END;
 
@@ -111,8 +120,40 @@ CREATE TABLE run_employees (
   PRIMARY KEY (freeze_id, employee_id)
 ) STRICT;
 
-CREATE TRIGGER final_lines_are_never_changed BEFORE UPDATE ON run_employees WHEN EXISTS (SELECT 1 FROM payroll_runs WHERE freeze_id = OLD.freeze_id) BEGIN SELECT RAISE(ABORT, 'lines of a finalized run are never changed'); END;
-CREATE TRIGGER final_lines_are_never_removed BEFORE DELETE ON run_employees WHEN EXISTS (SELECT 1 FROM payroll_runs WHERE freeze_id = OLD.freeze_id) BEGIN SELECT RAISE(ABORT, 'lines of a finalized run are never removed'); END;
+CREATE TRIGGER final_lines_are_never_changed BEFORE UPDATE ON run_employees WHEN EXISTS (SELECT 1 FROM payroll_runs WHERE freeze_id = OLD.freeze_id) BEGIN SELECT RAISE(ABORT, 'records of a finalized run are never changed'); END;
+CREATE TRIGGER final_lines_are_never_removed BEFORE DELETE ON run_employees WHEN EXISTS (SELECT 1 FROM payroll_runs WHERE freeze_id = OLD.freeze_id) BEGIN SELECT RAISE(ABORT, 'records of a finalized run are never removed'); END;
+
+-- What a run settles of earlier ones: one row per adjustment or arrears line that it takes, written with its lines.
+CREATE TABLE run_settlements (
+  freeze_id        TEXT NOT NULL,
+  employee_id      TEXT NOT NULL,
+  settles_kind     TEXT NOT NULL CHECK (settles_kind IN ('run')),
+  settles          TEXT NOT NULL,
+  kind             TEXT NOT NULL CHECK (kind IN ('adjustment', 'arrears')),
+  deduction_id     TEXT NOT NULL,
+  line_of_coverage TEXT NOT NULL,
+  taxability       TEXT NOT NULL,
+  member_amount    TEXT NOT NULL,
+  employer_amount  TEXT NOT NULL,
+  PRIMARY KEY (freeze_id, employee_id, settles_kind, settles, kind, deduction_id, line_of_coverage, taxability)
+) STRICT;
+
+CREATE INDEX run_settlements_of ON run_settlements (settles, employee_id);
+
+-- The earlier runs whose differences and arrears a run was computed with: the latest report of amounts taken, and whether
+-- the run was voided then.
+CREATE TABLE run_inputs (
+  freeze_id      TEXT NOT NULL,
+  earlier_run_id TEXT NOT NULL REFERENCES payroll_runs (run_id),
+  report         INTEGER,
+  is_voided      INTEGER NOT NULL CHECK (is_voided IN (0, 1)),
+  PRIMARY KEY (freeze_id, earlier_run_id)
+) STRICT;
+
+CREATE TRIGGER final_settlements_are_never_changed BEFORE UPDATE ON run_settlements WHEN EXISTS (SELECT 1 FROM payroll_runs WHERE freeze_id = OLD.freeze_id) BEGIN SELECT RAISE(ABORT, 'records of a finalized run are never changed'); END;
+CREATE TRIGGER final_settlements_are_never_removed BEFORE DELETE ON run_settlements WHEN EXISTS (SELECT 1 FROM payroll_runs WHERE freeze_id = OLD.freeze_id) BEGIN SELECT RAISE(ABORT, 'records of a finalized run are never removed'); END;
+CREATE TRIGGER final_inputs_are_never_changed BEFORE UPDATE ON run_inputs WHEN EXISTS (SELECT 1 FROM payroll_runs WHERE freeze_id = OLD.freeze_id) BEGIN SELECT RAISE(ABORT, 'records of a finalized run are never changed'); END;
+CREATE TRIGGER final_inputs_are_never_removed BEFORE DELETE ON run_inputs WHEN EXISTS (SELECT 1 FROM payroll_runs WHERE freeze_id = OLD.freeze_id) BEGIN SELECT RAISE(ABORT, 'records of a finalized run are never removed'); END;
 
 -- Readiness failures that were accepted when a run was finalized. `ids` is a sorted JSON list of the versions, events or
 -- dates that a failure is based on: while it is the same, the failure stays accepted for the employer. Without ids it was

@@ -83,6 +83,19 @@ export interface Tables {
   payroll_head: { id: 1; revision: number };
   payroll_runs: PayrollRunTable;
   run_employees: { freeze_id: string; employee_id: string; roster_position: number | null; lines: string };
+  run_settlements: {
+    freeze_id: string;
+    employee_id: string;
+    settles_kind: 'run';
+    settles: string;
+    kind: 'regular' | 'adjustment' | 'arrears';
+    deduction_id: string;
+    line_of_coverage: string;
+    taxability: string;
+    member_amount: string;
+    employer_amount: string;
+  };
+  run_inputs: { freeze_id: string; earlier_run_id: string; report: number | null; is_voided: 0 | 1 };
   run_freezes: { freeze_id: string; state: 'writing' | 'abandoned'; renewed_at: string };
   accepted_failures: {
     run_id: string;
@@ -284,9 +297,12 @@ export interface PayrollRunTable {
   rules_version: string | null;
   finalize_key_hash: Generated<string | null>;
   etag: string | null;
-  snapshot: string | null;
-  /** The SHA-256 of `snapshot`: recomputing would miss changes that decide no amount. */
-  snapshot_hash: string | null;
+  previous_run_id: string | null;
+  basis: string | null;
+  /** The SHA-256 of the basis with the previous run and the inputs: not everything in them decides an amount. */
+  basis_hash: string | null;
+  outcome: string | null;
+  outcome_hash: string | null;
   totals: string | null;
   accept_reason: string | null;
   voided_at: string | null;

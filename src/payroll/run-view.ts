@@ -4,7 +4,7 @@ import type { Db } from '../database/tables.ts';
 import { cursorOf } from '../formats/cursor.ts';
 import type { Line } from './calculation/line.ts';
 import { readTaken } from './reconciliation/taken.ts';
-import { type Frozen, frozenOf, planOfBasis, planWith, runUnder } from './runs/basis.ts';
+import { frozenOutcomeOf, planOfBasis, planWith, runUnder, storedBasisOf } from './runs/basis.ts';
 import type { Run, StatedRun } from './runs/body.ts';
 import { bodyOf, type RunRow, type RunView, type StoredRun, totalsOf } from './runs/store.ts';
 import { OPTIONS, readPolicies } from './settings/policy.ts';
@@ -26,10 +26,12 @@ export async function viewStoredRun(db: Db, view: RunView, stored: StoredRun) {
 
 /** Returns a stored run without its computed values. */
 export function outlineOf(db: Db, stored: StoredRun) {
-  return outlinedOf(db, stored, stored.state === 'open' ? null : frozenOf(stored));
+  const frozen =
+    stored.state === 'open' ? null : { basis: storedBasisOf(stored), outcome: frozenOutcomeOf(stored) };
+  return outlinedOf(db, stored, frozen);
 }
 
-async function outlinedOf(db: Db, stored: StoredRun, frozen: Frozen | null) {
+async function outlinedOf(db: Db, stored: StoredRun, frozen: RunView['frozen']) {
   const stated = bodyOf(stored);
   const run = frozen?.basis.run ?? runUnder(stated, await readPolicies(db, stored.employer_id));
   return {
@@ -42,7 +44,7 @@ async function outlinedOf(db: Db, stored: StoredRun, frozen: Frozen | null) {
     etag: stored.etag,
     totals: stored.totals === null ? null : totalsOf(stored),
     accept_reason: stored.accept_reason,
-    accepted_checks: [...(frozen?.accepted_checks ?? [])],
+    accepted_checks: [...(frozen?.outcome.accepted_checks ?? [])],
     void_reason: stored.void_reason,
     taken_reports: await readTaken(db, stored.run_id),
   };

@@ -1,6 +1,6 @@
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
-import { frozenOf } from '../../src/payroll/runs/basis.ts';
+import { frozenOutcomeOf } from '../../src/payroll/runs/basis.ts';
 import { bodyOf, findRun, putRun, type StoredRun, viewRun } from '../../src/payroll/runs/store.ts';
 import { finalizeChecked, readinessOfRun } from '../../src/readiness/run-report.ts';
 import { onEitherEngine } from '../support/engine.ts';
@@ -58,7 +58,7 @@ onEitherEngine('a ready run is finalized at the time of the request', async (t) 
   const db = await start(t);
   t.match(await finalize(db), { outcome: 'finalized', stored: { finalized_at: NOW.toISOString() } });
   t.match(await run(db), { state: 'finalized', accept_reason: null });
-  t.strictSame(frozenOf(await run(db)).accepted_checks, []);
+  t.strictSame(frozenOutcomeOf(await run(db)).accepted_checks, []);
 });
 
 onEitherEngine('a warning does not stop finalizing, and an unneeded reason is not stored', async (t) => {
@@ -91,7 +91,7 @@ onEitherEngine(
     t.match(await accepting(db, ['overlap']), { outcome: 'not-ready' });
     t.match(await accepting(db, ['overlap', 'events-quarantined']), { outcome: 'finalized' });
     t.match(await run(db), { state: 'finalized', accept_reason: REASON });
-    t.strictSame(frozenOf(await run(db)).accepted_checks, ['events-quarantined', 'overlap']);
+    t.strictSame(frozenOutcomeOf(await run(db)).accepted_checks, ['events-quarantined', 'overlap']);
   },
 );
 

@@ -3,7 +3,7 @@
 import { sql } from 'kysely';
 import t, { type Test } from 'tap';
 import { createDifferences } from '../../src/database/difference.ts';
-import type { Db } from '../../src/database/tables.ts';
+import type { Db, Trx } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { verifyRuns } from '../../src/payroll/runs/verify.ts';
 import { scratch } from '../database/scratch.ts';
@@ -201,20 +201,47 @@ t.test('ids in byte order are not a difference', async (t) => {
   t.match(await verified(db, 'all'), { identical: true });
 });
 
+/** Returns what verifying all runs reports. */
+async function findings(db: Db) {
+  const { report, named } = createDifferences(1_000);
+  await verifyRuns(db, { report, looked: () => {}, signal: new AbortController().signal });
+  return named.map(({ table, field }) => `${table}.${field}`);
+}
+
+t.test('a changed settlement, input or previous run is named', async (t) => {
+  for (const [expected, change] of [
+    [
+      'run_settlements.settles',
+      (trx: Trx) => trx.updateTable('run_settlements').set({ member_amount: '0.01' }).execute(),
+    ],
+    [
+      'run_settlements.settles',
+      (trx: Trx) => trx.deleteFrom('run_settlements').where('employee_id', '=', 'e').execute(),
+    ],
+    ['payroll_runs.basis', (trx: Trx) => trx.updateTable('run_inputs').set({ is_voided: 1 }).execute()],
+    ['payroll_runs.basis', (trx: Trx) => trx.deleteFrom('run_inputs').execute()],
+    [
+      'payroll_runs.basis',
+      (trx: Trx) =>
+        trx.updateTable('payroll_runs').set({ previous_run_id: null }).where('run_id', '=', 'r3').execute(),
+    ],
+  ] as const) {
+    const db = await staged(t);
+    t.strictSame(await findings(db), []);
+    await pastTriggers(db, async (trx) => void (await change(trx)));
+    t.ok((await findings(db)).includes(expected), expected);
+  }
+});
+
 t.test('a stored pay date that affects no amount is verified too', async (t) => {
   const db = await staged(t);
-  const verify = async () => {
-    const { report, named } = createDifferences(1_000);
-    await verifyRuns(db, { report, looked: () => {}, signal: new AbortController().signal });
-    return named;
-  };
-  t.strictSame(await verify(), []);
+  t.strictSame(await findings(db), []);
   await pastTriggers(db, (trx) =>
     trx
       .updateTable('payroll_runs')
-      .set({ snapshot: sql<string>`replace(snapshot, '2026-12-04', '2026-12-05')` })
+      .set({ basis: sql<string>`replace(basis, '2026-12-04', '2026-12-05')` })
       .where('run_id', '=', 'r2')
       .execute(),
   );
-  t.match(await verify(), [{ table: 'payroll_runs', id: 'r2', field: 'snapshot' }]);
+  t.strictSame(await findings(db), ['payroll_runs.basis']);
 });

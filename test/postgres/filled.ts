@@ -216,7 +216,7 @@ async function fillPayroll(db: Db): Promise<void> {
   await taken(db, '2026-01-16', ...rows);
   await finalizedOn(db, '2026-01-30');
   await voided(db, '2026-01-30');
-  await finalizedOn(db, '2026-02-13');
+  await finalizedOn(db, '2026-02-13', { arrears: 'include' });
   await putOn(db, '2026-02-27');
   await fillDecisions(db);
   // The rows left by a process that died while finalizing.

@@ -15,6 +15,7 @@ const FOREIGN_KEYS = [
   'census_syncs: foreign (request_id) of outbox (request_id)',
   'change_keys: foreign (request_id) of outbox (request_id)',
   'delivery_attempts: foreign (request_id) of outbox (request_id)',
+  'run_inputs: foreign (earlier_run_id) of payroll_runs (run_id)',
   'taken_lines: foreign (run_id, report) of taken_reports (run_id, report)',
   'taken_reports: foreign (run_id) of payroll_runs (run_id)',
 ].map((key) => `${key} where no action no action`);

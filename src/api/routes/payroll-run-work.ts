@@ -4,8 +4,8 @@ import { transact } from '../../database/transaction.ts';
 import { AppError, type Problem } from '../../errors.ts';
 import { viewStoredRun } from '../../payroll/run-view.ts';
 import type { Acceptance } from '../../payroll/runs/acceptances.ts';
-import { settledBy } from '../../payroll/runs/compute.ts';
 import type { Finalized } from '../../payroll/runs/finalize.ts';
+import { settledBy } from '../../payroll/runs/settlements.ts';
 import { type StoredRun, viewRun, voidRun } from '../../payroll/runs/store.ts';
 import { finalizeChecked, unknownChecks } from '../../readiness/run-report.ts';
 import { by } from '../auth.ts';
@@ -119,7 +119,7 @@ export function payrollRunWorkRoutes(app: Api, { db, now, log, overdueMs, silent
       const fields = { run_id, employer_id: stored.employer_id, count: view.totals.lines, ...by(request) };
       log.info(fields, 'a payroll run was voided');
       withEtag(reply, view.etag);
-      return { ...(await viewStoredRun(db, view, stored)), settled_by: await settledBy(db, stored) };
+      return { ...(await viewStoredRun(db, view, stored)), settled_by: await settledBy(db, stored.run_id) };
     },
   );
 

@@ -7,8 +7,8 @@ import type { AppError } from '../../errors.ts';
 import { dollars } from '../../money.ts';
 import { outlineOf, viewStoredRun } from '../../payroll/run-view.ts';
 import type { Acceptance } from '../../payroll/runs/acceptances.ts';
-import { settledBy } from '../../payroll/runs/compute.ts';
 import type { Finalized } from '../../payroll/runs/finalize.ts';
+import { settledBy } from '../../payroll/runs/settlements.ts';
 import { bodyOf, deleteRun, type StoredRun, viewRun, voidRun } from '../../payroll/runs/store.ts';
 import { verifyRun, whyOtherRules } from '../../payroll/runs/verify.ts';
 import { viewReadiness } from '../../readiness/report.ts';
@@ -87,7 +87,7 @@ export function addFinalizeCommands(run: Command): void {
       const { db, out, now, yes } = context;
       const finalized = await storedRun(db, runId);
       if (finalized.state !== 'finalized') throw notFinalized(finalized);
-      const settled_by = await settledBy(db, finalized);
+      const settled_by = await settledBy(db, finalized.run_id);
       const effects = await effectsOfVoiding(db, finalized, settled_by);
       await confirm(context, effects, `Void ${printable(runId)}? It cannot be finalized again.`);
       const at = now().toISOString();

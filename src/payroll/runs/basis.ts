@@ -1,7 +1,9 @@
 /** The inputs of a run. They are resolved each time for an open run, and frozen with a finalized one for verification. */
+import { createHash } from 'node:crypto';
+import { type Selectable, sql } from 'kysely';
 import Type, { type Static } from 'typebox';
 import { closed, day, nullable, oneOf } from '../../contract/fields.ts';
-import type { Db, Trx } from '../../database/tables.ts';
+import type { Db, PayrollRunTable, Trx } from '../../database/tables.ts';
 import { AppError, type Problem } from '../../errors.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
 import { readPosition } from '../../ledger/position.ts';
@@ -14,7 +16,7 @@ import { Run, type StatedRun } from './body.ts';
 import { REASONS } from './population.ts';
 import { Comparison } from './totals.ts';
 
-export const Basis = closed({
+const BASIS = {
   run: Run,
   /** The ledger's position. Later positions are not part of the run. */
   position: Type.Integer(),
@@ -24,19 +26,22 @@ export const Basis = closed({
   /** The last day of the pay period of each of `pay_dates`; null if no schedule gives them. */
   period_ends: nullable(Type.Array(day)),
   codes: Type.Array(PayrollCode),
+};
+
+/** The part of a basis that is stored as JSON. An earlier run is computed again from it alone. */
+export const StoredBasis = closed(BASIS);
+export type StoredBasis = Static<typeof StoredBasis>;
+
+/** What a run is computed from. */
+export type Basis = StoredBasis & {
   /** The previous finalized regular run, which changes are compared with. */
-  previous: nullable(Type.String()),
+  previous: string | null;
   /** Earlier runs whose differences and arrears this run collects, with their reports of amounts taken. */
-  earlier: Type.Array(
-    closed({ run_id: Type.String(), report: nullable(Type.Integer()), is_voided: Type.Boolean() }),
-  ),
-});
-export type Basis = Static<typeof Basis>;
+  earlier: { run_id: string; report: number | null; is_voided: boolean }[];
+};
 
 /** The data stored with a finalized run, in addition to its lines. */
 export const Outcome = closed({
-  /** The earlier runs that the run settled something for, each with the employees concerned. */
-  settled: Type.Array(Type.Tuple([Type.String(), Type.Array(Type.String())])),
   employees: Type.Integer(),
   comparison: nullable(Comparison),
   /** Employees with a deduction in effect who are not in the run. */
@@ -50,14 +55,66 @@ export const Outcome = closed({
 });
 export type Outcome = Static<typeof Outcome>;
 
-/** The basis and outcome that a finalized or voided run keeps. */
-const Frozen = closed({ ...Outcome.properties, basis: Basis, accepted_checks: Type.Array(Type.String()) });
-export type Frozen = Static<typeof Frozen>;
+/** The outcome that a finalized or voided run keeps. */
+const FrozenOutcome = closed({ ...Outcome.properties, accepted_checks: Type.Array(Type.String()) });
+export type FrozenOutcome = Static<typeof FrozenOutcome>;
 
-const readFrozen = jsonColumn('payroll_runs', 'snapshot', Frozen);
+const readBasis = jsonColumn('payroll_runs', 'basis', StoredBasis);
+const readOutcome = jsonColumn('payroll_runs', 'outcome', FrozenOutcome);
 
-export function frozenOf({ run_id, snapshot }: { run_id: string; snapshot: string | null }): Frozen {
-  return readFrozen(snapshot, run_id);
+type Row = Pick<Selectable<PayrollRunTable>, 'run_id' | 'basis'>;
+
+export function storedBasisOf({ run_id, basis }: Row): StoredBasis {
+  return readBasis(basis, run_id);
+}
+
+export function frozenOutcomeOf({
+  run_id,
+  outcome,
+}: Pick<Selectable<PayrollRunTable>, 'run_id' | 'outcome'>): FrozenOutcome {
+  return readOutcome(outcome, run_id);
+}
+
+/** Returns the complete basis of a finalized or voided run. */
+export async function frozenBasisOf(
+  db: Db,
+  stored: Row & Pick<Selectable<PayrollRunTable>, 'freeze_id' | 'previous_run_id'>,
+): Promise<Basis> {
+  const earlier = await db
+    .selectFrom('run_inputs')
+    .innerJoin('payroll_runs', 'payroll_runs.run_id', 'run_inputs.earlier_run_id')
+    .select(['payroll_runs.run_id', 'report', 'is_voided'])
+    .where('run_inputs.freeze_id', '=', stored.freeze_id as string)
+    .orderBy('pay_date')
+    .orderBy('payroll_runs.run_id')
+    .execute();
+  return {
+    ...storedBasisOf(stored),
+    previous: stored.previous_run_id,
+    earlier: earlier.map((input) => ({ ...input, is_voided: input.is_voided === 1 })),
+  };
+}
+
+/** Returns the columns in which a final run keeps its basis, and the rows of `run_inputs`. */
+export function recordsOfBasis(basis: Basis, freeze_id: string) {
+  const { previous, earlier, ...rest } = basis;
+  const inputs = earlier.map(({ run_id, report, is_voided }) => [
+    freeze_id,
+    run_id,
+    report,
+    is_voided ? 1 : 0,
+  ]);
+  const columns = {
+    previous_run_id: previous,
+    basis: JSON.stringify(rest),
+    basis_hash: hashOf(JSON.stringify(basis)),
+  };
+  return { columns, inputs };
+}
+
+/** Returns the SHA-256 of a text, as stored with runs. */
+export function hashOf(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
 }
 
 /** Returns the error of a run that cannot be computed as requested. Each problem names a field. */
@@ -96,7 +153,7 @@ export function planOfBasis({
   run,
   pay_dates,
   period_ends,
-}: Pick<Basis, 'run' | 'pay_dates' | 'period_ends'>) {
+}: Pick<StoredBasis, 'run' | 'pay_dates' | 'period_ends'>) {
   return planned(planOf({ ...run, pay_dates, period_ends }, null));
 }
 
@@ -110,24 +167,10 @@ export async function resolveBasis(db: Db | Trx, runId: string | null, stated: S
   const policies = await readPolicies(db, stated.employer_id);
   assertReason(stated, policies);
   const run = runUnder(stated, policies);
-  const [schedules, codes, position, final] = [
-    await readSchedules(db, run.employer_id),
-    await readCodes(db, run.employer_id),
-    await readPosition(db),
-    await finalRuns(db, run.employer_id),
-  ];
+  const schedules = await readSchedules(db, run.employer_id);
+  const codes = await readCodes(db, run.employer_id);
+  const position = await readPosition(db);
   const plan = planWith(run, schedules);
-  const others = final.filter((one) => one.run_id !== runId);
-  const previous = others.findLast(
-    (one) =>
-      one.state === 'finalized' &&
-      one.kind === 'regular' &&
-      one.pay_frequency === run.pay_frequency &&
-      one.pay_group === run.pay_group &&
-      one.pay_date < run.pay_date,
-  );
-  // Differences of the calendar year before are still reported.
-  const isNear = (payDate: string) => [0, 1].includes(Number(yearOf(run.pay_date)) - Number(yearOf(payDate)));
   return {
     run,
     position,
@@ -135,10 +178,8 @@ export async function resolveBasis(db: Db | Trx, runId: string | null, stated: S
     schedules: schedules.map(({ pay_frequency, pay_group }) => ({ pay_frequency, pay_group })),
     period_ends: plan.periodEnds,
     codes,
-    previous: previous?.run_id ?? null,
-    earlier: others
-      .filter(({ pay_date }) => isNear(pay_date))
-      .map(({ run_id, report, state }) => ({ run_id, report, is_voided: state === 'voided' })),
+    previous: await previousRun(db, run, runId),
+    earlier: await earlierRuns(db, run, runId),
   };
 }
 
@@ -159,11 +200,34 @@ function assertReason(stated: StatedRun, policies: readonly PolicyVersion[]): vo
   throw runRefused({ path: 'policy_reason', rule });
 }
 
-/** Returns finalized and voided runs: adjustments for a voided run must be reversed. */
-function finalRuns(db: Db | Trx, employerId: string) {
-  return db
+/** Returns the last finalized regular run before a run, of its frequency and pay group, or null. */
+async function previousRun(db: Db | Trx, run: Run, runId: string | null): Promise<string | null> {
+  const previous = await db
     .selectFrom('payroll_runs')
-    .select(['run_id', 'state', 'kind', 'pay_frequency', 'pay_group', 'pay_date'])
+    .select('run_id')
+    .where('employer_id', '=', run.employer_id)
+    .where('state', '=', sql.lit('finalized'))
+    .where('kind', '=', sql.lit('regular'))
+    .where('pay_frequency', '=', run.pay_frequency)
+    .where('pay_group', run.pay_group === null ? 'is' : '=', run.pay_group)
+    .where('pay_date', '<', run.pay_date)
+    .where('run_id', '<>', runId ?? '')
+    .orderBy('pay_date', 'desc')
+    .orderBy('run_id', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  return previous?.run_id ?? null;
+}
+
+/**
+ * Returns the finalized and voided runs of a run's calendar year and the year before, whose differences are reported.
+ * What settled something for a voided run must be returned.
+ */
+async function earlierRuns(db: Db | Trx, run: Run, runId: string | null): Promise<Basis['earlier']> {
+  const year = yearOf(run.pay_date);
+  const runs = await db
+    .selectFrom('payroll_runs')
+    .select(['run_id', 'state'])
     .select((eb) =>
       eb
         .selectFrom('taken_reports')
@@ -172,9 +236,13 @@ function finalRuns(db: Db | Trx, employerId: string) {
         .where('taken_reports.recorded_at', 'is not', null)
         .as('report'),
     )
-    .where('employer_id', '=', employerId)
-    .where('state', '<>', 'open')
+    .where('employer_id', '=', run.employer_id)
+    .where('state', '<>', sql.lit('open'))
+    .where('pay_date', '>=', `${String(Number(year) - 1).padStart(4, '0')}-01-01`)
+    .where('pay_date', '<=', `${year}-12-31`)
+    .where('run_id', '<>', runId ?? '')
     .orderBy('pay_date')
     .orderBy('run_id')
     .execute();
+  return runs.map(({ run_id, report, state }) => ({ run_id, report, is_voided: state === 'voided' }));
 }

@@ -11,12 +11,13 @@ import { yearOf } from '../calculation/pay-dates.ts';
 import type { Plan } from '../calculation/plan.ts';
 import { codeFinder } from '../settings/codes.ts';
 import type { Earlier, FrozenRow } from './adjustments.ts';
-import { type Basis, type Frozen, frozenOf, planOfBasis } from './basis.ts';
+import { type Basis, planOfBasis, type StoredBasis, storedBasisOf } from './basis.ts';
 import { dayOfRun } from './body.ts';
 import { stateFor } from './history.ts';
 import { type Rules, regularLines, stoppedLines } from './lines.ts';
 import { membershipOf } from './population.ts';
 import { candidates, frozenLines, historiesOf, owedBy, readAhead } from './reads.ts';
+import { settledByFreezes } from './settlements.ts';
 import { type Debtor, runsToTrueUp, type TrueUp, trueUpLines } from './true-up.ts';
 
 /** An employee of the employer, in the run or not. */
@@ -31,13 +32,13 @@ export type EmployeeLines = Debtor & {
 
 type Inputs = TrueUp & { previous: { rules: Rules; freezeId: string } | null };
 
-async function inputsOf(db: Db | Trx, basis: Basis): Promise<Inputs> {
+async function inputsOf(db: Db | Trx, basis: Basis, only: readonly string[] | undefined): Promise<Inputs> {
   const { run } = basis;
-  const ids = basis.earlier.map((one) => one.run_id);
+  const ids = basis.earlier.map(({ run_id }) => run_id);
   const all = await frozenRuns(db, basis.previous === null ? ids : [...ids, basis.previous]);
-  const rows = new Map(all.map((row) => [row.run_id, row]));
+  const runs = new Map(all.map((row) => [row.run_id, row]));
   const earlier = basis.earlier.map(({ run_id, is_voided }): Earlier => {
-    const row = rows.get(run_id) as FrozenRun;
+    const row = runs.get(run_id) as FrozenRun;
     return {
       runId: run_id,
       freezeId: row.freeze_id,
@@ -47,9 +48,8 @@ async function inputsOf(db: Db | Trx, basis: Basis): Promise<Inputs> {
       rules: rulesOf(row.basis),
     };
   });
-  const counting = earlier.filter(({ isVoided }) => !isVoided);
   const rules = rulesOf(basis);
-  const previous = rows.get(basis.previous ?? '');
+  const previous = runs.get(basis.previous ?? '');
   return {
     basis,
     rules,
@@ -58,20 +58,24 @@ async function inputsOf(db: Db | Trx, basis: Basis): Promise<Inputs> {
     earlier,
     // An off-cycle run that names no deduction takes none, but it may adjust earlier runs.
     carrier: { codesOf: rules.codesOf, named: run.deductions === null ? null : rules.deductions },
-    settled: settledByEmployee(counting.map(({ runId }) => rows.get(runId) as FrozenRun)),
+    settled: await settledByEmployee(db, earlier, only),
   };
 }
 
 /** Returns, by employee, the ids of the runs that adjusted an earlier run, and of the runs that they adjusted. */
-function settledByEmployee(rows: readonly FrozenRun[]): Map<string, Set<string>> {
+async function settledByEmployee(
+  db: Db | Trx,
+  earlier: readonly Earlier[],
+  only: readonly string[] | undefined,
+): Promise<Map<string, Set<string>>> {
+  const counting = new Map(
+    earlier.filter(({ isVoided }) => !isVoided).map(({ freezeId, runId }) => [freezeId, runId]),
+  );
   const byEmployee = new Map<string, Set<string>>();
-  for (const { run_id, settled } of rows) {
-    for (const [runId, employees] of settled) {
-      for (const employeeId of employees) {
-        const own = byEmployee.get(employeeId) ?? new Set();
-        byEmployee.set(employeeId, own.add(run_id).add(runId));
-      }
-    }
+  if (counting.size === 0) return byEmployee;
+  for (const { freeze_id, employee_id, settles } of await settledByFreezes(db, [...counting.keys()], only)) {
+    const runIds = byEmployee.get(employee_id) ?? new Set();
+    byEmployee.set(employee_id, runIds.add(counting.get(freeze_id) as string).add(settles));
   }
   return byEmployee;
 }
@@ -82,7 +86,7 @@ export async function* computeRun(
   basis: Basis,
   { after = '', only }: { after?: string | undefined; only?: readonly string[] | undefined } = {},
 ): AsyncGenerator<EmployeeLines[]> {
-  const inputs = await inputsOf(db, basis);
+  const inputs = await inputsOf(db, basis, only);
   const pages = readAhead(candidates(db, basis.run, after, only), (employees) =>
     readEmployees(db, inputs, employees),
   );
@@ -163,7 +167,7 @@ function byText(one: string, other: string): number {
   return one === other ? 0 : one < other ? -1 : 1;
 }
 
-function rulesOf(basis: Basis): Rules {
+function rulesOf(basis: StoredBasis): Rules {
   const { run, schedules, codes } = basis;
   const named = run.kind === 'off_cycle' ? (run.deductions ?? []) : run.deductions;
   // Nothing is computed for most earlier runs, and an employer with many pay groups has hundreds.
@@ -188,44 +192,20 @@ function rulesOf(basis: Basis): Rules {
   };
 }
 
-export type FrozenRun = { run_id: string; freeze_id: string } & Pick<Frozen, 'basis' | 'settled'>;
+export type FrozenRun = { run_id: string; freeze_id: string; basis: StoredBasis };
 
-/** Returns the finalized runs of the employer that adjusted a run, in the order of their pay dates. */
-export async function settledBy(
-  db: Db | Trx,
-  { run_id, employer_id }: { run_id: string; employer_id: string },
-): Promise<string[]> {
-  const finalized = await db
-    .selectFrom('payroll_runs')
-    .select('run_id')
-    .where('employer_id', '=', employer_id)
-    .where('state', '=', 'finalized')
-    .where('run_id', '<>', run_id)
-    // A frozen basis may be megabytes, so only those that name the run are parsed, one at a time.
-    .where('snapshot', 'like', `%"${run_id}"%`)
-    .orderBy('pay_date')
-    .orderBy('run_id')
-    .execute();
-  const settlers: string[] = [];
-  for (const other of finalized) {
-    const [frozen] = await frozenRuns(db, [other.run_id]);
-    if (frozen?.settled.some(([settled]) => settled === run_id)) settlers.push(other.run_id);
-  }
-  return settlers;
-}
-
-/** Returns the basis of finalized and voided runs, and the employees for whom they adjusted earlier runs. */
+/** Returns finalized and voided runs with the part of their basis that computing them again needs. */
 export async function frozenRuns(db: Db | Trx, runIds: readonly string[]): Promise<FrozenRun[]> {
   if (runIds.length === 0) return [];
   const rows = await db
     .selectFrom('payroll_runs')
-    .select(['run_id', 'freeze_id', 'snapshot'])
+    .select(['run_id', 'freeze_id', 'basis'])
     .where(isOneOf(db, 'run_id', runIds))
     .where('state', '<>', 'open')
     .execute();
-  return rows.map(({ run_id, freeze_id, snapshot }) => ({
-    run_id,
-    freeze_id: freeze_id as string,
-    ...frozenOf({ run_id, snapshot }),
+  return rows.map((row) => ({
+    run_id: row.run_id,
+    freeze_id: row.freeze_id as string,
+    basis: storedBasisOf(row),
   }));
 }

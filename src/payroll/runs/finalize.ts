@@ -9,9 +9,17 @@ import { transact } from '../../database/transaction.ts';
 import { RULES_VERSION } from '../calculation/amounts.ts';
 import { changePayroll } from '../settings/lock.ts';
 import { type Acceptance, recordAcceptances } from './acceptances.ts';
-import { type Basis, type Frozen, resolveBasis } from './basis.ts';
-import { abandonFreeze, beginFreeze, endFreeze, removeAbandoned, renewFreeze } from './freezes.ts';
-import { bodyOf, finalizedRegularRuns, findRun, hashOf, type StoredRun, summarize } from './store.ts';
+import { type Basis, type FrozenOutcome, hashOf, recordsOfBasis, resolveBasis } from './basis.ts';
+import {
+  abandonFreeze,
+  beginFreeze,
+  countFrozen,
+  endFreeze,
+  removeAbandoned,
+  renewFreeze,
+} from './freezes.ts';
+import { insertSettlements, settlementsOf } from './settlements.ts';
+import { bodyOf, finalizedRegularRuns, findRun, type StoredRun, summarize } from './store.ts';
 import type { Summary } from './summary.ts';
 
 export type Finalizing = {
@@ -93,19 +101,26 @@ async function freeze(
 ): Promise<Finalized | null> {
   const { basis, freezeId } = freezing;
   const { ifMatch, accept, clock } = finalizing;
-  let rows = 0;
+  const { columns: basisColumns, inputs } = recordsOfBasis(basis, freezeId);
+  await transact(db, async (trx) => {
+    await renewFreeze(trx, freezeId, clock);
+    await insertMany(trx, 'run_inputs', ['freeze_id', 'earlier_run_id', 'report', 'is_voided'], inputs);
+  });
+  let rows = inputs.length;
   const summary = await summarize(db, basis, async (page, texts) => {
     const written = page.flatMap(({ employeeId, membership, lines }, index) => {
       const position = membership.isIn ? membership.employment.position : null;
       const isWritten = membership.isIn || lines.length > 0;
       return isWritten ? [[freezeId, employeeId, position, texts[index]]] : [];
     });
+    const settlements = page.flatMap(({ lines }) => settlementsOf(freezeId, lines));
     const columns = ['freeze_id', 'employee_id', 'roster_position', 'lines'] as const;
     await transact(db, async (trx) => {
       await renewFreeze(trx, freezeId, clock);
       await insertMany(trx, 'run_employees', columns, written);
+      await insertSettlements(trx, settlements);
     });
-    rows += written.length;
+    rows += written.length + settlements.length;
   });
   const isStale = ifMatch !== null && linesEtagOf(ifMatch) !== summary.etag;
   if (isStale && accept === null) return { outcome: 'stale' };
@@ -117,7 +132,7 @@ async function freeze(
       return { outcome: 'not-ready', report };
     if (ifMatch !== report.etag) return { outcome: 'failures-changed', report };
   }
-  const computed = { ...freezing, rows, summary, failures: report.failures };
+  const computed = { ...freezing, basisColumns, rows, summary, failures: report.failures };
   return transact(db, (trx) => flip(trx, computed, finalizing));
 }
 
@@ -134,12 +149,17 @@ function linesEtagOf(etag: string | null): string | null {
   return etag?.split('.')[0] ?? null;
 }
 
-type Computed = Freeze & { rows: number; summary: Summary; failures: readonly Failure[] };
+type Computed = Freeze & {
+  basisColumns: ReturnType<typeof recordsOfBasis>['columns'];
+  rows: number;
+  summary: Summary;
+  failures: readonly Failure[];
+};
 
 /** Makes the run final. Returns null, or why not: another caller finalized or removed it, or changed its inputs. */
 async function flip(
   trx: Trx,
-  { runId, basis, freezeId, rows, summary, failures }: Computed,
+  { runId, basis, basisColumns, freezeId, rows, summary, failures }: Computed,
   finalizing: Finalizing,
 ): Promise<Finalized | null> {
   const { accept, idempotencyKey, clock } = finalizing;
@@ -151,16 +171,14 @@ async function flip(
   const today = await resolveBasis(trx, runId, bodyOf(found.stored));
   // Newer ledger positions do not matter, because the lines are those of the frozen position.
   if (!isDeepStrictEqual({ ...today, position: basis.position }, basis)) return { outcome: 'changed' };
-  // Nothing removes lines of a freeze that is being written, so this finds only what was done by hand.
-  const { count } = await trx
-    .selectFrom('run_employees')
-    .select((eb) => eb.fn.countAll().as('count'))
-    .where('freeze_id', '=', freezeId)
-    .executeTakeFirstOrThrow();
-  if (Number(count) !== rows) return { outcome: 'changed' };
-  const { totals, etag, outcome } = summary;
+  // Nothing removes rows of a freeze that is being written, so this finds only what was done by hand.
+  if ((await countFrozen(trx, freezeId)) !== rows) return { outcome: 'changed' };
+  const { totals, etag } = summary;
   const accepted = new Set(failures.map(({ checkId }) => checkId));
-  const snapshot = JSON.stringify({ basis, ...outcome, accepted_checks: [...accepted] } satisfies Frozen);
+  const outcome = JSON.stringify({
+    ...summary.outcome,
+    accepted_checks: [...accepted],
+  } satisfies FrozenOutcome);
   await trx
     .updateTable('payroll_runs')
     .set({
@@ -171,8 +189,9 @@ async function flip(
       rules_version: RULES_VERSION,
       finalize_key_hash: idempotencyKey == null ? null : hashOf(idempotencyKey),
       etag,
-      snapshot,
-      snapshot_hash: hashOf(snapshot),
+      ...basisColumns,
+      outcome,
+      outcome_hash: hashOf(outcome),
       totals: JSON.stringify(totals),
       // A run that was ready needs no reason.
       accept_reason: failures.length > 0 ? (accept?.reason ?? null) : null,

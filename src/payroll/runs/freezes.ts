@@ -6,6 +6,7 @@
 import { randomUUID } from 'node:crypto';
 import { ago } from '../../checks.ts';
 import type { Clock } from '../../clock.ts';
+import { isOneOf } from '../../database/bulk.ts';
 import { databaseNow, forUpdate } from '../../database/engine.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
@@ -21,6 +22,19 @@ export async function beginFreeze(db: Db, clock: Clock): Promise<string> {
     await trx.insertInto('run_freezes').values({ freeze_id, state: 'writing', renewed_at }).execute();
   });
   return freeze_id;
+}
+
+/** The tables whose rows are written under a freeze. */
+export const FROZEN = ['run_employees', 'run_settlements', 'run_inputs'] as const;
+
+/** Returns how many rows are written under a freeze. */
+export async function countFrozen(trx: Trx, freezeId: string): Promise<number> {
+  let rows = 0;
+  for (const table of FROZEN) {
+    const counts = trx.selectFrom(table).select((eb) => eb.fn.countAll().as('count'));
+    rows += Number((await counts.where('freeze_id', '=', freezeId).executeTakeFirstOrThrow()).count);
+  }
+  return rows;
 }
 
 /** Locks a freeze until the transaction ends and renews its time. Throws ABANDONED if a clean-up has marked it. */
@@ -45,7 +59,7 @@ export async function endFreeze(trx: Trx, freezeId: string): Promise<void> {
 /** Removes a freeze with its lines, unless its run is final. */
 export async function abandonFreeze(db: Db, freezeId: string): Promise<void> {
   await transact(db, (trx) => markAbandoned(trx, freezeId));
-  await removeLines(db, freezeId);
+  await removeRows(db, freezeId);
 }
 
 /** Removes freezes that were abandoned, or that their process left behind when it died. */
@@ -56,7 +70,7 @@ export async function removeAbandoned(db: Db, clock: Clock): Promise<void> {
       const now = await databaseNow(trx, clock);
       await markAbandoned(trx, freeze_id, ago(now, LEFT_BEHIND_MS));
     });
-    await removeLines(db, freeze_id);
+    await removeRows(db, freeze_id);
   }
 }
 
@@ -70,28 +84,32 @@ async function markAbandoned(trx: Trx, freezeId: string, before?: string): Promi
     .execute();
 }
 
-/** Employees whose lines are removed in one transaction, which holds the write lock for about 5 ms. */
+/** Employees whose rows are removed in one transaction, which holds the write lock for about 5 ms. */
 const EMPLOYEES_AT_ONCE = 500;
 
-/** Removes the lines of a freeze in steps, and then the freeze, if it is abandoned. */
-async function removeLines(db: Db, freezeId: string): Promise<void> {
-  for (let removed = EMPLOYEES_AT_ONCE; removed === EMPLOYEES_AT_ONCE; ) {
-    removed = await transact(db, async (trx) => {
+/** Removes the rows of a freeze in steps, and then the freeze, if it is abandoned. */
+async function removeRows(db: Db, freezeId: string): Promise<void> {
+  for (let isMore = true; isMore; ) {
+    isMore = await transact(db, async (trx) => {
       const row = trx.selectFrom('run_freezes').select('state').where('freeze_id', '=', freezeId);
-      if ((await forUpdate(trx, row).executeTakeFirst())?.state !== 'abandoned') return 0;
-      const some = trx
+      if ((await forUpdate(trx, row).executeTakeFirst())?.state !== 'abandoned') return false;
+      // Everyone with a settlement has lines.
+      const employees = await trx
         .selectFrom('run_employees')
         .select('employee_id')
         .where('freeze_id', '=', freezeId)
         .orderBy('employee_id')
-        .limit(EMPLOYEES_AT_ONCE);
-      const { numDeletedRows } = await trx
-        .deleteFrom('run_employees')
-        .where('freeze_id', '=', freezeId)
-        .where('employee_id', 'in', some)
-        .executeTakeFirst();
-      if (numDeletedRows < EMPLOYEES_AT_ONCE) await endFreeze(trx, freezeId);
-      return Number(numDeletedRows);
+        .limit(EMPLOYEES_AT_ONCE)
+        .execute();
+      const ids = employees.map(({ employee_id }) => employee_id);
+      for (const table of ['run_settlements', 'run_employees'] as const) {
+        const rows = trx.deleteFrom(table).where('freeze_id', '=', freezeId);
+        await rows.where(isOneOf(trx, 'employee_id', ids)).execute();
+      }
+      if (ids.length === EMPLOYEES_AT_ONCE) return true;
+      await trx.deleteFrom('run_inputs').where('freeze_id', '=', freezeId).execute();
+      await endFreeze(trx, freezeId);
+      return false;
     });
   }
 }

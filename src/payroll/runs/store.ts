@@ -1,11 +1,17 @@
 /** Stored payroll runs: create, find, list, delete while open, void with a reason. */
-import { createHash } from 'node:crypto';
 import { type Selectable, sql } from 'kysely';
 import type { Db, PayrollRunTable, RunState, Trx } from '../../database/tables.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
 import { RULES_VERSION } from '../calculation/amounts.ts';
 import { changePayroll } from '../settings/lock.ts';
-import { type Basis, type Frozen, frozenOf, resolveBasis } from './basis.ts';
+import {
+  type Basis,
+  type FrozenOutcome,
+  frozenOutcomeOf,
+  resolveBasis,
+  type StoredBasis,
+  storedBasisOf,
+} from './basis.ts';
 import { type Run, StatedRun } from './body.ts';
 import { computeRun, type EmployeeLines } from './compute.ts';
 import { createSummary, type Summary } from './summary.ts';
@@ -139,7 +145,7 @@ export type RunView = Omit<Summary, 'notes'> & {
   position: number;
   rulesVersion: string;
   /** The stored basis and results of a finalized or voided run; null for an open one. */
-  frozen: Frozen | null;
+  frozen: { basis: StoredBasis; outcome: FrozenOutcome } | null;
 };
 
 const readBody = jsonColumn('payroll_runs', 'body', StatedRun);
@@ -157,14 +163,14 @@ export function totalsOf({ run_id, totals }: Pick<StoredRun, 'run_id' | 'totals'
 /** Returns the view of a stored run. Throws RUN_REFUSED if an open run can no longer be computed. */
 export async function viewRun(db: Db, stored: StoredRun): Promise<RunView> {
   if (stored.state === 'open') return previewRun(db, stored.run_id, bodyOf(stored));
-  const frozen = frozenOf(stored);
+  const frozen = { basis: storedBasisOf(stored), outcome: frozenOutcomeOf(stored) };
   return {
     run: frozen.basis.run,
     position: stored.position as number,
     rulesVersion: stored.rules_version as string,
     totals: totalsOf(stored),
     etag: stored.etag as string,
-    outcome: frozen,
+    outcome: frozen.outcome,
     frozen,
   };
 }
@@ -191,9 +197,4 @@ export async function summarize(db: Db, basis: Basis, onPage: OnPage = () => {})
     await onPage(page, texts);
   }
   return summary.summary();
-}
-
-/** Returns the SHA-256 of a text, as stored with runs. */
-export function hashOf(text: string): string {
-  return createHash('sha256').update(text).digest('hex');
 }

@@ -64,7 +64,6 @@ export function createSummary(basis: Basis) {
   const adding = createTotals();
   const comparing = basis.previous === null ? null : createComparison(basis.previous);
   const notes = new Map<Note, Noted[]>();
-  const settled = new Map<string, Set<string>>();
   const missingCodes = new Set<string>();
   const hasEmployerCodes = codes.some((code) => code.side === 'employer');
   const notInRun: Outcome['not_in_run'] = [];
@@ -163,11 +162,6 @@ export function createSummary(basis: Basis) {
       if (lines.length === 0) return text;
       hash.update(`${text}\n`);
       adding.add(lines);
-      for (const line of lines) {
-        if (line.adjustment_for === null || !isIncluded(line)) continue;
-        const employeesOfRun = settled.get(line.adjustment_for) ?? new Set();
-        settled.set(line.adjustment_for, employeesOfRun.add(employeeId));
-      }
       noteLines(employeeId, lines);
       return text;
     },
@@ -178,7 +172,6 @@ export function createSummary(basis: Basis) {
         totals,
         etag: hash.digest('hex'),
         outcome: {
-          settled: [...settled].map(([runId, ids]) => [runId, [...ids]]),
           employees,
           comparison: comparing?.comparison(totals) ?? null,
           not_in_run: notInRun,

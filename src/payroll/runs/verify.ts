@@ -11,11 +11,20 @@ import type { Db } from '../../database/tables.ts';
 import { RULES_VERSION } from '../calculation/amounts.ts';
 import { type Line, lineKey, linesToCompare } from '../calculation/line.ts';
 import { OPTIONS } from '../settings/policy.ts';
-import { type Basis, type Frozen, frozenOf } from './basis.ts';
+import {
+  type Basis,
+  type FrozenOutcome,
+  frozenBasisOf,
+  frozenOutcomeOf,
+  hashOf,
+  storedBasisOf,
+} from './basis.ts';
 import { type Run, runOf, type StatedRun } from './body.ts';
 import { computeRun, type EmployeeLines } from './compute.ts';
+import { FROZEN } from './freezes.ts';
 import { type FrozenEmployee, readFrozenLines } from './line-pages.ts';
-import { bodyOf, findRun, hashOf, OF_BODY, type StoredRun } from './store.ts';
+import { type Settlement, settlementsOf } from './settlements.ts';
+import { bodyOf, findRun, OF_BODY, type StoredRun } from './store.ts';
 import { createSummary } from './summary.ts';
 
 export const Verification = component(
@@ -56,7 +65,7 @@ const DIFFERENCES_NAMED = 100;
 export async function verifyRun(
   db: Db,
   stored: StoredRun,
-  basis: Basis = frozenOf(stored).basis,
+  basis?: Basis,
   onPage: (page: readonly EmployeeLines[]) => void = () => {},
   read = linesToCompare,
 ): Promise<Verification> {
@@ -68,7 +77,7 @@ export async function verifyRun(
     if (differences.length < DIFFERENCES_NAMED) differences.push(difference);
   };
   const frozen = oneByOne(readFrozenLines(db, stored.freeze_id as string, '', read));
-  const again = oneByOne(recomputed(db, basis, onPage));
+  const again = oneByOne(recomputed(db, basis ?? (await frozenBasisOf(db, stored)), onPage));
   let [one, other] = [await frozen.next(), await again.next()];
   while (!one.done || !other.done) {
     const left = one.done ? null : one.value;
@@ -157,24 +166,26 @@ async function verifyOne(db: Db, stored: StoredRun, verified: RunsVerified, on: 
     if (!isAsked(body)) wrong('body', 'is none that can be asked for');
     return;
   }
-  if (stored.snapshot_hash !== hashOf(stored.snapshot ?? ''))
-    wrong('snapshot', 'does not have its stored hash');
-  const frozen = parsed(() => frozenOf(stored));
-  if (frozen === null) return wrong('snapshot', 'cannot be read');
-  if (!isOf(frozen.basis.run, body)) wrong('snapshot', 'is not of the run of its body');
-  if (frozen.basis.position !== stored.position)
-    wrong('position', 'is not the position it was computed from');
+  if (stored.outcome_hash !== hashOf(stored.outcome ?? '')) wrong('outcome', 'does not have its stored hash');
+  const outcome = parsed(() => frozenOutcomeOf(stored));
+  if (outcome === null) return wrong('outcome', 'cannot be read');
+  if (parsed(() => storedBasisOf(stored)) === null) return wrong('basis', 'cannot be read');
+  const basis = await frozenBasisOf(db, stored);
+  if (stored.basis_hash !== hashOf(JSON.stringify(basis)))
+    wrong('basis', 'does not have its stored hash with the previous run and the inputs');
+  if (!isOf(basis.run, body)) wrong('basis', 'is not of the run of its body');
+  if (basis.position !== stored.position) wrong('position', 'is not the position it was computed from');
   verified.runs += 1;
   if (whyOtherRules(stored) !== null) {
     verified.otherRules += 1;
     return;
   }
   try {
-    verified.lines += await verifyLines(db, stored, frozen, on);
+    verified.lines += await verifyLines(db, stored, { basis, outcome }, on);
   } catch (error) {
     if (isUnavailable(error) || on.signal.aborted) throw error;
     // Its basis was damaged so that nothing can be computed from it.
-    wrong('snapshot', 'does not let it be computed again');
+    wrong('basis', 'does not let it be computed again');
   }
 }
 
@@ -192,11 +203,20 @@ function isAsked(run: StatedRun): boolean {
 }
 
 /** Recomputes the lines and the totals. Returns the number of stored lines. */
-async function verifyLines(db: Db, stored: StoredRun, frozen: Frozen, on: Verifying): Promise<number> {
+async function verifyLines(
+  db: Db,
+  stored: StoredRun,
+  frozen: { basis: Basis; outcome: FrozenOutcome },
+  on: Verifying,
+): Promise<number> {
   const wrong = (field: string, rule: string) => on.report('payroll_runs', stored.run_id, field, rule);
   const summary = createSummary(frozen.basis);
+  const settlements: Settlement[] = [];
   const add = (page: readonly EmployeeLines[]): void => {
-    for (const employee of page) summary.add(employee);
+    for (const employee of page) {
+      summary.add(employee);
+      settlements.push(...settlementsOf(stored.freeze_id as string, employee.lines));
+    }
     on.looked(page.length);
   };
   const read: typeof linesToCompare = (row) => {
@@ -216,9 +236,33 @@ async function verifyLines(db: Db, stored: StoredRun, frozen: Frozen, on: Verify
   const { etag, totals, outcome } = summary.summary();
   if (stored.etag !== etag) wrong('etag', 'is not that of its lines');
   if (stored.totals !== JSON.stringify(totals)) wrong('totals', 'are not those of its lines');
-  const { basis: _, accepted_checks: __, ...frozenOutcome } = frozen;
-  if (!isDeepStrictEqual(outcome, frozenOutcome)) wrong('snapshot', 'is not what its lines come to');
+  const { accepted_checks: _, ...frozenOutcome } = frozen.outcome;
+  if (!isDeepStrictEqual(outcome, frozenOutcome)) wrong('outcome', 'is not what its lines come to');
+  await verifySettlements(db, stored, settlements, on);
   return lines;
+}
+
+/** Compares what the run is recorded to settle with what its computed lines settle. */
+async function verifySettlements(
+  db: Db,
+  { freeze_id, run_id }: StoredRun,
+  computed: readonly Settlement[],
+  on: Verifying,
+): Promise<void> {
+  const textOf = (settlement: Settlement) => JSON.stringify(Object.entries(settlement).sort());
+  const left = new Map(computed.map((settlement) => [textOf(settlement), settlement]));
+  const differs = ({ employee_id }: Settlement) =>
+    on.report(
+      'run_settlements',
+      `${freeze_id}/${employee_id}`,
+      'settles',
+      `run ${run_id} does not compute it so`,
+    );
+  const settlements = db.selectFrom('run_settlements').selectAll().where('freeze_id', '=', freeze_id);
+  for (const settlement of await settlements.execute()) {
+    if (!left.delete(textOf(settlement))) differs(settlement);
+  }
+  for (const settlement of left.values()) differs(settlement);
 }
 
 function parsed<T>(read: () => T): T | null {
@@ -230,12 +274,12 @@ function parsed<T>(read: () => T): T | null {
 }
 
 async function verifyLeft(db: Db, { report }: Verifying): Promise<void> {
-  const lines = await sql<{ freeze_id: string }>`
-    select distinct freeze_id from run_employees
-    where not exists (select 1 from payroll_runs where payroll_runs.freeze_id = run_employees.freeze_id)
-      and not exists (select 1 from run_freezes where run_freezes.freeze_id = run_employees.freeze_id)
-    order by freeze_id limit ${NAMED}`.execute(db);
-  for (const { freeze_id } of lines.rows) {
-    report('run_employees', freeze_id, 'freeze_id', 'there is no such run');
+  for (const table of FROZEN) {
+    const rows = await sql<{ freeze_id: string }>`
+      select distinct freeze_id from ${sql.table(table)} as frozen
+      where not exists (select 1 from payroll_runs where payroll_runs.freeze_id = frozen.freeze_id)
+        and not exists (select 1 from run_freezes where run_freezes.freeze_id = frozen.freeze_id)
+      order by freeze_id limit ${NAMED}`.execute(db);
+    for (const { freeze_id } of rows.rows) report(table, freeze_id, 'freeze_id', 'there is no such run');
   }
 }
