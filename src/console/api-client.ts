@@ -5,6 +5,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { BACKGROUND_HEADER, FORGERY_HEADER } from '../api/auth.ts';
 import { errorOfProblem, notFound, type ProblemDetails, problemOf } from '../api/problem.ts';
 import type { paths } from '../client-types.ts';
+import { AppError } from '../errors.ts';
 import { address } from './elements/links.ts';
 
 type Method = 'get' | 'post' | 'put' | 'delete';
@@ -50,7 +51,7 @@ export function createApi(app: FastifyInstance, request: FastifyRequest) {
       ...(body !== undefined && { payload: body }),
     });
     const result = response.payload === '' ? undefined : JSON.parse(response.payload);
-    if (response.statusCode >= 400) throw rejectedByApi(result);
+    if (response.statusCode >= 400) throw new RejectedCall(result);
     return result;
   }
   return {
@@ -66,17 +67,20 @@ function identityOf({ headers, session }: FastifyRequest): Record<string, string
   return Object.fromEntries(given);
 }
 
-const rejections = new WeakMap<Error, ProblemDetails>();
+/** A call that the API rejected, and so logged. */
+class RejectedCall extends AppError {
+  readonly problem: ProblemDetails;
 
-function rejectedByApi(problem: unknown): Error {
-  const error = errorOfProblem(problem);
-  rejections.set(error, problemOf(error));
-  return error;
+  constructor(body: unknown) {
+    const refusal = errorOfProblem(body);
+    super(refusal.code, refusal.message, refusal);
+    this.problem = problemOf(refusal);
+  }
 }
 
-/** Returns the problem of an error with which the API rejected, and so logged, a call; undefined for other errors. */
+/** Returns the problem with which the API rejected a call; undefined for other errors. */
 export function rejectionOf(error: unknown): ProblemDetails | undefined {
-  return rejections.get(error as Error);
+  return error instanceof RejectedCall ? error.problem : undefined;
 }
 
 export type Attempt<T> = { data: T; problem?: undefined } | { data?: undefined; problem: ProblemDetails };
@@ -115,6 +119,6 @@ export async function streamFromApi(
   const stream: Readable = response.stream();
   // The user left; stop producing.
   stream.once('close', () => response.raw.res.destroy());
-  if (response.statusCode >= 400) throw rejectedByApi(await json(stream));
+  if (response.statusCode >= 400) throw new RejectedCall(await json(stream));
   return { stream, headers: response.headers };
 }
