@@ -29,22 +29,14 @@ const KEY_BYTES = 32;
 const KEY_ID_BYTES = 4;
 const HASH_BYTES = 32;
 
-/** One hasher per connection and encryptor: the key never changes. */
-const opened = new WeakMap<Db, WeakMap<Encryptor, Promise<Hasher>>>();
-
 /**
  * Returns the hasher of a database and creates its key if it has none. Call it outside a transaction. Throws
- * DATA_KEY_MISSING, DECRYPTION_FAILED and database errors; the next call tries again.
+ * DATA_KEY_MISSING, DECRYPTION_FAILED and database errors.
  */
-export function openHasher(db: Db, encryptor: Encryptor): Promise<Hasher> {
-  const byEncryptor = opened.get(db) ?? new WeakMap<Encryptor, Promise<Hasher>>();
-  opened.set(db, byEncryptor);
-  const known = byEncryptor.get(encryptor);
-  if (known !== undefined) return known;
-  const opening = readOrMake(db, encryptor);
-  byEncryptor.set(encryptor, opening);
-  opening.catch(() => byEncryptor.delete(encryptor));
-  return opening;
+export async function openHasher(db: Db, encryptor: Encryptor): Promise<Hasher> {
+  const row = (await read(db).executeTakeFirst()) ?? (await make(db, encryptor));
+  const key = encryptor.decrypt(row.ciphertext, hashKeyPlace(row.key_id));
+  return createHasher(row.key_id, createSecretKey(key));
 }
 
 export function hashKeyPlace(keyId: string): Place {
@@ -64,12 +56,6 @@ export const HASH_KEY: EncryptedColumn = {
   placeOf: ({ key_id }) => hashKeyPlace(String(key_id)),
   rowsAtOnce: 1,
 };
-
-async function readOrMake(db: Db, encryptor: Encryptor): Promise<Hasher> {
-  const row = (await read(db).executeTakeFirst()) ?? (await make(db, encryptor));
-  const key = encryptor.decrypt(row.ciphertext, hashKeyPlace(row.key_id));
-  return createHasher(row.key_id, createSecretKey(key));
-}
 
 function read(db: Db) {
   return db.selectFrom('hash_keys').select(['key_id', 'ciphertext']);
