@@ -6,7 +6,7 @@ import { EMPLOYED_TWICE, LEDGER_EMPTY } from '../ledger/checks.ts';
 import { rememberedAcceptances } from '../payroll/runs/acceptances.ts';
 import { resolveBasis } from '../payroll/runs/basis.ts';
 import type { StatedRun } from '../payroll/runs/body.ts';
-import { noted, PAYROLL_CHECKS, type RunQuestion } from '../payroll/runs/checks.ts';
+import { noted, PAYROLL_CHECKS, previousOfYear, type RunQuestion } from '../payroll/runs/checks.ts';
 import { type Finalized, type Finalizing, finalizeRun } from '../payroll/runs/finalize.ts';
 import { summarize } from '../payroll/runs/store.ts';
 import { COMMON_CHECKS, reportOf } from './report.ts';
@@ -47,7 +47,16 @@ async function readinessOf(
 ): Promise<ReadinessReport> {
   const { employer_id, employee_ids } = computed.basis.run;
   const employees = employee_ids === null ? undefined : new Set(employee_ids);
-  const question = { ...computed, now, overdueMs, silentAfterMs, employerId: employer_id, employees };
+  const previous = await previousOfYear(db, computed.basis);
+  const question = {
+    ...computed,
+    previous,
+    now,
+    overdueMs,
+    silentAfterMs,
+    employerId: employer_id,
+    employees,
+  };
   const accepted = await rememberedAcceptances(db, employer_id);
   const report = await reportOf(db, RUN_CHECKS, question, accepted);
   return { ...report, etag: `${computed.summary.etag}.${report.etag}` };

@@ -16,6 +16,8 @@ export type RunQuestion = EmployerQuestion & {
   runId: string | null;
   basis: Basis;
   summary: Summary;
+  /** The last finalized regular run before it, of the same frequency, pay group and calendar year. */
+  previous: FrozenRun | null;
 };
 
 /** Returns a function that finds what the computation noted. */
@@ -68,8 +70,7 @@ async function periodDiffers(db: Db, { basis: { run } }: RunQuestion): Promise<F
 }
 
 /** Fails if today's pay dates give the previous run of the year another N or k than the run froze. */
-async function calendarDiffers(db: Db, { basis }: RunQuestion): Promise<Found[]> {
-  const previous = await previousOfYear(db, basis);
+async function calendarDiffers(_: Db, { basis, previous }: RunQuestion): Promise<Found[]> {
   if (previous === null) return [];
   const frozen = planOfBasis(previous.basis);
   const { dates } = planOfBasis(basis);
@@ -80,8 +81,7 @@ async function calendarDiffers(db: Db, { basis }: RunQuestion): Promise<Found[]>
   return k === frozen.k && N === frozen.N ? [] : [fail(`${was}; today it is check ${k ?? '?'} of ${N}`)];
 }
 
-async function policyDiffers(db: Db, { basis }: RunQuestion): Promise<Found[]> {
-  const previous = await previousOfYear(db, basis);
+async function policyDiffers(_: Db, { basis, previous }: RunQuestion): Promise<Found[]> {
   if (previous === null) return [];
   return (['scheme', 'remainder'] as const)
     .filter((option) => previous.basis.run[option] !== basis.run[option])
@@ -111,17 +111,8 @@ async function payDateSkipped(db: Db, { basis }: RunQuestion): Promise<Found[]> 
     .map((date) => ({ ...fail(date), ids: [date] }));
 }
 
-/** Two checks need the previous run, whose frozen basis may be megabytes. It is read once. */
-const readings = new WeakMap<Basis, Promise<FrozenRun | null>>();
-
 /** Returns the last finalized regular run before this one, of the same frequency, pay group and calendar year. */
-function previousOfYear(db: Db, basis: Basis): Promise<FrozenRun | null> {
-  const reading = readings.get(basis) ?? readPreviousOfYear(db, basis);
-  readings.set(basis, reading);
-  return reading;
-}
-
-async function readPreviousOfYear(db: Db, { run, previous }: Basis): Promise<FrozenRun | null> {
+export async function previousOfYear(db: Db, { run, previous }: Basis): Promise<FrozenRun | null> {
   if (previous === null || run.kind === 'off_cycle') return null;
   const [frozen] = await frozenRuns(db, [previous]);
   return frozen !== undefined && yearOf(frozen.basis.run.pay_date) === yearOf(run.pay_date) ? frozen : null;
