@@ -143,7 +143,7 @@ t.test('an interrupted upload is rejected and logs no error', async (t) => {
     ['multipart/form-data; boundary=b', part('reason', '')],
     ['multipart/form-data; boundary=b', part('organization', 'o.json')],
     ['multipart/form-data; boundary=b', part('census', 'c.json')],
-    ['multipart/form-data; boundary=b', part('census', 'c.csv')],
+    ['multipart/form-data; boundary=b', `${part('organization', 'o.json')}1}\r\n${part('census', 'c.csv')}`],
   ] as const;
   for (const [type, body] of cut) {
     const { status, text } = await post('/census/maple/check', body, type);
