@@ -6,9 +6,8 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { parseJson } from '../contract/json.ts';
 import { AppError } from '../errors.ts';
 import { type Columns, formatOf, type RowFormat, type Rows, readRows } from '../formats/rows.ts';
-import type { Log } from '../telemetry/log.ts';
-import { rateLimited } from '../telemetry/rate-limited-log.ts';
 import { invalid } from './problem.ts';
+import type { ReadSlot } from './read-slots.ts';
 
 const CHARSET = /;\s*charset\s*=\s*"?([^";\s]+)/i;
 
@@ -39,27 +38,6 @@ export function readJsonBodies(app: FastifyInstance): void {
   });
 }
 
-/** Returns a function that runs at most `atOnce` reads at a time, to bound memory, and refuses more with OVERLOADED. */
-export function limitReads(atOnce: number, what: string, log: Log) {
-  const warn = rateLimited(({ count }) =>
-    log.warn({ reason: what, count }, 'requests were refused: too many were being read at once'),
-  );
-  let reading = 0;
-  return async <T>(read: () => Promise<T>): Promise<T> => {
-    if (reading === atOnce) {
-      const detail = `The sidecar reads at most ${atOnce} ${what} at once. Nothing was changed. Send the request again.`;
-      warn({ code: '', count: 1 });
-      throw new AppError('OVERLOADED', detail, { headers: { 'retry-after': '5' } });
-    }
-    reading += 1;
-    try {
-      return await read();
-    } finally {
-      reading -= 1;
-    }
-  };
-}
-
 /** Passes bodies of these content types on as streams, for the routes of this context only. */
 export function passStreams(app: FastifyInstance, types: readonly string[]): void {
   app.removeAllContentTypeParsers();
@@ -69,21 +47,35 @@ export function passStreams(app: FastifyInstance, types: readonly string[]): voi
 /** Returns a request's streamed body. Throws an `AppError` if there is none or it has more than `maxBytes`. */
 export function streamedBody(
   { body, headers }: FastifyRequest,
+  slot: ReadSlot,
   maxBytes: number,
   tooLarge: string,
 ): AsyncGenerator<Uint8Array> {
   if (body === undefined || body === null) throw invalid([{ path: 'body', rule: 'is required' }]);
   if (Number(headers['content-length'] ?? 0) > maxBytes) throw new AppError('TOO_LARGE', tooLarge);
-  return bounded(body as Readable, maxBytes, tooLarge);
+  return bounded(body as Readable, slot, maxBytes, tooLarge);
 }
 
-async function* bounded(body: Readable, maxBytes: number, tooLarge: string): AsyncGenerator<Uint8Array> {
-  let bytes = 0;
+async function* bounded(
+  body: Readable,
+  slot: ReadSlot,
+  maxBytes: number,
+  tooLarge: string,
+): AsyncGenerator<Uint8Array> {
   // By default the iterator destroys the body when its reader stops early, and the response with it.
-  for await (const part of body.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>) {
-    bytes += part.length;
-    if (bytes > maxBytes) throw new AppError('TOO_LARGE', tooLarge);
-    yield part;
+  const parts = body.iterator({ destroyOnReturn: false }) as AsyncIterableIterator<Uint8Array, undefined>;
+  let bytes = 0;
+  try {
+    for (;;) {
+      const { done, value } = await slot.received(parts.next());
+      if (done) return;
+      bytes += value.length;
+      if (bytes > maxBytes) throw new AppError('TOO_LARGE', tooLarge);
+      yield value;
+    }
+  } finally {
+    // Not awaited: without a slot, a part that never arrives may still be requested.
+    parts.return?.().catch(() => {});
   }
 }
 
@@ -91,8 +83,8 @@ async function* bounded(body: Readable, maxBytes: number, tooLarge: string): Asy
 export const ROWS_BODY_BYTES_MAX = 64 * 1024 * 1024;
 
 /** Returns the rows of one of payroll's files. Throws an `AppError` if there are none or too many. */
-export function streamedRows(request: FastifyRequest, columns: Columns): Rows {
-  const content = streamedBody(request, ROWS_BODY_BYTES_MAX, 'The file is larger than 64 MiB.');
+export function streamedRows(request: FastifyRequest, slot: ReadSlot, columns: Columns): Rows {
+  const content = streamedBody(request, slot, ROWS_BODY_BYTES_MAX, 'The file is larger than 64 MiB.');
   // Bodies of other types are refused before this.
   const format = formatOf(request.headers['content-type'] ?? '') as RowFormat;
   return readRows(content, format, columns);

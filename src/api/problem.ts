@@ -16,6 +16,7 @@ export const PROBLEMS = {
   NOT_FOUND: { status: 404, title: 'Not Found' },
   METHOD_NOT_ALLOWED: { status: 405, title: 'Method Not Allowed' },
   NOT_ACCEPTABLE: { status: 406, title: 'Not Acceptable' },
+  TOO_SLOW: { status: 408, title: 'Request Timeout' },
   CONFLICT: { status: 409, title: 'Conflict' },
   READINESS_FAILED: { status: 409, title: 'Readiness checks failed' },
   PRECONDITION_FAILED: { status: 412, title: 'Precondition Failed' },

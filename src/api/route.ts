@@ -2,7 +2,7 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyContextConfig, FastifySchema, RouteOptions } from 'fastify';
 import type { CensusFrom } from '../census/source.ts';
-import type { Clock } from '../clock.ts';
+import type { Clock, Elapsed } from '../clock.ts';
 import type { ReadinessLimits } from '../config.ts';
 import type { SharedNow } from '../database/engine.ts';
 import type { NotReady } from '../database/errors.ts';
@@ -33,6 +33,7 @@ export type ApiParts = ReadinessLimits & {
   readonly db: Db;
   readonly now: Clock;
   readonly sharedNow: SharedNow;
+  readonly elapsed: Elapsed;
   readonly log: Log;
   readonly encryptor: Encryptor;
   /** The configuration's `API_TOKEN`, which has every scope; null without one. */

@@ -8,7 +8,7 @@ import { resumeRosterUpdates } from '../census/roster-update.ts';
 import { type CensusSource, createFunctionSource } from '../census/source.ts';
 import { createDirSource, mayFetch } from '../census/source-dir.ts';
 import { createHttpSource } from '../census/source-http.ts';
-import { systemClock } from '../clock.ts';
+import { systemClock, systemElapsed } from '../clock.ts';
 import type { CensusConfig } from '../config.ts';
 import { addConsole } from '../console/console.ts';
 import { startCheckpoints } from '../database/checkpoints.ts';
@@ -105,7 +105,8 @@ async function startApi(main: MainThread<FromApi>): Promise<Started<ToApi>> {
 
   // Serve.
   const { token: firstToken, proxies } = config.api;
-  const shared = { db, now, sharedNow, log, firstToken, proxies, onFatal: main.failed };
+  const clocks = { now, sharedNow, elapsed: systemElapsed };
+  const shared = { db, ...clocks, log, firstToken, proxies, onFatal: main.failed };
   const api = createApi({
     ...shared,
     overdueMs: config.census.overdueMs,

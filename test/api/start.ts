@@ -2,6 +2,7 @@
 import type { Test } from 'tap';
 import type { Api, ApiParts } from '../../src/api/route.ts';
 import { createApi } from '../../src/api/server.ts';
+import { systemElapsed } from '../../src/clock.ts';
 import { compile } from '../../src/contract/check.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
@@ -55,6 +56,7 @@ export async function start(
     db,
     now: () => NOW,
     sharedNow: async () => parts.now(),
+    elapsed: systemElapsed,
     log: logInto(logged),
     encryptor: createEncryptor([{ id: 'test', key: Buffer.alloc(32, 7) }]),
     firstToken: FIRST_TOKEN,

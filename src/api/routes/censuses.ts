@@ -13,8 +13,9 @@ import { AppError } from '../../errors.ts';
 import { cursorOf } from '../../formats/cursor.ts';
 import { employerSubject } from '../../outbox/queue.ts';
 import { by, mayAlso, writeReadDown } from '../auth.ts';
-import { limitReads, passStreams, streamedBody } from '../bodies.ts';
+import { passStreams, streamedBody } from '../bodies.ts';
 import { notFound } from '../problem.ts';
+import { limitReads, type ReadSlot } from '../read-slots.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
 import { cursor, idFilter, LIMIT_DEFAULT, limit, pageOf } from '../schemas.ts';
 import { exceptBody } from '../validation.ts';
@@ -119,7 +120,7 @@ const BODY_IN_WORDS =
 export function censusRoutes(app: Api, parts: ApiParts): void {
   const { db, encryptor, now, log, wakeSend } = parts;
   passStreams(app, Object.values(CENSUS_TYPES));
-  const limited = limitReads(CENSUSES_AT_ONCE, 'censuses', log);
+  const limited = limitReads(CENSUSES_AT_ONCE, 'censuses', parts);
   const Body = Type.Unsafe<unknown>({
     content: { [CENSUS_TYPES.json]: { schema: CENSUS }, [CENSUS_TYPES.csv]: { schema: Type.String() } },
   });
@@ -137,14 +138,14 @@ export function censusRoutes(app: Api, parts: ApiParts): void {
       headers,
       body: Body,
       response: { 200: Staged },
-      refuses: ['CENSUS_REFUSED'],
+      refuses: ['TOO_SLOW', 'CENSUS_REFUSED'],
       // The census module checks the body while it streams.
       validatorCompiler: exceptBody,
     }),
     async (request) => {
       const { employer_id } = request.params;
-      const staged = await limited(() =>
-        stageCensus({ db, encryptor, now }, employer_id, streamedCensus(request)),
+      const staged = await limited(request, (slot) =>
+        stageCensus({ db, encryptor, now }, employer_id, streamedCensus(request, slot)),
       );
       if (!staged.ok) {
         const places = staged.problemCount === 1 ? '1 place' : `${staged.problemCount} places`;
@@ -168,12 +169,13 @@ export function censusRoutes(app: Api, parts: ApiParts): void {
       headers,
       body: Body,
       response: { 200: Report },
+      refuses: ['TOO_SLOW'],
       validatorCompiler: exceptBody,
     }),
     async (request) => {
       const { employer_id } = request.params;
-      const { changes, ...report } = await limited(() =>
-        compareCensus({ db, encryptor }, employer_id, streamedCensus(request)),
+      const { changes, ...report } = await limited(request, (slot) =>
+        compareCensus({ db, encryptor }, employer_id, streamedCensus(request, slot)),
       );
       if (changes === null || report.last_upload === null) return { ...report, changes: null };
       const { added, absent } = changes;
@@ -190,9 +192,9 @@ export function censusRoutes(app: Api, parts: ApiParts): void {
 }
 
 /** Returns the census in a request. Throws an `AppError` if there is none or it is too large. */
-function streamedCensus(request: FastifyRequest): CensusContent {
+function streamedCensus(request: FastifyRequest, slot: ReadSlot): CensusContent {
   const tooLarge = `The census is larger than ${CENSUS_BYTES_MAX / 1024 / 1024} MiB.`;
-  const content = streamedBody(request, CENSUS_BYTES_MAX, tooLarge);
+  const content = streamedBody(request, slot, CENSUS_BYTES_MAX, tooLarge);
   if (!/^text\/csv\b/i.test(request.headers['content-type'] ?? '')) return { format: 'json', content };
   const organization = request.headers[ORGANIZATION_HEADER];
   // Node decodes headers as Latin-1: this restores the bytes that were sent.

@@ -8,9 +8,10 @@ import { type Cut, cutArray, cutLines, parseCut } from '../../formats/batch.ts';
 import { formatOf, ROW_TYPES } from '../../formats/rows.ts';
 import { CHANGE_KINDS, type ChangeKind } from '../../outbox/manual.ts';
 import { by } from '../auth.ts';
-import { limitReads, passStreams, streamedBody } from '../bodies.ts';
+import { passStreams, streamedBody } from '../bodies.ts';
 import { idempotencyKeyOf } from '../headers.ts';
 import { broken, conflict, invalid } from '../problem.ts';
+import { limitReads } from '../read-slots.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
 import { exceptBody } from '../validation.ts';
 
@@ -133,7 +134,7 @@ const Batched = field.component(
 /** Accepts many changes in one request. It needs its own context, because the body is a stream. */
 export function changeBatchRoutes(app: Api, parts: ApiParts): void {
   passStreams(app, [ROW_TYPES.json, ROW_TYPES.ndjson]);
-  const limited = limitReads(BATCHES_AT_ONCE, 'batches of changes', parts.log);
+  const limited = limitReads(BATCHES_AT_ONCE, 'batches of changes', parts);
 
   app.post(
     '/v1/employee-changes/batch',
@@ -160,6 +161,7 @@ export function changeBatchRoutes(app: Api, parts: ApiParts): void {
           },
         }),
       },
+      refuses: ['TOO_SLOW'],
       validatorCompiler: exceptBody,
     }),
     async (request, reply) => {
@@ -169,8 +171,8 @@ export function changeBatchRoutes(app: Api, parts: ApiParts): void {
         throw invalid([{ path: 'Idempotency-Key', rule }]);
       }
       const isArray = formatOf(request.headers['content-type'] ?? '') === 'json';
-      const { cuts, results } = await limited(async () => {
-        const bytes = await buffer(streamedBody(request, BATCH_BYTES_MAX, TOO_LARGE));
+      const { cuts, results } = await limited(request, async (slot) => {
+        const bytes = await buffer(streamedBody(request, slot, BATCH_BYTES_MAX, TOO_LARGE));
         const cuts = cutsOf(bytes, isArray);
         return { cuts, results: await acceptBatch(parts, parsedOf(bytes, cuts)) };
       });

@@ -12,9 +12,10 @@ import { listTakenLines, TakenLine } from '../../payroll/reconciliation/taken-li
 import { csvOfLines } from '../../payroll/runs/csv.ts';
 import { type LinesOfEmployee, linesBehind, linesOfRun } from '../../payroll/runs/line-pages.ts';
 import { by } from '../auth.ts';
-import { limitReads, passStreams, streamedRows } from '../bodies.ts';
+import { passStreams, streamedRows } from '../bodies.ts';
 import { negotiated } from '../headers.ts';
 import { broken, causeOf, conflict, invalid } from '../problem.ts';
+import { limitReads } from '../read-slots.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
 import { RunId } from '../run-schemas.ts';
 import { cursor, idFilter, LIMIT_DEFAULT, limit, pageOf } from '../schemas.ts';
@@ -195,9 +196,10 @@ const WORDS =
 const FILES_AT_ONCE = 3;
 
 /** Files from payroll about a run: amounts taken, and rows to compare. */
-export function payrollRunFileRoutes(app: Api, { db, now, log }: ApiParts): void {
+export function payrollRunFileRoutes(app: Api, parts: ApiParts): void {
+  const { db, now, log } = parts;
   passStreams(app, Object.values(ROW_TYPES));
-  const limited = limitReads(FILES_AT_ONCE, 'files', log);
+  const limited = limitReads(FILES_AT_ONCE, 'files', parts);
 
   app.post(
     '/v1/payroll-runs/:run_id/taken',
@@ -208,7 +210,7 @@ export function payrollRunFileRoutes(app: Api, { db, now, log }: ApiParts): void
       params: RunId,
       body: bodyOf('TakenRequest', TakenRow),
       response: { 200: TakenReport },
-      refuses: ['NOT_FOUND', 'CONFLICT', 'ROWS_REFUSED'],
+      refuses: ['NOT_FOUND', 'TOO_SLOW', 'CONFLICT', 'ROWS_REFUSED'],
       validatorCompiler: exceptBody,
     }),
     async (request) => {
@@ -216,7 +218,9 @@ export function payrollRunFileRoutes(app: Api, { db, now, log }: ApiParts): void
       const stored = await storedRun(db, run_id);
       if (stored.state !== 'finalized') throw notFinalized(stored);
       const at = now().toISOString();
-      const recorded = await limited(() => recordTaken(db, stored, streamedRows(request, TAKEN_COLUMNS), at));
+      const recorded = await limited(request, (slot) =>
+        recordTaken(db, stored, streamedRows(request, slot, TAKEN_COLUMNS), at),
+      );
       if (!recorded.ok) throw broken('ROWS_REFUSED', recorded.problems, recorded.problem_count);
       const { ok: _, ...report } = recorded;
       const fields = { run_id, employer_id: stored.employer_id, count: report.lines, ...by(request) };
@@ -265,13 +269,13 @@ export function payrollRunFileRoutes(app: Api, { db, now, log }: ApiParts): void
       params: RunId,
       body: bodyOf('AuditRequest', AuditedRow),
       response: { 200: Audit },
-      refuses: ['NOT_FOUND', 'RUN_REFUSED', 'ROWS_REFUSED'],
+      refuses: ['NOT_FOUND', 'TOO_SLOW', 'RUN_REFUSED', 'ROWS_REFUSED'],
       validatorCompiler: exceptBody,
     }),
     async (request) => {
       const stored = await storedRun(db, request.params.run_id);
-      const audited = await limited(async () => {
-        const rows = streamedRows(request, AUDIT_COLUMNS);
+      const audited = await limited(request, async (slot) => {
+        const rows = streamedRows(request, slot, AUDIT_COLUMNS);
         const { pages } = await linesOfRun(db, stored);
         return auditRun(db, { employerId: stored.employer_id, pages }, rows);
       });
