@@ -3,7 +3,7 @@ import type { SharedNow } from '../database/engine.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { AppError, isAppError } from '../errors.ts';
 import { SLOW_RETRY_MS } from '../outbox/retry.ts';
-import type { Claim, Decide, Post, Sender, Timeouts } from '../outbox/sender.ts';
+import type { Claim, Decision, Post, Sender, Timeouts } from '../outbox/sender.ts';
 import { keyErrorMessage } from '../security/hashing.ts';
 import type { CensusSource } from './source.ts';
 import {
@@ -49,10 +49,10 @@ export function createCensusSender(sending: CensusSending): Sender {
       if (wanted === null) return cancel('no census sync is waiting for this upload');
       if (pathSegment(employerId) === null) {
         const reason = 'the employer ID cannot be part of a URL';
-        return async (trx) => {
+        return decision(async (trx) => {
           await syncs.failSyncs(trx, claim.requestId, reason);
           return { outcome: 'canceled', reason };
-        };
+        });
       }
       const census = await freshCensus(db, employerId);
       // A fetched census serves all attempts of the requests that it was fetched for.
@@ -99,7 +99,7 @@ export function createCensusSender(sending: CensusSending): Sender {
   async function upload(
     claim: Claim,
     { census_id: censusId, body_bytes }: StagedCensus,
-  ): Promise<Post | Decide> {
+  ): Promise<Post | Decision> {
     try {
       // One key encrypted all chunks: reading the first one shows whether it exists.
       await openChunks(db, encryptor, censusId).next();
@@ -111,6 +111,7 @@ export function createCensusSender(sending: CensusSending): Sender {
     const attempt: Upload = { censusId, startedAt: null, unopened: null };
     uploads.set(claim, attempt);
     return {
+      kind: 'post',
       path: ['employer', claim.subject_id, 'census'],
       idempotencyKey: `${claim.requestId}:${censusId}`,
       body: { length: body_bytes, chunks: noted(attempt, body_bytes) },
@@ -136,8 +137,8 @@ export function createCensusSender(sending: CensusSending): Sender {
   }
 
   /** Checks again inside the transaction: a census staged since then found no sync that waits. */
-  function waitForPush(claim: Claim): Decide {
-    return async (trx) => {
+  function waitForPush(claim: Claim): Decision {
+    return decision(async (trx) => {
       if ((await freshCensus(trx, claim.subject_id)) !== null)
         return { outcome: 'later', reason: 'a census was staged', delayMs: 0 };
       const stale = 'the staged census is older than CENSUS_MAX_AGE: stage a new one';
@@ -145,14 +146,14 @@ export function createCensusSender(sending: CensusSending): Sender {
       const reason = isAny ? stale : 'no census is staged: stage one';
       await syncs.awaitCensus(trx, claim.requestId, reason);
       return { outcome: 'canceled', reason };
-    };
+    });
   }
 
   async function fetchAndStage(
     claim: Claim,
     from: CensusSource,
     signal: AbortSignal,
-  ): Promise<Post | Decide> {
+  ): Promise<Post | Decision> {
     const { subject_id: employerId } = claim;
     let staged: Staged;
     try {
@@ -166,21 +167,21 @@ export function createCensusSender(sending: CensusSending): Sender {
       // Not uploaded, not even in part. It may be fixed at its source.
       const { problemCount } = staged;
       const reason = `the census breaks the contract in ${problemCount === 1 ? '1 place' : `${problemCount} places`}`;
-      return async (trx) => {
+      return decision(async (trx) => {
         await syncs.failSyncs(trx, claim.requestId, reason, staged);
         return { outcome: 'later', reason, delayMs: SLOW_RETRY_MS };
-      };
+      });
     }
     const census = await currentCensus(db, employerId);
     return census === null ? cancel('the census was removed before the upload') : upload(claim, census);
   }
 }
 
-function putOff(claim: Claim, reason: string): Decide {
-  return async (trx) => {
+function putOff(claim: Claim, reason: string): Decision {
+  return decision(async (trx) => {
     await syncs.noteReason(trx, claim.requestId, reason);
     return { outcome: 'later', reason, delayMs: null };
-  };
+  });
 }
 
 /** Returns null for any other error: only these messages are known to hold no census data. */
@@ -190,6 +191,10 @@ function whyUnopened(error: unknown): string | null {
   return trouble === null ? null : `the staged census cannot be decrypted: ${trouble}`;
 }
 
-function cancel(reason: string): Decide {
-  return async () => ({ outcome: 'canceled', reason });
+function cancel(reason: string): Decision {
+  return decision(async () => ({ outcome: 'canceled', reason }));
+}
+
+function decision(decide: Decision['decide']): Decision {
+  return { kind: 'decision', decide };
 }

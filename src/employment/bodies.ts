@@ -36,9 +36,12 @@ const TIMEOUTS: Timeouts = { idleMs: 30_000, totalMs: 60_000 };
 export function createChangeSenders(encryptor: Encryptor): Senders {
   const sender: Sender = {
     async prepare(claim) {
-      if (claim.body === null)
-        return async () => ({ outcome: 'canceled', reason: 'the request has no body' });
+      if (claim.body === null) {
+        const decide = async () => ({ outcome: 'canceled', reason: 'the request has no body' }) as const;
+        return { kind: 'decision', decide };
+      }
       return {
+        kind: 'post',
         path: ['employee-changes', claim.kind],
         idempotencyKey: claim.requestId,
         body: encryptor.decrypt(claim.body, placeOf(claim.requestId, 'body')),

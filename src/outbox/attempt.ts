@@ -9,7 +9,7 @@ import { HEARTBEAT_MS, heartbeat } from './claims.ts';
 import type { BenefitsClient } from './client.ts';
 import type { End } from './finish.ts';
 import { lockSubject } from './queue.ts';
-import type { Claim, Decide, Post, Sender, Senders } from './sender.ts';
+import type { Claim, Decision, Post, Sender, Senders } from './sender.ts';
 
 export type Sending = {
   db: Db;
@@ -37,7 +37,7 @@ export function createAttempt(
     try {
       const prepared = await prepare(sender, claim, signal);
       if (signal.aborted) return null;
-      if (typeof prepared === 'function') return { claim, decide: prepared };
+      if (prepared.kind === 'decision') return { claim, ...prepared };
       return await send(sender, claim, prepared, signal);
     } finally {
       clearInterval(timer);
@@ -58,7 +58,7 @@ export function createAttempt(
     sender: Sender | undefined,
     claim: Claim,
     signal: AbortSignal,
-  ): Promise<Post | Decide> {
+  ): Promise<Post | Decision> {
     if (sender === undefined) return later(`nothing sends requests of the kind ${claim.kind}`);
     try {
       // In case it was replaced. If the file is unreadable, the old key stays in use.
@@ -93,10 +93,10 @@ export function createAttempt(
     const startedAt = performance.now();
     const outcome = await client.post(post, signal);
     if (signal.aborted && !outcome.responded) return null;
-    return { claim, outcome, ms: performance.now() - startedAt };
+    return { claim, kind: 'attempt' as const, outcome, ms: performance.now() - startedAt };
   }
 }
 
-function later(reason: string): Decide {
-  return async () => ({ outcome: 'later', reason, delayMs: null });
+function later(reason: string): Decision {
+  return { kind: 'decision', decide: async () => ({ outcome: 'later', reason, delayMs: null }) };
 }

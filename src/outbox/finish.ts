@@ -6,7 +6,7 @@ import { applySignals, type CircuitBreaker } from './circuit-breaker.ts';
 import { endClaim, putOff } from './claims.ts';
 import { placeOf, subjectName, updateFronts } from './queue.ts';
 import { backoffMs, isUnknown, judge, type Outcome, reasonOf, SLOW_RETRY_MS, type Verdict } from './retry.ts';
-import type { Claim, Decide, Ended, Senders } from './sender.ts';
+import type { Claim, Decision, Ended, Senders } from './sender.ts';
 
 /** Bytes kept of a rejection: enough to read the reason, few enough to keep permanently. */
 const RESPONSE_KEPT_BYTES = 4 * 1024;
@@ -15,8 +15,8 @@ export type Finishing = { owner: string; senders: Senders; encryptor: Encryptor;
 
 /** The result to record for a claim: an attempt's outcome and how long it took, or that it cannot be sent now. */
 export type End = { readonly claim: Claim } & (
-  | { readonly outcome: Outcome; readonly ms: number }
-  | { readonly decide: Decide }
+  | { readonly kind: 'attempt'; readonly outcome: Outcome; readonly ms: number }
+  | Decision
 );
 
 type Judged = {
@@ -64,7 +64,7 @@ export async function finish(
     await by.senders[claim.kind]?.finished?.(trx, claim, { verdict: how, status, reason, unknown, now });
   }
   const signals = judged.map(({ end, how, reason }) => {
-    const responded = 'outcome' in end ? end.outcome.responded : null;
+    const responded = end.kind === 'attempt' ? end.outcome.responded : null;
     return { probe: end.claim.probe, pauses: how === 'pause', responded, reason };
   });
   const states = await applySignals(trx, signals, now);
@@ -88,7 +88,7 @@ async function ownedBy(trx: Trx, owner: string, ends: readonly End[]) {
 
 async function judgeEnd(trx: Trx, by: Finishing, end: End, wasUnknown: boolean): Promise<Judged> {
   const { attempt } = end.claim;
-  if ('decide' in end) {
+  if (end.kind === 'decision') {
     const disposition = await end.decide(trx);
     const { outcome: how, reason } = disposition;
     const delayMs = how === 'later' ? (disposition.delayMs ?? backoffMs(attempt, by.random)) : null;
@@ -146,7 +146,7 @@ async function writeOther(trx: Trx, by: Finishing, judged: Judged, now: Date): P
     await endClaim(trx, claim, { ...finished, state: 'canceled', body: null }, now);
     return;
   }
-  const response = 'outcome' in end && end.outcome.responded ? end.outcome.response : Buffer.alloc(0);
+  const response = end.kind === 'attempt' && end.outcome.responded ? end.outcome.response : Buffer.alloc(0);
   const kept = response.subarray(0, RESPONSE_KEPT_BYTES);
   // The body stays, because an operator may retry the request.
   const rejected = {

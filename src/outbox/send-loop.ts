@@ -3,10 +3,12 @@ import { setImmediate as immediately } from 'node:timers/promises';
 import { tryLockNames } from '../database/engine.ts';
 import { isFatal } from '../database/errors.ts';
 import { createNotifier } from '../database/notifier.ts';
+import type { Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import { codeOf } from '../errors.ts';
+import type { Log } from '../telemetry/log.ts';
 import { createAttempt, type Sending } from './attempt.ts';
-import { type ClaimOptions, claim, type Slots } from './claims.ts';
+import { claim, type Slots } from './claims.ts';
 import { freeSlots, fullLimit, type Limit, limitAfter, reducedToOne } from './concurrency-limiter.ts';
 import { type End, type Finished, type Finishing, finish } from './finish.ts';
 import { lockSubject, subjectName } from './queue.ts';
@@ -52,11 +54,11 @@ type Flight = {
 };
 
 export function createSendLoop(parts: SendLoopParts): SendLoop {
-  const { log, elapsedMs, random, onEnded, concurrency: most = CONCURRENCY } = parts;
+  const { db, log, senders, sharedNow, elapsedMs, random, onEnded, concurrency: most = CONCURRENCY } = parts;
   const owner = randomUUID();
   const abandon = new AbortController();
   const attempt = createAttempt({ ...parts, owner, abandoned: abandon.signal });
-  const batch = createBatch({ ...parts, owner });
+  const finishing = { ...parts, owner };
   const flights = new Map<string, Flight>();
   /** Attempts that ended and are not recorded yet. */
   let unwritten: End[] = [];
@@ -65,38 +67,46 @@ export function createSendLoop(parts: SendLoopParts): SendLoop {
   let fatal: unknown = null;
   const notifier = createNotifier();
 
-  /** Records ended attempts, then claims and starts the next ones. */
+  /** Returns the limit after claims ended. */
+  const limitOf = (ended: readonly Ended[], at: number): Limit =>
+    ended.reduce((before, how) => limitAfter(before, how, { most, at, random }), limit);
+
+  /**
+   * Records ended attempts, then claims and starts the next ones, in one transaction: sharing the sync to disk saves most
+   * of the cost of sending. Throws the database's error if there was nothing to record or it must not be used any more.
+   */
   async function runBatch(mayClaim: boolean): Promise<Flight[]> {
     const ends = unwritten;
     unwritten = [];
     const at = elapsedMs();
     const inFlight = new Set(flights.keys());
     const others = [...flights.values()].filter((flight) => ends.every((end) => end.claim !== flight.claim));
-
-    const limitOf = (ended: readonly Ended[]): Limit =>
-      ended.reduce((before, how) => limitAfter(before, how, { most, at, random }), limit);
-    const slotsAfter = (ended: readonly Ended[]): Slots => {
-      if (!mayClaim) return { limit: 0, uploads: 0 };
-      const allowed = limitOf(ended);
-      // Uploads and changes have slots of their own, so that hanging uploads delay no change.
-      const free = (isUpload: boolean): number => {
-        const lane = others.filter((flight) => (flight.claim.kind === 'census') === isUpload);
-        const starts = lane.map(({ startedAt }) => startedAt);
-        return freeSlots(allowed, starts, at);
-      };
-      return { limit: free(false), uploads: free(true) };
-    };
-
-    if (ends.length === 0 && slotsAfter([]).limit === 0) return [];
+    if (ends.length === 0 && !(mayClaim && slotsNextTo(others, limit, at).limit > 0)) return [];
     const takesOver = at - tookOverAt >= POLL_MS;
     try {
-      const { ended, claims, isPaused } = await batch({ ends, slotsAfter, inFlight, takesOver });
+      const batch = await transact(db, async (trx) => {
+        const now = await sharedNow(trx);
+        const finished = await finishFree(trx, finishing, ends, now);
+        const slots = slotsNextTo(others, limitOf([...finished.values()].map(howOf), at), at);
+        if (!mayClaim || slots.limit <= 0) return { finished, claims: [], isPaused: false };
+        const claimed = await claim(trx, { owner, ...slots, inFlight, takesOver, senders }, now);
+        return { finished, ...claimed };
+      }).catch((error: unknown) => {
+        if (ends.length === 0 || isFatal(error)) throw error;
+        // Each attempt is recorded alone, so that one bad attempt affects no other.
+        return { finished: new Map<End, Finished | null>(), claims: [], isPaused: false };
+      });
       if (takesOver) tookOverAt = at;
-      limit = isPaused ? reducedToOne(limitOf(ended)) : limitOf(ended);
-      for (const [index, end] of ends.entries()) land(end.claim, ended[index] ?? 'lost');
-      return claims.map(begin);
+      const ended: Ended[] = [];
+      for (const end of ends) {
+        const finished = batch.finished.get(end);
+        ended.push(finished === undefined ? await finishAlone(finishing, end) : report(log, end, finished));
+      }
+      limit = batch.isPaused ? reducedToOne(limitOf(ended, at)) : limitOf(ended, at);
+      for (const [index, end] of ends.entries()) settle(end.claim, ended[index] ?? 'lost');
+      return batch.claims.map(begin);
     } catch (error) {
-      for (const end of ends) land(end.claim, 'lost');
+      for (const end of ends) settle(end.claim, 'lost');
       throw error;
     }
   }
@@ -110,7 +120,7 @@ export function createSendLoop(parts: SendLoopParts): SendLoop {
         return null;
       })
       .then((end) => {
-        if (end === null) land(claim, 'lost');
+        if (end === null) settle(claim, 'lost');
         else unwritten.push(end);
         notifier.notify();
       });
@@ -119,7 +129,7 @@ export function createSendLoop(parts: SendLoopParts): SendLoop {
     return flight;
   }
 
-  function land({ requestId }: Claim, how: Ended): void {
+  function settle({ requestId }: Claim, how: Ended): void {
     flights.get(requestId)?.ended.resolve(how);
     flights.delete(requestId);
     onEnded(how);
@@ -157,86 +167,71 @@ export function createSendLoop(parts: SendLoopParts): SendLoop {
   };
 }
 
-/** Attempts to record, and what to claim then. `slotsAfter` returns how many, given how the attempts ended. */
-type BatchRequest = Pick<ClaimOptions, 'inFlight' | 'takesOver'> & {
-  ends: readonly End[];
-  slotsAfter: (ended: readonly Ended[]) => Slots;
-};
-
-/** How each attempt ended, in the order given, and what was claimed. */
-type Batch = Awaited<ReturnType<typeof claim>> & { ended: Ended[] };
-
-/**
- * Creates one batch of the send loop: a transaction that records what was attempted and claims what is next. Sharing the
- * sync to disk saves most of the cost of sending. If it fails, each attempt is recorded alone, so that one bad attempt
- * affects no other. Throws the database's error if there was nothing to record or the database must not be used any more.
- */
-function createBatch(parts: SendLoopParts & Finishing): (request: BatchRequest) => Promise<Batch> {
-  const { db, owner, senders, sharedNow, log } = parts;
-
-  return async (request) => {
-    try {
-      return await together(request);
-    } catch (error) {
-      if (request.ends.length === 0 || isFatal(error)) throw error;
-      const ended: Ended[] = [];
-      for (const end of request.ends) ended.push(await alone(end));
-      return { ended, claims: [], isPaused: false };
-    }
+/** Uploads and changes have slots of their own, so that hanging uploads delay no change. */
+function slotsNextTo(inFlight: readonly Flight[], limit: Limit, at: number): Slots {
+  const free = (isUpload: boolean): number => {
+    const lane = inFlight.filter((flight) => (flight.claim.kind === 'census') === isUpload);
+    const starts = lane.map(({ startedAt }) => startedAt);
+    return freeSlots(limit, starts, at);
   };
+  return { limit: free(false), uploads: free(true) };
+}
 
-  async function together({ ends, slotsAfter, inFlight, takesOver }: BatchRequest): Promise<Batch> {
-    const subjects = ends.map((end) => subjectName(end.claim));
-    const { free, finished, ...claimed } = await transact(db, async (trx) => {
-      const free = await tryLockNames(trx, subjects);
-      const now = await sharedNow(trx);
-      const mine = ends.filter((end) => free.has(subjectName(end.claim)));
-      const finished = await finish(trx, parts, mine, now);
-      const slots = slotsAfter(mine.map((end) => finished.get(end)?.how ?? 'lost'));
-      if (slots.limit <= 0) return { free, finished, claims: [], isPaused: false };
-      const claimed = await claim(trx, { owner, ...slots, inFlight, takesOver, senders }, now);
-      return { free, finished, ...claimed };
+/** A claim that was taken over has no result. */
+function howOf(finished: Finished | null): Ended {
+  return finished?.how ?? 'lost';
+}
+
+type Recording = SendLoopParts & Finishing;
+
+/** Records the attempts whose subjects no other transaction holds. */
+async function finishFree(
+  trx: Trx,
+  by: Recording,
+  ends: readonly End[],
+  now: Date,
+): Promise<Map<End, Finished | null>> {
+  const free = await tryLockNames(
+    trx,
+    ends.map(({ claim }) => subjectName(claim)),
+  );
+  const mine = ends.filter(({ claim }) => free.has(subjectName(claim)));
+  const finished = await finish(trx, by, mine, now);
+  return new Map(mine.map((end) => [end, finished.get(end) ?? null]));
+}
+
+/** Records one attempt, after waiting for its subject's lock. Throws only fatal errors. */
+async function finishAlone(by: Recording, end: End): Promise<Ended> {
+  const { db, sharedNow, log } = by;
+  try {
+    const finished = await transact(db, async (trx) => {
+      await lockSubject(trx, end.claim);
+      return finish(trx, by, [end], await sharedNow(trx));
     });
-    const ended: Ended[] = [];
-    for (const end of ends) {
-      const isMine = free.has(subjectName(end.claim));
-      // Another transaction holds the subjects of the rest.
-      ended.push(isMine ? report(end, finished.get(end)) : await alone(end));
-    }
-    return { ended, ...claimed };
+    return report(log, end, finished.get(end) ?? null);
+  } catch (error) {
+    if (isFatal(error)) throw error;
+    const fields = { request_id: end.claim.requestId, code: codeOf(error) || 'INTERNAL' };
+    log.error(fields, 'the result of an attempt could not be saved: the request will be sent again');
+    return 'lost';
   }
+}
 
-  /** Waits for the subject's lock. Throws only fatal errors. */
-  async function alone(end: End): Promise<Ended> {
-    try {
-      const finished = await transact(db, async (trx) => {
-        await lockSubject(trx, end.claim);
-        return finish(trx, parts, [end], await sharedNow(trx));
-      });
-      return report(end, finished.get(end));
-    } catch (error) {
-      if (isFatal(error)) throw error;
-      const fields = { request_id: end.claim.requestId, code: codeOf(error) || 'INTERNAL' };
-      log.error(fields, 'the result of an attempt could not be saved: the request will be sent again');
-      return 'lost';
-    }
+/** Logs how a claim ended, and returns it. */
+function report(log: Log, end: End, finished: Finished | null): Ended {
+  const { requestId: request_id, kind, subject_id } = end.claim;
+  const fields = { request_id, kind, ...(end.kind === 'attempt' && { ms: Math.round(end.ms) }) };
+  if (finished === null) {
+    log.warn(fields, 'another worker took over the request: the outcome of this attempt was discarded');
+    return 'lost';
   }
-
-  function report(end: End, finished: Finished | undefined): Ended {
-    const { requestId: request_id, kind, subject_id } = end.claim;
-    const fields = { request_id, kind, ...('outcome' in end && { ms: Math.round(end.ms) }) };
-    if (finished === undefined) {
-      log.warn(fields, 'another worker took over the request: the outcome of this attempt was discarded');
-      return 'lost';
-    }
-    const { how: state, reason, breaker } = finished;
-    if ('decide' in end) {
-      const whose = kind === 'census' ? { employer_id: subject_id } : {};
-      log.warn({ ...fields, ...whose, state, reason }, 'a request was not sent');
-      return state;
-    }
-    log[state === 'delivered' ? 'info' : 'warn']({ ...fields, state, reason }, 'a request was attempted');
-    if (breaker !== null) log.warn({ state: breaker, reason }, `the circuit breaker is ${breaker}`);
+  const { how: state, reason, breaker } = finished;
+  if (end.kind === 'decision') {
+    const whose = kind === 'census' ? { employer_id: subject_id } : {};
+    log.warn({ ...fields, ...whose, state, reason }, 'a request was not sent');
     return state;
   }
+  log[state === 'delivered' ? 'info' : 'warn']({ ...fields, state, reason }, 'a request was attempted');
+  if (breaker !== null) log.warn({ state: breaker, reason }, `the circuit breaker is ${breaker}`);
+  return state;
 }

@@ -22,6 +22,7 @@ export type Timeouts = {
 };
 
 export type Post = {
+  readonly kind: 'post';
   /** Path segments below the base address, each encoded when sent: `['employer', id, 'census']`. */
   readonly path: readonly string[];
   /** The same for every attempt with the same content. */
@@ -37,8 +38,8 @@ type Disposition =
   | { readonly outcome: 'later'; readonly reason: string; readonly delayMs: number | null }
   | { readonly outcome: 'canceled'; readonly reason: string };
 
-/** Decides about a request that cannot be sent now, in a transaction, because what was missing may have arrived. */
-export type Decide = (trx: Trx) => Promise<Disposition>;
+/** A request that cannot be sent now. The decision is made in a transaction, because what was missing may have arrived. */
+export type Decision = { readonly kind: 'decision'; readonly decide: (trx: Trx) => Promise<Disposition> };
 
 /** How a claim ended. `lost`: it was taken over or left to expire. */
 export type Ended = Verdict | Disposition['outcome'] | 'lost';
@@ -46,7 +47,7 @@ export type Ended = Verdict | Disposition['outcome'] | 'lost';
 /** The part of sending that differs by kind. The send loop claims, posts, judges and finishes all kinds. */
 export type Sender = {
   /** Creates the POST of a claimed request. Runs outside a transaction and may take long. */
-  prepare(claim: Claim, signal: AbortSignal): Promise<Post | Decide>;
+  prepare(claim: Claim, signal: AbortSignal): Promise<Post | Decision>;
   /** Called before the POST starts. */
   started?(trx: Trx, claim: Claim, now: Date): Promise<void>;
   /** Called when the POST ended. `unknown`: an attempt may have been applied. `reason` quotes no response. */

@@ -181,8 +181,8 @@ onEitherEngine('push: a census staged while the send loop looks for one is not m
   const claim = { requestId, kind, subject_type, subject_id, attempt: 1, body: null, probe: false };
   const prepared = await sender.prepare(claim, new AbortController().signal);
   await stage(db, clock, good);
-  if (typeof prepared !== 'function') throw new Error('a census was found');
-  t.match(await transact(db, prepared), { outcome: 'later', delayMs: 0 });
+  if (prepared.kind !== 'decision') throw new Error('a census was found');
+  t.match(await transact(db, prepared.decide), { outcome: 'later', delayMs: 0 });
   t.match(await db.selectFrom('census_syncs').select('state').execute(), [{ state: 'requested' }]);
 });
 

@@ -84,11 +84,13 @@ onEitherEngine('a stale owner cannot finish, delay or renew a claim', async (t) 
   const [taken] = await take(db, 'second', clock());
   const before = await request(db, 'r-1');
   const decide = async () => ({ outcome: 'canceled', reason: 'x' }) as const;
-  t.equal(await end(db, 'first', { claim: stale!, outcome: ok, ms: 0 }, clock()), undefined);
-  t.equal(await end(db, 'first', { claim: stale!, decide }, clock()), undefined);
+  t.equal(await end(db, 'first', { claim: stale!, kind: 'attempt', outcome: ok, ms: 0 }, clock()), undefined);
+  t.equal(await end(db, 'first', { claim: stale!, kind: 'decision', decide }, clock()), undefined);
   t.equal(await transact(db, (trx) => heartbeat(trx, 'first', stale!, clock())), false);
   t.strictSame(await request(db, 'r-1'), before);
-  t.match(await end(db, 'second', { claim: taken!, outcome: ok, ms: 0 }, clock()), { how: 'delivered' });
+  t.match(await end(db, 'second', { claim: taken!, kind: 'attempt', outcome: ok, ms: 0 }, clock()), {
+    how: 'delivered',
+  });
 });
 
 onEitherEngine('a stale owner cannot finish a claim that was only released', async (t) => {
@@ -101,7 +103,7 @@ onEitherEngine('a stale owner cannot finish a claim that was only released', asy
   await transact(db, (trx) => reserveProbe(trx, new Date(clock().getTime() + 30_000)));
   t.strictSame(await take(db, 'second', clock()), []);
   t.match(await request(db, 'r-1'), { state: 'pending', attempts: 1 });
-  t.equal(await end(db, 'first', { claim: stale!, outcome: ok, ms: 0 }, clock()), undefined);
+  t.equal(await end(db, 'first', { claim: stale!, kind: 'attempt', outcome: ok, ms: 0 }, clock()), undefined);
   t.equal(await transact(db, (trx) => heartbeat(trx, 'first', stale!, clock())), false);
 });
 
@@ -114,7 +116,10 @@ onEitherEngine(
     const [first] = await take(db, 'same', clock());
     clock.advance(30_000);
     await take(db, 'same', clock());
-    t.equal(await end(db, 'same', { claim: first!, outcome: ok, ms: 0 }, clock()), undefined);
+    t.equal(
+      await end(db, 'same', { claim: first!, kind: 'attempt', outcome: ok, ms: 0 }, clock()),
+      undefined,
+    );
     t.equal(await transact(db, (trx) => heartbeat(trx, 'same', first!, clock())), false);
   },
 );
@@ -245,6 +250,7 @@ onEitherEngine('a retried request of a coalescing kind absorbs the newer pending
   const senders: Senders = {
     census: {
       prepare: async ({ requestId }) => ({
+        kind: 'post' as const,
         path: ['employer', 'a', 'census'],
         idempotencyKey: requestId,
         body: Buffer.from('{}'),

@@ -8,6 +8,7 @@ import { client, PATIENT, START } from './parts.ts';
 import { json, stubService } from './stub-service.ts';
 
 const post: Post = {
+  kind: 'post',
   path: ['employee-changes', 'demographic'],
   idempotencyKey: 'r-1',
   body: Buffer.from('{"a":1}'),

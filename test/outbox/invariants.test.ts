@@ -59,7 +59,7 @@ onEitherEngine(
               const by = { owner: 'o', senders: {}, encryptor, random: () => 0 };
               if (claimed) {
                 const outcome = outcomeOf(STATUSES[now.status] as number);
-                await finish(trx, by, [{ claim: claimed, outcome, ms: 0 }], at);
+                await finish(trx, by, [{ claim: claimed, kind: 'attempt', outcome, ms: 0 }], at);
               }
             } else if (now.do === 'wait') clock.advance(now.seconds * 1_000);
             else if (ids.length > 0) {

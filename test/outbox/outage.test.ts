@@ -97,7 +97,12 @@ onEitherEngine('requests that failed together are not retried together', async (
   };
   await transact(db, async (trx) => {
     const { claims } = await claim(trx, wish, clock());
-    const ends = claims.map((claimed) => ({ claim: claimed, outcome: unwell, ms: 0 }));
+    const ends = claims.map((claimed) => ({
+      claim: claimed,
+      kind: 'attempt' as const,
+      outcome: unwell,
+      ms: 0,
+    }));
     await finish(trx, by, ends, clock());
   });
   const due = await db.selectFrom('outbox').select('due_at').execute();

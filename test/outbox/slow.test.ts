@@ -17,6 +17,7 @@ const SECOND_MS = 1_000;
 /** Uploads with its own body and a long response time. */
 const census: Sender = {
   prepare: async ({ requestId, subject_id }) => ({
+    kind: 'post' as const,
     path: ['employer', subject_id, 'census'],
     idempotencyKey: requestId,
     body: Buffer.from(`{"request":"${requestId}"}`),

@@ -187,7 +187,7 @@ async function fillOutbox(db: Db): Promise<void> {
       retryAfterMs: null,
       response: Buffer.from('{"error":"no"}'),
     };
-    await transact(db, (trx) => finish(trx, by, [{ claim: one, outcome, ms: 0 }], clock()));
+    await transact(db, (trx) => finish(trx, by, [{ claim: one, kind: 'attempt', outcome, ms: 0 }], clock()));
   }
   await transact(db, (trx) => pauseSending(trx, 'the service responded with 401', clock()));
   const left = checkChange('termination', { employee_id: 'emp-7', termination_date: '2026-07-31' });
