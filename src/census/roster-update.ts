@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { piecesOf } from '../database/bulk.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
-import { lockLedger } from '../ledger/position.ts';
+import { transactOnLedger } from '../ledger/position.ts';
 import { employeesOf, FACTS_AT_ONCE, type FactSource, type NewFact, recordFacts } from '../ledger/roster.ts';
 import { employerSubject, lockSubject } from '../outbox/queue.ts';
 import type { CensusRow } from './check.ts';
@@ -31,9 +31,7 @@ export async function updateRoster({ db, encryptor, now }: Staging, censusId: st
   const { employer_id, staged_at } = census;
   const source: FactSource = { source: 'census', source_id: censusId, asOf: staged_at };
   const record = (facts: readonly NewFact[]): Promise<boolean> =>
-    transact(db, async (trx) => {
-      // The ledger first, in the same order as the apply loop.
-      await lockLedger(trx);
+    transactOnLedger(db, async (trx) => {
       await lockSubject(trx, employerSubject(employer_id));
       if ((await findCurrent(trx, censusId)) === undefined) return false;
       await recordFacts(trx, facts, source, now().toISOString());

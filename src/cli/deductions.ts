@@ -1,7 +1,6 @@
 /** The commands of deductions. */
 import { Option } from 'commander';
 import { LINES_OF_COVERAGE } from '../contract/deduction.ts';
-import { transact } from '../database/transaction.ts';
 import {
   type DeductionFilter,
   type DeductionState,
@@ -13,6 +12,7 @@ import {
   viewStartDecision,
   viewVersion,
 } from '../ledger/deductions.ts';
+import { transactOnLedger } from '../ledger/position.ts';
 import { decideStart } from '../ledger/start-decisions.ts';
 import { dollars } from '../money.ts';
 import { assertKnownEmployer, day, instant, truth, wholeNumber } from './arguments.ts';
@@ -80,7 +80,7 @@ export function addDeductionCommands(program: Command): void {
     .doesOnDatabase(
       async ({ db, out, now }, deductionId: string, { version, decision, reason }: DecideOptions) => {
         const given = { deductionId, version, decision, reason, decidedBy: 'command line' };
-        const decided = await transact(db, (trx) => decideStart(trx, given, now().toISOString()));
+        const decided = await transactOnLedger(db, (trx) => decideStart(trx, given, now().toISOString()));
         if (decided.outcome === 'unknown') {
           const where = 'find it with "benefits-sidecar deductions versions"';
           throw failed(`${deductionId} has no version ${version}: ${where}`);

@@ -3,9 +3,8 @@ import { setImmediate as immediately } from 'node:timers/promises';
 import { insertMany, isOneOf } from '../database/bulk.ts';
 import type { SharedNow } from '../database/engine.ts';
 import type { Db, Trx } from '../database/tables.ts';
-import { transact } from '../database/transaction.ts';
 import type { Problem } from '../errors.ts';
-import { lockLedger } from '../ledger/position.ts';
+import { transactOnLedger } from '../ledger/position.ts';
 import { employeeSubject, encryptBody, enqueue, placeOf } from '../outbox/queue.ts';
 import { type Fingerprint, fingerprintsOf } from '../outbox/requests.ts';
 import type { Encryptor, Place } from '../security/encryption.ts';
@@ -46,9 +45,8 @@ export async function acceptChanges(
 ): Promise<Accepted[]> {
   const hasher = await openHasher(db, encryptor);
   const prepared = submissions.map((submission) => prepare(encryptor, hasher, submission));
-  return transact(db, async (trx) => {
-    // One caller at a time, so that what is read about keys and employees stays true.
-    await lockLedger(trx);
+  // One caller at a time, so that what is read about keys and employees stays true.
+  return transactOnLedger(db, async (trx) => {
     const at = (await sharedNow(trx)).toISOString();
     const first = await firstOf(trx, prepared);
     const fresh: Prepared[] = [];

@@ -7,7 +7,7 @@ import type { Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import { codeOf } from '../errors.ts';
 import type { IncomingDeduction } from '../ledger/fold.ts';
-import { lockLedger } from '../ledger/position.ts';
+import { transactOnLedger } from '../ledger/position.ts';
 import { eventsInLedger, recordDeductions } from '../ledger/record.ts';
 import type { Log } from '../telemetry/log.ts';
 import { rateLimited } from '../telemetry/rate-limited-log.ts';
@@ -97,9 +97,8 @@ export function createApplyLoop(options: {
   /** Applies the oldest events in one transaction, and sets `batch` to those that it read. */
   const applyUpTo = async (limit: number, batch: PendingEvent[]): Promise<Applied> => {
     const after = await start.find();
-    return transact(db, async (trx) => {
-      // Lock first, so that the next reader of the work list does not see what this batch applies.
-      await lockLedger(trx);
+    // Locked first, so that the next reader of the work list does not see what this batch applies.
+    return transactOnLedger(db, async (trx) => {
       batch.splice(0, batch.length, ...(await pendingEvents(trx, limit, after)));
       return applyEvents(trx, effects, batch, (await sharedNow(trx)).toISOString());
     });

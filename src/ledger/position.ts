@@ -1,6 +1,8 @@
 import { sql } from 'kysely';
 import { engineOf, forUpdate } from '../database/engine.ts';
 import type { Db, Trx } from '../database/tables.ts';
+import { transact } from '../database/transaction.ts';
+import { AppError } from '../errors.ts';
 
 /**
  * Returns a query for the one row of `ledger_head`. Each batch updates it, and PostgreSQL keeps every version of it
@@ -13,6 +15,53 @@ export function ledgerHead(db: Db | Trx) {
 /** Returns the newest position, read without the lock. */
 export async function readPosition(db: Db | Trx): Promise<number> {
   return (await ledgerHead(db).executeTakeFirstOrThrow()).position;
+}
+
+/** As long as PostgreSQL lets a statement wait for a lock. */
+const WAIT_MS = 8_000;
+
+/** The end of the newest transaction that was requested here, by database. It never rejects. */
+const newest = new WeakMap<Db, Promise<void>>();
+
+/**
+ * Runs `work` in a transaction that locks the ledger first, as every writer must. On PostgreSQL, one such transaction of
+ * this process follows the other without a connection that waits: a process that is stopped while it has the lock loses it
+ * after 5 s, and its next connection in the queue for the lock would then keep it as long again. Throws LOCK_TIMEOUT.
+ */
+export async function transactOnLedger<R>(
+  db: Db,
+  work: (trx: Trx) => Promise<R>,
+  waitMs = WAIT_MS,
+): Promise<R> {
+  const run = () =>
+    transact(db, async (trx) => {
+      await lockLedger(trx);
+      return work(trx);
+    });
+  if (engineOf(db) === 'sqlite') return run();
+  const ended = Promise.withResolvers<void>();
+  const before = newest.get(db);
+  newest.set(db, before === undefined ? ended.promise : before.then(() => ended.promise));
+  try {
+    if (before !== undefined) await within(before, waitMs);
+    return await run();
+  } finally {
+    ended.resolve();
+  }
+}
+
+/** Throws LOCK_TIMEOUT if the promise takes longer. */
+async function within(promise: Promise<void>, ms: number): Promise<void> {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => {
+    const waited = `another change of the ledger took longer than ${ms / 1_000} s`;
+    late.reject(new AppError('LOCK_TIMEOUT', waited));
+  }, ms);
+  try {
+    await Promise.race([promise, late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 /** Locks the ledger and returns its newest position. Every writer does so first: positions follow commit order. */

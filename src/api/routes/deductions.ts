@@ -1,7 +1,6 @@
 import Type from 'typebox';
 import { Deduction, LINES_OF_COVERAGE, TAXABILITIES } from '../../contract/deduction.ts';
 import * as field from '../../contract/fields.ts';
-import { transact } from '../../database/transaction.ts';
 import { AppError } from '../../errors.ts';
 import { cursorOf } from '../../formats/cursor.ts';
 import {
@@ -14,6 +13,7 @@ import {
   viewStartDecision,
   viewVersion,
 } from '../../ledger/deductions.ts';
+import { transactOnLedger } from '../../ledger/position.ts';
 import { decideStart, START_DECISIONS } from '../../ledger/start-decisions.ts';
 import { by } from '../auth.ts';
 import { conflict, notFound } from '../problem.ts';
@@ -218,7 +218,7 @@ export function deductionRoutes(app: Api, { db, now, log }: ApiParts): void {
     async (request, reply) => {
       const { deduction_id } = request.params;
       const given = { ...request.body, deductionId: deduction_id, decidedBy: request.caller?.name ?? '' };
-      const decided = await transact(db, (trx) => decideStart(trx, given, now().toISOString()));
+      const decided = await transactOnLedger(db, (trx) => decideStart(trx, given, now().toISOString()));
       if (decided.outcome === 'unknown') throw notFound(`version ${given.version} of a deduction`);
       if (decided.outcome === 'not-undecided')
         throw conflict('The start of this version was not moved in a way that needs a decision.');
