@@ -83,6 +83,33 @@ t.test('a log that was cut and has grown again is not checkpointed', async (t) =
   t.strictSame(readFileSync(path), before);
 });
 
+t.test('any single page missing from the log is found', async (t) => {
+  const { path, commit } = await stage(t);
+  for (const _ of Array(5)) await commit();
+  const log = `${path}-wal`;
+  const whole = readFileSync(log);
+  const reader = openReader(path);
+  t.teardown(() => reader.close());
+  const canCopy = (): boolean => {
+    const guard = createFileGuard(path, reader);
+    try {
+      return guard.canCopy();
+    } finally {
+      guard.close();
+    }
+  };
+  t.equal(canCopy(), true);
+  const frames = (whole.length - LOG_HEADER) / FRAME;
+  t.ok(frames > 20, 'more than are read at once');
+  for (let frame = 0; frame < frames; frame += 1) {
+    const cut = Buffer.from(whole);
+    cut.fill(0, LOG_HEADER + frame * FRAME, LOG_HEADER + (frame + 1) * FRAME);
+    writeFileSync(log, cut, { flag: 'r+' });
+    t.throws(canCopy, { code: 'DATABASE_DAMAGED' }, `frame ${frame + 1} of ${frames}`);
+  }
+  writeFileSync(log, whole, { flag: 'r+' });
+});
+
 t.test('a truncated database file is detected before the next checkpoint', async (t) => {
   const { url, path, commit } = await stage(t);
   const other = new BetterSqlite3(path);
