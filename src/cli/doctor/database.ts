@@ -14,9 +14,11 @@ import {
 import { engineOf, engineOfUrl, tableExists } from '../../database/engine.ts';
 import { checkSchema } from '../../database/migrate.ts';
 import { databaseExists, openDatabase, sqliteFile, sqlitePath } from '../../database/open.ts';
+import { assertSchemaUnaltered } from '../../database/schema-check.ts';
 import type { Db } from '../../database/tables.ts';
 import { probeCommit } from '../../database/transaction.ts';
 import type { Environment } from '../../environment.ts';
+import { isAppError } from '../../errors.ts';
 import { describeEventAge, readEventAge } from '../../inbox/arrivals.ts';
 import { describeLoss, knownLosses } from '../../inbox/data-loss.ts';
 import { refusedSince } from '../../inbox/refusals.ts';
@@ -51,6 +53,7 @@ export async function checkDatabase({ env, now }: Context): Promise<Finding[]> {
     return [
       opens,
       ...migrated,
+      ...(await findingsOf('database.schema', () => checkUnaltered(db))),
       ...(await findingsOf('database.writable', () => checkWritable(db, now()))),
       ...(await findingsOf('data-loss', () => checkLoss(db, now()))),
       ...(await findingsOf('tokens', () => checkTokens(db, env, now()))),
@@ -82,6 +85,19 @@ async function checkMigrated(db: Db, env: Environment): Promise<Verdict> {
   const environment = readEnvironment(env);
   await checkSchema(db, environment);
   return pass(`the database has this release's schema and belongs to ${environment}`);
+}
+
+/** Checks that nothing was added to the schema, removed from it or altered, as `verify` does. */
+async function checkUnaltered(db: Db): Promise<Verdict> {
+  try {
+    await assertSchemaUnaltered(db);
+    return pass('the schema is what the migrations create');
+  } catch (error) {
+    if (isAppError(error, 'SCHEMA_NOT_COMPARABLE')) return unknown(`not checked: ${error.message}`);
+    if (!isAppError(error, 'SCHEMA_REFUSED')) throw error;
+    const advice = 'Find out who altered it, and undo that. See docs/verify.md.';
+    return fail(describeFailure(error), advice);
+  }
 }
 
 async function checkWritable(db: Db, now: Date): Promise<Verdict> {
