@@ -251,8 +251,12 @@ const explanations: [run: Partial<PlannedRun>, given: Partial<Contribution>, tex
     {},
     '150.00 monthly × 12 = 1,800.00 a year; check 3, after the first 2 of July; 0.00',
   ],
-  [{}, { period: 'biweekly' }, '150.00 biweekly on each biweekly check; 150.00'],
-  [{}, { period: 'biweekly', member_contribution: '0.125' }, '0.125 biweekly on each biweekly check; 0.13'],
+  [{}, { period: 'biweekly' }, '150.00 biweekly on each biweekly check'],
+  [
+    {},
+    { period: 'biweekly', member_contribution: '0.125' },
+    '0.125 biweekly on each biweekly check, rounded 0.13',
+  ],
   [
     { pay_date: '2026-12-31', pay_dates: BIWEEKLY_THURSDAYS, extra_paycheck: 'skip' },
     { period: 'biweekly' },

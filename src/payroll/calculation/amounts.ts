@@ -27,7 +27,7 @@ export type Amounts = {
 
 type Side = { amount: string; explanation: string; isZero: boolean; isNegative: boolean };
 
-/** `working` is the part of the explanation between the contribution and the amount of the check. */
+/** `working` is the part of the explanation after the contribution. */
 type Share = { amount: Cents; working: string };
 
 const MONTHS_PER_YEAR = 12;
@@ -79,7 +79,7 @@ function compute(contribution: Decimal, period: PayFrequency, plan: Plan): Side 
     period === plan.run.pay_frequency ? ownShare(contribution, plan) : yearShare(contribution, period, plan);
   return {
     amount: amountOf(amount),
-    explanation: `${printReadable(contribution)} ${period}${working} ${printReadable(amount)}`,
+    explanation: `${printReadable(contribution)} ${period}${working}`,
     isZero: contribution.units === 0n,
     isNegative: amount < 0n,
   };
@@ -96,19 +96,23 @@ function explain(member: Side, employer: Side): string {
 function ownShare(contribution: Decimal, { run, placeInYear }: Plan): Share {
   const most = PERIODS_PER_YEAR[run.pay_frequency];
   if (run.extra_paycheck === 'skip' && placeInYear !== null && placeInYear > most) {
-    return { amount: 0n, working: `; check ${placeInYear}, after the first ${most}, is skipped;` };
+    return { amount: 0n, working: `; check ${placeInYear}, after the first ${most}, is skipped; 0.00` };
   }
-  return { amount: rounded(contribution, 1, 1), working: ` on each ${run.pay_frequency} check;` };
+  const amount = rounded(contribution, 1, 1);
+  const [exact, taken] = [printReadable(contribution), printReadable(amount)];
+  const working = ` on each ${run.pay_frequency} check${exact === taken ? '' : `, rounded ${taken}`}`;
+  return { amount, working };
 }
 
 function yearShare(contribution: Decimal, period: PayFrequency, plan: Plan): Share {
   const periods = PERIODS_PER_YEAR[period];
   const year = times(contribution, periods);
   const { amount, working } = shareOfYear(year, plan);
-  return { amount, working: ` × ${periods} = ${printReadable(year)} a year${working}` };
+  const start = ` × ${periods} = ${printReadable(year)} a year`;
+  return { amount, working: `${start}${working} ${printReadable(amount)}` };
 }
 
-/** Returns the share of the plan's check in a year's exact amount (A). */
+/** Returns the share of the plan's check in a year's exact amount (A). Its working lacks the amount at the end. */
 function shareOfYear(year: Decimal, plan: Plan): Share {
   const { N, k, month } = plan;
   if (k !== null && k > N) {
