@@ -18,6 +18,8 @@ export type Found = {
   count?: number;
   employeeId?: string | null;
   ids?: readonly string[];
+  /** Shown after the check's advice, once for equal ones. */
+  advice?: string;
 };
 
 /** A check. Programs recognize it by its id, which never changes. */

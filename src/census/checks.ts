@@ -1,12 +1,27 @@
 /** The readiness checks of census syncs. */
-import { sql } from 'kysely';
-import { ago, type Check, type EmployerQuestion, FOUND_AT_MOST, fail } from '../checks.ts';
-import type { Db } from '../database/tables.ts';
+import { type Selectable, sql } from 'kysely';
+import { ago, type Check, type EmployerQuestion, FOUND_AT_MOST, type Found, fail } from '../checks.ts';
+import type { CensusSyncTable, Db } from '../database/tables.ts';
+import { currentCensus } from './staged.ts';
 
 /** Payrolls run at least once a month, so an older census lacks the hires of the last pay period. */
 const CENSUS_OLD_DAYS = 31;
 
 const DAY_MS = 86_400_000;
+
+type Stalled = Pick<Selectable<CensusSyncTable>, 'employer_id' | 'state' | 'requested_at' | 'problem_count'>;
+
+/** Returns what to do about a sync that waits, failed or is overdue. */
+function adviceFor({ state, problem_count }: Omit<Stalled, 'requested_at'>): string {
+  if (state === 'waiting') return 'Waiting: stage a fresh census.';
+  if (state === 'failed') {
+    return problem_count > 0
+      ? 'Failed: correct the rows that the sync names, and stage the census again.'
+      : 'Failed: read the reason of the sync and the response of the service, correct the census, and stage it again.';
+  }
+  if (state === 'uploaded') return 'Overdue since its upload: ask the service whether it completed the sync.';
+  return 'Overdue before its upload: the reason of the sync shows what delays it.';
+}
 
 export const CENSUS_SYNCS: Check<Db> = {
   id: 'census-syncs',
@@ -14,7 +29,7 @@ export const CENSUS_SYNCS: Check<Db> = {
     const due = ago(now, overdueMs);
     let query = db
       .selectFrom('census_syncs')
-      .select(['employer_id', 'state', 'requested_at'])
+      .select(['employer_id', 'state', 'requested_at', 'problem_count'])
       .where('state', '<>', sql.lit('completed'))
       .where('state', '<>', sql.lit('dismissed'))
       .where((where) =>
@@ -22,15 +37,36 @@ export const CENSUS_SYNCS: Check<Db> = {
       );
     if (employerId !== undefined) query = query.where('employer_id', '=', employerId);
     const syncs = await query.orderBy('requested_at').limit(FOUND_AT_MOST).execute();
-    return syncs.map(({ employer_id, state, requested_at }) => {
+    return syncs.map((sync) => {
+      const { employer_id, state, requested_at } = sync;
       const shown = state === 'waiting' || state === 'failed' ? state : 'overdue';
-      return fail(`${employer_id}: ${shown}, requested ${requested_at}`);
+      return { ...fail(`${employer_id}: ${shown}, requested ${requested_at}`), advice: adviceFor(sync) };
     });
   },
-  advice:
-    'Waiting: stage a fresh census. Failed: correct the rows that are named. If none is, read the response of the service. Overdue: ask the service whether it completed the sync.',
+  advice: 'Resolve each sync, or dismiss one that needs no upload anymore.',
   passed: 'No census sync is waiting, failed or overdue.',
 };
+
+/** Returns what completes a census of the employer: the newest sync that is not completed, or a new one. */
+async function adviceToComplete(db: Db, employerId: string): Promise<string> {
+  const sync = await db
+    .selectFrom('census_syncs')
+    .select(['employer_id', 'state', 'problem_count'])
+    .where('employer_id', '=', employerId)
+    .where('state', '<>', sql.lit('completed'))
+    .where('state', '<>', sql.lit('dismissed'))
+    .orderBy('requested_at', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  if (sync?.state === 'requested')
+    return 'A sync is under way: wait until its census is uploaded and completed.';
+  if (sync?.state === 'uploaded') return 'A census is uploaded: wait until the service completes its sync.';
+  if (sync !== undefined) return adviceFor(sync);
+  const staged = await currentCensus(db, employerId);
+  return staged === null
+    ? 'Stage a census of this employer and sync it.'
+    : 'A census of this employer is staged: sync it.';
+}
 
 export const CENSUS_COMPLETED: Check<Db, EmployerQuestion> = {
   id: 'census-completed',
@@ -41,10 +77,13 @@ export const CENSUS_COMPLETED: Check<Db, EmployerQuestion> = {
       .where('employer_id', '=', employerId)
       .where('completed_at', 'is not', null)
       .executeTakeFirstOrThrow();
-    if (newest === null) return [fail(`${employerId}: never`)];
-    if (newest >= ago(now, CENSUS_OLD_DAYS * DAY_MS)) return [];
-    return [{ example: `${employerId}: last on ${newest}`, result: 'warn' }];
+    if (newest !== null && newest >= ago(now, CENSUS_OLD_DAYS * DAY_MS)) return [];
+    const found: Found =
+      newest === null
+        ? fail(`${employerId}: never`)
+        : { example: `${employerId}: last on ${newest}`, result: 'warn' };
+    return [{ ...found, advice: await adviceToComplete(db, employerId) }];
   },
-  advice: 'The benefits service may have outdated employees. Stage a census of this employer and sync it.',
+  advice: 'The benefits service may have outdated employees.',
   passed: `The benefits service accepted a census of this employer within the last ${CENSUS_OLD_DAYS} days.`,
 };

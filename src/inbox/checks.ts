@@ -2,13 +2,14 @@
 import { sql } from 'kysely';
 import { ago, type Check, FOUND_AT_MOST, type Found, fail, type Question } from '../checks.ts';
 import { isOneOf } from '../database/bulk.ts';
+import { engineOf } from '../database/engine.ts';
 import type { Db } from '../database/tables.ts';
 import { markedVersions } from '../ledger/history.ts';
 import { currentEmployers } from '../ledger/roster.ts';
 import { describeEventAge, readEventAge } from './arrivals.ts';
 import { describeLoss, knownLosses } from './data-loss.ts';
 import { type NamedInEvent, namedIn } from './parse-event.ts';
-import { refusedSince } from './refusals.ts';
+import { describeRefused, refusedSince } from './refusals.ts';
 
 /** How far back refused deliveries matter: the provider retries an event for about 27 hours. */
 const REFUSED_HOURS = 28;
@@ -165,8 +166,10 @@ export const EVENT_CHECKS: readonly Check<Db>[] = [
     ask: async (db, { now }) => (await knownLosses(db, now)).map((loss) => fail(describeLoss(loss))),
     advice:
       'The database is older than its high-water mark. Replay events in the provider’s portal from the time shown, report the missing changes again, then accept the loss on the server.',
-    passed:
-      'The database has everything recorded by its high-water mark. Losses of a PostgreSQL server are not detected here.',
+    passed: async (db) =>
+      engineOf(db) === 'sqlite'
+        ? 'The database has everything recorded by its high-water mark.'
+        : 'Losses of a PostgreSQL server are not detected here.',
   },
   {
     id: 'events-pending',
@@ -228,8 +231,8 @@ export const EVENT_CHECKS: readonly Check<Db>[] = [
     // Never fails: any client can post to a public address, and must not be able to stop a payroll by it.
     ask: async (db, { now }) => {
       const counts = await refusedSince(db, new Date(now.getTime() - REFUSED_HOURS * 3_600_000));
-      return counts.map(({ cause, refused }) => {
-        return { example: `${cause}: ${refused}`, result: 'warn', count: refused };
+      return counts.map((counted) => {
+        return { example: describeRefused(counted), result: 'warn', count: counted.refused };
       });
     },
     advice:

@@ -60,6 +60,19 @@ export function createRefusals(now: Clock) {
   };
 }
 
+/** The counted deliveries of each cause in words, after their number. */
+const CAUSES: Readonly<Record<string, string>> = {
+  headers: 'without complete signature headers',
+  timestamp: 'with a time more than 5 minutes off',
+  encoding: 'with a body that is not UTF-8',
+  signature: 'without a valid signature',
+} satisfies Record<RefusalCause, string>;
+
+/** Returns `1 delivery without a valid signature`. */
+export function describeRefused({ cause, refused }: { cause: string; refused: number }): string {
+  return `${refused} ${refused === 1 ? 'delivery' : 'deliveries'} ${CAUSES[cause] ?? cause}`;
+}
+
 export async function refusedSince(db: Db, since: Date): Promise<{ cause: string; refused: number }[]> {
   return db
     .selectFrom('refused_signatures')

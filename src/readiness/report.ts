@@ -12,6 +12,7 @@ import {
   type Question,
   type ReadinessReport,
 } from '../checks.ts';
+import { engineOf } from '../database/engine.ts';
 import type { Db } from '../database/tables.ts';
 import { EVENT_CHECKS } from '../inbox/checks.ts';
 import { DEDUCTIONS_UNMATCHED, EMPLOYED_TWICE } from '../ledger/checks.ts';
@@ -24,7 +25,10 @@ const DISK_SPACE: Check<Db> = {
   ask: diskFilling,
   advice:
     'Free space on the disk of the database. On a full disk, deliveries are refused and the ledger stops.',
-  passed: 'The disk of the database has free space. A PostgreSQL server’s disk is not checked here.',
+  passed: async (db) =>
+    engineOf(db) === 'sqlite'
+      ? 'The disk of the database has free space.'
+      : 'The disk of a PostgreSQL server is not checked here.',
 };
 
 async function diskFilling(db: Db): Promise<Found[]> {
@@ -84,7 +88,11 @@ export async function reportOf<Asked extends Question>(
       hash.update(`${JSON.stringify([failure, one.example])}\n`);
     }
     const message =
-      found.length > 0 ? advice : typeof passed === 'string' ? passed : await passed(db, question);
+      found.length > 0
+        ? [...new Set([advice, ...found.flatMap((one) => one.advice ?? [])])].join(' ')
+        : typeof passed === 'string'
+          ? passed
+          : await passed(db, question);
     results.push(resultOf(id, open, accepted, message));
   }
   return {

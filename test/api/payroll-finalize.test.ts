@@ -121,7 +121,7 @@ onEitherEngine('an acceptance of a check that does not exist is rejected by name
   t.equal(status, 400);
   t.match(json.errors, [
     { path: 'accept', rule: /unknown: bogus$/ },
-    { path: 'reason', rule: 'is required with accept' },
+    { path: 'reason', rule: 'is required to accept failed checks' },
   ]);
   const unnamed = await post('/r/finalize', { accept: [''], reason: 'the bank waits' });
   t.equal(unnamed.status, 400, 'an empty name is of no check either');

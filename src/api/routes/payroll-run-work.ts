@@ -181,7 +181,7 @@ function acceptanceOf({ accept, reason }: Static<typeof Finalizing>, acceptedBy:
     const rule = `must name checks of the readiness report; unknown: ${unknown.join(', ')}`;
     problems.push({ path: 'accept', rule });
   }
-  if (reason === undefined) problems.push({ path: 'reason', rule: 'is required with accept' });
+  if (reason === undefined) problems.push({ path: 'reason', rule: 'is required to accept failed checks' });
   if (reason === undefined || problems.length > 0) throw invalid(problems);
   return { checks: accept, reason, acceptedBy };
 }

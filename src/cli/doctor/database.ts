@@ -21,7 +21,7 @@ import type { Environment } from '../../environment.ts';
 import { isAppError } from '../../errors.ts';
 import { describeEventAge, readEventAge } from '../../inbox/arrivals.ts';
 import { describeLoss, knownLosses } from '../../inbox/data-loss.ts';
-import { refusedSince } from '../../inbox/refusals.ts';
+import { describeRefused, refusedSince } from '../../inbox/refusals.ts';
 import { readCircuitBreaker } from '../../outbox/circuit-breaker.ts';
 import { oldestBodies } from '../../outbox/queue.ts';
 import { createEncryptor } from '../../security/encryption.ts';
@@ -204,9 +204,8 @@ async function checkWebhooks(db: Db, env: Environment, now: Date): Promise<Verdi
   const refused = counts.reduce((sum, { refused }) => sum + refused, 0);
   const message = `${length} configured; ${describeEventAge(age, now)}; ${refused} deliveries rejected in the last ${LATELY_HOURS} hours`;
   if (refused > 0) {
-    const causes = counts.map(({ cause }) => cause).join(', ');
     return warn(
-      `${message} (${causes})`,
+      `${message}: ${counts.map(describeRefused).join(', ')}`,
       "Compare WEBHOOK_SECRETS with the provider's portal, check the clock, then replay the events there.",
     );
   }

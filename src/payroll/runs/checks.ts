@@ -59,10 +59,16 @@ async function periodsOverlap(db: Db, { runId, basis: { run } }: RunQuestion): P
   return others.map((other) => fail(`${other.run_id}: ${other.period_start} to ${other.period_end}`));
 }
 
-async function periodDiffers(db: Db, { basis: { run } }: RunQuestion): Promise<Found[]> {
-  if (run.kind === 'off_cycle') return [];
+/** Returns the run's pay date in the pay schedule, or undefined. */
+async function scheduledDate(db: Db, { basis: { run } }: RunQuestion) {
   const schedule = scheduleOf(run, await readSchedules(db, run.employer_id));
-  const date = schedule?.pay_dates.find((one) => one.pay_date === run.pay_date);
+  return schedule?.pay_dates.find((one) => one.pay_date === run.pay_date);
+}
+
+async function periodDiffers(db: Db, question: RunQuestion): Promise<Found[]> {
+  const { run } = question.basis;
+  if (run.kind === 'off_cycle') return [];
+  const date = await scheduledDate(db, question);
   if (date === undefined) return [];
   const { period_start, period_end } = date;
   if (period_start === run.period_start && period_end === run.period_end) return [];
@@ -118,6 +124,25 @@ export async function previousOfYear(db: Db, { run, previous }: Basis): Promise<
   return frozen !== undefined && yearOf(frozen.basis.run.pay_date) === yearOf(run.pay_date) ? frozen : null;
 }
 
+/** Returns the text of a passed check that does not apply to off-cycle runs. */
+function passedIfRegular(offCycle: string, passed: (db: Db, question: RunQuestion) => Promise<string>) {
+  return async (db: Db, question: RunQuestion) =>
+    question.basis.run.kind === 'off_cycle' ? offCycle : passed(db, question);
+}
+
+/** Returns the text of a passed comparison with the previous run of the year, which has `same`. */
+function passedLikePrevious(same: string) {
+  return passedIfRegular(
+    'An off-cycle run is not compared with others of the year.',
+    async (db, { basis }) => {
+      const previous = await previousOfYear(db, basis);
+      if (previous === null)
+        return 'No earlier run of the year is finalized for this pay frequency and pay group.';
+      return `The previous run of the year, ${previous.run_id}, has the same ${same}.`;
+    },
+  );
+}
+
 export const EMPLOYER_UNKNOWN: Check<Db> = {
   id: 'employer-unknown',
   ask: async (db, { employerId }) => {
@@ -125,7 +150,8 @@ export const EMPLOYER_UNKNOWN: Check<Db> = {
     return [{ example: employerId, result: 'warn' }];
   },
   advice: 'This employer is unknown, so nothing was checked. Check the ID, or stage its census.',
-  passed: 'The employer is known, or the report covers all employers.',
+  passed: async (_, { employerId }) =>
+    employerId === undefined ? 'The report covers all employers.' : 'The employer is known.',
 };
 
 export const PAYROLL_CHECKS: readonly Check<Db, RunQuestion>[] = [
@@ -141,7 +167,10 @@ export const PAYROLL_CHECKS: readonly Check<Db, RunQuestion>[] = [
     ask: noted('unknown_pay_group', 'warn'),
     advice:
       'They are in no run of a pay group, because their pay group is unknown. A new hire has none until a census reports it. Stage a census that has their pay group.',
-    passed: 'The run covers all pay groups, or every employee has a known pay group.',
+    passed: async (_, { basis }) =>
+      basis.run.pay_group === null
+        ? 'The run covers all pay groups.'
+        : 'Every employee has a known pay group.',
   },
   {
     id: 'employees-not-scheduled',
@@ -156,7 +185,10 @@ export const PAYROLL_CHECKS: readonly Check<Db, RunQuestion>[] = [
     ask: populationNarrowed,
     advice:
       'The run leaves out employees of its pay frequency and group. Create the run without a list of employees unless this is intended. Their paychecks count as missed.',
-    passed: 'The run includes every employee of its pay frequency and group.',
+    passed: passedIfRegular(
+      'An off-cycle run names its employees.',
+      async () => 'The run includes every employee of its pay frequency and group.',
+    ),
   },
   {
     id: 'start-moved',
@@ -208,45 +240,60 @@ export const PAYROLL_CHECKS: readonly Check<Db, RunQuestion>[] = [
     id: 'periods-overlap',
     ask: periodsOverlap,
     advice: 'A finalized run already covers days of this pay period. Correct the period, or void that run.',
-    passed: 'No finalized run covers days of this pay period.',
+    passed: passedIfRegular(
+      'An off-cycle run may share its pay period with other runs.',
+      async () => 'No finalized run covers days of this pay period.',
+    ),
   },
   {
     id: 'codes-missing',
     ask: noted('code_missing', 'fail'),
     advice: 'These lines have no payroll code. Set the payroll codes of the employer.',
-    passed: 'Every line has a payroll code, or the employer has no codes.',
+    passed: async (_, { basis }) =>
+      basis.codes.length === 0 ? 'The employer has no payroll codes.' : 'Every line has a payroll code.',
   },
   {
     id: 'calendar-assumed',
     ask: calendarAssumed,
     advice:
       'Bank holidays can move a pay date into another year, which changes every amount. Set a pay schedule, or state pay_dates.',
-    passed: 'The pay dates of the year were given, or no amount needs them.',
+    passed: async (_, { basis }) => {
+      if (planOfBasis(basis).dates === null) return 'No amount of this run needs the pay dates of the year.';
+      const where = basis.run.pay_dates === null ? 'The pay schedule has' : 'The run states';
+      return `${where} the pay dates of the year.`;
+    },
   },
   {
     id: 'calendar-differs',
     ask: calendarDiffers,
     advice:
       'The amounts of the year no longer add up, because the pay dates changed after a run was finalized. Correct the pay schedule or pay_dates, or void that run.',
-    passed: 'The previous run of the year, if any, has the same place among the pay dates.',
+    passed: passedLikePrevious('place among the pay dates'),
   },
   {
     id: 'policy-differs',
     ask: policyDiffers,
     advice: 'Amounts of a year under several policies may not add up. Check that the change is intended.',
-    passed: 'The previous run of the year, if any, has the same scheme and remainder.',
+    passed: passedLikePrevious('scheme and remainder'),
   },
   {
     id: 'pay-date-skipped',
     ask: payDateSkipped,
     advice: 'These pay dates have no finalized run. Finalize their runs first, or correct the pay schedule.',
-    passed: 'Every earlier pay date since the first run has a finalized run.',
+    passed: passedIfRegular(
+      'An off-cycle run is not compared with the pay dates of the year.',
+      async () => 'Every earlier pay date since the first run has a finalized run.',
+    ),
   },
   {
     id: 'period-differs-from-schedule',
     ask: periodDiffers,
     advice: 'The pay schedule has a different pay period for this pay date. Correct the run or the schedule.',
-    passed: 'The pay period matches the pay schedule, or no schedule has the pay date.',
+    passed: passedIfRegular('An off-cycle run has its own pay period.', async (db, question) =>
+      (await scheduledDate(db, question)) === undefined
+        ? 'No pay schedule has this pay date.'
+        : 'The pay period matches the pay schedule.',
+    ),
   },
   {
     id: 'open-after-termination',
