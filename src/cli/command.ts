@@ -161,7 +161,7 @@ export class Command extends Base {
 
   /** Adds the options of commands that print tables. */
   table(): this {
-    return this.option('--wide', 'Print all columns, without shortening any').json();
+    return this.option('--wide', 'Print all columns in full, as without a terminal').json();
   }
 
   /** Adds the options of commands that print a page of a list (`PageOptions`). The limits are those of the API. */

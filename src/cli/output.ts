@@ -14,6 +14,8 @@ type Color = 'bold' | 'dim' | 'green' | 'red' | 'yellow';
 export type Output = {
   readonly stdout: Stream;
   readonly stderr: Stream;
+  /** In characters, for tables. */
+  readonly width: number;
   /** `--wide`: print tables with all columns. */
   readonly wide: boolean;
   /** `--json`: print the result as JSON. */
@@ -51,6 +53,7 @@ export function createOutput(
   return {
     stdout,
     stderr,
+    width: widthOf(stdout, env),
     wide: false,
     asJson: false,
     print,
@@ -60,16 +63,23 @@ export function createOutput(
   };
 }
 
-/** The width of help and tables, on a terminal or not. */
+/** The width of help and prose, on a terminal or not, and of tables on a terminal of unknown width. */
 export const WIDTH = 80;
+
+/** Returns the width of a terminal, which COLUMNS overrides. Other outputs have none. */
+function widthOf({ isTTY, columns }: Stream, { COLUMNS = '' }: Environment): number {
+  if (isTTY !== true) return Number.POSITIVE_INFINITY;
+  const stated = /^\d{1,5}$/.test(COLUMNS) ? Number(COLUMNS) : 0;
+  return stated || columns || WIDTH;
+}
 
 /** Empty cells are printed as a dash, so columns stay readable. */
 type Cell = string | number | null | undefined;
 
 /**
- * A column of a table: its head, the cell of a row, and what happens to it when the table is wider than 80 columns.
- * Columns marked `cut` are shortened to 16 characters first. Then numbered columns are dropped, the greatest number
- * first. Other columns (0) are shortened only if that is not enough.
+ * A column of a table: its head, the cell of a row, and what happens to it when the table is wider than the terminal.
+ * Columns marked `cut`, which hold text and no ids, are shortened to 16 characters first. Then numbered columns are
+ * dropped, the greatest number first. Other columns are always shown in full.
  */
 export type Column<Row> = readonly [head: string, cell: (row: Row) => Cell, fit?: number | 'cut'];
 
@@ -84,45 +94,56 @@ const MONEY = /^(-|[+-]?\$[\d,.]+)$/;
 const GAP = 2;
 const CUT_LEAST = 16;
 
-/** Prints a table of at most 80 columns, or all of it with `--wide`. Columns of money are right-aligned. */
+/**
+ * Prints a table in full with `--wide` and if the output is no terminal, or else as wide as the terminal, with a note of
+ * what is left out. Columns of money are right-aligned.
+ */
 export function printTable<Row>(out: Output, columns: readonly Column<Row>[], rows: readonly Row[]): void {
   const all = columns.map(([head, cell, fit]) => {
     const cells = rows.map((row) => textOf(cell(row)));
     const isMoney = cells.some((text) => text.includes('$')) && cells.every((text) => MONEY.test(text));
     const width = Math.max(...[head, ...cells].map((text) => [...text].length));
-    return { head, fit, cells, width, align: isMoney ? 'right' : 'left' } as const;
+    return { head, fit, cells, full: width, width, align: isMoney ? 'right' : 'left' } as const;
   });
-  const shown = out.wide ? all : fitting(all);
+  const shown = out.wide ? all : fitting(all, out.width);
   const heads = shown.map(({ head, width }) => out.color('bold', shortened(head, width)));
   const body = rows.map((_, row) => shown.map(({ cells, width }) => shortened(cells[row] as string, width)));
   const aligns = shown.map(({ align }) => align);
   out.print(lay([heads, ...body], aligns));
-  const hidden = all.filter(({ cells }) => shown.every((one) => one.cells !== cells));
-  if (hidden.length > 0 && out.stdout.isTTY) {
-    out.note(`Not shown: ${hidden.map(({ head }) => head).join(', ')}. Add --wide to see all columns.`);
-  }
+  const named = (what: string, some: readonly { head: string }[]) =>
+    some.length === 0 ? [] : [`${what}: ${some.map(({ head }) => head).join(', ')}.`];
+  const notes = [
+    ...named(
+      'Not shown',
+      all.filter(({ cells }) => shown.every((one) => one.cells !== cells)),
+    ),
+    ...named(
+      'Shortened',
+      shown.filter(({ full, width }) => width < full),
+    ),
+  ];
+  if (notes.length > 0) out.note(`${notes.join(' ')} Add --wide to see all columns in full.`);
 }
 
 type Fit = { fit: number | 'cut' | undefined; width: number };
 
-/** Returns the columns that are shown within 80 columns, with their widths. */
-function fitting<C extends Fit>(columns: readonly C[]): C[] {
+/** Returns the columns that are shown within `most` characters, with their widths. */
+function fitting<C extends Fit>(columns: readonly C[], most: number): C[] {
   const needed = ({ fit, width }: Fit): number => (fit === 'cut' ? Math.min(width, CUT_LEAST) : width);
   const sum = (widths: readonly number[]): number =>
     widths.reduce((total, width) => total + width, GAP * (widths.length - 1));
   let kept = [...columns];
-  while (sum(kept.map(needed)) > WIDTH) {
+  while (sum(kept.map(needed)) > most) {
     const next = Math.max(0, ...kept.map(({ fit }) => (typeof fit === 'number' ? fit : 0)));
     if (next === 0) break;
     kept = kept.filter(({ fit }) => fit !== next);
   }
   kept = kept.map((column) => ({ ...column }));
-  const excess = (): number => sum(kept.map(({ width }) => width)) - WIDTH;
+  const excess = (): number => sum(kept.map(({ width }) => width)) - most;
   while (excess() > 0) {
     const cuttable = kept.filter(({ fit, width }) => fit === 'cut' && width > CUT_LEAST);
-    const widest = (cuttable.length > 0 ? cuttable : kept).reduce((one, other) =>
-      other.width > one.width ? other : one,
-    );
+    const [widest] = cuttable.sort((one, other) => other.width - one.width);
+    if (widest === undefined) break;
     widest.width -= 1;
   }
   return kept;

@@ -61,7 +61,7 @@ onEitherEngine('versions of a deduction are listed in the order they were record
       [3, true],
     ],
   );
-  t.match((await here(t, env, ['deductions', 'versions', 'ded_fixture_medical'])).stdout, /162\.00.* late$/m);
+  t.match((await here(t, env, ['deductions', 'versions', 'ded_fixture_medical'])).stdout, /162\.00.* late /m);
   t.match(await here(t, env, ['deductions', 'versions', 'x']), { code: 1, stderr: /no deduction x/ });
 });
 

@@ -1,4 +1,4 @@
-/** Tables fit 80 columns, whatever they hold, and show everything with --wide. */
+/** Tables are printed in full, except on a terminal that is too narrow. Ids are never cut. */
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import t from 'tap';
@@ -8,13 +8,19 @@ import fc from '../support/seeded.ts';
 import { here, jsonOf } from './harness.ts';
 import { optionsOn, PAY_DATE, payrollStage } from './payroll-stage.ts';
 
-/** Returns the lines of a table on a stream that is no terminal. */
-async function printed<Row>(columns: readonly Column<Row>[], rows: readonly Row[], wide = false) {
-  const stdout = new PassThrough();
-  const out = createOutput({ stdout, stderr: new PassThrough() }, {}, () => {});
+type Terminal = { columns?: number; isTTY?: boolean; env?: Record<string, string>; wide?: boolean };
+
+/** Returns the lines of a table on a terminal, and the note below it. */
+async function printed<Row>(columns: readonly Column<Row>[], rows: readonly Row[], terminal: Terminal = {}) {
+  const { isTTY = true, env = {}, wide = false } = terminal;
+  const size = terminal.columns === undefined ? {} : { columns: terminal.columns };
+  const stdout = Object.assign(new PassThrough(), { isTTY, ...size });
+  const stderr = new PassThrough();
+  const out = createOutput({ stdout, stderr }, { NO_COLOR: '1', ...env }, () => {});
   printTable({ ...out, wide }, columns, rows);
   stdout.end();
-  return (await text(stdout)).trimEnd().split('\n');
+  stderr.end();
+  return { lines: (await text(stdout)).trimEnd().split('\n'), note: await text(stderr) };
 }
 
 const ROW = {
@@ -30,16 +36,39 @@ const COLUMNS: readonly Column<typeof ROW>[] = [
   ['last', (row) => row.last, 2],
 ];
 
-t.test('a table that is too wide shortens marked columns, then drops columns by priority', async (t) => {
-  t.strictSame(await printed(COLUMNS, [ROW]), [
-    `id${' '.repeat(40)}time                  note`,
-    `${ROW.id}  2026-07-01T08:00:00Z  word word word…`,
-  ]);
+const FULL = `${ROW.id}  2026-07-01T08:00:00Z  ${ROW.note}  end`;
+
+t.test('a terminal that is too narrow shortens texts, then drops columns, and names both', async (t) => {
+  t.strictSame(await printed(COLUMNS, [ROW]), {
+    lines: [
+      `id${' '.repeat(40)}time                  note`,
+      `${ROW.id}  2026-07-01T08:00:00Z  word word word…`,
+    ],
+    note: 'Not shown: last. Shortened: note. Add --wide to see all columns in full.\n',
+  });
 });
 
-t.test('--wide shows all columns in full, with times to the second', async (t) => {
-  const [, row] = await printed(COLUMNS, [ROW], true);
-  t.equal(row, `${ROW.id}  2026-07-01T08:00:00Z  ${ROW.note}  end`);
+t.test('no id is cut, however narrow the terminal is', async (t) => {
+  const { lines } = await printed(COLUMNS, [ROW], { columns: 20 });
+  t.strictSame(lines[1], `${ROW.id}  word word word…`);
+});
+
+t.test('a table is printed in full without a terminal, with --wide, and where it fits', async (t) => {
+  const whole: Terminal[] = [
+    { isTTY: false },
+    { isTTY: false, env: { COLUMNS: '40' } },
+    { wide: true },
+    { columns: 200 },
+    { columns: 40, env: { COLUMNS: '200' } },
+  ];
+  for (const terminal of whole) {
+    const { lines, note } = await printed(COLUMNS, [ROW], terminal);
+    t.strictSame([lines[1], note], [FULL, ''], JSON.stringify(terminal));
+  }
+  for (const COLUMNS_ of ['', '0', 'wide']) {
+    const { lines } = await printed(COLUMNS, [ROW], { columns: 200, env: { COLUMNS: COLUMNS_ } });
+    t.equal(lines[1], FULL, 'a COLUMNS that is no width is ignored');
+  }
 });
 
 t.test('columns of money are right-aligned, and columns without values are not', async (t) => {
@@ -48,7 +77,7 @@ t.test('columns of money are right-aligned, and columns without values are not',
     ['ends', () => null],
     ['id', () => 'x'],
   ];
-  t.strictSame(await printed(columns, ['$1,205.27', '-']), [
+  t.strictSame((await printed(columns, ['$1,205.27', '-'])).lines, [
     '   amount  ends  id',
     '$1,205.27  -     x',
     '        -  -     x',
@@ -63,15 +92,24 @@ t.test('a quoted command is never broken', async (t) => {
   ]);
 });
 
-t.test('no table is wider than 80 columns', async (t) => {
-  const fit = fc.constantFrom(0, 1, 2, 3, 'cut' as const);
+t.test('a table is wider than the terminal only by columns that are always shown', async (t) => {
+  const fit = fc.constantFrom(undefined, 1, 2, 3, 'cut' as const);
   const column = fc.record({ fit, width: fc.nat(120) });
   const property = fc.asyncProperty(fc.array(column, { minLength: 1, maxLength: 12 }), async (given) => {
     const columns = given.map(
-      ({ width, fit }, index): Column<null> => [`h${index}`, () => 'v'.repeat(width), fit],
+      ({ width, fit }, index): Column<null> =>
+        fit === undefined
+          ? [`h${index}`, () => 'v'.repeat(width)]
+          : [`h${index}`, () => 'v'.repeat(width), fit],
     );
-    const lines = await printed(columns, [null]);
-    return lines.every((line) => line.length <= WIDTH);
+    const { lines } = await printed(columns, [null]);
+    const least = given.map(({ width, fit }, index) =>
+      typeof fit === 'number'
+        ? 0
+        : 2 + Math.max(`h${index}`.length, fit === 'cut' ? Math.min(width, 16) : width),
+    );
+    const most = Math.max(WIDTH, least.reduce((sum, width) => sum + width, 0) - 2);
+    return lines.every((line) => line.length <= most);
   });
   await fc.assert(property);
   t.pass();
@@ -79,7 +117,7 @@ t.test('no table is wider than 80 columns', async (t) => {
 
 const LONG = `long-${'x'.repeat(90)}`;
 
-t.test('every table of the commands fits with long values', async (t) => {
+t.test('no table of the commands cuts an id on a terminal', async (t) => {
   const { env, db, deduct, run, file } = await payrollStage(t);
   const succeed = async (...argv: string[]) => {
     const ran = await here(t, { ...env, NO_COLOR: '1' }, argv);
@@ -140,18 +178,16 @@ t.test('every table of the commands fits with long values', async (t) => {
   ];
   t.equal(jsonOf(reported).accepted, 1);
   for (const argv of tables) {
-    for (const isTTY of [false, true]) {
-      const { stdout } = await here(t, { ...env, NO_COLOR: '1' }, argv, { isTTY });
-      t.not(stdout, '', argv.join(' '));
-      const isLong = (line: string) => [...line].length > WIDTH;
-      t.strictSame(stdout.split('\n').filter(isLong), [], argv.join(' '));
-    }
-  }
-  for (const [noun = '', ...verb] of tables.slice(0, 4)) {
-    t.match(
-      (await succeed(noun, ...verb, '--wide')).stdout,
-      LONG,
-      `${noun} --wide shows long values in full`,
+    const plain = await here(t, { ...env, NO_COLOR: '1' }, argv);
+    t.not(plain.stdout, '', argv.join(' '));
+    const { stdout } = await here(t, { ...env, NO_COLOR: '1' }, argv, { isTTY: true });
+    const ids = stdout.split(/\s+/).filter((word) => word.startsWith('long-'));
+    t.strictSame(
+      [...new Set(ids)].filter((id) => id !== LONG),
+      [],
+      `${argv.join(' ')}: no id is cut`,
     );
   }
+  for (const [noun = '', ...verb] of tables.slice(0, 4))
+    t.match((await succeed(noun, ...verb)).stdout, LONG, `${noun} shows long values in full in a pipe`);
 });
