@@ -171,6 +171,11 @@ export class Command extends Base {
       .table();
   }
 
+  /** Adds the options of commands that print checks. */
+  checks(): this {
+    return this.option('--all', 'Also print the checks that passed').json();
+  }
+
   employer(): this {
     return this.requiredOption('--employer <id>', 'The employer (required)', employerId);
   }

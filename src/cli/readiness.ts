@@ -1,29 +1,26 @@
 import type { CheckResult, ReadinessReport } from '../checks.ts';
 import { readReadinessLimits } from '../config.ts';
 import { readReadiness, viewReadiness } from '../readiness/report.ts';
+import { employerId } from './arguments.ts';
+import { markOf, printChecks, summaryOf } from './checks.ts';
 import type { Command } from './command.ts';
 import { type Output, printable, printResult, printWrapped } from './output.ts';
+
+export type ReadinessOptions = { employer?: string; all?: boolean };
 
 export function addReadinessCommand(program: Command): void {
   program
     .subcommand('readiness', 'Check whether payroll runs can rely on the ledger now.')
-    .examples('readiness', 'readiness --employer maple-bakery')
-    .option('--employer <id>', 'Check this employer (default: all employers)')
-    .json()
-    .doesOnDatabase(async ({ db, out, env, now }, { employer }: { employer?: string }) => {
+    .examples('readiness', 'readiness --employer maple-bakery', 'readiness --all')
+    .option('--employer <id>', 'Check this employer (default: all employers)', employerId)
+    .checks()
+    .doesOnDatabase(async ({ db, out, env, now }, { employer, all = false }: ReadinessOptions) => {
       const question = { now: now(), employerId: employer, ...readReadinessLimits(env) };
       const report = await readReadiness(db, question);
-      printResult(out, viewReadiness(report), () => printReadiness(out, report));
+      printResult(out, viewReadiness(report), () => printReadiness(out, report, all));
       return report.ready ? 0 : 1;
     });
 }
-
-const MARKS = {
-  pass: ['green', 'pass'],
-  accepted: ['green', 'accepted'],
-  warn: ['yellow', 'warn'],
-  fail: ['red', 'FAIL'],
-} as const;
 
 /** Commands that help with a check, in addition to its advice. */
 const COMMANDS: Readonly<Record<string, string>> = {
@@ -32,20 +29,32 @@ const COMMANDS: Readonly<Record<string, string>> = {
   'signatures-refused': 'doctor',
   'sending-stalled': 'doctor',
   'start-moved': 'deductions decide --help',
-  'census-syncs': 'census show --employer ID --response',
+  'census-syncs': 'census show --employer ID',
 };
 
-export function printReadiness(
-  out: Output,
-  { checks, ready }: Pick<ReadinessReport, 'checks' | 'ready'>,
-): void {
-  for (const check of checks) printCheck(out, check);
-  out.print(ready ? 'Ready' : 'Not ready. Fix the failed checks, or accept them with a reason.');
+type Report = Pick<ReadinessReport, 'checks' | 'ready'>;
+
+export function printReadiness(out: Output, { checks, ready }: Report, all: boolean): void {
+  const outcome = (summary: string) => outcomeOf(ready, summary);
+  printChecks(out, { checks, all }, (check) => printCheck(out, check), outcome);
 }
 
-function printCheck(out: Output, { id, result, count, advice, examples, accepted }: CheckResult): void {
-  const [color, word] = MARKS[result];
-  out.print(`${out.color(color, word)}  ${id}${count > 0 ? `: ${count}` : ''}`);
+/** Prints the failed checks of a report on all. */
+export function printFailed(out: Output, { checks, ready }: Report): void {
+  for (const check of checks) if (check.result === 'fail') printCheck(out, check);
+  printWrapped(out, '', outcomeOf(ready, summaryOf(checks)));
+}
+
+function outcomeOf(ready: boolean, summary: string): string {
+  if (ready) return `Ready: ${summary}.`;
+  return `Not ready: ${summary}. Fix the failed checks, or accept them with a reason.`;
+}
+
+export function printCheck(
+  out: Output,
+  { id, result, count, advice, examples, accepted }: CheckResult,
+): void {
+  out.print(`${markOf(out, result)}${id}${count > 0 ? `: ${count}` : ''}`);
   const print = (text: string): void => printWrapped(out, '      ', text);
   print(advice);
   const command = COMMANDS[id];

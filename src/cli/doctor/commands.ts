@@ -1,6 +1,7 @@
 import { readBenefits, readCensus, readDatabaseUrl, readEnvironment } from '../../config.ts';
+import { markOf, printChecks } from '../checks.ts';
 import type { Command } from '../command.ts';
-import { printable, printResult, printWrapped } from '../output.ts';
+import { type Output, printable, printResult, printWrapped } from '../output.ts';
 import { checkCensusSource, checkListeners, checkService } from './benefits-service.ts';
 import {
   checkCertificates,
@@ -10,14 +11,14 @@ import {
   checkUnknown,
 } from './configuration.ts';
 import { checkDatabase, checkDataFolder, checkDisk } from './database.ts';
-import { findingsOf } from './finding.ts';
+import { type Finding, findingsOf } from './finding.ts';
 
 export function addDoctorCommand(program: Command): void {
   program
     .subcommand('doctor', 'Check the configuration, the database and the connections.')
-    .examples('doctor', 'doctor --json')
-    .json()
-    .does(async (context) => {
+    .examples('doctor', 'doctor --all', 'doctor --json')
+    .checks()
+    .does(async (context, { all = false }: { all?: boolean }) => {
       // Changes nothing in the database or at the service. Returns 0 if no check failed.
       const { env, out, now } = context;
       const groups = [
@@ -36,22 +37,15 @@ export function addDoctorCommand(program: Command): void {
       const findings = groups.flat();
       const healthy = findings.every((finding) => finding.result !== 'fail');
       printResult(out, { healthy, checks: findings }, () => {
-        for (const { id, result, message, advice } of findings) {
-          const [color, word] = MARKS[result];
-          printWrapped(out, `${out.color(color, word)}  `, `${id}: ${printable(message)}`);
-          if (advice !== null) printWrapped(out, '      ', printable(advice));
-        }
-        out.print(
-          healthy ? 'No check failed.' : 'Fix the failed checks in this order, then run doctor again.',
-        );
+        const advice = healthy ? '' : ' Fix the failed checks in this order, then run doctor again.';
+        const outcome = (summary: string) => `${summary[0]?.toUpperCase()}${summary.slice(1)}.${advice}`;
+        printChecks(out, { checks: findings, all }, (finding) => printFinding(out, finding), outcome);
       });
       return healthy ? 0 : 1;
     });
 }
 
-const MARKS = {
-  pass: ['green', 'pass'],
-  warn: ['yellow', 'warn'],
-  unknown: ['dim', ' ?  '],
-  fail: ['red', 'FAIL'],
-} as const;
+function printFinding(out: Output, { id, result, message, advice }: Finding): void {
+  printWrapped(out, markOf(out, result), `${id}: ${printable(message)}`);
+  if (advice !== null) printWrapped(out, '      ', printable(advice));
+}

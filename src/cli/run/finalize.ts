@@ -25,7 +25,7 @@ import {
 } from '../command.ts';
 import { failed, unknownId, wrongUsage } from '../failure.ts';
 import { counted, createOutput, type Output, printable, printResult } from '../output.ts';
-import { printReadiness } from '../readiness.ts';
+import { printCheck, printFailed, printReadiness, type ReadinessOptions } from '../readiness.ts';
 import { printStoredRun, printTotals, storedRun } from './show.ts';
 
 export function addFinalizeCommands(run: Command): void {
@@ -33,8 +33,8 @@ export function addFinalizeCommands(run: Command): void {
     .subcommand('readiness', 'Check whether an open run can be finalized.')
     .examples('run readiness mb-2026-07')
     .argument('<run-id>', 'The id of the run')
-    .json()
-    .doesOnDatabase(async ({ db, out, env, now }, runId: string) => {
+    .checks()
+    .doesOnDatabase(async ({ db, out, env, now }, runId: string, { all = false }: ReadinessOptions) => {
       const stored = await storedRun(db, runId);
       if (stored.state !== 'open') {
         throw failed(
@@ -44,7 +44,7 @@ export function addFinalizeCommands(run: Command): void {
       const question = { now: now(), ...readReadinessLimits(env) };
       const report = await readinessOfRun(db, bodyOf(stored), runId, question);
       printResult(out, viewReadiness(report), () => {
-        printReadiness(out, report);
+        printReadiness(out, report, all);
         out.print(`ETag: ${report.etag}`);
       });
       return report.ready ? 0 : 1;
@@ -181,7 +181,7 @@ async function agreed(context: DatabaseContext, runId: string, at: Question): Pr
   if (yes) return report.etag;
   const stderr = onStderr(context);
   printTotals(stderr, { ...view, employees: view.outcome.employees });
-  printReadiness(stderr, { ...report, checks: failedOf(report) });
+  printFailed(stderr, report);
   const question = `Finalize ${counted(view.totals.lines, 'line')} of ${printable(runId)}? A finalized run can only be voided.`;
   return (await isAgreed(context, question)) ? report.etag : null;
 }
@@ -216,7 +216,7 @@ async function whyRefused(
       return `the run ${finalized.by} is finalized for this pay date, frequency and pay group: void that run, or delete this one`;
     case 'not-ready': {
       const checks = failedOf(finalized.report).filter(({ id }) => accept?.checks.includes(id) !== true);
-      printReadiness(onStderr(context), { ...finalized.report, checks });
+      for (const check of checks) printCheck(onStderr(context), check);
       return `these readiness checks fail: ${checks.map(({ id }) => id).join(', ')}. Fix them, or accept them with --accept and --reason`;
     }
     case 'failures-changed':
