@@ -15,7 +15,7 @@ import {
 import { transactOnLedger } from '../ledger/position.ts';
 import { decideStart } from '../ledger/start-decisions.ts';
 import { dollars } from '../money.ts';
-import { assertKnownEmployer, day, instant, truth, wholeNumber } from './arguments.ts';
+import { assertKnownEmployer, day, employerId, instant, truth, wholeNumber } from './arguments.ts';
 import type { Command, PageOptions } from './command.ts';
 import { failed, unknownId, wrongUsage } from './failure.ts';
 import { type Column, printPage, printResult, printTable } from './output.ts';
@@ -29,7 +29,7 @@ export function addDeductionCommands(program: Command): void {
       'deductions list --employee maple-bakery-001 --on 2026-07-31',
       'deductions list --matched false --wide',
     )
-    .option('--employer <id>', 'Only employees of this employer')
+    .option('--employer <id>', 'Only employees of this employer', employerId)
     .option('--employee <id>', 'Only this employee')
     .option('--matched <true|false>', 'Only employees in the roster (true), or not in it (false)', truth)
     .option('--on <date>', 'Only deductions in effect on this date', day)

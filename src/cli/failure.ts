@@ -26,8 +26,15 @@ export function unknownId(what: string, id: string, list: string): AppError {
 }
 
 /** Returns the error of a command that was called incorrectly. */
-export function wrongUsage(message: string): AppError {
-  return new AppError('WRONG_USAGE', printable(message));
+export function wrongUsage(message: string, problems: readonly Problem[] = []): AppError {
+  return new AppError('WRONG_USAGE', printable(message), { problems });
+}
+
+/** Returns the error of a command for an error of a function that the API calls too: its parameters are options here. */
+export function usageOf(error: unknown): unknown {
+  if (!isAppError(error, 'INVALID_REQUEST')) return error;
+  const problems = error.problems.map((problem) => ({ ...problem, path: `--${problem.path}` }));
+  return wrongUsage('options are missing or wrong', problems);
 }
 
 /** For `.catch`: replaces the error with this message if the command was stopped. */

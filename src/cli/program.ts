@@ -5,7 +5,7 @@ import type { Environment } from '../environment.ts';
 import { isAppError } from '../errors.ts';
 import { VERSION } from '../version.ts';
 import { type Act, Command, type Context, catchSignals, type Input } from './command.ts';
-import { printFailure } from './failure.ts';
+import { printFailure, usageOf, wrongUsage } from './failure.ts';
 import { createOutput, type Output, printable, type Stream, WIDTH } from './output.ts';
 
 type AddCommands = (program: Command) => void;
@@ -78,10 +78,13 @@ export async function run(
         exitCode = (await command(withOptions, ...(given as never[]))) ?? 0;
       };
     const program = await createProgram(out, act, argv);
+    const [first, ...words] = argv;
+    if (first === 'help' && words.length > 0) commandNamed(program, words).help();
     await program.parseAsync(argv, { from: 'user' });
     return exitCode;
-  } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : USAGE;
+  } catch (thrown) {
+    if (thrown instanceof CommanderError) return thrown.exitCode === 0 ? 0 : USAGE;
+    const error = usageOf(thrown);
     printFailure(out, env, error);
     return isAppError(error, 'WRONG_USAGE') ? USAGE : FAILED;
   }
@@ -122,6 +125,18 @@ export async function createProgram(
   }
   addHelpHints(program, program.name());
   return program;
+}
+
+/** Returns the command that `help run create` names. Throws WRONG_USAGE if there is none. */
+function commandNamed(program: Base, words: readonly string[]): Base {
+  return words.reduce((group, word) => {
+    const named = group.commands.find((command) => command.name() === word);
+    if (named === undefined) {
+      const known = 'list the commands with "benefits-sidecar help"';
+      throw wrongUsage(`there is no command ${words.join(' ')}: ${known}`);
+    }
+    return named;
+  }, program);
 }
 
 const HELP = new Help();

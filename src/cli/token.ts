@@ -1,7 +1,16 @@
 /** The commands of API tokens. */
+import { InvalidArgumentError, Option } from 'commander';
 import { databaseNow } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
-import { createToken, listTokens, revokeToken, SCOPES, type TokenSummary } from '../security/tokens.ts';
+import {
+  createToken,
+  isTokenName,
+  listTokens,
+  revokeToken,
+  SCOPES,
+  TOKEN_NAME_RULE,
+  type TokenSummary,
+} from '../security/tokens.ts';
 import { period } from './arguments.ts';
 import { type Command, confirm } from './command.ts';
 import { failed } from './failure.ts';
@@ -15,8 +24,8 @@ export function addTokenCommands(program: Command): void {
       'token create --name payroll --scope ledger:read runs:write',
       'token create --name grafana --scope metrics:read --expires 90d > grafana.token',
     )
-    .requiredOption('--name <name>', 'The name in lists and logs (required)')
-    .requiredOption('--scope <scope...>', `What the token permits (required): ${SCOPES.join(', ')}`)
+    .requiredOption('--name <name>', 'The name in lists and logs (required)', tokenName)
+    .addOption(SCOPE)
     .option('--expires <period>', 'Expire after this time, such as 90d (default: never)', period)
     .json()
     .doesOnDatabase(async (context, { name, scope, expires }: CreateOptions) => {
@@ -72,6 +81,15 @@ export function addTokenCommands(program: Command): void {
       }
       printResult(out, { revoked }, `Revoked ${counted(revoked, 'token')}`);
     });
+}
+
+const SCOPE = new Option('--scope <scope...>', 'What the token permits (required)')
+  .choices(SCOPES)
+  .makeOptionMandatory();
+
+function tokenName(text: string): string {
+  if (isTokenName(text)) return text;
+  throw new InvalidArgumentError(`It must be ${TOKEN_NAME_RULE}.`);
 }
 
 type CreateOptions = { name: string; scope: string[]; expires?: number };

@@ -39,13 +39,15 @@ const NAME = /^[A-Za-z0-9][A-Za-z0-9 ._@-]{0,63}$/;
 /** The name of `API_TOKEN`, which is in no table and has no id. */
 const FIRST_TOKEN = 'API_TOKEN';
 
+export const TOKEN_NAME_RULE = `1 to 64 letters, digits, spaces and . _ @ -, start with a letter or digit, and be neither ${FIRST_TOKEN} nor an id`;
+
+export function isTokenName(text: string): boolean {
+  return NAME.test(text) && !text.startsWith('tok_') && text !== FIRST_TOKEN;
+}
+
 /** Creates a token and returns it; it is never shown again. Throws TOKEN_REFUSED. */
 export async function createToken(trx: Trx, { name, scopes, expiresAt, now }: NewToken) {
-  if (!NAME.test(name) || name.startsWith('tok_') || name === FIRST_TOKEN) {
-    throw refused(
-      `a token's name has 1 to 64 letters, digits, spaces and . _ @ -, starts with a letter or digit, and is neither ${FIRST_TOKEN} nor an id`,
-    );
-  }
+  if (!isTokenName(name)) throw refused(`the name of a token must be ${TOKEN_NAME_RULE}`);
   const known = knownScopes(scopes);
   if (expiresAt !== null && expiresAt <= now) {
     throw refused(`the token would have expired already, at ${expiresAt.toISOString()}`);

@@ -21,7 +21,10 @@ onEitherEngine('events are listed newest first, page by page', async (t) => {
 
 onEitherEngine('an invalid cursor is rejected', async (t) => {
   const { env } = await withFixtures(t);
-  t.match(await here(t, env, ['events', 'list', '--cursor', 'abc']), { code: 2, stderr: /--cursor must be/ });
+  t.match(await here(t, env, ['events', 'list', '--cursor', 'abc']), {
+    code: 2,
+    stderr: /: --cursor: must be/,
+  });
 });
 
 onEitherEngine('filters narrow the list', async (t) => {

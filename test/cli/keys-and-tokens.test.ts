@@ -52,5 +52,5 @@ onEitherEngine('a token pasted instead of its id is not printed', async (t) => {
 onEitherEngine('an unknown scope is rejected with the list of scopes', async (t) => {
   const { env } = await withDatabase(t);
   const ran = await here(t, env, ['token', 'create', '--name', 'x', '--scope', 'everything']);
-  t.match(ran, { code: 1, stdout: '', stderr: /unknown scope everything: the scopes are ledger:read/ });
+  t.match(ran, { code: 2, stdout: '', stderr: /'everything' is invalid\. Allowed choices are ledger:read/ });
 });

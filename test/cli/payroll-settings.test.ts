@@ -16,8 +16,8 @@ onEitherEngine('a pay schedule is set from a file and shown as it was set', asyn
   t.equal(put.code, 0);
   t.match(put.stdout, /^biweekly +north +2026-07-17 +2026-06-29 +2026-07-12$/m);
   t.strictSame(jsonOf(await here(t, env, ['schedule', 'show', '--employer', 'e', '--json'])), body);
-  const none = await here(t, env, ['schedule', 'show', '--employer', 'nobody']);
-  t.match(none, { code: 0, stdout: '', stderr: 'This employer has no pay schedule.\n' });
+  const none = await here(t, env, ['codes', 'show', '--employer', 'e']);
+  t.match(none, { code: 0, stdout: '', stderr: 'This employer has no payroll codes.\n' });
 });
 
 onEitherEngine('payroll codes are set from a file, shown, and on the lines of a run', async (t) => {

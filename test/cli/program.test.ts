@@ -46,6 +46,15 @@ for (const argv of [
   ['events', 'reprocess', 'msg_1', '--state', 'applied'],
   ['deductions', 'list', '--on', 'today'],
   ['deductions', 'list', '--line-of-coverage', 'teeth'],
+  ['help', 'nonsense'],
+  ['help', 'run', 'nonsense'],
+  ['run', 'create'],
+  ['run', 'create', 'r1'],
+  ['run', 'create', 'one two', '--employer', 'e'],
+  ['run', 'preview', '--employer', 'e'],
+  ['run', 'list', '--employer', '..'],
+  ['readiness', '--employer', ''],
+  ['token', 'create', '--name', 'tok_x', '--scope', 'all'],
   ['token', 'create', '--scope', 'all'],
   ['token', 'create', '--name', 'x', '--scope', 'all', '--expires', '90'],
   ['census', 'stage', 'a.json'],
@@ -57,8 +66,10 @@ for (const argv of [
   ['migrate', 'twice'],
 ]) {
   t.test(`wrong usage exits with 2: ${argv.join(' ')}`, async (t) => {
-    const { code, stdout, stderr } = await here(t, environment(t), argv);
-    t.equal(code, 2);
+    // A database, so that no other failure comes first.
+    const { env } = await withDatabase(t);
+    const { code, stdout, stderr } = await here(t, env, argv);
+    t.equal(code, 2, stderr);
     t.equal(stdout, '');
     t.not(stderr, '');
   });

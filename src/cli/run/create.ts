@@ -1,5 +1,6 @@
 /** The commands of payroll runs. This file creates and previews them. */
 import { Option } from 'commander';
+import { AppError, isAppError, type Problem } from '../../errors.ts';
 import { APPLIES_ON, EXTRA_PAYCHECKS, REMAINDERS, SCHEMES } from '../../payroll/calculation/plan.ts';
 import { viewPreview, viewStoredRun } from '../../payroll/run-view.ts';
 import { beginRun, PREVIEWED_LINES, previewWithLines } from '../../payroll/runs/begin.ts';
@@ -27,9 +28,11 @@ export function addRunCommands(program: Command): void {
           'the id of a run must be 1 to 128 of A-Z a-z 0-9 . _ -, and not only one or two dots',
         );
       }
-      const run = await requestedRun(file, options);
+      const requested = await requestedRun(file, options);
       await withDatabase(context, async (db) => {
-        const begun = await beginRun(db, runId, run, now().toISOString());
+        const begun = await computed(requested, () =>
+          beginRun(db, runId, requested.run, now().toISOString()),
+        );
         if (begun.outcome === 'different') {
           throw failed(
             `another run has the id ${runId}: use another id, or delete that run with "benefits-sidecar run delete" while it is open`,
@@ -46,9 +49,10 @@ export function addRunCommands(program: Command): void {
     .examples(`run preview ${EXAMPLE}`, 'run preview run.json --employee maple-bakery-001');
   withRunOptions(preview).does(async (context, file: string | undefined, options: RunOptions) => {
     const { out } = context;
-    const run = await requestedRun(file, options);
+    const requested = await requestedRun(file, options);
+    const { run } = requested;
     await withDatabase(context, async (db) => {
-      const { view, lines } = await previewWithLines(db, run);
+      const { view, lines } = await computed(requested, () => previewWithLines(db, run));
       const shown = await viewPreview(db, view, run, lines);
       printResult(out, shown, () => {
         printRun(out, shown);
@@ -111,20 +115,61 @@ function listed([first, ...others]: readonly string[]): string {
 
 type RunOptions = Readonly<Record<string, unknown>>;
 
-/** `--employee` may be combined with a file, to preview single employees of a run. */
-async function requestedRun(file: string | undefined, options: RunOptions): Promise<StatedRun> {
-  const parsed = runOf(await bodyIn(file, options));
-  if (!parsed.ok) throw inputRefused('the run', parsed);
-  return parsed.run;
-}
+/** The run of a command. Its problems name options unless a file has the field. */
+type Requested = { run: StatedRun; inOptions: (problems: readonly Problem[]) => Problem[] };
 
-async function bodyIn(file: string | undefined, options: RunOptions): Promise<unknown> {
+/** `--employee` may be combined with a file, to preview single employees of a run. */
+async function requestedRun(file: string | undefined, options: RunOptions): Promise<Requested> {
   const values = RUN_OPTIONS.map(([field, flags]) => [field, options[new Option(flags).attributeName()]]);
   const given = Object.fromEntries(values.filter(([, value]) => value !== undefined));
-  if (file === undefined) return given;
-  if (Object.keys(given).some((field) => field !== 'employee_ids')) {
+  if (file !== undefined && Object.keys(given).some((field) => field !== 'employee_ids')) {
     throw wrongUsage('describe a run by a file or by options: with a file, only --employee is allowed');
   }
+  const isOption = (field: string): boolean => file === undefined || field in given;
+  const inOptions = (problems: readonly Problem[]): Problem[] =>
+    problems.map((problem) => (isOption(fieldOf(problem)) ? asOption(problem) : problem));
+  const parsed = runOf(file === undefined ? given : await bodyIn(file, given));
+  if (parsed.ok) return { run: parsed.run, inOptions };
+  const problems = inOptions(parsed.problems);
+  if (parsed.problems.some((problem) => isOption(fieldOf(problem))))
+    throw wrongUsage('options are missing or wrong', problems);
+  throw inputRefused('the run', { problems });
+}
+
+async function bodyIn(file: string, given: object): Promise<unknown> {
   const body = await readJsonFile(file);
   return typeof body === 'object' && body !== null && !Array.isArray(body) ? { ...body, ...given } : body;
+}
+
+/** Returns `pay_dates` of the path `pay_dates[3]`. */
+function fieldOf({ path }: Problem): string {
+  return path.replace(/\[.*$/s, '');
+}
+
+/** The option of each field, such as `--pay-date`. */
+const FLAGS: ReadonlyMap<string, string> = new Map(
+  RUN_OPTIONS.map(([field, flags]) => [field, flags.split(' ')[0] as string]),
+);
+/** A field in the text of a rule. Fields that are words of English, and values in parentheses, are none. */
+const FIELD_IN_RULE = /(?<![(\w])[a-z]+_[a-z]+(?!\w)/g;
+
+/** Names the option of a problem's field, and of fields in its rule. */
+function asOption(problem: Problem): Problem {
+  const { path, rule } = problem;
+  const field = fieldOf(problem);
+  const isListOfValues = rule.startsWith('must be one of');
+  return {
+    path: `${FLAGS.get(field) ?? field}${path.slice(field.length)}`,
+    rule: isListOfValues ? rule : rule.replace(FIELD_IN_RULE, (name) => FLAGS.get(name) ?? name),
+  };
+}
+
+/** Computes a run. A refusal of it names options. */
+async function computed<R>({ inOptions }: Requested, compute: () => Promise<R>): Promise<R> {
+  try {
+    return await compute();
+  } catch (error) {
+    if (!isAppError(error, 'RUN_REFUSED')) throw error;
+    throw new AppError('RUN_REFUSED', error.message, { problems: inOptions(error.problems), cause: error });
+  }
 }

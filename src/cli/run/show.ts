@@ -16,7 +16,7 @@ import { type LinesOfEmployee, linesOfRun } from '../../payroll/runs/line-pages.
 import { findRun, listRuns, type StoredRun, viewRun } from '../../payroll/runs/store.ts';
 import type { Sum, Totals } from '../../payroll/runs/totals.ts';
 import { printableLines } from '../../telemetry/printable.ts';
-import { assertKnownEmployer } from '../arguments.ts';
+import { assertKnownEmployer, employerId } from '../arguments.ts';
 import { type Command, type DatabaseContext, type PageOptions, withDatabase } from '../command.ts';
 import { failed, unknownId, wrongUsage } from '../failure.ts';
 import {
@@ -35,7 +35,7 @@ export function addShowCommands(run: Command): void {
   run
     .subcommand('list', 'List payroll runs, latest pay date first.')
     .examples('run list', 'run list --employer maple-bakery --state finalized')
-    .option('--employer <id>', 'Only this employer')
+    .option('--employer <id>', 'Only this employer', employerId)
     .choice('--state <state>', 'Only runs in this state', ['open', 'finalized', 'voided'])
     .page()
     .doesOnDatabase(async ({ db, out }, options: ListOptions) => {
