@@ -59,6 +59,14 @@ export type Recorder = {
   readonly requested: Set<string>;
 };
 
+/** Sentences of one engine. */
+const OF_ENGINE = [
+  ['The database has everything recorded by its high-water mark.', '<high-water mark>'],
+  ['Losses of a PostgreSQL server are not detected here.', '<high-water mark>'],
+  ['The disk of the database has free space.', '<disk space>'],
+  ['The disk of a PostgreSQL server is not checked here.', '<disk space>'],
+] as const;
+
 export async function startRecorder(t: Test, databaseUrl: (folder: string) => Promise<string>) {
   const folder = temporaryFolder('recordings');
   t.teardown(() => rmSync(folder, { recursive: true, force: true }));
@@ -85,7 +93,7 @@ export async function startRecorder(t: Test, databaseUrl: (folder: string) => Pr
   const { host, pathname, protocol } = new URL(env.DATABASE_URL as string);
   const database = protocol === 'sqlite:' ? pathname : `${pathname.slice(1)} at ${host}`;
   const ports = [servicePort, receiverPort, apiPort].map((port) => [String(port), '<port>'] as const);
-  const normalize = normalizer([[database, '<database>'], [folder, '<folder>'], ...ports]);
+  const normalize = normalizer([[database, '<database>'], [folder, '<folder>'], ...ports, ...OF_ENGINE]);
   const requested = new Set<string>();
   let recorded: string[] = [];
   const write = (title: string, ...parts: string[]): void => {
