@@ -417,6 +417,15 @@ t.test('an interrupted upload is not staged, even if the part received is a comp
   t.ok(await stagedOf(stage, 'maple'));
 });
 
+t.test('a sync of an employer that nothing is known of is refused', async (t) => {
+  const stage = await openConsole(t, { mayFetch: async () => false });
+  const page = await stage.signedIn({ refusals: true });
+  await page.goto('/census/typo');
+  await click(page, 'Request a sync: typo');
+  await page.locator('#message').getByText('Nothing is known of this employer.').waitFor();
+  t.strictSame((await stage.call({ url: '/v1/census-syncs' })).json.data, []);
+});
+
 t.test('a sync is requested with a button, and its progress appears without a reload', async (t) => {
   const stage = await openConsole(t);
   await bring(stage, 'maple', [person('ann')]);
