@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer';
+import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 // The package has no entry for verification alone, so its API client is loaded too.
 import { Webhook } from 'svix';
@@ -16,6 +17,10 @@ export type Verify = (headers: IncomingHttpHeaders, body: Buffer) => Verdict;
 const TOLERANCE_SECONDS = 5 * 60;
 /** The provider's ids have about 30 characters. */
 const EVENT_ID_LENGTH = 255;
+/** Signatures compared per header set: the provider sends one per secret, and a header has room for hundreds. */
+const SIGNATURES = 10;
+/** Entries of the signature header that have the version and the base64 of a SHA-256. */
+const SIGNATURE_ENTRIES = /(?<=^| )v1,[A-Za-z0-9+/]{43}=(?= |$)/g;
 
 /** White-labeled senders use the second set. If both are present, only one is signed. */
 const HEADER_SETS = [
@@ -26,19 +31,27 @@ const HEADER_SETS = [
 /**
  * Returns a function that verifies deliveries with the provider's library, by any of `secrets` (`whsec_…`). The library is
  * lenient where these checks are strict (field notes): it mixes the two header sets, reads `123abc` as a timestamp, and
- * decodes invalid UTF-8 to characters that another body could contain.
+ * decodes invalid UTF-8 to characters that another body could contain. It also computes SHA-256 in JavaScript, 50 times
+ * slower, so a native HMAC refuses first, and the library verifies only what passes.
  */
 export function createVerify(secrets: readonly string[], now: Clock): Verify {
-  const webhooks = secrets.map((secret) => new Webhook(secret));
+  const keys = secrets.map((secret) => ({ webhook: new Webhook(secret), hmacKey: hmacKey(secret) }));
   return (headers, body) => {
     const sets = HEADER_SETS.map((names) => completeSet(headers, names)).filter((set) => set !== null);
     if (sets.length === 0) return { refused: 'headers' };
     const timely = sets.filter((set) => isTimely(set.timestamp, now));
     if (timely.length === 0) return { refused: 'timestamp' };
     if (!isUtf8(body)) return { refused: 'encoding' };
-    const text = body.toString();
-    const signed = timely.find((set) => webhooks.some((webhook) => isSigned(webhook, set, text)));
-    return signed === undefined ? { refused: 'signature' } : { eventId: signed.id };
+    for (const set of timely) {
+      const signatures = set.signature.match(SIGNATURE_ENTRIES)?.slice(0, SIGNATURES) ?? [];
+      if (signatures.length === 0) continue;
+      for (const { webhook, hmacKey } of keys) {
+        if (!hasHmac(hmacKey, set, signatures, body)) continue;
+        if (isSigned(webhook, { ...set, signature: signatures.join(' ') }, body.toString()))
+          return { eventId: set.id };
+      }
+    }
+    return { refused: 'signature' };
   };
 }
 
@@ -55,6 +68,24 @@ function completeSet(headers: IncomingHttpHeaders, names: readonly [string, stri
 function isTimely(timestamp: string, now: Clock): boolean {
   if (!/^\d{1,12}$/.test(timestamp)) return false;
   return Math.abs(Math.floor(now().getTime() / 1_000) - Number(timestamp)) <= TOLERANCE_SECONDS;
+}
+
+function hmacKey(secret: string): KeyObject {
+  return createSecretKey(Buffer.from(secret.slice('whsec_'.length), 'base64'));
+}
+
+/** Compares as the library does, but over the raw bytes: they are UTF-8, so they are those of the decoded text. */
+function hasHmac(
+  key: KeyObject,
+  { id, timestamp }: HeaderSet,
+  signatures: readonly string[],
+  body: Buffer,
+): boolean {
+  const hmac = createHmac('sha256', key)
+    .update(`${id}.${Number(timestamp)}.`)
+    .update(body);
+  const expected = Buffer.from(`v1,${hmac.digest('base64')}`);
+  return signatures.some((signature) => timingSafeEqual(Buffer.from(signature), expected));
 }
 
 function isSigned(webhook: Webhook, { id, timestamp, signature }: HeaderSet, body: string): boolean {

@@ -1,9 +1,11 @@
 import { createHmac } from 'node:crypto';
-import type { OutgoingHttpHeaders } from 'node:http';
+import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http';
 import { Webhook } from 'svix';
 import t, { type Test } from 'tap';
+import { BODY_LIMIT_BYTES } from '../../src/inbox/receiver.ts';
 import { createVerify, type RefusalCause } from '../../src/inbox/signature.ts';
 import { signEvent } from '../../src/simulator/sign.ts';
+import { cpuTime } from '../support/cpu-time.ts';
 import fc from '../support/seeded.ts';
 import { post, SECRET, type Started, secretOf, startReceiver } from './deliver.ts';
 
@@ -166,6 +168,62 @@ t.test('during a rotation both secrets are accepted, afterward only the new one'
   t.equal((await post(port, { ...good, 'svix-signature': signatureOf(next) }, BODY)).status, 204);
 });
 
+t.test('only the first ten entries that have the form of a signature are compared', async (t) => {
+  t.intercept(Date, 'now', { value: () => NOW.getTime() });
+  const verify = createVerify([SECRET], () => NOW);
+  const wrong = signatureOf(secretOf('w'));
+  const lists: [entries: string[], isAccepted: boolean][] = [
+    [[...Array(9).fill(wrong), `v1,${digest}`], true],
+    [[...Array(10).fill(wrong), `v1,${digest}`], false],
+    [[...Array(300).fill('v1'), `v1a,${digest}`, '', `v1,${digest}`], true],
+    [[`v1,${digest},more`, `v1,${digest}=`, `v1,A${digest}`, `x v1,${digest}x`], false],
+  ];
+  for (const [entries, isAccepted] of lists) {
+    const verdict = verify({ ...good, 'svix-signature': entries.join(' ') }, Buffer.from(BODY));
+    t.strictSame(verdict, isAccepted ? { eventId: ID } : { refused: 'signature' }, `${entries.at(-1)}`);
+  }
+});
+
+t.test('what the native HMAC lets through is verified by the library, whose verdict counts', async (t) => {
+  t.intercept(Date, 'now', { value: () => NOW.getTime() });
+  const verify = createVerify([SECRET, secretOf('b')], () => NOW);
+  const calls = t.capture(Webhook.prototype, 'verify', () => {
+    throw new Error('not verified');
+  });
+  t.strictSame(verify(good, Buffer.from(BODY)), { refused: 'signature' });
+  t.equal(calls().length, 1, 'with the secret that signed it');
+  t.strictSame(verify(good, Buffer.from(`${BODY} `)), { refused: 'signature' });
+  t.equal(calls().length, 0, 'not for an unsigned delivery');
+});
+
+/** The largest body that the receiver reads, of characters that take long to decode. */
+const LARGE = Buffer.from('€'.repeat(BODY_LIMIT_BYTES / 3));
+const expensive: Record<string, [headers: OutgoingHttpHeaders, body: Buffer]> = {
+  'two header sets and 256 KiB': [{ ...good, ...renamed(good) }, LARGE],
+  '5,000 entries': [{ ...good, 'svix-signature': Array(5_000).fill('v1').join(' ') }, Buffer.from(BODY)],
+  '340 entries in the form of a signature': [
+    { ...good, 'svix-signature': Array(340).fill(`v1,${digest}`).join(' ') },
+    Buffer.from(`${BODY} `),
+  ],
+};
+for (const [name, [headers, body]] of Object.entries(expensive)) {
+  t.test(`refusing costs at most a few native HMACs of 256 KiB: ${name}`, async (t) => {
+    t.intercept(Date, 'now', { value: () => NOW.getTime() });
+    const verify = createVerify([SECRET], () => NOW);
+    t.strictSame(verify(headers as IncomingHttpHeaders, body), { refused: 'signature' });
+    const repeat = (work: () => unknown) =>
+      cpuTime(() => {
+        for (let times = 0; times < 100; times += 1) work();
+      });
+    const hmac = () => createHmac('sha256', SECRET).update(LARGE).digest('base64');
+    await repeat(hmac);
+    await repeat(() => verify(headers as IncomingHttpHeaders, body));
+    const linear = await repeat(hmac);
+    const refusing = await repeat(() => verify(headers as IncomingHttpHeaders, body));
+    t.ok(refusing.cpuMs < 6 * linear.cpuMs, `${refusing.cpuMs} ms of CPU time, an HMAC ${linear.cpuMs} ms`);
+  });
+}
+
 t.test('if forged headers come with signed ones, the signed id is used', async (t) => {
   const { port, accepted } = await frozen(t);
   const forged = { ...good, 'svix-id': 'msg_forged' };
@@ -188,10 +246,7 @@ function hasValidHmac(headers: Record<string, string>, body: string): boolean {
   const key = Buffer.from(SECRET.slice('whsec_'.length), 'base64');
   const content = `${headers['svix-id']}.${Number(headers['svix-timestamp'])}.${body}`;
   const digest = createHmac('sha256', key).update(content).digest('base64');
-  return (headers['svix-signature'] ?? '').split(' ').some((one) => {
-    const [version, signature] = one.split(',');
-    return version === 'v1' && signature === digest;
-  });
+  return (headers['svix-signature'] ?? '').split(' ').includes(`v1,${digest}`);
 }
 
 t.test('a signature is accepted if and only if an independent HMAC matches', async (t) => {
