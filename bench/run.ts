@@ -1,7 +1,7 @@
 /**
  * `npm run bench`: how fast events are acknowledged durably and applied, compared with alternatives and with a server that
  * only verifies. Writes bench/results.md, or with `--scale`, `--payroll`, `--changes`, `--operations`, `--late`,
- * `--snapshot` or `--soak` the file of that name. Other flags give a quick look that only prints. README.md describes the
+ * `--hostile`, `--snapshot` or `--soak` the file of that name. Other flags give a quick look that only prints. README.md describes the
  * comparison.
  */
 import { writeFileSync } from 'node:fs';
@@ -12,6 +12,7 @@ import { BACKLOG, reportChanges } from './changes.ts';
 import { reportAtOnce } from './comparison.ts';
 import { contendersOf } from './contenders.ts';
 import { ENGINES } from './engines.ts';
+import { reportHostile } from './hostile.ts';
 import { reportLate, VERSIONS } from './late.ts';
 import { reportMachine } from './machine.ts';
 import { reportOperations, SIZE } from './operations.ts';
@@ -30,6 +31,7 @@ const { values: flags } = parseArgs({
     changes: { type: 'boolean', default: false },
     operations: { type: 'boolean', default: false },
     late: { type: 'boolean', default: false },
+    hostile: { type: 'boolean', default: false },
     snapshot: { type: 'boolean', default: false },
     soak: { type: 'boolean', default: false },
     only: { type: 'string' },
@@ -41,9 +43,9 @@ const { values: flags } = parseArgs({
 });
 const rounds = Number(flags.rounds ?? 5);
 if (!(rounds >= 1)) throw new Error('--rounds: must be a number from 1');
-const { scale, payroll, changes, operations, late, snapshot, soak, ...narrowing } = flags;
+const { scale, payroll, changes, operations, late, hostile, snapshot, soak, ...narrowing } = flags;
 const isQuickLook = Object.values(narrowing).some((flag) => flag !== undefined);
-const KINDS = ['scale', 'payroll', 'changes', 'operations', 'late', 'snapshot', 'soak'] as const;
+const KINDS = ['scale', 'payroll', 'changes', 'operations', 'late', 'hostile', 'snapshot', 'soak'] as const;
 const kind = KINDS.find((name) => flags[name]) ?? 'results';
 const TITLES = {
   results: '# Benchmark',
@@ -52,6 +54,7 @@ const TITLES = {
   changes: '# Benchmark: changes',
   operations: '# Benchmark: operations',
   late: '# Benchmark: late events',
+  hostile: '# Benchmark: hostile requests',
   snapshot: '# Benchmark: a held snapshot',
   soak: '# Benchmark: soak',
 };
@@ -93,6 +96,8 @@ try {
     await reportOperations(report, postgres, chosen(ENGINES), Number(flags.size ?? SIZE));
   } else if (late) {
     await reportLate(report, postgres, chosen(ENGINES), flags.sizes?.split(',').map(Number) ?? VERSIONS);
+  } else if (hostile) {
+    await reportHostile(report, postgres, chosen(ENGINES), rounds);
   } else if (snapshot) {
     await reportSnapshot(report, postgres, Number(flags.minutes ?? MINUTES));
   } else if (soak) {
