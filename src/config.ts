@@ -245,7 +245,7 @@ function baseUrl(env: Environment): string {
   if (address(text) === null || text.includes('?')) {
     throw configError(name, 'must be an http:// or https:// address without user, query or fragment');
   }
-  return encrypted(env, name, text).replace(/\/+$/, '');
+  return encrypted(env, name, text).replace(/(?<!\/)\/+$/, '');
 }
 
 /** Returns the address `text`. Throws CONFIG in live if it is plain HTTP to another machine. */

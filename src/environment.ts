@@ -109,5 +109,5 @@ export function bearer(name: string, text: string): string {
 export function base64(text: string): Uint8Array | null {
   if (!/^[A-Za-z0-9+/]+={0,2}$/.test(text)) return null;
   const bytes = Buffer.from(text, 'base64');
-  return bytes.toString('base64').replace(/=+$/, '') === text.replace(/=+$/, '') ? bytes : null;
+  return bytes.toString('base64').replaceAll('=', '') === text.replaceAll('=', '') ? bytes : null;
 }

@@ -89,9 +89,19 @@ export function printReadable(value: Decimal | Cents): string {
   const isNegative = units < 0n;
   const digits = String(isNegative ? -units : units).padStart(decimals + 1, '0');
   const point = digits.length - decimals;
-  const whole = digits.slice(0, point).replace(/\B(?=(\d{3})+$)/g, ',');
-  const fraction = digits.slice(point).replace(/0+$/, '').padEnd(CENT_DECIMALS, '0');
+  const whole = grouped(digits.slice(0, point));
+  const fraction = digits
+    .slice(point)
+    .replace(/(?<!0)0+$/, '')
+    .padEnd(CENT_DECIMALS, '0');
   return `${isNegative ? '-' : ''}${whole}.${fraction}`;
+}
+
+/** Separates thousands. An expression that looks ahead to the end would take quadratic time. */
+function grouped(digits: string): string {
+  const first = digits.length % 3;
+  const thousands = digits.slice(first).match(/\d{3}/g) ?? [];
+  return [digits.slice(0, first), ...thousands].filter((group) => group !== '').join(',');
 }
 
 /**
@@ -99,7 +109,7 @@ export function printReadable(value: Decimal | Cents): string {
  * more than two decimals stay. A text that is no plain decimal is returned unchanged.
  */
 export function dollars(amount: string): string {
-  const [, sign, whole = '', decimals = ''] = /^([+-]?)0*(\d+)(?:\.(\d+))?$/.exec(amount) ?? [];
+  const [, sign, whole = '', decimals = ''] = /^([+-]?)0*(0|[1-9]\d*)(?:\.(\d+))?$/.exec(amount) ?? [];
   if (sign === undefined) return amount;
-  return `${sign === '-' ? '-' : ''}$${whole.replace(/\B(?=(\d{3})+$)/g, ',')}.${decimals.padEnd(2, '0')}`;
+  return `${sign === '-' ? '-' : ''}$${grouped(whole)}.${decimals.padEnd(2, '0')}`;
 }

@@ -193,8 +193,16 @@ export function refusalOf(error: unknown): Refusal {
 /** Returns the class of an unknown error and where it was thrown. Its message may contain personal data. */
 export function causeOf(error: unknown): string {
   if (!(error instanceof Error)) return typeof error;
-  const place = /\bat .*?((?:[\w.@-]+\/){0,2}[\w.@-]+:\d+):\d+\)?$/m.exec(error.stack ?? '')?.[1];
+  const [place] = (error.stack ?? '').split('\n').flatMap((line) => placeIn(line) ?? []);
   return place === undefined ? error.name : `${error.name} at ${place}`;
+}
+
+/** Returns the last folders, the file and the line of a frame such as `    at name (file:///app/dist/main.js:12:5)`. */
+function placeIn(frame: string): string | undefined {
+  if (!frame.startsWith('    at ')) return undefined;
+  const start = Math.max(frame.lastIndexOf(' '), frame.lastIndexOf('(')) + 1;
+  const file = frame.slice(start).split('/').slice(-3).join('/');
+  return /^[\w.@:/-]+:\d+(?=:\d+\)?$)/.exec(file)?.[0];
 }
 
 /** The statuses that refuse a caller, not a request. */

@@ -167,14 +167,25 @@ export function printWrapped(out: Output, start: string, text: string): void {
 /** Breaks text between words into lines of at most `width` characters, unless a word or a quoted command is longer. */
 export function wrapped(text: string, width: number): string[] {
   const lines: string[] = [];
-  // Not at a space between quotation marks, after which their number is odd.
-  for (const word of text.split(/ (?=[^"]*(?:"[^"]*"[^"]*)*$)/)) {
+  for (const word of unquotedWords(text)) {
     const line = lines.at(-1);
     if (line !== undefined && line.length + 1 + word.length <= width)
       lines[lines.length - 1] = `${line} ${word}`;
     else lines.push(word);
   }
   return lines;
+}
+
+/** Splits text at spaces, but not at those between quotation marks. */
+function unquotedWords(text: string): string[] {
+  const words: string[] = [];
+  let isQuoted = false;
+  for (const piece of text.split(' ')) {
+    words.push(isQuoted ? `${words.pop()} ${piece}` : piece);
+    const marks = piece.split('"').length - 1;
+    if (marks % 2 === 1) isQuoted = !isQuoted;
+  }
+  return words;
 }
 
 function shortened(text: string, width: number): string {
@@ -188,7 +199,7 @@ function lay(rows: string[][], colAligns: ('left' | 'right')[] = []): string {
   const style = { 'padding-left': 0, 'padding-right': GAP, head: [], border: [] };
   const table = new Table({ chars: NO_LINES, style, colAligns });
   table.push(...rows);
-  return table.toString().replace(/ +$/gm, '');
+  return table.toString().replace(/(?<! ) +$/gm, '');
 }
 
 /** Times are shown to the second. */

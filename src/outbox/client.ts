@@ -23,7 +23,7 @@ export type BenefitsClient = {
 /** Creates the HTTP client of the benefits service: keep-alive, no redirects, bounded responses. */
 export function createClient(benefits: BenefitsConfig, version: string, now: Clock): BenefitsClient {
   const { origin, pathname } = new URL(benefits.baseUrl);
-  const base = pathname.replace(/\/+$/, '');
+  const base = pathname.replace(/(?<!\/)\/+$/, '');
   // With HTTP/1.1 a broken connection fails one request, not all that share it.
   const agent = new Agent({
     connect: { timeout: CONNECT_MS },

@@ -64,8 +64,10 @@ const withText = (link: (id: string) => Html) => (example: string) => {
 
 /** Links an example such as `emp-1: deduction ded-3, version 1 of 2026-07-01 or 2 of 2026-08-01` to the decision. */
 function startDecision(example: string): Html {
-  const [, employee, deduction = '', version, starts] =
-    /^(.*): deduction (.*), version (\d+) of (\S+ or \d+ of \S+)$/s.exec(example) ?? [];
+  const [idAt, versionAt] = [example.lastIndexOf(': deduction '), example.lastIndexOf(', version ')];
+  const employee = example.slice(0, idAt);
+  const deduction = example.slice(idAt + ': deduction '.length, versionAt);
+  const [, version, starts] = /^, version (\d+) of (\S+ or \d+ of \S+)$/.exec(example.slice(versionAt)) ?? [];
   const path = links.pathOf('/deductions', deduction);
   if (version === undefined || path === null) return html`<span>${example}</span>`;
   return html`<span>${`${employee}: deduction `}${links.idLink(links.address(path, { decide: version }), deduction)}${`, version ${version} of ${starts}`}</span>`;

@@ -94,7 +94,7 @@ function isClosing(token: string | undefined): boolean {
 function isPersonal(name: string): boolean {
   const text: string = JSON.parse(name);
   const plain = text.toLowerCase().replace(/[^a-z0-9]/g, '');
-  const undigited = plain.replace(/[0-9]+$/, '');
+  const undigited = plain.replace(/(?<![0-9])[0-9]+$/, '');
   const spellings = [plain, undigited, undigited.replace(/s$/, ''), undigited.replace(/es$/, '')];
   return spellings.some((spelling) => PERSONAL.some((ending) => spelling.endsWith(ending)));
 }
