@@ -20,6 +20,21 @@ export type Found = {
   ids?: readonly string[];
   /** Shown after the check's advice, once for equal ones. */
   advice?: string;
+  unapplied?: UnappliedChange | null;
+};
+
+/** A change of an amount that arrived and is not applied (`inbox/unapplied.ts`). */
+export type UnappliedChange = {
+  event_id: string;
+  received_at: string;
+  employee_id: string;
+  deduction_id: string | null;
+  line_of_coverage: string;
+  member_contribution: string | null;
+  employer_contribution: string | null;
+  current_member_contribution: string | null;
+  current_employer_contribution: string | null;
+  message: string;
 };
 
 /** A check. Programs recognize it by its id, which never changes. */
@@ -45,6 +60,8 @@ export type CheckResult = {
   examples: string[];
   /** Failures that a person accepted earlier and that rest on the same facts. They do not stop finalizing. */
   accepted: AcceptedFinding[];
+  /** The first changes that the findings are about, accepted or not. */
+  unapplied?: UnappliedChange[];
 };
 
 export type AcceptedFinding = { example: string; reason: string; accepted_by: string; accepted_at: string };

@@ -72,7 +72,8 @@ const VALUES: Readonly<Record<string, unknown>> = {
   ...{ created_by: 'payroll', last_used_at: FINISHED, is_current: true },
   ...{ url: '/v1/deductions?employee_id=harbor-clinic-001', unchanged: 41, 'CensusChanges.organization': [] },
   ...{ 'PayrollRunRequest.final_checks': undefined, fields: ['address'] },
-  ...{ 'DeductionVersionFeed.next_cursor': '42' },
+  ...{ 'DeductionVersionFeed.next_cursor': '42', 'Line.unapplied': null, 'Employee.unapplied': [] },
+  ...{ 'ReadinessCheck.unapplied': undefined },
 };
 
 /** Fields of the example of one operation's response. */

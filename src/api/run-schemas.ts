@@ -1,7 +1,7 @@
 /** A payroll run and its lines as the API shows them. */
 import Type, { type Static, type TSchema } from 'typebox';
 import * as field from '../contract/fields.ts';
-import { Line } from '../payroll/calculation/line.ts';
+import { ShownLine } from '../payroll/run-view.ts';
 import { RUN_ID_PATTERN, Run, RunBody } from '../payroll/runs/body.ts';
 import { REASONS } from '../payroll/runs/population.ts';
 import { Comparison, Totals } from '../payroll/runs/totals.ts';
@@ -180,7 +180,7 @@ export const PayrollRunPreview = field.component(
     ...RUN,
     ...COMPUTED,
     lines: field.nullable(
-      Type.Array(Line, {
+      Type.Array(ShownLine, {
         description:
           'The first lines, if the run names `employee_ids`; the totals contain their number. Otherwise null.',
       }),

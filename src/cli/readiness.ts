@@ -17,7 +17,7 @@ export function addReadinessCommand(program: Command): void {
     .doesOnDatabase(async ({ db, out, env, now }, { employer, all = false }: ReadinessOptions) => {
       const question = { now: now(), employerId: employer, ...readReadinessLimits(env) };
       const report = await readReadiness(db, question);
-      printResult(out, viewReadiness(report), () => printReadiness(out, report, all));
+      printResult(out, viewReadiness(report, true), () => printReadiness(out, report, all));
       return report.ready ? 0 : 1;
     });
 }
@@ -52,7 +52,7 @@ function outcomeOf(ready: boolean, summary: string): string {
 
 export function printCheck(
   out: Output,
-  { id, result, count, advice, examples, accepted }: CheckResult,
+  { id, result, count, advice, examples, accepted, unapplied = [] }: CheckResult,
 ): void {
   out.print(`${markOf(out, result)}${id}${count > 0 ? `: ${count}` : ''}`);
   const print = (text: string): void => printWrapped(out, '      ', text);
@@ -61,6 +61,7 @@ export function printCheck(
   if (command !== undefined && (result === 'warn' || result === 'fail'))
     print(`Command: benefits-sidecar ${command}`);
   if (examples.length > 0) print(examples.map(printable).join(', '));
+  for (const { employee_id, message } of unapplied) print(`${printable(employee_id)}: ${message}`);
   for (const { example, reason, accepted_by } of accepted)
     print(`Accepted by ${printable(accepted_by)}: ${printable(example)}, ${printable(reason)}`);
 }

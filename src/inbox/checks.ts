@@ -8,8 +8,9 @@ import { markedVersions } from '../ledger/history.ts';
 import { currentEmployers } from '../ledger/roster.ts';
 import { describeEventAge, readEventAge } from './arrivals.ts';
 import { describeLoss, knownLosses } from './data-loss.ts';
-import { type NamedInEvent, namedIn } from './parse-event.ts';
+import { type NamedInEvent, namedIn } from './named-in-event.ts';
 import { describeRefused, refusedSince } from './refusals.ts';
+import { describeEvents } from './unapplied.ts';
 
 /** How far back refused deliveries matter: the provider retries an event for about 27 hours. */
 const REFUSED_HOURS = 28;
@@ -22,6 +23,8 @@ type EventFound<Place = unknown> = {
   eventId: string;
   named: readonly NamedInEvent[];
   result: Found['result'];
+  /** Of a quarantined event: its one body. */
+  quarantined?: { receivedAt: string; named: NamedInEvent };
 };
 
 /** Events read at once: their bodies are in memory together. */
@@ -44,7 +47,9 @@ function eventsIn(state: 'pending' | 'quarantined') {
       .execute();
     return rows.map(({ seq, event_id, received_at, body }) => {
       const result = state === 'pending' && received_at >= late ? 'warn' : 'fail';
-      return { place: seq, eventId: event_id, named: [namedIn(body)], result };
+      const named = namedIn(body);
+      const event = { place: seq, eventId: event_id, named: [named], result } as const;
+      return state === 'pending' ? event : { ...event, quarantined: { receivedAt: received_at, named } };
     });
   });
 }
@@ -122,14 +127,24 @@ function eventsFound(kind: keyof typeof EVENT_KINDS) {
     const found: Found[] = [];
     for await (const events of EVENT_KINDS[kind](db, question)) {
       const employers = employerId === undefined ? null : await employersOf(db, events, now);
-      for (const event of events) {
-        if (employers?.(event).has(employerId as string) === false) continue;
-        found.push({ example: event.eventId, result: event.result, employeeId: null, ids: [event.eventId] });
-        if (found.length === FOUND_AT_MOST) return found;
-      }
+      const concerned = events.filter((event) => employers?.(event).has(employerId as string) !== false);
+      found.push(...(await findingsOf(db, concerned)));
+      if (found.length >= FOUND_AT_MOST) return found.slice(0, FOUND_AT_MOST);
     }
     return found;
   };
+}
+
+/** The findings of quarantined events name the employee and the line of coverage, if both are known. */
+async function findingsOf(db: Db, events: readonly EventFound[]): Promise<Found[]> {
+  const quarantined = events.flatMap(({ eventId, quarantined: one }) => (one ? { eventId, ...one } : []));
+  const described = await describeEvents(db, quarantined);
+  return events.map(({ eventId, result }) => {
+    const { employeeId, lineOfCoverage, change = null } = described.get(eventId) ?? {};
+    const names = [employeeId, lineOfCoverage].filter((name) => typeof name === 'string').join(', ');
+    const example = names === '' ? eventId : `${eventId}: ${names}`;
+    return { example, result, employeeId: null, ids: [eventId], unapplied: change };
+  });
 }
 
 async function eventsUnattributed(db: Db, question: Question): Promise<Found[]> {

@@ -90,17 +90,3 @@ function named(problems: readonly Problem[], within = ''): string {
     .map(({ path, rule }) => describe({ path: [within, path].filter((part) => part !== '').join('.'), rule }))
     .join('; ');
 }
-
-export type NamedInEvent = { employeeId?: string; employerId?: string };
-
-/** Returns the employee and employer that an event names, even if quarantined, if its body is readable JSON. */
-export function namedIn(body: Buffer | null): NamedInEvent {
-  const parsed = body === null ? null : parseJson(body.toString('utf8'));
-  if (parsed?.ok !== true) return {};
-  const { data } = (parsed.value ?? {}) as { data?: unknown };
-  const { employee_id, employer_id } = (data ?? {}) as Record<string, unknown>;
-  return {
-    ...(typeof employee_id === 'string' && { employeeId: employee_id }),
-    ...(typeof employer_id === 'string' && { employerId: employer_id }),
-  };
-}

@@ -1,11 +1,15 @@
 /** Payroll runs as the API and the command line show them. */
-import Type from 'typebox';
+import Type, { type Static } from 'typebox';
+import type { UnappliedChange as Change } from '../checks.ts';
+import { component, nullable } from '../contract/fields.ts';
 import type { Db } from '../database/tables.ts';
 import { cursorOf } from '../formats/cursor.ts';
-import type { Line } from './calculation/line.ts';
+import { UnappliedChange, unappliedChanges, withoutAmounts } from '../inbox/unapplied.ts';
+import { Line } from './calculation/line.ts';
 import { readTaken } from './reconciliation/taken.ts';
 import { frozenOutcomeOf, planOfBasis, planWith, runUnder, storedBasisOf } from './runs/basis.ts';
 import type { Run, StatedRun } from './runs/body.ts';
+import type { LinesOfEmployee } from './runs/line-pages.ts';
 import { bodyOf, type RunRow, type RunView, type StoredRun, totalsOf } from './runs/store.ts';
 import { OPTIONS, readPolicies } from './settings/policy.ts';
 import { readSchedules } from './settings/schedules.ts';
@@ -14,6 +18,21 @@ export const runCursor = cursorOf(
   'payroll-runs',
   Type.Object({ payDate: Type.String(), runId: Type.String() }),
 );
+
+/** A line and, while its run is open, the newest change of its amount that is not applied. */
+export const ShownLine = component(
+  'Line',
+  {
+    ...Line.properties,
+    unapplied: nullable({
+      ...UnappliedChange,
+      description:
+        'The newest change of this amount that arrived and is not applied. Null without one, and for a run that is not open.',
+    }),
+  },
+  'One deduction from one paycheck.',
+);
+export type ShownLine = Static<typeof ShownLine>;
 
 export type PayrollRun = Awaited<ReturnType<typeof viewStoredRun>>;
 export type PayrollRunSummary = ReturnType<typeof viewRunSummary>;
@@ -50,8 +69,46 @@ async function outlinedOf(db: Db, stored: StoredRun, frozen: RunView['frozen']) 
   };
 }
 
-export async function viewPreview(db: Db, view: RunView, stated: StatedRun, lines: Line[] | null) {
-  return { ...fieldsOf(view.run, stated), ...(await computedOf(db, view)), lines };
+/** Without `seesAmounts`, changes that are not applied are shown without their amounts. */
+export async function viewPreview(
+  db: Db,
+  view: RunView,
+  stated: StatedRun,
+  lines: Line[] | null,
+  seesAmounts: boolean,
+) {
+  const shown = lines === null ? null : await markedLines(db, seesAmounts, lines);
+  return { ...fieldsOf(view.run, stated), ...(await computedOf(db, view)), lines: shown };
+}
+
+async function markedLines(db: Db, seesAmounts: boolean, lines: readonly Line[]): Promise<ShownLine[]> {
+  const changes = await unappliedChanges(db);
+  return lines.map((line) => markedLine(line, changes, seesAmounts));
+}
+
+/** Yields the lines of a run as they are shown. Changes that are not applied are read once for all pages. */
+export async function* shownLines(
+  db: Db,
+  { state }: Pick<StoredRun, 'state'>,
+  pages: AsyncIterable<LinesOfEmployee[]>,
+  seesAmounts: boolean,
+): AsyncGenerator<{ employeeId: string; lines: ShownLine[] }[]> {
+  const changes: Changes = state === 'open' ? await unappliedChanges(db) : new Map();
+  for await (const page of pages) {
+    yield page.map(({ employeeId, lines }) => {
+      return { employeeId, lines: lines.map((line) => markedLine(line, changes, seesAmounts)) };
+    });
+  }
+}
+
+type Changes = ReadonlyMap<string, readonly Change[]>;
+
+function markedLine(line: Line, changes: Changes, seesAmounts: boolean): ShownLine {
+  const isOfLine = ({ deduction_id, line_of_coverage }: Change) =>
+    deduction_id === null ? line_of_coverage === line.line_of_coverage : deduction_id === line.deduction_id;
+  const change = line.kind === 'regular' ? changes.get(line.employee_id)?.find(isOfLine) : undefined;
+  if (change === undefined) return { ...line, unapplied: null };
+  return { ...line, unapplied: seesAmounts ? change : withoutAmounts(change) };
 }
 
 async function computedOf(db: Db, { run, frozen, ...view }: RunView) {

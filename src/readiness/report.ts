@@ -15,6 +15,7 @@ import {
 import { engineOf } from '../database/engine.ts';
 import type { Db } from '../database/tables.ts';
 import { EVENT_CHECKS } from '../inbox/checks.ts';
+import { withoutAmounts } from '../inbox/unapplied.ts';
 import { DEDUCTIONS_UNMATCHED, EMPLOYED_TWICE } from '../ledger/checks.ts';
 import { SENDING_CHECKS } from '../outbox/checks.ts';
 import { EMPLOYER_UNKNOWN } from '../payroll/runs/checks.ts';
@@ -51,9 +52,14 @@ export const COMMON_CHECKS: readonly Check<Db>[] = [
 /** A run looks for employees with two employers on its own day. */
 export const LEDGER_CHECKS: readonly Check<Db>[] = [...COMMON_CHECKS, EMPLOYED_TWICE];
 
-/** Returns a report as the API and the command line show it. */
-export function viewReadiness({ failures: _, ...report }: ReadinessReport) {
-  return report;
+/** Returns a report as the API and the command line show it: without `seesAmounts`, without the amounts of changes. */
+export function viewReadiness({ failures: _, ...report }: ReadinessReport, seesAmounts: boolean) {
+  const checks = report.checks.map(({ unapplied, ...check }) => {
+    return unapplied === undefined
+      ? check
+      : { ...check, unapplied: seesAmounts ? unapplied : unapplied.map(withoutAmounts) };
+  });
+  return { ...report, checks };
 }
 
 /** Examples shown for each check: enough to start with, few enough to read. */
@@ -93,7 +99,9 @@ export async function reportOf<Asked extends Question>(
         : typeof passed === 'string'
           ? passed
           : await passed(db, question);
-    results.push(resultOf(id, open, accepted, message));
+    const unapplied = found.flatMap((one) => one.unapplied ?? []).slice(0, EXAMPLES);
+    const result = resultOf(id, open, accepted, message);
+    results.push(unapplied.length === 0 ? result : { ...result, unapplied });
   }
   return {
     ready: failures.length === 0,

@@ -66,6 +66,7 @@ onEitherEngine('a line has every field of the reference', async (t) => {
     employer_difference: null,
     flags: [],
     explanation: json.data[0].explanation,
+    unapplied: null,
   });
   t.strictSame(ids(json.data), ['ded-1', 'ded-2']);
   t.equal(json.next_cursor, null);

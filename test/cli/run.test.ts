@@ -377,6 +377,21 @@ onEitherEngine(
   },
 );
 
+onEitherEngine('lines and readiness name a newer amount that is not applied', async (t) => {
+  const { run, deduct } = await payrollStage(t);
+  await run('create', 'r1', ...optionsOn(PAY_DATE));
+  const newer = { member_contribution: '175.00', taxability: 'untaxed' };
+  await deduct('evt-3', newer, '2026-07-09T00:00:00Z');
+  // The command line applies events at the real time.
+  const message = /A newer amount for medical arrived on \w+ \d+ and is not applied: 150\.00 → 175\.00/;
+  const { stdout } = await run('lines', 'r1', '--employee', 'emp-1');
+  t.match(stdout.replace(/\s+/g, ' '), message);
+  const { unapplied } = jsonOf(await run('lines', 'r1', '--employee', 'emp-1', '--json'));
+  t.match(unapplied, { event_id: 'evt-3', message });
+  const readiness = (await run('readiness', 'r1')).stdout.replace(/\s+/g, ' ');
+  t.match(readiness, new RegExp(`evt-3: emp-1, medical emp-1: ${message.source}`));
+});
+
 onEitherEngine('an amount changed by the calendar is shown with both differences', async (t) => {
   const { run } = await payrollStage(t);
   const monthly = ['--scheme', 'month-even', '--policy-reason', 'agreed'];

@@ -85,6 +85,36 @@ t.test('a run that is not ready is finalized only with a reason', async (t) => {
   t.match(await page.locator('dl.facts').first().textContent(), HOSTILE);
 });
 
+t.test(
+  'a newer amount that is not applied is marked on its line, its employee and before finalizing',
+  async (t) => {
+    const { signedIn, put, db, tokenWith } = await openPayroll(t);
+    await put('r', '2026-07-17');
+    const newer = { member_contribution: '175.00', taxability: 'untaxed' };
+    await deduct(db, 'evt-3', newer, '2026-07-09T00:00:00Z');
+    const message = 'A newer amount for medical arrived on July 10 and is not applied';
+    const page = await signedIn();
+    await open(page, '/runs/r');
+    t.match((await lines(page))[0], `${message}: 150.00 → 175.00`);
+    t.notMatch((await lines(page))[1], 'not applied');
+    const notice = page.getByRole('region', { name: 'Amounts not applied' });
+    t.match(await notice.textContent(), `emp-1: ${message}: 150.00 → 175.00 (event evt-3)`);
+    await page.getByText('evt-3: emp-1, medical').waitFor();
+    await assertGood(t, page, 'a run with an amount that is not applied');
+    await open(page, '/runs/r/finalize');
+    await page.getByRole('heading', { name: 'Totals to finalize' }).waitFor();
+    t.match(await notice.textContent(), `emp-1: ${message}: 150.00 → 175.00`);
+    await page.goto('/employees/emp-1');
+    t.match(await notice.textContent(), `${message}: 150.00 → 175.00`);
+    await assertGood(t, page, 'an employee with an amount that is not applied');
+    const reader = await signedIn({ token: await tokenWith('runs:read') });
+    await open(reader, '/runs/r');
+    await reader.getByRole('heading', { name: 'Not ready' }).waitFor();
+    t.match((await lines(reader))[0], message);
+    t.notMatch(await reader.locator('main').textContent(), '175');
+  },
+);
+
 t.test('a moved start date is decided on the page that the readiness check links to', async (t) => {
   const { signedIn, put, db, call } = await openPayroll(t);
   const moved = {

@@ -110,7 +110,7 @@ const SPOILT: Record<string, Spoilt> = {
   'events-quarantined': {
     spoil: (db) => deduct(db, 'evt-3', { period: 'daily' }),
     result: 'fail',
-    examples: ['evt-3'],
+    examples: ['evt-3: emp-1, medical'],
   },
   'events-in-conflict': {
     spoil: (db) => deduct(db, 'evt-1', { member_contribution: '1' }),
@@ -656,7 +656,7 @@ onEitherEngine('events of one employer never fail the payroll of another', async
       .map(({ id, examples }) => [id, ...examples]);
   const bad = [
     ['events-pending', 'evt-pending'],
-    ['events-quarantined', 'evt-quarantined'],
+    ['events-quarantined', 'evt-quarantined: other-1, medical'],
     ['events-in-conflict', 'evt-ok'],
     ['ties-changed-content', 'evt-tied'],
     ['events-future-dated', 'evt-ahead'],

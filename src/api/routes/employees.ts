@@ -1,6 +1,7 @@
 import Type, { type TSchema } from 'typebox';
 import * as field from '../../contract/fields.ts';
 import { changeCursor, listChanges } from '../../employment/changes.ts';
+import { UnappliedChange, unappliedChanges } from '../../inbox/unapplied.ts';
 import { deductionCursor, listDeductions, viewDeduction } from '../../ledger/deductions.ts';
 import { employerOf, employmentsOf, valueOn } from '../../ledger/employment.ts';
 import { rosterHistory, rosterOf } from '../../ledger/roster.ts';
@@ -91,6 +92,9 @@ const Employee = field.component(
     }),
     roster: Type.Array(Fact, { description: `The last ${FACTS_SHOWN} reports of the roster, in order.` }),
     deductions: beginningOf(StateOfDeduction, DEDUCTIONS),
+    unapplied: Type.Array(UnappliedChange, {
+      description: 'Changes of amounts that arrived and are not applied, newest first.',
+    }),
     changes: Type.Optional(beginningOf(ChangeSummary, CHANGES)),
     arrears: Type.Optional(
       Type.Array(Arrears, { description: 'Arrears of all finalized runs, by employer and pay date.' }),
@@ -154,6 +158,7 @@ export function employeeRoutes(app: Api, { db, now }: ApiParts): void {
           ...deductionCursor.page(deductions.deductions.map(viewDeduction), deductions.next),
           url: DEDUCTIONS + of,
         },
+        unapplied: [...((await unappliedChanges(db, employeeId)).get(employeeId) ?? [])],
         ...(changes !== null && {
           changes: { ...changeCursor.page(changes.changes, changes.next), url: CHANGES + of },
         }),

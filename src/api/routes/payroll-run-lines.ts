@@ -5,13 +5,14 @@ import { isFatal } from '../../database/errors.ts';
 import { codeOf } from '../../errors.ts';
 import { cursorOf } from '../../formats/cursor.ts';
 import { ROW_TYPES } from '../../formats/rows.ts';
-import { CHANGES, FLAGS, LINE_KINDS, Line } from '../../payroll/calculation/line.ts';
+import { CHANGES, FLAGS, LINE_KINDS, type Line } from '../../payroll/calculation/line.ts';
 import { AUDIT_COLUMNS, AUDIT_ROWS_MAX, Audit, auditRun } from '../../payroll/reconciliation/audit.ts';
 import { recordTaken, TAKEN_COLUMNS, TakenReport } from '../../payroll/reconciliation/taken.ts';
 import { listTakenLines, TakenLine } from '../../payroll/reconciliation/taken-lines.ts';
+import { ShownLine, shownLines } from '../../payroll/run-view.ts';
 import { csvOfLines } from '../../payroll/runs/csv.ts';
 import { type LinesOfEmployee, linesBehind, linesOfRun } from '../../payroll/runs/line-pages.ts';
-import { by } from '../auth.ts';
+import { by, mayAlso } from '../auth.ts';
 import { passStreams, streamedRows } from '../bodies.ts';
 import { negotiated } from '../headers.ts';
 import { broken, causeOf, conflict, invalid } from '../problem.ts';
@@ -58,14 +59,14 @@ export function payrollRunLineRoutes(app: Api, { db, log, onFatal }: ApiParts): 
         'Lists lines by employee. `Accept` selects JSON in pages, all computed at the same ledger position; ' +
         'or the whole run as `text/csv` or `application/x-ndjson`. ' +
         '`kind`, `change` and `flag` filter the whole run. ' +
-        'For a run that is not open, the `ETag` header identifies its lines.',
+        'For a run that is not open, the `ETag` header identifies its lines. The amounts in `unapplied` need the scope `ledger:read`.',
       params: RunId,
       querystring: LineQuery,
       response: {
         200: Type.Unsafe<unknown>({
           description: 'The lines.',
           content: {
-            [ROW_TYPES.json]: { schema: pageOf(Line) },
+            [ROW_TYPES.json]: { schema: pageOf(ShownLine) },
             [ROW_TYPES.csv]: { schema: field.text('A header, then one row per line.') },
             [ROW_TYPES.ndjson]: { schema: field.text('A `Line` on each line.') },
           },
@@ -84,14 +85,15 @@ export function payrollRunLineRoutes(app: Api, { db, log, onFatal }: ApiParts): 
         throw conflict('The run was finalized while the list was read. Start again without cursor.');
       }
       const pages = matching(list.pages, query);
+      const shown = shownLines(db, stored, pages, mayAlso(request.caller, 'ledger:read'));
       let body: unknown;
       if (type === ROW_TYPES.json) {
         const start = from ?? { employeeId: '', position: list.position, given: 0 };
-        const { lines, next } = await linesBehind(pages, start, query.limit ?? LIMIT_DEFAULT);
+        const { lines, next } = await linesBehind(shown, start, query.limit ?? LIMIT_DEFAULT);
         body = linePosition.page(lines, next);
       } else {
         // A response that has started cannot become an error response.
-        const lines = await begun(pages, (error) => {
+        const lines = await begun(type === ROW_TYPES.csv ? pages : shown, (error) => {
           const route = `${request.method} ${request.routeOptions.url}`;
           log.error({ route, code: codeOf(error), cause: causeOf(error) }, 'a response was interrupted');
           if (isFatal(error)) onFatal(error);

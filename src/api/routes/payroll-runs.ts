@@ -9,7 +9,7 @@ import { bodyOf, deleteRun, findRun, listRuns, type StoredRun, viewRun } from '.
 import { Verification, verifyRun, whyOtherRules } from '../../payroll/runs/verify.ts';
 import { viewReadiness } from '../../readiness/report.ts';
 import { readinessOfRun } from '../../readiness/run-report.ts';
-import { by } from '../auth.ts';
+import { by, mayAlso } from '../auth.ts';
 import { broken, conflict, notFound, type Refusal } from '../problem.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
 import {
@@ -74,10 +74,10 @@ export function payrollRunRoutes(app: Api, { db, now, log }: ApiParts): void {
       bodyLimit: RUN_BYTES_MAX,
       validatorCompiler: exceptBody,
     }),
-    async ({ body }) => {
+    async ({ body, caller }) => {
       const stated = runIn(body);
       const { view, lines } = await previewWithLines(db, stated);
-      return viewPreview(db, view, stated, lines);
+      return viewPreview(db, view, stated, lines, mayAlso(caller, 'ledger:read'));
     },
   );
 
@@ -169,7 +169,7 @@ export function payrollRunProofRoutes(app: Api, { db, now, overdueMs, silentAfte
       response: { 200: Readiness },
       refuses: ['NOT_FOUND', 'CONFLICT', 'RUN_REFUSED'],
     }),
-    async ({ params }, reply) => {
+    async ({ params, caller }, reply) => {
       const stored = await storedRun(db, params.run_id);
       if (stored.state !== 'open') {
         throw conflict(
@@ -179,7 +179,7 @@ export function payrollRunProofRoutes(app: Api, { db, now, overdueMs, silentAfte
       const question = { now: now(), overdueMs, silentAfterMs };
       const report = await readinessOfRun(db, bodyOf(stored), stored.run_id, question);
       withEtag(reply, report.etag);
-      return viewReadiness(report);
+      return viewReadiness(report, mayAlso(caller, 'ledger:read'));
     },
   );
 

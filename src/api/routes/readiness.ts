@@ -1,5 +1,6 @@
 import Type from 'typebox';
 import * as field from '../../contract/fields.ts';
+import { UnappliedChange } from '../../inbox/unapplied.ts';
 import { readReadiness, viewReadiness } from '../../readiness/report.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
 import { idFilter } from '../schemas.ts';
@@ -21,6 +22,12 @@ const Check = field.component('ReadinessCheck', {
       accepted_at: field.text('The time of the acceptance.'),
     }),
     { description: 'The first failures that a person accepted earlier and whose facts have not changed.' },
+  ),
+  unapplied: Type.Optional(
+    Type.Array(UnappliedChange, {
+      description:
+        'The first changes of amounts that the findings are about. Absent without any. Amounts need the scope `ledger:read`.',
+    }),
   ),
 });
 
@@ -53,6 +60,7 @@ export function readinessRoutes(app: Api, { db, now, overdueMs, silentAfterMs }:
     async ({ query }) =>
       viewReadiness(
         await readReadiness(db, { now: now(), employerId: query.employer_id, overdueMs, silentAfterMs }),
+        true,
       ),
   );
 }

@@ -53,13 +53,13 @@ export function addRunCommands(program: Command): void {
     const { run } = requested;
     await withDatabase(context, async (db) => {
       const { view, lines } = await computed(requested, () => previewWithLines(db, run));
-      const shown = await viewPreview(db, view, run, lines);
+      const shown = await viewPreview(db, view, run, lines, true);
       printResult(out, shown, () => {
         printRun(out, shown);
         if (lines === null)
           return out.note('Add --employee to see the lines of employees, with explanations.');
         out.print('');
-        printLines(out, lines);
+        printLines(out, shown.lines ?? []);
         if (lines.length === PREVIEWED_LINES) out.note(`Only the first ${PREVIEWED_LINES} lines are shown.`);
       });
     });

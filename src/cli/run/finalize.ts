@@ -43,7 +43,7 @@ export function addFinalizeCommands(run: Command): void {
       }
       const question = { now: now(), ...readReadinessLimits(env) };
       const report = await readinessOfRun(db, bodyOf(stored), runId, question);
-      printResult(out, viewReadiness(report), () => {
+      printResult(out, viewReadiness(report, true), () => {
         printReadiness(out, report, all);
         out.print(`ETag: ${report.etag}`);
       });

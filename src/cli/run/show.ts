@@ -8,11 +8,13 @@ import {
   type PayrollRunPreview,
   type PayrollRunSummary,
   runCursor,
+  type ShownLine,
+  shownLines,
   viewRunSummary,
   viewStoredRun,
 } from '../../payroll/run-view.ts';
 import { csvOfLines } from '../../payroll/runs/csv.ts';
-import { type LinesOfEmployee, linesOfRun } from '../../payroll/runs/line-pages.ts';
+import { linesOfRun } from '../../payroll/runs/line-pages.ts';
 import { findRun, listRuns, type StoredRun, viewRun } from '../../payroll/runs/store.ts';
 import type { Sum, Totals } from '../../payroll/runs/totals.ts';
 import { printableLines } from '../../telemetry/printable.ts';
@@ -69,13 +71,14 @@ export function addShowCommands(run: Command): void {
       await withDatabase(context, async (db) => {
         const stored = await storedRun(db, runId);
         const signal = stopped();
-        const pages = linesIn((await linesOfRun(db, stored, { employeeId: employee })).pages);
+        const { pages } = await linesOfRun(db, stored, { employeeId: employee });
         if (csv) {
-          for await (const text of csvOfLines(stored, pages)) await write(out, csvFor(out, text), signal);
+          for await (const text of csvOfLines(stored, linesIn(pages)))
+            await write(out, csvFor(out, text), signal);
           return;
         }
         let any = false;
-        for await (const lines of pages) {
+        for await (const lines of linesIn(shownLines(db, stored, pages, true))) {
           any ||= lines.length > 0;
           if (out.asJson) await write(out, lines.map(jsonLine).join(''), signal);
           else printLines(out, lines);
@@ -114,7 +117,9 @@ const COLUMNS: readonly Column<PayrollRunSummary>[] = [
 
 type LinesOptions = { employee?: string; csv?: true };
 
-async function* linesIn(pages: AsyncIterable<LinesOfEmployee[]>): AsyncGenerator<Line[]> {
+async function* linesIn<Shown extends Line>(
+  pages: AsyncIterable<{ lines: Shown[] }[]>,
+): AsyncGenerator<Shown[]> {
   for await (const page of pages) yield page.flatMap((employee) => employee.lines);
 }
 
@@ -268,7 +273,7 @@ const LINE_AMOUNT_WIDTH = 9;
  * Prints lines below the id of their employee. Widths are fixed, because pages are printed before the next one is
  * known.
  */
-export function printLines(out: Output, lines: readonly Line[]): void {
+export function printLines(out: Output, lines: readonly ShownLine[]): void {
   for (const [index, line] of lines.entries()) {
     if (line.employee_id !== lines[index - 1]?.employee_id) {
       out.print(out.color('bold', printable(line.employee_id)));
@@ -277,7 +282,7 @@ export function printLines(out: Output, lines: readonly Line[]): void {
   }
 }
 
-function printLine(out: Output, line: Line): void {
+function printLine(out: Output, line: ShownLine): void {
   const amounts = [line.member_amount, line.employer_amount].map((amount) =>
     dollars(amount).padStart(LINE_AMOUNT_WIDTH),
   );
@@ -294,6 +299,7 @@ function printLine(out: Output, line: Line): void {
   out.print(start + (isInline ? text : line.taxability));
   if (!isInline) printIndented(out, 'bold', details.slice(1).join(', '));
   printIndented(out, 'yellow', line.flags.join(', '));
+  printIndented(out, 'yellow', line.unapplied?.message ?? '');
   for (const text of sentencesOf(line)) printIndented(out, 'dim', text);
 }
 

@@ -6,6 +6,7 @@ import type { Visit } from '../page.ts';
 import { state } from './facts.ts';
 import { count, money, since } from './format.ts';
 import * as links from './links.ts';
+import { unappliedNotice } from './unapplied.ts';
 
 type Readiness = Schemas['Readiness'];
 type Run = { readonly id: string; readonly employer_id: string };
@@ -26,11 +27,17 @@ const census = (all: string): Fixed => ({ scope: 'census:read', all, label: 'Cen
 
 const allEmployers: Fixed = { scope: 'ledger:read', all: '/', label: 'Readiness of all employers' };
 
+/** Links the event of an example such as `msg_1: emp-1, medical`, which may also be the event alone. */
+function quarantined(example: string): Html {
+  const [, event = example, names = ''] = /^(.*?)(: .*)$/s.exec(example) ?? [];
+  return html`<span>${links.eventLink(event)}${names}</span>`;
+}
+
 /** The checks of the ledger. */
 export const KNOWN: Names = {
   'data-loss': ['The database lost data'],
   'events-pending': ['Events are not applied yet', events('/events?state=pending')],
-  'events-quarantined': ['Events are quarantined', events(QUARANTINED)],
+  'events-quarantined': ['Events are quarantined', { ...events(QUARANTINED), one: quarantined }],
   'events-in-conflict': ['One event ID arrived with two bodies', events('/events?conflict=true')],
   'ties-changed-content': ['Two events with the same time have different contents', events()],
   'events-future-dated': ['Events are dated in the future', events()],
@@ -127,17 +134,24 @@ export function readinessOf(readiness: Readiness, run: Run, visit: Visit): Html 
     <section id="readiness" class=${`card readiness ${ready ? 'good' : 'bad'}`} aria-labelledby="readiness-title">
       <h2 id="readiness-title">${ready ? 'Ready to finalize' : 'Not ready'}</h2>
       ${!ready && html`<p>Fix the failed checks, or accept their findings with a reason when you finalize.</p>`}
-      ${checkList(readiness, visit, { ...KNOWN, ...knownOf(run) })}
+      ${checkList(readiness, visit, { ...KNOWN, ...knownOf(run) }, (id) => links.runEmployeeLink(run.id, id))}
     </section>
   `;
 }
 
 /** Lists failed checks, then warnings, then the passed ones. */
-export function checkList({ checks, checked_at }: Readiness, visit: Visit, names = KNOWN): Html {
+export function checkList(
+  { checks, checked_at }: Readiness,
+  visit: Visit,
+  names = KNOWN,
+  nameOf: (employeeId: string) => Html = links.employeeLink,
+): Html {
   const { pass = [], warn = [], fail = [] } = Object.groupBy(checks, ({ result }) => result);
   const found = [...fail, ...warn];
+  const unapplied = checks.flatMap((check) => check.unapplied ?? []);
   return html`
     ${found.length > 0 && html`<ul class="checks">${found.map((check) => checkOf(check, visit, names))}</ul>`}
+    ${unappliedNotice(unapplied, visit, nameOf)}
     <details class="passed">
       <summary>${`${pass.length} of ${checks.length} checks passed`}</summary>
       <ul>${pass.map(({ advice }) => html`<li>${advice}</li>`)}</ul>

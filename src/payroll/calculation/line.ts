@@ -2,7 +2,7 @@
 import Type, { type Static } from 'typebox';
 import { LINES_OF_COVERAGE, TAXABILITIES } from '../../contract/deduction.ts';
 import { PAY_FREQUENCIES } from '../../contract/employee.ts';
-import { component, integer, nullable, nullableText, oneOfDescribed, text } from '../../contract/fields.ts';
+import { closed, integer, nullable, nullableText, oneOfDescribed, text } from '../../contract/fields.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
 import { AMOUNT_FLAGS } from './amounts.ts';
 
@@ -51,8 +51,7 @@ export const amountField = (description: string) => text(`${description} Two dec
 const oneOfText = (values: readonly string[], description: string) =>
   Type.Unsafe<string>(oneOfDescribed(values, description));
 
-export const Line = component(
-  'Line',
+export const Line = closed(
   {
     employee_id: text('The employee.'),
     deduction_id: text('The deduction.'),

@@ -48,12 +48,12 @@ export async function* computedPages(
 type LinePosition = LineCursor & { given: number };
 
 /** Returns at most `limit` lines after `from`, reading no more pages than that takes. `next` is null at the end. */
-export async function linesBehind(
-  pages: AsyncIterable<LinesOfEmployee[]>,
+export async function linesBehind<Shown extends Line>(
+  pages: AsyncIterable<{ employeeId: string; lines: Shown[] }[]>,
   from: LinePosition,
   limit: number,
-): Promise<{ lines: Line[]; next: LinePosition | null }> {
-  const lines: Line[] = [];
+): Promise<{ lines: Shown[]; next: LinePosition | null }> {
+  const lines: Shown[] = [];
   let at = from;
   for await (const page of pages) {
     for (const employee of page) {

@@ -5,6 +5,7 @@ import { empty, state } from '../../elements/facts.ts';
 import { instant, money, plain } from '../../elements/format.ts';
 import * as links from '../../elements/links.ts';
 import { PAGE_ROWS, table } from '../../elements/list.ts';
+import { unappliedNotice } from '../../elements/unapplied.ts';
 import { type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
 import { ACCEPTED_COLUMN, CHANGE_COLUMN } from '../changes.ts';
@@ -42,6 +43,7 @@ export function employeePages({ page }: Console): void {
     const body = html`
       ${employerAdviceFor([{ employer_id, matched: roster.length > 0 }])}
       ${roster.length > 0 && employments(employee.employments, today)}
+      ${unappliedNotice(employee.unapplied, visit)}
       ${deductionsOf(employee, today)}
       ${arrearsOf(employee)}
       ${changesOf(employee)}

@@ -5,13 +5,14 @@ import { choicesOf, problemSummary } from '../../elements/fields.ts';
 import { money, plain } from '../../elements/format.ts';
 import { address, deductionLink, idLink, runEmployeeLink, runLink, runPath } from '../../elements/links.ts';
 import { type Filter, filterFields, filtersIn, PAGE_ROWS, pager } from '../../elements/list.ts';
+import { quarantinedEvent } from '../../elements/unapplied.ts';
 import { type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
 import * as labels from './labels.ts';
 
 type Line = labels.Line;
 /** `runId`: to link an employee's lines; a preview has none. */
-type Options = { readonly runId?: string; readonly mayLedger?: boolean };
+type Options = { readonly runId?: string; readonly may?: Visit['may'] };
 
 const FLAG_NAMES = Object.keys(labels.FLAGS) as Line['flags'];
 const FILTERS: readonly Filter[] = [
@@ -86,7 +87,7 @@ async function linePage({ api, params, query, may }: Visit): Promise<Html> {
   const isFiltered = Object.keys(filter).length > 0;
   const nothing = isFiltered ? empty('No matching lines') : empty('No deductions in this run', advice);
   return html`
-    ${data.length > 0 ? paychecks(data, { runId, mayLedger: may('ledger:read') }) : nothing}
+    ${data.length > 0 ? paychecks(data, { runId, may }) : nothing}
     ${pager(runPath(runId), query, next_cursor)}
   `;
 }
@@ -136,6 +137,7 @@ function lineOf(line: Line, options: Options): Html {
           ${change !== null && change !== 'same' && state(changeOf(change, line.previous_amount))}
           ${change === 'same' && amount_change !== null && amount_change !== 'same' && state(labels.AMOUNT_CHANGES[amount_change])}
           ${flags.map((flag) => state(labels.flagLabel(flag), 'warn'))}
+          ${line.unapplied !== null && state(line.unapplied.message, 'warn')}
         </span>
         <span class="pays"><span class="hidden-label">${'employee amount '}</span>${money(line.member_amount)}</span>
         <span class="pays soft"><span class="hidden-label">${'employer amount '}</span>${money(line.employer_amount)}</span>
@@ -143,6 +145,7 @@ function lineOf(line: Line, options: Options): Html {
       <div class="why">
         <ol class="explanation">${line.explanation.split('; plus ').map((step) => html`<li>${step}</li>`)}</ol>
         ${flags.length > 0 && html`<ul>${flags.map((flag) => html`<li>${labels.FLAGS[flag]}</li>`)}</ul>`}
+        ${line.unapplied !== null && html`<p>${'The newer amount is in a quarantined event: '}${quarantinedEvent(line.unapplied.event_id, options.may ?? (() => false))}</p>`}
         ${factsOf(line, options)}
       </div>
     </details>
@@ -156,9 +159,9 @@ function changeOf(change: NonNullable<Line['change']>, previous: string | null):
   return change === 'ended' && previous !== null ? `${label}, was ${money(previous)}` : label;
 }
 
-function factsOf(line: Line, { mayLedger = false }: Options): Html {
+function factsOf(line: Line, { may }: Options): Html {
   const { deduction_id, version, adjustment_for, period, employer_payroll_code, employer_treatment } = line;
-  const deduction = mayLedger ? deductionLink(deduction_id) : idLink(null, deduction_id);
+  const deduction = may?.('ledger:read') ? deductionLink(deduction_id) : idLink(null, deduction_id);
   const contribution = (amount: string | null) => period !== null && `${money(amount)} ${period}`;
   const treatment = employer_treatment === null ? '' : ` (${employer_treatment})`;
   const signed = (amount: string | null) => (amount?.startsWith('-') === false ? '+' : '') + money(amount);
