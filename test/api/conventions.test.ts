@@ -10,7 +10,7 @@ type Media = { schema: { $ref?: string }; example?: unknown };
 
 const JSON_TYPE = 'application/json';
 /** Lines are parts of their run: they are listed and streamed, and nothing refers to one. */
-const WITHOUT_ID = ['Line'];
+const WITHOUT_ID = ['Line', 'TakenLine'];
 /** Each employer has one of each, at an address of its own, so these need no id. */
 const SINGLETONS = ['PaySchedules', 'PayrollCodes', 'PayrollPolicy'];
 

@@ -48,10 +48,18 @@ t.test('idle connections are dropped for a delivery', async (t) => {
   t.equal((await deliver()).status, 204, 'the retry is accepted');
 });
 
-t.test('bytes that are not HTTP get a status and nothing else', async (t) => {
+t.test('bytes that are not HTTP get a status, the security headers and nothing else', async (t) => {
   const port = await listening(t);
   const socket = connect(port, '127.0.0.1');
   socket.write('GET / HTTP/9.9\r\n\r\n');
   const [answer] = await once(socket, 'data');
-  t.equal(String(answer), 'HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n');
+  const [status, ...headers] = String(answer).split('\r\n');
+  t.equal(status, 'HTTP/1.1 400 Bad Request');
+  t.strictSame(
+    headers.map((header) => header.split(':')[0]),
+    [
+      ...['Cache-Control', 'X-Content-Type-Options', 'Referrer-Policy', 'Content-Security-Policy'],
+      ...['Connection', 'Content-Length', '', ''],
+    ],
+  );
 });
