@@ -3,6 +3,8 @@ import type { ReadinessLimits } from './config.ts';
 
 export type Question = {
   now: Date;
+  /** Why this process's clock may be wrong, or null. */
+  clockWarning: string | null;
   /** Limits checks of an employer to this one; all employers without it. */
   employerId?: string | undefined;
   /** Of the employer's employees only these; all without it. */

@@ -12,3 +12,15 @@ export const systemElapsed: Elapsed = {
 };
 
 export const systemClock: Clock = () => new Date();
+
+const UNITS = [
+  ['days', 86_400_000],
+  ['hours', 3_600_000],
+  ['minutes', 60_000],
+] as const;
+
+/** Returns a duration in the largest unit with a value of at least two, such as `90 s`. */
+export function describeDuration(ms: number): string {
+  const [unit, unitMs] = UNITS.find(([, unitMs]) => ms >= 2 * unitMs) ?? ['s', 1_000];
+  return `${Math.floor(ms / unitMs)} ${unit}`;
+}

@@ -4,7 +4,9 @@ CREATE TABLE instance (
   environment TEXT COLLATE "C" NOT NULL CHECK (environment IN ('sandbox', 'live')),
   created_at  TEXT COLLATE "C" NOT NULL,
   -- Changed by each readiness probe: a write that changes nothing would not reach the disk.
-  probed_at   TEXT COLLATE "C"
+  probed_at   TEXT COLLATE "C",
+  -- Used on SQLite only: here each sidecar and command compares its clock with the server's.
+  clock_warning TEXT COLLATE "C"
 );
 
 -- Up to which event, in order of receipt, retention has dropped bodies. A change to an earlier event that lets its body

@@ -4,7 +4,9 @@ CREATE TABLE instance (
   environment TEXT NOT NULL CHECK (environment IN ('sandbox', 'live')),
   created_at  TEXT NOT NULL,
   -- Changed by each readiness probe: a write that changes nothing would not reach the disk.
-  probed_at   TEXT
+  probed_at   TEXT,
+  -- Why the clock of the sidecar that serves this file may be wrong, for commands.
+  clock_warning TEXT
 ) STRICT;
 
 -- Up to which event, in order of receipt, retention has dropped bodies. A change to an earlier event that lets its body

@@ -34,6 +34,8 @@ export type ApiParts = ReadinessLimits & {
   readonly now: Clock;
   readonly sharedNow: SharedNow;
   readonly elapsed: Elapsed;
+  /** Returns why this process's clock may be wrong, or null. */
+  readonly clockWarning: () => Promise<string | null>;
   readonly log: Log;
   readonly encryptor: Encryptor;
   /** The configuration's `API_TOKEN`, which has every scope; null without one. */

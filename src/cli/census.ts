@@ -11,7 +11,7 @@ import { stageCensus } from '../census/staging.ts';
 import { type CensusSync, findSync, listSyncs, readSyncResponse } from '../census/sync-list.ts';
 import { dismissSync, requestSyncManually } from '../census/syncs.ts';
 import { ago } from '../checks.ts';
-import { readCensus, readDataKeys, readReadinessLimits } from '../config.ts';
+import { readCensus, readDataKeys } from '../config.ts';
 import { describe } from '../contract/check.ts';
 import { databaseNow } from '../database/engine.ts';
 import type { Db } from '../database/tables.ts';
@@ -38,6 +38,7 @@ import {
   printTable,
   printWrapped,
 } from './output.ts';
+import { questionOf } from './readiness.ts';
 
 /** For examples. */
 const SYNC_ID = '5d1f9c1e-4c07-4b1a-9a35-7f0e2f6c8b21';
@@ -242,9 +243,10 @@ async function compare(context: Context, employer: string, file: string): Promis
 }
 
 /** Detects a census under the wrong employer id: its employees already work for another employer. */
-async function noteEmployedTwice({ out, env, now }: Context, db: Db, employer: string): Promise<void> {
-  const limits = readReadinessLimits(env);
-  const { checks } = await readReadiness(db, { now: now(), employerId: employer, ...limits });
+async function noteEmployedTwice(context: Context, db: Db, employer: string): Promise<void> {
+  const { out } = context;
+  const question = await questionOf({ ...context, db });
+  const { checks } = await readReadiness(db, { ...question, employerId: employer });
   const twice = checks.find((check) => check.id === 'employees-with-two-employers');
   if (twice === undefined || twice.count === 0) return;
   out.note(

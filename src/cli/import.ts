@@ -1,6 +1,6 @@
 /** The command that imports deductions. */
 import { readDatabaseUrl } from '../config.ts';
-import { databaseNow } from '../database/engine.ts';
+import { databaseNow, sharedClock } from '../database/engine.ts';
 import { holdServeLock } from '../database/open.ts';
 import type { Db } from '../database/tables.ts';
 import { isAppError } from '../errors.ts';
@@ -55,7 +55,7 @@ async function applyUnlessServed({ env, now }: Context, db: Db): Promise<boolean
   try {
     const loop = createApplyLoop({
       db,
-      sharedNow: (on) => databaseNow(on, now),
+      sharedNow: sharedClock(now),
       log: silentLog,
       onApplied: () => {},
       onFatal: () => {},

@@ -1,12 +1,25 @@
-import type { CheckResult, ReadinessReport } from '../checks.ts';
+import type { CheckResult, Question, ReadinessReport } from '../checks.ts';
 import { readReadinessLimits } from '../config.ts';
+import { sharedClock } from '../database/engine.ts';
+import { readClockState } from '../operations/clock-check.ts';
 import { readReadiness, viewReadiness } from '../readiness/report.ts';
 import { employerId } from './arguments.ts';
 import { markOf, printChecks, summaryOf } from './checks.ts';
-import type { Command } from './command.ts';
+import type { Command, DatabaseContext } from './command.ts';
 import { type Output, printable, printResult, printWrapped } from './output.ts';
 
 export type ReadinessOptions = { employer?: string; all?: boolean };
+
+/** Returns what every report of readiness is computed for. */
+export async function questionOf({
+  db,
+  env,
+  now,
+}: Pick<DatabaseContext, 'db' | 'env' | 'now'>): Promise<Question> {
+  const sharedNow = sharedClock(now);
+  const clockWarning = await readClockState(db, { now, sharedNow });
+  return { now: await sharedNow(db), clockWarning, ...readReadinessLimits(env) };
+}
 
 export function addReadinessCommand(program: Command): void {
   program
@@ -14,9 +27,9 @@ export function addReadinessCommand(program: Command): void {
     .examples('readiness', 'readiness --employer maple-bakery', 'readiness --all')
     .option('--employer <id>', 'Check this employer (default: all employers)', employerId)
     .checks()
-    .doesOnDatabase(async ({ db, out, env, now }, { employer, all = false }: ReadinessOptions) => {
-      const question = { now: now(), employerId: employer, ...readReadinessLimits(env) };
-      const report = await readReadiness(db, question);
+    .doesOnDatabase(async (context, { employer, all = false }: ReadinessOptions) => {
+      const { db, out } = context;
+      const report = await readReadiness(db, { ...(await questionOf(context)), employerId: employer });
       printResult(out, viewReadiness(report, true), () => printReadiness(out, report, all));
       return report.ready ? 0 : 1;
     });
@@ -28,6 +41,7 @@ const COMMANDS: Readonly<Record<string, string>> = {
   'events-stale': 'doctor',
   'signatures-refused': 'doctor',
   'sending-stalled': 'doctor',
+  clock: 'doctor',
   'start-moved': 'deductions decide --help',
   'census-syncs': 'census show --employer ID',
 };

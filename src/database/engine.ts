@@ -50,8 +50,12 @@ export function forUpdateSkipLocked<T extends keyof Tables, O>(
   return engineOf(trx) === 'sqlite' ? query : query.forUpdate().skipLocked();
 }
 
-/** Returns the time that all sidecars of a database agree on: in production `databaseNow`. */
+/** Returns the time that all sidecars of a database agree on. */
 export type SharedNow = (db: Db | Trx) => Promise<Date>;
+
+export function sharedClock(clock: Clock): SharedNow {
+  return (db) => databaseNow(db, clock);
+}
 
 /**
  * The clock that leases, due times and ages are compared by: the database's, so that sidecars on several machines agree

@@ -4,7 +4,13 @@ import type { Generated, Kysely, Transaction } from 'kysely';
 export type Flag = 0 | 1;
 
 export interface Tables {
-  instance: { id: 1; environment: 'sandbox' | 'live'; created_at: string; probed_at: string | null };
+  instance: {
+    id: 1;
+    environment: 'sandbox' | 'live';
+    created_at: string;
+    probed_at: string | null;
+    clock_warning: string | null;
+  };
   inbox: InboxTable;
   event_conflicts: ConflictTable;
   refused_signatures: { minute: string; cause: string; refused_count: number };

@@ -63,12 +63,3 @@ export function assertOutsideTransaction(): void {
   const how = 'the database was used inside a transaction: use its trx instead';
   throw new AppError('USED_OUTSIDE_TRANSACTION', how);
 }
-
-export async function databaseCreatedAt(db: Db): Promise<string> {
-  return (await db.selectFrom('instance').select('created_at').executeTakeFirstOrThrow()).created_at;
-}
-
-/** Commits a write, which a full or read-only disk refuses. */
-export async function probeCommit(db: Db, probed_at: string): Promise<void> {
-  await transact(db, (trx) => trx.updateTable('instance').set({ probed_at }).execute());
-}

@@ -1,8 +1,9 @@
 /** When events arrived, and how many need attention. */
 import { sql } from 'kysely';
+import { describeDuration } from '../clock.ts';
 import { countOf } from '../database/bulk.ts';
+import { databaseCreatedAt } from '../database/instance.ts';
 import type { Db } from '../database/tables.ts';
-import { databaseCreatedAt } from '../database/transaction.ts';
 
 type Arrived = { seq: number; received_at: string; source: 'webhook' | 'import' };
 
@@ -25,19 +26,20 @@ export async function readEventAge(db: Db): Promise<EventAge> {
 
 export function describeEventAge({ since, hasEvents }: EventAge, now: Date): string {
   const ms = Math.max(0, now.getTime() - Date.parse(since));
-  // The largest unit with a value of at least two.
-  const [unit, unitMs] = UNITS.find(([, unitMs]) => ms >= 2 * unitMs) ?? ['s', 1_000];
-  const age = `${Math.floor(ms / unitMs)} ${unit}`;
+  const age = describeDuration(ms);
   return hasEvents
     ? `the last event arrived ${age} ago, at ${since}`
     : `no event has arrived since the database was created ${age} ago, at ${since}`;
 }
 
-const UNITS = [
-  ['days', 86_400_000],
-  ['hours', 3_600_000],
-  ['minutes', 60_000],
-] as const;
+/** Events among which the latest time of receipt is found: a clock that was wrong may have stored earlier ones since. */
+const LATEST_AMONG = 1_000;
+
+export async function latestReceipt(db: Db): Promise<string | null> {
+  const newest = db.selectFrom('inbox').select('received_at').orderBy('seq', 'desc').limit(LATEST_AMONG);
+  const latest = db.selectFrom(newest.as('newest')).select(({ fn }) => fn.max('received_at').as('at'));
+  return (await latest.executeTakeFirstOrThrow()).at;
+}
 
 /** Returns the newest event received before an instant; `below` was not. An index on time would cost every delivery. */
 async function lastBefore(db: Db, instant: string, below: Arrived): Promise<Arrived | null> {

@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts';
 import { type NotReady, notReadyReason } from '../database/errors.ts';
+import { probeCommit } from '../database/instance.ts';
 import type { Db } from '../database/tables.ts';
-import { probeCommit } from '../database/transaction.ts';
 
 /** How long a result is reused: readyz is public, and each check is a commit. */
 const REUSED_MS = 1_000;

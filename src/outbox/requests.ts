@@ -17,6 +17,15 @@ export function requestsQuery(db: Db) {
     .select(['erased_at', 'effective_on', WAITS_BEHIND.as('waits_behind')]);
 }
 
+/** Requests among which the latest time is found: a clock that was wrong may have stored earlier ones since. */
+const LATEST_AMONG = 1_000;
+
+export async function latestRequest(db: Db): Promise<string | null> {
+  const newest = db.selectFrom('outbox').select('created_at').orderBy('seq', 'desc').limit(LATEST_AMONG);
+  const latest = db.selectFrom(newest.as('newest')).select(({ fn }) => fn.max('created_at').as('at'));
+  return (await latest.executeTakeFirstOrThrow()).at;
+}
+
 /** The request that a pending one waits for: a rejected new hire, the one before it, or one in flight. */
 const WAITS_BEHIND = sql<string | null>`
   case when outbox.state = 'pending' and outbox.is_next = 0 then coalesce(

@@ -39,6 +39,16 @@ async function diskFilling(db: Db): Promise<Found[]> {
   return result === 'pass' ? [] : [{ example: diskInWords(disk), result }];
 }
 
+const CLOCK: Check<Db> = {
+  id: 'clock',
+  // It warns: a run is computed from stored dates, and only a person can tell whether one of them is wrong.
+  ask: async (_db, { clockWarning }) =>
+    clockWarning === null ? [] : [{ example: clockWarning, result: 'warn' }],
+  advice:
+    'Times of receipt, effective dates and today come from the clock. Synchronize it with a time server. If it is right now, restart the sidecar.',
+  passed: 'The clock of this sidecar is right, as far as it can be checked.',
+};
+
 /** The checks of the ledger that a run includes, in the order of the report. */
 export const COMMON_CHECKS: readonly Check<Db>[] = [
   ...EVENT_CHECKS,
@@ -47,6 +57,7 @@ export const COMMON_CHECKS: readonly Check<Db>[] = [
   DEDUCTIONS_UNMATCHED,
   EMPLOYER_UNKNOWN,
   DISK_SPACE,
+  CLOCK,
 ];
 
 /** A run looks for employees with two employers on its own day. */

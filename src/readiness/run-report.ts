@@ -43,20 +43,13 @@ export async function readinessOfRun(
 async function readinessOf(
   db: Db,
   computed: ComputedRun,
-  { now, overdueMs, silentAfterMs }: Question,
+  { now, clockWarning, overdueMs, silentAfterMs }: Question,
 ): Promise<ReadinessReport> {
   const { employer_id, employee_ids } = computed.basis.run;
   const employees = employee_ids === null ? undefined : new Set(employee_ids);
   const previous = await previousOfYear(db, computed.basis);
-  const question = {
-    ...computed,
-    previous,
-    now,
-    overdueMs,
-    silentAfterMs,
-    employerId: employer_id,
-    employees,
-  };
+  const general = { now, clockWarning, overdueMs, silentAfterMs };
+  const question = { ...computed, previous, ...general, employerId: employer_id, employees };
   const accepted = await rememberedAcceptances(db, employer_id);
   const report = await reportOf(db, RUN_CHECKS, question, accepted);
   return { ...report, etag: `${computed.summary.etag}.${report.etag}` };

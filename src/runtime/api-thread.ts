@@ -1,5 +1,5 @@
 /** The entry of the API thread: API and console, send loop, retention, and on PostgreSQL the apply loop. */
-import { constants, setPriority } from 'node:os';
+import { constants, setPriority, uptime } from 'node:os';
 import { workerData } from 'node:worker_threads';
 import { pressureLimits } from '../api/pressure.ts';
 import { createApi } from '../api/server.ts';
@@ -12,7 +12,7 @@ import { systemClock, systemElapsed } from '../clock.ts';
 import type { CensusConfig } from '../config.ts';
 import { addConsole } from '../console/console.ts';
 import { startCheckpoints } from '../database/checkpoints.ts';
-import { databaseNow, engineOf, engineOfUrl, type SharedNow } from '../database/engine.ts';
+import { engineOf, engineOfUrl, sharedClock } from '../database/engine.ts';
 import { type Call, callOthers, hearCalls } from '../database/notifier.ts';
 import { openDatabase } from '../database/open.ts';
 import type { Db } from '../database/tables.ts';
@@ -20,6 +20,7 @@ import { createChangeSenders } from '../employment/bodies.ts';
 import { codeOf } from '../errors.ts';
 import { createApplyLoop } from '../inbox/apply.ts';
 import { readMark } from '../operations/activity.ts';
+import { createClockCheck } from '../operations/clock-check.ts';
 import { createReadiness } from '../operations/health.ts';
 import { runRetention } from '../operations/retention.ts';
 import { createClient } from '../outbox/client.ts';
@@ -40,7 +41,7 @@ import {
   type ToApi,
 } from './threads.ts';
 
-const { config, applies, hasCensusFunction } = workerData as ApiThreadData;
+const { config, applies, hasCensusFunction, latestStored } = workerData as ApiThreadData;
 
 // On SQLite queries run on this thread. When there are fewer cores than threads, acknowledgements come first. Only Linux
 // sets the priority of a single thread; elsewhere it would apply to the whole process.
@@ -53,13 +54,16 @@ runWorker<ToApi, FromApi>(startApi);
 /** Starts on a database that is migrated already. Rejects if the port of the private listener is taken. */
 async function startApi(main: MainThread<FromApi>): Promise<Started<ToApi>> {
   const now = systemClock;
-  const sharedNow: SharedNow = (db) => databaseNow(db, now);
+  const sharedNow = sharedClock(now);
   const log = logOf(main);
   const watch = watchThread();
   const counts = createPrivateCounts();
   const stopping = new AbortController();
   const db = openDatabase(config.databaseUrl, main.failed);
   const encryptor = createEncryptor(config.dataKeys);
+  // Unlike performance.now(), it continues while the machine sleeps.
+  const elapsedMs = () => uptime() * 1_000;
+  const clock = createClockCheck({ db, now, sharedNow, elapsedMs, latestStored, log });
 
   // Send.
   const client = createClient(config.benefits, VERSION, now);
@@ -109,6 +113,7 @@ async function startApi(main: MainThread<FromApi>): Promise<Started<ToApi>> {
   const shared = { db, ...clocks, log, firstToken, proxies, onFatal: main.failed };
   const api = createApi({
     ...shared,
+    clockWarning: clock.warning,
     overdueMs: config.census.overdueMs,
     silentAfterMs: config.silentAfterMs,
     censusFrom: hasCensusFunction ? 'function' : config.census.source.kind,
@@ -138,6 +143,7 @@ async function startApi(main: MainThread<FromApi>): Promise<Started<ToApi>> {
     applyLoop?.run(signal).catch(main.failed),
     hearCalls(databaseUrl, (call) => wake[call](), signal),
     learn(db, encryptor, log),
+    clock.run(signal),
     runRetention({ db, databaseUrl, retention, now, log, failed: main.failed }, signal),
   ];
   const stopCheckpoints = engineOf(db) === 'sqlite' ? startCheckpoints(databaseUrl, main.failed) : () => {};

@@ -3,7 +3,7 @@ import { EventEmitter } from 'node:events';
 import type { CensusFunction } from '../census/source.ts';
 import { systemClock } from '../clock.ts';
 import { type Config, plainHttpVariables } from '../config.ts';
-import { databaseNow, engineOf, engineOfUrl, type SharedNow } from '../database/engine.ts';
+import { engineOf, engineOfUrl, sharedClock } from '../database/engine.ts';
 import { isFatal } from '../database/errors.ts';
 import { checkSchema, migrate } from '../database/migrate.ts';
 import { abandon, holdServeLock, openDatabase, watchFiles } from '../database/open.ts';
@@ -17,6 +17,7 @@ import { createIntake } from '../inbox/intake.ts';
 import { notStored } from '../inbox/intake-channel.ts';
 import type { Downstream } from '../inbox/receiver.ts';
 import { createRefusals } from '../inbox/refusals.ts';
+import { readLatestStored } from '../operations/clock-check.ts';
 import { createReadiness } from '../operations/health.ts';
 import { isAnyDropped } from '../operations/retention.ts';
 import { createStoringCounts, watchThread } from '../telemetry/counts.ts';
@@ -49,7 +50,7 @@ export type Sidecar = {
 export async function createSidecar(config: Config, options: SidecarOptions): Promise<Sidecar> {
   const { log, census = null } = options;
   const now = systemClock;
-  const sharedNow: SharedNow = (db) => databaseNow(db, now);
+  const sharedNow = sharedClock(now);
   const isSqlite = engineOfUrl(config.databaseUrl) === 'sqlite';
   if (census !== null && config.census.source.kind !== 'push') {
     throw configError('CENSUS_SOURCE', 'must be push when a function provides the census');
@@ -83,6 +84,8 @@ export async function createSidecar(config: Config, options: SidecarOptions): Pr
     }
     if (isAnyDropped(config.retention)) makeShrinkable(config.databaseUrl);
     await detectDataLoss(db, config.databaseUrl, now(), log);
+    // Read before anything is stored at a time that may be wrong.
+    const latestStored = await readLatestStored(db);
     cleanup.push(watchFiles(config.databaseUrl, fail));
     const mark = keepHighWaterMark(db, config.databaseUrl, log);
     cleanup.push(mark.stop);
@@ -144,6 +147,7 @@ export async function createSidecar(config: Config, options: SidecarOptions): Pr
     // Send, and serve the API.
     const api = startApiThread(config, {
       applies: !isSqlite,
+      latestStored,
       census,
       log,
       counts: async () => {

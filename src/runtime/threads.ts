@@ -43,14 +43,23 @@ export type FromReceiver =
 type FromWorker = { type: 'listening'; address: string } | { type: 'failed'; error: PostedError };
 type ToWorker = { type: 'stop' };
 
-/** `applies`: the thread runs the apply loop. `hasCensusFunction`: censuses come from the embedding program. */
-export type ApiThreadData = { config: Config; applies: boolean; hasCensusFunction: boolean };
+/**
+ * `applies`: the thread runs the apply loop. `hasCensusFunction`: censuses come from the embedding program.
+ * `latestStored`: the newest time that the database held at the start.
+ */
+export type ApiThreadData = {
+  config: Config;
+  applies: boolean;
+  hasCensusFunction: boolean;
+  latestStored: string | null;
+};
 
 /** Starts the API thread. `failed` is called if it ends without a stop. */
 export function startApiThread(
   config: Config,
   on: {
     applies: boolean;
+    latestStored: string | null;
     census: CensusFunction | null;
     log: Log;
     counts: () => Promise<Receiving>;
@@ -58,8 +67,8 @@ export function startApiThread(
     failed: (error: Error) => void;
   },
 ) {
-  const { applies, census, log } = on;
-  const data: ApiThreadData = { config, applies, hasCensusFunction: census !== null };
+  const { applies, latestStored, census, log } = on;
+  const data: ApiThreadData = { config, applies, latestStored, hasCensusFunction: census !== null };
   const thread = startThread<ToApi, FromApi>('api-thread', 'the API thread', data, {
     receive(message) {
       if (message.type === 'wake-apply') on.wakeApply();

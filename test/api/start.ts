@@ -57,6 +57,7 @@ export async function start(
     now: () => NOW,
     sharedNow: async () => parts.now(),
     elapsed: systemElapsed,
+    clockWarning: async () => null,
     log: logInto(logged),
     encryptor: createEncryptor([{ id: 'test', key: Buffer.alloc(32, 7) }]),
     firstToken: FIRST_TOKEN,

@@ -155,7 +155,8 @@ async function openedBy(db: Db, clock: SetClock, act: (trx: Trx, requestId: stri
 }
 
 const readinessOf = async (db: Db, clock: SetClock) =>
-  (await CENSUS_SYNCS.ask(db, { now: clock(), overdueMs: HOUR_MS, silentAfterMs: null })).length;
+  (await CENSUS_SYNCS.ask(db, { now: clock(), clockWarning: null, overdueMs: HOUR_MS, silentAfterMs: null }))
+    .length;
 
 const STALLED = {
   waiting: (trx: Trx, id: string) => awaitCensus(trx, id, 'no census is staged: stage one'),

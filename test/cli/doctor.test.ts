@@ -10,7 +10,7 @@ import { transact } from '../../src/database/transaction.ts';
 import { createToken } from '../../src/security/tokens.ts';
 import { FIRST_TOKEN, variables } from '../config-samples.ts';
 import { start } from '../simulator/start.ts';
-import { engineOf, onEitherEngine } from '../support/engine.ts';
+import { engineOf, onEitherEngine, onSqlite } from '../support/engine.ts';
 import { lastingPort } from '../support/settings.ts';
 import {
   environment,
@@ -70,6 +70,12 @@ onEitherEngine('a healthy sidecar passes and the service receives only reads', a
   t.match(found['census-source']?.message, /has 2 censuses/);
   for (const { method, body } of simulator.requests())
     t.match({ method, body }, { method: 'GET', body: null });
+});
+
+onSqlite('a clock before the newest stored time is a warning', async (t) => {
+  const { env } = await withFixtures(t, new Date(Date.now() + 86_400_000).toISOString());
+  const { found } = await diagnose(t, env);
+  t.match(found['database.clock'], { result: 'warn', message: /behind .*, the newest time in the database/ });
 });
 
 onEitherEngine('every variable is reported with its meaning and without its secret', async (t) => {

@@ -2,7 +2,7 @@
 import { createCensusSender } from '../../src/census/census-sender.ts';
 import { systemClock } from '../../src/clock.ts';
 import { readConfig } from '../../src/config.ts';
-import { databaseNow, type SharedNow } from '../../src/database/engine.ts';
+import { sharedClock } from '../../src/database/engine.ts';
 import { openDatabase } from '../../src/database/open.ts';
 import { createClient } from '../../src/outbox/client.ts';
 import { createSendLoop } from '../../src/outbox/send-loop.ts';
@@ -11,7 +11,7 @@ import { silentLog } from '../../src/telemetry/log.ts';
 
 const config = readConfig(process.env);
 const now = systemClock;
-const sharedNow: SharedNow = (on) => databaseNow(on, now);
+const sharedNow = sharedClock(now);
 const db = openDatabase(config.databaseUrl);
 const encryptor = createEncryptor(config.dataKeys);
 const { maxAgeMs } = config.census;

@@ -2,7 +2,7 @@
 import { sql } from 'kysely';
 import t from 'tap';
 import { requestSync } from '../../src/census/syncs.ts';
-import { databaseNow, type SharedNow } from '../../src/database/engine.ts';
+import { sharedClock } from '../../src/database/engine.ts';
 import { transact, transactionsRetried } from '../../src/database/transaction.ts';
 import { pauseSending, readCircuitBreaker, reserveProbe } from '../../src/outbox/circuit-breaker.ts';
 import { LEASE_MS } from '../../src/outbox/claims.ts';
@@ -20,9 +20,7 @@ const DAY_MS = 24 * HOUR_MS;
 
 /** The database's clock, independent of the process's clock, as in a sidecar. */
 const clocks = [-2 * DAY_MS, 2 * DAY_MS].map((ms) => setClock(new Date(Date.now() + ms)));
-const shared = clocks.map((clock): { sharedNow: SharedNow } => ({
-  sharedNow: (db) => databaseNow(db, clock),
-}));
+const shared = clocks.map((clock) => ({ sharedNow: sharedClock(clock) }));
 
 t.test('senders with clocks days apart respect claims of each other', async (t) => {
   const { db, url: database } = await scratch(t);

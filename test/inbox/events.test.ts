@@ -190,7 +190,12 @@ onEachEngine('a future-dated event fails readiness until it is dismissed', async
   );
   await loop.runOnce();
   const check = async () => {
-    const { checks } = await readReadiness(db, { now: NOW, overdueMs: 0, silentAfterMs: null });
+    const { checks } = await readReadiness(db, {
+      now: NOW,
+      clockWarning: null,
+      overdueMs: 0,
+      silentAfterMs: null,
+    });
     return checks.find(({ id }) => id === 'events-future-dated');
   };
   t.match(await check(), { result: 'fail', count: 1, examples: ['ahead'] });

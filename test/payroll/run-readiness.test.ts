@@ -331,6 +331,11 @@ const SPOILT: Record<string, Spoilt> = {
     result: 'warn',
     examples: ['emp-2'],
   },
+  clock: {
+    question: { ...QUESTION, clockWarning: "2 hours ahead of the database's clock" },
+    result: 'warn',
+    examples: ["2 hours ahead of the database's clock"],
+  },
   'absent-from-census': {
     spoil: (db) => employ(db, 'emp-2', { absent: 1 }),
     result: 'warn',

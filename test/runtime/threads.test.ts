@@ -120,6 +120,7 @@ t.test('a thread that cannot start reports the error with its code and port', as
   const failures: Error[] = [];
   const api = startApiThread(readConfig({ ...REQUIRED, DATABASE_URL: url, API_PORT: String(port) }), {
     applies: false,
+    latestStored: null,
     census: null,
     log: silentLog,
     counts: () => Promise.reject(new Error('not asked for')),

@@ -43,7 +43,12 @@ export const EMPLOYER = 'acme';
 export const NOW = new Date('2026-07-13T09:00:00.000Z');
 export const LATELY = '2026-07-10T09:00:00.000Z';
 export const OVERDUE_MS = 3_600_000;
-export const QUESTION: Question = { now: NOW, overdueMs: OVERDUE_MS, silentAfterMs: null };
+export const QUESTION: Question = {
+  now: NOW,
+  clockWarning: null,
+  overdueMs: OVERDUE_MS,
+  silentAfterMs: null,
+};
 
 const DAY_MS = 86_400_000;
 

@@ -15,6 +15,7 @@ import { type Api, type ApiParts, operation } from '../route.ts';
 import { PayrollRun, RunId } from '../run-schemas.ts';
 import { bodyMayBeLeftOut } from '../validation.ts';
 import { noRun, notOpen, storedRun, withEtag } from './payroll-runs.ts';
+import { questionOf } from './readiness.ts';
 
 const Finalizing = field.component(
   'FinalizeRequest',
@@ -47,7 +48,8 @@ const Voided = field.component(
   'A voided payroll run.',
 );
 
-export function payrollRunWorkRoutes(app: Api, { db, now, log, overdueMs, silentAfterMs }: ApiParts): void {
+export function payrollRunWorkRoutes(app: Api, parts: ApiParts): void {
+  const { db, now, log } = parts;
   app.post(
     '/v1/payroll-runs/:run_id/finalize',
     operation('Payroll runs', 'runs:write', {
@@ -76,7 +78,7 @@ export function payrollRunWorkRoutes(app: Api, { db, now, log, overdueMs, silent
         idempotencyKey: idempotencyKeyOf(request.headers['idempotency-key']),
         accept: acceptanceOf(request.body, request.caller?.name ?? ''),
         clock: now,
-        question: { now: now(), overdueMs, silentAfterMs },
+        question: await questionOf(parts),
       });
       if (!('stored' in finalized)) throw await refusalOf(finalized, run_id);
       const { stored } = finalized;

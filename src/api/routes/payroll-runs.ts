@@ -22,7 +22,7 @@ import {
 } from '../run-schemas.ts';
 import { cursor, idFilter, LIMIT_DEFAULT, limit, pageOf } from '../schemas.ts';
 import { compileValidator, exceptBody } from '../validation.ts';
-import { Readiness } from './readiness.ts';
+import { questionOf, Readiness } from './readiness.ts';
 
 /** Enough for a run that names all 100,000 employees of an employer twice, with ids of 36 characters. */
 export const RUN_BYTES_MAX = 8 * 1024 * 1024;
@@ -157,7 +157,8 @@ export function payrollRunRoutes(app: Api, { db, now, log }: ApiParts): void {
 }
 
 /** Checks the readiness of an open run, and verifies a finalized one. In the reference they follow the lines of a run. */
-export function payrollRunProofRoutes(app: Api, { db, now, overdueMs, silentAfterMs }: ApiParts): void {
+export function payrollRunProofRoutes(app: Api, parts: ApiParts): void {
+  const { db } = parts;
   app.get(
     '/v1/payroll-runs/:run_id/readiness',
     operation('Payroll runs', 'runs:read', {
@@ -176,7 +177,7 @@ export function payrollRunProofRoutes(app: Api, { db, now, overdueMs, silentAfte
           `The run is ${stored.state}. Readiness is checked while a run is open. Verify this run instead.`,
         );
       }
-      const question = { now: now(), overdueMs, silentAfterMs };
+      const question = await questionOf(parts);
       const report = await readinessOfRun(db, bodyOf(stored), stored.run_id, question);
       withEtag(reply, report.etag);
       return viewReadiness(report, mayAlso(caller, 'ledger:read'));

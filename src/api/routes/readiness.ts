@@ -44,7 +44,12 @@ export const Readiness = field.component(
   'Whether a payroll run can trust the ledger now.',
 );
 
-export function readinessRoutes(app: Api, { db, now, overdueMs, silentAfterMs }: ApiParts): void {
+/** Returns what every report of readiness is computed for. */
+export async function questionOf({ db, sharedNow, clockWarning, overdueMs, silentAfterMs }: ApiParts) {
+  return { now: await sharedNow(db), clockWarning: await clockWarning(), overdueMs, silentAfterMs };
+}
+
+export function readinessRoutes(app: Api, parts: ApiParts): void {
   app.get(
     '/v1/readiness',
     operation('Readiness', 'ledger:read', {
@@ -59,7 +64,7 @@ export function readinessRoutes(app: Api, { db, now, overdueMs, silentAfterMs }:
     }),
     async ({ query }) =>
       viewReadiness(
-        await readReadiness(db, { now: now(), employerId: query.employer_id, overdueMs, silentAfterMs }),
+        await readReadiness(parts.db, { ...(await questionOf(parts)), employerId: query.employer_id }),
         true,
       ),
   );

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { readDataKeys } from '../../config.ts';
 import { givenFieldPath } from '../../contract/check.ts';
 import type { ParsedJson } from '../../contract/json.ts';
-import { databaseNow } from '../../database/engine.ts';
+import { sharedClock } from '../../database/engine.ts';
 import {
   type Accepted,
   type Accepting,
@@ -41,12 +41,7 @@ export function changeReport(kind: ChangeKind) {
       const { rows, digest } = await checkFile(context, file, kind);
       const keyOf = (row: number): string => `${keyPrefix ?? `file-${digest}`}-${kind}-${row}`;
       const results = await withProgress(out, 'changes', rows, ({ set }) =>
-        accept(
-          { db, encryptor, sharedNow: (on) => databaseNow(on, now) },
-          { file, kind, keyOf },
-          set,
-          context.stopped(),
-        ),
+        accept({ db, encryptor, sharedNow: sharedClock(now) }, { file, kind, keyOf }, set, context.stopped()),
       );
       summarize(context, results, rows);
       const conflicts = results.filter(({ outcome }) => outcome === 'conflict');

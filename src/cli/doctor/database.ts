@@ -3,6 +3,7 @@ import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { stagedTimes, storedOrganizations } from '../../census/staged.ts';
 import { ago } from '../../checks.ts';
+import type { Clock } from '../../clock.ts';
 import {
   readApi,
   readCensus,
@@ -11,17 +12,18 @@ import {
   readEnvironment,
   readWebhookSecrets,
 } from '../../config.ts';
-import { engineOf, engineOfUrl, tableExists } from '../../database/engine.ts';
+import { engineOf, engineOfUrl, type SharedNow, sharedClock, tableExists } from '../../database/engine.ts';
+import { probeCommit } from '../../database/instance.ts';
 import { checkSchema } from '../../database/migrate.ts';
 import { databaseExists, openDatabase, sqliteFile, sqlitePath } from '../../database/open.ts';
 import { assertSchemaUnaltered } from '../../database/schema-check.ts';
 import type { Db } from '../../database/tables.ts';
-import { probeCommit } from '../../database/transaction.ts';
 import type { Environment } from '../../environment.ts';
 import { isAppError } from '../../errors.ts';
 import { describeEventAge, readEventAge } from '../../inbox/arrivals.ts';
 import { describeLoss, knownLosses } from '../../inbox/data-loss.ts';
 import { describeRefused, refusedSince } from '../../inbox/refusals.ts';
+import { readClockState } from '../../operations/clock-check.ts';
 import { readCircuitBreaker } from '../../outbox/circuit-breaker.ts';
 import { oldestBodies } from '../../outbox/queue.ts';
 import { createEncryptor } from '../../security/encryption.ts';
@@ -41,6 +43,7 @@ export async function checkDatabase({ env, now }: Context): Promise<Finding[]> {
   if (isFile && !databaseExists(sqlitePath(url)))
     return [{ id: 'database.opens', ...missing(sqlitePath(url)) }];
   const db = openDatabase(url);
+  const sharedNow = sharedClock(now);
   try {
     // The first query connects to a server.
     const isEmpty = !(await tableExists(db, 'migrations'));
@@ -54,13 +57,15 @@ export async function checkDatabase({ env, now }: Context): Promise<Finding[]> {
       opens,
       ...migrated,
       ...(await findingsOf('database.schema', () => checkUnaltered(db))),
+      // Before a probe is stored with the time of this clock.
+      ...(await findingsOf('database.clock', () => checkClock(db, { now, sharedNow }))),
       ...(await findingsOf('database.writable', () => checkWritable(db, now()))),
       ...(await findingsOf('data-loss', () => checkLoss(db, now()))),
-      ...(await findingsOf('tokens', () => checkTokens(db, env, now()))),
+      ...(await findingsOf('tokens', async () => checkTokens(db, env, await sharedNow(db)))),
       ...(await findingsOf('circuit-breaker', () => checkCircuitBreaker(db))),
-      ...(await findingsOf('webhook-secrets', () => checkWebhooks(db, env, now()))),
+      ...(await findingsOf('webhook-secrets', async () => checkWebhooks(db, env, await sharedNow(db)))),
       ...(await findingsOf('data-keys', () => checkDataKeys(db, env))),
-      ...(await findingsOf('staged-censuses', () => checkStagedCensuses(db, env, now()))),
+      ...(await findingsOf('staged-censuses', async () => checkStagedCensuses(db, env, await sharedNow(db)))),
     ];
   } finally {
     await db.destroy();
@@ -107,6 +112,14 @@ async function checkWritable(db: Db, now: Date): Promise<Verdict> {
   } catch (error) {
     return fail(describeFailure(error), 'Until this is fixed, the receiver responds with 503.');
   }
+}
+
+/** Compares this machine's clock with the database, and reports what the serving process noticed of its own. */
+async function checkClock(db: Db, clocks: { now: Clock; sharedNow: SharedNow }): Promise<Verdict> {
+  const warning = await readClockState(db, clocks);
+  if (warning === null) return pass('the clock is right, as far as the database shows');
+  const advice = 'Synchronize it with a time server. If it is right now, restart the sidecar.';
+  return warn(`the clock may be wrong: ${warning}`, advice);
 }
 
 /** Reports what the serving process last received: its configuration may differ from this shell's. */

@@ -1,6 +1,5 @@
 /** The commands that check, finalize, void, verify and delete runs. */
 import type { CheckResult, Question, ReadinessReport } from '../../checks.ts';
-import { readReadinessLimits } from '../../config.ts';
 import type { Db } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
 import type { AppError } from '../../errors.ts';
@@ -25,7 +24,7 @@ import {
 } from '../command.ts';
 import { failed, unknownId, wrongUsage } from '../failure.ts';
 import { counted, createOutput, type Output, printable, printResult } from '../output.ts';
-import { printCheck, printFailed, printReadiness, type ReadinessOptions } from '../readiness.ts';
+import { printCheck, printFailed, printReadiness, questionOf, type ReadinessOptions } from '../readiness.ts';
 import { printStoredRun, printTotals, storedRun } from './show.ts';
 
 export function addFinalizeCommands(run: Command): void {
@@ -34,15 +33,15 @@ export function addFinalizeCommands(run: Command): void {
     .examples('run readiness mb-2026-07')
     .argument('<run-id>', 'The id of the run')
     .checks()
-    .doesOnDatabase(async ({ db, out, env, now }, runId: string, { all = false }: ReadinessOptions) => {
+    .doesOnDatabase(async (context, runId: string, { all = false }: ReadinessOptions) => {
+      const { db, out } = context;
       const stored = await storedRun(db, runId);
       if (stored.state !== 'open') {
         throw failed(
           `the run is ${stored.state}, and readiness is for open runs: use "benefits-sidecar run verify"`,
         );
       }
-      const question = { now: now(), ...readReadinessLimits(env) };
-      const report = await readinessOfRun(db, bodyOf(stored), runId, question);
+      const report = await readinessOfRun(db, bodyOf(stored), runId, await questionOf(context));
       printResult(out, viewReadiness(report, true), () => {
         printReadiness(out, report, all);
         out.print(`ETag: ${report.etag}`);
@@ -63,12 +62,12 @@ export function addFinalizeCommands(run: Command): void {
     .option('--reason <text>', 'Why the findings are accepted (required with --accept)')
     .json()
     .does(async (context, runId: string, options: Options) => {
-      const { env, now, yes } = context;
+      const { now, yes } = context;
       const accept = acceptanceOf(options);
       if (options.etag !== undefined && yes) throw wrongUsage('use either --etag or --yes');
-      const question = { now: now(), ...readReadinessLimits(env) };
       await withDatabase(context, async (db) => {
         const onDatabase = { ...context, db };
+        const question = await questionOf(onDatabase);
         const ifMatch = options.etag ?? (await agreed(onDatabase, runId, question));
         if (ifMatch === null) throw failed('canceled: nothing was finalized');
         const finalized = await finalizeChecked(db, runId, { ifMatch, accept, clock: now, question });

@@ -58,6 +58,7 @@ export const KNOWN: Names = {
   ],
   'employer-unknown': ['This employer is unknown', census('/census')],
   'disk-space': ['The disk is almost full'],
+  clock: ['The clock of the sidecar may be wrong'],
   'employees-with-two-employers': [TWO_EMPLOYERS, employees],
 };
 
