@@ -69,6 +69,8 @@ export const ERROR_CODES = [
   'CENSUS_SOURCE_FAILED',
   'CENSUS_CUT',
 
+  /** Nothing is deleted by age while this process's clock may be wrong. */
+  'CLOCK_WRONG',
   'BACKUP_FAILED',
   'COPY_REFUSED',
   'RESTORE_REFUSED',

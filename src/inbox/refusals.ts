@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { ago } from '../checks.ts';
-import type { Clock } from '../clock.ts';
+import type { SharedNow } from '../database/engine.ts';
 import type { Db } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import type { RefusalCause } from './signature.ts';
@@ -11,9 +11,9 @@ const FLUSH_EVERY_MS = 5_000;
 /** How long the counts are kept: longer than the provider retries one event. */
 const KEPT_DAYS = 7;
 
-/** Counts refused deliveries by minute and cause, and keeps nothing else of them. */
-export function createRefusals(now: Clock) {
-  let counted = new Map<string, number>();
+/** Counts refused deliveries by cause and the minute in which they are saved, and keeps nothing else of them. */
+export function createRefusals(sharedNow: SharedNow) {
+  let counted = new Map<RefusalCause, number>();
 
   /** Writes the counts since the last call. They are kept while the database is unavailable. */
   const flush = async (db: Db): Promise<void> => {
@@ -22,9 +22,9 @@ export function createRefusals(now: Clock) {
     counted = new Map();
     try {
       await transact(db, async (trx) => {
+        const minute = minuteOf(await sharedNow(trx));
         // In one order, because several sidecars count the same minutes.
-        for (const [key, refused] of [...taken].sort()) {
-          const [minute, cause] = key.split(' ') as [string, string];
+        for (const [cause, refused] of [...taken].sort()) {
           await trx
             .insertInto('refused_signatures')
             .values({ minute, cause, refused_count: refused })
@@ -37,18 +37,15 @@ export function createRefusals(now: Clock) {
             )
             .execute();
         }
-        const oldest = ago(now(), KEPT_DAYS * 86_400_000);
-        await trx.deleteFrom('refused_signatures').where('minute', '<', oldest).execute();
       });
     } catch {
-      for (const [key, refused] of taken) counted.set(key, (counted.get(key) ?? 0) + refused);
+      for (const [cause, refused] of taken) counted.set(cause, (counted.get(cause) ?? 0) + refused);
     }
   };
 
   return {
     count(cause: RefusalCause): void {
-      const key = `${now().toISOString().slice(0, 16)}Z ${cause}`;
-      counted.set(key, (counted.get(key) ?? 0) + 1);
+      counted.set(cause, (counted.get(cause) ?? 0) + 1);
     },
     flush,
     async run(db: Db, signal: AbortSignal): Promise<void> {
@@ -73,11 +70,21 @@ export function describeRefused({ cause, refused }: { cause: string; refused: nu
   return `${refused} ${refused === 1 ? 'delivery' : 'deliveries'} ${CAUSES[cause] ?? cause}`;
 }
 
+/** Deletes the counts that are older than a week. */
+export async function dropRefusals(db: Db, now: Date): Promise<void> {
+  const oldest = ago(now, KEPT_DAYS * 86_400_000);
+  await transact(db, (trx) => trx.deleteFrom('refused_signatures').where('minute', '<', oldest).execute());
+}
+
+function minuteOf(at: Date): string {
+  return `${at.toISOString().slice(0, 'YYYY-MM-DDTHH:MM'.length)}Z`;
+}
+
 export async function refusedSince(db: Db, since: Date): Promise<{ cause: string; refused: number }[]> {
   return db
     .selectFrom('refused_signatures')
     .select(['cause', (eb) => eb.fn.sum<number>('refused_count').as('refused')])
-    .where('minute', '>=', `${since.toISOString().slice(0, 16)}Z`)
+    .where('minute', '>=', minuteOf(since))
     .groupBy('cause')
     .orderBy('cause')
     .execute();

@@ -1,15 +1,15 @@
 /** Retention: deletes data that is no longer needed, oldest first, in small steps. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { ago } from '../checks.ts';
-import type { Clock } from '../clock.ts';
 import type { RetentionConfig } from '../config.ts';
 import { emptyLog } from '../database/checkpoints.ts';
-import { engineOfUrl } from '../database/engine.ts';
+import { engineOfUrl, type SharedNow } from '../database/engine.ts';
 import { isFatal } from '../database/errors.ts';
 import { shrink } from '../database/shrink.ts';
 import type { Db } from '../database/tables.ts';
-import { codeOf } from '../errors.ts';
+import { AppError, codeOf, isAppError } from '../errors.ts';
 import { bodiesDue, conflictBodiesDue, dropBodies, dropConflictBodies } from '../inbox/drop-bodies.ts';
+import { dropRefusals } from '../inbox/refusals.ts';
 import { eraseRequests, requestsDue } from '../outbox/erase.ts';
 import type { Log } from '../telemetry/log.ts';
 
@@ -25,7 +25,14 @@ type Dropped = { events: number; conflicts: number; requests: number };
 
 export type DueByKind = Awaited<ReturnType<typeof countDue>>;
 
-type Parts = { db: Db; databaseUrl: string; retention: RetentionConfig; now: Clock };
+type Parts = {
+  db: Db;
+  databaseUrl: string;
+  retention: RetentionConfig;
+  sharedNow: SharedNow;
+  /** Returns why this process's clock may be wrong, or null. */
+  clockWarning: () => Promise<string | null>;
+};
 
 /** Returns whether anything is ever dropped. */
 export function isAnyDropped({ eventsMs, requestsMs }: RetentionConfig): boolean {
@@ -33,8 +40,8 @@ export function isAnyDropped({ eventsMs, requestsMs }: RetentionConfig): boolean
 }
 
 /** Counts the data that is due, and drops nothing. Null for data that is kept indefinitely. */
-export async function countDue({ db, retention, now }: Omit<Parts, 'databaseUrl'>) {
-  const { events, requests } = limitsOf(retention, now());
+export async function countDue({ db, retention, sharedNow }: Pick<Parts, 'db' | 'retention' | 'sharedNow'>) {
+  const { events, requests } = limitsOf(retention, await sharedNow(db));
   return {
     events: events === null ? null : await bodiesDue(db, events),
     conflicts: events === null ? null : await conflictBodiesDue(db, events),
@@ -44,14 +51,23 @@ export async function countDue({ db, retention, now }: Omit<Parts, 'databaseUrl'
 
 /**
  * Drops all data that is due, in many small transactions, then removes it from SQLite's log and shrinks the file. Calls
- * `progress` after each step. Ends early, between two steps, when `signal` aborts.
+ * `progress` after each step. Ends early, between two steps, when `signal` aborts. Throws CLOCK_WRONG, and drops nothing,
+ * if only this process's clock shows the age of the data and it may be wrong.
  */
 export async function dropDue(
-  { db, databaseUrl, retention, now }: Parts,
+  { db, databaseUrl, retention, sharedNow, clockWarning }: Parts,
   signal: AbortSignal,
   progress: (dropped: Dropped) => void = () => {},
 ): Promise<Dropped> {
-  const { events, requests } = limitsOf(retention, now());
+  const isSqlite = engineOfUrl(databaseUrl) === 'sqlite';
+  // Read before the warning, which includes a step since then.
+  const now = await sharedNow(db);
+  const warning = isSqlite ? await clockWarning() : null;
+  if (warning !== null) {
+    const why = `nothing is deleted by age while the clock may be wrong (${warning})`;
+    throw new AppError('CLOCK_WRONG', `${why}: set it right, then restart the sidecar`);
+  }
+  const { events, requests } = limitsOf(retention, now);
   const dropped: Dropped = { events: 0, conflicts: 0, requests: 0 };
   const all = async (kind: keyof Dropped, step: () => Promise<{ dropped: number; more: boolean }>) => {
     for (let more = true; more && !signal.aborted; ) {
@@ -66,9 +82,10 @@ export async function dropDue(
     await all('events', () => dropBodies(db, events));
     await all('conflicts', () => dropConflictBodies(db, events));
   }
-  if (requests !== null) await all('requests', () => eraseRequests(db, requests, now().toISOString()));
+  if (requests !== null) await all('requests', () => eraseRequests(db, requests, now.toISOString()));
+  await dropRefusals(db, now);
   const isAny = dropped.events + dropped.conflicts + dropped.requests > 0;
-  if (engineOfUrl(databaseUrl) === 'sqlite') {
+  if (isSqlite && isAnyDropped(retention)) {
     if (isAny) await emptyLog(databaseUrl, signal);
     // An earlier run may have ended before it shrank the file.
     await shrink(databaseUrl, signal);
@@ -76,13 +93,12 @@ export async function dropDue(
   return dropped;
 }
 
-/** Deletes due data once an hour, or nothing if everything is kept. Calls `failed` if the storage fails permanently. */
+/** Deletes due data once an hour. Calls `failed` if the storage fails permanently. */
 export async function runRetention(
   parts: Parts & { log: Log; failed: (error: unknown) => void },
   signal: AbortSignal,
 ): Promise<void> {
-  const { retention, log, failed } = parts;
-  if (!isAnyDropped(retention)) return;
+  const { log, failed } = parts;
   for (let wait = FIRST_AFTER_MS; ; wait = EVERY_MS) {
     await delay(wait, undefined, { signal }).catch(() => {});
     if (signal.aborted) return;
@@ -95,6 +111,13 @@ export async function runRetention(
         log.info(fields, 'attempts and responses of old requests were deleted');
       }
     } catch (error) {
+      if (isAppError(error, 'CLOCK_WRONG')) {
+        log.warn(
+          { reason: error.message },
+          'retention waits for the right time: it will try again in an hour',
+        );
+        continue;
+      }
       log.error({ code: codeOf(error) }, 'retention failed: it will run again in an hour');
       if (isFatal(error)) return failed(error);
     }

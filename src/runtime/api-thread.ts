@@ -144,7 +144,10 @@ async function startApi(main: MainThread<FromApi>): Promise<Started<ToApi>> {
     hearCalls(databaseUrl, (call) => wake[call](), signal),
     learn(db, encryptor, log),
     clock.run(signal),
-    runRetention({ db, databaseUrl, retention, now, log, failed: main.failed }, signal),
+    runRetention(
+      { db, databaseUrl, retention, sharedNow, clockWarning: clock.warning, log, failed: main.failed },
+      signal,
+    ),
   ];
   const stopCheckpoints = engineOf(db) === 'sqlite' ? startCheckpoints(databaseUrl, main.failed) : () => {};
 

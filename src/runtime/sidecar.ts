@@ -98,7 +98,7 @@ export async function createSidecar(config: Config, options: SidecarOptions): Pr
     });
 
     // Receive and store.
-    const refusals = createRefusals(now);
+    const refusals = createRefusals(sharedNow);
     loops.push(refusals.run(db, storing.signal));
     const counts = createStoringCounts();
     const intake = createIntake({

@@ -269,7 +269,10 @@ onEitherEngine('an event without its body has the reason, and is not reprocessed
   await deliver(db, [deductionOf('old', { id: 'd1' })], '2025-01-10T00:00:00.000Z');
   await deliver(db, [deductionOf('new', { id: 'd2' })]);
   const retention = { eventsMs: 100 * 86_400_000, requestsMs: null };
-  await dropDue({ db, databaseUrl: url, retention, now: () => NOW }, new AbortController().signal);
+  await dropDue(
+    { db, databaseUrl: url, retention, sharedNow: async () => NOW, clockWarning: async () => null },
+    new AbortController().signal,
+  );
   const { json } = await call({ url: '/v1/events/old' });
   t.match(json, { body: null, body_absent: /RETENTION_EVENTS\. Its SHA-256 was [0-9a-f]{64}\.$/ });
   const refused = await call({ method: 'POST', url: '/v1/events/old/reprocess' });

@@ -1,7 +1,8 @@
 import type { Test } from 'tap';
+import { storeClockWarning } from '../../src/database/instance.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { deductionOf, deliver, eventOf } from '../api/deliver.ts';
-import { onEitherEngine } from '../support/engine.ts';
+import { onEitherEngine, onSqlite } from '../support/engine.ts';
 import { here, jsonOf, type Variables, withDatabase } from './harness.ts';
 
 const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString();
@@ -78,3 +79,14 @@ onEitherEngine(
     t.match(jsonOf(ran), { clean: true, versions: { by_body: 1, by_hash: 1 } });
   },
 );
+
+onSqlite('retention waits while the sidecar on the file notices a wrong clock', async (t) => {
+  const { env, db } = await filled(t);
+  await storeClockWarning(db, 'set forward by 2 hours while the sidecar ran');
+  t.match(await here(t, env, ['retention', '--yes']), {
+    code: 1,
+    stderr: /may be wrong \(set forward by 2 hours/,
+  });
+  t.equal((await kept(db)).length, 3);
+  t.match(await here(t, env, ['retention', '--dry-run']), { code: 0, stdout: /event bodies +2/ });
+});

@@ -13,6 +13,7 @@ import { checkChange } from '../../src/employment/change.ts';
 import { dropBodies } from '../../src/inbox/drop-bodies.ts';
 import { dismissEvent, reprocessEvent, reprocessEvents } from '../../src/inbox/events.ts';
 import { sha256 } from '../../src/inbox/inbox.ts';
+import { createRefusals, refusedSince } from '../../src/inbox/refusals.ts';
 import { countDue, dropDue, runRetention } from '../../src/operations/retention.ts';
 import { ATTEMPTS_AT_ONCE } from '../../src/outbox/erase.ts';
 import { cancelManually } from '../../src/outbox/manual.ts';
@@ -29,6 +30,7 @@ import { at } from '../support/clocks.ts';
 import {
   engineOf,
   liftTimeLimits,
+  onEachEngine,
   onEitherEngine,
   onPostgres,
   onSqlite,
@@ -45,9 +47,10 @@ const daysAgo = (days: number) => new Date(NOW.getTime() - days * DAY_MS);
 const OLD = daysAgo(200).toISOString();
 const NEW = daysAgo(50).toISOString();
 
-const drop = ({ db, url }: Pick<Commits, 'db' | 'url'>, retention = RETENTION) =>
-  dropDue({ db, databaseUrl: url, retention, now: () => NOW }, new AbortController().signal);
-const due = (db: Db, retention = RETENTION) => countDue({ db, retention, now: () => NOW });
+const CLOCK = { sharedNow: at(NOW), clockWarning: async (): Promise<string | null> => null };
+const drop = ({ db, url }: Pick<Commits, 'db' | 'url'>, retention = RETENTION, clock = CLOCK) =>
+  dropDue({ db, databaseUrl: url, retention, ...clock }, new AbortController().signal);
+const due = (db: Db, retention = RETENTION) => countDue({ db, retention, sharedNow: at(NOW) });
 
 /** The ids of the events with bodies, in order of receipt. */
 async function withBody(db: Db): Promise<string[]> {
@@ -389,12 +392,42 @@ onEitherEngine('a finalized run can be verified without the bodies of its events
   t.match(await verifyRun(db, run), { identical: true, differences: [] });
 });
 
-onEitherEngine('retention runs only if configured, and stops on shutdown', async (t) => {
+onEitherEngine('retention stops on shutdown', async (t) => {
   const { db, url } = await scratch(t);
   const stop = new AbortController();
-  const parts = { db, databaseUrl: url, now: () => NOW, log: silentLog, failed: t.error };
-  await runRetention({ ...parts, retention: { eventsMs: null, requestsMs: null } }, stop.signal);
+  const parts = { db, databaseUrl: url, ...CLOCK, log: silentLog, failed: t.error };
   const running = runRetention({ ...parts, retention: RETENTION }, stop.signal);
   stop.abort();
   await t.resolves(running);
+});
+
+onEachEngine(
+  'nothing is dropped by a clock that may be wrong; on PostgreSQL the database has one',
+  async (t) => {
+    const { db, url } = await scratch(t);
+    await deliver(db, [of('old')], OLD);
+    const wrong = { ...CLOCK, clockWarning: async () => 'set forward by 2 hours' };
+    if (engineOf(t) === 'postgres') {
+      t.match(await drop({ db, url }, RETENTION, wrong), { events: 1 });
+      return;
+    }
+    await t.rejects(drop({ db, url }, RETENTION, wrong), {
+      code: 'CLOCK_WRONG',
+      message: /set forward by 2 hours/,
+    });
+    t.strictSame(await withBody(db), ['old']);
+    t.match(await drop({ db, url }), { events: 1 }, 'until it is right');
+  },
+);
+
+onEitherEngine('counts of refused deliveries are dropped after seven days', async (t) => {
+  const { db, url } = await scratch(t);
+  for (const days of [0, 6, 8, 9]) {
+    const refusals = createRefusals(at(daysAgo(days)));
+    refusals.count('encoding');
+    await refusals.flush(db);
+  }
+  t.strictSame(await refusedSince(db, new Date(0)), [{ cause: 'encoding', refused: 4 }]);
+  await drop({ db, url }, { eventsMs: null, requestsMs: null });
+  t.strictSame(await refusedSince(db, new Date(0)), [{ cause: 'encoding', refused: 2 }]);
 });

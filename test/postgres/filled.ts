@@ -154,7 +154,7 @@ async function fillLedger(db: Db): Promise<void> {
   await receive(db, [of('apple', 1, '2026-01-10T00:00:00Z')]);
   await receive(db, [of('apple', 1, '2026-01-11T00:00:00Z'), of('Apple', 1, '2026-01-11T00:00:00Z')]);
   await receive(db, [of('waits', 1, '2026-01-10T00:00:00Z')]);
-  const refusals = createRefusals(() => NOW);
+  const refusals = createRefusals(async () => NOW);
   refusals.count('signature');
   refusals.count('headers');
   await refusals.flush(db);

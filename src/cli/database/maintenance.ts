@@ -1,8 +1,10 @@
 /** The commands that verify a database, accept a data loss and apply the retention. */
 import { readDatabaseUrl, readDataKeys, readRetention } from '../../config.ts';
 import { createDifferences, type Differences } from '../../database/difference.ts';
+import { sharedClock } from '../../database/engine.ts';
 import { transact } from '../../database/transaction.ts';
 import { acceptLosses, describeLoss, knownLosses, undetectedLoss } from '../../inbox/data-loss.ts';
+import { readClockState } from '../../operations/clock-check.ts';
 import { countDue, type DueByKind, dropDue } from '../../operations/retention.ts';
 import { type Found, rowsToVerify, verifyAll } from '../../operations/verify.ts';
 import { createEncryptor } from '../../security/encryption.ts';
@@ -70,7 +72,14 @@ export function addRetentionCommand(program: Command): void {
     .doesOnDatabase(async (context, { dryRun }: { dryRun?: true }) => {
       // Does what a running `serve` does once an hour. It may be stopped and repeated at any time.
       const { db, env, out, now, stopped } = context;
-      const parts = { db, now, retention: readRetention(env), databaseUrl: readDatabaseUrl(env) };
+      const sharedNow = sharedClock(now);
+      const parts = {
+        db,
+        sharedNow,
+        clockWarning: () => readClockState(db, { now, sharedNow }),
+        retention: readRetention(env),
+        databaseUrl: readDatabaseUrl(env),
+      };
       const due = await countDue(parts);
       if (dryRun) {
         printResult(out, { dry_run: true, due }, () => printDue(out, due));
