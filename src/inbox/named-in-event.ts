@@ -19,8 +19,8 @@ export type NamedChange = {
 
 export type NamedInEvent = { employeeId?: string; employerId?: string; change?: NamedChange };
 
-/** A deduction with the longest fields has about 20 KB. Larger bodies are read for the ids they name only. */
-export const CHANGE_BYTES_MAX = 32 * 1024;
+/** A deduction with a description of 4,000 letters has 5 KB. Larger bodies are read for the ids they name only. */
+export const CHANGE_BYTES_MAX = 8 * 1024;
 /** The digits of a JSON number that survive parsing. */
 const NUMBER_DIGITS_MAX = 15;
 
