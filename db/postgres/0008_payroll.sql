@@ -35,8 +35,8 @@ CREATE TRIGGER payroll_policies_are_append_only BEFORE UPDATE OR DELETE ON payro
 CREATE TRIGGER payroll_policies_are_never_emptied BEFORE TRUNCATE ON payroll_policies EXECUTE FUNCTION refuse_change();
 
 -- The deductions of one employer for one pay date. `body` is the run as it was created, with the defaults filled in. An
--- open run is computed at each read. A finalized run has its lines in run_employees under `freeze_id`. `basis` is what
--- they were computed from, besides the previous run and run_inputs, which its SHA-256 covers, too. `outcome` is the
+-- open run is computed at each read. A finalized run has its lines in run_employees under `freeze_id`. `basis` has
+-- the inputs of the computation, except the previous run and run_inputs; its SHA-256 covers all of them. `outcome` is the
 -- comparison with the previous run and who is not in this one. `previous_run_id` has no foreign key, because a copy
 -- inserts runs by id; a final run is never removed. `finalize_key_hash` is the SHA-256 of an idempotency key. A regular
 -- run without a pay group conflicts with every group, which is checked under the lock of payroll_head.

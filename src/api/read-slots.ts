@@ -1,4 +1,4 @@
-/** Slots to read large bodies, which bound the memory of those that are read at once. */
+/** Slots for reading large bodies, which bound the memory of concurrent reads. */
 import type { FastifyRequest } from 'fastify';
 import type { Elapsed } from '../clock.ts';
 import { AppError } from '../errors.ts';
@@ -57,7 +57,7 @@ export function limitReads(atOnce: number, what: string, { log, elapsed }: { log
     }
     if (slots.size < atOnce) return;
     const rates = [...slots].map((slot) => ({ slot, rate: slot.rate() }));
-    // One at a time: once a slot is free, the other slow bodies keep nobody out.
+    // One at a time: once a slot is free, the other slow bodies block no caller.
     const [slowest] = rates.sort((left, right) => left.rate - right.rate);
     if (slowest === undefined || slowest.rate >= SLOWEST.bytes / SLOWEST.withinMs) return;
     log.warn({ reason: what }, 'a slow upload was ended, because every slot was taken');
@@ -69,7 +69,7 @@ export function limitReads(atOnce: number, what: string, { log, elapsed }: { log
     const tokenId = caller?.tokenId ?? '';
     if (slots.size < atOnce) {
       const slot = take(tokenId);
-      // What was slow while a slot was free kept nobody out.
+      // Slowness while a slot was free blocked no caller.
       if (slots.size === atOnce) for (const each of slots) each.restart();
       return Promise.resolve(slot);
     }
@@ -109,7 +109,7 @@ export function limitReads(atOnce: number, what: string, { log, elapsed }: { log
 
 type Part = IteratorResult<Uint8Array, undefined>;
 
-/** Measures only the time that is spent waiting for the client while this thread is idle: the rest is our own slowness. */
+/** Measures only the time that is spent waiting for the client while this thread is idle: other time is our own slowness. */
 function createSlot(tokenId: string, { idle }: Elapsed) {
   let bytes = 0;
   let waitedMs = 0;

@@ -69,7 +69,7 @@ export function createNotifier(readState: () => Promise<string>, checkEveryMs = 
       for (let checks = 1; subscribers.size > 0; checks += 1) {
         await delay(checkEveryMs, null, { signal: closing.signal });
         for (const [stream, { isAllowed }] of subscribers) if (!(await isAllowed())) end(stream);
-        // Those who subscribe during the check wait for the next one: it may have missed what they missed.
+        // A page that subscribes during the check waits for the next check: this one may have missed a change.
         const all = [...subscribers];
         const state = await readState().catch(() => null);
         for (const [stream, subscriber] of all) {

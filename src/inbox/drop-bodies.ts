@@ -51,7 +51,7 @@ export async function dropBodies(db: Db, before: string): Promise<Dropping> {
   return { dropped: dropped ?? 0, more: dropped === null || !ended };
 }
 
-/** Returns those of the events that have an open conflict. */
+/** Returns the events that have an open conflict, of these. */
 async function inConflict(trx: Trx, seqs: readonly number[]): Promise<Set<number>> {
   const rows = await trx
     .selectFrom('inbox')

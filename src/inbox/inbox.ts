@@ -18,7 +18,7 @@ export type Arrival = { readonly eventId: string; readonly body: Buffer };
 export type ReceivedAt = string | RawBuilder<string>;
 
 /**
- * Returns the time of receipt of what is stored next. On PostgreSQL it is the server's, which the starts of uploads
+ * Returns the time of receipt of the next event. On PostgreSQL it is the server's, which the starts of uploads
  * have too, at the start of the statement: what happens while it waits for a lock happens after the receipt.
  */
 export function receivedNow(engine: Engine, now: Clock): ReceivedAt {

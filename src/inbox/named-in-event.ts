@@ -1,4 +1,4 @@
-/** What an event names, read leniently: a quarantined one breaks the contract. Nothing else of its body is shown. */
+/** The fields of an event that are read leniently, because a quarantined event breaks the contract. No other field is shown. */
 import type { Static } from 'typebox';
 import { compile } from '../contract/check.ts';
 import { Deduction, LINES_OF_COVERAGE, type LineOfCoverage } from '../contract/deduction.ts';

@@ -74,7 +74,7 @@ function hmacKey(secret: string): KeyObject {
   return createSecretKey(Buffer.from(secret.slice('whsec_'.length), 'base64'));
 }
 
-/** Compares as the library does, but over the raw bytes: they are UTF-8, so they are those of the decoded text. */
+/** Compares as the library does, but over the raw bytes: a UTF-8 body has the same bytes after decoding. */
 function hasHmac(
   key: KeyObject,
   { id, timestamp }: HeaderSet,

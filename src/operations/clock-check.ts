@@ -61,7 +61,7 @@ export function createClockCheck(parts: {
   };
 }
 
-/** Returns the warning of a command's own clock, or the one that the sidecar on this SQLite file stored. */
+/** Returns the warning of a command's own clock, or the warning that the sidecar on this SQLite file stored. */
 export async function readClockState(
   db: Db,
   clocks: { now: Clock; sharedNow: SharedNow },

@@ -112,7 +112,7 @@ const PROTECTION: Readonly<Record<string, string>> = {
   'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
 };
 
-/** Adds the protection to every response, also to those that the framework sends without calling our hooks. */
+/** Adds the protection to every response, also to a response that the framework sends without calling our hooks. */
 export function protectResponses(server: Server): void {
   const protect = (response: ServerResponse): void => {
     for (const [name, value] of Object.entries(PROTECTION)) response.setHeader(name, value);

@@ -37,7 +37,7 @@ export async function beginSession(
   const secret = randomBytes(SECRET_BYTES).toString('base64url');
   const at = now.toISOString();
   const hashes = { session_hash: sessionHash(secret), token_hash: tokenHash(token) };
-  // Before any row is locked: sign-ins at the same time would each count without the others.
+  // Before any row is locked: concurrent sign-ins would not count each other.
   await lockNames(trx, [`sessions:${hashes.token_hash.toString('hex')}`]);
   if (earlier !== null) await endSession(trx, earlier);
   await trx

@@ -32,7 +32,7 @@ const BASIS = {
 export const StoredBasis = closed(BASIS);
 export type StoredBasis = Static<typeof StoredBasis>;
 
-/** What a run is computed from. */
+/** The inputs of a run's computation. */
 export type Basis = StoredBasis & {
   /** The previous finalized regular run, which changes are compared with. */
   previous: string | null;
@@ -221,7 +221,7 @@ async function previousRun(db: Db | Trx, run: Run, runId: string | null): Promis
 
 /**
  * Returns the finalized and voided runs of a run's calendar year and the year before, whose differences are reported.
- * What settled something for a voided run must be returned.
+ * Amounts that were settled for a voided run must be returned.
  */
 async function earlierRuns(db: Db | Trx, run: Run, runId: string | null): Promise<Basis['earlier']> {
   const year = yearOf(run.pay_date);

@@ -108,7 +108,7 @@ export function recordedLines(db: Db | Trx) {
     );
 }
 
-/** Selects what these lines owe. Those of older reports come first. */
+/** Selects the amounts that lines owe, of the oldest report first. */
 export function reportedLines(db: Db | Trx) {
   return recordedLines(db)
     .select(['taken_lines.run_id', 'employee_id', 'line', 'owed'])

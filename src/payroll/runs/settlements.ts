@@ -1,4 +1,4 @@
-/** What a run settles of earlier runs: one row per adjustment or arrears line that it takes. */
+/** The amounts of earlier runs that a run settles: one row per adjustment or arrears line that it takes. */
 import { type Insertable, sql } from 'kysely';
 import { insertMany, isOneOf } from '../../database/bulk.ts';
 import type { Db, Tables, Trx } from '../../database/tables.ts';
