@@ -202,7 +202,7 @@ const CASES: Record<string, Case> = {
   'accept without a reason': post(
     '/open/finalize',
     { accept: ['overlap'] },
-    { errors: [['reason', /required with/]] },
+    { errors: [['reason', /is required to accept failed checks/]] },
   ),
   'accept with a blank reason': post(
     '/open/finalize',
