@@ -131,7 +131,7 @@ onEitherEngine('dismissing requires a reason and makes readiness pass', async (t
 
   await here(t, env, ['events', 'dismiss', 'msg_fixture0000000000011', '--reason', 'right so', '--yes']);
   await transact(db, (trx) => trx.updateTable('census_syncs').set({ state: 'completed' }).execute());
-  t.match(await here(t, env, ['readiness']), { code: 0, stdout: /Ready: .* of 18 checks\.\n$/s });
+  t.match(await here(t, env, ['readiness']), { code: 0, stdout: /Ready: .* of 19 checks\.\n$/s });
 });
 
 onEitherEngine('events are reprocessed by id, all or none', async (t) => {
