@@ -93,8 +93,7 @@ t.test('three slow census uploads do not block another one', async (t) => {
   });
   const census = makeWorld(DEFAULT_SEED).get('maple-bakery');
   const put = () => api.call('PUT', '/v1/employers/maple-bakery/census', census);
-  await eventually('every upload slot is taken', put, ({ status }) => status === 503);
-  await eventually('the slow uploads are aborted', put, ({ status }) => status === 200, 30_000);
+  await eventually('a slow upload loses its slot', put, ({ status }) => status === 200);
 });
 
 /** Opens a connection that the client never closes, and sends a byte of `drip` each second. */
