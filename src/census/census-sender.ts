@@ -1,5 +1,4 @@
 import { pathSegment } from '../contract/fields.ts';
-import type { SharedNow } from '../database/engine.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { AppError, isAppError } from '../errors.ts';
 import { SLOW_RETRY_MS } from '../outbox/retry.ts';
@@ -23,7 +22,6 @@ const TIMEOUTS: Timeouts = { idleMs: 5 * 60_000, totalMs: 15 * 60_000 };
 const CLOCK_SKEW_MS = 5 * 60_000;
 
 type CensusSending = Staging & {
-  sharedNow: SharedNow;
   /** Null for push. */
   source: CensusSource | null;
   /** CENSUS_MAX_AGE: an older staged census is not uploaded. */

@@ -25,7 +25,7 @@ export async function resumeRosterUpdates(update: Staging): Promise<number> {
  * the census. Later facts stay in effect. An interrupted update can start again, and repeats nothing; it stops if the
  * census is replaced.
  */
-export async function updateRoster({ db, encryptor, now }: Staging, censusId: string): Promise<void> {
+export async function updateRoster({ db, encryptor, sharedNow }: Staging, censusId: string): Promise<void> {
   const census = await findCurrent(db, censusId);
   if (census === undefined) return;
   const { employer_id, staged_at } = census;
@@ -34,7 +34,7 @@ export async function updateRoster({ db, encryptor, now }: Staging, censusId: st
     transactOnLedger(db, async (trx) => {
       await lockSubject(trx, employerSubject(employer_id));
       if ((await findCurrent(trx, censusId)) === undefined) return false;
-      await recordFacts(trx, facts, source, now().toISOString());
+      await recordFacts(trx, facts, source, (await sharedNow(trx)).toISOString());
       return true;
     });
 
@@ -57,8 +57,9 @@ export async function updateRoster({ db, encryptor, now }: Staging, censusId: st
     if (employees.length < FACTS_AT_ONCE) break;
     after = employees.at(-1) as string;
   }
-  await transact(db, (trx) => {
-    const update = trx.updateTable('staged_censuses').set({ roster_updated_at: now().toISOString() });
+  await transact(db, async (trx) => {
+    const roster_updated_at = (await sharedNow(trx)).toISOString();
+    const update = trx.updateTable('staged_censuses').set({ roster_updated_at });
     return update.where('census_id', '=', censusId).execute();
   });
 }

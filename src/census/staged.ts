@@ -4,9 +4,9 @@
  * with payroll's own data of each.
  */
 import { type NotNull, sql } from 'kysely';
-import type { Clock } from '../clock.ts';
 import type { Organization } from '../contract/census.ts';
 import type { Employee } from '../contract/employee.ts';
+import type { SharedNow } from '../database/engine.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import type { EncryptedColumn } from '../security/encrypted-columns.ts';
 import type { Encryptor, Place, StoredValue } from '../security/encryption.ts';
@@ -59,7 +59,7 @@ export function rowsOf(plain: Buffer): CensusRow[] {
   });
 }
 
-export type Staging = { db: Db; encryptor: Encryptor; now: Clock };
+export type Staging = { db: Db; encryptor: Encryptor; sharedNow: SharedNow };
 
 export type StagedCensus = NonNullable<Awaited<ReturnType<typeof currentCensus>>>;
 

@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import { ago } from '../checks.ts';
-import type { Clock } from '../clock.ts';
 import type { Organization } from '../contract/census.ts';
 import { insertRows } from '../database/bulk.ts';
-import { databaseNow, forUpdate } from '../database/engine.ts';
+import { forUpdate, type SharedNow } from '../database/engine.ts';
 import { isUnavailable } from '../database/errors.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
@@ -29,7 +28,7 @@ export type Staged =
  * took the staging for abandoned: nothing is changed then.
  */
 export async function stageCensus(
-  { db, encryptor, now: clock }: Staging,
+  { db, encryptor, sharedNow }: Staging,
   employerId: string,
   content: CensusContent,
   { uploading = null, signal = null }: { uploading?: string | null; signal?: AbortSignal | null } = {},
@@ -39,18 +38,18 @@ export async function stageCensus(
   const { census_id } = census;
   const empty = { ...census, state: 'staging', employee_count: 0, body_bytes: 0 } as const;
   await transact(db, async (trx) => {
-    const staged_at = (await databaseNow(trx, clock)).toISOString();
+    const staged_at = (await sharedNow(trx)).toISOString();
     const begun = { ...empty, fingerprint_key: hasher.keyId, staged_at };
     await trx.insertInto('staged_censuses').values(begun).execute();
   });
   let staged: Staged;
   try {
-    const writer = createChunkWriter({ db, encryptor, now: clock }, hasher, census);
+    const writer = createChunkWriter({ db, encryptor, sharedNow }, hasher, census);
     const { organization, ...report } = await checkCensus(content, writer.add, signal);
     if (report.problemCount > 0 || organization === null) staged = { ok: false, ...report };
     else {
       const size = { employee_count: report.employees, body_bytes: await writer.end(organization) };
-      await transact(db, (trx) => makeCurrent(trx, census, size, uploading, clock));
+      await transact(db, (trx) => makeCurrent(trx, census, size, uploading, sharedNow));
       staged = { ok: true, censusId: census_id, employees: report.employees };
     }
   } catch (error) {
@@ -59,18 +58,18 @@ export async function stageCensus(
     throw error;
   }
   if (!staged.ok) await abandonStaging(db, census_id);
-  else await updateRoster({ db, encryptor, now: clock }, census_id);
-  await tidyCensuses(db, clock);
+  else await updateRoster({ db, encryptor, sharedNow }, census_id);
+  await tidyCensuses(db, sharedNow);
   return staged;
 }
 
 type Ids = { census_id: string; employer_id: string };
 
 /** Locks a census that is being staged until the transaction ends, and renews its time. Throws ABANDONED. */
-async function renewStaging(trx: Trx, censusId: string, clock: Clock): Promise<void> {
+async function renewStaging(trx: Trx, censusId: string, sharedNow: SharedNow): Promise<void> {
   const { numUpdatedRows } = await trx
     .updateTable('staged_censuses')
-    .set({ staged_at: (await databaseNow(trx, clock)).toISOString() })
+    .set({ staged_at: (await sharedNow(trx)).toISOString() })
     .where('census_id', '=', censusId)
     .where('state', '=', 'staging')
     .executeTakeFirst();
@@ -85,16 +84,15 @@ async function makeCurrent(
   { census_id, employer_id }: Ids,
   size: { employee_count: number; body_bytes: number },
   uploading: string | null,
-  clock: Clock,
+  sharedNow: SharedNow,
 ): Promise<void> {
   await lockSubject(trx, employerSubject(employer_id));
-  await renewStaging(trx, census_id, clock);
-  // Read after the lock: facts from the previous census are older. They have this process's time, so this one has, too.
-  const now = clock().toISOString();
-  const replaced_at = (await databaseNow(trx, clock)).toISOString();
+  await renewStaging(trx, census_id, sharedNow);
+  // Read after the lock: facts from the previous census are older.
+  const now = (await sharedNow(trx)).toISOString();
   await trx
     .updateTable('staged_censuses')
-    .set({ state: 'replaced', replaced_at })
+    .set({ state: 'replaced', replaced_at: now })
     .where('employer_id', '=', employer_id)
     .where('state', '=', 'current')
     .execute();
@@ -108,7 +106,7 @@ async function makeCurrent(
 
 /** Writes rows in encrypted chunks with their fingerprints. The organization is chunk 0. */
 function createChunkWriter(
-  { db, encryptor, now: clock }: Staging,
+  { db, encryptor, sharedNow }: Staging,
   hasher: Hasher,
   { census_id, employer_id }: Ids,
 ) {
@@ -122,7 +120,7 @@ function createChunkWriter(
   const write = async (chunk: number, plain: Buffer): Promise<void> => {
     const ciphertext = encryptor.encrypt(plain, chunkPlace(census_id, chunk));
     await transact(db, async (trx) => {
-      await renewStaging(trx, census_id, clock);
+      await renewStaging(trx, census_id, sharedNow);
       await trx.insertInto('census_chunks').values({ census_id, chunk, ciphertext }).execute();
       await insertRows(trx, 'census_fingerprints', fingerprints);
     });
@@ -173,7 +171,7 @@ const STAGING_KEPT_MS = 6 * 60 * 60 * 1000;
 const FINGERPRINTS_AT_ONCE = 1_000;
 
 /** Removes replaced and unfinished censuses, and returns how many. The last upload's fingerprints stay. */
-export async function tidyCensuses(db: Db, clock: Clock): Promise<number> {
+export async function tidyCensuses(db: Db, sharedNow: SharedNow): Promise<number> {
   const leftovers = await db
     .selectFrom('staged_censuses')
     .select('census_id')
@@ -183,7 +181,7 @@ export async function tidyCensuses(db: Db, clock: Clock): Promise<number> {
   let removed = 0;
   for (const { census_id } of leftovers) {
     await transact(db, async (trx) => {
-      const now = await databaseNow(trx, clock);
+      const now = await sharedNow(trx);
       const unread = {
         state: 'replaced',
         column: 'replaced_at',

@@ -13,7 +13,7 @@ import { dismissSync, requestSyncManually } from '../census/syncs.ts';
 import { ago } from '../checks.ts';
 import { readCensus, readDataKeys } from '../config.ts';
 import { describe } from '../contract/check.ts';
-import { databaseNow } from '../database/engine.ts';
+import { databaseNow, sharedClock } from '../database/engine.ts';
 import type { Db } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import { type AppError, codeOf } from '../errors.ts';
@@ -76,7 +76,7 @@ export function addCensusCommands(program: Command): void {
       const encryptor = createEncryptor(readDataKeys(env));
       const content = await openCensusFile(file);
       return withDatabase(context, async (db) => {
-        const staged = await stageCensus({ db, encryptor, now }, employer, content);
+        const staged = await stageCensus({ db, encryptor, sharedNow: sharedClock(now) }, employer, content);
         if (!staged.ok) {
           const findings = viewFindings(staged);
           printResult(out, findings, () => printProblems(out, findings));

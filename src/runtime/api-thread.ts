@@ -76,7 +76,7 @@ async function startApi(main: MainThread<FromApi>): Promise<Started<ToApi>> {
     client,
     encryptor,
     senders: {
-      census: createCensusSender({ db, encryptor, now, sharedNow, source, maxAgeMs }),
+      census: createCensusSender({ db, encryptor, sharedNow, source, maxAgeMs }),
       ...createChangeSenders(encryptor),
     },
     sharedNow,
@@ -180,7 +180,7 @@ function logOf(main: MainThread<FromApi>): Log {
 /** Updates the roster from censuses that an earlier process did not finish. Never rejects. */
 async function learn(db: Db, encryptor: Encryptor, log: Log): Promise<void> {
   try {
-    await resumeRosterUpdates({ db, encryptor, now: systemClock });
+    await resumeRosterUpdates({ db, encryptor, sharedNow: sharedClock(systemClock) });
   } catch (error) {
     const fields = { code: codeOf(error), reason: keyErrorMessage(error) ?? codeOf(error) };
     log.error(

@@ -1,6 +1,8 @@
 /** Reports with effective dates, and the runs that they change. */
 import type { Test } from 'tap';
+import { createApi } from '../../src/api/server.ts';
 import { createCensusSender } from '../../src/census/census-sender.ts';
+import { currentCensus } from '../../src/census/staged.ts';
 import { requestSyncManually } from '../../src/census/syncs.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { createChangeSenders } from '../../src/employment/bodies.ts';
@@ -18,7 +20,7 @@ import { json as respond, stubService } from '../outbox/stub-service.ts';
 import { every } from '../payroll/calendars.ts';
 import { onEachEngine } from '../support/engine.ts';
 import { deductionOf, deliver } from './deliver.ts';
-import { type Answer, start } from './start.ts';
+import { type Answer, call, start } from './start.ts';
 
 const DAY_MS = 86_400_000;
 const later = (day: string, days: number) =>
@@ -123,7 +125,6 @@ onEachEngine(
     const sender = createCensusSender({
       db,
       encryptor,
-      now: clock,
       sharedNow: async () => clock(),
       source: null,
       maxAgeMs: 365 * DAY_MS,
@@ -166,3 +167,20 @@ onEachEngine('an invalid effective date is rejected by name', async (t) => {
   t.equal(census.status, 422);
   t.match(census.json.errors, [{ path: 'employees[0].effective_on' }]);
 });
+
+onEachEngine(
+  'a census counts as newer than earlier reports, whatever the clock of its sidecar',
+  async (t) => {
+    const { db, parts, clock, census, report, employee } = await begin(t, '2026-07-01T09:00:00.000Z');
+    const behind = createApi({ ...parts, now: () => new Date(clock().getTime() - DAY_MS) });
+    t.teardown(() => behind.close());
+    await census(person('emp-1', { pay_frequency: 'weekly' }));
+    clock.advance(60_000);
+    t.equal((await report('compensation-change', compensationChange)).status, 202);
+    clock.advance(60_000);
+    const body = { organization, employees: [person('emp-1', { pay_frequency: 'biweekly' })] };
+    t.equal((await call(behind, { method: 'PUT', url: '/v1/employers/acme/census', body })).status, 200);
+    t.match(await employee('emp-1'), { employments: [{ pay_frequency: 'biweekly' }] });
+    t.match(await currentCensus(db, 'acme'), { staged_at: clock().toISOString() });
+  },
+);

@@ -40,7 +40,9 @@ export function stage(
   text: string,
   { employerId = 'a', uploading = null }: { employerId?: string; uploading?: string | null } = {},
 ): Promise<Staged> {
-  return stageCensus({ db, encryptor, now: clock }, employerId, contentOf(text), { uploading });
+  return stageCensus({ db, encryptor, sharedNow: async () => clock() }, employerId, contentOf(text), {
+    uploading,
+  });
 }
 
 /** Makes censuses that are not current older, because PostgreSQL times them by its own clock. */

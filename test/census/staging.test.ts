@@ -3,11 +3,13 @@ import { CHUNK_BYTES, currentCensus } from '../../src/census/staged.ts';
 import { stageCensus, tidyCensuses } from '../../src/census/staging.ts';
 import { systemClock } from '../../src/clock.ts';
 import { census } from '../../src/contract/census.ts';
+import { sharedClock } from '../../src/database/engine.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { recordFacts, rosterOf } from '../../src/ledger/roster.ts';
 import { open, scratch } from '../database/scratch.ts';
-import { encryptor, setClock } from '../outbox/parts.ts';
+import { encryptor, START, setClock } from '../outbox/parts.ts';
+import { at } from '../support/clocks.ts';
 import { onEachEngine, onEitherEngine, rawBytes } from '../support/engine.ts';
 import { pastTriggers } from '../support/past-triggers.ts';
 import { age, censusOf, contentOf, organization, person, stage, uploadText } from './parts.ts';
@@ -24,6 +26,9 @@ async function count(db: Db, table: 'census_chunks' | 'staged_censuses' | 'roste
 }
 
 const roster = async (db: Db, id: string) => (await rosterOf(db, [id])).get(id) ?? [];
+
+/** Of this machine, as in `age`. */
+const sharedNow = sharedClock(systemClock);
 
 onEitherEngine('the upload is the staged census without the pay group', async (t) => {
   const { db } = await scratch(t);
@@ -75,7 +80,7 @@ onEitherEngine('an interrupted source leaves nothing stored', async (t) => {
     throw new Error('reset');
   }
   const content = { format: 'json', content: breaking() } as const;
-  await t.rejects(stageCensus({ db, encryptor, now: setClock() }, 'a', content), { message: 'reset' });
+  await t.rejects(stageCensus({ db, encryptor, sharedNow: at(START) }, 'a', content), { message: 'reset' });
   t.equal(await count(db, 'staged_censuses'), 0);
   t.equal(await count(db, 'census_chunks'), 0);
 });
@@ -96,10 +101,10 @@ onEitherEngine(
     await stage(db, systemClock, censusOf([person('e-2')]));
     await stage(db, systemClock, censusOf([person('e-9')]), { employerId: 'b' });
     t.match(JSON.parse((await uploadText(t, db)) as string), { employees: [{ employee_id: 'e-2' }] });
-    t.equal(await tidyCensuses(db, systemClock), 0);
+    t.equal(await tidyCensuses(db, sharedNow), 0);
     t.equal(await count(db, 'staged_censuses'), 3);
     await age(db, HOUR_MS);
-    t.equal(await tidyCensuses(db, systemClock), 1);
+    t.equal(await tidyCensuses(db, sharedNow), 1);
     t.equal(await count(db, 'staged_censuses'), 2);
     t.equal(await count(db, 'census_chunks'), 4);
   },
@@ -119,14 +124,14 @@ onEitherEngine('a staging whose process died is deleted after hours', async (t) 
   const { db } = await scratch(t);
   const pause = async () => {
     await age(db, 5 * HOUR_MS);
-    t.equal(await tidyCensuses(db, systemClock), 0);
+    t.equal(await tidyCensuses(db, sharedNow), 0);
     await age(db, 7 * HOUR_MS);
-    t.equal(await tidyCensuses(db, systemClock), 1);
+    t.equal(await tidyCensuses(db, sharedNow), 1);
     t.equal(await count(db, 'staged_censuses'), 0);
     t.equal(await count(db, 'census_chunks'), 0);
   };
   const content = { format: 'json', content: paused(large(), pause) } as const;
-  await t.rejects(stageCensus({ db, encryptor, now: systemClock }, 'a', content), { code: 'ABANDONED' });
+  await t.rejects(stageCensus({ db, encryptor, sharedNow }, 'a', content), { code: 'ABANDONED' });
 });
 
 onEitherEngine('a census that a clean-up took for abandoned leaves the previous one current', async (t) => {
@@ -137,9 +142,9 @@ onEitherEngine('a census that a clean-up took for abandoned leaves the previous 
   async function* late(): AsyncGenerator<Uint8Array> {
     yield Buffer.from(censusOf([person('e-2')]));
     await age(db, 7 * HOUR_MS);
-    await tidyCensuses(db, systemClock);
+    await tidyCensuses(db, sharedNow);
   }
-  const staging = stageCensus({ db, encryptor, now: systemClock }, 'a', { format: 'json', content: late() });
+  const staging = stageCensus({ db, encryptor, sharedNow }, 'a', { format: 'json', content: late() });
   await t.rejects(staging, { code: 'ABANDONED' });
   t.equal(await uploadText(t, db), good);
   t.equal(await count(db, 'staged_censuses'), 1);
@@ -162,11 +167,11 @@ onEitherEngine('a clean-up removes nothing of a census that became current after
   let cleanUp: Promise<number> | undefined;
   const pause = async () => {
     await age(db, 7 * HOUR_MS);
-    cleanUp = tidyCensuses(other, systemClock);
+    cleanUp = tidyCensuses(other, sharedNow);
     await looked.promise;
   };
   const content = { format: 'json', content: paused(large(), pause) } as const;
-  t.match(await stageCensus({ db, encryptor, now: systemClock }, 'a', content), { ok: true });
+  t.match(await stageCensus({ db, encryptor, sharedNow }, 'a', content), { ok: true });
   isCurrent.resolve();
   t.equal(await cleanUp, 0);
   t.equal(await uploadText(t, db), large());
@@ -241,11 +246,11 @@ onEitherEngine(
     const clock = setClock();
     const people = Array.from({ length: 900 }, (_, n) => person(`e-${n}`));
     await stage(db, clock, censusOf(people));
-    t.equal(await resumeRosterUpdates({ db, encryptor, now: clock }), 0);
+    t.equal(await resumeRosterUpdates({ db, encryptor, sharedNow: async () => clock() }), 0);
     await transact(db, (trx) =>
       trx.updateTable('staged_censuses').set({ roster_updated_at: null }).execute(),
     );
-    t.equal(await resumeRosterUpdates({ db, encryptor, now: clock }), 1);
+    t.equal(await resumeRosterUpdates({ db, encryptor, sharedNow: async () => clock() }), 1);
     t.equal(await count(db, 'roster_facts'), 900);
     const { roster_updated_at } = await db
       .selectFrom('staged_censuses')
@@ -269,7 +274,7 @@ onEitherEngine('a report received after the census was staged stays in effect', 
   const source = { source: 'termination', source_id: 'r-1' } as const;
   await transact(db, (trx) => recordFacts(trx, facts, source, now));
   clock.advance(HOUR_MS);
-  await updateRoster({ db, encryptor, now: clock }, censusId);
+  await updateRoster({ db, encryptor, sharedNow: async () => clock() }, censusId);
   t.match(await roster(db, 'e-1'), [{ termination_date: null }, { termination_date: '2026-01-31' }]);
   t.match(await roster(db, 'hired since'), [{ absent: 0 }]);
 });
@@ -282,7 +287,7 @@ onEitherEngine('a replaced census does not update the roster', async (t) => {
   clock.advance(HOUR_MS);
   await stage(db, clock, censusOf([person('e-2')]));
   const facts = await count(db, 'roster_facts');
-  await updateRoster({ db, encryptor, now: clock }, old);
+  await updateRoster({ db, encryptor, sharedNow: async () => clock() }, old);
   t.equal(await count(db, 'roster_facts'), facts);
 });
 
@@ -304,7 +309,7 @@ onEitherEngine('a roster update stops if its census is replaced', async (t) => {
       return result;
     },
   });
-  await updateRoster({ db: racing, encryptor, now: clock }, censusId);
+  await updateRoster({ db: racing, encryptor, sharedNow: async () => clock() }, censusId);
   t.match(await db.selectFrom('staged_censuses').selectAll().execute(), [{ roster_updated_at: null }]);
 });
 
@@ -314,7 +319,9 @@ onEitherEngine('one of two concurrent censuses of an employer is current and com
   const texts = ['x', 'y'].map((name) =>
     censusOf(Array.from({ length: 900 }, (_, n) => person(`${name}-${n}`))),
   );
-  await Promise.all(texts.map((text) => stageCensus({ db, encryptor, now: clock }, 'a', contentOf(text))));
+  await Promise.all(
+    texts.map((text) => stageCensus({ db, encryptor, sharedNow: async () => clock() }, 'a', contentOf(text))),
+  );
   t.ok(texts.includes((await uploadText(t, db)) as string));
   const current = await db.selectFrom('staged_censuses').selectAll().where('state', '=', 'current').execute();
   t.equal(current.length, 1);

@@ -21,7 +21,7 @@ const now = () => new Date();
 const db = openDatabase(databaseUrl);
 await migrate(db, 'sandbox', now());
 const encryptor = createEncryptor([{ id: 'k1', key: Buffer.alloc(32, 7) }]);
-const staged = await stageCensus({ db, encryptor, now }, 'a', {
+const staged = await stageCensus({ db, encryptor, sharedNow: async () => now() }, 'a', {
   format: 'json',
   content: rows(Number(employees)),
 });
@@ -32,7 +32,6 @@ const client = createClient({ baseUrl: serviceUrl, apiKey: 'key', apiKeyFile: nu
 const census = createCensusSender({
   db,
   encryptor,
-  now,
   sharedNow: async () => now(),
   source: null,
   maxAgeMs: 3_600_000,

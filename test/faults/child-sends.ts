@@ -19,7 +19,7 @@ const loop = createSendLoop({
   db,
   client: createClient(config.benefits, '0.0.0', now),
   encryptor,
-  senders: { census: createCensusSender({ db, encryptor, now, sharedNow, source: null, maxAgeMs }) },
+  senders: { census: createCensusSender({ db, encryptor, sharedNow, source: null, maxAgeMs }) },
   sharedNow,
   elapsedMs: () => performance.now(),
   random: Math.random,

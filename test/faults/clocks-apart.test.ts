@@ -3,12 +3,15 @@
  * one of these clocks would remove what another caller is still writing.
  */
 import type { Test } from 'tap';
+import { stageCensus } from '../../src/census/staging.ts';
 import { type Clock, systemClock } from '../../src/clock.ts';
+import { sharedClock } from '../../src/database/engine.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { isAppError } from '../../src/errors.ts';
 import { recordTaken } from '../../src/payroll/reconciliation/taken.ts';
-import { censusOf, person, stage, uploadText } from '../census/parts.ts';
+import { censusOf, contentOf, person, stage, uploadText } from '../census/parts.ts';
 import { open, scratch } from '../database/scratch.ts';
+import { encryptor } from '../outbox/parts.ts';
 import { onPostgres, onSqlite } from '../support/engine.ts';
 import {
   body,
@@ -64,7 +67,8 @@ async function work({ db, employerId, clock }: Caller, onAbandoned: () => void):
     await put(db, runId, body(round, { employer_id: employerId }));
     await again(() => finalize(db, runId, { clock }), onAbandoned);
     const text = censusOf(idsOf(employerId).map((id) => person(id, { job_title: `round ${round}` })));
-    await again(() => stage(db, clock, text, { employerId }), onAbandoned);
+    const staging = { db, encryptor, sharedNow: sharedClock(clock) };
+    await again(() => stageCensus(staging, employerId, contentOf(text)), onAbandoned);
     const rows = rowsOf(...idsOf(employerId).map((employee_id) => ({ employee_id, amount: '9.00' })));
     await recordTaken(db, await storedRun(db, runId), rows, clock().toISOString());
   }

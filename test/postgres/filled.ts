@@ -199,7 +199,7 @@ async function fillCensus(db: Db): Promise<void> {
     const people = Array.from({ length: employees }, (_, index) =>
       person(`c-${index}`, { first_name: 'Zoë' }),
     );
-    return stageCensus({ db, encryptor, now: setClock(NOW) }, 'b', contentOf(censusOf(people)), {
+    return stageCensus({ db, encryptor, sharedNow: async () => NOW }, 'b', contentOf(censusOf(people)), {
       uploading: null,
     });
   };

@@ -118,7 +118,7 @@ const BODY_IN_WORDS =
   '`Census-Organization`. At most 256 MiB.';
 
 export function censusRoutes(app: Api, parts: ApiParts): void {
-  const { db, encryptor, now, log, wakeSend } = parts;
+  const { db, encryptor, sharedNow, log, wakeSend } = parts;
   passStreams(app, Object.values(CENSUS_TYPES));
   const limited = limitReads(CENSUSES_AT_ONCE, 'censuses', parts);
   const Body = Type.Unsafe<unknown>({
@@ -145,7 +145,7 @@ export function censusRoutes(app: Api, parts: ApiParts): void {
     async (request) => {
       const { employer_id } = request.params;
       const staged = await limited(request, (slot) =>
-        stageCensus({ db, encryptor, now }, employer_id, streamedCensus(request, slot)),
+        stageCensus({ db, encryptor, sharedNow }, employer_id, streamedCensus(request, slot)),
       );
       if (!staged.ok) {
         const places = staged.problemCount === 1 ? '1 place' : `${staged.problemCount} places`;
