@@ -1,7 +1,7 @@
 /** Authentication and scopes. Every route declares its scope, and a refusal is sent before any lookup. */
 
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Clock } from '../clock.ts';
+import type { Clock, Elapsed } from '../clock.ts';
 import type { SharedNow } from '../database/engine.ts';
 import type { Db } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
@@ -44,8 +44,8 @@ const REALM = 'realm="benefits-sidecar"';
 export type FailedAttempt = ReturnType<typeof createFailedAttempt>;
 
 /** Every token is still checked, so a valid one from the same proxy is never refused. */
-export function createFailedAttempt(now: Clock) {
-  const attempts = createFailedAttempts(now);
+export function createFailedAttempt(elapsed: Elapsed) {
+  const attempts = createFailedAttempts(elapsed);
   /** Returns the refusal of a failed attempt: 401, or 429 when the address has too many of them. */
   return ({ ip }: FastifyRequest, unauthorized: Refusal): Refusal => {
     const seconds = attempts.failed(ip);

@@ -64,7 +64,7 @@ declare module 'fastify' {
 
 /** Builds the listener without starting it; `ready()` and `listen()` reject when a route declares no scope. */
 export function createApi(parts: ApiParts): Api {
-  const { now, log, version, counts, proxies } = parts;
+  const { elapsed, log, version, counts, proxies } = parts;
   const app: Api = fastify({
     logger: false,
     bodyLimit: BODY_LIMIT_BYTES,
@@ -95,7 +95,7 @@ export function createApi(parts: ApiParts): Api {
   app.decorate('routeTable', createRouteTable());
   app.decorate('unknownPage', null);
   app.decorate('refusedCaller', createRefusedCaller(log));
-  app.decorate('failedAttempt', createFailedAttempt(now));
+  app.decorate('failedAttempt', createFailedAttempt(elapsed));
   app.decorateRequest('caller', null);
   app.decorateRequest('session', null);
   app.addHook('onRoute', app.routeTable.declare);

@@ -1,6 +1,6 @@
 /** Bearer tokens of the API: 256 random bits, shown once, stored and found as their SHA-256. */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
-import type { Clock } from '../clock.ts';
+import type { Elapsed } from '../clock.ts';
 import type { SharedNow } from '../database/engine.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { AppError } from '../errors.ts';
@@ -177,12 +177,12 @@ const ATTEMPTS_WINDOW_MS = 60_000;
 const ADDRESSES_MAX = 1_000;
 
 /** Counts failed attempts to authenticate by source address. Valid tokens are never counted or refused. */
-export function createFailedAttempts(now: Clock) {
+export function createFailedAttempts(elapsed: Pick<Elapsed, 'now'>) {
   const byAddress = new Map<string, { count: number; until: number }>();
   return {
     /** Counts a failed attempt. Returns the seconds to wait after too many in this minute, else null. */
     failed(address: string): number | null {
-      const at = now().getTime();
+      const at = elapsed.now();
       let window = byAddress.get(address);
       if (window === undefined || window.until <= at) {
         byAddress.delete(address);
