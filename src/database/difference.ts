@@ -38,6 +38,12 @@ export async function* pagesOf<Place, Row>(
   }
 }
 
+/** Returns whether a value is a time in the format of our own clock. Whether it is the right one has no second source. */
+export function isTime(value: unknown): boolean {
+  const time = new Date(String(value));
+  return !Number.isNaN(time.getTime()) && time.toISOString() === value;
+}
+
 export type Differences = ReturnType<typeof createDifferences>;
 
 /** Collects differences: all are counted by `table.field`, and the first `most` are kept. */

@@ -2,7 +2,7 @@
  * Derives roster facts from employment changes, and checks them. Only a new hire names its employer; the other changes
  * are about the employer where the employee is active on the day from which they count.
  */
-import { pagesOf, type Verifying } from '../database/difference.ts';
+import { isTime, pagesOf, type Verifying } from '../database/difference.ts';
 import type { Db, RosterFactTable, Trx } from '../database/tables.ts';
 import { type Employment, employmentsOf, isActive, isInSpell, leftLast } from '../ledger/employment.ts';
 import { lockLedger } from '../ledger/position.ts';
@@ -90,7 +90,8 @@ export async function verifyFacts(db: Db, until: number, on: Verifying): Promise
     for (const { position, source, source_id, employee_id, recorded_at } of facts) {
       const wrong = (field: string, rule: string) => on.report('roster_facts', position, field, rule);
       const request = requests.get(source_id);
-      if (request === undefined) {
+      if (!isTime(recorded_at)) wrong('recorded_at', 'is no instant');
+      else if (request === undefined) {
         if (source !== 'census') wrong('source_id', 'there is no such request');
       } else if (source !== request.kind || source === 'census') {
         wrong('source', 'is not the kind of the request that it names');

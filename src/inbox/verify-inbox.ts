@@ -4,7 +4,7 @@ import { syncsOfEvents } from '../census/sync-list.ts';
 import { type Deduction, deduction } from '../contract/deduction.ts';
 import { DEDUCTION_CREATED, DEDUCTION_UPDATED } from '../contract/events.ts';
 import { toInstant } from '../contract/instant.ts';
-import { pagesOf, type ReportDifference, type Verifying } from '../database/difference.ts';
+import { isTime, pagesOf, type ReportDifference, type Verifying } from '../database/difference.ts';
 import { engineOf } from '../database/engine.ts';
 import type { Db, InboxTable } from '../database/tables.ts';
 import {
@@ -168,7 +168,8 @@ function prepare(row: Row, report: ReportDifference): Computable | null {
   if (row.state === 'applied' && row.reason !== null) {
     report('inbox', row.event_id, 'reason', 'is given, but the event was applied');
   }
-  if (row.state === 'applied' && row.reprocessed === 0 && row.finished_at !== row.recorded_at) {
+  if (!isTime(row.recorded_at)) wrong('recorded_at', 'is no instant');
+  else if (row.state === 'applied' && row.reprocessed === 0 && row.finished_at !== row.recorded_at) {
     wrong('recorded_at', `is not when event ${row.event_id} was applied`);
   }
   if (row.previous_position !== null && row.before_deduction !== row.deduction_id) {
@@ -182,7 +183,7 @@ function prepare(row: Row, report: ReportDifference): Computable | null {
   // Without the body, the version is its own source: at least it must be a valid deduction.
   if (row.body === null && !couldBeSent(incoming, wrong)) return null;
   // Reported already. Without a time nothing can be computed.
-  if (!INSTANT.test(event.received_at)) return null;
+  if (!isTime(event.received_at)) return null;
   return { row, incoming };
 }
 
@@ -294,8 +295,9 @@ const SHA256_BYTES = 32;
 /** Compares what every event has; `parsed` is null where the body was dropped. */
 function verifyEvent(event: EventRow, parsed: ParsedEvent | null, report: ReportDifference): void {
   const wrong = (field: keyof EventRow, rule: string) => report('inbox', event.event_id, field, rule);
-  if (!INSTANT.test(event.received_at)) wrong('received_at', 'is no instant');
-  if (event.finished_at !== null && !INSTANT.test(event.finished_at)) wrong('finished_at', 'is no instant');
+  if (!isTime(event.received_at)) wrong('received_at', 'is no instant');
+  if (event.finished_at !== null && !isTime(event.finished_at)) wrong('finished_at', 'is no instant');
+  if (event.dismissed_at !== null && !isTime(event.dismissed_at)) wrong('dismissed_at', 'is no instant');
   if (event.body === null && event.body_hash?.length !== SHA256_BYTES) wrong('body_hash', 'is no SHA-256');
   const isNamedByBody = event.event_id.startsWith(IMPORTED);
   if ((event.source === 'import') !== isNamedByBody) wrong('source', 'does not match its id');
@@ -309,6 +311,3 @@ function verifyEvent(event: EventRow, parsed: ParsedEvent | null, report: Report
   if (event.event_type !== parsed.eventType) wrong('event_type', 'is not that of the body');
   if (event.envelope_id !== parsed.envelopeId) wrong('envelope_id', 'is not that of the body');
 }
-
-/** An instant in the format of our own clock. It runs twice for every event, so it ignores the lengths of months. */
-const INSTANT = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}Z$/;

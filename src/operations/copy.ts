@@ -9,11 +9,12 @@ import type { Db, Tables, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import { AppError, codeOf } from '../errors.ts';
 
-type Table = keyof typeof KEYS;
+export type KeyedTable = keyof typeof KEYS;
+type Table = KeyedTable;
 type Row = Record<string, unknown>;
 
 /** Each table's key, which orders its rows. Referenced tables come first. Migrations write their own table. */
-const KEYS = {
+export const KEYS = {
   instance: ['id'],
   tokens: ['token_id'],
   sessions: ['session_hash'],

@@ -32,6 +32,7 @@ import { type EncryptedVerified, verifyEncrypted } from '../security/encrypted-c
 import type { Encryptor } from '../security/encryption.ts';
 import { HASH_KEY } from '../security/hashing.ts';
 
+import { verifyTimes } from './verify-times.ts';
 export type Found = {
   engine: EngineCheck[];
   /** The ledger's newest position at the start. Everything up to it was checked. */
@@ -106,6 +107,8 @@ export async function verifyRows(
   const runs = await part(none, () => verifyRuns(db, on));
   await part(undefined, () => verifyTaken(db, on));
   const unread: EncryptedVerified = { decrypted: 0, undecrypted: new Map() };
+  await part(undefined, () => verifyRevision(db, on.report));
+  await part(undefined, () => verifyTimes(db, on));
   const encrypted =
     encryptor && (await part(unread, () => verifyEncrypted(db, encryptor, ENCRYPTED_COLUMNS, on)));
   return { position, versions, events_without_version, deductions, roster_facts, runs, requests, encrypted };
