@@ -68,3 +68,9 @@ CREATE INDEX census_syncs_by_time ON census_syncs (requested_at, sync_id);
 CREATE INDEX census_syncs_by_employer ON census_syncs (employer_id, requested_at, sync_id);
 CREATE INDEX census_syncs_unfinished ON census_syncs (employer_id) WHERE state <> 'completed';
 CREATE INDEX census_syncs_by_request ON census_syncs (request_id) WHERE request_id IS NOT NULL;
+
+-- The employer for whom each applied event reported completion, also if no sync was completed.
+CREATE TABLE census_completions (
+  event_id    TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+  employer_id TEXT COLLATE "C" NOT NULL
+);

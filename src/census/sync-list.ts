@@ -74,6 +74,15 @@ export function syncsOfEvents(db: Db, eventIds: readonly string[]) {
     .execute();
 }
 
+/** Returns the employers for whom these events reported completion. */
+export function completionsOfEvents(db: Db, eventIds: readonly string[]) {
+  return db
+    .selectFrom('census_completions')
+    .selectAll()
+    .where(isOneOf(db, 'event_id', eventIds))
+    .execute();
+}
+
 /** Returns the response that rejected a sync's upload, SSNs masked, or null. Record the read first. */
 export async function readSyncResponse(db: Db, encryptor: Encryptor, syncId: string): Promise<string | null> {
   const sync = db.selectFrom('census_syncs').select('request_id').where('sync_id', '=', syncId);

@@ -52,9 +52,14 @@ const NO_REASON = { reason: null, problem_count: 0, problems: null } as const;
 /** Completes the employer's syncs, also dismissed ones, whose upload had started when the service reported completion. */
 export async function completeSyncs(
   trx: Trx,
-  { employerId, receivedAt, now }: { employerId: string; receivedAt: string; now: string },
+  { employerId, eventId, receivedAt, now }: Requested & { eventId: string; receivedAt: string },
 ): Promise<number> {
   await lockSubject(trx, employerSubject(employerId));
+  await trx
+    .insertInto('census_completions')
+    .values({ event_id: eventId, employer_id: employerId })
+    .onConflict((conflict) => conflict.column('event_id').doNothing())
+    .execute();
   const completed = await trx
     .updateTable('census_syncs')
     .set({ state: 'completed', completed_at: now, ...NO_REASON })

@@ -195,7 +195,7 @@ async function applyEvents(trx: Trx, effects: Effects, events: readonly PendingE
       await effects.requestSync(trx, { employerId: meaning.employerId, eventId, now });
       applied.syncsRequested += 1;
     } else if (meaning.kind === 'sync-complete') {
-      await effects.completeSyncs(trx, { employerId: meaning.employerId, receivedAt, now });
+      await effects.completeSyncs(trx, { employerId: meaning.employerId, eventId, receivedAt, now });
     }
     const unhandled = meaning.kind === 'ignored' || meaning.kind === 'quarantined' ? meaning : null;
     const state = unhandled?.kind ?? 'applied';

@@ -1,6 +1,6 @@
 /** Checks events and their outcomes, and computes each version again from its event, as the apply loop does. */
 import { type Selectable, sql } from 'kysely';
-import { syncsOfEvents } from '../census/sync-list.ts';
+import { completionsOfEvents, syncsOfEvents } from '../census/sync-list.ts';
 import { type Deduction, deduction } from '../contract/deduction.ts';
 import { DEDUCTION_CREATED, DEDUCTION_UPDATED } from '../contract/events.ts';
 import { toInstant } from '../contract/instant.ts';
@@ -59,15 +59,21 @@ export async function verifyEventsWithoutVersion(db: Db, until: number, on: Veri
       .orderBy('seq')
       .execute();
     const ids = events.map(({ event_id }) => event_id);
-    const syncs = new Map((await syncsOfEvents(db, ids)).map((sync) => [sync.event_id, sync.employer_id]));
-    for (const event of events) verifyOutcome(event, syncs.get(event.event_id), on.report);
+    const employerOf = new Map(
+      [...(await syncsOfEvents(db, ids)), ...(await completionsOfEvents(db, ids))].map((row) => [
+        row.event_id,
+        row.employer_id,
+      ]),
+    );
+    for (const event of events) verifyOutcome(event, employerOf.get(event.event_id), on.report);
     found += events.length;
     on.looked(last - after);
   }
   return found;
 }
 
-function verifyOutcome(event: EventRow, syncEmployer: string | undefined, report: ReportDifference): void {
+/** `employer`: of the sync that the event requested, or of those that it completed. */
+function verifyOutcome(event: EventRow, employer: string | undefined, report: ReportDifference): void {
   const wrong = (field: 'state' | 'reason', rule: string) => report('inbox', event.event_id, field, rule);
   const parsed = event.body === null ? null : parseEvent(event.body);
   verifyEvent(event, parsed, report);
@@ -87,8 +93,10 @@ function verifyOutcome(event: EventRow, syncEmployer: string | undefined, report
   if (event.state !== 'applied') wrong('state', 'is not applied, but can be parsed: reprocess it');
   else if (event.reason !== null) wrong('reason', 'is given, but the event was applied');
   else if (meaning.kind === 'deduction') wrong('state', NO_VERSION);
-  else if (meaning.kind === 'sync-request' && syncEmployer !== meaning.employerId) {
-    report('census_syncs', event.event_id, 'employer_id', 'no sync is of this event');
+  else if (employer !== meaning.employerId) {
+    const table = meaning.kind === 'sync-request' ? 'census_syncs' : 'census_completions';
+    const rule = employer === undefined ? 'no row is of this event' : 'is not the employer of its event';
+    report(table, event.event_id, 'employer_id', rule);
   }
 }
 

@@ -39,6 +39,7 @@ export const KEYS = {
   census_chunks: ['census_id', 'chunk'],
   census_fingerprints: ['census_id', 'employee_id'],
   census_syncs: ['sync_id'],
+  census_completions: ['event_id'],
   change_keys: ['key_hash'],
   payroll_head: ['id'],
   pay_schedules: ['employer_id'],

@@ -335,7 +335,12 @@ onEitherEngine('syncs are listed newest first, by employer, state and overdue', 
       .set({ upload_started_at: minutesAgo(100) })
       .where('event_id', '=', 'e1')
       .execute();
-    await completeSyncs(trx, { employerId: 'one', receivedAt: minutesAgo(90), now: minutesAgo(90) });
+    await completeSyncs(trx, {
+      employerId: 'one',
+      eventId: 'done',
+      receivedAt: minutesAgo(90),
+      now: minutesAgo(90),
+    });
   });
   t.ok(one.request_id);
   const list = async (query: string) =>

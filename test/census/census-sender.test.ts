@@ -59,6 +59,7 @@ async function setUp(t: Test, { fetch, answer }: Options = {}) {
       transact(db, (trx) =>
         completeSyncs(trx, {
           employerId: 'a',
+          eventId: 'done',
           receivedAt: clock().toISOString(),
           now: clock().toISOString(),
         }),

@@ -101,7 +101,7 @@ onEitherEngine('a completion completes the syncs whose upload started before it 
         .execute();
     }
   });
-  const complete = { employerId: 'a', receivedAt: at(0), now: at(5) };
+  const complete = { employerId: 'a', eventId: 'done', receivedAt: at(0), now: at(5) };
   t.equal(await transact(db, (trx) => completeSyncs(trx, complete)), 1);
   t.equal(await transact(db, (trx) => completeSyncs(trx, complete)), 0, 'only once');
   const { syncs } = await list(db, clock, { state: 'completed' });
@@ -237,6 +237,11 @@ onEitherEngine('the service’s completion completes a dismissed sync whose uplo
   clock.advance(2 * HOUR_MS);
   await dismiss(db, clock, id);
   const now = clock().toISOString();
-  t.equal(await transact(db, (trx) => completeSyncs(trx, { employerId: 'a', receivedAt: now, now })), 1);
+  t.equal(
+    await transact(db, (trx) =>
+      completeSyncs(trx, { employerId: 'a', eventId: 'done', receivedAt: now, now }),
+    ),
+    1,
+  );
   t.match((await list(db, clock)).syncs, [{ id, state: 'completed', dismissed_reason: 'left us' }]);
 });

@@ -119,6 +119,22 @@ onEitherEngine('removed, truncated and moved rows are reported', async (t) => {
   t.equal((await findings())['inbox.seq'], missing, 'an event that had no effect');
 });
 
+onEitherEngine(
+  'the employer in the body of an applied completion is compared with the recorded one',
+  async (t) => {
+    const { env } = await staged(t);
+    const by = await altering(t, env.DATABASE_URL as string);
+    const row = await by.row('inbox', "event_type = 'employee-census.sync-complete'");
+    const to = Buffer.from(String(row.body).replace('maple-bakery', 'oak-bakery'));
+    const change = { table: 'inbox', row, column: 'body', to };
+    t.ok(await by.alter(change));
+    const findings = async () => jsonOf(await here(t, env, ['verify', '--json'])).differences.by_field;
+    t.strictSame(await findings(), { 'census_completions.employer_id': 1 });
+    await by.undo(change);
+    t.strictSame(await findings(), {});
+  },
+);
+
 onSqlite('a reference to a missing row is reported by table and row', async (t) => {
   const { env } = await staged(t);
   const by = await altering(t, env.DATABASE_URL as string);

@@ -88,7 +88,12 @@ t.test(
     await transact(db, async (trx) => {
       await uploadStarted(trx, oak, hoursAgo(49));
       await uploadDelivered(trx, oak, { began: hoursAgo(49), now: hoursAgo(48) });
-      await completeSyncs(trx, { employerId: 'oak', receivedAt: hoursAgo(47), now: hoursAgo(47) });
+      await completeSyncs(trx, {
+        employerId: 'oak',
+        eventId: 'done',
+        receivedAt: hoursAgo(47),
+        now: hoursAgo(47),
+      });
     });
     await asked(stage, 'maple', 'evt-2', hoursAgo(30));
     await asked(stage, 'oak', 'evt-3', hoursAgo(0));

@@ -165,7 +165,7 @@ onEachEngine('the effects of an event happen in the transaction that marks it, o
   const now = NOW.toISOString();
   t.strictSame(asked.slice(-2), [
     { employerId: 'first', eventId: 'one', now },
-    { employerId: 'second', receivedAt: now, now },
+    { employerId: 'second', eventId: 'two', receivedAt: now, now },
   ]);
 });
 
