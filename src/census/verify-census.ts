@@ -6,11 +6,13 @@ import { isAppError } from '../errors.ts';
 import { censusFacts } from '../ledger/roster.ts';
 import { fingerprintsOf } from '../outbox/requests.ts';
 import type { Encryptor } from '../security/encryption.ts';
+import { ORGANIZATION_ROW } from './fingerprints.ts';
 import { uploadBody } from './staged.ts';
 
 /** Checks all current censuses; their bytes only with an encryptor. */
 export async function verifyCensuses(db: Db, encryptor: Encryptor | null, on: Verifying): Promise<void> {
   await verifyEmployers(db, on);
+  await verifyCounts(db, on);
   if (encryptor === null) return;
   const censuses = await currentOnes(db);
   for (const census of censuses) {
@@ -35,6 +37,19 @@ async function verifyEmployers(db: Db, on: Verifying): Promise<void> {
   for (const { census_id } of rows) {
     const rule = 'is not the employer that the roster learned it for';
     on.report('staged_censuses', census_id, 'employer_id', rule);
+  }
+}
+
+/** Checks the number of employees of the current censuses and the last uploads, which have a fingerprint each. */
+async function verifyCounts(db: Db, on: Verifying): Promise<void> {
+  const { rows } = await sql<{ census_id: string }>`
+    select census_id from staged_censuses
+    where (state = 'current' or uploaded_at is not null) and employee_count <> (
+      select count(*) from census_fingerprints
+      where census_fingerprints.census_id = staged_censuses.census_id and employee_id <> ${ORGANIZATION_ROW})
+    order by census_id`.execute(db);
+  for (const { census_id } of rows) {
+    on.report('staged_censuses', census_id, 'employee_count', 'is not the number of its fingerprints');
   }
 }
 
@@ -70,10 +85,12 @@ export async function verifySyncs(db: Db, eventsById: EventsById, on: Verifying)
     const events = await eventsById(rows.flatMap(({ event_id }) => event_id ?? []));
     const ids = rows.flatMap(({ request_id }) => request_id ?? []);
     const requests = await fingerprintsOf(db, ids);
-    for (const { sync_id, event_id, request_id, requested_at } of rows) {
+    for (const { sync_id, employer_id, event_id, request_id, requested_at } of rows) {
       const wrong = (field: string, rule: string) => on.report('census_syncs', sync_id, field, rule);
-      if (request_id !== null && requests.get(request_id)?.kind !== 'census') {
-        wrong('request_id', 'there is no such upload');
+      const upload = request_id === null ? null : requests.get(request_id);
+      if (upload !== null && upload?.kind !== 'census') wrong('request_id', 'there is no such upload');
+      else if (upload !== null && upload?.subject_id !== employer_id) {
+        wrong('employer_id', 'is not that of its upload');
       }
       if (event_id === null) continue;
       const event = events.get(event_id);
@@ -88,7 +105,7 @@ export async function verifySyncs(db: Db, eventsById: EventsById, on: Verifying)
 function pageOf(db: Db, after: string) {
   return db
     .selectFrom('census_syncs')
-    .select(['sync_id', 'event_id', 'request_id', 'requested_at'])
+    .select(['sync_id', 'employer_id', 'event_id', 'request_id', 'requested_at'])
     .where('sync_id', '>', after)
     .orderBy('sync_id')
     .limit(ROWS_AT_ONCE)
