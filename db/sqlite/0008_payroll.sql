@@ -1,10 +1,13 @@
--- Increases with each change of payroll data. The lock on its row makes one finalize, void or report at a time.
+-- Increases with each change of payroll data. The lock on its row makes one finalize, void or report at a time. Nothing
+-- else depends on the number, so its negative shows whether it was altered.
 CREATE TABLE payroll_head (
   id       INTEGER NOT NULL PRIMARY KEY CHECK (id = 1),
-  revision INTEGER NOT NULL
+  revision INTEGER NOT NULL,
+  negative INTEGER NOT NULL,
+  CHECK (negative = -revision)
 ) STRICT;
 
-INSERT INTO payroll_head (id, revision) VALUES (1, 0);
+INSERT INTO payroll_head (id, revision, negative) VALUES (1, 0, 0);
 
 -- Each employer's pay dates and payroll codes, each list as it was set.
 CREATE TABLE pay_schedules (

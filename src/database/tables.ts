@@ -87,7 +87,7 @@ export interface Tables {
     resource_id: string;
   } & Subject;
   hash_keys: { id: 1; key_id: string; ciphertext: Buffer };
-  payroll_head: { id: 1; revision: number };
+  payroll_head: { id: 1; revision: number; negative: number };
   payroll_runs: PayrollRunTable;
   run_employees: { freeze_id: string; employee_id: string; roster_position: number | null; lines: string };
   run_settlements: {

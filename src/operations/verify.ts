@@ -28,11 +28,12 @@ import { ENCRYPTED_REQUESTS } from '../outbox/queue.ts';
 import { verifyOutbox } from '../outbox/verify-outbox.ts';
 import { verifyTaken } from '../payroll/reconciliation/verify-taken.ts';
 import { type RunsVerified, verifyRuns } from '../payroll/runs/verify.ts';
+import { verifyRevision } from '../payroll/settings/lock.ts';
 import { type EncryptedVerified, verifyEncrypted } from '../security/encrypted-columns.ts';
 import type { Encryptor } from '../security/encryption.ts';
 import { HASH_KEY } from '../security/hashing.ts';
-
 import { verifyTimes } from './verify-times.ts';
+
 export type Found = {
   engine: EngineCheck[];
   /** The ledger's newest position at the start. Everything up to it was checked. */
@@ -106,9 +107,9 @@ export async function verifyRows(
   const none: RunsVerified = { runs: 0, lines: 0, otherRules: 0 };
   const runs = await part(none, () => verifyRuns(db, on));
   await part(undefined, () => verifyTaken(db, on));
-  const unread: EncryptedVerified = { decrypted: 0, undecrypted: new Map() };
   await part(undefined, () => verifyRevision(db, on.report));
   await part(undefined, () => verifyTimes(db, on));
+  const unread: EncryptedVerified = { decrypted: 0, undecrypted: new Map() };
   const encrypted =
     encryptor && (await part(unread, () => verifyEncrypted(db, encryptor, ENCRYPTED_COLUMNS, on)));
   return { position, versions, events_without_version, deductions, roster_facts, runs, requests, encrypted };
