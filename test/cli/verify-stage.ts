@@ -14,10 +14,12 @@ import { deduction as sample } from '../contract/samples.ts';
 import { acceptChange } from '../employment/stage.ts';
 import {
   EMPLOYER,
+  finalize,
   finalizedOn,
   hireMany,
   LATELY,
   putOn,
+  READY,
   schedule,
   taken,
   voided,
@@ -63,11 +65,15 @@ async function ledger(db: Db): Promise<void> {
   await apply(db, '2026-07-11T00:00:00.000Z');
 }
 
-/** Two finalized runs, the second with adjustments and arrears; one voided and one open run. */
+/** Two finalized runs, the first with an accepted failure, the second with adjustments and arrears; one voided and one open run. */
 async function payroll(db: Db): Promise<void> {
   await transact(db, (trx) => putSchedules(trx, EMPLOYER, [schedule()], LATELY));
   const [first = ''] = await hireMany(db, 3);
-  await finalizedOn(db, '2026-06-05');
+  await putOn(db, '2026-06-05');
+  const accept = { checks: ['overlap'], reason: 'both are right', acceptedBy: 'payroll' };
+  const failures = [{ checkId: 'overlap', employeeId: first, ids: [`ded-${first}:1`] }];
+  const { outcome } = await finalize(db, '2026-06-05', { accept }, async () => ({ ...READY, failures }));
+  if (outcome !== 'finalized') throw new Error(outcome);
   await taken(db, '2026-06-05', { employee_id: first, amount: '40' });
   const earlier = { id: `ded-${first}`, employee_id: first, member_contribution: '170.00' };
   await deliver(db, [deductionOf('again', earlier, '2026-07-01T00:00:00Z')], LATELY);

@@ -13,7 +13,7 @@ import { pauseSending } from '../../src/outbox/circuit-breaker.ts';
 import { claim } from '../../src/outbox/claims.ts';
 import { finish } from '../../src/outbox/finish.ts';
 import type { Outcome } from '../../src/outbox/retry.ts';
-import { recordAcceptances } from '../../src/payroll/runs/acceptances.ts';
+import { acceptanceRows, recordAcceptances } from '../../src/payroll/runs/acceptances.ts';
 import { POLICY, putPolicy } from '../../src/payroll/settings/policy.ts';
 import { recordPiiRead } from '../../src/security/pii-reads.ts';
 import { beginSession } from '../../src/security/sessions.ts';
@@ -251,10 +251,9 @@ async function fillDecisions(db: Db): Promise<void> {
   if (!policy.ok) throw new Error(JSON.stringify(policy.problems));
   await transact(db, (trx) => putPolicy(trx, EMPLOYER, policy.value, { now, by: 'kept' }));
   const failure = { checkId: 'overlap', employeeId: 'emp-1', ids: ['ded-emp-1:2'] };
+  const ids = { runId: '2026-01-16', employerId: EMPLOYER };
   const acceptance = { checks: ['overlap'], reason: 'both are right', acceptedBy: 'kept' };
-  await transact(db, (trx) =>
-    recordAcceptances(trx, { runId: '2026-01-16', employerId: EMPLOYER }, [failure], acceptance, now),
-  );
+  await transact(db, (trx) => recordAcceptances(trx, acceptanceRows(ids, [failure], acceptance, now)));
   const decision = { version: 1, decision: 'drop', reason: 'moved to August', decidedBy: 'kept' } as const;
   await transact(db, (trx) => decideStart(trx, { deductionId: 'ded-moved', ...decision }, now));
 }

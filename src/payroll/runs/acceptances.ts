@@ -1,19 +1,22 @@
 /** Readiness failures that people accepted when finalizing a run, remembered until their facts change. */
 import type { Failure, FindAcceptance } from '../../checks.ts';
 import { insertRows } from '../../database/bulk.ts';
-import type { Db, Trx } from '../../database/tables.ts';
+import type { Db, Tables, Trx } from '../../database/tables.ts';
+import { hashOf } from './basis.ts';
+
+type AcceptanceRow = Tables['accepted_failures'];
 
 /** An acceptance of some checks, for the failures of one readiness report. */
 export type Acceptance = { checks: readonly string[]; reason: string; acceptedBy: string };
 
-export async function recordAcceptances(
-  trx: Trx,
+/** Returns the rows of what was accepted with a run. */
+export function acceptanceRows(
   { runId, employerId }: { runId: string; employerId: string },
   failures: readonly Failure[],
   { reason, acceptedBy }: Acceptance,
   now: string,
-): Promise<void> {
-  const rows = failures.map(({ checkId, employeeId, ids }, ordinal) => ({
+): AcceptanceRow[] {
+  return failures.map(({ checkId, employeeId, ids }, ordinal) => ({
     run_id: runId,
     ordinal,
     employer_id: employerId,
@@ -24,7 +27,20 @@ export async function recordAcceptances(
     accepted_by: acceptedBy,
     accepted_at: now,
   }));
+}
+
+export async function recordAcceptances(trx: Trx, rows: readonly AcceptanceRow[]): Promise<void> {
   await insertRows(trx, 'accepted_failures', rows);
+}
+
+/** Returns the SHA-256 of what was accepted with a run. The run keeps it with its outcome. */
+export function hashOfAcceptances(rows: readonly AcceptanceRow[]): string {
+  return hashOf(JSON.stringify(rows.map((row) => Object.entries(row).sort())));
+}
+
+export async function acceptancesOf(db: Db, runId: string): Promise<AcceptanceRow[]> {
+  const rows = db.selectFrom('accepted_failures').selectAll().where('run_id', '=', runId);
+  return rows.orderBy('ordinal').execute();
 }
 
 /** Reads what was accepted for an employer. A failure without ids is accepted for its own run only. */

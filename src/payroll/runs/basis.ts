@@ -56,7 +56,12 @@ export const Outcome = closed({
 export type Outcome = Static<typeof Outcome>;
 
 /** The outcome that a finalized or voided run keeps. */
-const FrozenOutcome = closed({ ...Outcome.properties, accepted_checks: Type.Array(Type.String()) });
+const FrozenOutcome = closed({
+  ...Outcome.properties,
+  accepted_checks: Type.Array(Type.String()),
+  /** The SHA-256 of the accepted failures. */
+  acceptances_hash: Type.String(),
+});
 export type FrozenOutcome = Static<typeof FrozenOutcome>;
 
 const readBasis = jsonColumn('payroll_runs', 'basis', StoredBasis);

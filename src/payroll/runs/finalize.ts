@@ -8,7 +8,7 @@ import type { Db, Trx } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
 import { RULES_VERSION } from '../calculation/amounts.ts';
 import { changePayroll } from '../settings/lock.ts';
-import { type Acceptance, recordAcceptances } from './acceptances.ts';
+import { type Acceptance, acceptanceRows, hashOfAcceptances, recordAcceptances } from './acceptances.ts';
 import { type Basis, type FrozenOutcome, hashOf, recordsOfBasis, resolveBasis } from './basis.ts';
 import {
   abandonFreeze,
@@ -174,10 +174,13 @@ async function flip(
   // Nothing removes rows of a freeze that is being written, so this finds only what was done by hand.
   if ((await countFrozen(trx, freezeId)) !== rows) return { outcome: 'changed' };
   const { totals, etag } = summary;
+  const ids = { runId, employerId: basis.run.employer_id };
+  const acceptances = accept === null ? [] : acceptanceRows(ids, failures, accept, now);
   const accepted = new Set(failures.map(({ checkId }) => checkId));
   const outcome = JSON.stringify({
     ...summary.outcome,
     accepted_checks: [...accepted],
+    acceptances_hash: hashOfAcceptances(acceptances),
   } satisfies FrozenOutcome);
   await trx
     .updateTable('payroll_runs')
@@ -199,7 +202,6 @@ async function flip(
     .where('run_id', '=', runId)
     .execute();
   await endFreeze(trx, freezeId);
-  if (accept !== null)
-    await recordAcceptances(trx, { runId, employerId: basis.run.employer_id }, failures, accept, now);
+  await recordAcceptances(trx, acceptances);
   return null;
 }

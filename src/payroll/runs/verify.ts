@@ -11,6 +11,7 @@ import type { Db } from '../../database/tables.ts';
 import { RULES_VERSION } from '../calculation/amounts.ts';
 import { type Line, lineKey, linesToCompare } from '../calculation/line.ts';
 import { OPTIONS } from '../settings/policy.ts';
+import { acceptancesOf, hashOfAcceptances } from './acceptances.ts';
 import {
   type Basis,
   type FrozenOutcome,
@@ -162,6 +163,7 @@ async function verifyOne(db: Db, stored: StoredRun, verified: RunsVerified, on: 
   if (body === null) return wrong('body', 'cannot be read');
   for (const field of OF_BODY) if (stored[field] !== body[field]) wrong(field, 'does not match its body');
   if (stored.state === 'open') {
+    if (stored.accept_reason !== null) wrong('accept_reason', 'is given, but the run is open');
     // The frozen basis of a final run is compared with its body below.
     if (!isAsked(body)) wrong('body', 'is none that can be asked for');
     return;
@@ -169,6 +171,13 @@ async function verifyOne(db: Db, stored: StoredRun, verified: RunsVerified, on: 
   if (stored.outcome_hash !== hashOf(stored.outcome ?? '')) wrong('outcome', 'does not have its stored hash');
   const outcome = parsed(() => frozenOutcomeOf(stored));
   if (outcome === null) return wrong('outcome', 'cannot be read');
+  const acceptances = await acceptancesOf(db, stored.run_id);
+  if (stored.accept_reason !== (acceptances[0]?.reason ?? null))
+    wrong('accept_reason', 'is not that of the accepted failures');
+  if (outcome.acceptances_hash !== hashOfAcceptances(acceptances)) {
+    const rule = 'or another field is not what the run recorded';
+    on.report('accepted_failures', stored.run_id, 'accepted_by', rule);
+  }
   if (parsed(() => storedBasisOf(stored)) === null) return wrong('basis', 'cannot be read');
   const basis = await frozenBasisOf(db, stored);
   if (stored.basis_hash !== hashOf(JSON.stringify(basis)))
@@ -236,7 +245,7 @@ async function verifyLines(
   const { etag, totals, outcome } = summary.summary();
   if (stored.etag !== etag) wrong('etag', 'is not that of its lines');
   if (stored.totals !== JSON.stringify(totals)) wrong('totals', 'are not those of its lines');
-  const { accepted_checks: _, ...frozenOutcome } = frozen.outcome;
+  const { accepted_checks: _, acceptances_hash: __, ...frozenOutcome } = frozen.outcome;
   if (!isDeepStrictEqual(outcome, frozenOutcome)) wrong('outcome', 'is not what its lines come to');
   await verifySettlements(db, stored, settlements, on);
   return lines;
