@@ -31,7 +31,7 @@ CREATE INDEX inbox_ignored ON inbox (seq) WHERE state = 'ignored';
 CREATE INDEX inbox_dismissed ON inbox (seq) WHERE dismissed_at IS NOT NULL;
 CREATE INDEX inbox_by_type ON inbox (event_type, seq) WHERE event_type IS NOT NULL;
 
--- The same event id with another body. The first body counts; an operator decides about the second.
+-- The same event id with another body. The first body counts; an operator decides about the others.
 CREATE TABLE event_conflicts (
   conflict_id      INTEGER NOT NULL PRIMARY KEY,
   event_id         TEXT NOT NULL,
@@ -45,7 +45,22 @@ CREATE TABLE event_conflicts (
   CHECK (body IS NOT NULL OR dismissed_at IS NOT NULL)
 ) STRICT;
 
-CREATE INDEX event_conflicts_to_look_at ON event_conflicts (event_id) WHERE dismissed_at IS NULL;
+-- The events with conflicts. Their first 20 other bodies are stored, and later ones counted. A dismissal ends when another
+-- body arrives.
+CREATE TABLE conflicted_events (
+  event_id         TEXT NOT NULL PRIMARY KEY,
+  stored_count     INTEGER NOT NULL,
+  unstored_count   INTEGER NOT NULL,
+  last_unstored_at TEXT,
+  dismissed_at     TEXT,
+  dismissed_reason TEXT,
+  CHECK (stored_count BETWEEN 0 AND 20),
+  CHECK (unstored_count >= 0),
+  CHECK ((unstored_count = 0) = (last_unstored_at IS NULL)),
+  CHECK ((dismissed_at IS NULL) = (dismissed_reason IS NULL))
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX conflicted_events_to_look_at ON conflicted_events (event_id) WHERE dismissed_at IS NULL;
 
 -- Deliveries that were refused before anything of them was stored, counted by minute and cause.
 CREATE TABLE refused_signatures (

@@ -2,8 +2,10 @@
 import { databaseNow } from '../database/engine.ts';
 import type { Db, EventState } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
+import { CONFLICTS_LIMIT, CONFLICTS_STORED, listConflicts } from '../inbox/conflicts.ts';
 import {
   BODY_DROPPED,
+  conflictCursor,
   dismissEvent,
   type EventFilter,
   eventCursor,
@@ -15,10 +17,11 @@ import {
   reprocessEvent,
   type StoredEvent,
   shownBody,
+  viewConflict,
   viewEvent,
   viewWholeEvent,
 } from '../inbox/events.ts';
-import { instant, truth } from './arguments.ts';
+import { instant, truth, wholeNumber } from './arguments.ts';
 import { type Command, confirm, type PageOptions, withDatabase } from './command.ts';
 import { failed, unknownId, wrongUsage } from './failure.ts';
 import {
@@ -49,7 +52,7 @@ export function addEventCommands(program: Command): void {
       printPage(out, views, { columns: COLUMNS, rows: events, none: 'No matching events.' });
     });
   events
-    .subcommand('show', 'Show an event with its body, and conflicting bodies with the same id.')
+    .subcommand('show', 'Show an event with its body and its result.')
     .examples('events show msg_2b7Kq')
     .argument('<event-id>', 'The id of the event')
     .json()
@@ -58,12 +61,35 @@ export function addEventCommands(program: Command): void {
       printResult(out, viewWholeEvent(found), () => {
         printPairs(out, viewEvent(found.event));
         out.print(`\n${bodyInLines(found.event)}`);
-        for (const conflict of found.conflicts) {
-          out.print(`\nConflicting body with the same id, received ${conflict.received_at}`);
-          const { dismissed_at, dismissed_reason } = conflict;
+        if (found.conflicts === null) return;
+        const { stored_count, unstored_count, last_unstored_at } = found.conflicts;
+        out.print(`\n${counted(stored_count, 'conflicting body', 'conflicting bodies')} with the same id`);
+        if (unstored_count > 0)
+          out.print(`${unstored_count} more received and not stored, the last at ${last_unstored_at}`);
+        out.note(`To print them: benefits-sidecar events conflicts ${printable(eventId)}`);
+      });
+    });
+  events
+    .subcommand('conflicts', 'Print conflicting bodies that were received with the id of an event.')
+    .examples('events conflicts msg_2b7Kq', 'events conflicts msg_2b7Kq --limit 20 --json')
+    .argument('<event-id>', 'The id of the event')
+    .option('--limit <number>', 'Print at most this many', wholeNumber(1, CONFLICTS_STORED), CONFLICTS_LIMIT)
+    .option('--cursor <cursor>', 'Continue after the previous page, which printed this cursor')
+    .json()
+    .doesOnDatabase(async ({ db, out }, eventId: string, { limit, cursor }: PageOptions) => {
+      await foundEvent(db, eventId);
+      const page = { after: conflictCursor.decode(cursor), limit };
+      const { conflicts, next } = await listConflicts(db, eventId, page);
+      const views = conflictCursor.page(conflicts.map(viewConflict), next);
+      printResult(out, views, () => {
+        if (conflicts.length === 0) out.print('No conflicting bodies.');
+        for (const conflict of conflicts) {
+          const { received_at, dismissed_at, dismissed_reason } = conflict;
+          out.print(`Conflicting body, received ${received_at}`);
           if (dismissed_at !== null) out.print(`Dismissed: ${printable(dismissed_reason ?? '')}`);
-          out.print(bodyInLines(conflict));
+          out.print(`${bodyInLines(conflict)}\n`);
         }
+        if (next !== null) out.note(`More follow. Continue with --cursor ${views.next_cursor}`);
       });
     });
   const reprocess = events
@@ -109,7 +135,7 @@ export function addEventCommands(program: Command): void {
       const kind = `${event.event_type ?? 'unknown type'}, ${event.state}`;
       await confirm(
         context,
-        [`${eventId}: ${kind}, ${counted(conflicts.length, 'conflict')}.`],
+        [`${eventId}: ${kind}, ${counted(conflicts?.stored_count ?? 0, 'conflict')}.`],
         'Dismiss it? Readiness stops reporting it, and a dismissal cannot be undone.',
       );
       const found = await transact(db, (trx) => dismissEvent(trx, eventId, reason, now().toISOString()));

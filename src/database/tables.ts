@@ -13,6 +13,7 @@ export interface Tables {
   };
   inbox: InboxTable;
   event_conflicts: ConflictTable;
+  conflicted_events: ConflictedEventTable;
   refused_signatures: { minute: string; cause: string; refused_count: number };
   ledger_head: { id: 1; position: number };
   deduction_versions: VersionTable;
@@ -183,6 +184,15 @@ export interface ConflictTable {
   received_at: string;
   body: Buffer | null;
   body_hash: Buffer;
+  dismissed_at: string | null;
+  dismissed_reason: string | null;
+}
+
+export interface ConflictedEventTable {
+  event_id: string;
+  stored_count: number;
+  unstored_count: number;
+  last_unstored_at: string | null;
   dismissed_at: string | null;
   dismissed_reason: string | null;
 }

@@ -4,6 +4,7 @@ import { describeDuration } from '../clock.ts';
 import { countOf } from '../database/bulk.ts';
 import { databaseCreatedAt } from '../database/instance.ts';
 import type { Db } from '../database/tables.ts';
+import { openConflicts } from './conflicts.ts';
 
 type Arrived = { seq: number; received_at: string; source: 'webhook' | 'import' };
 
@@ -99,10 +100,7 @@ export async function readInboxActivity(db: Db) {
     oldest_pending_at: oldest?.received_at ?? null,
     // Without dismissed ones, like the conflicts.
     quarantined: await countOf(db, inbox.where(sql<boolean>`state = 'quarantined' and dismissed_at is null`)),
-    conflicts: await countOf(
-      db,
-      db.selectFrom('event_conflicts').select('event_id').distinct().where('dismissed_at', 'is', null),
-    ),
+    conflicts: await countOf(db, openConflicts(db)),
     last_received_at: (await lastArrival(db))?.received_at ?? null,
   };
 }

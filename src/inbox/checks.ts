@@ -1,12 +1,13 @@
 /** The readiness checks of events. */
 import { sql } from 'kysely';
 import { ago, type Check, FOUND_AT_MOST, type Found, fail, type Question } from '../checks.ts';
-import { isOneOf } from '../database/bulk.ts';
+import { isOneOf, piecesOf } from '../database/bulk.ts';
 import { engineOf } from '../database/engine.ts';
 import type { Db } from '../database/tables.ts';
 import { markedVersions } from '../ledger/history.ts';
 import { currentEmployers } from '../ledger/roster.ts';
 import { describeEventAge, readEventAge } from './arrivals.ts';
+import { openConflicts } from './conflicts.ts';
 import { describeLoss, knownLosses } from './data-loss.ts';
 import { type NamedInEvent, namedIn } from './named-in-event.ts';
 import { describeRefused, refusedSince } from './refusals.ts';
@@ -29,12 +30,14 @@ type EventFound<Place = unknown> = {
 
 /** Events read at once: their bodies are in memory together. */
 const EVENTS_AT_ONCE = 250;
+/** Events in conflict read at once: each has up to 21 bodies. */
+const CONFLICTED_AT_ONCE = 5;
 /** Events looked at for one employer. */
 const EVENTS_LOOKED_AT = 10_000;
 
 /** Finds pending events, which fail only when they are late, or quarantined ones that are not dismissed. */
 function eventsIn(state: 'pending' | 'quarantined') {
-  return inPages(0, async (db, after, now) => {
+  return inPages(0, async (db, after, { now }) => {
     const late = ago(now, PENDING_MS);
     const rows = await db
       .selectFrom('inbox')
@@ -54,31 +57,34 @@ function eventsIn(state: 'pending' | 'quarantined') {
   });
 }
 
-/** An event in conflict concerns every employee and employer that any of its bodies names. */
-const conflictingEvents = inPages('', async (db, after) => {
-  const ids = await db
-    .selectFrom('event_conflicts')
-    .select('event_id')
-    .distinct()
-    .where('dismissed_at', 'is', null)
+/** An event in conflict concerns every employee and employer that any of its stored bodies names. */
+const conflictingEvents = inPages('', async (db, after, { employerId }) => {
+  const rows = await openConflicts(db)
     .where('event_id', '>', after)
     .orderBy('event_id')
     .limit(EVENTS_AT_ONCE)
     .execute();
-  const eventIds = ids.map(({ event_id }) => event_id);
-  const isOne = isOneOf(db, 'event_id', eventIds);
-  const bodies = await db
-    .selectFrom('inbox')
-    .select(['event_id', 'body'])
-    .where(isOne)
-    .unionAll(db.selectFrom('event_conflicts').select(['event_id', 'body']).where(isOne))
-    .execute();
-  const byEvent = Map.groupBy(bodies, (row) => row.event_id);
-  return eventIds.map((eventId) => {
-    const named = (byEvent.get(eventId) ?? []).map(({ body }) => namedIn(body));
-    return { place: eventId, eventId, named, result: 'fail' };
-  });
+  const ids = rows.map(({ event_id }) => event_id);
+  // Without an employer nothing asks for the names, and the bodies are large.
+  const named = employerId === undefined ? new Map() : await namedInConflicts(db, ids);
+  return ids.map((eventId) => ({ place: eventId, eventId, named: named.get(eventId) ?? [], result: 'fail' }));
 });
+
+async function namedInConflicts(db: Db, eventIds: readonly string[]): Promise<Map<string, NamedInEvent[]>> {
+  const named = new Map<string, NamedInEvent[]>();
+  for (const ids of piecesOf(eventIds, CONFLICTED_AT_ONCE)) {
+    const isOne = isOneOf(db, 'event_id', ids);
+    const bodies = await db
+      .selectFrom('inbox')
+      .select(['event_id', 'body'])
+      .where(isOne)
+      .unionAll(db.selectFrom('event_conflicts').select(['event_id', 'body']).where(isOne))
+      .execute();
+    for (const { event_id, body } of bodies)
+      named.set(event_id, [...(named.get(event_id) ?? []), namedIn(body)]);
+  }
+  return named;
+}
 
 function markedEvents(mark: 'tie_changed' | 'future_dated') {
   return inPages(0, async (db, after) => {
@@ -106,12 +112,12 @@ const EVENT_KINDS = {
 /** Returns a function that yields events page by page, at most `EVENTS_LOOKED_AT`. */
 function inPages<Place>(
   first: Place,
-  read: (db: Db, after: Place, now: Date) => Promise<EventFound<Place>[]>,
+  read: (db: Db, after: Place, question: Question) => Promise<EventFound<Place>[]>,
 ) {
-  return async function* pages(db: Db, { now }: Question): AsyncGenerator<EventFound[]> {
+  return async function* pages(db: Db, question: Question): AsyncGenerator<EventFound[]> {
     let after = first;
     for (let looked = 0; looked < EVENTS_LOOKED_AT; looked += EVENTS_AT_ONCE) {
-      const events = await read(db, after, now);
+      const events = await read(db, after, question);
       if (events.length > 0) yield events;
       const last = events.at(-1);
       if (last === undefined || events.length < EVENTS_AT_ONCE) return;

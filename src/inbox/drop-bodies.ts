@@ -21,8 +21,8 @@ const MAY_LOSE_ITS_BODY: ReadonlySet<EventState> = new Set<EventState>(['applied
 export type Due = { count: number; bytes: number; oldest: string | null };
 type Dropping = { dropped: number; more: boolean };
 
-const HAS_OPEN_CONFLICT = sql<SqlBool>`exists (select 1 from event_conflicts
-  where event_conflicts.event_id = inbox.event_id and event_conflicts.dismissed_at is null)`;
+const HAS_OPEN_CONFLICT = sql<SqlBool>`exists (select 1 from conflicted_events
+  where conflicted_events.event_id = inbox.event_id and conflicted_events.dismissed_at is null)`;
 
 /** Drops some old bodies of applied and ignored events. Those with an open conflict keep theirs. */
 export async function dropBodies(db: Db, before: string): Promise<Dropping> {

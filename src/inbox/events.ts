@@ -4,11 +4,19 @@ import Type from 'typebox';
 import { syncsOfEvents } from '../census/sync-list.ts';
 import { isOneOf } from '../database/bulk.ts';
 import { holdRetention, setEventsThrough } from '../database/retention.ts';
-import type { ConflictTable, Db, EventState, InboxTable, Trx } from '../database/tables.ts';
+import type {
+  ConflictedEventTable,
+  ConflictTable,
+  Db,
+  EventState,
+  InboxTable,
+  Trx,
+} from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import { cursorOf } from '../formats/cursor.ts';
 import { versionOfEvent } from '../ledger/record.ts';
 import { numbersOf } from './arrivals.ts';
+import { conflictsOf, dismissConflicts, openConflicts } from './conflicts.ts';
 
 export type StoredEvent = Selectable<InboxTable>;
 /** The SHA-256 replaces a body that retention deletes: exactly one of the two is null. */
@@ -44,13 +52,12 @@ export async function listEvents(
   return { events, next: rows.length > page.limit ? (events.at(-1) as StoredEvent).seq : null };
 }
 
-type WholeEvent = { event: StoredEvent; conflicts: Selectable<ConflictTable>[] };
+type WholeEvent = { event: StoredEvent; conflicts: Selectable<ConflictedEventTable> | null };
 
 export async function getEvent(db: Db | Trx, eventId: string): Promise<WholeEvent | null> {
   const event = await db.selectFrom('inbox').selectAll().where('event_id', '=', eventId).executeTakeFirst();
   if (event === undefined) return null;
-  const conflicts = db.selectFrom('event_conflicts').selectAll().where('event_id', '=', eventId);
-  return { event, conflicts: await conflicts.orderBy('conflict_id').execute() };
+  return { event, conflicts: await conflictsOf(db, eventId) };
 }
 
 /** Sets an event back to pending from any state. Nothing that it did is done twice. */
@@ -148,17 +155,13 @@ export async function dismissEvent(trx: Trx, eventId: string, reason: string, di
     dismissed_at: sql<string>`coalesce(dismissed_at, ${dismissedAt})`,
     dismissed_reason: sql<string>`coalesce(dismissed_reason, ${reason})`,
   };
-  const conflicts = await trx
-    .updateTable('event_conflicts')
-    .set(dismissed)
-    .where('event_id', '=', eventId)
-    .executeTakeFirst();
+  const hasConflicts = await dismissConflicts(trx, eventId, reason, dismissedAt);
   // The first body of a dismissed conflict may be dropped like any other.
-  if (conflicts.numUpdatedRows > 0n && event.seq <= through) await setEventsThrough(trx, event.seq - 1);
+  if (hasConflicts && event.seq <= through) await setEventsThrough(trx, event.seq - 1);
   const isMarked = version?.tie_changed === 1 || version?.future_dated === 1;
   const needsDecision = isMarked || event.state === 'quarantined';
   if (needsDecision) await trx.updateTable('inbox').set(dismissed).where('seq', '=', event.seq).execute();
-  return needsDecision || conflicts.numUpdatedRows > 0n ? 'dismissed' : 'nothing to dismiss';
+  return needsDecision || hasConflicts ? 'dismissed' : 'nothing to dismiss';
 }
 
 // The state is a literal, because an engine does not use a partial index for a bound value.
@@ -174,9 +177,7 @@ function filtered(db: Db | Trx, { state, eventType, from, until, dismissed, conf
     .$if(until !== undefined, (query) => query.where('received_at', '<', until as string))
     .$if(dismissed !== undefined, (query) => query.where('dismissed_at', dismissed ? 'is not' : 'is', null))
     .$if(conflict !== undefined, (query) =>
-      query.where('event_id', conflict === true ? 'in' : 'not in', (from) =>
-        from.selectFrom('event_conflicts').select('event_id').where('dismissed_at', 'is', null),
-      ),
+      query.where('event_id', conflict === true ? 'in' : 'not in', openConflicts(db)),
     );
 }
 
@@ -200,11 +201,26 @@ export function viewEvent(event: StoredEvent) {
 }
 
 export function viewWholeEvent({ event, conflicts }: WholeEvent) {
-  const bodies = conflicts.map((conflict) => {
-    const { conflict_id, received_at, dismissed_at, dismissed_reason } = conflict;
-    return { id: String(conflict_id), received_at, ...shownBody(conflict), dismissed_at, dismissed_reason };
-  });
-  return { ...viewEvent(event), ...shownBody(event), conflicts: bodies };
+  const { stored_count = 0, unstored_count = 0, last_unstored_at = null } = conflicts ?? {};
+  return {
+    ...viewEvent(event),
+    ...shownBody(event),
+    conflicts: {
+      open: conflicts !== null && conflicts.dismissed_at === null,
+      stored: stored_count,
+      not_stored: unstored_count,
+      last_not_stored_at: last_unstored_at,
+      dismissed_at: conflicts?.dismissed_at ?? null,
+      dismissed_reason: conflicts?.dismissed_reason ?? null,
+    },
+  };
+}
+
+export const conflictCursor = cursorOf('conflicts', Type.Integer({ minimum: 1 }));
+
+export function viewConflict(conflict: Selectable<ConflictTable>) {
+  const { conflict_id, received_at, dismissed_at, dismissed_reason } = conflict;
+  return { id: String(conflict_id), received_at, ...shownBody(conflict), dismissed_at, dismissed_reason };
 }
 
 /** Returns what an event did. Both fields are null while it is pending, or if it did neither. */

@@ -3,10 +3,10 @@ import { createHash } from 'node:crypto';
 import { CompiledQuery, type NotNull, type RawBuilder, sql } from 'kysely';
 import type { Clock } from '../clock.ts';
 import { insertMany, isOneOf, updateMany } from '../database/bulk.ts';
-import { byBytes, type Engine, engineOf } from '../database/engine.ts';
-import { holdRetention } from '../database/retention.ts';
+import { type Engine, engineOf } from '../database/engine.ts';
 import type { Db, EventState, InboxTable, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
+import { storeConflicts } from './conflicts.ts';
 import type { NewestEvent } from './data-loss.ts';
 
 type EventSource = InboxTable['source'];
@@ -57,7 +57,7 @@ export type Outcome = {
   reason: string | null;
 };
 
-/** Stores a batch in order. A known id is a duplicate or, with another body, a conflict: the first counts. */
+/** Stores a batch in order. A known id is a duplicate or, with another body, a conflict: the first body counts. */
 export async function storeArrivals(
   trx: Trx,
   arrivals: readonly Arrival[],
@@ -68,7 +68,8 @@ export async function storeArrivals(
   const newest =
     accepted === 0 || engineOf(trx) === 'postgres' ? null : await lastInserted(trx, receivedAt as string);
   const duplicates = arrivals.length - accepted;
-  const conflicts = duplicates === 0 ? 0 : await storeConflicts(trx, arrivals, receivedAt);
+  const conflicts =
+    duplicates === 0 ? 0 : await storeConflicts(trx, await otherBodies(trx, arrivals), receivedAt);
   return { accepted, duplicates, conflicts, newest };
 }
 
@@ -89,7 +90,9 @@ export async function storeBatch(
   const accepted = await insertArrivals(db, arrivals, receivedAt, 'webhook');
   const duplicates = arrivals.length - accepted;
   const conflicts =
-    duplicates === 0 ? 0 : await transact(db, (trx) => storeConflicts(trx, arrivals, receivedAt));
+    duplicates === 0
+      ? 0
+      : await transact(db, async (trx) => storeConflicts(trx, await otherBodies(trx, arrivals), receivedAt));
   return { accepted, duplicates, conflicts, newest: null };
 }
 
@@ -123,12 +126,8 @@ async function insertArrivals(
   return Number(numAffectedRows ?? 0);
 }
 
-async function storeConflicts(
-  trx: Trx,
-  arrivals: readonly Arrival[],
-  receivedAt: ReceivedAt,
-): Promise<number> {
-  let conflicts = 0;
+/** Returns the arrivals whose body is not the first one of their event. */
+async function otherBodies(trx: Trx, arrivals: readonly Arrival[]) {
   const ids = [...new Set(arrivals.map(({ eventId }) => eventId))];
   const rows = await trx
     .selectFrom('inbox')
@@ -136,30 +135,10 @@ async function storeConflicts(
     .where(isOneOf(trx, 'event_id', ids))
     .execute();
   const firsts = new Map(rows.map((row) => [row.event_id, row]));
-  const others = arrivals
+  return arrivals
     .filter(({ eventId, body }) => !firsts.get(eventId)?.body?.equals(body))
     .map(({ eventId, body }) => ({ eventId, body, hash: sha256(body) }))
-    .filter(({ eventId, hash }) => !firsts.get(eventId)?.body_hash?.equals(hash))
-    // In one order, as above: two receivers may find the same conflicts at the same time.
-    .sort((one, other) => byBytes(one.eventId, other.eventId) || Buffer.compare(one.hash, other.hash));
-  // Retention, which holds it too, then sees them: the first body of an open conflict is not dropped.
-  if (others.length > 0) await holdRetention(trx);
-  for (const { eventId, body, hash } of others) {
-    const result = await trx
-      .insertInto('event_conflicts')
-      .values({
-        event_id: eventId,
-        received_at: receivedAt,
-        body,
-        body_hash: hash,
-        dismissed_at: null,
-        dismissed_reason: null,
-      })
-      .onConflict((conflict) => conflict.columns(['event_id', 'body_hash']).doNothing())
-      .executeTakeFirst();
-    conflicts += Number(result.numInsertedOrUpdatedRows ?? 0);
-  }
-  return conflicts;
+    .filter(({ eventId, hash }) => !firsts.get(eventId)?.body_hash?.equals(hash));
 }
 
 export async function eventsById(db: Db, ids: readonly string[]) {

@@ -19,6 +19,7 @@ import { isInLedger, versionsWithPrevious } from '../ledger/record.ts';
 import { latestOf } from '../ledger/state.ts';
 import { unlisted } from '../ledger/verify-ledger.ts';
 import { NOT_APPLIED } from './apply.ts';
+import { CONFLICTS_STORED } from './conflicts.ts';
 import { IMPORTED, importId, sha256 } from './inbox.ts';
 import { type ParsedEvent, parseEvent } from './parse-event.ts';
 
@@ -105,16 +106,49 @@ export async function verifyConflicts(db: Db, on: Verifying): Promise<void> {
     db
       .selectFrom('event_conflicts')
       .leftJoin('inbox', 'inbox.event_id', 'event_conflicts.event_id')
+      .leftJoin('conflicted_events', 'conflicted_events.event_id', 'event_conflicts.event_id')
       .select(['conflict_id', 'event_conflicts.body', 'event_conflicts.body_hash', 'seq'])
+      .select([
+        'stored_count',
+        'event_conflicts.dismissed_at',
+        'conflicted_events.dismissed_at as event_dismissed_at',
+      ])
       .where('conflict_id', '>', after)
       .orderBy('conflict_id')
       .limit(CONFLICTS_AT_ONCE)
       .execute();
   for await (const rows of pagesOf(on, 0, CONFLICTS_AT_ONCE, page, (row) => row.conflict_id)) {
-    for (const { conflict_id, body, body_hash, seq } of rows) {
+    for (const row of rows) {
+      const { conflict_id, body, body_hash, seq, stored_count, dismissed_at, event_dismissed_at } = row;
       const wrong = (field: string, rule: string) => on.report('event_conflicts', conflict_id, field, rule);
       if (body !== null && !sha256(body).equals(body_hash)) wrong('body', 'is not that of its hash');
       if (seq === null) wrong('event_id', 'there is no such event');
+      if (stored_count === null) wrong('event_id', 'is not counted');
+      if (dismissed_at === null && event_dismissed_at !== null)
+        wrong('dismissed_at', 'is not that of its event');
+    }
+  }
+  await verifyConflictCounts(db, on);
+}
+
+async function verifyConflictCounts(db: Db, on: Verifying): Promise<void> {
+  const page = (after: string) =>
+    db
+      .selectFrom('conflicted_events')
+      .leftJoin('event_conflicts', 'event_conflicts.event_id', 'conflicted_events.event_id')
+      .select(['conflicted_events.event_id', 'stored_count', 'unstored_count'])
+      .select(({ fn }) => fn.count<number>('conflict_id').as('count'))
+      .where('conflicted_events.event_id', '>', after)
+      .groupBy(['conflicted_events.event_id', 'stored_count', 'unstored_count'])
+      .orderBy('conflicted_events.event_id')
+      .limit(CONFLICTS_AT_ONCE)
+      .execute();
+  for await (const rows of pagesOf(on, '', CONFLICTS_AT_ONCE, page, (row) => row.event_id)) {
+    for (const { event_id, stored_count, unstored_count, count } of rows) {
+      const wrong = (field: string, rule: string) => on.report('conflicted_events', event_id, field, rule);
+      if (stored_count !== Number(count)) wrong('stored_count', 'is not the number of its conflicts');
+      if (unstored_count > 0 && stored_count !== CONFLICTS_STORED)
+        wrong('unstored_count', 'is given, but more conflicts could be stored');
     }
   }
 }

@@ -32,6 +32,7 @@ export const KEYS = {
   circuit_breaker: ['id'],
   inbox: ['seq'],
   event_conflicts: ['conflict_id'],
+  conflicted_events: ['event_id'],
   refused_signatures: ['minute', 'cause'],
   data_losses: ['found_at'],
   retention: ['id'],

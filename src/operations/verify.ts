@@ -58,6 +58,7 @@ const LOOKED_AT = [
   'roster',
   'outbox',
   'event_conflicts',
+  'conflicted_events',
 ] as const;
 
 /** Returns the number of rows to check, as far as it is known. */

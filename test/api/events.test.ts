@@ -68,18 +68,49 @@ onEitherEngine('one event has its exact body, and other bodies received under it
   t.equal(json.body, first.body.toString());
   t.equal(json.envelope_id, '🙂');
   t.strictSame(json.effects, { deduction_version: null, census_sync: null });
-  t.strictSame(json.conflicts, [
-    {
-      id: '1',
-      received_at: '2026-01-11T00:00:00.000Z',
-      body: 'not even JSON',
-      body_absent: null,
-      dismissed_at: null,
-      dismissed_reason: null,
-    },
-  ]);
-  t.equal((await call({ url: '/v1/events/none' })).status, 404);
+  const notDismissed = { dismissed_at: null, dismissed_reason: null };
+  const counts = { open: true, stored: 1, not_stored: 0, last_not_stored_at: null };
+  t.strictSame(json.conflicts, { ...counts, ...notDismissed });
+  const conflicts = await call({ url: `/v1/events/${encodeURIComponent('e/1 ü')}/conflicts` });
+  t.strictSame(conflicts.json, {
+    data: [
+      {
+        id: '1',
+        received_at: '2026-01-11T00:00:00.000Z',
+        body: 'not even JSON',
+        body_absent: null,
+        ...notDismissed,
+      },
+    ],
+    has_more: false,
+    next_cursor: null,
+  });
+  for (const url of ['/v1/events/none', '/v1/events/none/conflicts'])
+    t.equal((await call({ url })).status, 404, url);
 });
+
+onEitherEngine(
+  'the other bodies of an event are listed in pages of 5, and those not stored are counted',
+  async (t) => {
+    const { call, db } = await start(t);
+    const bodies = Array.from({ length: 24 }, (_, index) => `body ${index}`);
+    for (const body of bodies) await receive(db, [{ eventId: 'e', body: Buffer.from(body) }]);
+    t.match((await call({ url: '/v1/events/e' })).json.conflicts, { open: true, stored: 20, not_stored: 3 });
+    const seen: string[][] = [];
+    let cursor = '';
+    do {
+      const { json } = await call({ url: `/v1/events/e/conflicts?${cursor}` });
+      seen.push(json.data.map(({ body }: { body: string }) => body));
+      cursor = json.next_cursor === null ? '' : `cursor=${json.next_cursor}`;
+    } while (cursor !== '');
+    t.strictSame(
+      seen,
+      [1, 6, 11, 16].map((from) => bodies.slice(from, from + 5)),
+    );
+    t.equal((await call({ url: '/v1/events/e/conflicts?limit=20' })).json.data.length, 20);
+    t.equal((await call({ url: '/v1/events/e/conflicts?limit=21' })).status, 400);
+  },
+);
 
 onEitherEngine('events with another body under their id are listed until that is dismissed', async (t) => {
   const running = await start(t);
@@ -260,7 +291,7 @@ onEitherEngine('a conflict is dismissed with its event', async (t) => {
   t.equal(await check(), 'fail');
   const answer = await call({ method: 'POST', url: '/v1/events/e1/dismiss', body: { reason: 'seen' } });
   t.equal(answer.status, 200);
-  t.match((await call({ url: '/v1/events/e1' })).json.conflicts, [{ dismissed_reason: 'seen' }]);
+  t.match((await call({ url: '/v1/events/e1' })).json.conflicts, { open: false, dismissed_reason: 'seen' });
   t.equal(await check(), 'pass');
 });
 

@@ -73,7 +73,12 @@ onEitherEngine('the body of an event is shown by show only', async (t) => {
     t.notMatch((await here(t, env, ['events', 'list', ...format])).stdout, /ded_fixture_number/);
   }
   const shown = jsonOf(await here(t, env, ['events', 'show', QUARANTINED, '--json']));
-  t.match(shown, { id: QUARANTINED, state: 'quarantined', body: /^\{.*\}$/, conflicts: [] });
+  t.match(shown, {
+    id: QUARANTINED,
+    state: 'quarantined',
+    body: /^\{.*\}$/,
+    conflicts: { open: false, stored: 0 },
+  });
   t.match(await here(t, env, ['events', 'show', 'msg_x']), { code: 1, stdout: '', stderr: /no event msg_x/ });
 });
 
@@ -85,16 +90,35 @@ onEitherEngine("text from a sender can't control a terminal", async (t) => {
   t.equal(stdout, stdout.replace(/[^\n\x20-\x7e]/g, ''), 'only printable characters remain');
 });
 
-onEitherEngine('a second body under the same id is shown with the first', async (t) => {
-  const { env, db } = await withFixtures(t);
-  await receive(db, [{ eventId: QUARANTINED, body: Buffer.from('{"other":true}') }]);
-  t.match(
-    (await here(t, env, ['events', 'show', QUARANTINED])).stdout,
-    /Conflicting body.*\n\{\n {2}"other": true/,
-  );
-  const shown = jsonOf(await here(t, env, ['events', 'show', QUARANTINED, '--json']));
-  t.match(shown.conflicts, [{ body: '{"other":true}', dismissed_at: null }]);
-});
+onEitherEngine(
+  'the other bodies under an id are counted with the event and printed page by page',
+  async (t) => {
+    const { env, db } = await withFixtures(t);
+    const bodies = Array.from({ length: 22 }, (_, index) => `{"other":${index}}`);
+    for (const body of bodies) await receive(db, [{ eventId: QUARANTINED, body: Buffer.from(body) }]);
+    const { stdout } = await here(t, env, ['events', 'show', QUARANTINED]);
+    t.match(
+      stdout,
+      /\n20 conflicting bodies with the same id\n2 more received and not stored, the last at 20/,
+    );
+    const printed = await here(t, env, ['events', 'conflicts', QUARANTINED]);
+    t.match(printed.stdout, /^Conflicting body, received .*\n\{\n {2}"other": 0\n\}\n/);
+    t.equal(printed.stdout.match(/Conflicting body/g)?.length, 5);
+    const [, cursor = ''] = /--cursor (\S+)/.exec(printed.stderr) ?? [];
+    const next = await here(t, env, [
+      ...['events', 'conflicts', QUARANTINED, '--cursor', cursor, '--limit', '20', '--json'],
+    ]);
+    const listed = jsonOf(next).data.map(({ body }: { body: string }) => body);
+    t.strictSame(listed, bodies.slice(5, 20));
+    t.match(jsonOf(next), { has_more: false, next_cursor: null });
+    const [none, unknown] = [
+      ['events', 'conflicts', 'msg_fixture0000000000003'],
+      ['events', 'conflicts', 'msg_x'],
+    ];
+    t.equal((await here(t, env, none)).stdout, 'No conflicting bodies.\n');
+    t.match(await here(t, env, unknown), { code: 1, stdout: '', stderr: /no event msg_x/ });
+  },
+);
 
 onEitherEngine('dismissing requires a reason and makes readiness pass', async (t) => {
   // Later than all events, so that none is future-dated.

@@ -8,6 +8,7 @@ export const ROWS: readonly (readonly [table: string, where: string, unverified?
   ['inbox', "state = 'quarantined'", 'inbox.event_id'],
   ['inbox', "source = 'import'"],
   ['event_conflicts', 'true'],
+  ['conflicted_events', 'true'],
   ['ledger_head', 'true'],
   ['deduction_versions', "event_id = 'd-1.1'"],
   ['deduction_versions', "event_id = 'd-1.4'"],

@@ -105,6 +105,30 @@ t.test('an event shows its effect, and its body hides personal fields', async (t
   await page.waitForURL('**/deductions/d1');
 });
 
+t.test(
+  'the other bodies of an event are compared page by page, and those not stored are counted',
+  async (t) => {
+    const stage = await openConsole(t);
+    await oneOfEach(stage);
+    const others = Array.from({ length: 22 }, (_, nth) => deductionOf('evt_applied', { id: `other-${nth}` }));
+    await receive(stage.db, others, SOON);
+    const page = await stage.signedIn();
+    await page.goto('/events/evt_applied');
+    const summary = await page.locator('#event').textContent();
+    t.match(summary, '20 other bodies with the same ID. Compare them below, then dismiss.');
+    t.match(summary, '3 later deliveries with further bodies were not stored');
+    const bodies = page.getByRole('region', { name: 'Other body' });
+    t.equal(await bodies.count(), 5);
+    t.match(await bodies.last().textContent(), 'other-3');
+    await page.getByRole('link', { name: 'Next page' }).click();
+    await page.waitForURL(/cursor=/);
+    t.match(await bodies.first().textContent(), 'other-4');
+    await page.getByLabel('Reason for dismissing').fill('seen');
+    await page.keyboard.press('Enter');
+    await page.getByText('20 other bodies, dismissed: seen').waitFor();
+  },
+);
+
 t.test('an event can be dismissed with a reason and reprocessed', async (t) => {
   const stage = await openConsole(t);
   await oneOfEach(stage);

@@ -37,7 +37,8 @@ onEachEngine('an event delivered again', async (t) => {
       await settled();
       t.match(await api.check('events-in-conflict'), { result: 'fail', count: 1, examples: [first.id] });
       const shown = await api.get(`/v1/events/${first.id}`);
-      t.match(shown, { state: 'applied', body: first.body, conflicts: [{ body: second.body }] });
+      t.match(shown, { state: 'applied', body: first.body, conflicts: { open: true, stored: 1 } });
+      t.match(await api.list(`/v1/events/${first.id}/conflicts`), [{ body: second.body }]);
       t.equal((await api.get('/v1/deductions/ded-1')).member_contribution, '0.01');
       t.strictSame(await breaches({ databaseUrl, acknowledged: [first] }), []);
 

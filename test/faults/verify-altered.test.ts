@@ -69,6 +69,8 @@ const MISSING: readonly (readonly [statement: string, expected: string])[] = [
     "insert into deduction_employees (employee_id, deduction_id) values ('e-9', 'd-1')",
     'deduction_employees.deduction_id',
   ],
+  ['delete from event_conflicts', 'conflicted_events.stored_count'],
+  ['delete from conflicted_events', 'event_conflicts.event_id'],
   ["delete from roster where employee_id = 'many-0000'", 'roster.position'],
   ["insert into roster (employee_id, employer_id, position) values ('e-9', 'acme', 1)", 'roster.employee_id'],
   ["delete from outbox where subject_id = 'many-0000'", 'roster_facts.source_id'],

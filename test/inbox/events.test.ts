@@ -1,5 +1,6 @@
 import type { Test } from 'tap';
 import { transact } from '../../src/database/transaction.ts';
+import { listConflicts } from '../../src/inbox/conflicts.ts';
 import {
   dismissEvent,
   type EventFilter,
@@ -89,15 +90,12 @@ onEachEngine('a list of events applies all its filters', async (t) => {
   }
 });
 
-onEachEngine('an event is shown with the other bodies received under its id', async (t) => {
+onEachEngine('an event is shown with the number of other bodies received under its id', async (t) => {
   const { db } = await filled(t);
   const found = await getEvent(db, 'applied');
   t.equal(found?.event.body?.toString(), deductionBody());
-  t.strictSame(
-    found?.conflicts.map(({ body }) => body?.toString()),
-    ['another body'],
-  );
-  t.strictSame((await getEvent(db, 'ignored'))?.conflicts, []);
+  t.match(found?.conflicts, { stored_count: 1, unstored_count: 0 });
+  t.equal((await getEvent(db, 'ignored'))?.conflicts, null);
   t.equal(await getEvent(db, 'unknown'), null);
 });
 
@@ -170,7 +168,8 @@ onEachEngine(
     t.match((await getEvent(db, 'quarantined-1'))?.event, { state: 'quarantined', ...marks });
     t.match((await getEvent(db, 'tie-second'))?.event, marks);
     const conflicted = await getEvent(db, 'applied');
-    t.match(conflicted?.conflicts, [marks]);
+    t.match(conflicted?.conflicts, marks);
+    t.match((await listConflicts(db, 'applied', { limit: 10 })).conflicts, [marks]);
     t.match(conflicted?.event, { dismissed_at: null }, 'the event itself needed no attention');
     for (const [dismissed, expected] of [
       [false, ['quarantined-2']],
@@ -210,11 +209,9 @@ onEachEngine('a dismissed conflict stays dismissed when the same body is deliver
   const { db, store } = await filled(t);
   await transact(db, (trx) => dismissEvent(trx, 'applied', 'seen', DISMISSED_AT));
   await store(['applied', 'another body']);
-  t.match((await getEvent(db, 'applied'))?.conflicts, [{ dismissed_at: DISMISSED_AT }]);
+  const conflicts = async () => (await listConflicts(db, 'applied', { limit: 10 })).conflicts;
+  t.match(await conflicts(), [{ dismissed_at: DISMISSED_AT }]);
   const arrivals = [{ eventId: 'applied', body: Buffer.from('a third body') }];
   await transact(db, (trx) => storeArrivals(trx, arrivals, NOW.toISOString()));
-  t.match((await getEvent(db, 'applied'))?.conflicts, [
-    { dismissed_at: DISMISSED_AT },
-    { dismissed_at: null },
-  ]);
+  t.match(await conflicts(), [{ dismissed_at: DISMISSED_AT }, { dismissed_at: null }]);
 });

@@ -3,8 +3,10 @@ import Type from 'typebox';
 import * as field from '../../contract/fields.ts';
 import type { Trx } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
+import { CONFLICTS_LIMIT, CONFLICTS_STORED, listConflicts } from '../../inbox/conflicts.ts';
 import {
   BODY_DROPPED,
+  conflictCursor,
   dismissEvent,
   eventCursor,
   getEvent,
@@ -12,6 +14,7 @@ import {
   readEffects,
   reprocessAll,
   reprocessEvent,
+  viewConflict,
   viewEvent,
   viewWholeEvent,
 } from '../../inbox/events.ts';
@@ -68,14 +71,15 @@ const WholeEvent = field.component(
   {
     ...SUMMARY,
     ...BODY,
-    conflicts: Type.Array(
-      field.closed({
-        id: field.text('The ID of the conflict.'),
-        received_at: field.text('The time of receipt.'),
-        ...BODY,
+    conflicts: field.closed(
+      {
+        open: field.boolean('Whether another body was received since the last dismissal.'),
+        stored: field.integer('The number of other bodies that are stored, at most 20.'),
+        not_stored: field.integer('Later deliveries with further bodies, which are only counted.'),
+        last_not_stored_at: field.nullableText('The time of the last delivery that was only counted.'),
         ...DISMISSAL,
-      }),
-      { description: 'Other bodies received with the same event ID. Only the first body counts.' },
+      },
+      'Other bodies received with the same event ID. Only the first body counts.',
     ),
     effects: field.closed(
       { deduction_version: field.nullable(AppliedVersion), census_sync: field.nullable(TriggeredSync) },
@@ -83,6 +87,17 @@ const WholeEvent = field.component(
     ),
   },
   'An event with its body and result.',
+);
+
+const EventConflict = field.component(
+  'EventConflict',
+  {
+    id: field.text('The ID of the conflict.'),
+    received_at: field.text('The time of receipt.'),
+    ...BODY,
+    ...DISMISSAL,
+  },
+  'Another body received with the ID of an event.',
 );
 
 const EVENT_FILTER = {
@@ -135,7 +150,7 @@ export function eventRoutes(app: Api, { db, now, sharedNow, log, wakeApply }: Ap
     operation('Events', 'events:read', {
       operationId: 'getEvent',
       summary: 'Get an event',
-      description: 'Returns the event with its body, its result and any conflicting bodies.',
+      description: 'Returns the event with its body, its result and the number of conflicting bodies.',
       params: EventId,
       response: { 200: WholeEvent },
       refuses: ['NOT_FOUND'],
@@ -144,6 +159,37 @@ export function eventRoutes(app: Api, { db, now, sharedNow, log, wakeApply }: Ap
       const found = await getEvent(db, params.event_id);
       if (found === null) throw notFound('event');
       return { ...viewWholeEvent(found), effects: await readEffects(db, params.event_id) };
+    },
+  );
+
+  app.get(
+    '/v1/events/:event_id/conflicts',
+    operation('Events', 'events:read', {
+      operationId: 'listEventConflicts',
+      summary: 'List conflicting bodies',
+      description:
+        'Lists the stored bodies that were received with the ID of the event and differ from its own, oldest first.',
+      params: EventId,
+      querystring: field.closed({
+        cursor,
+        limit: Type.Optional(
+          Type.Integer({
+            minimum: 1,
+            maximum: CONFLICTS_STORED,
+            default: CONFLICTS_LIMIT,
+            rule: `must be a whole number from 1 to ${CONFLICTS_STORED}`,
+            description: 'The maximum number of rows on a page.',
+          }),
+        ),
+      }),
+      response: { 200: pageOf(EventConflict) },
+      refuses: ['NOT_FOUND'],
+    }),
+    async ({ params: { event_id }, query }) => {
+      const page = { after: conflictCursor.decode(query.cursor), limit: query.limit ?? CONFLICTS_LIMIT };
+      if ((await getEvent(db, event_id)) === null) throw notFound('event');
+      const { conflicts, next } = await listConflicts(db, event_id, page);
+      return conflictCursor.page(conflicts.map(viewConflict), next);
     },
   );
 

@@ -13,6 +13,8 @@ import type { Console, Visit } from '../page.ts';
 import { differenceOf, LINES_MAX, linesOf, MASK } from './body-lines.ts';
 
 type Event = Schemas['Event'];
+type Conflict = Schemas['EventConflict'];
+type Conflicts = Event['conflicts'];
 type Summary = Schemas['EventSummary'];
 type Texts = Visit['query'];
 
@@ -71,12 +73,16 @@ export function eventPages({ page, action }: Console): void {
     return { go: address('/events', { ...filtersIn(form, FILTERS), ...done }) };
   });
 
-  page('/events/:event_id', 'events:read', async ({ api, params: { event_id = '' }, may }) => {
+  page('/events/:event_id', 'events:read', async ({ api, params: { event_id = '' }, query, may }) => {
+    const { cursor } = query;
     const event = await api.get('/v1/events/{event_id}');
+    const conflicts = await api.get('/v1/events/{event_id}/conflicts', { cursor });
+    const path = eventPath(event_id);
     const body = html`
-      ${live({ id: 'event', path: eventPath(event_id) }, summary(event, may))}
+      ${live({ id: 'event', path: address(path, { cursor }) }, summary(event, may))}
       ${may('events:write') && decisions(event)}
-      ${bodies(event)}
+      ${bodies(event, conflicts.data)}
+      ${pager(path, { cursor }, conflicts.next_cursor)}
     `;
     return { title: `Event ${event_id}`, body };
   });
@@ -199,9 +205,6 @@ function nothing(filter: Texts, id: string, cursor: string | undefined): Html {
 
 function summary(event: Event, may: Visit['may']): Html {
   const { envelope_id, source, reason, finished_at, dismissed_at, conflicts } = event;
-  const isOpen = conflicts.some((conflict) => conflict.dismissed_at === null);
-  const bodyCount = counted(conflicts.length, 'other body', 'other bodies');
-  const comparison = ' with the same ID. Compare them below, then dismiss.';
   return html`
     <div class="cards wide">
       <section class="card" aria-labelledby="received-title">
@@ -224,10 +227,21 @@ function summary(event: Event, may: Visit['may']): Html {
             'Dismissed',
             dismissed_at && html`<span>${instant(dismissed_at)}${`: ${event.dismissed_reason}`}</span>`,
           ],
-          ['Conflicts', conflicts.length > 0 && bodyCount + (isOpen ? comparison : ', dismissed.')],
+          ['Conflicts', conflicts.stored > 0 && conflictCount(conflicts)],
         ])}
       </section>
     </div>
+  `;
+}
+
+function conflictCount({ open, stored, not_stored, last_not_stored_at, dismissed_reason }: Conflicts): Html {
+  const bodyCount = counted(stored, 'other body', 'other bodies');
+  return html`
+    <p>${open ? `${bodyCount} with the same ID. Compare them below, then dismiss.` : `${bodyCount}, dismissed: ${dismissed_reason}`}</p>
+    ${
+      last_not_stored_at !== null &&
+      html`<p>${`${counted(not_stored, 'later delivery', 'later deliveries')} with further bodies were not stored, the last on `}${instant(last_not_stored_at)}.</p>`
+    }
   `;
 }
 
@@ -263,8 +277,7 @@ function decisions({ id, state, body, dismissed_at, conflicts, effects }: Event)
   const { tie_changed = false, future_dated = false } = effects.deduction_version ?? {};
   const isMarked = state === 'quarantined' || tie_changed || future_dated;
   // Readiness fails for these.
-  const mayDismiss =
-    conflicts.some((conflict) => conflict.dismissed_at === null) || (isMarked && dismissed_at === null);
+  const mayDismiss = conflicts.open || (isMarked && dismissed_at === null);
   if (path === null || (!mayReprocess && !mayDismiss)) return null;
   const reprocess = decision(`${path}/reprocess`, {
     button: 'Reprocess',
@@ -285,8 +298,8 @@ function decisions({ id, state, body, dismissed_at, conflicts, effects }: Event)
   `;
 }
 
-function bodies(event: Event): Html {
-  const { id, conflicts } = event;
+function bodies(event: Event, conflicts: readonly Conflict[]): Html {
+  const { id } = event;
   const isShown = [event, ...conflicts].some(({ body }) => body !== null);
   return html`
     <section aria-labelledby="body-title">
@@ -298,7 +311,7 @@ function bodies(event: Event): Html {
 }
 
 /** The first body applies; lines that differ are marked in both. */
-function compared(event: Event, conflict: Event['conflicts'][number]): Html {
+function compared(event: Event, conflict: Conflict): Html {
   const [one, other] = [event, conflict].map(({ body }) => body && linesOf(body)?.map(({ whole }) => whole));
   const differs = one && other ? differenceOf(one, other) : { one: [], other: [] };
   const { received_at, dismissed_at, dismissed_reason } = conflict;
