@@ -1,10 +1,7 @@
 import { isIP } from 'node:net';
 import type { FastifyRequest } from 'fastify';
 import type { Log } from '../telemetry/log.ts';
-import { rateLimited } from '../telemetry/rate-limited-log.ts';
-
-/** Different refusals logged per second; the others are counted in one more line. Any client can cause them. */
-const LINES_PER_SECOND = 10;
+import { rateLimitedLines } from '../telemetry/rate-limited-log.ts';
 
 export type RefusedCaller = ReturnType<typeof createRefusedCaller>;
 
@@ -13,23 +10,11 @@ export type RefusedCaller = ReturnType<typeof createRefusedCaller>;
  * route, status, token and source address.
  */
 export function createRefusedCaller(log: Log) {
-  const lines = new Map<string, { fields: ReturnType<typeof fieldsOf>; count: number }>();
-  let others = 0;
-  const report = rateLimited(() => {
-    for (const { fields, count } of lines.values()) log.warn({ ...fields, count }, 'a caller was refused');
-    if (others > 0) log.warn({ count: others }, 'other callers were refused');
-    lines.clear();
-    others = 0;
+  const refused = rateLimitedLines({
+    line: (fields) => log.warn(fields, 'a caller was refused'),
+    others: (count) => log.warn({ count }, 'other callers were refused'),
   });
-  return (request: FastifyRequest, status: number): void => {
-    const fields = fieldsOf(request, status);
-    const key = JSON.stringify(fields);
-    const line = lines.get(key);
-    if (line !== undefined) line.count += 1;
-    else if (lines.size < LINES_PER_SECOND) lines.set(key, { fields, count: 1 });
-    else others += 1;
-    report({ code: '', count: 1 });
-  };
+  return (request: FastifyRequest, status: number): void => refused(fieldsOf(request, status));
 }
 
 function fieldsOf({ method, routeOptions, caller, ip, socket }: FastifyRequest, status: number) {

@@ -36,6 +36,9 @@ export function createIntake(options: {
   const refused = rateLimited((failures) => {
     log.error(failures, 'events could not be stored and were refused with 503: the sender will retry them');
   });
+  const conflicted = rateLimited(({ count }) => {
+    log.warn({ count }, 'an event ID was received again with a different body: the first body is kept');
+  });
   let waiting: Waiting[] = [];
   let waitingBytes = 0;
   const flushesMost = FLUSHES[engineOf(db)];
@@ -55,11 +58,7 @@ export function createIntake(options: {
       // Called before the acknowledgments, so that the high-water mark includes them.
       onStored(stored, performance.now() - began);
       for (const one of batch) one.resolve();
-      if (stored.conflicts > 0)
-        log.warn(
-          { count: stored.conflicts },
-          'an event ID was received again with a different body: the first body is kept',
-        );
+      if (stored.conflicts > 0) conflicted({ code: '', count: stored.conflicts });
     } catch (error) {
       // Deliveries that arrived during that time would fail too, or wait for the lock just as long.
       batch.push(...waiting.splice(0));

@@ -7,6 +7,7 @@ import type { Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import { codeOf } from '../errors.ts';
 import type { Log } from '../telemetry/log.ts';
+import { rateLimitedLines } from '../telemetry/rate-limited-log.ts';
 import { createAttempt, type Sending } from './attempt.ts';
 import { claim, type Slots } from './claims.ts';
 import { freeSlots, fullLimit, type Limit, limitAfter, reducedToOne } from './concurrency-limiter.ts';
@@ -58,7 +59,7 @@ export function createSendLoop(parts: SendLoopParts): SendLoop {
   const owner = randomUUID();
   const abandon = new AbortController();
   const attempt = createAttempt({ ...parts, owner, abandoned: abandon.signal });
-  const finishing = { ...parts, owner };
+  const finishing = { ...parts, owner, notSent: createNotSent(log) };
   const flights = new Map<string, Flight>();
   /** Attempts that ended and are not recorded yet. */
   let unwritten: End[] = [];
@@ -100,7 +101,9 @@ export function createSendLoop(parts: SendLoopParts): SendLoop {
       const ended: Ended[] = [];
       for (const end of ends) {
         const finished = batch.finished.get(end);
-        ended.push(finished === undefined ? await finishAlone(finishing, end) : report(log, end, finished));
+        ended.push(
+          finished === undefined ? await finishAlone(finishing, end) : report(finishing, end, finished),
+        );
       }
       limit = batch.isPaused ? reducedToOne(limitOf(ended, at)) : limitOf(ended, at);
       for (const [index, end] of ends.entries()) settle(end.claim, ended[index] ?? 'lost');
@@ -182,7 +185,15 @@ function howOf(finished: Finished | null): Ended {
   return finished?.how ?? 'lost';
 }
 
-type Recording = SendLoopParts & Finishing;
+type Recording = SendLoopParts & Finishing & { notSent: ReturnType<typeof createNotSent> };
+
+/** Logs requests that were decided without an attempt. The service can request a census of any number of employers. */
+function createNotSent(log: Log) {
+  return rateLimitedLines({
+    line: (fields) => log.warn(fields, 'a request was not sent'),
+    others: (count) => log.warn({ count }, 'other requests were not sent'),
+  });
+}
 
 /** Records the attempts whose subjects no other transaction holds. */
 async function finishFree(
@@ -208,7 +219,7 @@ async function finishAlone(by: Recording, end: End): Promise<Ended> {
       await lockSubject(trx, end.claim);
       return finish(trx, by, [end], await sharedNow(trx));
     });
-    return report(log, end, finished.get(end) ?? null);
+    return report(by, end, finished.get(end) ?? null);
   } catch (error) {
     if (isFatal(error)) throw error;
     const fields = { request_id: end.claim.requestId, code: codeOf(error) || 'INTERNAL' };
@@ -218,7 +229,7 @@ async function finishAlone(by: Recording, end: End): Promise<Ended> {
 }
 
 /** Logs how a claim ended, and returns it. */
-function report(log: Log, end: End, finished: Finished | null): Ended {
+function report({ log, notSent }: Recording, end: End, finished: Finished | null): Ended {
   const { requestId: request_id, kind, subject_id } = end.claim;
   const fields = { request_id, kind, ...(end.kind === 'attempt' && { ms: Math.round(end.ms) }) };
   if (finished === null) {
@@ -227,8 +238,7 @@ function report(log: Log, end: End, finished: Finished | null): Ended {
   }
   const { how: state, reason, breaker } = finished;
   if (end.kind === 'decision') {
-    const whose = kind === 'census' ? { employer_id: subject_id } : {};
-    log.warn({ ...fields, ...whose, state, reason }, 'a request was not sent');
+    notSent({ kind, state, reason }, { request_id, ...(kind === 'census' && { employer_id: subject_id }) });
     return state;
   }
   log[state === 'delivered' ? 'info' : 'warn']({ ...fields, state, reason }, 'a request was attempted');

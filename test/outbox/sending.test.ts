@@ -1,3 +1,4 @@
+import { mock } from 'node:test';
 import { transact } from '../../src/database/transaction.ts';
 import { createChangeSenders } from '../../src/employment/bodies.ts';
 import { RESPONSE_READ_BYTES } from '../../src/outbox/client.ts';
@@ -29,6 +30,30 @@ onEitherEngine('a request whose data key is missing waits, and its reason names 
   await sendAll(sendLoop(t, db, url, clock));
   t.match(await request(db, 'r-1'), { state: 'delivered' });
 });
+
+onEitherEngine(
+  'requests that are not sent for one reason are logged as one line with their count',
+  async (t) => {
+    const { db } = await scratch(t);
+    const { url } = await stubService(t, (response) => json(response, 200));
+    const logged: unknown[] = [];
+    const log = { ...silentLog, warn: (fields: unknown) => logged.push(fields) };
+    const decide = async () => ({ outcome: 'later', reason: 'no census', delayMs: HOUR_MS }) as const;
+    const census = { prepare: async () => ({ kind: 'decision', decide }) as const };
+    const loop = sendLoop(t, db, url, setClock(), { senders: { census }, log });
+    mock.timers.enable({ apis: ['setTimeout'] });
+    t.teardown(() => mock.timers.reset());
+    for (const nth of [1, 2, 3, 4, 5]) await owe(db, `r-${nth}`, `employer-${nth}`, 'census');
+    await sendAll(loop);
+    mock.timers.tick(1_000);
+    const line = { kind: 'census', state: 'later', reason: 'no census' };
+    const ids = { request_id: 'r-1', employer_id: 'employer-1' };
+    t.strictSame(logged, [
+      { ...line, ...ids, count: 1 },
+      { ...line, count: 4 },
+    ]);
+  },
+);
 
 onEitherEngine('a delivered request’s body is erased, and its keyed hash stays', async (t) => {
   const { db } = await scratch(t);
