@@ -97,11 +97,11 @@ async function readResponse(response: Dispatcher.ResponseData, now: Date): Promi
   };
 }
 
-/** Ignores the content type: some services send JSON as text. */
+/** Ignores the content type: some services send JSON as text. Blanks are not JSON, however many. */
 function contentOf(body: Buffer): Content {
+  if (body.length === 0) return 'empty';
   // Also removes a byte order mark, which JSON.parse rejects.
   const text = body.toString('utf8').trim();
-  if (text === '') return 'empty';
   try {
     const value: unknown = JSON.parse(text);
     const isError = typeof value === 'object' && value !== null && 'error' in value && Boolean(value.error);

@@ -125,7 +125,8 @@ t.test('an endless response is read up to its limit, and the connection is close
 
 const CONTENTS: [string, Content][] = [
   ['', 'empty'],
-  ['\r\n', 'empty'],
+  ['\r\n', 'not-json'],
+  [' '.repeat(RESPONSE_READ_BYTES), 'not-json'],
   ['{"error":"no such employee","details":{}}', 'json-error'],
   ['{"error":""}', 'json'],
   ['{"message":"x"}', 'json'],
