@@ -116,6 +116,7 @@ async function events(r: Recorder): Promise<void> {
   for (const id of ['msg_medical_2', 'msg_dental_1', 'msg_number', 'msg_unknown']) {
     await r.http('GET', `/v1/events/${id}`);
   }
+  await r.http('GET', '/v1/events/msg_dental_1/conflicts?limit=1');
   await r.http('POST', '/v1/events/msg_number/reprocess');
   await noEventPending(r);
   await r.http('POST', '/v1/events/reprocess', { body: { state: 'ignored' } });
