@@ -48,7 +48,7 @@ type Failure = Error & { code?: unknown; path?: unknown; address?: unknown; port
 
 /** Most disk failures leave the file intact: a read failed, or a log that the next start recovers. */
 const AFTER_DISK_FAILURE =
-  'check the disk, start again and run "benefits-sidecar verify"; restore a backup only if it reports differences';
+  'check the disk, start again and run "benefits-sidecar verify", which names lost events to replay; restore a backup only if it reports differences';
 
 /** Advice for errors of the system or the engine, whose messages have none. `{…}` is replaced by a field of the error. */
 const ADVICE: Readonly<Record<string, string>> = {

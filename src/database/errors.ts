@@ -11,7 +11,7 @@ export function rolledBack(): AppError {
 export function databaseDamaged(path: string, how: string): AppError {
   return new AppError(
     'DATABASE_DAMAGED',
-    `${path} was changed by something other than this program and is ${how}: check the disk and what else writes there, start again and run "benefits-sidecar verify"; restore a backup only if it reports differences`,
+    `${path} was changed by something other than this program and is ${how}: check the disk and what else writes there, start again and run "benefits-sidecar verify", which names lost events to replay; restore a backup only if it reports differences`,
   );
 }
 

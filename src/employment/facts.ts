@@ -90,7 +90,7 @@ export async function verifyFacts(db: Db, until: number, on: Verifying): Promise
     for (const { position, source, source_id, employee_id, recorded_at } of facts) {
       const wrong = (field: string, rule: string) => on.report('roster_facts', position, field, rule);
       const request = requests.get(source_id);
-      if (!isTime(recorded_at)) wrong('recorded_at', 'is no instant');
+      if (!isTime(recorded_at)) wrong('recorded_at', 'is not a time');
       else if (request === undefined) {
         if (source !== 'census') wrong('source_id', 'there is no such request');
       } else if (source !== request.kind || source === 'census') {

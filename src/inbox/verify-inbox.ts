@@ -210,7 +210,7 @@ function prepare(row: Row, report: ReportDifference): Computable | null {
   if (row.state === 'applied' && row.reason !== null) {
     report('inbox', row.event_id, 'reason', 'is given, but the event was applied');
   }
-  if (!isTime(row.recorded_at)) wrong('recorded_at', 'is no instant');
+  if (!isTime(row.recorded_at)) wrong('recorded_at', 'is not a time');
   else if (row.state === 'applied' && row.reprocessed === 0 && row.finished_at !== row.recorded_at) {
     wrong('recorded_at', `is not when event ${row.event_id} was applied`);
   }
@@ -337,9 +337,9 @@ const SHA256_BYTES = 32;
 /** Compares what every event has; `parsed` is null where the body was dropped. */
 function verifyEvent(event: EventRow, parsed: ParsedEvent | null, report: ReportDifference): void {
   const wrong = (field: keyof EventRow, rule: string) => report('inbox', event.event_id, field, rule);
-  if (!isTime(event.received_at)) wrong('received_at', 'is no instant');
-  if (event.finished_at !== null && !isTime(event.finished_at)) wrong('finished_at', 'is no instant');
-  if (event.dismissed_at !== null && !isTime(event.dismissed_at)) wrong('dismissed_at', 'is no instant');
+  if (!isTime(event.received_at)) wrong('received_at', 'is not a time');
+  if (event.finished_at !== null && !isTime(event.finished_at)) wrong('finished_at', 'is not a time');
+  if (event.dismissed_at !== null && !isTime(event.dismissed_at)) wrong('dismissed_at', 'is not a time');
   if (event.body === null && event.body_hash?.length !== SHA256_BYTES) wrong('body_hash', 'is no SHA-256');
   const isNamedByBody = event.event_id.startsWith(IMPORTED);
   if ((event.source === 'import') !== isNamedByBody) wrong('source', 'does not match its id');

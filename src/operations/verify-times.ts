@@ -24,7 +24,7 @@ export async function verifyTimes(db: Db, on: Verifying): Promise<void> {
       for (const row of rows) {
         for (const column of times) {
           if (row[column] === null || isTime(row[column])) continue;
-          on.report(table, idOf(key.map((part) => row[part])), column, 'is no instant');
+          on.report(table, idOf(key.map((part) => row[part])), column, 'is not a time');
         }
       }
     }

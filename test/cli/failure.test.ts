@@ -21,7 +21,7 @@ t.test(
       const line = describeFailure(failure);
       t.match(
         line,
-        /check the disk.*start again and run "benefits-sidecar verify"; restore a backup only if/,
+        /check the disk.*start again and run "benefits-sidecar verify", which names lost events.*restore a backup only if/,
         line,
       );
       t.notMatch(line, /is damaged/);

@@ -80,33 +80,44 @@ t.test(
   },
 );
 
-t.test('readiness and doctor report a loss before a start has detected it, and write nothing', async (t) => {
-  const { env, db, url, notice, check } = await stage(t);
-  const saved = { position: 15, seq: 18, received_at: '2026-01-20T00:00:00.000Z' };
-  const diagnosed = async () =>
-    jsonOf(await here(t, env, ['doctor', '--json'])).checks.find(
-      ({ id }: { id: string }) => id === 'data-loss',
+t.test(
+  'readiness, doctor and verify report a loss that no start has detected, and write nothing',
+  async (t) => {
+    const { env, db, url, notice, check } = await stage(t);
+    const saved = { position: 15, seq: 18, received_at: '2026-01-20T00:00:00.000Z' };
+    const diagnosed = async () =>
+      jsonOf(await here(t, env, ['doctor', '--json'])).checks.find(
+        ({ id }: { id: string }) => id === 'data-loss',
+      );
+    t.match(await diagnosed(), { result: 'pass' });
+    writeMark(url, saved);
+    const replay = /^replay the events from 2026-01-13T20:00:00.000Z onward: found at .* lacks 2 events/;
+    t.match(await check(), { result: 'fail', count: 1, examples: [replay] });
+    t.match(await diagnosed(), { result: 'fail', message: replay, advice: /accept-loss/ });
+    const verified = await here(t, env, ['verify']);
+    t.equal(verified.code, 1);
+    t.match(
+      verified.stdout.trimEnd().split('\n').at(-1),
+      /^Data loss: replay the events from 2026-01-13T20:/,
     );
-  t.match(await diagnosed(), { result: 'pass' });
-  writeMark(url, saved);
-  const replay = /^replay the events from 2026-01-13T20:00:00.000Z onward: found at .* lacks 2 events/;
-  t.match(await check(), { result: 'fail', count: 1, examples: [replay] });
-  t.match(await diagnosed(), { result: 'fail', message: replay, advice: /accept-loss/ });
-  t.strictSame(readMark(url), saved);
-  t.strictSame(await db.selectFrom('data_losses').selectAll().execute(), []);
-  t.match(await here(t, env, ['accept-loss', '--reason', 'replayed', '--yes']), {
-    code: 1,
-    stderr: /start "benefits-sidecar serve"/,
-  });
+    t.notMatch(verified.stdout, 'No differences');
+    t.match(jsonOf(await here(t, env, ['verify', '--json'])), { clean: false, data_losses: [replay] });
+    t.strictSame(readMark(url), saved);
+    t.strictSame(await db.selectFrom('data_losses').selectAll().execute(), []);
+    t.match(await here(t, env, ['accept-loss', '--reason', 'replayed', '--yes']), {
+      code: 1,
+      stderr: /start "benefits-sidecar serve"/,
+    });
 
-  const release = holdServeLock(url);
-  t.match(await check(), { result: 'pass' }, 'serve has checked it at startup');
-  await notice();
-  t.match(await check(), { result: 'fail', count: 1 });
-  t.match(await diagnosed(), { result: 'fail', message: replay });
-  release();
-  t.match(await check(), { result: 'fail', count: 1 }, 'reported once');
-});
+    const release = holdServeLock(url);
+    t.match(await check(), { result: 'pass' }, 'serve has checked it at startup');
+    await notice();
+    t.match(await check(), { result: 'fail', count: 1 });
+    t.match(await diagnosed(), { result: 'fail', message: replay });
+    release();
+    t.match(await check(), { result: 'fail', count: 1 }, 'reported once');
+  },
+);
 
 t.test('a loss of the ledger alone is also reported', async (t) => {
   const { url, notice, check } = await stage(t);

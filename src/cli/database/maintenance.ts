@@ -26,8 +26,8 @@ export function addVerifyCommand(program: Command): void {
     .subcommand('verify', 'Recompute the ledger from its events and compare every row.')
     .examples('verify', 'verify --json')
     .json()
-    .doesOnDatabase(async ({ db, out, env, stopped }) => {
-      // Also runs the engine's own checks. Only reads, also while `serve` runs. Returns 1 if anything differs.
+    .doesOnDatabase(async ({ db, out, env, now, stopped }) => {
+      // Also runs the engine's own checks. Only reads, also while `serve` runs. Returns 1 if anything differs or is lost.
       const began = performance.now();
       // Encrypted values need the keys; everything else is verified without them.
       const encryptor = env.DATA_KEYS || env.DATA_KEYS_FILE ? createEncryptor(readDataKeys(env)) : null;
@@ -36,9 +36,10 @@ export function addVerifyCommand(program: Command): void {
       const found = await withProgress(out, 'rows', await rowsToVerify(db, encryptor), ({ add }) =>
         verifyAll(db, encryptor, { report: differences.report, looked: add, signal }),
       ).catch(ifStopped(signal, 'stopped before the end: the result is incomplete, and nothing changed'));
+      const result = { found, differences, losses: (await knownLosses(db, now())).map(describeLoss) };
       const ms = Math.round(performance.now() - began);
-      printResult(out, report(found, differences, ms), () => printFound(out, found, differences, ms));
-      return isClean(found, differences) ? 0 : 1;
+      printResult(out, report(result, ms), () => printFound(out, result, ms));
+      return isClean(result) ? 0 : 1;
     });
 }
 
@@ -109,14 +110,21 @@ export function addRetentionCommand(program: Command): void {
 /** Differences that are printed. All are counted. */
 const NAMED = 100;
 
-function isClean({ engine }: Found, { total }: Differences): boolean {
-  return total === 0 && engine.every(({ result }) => result !== 'fail');
+type Verified = { found: Found; differences: Differences; losses: string[] };
+
+function isIntact({ found, differences }: Verified): boolean {
+  return differences.total === 0 && found.engine.every(({ result }) => result !== 'fail');
 }
 
-function report(found: Found, differences: Differences, ms: number) {
+function isClean(result: Verified): boolean {
+  return isIntact(result) && result.losses.length === 0;
+}
+
+function report(result: Verified, ms: number) {
+  const { found, differences, losses } = result;
   const { versions, runs, encrypted, ...rest } = found;
   return {
-    clean: isClean(found, differences),
+    clean: isClean(result),
     ...rest,
     versions: { by_body: versions.byBody, by_hash: versions.byHash },
     runs: { verified: runs.runs - runs.otherRules, lines: runs.lines, by_other_rules: runs.otherRules },
@@ -129,11 +137,13 @@ function report(found: Found, differences: Differences, ms: number) {
       by_field: Object.fromEntries(differences.counts),
       named: differences.named,
     },
+    data_losses: losses,
     ms,
   };
 }
 
-function printFound(out: Output, found: Found, differences: Differences, ms: number): void {
+function printFound(out: Output, result: Verified, ms: number): void {
+  const { found, differences, losses } = result;
   const { versions, runs, encrypted } = found;
   printPairs(out, {
     ...Object.fromEntries(found.engine.map(({ name, result, detail }) => [name, `${result}: ${detail}`])),
@@ -157,8 +167,9 @@ function printFound(out: Output, found: Found, differences: Differences, ms: num
   const lines = differences.named.map(({ table, id, field, rule }) => `${table} ${id}: ${field}: ${rule}`);
   printFirst(out, lines, differences.total);
   const failure = `Failed: ${counted(differences.total, 'difference')}. Restore a backup, or report a bug.`;
-  if (!isClean(found, differences)) out.print(out.color('red', failure));
-  else out.print(out.color('green', `No differences, in ${(ms / 1_000).toFixed(1)} s`));
+  if (!isIntact(result)) out.print(out.color('red', failure));
+  for (const loss of losses) out.print(out.color('red', `Data loss: ${loss}`));
+  if (isClean(result)) out.print(out.color('green', `No differences, in ${(ms / 1_000).toFixed(1)} s`));
 }
 
 function printDue(out: Output, due: DueByKind): void {
