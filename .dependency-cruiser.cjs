@@ -29,8 +29,8 @@ const ROWS = [
     'version.ts',
   ],
 ];
-/** Within payroll/, from top to bottom. */
-const PAYROLL = ['run-view.ts', 'reconciliation', 'runs', 'settings', 'calculation'];
+/** The rooms of payroll/, from top to bottom: a room imports only from those below. */
+const ROOMS = ['reconciliation', 'lifecycle', 'compute', 'facts', 'records', 'settings', 'calculation'];
 
 const alternatives = (names) => names.map((name) => name.replace('.', '\\.')).join('|');
 const within = (names, parent = 'src') => `^${parent}/(?:${alternatives(names)})(?:/|$)`;
@@ -47,18 +47,18 @@ const rows = ROWS.flatMap((row, index) => {
   }));
 });
 
-const payroll = PAYROLL.slice(1).map((part, index) => ({
-  name: `order-payroll-${part}`,
+const rooms = ROOMS.slice(1).map((room, index) => ({
+  name: `order-payroll-${room}`,
   severity: 'error',
-  comment: `payroll/${part} imports only from the parts after it: ${PAYROLL.join(', ')}.`,
-  from: { path: within([part], 'src/payroll') },
-  to: { path: within(PAYROLL.slice(0, index + 1), 'src/payroll') },
+  comment: `payroll/${room} imports only from the rooms after it: ${ROOMS.join(', ')}.`,
+  from: { path: within([room], 'src/payroll') },
+  to: { path: within(ROOMS.slice(0, index + 1), 'src/payroll') },
 }));
 
 module.exports = {
   forbidden: [
     ...rows,
-    ...payroll,
+    ...rooms,
     {
       name: 'no-circular',
       severity: 'error',
@@ -71,6 +71,13 @@ module.exports = {
       severity: 'error',
       comment: 'Add a new module to ROWS.',
       from: { path: '^src/', pathNot: within(ROWS.flat()) },
+      to: {},
+    },
+    {
+      name: 'every-room-has-a-place',
+      severity: 'error',
+      comment: 'Add a new room to ROOMS.',
+      from: { path: '^src/payroll/', pathNot: within(ROOMS, 'src/payroll') },
       to: {},
     },
     {

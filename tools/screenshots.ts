@@ -9,7 +9,7 @@ import { type Stage, setStage } from '../src/cli/demo/stage.ts';
 import { createOutput } from '../src/cli/output.ts';
 import type { EventView } from '../src/inbox/events.ts';
 import type { VersionView } from '../src/ledger/deductions.ts';
-import type { PayrollRunSummary } from '../src/payroll/run-view.ts';
+import type { PayrollRunSummary } from '../src/payroll/lifecycle/run-view.ts';
 import { launchBrowser } from '../test/support/browser.ts';
 
 const FOLDER = fileURLToPath(new URL('../docs/images/', import.meta.url));

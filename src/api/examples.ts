@@ -1,5 +1,5 @@
 /** Examples of requests and responses for the reference, made from the schemas and one table of values. */
-import { CSV_COLUMNS } from '../payroll/runs/csv.ts';
+import { CSV_COLUMNS } from '../payroll/lifecycle/csv.ts';
 
 type Schema = Readonly<Record<string, unknown>> & { properties?: Record<string, Schema>; items?: Schema };
 type Schemas = Readonly<Record<string, Schema>>;

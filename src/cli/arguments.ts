@@ -7,7 +7,7 @@ import { isDay, toInstant } from '../contract/instant.ts';
 import { parseJson } from '../contract/json.ts';
 import type { Db } from '../database/tables.ts';
 import { type Columns, ROW_TYPES, type RowFormat, type Rows, readRows } from '../formats/rows.ts';
-import { isKnownEmployer } from '../payroll/runs/employers.ts';
+import { isKnownEmployer } from '../payroll/lifecycle/employers.ts';
 import { failed, wrongUsage } from './failure.ts';
 
 const UNIT_MS: Readonly<Record<string, number>> = { h: 3_600_000, d: 86_400_000 };

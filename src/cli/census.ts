@@ -19,7 +19,7 @@ import { transact } from '../database/transaction.ts';
 import { type AppError, codeOf } from '../errors.ts';
 import { ELEMENT_BYTES_MAX } from '../formats/bytes.ts';
 import { employerSubject } from '../outbox/queue.ts';
-import { isKnownEmployer } from '../payroll/runs/employers.ts';
+import { isKnownEmployer } from '../payroll/lifecycle/employers.ts';
 import { readReadiness } from '../readiness/report.ts';
 import { createEncryptor } from '../security/encryption.ts';
 import { recordPiiRead } from '../security/pii-reads.ts';

@@ -26,8 +26,8 @@ import {
 } from '../ledger/verify-ledger.ts';
 import { ENCRYPTED_REQUESTS } from '../outbox/queue.ts';
 import { verifyOutbox } from '../outbox/verify-outbox.ts';
-import { verifyTaken } from '../payroll/reconciliation/verify-taken.ts';
-import { type RunsVerified, verifyRuns } from '../payroll/runs/verify.ts';
+import { verifyTaken } from '../payroll/facts/verify-taken.ts';
+import { type RunsVerified, verifyRuns } from '../payroll/lifecycle/verify.ts';
 import { verifyRevision } from '../payroll/settings/lock.ts';
 import { type EncryptedVerified, verifyEncrypted } from '../security/encrypted-columns.ts';
 import type { Encryptor } from '../security/encryption.ts';

@@ -18,7 +18,7 @@ import { EVENT_CHECKS } from '../inbox/checks.ts';
 import { withoutAmounts } from '../inbox/unapplied.ts';
 import { DEDUCTIONS_UNMATCHED, EMPLOYED_TWICE } from '../ledger/checks.ts';
 import { SENDING_CHECKS } from '../outbox/checks.ts';
-import { EMPLOYER_UNKNOWN } from '../payroll/runs/checks.ts';
+import { EMPLOYER_UNKNOWN } from '../payroll/lifecycle/checks.ts';
 import { diskInWords, diskOf, judgeDisk } from '../telemetry/disk.ts';
 
 const DISK_SPACE: Check<Db> = {

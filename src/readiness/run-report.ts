@@ -3,12 +3,12 @@ import { CENSUS_COMPLETED } from '../census/checks.ts';
 import type { Check, Question, ReadinessReport } from '../checks.ts';
 import type { Db } from '../database/tables.ts';
 import { EMPLOYED_TWICE, LEDGER_EMPTY } from '../ledger/checks.ts';
-import { rememberedAcceptances } from '../payroll/runs/acceptances.ts';
-import { resolveBasis } from '../payroll/runs/basis.ts';
-import type { StatedRun } from '../payroll/runs/body.ts';
-import { noted, PAYROLL_CHECKS, previousOfYear, type RunQuestion } from '../payroll/runs/checks.ts';
-import { type Finalized, type Finalizing, finalizeRun } from '../payroll/runs/finalize.ts';
-import { summarize } from '../payroll/runs/store.ts';
+import { resolveBasis } from '../payroll/compute/basis.ts';
+import { rememberedAcceptances } from '../payroll/lifecycle/acceptances.ts';
+import { noted, PAYROLL_CHECKS, previousOfYear, type RunQuestion } from '../payroll/lifecycle/checks.ts';
+import { type Finalized, type Finalizing, finalizeRun } from '../payroll/lifecycle/finalize.ts';
+import { summarize } from '../payroll/lifecycle/results.ts';
+import type { StatedRun } from '../payroll/records/body.ts';
 import { COMMON_CHECKS, reportOf } from './report.ts';
 
 /** The checks of a run, in the order of the report. */

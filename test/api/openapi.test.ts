@@ -1,6 +1,6 @@
 import t from 'tap';
 import type { DeclaredRoute } from '../../src/api/route.ts';
-import { RunBody } from '../../src/payroll/runs/body.ts';
+import { RunBody } from '../../src/payroll/records/body.ts';
 import { type Reference, resolve, start } from './start.ts';
 
 const pathOf = ({ url }: DeclaredRoute) => url.replace(/:([a-z_]+)/g, '{$1}');

@@ -1,4 +1,4 @@
-import { verifyRuns } from '../../src/payroll/runs/verify.ts';
+import { verifyRuns } from '../../src/payroll/lifecycle/verify.ts';
 import { open } from '../database/scratch.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import { pastTriggers } from '../support/past-triggers.ts';

@@ -1,4 +1,4 @@
-import { PREVIEWED_LINES } from '../../src/payroll/runs/begin.ts';
+import { PREVIEWED_LINES } from '../../src/payroll/lifecycle/begin.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import { BIWEEKLY, bodyOn, deduct, EMPLOYER, employ } from '../support/payroll.ts';
 import { deductionOf, deliver } from './deliver.ts';

@@ -8,7 +8,7 @@ import { type Clock, systemClock } from '../../src/clock.ts';
 import { sharedClock } from '../../src/database/engine.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { isAppError } from '../../src/errors.ts';
-import { recordTaken } from '../../src/payroll/reconciliation/taken.ts';
+import { recordTaken } from '../../src/payroll/facts/taken.ts';
 import { censusOf, contentOf, person, stage, uploadText } from '../census/parts.ts';
 import { open, scratch } from '../database/scratch.ts';
 import { encryptor } from '../outbox/parts.ts';

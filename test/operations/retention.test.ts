@@ -17,7 +17,7 @@ import { createRefusals, refusedSince } from '../../src/inbox/refusals.ts';
 import { countDue, dropDue, runRetention } from '../../src/operations/retention.ts';
 import { ATTEMPTS_AT_ONCE } from '../../src/outbox/erase.ts';
 import { cancelManually } from '../../src/outbox/manual.ts';
-import { verifyRun } from '../../src/payroll/runs/verify.ts';
+import { verifyRun } from '../../src/payroll/lifecycle/verify.ts';
 import { silentLog } from '../../src/telemetry/log.ts';
 import { apply, type Delivery, deductionOf, deliver, eventOf, receive } from '../api/deliver.ts';
 import { demographic } from '../contract/samples.ts';

@@ -13,7 +13,7 @@ import { pauseSending } from '../../src/outbox/circuit-breaker.ts';
 import { claim } from '../../src/outbox/claims.ts';
 import { finish } from '../../src/outbox/finish.ts';
 import type { Outcome } from '../../src/outbox/retry.ts';
-import { acceptanceRows, recordAcceptances } from '../../src/payroll/runs/acceptances.ts';
+import { acceptanceRows, recordAcceptances } from '../../src/payroll/lifecycle/acceptances.ts';
 import { POLICY, putPolicy } from '../../src/payroll/settings/policy.ts';
 import { recordPiiRead } from '../../src/security/pii-reads.ts';
 import { beginSession } from '../../src/security/sessions.ts';

@@ -12,25 +12,19 @@ import { recordDeductions } from '../../src/ledger/record.ts';
 import { FACTS_AT_ONCE, type NewFact, recordFacts } from '../../src/ledger/roster.ts';
 import { decideStart } from '../../src/ledger/start-decisions.ts';
 import { isIncluded, type Line } from '../../src/payroll/calculation/line.ts';
-import { type Recorded, recordTaken } from '../../src/payroll/reconciliation/taken.ts';
-import { runUnder } from '../../src/payroll/runs/basis.ts';
-import { type Run, type RunBody, runOf, type StatedRun } from '../../src/payroll/runs/body.ts';
+import { runUnder } from '../../src/payroll/compute/basis.ts';
+import { type Recorded, recordTaken } from '../../src/payroll/facts/taken.ts';
 import {
   type CheckReadiness,
   type Finalized,
   type Finalizing,
   finalizeRun,
-} from '../../src/payroll/runs/finalize.ts';
-import { linesOfRun } from '../../src/payroll/runs/line-pages.ts';
-import {
-  findRun,
-  putRun,
-  type RunView,
-  type StoredRun,
-  viewRun,
-  voidRun,
-} from '../../src/payroll/runs/store.ts';
-import { type Verification, verifyRun } from '../../src/payroll/runs/verify.ts';
+} from '../../src/payroll/lifecycle/finalize.ts';
+import { linesOfRun } from '../../src/payroll/lifecycle/line-pages.ts';
+import { type RunView, viewRun } from '../../src/payroll/lifecycle/results.ts';
+import { type Verification, verifyRun } from '../../src/payroll/lifecycle/verify.ts';
+import { type Run, type RunBody, runOf, type StatedRun } from '../../src/payroll/records/body.ts';
+import { findRun, putRun, type StoredRun, voidRun } from '../../src/payroll/records/runs.ts';
 import { type PayrollCode, putCodes } from '../../src/payroll/settings/codes.ts';
 import { OPTIONS } from '../../src/payroll/settings/policy.ts';
 import { type PayDate, putSchedules, type Schedule } from '../../src/payroll/settings/schedules.ts';

@@ -7,7 +7,7 @@ import { transact } from '../../database/transaction.ts';
 import { AppError } from '../../errors.ts';
 import { cursorOf } from '../../formats/cursor.ts';
 import { employerSubject } from '../../outbox/queue.ts';
-import { isKnownEmployer } from '../../payroll/runs/employers.ts';
+import { isKnownEmployer } from '../../payroll/lifecycle/employers.ts';
 import { alsoNeeds, by, writeReadDown } from '../auth.ts';
 import { conflict, notFound } from '../problem.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';

@@ -2,11 +2,18 @@ import type { FastifyReply } from 'fastify';
 import Type from 'typebox';
 import * as field from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
-import { outlineOf, runCursor, viewPreview, viewRunSummary, viewStoredRun } from '../../payroll/run-view.ts';
-import { beginRun, PREVIEWED_LINES, previewWithLines } from '../../payroll/runs/begin.ts';
-import { RunBody, runOf, type StatedRun } from '../../payroll/runs/body.ts';
-import { bodyOf, deleteRun, findRun, listRuns, type StoredRun, viewRun } from '../../payroll/runs/store.ts';
-import { Verification, verifyRun, whyOtherRules } from '../../payroll/runs/verify.ts';
+import { beginRun, PREVIEWED_LINES, previewWithLines } from '../../payroll/lifecycle/begin.ts';
+import { viewRun } from '../../payroll/lifecycle/results.ts';
+import {
+  outlineOf,
+  runCursor,
+  viewPreview,
+  viewRunSummary,
+  viewStoredRun,
+} from '../../payroll/lifecycle/run-view.ts';
+import { Verification, verifyRun, whyOtherRules } from '../../payroll/lifecycle/verify.ts';
+import { RunBody, runOf, type StatedRun } from '../../payroll/records/body.ts';
+import { bodyOf, deleteRun, findRun, listRuns, type StoredRun } from '../../payroll/records/runs.ts';
 import { viewReadiness } from '../../readiness/report.ts';
 import { readinessOfRun } from '../../readiness/run-report.ts';
 import { by, mayAlso } from '../auth.ts';

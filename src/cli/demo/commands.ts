@@ -2,7 +2,7 @@
 import { systemClock } from '../../clock.ts';
 import { isAppError } from '../../errors.ts';
 import type { VersionView } from '../../ledger/deductions.ts';
-import type { PayrollRunSummary } from '../../payroll/run-view.ts';
+import type { PayrollRunSummary } from '../../payroll/lifecycle/run-view.ts';
 import { aborted, type Command, type Context } from '../command.ts';
 import { describeFailure } from '../failure.ts';
 import { type Output, printPairs, printWrapped } from '../output.ts';

@@ -2,9 +2,9 @@
 import { Option } from 'commander';
 import { AppError, isAppError, type Problem } from '../../errors.ts';
 import { APPLIES_ON, EXTRA_PAYCHECKS, REMAINDERS, SCHEMES } from '../../payroll/calculation/plan.ts';
-import { viewPreview, viewStoredRun } from '../../payroll/run-view.ts';
-import { beginRun, PREVIEWED_LINES, previewWithLines } from '../../payroll/runs/begin.ts';
-import { RUN_ID_PATTERN, type RunBody, runOf, type StatedRun } from '../../payroll/runs/body.ts';
+import { beginRun, PREVIEWED_LINES, previewWithLines } from '../../payroll/lifecycle/begin.ts';
+import { viewPreview, viewStoredRun } from '../../payroll/lifecycle/run-view.ts';
+import { RUN_ID_PATTERN, type RunBody, runOf, type StatedRun } from '../../payroll/records/body.ts';
 import { COLLECTIONS } from '../../payroll/settings/policy.ts';
 import { readJsonFile } from '../arguments.ts';
 import { type Command, withDatabase } from '../command.ts';

@@ -1,5 +1,8 @@
 /** The commands that read files of payroll: deductions taken, and the audit. */
 import { dollars } from '../../money.ts';
+import { recordTaken, TAKEN_COLUMNS } from '../../payroll/facts/taken.ts';
+import { listTakenLines, type TakenLine } from '../../payroll/facts/taken-lines.ts';
+import { linesOfRun } from '../../payroll/lifecycle/line-pages.ts';
 import {
   AUDIT_COLUMNS,
   type Audit,
@@ -7,9 +10,6 @@ import {
   type AuditTotals,
   auditRun,
 } from '../../payroll/reconciliation/audit.ts';
-import { recordTaken, TAKEN_COLUMNS } from '../../payroll/reconciliation/taken.ts';
-import { listTakenLines, type TakenLine } from '../../payroll/reconciliation/taken-lines.ts';
-import { linesOfRun } from '../../payroll/runs/line-pages.ts';
 import { findRowsFile, ROWS_FILE, wholeNumber } from '../arguments.ts';
 import type { Command, PageOptions } from '../command.ts';
 import { failed, inputRefused } from '../failure.ts';

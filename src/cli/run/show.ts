@@ -3,6 +3,10 @@ import { once } from 'node:events';
 import type { Db, RunState } from '../../database/tables.ts';
 import { dollars } from '../../money.ts';
 import type { Line } from '../../payroll/calculation/line.ts';
+import type { Sum, Totals } from '../../payroll/compute/totals.ts';
+import { csvOfLines } from '../../payroll/lifecycle/csv.ts';
+import { linesOfRun } from '../../payroll/lifecycle/line-pages.ts';
+import { viewRun } from '../../payroll/lifecycle/results.ts';
 import {
   type PayrollRun,
   type PayrollRunPreview,
@@ -12,11 +16,8 @@ import {
   shownLines,
   viewRunSummary,
   viewStoredRun,
-} from '../../payroll/run-view.ts';
-import { csvOfLines } from '../../payroll/runs/csv.ts';
-import { linesOfRun } from '../../payroll/runs/line-pages.ts';
-import { findRun, listRuns, type StoredRun, viewRun } from '../../payroll/runs/store.ts';
-import type { Sum, Totals } from '../../payroll/runs/totals.ts';
+} from '../../payroll/lifecycle/run-view.ts';
+import { findRun, listRuns, type StoredRun } from '../../payroll/records/runs.ts';
 import { printableLines } from '../../telemetry/printable.ts';
 import { assertKnownEmployer, employerId } from '../arguments.ts';
 import { type Command, type DatabaseContext, type PageOptions, withDatabase } from '../command.ts';

@@ -1,11 +1,11 @@
-import { sql } from 'kysely';
 import type { Static } from 'typebox';
 import { component, text } from '../../contract/fields.ts';
 import { isOneOf } from '../../database/bulk.ts';
 import type { Db } from '../../database/tables.ts';
-import { frozenLinesOf } from '../runs/adjustments.ts';
-import { frozenLines, owedByLatest, reportedLines } from '../runs/reads.ts';
-import { arrearsLines } from '../runs/true-up.ts';
+import { frozenLinesOf } from '../compute/adjustments.ts';
+import { arrearsLines } from '../compute/true-up.ts';
+import { owedByLatest, reportedLines } from '../facts/owed.ts';
+import { frozenLines, runsOfEmployee } from '../records/frozen-lines.ts';
 import { codeFinder } from '../settings/codes.ts';
 
 /** The amount of one deduction that payroll did not take in a finalized run, less what later runs collected. */
@@ -33,7 +33,7 @@ export async function arrearsOfEmployee(
   employers: readonly string[],
 ): Promise<Static<typeof Arrears>[]> {
   if (employers.length === 0) return [];
-  const runs = await runsOf(db, employeeId, employers);
+  const runs = await runsOfEmployee(db, employeeId, employers);
   if (runs.length === 0) return [];
   const ids = runs.map(({ freezeId }) => freezeId);
   const lines = (await frozenLines(db, ids, [employeeId])).get(employeeId) ?? [];
@@ -60,18 +60,4 @@ export async function arrearsOfEmployee(
       explanation: line.explanation,
     })),
   );
-}
-
-function runsOf(db: Db, employeeId: string, employers: readonly string[]) {
-  return db
-    .selectFrom('payroll_runs')
-    .innerJoin('run_employees', 'run_employees.freeze_id', 'payroll_runs.freeze_id')
-    .select(['run_id as runId', 'payroll_runs.employer_id', 'run_employees.freeze_id as freezeId'])
-    .where(isOneOf(db, 'payroll_runs.employer_id', employers))
-    .where('payroll_runs.state', '=', sql.lit('finalized'))
-    .where('run_employees.employee_id', '=', employeeId)
-    .orderBy('payroll_runs.employer_id')
-    .orderBy('payroll_runs.pay_date')
-    .orderBy('run_id')
-    .execute();
 }

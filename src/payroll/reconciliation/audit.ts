@@ -15,7 +15,7 @@ import {
 import { employeesKnownAt } from '../../ledger/roster.ts';
 import { AMOUNT_RULE, amountOf, centsOf, parseAmount } from '../../money.ts';
 import { isIncluded } from '../calculation/line.ts';
-import type { LinesOfEmployee } from '../runs/line-pages.ts';
+import type { LinesOfEmployee } from '../records/frozen-lines.ts';
 
 const NAMING = ['deduction_id', 'payroll_code', 'line_of_coverage'] as const;
 type Naming = (typeof NAMING)[number];

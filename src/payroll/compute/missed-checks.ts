@@ -1,0 +1,64 @@
+/** Decides whether an employee missed the check of an earlier run: docs/reconciliation.md. Pure. */
+import { Temporal } from 'temporal-polyfill';
+import { IMPORTED } from '../../inbox/inbox.ts';
+import { type Cents, centsOf } from '../../money.ts';
+import type { Flag, Line } from '../calculation/line.ts';
+import type { Run } from '../records/body.ts';
+import type { History } from './history.ts';
+import type { Rules } from './regular-lines.ts';
+
+/** A run that an employee is in, not voided or the current run, with the employee's lines. */
+export type Attended = { rules: Pick<Rules, 'run' | 'deductions'>; lines: readonly Line[] };
+
+/** A missed check, and what off-cycle runs of its pay period took of the deduction. */
+type MissedCheck = { flag: Flag; isTaken: boolean; member: Cents; employer: Cents };
+
+/** Returns null if nothing was missed: regular runs that the employee is in cover the whole pay period. */
+export function missedCheckOf(
+  run: Run,
+  { deductionId, versions }: History,
+  attended: readonly Attended[],
+): MissedCheck | null {
+  const [first] = versions;
+  // The amounts that payroll took of an imported deduction before its import are unknown.
+  if (first?.event_id.startsWith(IMPORTED) && run.pay_date < first.recorded_at.slice(0, 'YYYY-MM-DD'.length))
+    return null;
+  const taken = attended.filter(({ rules }) => rules.deductions?.has(deductionId) !== false);
+  const cover = coverOf(
+    run,
+    taken.flatMap(({ rules }) => (rules.run.kind === 'regular' ? [rules.run] : [])),
+  );
+  if (cover === 'whole') return null;
+  const isWithin = (period: Period) =>
+    run.period_start <= period.period_start && period.period_end <= run.period_end;
+  const offCycle = taken
+    .filter(({ rules }) => rules.run.kind === 'off_cycle' && isWithin(rules.run))
+    .flatMap(({ lines }) => lines)
+    .filter((line) => line.deduction_id === deductionId && line.kind === 'regular');
+  return {
+    flag: cover === 'part' ? 'missed_check_partial' : 'missed_check',
+    isTaken: offCycle.length > 0,
+    member: offCycle.reduce((sum, line) => sum + centsOf(line.member_amount), 0n),
+    employer: offCycle.reduce((sum, line) => sum + centsOf(line.employer_amount), 0n),
+  };
+}
+
+type Period = Pick<Run, 'period_start' | 'period_end'>;
+
+export function overlaps(one: Period, other: Period): boolean {
+  return one.period_start <= other.period_end && other.period_start <= one.period_end;
+}
+
+/** Returns how much of a pay period others cover together. */
+function coverOf(period: Period, others: readonly Period[]): 'none' | 'part' | 'whole' {
+  const touching = others
+    .filter((one) => overlaps(one, period))
+    .sort((one, other) => (one.period_start < other.period_start ? -1 : 1));
+  if (touching.length === 0) return 'none';
+  let next = period.period_start;
+  for (const { period_start, period_end } of touching) {
+    if (period_start > next) return 'part';
+    if (period_end >= next) next = Temporal.PlainDate.from(period_end).add({ days: 1 }).toString();
+  }
+  return next > period.period_end ? 'whole' : 'part';
+}

@@ -1,0 +1,113 @@
+/** The lines that reports of amounts taken name, as the API and the command line show them. */
+import Type, { type Static } from 'typebox';
+import { component, nullableText, text } from '../../contract/fields.ts';
+import { isOneOf } from '../../database/bulk.ts';
+import type { Db } from '../../database/tables.ts';
+import { AppError } from '../../errors.ts';
+import { cursorOf, type Page } from '../../formats/cursor.ts';
+import { amountOf, centsOf } from '../../money.ts';
+import { Line, lineKey } from '../calculation/line.ts';
+import { frozenLines } from '../records/frozen-lines.ts';
+import type { StoredRun } from '../records/runs.ts';
+import { recordedLines } from './owed.ts';
+
+const { employee_id, deduction_id, line_of_coverage, taxability, kind, adjustment_for } = Line.properties;
+
+export const TakenLine = component(
+  'TakenLine',
+  {
+    report_id: text('The report that names the line.'),
+    ...{ employee_id, deduction_id, line_of_coverage, taxability, kind, adjustment_for },
+    member_amount: text('The amount in the run.'),
+    taken: text('The amount taken, according to this report.'),
+    owed: text('The amount not taken. Negative if too much was taken.'),
+    replaced_by: nullableText(
+      'The ID of the latest report that names the line too: its amount counts instead. Null if this one counts.',
+    ),
+  },
+  'A line of a run that a report of amounts taken names.',
+);
+export type TakenLine = Static<typeof TakenLine>;
+
+const takenCursor = cursorOf(
+  'taken-lines',
+  Type.Object({ report: Type.Integer({ minimum: 1 }), employeeId: Type.String(), line: Type.String() }),
+);
+
+type TakenFilter = { reportId?: string | undefined; employeeId?: string | undefined };
+
+/** Returns a page of the lines that recorded reports on a run name: by report, the first one first, and by employee. */
+export async function listTakenLines(
+  db: Db,
+  stored: StoredRun,
+  { reportId, employeeId }: TakenFilter,
+  page: { cursor?: string | undefined; limit: number },
+): Promise<Page<TakenLine>> {
+  const after = takenCursor.decode(page.cursor);
+  if (stored.freeze_id === null) return takenCursor.page([], null);
+  const rows = await recordedLines(db)
+    .where('taken_lines.run_id', '=', stored.run_id)
+    .select(['taken_lines.report', 'employee_id', 'line', 'amount', 'owed'])
+    .$if(reportId !== undefined, (query) => query.where('taken_lines.report', '=', Number(reportId)))
+    .$if(employeeId !== undefined, (query) => query.where('employee_id', '=', employeeId as string))
+    .$if(after !== undefined, (query) =>
+      query.where(({ eb, refTuple, tuple }) => {
+        const { report, employeeId, line } = after as NonNullable<typeof after>;
+        return eb(
+          refTuple('taken_lines.report', 'employee_id', 'line'),
+          '>',
+          tuple(report, employeeId, line),
+        );
+      }),
+    )
+    .orderBy('taken_lines.report')
+    .orderBy('employee_id')
+    .orderBy('line')
+    .limit(page.limit + 1)
+    .execute();
+  const shown = rows.slice(0, page.limit);
+  const employees = [...new Set(shown.map((row) => row.employee_id))];
+  const latest = await latestReports(db, stored.run_id, employees);
+  const frozen = await frozenLines(db, [stored.freeze_id], employees);
+  const data = shown.map(({ report, line: key, amount, owed, ...row }): TakenLine => {
+    const lines = frozen.get(row.employee_id)?.flatMap((one) => one.lines) ?? [];
+    const line = lines.find((one) => lineKey(one) === key);
+    if (line === undefined) throw lineMissing(stored.run_id);
+    const counts = latest.get(JSON.stringify([row.employee_id, key])) ?? report;
+    const { deduction_id, line_of_coverage, taxability, kind, adjustment_for } = line;
+    return {
+      report_id: String(report),
+      ...row,
+      ...{ deduction_id, line_of_coverage, taxability, kind, adjustment_for },
+      member_amount: amountOf(centsOf(amount) + centsOf(owed)),
+      taken: amount,
+      owed,
+      replaced_by: counts === report ? null : String(counts),
+    };
+  });
+  const last = shown.at(-1);
+  const next =
+    rows.length > page.limit && last !== undefined
+      ? { report: last.report, employeeId: last.employee_id, line: last.line }
+      : null;
+  return takenCursor.page(data, next);
+}
+
+/** Returns the latest recorded report that names each line of employees. */
+async function latestReports(db: Db, runId: string, employees: readonly string[]) {
+  const rows = await recordedLines(db)
+    .where('taken_lines.run_id', '=', runId)
+    .select(['employee_id', 'line'])
+    .select((eb) => eb.fn.max('taken_lines.report').as('latest'))
+    .where(isOneOf(db, 'employee_id', employees))
+    .groupBy(['employee_id', 'line'])
+    .execute();
+  return new Map(rows.map(({ employee_id, line, latest }) => [JSON.stringify([employee_id, line]), latest]));
+}
+
+function lineMissing(runId: string) {
+  return new AppError(
+    'STORED_JSON_DAMAGED',
+    `run ${runId} has no line that a report of it names: run "benefits-sidecar verify", and restore a backup if it reports differences`,
+  );
+}

@@ -1,0 +1,319 @@
+/** Reports of the amounts that payroll took for a finalized run: docs/reconciliation.md. */
+import Type, { type Static } from 'typebox';
+import { closed, component, integer, nullableText, text } from '../../contract/fields.ts';
+import { insertMany, isOneOf } from '../../database/bulk.ts';
+import { forUpdate, lockNames } from '../../database/engine.ts';
+import { isUnavailable } from '../../database/errors.ts';
+import type { Db, Trx } from '../../database/tables.ts';
+import { transact } from '../../database/transaction.ts';
+import type { Problem } from '../../errors.ts';
+import {
+  type Columns,
+  createProblems,
+  type GivenRow,
+  type Problems,
+  type Rows,
+  type RowsRefused,
+  readableRows,
+} from '../../formats/rows.ts';
+import { AMOUNT_RULE, amountOf, centsOf, parseAmount } from '../../money.ts';
+import { isIncluded, LINE_KINDS, type Line, lineKey } from '../calculation/line.ts';
+import { frozenLines } from '../records/frozen-lines.ts';
+import { type StoredRun, stateOf } from '../records/runs.ts';
+import { changePayroll } from '../settings/lock.ts';
+
+/** A row names one line by enough of these fields to distinguish it from the employee's others. */
+const NAMING = [
+  'deduction_id',
+  'line_of_coverage',
+  'payroll_code',
+  'kind',
+  'adjustment_for',
+  'taxability',
+] as const;
+
+export const TAKEN_COLUMNS: Columns = {
+  list: 'lines',
+  required: ['employee_id', 'amount'],
+  optional: NAMING,
+};
+
+const DIFFERENCES_NAMED = 1_000;
+
+export const TakenReport = component(
+  'TakenReport',
+  {
+    id: text('The ID of the report, unique for the run. The last report of a line counts.'),
+    lines: integer('The number of lines reported. Lines that no report names were taken in full.'),
+    owed: text('The total amount not taken. Negative if too much was taken.'),
+    difference_count: integer('The number of lines whose taken amount differs from the run.'),
+    differences: Type.Array(
+      closed({
+        employee_id: text('The employee.'),
+        deduction_id: text('The deduction.'),
+        line_of_coverage: text('The line of coverage.'),
+        kind: Type.Enum([...LINE_KINDS], { description: 'The kind of line.' }),
+        adjustment_for: nullableText('The earlier run that the line settles.'),
+        member_amount: text('The amount in the run.'),
+        taken: text('The amount taken.'),
+        owed: text('The amount not taken. Negative if too much was taken.'),
+      }),
+      { description: `The first ${DIFFERENCES_NAMED} differences. Later runs show them as arrears.` },
+    ),
+  },
+  'The recorded report.',
+);
+type TakenReport = Static<typeof TakenReport>;
+
+export type Recorded = ({ ok: true } & TakenReport) | RowsRefused;
+
+/** Rows in one transaction: their employees' lines are read together, and the write lock is held a few milliseconds. */
+const ROWS_AT_ONCE = 250;
+
+type Taken = { path: string; line: Line; taken: bigint; owed: bigint };
+
+/**
+ * Records a report on a finalized run. The latest report that names a line decides; a line that no report names was
+ * taken in full. One wrong row rejects the whole report. Memory stays flat: rows are written as they arrive, and one
+ * small transaction records the report.
+ */
+export async function recordTaken(db: Db, stored: StoredRun, rows: Rows, now: string): Promise<Recorded> {
+  const { run_id } = stored;
+  const problems = createProblems();
+  let lines = 0;
+  let owed = 0n;
+  let difference_count = 0;
+  const differences: TakenReport['differences'] = [];
+  const report = await transact(db, (trx) => beginReport(trx, run_id));
+  try {
+    for await (const some of readableRows(rows, TAKEN_COLUMNS, problems, ROWS_AT_ONCE)) {
+      const found = await findLines(db, stored.freeze_id as string, some, problems);
+      if (found.length === 0) continue;
+      problems.add(...(await transact(db, (trx) => write(trx, run_id, report, found))));
+      lines += found.length;
+      owed = found.reduce((sum, one) => sum + one.owed, owed);
+      const others = found.filter((one) => one.owed !== 0n);
+      difference_count += others.length;
+      differences.push(...others.slice(0, DIFFERENCES_NAMED - differences.length).map(differenceOf));
+    }
+    if (problems.isEmpty) {
+      const row = { run_id, report, recorded_at: now, lines };
+      const problem = await transact(db, (trx) => recordReport(trx, row));
+      if (problem !== null) problems.add(problem);
+    }
+  } catch (error) {
+    // If the response to the commit was lost, the report may be recorded. If it is not, the next report removes its lines.
+    if (!isUnavailable(error)) await dropReport(db, run_id, report).catch(() => {});
+    throw error;
+  }
+  if (!problems.isEmpty) {
+    await dropReport(db, run_id, report);
+    return problems.refused();
+  }
+  await dropUnrecorded(db, run_id, report);
+  return { ok: true, id: String(report), lines, owed: amountOf(owed), difference_count, differences };
+}
+
+function differenceOf({ line, taken, owed }: Taken): TakenReport['differences'][number] {
+  const { employee_id, deduction_id, line_of_coverage, kind, adjustment_for, member_amount } = line;
+  const named = { employee_id, deduction_id, line_of_coverage, kind, adjustment_for, member_amount };
+  return { ...named, taken: amountOf(taken), owed: amountOf(owed) };
+}
+
+/** Returns the reports on a run, the first one first. A later one replaces only the lines it names. */
+export async function readTaken(
+  db: Db,
+  runId: string,
+): Promise<{ id: string; recorded_at: string; lines: number }[]> {
+  const reports = await db
+    .selectFrom('taken_reports')
+    .select(['report', 'recorded_at', 'line_count as lines'])
+    .where('run_id', '=', runId)
+    .where('recorded_at', 'is not', null)
+    .orderBy('report')
+    .$narrowType<{ recorded_at: string }>()
+    .execute();
+  return reports.map(({ report, ...rest }) => ({ id: String(report), ...rest }));
+}
+
+/** Returns the lines that rows name, and adds a problem for each other row. */
+async function findLines(
+  db: Db,
+  freezeId: string,
+  rows: readonly GivenRow[],
+  problems: Problems,
+): Promise<Taken[]> {
+  const employees = new Set(rows.flatMap(({ fields }) => fields.employee_id ?? []));
+  const stored = await frozenLines(db, [freezeId], [...employees]);
+  const frozen = new Map([...stored].map(([id, rows]) => [id, rows.flatMap(({ lines }) => lines)]));
+  return rows.flatMap((row) => {
+    const found = findLine(row, frozen);
+    if ('line' in found) return [found];
+    problems.add(found);
+    return [];
+  });
+}
+
+function findLine({ path, fields }: GivenRow, frozen: ReadonlyMap<string, readonly Line[]>): Taken | Problem {
+  const { employee_id, amount, kind } = fields;
+  if (employee_id === undefined) return { path: `${path}.employee_id`, rule: 'is required' };
+  if (amount === undefined) return { path: `${path}.amount`, rule: 'is required' };
+  const taken = parseAmount(amount);
+  if (taken === null) return { path: `${path}.amount`, rule: AMOUNT_RULE };
+  if (kind !== undefined && !(LINE_KINDS as readonly string[]).includes(kind)) {
+    return { path: `${path}.kind`, rule: `must be one of ${LINE_KINDS.join(', ')}` };
+  }
+  const lines = frozen.get(employee_id);
+  if (lines === undefined) return { path: `${path}.employee_id`, rule: 'is not in the run' };
+  const named = lines.filter((line) =>
+    NAMING.every((name) => fields[name] === undefined || fields[name] === line[name]),
+  );
+  const [line, ...others] = named.filter(isIncluded);
+  if (line === undefined) {
+    const rule =
+      named.length === 0
+        ? 'does not match a line of the run'
+        : 'names a line that is reported but not deducted';
+    return { path, rule };
+  }
+  if (others.length > 0) {
+    const distinguishing = NAMING.filter((name) => others.some((other) => other[name] !== line[name]));
+    return { path, rule: `matches several lines: add ${distinguishing.join(' or ')}` };
+  }
+  const owed = centsOf(line.member_amount) - taken;
+  return { path, line, taken, owed };
+}
+
+const REPLACED: Problem = { path: '', rule: 'a newer report on the run was recorded in the meantime' };
+
+/** Writes lines of a report that is not recorded yet. A line that it already has is a problem. */
+async function write(trx: Trx, runId: string, report: number, lines: readonly Taken[]): Promise<Problem[]> {
+  // A newer report replaces this one, even if it is recorded while this one is written.
+  await lockReports(trx, runId);
+  const open = await openReports(trx, runId).where('report', '=', report).executeTakeFirst();
+  if (open === undefined) return [REPLACED];
+  const known = await linesOf(trx, runId, report, [...new Set(lines.map(({ line }) => line.employee_id))]);
+  const problems: Problem[] = [];
+  const rows: unknown[][] = [];
+  for (const { path, line, taken, owed } of lines) {
+    const key = keyOf(line.employee_id, lineKey(line));
+    if (known.has(key)) problems.push({ path, rule: 'names the same line as an earlier row' });
+    else rows.push([runId, report, line.employee_id, lineKey(line), amountOf(taken), amountOf(owed)]);
+    known.add(key);
+  }
+  const columns = ['run_id', 'report', 'employee_id', 'line', 'amount', 'owed'] as const;
+  await insertMany(trx, 'taken_lines', columns, rows);
+  return problems;
+}
+
+function lockReports(trx: Trx, runId: string): Promise<void> {
+  return lockNames(trx, [`taken ${runId}`]);
+}
+
+async function beginReport(trx: Trx, runId: string): Promise<number> {
+  await lockReports(trx, runId);
+  const { last } = await trx
+    .selectFrom('taken_reports')
+    .select((eb) => eb.fn.max('report').as('last'))
+    .where('run_id', '=', runId)
+    .executeTakeFirstOrThrow();
+  const report = (last ?? 0) + 1;
+  await trx
+    .insertInto('taken_reports')
+    .values({ run_id: runId, report, recorded_at: null, line_count: 0 })
+    .execute();
+  return report;
+}
+
+/** The reports on a run whose lines are still being written, or were left behind by a process that died. */
+function openReports(db: Db | Trx, runId: string) {
+  return db
+    .selectFrom('taken_reports')
+    .select('report')
+    .where('run_id', '=', runId)
+    .where('recorded_at', 'is', null);
+}
+
+async function linesOf(
+  trx: Trx,
+  runId: string,
+  report: number,
+  employees: readonly string[],
+): Promise<Set<string>> {
+  const rows = await trx
+    .selectFrom('taken_lines')
+    .select(['employee_id', 'line'])
+    .where('run_id', '=', runId)
+    .where('report', '=', report)
+    .where(isOneOf(trx, 'employee_id', employees))
+    .execute();
+  return new Set(rows.map(({ employee_id, line }) => keyOf(employee_id, line)));
+}
+
+/** JSON keeps the parts separate, whatever characters they contain. */
+function keyOf(employeeId: string, line: string): string {
+  return JSON.stringify([employeeId, line]);
+}
+
+async function recordReport(
+  trx: Trx,
+  row: { run_id: string; report: number; recorded_at: string; lines: number },
+): Promise<Problem | null> {
+  await changePayroll(trx);
+  if ((await stateOf(trx, row.run_id)) !== 'finalized')
+    return { path: '', rule: 'the run was voided in the meantime' };
+  const newer = await trx
+    .selectFrom('taken_reports')
+    .select('report')
+    .where('run_id', '=', row.run_id)
+    .where('report', '>', row.report)
+    .where('recorded_at', 'is not', null)
+    .executeTakeFirst();
+  if (newer !== undefined) return REPLACED;
+  await trx
+    .updateTable('taken_reports')
+    .set({ recorded_at: row.recorded_at, line_count: row.lines })
+    .where('run_id', '=', row.run_id)
+    .where('report', '=', row.report)
+    .execute();
+  return null;
+}
+
+/** Removes lines of earlier reports that were never recorded: none can be recorded after this one. */
+async function dropUnrecorded(db: Db, runId: string, report: number): Promise<void> {
+  for (const left of await openReports(db, runId).where('report', '<', report).execute()) {
+    await dropReport(db, runId, left.report);
+  }
+}
+
+/** Removes a report that is not recorded, in steps that hold the write lock briefly. */
+async function dropReport(db: Db, runId: string, report: number): Promise<void> {
+  for (let removed = -1; removed !== 0; ) {
+    removed = await transact(db, async (trx) => {
+      await lockReports(trx, runId);
+      const unrecorded = openReports(trx, runId).where('report', '=', report);
+      // Locked, because recording a report locks its row and not the name.
+      if ((await forUpdate(trx, unrecorded).executeTakeFirst()) === undefined) return 0;
+      const employees = trx
+        .selectFrom('taken_lines')
+        .select('employee_id')
+        .where('run_id', '=', runId)
+        .where('report', '=', report)
+        .orderBy('employee_id')
+        .limit(ROWS_AT_ONCE);
+      const { numDeletedRows } = await trx
+        .deleteFrom('taken_lines')
+        .where('run_id', '=', runId)
+        .where('report', '=', report)
+        .where('employee_id', 'in', employees)
+        .executeTakeFirst();
+      if (numDeletedRows > 0n) return Number(numDeletedRows);
+      await trx
+        .deleteFrom('taken_reports')
+        .where('run_id', '=', runId)
+        .where('report', '=', report)
+        .execute();
+      return 0;
+    });
+  }
+}

@@ -1,0 +1,63 @@
+/** Verifies that amounts taken and owed add up to the finalized lines. */
+import { sql } from 'kysely';
+import { pagesByKey } from '../../database/bulk.ts';
+import type { Verifying } from '../../database/difference.ts';
+import type { Db, Tables } from '../../database/tables.ts';
+import { parseAmount } from '../../money.ts';
+import { type Line, lineKey, storedLines } from '../calculation/line.ts';
+import { linesInRun } from '../records/frozen-lines.ts';
+import { isStored } from '../records/runs.ts';
+
+/** Lines read at once, each with all frozen lines of its employee. */
+const ROWS_AT_ONCE = 500;
+const NAMED = 1_000;
+
+/** `lines`: those that were finalized for the employee; null if there are none. */
+type Row = Tables['taken_lines'] & { lines: string | null };
+
+/** Verifies every line of every report, including those that a later one replaced. */
+export async function verifyTaken(db: Db, on: Verifying): Promise<void> {
+  const key = ['run_id', 'report', 'employee_id', 'line'];
+  const selected = sql`*, ${linesInRun('taken_lines.run_id', 'taken_lines.employee_id')} as lines`;
+  for await (const rows of pagesByKey<Row>(db, 'taken_lines', key, selected, ROWS_AT_ONCE)) {
+    on.signal.throwIfAborted();
+    for (const row of rows) verifyOne(row, on);
+    on.looked(rows.length);
+  }
+  await verifyReports(db, on);
+}
+
+function verifyOne(row: Row, { report }: Verifying): void {
+  const id = `${row.run_id}/${row.report}/${row.employee_id}`;
+  const line = frozenLines(row).find((one) => lineKey(one) === row.line);
+  if (line === undefined) {
+    report('taken_lines', id, 'line', 'there is no such line');
+    return;
+  }
+  const [asked, taken, owed] = [line.member_amount, row.amount, row.owed].map(parseAmount);
+  if (asked === null || taken === null || owed === null || asked !== (taken ?? 0n) + (owed ?? 0n)) {
+    report('taken_lines', id, 'amount', 'and what is owed do not make up the line');
+  }
+}
+
+/** Returns no lines if they are damaged, which the verification of the run reports. */
+function frozenLines({ run_id, employee_id, lines }: Row): Line[] {
+  try {
+    // The ids only name the row in the error, which is dropped here.
+    return lines === null ? [] : storedLines({ freeze_id: run_id, employee_id, lines });
+  } catch {
+    return [];
+  }
+}
+
+async function verifyReports(db: Db, on: Verifying): Promise<void> {
+  const { rows } = await sql<{ run_id: string; report: number }>`
+    select run_id, report from taken_reports
+    where recorded_at is not null and line_count <> (select count(*) from taken_lines
+      where taken_lines.run_id = taken_reports.run_id and taken_lines.report = taken_reports.report)
+      or not ${isStored('taken_reports.run_id')}
+    order by run_id, report limit ${NAMED}`.execute(db);
+  for (const { run_id, report } of rows) {
+    on.report('taken_reports', `${run_id}/${report}`, 'line_count', 'is not the number of its lines');
+  }
+}

@@ -1,0 +1,333 @@
+/** The readiness checks of a run: its computation, its settings, and its calendar against the finalized runs. */
+import { type Check, type EmployerQuestion, FOUND_AT_MOST, type Found, fail } from '../../checks.ts';
+import type { Db } from '../../database/tables.ts';
+import { yearOf } from '../calculation/pay-dates.ts';
+import { planOf } from '../calculation/plan.ts';
+import { type Basis, planOfBasis, scheduleOf } from '../compute/basis.ts';
+import { type FrozenRun, frozenRuns } from '../compute/compute.ts';
+import type { Note, Summary } from '../compute/summary.ts';
+import { finalizedRegularRuns } from '../records/runs.ts';
+import { readSchedules } from '../settings/schedules.ts';
+import { isKnownEmployer } from './employers.ts';
+
+/** A question about a run that is computed. */
+export type RunQuestion = EmployerQuestion & {
+  /** Null for a run that is not stored. */
+  runId: string | null;
+  basis: Basis;
+  summary: Summary;
+  /** The last finalized regular run before it, of the same frequency, pay group and calendar year. */
+  previous: FrozenRun | null;
+};
+
+/** Returns a function that finds what the computation noted. */
+export function noted(note: Note, result: Found['result']) {
+  return async (_: Db, question: RunQuestion) => notesOf(question, note, result);
+}
+
+function notesOf({ summary }: RunQuestion, note: Note, result: Found['result']): Found[] {
+  return (summary.notes.get(note) ?? []).map((one) => ({ ...one, result }));
+}
+
+/** Counts the employees of the run's own frequency and group that `employee_ids` leaves out. */
+async function populationNarrowed(_: Db, { basis, summary }: RunQuestion): Promise<Found[]> {
+  const count = summary.notes.get('not_selected')?.length ?? 0;
+  if (basis.run.kind === 'off_cycle' || count === 0) return [];
+  return [{ example: count === 1 ? '1 employee' : `${count} employees`, result: 'warn', count }];
+}
+
+async function calendarAssumed(_: Db, { basis }: RunQuestion): Promise<Found[]> {
+  const { dates, calendarAssumed: isAssumed } = planOfBasis(basis);
+  if (!isAssumed || dates === null) return [];
+  const { pay_frequency, pay_date } = basis.run;
+  const example = `${dates.length} ${pay_frequency} pay dates, stepped from ${pay_date}`;
+  return [{ example, result: 'warn' }];
+}
+
+/** Fails for each finalized regular run of some of the same days. Off-cycle runs always share a period with one. */
+async function periodsOverlap(db: Db, { runId, basis: { run } }: RunQuestion): Promise<Found[]> {
+  if (run.kind === 'off_cycle') return [];
+  const others = await finalizedRegularRuns(db, run)
+    .select(['run_id', 'period_start', 'period_end'])
+    .where('period_start', '<=', run.period_end)
+    .where('period_end', '>=', run.period_start)
+    .where('run_id', '<>', runId ?? '')
+    .orderBy('pay_date')
+    .orderBy('run_id')
+    .limit(FOUND_AT_MOST)
+    .execute();
+  return others.map((other) => fail(`${other.run_id}: ${other.period_start} to ${other.period_end}`));
+}
+
+/** Returns the run's pay date in the pay schedule, or undefined. */
+async function scheduledDate(db: Db, { basis: { run } }: RunQuestion) {
+  const schedule = scheduleOf(run, await readSchedules(db, run.employer_id));
+  return schedule?.pay_dates.find((one) => one.pay_date === run.pay_date);
+}
+
+async function periodDiffers(db: Db, question: RunQuestion): Promise<Found[]> {
+  const { run } = question.basis;
+  if (run.kind === 'off_cycle') return [];
+  const date = await scheduledDate(db, question);
+  if (date === undefined) return [];
+  const { period_start, period_end } = date;
+  if (period_start === run.period_start && period_end === run.period_end) return [];
+  return [{ example: `${run.pay_date} pays ${period_start} to ${period_end}`, result: 'warn' }];
+}
+
+/** Fails if today's pay dates give the previous run of the year another N or k than the run froze. */
+async function calendarDiffers(_: Db, { basis, previous }: RunQuestion): Promise<Found[]> {
+  if (previous === null) return [];
+  const frozen = planOfBasis(previous.basis);
+  const { dates } = planOfBasis(basis);
+  const today = planOf({ ...previous.basis.run, pay_dates: dates, period_ends: null }, null);
+  const was = `${previous.run_id} was check ${frozen.k ?? '?'} of ${frozen.N}`;
+  if (!today.ok) return [fail(`${was}; ${previous.basis.run.pay_date} is not a pay date today`)];
+  const { k, N } = today.plan;
+  return k === frozen.k && N === frozen.N ? [] : [fail(`${was}; today it is check ${k ?? '?'} of ${N}`)];
+}
+
+async function policyDiffers(_: Db, { basis, previous }: RunQuestion): Promise<Found[]> {
+  if (previous === null) return [];
+  return (['scheme', 'remainder'] as const)
+    .filter((option) => previous.basis.run[option] !== basis.run[option])
+    .map((option) => ({
+      example: `${option} ${basis.run[option]}; ${previous.run_id} has ${previous.basis.run[option]}`,
+      result: 'warn',
+    }));
+}
+
+/** Fails for each earlier pay date of the year, since the first finalized regular run, that has no finalized run. */
+async function payDateSkipped(db: Db, { basis }: RunQuestion): Promise<Found[]> {
+  const { run } = basis;
+  const { dates, calendarAssumed } = planOfBasis(basis);
+  if (run.kind === 'off_cycle' || dates === null || calendarAssumed) return [];
+  const finalized = await finalizedRegularRuns(db, run)
+    .select('pay_date')
+    // A run of one pay group does not pay the others.
+    .$if(run.pay_group === null, (query) => query.where('pay_group', 'is', null))
+    .orderBy('pay_date')
+    .execute();
+  const first = finalized[0]?.pay_date;
+  if (first === undefined) return [];
+  const paid = new Set(finalized.map(({ pay_date }) => pay_date));
+  return dates
+    .filter((date) => date > first && date < run.pay_date && !paid.has(date))
+    .slice(0, FOUND_AT_MOST)
+    .map((date) => ({ ...fail(date), ids: [date] }));
+}
+
+/** Returns the last finalized regular run before this one, of the same frequency, pay group and calendar year. */
+export async function previousOfYear(db: Db, { run, previous }: Basis): Promise<FrozenRun | null> {
+  if (previous === null || run.kind === 'off_cycle') return null;
+  const [frozen] = await frozenRuns(db, [previous]);
+  return frozen !== undefined && yearOf(frozen.basis.run.pay_date) === yearOf(run.pay_date) ? frozen : null;
+}
+
+/** Returns the text of a passed check that does not apply to off-cycle runs. */
+function passedIfRegular(offCycle: string, passed: (db: Db, question: RunQuestion) => Promise<string>) {
+  return async (db: Db, question: RunQuestion) =>
+    question.basis.run.kind === 'off_cycle' ? offCycle : passed(db, question);
+}
+
+/** Returns the text of a passed comparison with the previous run of the year, which has `same`. */
+function passedLikePrevious(same: string) {
+  return passedIfRegular(
+    'An off-cycle run is not compared with others of the year.',
+    async (db, { basis }) => {
+      const previous = await previousOfYear(db, basis);
+      if (previous === null)
+        return 'No earlier run of the year is finalized for this pay frequency and pay group.';
+      return `The previous run of the year, ${previous.run_id}, has the same ${same}.`;
+    },
+  );
+}
+
+export const EMPLOYER_UNKNOWN: Check<Db> = {
+  id: 'employer-unknown',
+  ask: async (db, { employerId }) => {
+    if (employerId === undefined || (await isKnownEmployer(db, employerId))) return [];
+    return [{ example: employerId, result: 'warn' }];
+  },
+  advice: 'This employer is unknown, so nothing was checked. Check the ID, or stage its census.',
+  passed: async (_, { employerId }) =>
+    employerId === undefined ? 'The report covers all employers.' : 'The employer is known.',
+};
+
+export const PAYROLL_CHECKS: readonly Check<Db, RunQuestion>[] = [
+  {
+    id: 'employees-without-frequency',
+    ask: noted('unknown_frequency', 'fail'),
+    advice:
+      'The run leaves them out, because the employer has several pay schedules and their pay frequency is unknown. Stage a census that has their pay frequency.',
+    passed: 'Every employee has a known pay frequency.',
+  },
+  {
+    id: 'employees-without-pay-group',
+    ask: noted('unknown_pay_group', 'warn'),
+    advice:
+      'They are in no run of a pay group, because their pay group is unknown. A new hire has none until a census reports it. Stage a census that has their pay group.',
+    passed: async (_, { basis }) =>
+      basis.run.pay_group === null
+        ? 'The run covers all pay groups.'
+        : 'Every employee has a known pay group.',
+  },
+  {
+    id: 'employees-not-scheduled',
+    ask: async (_, question) =>
+      notesOf(question, 'not_scheduled', question.basis.schedules.length === 0 ? 'warn' : 'fail'),
+    advice:
+      'These employees have deductions in effect, but no pay schedule of the employer has their pay frequency and group. Set the missing schedule, or correct their census.',
+    passed: 'Every active employee with a deduction is on a pay schedule.',
+  },
+  {
+    id: 'population-narrowed',
+    ask: populationNarrowed,
+    advice:
+      'The run leaves out employees of its pay frequency and group. Create the run without a list of employees unless this is intended. Their paychecks count as missed.',
+    passed: passedIfRegular(
+      'An off-cycle run names its employees.',
+      async () => 'The run includes every employee of its pay frequency and group.',
+    ),
+  },
+  {
+    id: 'start-moved',
+    ask: noted('start_moved', 'fail'),
+    advice:
+      'A start date was moved before it was reached, and other terms changed with it. Decide whether the earlier version applies.',
+    passed: 'No deduction has a moved start date that needs a decision.',
+  },
+  {
+    id: 'start-corrected',
+    ask: noted('start_corrected', 'warn'),
+    advice:
+      'A start date was moved to a later one before it was reached, so this run deducts nothing for it.',
+    passed: 'No start date was moved from this run to a later one.',
+  },
+  {
+    id: 'missed-checks',
+    ask: noted('missed_check', 'warn'),
+    advice:
+      'These employees belonged in earlier runs that did not include them. Their missed deductions are lines of this run and are taken if adjustments are included.',
+    passed: 'No employee missed a paycheck.',
+  },
+  {
+    id: 'retro-pre-tax',
+    ask: noted('retro_pre_tax', 'warn'),
+    advice:
+      'Adjustments raise pre-tax deductions of these employees for past paychecks. Section 125 elections are prospective, with few exceptions. Confirm the adjustments.',
+    passed: 'No adjustment raises a pre-tax deduction for a past paycheck.',
+  },
+  {
+    id: 'negative-total',
+    ask: noted('negative_total', 'fail'),
+    advice:
+      'The deductions of these employees sum to less than zero. Confirm that payroll pays out the difference, or create the run so that it only shows the adjustments.',
+    passed: 'No employee’s deductions sum to less than zero.',
+  },
+  {
+    id: 'overlap',
+    // A failure where one election is the rule, a warning where several are normal (docs/amounts.md).
+    ask: async (_, question) => [
+      ...notesOf(question, 'overlap', 'fail'),
+      ...notesOf(question, 'overlap_normal', 'warn'),
+    ],
+    advice:
+      'An employee has two deductions in effect for one line of coverage. Ask the service which is correct. If both are, accept the finding.',
+    passed: 'No employee has two deductions for one line of coverage.',
+  },
+  {
+    id: 'periods-overlap',
+    ask: periodsOverlap,
+    advice: 'A finalized run already covers days of this pay period. Correct the period, or void that run.',
+    passed: passedIfRegular(
+      'An off-cycle run may share its pay period with other runs.',
+      async () => 'No finalized run covers days of this pay period.',
+    ),
+  },
+  {
+    id: 'codes-missing',
+    ask: noted('code_missing', 'fail'),
+    advice: 'These lines have no payroll code. Set the payroll codes of the employer.',
+    passed: async (_, { basis }) =>
+      basis.codes.length === 0 ? 'The employer has no payroll codes.' : 'Every line has a payroll code.',
+  },
+  {
+    id: 'calendar-assumed',
+    ask: calendarAssumed,
+    advice:
+      'Bank holidays can move a pay date into another year, which changes every amount. Set a pay schedule, or state pay_dates.',
+    passed: async (_, { basis }) => {
+      if (planOfBasis(basis).dates === null) return 'No amount of this run needs the pay dates of the year.';
+      const where = basis.run.pay_dates === null ? 'The pay schedule has' : 'The run states';
+      return `${where} the pay dates of the year.`;
+    },
+  },
+  {
+    id: 'calendar-differs',
+    ask: calendarDiffers,
+    advice:
+      'The amounts of the year no longer add up, because the pay dates changed after a run was finalized. Correct the pay schedule or pay_dates, or void that run.',
+    passed: passedLikePrevious('place among the pay dates'),
+  },
+  {
+    id: 'policy-differs',
+    ask: policyDiffers,
+    advice: 'Amounts of a year under several policies may not add up. Check that the change is intended.',
+    passed: passedLikePrevious('scheme and remainder'),
+  },
+  {
+    id: 'pay-date-skipped',
+    ask: payDateSkipped,
+    advice: 'These pay dates have no finalized run. Finalize their runs first, or correct the pay schedule.',
+    passed: passedIfRegular(
+      'An off-cycle run is not compared with the pay dates of the year.',
+      async () => 'Every earlier pay date since the first run has a finalized run.',
+    ),
+  },
+  {
+    id: 'period-differs-from-schedule',
+    ask: periodDiffers,
+    advice: 'The pay schedule has a different pay period for this pay date. Correct the run or the schedule.',
+    passed: passedIfRegular('An off-cycle run has its own pay period.', async (db, question) =>
+      (await scheduledDate(db, question)) === undefined
+        ? 'No pay schedule has this pay date.'
+        : 'The pay period matches the pay schedule.',
+    ),
+  },
+  {
+    id: 'open-after-termination',
+    ask: noted('open_after_termination', 'warn'),
+    advice:
+      'These employees were terminated, but their deductions continue. Check whether this is their last paycheck, and ask the service to end the deductions.',
+    passed: 'No terminated employee has a deduction that continues.',
+  },
+  {
+    id: 'coverage-beyond-last-check',
+    ask: noted('coverage_beyond_last_check', 'warn'),
+    advice:
+      'Coverage lasts beyond the last regular paycheck, to the end of the month. A final paycheck may take the rest.',
+    passed: 'No coverage lasts beyond the last paycheck of a terminated employee.',
+  },
+  {
+    id: 'termination-contradicted',
+    ask: noted('termination_contradicted', 'warn'),
+    advice:
+      'A census lists these employees after their termination, so they count as employed. Correct the census or report the termination again.',
+    passed: 'No census contradicts a termination.',
+  },
+  {
+    id: 'absent-from-census',
+    ask: noted('absent_from_census', 'warn'),
+    advice:
+      'These employees have deductions, but the newest census does not list them. Correct the census, or report their termination.',
+    passed: 'Every employee with a line is in the newest census.',
+  },
+  {
+    id: 'frequency-mismatch',
+    ask: noted('frequency_mismatch', 'warn'),
+    advice:
+      'The contributions of these employees are for a different pay frequency than this run’s. Compare the census with the service: one of them is outdated.',
+    passed: 'Every deduction is monthly or for this run’s pay frequency.',
+  },
+];

@@ -1,0 +1,286 @@
+/** Verifies finalized runs: computes them again from their ledger positions and frozen bases. */
+import { isDeepStrictEqual } from 'node:util';
+import Type, { type Static } from 'typebox';
+import { boolean, closed, component, integer, nullableText, text } from '../../contract/fields.ts';
+import type { Verifying } from '../../database/difference.ts';
+import { byBytes } from '../../database/engine.ts';
+import { isUnavailable } from '../../database/errors.ts';
+import type { Db } from '../../database/tables.ts';
+import { RULES_VERSION } from '../calculation/amounts.ts';
+import { type Line, lineKey, linesToCompare } from '../calculation/line.ts';
+import {
+  type Basis,
+  type FrozenOutcome,
+  frozenBasisOf,
+  frozenOutcomeOf,
+  hashOf,
+  storedBasisOf,
+} from '../compute/basis.ts';
+import { computeRun, type EmployeeLines } from '../compute/compute.ts';
+import { createSummary } from '../compute/summary.ts';
+import { type Run, runOf, type StatedRun } from '../records/body.ts';
+import { FROZEN, freezesLeft } from '../records/freezes.ts';
+import { type FrozenEmployee, readFrozenLines } from '../records/frozen-lines.ts';
+import { bodyOf, findRun, OF_BODY, runIds, type StoredRun } from '../records/runs.ts';
+import { type Settlement, settlementsOf, settlementsUnder } from '../records/settlements.ts';
+import { OPTIONS } from '../settings/policy.ts';
+import { acceptancesOf, hashOfAcceptances } from './acceptances.ts';
+
+export const Verification = component(
+  'PayrollRunVerification',
+  {
+    identical: boolean('Every line is identical to the finalized one.'),
+    lines: integer('The number of finalized lines.'),
+    difference_count: integer('The number of differences.'),
+    differences: Type.Array(
+      closed({
+        employee_id: text('The employee.'),
+        line: nullableText(
+          "The kind, deduction and run of the line. Null if the difference is the employee's presence in the run.",
+        ),
+        frozen: Type.Unknown({ description: 'The finalized value. Null if there was none.' }),
+        computed: Type.Unknown({ description: 'The recomputed value. Null if there is none.' }),
+      }),
+      { description: 'The first 100 differences.' },
+    ),
+  },
+  'The result of recomputing a finalized run.',
+);
+export type Verification = Static<typeof Verification>;
+export type Difference = Verification['differences'][number];
+
+/** Returns why this release cannot compute a finalized run again, or null if it can. */
+export function whyOtherRules({ rules_version }: StoredRun): string | null {
+  if (rules_version === RULES_VERSION) return null;
+  return `The run was finalized by rules ${rules_version}, and this release computes by rules ${RULES_VERSION}. Verify it with the release that finalized it.`;
+}
+
+const DIFFERENCES_NAMED = 100;
+
+/**
+ * Verifies a finalized or voided run with its frozen basis. `onPage` receives each computed page, and `read` parses the
+ * frozen lines of an employee; by default it throws STORED_JSON_DAMAGED if they cannot be read.
+ */
+export async function verifyRun(
+  db: Db,
+  stored: StoredRun,
+  basis?: Basis,
+  onPage: (page: readonly EmployeeLines[]) => void = () => {},
+  read = linesToCompare,
+): Promise<Verification> {
+  const differences: Difference[] = [];
+  let difference_count = 0;
+  let lines = 0;
+  const add = (difference: Difference): void => {
+    difference_count += 1;
+    if (differences.length < DIFFERENCES_NAMED) differences.push(difference);
+  };
+  const frozen = oneByOne(readFrozenLines(db, stored.freeze_id as string, '', read));
+  const again = oneByOne(recomputed(db, basis ?? (await frozenBasisOf(db, stored)), onPage));
+  let [one, other] = [await frozen.next(), await again.next()];
+  while (!one.done || !other.done) {
+    const left = one.done ? null : one.value;
+    const right = other.done ? null : other.value;
+    const order = left === null ? 1 : right === null ? -1 : byBytes(left.employeeId, right.employeeId);
+    const [isLeft, isRight] = [order <= 0, order >= 0];
+    lines += isLeft ? (left as FrozenEmployee).lines.length : 0;
+    compare(isLeft ? left : null, isRight ? right : null, add);
+    if (isLeft) one = await frozen.next();
+    if (isRight) other = await again.next();
+  }
+  return { identical: difference_count === 0, lines, differences, difference_count };
+}
+
+async function* recomputed(
+  db: Db,
+  basis: Basis,
+  onPage: (page: readonly EmployeeLines[]) => void,
+): AsyncGenerator<FrozenEmployee[]> {
+  for await (const page of computeRun(db, basis)) {
+    onPage(page);
+    yield page
+      .filter(({ membership, lines }) => membership.isIn || lines.length > 0)
+      .map(({ employeeId, membership, lines }) => ({
+        employeeId,
+        rosterPosition: membership.isIn ? membership.employment.position : null,
+        lines,
+      }));
+  }
+}
+
+async function* oneByOne<T>(pages: AsyncIterable<T[]>): AsyncGenerator<T, undefined> {
+  for await (const page of pages) yield* page;
+}
+
+function compare(
+  frozen: FrozenEmployee | null,
+  computed: FrozenEmployee | null,
+  add: (difference: Difference) => void,
+): void {
+  const employee_id = (frozen ?? computed)?.employeeId as string;
+  const [was, is] = [frozen?.rosterPosition ?? null, computed?.rosterPosition ?? null];
+  if (was !== is) add({ employee_id, line: null, frozen: was, computed: is });
+  const [before, now] = [frozen, computed].map(
+    (one) => new Map((one?.lines ?? []).map((line) => [lineKey(line), line])),
+  ) as [Map<string, Line>, Map<string, Line>];
+  for (const key of new Set([...before.keys(), ...now.keys()])) {
+    const [old, own] = [before.get(key) ?? null, now.get(key) ?? null];
+    if (!isDeepStrictEqual(old, own)) add({ employee_id, line: key, frozen: old, computed: own });
+  }
+}
+
+/** IDs of runs read at once. Each run is then read separately, because its basis may be megabytes. */
+const RUNS_AT_ONCE = 500;
+const NAMED = 1_000;
+
+export type RunsVerified = {
+  runs: number;
+  lines: number;
+  /** Runs finalized under the rules of another release, which can verify them. */
+  otherRules: number;
+};
+
+/** Verifies every run. Of an open run, only the body and its columns. */
+export async function verifyRuns(db: Db, on: Verifying): Promise<RunsVerified> {
+  const verified: RunsVerified = { runs: 0, lines: 0, otherRules: 0 };
+  for await (const rows of runIds(db, RUNS_AT_ONCE)) {
+    for (const { run_id } of rows) {
+      on.signal.throwIfAborted();
+      const stored = await findRun(db, run_id);
+      if (stored !== null) await verifyOne(db, stored, verified, on);
+    }
+  }
+  await verifyLeft(db, on);
+  return verified;
+}
+
+async function verifyOne(db: Db, stored: StoredRun, verified: RunsVerified, on: Verifying): Promise<void> {
+  const wrong = (field: string, rule: string) => on.report('payroll_runs', stored.run_id, field, rule);
+  const body = parsed(() => bodyOf(stored));
+  if (body === null) return wrong('body', 'cannot be read');
+  for (const field of OF_BODY) if (stored[field] !== body[field]) wrong(field, 'does not match its body');
+  if (stored.state === 'open') {
+    if (stored.accept_reason !== null) wrong('accept_reason', 'is given, but the run is open');
+    // The frozen basis of a final run is compared with its body below.
+    if (!isAsked(body)) wrong('body', 'is none that can be asked for');
+    return;
+  }
+  if (stored.outcome_hash !== hashOf(stored.outcome ?? '')) wrong('outcome', 'does not have its stored hash');
+  const outcome = parsed(() => frozenOutcomeOf(stored));
+  if (outcome === null) return wrong('outcome', 'cannot be read');
+  const acceptances = await acceptancesOf(db, stored.run_id);
+  if (stored.accept_reason !== (acceptances[0]?.reason ?? null))
+    wrong('accept_reason', 'is not that of the accepted failures');
+  if (outcome.acceptances_hash !== hashOfAcceptances(acceptances)) {
+    const rule = 'or another field is not what the run recorded';
+    on.report('accepted_failures', stored.run_id, 'accepted_by', rule);
+  }
+  if (parsed(() => storedBasisOf(stored)) === null) return wrong('basis', 'cannot be read');
+  const basis = await frozenBasisOf(db, stored);
+  if (stored.basis_hash !== hashOf(JSON.stringify(basis)))
+    wrong('basis', 'does not have its stored hash with the previous run and the inputs');
+  if (!isOf(basis.run, body)) wrong('basis', 'is not of the run of its body');
+  if (basis.position !== stored.position) wrong('position', 'is not the position it was computed from');
+  verified.runs += 1;
+  if (whyOtherRules(stored) !== null) {
+    verified.otherRules += 1;
+    return;
+  }
+  try {
+    verified.lines += await verifyLines(db, stored, { basis, outcome }, on);
+  } catch (error) {
+    if (isUnavailable(error) || on.signal.aborted) throw error;
+    // Its basis was damaged so that nothing can be computed from it.
+    wrong('basis', 'does not let it be computed again');
+  }
+}
+
+/** Returns whether a frozen run is the one of a body: the policy decided only options that the body leaves open. */
+function isOf(run: Run, body: StatedRun): boolean {
+  const open = OPTIONS.filter((name) => body[name] === null).map((name) => [name, run[name]]);
+  return isDeepStrictEqual(run, { ...body, ...Object.fromEntries(open) });
+}
+
+/** Reports whether a request could have produced the body. */
+function isAsked(run: StatedRun): boolean {
+  const given = Object.entries(run).filter(([, value]) => value !== null && !isDeepStrictEqual(value, []));
+  const asked = runOf(Object.fromEntries(given));
+  return asked.ok && isDeepStrictEqual(asked.run, run);
+}
+
+/** Recomputes the lines and the totals. Returns the number of stored lines. */
+async function verifyLines(
+  db: Db,
+  stored: StoredRun,
+  frozen: { basis: Basis; outcome: FrozenOutcome },
+  on: Verifying,
+): Promise<number> {
+  const wrong = (field: string, rule: string) => on.report('payroll_runs', stored.run_id, field, rule);
+  const summary = createSummary(frozen.basis);
+  const settlements: Settlement[] = [];
+  const add = (page: readonly EmployeeLines[]): void => {
+    for (const employee of page) {
+      summary.add(employee);
+      settlements.push(...settlementsOf(stored.freeze_id as string, employee.lines));
+    }
+    on.looked(page.length);
+  };
+  const read: typeof linesToCompare = (row) => {
+    const found = parsed(() => linesToCompare(row));
+    if (found === null)
+      on.report('run_employees', `${row.freeze_id}/${row.employee_id}`, 'lines', 'cannot be read');
+    return found ?? [];
+  };
+  const { lines, differences, difference_count } = await verifyRun(db, stored, frozen.basis, add, read);
+  for (const { employee_id, line } of differences) {
+    const field = line === null ? 'roster_position' : 'lines';
+    const rule = `run ${stored.run_id} does not compute it so`;
+    on.report('run_employees', `${stored.freeze_id}/${employee_id}`, field, rule);
+  }
+  const left = difference_count - differences.length;
+  if (left > 0) wrong('freeze_id', `${left} more lines differ`);
+  const { etag, totals, outcome } = summary.summary();
+  if (stored.etag !== etag) wrong('etag', 'is not that of its lines');
+  if (stored.totals !== JSON.stringify(totals)) wrong('totals', 'are not those of its lines');
+  const { accepted_checks: _, acceptances_hash: __, ...frozenOutcome } = frozen.outcome;
+  if (!isDeepStrictEqual(outcome, frozenOutcome)) wrong('outcome', 'is not what its lines come to');
+  await verifySettlements(db, stored, settlements, on);
+  return lines;
+}
+
+/** Compares what the run is recorded to settle with what its computed lines settle. */
+async function verifySettlements(
+  db: Db,
+  { freeze_id, run_id }: StoredRun,
+  computed: readonly Settlement[],
+  on: Verifying,
+): Promise<void> {
+  const textOf = (settlement: Settlement) => JSON.stringify(Object.entries(settlement).sort());
+  const left = new Map(computed.map((settlement) => [textOf(settlement), settlement]));
+  const differs = ({ employee_id }: Settlement) =>
+    on.report(
+      'run_settlements',
+      `${freeze_id}/${employee_id}`,
+      'settles',
+      `run ${run_id} does not compute it so`,
+    );
+  for (const settlement of await settlementsUnder(db, freeze_id as string)) {
+    if (!left.delete(textOf(settlement))) differs(settlement);
+  }
+  for (const settlement of left.values()) differs(settlement);
+}
+
+function parsed<T>(read: () => T): T | null {
+  try {
+    return read();
+  } catch {
+    return null;
+  }
+}
+
+async function verifyLeft(db: Db, { report }: Verifying): Promise<void> {
+  for (const table of FROZEN) {
+    for (const freeze_id of await freezesLeft(db, table, NAMED))
+      report(table, freeze_id, 'freeze_id', 'there is no such run');
+  }
+}

@@ -1,0 +1,96 @@
+/** The lines of final runs, one row per employee, and of runs that are being finalized. */
+import { type RawBuilder, sql } from 'kysely';
+import { insertMany, isOneOf } from '../../database/bulk.ts';
+import type { Db, Trx } from '../../database/tables.ts';
+import { type Line, storedLines } from '../calculation/line.ts';
+
+export type LinesOfEmployee = { employeeId: string; lines: Line[] };
+
+/** The lines of an employee in an earlier run. `isIn`: false if the run only reported them. */
+export type FrozenRow = { freezeId: string; isIn: boolean; lines: readonly Line[] };
+
+const COLUMNS = ['freeze_id', 'employee_id', 'roster_position', 'lines'] as const;
+
+/** Writes rows of employees: the freeze, the employee, the roster position, and the lines as JSON. */
+export async function insertLines(trx: Trx, rows: readonly unknown[][]): Promise<void> {
+  await insertMany(trx, 'run_employees', COLUMNS, rows);
+}
+
+/** Returns the lines of employees in finalized runs, by employee, in the given order of runs. */
+export async function frozenLines(
+  db: Db | Trx,
+  freezeIds: readonly string[],
+  employees: readonly string[],
+): Promise<Map<string, FrozenRow[]>> {
+  if (freezeIds.length === 0) return new Map();
+  const places = new Map(freezeIds.map((id, place) => [id, place]));
+  const rows = await db
+    .selectFrom('run_employees')
+    .selectAll()
+    .where(isOneOf(db, 'freeze_id', freezeIds))
+    .where(isOneOf(db, 'employee_id', employees))
+    .execute();
+  rows.sort((one, other) => (places.get(one.freeze_id) ?? 0) - (places.get(other.freeze_id) ?? 0));
+  const frozen = new Map<string, FrozenRow[]>();
+  for (const row of rows) {
+    const own = frozen.get(row.employee_id) ?? [];
+    own.push({ freezeId: row.freeze_id, isIn: row.roster_position !== null, lines: storedLines(row) });
+    frozen.set(row.employee_id, own);
+  }
+  return frozen;
+}
+
+export type FrozenEmployee = LinesOfEmployee & { rosterPosition: number | null };
+
+const FROZEN_AT_ONCE = 500;
+
+/** Yields the frozen lines of a run by employee, in the order of their ids. `read` parses the lines of a row. */
+export async function* readFrozenLines(
+  db: Db,
+  freezeId: string,
+  after = '',
+  read: typeof storedLines = storedLines,
+): AsyncGenerator<FrozenEmployee[]> {
+  for (let last = after; ; ) {
+    const rows = await db
+      .selectFrom('run_employees')
+      .selectAll()
+      .where('freeze_id', '=', freezeId)
+      .where('employee_id', '>', last)
+      .orderBy('employee_id')
+      .limit(FROZEN_AT_ONCE)
+      .execute();
+    if (rows.length > 0) {
+      yield rows.map((row) => ({
+        employeeId: row.employee_id,
+        rosterPosition: row.roster_position,
+        lines: read(row),
+      }));
+    }
+    if (rows.length < FROZEN_AT_ONCE) return;
+    last = rows.at(-1)?.employee_id as string;
+    await new Promise(setImmediate);
+  }
+}
+
+/** Returns the finalized runs in which an employee has lines, by employer and pay date. */
+export function runsOfEmployee(db: Db, employeeId: string, employers: readonly string[]) {
+  return db
+    .selectFrom('payroll_runs')
+    .innerJoin('run_employees', 'run_employees.freeze_id', 'payroll_runs.freeze_id')
+    .select(['run_id as runId', 'payroll_runs.employer_id', 'run_employees.freeze_id as freezeId'])
+    .where(isOneOf(db, 'payroll_runs.employer_id', employers))
+    .where('payroll_runs.state', '=', sql.lit('finalized'))
+    .where('run_employees.employee_id', '=', employeeId)
+    .orderBy('payroll_runs.employer_id')
+    .orderBy('payroll_runs.pay_date')
+    .orderBy('run_id')
+    .execute();
+}
+
+/** Selects the lines of an employee in a run as JSON, for a query whose columns name the two. */
+export function linesInRun(runId: string, employeeId: string): RawBuilder<string | null> {
+  return sql`(select run_employees.lines from run_employees
+    where freeze_id = (select freeze_id from payroll_runs where payroll_runs.run_id = ${sql.ref(runId)})
+      and run_employees.employee_id = ${sql.ref(employeeId)})`;
+}

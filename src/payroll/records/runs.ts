@@ -1,0 +1,217 @@
+/** The table of payroll runs: create, find, list, delete while open, finalize, void with a reason. */
+import { type RawBuilder, type Selectable, sql, type Updateable } from 'kysely';
+import { isOneOf, pagesByKey } from '../../database/bulk.ts';
+import type { Db, PayrollRunTable, RunState, Trx } from '../../database/tables.ts';
+import { jsonColumn } from '../../formats/json-column.ts';
+import { changePayroll } from '../settings/lock.ts';
+import { StatedRun } from './body.ts';
+
+export type StoredRun = Selectable<PayrollRunTable>;
+
+/** The fields of a run's body that also have columns. */
+export const OF_BODY = [
+  'employer_id',
+  'kind',
+  'pay_frequency',
+  'pay_group',
+  'period_start',
+  'period_end',
+  'pay_date',
+] as const;
+type OfBody = Pick<StatedRun, (typeof OF_BODY)[number]>;
+
+/** Stores a requested run. The same body under the same id is `same`, even if the run is finalized or voided. */
+export async function putRun(
+  trx: Trx,
+  runId: string,
+  run: StatedRun,
+  now: string,
+): Promise<'created' | 'same' | 'different'> {
+  const body = JSON.stringify(run);
+  await changePayroll(trx);
+  const known = await findRun(trx, runId);
+  if (known !== null) return known.body === body ? 'same' : 'different';
+  const columns = Object.fromEntries(OF_BODY.map((field) => [field, run[field]])) as OfBody;
+  await trx
+    .insertInto('payroll_runs')
+    .values({ run_id: runId, ...columns, body, state: 'open', created_at: now })
+    .execute();
+  return 'created';
+}
+
+export async function findRun(db: Db | Trx, runId: string): Promise<StoredRun | null> {
+  const row = await db.selectFrom('payroll_runs').selectAll().where('run_id', '=', runId).executeTakeFirst();
+  return row ?? null;
+}
+
+export async function stateOf(db: Db | Trx, runId: string): Promise<RunState | undefined> {
+  const rows = db.selectFrom('payroll_runs').select('state').where('run_id', '=', runId);
+  return (await rows.executeTakeFirst())?.state;
+}
+
+/** Selects the finalized regular runs that may pay the same employees. A run without a pay group is for all groups. */
+export function finalizedRegularRuns(
+  db: Db | Trx,
+  { employer_id, pay_frequency, pay_group }: Pick<StoredRun, 'employer_id' | 'pay_frequency' | 'pay_group'>,
+) {
+  return db
+    .selectFrom('payroll_runs')
+    .where('employer_id', '=', employer_id)
+    .where('state', '=', sql.lit('finalized'))
+    .where('kind', '=', sql.lit('regular'))
+    .where('pay_frequency', '=', pay_frequency)
+    .$if(pay_group !== null, (query) =>
+      query.where((where) => where.or([where('pay_group', 'is', null), where('pay_group', '=', pay_group)])),
+    );
+}
+
+/** Returns the last finalized regular run before a run, of its frequency and pay group, or null. */
+export async function previousRun(
+  db: Db | Trx,
+  run: Pick<StoredRun, 'employer_id' | 'pay_frequency' | 'pay_group' | 'pay_date'>,
+  runId: string | null,
+): Promise<string | null> {
+  const previous = await db
+    .selectFrom('payroll_runs')
+    .select('run_id')
+    .where('employer_id', '=', run.employer_id)
+    .where('state', '=', sql.lit('finalized'))
+    .where('kind', '=', sql.lit('regular'))
+    .where('pay_frequency', '=', run.pay_frequency)
+    .where('pay_group', run.pay_group === null ? 'is' : '=', run.pay_group)
+    .where('pay_date', '<', run.pay_date)
+    .where('run_id', '<>', runId ?? '')
+    .orderBy('pay_date', 'desc')
+    .orderBy('run_id', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  return previous?.run_id ?? null;
+}
+
+/** Selects the finalized and voided runs of an employer with a pay date in these days, in the order of the dates. */
+export function finalRuns(
+  db: Db | Trx,
+  {
+    employer_id,
+    from,
+    until,
+    except,
+  }: { employer_id: string; from: string; until: string; except: string | null },
+) {
+  return db
+    .selectFrom('payroll_runs')
+    .select(['run_id', 'state'])
+    .where('employer_id', '=', employer_id)
+    .where('state', '<>', sql.lit('open'))
+    .where('pay_date', '>=', from)
+    .where('pay_date', '<=', until)
+    .where('run_id', '<>', except ?? '')
+    .orderBy('pay_date')
+    .orderBy('run_id');
+}
+
+/** Returns finalized and voided runs with their stored basis. */
+export function frozenRows(db: Db | Trx, runIds: readonly string[]) {
+  return db
+    .selectFrom('payroll_runs')
+    .select(['run_id', 'freeze_id', 'basis'])
+    .where(isOneOf(db, 'run_id', runIds))
+    .where('state', '<>', 'open')
+    .execute();
+}
+
+/** The columns of a list. The body and the frozen basis may take megabytes each. */
+const ROW_COLUMNS = [
+  'run_id',
+  ...OF_BODY,
+  'state',
+  'created_at',
+  'finalized_at',
+  'voided_at',
+  'etag',
+  'totals',
+] as const satisfies readonly (keyof StoredRun)[];
+export type RunRow = Pick<StoredRun, (typeof ROW_COLUMNS)[number]>;
+
+type RunFilter = { employerId?: string | undefined; state?: RunState | undefined };
+type RunCursor = { payDate: string; runId: string };
+
+/** Returns runs by pay date, latest first, after a cursor. `next` continues the list. */
+export async function listRuns(
+  db: Db,
+  { employerId, state }: RunFilter,
+  page: { after?: RunCursor | undefined; limit: number },
+): Promise<{ runs: RunRow[]; next: RunCursor | null }> {
+  const { after, limit } = page;
+  let query = db.selectFrom('payroll_runs').select(ROW_COLUMNS);
+  if (employerId !== undefined) query = query.where('employer_id', '=', employerId);
+  if (state !== undefined) query = query.where('state', '=', state);
+  if (after !== undefined)
+    query = query.where(({ eb, refTuple, tuple }) =>
+      eb(refTuple('pay_date', 'run_id'), '<', tuple(after.payDate, after.runId)),
+    );
+  const latestFirst = query.orderBy('pay_date', 'desc').orderBy('run_id', 'desc');
+  const rows = await latestFirst.limit(limit + 1).execute();
+  const runs = rows.slice(0, limit);
+  const last = runs.at(-1);
+  const next =
+    rows.length > limit && last !== undefined ? { payDate: last.pay_date, runId: last.run_id } : null;
+  return { runs, next };
+}
+
+export async function deleteRun(trx: Trx, runId: string): Promise<'deleted' | 'unknown' | 'not-open'> {
+  await changePayroll(trx);
+  const run = await findRun(trx, runId);
+  if (run === null) return 'unknown';
+  if (run.state !== 'open') return 'not-open';
+  await trx.deleteFrom('payroll_runs').where('run_id', '=', runId).execute();
+  return 'deleted';
+}
+
+/** Writes what a run keeps once it is final. */
+export async function setFinalized(
+  trx: Trx,
+  runId: string,
+  columns: Omit<Updateable<PayrollRunTable>, 'state'>,
+): Promise<void> {
+  await trx
+    .updateTable('payroll_runs')
+    .set({ state: 'finalized', ...columns })
+    .where('run_id', '=', runId)
+    .execute();
+}
+
+/** Voids a finalized run: it stays readable, no longer counts and frees its pay date. */
+export async function voidRun(
+  trx: Trx,
+  runId: string,
+  { reason, now }: { reason: string; now: string },
+): Promise<'voided' | 'unknown' | 'not-finalized'> {
+  await changePayroll(trx);
+  // A frozen basis may be megabytes, and the write lock is held.
+  const state = await stateOf(trx, runId);
+  if (state === undefined) return 'unknown';
+  if (state !== 'finalized') return 'not-finalized';
+  await trx
+    .updateTable('payroll_runs')
+    .set({ state: 'voided', voided_at: now, void_reason: reason })
+    .where('run_id', '=', runId)
+    .execute();
+  return 'voided';
+}
+
+const readBody = jsonColumn('payroll_runs', 'body', StatedRun);
+
+export function bodyOf({ run_id, body }: StoredRun): StatedRun {
+  return readBody(body, run_id);
+}
+
+/** Whether there is a run, for a query whose column names it. */
+export function isStored(runId: string): RawBuilder<boolean> {
+  return sql`exists (select 1 from payroll_runs where payroll_runs.run_id = ${sql.ref(runId)})`;
+}
+
+/** Yields the ids of all runs in pages, without their bodies. */
+export function runIds(db: Db, atOnce: number): AsyncGenerator<{ run_id: string }[]> {
+  return pagesByKey<{ run_id: string }>(db, 'payroll_runs', ['run_id'], sql`run_id`, atOnce);
+}

@@ -1,0 +1,384 @@
+import t from 'tap';
+import type { PayFrequency } from '../../../src/contract/employee.ts';
+import { total } from '../../../src/money.ts';
+import { type Contribution, calculator, cycleTotal } from '../../../src/payroll/calculation/amounts.ts';
+import { isPartialCycle, type PlannedRun, planOf } from '../../../src/payroll/calculation/plan.ts';
+import { every, plan, plannedRun, yearOfDates } from '../calendars.ts';
+
+/** 2026 has 26 biweekly Fridays, three of them in January and in July. */
+const FRIDAYS = every(14, '2026-01-02', 26);
+/** 2026 has 27 biweekly and 53 weekly Thursdays. */
+const BIWEEKLY_THURSDAYS = every(14, '2026-01-01', 27);
+const WEEKLY_THURSDAYS = every(7, '2026-01-01', 53);
+
+function contribution(member: string, period: PayFrequency, more: Partial<Contribution> = {}): Contribution {
+  return { member_contribution: member, employer_contribution: '0', period, ...more };
+}
+
+function amountsOf(run: Partial<PlannedRun>, given: Contribution) {
+  return calculator(plan(run))(given);
+}
+
+type Example = {
+  member: string;
+  period: PayFrequency;
+  run: Partial<PlannedRun>;
+  dates: string[] | null;
+  /** The amounts by place of the check among the dates, from 1. */
+  amounts: Record<number, string>;
+};
+
+/** The table in "Amounts" of payroll.md, row by row. */
+const examples: Record<string, Example> = {
+  '150.00 monthly, biweekly, 26 dates, none': {
+    member: '150.00',
+    period: 'monthly',
+    run: { remainder: 'none' },
+    dates: FRIDAYS,
+    amounts: Object.fromEntries(FRIDAYS.map((_, index) => [index + 1, '69.23'])),
+  },
+  'the same, spread': {
+    member: '150.00',
+    period: 'monthly',
+    run: { remainder: 'spread' },
+    dates: FRIDAYS,
+    amounts: { 7: '69.24' },
+  },
+  'the same, last': {
+    member: '150.00',
+    period: 'monthly',
+    run: { remainder: 'last' },
+    dates: FRIDAYS,
+    amounts: { 1: '69.23', 25: '69.23', 26: '69.25' },
+  },
+  '100.00 semimonthly, biweekly, 26 dates, last': {
+    member: '100.00',
+    period: 'semimonthly',
+    run: { remainder: 'last' },
+    dates: FRIDAYS,
+    amounts: { 1: '92.30', 25: '92.30', 26: '92.50' },
+  },
+  '10.00 weekly, biweekly, 27 dates, none': {
+    member: '10.00',
+    period: 'weekly',
+    run: { remainder: 'none' },
+    dates: BIWEEKLY_THURSDAYS,
+    amounts: { 1: '19.26', 27: '19.26' },
+  },
+  '33.33 biweekly, biweekly, 27 dates': {
+    member: '33.33',
+    period: 'biweekly',
+    run: {},
+    dates: BIWEEKLY_THURSDAYS,
+    amounts: { 1: '33.33', 26: '33.33', 27: '33.33' },
+  },
+  '33.33 biweekly, weekly, 53 dates, none': {
+    member: '33.33',
+    period: 'biweekly',
+    run: { pay_frequency: 'weekly', remainder: 'none' },
+    dates: WEEKLY_THURSDAYS,
+    amounts: { 1: '16.35', 53: '16.35' },
+  },
+  '33.33 biweekly, semimonthly, none': {
+    member: '33.33',
+    period: 'biweekly',
+    run: { pay_frequency: 'semimonthly', remainder: 'none' },
+    dates: yearOfDates('semimonthly', 2026),
+    amounts: { 1: '36.11', 24: '36.11' },
+  },
+  '33.33 biweekly, semimonthly, none, without a list': {
+    member: '33.33',
+    period: 'biweekly',
+    run: { pay_frequency: 'semimonthly', remainder: 'none', pay_date: '2026-03-31' },
+    dates: null,
+    amounts: { 0: '36.11' },
+  },
+  '150.00 monthly, pay dates 3, 17, 31 July, month-even': {
+    member: '150.00',
+    period: 'monthly',
+    run: { scheme: 'month-even' },
+    dates: FRIDAYS,
+    amounts: { 14: '50.00', 15: '50.00', 16: '50.00' },
+  },
+  '150.00 monthly, pay dates 3, 17, 31 July, first-checks': {
+    member: '150.00',
+    period: 'monthly',
+    run: { scheme: 'first-checks' },
+    dates: FRIDAYS,
+    amounts: { 14: '75.00', 15: '75.00', 16: '0.00' },
+  },
+  '10.00 weekly, month-even, January, 3 biweekly dates, spread': {
+    member: '10.00',
+    period: 'weekly',
+    run: { scheme: 'month-even', remainder: 'spread' },
+    dates: FRIDAYS,
+    amounts: { 1: '14.44', 2: '14.45', 3: '14.44' },
+  },
+  '-0.05 monthly, month-even, 2 dates, none': {
+    member: '-0.05',
+    period: 'monthly',
+    run: { scheme: 'month-even', remainder: 'none' },
+    dates: FRIDAYS,
+    amounts: { 4: '-0.03', 5: '-0.03' },
+  },
+};
+
+t.test('every example of payroll.md is computed to the cent', async (t) => {
+  for (const [name, { member, period, run, dates, amounts }] of Object.entries(examples)) {
+    for (const [place, amount] of Object.entries(amounts)) {
+      const pay_date = dates?.[Number(place) - 1] ?? run.pay_date ?? '';
+      const computed = amountsOf({ ...run, pay_date, pay_dates: dates }, contribution(member, period));
+      t.equal(computed.member_amount, amount, `${name}, check ${place}`);
+    }
+  }
+});
+
+t.test('an extra paycheck is skipped if the run has the option, only for its own frequency', async (t) => {
+  const check = (place: number, extra_paycheck: 'take' | 'skip', period: PayFrequency = 'biweekly') => {
+    const run = {
+      pay_date: BIWEEKLY_THURSDAYS[place - 1] as string,
+      pay_dates: BIWEEKLY_THURSDAYS,
+      extra_paycheck,
+    };
+    return amountsOf(run, contribution('27.00', period)).member_amount;
+  };
+  t.strictSame([check(26, 'skip'), check(27, 'skip'), check(27, 'take')], ['27.00', '0.00', '27.00']);
+  t.equal(check(27, 'skip', 'monthly'), '12.00', 'a yearly amount is divided among all 27');
+  const offCycle = {
+    kind: 'off_cycle',
+    pay_date: '2026-12-31',
+    pay_dates: FRIDAYS,
+    extra_paycheck: 'skip',
+  } as const;
+  t.equal(amountsOf(offCycle, contribution('27.00', 'biweekly')).member_amount, '27.00');
+});
+
+t.test('an off-cycle check takes an even share with any remainder option', async (t) => {
+  const amount = (run: Partial<PlannedRun>) =>
+    amountsOf(
+      { kind: 'off_cycle', pay_date: '2026-07-08', pay_dates: FRIDAYS, ...run },
+      contribution('150', 'monthly'),
+    ).member_amount;
+  t.equal(amount({ remainder: 'last' }), '69.23');
+  t.equal(amount({ scheme: 'month-even' }), '50.00');
+  t.equal(amount({ scheme: 'first-checks', remainder: 'last' }), '75.00');
+});
+
+t.test('employee and employer amounts are rounded separately', async (t) => {
+  const run = { pay_date: '2026-01-02', pay_dates: FRIDAYS, remainder: 'none' } as const;
+  const { member_amount, employer_amount } = amountsOf(
+    run,
+    contribution('0.05', 'monthly', { employer_contribution: '0.10' }),
+  );
+  t.strictSame([member_amount, employer_amount], ['0.02', '0.05']);
+});
+
+t.test('without a list of pay dates the remainder is always none', async (t) => {
+  const amount = (pay_date: string) => amountsOf({ pay_date }, contribution('150', 'monthly')).member_amount;
+  t.strictSame([amount('2026-01-02'), amount('2026-12-18')], ['69.23', '69.23'], 'stepped');
+  const unknown = { pay_frequency: 'semimonthly', pay_date: '2026-12-31', pay_dates: null } as const;
+  t.equal(amountsOf(unknown, contribution('100.01', 'monthly')).member_amount, '50.01', '1200.12 / 24');
+});
+
+t.test('150.00 monthly is 26 checks that sum to 1800.00', async (t) => {
+  const amounts = FRIDAYS.map((pay_date) =>
+    amountsOf({ pay_date, pay_dates: FRIDAYS }, contribution('150', 'monthly')),
+  );
+  t.equal(total(amounts.map((one) => one.member_amount)), '1800.00');
+});
+
+t.test('the total of a cycle is T of payroll.md in cents', async (t) => {
+  const of = (run: Partial<PlannedRun>, period: PayFrequency = 'monthly') =>
+    cycleTotal('33.333', period, plan({ pay_dates: FRIDAYS, ...run }));
+  t.equal(of({}), 40000n, '399.996');
+  t.equal(of({ scheme: 'month-even', pay_date: '2026-01-02' }), 3333n);
+  t.equal(of({ scheme: 'month-even', pay_date: '2026-02-13' }), 3334n, '66.67 minus 33.33');
+  t.equal(of({}, 'biweekly'), 3333n, 'a contribution for the run’s own frequency');
+});
+
+/** One explanation of each kind, for 150.00 monthly unless overridden. */
+const explanations: [run: Partial<PlannedRun>, given: Partial<Contribution>, text: string][] = [
+  [{}, {}, '150.00 monthly × 12 = 1,800.00 a year; check 7 of 26; 69.23'],
+  [{}, { member_contribution: '+150' }, '150.00 monthly × 12 = 1,800.00 a year; check 7 of 26; 69.23'],
+  [
+    { pay_date: '2026-12-18' },
+    {},
+    '150.00 monthly × 12 = 1,800.00 a year; check 26 of 26 takes the rest: 1,800.00 − 25 × 69.23 = 69.25',
+  ],
+  [
+    { remainder: 'spread' },
+    {},
+    '150.00 monthly × 12 = 1,800.00 a year; check 7 of 26, spread: 484.62 − 415.38 = 69.24',
+  ],
+  [{ remainder: 'none' }, {}, '150.00 monthly × 12 = 1,800.00 a year; check 7 of 26: 1,800.00 / 26 = 69.23'],
+  [
+    { pay_date: '2026-12-18' },
+    { member_contribution: '1000.00', period: 'semimonthly' },
+    '1,000.00 semimonthly × 24 = 24,000.00 a year; check 26 of 26 takes the rest: 24,000.00 − 25 × 923.07 = 923.25',
+  ],
+  [
+    {},
+    { member_contribution: '33.3333' },
+    '33.3333 monthly × 12 = 399.9996 a year, rounded 400.00; check 7 of 26; 15.38',
+  ],
+  [
+    { remainder: 'none' },
+    { member_contribution: '33.3333' },
+    '33.3333 monthly × 12 = 399.9996 a year; check 7 of 26: 399.9996 / 26 = 15.38',
+  ],
+  [
+    { scheme: 'month-even', pay_date: '2026-01-16', remainder: 'spread' },
+    { member_contribution: '10.00', period: 'weekly' },
+    '10.00 weekly × 52 = 520.00 a year; January 43.33 − 0.00 = 43.33; check 2 of 3 in January, spread: 28.89 − 14.44 = 14.45',
+  ],
+  [
+    { scheme: 'month-even', pay_date: '2026-07-03' },
+    {},
+    '150.00 monthly × 12 = 1,800.00 a year; July 1,050.00 − 900.00 = 150.00; check 1 of 3 in July; 50.00',
+  ],
+  [
+    { scheme: 'month-even', pay_date: '2026-07-31', remainder: 'none' },
+    {},
+    '150.00 monthly × 12 = 1,800.00 a year; check 3 of 3 in July: 1,800.00 / 12 / 3 = 50.00',
+  ],
+  [
+    { scheme: 'first-checks', pay_date: '2026-07-17' },
+    {},
+    '150.00 monthly × 12 = 1,800.00 a year; July 1,050.00 − 900.00 = 150.00; check 2 of the first 2 in July takes the rest: 150.00 − 1 × 75.00 = 75.00',
+  ],
+  [
+    { scheme: 'first-checks', pay_date: '2026-07-31' },
+    {},
+    '150.00 monthly × 12 = 1,800.00 a year; check 3, after the first 2 of July; 0.00',
+  ],
+  [{}, { period: 'biweekly' }, '150.00 biweekly on each biweekly check'],
+  [
+    {},
+    { period: 'biweekly', member_contribution: '0.125' },
+    '0.125 biweekly on each biweekly check, rounded 0.13',
+  ],
+  [
+    { pay_date: '2026-12-31', pay_dates: BIWEEKLY_THURSDAYS, extra_paycheck: 'skip' },
+    { period: 'biweekly' },
+    '150.00 biweekly; check 27, after the first 26, is skipped; 0.00',
+  ],
+  [
+    { pay_frequency: 'semimonthly', pay_date: '2026-03-31', pay_dates: null },
+    {},
+    '150.00 monthly × 12 = 1,800.00 a year; one of 24 checks: 1,800.00 / 24 = 75.00',
+  ],
+  [{ pay_dates: null }, {}, '150.00 monthly × 12 = 1,800.00 a year; check 7 of 26: 1,800.00 / 26 = 69.23'],
+  [
+    { kind: 'off_cycle', pay_date: '2026-07-08' },
+    {},
+    '150.00 monthly × 12 = 1,800.00 a year; off-cycle, as one of 26 checks: 1,800.00 / 26 = 69.23',
+  ],
+  [
+    { kind: 'off_cycle', pay_date: '2026-07-08', scheme: 'first-checks' },
+    {},
+    '150.00 monthly × 12 = 1,800.00 a year; off-cycle, as one of the first 2 checks in July: 1,800.00 / 12 / 2 = 75.00',
+  ],
+  [
+    { remainder: 'spread' },
+    { member_contribution: '-0.05' },
+    '-0.05 monthly × 12 = -0.60 a year; check 7 of 26, spread: -0.16 − -0.14 = -0.02',
+  ],
+  [{}, { member_contribution: '0' }, '0.00 monthly × 12 = 0.00 a year; check 7 of 26; 0.00'],
+  [
+    {},
+    { employer_contribution: '300.00' },
+    '150.00 monthly × 12 = 1,800.00 a year; check 7 of 26; 69.23; plus employer 300.00 monthly × 12 = 3,600.00 a year; check 7 of 26; 138.46',
+  ],
+  [
+    {},
+    { member_contribution: '0.00', employer_contribution: '300.00' },
+    'employer 300.00 monthly × 12 = 3,600.00 a year; check 7 of 26; 138.46',
+  ],
+];
+
+t.test('the explanation shows every number of the calculation', async (t) => {
+  for (const [run, given, text] of explanations) {
+    const computed = amountsOf(
+      { pay_date: '2026-03-27', pay_dates: FRIDAYS, ...run },
+      contribution('150.00', 'monthly', given),
+    );
+    t.equal(computed.explanation, text);
+  }
+});
+
+t.test('amounts below zero and unusual periods are flagged', async (t) => {
+  const annualized = { pay_date: '2026-03-27', pay_dates: FRIDAYS };
+  const firstChecks = { ...annualized, scheme: 'first-checks' } as const;
+  const flags = (run: Partial<PlannedRun>, given: Partial<Contribution>) =>
+    amountsOf(run, contribution('150.00', 'monthly', given)).flags.join(' ');
+
+  t.equal(flags(annualized, {}), '');
+  t.equal(flags(annualized, { period: 'biweekly' }), '');
+  t.equal(flags(annualized, { period: 'weekly' }), 'frequency_mismatch');
+  t.equal(flags(annualized, { period: 'semimonthly' }), 'frequency_mismatch');
+  t.equal(flags(firstChecks, { period: 'semimonthly' }), '', '24 of 26');
+  t.equal(flags(firstChecks, { period: 'weekly' }), 'frequency_mismatch');
+  const weekly = { ...firstChecks, pay_frequency: 'weekly', pay_dates: null } as const;
+  t.equal(flags(weekly, { period: 'semimonthly' }), 'frequency_mismatch');
+
+  t.equal(flags(annualized, { member_contribution: '-0.001' }), '', 'the amount rounds to 0.00');
+  const third = { ...firstChecks, pay_date: '2026-01-30' };
+  t.equal(flags(third, { member_contribution: '-5' }), '', 'the third check of the month takes nothing');
+  t.equal(flags(annualized, { employer_contribution: '-1' }), 'negative');
+  t.equal(flags(annualized, { member_contribution: '-0.00' }), '');
+  t.equal(flags(annualized, { member_contribution: '-5', period: 'weekly' }), 'frequency_mismatch negative');
+});
+
+t.test('only the first and last lines within a partly covered cycle are partial', async (t) => {
+  const flagged = (
+    run: Partial<PlannedRun>,
+    [starts, ends]: [string, string],
+    period: PayFrequency = 'monthly',
+  ) =>
+    FRIDAYS.filter((pay_date) => pay_date >= starts && pay_date <= ends)
+      .filter((pay_date) => {
+        const planned = plan({ pay_dates: FRIDAYS, ...run, pay_date });
+        return isPartialCycle(planned, period, (day) => day >= starts && day <= ends);
+      })
+      .join(' ');
+  t.equal(flagged({}, ['2026-01-02', '2026-12-18']), '', 'on all 26 dates');
+  t.equal(flagged({}, ['2026-01-03', '2026-12-31']), '2026-01-16 2026-12-18');
+  t.equal(flagged({}, ['2025-01-01', '2026-12-17']), '2026-01-02 2026-12-04');
+  t.equal(flagged({}, ['2026-03-01', '2026-03-14']), '2026-03-13', 'one line is both first and last');
+  t.equal(
+    flagged({}, ['2026-03-01', '2026-12-31'], 'biweekly'),
+    '',
+    'a contribution for the run’s frequency has no cycle',
+  );
+  const july: [string, string] = ['2026-07-17', '2026-08-31'];
+  t.equal(flagged({ scheme: 'month-even' }, july), '2026-07-17 2026-07-31', 'August is covered');
+  t.equal(flagged({ scheme: 'first-checks' }, july), '2026-07-17', 'the third check is not in the cycle');
+});
+
+t.test('an off-cycle check and one of unknown pay dates are never partial', async (t) => {
+  const never = () => false;
+  const offCycle = plan({ kind: 'off_cycle', pay_date: '2026-07-08', pay_dates: FRIDAYS });
+  t.equal(isPartialCycle(offCycle, 'monthly', never), false);
+  t.equal(isPartialCycle(plan({ pay_frequency: 'semimonthly' }), 'monthly', never), false);
+});
+
+t.test('with period_end a cycle has the schedule’s period ends, else its pay dates', async (t) => {
+  const run = plannedRun({ pay_date: '2026-01-02', applies_on: 'period_end' });
+  const ends = every(14, '2025-12-28', 26);
+  const dated = FRIDAYS.map((pay_date, index) => ({ pay_date, period_end: ends[index] as string }));
+  const planned = planOf(run, dated);
+  if (!planned.ok) throw new Error(planned.problem.rule);
+  t.strictSame(planned.plan.cycleDays, ends);
+  // In effect all year. The first period ends in December, the last one before the end of the year.
+  t.equal(
+    isPartialCycle(planned.plan, 'monthly', (day) => day >= '2025-12-28'),
+    false,
+  );
+  t.equal(
+    isPartialCycle(planned.plan, 'monthly', (day) => day >= '2026-01-01'),
+    true,
+  );
+  t.strictSame(plan({ applies_on: 'period_end', pay_dates: FRIDAYS }).cycleDays, FRIDAYS);
+  const byPayDate = planOf({ ...run, applies_on: 'pay_date' }, dated);
+  t.strictSame(byPayDate.ok && byPayDate.plan.cycleDays, FRIDAYS);
+});

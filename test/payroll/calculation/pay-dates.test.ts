@@ -1,0 +1,112 @@
+import t from 'tap';
+import { PAY_FREQUENCIES, type PayFrequency } from '../../../src/contract/employee.ts';
+import { listProblem, nearestDates, steppedDates } from '../../../src/payroll/calculation/pay-dates.ts';
+import { every, yearOfDates } from '../calendars.ts';
+
+const FRIDAYS = every(14, '2026-01-02', 26);
+
+/** Returns the problem of a biweekly list of 2026; '' without one. */
+function problemOf(dates: readonly string[], frequency: PayFrequency = 'biweekly', year = '2026'): string {
+  const problem = listProblem(dates, year, frequency, 'pay_dates');
+  return problem === null ? '' : `${problem.path}: ${problem.rule}`;
+}
+
+t.test('a list of all pay dates of a year is valid, whichever day it begins on', async (t) => {
+  for (let year = 2020; year <= 2034; year += 1) {
+    for (const frequency of PAY_FREQUENCIES) {
+      const firsts = { weekly: 7, biweekly: 14, semimonthly: 1, monthly: 1 }[frequency];
+      for (let first = 1; first <= firsts; first += 1) {
+        const dates = yearOfDates(frequency, year, first);
+        t.equal(problemOf(dates, frequency, String(year)), '', `${frequency} ${dates[0]}`);
+      }
+    }
+  }
+});
+
+t.test('a pay date moved by a bank holiday does not invalidate a list', async (t) => {
+  t.equal(problemOf(['2026-01-02', ...FRIDAYS.slice(1, -1), '2026-12-17']), '', 'within the year');
+  t.equal(problemOf(every(14, '2026-01-16', 25)), '', 'the first moved into the previous year');
+  t.equal(problemOf([...FRIDAYS, '2026-12-31']), '', 'the first of the next year moved into this year');
+  t.equal(
+    problemOf(every(7, '2023-01-09', 51), 'weekly', '2023'),
+    '',
+    'Monday, 2 January 2023 was a holiday',
+  );
+  const thanksgiving = every(7, '2026-01-02', 52).map((date) =>
+    date === '2026-11-27' ? '2026-11-25' : date,
+  );
+  t.equal(problemOf(thanksgiving, 'weekly'), '');
+});
+
+t.test('a list is rejected with its first invalid date', async (t) => {
+  const changed = (index: number, date: string) => FRIDAYS.with(index, date);
+  t.equal(problemOf(changed(3, '2026-02-30')), 'pay_dates[3]: must be a real date, YYYY-MM-DD');
+  t.equal(problemOf(changed(3, '2026-2-13')), 'pay_dates[3]: must be a real date, YYYY-MM-DD');
+  t.equal(problemOf(changed(3, '2026-01-30')), 'pay_dates[3]: must be later than the date before it');
+  t.equal(problemOf(changed(3, '2026-01-29')), 'pay_dates[3]: must be later than the date before it');
+  t.equal(problemOf([...FRIDAYS, '2027-01-01']), 'pay_dates[26]: must be in 2026, the year of the pay date');
+  t.equal(problemOf(FRIDAYS.toReversed()), 'pay_dates[1]: must be later than the date before it');
+});
+
+t.test('a list that does not cover the year is rejected', async (t) => {
+  const missing = (index: number) => FRIDAYS.toSpliced(index, 1);
+  t.equal(
+    problemOf(missing(10)),
+    'pay_dates: must cover 2026: there is no biweekly pay date between 2026-05-08 and 2026-06-05',
+  );
+  t.equal(problemOf([]), 'pay_dates: must cover 2026: 25 to 27 biweekly pay dates, not 0');
+  t.equal(problemOf(FRIDAYS.slice(13)), 'pay_dates: must cover 2026: 25 to 27 biweekly pay dates, not 13');
+  t.equal(
+    problemOf(every(13, '2026-02-02', 25)),
+    'pay_dates: must cover 2026: there is no biweekly pay date between 2026-01-01 and 2026-02-02',
+  );
+  t.equal(
+    problemOf(every(13, '2026-01-02', 26)),
+    'pay_dates: must cover 2026: there is no biweekly pay date between 2026-11-23 and 2026-12-31',
+  );
+  for (const frequency of PAY_FREQUENCIES) {
+    const dates = yearOfDates(frequency, 2026, 5);
+    for (let index = 1; index < dates.length - 1; index += 1) {
+      t.not(problemOf(dates.toSpliced(index, 1), frequency), '', `${frequency} without ${dates[index]}`);
+    }
+  }
+});
+
+t.test('a gap closer to two periods than to one is a missing date', async (t) => {
+  const longest = { weekly: 10, biweekly: 21, semimonthly: 22, monthly: 45 };
+  for (const frequency of PAY_FREQUENCIES) {
+    const dates = yearOfDates(frequency, 2026, 5);
+    const [before] = dates.slice(4);
+    const [allowed, tooLate] = every(1, before as string, longest[frequency] + 2).slice(-2);
+    t.equal(problemOf(dates.with(5, allowed as string), frequency), '', `${frequency} ${allowed}`);
+    t.match(problemOf(dates.with(5, tooLate as string), frequency), `between ${before} and ${tooLate}`);
+  }
+});
+
+t.test('a list of another frequency is rejected', async (t) => {
+  for (const frequency of PAY_FREQUENCIES) {
+    for (const other of PAY_FREQUENCIES) {
+      if (frequency === other) continue;
+      t.match(problemOf(yearOfDates(frequency, 2026), other), /must cover 2026/, `${frequency} as ${other}`);
+    }
+  }
+});
+
+t.test('stepping goes both ways to the ends of the year', async (t) => {
+  t.strictSame(steppedDates('2026-03-27', 'biweekly'), FRIDAYS);
+  t.strictSame(steppedDates('2026-01-02', 'biweekly'), FRIDAYS);
+  t.strictSame(steppedDates('2026-12-18', 'biweekly'), FRIDAYS);
+  t.strictSame(steppedDates('2026-01-01', 'weekly'), every(7, '2026-01-01', 53), '2026 has 53 Thursdays');
+  t.strictSame(steppedDates('2026-12-31', 'biweekly'), every(14, '2026-01-01', 27));
+  t.strictSame(steppedDates('2028-02-29', 'weekly'), every(7, '2028-01-04', 52));
+  t.equal(steppedDates('0000-06-01', 'weekly')?.length, 52);
+  t.equal(steppedDates('9999-06-01', 'weekly')?.length, 52);
+  t.equal(steppedDates('2026-03-31', 'monthly'), null);
+  t.equal(steppedDates('2026-03-31', 'semimonthly'), null);
+});
+
+t.test('the nearest pay dates are those before and after', async (t) => {
+  t.strictSame(nearestDates(FRIDAYS, '2026-03-20'), ['2026-03-13', '2026-03-27']);
+  t.strictSame(nearestDates(FRIDAYS, '2026-01-01'), ['2026-01-02']);
+  t.strictSame(nearestDates(FRIDAYS, '2026-12-31'), ['2026-12-18']);
+});

@@ -1,0 +1,640 @@
+/** Tests "Adjustments" of payroll.md. */
+import t, { type Test } from 'tap';
+import type { Db } from '../../../src/database/tables.ts';
+import type { Line } from '../../../src/payroll/calculation/line.ts';
+import { previewRun } from '../../../src/payroll/lifecycle/results.ts';
+import type { RunBody } from '../../../src/payroll/records/body.ts';
+import { scratch } from '../../database/scratch.ts';
+import {
+  body,
+  decide,
+  employment,
+  event,
+  finalized,
+  learn,
+  lines,
+  linesOf,
+  run,
+  send,
+  setCodes,
+  setSchedules,
+  verified,
+  view,
+  voided,
+  withReason,
+} from '../../support/payroll.ts';
+import { every } from '../calendars.ts';
+
+type Changes = Parameters<typeof event>[2];
+
+/** Ten dollars per check, so that each amount equals the contribution. */
+const each = (sent: string, changes: Changes = {}, id = 'a') =>
+  event(id, sent, { employee_id: 'e', period: 'biweekly', member_contribution: '10.00', ...changes });
+
+/** An employee with a deduction, and finalized runs of these pay dates. */
+async function staged(t: Test, places: number[] = [1, 2], changes: Partial<RunBody> = {}): Promise<Db> {
+  const { db } = await scratch(t);
+  await learn(db, employment('e'), employment('f'));
+  await send(db, each('2025-12-01'));
+  for (const place of places) await finalized(db, `r${place}`, body(place, changes));
+  return db;
+}
+
+const brief = ({ deduction_id, adjustment_for, member_amount, employer_amount, flags }: Line) =>
+  [deduction_id, adjustment_for, member_amount, employer_amount, ...flags.toSorted()].join(' ');
+
+async function adjustments(db: Db, changes: Partial<RunBody> = {}, place = 3): Promise<string[]> {
+  const given = body(place, { adjustments: 'include', ...changes });
+  return (await lines(db, given, 'adjustment')).map(brief);
+}
+
+t.test(
+  'an amount that changed after the fact is adjusted run by run, for employee and employer',
+  async (t) => {
+    const db = await staged(t);
+    await send(db, each('2026-01-30', { member_contribution: '12.50', employer_contribution: '1' }));
+    t.strictSame(await adjustments(db), ['a r1 2.50 1.00 retro_pre_tax', 'a r2 2.50 1.00 retro_pre_tax']);
+  },
+);
+
+t.test('only the employer amount may differ', async (t) => {
+  const db = await staged(t, [2]);
+  await send(db, each('2026-01-30', { employer_contribution: '1.00' }));
+  t.strictSame(await adjustments(db), ['a r2 0.00 1.00']);
+});
+
+t.test('a change is adjusted from its start date', async (t) => {
+  const db = await staged(t);
+  await send(db, each('2026-01-30', { member_contribution: '12', effective_start: '2026-01-17' }));
+  t.strictSame(
+    (await adjustments(db)).filter((line) => !line.includes('reported')),
+    ['a r2 2.00 0.00 retro_pre_tax'],
+  );
+});
+
+t.test('a deduction reported after its start is adjusted', async (t) => {
+  const db = await staged(t);
+  await send(db, each('2026-01-30', { effective_start: '2026-01-17', line_of_coverage: 'dental' }, 'b'));
+  t.strictSame(await adjustments(db), ['b r2 10.00 0.00 retro_pre_tax']);
+});
+
+t.test('a deduction with a late end is refunded', async (t) => {
+  const db = await staged(t);
+  await send(db, each('2026-01-30', { effective_end: '2026-01-20' }));
+  t.strictSame(await adjustments(db), ['a r2 -10.00 0.00 retro_refund']);
+  t.match(await lines(db, body(3, { adjustments: 'include' })), [
+    { kind: 'regular', change: 'ended', member_amount: '0.00' },
+    {
+      kind: 'adjustment',
+      version: 1,
+      line_of_coverage: 'medical',
+      change: null,
+      previous_amount: null,
+      explanation: 'run r2: nothing is due by what is known today; 0.00 due, 10.00 finalized: -10.00',
+    },
+  ]);
+});
+
+t.test('a late version that is not in effect on the day changes nothing', async (t) => {
+  const db = await staged(t);
+  await send(db, each('2025-11-01', { member_contribution: '99' }));
+  t.strictSame(await adjustments(db), []);
+  await send(db, each('2026-01-30', { description: 'Gold' }));
+  t.strictSame(await adjustments(db), [], 'equal amounts change nothing');
+});
+
+t.test('a late version that is in effect on the day is adjusted', async (t) => {
+  const db = await staged(t, [2]);
+  await send(db, each('2026-02-15', { member_contribution: '20', effective_start: '2026-02-15' }));
+  await send(db, each('2026-01-10', { member_contribution: '11' }));
+  t.strictSame(await adjustments(db), ['a r2 1.00 0.00 retro_pre_tax']);
+});
+
+t.test('an adjustment is a difference of rounded amounts, never a rounded difference', async (t) => {
+  // 120.00 / 26 = 4.615…, 120.24 / 26 = 4.624…, 120.48 / 26 = 4.633…: the exact differences would be 0.01 and 0.02.
+  for (const [amount, expected] of [
+    ['10.02', []],
+    ['10.04', ['a r2 0.01 0.00 retro_pre_tax']],
+  ] as const) {
+    const { db } = await scratch(t);
+    await learn(db, employment('e'));
+    await send(db, each('2025-12-01', { period: 'monthly' }));
+    await finalized(db, 'r2', body(2, { remainder: 'none' }));
+    await send(db, each('2026-01-30', { period: 'monthly', member_contribution: amount }));
+    t.strictSame(await adjustments(db), expected, amount);
+  }
+});
+
+t.test('an amount adjusted by a later finalized run is not adjusted again', async (t) => {
+  const db = await staged(t, [2]);
+  await send(db, each('2026-01-30', { member_contribution: '12' }));
+  await finalized(db, 'r3', body(3, { adjustments: 'include' }));
+  t.strictSame(await adjustments(db, {}, 4), []);
+  await send(db, each('2026-02-13', { member_contribution: '15' }));
+  t.strictSame(
+    await adjustments(db, {}, 4),
+    ['a r2 3.00 0.00 retro_pre_tax', 'a r3 3.00 0.00 retro_pre_tax'],
+    'a second change adjusts the rest',
+  );
+  const [line] = await lines(db, body(4), 'adjustment');
+  t.match(line, { explanation: /; 15\.00 due, 10\.00 finalized, 2\.00 already adjusted: 3\.00$/ });
+  await finalized(db, 'r4', body(4, { adjustments: 'include' }));
+  await send(db, each('2026-02-27', { member_contribution: '10' }));
+  t.strictSame(
+    await adjustments(db, {}, 5),
+    ['a r2 -5.00 0.00 retro_refund', 'a r3 -5.00 0.00 retro_refund', 'a r4 -5.00 0.00 retro_refund'],
+    'a reverted change refunds all adjustments',
+  );
+});
+
+t.test('a reported amount is still due', async (t) => {
+  const db = await staged(t, [2]);
+  await send(db, each('2026-01-30', { member_contribution: '12' }));
+  await finalized(db, 'r3', body(3));
+  t.strictSame(await adjustments(db, {}, 4), ['a r2 2.00 0.00 retro_pre_tax']);
+});
+
+t.test('a void of the run that carried an adjustment makes it due again', async (t) => {
+  const db = await staged(t, [2]);
+  await send(db, each('2026-01-30', { member_contribution: '12' }));
+  await finalized(db, 'r3', body(3, { adjustments: 'include' }));
+  await voided(db, 'r3');
+  t.strictSame(await adjustments(db, {}, 4), ['a r2 2.00 0.00 retro_pre_tax']);
+  await voided(db, 'r2');
+  t.strictSame(await adjustments(db, {}, 4), [], 'nothing is due for a voided run');
+});
+
+t.test('adjustments of a later run for a voided run are reversed', async (t) => {
+  const db = await staged(t, [2]);
+  await send(db, each('2026-01-30', { member_contribution: '12' }));
+  await finalized(db, 'r3', body(3, { adjustments: 'include' }));
+  await voided(db, 'r2');
+  t.strictSame(await adjustments(db, {}, 4), ['a r2 -2.00 0.00 retro_refund']);
+  await finalized(db, 'r2-again', body(2));
+  t.strictSame(await adjustments(db, {}, 4), ['a r2 -2.00 0.00 retro_refund'], 'the new run took 12.00');
+  await finalized(db, 'r4', body(4, { adjustments: 'include' }));
+  t.strictSame(await adjustments(db, {}, 5), []);
+  t.ok((await verified(db, 'r3')).identical, 'a void changes no finalized run');
+});
+
+t.test('the amount taken for a deduction that moved to another employee is refunded', async (t) => {
+  const db = await staged(t, [2]);
+  await send(db, each('2026-01-30', { line_of_coverage: 'dental', effective_end: '2026-01-31' }, 'b'));
+  await finalized(db, 'r3', body(3, { adjustments: 'include' }));
+  await send(db, each('2026-02-13', { line_of_coverage: 'dental', employee_id: 'x' }, 'b'));
+  t.strictSame(await adjustments(db, {}, 4), ['b r2 -10.00 0.00 retro_refund']);
+});
+
+t.test('a refund has the line of coverage under which the amount was taken', async (t) => {
+  const db = await staged(t, [2]);
+  await send(db, each('2026-01-30', { line_of_coverage: 'dental' }, 'b'));
+  await finalized(db, 'r3', body(3, { adjustments: 'include' }));
+  await send(db, each('2026-02-13', { line_of_coverage: 'vision', member_contribution: '15' }, 'b'));
+  await finalized(db, 'r4', body(4, { adjustments: 'include' }));
+  await send(db, each('2026-02-27', { line_of_coverage: 'life', effective_end: '2025-12-31' }, 'b'));
+  const due = await lines(db, body(5, { adjustments: 'include' }), 'adjustment');
+  t.strictSame(
+    due.map((line) => [line.adjustment_for, line.line_of_coverage, line.member_amount]),
+    [
+      ['r2', 'vision', '-15.00'],
+      ['r3', 'vision', '-15.00'],
+      ['r4', 'vision', '-15.00'],
+    ],
+  );
+});
+
+t.test("an earlier run is adjusted by its own options and calendar, with today's codes", async (t) => {
+  const { db } = await scratch(t);
+  await learn(db, employment('e'));
+  await send(db, each('2025-12-01', { period: 'monthly', member_contribution: '100.00' }));
+  const longer = [...every(14, '2026-01-02', 26), '2026-12-31'];
+  await setCodes(db, [
+    { line_of_coverage: 'medical', taxability: null, side: 'employee', code: 'OLD', treatment: null },
+  ]);
+  await finalized(db, 'r1', body(1, { pay_dates: longer, remainder: 'none' }));
+  await finalized(db, 'r2', body(2, { scheme: 'month-even', remainder: 'spread' }));
+  await setCodes(db, [
+    { line_of_coverage: 'medical', taxability: null, side: 'employee', code: 'NEW', treatment: null },
+  ]);
+  await send(db, each('2026-01-30', { period: 'monthly', member_contribution: '200.00' }));
+  // 2400 / 27 = 88.89 minus 1200 / 27 = 44.44. Without a list r2 has remainder none: 200 / 3 minus 100 / 3.
+  const given = body(3, { adjustments: 'include', remainder: 'last' });
+  const due = await lines(db, given, 'adjustment');
+  t.strictSame(due.map(brief), ['a r1 44.45 0.00 retro_pre_tax', 'a r2 33.34 0.00 retro_pre_tax']);
+  t.strictSame(
+    due.map((line) => line.payroll_code),
+    ['NEW', 'NEW'],
+    'the line has today’s code',
+  );
+});
+
+t.test('an earlier run keeps its frozen calendar when the schedule changes', async (t) => {
+  const { db } = await scratch(t);
+  await learn(db, employment('e'));
+  await send(db, each('2025-12-01', { period: 'monthly', member_contribution: '270.00' }));
+  const dated = (dates: string[]) => [
+    {
+      pay_frequency: 'biweekly' as const,
+      pay_group: null,
+      pay_dates: dates.map((pay_date) => ({ pay_date, period_start: pay_date, period_end: pay_date })),
+    },
+  ];
+  const usual = every(14, '2026-01-02', 26);
+  await setSchedules(db, dated([...usual, '2026-12-31']));
+  await finalized(db, 'r2', body(2));
+  await setSchedules(db, dated(usual));
+  t.strictSame(await adjustments(db), []);
+  await send(db, each('2026-01-30', { period: 'monthly', member_contribution: '540.00' }));
+  t.strictSame(await adjustments(db), ['a r2 120.00 0.00 retro_pre_tax']);
+});
+
+t.test('a termination or later hire reported after the run is refunded', async (t) => {
+  const db = await staged(t);
+  await learn(db, employment('e', { hire_date: '2026-01-16' }));
+  t.strictSame(await adjustments(db), ['a r1 -10.00 0.00 retro_refund'], 'r1 pays until January 15');
+  await learn(db, employment('e', { hire_date: '2020-01-01' }));
+  t.strictSame(await adjustments(db), []);
+  await learn(db, employment('e', { termination_date: '2026-01-15' }));
+  t.strictSame(await adjustments(db), ['a r2 -10.00 0.00 no_further_paycheck retro_refund']);
+  await finalized(db, 'r3', body(3, { adjustments: 'include' }));
+  t.strictSame(await adjustments(db, {}, 4), [], 'once');
+});
+
+t.test('an employee of the run keeps the frozen frequency and group', async (t) => {
+  const db = await staged(t);
+  await learn(db, employment('e', { pay_frequency: 'weekly', effective_on: '2025-01-01' }));
+  await learn(db, employment('e', { effective_on: '2026-02-01' }));
+  t.strictSame(await adjustments(db), []);
+});
+
+t.test('adjustments are reported or included', async (t) => {
+  const db = await staged(t, [2]);
+  await send(db, each('2026-01-30', { member_contribution: '12' }));
+  const totals: unknown[] = [];
+  for (const adjustments of ['report', 'include'] as const) {
+    await finalized(db, adjustments, body(3, { adjustments }));
+    const { totals: all } = await view(db, adjustments);
+    totals.push([all.lines, all.member_amount, all.reported.lines, all.reported.member_amount]);
+    await voided(db, adjustments);
+  }
+  t.strictSame(totals, [
+    [1, '12.00', 1, '2.00'],
+    [2, '14.00', 0, '0.00'],
+  ]);
+  t.strictSame(await adjustments(db, { adjustments: 'report' }), ['a r2 2.00 0.00 reported retro_pre_tax']);
+});
+
+t.test('adjustments for the previous tax year are only reported', async (t) => {
+  const db = await staged(t, [-1, 1]);
+  await send(db, each('2026-01-30', { member_contribution: '12' }));
+  t.strictSame(await adjustments(db), [
+    'a r-1 2.00 0.00 prior_year reported retro_pre_tax',
+    'a r1 2.00 0.00 retro_pre_tax',
+  ]);
+  await finalized(db, 'r3', body(3, { adjustments: 'include' }));
+  t.strictSame(
+    await adjustments(db, {}, 4),
+    ['a r-1 2.00 0.00 prior_year reported retro_pre_tax'],
+    'and stays',
+  );
+});
+
+t.test('adjustments for the previous year are not part of this year’s net', async (t) => {
+  const db = await staged(t, []);
+  await send(db, each('2025-12-01', { effective_end: '2025-12-31' }, 'b'));
+  for (const place of [-1, 1]) await finalized(db, `r${place}`, body(place));
+  await send(
+    db,
+    each('2026-01-30', { member_contribution: '12', effective_start: '2026-01-01' }),
+    each('2026-01-30', { effective_end: '2025-12-01' }, 'b'),
+  );
+  t.strictSame(await adjustments(db), [
+    'a r1 2.00 0.00 retro_pre_tax',
+    'b r-1 -10.00 0.00 prior_year reported retro_refund',
+  ]);
+});
+
+t.test('the year of a run is that of its pay date', async (t) => {
+  const db = await staged(t, [0]);
+  await send(db, each('2026-01-30', { member_contribution: '12' }));
+  t.strictSame(await adjustments(db), ['a r0 2.00 0.00 retro_pre_tax'], 'the pay period was in December');
+});
+
+t.test('the net of the pre-tax lines of a coverage decides between increase and refund', async (t) => {
+  const { db } = await scratch(t);
+  await learn(db, employment('e'));
+  const of = (line_of_coverage: string, taxability: string) => ({ line_of_coverage, taxability }) as Changes;
+  const begun = [
+    ['a', of('medical', 'pre_tax'), '10', '12'],
+    ['b', of('medical', 'pre_tax'), '10', '5'],
+    ['c', of('dental', 'pre_tax'), '10', '13'],
+    ['d', of('dental', 'pre_tax'), '10', '8'],
+    ['g', of('vision', 'pre_tax'), '10', '12'],
+    ['h', of('vision', 'pre_tax'), '10', '8'],
+    ['i', of('vision', 'post_tax'), '10', '8'],
+    ['j', of('life', 'post_tax'), '10', '12'],
+  ] as const;
+  for (const [id, changes, member_contribution] of begun)
+    await send(db, each('2025-12-01', { ...changes, member_contribution }, id));
+  await finalized(db, 'r2', body(2));
+  for (const [id, changes, , member_contribution] of begun)
+    await send(db, each('2026-01-30', { ...changes, member_contribution }, id));
+  t.strictSame(await adjustments(db), [
+    'c r2 3.00 0.00 retro_pre_tax',
+    'd r2 -2.00 0.00 retro_pre_tax',
+    'j r2 2.00 0.00',
+    'a r2 2.00 0.00 retro_refund',
+    'b r2 -5.00 0.00 retro_refund',
+    'g r2 2.00 0.00',
+    'h r2 -2.00 0.00',
+    'i r2 -2.00 0.00',
+  ]);
+});
+
+t.test('adjustments of an employee who left are reported by the runs of the same pay group', async (t) => {
+  const db = await staged(t);
+  await learn(db, employment('e', { termination_date: '2026-01-20' }));
+  await send(
+    db,
+    each('2026-01-30', {
+      member_contribution: '12',
+      effective_start: '2026-01-17',
+      effective_end: '2026-01-31',
+    }),
+  );
+  const reported = ['a r2 2.00 0.00 no_further_paycheck reported retro_pre_tax'];
+  const due = async (changes: Partial<RunBody>) => await adjustments(db, changes);
+  t.strictSame(await due({}), reported);
+  t.strictSame(await due({ pay_frequency: 'weekly' }), [], 'not by other runs');
+  t.strictSame(await due({ pay_group: 'north' }), []);
+  t.strictSame(
+    await due({ final_checks: ['e'] }),
+    ['a r2 2.00 0.00 retro_pre_tax'],
+    'a final check can take it',
+  );
+});
+
+t.test(
+  'a refund to an employee who left is paid by a run of the frequency or group that replaced theirs',
+  async (t) => {
+    const of = (pay_frequency: 'biweekly' | 'weekly', pay_group: string | null) => ({
+      pay_frequency,
+      pay_group,
+      pay_dates: every(
+        pay_frequency === 'weekly' ? 7 : 14,
+        '2026-01-02',
+        pay_frequency === 'weekly' ? 52 : 26,
+      ).map((day) => ({ pay_date: day, period_start: day, period_end: day })),
+    });
+    const { db } = await scratch(t);
+    await learn(db, employment('e', { pay_group: 'north' }));
+    await send(db, each('2025-12-01'));
+    await finalized(db, 'r2', body(2, { pay_group: 'north' }));
+    await learn(db, employment('e', { pay_group: 'north', termination_date: '2026-01-10' }));
+    const refund = ['a r2 -10.00 0.00 no_further_paycheck retro_refund'];
+    const due = (changes: Partial<RunBody>) => adjustments(db, changes);
+    const weekly = { pay_frequency: 'weekly' } as const;
+    await setSchedules(db, [of('biweekly', 'north'), of('weekly', null)]);
+    t.strictSame(await due(weekly), [], 'another frequency');
+    await setSchedules(db, [of('biweekly', 'south'), of('weekly', null)]);
+    t.strictSame(await due({ pay_group: 'south' }), refund, 'the group no longer exists');
+    t.strictSame(await due(weekly), []);
+    await setSchedules(db, [of('weekly', 'south')]);
+    t.strictSame(await due({ ...weekly, pay_group: 'south' }), refund, 'the frequency no longer exists');
+  },
+);
+
+t.test('a run that only reported lines of an employee who left has nothing to adjust', async (t) => {
+  const db = await staged(t, [2]);
+  await learn(db, employment('e', { termination_date: '2026-01-20' }));
+  await finalized(db, 'r3', body(3));
+  t.match(await linesOf(db, 'r3'), [{ change: 'ended' }]);
+  await send(db, each('2026-02-13', { member_contribution: '12' }));
+  t.strictSame(await adjustments(db, {}, 4), ['a r2 2.00 0.00 no_further_paycheck reported retro_pre_tax']);
+});
+
+t.test('after a move the old employer reports the adjustment, and the new one has none', async (t) => {
+  const db = await staged(t, [2]);
+  await learn(
+    db,
+    employment('e', { termination_date: '2026-01-31' }),
+    employment('e', { employer_id: 'other', hire_date: '2026-02-01' }),
+  );
+  await send(db, each('2026-02-02', { member_contribution: '12' }));
+  t.strictSame(await adjustments(db), ['a r2 2.00 0.00 no_further_paycheck reported retro_pre_tax']);
+  t.strictSame(await adjustments(db, { employer_id: 'other' }), []);
+});
+
+t.test('an employee who will be rehired has a paycheck for the adjustment', async (t) => {
+  const db = await staged(t, [2]);
+  await learn(db, employment('e', { hire_date: '2026-05-01', termination_date: '2026-01-20' }));
+  await send(db, each('2026-01-30', { member_contribution: '12' }));
+  t.strictSame(await adjustments(db), []);
+});
+
+t.test('an employee who changed pay groups is adjusted in the new group, once', async (t) => {
+  const db = await staged(t, [2]);
+  await learn(db, employment('e', { pay_frequency: 'weekly', effective_on: '2026-02-01' }));
+  await send(db, each('2026-01-30', { member_contribution: '12' }));
+  t.strictSame(await adjustments(db), []);
+  t.strictSame(await adjustments(db, { pay_frequency: 'weekly' }), ['a r2 2.00 0.00 retro_pre_tax']);
+});
+
+t.test(
+  'a deduction that moved to another employee is refunded to the first and collected from the second',
+  async (t) => {
+    const db = await staged(t, [2]);
+    await send(db, each('2026-01-30', { employee_id: 'f' }));
+    const due = await lines(db, body(3, { adjustments: 'include' }), 'adjustment');
+    t.strictSame(
+      due.map((line) => [line.employee_id, line.member_amount]),
+      [
+        ['e', '-10.00'],
+        ['f', '10.00'],
+      ],
+    );
+  },
+);
+
+t.test('a renewal and a future change cause no refund', async (t) => {
+  const db = await staged(t);
+  await send(db, each('2026-01-20', { effective_end: '2026-01-31' }));
+  await send(db, each('2026-01-20', { effective_start: '2026-02-01', member_contribution: '12' }));
+  t.strictSame(await adjustments(db), [], 'a new window of the same id');
+  await send(db, each('2026-01-30', { effective_start: '2026-03-01', member_contribution: '15' }));
+  await send(db, each('2026-02-20', { effective_start: '2026-02-10', member_contribution: '13' }));
+  t.strictSame(await adjustments(db), [], 'whenever they are sent');
+});
+
+t.test('a start corrected before it began is refunded if a run took the deduction', async (t) => {
+  const db = await staged(t, []);
+  const raise = { member_contribution: '12', effective_start: '2026-01-10' };
+  await send(db, each('2025-12-20', raise));
+  for (const place of [1, 2]) await finalized(db, `r${place}`, body(place));
+  t.match(await linesOf(db, 'r1'), [{ member_amount: '12.00' }]);
+  await send(db, each('2026-01-05', { ...raise, effective_start: '2026-01-20' }));
+  t.strictSame(await adjustments(db), ['a r1 -2.00 0.00 retro_refund'], 'r1 is paid on January 16');
+});
+
+t.test('a moved start with other contents is refunded once an operator drops it', async (t) => {
+  const db = await staged(t, []);
+  await send(db, each('2025-12-20', { member_contribution: '12', effective_start: '2026-01-10' }));
+  await send(db, each('2026-01-05', { member_contribution: '15', effective_start: '2026-01-20' }));
+  for (const place of [1, 2]) await finalized(db, `r${place}`, body(place));
+  t.strictSame(await adjustments(db), []);
+  await decide(db, 'a', 2, 'drop');
+  t.strictSame(await adjustments(db), ['a r1 -2.00 0.00 retro_refund']);
+  t.ok((await verified(db, 'r1')).identical, 'the run is still verified');
+  await decide(db, 'a', 2, 'keep');
+  t.strictSame(await adjustments(db), [], 'the last decision applies');
+});
+
+t.test('a corrected taxability creates a negative and a positive line', async (t) => {
+  const db = await staged(t, [2]);
+  await send(db, each('2026-01-30', { taxability: 'post_tax' }));
+  const pair = async (place: number) =>
+    (await lines(db, body(place, { adjustments: 'include' }), 'adjustment')).map((line) => [
+      line.adjustment_for,
+      line.taxability,
+      line.member_amount,
+      line.flags,
+    ]);
+  t.strictSame(await pair(3), [
+    ['r2', 'post_tax', '10.00', []],
+    ['r2', 'pre_tax', '-10.00', ['retro_refund']],
+  ]);
+  await finalized(db, 'r3', body(3, { adjustments: 'include' }));
+  t.strictSame(await pair(4), []);
+  await send(db, each('2026-02-13'));
+  t.strictSame(await pair(4), [
+    ['r2', 'post_tax', '-10.00', []],
+    ['r2', 'pre_tax', '10.00', ['retro_pre_tax']],
+    ['r3', 'post_tax', '-10.00', []],
+    ['r3', 'pre_tax', '10.00', ['retro_pre_tax']],
+  ]);
+});
+
+t.test('an off-cycle run is adjusted for the deductions that it named', async (t) => {
+  const db = await staged(t, []);
+  await send(db, each('2025-12-01', { line_of_coverage: 'dental' }, 'b'));
+  await finalized(db, 'off', body(1, { kind: 'off_cycle', employee_ids: ['e'], deductions: ['a', 'c'] }));
+  await send(
+    db,
+    each('2026-01-30', { member_contribution: '12' }),
+    each('2026-01-30', { member_contribution: '12', line_of_coverage: 'dental' }, 'b'),
+    each('2026-01-30', { line_of_coverage: 'vision' }, 'c'),
+  );
+  t.strictSame(await adjustments(db), ['a off 2.00 0.00 retro_pre_tax', 'c off 10.00 0.00 retro_pre_tax']);
+});
+
+t.test('an off-cycle run adjusts all deductions, or only those that it names', async (t) => {
+  const db = await staged(t, [2]);
+  await send(
+    db,
+    each('2026-01-30', { member_contribution: '12' }),
+    each('2026-01-30', { line_of_coverage: 'dental', effective_end: '2026-01-31' }, 'b'),
+  );
+  const off: Partial<RunBody> = { kind: 'off_cycle', employee_ids: ['e'] };
+  t.strictSame(await adjustments(db, { ...off, deductions: ['b'] }), ['b r2 10.00 0.00 retro_pre_tax']);
+  t.strictSame(await adjustments(db, off), ['b r2 10.00 0.00 retro_pre_tax', 'a r2 2.00 0.00 retro_pre_tax']);
+  await finalized(db, 'off', body(3, { ...off, adjustments: 'include' }));
+  t.strictSame(await adjustments(db), []);
+});
+
+t.test('an adjustment has the flags of today’s amount', async (t) => {
+  const db = await staged(t, [2]);
+  await send(db, each('2026-01-30', { member_contribution: '-1.00', period: 'weekly' }));
+  t.strictSame(await adjustments(db), ['a r2 -12.00 0.00 frequency_mismatch negative retro_refund']);
+});
+
+t.test('an employee who belonged in a run and was not in it missed a check', async (t) => {
+  const { db } = await scratch(t);
+  await send(db, each('2025-12-01'));
+  await learn(db, employment('f'));
+  for (const place of [1, 2]) await finalized(db, `r${place}`, body(place));
+  await learn(db, employment('e', { hire_date: '2026-01-16' }));
+  t.strictSame(await adjustments(db), ['a r2 10.00 0.00 missed_check retro_pre_tax'], 'hired after r1');
+  await finalized(db, 'r3', body(3, { adjustments: 'include' }));
+  t.strictSame(await adjustments(db, {}, 4), []);
+  await send(db, each('2026-02-13', { member_contribution: '12' }));
+  t.match(await adjustments(db, {}, 4), ['a r2 2.00 0.00 missed_check retro_pre_tax', /^a r3 2.00/]);
+});
+
+t.test('employees left out by employee_ids missed the check', async (t) => {
+  const db = await staged(t, [2], { employee_ids: ['f'] });
+  t.strictSame(await adjustments(db), ['a r2 10.00 0.00 missed_check retro_pre_tax']);
+  await finalized(db, 'off', body(2, { kind: 'off_cycle', employee_ids: ['e'], deductions: ['a'] }));
+  t.strictSame(await adjustments(db), [], 'an off-cycle run for the period took it');
+});
+
+t.test('an off-cycle run does not adjust a missed check that it takes', async (t) => {
+  const db = await staged(t, [2], { employee_ids: ['f'] });
+  await send(db, each('2026-01-30', { employer_contribution: '2.00' }));
+  const offCycle = body(2, { kind: 'off_cycle', employee_ids: ['e'], deductions: ['a'] });
+  const included = await lines(db, { ...offCycle, ...withReason({ adjustments: 'include' }) });
+  t.strictSame(
+    included.map((line) => [line.kind, line.member_amount, line.employer_amount]),
+    [['regular', '10.00', '2.00']],
+  );
+  await finalized(db, 'off', offCycle);
+  await send(db, each('2026-01-31', { member_contribution: '12.50', employer_contribution: '3.00' }));
+  const adjusted = await lines(db, body(3, { adjustments: 'include' }), 'adjustment');
+  t.match(
+    adjusted.find((line) => line.adjustment_for === 'r2')?.explanation,
+    /; less 10\.00 and employer 2\.00 of off-cycle runs; 2\.50 due, 0\.00 finalized: 2\.50; employer 1\.00 due/,
+  );
+});
+
+t.test('a regular run does not adjust a missed check whose pay period it covers', async (t) => {
+  const { db } = await scratch(t);
+  await send(db, each('2025-12-01'));
+  await learn(db, employment('f'));
+  const week = { period_start: '2026-01-20', period_end: '2026-01-26', pay_date: '2026-01-27' };
+  await finalized(db, 'week', { ...body(2, { pay_frequency: 'weekly' }), ...week });
+  await learn(db, employment('e', { pay_frequency: 'weekly', effective_on: '2026-01-01' }));
+  await learn(db, employment('e', { effective_on: '2026-01-28' }));
+  t.strictSame(await adjustments(db, {}, 2), []);
+});
+
+t.test('no check is missed if runs of another frequency cover its period', async (t) => {
+  const weeks = [
+    { period_start: '2026-01-16', period_end: '2026-01-22', pay_date: '2026-01-23' },
+    { period_start: '2026-01-23', period_end: '2026-01-29', pay_date: '2026-01-31' },
+  ];
+  const missed = async (weekly: typeof weeks) => {
+    const { db } = await scratch(t);
+    await send(db, each('2025-12-01'));
+    await learn(db, employment('f'), employment('e', { pay_frequency: 'weekly' }));
+    await finalized(db, 'r2', body(2));
+    for (const week of weekly)
+      await finalized(db, week.pay_date, { employer_id: 'acme', pay_frequency: 'weekly', ...week });
+    await learn(db, employment('e', { effective_on: '2025-01-01' }));
+    return adjustments(db);
+  };
+  t.strictSame(await missed([]), ['a r2 10.00 0.00 missed_check retro_pre_tax']);
+  t.strictSame(await missed(weeks.slice(0, 1)), [
+    'a r2 10.00 0.00 missed_check_partial reported retro_pre_tax',
+  ]);
+  t.strictSame(await missed(weeks), []);
+});
+
+t.test('lines of an earlier run are read only for employees with changes since', async (t) => {
+  const { db } = await scratch(t);
+  const ids = Array.from({ length: 20 }, (_, index) => `e${index}`);
+  await learn(db, ...ids.map((id) => employment(id)));
+  await send(db, ...ids.map((employee_id) => each('2025-12-01', { employee_id }, `d-${employee_id}`)));
+  // Later than the run below, so that changes are not compared with it.
+  await finalized(db, 'later', body(5));
+  await send(db, each('2026-01-30', { employee_id: 'e7', member_contribution: '12' }, 'd-e7'));
+  const read: unknown[] = [];
+  const reading = db.withPlugin({
+    transformQuery: ({ node }) => node,
+    transformResult: async ({ result }) => {
+      read.push(...result.rows.filter((row) => 'roster_position' in row).map((row) => row.employee_id));
+      return result;
+    },
+  });
+  const { totals } = await previewRun(reading, null, run(3, { adjustments: 'include' }));
+  t.strictSame(read, ['e7']);
+  t.match(totals, { lines: 21, member_amount: '204.00' });
+});

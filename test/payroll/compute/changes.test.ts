@@ -1,0 +1,290 @@
+/** Tests "Change" of payroll.md: how a run differs from the previous one. */
+import t, { type Test } from 'tap';
+import type { Db } from '../../../src/database/tables.ts';
+import type { Line } from '../../../src/payroll/calculation/line.ts';
+import { linesOfRun } from '../../../src/payroll/lifecycle/line-pages.ts';
+import type { RunBody } from '../../../src/payroll/records/body.ts';
+import { scratch } from '../../database/scratch.ts';
+import {
+  body,
+  employment,
+  event,
+  finalized,
+  learn,
+  lines,
+  put,
+  send,
+  view,
+  voided,
+} from '../../support/payroll.ts';
+import { every } from '../calendars.ts';
+
+/** Ten dollars per check, so that each amount equals the contribution. */
+const each = (id: string, sent: string, changes: Parameters<typeof event>[2] = {}) =>
+  event(id, sent, { employee_id: 'e', period: 'biweekly', member_contribution: '10.00', ...changes });
+
+async function staged(t: Test): Promise<Db> {
+  const { db } = await scratch(t);
+  await learn(db, employment('e'), employment('f'));
+  await send(db, each('a', '2025-12-01'));
+  return db;
+}
+
+const brief = ({ employee_id, deduction_id, member_amount, change, previous_amount }: Line) =>
+  [employee_id, deduction_id, member_amount, change, previous_amount].join(' ');
+
+const changes = async (db: Db, given: RunBody) => (await lines(db, given, 'regular')).map(brief);
+
+t.test('every line of a first run is new', async (t) => {
+  const db = await staged(t);
+  t.strictSame(await changes(db, body(2)), ['e a 10.00 new ']);
+});
+
+t.test('a line is the same, changed or new', async (t) => {
+  const db = await staged(t);
+  await send(db, each('b', '2025-12-01', { line_of_coverage: 'dental' }));
+  await finalized(db, 'r2', body(2));
+  await send(
+    db,
+    each('b', '2026-01-30', {
+      line_of_coverage: 'dental',
+      member_contribution: '12',
+      effective_start: '2026-02-01',
+    }),
+    each('c', '2026-01-30', { line_of_coverage: 'vision', effective_start: '2026-02-01' }),
+  );
+  t.strictSame(await changes(db, body(3)), [
+    'e b 12.00 changed 10.00',
+    'e a 10.00 same 10.00',
+    'e c 10.00 new ',
+  ]);
+});
+
+const fields: [string, Parameters<typeof event>[2]][] = [
+  ['a change of the employer amount', { employer_contribution: '5.00' }],
+  ['a change of the taxability', { taxability: 'post_tax' }],
+  ['a change of the coverage', { line_of_coverage: 'vision' }],
+];
+for (const [what, change] of fields) {
+  t.test(`${what} makes a line changed`, async (t) => {
+    const db = await staged(t);
+    await finalized(db, 'r2', body(2));
+    await send(db, each('a', '2026-01-30', { effective_start: '2026-02-01', ...change }));
+    t.strictSame(await changes(db, body(3)), ['e a 10.00 changed 10.00']);
+  });
+}
+
+t.test('a description, another spelling of the amount or a new version is not a change', async (t) => {
+  const db = await staged(t);
+  await finalized(db, 'r2', body(2));
+  await send(db, each('a', '2026-01-30', { description: 'Gold', member_contribution: '10' }));
+  t.strictSame(await changes(db, body(3)), ['e a 10.00 same 10.00']);
+});
+
+t.test('a deduction that ended has one line of 0.00, and none in the run after', async (t) => {
+  const db = await staged(t);
+  await finalized(db, 'r2', body(2));
+  await send(db, each('a', '2026-01-30', { effective_end: '2026-01-31' }));
+  t.match(await lines(db, body(3)), [
+    {
+      deduction_id: 'a',
+      kind: 'regular',
+      member_amount: '0.00',
+      employer_amount: '0.00',
+      change: 'ended',
+      previous_amount: '10.00',
+      flags: [],
+    },
+  ]);
+  await finalized(db, 'r3', body(3));
+  t.strictSame(await changes(db, body(4)), []);
+});
+
+t.test('a line of 0.00 that ends has the same amounts', async (t) => {
+  const db = await staged(t);
+  await send(db, each('a', '2026-01-10', { member_contribution: '0' }));
+  await finalized(db, 'r2', body(2));
+  await send(db, each('a', '2026-01-30', { member_contribution: '0', effective_end: '2026-01-31' }));
+  t.match(await lines(db, body(3)), [{ change: 'ended', amount_change: 'same', member_difference: '0.00' }]);
+});
+
+t.test('a deduction resumed after its end is new', async (t) => {
+  const db = await staged(t);
+  await finalized(db, 'r2', body(2));
+  await send(db, each('a', '2026-01-30', { effective_end: '2026-01-31' }));
+  await finalized(db, 'r3', body(3));
+  await send(db, each('a', '2026-02-13', { effective_start: '2026-02-15' }));
+  t.strictSame(await changes(db, body(4)), ['e a 10.00 new ']);
+});
+
+t.test('a deduction of zero remains a line of 0.00', async (t) => {
+  const db = await staged(t);
+  await finalized(db, 'r2', body(2));
+  await send(db, each('a', '2026-01-30', { member_contribution: '0', effective_start: '2026-02-01' }));
+  t.strictSame(await changes(db, body(3)), ['e a 0.00 changed 10.00']);
+  await finalized(db, 'r3', body(3));
+  t.strictSame(await changes(db, body(4)), ['e a 0.00 same 0.00']);
+});
+
+t.test('each line of an employee who left ends once', async (t) => {
+  const db = await staged(t);
+  await finalized(db, 'r2', body(2));
+  await learn(db, employment('e', { termination_date: '2026-01-20' }));
+  t.strictSame(await changes(db, body(3)), ['e a 0.00 ended 10.00']);
+  await finalized(db, 'r3', body(3));
+  t.strictSame(await changes(db, body(4)), []);
+});
+
+t.test('a change of frequency, group or employer is a move, not an end', async (t) => {
+  const date = '2026-02-01';
+  for (const [elsewhere, where] of [
+    [{ pay_frequency: 'weekly', effective_on: date }, 'paid weekly now'],
+    [{ pay_group: 'south', effective_on: date }, 'in pay group south now'],
+    [{ employer_id: 'other', hire_date: date }, 'with another employer now'],
+  ] as const) {
+    const db = await staged(t);
+    const named = 'pay_group' in elsewhere ? { pay_group: 'north' } : {};
+    await learn(db, employment('e', named));
+    await finalized(db, 'r2', body(2, named));
+    if ('employer_id' in elsewhere) await learn(db, employment('e', { termination_date: '2026-01-31' }));
+    await learn(db, employment('e', { ...named, ...elsewhere }));
+    const [line] = await lines(db, body(3, named), 'regular');
+    t.equal(brief(line as Line), 'e a 0.00 moved 10.00', where);
+    t.equal(line?.explanation, `moved: ${where}; 10.00 in the previous run, nothing to take now`);
+    await finalized(db, 'r3', body(3, named));
+    t.strictSame(await changes(db, body(4, named)), [], 'once');
+  }
+});
+
+t.test('amounts of one election differ by rounding, by the calendar, or by the policy', async (t) => {
+  const db = await staged(t);
+  await learn(db, employment('m', {}), employment('n', {}));
+  const monthly = { period: 'monthly', member_contribution: '100.00' } as const;
+  await send(db, each('m', '2025-12-01', { employee_id: 'm', ...monthly }));
+  const amountChange = async (place: number, given: Partial<RunBody>) => {
+    const line = (await lines(db, body(place, given), 'regular')).find((one) => one.employee_id === 'm');
+    return [line?.change, line?.amount_change, line?.member_difference, line?.employer_difference];
+  };
+  const years = { pay_dates: every(14, '2026-01-02', 26), remainder: 'spread' } as const;
+  await finalized(db, 'r2', body(2, years));
+  t.strictSame(await amountChange(4, years), ['same', 'same', '0.00', '0.00']);
+  t.strictSame(await amountChange(3, years), ['same', 'rounding', '0.01', '0.00']);
+  const longer = { ...years, pay_dates: [...years.pay_dates, '2026-12-31'] };
+  t.strictSame(await amountChange(3, longer), ['same', 'calendar', '-1.70', '0.00']);
+  t.strictSame(await amountChange(3, { ...years, scheme: 'month-even' }), [
+    'same',
+    'changed',
+    '3.85',
+    '0.00',
+  ]);
+});
+
+t.test('a run is compared with the previous one by coverage, head count and largest movers', async (t) => {
+  const db = await staged(t);
+  await send(db, each('f', '2025-12-01', { employee_id: 'f', line_of_coverage: 'dental' }));
+  await finalized(db, 'r2', body(2));
+  t.equal((await view(db, 'r2')).outcome.comparison, null, 'nothing comes before the first run');
+  await learn(db, employment('f', { termination_date: '2026-01-20' }), employment('g'));
+  await send(db, each('g', '2026-01-20', { employee_id: 'g', member_contribution: '25' }));
+  await put(db, 'r3', body(3));
+  t.match((await view(db, 'r3')).outcome.comparison, {
+    previous_run_id: 'r2',
+    employees: { previous: 2, current: 2, joined: 1, left: 1 },
+    totals: { previous_member_amount: '20.00', member_amount: '35.00', member_difference: '15.00' },
+    by_line_of_coverage: [
+      { line_of_coverage: 'dental', previous_member_amount: '10.00', member_amount: '0.00' },
+      { line_of_coverage: 'medical', previous_member_amount: '10.00', member_amount: '35.00' },
+    ],
+    largest_movers: [
+      {
+        employee_id: 'g',
+        previous_member_amount: '0.00',
+        member_amount: '25.00',
+        member_difference: '25.00',
+      },
+      {
+        employee_id: 'f',
+        previous_member_amount: '10.00',
+        member_amount: '0.00',
+        member_difference: '-10.00',
+      },
+    ],
+  });
+});
+
+t.test('lines of an employee who may belong to the run do not end', async (t) => {
+  const db = await staged(t);
+  await finalized(db, 'r2', body(2));
+  await learn(db, employment('e', { employer_id: 'other' }));
+  t.strictSame(await changes(db, body(3)), []);
+});
+
+t.test('a deduction that moved to another employee ends for one and is new for the other', async (t) => {
+  const db = await staged(t);
+  await finalized(db, 'r2', body(2));
+  await send(db, each('a', '2026-01-30', { employee_id: 'f', effective_start: '2026-02-01' }));
+  t.strictSame(await changes(db, body(3)), ['e a 0.00 ended 10.00', 'f a 10.00 new ']);
+});
+
+t.test('a voided run is not the previous run', async (t) => {
+  const db = await staged(t);
+  await finalized(db, 'r1', body(1));
+  await send(db, each('a', '2026-01-16', { member_contribution: '12', effective_start: '2026-01-16' }));
+  await finalized(db, 'r2', body(2));
+  t.strictSame(await changes(db, body(3)), ['e a 12.00 same 12.00']);
+  await voided(db, 'r2');
+  t.strictSame(await changes(db, body(3)), ['e a 12.00 changed 10.00']);
+});
+
+t.test('an end shown in a voided run is shown again', async (t) => {
+  const db = await staged(t);
+  await finalized(db, 'r1', body(1));
+  await send(db, each('a', '2026-01-16', { effective_end: '2026-01-15' }));
+  await finalized(db, 'r2', body(2));
+  await voided(db, 'r2');
+  t.strictSame(await changes(db, body(3)), ['e a 0.00 ended 10.00']);
+});
+
+t.test(
+  'the previous run is the last regular one before the pay date, of the same frequency and group',
+  async (t) => {
+    const db = await staged(t);
+    await finalized(db, 'r1', body(1));
+    await send(db, each('a', '2026-01-16', { member_contribution: '12' }));
+    await finalized(db, 'later', body(5));
+    await finalized(db, 'off', body(2, { kind: 'off_cycle', employee_ids: ['e'], deductions: ['a'] }));
+    await finalized(db, 'weekly', body(2, { pay_frequency: 'weekly' }));
+    await finalized(db, 'group', body(2, { pay_group: 'north' }));
+    t.strictSame(await changes(db, body(3)), ['e a 12.00 changed 10.00']);
+  },
+);
+
+t.test('a narrowed run has no lines for the deductions and employees it leaves out', async (t) => {
+  const db = await staged(t);
+  await send(
+    db,
+    each('b', '2025-12-01', { line_of_coverage: 'dental' }),
+    each('c', '2025-12-01', { employee_id: 'f' }),
+  );
+  await finalized(db, 'r2', body(2));
+  t.strictSame(await changes(db, body(3, { employee_ids: ['f'] })), ['f c 10.00 same 10.00']);
+  t.strictSame(await changes(db, body(3, { deductions: ['b', 'c'] })), [
+    'e b 10.00 same 10.00',
+    'f c 10.00 same 10.00',
+  ]);
+  const narrow = await linesOfRun(db, await put(db, 'narrow', body(3, { employee_ids: ['f'] })), {
+    employeeId: 'e',
+  });
+  for await (const page of narrow.pages) t.strictSame(page, [], 'not even if requested');
+  await send(db, each('b', '2026-01-30', { effective_end: '2026-01-31' }));
+  t.strictSame(await changes(db, body(3, { deductions: ['b'] })), ['e b 0.00 ended 10.00']);
+});
+
+t.test('an off-cycle run ends nothing', async (t) => {
+  const db = await staged(t);
+  await send(db, each('b', '2025-12-01', { line_of_coverage: 'dental' }));
+  await finalized(db, 'r2', body(2));
+  await send(db, each('a', '2026-01-30', { effective_end: '2026-01-31' }));
+  const off = body(3, { kind: 'off_cycle', employee_ids: ['e'], deductions: ['a', 'b'] });
+  t.strictSame(await changes(db, off), ['e b 10.00 same 10.00']);
+});

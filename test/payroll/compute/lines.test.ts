@@ -1,0 +1,202 @@
+/** Tests the regular lines of a run: contents, reference day and flags. */
+import t, { type Test } from 'tap';
+import type { Db } from '../../../src/database/tables.ts';
+import { SCHEMES } from '../../../src/payroll/calculation/plan.ts';
+import type { RunBody } from '../../../src/payroll/records/body.ts';
+import { scratch } from '../../database/scratch.ts';
+import { body, employment, event, learn, lines, send, setCodes } from '../../support/payroll.ts';
+
+type Changes = Parameters<typeof event>[2];
+
+const each = (sent: string, changes: Changes = {}, id = 'a') =>
+  event(id, sent, { employee_id: 'e', period: 'biweekly', member_contribution: '10.00', ...changes });
+
+async function staged(t: Test): Promise<Db> {
+  const { db } = await scratch(t);
+  await learn(db, employment('e'), employment('f'));
+  await send(db, each('2025-12-01'));
+  return db;
+}
+
+t.test('a line has the contents of the version and its amounts', async (t) => {
+  const { db } = await scratch(t);
+  await learn(db, employment('e'));
+  await send(
+    db,
+    event('a', '2025-12-01', {
+      employee_id: 'e',
+      member_contribution: '150',
+      employer_contribution: '+300.0',
+      coverage_type: 'member_spouse',
+      description: 'Gold',
+    }),
+  );
+  // The seventh pay date, as in the example of payroll.md.
+  t.strictSame(await lines(db, body(6)), [
+    {
+      employee_id: 'e',
+      deduction_id: 'a',
+      version: 1,
+      line_of_coverage: 'medical',
+      coverage_type: 'member_spouse',
+      taxability: 'pre_tax',
+      payroll_code: null,
+      employer_payroll_code: null,
+      employer_treatment: null,
+      description: 'Gold',
+      period: 'monthly',
+      member_contribution: '150',
+      employer_contribution: '+300.0',
+      member_amount: '69.23',
+      employer_amount: '138.46',
+      kind: 'regular',
+      adjustment_for: null,
+      change: 'new',
+      amount_change: null,
+      previous_amount: null,
+      member_difference: null,
+      employer_difference: null,
+      flags: [],
+      explanation:
+        '150.00 monthly × 12 = 1,800.00 a year; check 7 of 26: 1,800.00 / 26 = 69.23; plus employer 300.00 monthly × 12 = 3,600.00 a year; check 7 of 26: 3,600.00 / 26 = 138.46',
+    },
+  ]);
+});
+
+t.test('a code for the taxability takes precedence over one for the line of coverage', async (t) => {
+  const db = await staged(t);
+  await send(
+    db,
+    each('2025-12-01', { taxability: 'post_tax' }, 'b'),
+    each('2025-12-01', { line_of_coverage: 'dental' }, 'c'),
+  );
+  await setCodes(db, [
+    { line_of_coverage: 'medical', taxability: null, side: 'employee', code: 'MED', treatment: null },
+    { line_of_coverage: 'medical', taxability: 'post_tax', side: 'employee', code: 'MEDP', treatment: null },
+    { line_of_coverage: 'medical', taxability: null, side: 'employer', code: 'MEDER', treatment: 'memo' },
+  ]);
+  t.strictSame(
+    (await lines(db, body(2))).map((line) => [
+      line.deduction_id,
+      line.payroll_code,
+      line.employer_payroll_code,
+      line.employer_treatment,
+    ]),
+    [
+      ['c', null, null, null],
+      ['a', 'MED', 'MEDER', 'memo'],
+      ['b', 'MEDP', 'MEDER', 'memo'],
+    ],
+  );
+});
+
+t.test('a deduction applies if it is in effect on the pay date, or on the period end', async (t) => {
+  const { db } = await scratch(t);
+  await learn(db, employment('e'));
+  // The period of the run is 2026-01-16 to 2026-01-29, its pay date 2026-01-30.
+  for (const [index, start] of [
+    '2026-01-16',
+    '2026-01-17',
+    '2026-01-29',
+    '2026-01-30',
+    '2026-01-31',
+  ].entries())
+    await send(
+      db,
+      each('2025-12-01', { effective_start: `${start}T05:31:56Z` }, `start-${start.slice(8)}-${index}`),
+    );
+  for (const end of ['2026-01-15', '2026-01-16', '2026-01-28', '2026-01-29', '2026-01-30'])
+    await send(db, each('2025-12-01', { effective_end: `${end}T23:00:00-05:00` }, `end-${end.slice(8)}`));
+  await send(db, each('2025-12-01', { effective_start: '2026-01-20', effective_end: '2026-01-19' }, 'never'));
+  const taken = async (changes: Partial<RunBody>) =>
+    (await lines(db, body(2, changes))).map((line) => line.deduction_id);
+  const byEnd = ['end-29', 'end-30', 'start-16-0', 'start-17-1', 'start-29-2'];
+  t.strictSame(await taken({ applies_on: 'period_end' }), byEnd);
+  t.strictSame(await taken({ applies_on: 'period_end', scheme: 'month-even' }), byEnd);
+  const byPayDate = ['end-30', 'start-16-0', 'start-17-1', 'start-29-2', 'start-30-3'];
+  for (const scheme of SCHEMES) t.strictSame(await taken({ scheme }), byPayDate, `${scheme}: the pay date`);
+});
+
+t.test('a change that starts later does not affect the days before its start', async (t) => {
+  const db = await staged(t);
+  await send(db, each('2026-01-05', { member_contribution: '12', effective_start: '2026-02-01' }));
+  t.match(await lines(db, body(2)), [{ version: 1, member_amount: '10.00', flags: [] }]);
+  t.match(await lines(db, body(3)), [{ version: 2, member_amount: '12.00', flags: [] }]);
+});
+
+t.test('deductions of one line of coverage overlap if both are in effect and not zero', async (t) => {
+  const flags = async (...others: Changes[]) => {
+    const db = await staged(t);
+    for (const [index, other] of others.entries()) await send(db, each('2025-12-01', other, `b${index}`));
+    return (await lines(db, body(2))).map((line) => line.flags.includes('overlap'));
+  };
+  t.strictSame(await flags({}), [true, true]);
+  t.strictSame(await flags({}, {}), [true, true, true]);
+  t.strictSame(await flags({ taxability: 'post_tax' }), [true, true]);
+  t.strictSame(await flags({ member_contribution: '0', employer_contribution: '1' }), [true, true]);
+  t.strictSame(
+    await flags({ member_contribution: '0.00' }),
+    [false, false],
+    'a deduction of zero does not overlap',
+  );
+  t.strictSame(await flags({ line_of_coverage: 'dental' }), [false, false]);
+  t.strictSame(await flags({ effective_end: '2026-01-20' }), [false]);
+  t.strictSame(await flags({ employee_id: 'f' }), [false, false]);
+});
+
+t.test('coverage beyond the last check is flagged on the last lines only', async (t) => {
+  const flagsOf = async (
+    termination: string,
+    changes: Changes = {},
+    place = 2,
+    more: Partial<RunBody> = {},
+  ) => {
+    const { db } = await scratch(t);
+    await learn(db, employment('e', { termination_date: termination }));
+    await send(db, each('2025-12-01', changes));
+    return (await lines(db, body(place, more))).map((line) => line.flags);
+  };
+  const flagged = [['open_after_termination']];
+  const byPeriodEnd = { applies_on: 'period_end' } as const;
+  t.strictSame(await flagsOf('2026-01-20'), flagged);
+  t.strictSame(
+    await flagsOf('2026-01-20', { effective_end: '2026-01-31' }),
+    [['coverage_beyond_last_check']],
+    'coverage to the end of the month is not flagged',
+  );
+  t.strictSame(
+    await flagsOf('2026-01-20', { effective_end: '2026-02-01' }),
+    flagged,
+    'coverage beyond the month is flagged',
+  );
+  t.strictSame(
+    await flagsOf('2026-01-20', { effective_end: '2026-01-29' }, 2, byPeriodEnd),
+    [[]],
+    'coverage to the end of the period is not flagged',
+  );
+  t.strictSame(await flagsOf('2026-01-30'), [[]], 'the next run has the last lines');
+  t.strictSame(
+    await flagsOf('2026-01-20', {}, 3, { final_checks: ['e'] }),
+    flagged,
+    'a final check has the last lines',
+  );
+});
+
+t.test('an employee missing from the newest census is flagged until terminated', async (t) => {
+  const { db } = await scratch(t);
+  await learn(db, employment('e', { absent: 1 }));
+  await send(db, each('2025-12-01', { effective_end: '2026-02-01' }));
+  t.match(await lines(db, body(2)), [{ flags: ['absent_from_census'] }]);
+  await learn(db, employment('e', { absent: 1, termination_date: '2026-01-20' }));
+  t.match(await lines(db, body(2)), [{ flags: ['open_after_termination'] }]);
+});
+
+t.test('a line has the flags of its amount', async (t) => {
+  const { db } = await scratch(t);
+  await learn(db, employment('e'));
+  await send(
+    db,
+    each('2025-12-01', { period: 'weekly', member_contribution: '-1', effective_start: '2026-01-20' }),
+  );
+  t.match(await lines(db, body(2)), [{ flags: ['frequency_mismatch', 'negative', 'partial_cycle'] }]);
+});

@@ -1,0 +1,446 @@
+/** Random small worlds of employees, deductions and runs, written to a real ledger and to the model. */
+import { COVERAGE_TYPES } from '../../../src/contract/deduction.ts';
+import { PAY_FREQUENCIES, type PayFrequency } from '../../../src/contract/employee.ts';
+import type { Db } from '../../../src/database/tables.ts';
+import { transact } from '../../../src/database/transaction.ts';
+import type { IncomingDeduction } from '../../../src/ledger/fold.ts';
+import { type FactSource, type NewFact, recordFacts } from '../../../src/ledger/roster.ts';
+import type { Line } from '../../../src/payroll/calculation/line.ts';
+import { APPLIES_ON, EXTRA_PAYCHECKS, REMAINDERS, SCHEMES } from '../../../src/payroll/calculation/plan.ts';
+import { runUnder } from '../../../src/payroll/compute/basis.ts';
+import { type Run, type RunBody, runOf } from '../../../src/payroll/records/body.ts';
+import {
+  body,
+  daysAfter,
+  decide,
+  employment,
+  event,
+  finalize,
+  linesOf,
+  put,
+  send,
+  setSchedules,
+  voided,
+} from '../../support/payroll.ts';
+import fc from '../../support/seeded.ts';
+import { every } from '../calendars.ts';
+import {
+  ambiguousVersions,
+  type ModelDecision,
+  type ModelFact,
+  type ModelLine,
+  type ModelRun,
+  type ModelVersion,
+  modelOf,
+  printed,
+} from './model.ts';
+
+const often = <T>(value: T, ...others: T[]): fc.Arbitrary<T> =>
+  fc.oneof(
+    { arbitrary: fc.constant(value), weight: 4 },
+    { arbitrary: fc.constantFrom(...others), weight: 1 },
+  );
+
+const few = (from: string) =>
+  fc.subarray(
+    [0, 1, 2].map((index) => `${from}${index}`),
+    { minLength: 1 },
+  );
+
+const day = fc.constantFrom(
+  '2025-06-01',
+  '2025-12-12',
+  '2026-01-01',
+  '2026-01-10',
+  '2026-02-01',
+  '2026-03-01',
+);
+
+/** A second within a hundred days around New Year. */
+const sent = fc
+  .integer({ min: 0, max: 100 * 86_400 })
+  .map((second) => new Date(Date.parse('2025-11-20T00:00:00Z') + second * 1000).toISOString());
+
+export type Message = Pick<
+  IncomingDeduction['deduction'],
+  'line_of_coverage' | 'member_contribution' | 'employer_contribution' | 'period' | 'taxability'
+> & {
+  coverage_type: (typeof COVERAGE_TYPES)[number] | null;
+  deduction: string;
+  employee: string;
+  start: string | null;
+  end: string | null;
+  sent: string;
+};
+
+const message: fc.Arbitrary<Message> = fc.record({
+  deduction: fc.constantFrom('d0', 'd1', 'd2', 'd3'),
+  employee: often('e0', 'e1', 'e2', 'e3'),
+  line_of_coverage: often<Message['line_of_coverage']>('medical', 'dental'),
+  coverage_type: often<(typeof COVERAGE_TYPES)[number] | null>(null, ...COVERAGE_TYPES.slice(0, 2)),
+  member_contribution: fc.constantFrom('150.00', '33.33', '100', '100.0', '0', '-20.00'),
+  employer_contribution: fc.constantFrom('0.00', '350'),
+  period: often<PayFrequency>('monthly', ...PAY_FREQUENCIES),
+  taxability: often<'pre_tax' | 'post_tax'>('pre_tax', 'post_tax'),
+  start: fc.option(day),
+  end: often(null, '2026-01-20', '2026-02-28'),
+  sent,
+});
+
+/** A later message about a deduction: a moved start, or other contents. */
+const correction = fc.record({
+  which: fc.nat({ max: 99 }),
+  /** The number of days before the start at which it is sent; negative after it. */
+  ahead: fc.integer({ min: -10, max: 30 }),
+  /** The number of days by which the start moves. */
+  later: fc.constantFrom(0, 7, 14, 31, 60),
+  changes: fc.constantFrom<Partial<Message>>(
+    {},
+    {},
+    { member_contribution: '60' },
+    { taxability: 'post_tax' },
+    { line_of_coverage: 'vision' },
+    { coverage_type: 'member_family' },
+    { end: '2026-03-31' },
+  ),
+});
+type Correction = typeof correction extends fc.Arbitrary<infer C> ? C : never;
+
+const effective_on = often(null, '2026-01-05', '2026-01-20', '2026-02-15', '2026-07-01');
+const pay_frequency = often<PayFrequency | null>('biweekly', null, 'weekly');
+const census = fc.record({
+  source: fc.constant('census' as const),
+  hire_date: often('2020-01-01', null, '2026-01-05', '2026-02-10'),
+  termination_date: often(null, '2025-12-30', '2026-01-08', '2026-02-03', '2026-06-30'),
+  pay_frequency,
+  pay_group: often(null, 'g'),
+  absent: often<0 | 1>(0, 1),
+  effective_on,
+});
+const change = fc.oneof(
+  fc.record({
+    source: fc.constant('new-hire' as const),
+    hire_date: fc.constantFrom('2020-01-01', '2025-12-20', '2026-01-20', '2026-02-10'),
+    pay_frequency,
+    absent: fc.constant(0 as const),
+  }),
+  fc.record({
+    source: fc.constant('termination' as const),
+    termination_date: fc.constantFrom('2025-12-30', '2026-01-08', '2026-02-03', '2026-06-30'),
+  }),
+  fc.record({
+    source: fc.constant('compensation-change' as const),
+    pay_frequency: fc.constantFrom<PayFrequency>('biweekly', 'weekly'),
+    effective_on,
+  }),
+);
+type Fact = FactSource['source'] extends infer S
+  ? { source: S } & Omit<NewFact, 'employee_id' | 'employer_id'>
+  : never;
+
+const fact = fc.record({
+  employee: fc.constantFrom('e0', 'e1', 'e2', 'e3'),
+  employer: often('acme', 'other'),
+  /** Days since the previous report. */
+  passed: fc.nat({ max: 30 }),
+  fact: fc.oneof<fc.Arbitrary<Fact>[]>(census, change),
+});
+type Report = { employee: string; employer: string; passed: number; fact: Fact };
+
+const options = fc.record(
+  {
+    scheme: fc.constantFrom(...SCHEMES),
+    applies_on: fc.constantFrom(...APPLIES_ON),
+    remainder: fc.constantFrom(...REMAINDERS),
+    extra_paycheck: fc.constantFrom(...EXTRA_PAYCHECKS),
+    final_checks: few('e'),
+  },
+  { requiredKeys: [] },
+);
+
+/** In a year with one more pay date. */
+const LONGER = [...every(14, '2026-01-02', 26), '2026-12-31'];
+
+const asked: fc.Arbitrary<RunBody> = fc
+  .record({
+    place: fc.integer({ min: -2, max: 5 }),
+    options,
+    adjustments: fc.constantFrom(...(['include', 'include', 'report'] as const)),
+    kind: often<RunBody['kind'] & string>('regular', 'off_cycle'),
+    pay_frequency: often<PayFrequency>('biweekly', 'weekly'),
+    pay_group: often<string | null>(null, 'g'),
+    employee_ids: often<string[] | null>(null, ['e0', 'e1'], ['e2']),
+    deductions: often<string[] | null>(null, ['d0'], ['d1', 'd2']),
+    longer: fc.boolean(),
+    /** Only the first or the second week of the pay period, or all of it. */
+    week: often<0 | 1 | null>(null, 0, 1),
+  })
+  .map(({ place, options: chosen, employee_ids, deductions, pay_group, longer, week, ...rest }) => {
+    const isLonger = longer && place >= 0 && rest.pay_frequency === 'biweekly';
+    const named = employee_ids ?? (rest.kind === 'off_cycle' ? ['e0'] : null);
+    const { period_start, period_end } = body(place);
+    return body(place, {
+      ...(week === 0 && { period_end: daysAfter(period_start, 6) }),
+      ...(week === 1 && { period_start: daysAfter(period_end, -6) }),
+      ...chosen,
+      ...rest,
+      ...(named === null ? {} : { employee_ids: named }),
+      ...(deductions === null ? {} : { deductions }),
+      ...(pay_group === null ? {} : { pay_group }),
+      ...(isLonger ? { pay_dates: LONGER } : {}),
+    });
+  });
+
+export type Step =
+  | { does: 'send'; message: Message }
+  | { does: 'correct'; correction: Correction }
+  | { does: 'learn'; report: Report }
+  | { does: 'decide'; which: number; decision: 'keep' | 'drop' }
+  | { does: 'run'; body: RunBody }
+  | { does: 'void'; which: number };
+
+const which = fc.nat({ max: 9 });
+const decision = fc.constantFrom<'keep' | 'drop'>('keep', 'drop');
+export const step: fc.Arbitrary<Step> = fc.oneof(
+  { arbitrary: fc.record({ does: fc.constant('send' as const), message }), weight: 5 },
+  { arbitrary: fc.record({ does: fc.constant('correct' as const), correction }), weight: 3 },
+  { arbitrary: fc.record({ does: fc.constant('learn' as const), report: fact }), weight: 2 },
+  { arbitrary: fc.record({ does: fc.constant('decide' as const), which, decision }), weight: 1 },
+  { arbitrary: fc.record({ does: fc.constant('run' as const), body: asked }), weight: 5 },
+  { arbitrary: fc.record({ does: fc.constant('void' as const), which }), weight: 1 },
+);
+
+export const messages = fc.uniqueArray(message, { minLength: 2, maxLength: 8, selector: (one) => one.sent });
+
+/** A world with unique ids, so that many share a database. */
+export class SmallWorld {
+  readonly facts: ModelFact[] = [];
+  readonly versions: ModelVersion[] = [];
+  readonly decisions: ModelDecision[] = [];
+  readonly runs: ModelRun[] = [];
+  readonly schedules: number;
+  readonly #db: Db;
+  readonly #prefix: string;
+  readonly #messages: Message[] = [];
+  #put = 0;
+  #reports = 0;
+  /** The date of receipt of the roster's reports. */
+  #today = '2025-12-01';
+
+  constructor(db: Db, prefix: string, schedules: number) {
+    this.#db = db;
+    this.#prefix = prefix;
+    this.schedules = schedules;
+  }
+
+  /** Creates three employees and the schedules, whose dates equal the stepped ones. */
+  async begin(): Promise<void> {
+    const of = (pay_frequency: 'biweekly' | 'weekly', days: number, count: number) => ({
+      pay_frequency,
+      pay_group: null,
+      pay_dates: every(days, '2025-01-03', count).map((pay_date) => ({
+        pay_date,
+        period_start: pay_date,
+        period_end: pay_date,
+      })),
+    });
+    const both = [of('biweekly', 14, 52), of('weekly', 7, 104)];
+    if (this.schedules > 0) await setSchedules(this.#db, both.slice(0, this.schedules), this.#id('acme'));
+    for (const employee of ['e0', 'e1', 'e2'])
+      await this.learn({
+        employee,
+        employer: 'acme',
+        passed: 0,
+        fact: { source: 'census', ...employment('') },
+      });
+  }
+
+  async take(one: Step): Promise<void> {
+    switch (one.does) {
+      case 'send':
+        return this.send(one.message);
+      case 'correct':
+        return this.#correct(one.correction);
+      case 'learn':
+        return this.learn(one.report);
+      case 'decide':
+        return this.#decide(one.which, one.decision);
+      case 'void':
+        return this.#void(one.which);
+      case 'run':
+        return this.#finalize(one.body);
+    }
+  }
+
+  async #void(which: number): Promise<void> {
+    const final = this.runs.filter((run) => !run.voided);
+    const run = final[which % Math.max(1, final.length)];
+    if (run === undefined) return;
+    await voided(this.#db, run.id);
+    run.voided = true;
+  }
+
+  /** Decides on a moved start. The ledger refuses a decision on any other version. */
+  async #decide(which: number, decided: 'keep' | 'drop'): Promise<void> {
+    const open = ambiguousVersions(this);
+    const version = open[which % Math.max(1, open.length)];
+    if (version === undefined) return;
+    const ofDeduction = this.versions.filter(({ deduction }) => deduction === version.deduction);
+    await decide(this.#db, version.deduction, ofDeduction.indexOf(version) + 1, decided);
+    this.decisions.push({ position: await this.position(), of: version.position, decision: decided });
+  }
+
+  async #correct({ which, ahead, later, changes }: Correction): Promise<void> {
+    const before = this.#messages[which % Math.max(1, this.#messages.length)];
+    if (before === undefined) return;
+    const { start } = before;
+    const time = start === null ? before.sent : `${daysAfter(start, -ahead)}T08:00:00.000Z`;
+    await this.send({
+      ...before,
+      ...changes,
+      start: start === null ? null : daysAfter(start, later),
+      sent: time > before.sent ? time : before.sent,
+    });
+  }
+
+  async send(one: Message): Promise<void> {
+    const { deduction, employee, start, end, sent: time, ...content } = one;
+    const [id, employee_id] = [this.#id(deduction), this.#id(employee)];
+    this.#messages.push(one);
+    await send(
+      this.#db,
+      event(id, time, {
+        ...content,
+        employee_id,
+        ...(start === null ? {} : { effective_start: `${start}T05:31:56Z` }),
+        ...(end === null ? {} : { effective_end: `${end}T00:00:00Z` }),
+      }),
+    );
+    this.versions.push({
+      position: await this.position(),
+      deduction: id,
+      employee: employee_id,
+      coverage: one.line_of_coverage,
+      coverageType: one.coverage_type,
+      member: one.member_contribution,
+      employer: one.employer_contribution,
+      period: one.period,
+      taxability: one.taxability,
+      start,
+      end,
+      sent: time,
+    });
+  }
+
+  /** Records a report. The ledger does not store a census row that changes nothing. */
+  async learn({ employee, employer, passed, fact: { source, ...given } }: Report): Promise<void> {
+    this.#today = daysAfter(this.#today, passed);
+    const named = { ...given, employee_id: this.#id(employee), employer_id: this.#id(employer) };
+    const before = await this.position();
+    const from = { source, source_id: `${this.#prefix}-${this.#reports++}` };
+    await transact(this.#db, (trx) => recordFacts(trx, [named], from, `${this.#today}T12:00:00.000Z`));
+    const position = await this.position();
+    if (position === before) return;
+    this.facts.push({ ...stated(named), source, received: this.#today, position });
+  }
+
+  /** Creates a run and returns its lines from the ledger and from the model. */
+  async put(
+    given: RunBody,
+  ): Promise<{ id: string; run: Run; roster: Set<string>; is: string[]; should: string[] }> {
+    const checked = runOf(this.#named(given));
+    if (!checked.ok) throw new Error(JSON.stringify(checked.problems));
+    const run = runUnder(checked.run, []);
+    this.#put += 1;
+    const id = this.#id(`run${this.#put}`);
+    await put(this.#db, id, this.#named(given));
+    const { roster, lines } = modelOf(this, id, run);
+    const is = (await linesOf(this.#db, id)).map((line) => printed(modelLine(line)));
+    return { id, run, roster, is: is.sort(), should: lines.map(printed).sort() };
+  }
+
+  async #finalize(given: RunBody): Promise<void> {
+    const { id, run, roster, is, should } = await this.put(given);
+    if (JSON.stringify(is) !== JSON.stringify(should)) throw new Different(is, should);
+    const { lines } = modelOf(this, id, run);
+    const { outcome } = await finalize(this.#db, id);
+    if (outcome === 'finalized') this.runs.push({ id, run, voided: false, roster, lines });
+    else if (outcome !== 'date-taken') throw new Error(outcome);
+  }
+
+  async position(): Promise<number> {
+    return (await this.#db.selectFrom('ledger_head').select('position').executeTakeFirstOrThrow()).position;
+  }
+
+  #id(name: string): string {
+    return `${this.#prefix}-${name}`;
+  }
+
+  #named(given: RunBody): RunBody {
+    const named = { ...given, employer_id: this.#id(given.employer_id) };
+    for (const list of ['employee_ids', 'deductions', 'final_checks'] as const) {
+      const ids = given[list];
+      if (ids === undefined) delete named[list];
+      else named[list] = ids.map((id) => this.#id(id));
+    }
+    return named;
+  }
+}
+
+function stated(fact: NewFact): Omit<ModelFact, 'position' | 'source' | 'received'> {
+  const { employee_id, employer_id, hire_date = null, termination_date = null } = fact;
+  const { pay_frequency: frequency = null, pay_group = null, effective_on: from = null } = fact;
+  return {
+    employee_id,
+    employer_id,
+    hire_date,
+    termination_date,
+    pay_frequency: frequency,
+    pay_group,
+    absent: fact.absent ?? null,
+    effective_on: from,
+  };
+}
+
+/** Lists the lines that only the ledger or only the model has. */
+export class Different extends Error {
+  constructor(is: readonly string[], should: readonly string[]) {
+    super(
+      [
+        'is',
+        ...is.filter((line) => !should.includes(line)),
+        'should be',
+        ...should.filter((line) => !is.includes(line)),
+      ].join('\n'),
+    );
+  }
+}
+
+const cents = (amount: string) => BigInt(amount.replace('.', ''));
+
+export function modelLine(line: Line): ModelLine {
+  const { member_difference, employer_difference } = line;
+  return {
+    employee: line.employee_id,
+    deduction: line.deduction_id,
+    election: {
+      coverage: line.line_of_coverage,
+      coverageType: line.coverage_type,
+      taxability: line.taxability,
+      period: line.period as PayFrequency,
+      member: line.member_contribution as string,
+      employer: line.employer_contribution as string,
+    },
+    kind: line.kind as 'regular' | 'adjustment',
+    of: line.adjustment_for,
+    member: cents(line.member_amount),
+    employer: cents(line.employer_amount),
+    change: line.change,
+    amountChange: line.amount_change,
+    differences:
+      member_difference === null || employer_difference === null
+        ? null
+        : { member: cents(member_difference), employer: cents(employer_difference) },
+    flags: line.flags,
+  };
+}

@@ -1,0 +1,721 @@
+/**
+ * The runs of payroll.md in their simplest form: every line is computed from all facts, versions and runs in memory. The
+ * real runs must agree with it. It shares only the body of a run with them and, through oracle.ts, nothing else.
+ */
+import type { PayFrequency } from '../../../src/contract/employee.ts';
+import type { FactSource } from '../../../src/ledger/roster.ts';
+import type { Run } from '../../../src/payroll/records/body.ts';
+import {
+  cycleDates,
+  dollars,
+  expectedCents,
+  expectedTotal,
+  fraction,
+  roundToCents,
+} from '../calculation/oracle.ts';
+
+/** A report of the roster. Null means not stated. */
+export type ModelFact = {
+  position: number;
+  source: FactSource['source'];
+  /** The date of receipt. */
+  received: string;
+  employee_id: string;
+  employer_id: string;
+  hire_date: string | null;
+  termination_date: string | null;
+  pay_frequency: string | null;
+  pay_group: string | null;
+  absent: 0 | 1 | null;
+  effective_on: string | null;
+};
+
+/** The contents of an election. */
+export type Election = {
+  coverage: string;
+  coverageType: string | null;
+  taxability: string;
+  period: PayFrequency;
+  member: string;
+  employer: string;
+};
+
+export type ModelVersion = Election & {
+  position: number;
+  deduction: string;
+  employee: string;
+  start: string | null;
+  end: string | null;
+  /** The event time. */
+  sent: string;
+};
+
+/** An operator's decision on the version at position `of`, whose start was moved before it began. */
+export type ModelDecision = { position: number; of: number; decision: 'keep' | 'drop' };
+
+type Pair = { member: bigint; employer: bigint };
+
+export type ModelLine = Pair & {
+  employee: string;
+  deduction: string;
+  election: Election;
+  kind: 'regular' | 'adjustment';
+  /** The run that an adjustment adjusts. */
+  of: string | null;
+  change: string | null;
+  amountChange: string | null;
+  /** The differences from the previous run's amounts; null without one. */
+  differences: Pair | null;
+  flags: string[];
+};
+
+export type ModelRun = {
+  id: string;
+  run: Run;
+  voided: boolean;
+  roster: ReadonlySet<string>;
+  lines: readonly ModelLine[];
+};
+
+export type World = {
+  facts: readonly ModelFact[];
+  versions: readonly ModelVersion[];
+  decisions: readonly ModelDecision[];
+  /** All finalized runs, including voided ones. */
+  runs: readonly ModelRun[];
+  /** The number of the employer's pay schedules: a biweekly one, then a weekly one. */
+  schedules: number;
+};
+
+const DAY_MS = 86_400_000;
+const CHECKS: Record<PayFrequency, number> = { monthly: 12, semimonthly: 24, biweekly: 26, weekly: 52 };
+const NOTHING: Pair = { member: 0n, employer: 0n };
+
+/** Returns the employees of a run and its lines, in no particular order. */
+export function modelOf(world: World, id: string, run: Run): { roster: Set<string>; lines: ModelLine[] } {
+  const employees = [...new Set(world.facts.map((fact) => fact.employee_id))].filter(
+    (employee) => run.kind === 'regular' || run.employee_ids?.includes(employee),
+  );
+  const runs = world.runs.filter((one) => one.id !== id && one.run.employer_id === run.employer_id);
+  return {
+    roster: new Set(employees.filter((employee) => statusOf(world, run, employee) === 'in')),
+    lines: employees.flatMap((employee) => [
+      ...regularLines(world, run, runs, employee),
+      ...adjustments(world, run, runs, employee),
+    ]),
+  };
+}
+
+type Status =
+  | 'in'
+  | 'other_employer'
+  | 'two_employers'
+  | 'terminated'
+  | 'not_hired_yet'
+  | 'unknown_frequency'
+  | 'other_frequency'
+  | 'unknown_pay_group'
+  | 'other_pay_group'
+  | 'not_selected';
+
+/** "Who is in a run": the first reason why an employee is not in it, or `in`. */
+function statusOf(world: World, run: Run, employee: string): Status {
+  const day = run.period_end;
+  const jobs = jobsOf(world, employee);
+  const own = jobs.get(run.employer_id);
+  if (own === undefined) return 'other_employer';
+  const active = [...jobs.values()].filter((facts) => isActive(facts, day));
+  if (active.length > 1 && active.includes(own)) return 'two_employers';
+  if (active.length === 0 ? leftLast(jobs, day) !== run.employer_id : !active.includes(own))
+    return 'other_employer';
+  const spell = spellOn(own, day);
+  if (spell === undefined) return 'not_hired_yet';
+  if (isOver(spell, run, employee)) return 'terminated';
+  const frequency = valueOn(own, 'pay_frequency', day);
+  const group = valueOn(own, 'pay_group', day);
+  if (frequency === null && world.schedules > 1) return 'unknown_frequency';
+  if (frequency !== null && frequency !== run.pay_frequency) return 'other_frequency';
+  if (run.pay_group !== null && group === null) return 'unknown_pay_group';
+  if (run.pay_group !== null && group !== run.pay_group) return 'other_pay_group';
+  return run.employee_ids?.includes(employee) === false ? 'not_selected' : 'in';
+}
+
+/** Returns the employer that the employee left last, as of a day, or else the one with the newest report. */
+function leftLast(jobs: ReadonlyMap<string, readonly ModelFact[]>, day: string): string | undefined {
+  const ends = [...jobs].map(([employer, facts]) => {
+    const spell = spellOn(facts, day);
+    const absence = facts.findLast(
+      (fact) => fact.absent === 1 && (fact.effective_on ?? fact.received) <= day,
+    );
+    const end = spell?.end ?? absence?.effective_on ?? absence?.received ?? '';
+    return { employer, end: spell === undefined ? '' : end, position: facts.at(-1)?.position ?? 0 };
+  });
+  ends.sort((one, other) => compare(one.end, other.end) || one.position - other.position);
+  return ends.at(-1)?.employer;
+}
+
+/** Reports whether an employment ended before the pay period without a final check in the run. */
+function isOver({ end }: ModelSpell, run: Run, employee: string): boolean {
+  return end !== null && end < run.period_start && !run.final_checks.includes(employee);
+}
+
+/** Reports whether the employee left the employer permanently, so that no later check can adjust anything. */
+function isGone(world: World, run: Run, employee: string): boolean {
+  if (!['other_employer', 'terminated'].includes(statusOf(world, run, employee))) return false;
+  const own = jobsOf(world, employee).get(run.employer_id) ?? [];
+  return !spellsOf(own).some(({ start }) => start !== null && start > run.period_end);
+}
+
+function jobsOf(world: World, employee: string): Map<string, ModelFact[]> {
+  const own = world.facts.filter((fact) => fact.employee_id === employee);
+  return Map.groupBy(own, (fact) => fact.employer_id);
+}
+
+type ModelSpell = { start: string | null; end: string | null };
+
+/** Returns the employments with one employer from its reports in order. */
+function spellsOf(facts: readonly ModelFact[]): ModelSpell[] {
+  const spells: ModelSpell[] = [];
+  for (const { hire_date: hired, termination_date: ended, absent, source, received } of facts) {
+    const last = spells.at(-1);
+    const isListed = source === 'census' && absent === 0;
+    const isKnown = spells.some(({ start }) => start === hired);
+    if (last === undefined) {
+      if (hired !== null || isListed) spells.push({ start: hired, end: null });
+    } else if (hired !== null && !isKnown) {
+      const of = spells.find(({ end }) => end === null || hired <= end);
+      if (of === undefined) spells.push({ start: hired, end: null });
+      else of.start = hired;
+    }
+    if (ended !== null) {
+      const of = spells.findLast(({ start }) => start === null || start <= ended);
+      if (of === undefined) spells.unshift({ start: null, end: ended });
+      else of.end = ended;
+    } else if (isListed) {
+      const newest = spells.at(-1) as ModelSpell;
+      if (newest.end !== null && newest.end < received) newest.end = null;
+    }
+  }
+  return spells;
+}
+
+function spellOn(facts: readonly ModelFact[], day: string): ModelSpell | undefined {
+  return spellsOf(facts).findLast(({ start }) => start === null || start <= day);
+}
+
+/** Implements "Roster facts have dates": returns the value of an attribute in effect on a day. */
+function valueOn<K extends 'pay_frequency' | 'pay_group' | 'absent'>(
+  facts: readonly ModelFact[],
+  name: K,
+  day: string,
+): ModelFact[K] | null {
+  const stated = facts.filter((fact) => fact[name] !== null);
+  const census = stated.filter(({ source }) => source === 'census');
+  const isWrong = (fact: ModelFact) => {
+    const place = census.indexOf(fact);
+    if (place < 1 || place === census.length - 1) return false;
+    const three = census.slice(place - 1, place + 2);
+    const [before, , after] = three.map((one) => one[name]);
+    const isUndated = three.every((one) => one.effective_on === null);
+    return isUndated && before === after && before !== fact[name];
+  };
+  const startOf = (fact: ModelFact) => fact.effective_on ?? fact.received;
+  const orderOf = (fact: ModelFact) => (startOf(fact) > fact.received ? startOf(fact) : fact.received);
+  // The sort is stable, so that facts of one date stay in order of position.
+  const order = stated
+    .filter((fact) => !isWrong(fact))
+    .sort((one, other) => compare(orderOf(one), orderOf(other)));
+  return (order.findLast((fact) => startOf(fact) <= day) ?? order[0])?.[name] ?? null;
+}
+
+function isActive(facts: readonly ModelFact[], day: string): boolean {
+  const spell = spellOn(facts, day);
+  if (spell === undefined || (spell.end !== null && spell.end < day)) return false;
+  return valueOn(facts, 'absent', day) !== 1;
+}
+
+function compare(one: string, other: string): number {
+  return one === other ? 0 : one < other ? -1 : 1;
+}
+
+/**
+ * Implements "Corrected starts": returns the versions of a deduction that apply, by event time and position.
+ */
+function countingOf(world: World, deduction: string): ModelVersion[] {
+  const versions = remainingOf(world, deduction);
+  return versions.filter((version, place) => {
+    const next = versions[place + 1];
+    if (next === undefined || !isMoved(version, next)) return true;
+    if (isSameElection(version, next)) return false;
+    return world.decisions.findLast(({ of }) => of === version.position)?.decision !== 'drop';
+  });
+}
+
+/** Returns the versions that are not followed by one with the same, an earlier or no start. */
+function remainingOf(world: World, deduction: string): ModelVersion[] {
+  const order = world.versions
+    .filter((version) => version.deduction === deduction)
+    .sort((one, other) => compare(one.sent, other.sent) || one.position - other.position);
+  return order.filter(
+    (version, place) => !order.slice(place + 1).some((later) => startOf(later) <= startOf(version)),
+  );
+}
+
+/** Returns the versions with a start moved together with other contents, which an operator decides on. */
+export function ambiguousVersions(world: World): ModelVersion[] {
+  return deductionsOf(world).flatMap((deduction) => {
+    const versions = remainingOf(world, deduction);
+    return versions.filter((version, place) => {
+      const next = versions[place + 1];
+      return next !== undefined && isMoved(version, next) && !isSameElection(version, next);
+    });
+  });
+}
+
+/** Returns the start of a version. A version without one starts before every day. */
+function startOf({ start }: ModelVersion): string {
+  return start ?? '';
+}
+
+/** Reports whether the next version moved a start that had not begun. Two separate windows both apply. */
+function isMoved(version: ModelVersion, next: ModelVersion): boolean {
+  if (version.end !== null && version.end < startOf(next)) return false;
+  if (next.end !== null && next.end < startOf(next)) return false;
+  return next.sent.slice(0, 10) < startOf(version);
+}
+
+function isSameElection(one: Election, other: Election): boolean {
+  return (
+    isEqual(one.member, other.member) &&
+    isEqual(one.employer, other.employer) &&
+    one.period === other.period &&
+    one.taxability === other.taxability &&
+    one.coverage === other.coverage &&
+    one.coverageType === other.coverageType
+  );
+}
+
+function isEqual(one: string, other: string): boolean {
+  const [[above, below], [aboveToo, belowToo]] = [fraction(one), fraction(other)];
+  return above * belowToo === aboveToo * below;
+}
+
+/** Returns the state of a deduction on a day, if it is in effect for the employee. */
+function stateOn(world: World, deduction: string, employee: string, day: string): ModelVersion | null {
+  const state = countingOf(world, deduction).findLast((version) => startOf(version) <= day);
+  if (state === undefined || state.employee !== employee) return null;
+  return state.end === null || state.end >= day ? state : null;
+}
+
+/** Returns the state of a deduction that a run takes. */
+function stateIn(world: World, run: Run, employee: string, deduction: string): ModelVersion | null {
+  const named = run.deductions ?? (run.kind === 'off_cycle' ? [] : null);
+  if (named?.includes(deduction) === false) return null;
+  return stateOn(world, deduction, employee, run[run.applies_on]);
+}
+
+/** Returns the pay dates of the run's year, or null if they are unknown. */
+function datesOf(run: Run): readonly string[] | null {
+  if (run.pay_dates !== null) return run.pay_dates;
+  const days = { weekly: 7, biweekly: 14, semimonthly: null, monthly: null }[run.pay_frequency];
+  if (days === null) return null;
+  const dates: string[] = [];
+  for (let step = -60; step <= 60; step += 1) {
+    const date = new Date(Date.parse(run.pay_date) + step * days * DAY_MS).toISOString().slice(0, 10);
+    if (date.slice(0, 4) === run.pay_date.slice(0, 4)) dates.push(date);
+  }
+  return dates;
+}
+
+/** Reports whether the pay dates are given. The schedules of the worlds have the stepped dates. */
+function isListed({ schedules }: World, run: Run): boolean {
+  return run.pay_dates !== null || schedules > (run.pay_frequency === 'biweekly' ? 0 : 1);
+}
+
+/** Implements "Amounts": returns the amount that a run takes of an election, in cents. */
+function amountsOf(world: World, run: Run, election: Election): Pair {
+  const [member, employer] = [election.member, election.employer].map((text) =>
+    centsOf(world, run, text, election.period),
+  ) as [bigint, bigint];
+  return { member, employer };
+}
+
+function centsOf(world: World, run: Run, text: string, period: PayFrequency): bigint {
+  const dates = datesOf(run);
+  if (run.kind === 'regular' && dates !== null) {
+    const remainder = isListed(world, run) ? run.remainder : 'none';
+    return expectedCents(text, period, { ...run, remainder }, dates);
+  }
+  const [numerator, denominator] = fraction(text);
+  if (period === run.pay_frequency) return roundToCents([numerator, denominator]);
+  const parts = BigInt(Math.max(1, checksOf(run))) * (run.scheme === 'annualized' ? 1n : 12n);
+  return roundToCents([numerator * BigInt(CHECKS[period]), denominator * parts]);
+}
+
+/** Returns N. */
+function checksOf(run: Run): number {
+  const dates = datesOf(run);
+  return dates === null ? CHECKS[run.pay_frequency] : cycleDates(run, dates).length;
+}
+
+function amountFlags(world: World, run: Run, election: Election): string[] {
+  const { period } = election;
+  const isHalves =
+    period === 'semimonthly' && run.pay_frequency === 'biweekly' && run.scheme === 'first-checks';
+  const { member, employer } = amountsOf(world, run, election);
+  return [
+    ...(period !== run.pay_frequency && period !== 'monthly' && !isHalves ? ['frequency_mismatch'] : []),
+    ...(member < 0n || employer < 0n ? ['negative'] : []),
+  ];
+}
+
+/** Reports whether it is the first or last line of a deduction that is not in effect on all dates of the cycle. */
+function isPartial(world: World, run: Run, version: ModelVersion): boolean {
+  const dates = datesOf(run);
+  if (version.period === run.pay_frequency || run.kind === 'off_cycle' || dates === null) return false;
+  const cycle = cycleDates(run, dates);
+  const place = cycle.indexOf(run.pay_date);
+  if (place === -1) return false;
+  const covered = cycle.map((day) => stateOn(world, version.deduction, version.employee, day) !== null);
+  if (!covered.includes(false)) return false;
+  return !covered.slice(0, place).includes(true) || !covered.slice(place + 1).includes(true);
+}
+
+function deductionsOf(world: World): string[] {
+  return [...new Set(world.versions.map(({ deduction }) => deduction))];
+}
+
+function isZero({ member, employer }: Election): boolean {
+  return isEqual(member, '0') && isEqual(employer, '0');
+}
+
+/** Returns the lines of the deductions in effect, and of those that only the previous run had. */
+function regularLines(world: World, run: Run, runs: readonly ModelRun[], employee: string): ModelLine[] {
+  const status = statusOf(world, run, employee);
+  const previous = previousOf(run, runs);
+  const old = (previous?.lines ?? []).filter(
+    (line) => line.employee === employee && line.kind === 'regular' && !isStopped(line),
+  );
+  const states =
+    status === 'in'
+      ? deductionsOf(world)
+          .map((deduction) => stateIn(world, run, employee, deduction))
+          .filter((state) => state !== null)
+      : [];
+  const lines = states.map((state) => lineOf(world, run, state, states));
+  const compared = lines.map((line) => {
+    const was = old.find((one) => one.deduction === line.deduction);
+    const change =
+      was === undefined ? 'new' : isSameElection(was.election, line.election) ? 'same' : 'changed';
+    return withAmountChange(run, previous, was, { ...line, change });
+  });
+  // An off-cycle run ends nothing, nor does a run that can't tell whether the employee belongs to it.
+  const isUnclear = ['two_employers', 'unknown_frequency', 'unknown_pay_group', 'not_selected'].includes(
+    status,
+  );
+  if (run.kind === 'off_cycle' || isUnclear) return compared;
+  const change = hasMoved(world, run, employee, status) ? 'moved' : 'ended';
+  const stopped = old
+    .filter((line) => run.deductions?.includes(line.deduction) !== false)
+    .filter((line) => !lines.some((one) => one.deduction === line.deduction))
+    .map((line) => withAmountChange(run, previous, line, { ...line, ...NOTHING, change, flags: [] }));
+  return [...compared, ...stopped];
+}
+
+function isStopped({ change }: ModelLine): boolean {
+  return change === 'ended' || change === 'moved';
+}
+
+/** Reports whether the employee left the run's frequency, group or employer for another one. */
+function hasMoved(world: World, run: Run, employee: string, status: Status): boolean {
+  if (status === 'other_employer') return jobsOf(world, employee).has(run.employer_id);
+  return status === 'other_frequency' || status === 'other_pay_group';
+}
+
+/** Returns the previous finalized regular run of the same frequency and group. */
+function previousOf(run: Run, runs: readonly ModelRun[]): ModelRun | undefined {
+  return runs
+    .filter(({ voided, run: one }) => !voided && one.kind === 'regular')
+    .filter(({ run: one }) => one.pay_frequency === run.pay_frequency && one.pay_group === run.pay_group)
+    .filter(({ run: one }) => one.pay_date < run.pay_date)
+    .sort((one, other) => compare(one.run.pay_date, other.run.pay_date))
+    .at(-1);
+}
+
+function lineOf(world: World, run: Run, state: ModelVersion, all: readonly ModelVersion[]): ModelLine {
+  const flags = amountFlags(world, run, state);
+  if (isPartial(world, run, state)) flags.push('partial_cycle');
+  const isRival = (other: ModelVersion) =>
+    other !== state && other.coverage === state.coverage && !isZero(other) && !isZero(state);
+  if (all.some(isRival)) flags.push('overlap');
+  return {
+    employee: state.employee,
+    deduction: state.deduction,
+    election: state,
+    ...amountsOf(world, run, state),
+    kind: 'regular',
+    of: null,
+    change: null,
+    amountChange: null,
+    differences: null,
+    flags: [...flags, ...rosterFlags(world, run, state)],
+  };
+}
+
+function rosterFlags(world: World, run: Run, { employee, end }: ModelVersion): string[] {
+  const own = jobsOf(world, employee).get(run.employer_id) ?? [];
+  const termination = spellOn(own, run.period_end)?.end ?? null;
+  if (termination === null) {
+    const isAbsent = own.findLast(({ absent }) => absent !== null)?.absent === 1;
+    return isAbsent ? ['absent_from_census'] : [];
+  }
+  if (termination > run.period_end) return [];
+  if (end === null || end.slice(0, 7) > termination.slice(0, 7)) return ['open_after_termination'];
+  return end > run.period_end ? ['coverage_beyond_last_check'] : [];
+}
+
+/** Implements "Change against the previous run": returns why the amounts differ. */
+function withAmountChange(
+  run: Run,
+  previous: ModelRun | undefined,
+  was: ModelLine | undefined,
+  line: ModelLine,
+): ModelLine {
+  if (previous === undefined) return { ...line, amountChange: null, differences: null };
+  const before = was ?? NOTHING;
+  const differences = { member: line.member - before.member, employer: line.employer - before.employer };
+  const isSame = differences.member === 0n && differences.employer === 0n;
+  const amountChange = isSame
+    ? 'same'
+    : line.change === 'same'
+      ? reasonOf(run, previous.run, line)
+      : 'changed';
+  return { ...line, amountChange, differences };
+}
+
+/** Returns why the amounts of one election differ between two runs. */
+function reasonOf(run: Run, before: Run, { election }: ModelLine): string {
+  const options = ['scheme', 'remainder', 'extra_paycheck', 'applies_on'] as const;
+  if (options.some((option) => run[option] !== before[option])) return 'changed';
+  const isWithinCent = [election.member, election.employer].every((text) => {
+    const difference = totalOf(text, election.period, run) - totalOf(text, election.period, before);
+    return difference >= -1n && difference <= 1n;
+  });
+  return checksOf(run) === checksOf(before) && isWithinCent ? 'rounding' : 'calendar';
+}
+
+/** Returns T. The cycle of a contribution for the run's own frequency is the check. */
+function totalOf(text: string, period: PayFrequency, run: Run): bigint {
+  return period === run.pay_frequency ? roundToCents(fraction(text)) : expectedTotal(text, period, run);
+}
+
+/** Returns the due amounts minus the adjusted ones of one employee for the earlier runs. */
+function adjustments(world: World, run: Run, runs: readonly ModelRun[], employee: string): ModelLine[] {
+  const isIn = statusOf(world, run, employee) === 'in';
+  if (!isIn && !isGone(world, run, employee)) return [];
+  // A missed check that the run itself takes is not missed.
+  const lines = regularLines(world, run, runs, employee);
+  const now: ModelRun = { id: '', run, voided: false, roster: new Set(isIn ? [employee] : []), lines };
+  const ownGroup = valueOn(jobsOf(world, employee).get(run.employer_id) ?? [], 'pay_group', run.period_end);
+  const adjusting = runs
+    .filter(({ run: one }) => [0, 1].includes(yearOf(run) - yearOf(one)))
+    // The runs of the employee's old frequency and group report what no later check can adjust.
+    .filter(
+      ({ run: one }) =>
+        isIn ||
+        hasNoSchedule(world, one) ||
+        (one.pay_frequency === run.pay_frequency &&
+          (run.pay_group === null || run.pay_group === (one.pay_group ?? ownGroup))),
+    )
+    .flatMap((of) => adjustmentsOf(world, run, of, [...runs, now], employee));
+  // A terminated employee gets refunds without another check.
+  const owed = adjusting.filter((line) => !REPORTED.some((flag) => line.flags.includes(flag)));
+  const isRefund =
+    statusOf(world, run, employee) === 'terminated' && owed.reduce((sum, line) => sum + line.member, 0n) < 0n;
+  return adjusting.map((line) => {
+    const isOfNet = (one: ModelLine) =>
+      one.election.taxability === 'pre_tax' &&
+      one.election.coverage === line.election.coverage &&
+      one.flags.includes('prior_year') === line.flags.includes('prior_year');
+    const net = adjusting.filter(isOfNet).reduce((sum, one) => sum + one.member, 0n);
+    const flags = new Set(line.flags);
+    if (isOfNet(line) && net > 0n) flags.add('retro_pre_tax');
+    if (isOfNet(line) && net < 0n) flags.add('retro_refund');
+    if (!isIn) flags.add('no_further_paycheck');
+    if (!isIn && !isRefund) flags.add('reported');
+    if (run.adjustments === 'report' || REPORTED.some((flag) => flags.has(flag))) flags.add('reported');
+    return { ...line, flags: [...flags] };
+  });
+}
+
+/**
+ * Reports whether the employer has schedules but none of the run's frequency. Those of the worlds have no
+ * group.
+ */
+function hasNoSchedule({ schedules }: World, { pay_frequency }: Run): boolean {
+  return schedules === 1 && pay_frequency === 'weekly';
+}
+
+/** Flags of lines that no run takes. */
+const REPORTED = ['prior_year', 'missed_check_partial'];
+
+function yearOf({ pay_date }: Run): number {
+  return Number(pay_date.slice(0, 4));
+}
+
+function adjustmentsOf(
+  world: World,
+  run: Run,
+  of: ModelRun,
+  runs: readonly ModelRun[],
+  employee: string,
+): ModelLine[] {
+  const priorYear = yearOf(of.run) === yearOf(run) ? [] : ['prior_year'];
+  return deductionsOf(world)
+    .filter((deduction) => run.deductions?.includes(deduction) !== false)
+    .flatMap((deduction) => {
+      const due = dueOf(world, of, runs, employee, deduction);
+      const settled = settledLines(runs, of, employee, deduction);
+      const elections = Map.groupBy(
+        [...(due === null ? [] : [due.election]), ...settled.map(({ election }) => election)],
+        bucketOf,
+      );
+      return [...elections].flatMap(([bucket, [election]]): ModelLine[] => {
+        const dueHere = due !== null && bucketOf(due.election) === bucket ? due : { ...NOTHING, flags: [] };
+        const taken = sumOf(settled.filter((line) => bucketOf(line.election) === bucket));
+        const member = dueHere.member - taken.member;
+        const employer = dueHere.employer - taken.employer;
+        if (member === 0n && employer === 0n) return [];
+        return [
+          {
+            employee,
+            deduction,
+            election: election as Election,
+            member,
+            employer,
+            kind: 'adjustment',
+            of: of.id,
+            change: null,
+            amountChange: null,
+            differences: null,
+            flags: [...dueHere.flags, ...priorYear],
+          },
+        ];
+      });
+    });
+}
+
+/** Amounts of different lines of coverage or taxability never offset each other. */
+export function bucketOf({ coverage, taxability }: Pick<Election, 'coverage' | 'taxability'>): string {
+  return `${coverage} ${taxability}`;
+}
+
+export function sumOf(pairs: readonly Pair[]): Pair {
+  return pairs.reduce(
+    (sum, one) => ({ member: sum.member + one.member, employer: sum.employer + one.employer }),
+    NOTHING,
+  );
+}
+
+/** Returns the lines that took amounts of a deduction for a run: its own, and later adjustments. */
+export function settledLines(
+  runs: readonly ModelRun[],
+  of: ModelRun,
+  employee: string,
+  deduction: string,
+): ModelLine[] {
+  return runs
+    .filter(({ voided }) => !voided)
+    .flatMap((one) => one.lines.filter((line) => (line.kind === 'regular' ? one.id : line.of) === of.id))
+    .filter((line) => line.employee === employee && line.deduction === deduction)
+    .filter((line) => !line.flags.includes('reported'));
+}
+
+type Due = Pair & { election: Election; flags: string[] };
+
+/** Returns what a run should have taken of a deduction by today's facts; null if nothing. */
+export function dueOf(
+  world: World,
+  of: ModelRun,
+  runs: readonly ModelRun[],
+  employee: string,
+  deduction: string,
+): Due | null {
+  const state = stateIn(world, of.run, employee, deduction);
+  if (of.voided || state === null) return null;
+  const due = {
+    ...amountsOf(world, of.run, state),
+    election: state,
+    flags: amountFlags(world, of.run, state),
+  };
+  if (of.roster.has(employee)) return isEmployedIn(world, of.run, employee) ? due : null;
+  return missedOf(world, of, runs, due, employee, deduction);
+}
+
+/** Reports whether hire and termination, as known today, leave the employee in a run. */
+function isEmployedIn(world: World, run: Run, employee: string): boolean {
+  const spell = spellOn(jobsOf(world, employee).get(run.employer_id) ?? [], run.period_end);
+  return spell !== undefined && !isOver(spell, run, employee);
+}
+
+/**
+ * Implements "Missed checks": returns the amount due to a run that the employee belonged in and was not in.
+ */
+function missedOf(
+  world: World,
+  { run }: ModelRun,
+  runs: readonly ModelRun[],
+  due: Due,
+  employee: string,
+  deduction: string,
+): Due | null {
+  if (run.kind === 'off_cycle') return null;
+  if (statusOf(world, { ...run, employee_ids: null }, employee) !== 'in') return null;
+  const others = runs
+    .filter(({ voided, roster }) => !voided && roster.has(employee))
+    .filter(({ run: one }) => one.deductions?.includes(deduction) !== false);
+  const covering = others.filter(({ run: one }) => one.kind === 'regular').map(({ run: one }) => one);
+  const days = daysOf(run);
+  const covered = days.filter((day) =>
+    covering.some(({ period_start, period_end }) => period_start <= day && day <= period_end),
+  );
+  if (covered.length === days.length) return null;
+  const taken = others
+    .filter(({ run: one }) => one.kind === 'off_cycle')
+    .filter(({ run: one }) => run.period_start <= one.period_start && one.period_end <= run.period_end)
+    .flatMap(({ lines }) => lines)
+    .filter((line) => line.kind === 'regular' && line.employee === employee && line.deduction === deduction);
+  const { member, employer } = sumOf(taken);
+  return {
+    ...due,
+    member: due.member - member,
+    employer: due.employer - employer,
+    flags: [...due.flags, covered.length === 0 ? 'missed_check' : 'missed_check_partial'],
+  };
+}
+
+/** Returns the days of the pay period. */
+function daysOf({ period_start, period_end }: Run): string[] {
+  const days: string[] = [];
+  for (let time = Date.parse(period_start); time <= Date.parse(period_end); time += DAY_MS)
+    days.push(new Date(time).toISOString().slice(0, 10));
+  return days;
+}
+
+/** Returns a line as a text that can be compared. */
+export function printed(line: ModelLine): string {
+  const { employee, deduction, election, kind, of, change, amountChange, differences, flags } = line;
+  const money = ({ member, employer }: Pair) => `${dollars(member)} ${dollars(employer)}`;
+  return JSON.stringify([
+    employee,
+    deduction,
+    bucketOf(election),
+    kind,
+    of,
+    money(line),
+    change,
+    amountChange,
+    differences === null ? null : money(differences),
+    flags.toSorted(),
+  ]);
+}

@@ -1,0 +1,405 @@
+import { createDifferences } from '../../../src/database/difference.ts';
+import type { Db } from '../../../src/database/tables.ts';
+import { transact } from '../../../src/database/transaction.ts';
+import { unreadable } from '../../../src/formats/bytes.ts';
+import type { Row } from '../../../src/formats/rows.ts';
+import { readTaken, recordTaken } from '../../../src/payroll/facts/taken.ts';
+import { verifyTaken } from '../../../src/payroll/facts/verify-taken.ts';
+import { verifyRun, verifyRuns } from '../../../src/payroll/lifecycle/verify.ts';
+import { open, scratch } from '../../database/scratch.ts';
+import { described } from '../../formats/read.ts';
+import { onEitherEngine } from '../../support/engine.ts';
+import { pastTriggers } from '../../support/past-triggers.ts';
+import {
+  arrearsIn,
+  deduct,
+  employ,
+  finalizedOn,
+  type Given,
+  hireMany,
+  LATELY,
+  linesOf,
+  putOn,
+  readyEmployer,
+  rowsOf,
+  storedRun,
+  taken,
+  voided,
+} from '../../support/payroll.ts';
+
+const payrollChange = async (db: Db) =>
+  (await db.selectFrom('payroll_head').select('revision').executeTakeFirstOrThrow()).revision;
+
+/** Three consecutive pay dates, each the id of its run. 150.00 a month makes 69.23 or 69.24 per check. */
+const [FIRST, SECOND, THIRD, FOURTH] = ['2026-06-05', '2026-06-19', '2026-07-03', '2026-07-17'] as const;
+
+const takenLines = (db: Db) =>
+  db.selectFrom('taken_lines').selectAll().orderBy('report').orderBy('employee_id').orderBy('line').execute();
+
+/** Returns the amount of `emp-1`'s deduction in a run. */
+async function asked(db: Db, runId: string): Promise<string> {
+  const lines = await linesOf(db, runId);
+  return lines.find((line) => line.deduction_id === 'ded-1' && line.kind === 'regular')?.member_amount ?? '';
+}
+
+const problemsOf = async (db: Db, runId: string, ...rows: Given[]) => {
+  const recorded = await taken(db, runId, ...rows);
+  return recorded.ok ? [] : described(recorded.problems);
+};
+
+onEitherEngine('a shortfall is owed once, and reported or collected by the next run', async (t) => {
+  const db = await readyEmployer(t);
+  await finalizedOn(db, FIRST);
+  t.equal(await asked(db, FIRST), '69.23');
+  t.strictSame(await taken(db, FIRST, { employee_id: 'emp-1', amount: '40' }), {
+    ok: true,
+    id: '1',
+    lines: 1,
+    owed: '29.23',
+    difference_count: 1,
+    differences: [
+      {
+        employee_id: 'emp-1',
+        deduction_id: 'ded-1',
+        line_of_coverage: 'medical',
+        kind: 'regular',
+        adjustment_for: null,
+        member_amount: '69.23',
+        taken: '40.00',
+        owed: '29.23',
+      },
+    ],
+  });
+  await finalizedOn(db, SECOND);
+  t.strictSame(await arrearsIn(db, SECOND), [`ded-1 29.23 of ${FIRST} reported`], 'by default');
+  await finalizedOn(db, THIRD, { arrears: 'include' });
+  t.strictSame(await arrearsIn(db, THIRD), [`ded-1 29.23 of ${FIRST}`], 'reporting collects nothing');
+  await putOn(db, FOURTH, { arrears: 'include' });
+  t.strictSame(await arrearsIn(db, FOURTH), [], 'collected');
+  const lines = await linesOf(db, THIRD);
+  t.match(
+    lines.find((line) => line.kind === 'arrears'),
+    {
+      employee_id: 'emp-1',
+      employer_amount: '0.00',
+      version: null,
+      explanation: `run ${FIRST}: 69.23 finalized - 40.00 taken = 29.23`,
+    },
+  );
+  await voided(db, THIRD);
+  t.strictSame(await arrearsIn(db, FOURTH), [`ded-1 29.23 of ${FIRST}`], 'due again when that run is voided');
+});
+
+onEitherEngine('arrears that a run could not collect are owed for that run', async (t) => {
+  const db = await readyEmployer(t);
+  await finalizedOn(db, FIRST);
+  await taken(db, FIRST, { employee_id: 'emp-1', amount: '40.00' });
+  await finalizedOn(db, SECOND, { arrears: 'include' });
+  const rows: Given[] = [
+    { employee_id: 'emp-1', kind: 'arrears', amount: '20.00' },
+    { employee_id: 'emp-1', kind: 'regular', amount: '60.00' },
+  ];
+  t.match(await taken(db, SECOND, ...rows), { ok: true, lines: 2, owed: '18.46' });
+  await finalizedOn(db, THIRD, { arrears: 'include' });
+  t.strictSame(await arrearsIn(db, THIRD), [`ded-1 18.46 of ${SECOND}`]);
+  await putOn(db, FOURTH, { arrears: 'include' });
+  t.strictSame(await arrearsIn(db, FOURTH), []);
+});
+
+onEitherEngine('an excess is refunded as a negative line', async (t) => {
+  const db = await readyEmployer(t);
+  await finalizedOn(db, FIRST);
+  t.match(await taken(db, FIRST, { employee_id: 'emp-1', amount: '100' }), { owed: '-30.77' });
+  await finalizedOn(db, SECOND, { arrears: 'include' });
+  t.strictSame(await arrearsIn(db, SECOND), [`ded-1 -30.77 of ${FIRST}`]);
+  await putOn(db, THIRD, { arrears: 'include' });
+  t.strictSame(await arrearsIn(db, THIRD), []);
+});
+
+onEitherEngine('excess and shortfall within a line of coverage cancel out', async (t) => {
+  const db = await readyEmployer(t);
+  await deduct(db, 'evt-3', { id: 'ded-3', employee_id: 'emp-1', member_contribution: '26' });
+  await finalizedOn(db, FIRST);
+  await taken(
+    db,
+    FIRST,
+    { employee_id: 'emp-1', deduction_id: 'ded-1', amount: '59.23' },
+    { employee_id: 'emp-1', deduction_id: 'ded-3', amount: '22.00' },
+  );
+  await putOn(db, SECOND, { arrears: 'include' });
+  t.strictSame(await arrearsIn(db, SECOND), []);
+  await taken(
+    db,
+    FIRST,
+    { employee_id: 'emp-1', deduction_id: 'ded-1', amount: '59.23' },
+    { employee_id: 'emp-1', deduction_id: 'ded-3', amount: '21.99' },
+  );
+  t.strictSame(await arrearsIn(db, SECOND), [`ded-1 10.00 of ${FIRST}`, `ded-3 -9.99 of ${FIRST}`]);
+});
+
+onEitherEngine('a later report replaces the lines it names, and all reports stay readable', async (t) => {
+  const db = await readyEmployer(t);
+  await finalizedOn(db, FIRST);
+  await putOn(db, THIRD);
+  t.strictSame(await readTaken(db, FIRST), []);
+  await taken(db, FIRST, { employee_id: 'emp-1', amount: '40' }, { employee_id: 'emp-2', amount: '0.00' });
+  await finalizedOn(db, SECOND, { arrears: 'include' });
+  const replaced = await taken(db, FIRST, { employee_id: 'emp-2', amount: '-1.5' });
+  t.match(replaced, { ok: true, id: '2', lines: 1 });
+  t.strictSame(await readTaken(db, FIRST), [
+    { id: '1', recorded_at: LATELY, lines: 2 },
+    { id: '2', recorded_at: LATELY, lines: 1 },
+  ]);
+  t.match(await takenLines(db), [
+    { report: 1, employee_id: 'emp-1', line: 'regular ded-1', amount: '40.00', owed: '29.23' },
+    { report: 1, employee_id: 'emp-2', line: 'regular ded-2', amount: '0.00', owed: '69.23' },
+    { report: 2, employee_id: 'emp-2', line: 'regular ded-2', amount: '-1.50', owed: '70.73' },
+  ]);
+  t.strictSame(
+    await arrearsIn(db, THIRD),
+    [`ded-2 1.50 of ${FIRST} reported`],
+    'SECOND collected 69.23 of 70.73 of ded-2, and all of ded-1',
+  );
+  t.match(await verifyRun(db, await storedRun(db, SECOND)), { identical: true });
+});
+
+onEitherEngine('a row identifies one of the two lines of a corrected taxability', async (t) => {
+  const db = await readyEmployer(t);
+  await finalizedOn(db, FIRST);
+  await deduct(db, 'evt-3', { taxability: 'post_tax' });
+  await finalizedOn(db, SECOND, { adjustments: 'include' });
+  const of = (fields: Given) =>
+    problemsOf(db, SECOND, { employee_id: 'emp-1', kind: 'adjustment', amount: '1', ...fields });
+  t.strictSame(await of({}), ['lines[0]: matches several lines: add taxability']);
+  t.strictSame(await of({ taxability: 'post_tax' }), []);
+});
+
+onEitherEngine('frozen lines that cannot be read are named, and the rest is verified', async (t) => {
+  const db = await readyEmployer(t);
+  await finalizedOn(db, FIRST);
+  await taken(db, FIRST, { employee_id: 'emp-1', amount: '40' }, { employee_id: 'emp-2', amount: '0.00' });
+  for (const lines of ['[', 'null', '{}', '5', '[null]', '[{}]']) {
+    const isRead = lines === '[{}]';
+    await pastTriggers(db, (trx) =>
+      trx.updateTable('run_employees').set({ lines }).where('employee_id', '=', 'emp-1').execute(),
+    );
+    const { report, named } = createDifferences(100);
+    const on = { report, looked: () => {}, signal: new AbortController().signal };
+    await verifyRuns(db, on);
+    await verifyTaken(db, on);
+    const found = named.map(({ table, id, field, rule }) => `${table}.${field} of ${id} ${rule}`);
+    const damaged = found.filter((text) => /^run_employees\.lines of .+\/emp-1 cannot be read$/.test(text));
+    t.equal(damaged.length, isRead ? 0 : 1, lines);
+    t.ok(found.includes(`taken_lines.line of ${FIRST}/1/emp-1 there is no such line`), lines);
+    t.notOk(
+      found.some((text) => text.includes('emp-2')),
+      lines,
+    );
+    const verified = verifyRun(db, await storedRun(db, FIRST));
+    if (isRead) t.match(await verified, { identical: false, difference_count: 2 });
+    else await t.rejects(verified, { code: 'STORED_JSON_DAMAGED' }, lines);
+  }
+});
+
+onEitherEngine('a row identifies its line among those of its employee', async (t) => {
+  const db = await readyEmployer(t);
+  await deduct(db, 'evt-3', { id: 'ded-3', employee_id: 'emp-1', line_of_coverage: 'dental' });
+  await deduct(db, 'evt-4', { id: 'ded-4', employee_id: 'emp-1', line_of_coverage: 'dental' });
+  await finalizedOn(db, FIRST);
+  const of = (fields: Given) => problemsOf(db, FIRST, { employee_id: 'emp-1', amount: '1', ...fields });
+  t.strictSame(await of({}), ['lines[0]: matches several lines: add deduction_id or line_of_coverage']);
+  t.strictSame(await of({ line_of_coverage: 'dental' }), [
+    'lines[0]: matches several lines: add deduction_id',
+  ]);
+  t.strictSame(await of({ line_of_coverage: 'medical' }), []);
+  t.strictSame(await of({ deduction_id: 'ded-4', line_of_coverage: 'dental', kind: 'regular' }), []);
+  t.strictSame(await of({ deduction_id: 'ded-4', line_of_coverage: 'medical' }), [
+    'lines[0]: does not match a line of the run',
+  ]);
+  t.strictSame(await of({ payroll_code: 'MED' }), ['lines[0]: does not match a line of the run']);
+  t.strictSame(await of({ kind: 'arrears' }), ['lines[0]: does not match a line of the run']);
+});
+
+onEitherEngine('each invalid row is named, and one rejects the whole report', async (t) => {
+  const db = await readyEmployer(t);
+  await employ(db, 'emp-3');
+  await finalizedOn(db, FIRST);
+  await taken(db, FIRST, { employee_id: 'emp-1', amount: '40' });
+  const before = { lines: await takenLines(db), change: await payrollChange(db) };
+  const amounts = ['', '1.234', '1,00', '1e3', '+1', '.5', '1.', 'NaN', '0x1', ' 1', `1${'0'.repeat(60)}`];
+  const rule = 'must be an amount such as 12.34 or -5: at most 2 decimals, no other signs';
+  t.strictSame(
+    await problemsOf(db, FIRST, ...amounts.map((amount) => ({ employee_id: 'emp-1', amount }))),
+    amounts.map((_, index) => `lines[${index}].amount: ${rule}`),
+  );
+  t.strictSame(
+    await problemsOf(
+      db,
+      FIRST,
+      { employee_id: 'emp-1', amount: '1' },
+      { amount: '1' },
+      { employee_id: 'emp-2' },
+      { employee_id: 'emp-9', amount: '1' },
+      { employee_id: 'emp-3', amount: '1' },
+      { employee_id: 'emp-2', amount: '1', kind: 'other' },
+      { employee_id: 'emp-2', amount: '1' },
+      { employee_id: 'emp-1', amount: '1', deduction_id: 'ded-1' },
+    ),
+    [
+      'lines[1].employee_id: is required',
+      'lines[2].amount: is required',
+      'lines[3].employee_id: is not in the run',
+      'lines[4]: does not match a line of the run',
+      'lines[5].kind: must be one of regular, adjustment, arrears',
+      'lines[7]: names the same line as an earlier row',
+    ],
+  );
+  t.strictSame(await problemsOf(db, FIRST), ['lines: must have at least 1 element']);
+  const broken: Row[] = [
+    ...rowsOf({ employee_id: 'emp-1', amount: '1' }),
+    { problem: { path: 'a', rule: 'b' } },
+  ];
+  t.match(await recordTaken(db, await storedRun(db, FIRST), broken, LATELY), {
+    ok: false,
+    problems: [{ path: 'a', rule: 'b' }],
+    problem_count: 1,
+  });
+  async function* cut() {
+    yield* rowsOf({ employee_id: 'emp-1', amount: '1' });
+    throw unreadable('lines[1]', 'ends in the middle');
+  }
+  t.match(await recordTaken(db, await storedRun(db, FIRST), cut(), LATELY), {
+    ok: false,
+    problems: [{ path: 'lines[1]', rule: 'ends in the middle' }],
+  });
+  t.strictSame(
+    { lines: await takenLines(db), change: await payrollChange(db) },
+    before,
+    'nothing is half-done',
+  );
+});
+
+onEitherEngine('a line that is only reported cannot have been taken', async (t) => {
+  const db = await readyEmployer(t);
+  await finalizedOn(db, FIRST);
+  await taken(db, FIRST, { employee_id: 'emp-1', amount: '0' });
+  await finalizedOn(db, SECOND, { arrears: 'report' });
+  t.strictSame(await problemsOf(db, SECOND, { employee_id: 'emp-1', kind: 'arrears', amount: '0' }), [
+    'lines[0]: names a line that is reported but not deducted',
+  ]);
+  t.match(await taken(db, SECOND, { employee_id: 'emp-1', amount: '69.24' }), { ok: true });
+});
+
+onEitherEngine('an interrupted source leaves nothing behind', async (t) => {
+  const db = await readyEmployer(t);
+  const stored = await finalizedOn(db, FIRST);
+  async function* breaking() {
+    yield* rowsOf(...Array.from({ length: 300 }, () => ({ employee_id: 'emp-1', amount: '1' })));
+    throw new Error('reset');
+  }
+  await t.rejects(recordTaken(db, stored, breaking(), LATELY), { message: 'reset' });
+  t.strictSame(await takenLines(db), []);
+});
+
+onEitherEngine('rows may be in any order, and duplicates are detected far apart', async (t) => {
+  const db = await readyEmployer(t);
+  const ids = await hireMany(db, 600);
+  await finalizedOn(db, FIRST);
+  const rows = ids.map((employee_id, index) => ({ employee_id, amount: `${index}.00` })).reverse();
+  t.match(await taken(db, FIRST, ...rows), { ok: true, id: '1', lines: 600 });
+  t.strictSame(await problemsOf(db, FIRST, ...rows, rows[0] as Given), [
+    'lines[600]: names the same line as an earlier row',
+  ]);
+  const kept = await takenLines(db);
+  t.equal(kept.length, 600);
+  t.match(
+    kept.find((line) => line.employee_id === ids[7]),
+    { amount: '7.00', owed: '62.23' },
+  );
+});
+
+onEitherEngine(
+  'a report fails if a newer one or a void comes first, and leaves nothing behind',
+  async (t) => {
+    const db = await readyEmployer(t);
+    const ids = await hireMany(db, 260);
+    const stored = await finalizedOn(db, FIRST);
+    /** Runs `interfere` after a part of the report is written. */
+    async function* interrupted(interfere: () => Promise<unknown>): AsyncGenerator<Row> {
+      const rows = rowsOf(...ids.map((employee_id) => ({ employee_id, amount: '1' })));
+      yield* rows.slice(0, 255);
+      t.equal((await takenLines(db)).filter(({ amount }) => amount === '1.00').length, 250);
+      await interfere();
+      yield* rows.slice(255);
+    }
+    const report = async (interfere: () => Promise<unknown>) => {
+      const recorded = await recordTaken(db, stored, interrupted(interfere), LATELY);
+      return recorded.ok ? [] : described(recorded.problems);
+    };
+    t.strictSame(await report(() => taken(db, FIRST, { employee_id: 'emp-2', amount: '2' })), [
+      'a newer report on the run was recorded in the meantime',
+    ]);
+    const standing = [{ report: 2, employee_id: 'emp-2' }];
+    t.match(await readTaken(db, FIRST), [{ id: '2' }]);
+    t.match(await takenLines(db), standing);
+    t.equal((await takenLines(db)).length, 1);
+    t.strictSame(await report(() => voided(db, FIRST)), ['the run was voided in the meantime']);
+    t.match(await readTaken(db, FIRST), [{ id: '2' }]);
+    t.equal((await takenLines(db)).length, 1);
+  },
+);
+
+onEitherEngine('a recorded report removes the rows of an abandoned one', async (t) => {
+  const db = await readyEmployer(t);
+  await finalizedOn(db, FIRST);
+  await transact(db, async (trx) => {
+    const key = { run_id: FIRST, report: 1 };
+    await trx
+      .insertInto('taken_reports')
+      .values({ ...key, recorded_at: null, line_count: 0 })
+      .execute();
+    const line = { employee_id: 'emp-1', line: 'regular ded-1', amount: '1.00', owed: '68.23' };
+    await trx
+      .insertInto('taken_lines')
+      .values({ ...key, ...line })
+      .execute();
+  });
+  await putOn(db, SECOND);
+  t.strictSame(await readTaken(db, FIRST), []);
+  t.strictSame(await arrearsIn(db, SECOND), [], 'it never stood');
+  t.match(await taken(db, FIRST, { employee_id: 'emp-1', amount: '60' }), { ok: true, id: '2' });
+  t.match(await takenLines(db), [{ report: 2, amount: '60.00' }]);
+  t.equal((await takenLines(db)).length, 1);
+  t.strictSame(await arrearsIn(db, SECOND), [`ded-1 9.23 of ${FIRST} reported`]);
+});
+
+onEitherEngine('a clean-up removes nothing of a report that was recorded after it looked', async (t) => {
+  const { db, url } = await scratch(t);
+  await readyEmployer(t, db);
+  await finalizedOn(db, FIRST);
+  await taken(db, FIRST, { employee_id: 'emp-1', amount: '40' });
+  const recorded_at = (to: string | null) =>
+    transact(db, (trx) =>
+      trx.updateTable('taken_reports').set({ recorded_at: to }).where('report', '=', 1).execute(),
+    );
+  await recorded_at(null);
+  const other = open(t, url).withPlugin({
+    transformQuery: ({ node }) => node,
+    transformResult: async ({ result }) => {
+      const isList = result.rows.length === 1 && JSON.stringify(result.rows[0]) === '{"report":1}';
+      if (isList) await recorded_at(LATELY);
+      return result;
+    },
+  });
+  t.match(await taken(other, FIRST, { employee_id: 'emp-2', amount: '2' }), { ok: true, id: '2' });
+  t.match(await readTaken(db, FIRST), [{ id: '1' }, { id: '2' }]);
+  t.match(await takenLines(db), [{ report: 1, amount: '40.00' }, { report: 2 }]);
+});
+
+onEitherEngine('a report counts as one payroll change, which a run being finalized detects', async (t) => {
+  const db = await readyEmployer(t);
+  await finalizedOn(db, FIRST);
+  const before = await payrollChange(db);
+  await taken(db, FIRST, { employee_id: 'emp-1', amount: '60' });
+  t.equal(await payrollChange(db), before + 1);
+});

@@ -1,0 +1,176 @@
+import { parse } from 'csv-parse/sync';
+import t from 'tap';
+import { readRows } from '../../../src/formats/rows.ts';
+import type { Line } from '../../../src/payroll/calculation/line.ts';
+import { CSV_COLUMNS, csvOfLines } from '../../../src/payroll/lifecycle/csv.ts';
+import { eventually } from '../../support/eventually.ts';
+import fc from '../../support/seeded.ts';
+import { lineOf } from '../lines.ts';
+
+const RUN = {
+  run_id: 'acme-07',
+  period_start: '2026-06-29',
+  period_end: '2026-07-12',
+  pay_date: '2026-07-17',
+};
+
+async function* pagesOf(...pages: Line[][]): AsyncGenerator<Line[]> {
+  yield* pages;
+}
+
+async function textOf(...pages: Line[][]): Promise<string> {
+  const parts: Buffer[] = [];
+  for await (const part of csvOfLines(RUN, pagesOf(...pages))) parts.push(Buffer.from(part));
+  return Buffer.concat(parts).toString('utf8');
+}
+
+/** Parses CSV as any RFC 4180 reader does. */
+const records = (text: string): string[][] => parse(text, { record_delimiter: '\r\n' });
+
+async function cellsOf(...lines: Line[]): Promise<Record<string, string>[]> {
+  const [header = [], ...rows] = records(await textOf(lines));
+  return rows.map((cells) => Object.fromEntries(header.map((name, index) => [name, cells[index] as string])));
+}
+
+t.test('a CSV has a header and one record per line, each ending with CRLF, over all pages', async (t) => {
+  const text = await textOf([lineOf({}), lineOf({ employee_id: 'emp-2' })], [], [lineOf({})]);
+  t.equal(text.split('\r\n').length, 5);
+  t.ok(text.endsWith('\r\n'));
+  t.strictSame(records(text)[0], [...CSV_COLUMNS]);
+  t.equal(await textOf(), `${CSV_COLUMNS.join()}\r\n`, 'a run without lines');
+});
+
+t.test('each column has the value of its name', async (t) => {
+  const full = lineOf({
+    payroll_code: 'MED',
+    employer_payroll_code: 'MED-ER',
+    employer_treatment: 'memo',
+    coverage_type: 'member_family',
+    description: 'Plan A',
+    kind: 'adjustment',
+    adjustment_for: 'acme-06',
+    change: 'changed',
+    previous_amount: '60.00',
+    flags: ['retro_refund', 'reported'],
+  });
+  const arrears = lineOf({ version: null, period: null, member_contribution: null, kind: 'arrears' });
+  const [first, second] = await cellsOf(full, arrears);
+  t.strictSame(first, {
+    ...RUN,
+    employee_id: 'emp-1',
+    deduction_id: 'ded-1',
+    version: '3',
+    line_of_coverage: 'medical',
+    coverage_type: 'member_family',
+    taxability: 'pre_tax',
+    payroll_code: 'MED',
+    employer_payroll_code: 'MED-ER',
+    employer_treatment: 'memo',
+    description: 'Plan A',
+    period: 'monthly',
+    member_contribution: '150.00',
+    employer_contribution: '350',
+    member_amount: '69.24',
+    employer_amount: '161.54',
+    kind: 'adjustment',
+    adjustment_for: 'acme-06',
+    change: 'changed',
+    previous_amount: '60.00',
+    included: 'no',
+    flags: 'retro_refund reported',
+    explanation: 'as computed',
+    amount_change: '',
+    member_difference: '',
+    employer_difference: '',
+  });
+  const { version, period, member_contribution, included } = second ?? {};
+  t.strictSame([version, period, member_contribution, included], ['', '', '', 'yes']);
+});
+
+t.test('a preview has no run id', async (t) => {
+  const { run_id: _, ...run } = RUN;
+  const parts: string[] = [];
+  for await (const part of csvOfLines(run, pagesOf([lineOf({})]))) parts.push(String(part));
+  t.match(records(parts.join(''))[1]?.slice(0, 2), ['', RUN.period_start]);
+});
+
+t.test('text that a spreadsheet would execute is escaped, and numbers stay numbers', async (t) => {
+  const formulas = ['=1+1', '+1', '-1', '@sum', '\t=1', '\r=1', '\n=1', '＝1', "'=1"];
+  for (const description of formulas) {
+    const [cells] = await cellsOf(lineOf({ description, employee_id: description }));
+    t.equal(cells?.description, `'${description}`);
+    t.equal(cells?.employee_id, `'${description}`);
+  }
+  const numbers = {
+    member_amount: '-12.34',
+    employer_amount: '-0.01',
+    previous_amount: '-5.00',
+    member_contribution: '+150',
+    employer_contribution: '-1',
+  };
+  const [cells = {}] = await cellsOf(lineOf({ ...numbers, description: "it's 1-1=0" }));
+  const kept = Object.fromEntries(Object.keys(numbers).map((name) => [name, cells[name]]));
+  t.strictSame(kept, numbers);
+  t.equal(cells.description, "it's 1-1=0");
+});
+
+t.test('every text can be read back, by any reader and by ours', async () => {
+  const texts = fc.string({ unit: fc.constantFrom(...'=+-@\'\t\r\n",; aë😀') });
+  const columns = {
+    list: 'lines',
+    required: ['description'],
+    optional: CSV_COLUMNS.filter((name) => name !== 'description'),
+  };
+  await fc.assert(
+    fc.asyncProperty(fc.array(texts, { minLength: 1, maxLength: 5 }), async (descriptions) => {
+      const text = await textOf(descriptions.map((description) => lineOf({ description })));
+      const read: (string | undefined)[] = [];
+      for await (const row of readRows(pagesAsBytes(text), 'csv', columns)) {
+        if ('fields' in row) read.push(row.fields.description);
+      }
+      const width = records(text).every((cells) => cells.length === CSV_COLUMNS.length);
+      return width && JSON.stringify(read.map((one) => one ?? '')) === JSON.stringify(descriptions);
+    }),
+    { numRuns: 300 },
+  );
+});
+
+async function* pagesAsBytes(text: string): AsyncGenerator<Uint8Array> {
+  yield Buffer.from(text);
+}
+
+t.test('pages are requested only as fast as the client reads', async (t) => {
+  let given = 0;
+  let isClosed = false;
+  async function* endless(): AsyncGenerator<Line[]> {
+    try {
+      for (; ; given += 1) yield Array.from({ length: 100 }, () => lineOf({}));
+    } finally {
+      isClosed = true;
+    }
+  }
+  const csv = csvOfLines(RUN, endless());
+  let read = 0;
+  for await (const part of csv) {
+    read += String(part).split('\r\n').length - 1;
+    if (read > 1_000) break;
+  }
+  t.ok(given <= 20, `${given} pages for ${read} lines`);
+  // Node 26 ends an abandoned stream only after the loop that left it.
+  await eventually(
+    'the pages are closed',
+    () => isClosed,
+    (closed) => closed,
+  );
+});
+
+t.test('an error of the pages is thrown to the reader', async (t) => {
+  async function* breaking(): AsyncGenerator<Line[]> {
+    yield [lineOf({})];
+    throw new Error('the database went away');
+  }
+  const read = async () => {
+    for await (const _ of csvOfLines(RUN, breaking()));
+  };
+  await t.rejects(read(), { message: 'the database went away' });
+});

@@ -1,0 +1,153 @@
+import type { Db } from '../../../src/database/tables.ts';
+import { transact } from '../../../src/database/transaction.ts';
+import { frozenOutcomeOf } from '../../../src/payroll/compute/basis.ts';
+import { viewRun } from '../../../src/payroll/lifecycle/results.ts';
+import { bodyOf, findRun, putRun, type StoredRun } from '../../../src/payroll/records/runs.ts';
+import { finalizeChecked, readinessOfRun } from '../../../src/readiness/run-report.ts';
+import { onEitherEngine } from '../../support/engine.ts';
+import {
+  deduct,
+  employ,
+  LATELY,
+  NOW,
+  QUESTION,
+  readyEmployer,
+  runOn,
+  setSchedules,
+} from '../../support/payroll.ts';
+
+const RUN_ID = 'acme-2026-07-17';
+const REASON = 'the service confirmed both by telephone';
+
+/** A ready employer with a run. */
+async function start(t: Parameters<typeof readyEmployer>[0]): Promise<Db> {
+  const db = await readyEmployer(t);
+  await transact(db, (trx) => putRun(trx, RUN_ID, runOn('2026-07-17'), LATELY));
+  return db;
+}
+
+type Asked = { accept?: string[]; ifMatch?: string; runId?: string };
+
+const finalize = (db: Db, { accept, ifMatch = undefined, runId = RUN_ID }: Asked = {}) =>
+  finalizeChecked(db, runId, {
+    ifMatch: ifMatch ?? null,
+    accept: accept === undefined ? null : { checks: accept, reason: REASON, acceptedBy: 'payroll' },
+    clock: () => NOW,
+    question: QUESTION,
+  });
+
+/** Accepts checks by the current readiness report. */
+const accepting = async (db: Db, accept: string[], runId = RUN_ID) =>
+  finalize(db, { accept, runId, ifMatch: (await report(db, runId)).etag });
+
+const report = async (db: Db, runId = RUN_ID) =>
+  readinessOfRun(db, bodyOf(await run(db, runId)), runId, QUESTION);
+
+const run = async (db: Db, runId = RUN_ID) => (await findRun(db, runId)) as StoredRun;
+
+/** Lines without a finalized run. */
+async function leftBehind(db: Db): Promise<number> {
+  const lines = await db.selectFrom('run_employees').selectAll().execute();
+  const freezes = await db.selectFrom('run_freezes').selectAll().execute();
+  return lines.length + freezes.length;
+}
+
+/** Two deductions of `emp-1` for one line of coverage. */
+const overlap = (db: Db) => deduct(db, 'evt-3', { id: 'ded-3', employee_id: 'emp-1' });
+
+onEitherEngine('a ready run is finalized at the time of the request', async (t) => {
+  const db = await start(t);
+  t.match(await finalize(db), { outcome: 'finalized', stored: { finalized_at: NOW.toISOString() } });
+  t.match(await run(db), { state: 'finalized', accept_reason: null });
+  t.strictSame(frozenOutcomeOf(await run(db)).accepted_checks, []);
+});
+
+onEitherEngine('a warning does not stop finalizing, and an unneeded reason is not stored', async (t) => {
+  const db = await start(t);
+  await setSchedules(db, []);
+  t.match(await finalize(db, { accept: ['overlap'] }), { outcome: 'finalized' });
+  t.match(await run(db), { accept_reason: null });
+});
+
+onEitherEngine('a failed check leaves the run open, returns the report, and stores nothing', async (t) => {
+  const db = await start(t);
+  await overlap(db);
+  const refused = await finalize(db);
+  t.match(refused, { outcome: 'not-ready', report: { ready: false, checked_at: NOW.toISOString() } });
+  if (refused.outcome !== 'not-ready') return;
+  t.match(
+    refused.report.checks.filter(({ result }) => result === 'fail'),
+    [{ id: 'overlap', count: 1, examples: ['emp-1'] }],
+  );
+  t.match(await run(db), { state: 'open', freeze_id: null, accept_reason: null });
+  t.equal(await leftBehind(db), 0);
+});
+
+onEitherEngine(
+  'every failed check must be accepted by name; the reason and the names are stored',
+  async (t) => {
+    const db = await start(t);
+    await overlap(db);
+    await deduct(db, 'evt-4', { period: 'daily' });
+    t.match(await accepting(db, ['overlap']), { outcome: 'not-ready' });
+    t.match(await accepting(db, ['overlap', 'events-quarantined']), { outcome: 'finalized' });
+    t.match(await run(db), { state: 'finalized', accept_reason: REASON });
+    t.strictSame(frozenOutcomeOf(await run(db)).accepted_checks, ['events-quarantined', 'overlap']);
+  },
+);
+
+onEitherEngine('only the failures of the report whose ETag is sent are accepted', async (t) => {
+  const db = await start(t);
+  await overlap(db);
+  const { etag } = await viewRun(db, await run(db));
+  t.match(await finalize(db, { accept: ['overlap'] }), { outcome: 'failures-changed' }, 'no ETag');
+  t.match(
+    await finalize(db, { accept: ['overlap'], ifMatch: etag }),
+    { outcome: 'failures-changed' },
+    'the ETag of the lines',
+  );
+  const reviewed = (await report(db)).etag;
+  await deduct(db, 'evt-5', { id: 'ded-5', employee_id: 'emp-2', line_of_coverage: 'dental' });
+  t.match(
+    await finalize(db, { accept: ['overlap'], ifMatch: reviewed }),
+    { outcome: 'failures-changed' },
+    'another overlap since',
+  );
+  t.match(await accepting(db, ['overlap']), { outcome: 'finalized' });
+});
+
+onEitherEngine('an accepted failure stays accepted until its facts change', async (t) => {
+  const db = await start(t);
+  await overlap(db);
+  await accepting(db, ['overlap']);
+  const next = runOn('2026-07-31');
+  const overlaps = async () =>
+    (await readinessOfRun(db, next, null, QUESTION)).checks.find(({ id }) => id === 'overlap');
+  t.match(await overlaps(), {
+    result: 'accepted',
+    count: 1,
+    examples: [],
+    accepted: [{ example: 'emp-1', reason: REASON, accepted_by: 'payroll', accepted_at: NOW.toISOString() }],
+  });
+  await transact(db, (trx) => putRun(trx, 'next', next, LATELY));
+  t.match(await finalize(db, { runId: 'next' }), { outcome: 'finalized' });
+  await deduct(db, 'evt-6', { id: 'ded-3', employee_id: 'emp-1', member_contribution: '99.00' });
+  t.match(await overlaps(), { result: 'fail', count: 1, accepted: [] }, 'a new version is a new finding');
+});
+
+onEitherEngine('a failure without ids is accepted for its run only', async (t) => {
+  const db = await start(t);
+  await employ(db, 'emp-1', { employer_id: 'other' });
+  t.match(await accepting(db, ['employees-with-two-employers']), { outcome: 'finalized' });
+  t.match(await readinessOfRun(db, runOn('2026-07-31'), null, QUESTION), { ready: false });
+});
+
+onEitherEngine('no acceptance finalizes an unknown, final or conflicting run', async (t) => {
+  const db = await start(t);
+  const accept = ['overlap'];
+  t.match(await finalize(db, { runId: 'none', accept }), { outcome: 'unknown' });
+  await finalize(db);
+  t.match(await finalize(db, { accept }), { outcome: 'not-open' });
+  await transact(db, (trx) => putRun(trx, 'twin', runOn('2026-07-17'), LATELY));
+  t.match(await finalize(db, { runId: 'twin', accept }), { outcome: 'date-taken', by: RUN_ID });
+});

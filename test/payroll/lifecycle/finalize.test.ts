@@ -1,0 +1,423 @@
+/** Tests "Finalize" of payroll.md: what is frozen, and what happens with concurrent changes. */
+import type { Test } from 'tap';
+import { systemClock } from '../../../src/clock.ts';
+import type { Db, Trx } from '../../../src/database/tables.ts';
+import { transact } from '../../../src/database/transaction.ts';
+import { frozenOutcomeOf, storedBasisOf } from '../../../src/payroll/compute/basis.ts';
+import { type CheckReadiness, type Finalized, finalizeRun } from '../../../src/payroll/lifecycle/finalize.ts';
+import type { RunBody } from '../../../src/payroll/records/body.ts';
+import { beginFreeze, removeAbandoned, renewFreeze } from '../../../src/payroll/records/freezes.ts';
+import { deleteRun } from '../../../src/payroll/records/runs.ts';
+import { open, scratch } from '../../database/scratch.ts';
+import { onEachEngine, onEitherEngine } from '../../support/engine.ts';
+import {
+  body,
+  employment,
+  event,
+  finalize,
+  finalized,
+  LATELY,
+  learn,
+  linesOf,
+  put,
+  READY,
+  send,
+  setCodes,
+  storedRun,
+  verified,
+  view,
+  voided,
+} from '../../support/payroll.ts';
+
+const each = (sent: string, changes: Parameters<typeof event>[2] = {}, id = 'a') =>
+  event(id, sent, { employee_id: 'e', period: 'biweekly', member_contribution: '10.00', ...changes });
+
+async function stagedAt(t: Test): Promise<{ db: Db; url: string }> {
+  const { db, url } = await scratch(t);
+  await learn(db, employment('e'), employment('f'), employment('x', { employer_id: 'other' }));
+  await send(db, each('2025-12-01'), each('2025-12-01', { employee_id: 'x' }, 'x'));
+  return { db, url };
+}
+
+const staged = async (t: Test): Promise<Db> => (await stagedAt(t)).db;
+
+/** Returns the number of freezes, and the rows of frozen employees by run. */
+async function frozenRows(db: Db): Promise<{ freezes: number; employees: string[] }> {
+  const freezes = await db.selectFrom('run_freezes').selectAll().execute();
+  const rows = await db
+    .selectFrom('run_employees')
+    .leftJoin('payroll_runs', 'payroll_runs.freeze_id', 'run_employees.freeze_id')
+    .select(['run_id', 'employee_id'])
+    .execute();
+  return { freezes: freezes.length, employees: rows.map((row) => `${row.run_id} ${row.employee_id}`).sort() };
+}
+
+const NOTHING = { freezes: 0, employees: [] };
+
+/** Finalizes, and runs `work` after the computation and before the run becomes final. */
+function during(db: Db, runId: string, work: () => Promise<unknown>): Promise<Finalized> {
+  return finalize(db, runId, {}, async () => {
+    await work();
+    return READY;
+  });
+}
+
+onEitherEngine(
+  'finalizing freezes the lines, the options, the pay dates, the roster rows, the rules and the position',
+  async (t) => {
+    const db = await staged(t);
+    await put(db, 'r', body(2));
+    const open = { view: await view(db, 'r'), lines: await linesOf(db, 'r') };
+    const answer = await finalize(db, 'r');
+    t.match(answer, { outcome: 'finalized', stored: { run_id: 'r', state: 'finalized' } });
+    const stored = await storedRun(db, 'r');
+    t.match(stored, {
+      finalized_at: LATELY,
+      position: open.view.position,
+      rules_version: open.view.rulesVersion,
+      etag: open.view.etag,
+      force_reason: null,
+    });
+    t.match(frozenOutcomeOf(stored), { employees: 2 });
+    t.match(storedBasisOf(stored), { run: { remainder: 'last' }, pay_dates: null });
+    t.strictSame(await linesOf(db, 'r'), open.lines);
+    t.strictSame((await view(db, 'r')).totals, open.view.totals);
+    t.strictSame(
+      await frozenRows(db),
+      { freezes: 0, employees: ['r e', 'r f'] },
+      'f has no lines but was in the run',
+    );
+    await send(db, each('2026-01-10', { member_contribution: '99' }));
+    await learn(db, employment('e', { pay_frequency: 'weekly' }));
+    t.strictSame(await linesOf(db, 'r'), open.lines, 'whatever comes later');
+  },
+);
+
+onEitherEngine(
+  'a run is finalized with the reviewed ETag; with another ETag nothing is stored',
+  async (t) => {
+    const db = await staged(t);
+    await put(db, 'r', body(2));
+    const { etag } = await view(db, 'r');
+    await send(db, each('2026-01-10', { member_contribution: '11' }));
+    t.strictSame(await finalize(db, 'r', { ifMatch: etag }), { outcome: 'stale' });
+    t.strictSame(await frozenRows(db), NOTHING);
+    t.match(await storedRun(db, 'r'), { state: 'open', freeze_id: null });
+    const reviewed = (await view(db, 'r')).etag;
+    await send(db, each('2026-01-11', { employee_id: 'x', member_contribution: '11' }, 'x'));
+    t.match(
+      await finalize(db, 'r', { ifMatch: reviewed }),
+      { outcome: 'finalized' },
+      'an event of another employer does not matter',
+    );
+  },
+);
+
+onEitherEngine('an unknown, finalized or voided run cannot be finalized', async (t) => {
+  const db = await staged(t);
+  t.strictSame(await finalize(db, 'r'), { outcome: 'unknown' });
+  await finalized(db, 'r', body(2));
+  t.strictSame(await finalize(db, 'r'), { outcome: 'not-open' });
+  await voided(db, 'r');
+  t.strictSame(await finalize(db, 'r'), { outcome: 'not-open' });
+});
+
+onEitherEngine(
+  'a frequency, pay group and pay date have one finalized regular run, until it is voided',
+  async (t) => {
+    const db = await staged(t);
+    await finalized(db, 'first', body(2));
+    const outcome = async (runId: string, given: RunBody) => {
+      await put(db, runId, given);
+      const { outcome: is, ...rest } = await finalize(db, runId);
+      return is === 'date-taken' ? { is, ...rest } : is;
+    };
+    t.strictSame(await outcome('second', body(2, { extra_paycheck: 'skip' })), {
+      is: 'date-taken',
+      by: 'first',
+    });
+    t.strictSame(await frozenRows(db), { freezes: 0, employees: ['first e', 'first f'] });
+    t.strictSame(await outcome('group', body(2, { pay_group: 'north' })), { is: 'date-taken', by: 'first' });
+    t.equal(await outcome('weekly', body(2, { pay_frequency: 'weekly' })), 'finalized');
+    t.equal(await outcome('employer', body(2, { employer_id: 'other' })), 'finalized');
+    t.equal(await outcome('date', body(3)), 'finalized');
+    const off = { kind: 'off_cycle', employee_ids: ['e'], deductions: ['a'] } as const;
+    t.equal(await outcome('off', body(2, { ...off, employee_ids: ['e'], deductions: ['a'] })), 'finalized');
+    t.equal(await outcome('off2', body(2, { ...off, employee_ids: ['e'], deductions: ['a'] })), 'finalized');
+    await voided(db, 'first');
+    t.equal((await finalize(db, 'group')).outcome, 'finalized');
+    t.match(
+      await finalize(db, 'second'),
+      { outcome: 'date-taken', by: 'group' },
+      'a group blocks a run of all',
+    );
+    t.equal(await outcome('south', body(2, { pay_group: 'south' })), 'finalized');
+  },
+);
+
+onEitherEngine('a repeated finalize returns the run', async (t) => {
+  const db = await staged(t);
+  await put(db, 'r', body(2));
+  const { etag } = await view(db, 'r');
+  const key = { idempotencyKey: 'key-1' };
+  t.match(await finalize(db, 'r', { ifMatch: etag, ...key }), { outcome: 'finalized' });
+  const repeated = { outcome: 'repeated', stored: { run_id: 'r', etag } };
+  t.match(await finalize(db, 'r', { ifMatch: etag }), repeated, 'by its ETag');
+  t.match(await finalize(db, 'r', key), repeated, 'by its key');
+  t.match(await finalize(db, 'r', { ifMatch: 'other', ...key }), repeated);
+  t.equal((await finalize(db, 'r', { ifMatch: 'other' })).outcome, 'stale');
+  t.equal((await finalize(db, 'r', { idempotencyKey: 'key-2' })).outcome, 'not-open');
+  t.notMatch(JSON.stringify(await storedRun(db, 'r')), 'key-1', 'only a hash of the key is stored');
+  await voided(db, 'r');
+  t.equal((await finalize(db, 'r', { ifMatch: etag, ...key })).outcome, 'not-open');
+});
+
+onEitherEngine('if two runs of one date are finalized concurrently, one becomes final', async (t) => {
+  const db = await staged(t);
+  await put(db, 'one', body(2));
+  await put(db, 'two', body(2, { extra_paycheck: 'skip' }));
+  const outcomes = await Promise.all([finalize(db, 'one'), finalize(db, 'two')]);
+  t.equal(outcomes.filter(({ outcome }) => outcome === 'finalized').length, 1);
+  const [winner] = outcomes[0].outcome === 'finalized' ? ['one'] : ['two'];
+  t.strictSame(await frozenRows(db), { freezes: 0, employees: [`${winner} e`, `${winner} f`] });
+});
+
+onEitherEngine('a run finalized twice concurrently becomes final once', async (t) => {
+  const db = await staged(t);
+  await put(db, 'r', body(2));
+  const outcomes = await Promise.all([finalize(db, 'r'), finalize(db, 'r')]);
+  t.equal(outcomes.filter(({ outcome }) => outcome === 'finalized').length, 1);
+  t.strictSame(await frozenRows(db), { freezes: 0, employees: ['r e', 'r f'] });
+});
+
+onEitherEngine('concurrent runs of two employers do not affect each other', async (t) => {
+  const db = await staged(t);
+  await put(db, 'r', body(2));
+  await put(db, 'o', body(2, { employer_id: 'other' }));
+  const outcomes = await Promise.all([finalize(db, 'r'), finalize(db, 'o')]);
+  t.strictSame(
+    outcomes.map(({ outcome }) => outcome),
+    ['finalized', 'finalized'],
+  );
+});
+
+onEitherEngine('events recorded during finalizing have later positions than the run', async (t) => {
+  const db = await staged(t);
+  await put(db, 'r', body(2));
+  const { etag, position } = await view(db, 'r');
+  const answer = await during(db, 'r', async () => {
+    await send(
+      db,
+      each('2026-01-10', { member_contribution: '99' }),
+      each('2025-12-01', { employee_id: 'f' }, 'b'),
+    );
+    await learn(db, employment('e', { termination_date: '2026-01-01' }), employment('g'));
+  });
+  t.match(answer, { outcome: 'finalized', stored: { etag, position } });
+  t.match(await linesOf(db, 'r'), [{ member_amount: '10.00' }]);
+  t.match(await verified(db, 'r'), { identical: true });
+});
+
+const CODE = {
+  line_of_coverage: 'medical',
+  taxability: null,
+  side: 'employee',
+  code: 'M',
+  treatment: null,
+} as const;
+
+const interferences: [what: string, work: (db: Db) => Promise<unknown>, outcome: Finalized['outcome']][] = [
+  ['another run of the employer is finalized', (db) => finalized(db, 'other', body(1)), 'changed'],
+  ['another run of the pay date is finalized', (db) => finalized(db, 'other', body(2)), 'date-taken'],
+  ['the run itself is finalized', (db) => finalize(db, 'r'), 'not-open'],
+  ['the previous run is voided', (db) => voided(db, 'r0'), 'changed'],
+  ['deductions taken of an earlier run are reported', (db) => report(db, 'r0'), 'changed'],
+  ["the employer's codes change", (db) => setCodes(db, [CODE]), 'changed'],
+  ['the run is deleted', (db) => transact(db, (trx) => deleteRun(trx, 'r')), 'unknown'],
+  [
+    'the run is deleted, and another one is created with its id',
+    async (db) => {
+      await transact(db, (trx) => deleteRun(trx, 'r'));
+      await put(db, 'r', body(2, { extra_paycheck: 'skip' }));
+    },
+    'changed',
+  ],
+  [
+    'written lines are deleted',
+    (db) =>
+      transact(db, (trx) =>
+        trx
+          .deleteFrom('run_employees')
+          .where('freeze_id', 'in', trx.selectFrom('run_freezes').select('freeze_id'))
+          .where('employee_id', '=', 'f')
+          .execute(),
+      ),
+    'changed',
+  ],
+  ['another run is created', (db) => put(db, 'other', body(3)), 'finalized'],
+  [
+    'a run of another employer is finalized',
+    (db) => finalized(db, 'o', body(2, { employer_id: 'other' })),
+    'finalized',
+  ],
+  ["another employer's codes change", (db) => setCodes(db, [CODE], 'other'), 'finalized'],
+];
+
+function report(db: Db, run_id: string): Promise<unknown> {
+  return transact(db, (trx) =>
+    trx
+      .insertInto('taken_reports')
+      .values({ run_id, report: 1, recorded_at: LATELY, line_count: 0 })
+      .execute(),
+  );
+}
+
+for (const [what, work, outcome] of interferences) {
+  onEitherEngine(`if ${what} during finalizing, the result is ${outcome}`, async (t) => {
+    const db = await staged(t);
+    await finalized(db, 'r0', body(0));
+    await put(db, 'r', body(2));
+    t.equal((await during(db, 'r', () => work(db))).outcome, outcome);
+    const { freezes, employees } = await frozenRows(db);
+    t.equal(freezes, 0);
+    t.strictSame(
+      employees.filter((row) => row.startsWith('null')),
+      [],
+      'nothing is left behind',
+    );
+  });
+}
+
+onEitherEngine(
+  'a run that is not ready, or whose finalizing fails, stays open with nothing left behind',
+  async (t) => {
+    const db = await staged(t);
+    await put(db, 'r', body(2));
+    const asked = { ifMatch: null, accept: null, clock: () => new Date(LATELY) };
+    const failures = [{ checkId: 'overlap', employeeId: null, ids: [] }];
+    const refuses: CheckReadiness = async () => ({
+      ready: false,
+      checked_at: LATELY,
+      checks: [],
+      etag: '',
+      failures,
+    });
+    t.match(await finalizeRun(db, 'r', asked, refuses), { outcome: 'not-ready', report: { ready: false } });
+    t.strictSame(await frozenRows(db), NOTHING);
+    const fails: CheckReadiness = () => Promise.reject(new Error('no answer'));
+    await t.rejects(finalizeRun(db, 'r', asked, fails), { message: 'no answer' });
+    t.strictSame(await frozenRows(db), NOTHING);
+    t.match(await storedRun(db, 'r'), { state: 'open' });
+    t.match(await finalize(db, 'r'), { outcome: 'finalized' });
+  },
+);
+
+/** Makes all freezes older. PostgreSQL times them by its own clock. */
+const ageFreezes = (db: Db) =>
+  transact(db, (trx) =>
+    trx.updateTable('run_freezes').set({ renewed_at: '2026-01-01T00:00:00.000Z' }).execute(),
+  );
+
+onEitherEngine('a later finalize removes the rows of a process that died', async (t) => {
+  const db = await staged(t);
+  const leave = (freeze_id: string, rows: number, changes: { state?: 'abandoned' } = {}) =>
+    transact(db, async (trx) => {
+      const freeze = {
+        freeze_id,
+        state: 'writing',
+        renewed_at: new Date().toISOString(),
+        ...changes,
+      } as const;
+      await trx.insertInto('run_freezes').values(freeze).execute();
+      for (let index = 0; index < rows; index += 1) {
+        const row = { freeze_id, employee_id: `e${index}`, roster_position: null, lines: '[]' };
+        await trx.insertInto('run_employees').values(row).execute();
+      }
+    });
+  await leave('dead', 1_200);
+  await leave('empty', 0);
+  await ageFreezes(db);
+  await leave('half-removed', 1, { state: 'abandoned' });
+  await leave('at-work', 2);
+  await put(db, 'r', body(2));
+  t.match(await finalize(db, 'r', { clock: systemClock }), { outcome: 'finalized' });
+  const freezes = await db.selectFrom('run_freezes').select('freeze_id').execute();
+  t.strictSame(freezes, [{ freeze_id: 'at-work' }]);
+  t.strictSame((await frozenRows(db)).employees, ['null e0', 'null e1', 'r e', 'r f']);
+});
+
+onEitherEngine('a run whose lines a clean-up removed stays open, and its caller tries again', async (t) => {
+  const db = await staged(t);
+  await put(db, 'r', body(2));
+  const late = during(db, 'r', async () => {
+    await ageFreezes(db);
+    await removeAbandoned(db, systemClock);
+  });
+  await t.rejects(late, { code: 'ABANDONED' });
+  t.strictSame(await frozenRows(db), NOTHING);
+  t.match(await storedRun(db, 'r'), { state: 'open', freeze_id: null });
+  t.match(await finalize(db, 'r'), { outcome: 'finalized' });
+});
+
+onEitherEngine('no page is added to a freeze that a clean-up took for abandoned', async (t) => {
+  const db = await staged(t);
+  const freezeId = await beginFreeze(db, systemClock);
+  await ageFreezes(db);
+  await removeAbandoned(db, systemClock);
+  await t.rejects(
+    transact(db, (trx) => renewFreeze(trx, freezeId, systemClock)),
+    { code: 'ABANDONED' },
+  );
+});
+
+onEitherEngine('a clean-up removes nothing of a run that became final after it looked', async (t) => {
+  const { db, url } = await stagedAt(t);
+  await put(db, 'r', body(2));
+  const looked = Promise.withResolvers<void>();
+  const isFinal = Promise.withResolvers<void>();
+  const other = open(t, url).withPlugin({
+    transformQuery: ({ node }) => node,
+    transformResult: async ({ result }) => {
+      looked.resolve();
+      await isFinal.promise;
+      return result;
+    },
+  });
+  let cleanUp: Promise<void> | undefined;
+  const finalizing = during(db, 'r', async () => {
+    await ageFreezes(db);
+    cleanUp = removeAbandoned(other, systemClock);
+    await looked.promise;
+  });
+  t.match(await finalizing, { outcome: 'finalized' });
+  isFinal.resolve();
+  await cleanUp;
+  t.strictSame(await frozenRows(db), { freezes: 0, employees: ['r e', 'r f'] });
+  t.match(await verified(db, 'r'), { identical: true });
+});
+
+onEachEngine('the database refuses to change or remove a finalized or voided run or its lines', async (t) => {
+  const db = await staged(t);
+  await finalized(db, 'final', body(2));
+  await finalized(db, 'void', body(3));
+  await voided(db, 'void');
+  for (const run_id of ['final', 'void']) {
+    const { freeze_id } = await storedRun(db, run_id);
+    const refused = async (what: string, work: (trx: Trx) => Promise<unknown>) =>
+      t.rejects(transact(db, work), { message: /finalized/ }, `${run_id}: ${what}`);
+    const lines = (trx: Trx) => trx.updateTable('run_employees').where('freeze_id', '=', freeze_id);
+    const run = (trx: Trx) => trx.updateTable('payroll_runs').where('run_id', '=', run_id);
+    await refused('lines changed', (trx) => lines(trx).set({ lines: '[]' }).execute());
+    await refused('lines removed', (trx) =>
+      trx.deleteFrom('run_employees').where('freeze_id', '=', freeze_id).execute(),
+    );
+    await refused('run removed', (trx) =>
+      trx.deleteFrom('payroll_runs').where('run_id', '=', run_id).execute(),
+    );
+    await refused('totals changed', (trx) => run(trx).set({ totals: '{}' }).execute());
+    await refused('changed while voided', (trx) =>
+      run(trx).set({ state: 'voided', voided_at: 'x', void_reason: 'y', position: 0 }).execute(),
+    );
+  }
+  t.match(await verified(db, 'final'), { identical: true });
+});

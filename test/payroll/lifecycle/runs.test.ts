@@ -1,0 +1,278 @@
+/** Tests creating, listing, showing and deleting runs. */
+import t, { type Test } from 'tap';
+import type { Db } from '../../../src/database/tables.ts';
+import { transact } from '../../../src/database/transaction.ts';
+import { resolveBasis } from '../../../src/payroll/compute/basis.ts';
+import { computedPages, linesOfRun } from '../../../src/payroll/lifecycle/line-pages.ts';
+import { previewRun } from '../../../src/payroll/lifecycle/results.ts';
+import { type RunBody, runOf } from '../../../src/payroll/records/body.ts';
+import { deleteRun, listRuns, putRun, voidRun } from '../../../src/payroll/records/runs.ts';
+import { scratch } from '../../database/scratch.ts';
+import {
+  body,
+  employment,
+  event,
+  finalize,
+  finalized,
+  LATELY,
+  learn,
+  lines,
+  linesOf,
+  put,
+  run,
+  send,
+  setCodes,
+  storedRun,
+  view,
+  voided,
+} from '../../support/payroll.ts';
+
+type Changes = Parameters<typeof event>[2];
+
+const each = (sent: string, changes: Changes = {}, id = 'a') =>
+  event(id, sent, { employee_id: 'e', period: 'biweekly', member_contribution: '10.00', ...changes });
+
+async function staged(t: Test): Promise<Db> {
+  const { db } = await scratch(t);
+  await learn(db, employment('e'), employment('f'));
+  await send(db, each('2025-12-01'));
+  return db;
+}
+
+t.test('the same run again changes nothing, with an explicit or default kind, in any order', async (t) => {
+  const db = await staged(t);
+  const again = (given: RunBody) => {
+    const checked = runOf(given);
+    if (!checked.ok) throw new Error('refused');
+    return transact(db, (trx) => putRun(trx, 'r', checked.run, '2026-07-01T00:00:00.000Z'));
+  };
+  t.equal(await again(body(2, { employee_ids: ['f', 'e'] })), 'created');
+  const stored = await storedRun(db, 'r');
+  t.equal(await again(body(2, { kind: 'regular', employee_ids: ['e', 'f'] })), 'same');
+  t.equal(await again(body(2)), 'different');
+  t.equal(await again(body(2, { employee_ids: ['e', 'f'], extra_paycheck: 'skip' })), 'different');
+  t.strictSame(await storedRun(db, 'r'), stored);
+  await finalize(db, 'r');
+  t.equal(await again(body(2, { employee_ids: ['f', 'e'] })), 'same', 'even after it is finalized');
+  t.equal(await again(body(3)), 'different');
+});
+
+t.test('a contradictory body is rejected with the field', async (t) => {
+  const paths = (given: unknown) => {
+    const checked = runOf(given);
+    return checked.ok ? [] : checked.problems.map(({ path }) => path);
+  };
+  t.strictSame(paths(body(2)), []);
+  t.strictSame(paths(body(2, { period_end: '2026-01-01' })), ['period_end']);
+  t.strictSame(paths(body(2, { kind: 'off_cycle' })), ['employee_ids']);
+  t.strictSame(paths(body(2, { pay_date: '2026-02-30' })), ['pay_date']);
+  t.strictSame(paths({ ...body(2), schema: 'annualized' }).length, 1);
+});
+
+t.test('runs are listed by pay date, latest first, and a cursor continues after a page', async (t) => {
+  const db = await staged(t);
+  for (const [runId, place, employer_id] of [
+    ['b', 2, 'acme'],
+    ['a', 2, 'acme'],
+    ['c', 3, 'acme'],
+    ['d', 1, 'other'],
+    ['e', 1, 'acme'],
+  ] as const)
+    await put(db, runId, body(place, { employer_id }));
+  const pages = async (limit: number, filter: Parameters<typeof listRuns>[1]) => {
+    const seen: string[][] = [];
+    for (let after: { payDate: string; runId: string } | undefined; ; ) {
+      const { runs, next } = await listRuns(db, filter, { after, limit });
+      seen.push(runs.map((one) => one.run_id));
+      if (next === null) return seen;
+      after = next;
+    }
+  };
+  t.strictSame(await pages(9, {}), [['c', 'b', 'a', 'e', 'd']]);
+  t.strictSame(await pages(2, {}), [['c', 'b'], ['a', 'e'], ['d']]);
+  t.strictSame(
+    await pages(2, { employerId: 'acme' }),
+    [
+      ['c', 'b'],
+      ['a', 'e'],
+    ],
+    'no empty page at the end',
+  );
+  await finalize(db, 'a');
+  t.strictSame(await pages(9, { state: 'finalized' }), [['a']]);
+  t.strictSame(await pages(9, { state: 'open', employerId: 'other' }), [['d']]);
+  t.strictSame(await pages(9, { employerId: 'nobody' }), [[]]);
+});
+
+t.test('only an open run can be deleted, and only a finalized one can be voided', async (t) => {
+  const db = await staged(t);
+  const remove = (runId: string) => transact(db, (trx) => deleteRun(trx, runId));
+  const take = (runId: string) =>
+    transact(db, (trx) => voidRun(trx, runId, { reason: 'a mistake', now: LATELY }));
+  t.equal(await remove('r'), 'unknown');
+  t.equal(await take('r'), 'unknown');
+  await put(db, 'r', body(2));
+  t.equal(await take('r'), 'not-finalized');
+  await finalize(db, 'r');
+  t.equal(await remove('r'), 'not-open');
+  t.equal(await take('r'), 'voided');
+  t.equal(await take('r'), 'not-finalized');
+  t.equal(await remove('r'), 'not-open');
+  t.match(await storedRun(db, 'r'), { state: 'voided', void_reason: 'a mistake', voided_at: LATELY });
+  t.match(await linesOf(db, 'r'), [{ member_amount: '10.00' }], 'a voided run stays readable');
+  await put(db, 'open', body(2));
+  t.equal(await remove('open'), 'deleted');
+  t.equal(await storedRun(db, 'open'), null);
+});
+
+t.test('an ETag changes with every line, and only then', async (t) => {
+  const db = await staged(t);
+  await learn(db, employment('x', { employer_id: 'other' }));
+  await put(db, 'r', body(3));
+  const etags = [(await view(db, 'r')).etag];
+  const sameAfter = async (what: string, change: Promise<unknown>) => {
+    await change;
+    t.equal((await view(db, 'r')).etag, etags.at(-1), what);
+  };
+  const changedAfter = async (what: string, change: Promise<unknown>) => {
+    await change;
+    const { etag } = await view(db, 'r');
+    t.notOk(etags.includes(etag), what);
+    etags.push(etag);
+  };
+  await sameAfter('nothing', Promise.resolve());
+  await sameAfter('an event of another employer', send(db, each('2026-01-10', { employee_id: 'x' }, 'x')));
+  await sameAfter('an employee without lines', learn(db, employment('g')));
+  await sameAfter('an employment status', learn(db, employment('e', { employment_status: 'part_time' })));
+  await sameAfter('a late event', send(db, each('2025-11-01', { member_contribution: '99' })));
+  await sameAfter('another run', put(db, 's', body(4)));
+  await changedAfter('an amount', send(db, each('2026-01-11', { member_contribution: '11' })));
+  await changedAfter(
+    'a cent of the employer amount',
+    send(db, each('2026-01-12', { member_contribution: '11', employer_contribution: '0.01' })),
+  );
+  await changedAfter(
+    'a description',
+    send(db, each('2026-01-13', { member_contribution: '11', description: 'Gold' })),
+  );
+  await changedAfter('a new line', send(db, each('2026-01-14', { employee_id: 'f' }, 'b')));
+  await changedAfter('a previous run', finalized(db, 'before', body(2)));
+  await changedAfter(
+    'an adjustment for that run',
+    send(db, each('2026-01-15', { member_contribution: '12' })),
+  );
+  const code = {
+    line_of_coverage: 'medical',
+    taxability: null,
+    side: 'employee',
+    code: 'M',
+    treatment: null,
+  } as const;
+  await changedAfter('a payroll code', setCodes(db, [code]));
+  await sameAfter('a code of another employer', setCodes(db, [code], 'other'));
+  await changedAfter('a termination', learn(db, employment('f', { termination_date: '2026-02-10' })));
+  await sameAfter('finalizing it', finalize(db, 'r'));
+  await sameAfter(
+    'a later change of that employee',
+    send(db, each('2026-01-16', { member_contribution: '13' })),
+  );
+});
+
+t.test(
+  'totals cover the lines to deduct, by coverage and taxability; reported lines are separate',
+  async (t) => {
+    const db = await staged(t);
+    await send(
+      db,
+      each(
+        '2025-12-01',
+        { line_of_coverage: 'dental', taxability: 'post_tax', employer_contribution: '2.50' },
+        'b',
+      ),
+      each('2025-12-01', { employee_id: 'f', member_contribution: '-3.01' }, 'c'),
+    );
+    await finalized(db, 'r2', body(2));
+    await send(db, each('2026-01-30', { member_contribution: '12' }));
+    await put(db, 'r', body(3));
+    t.match((await view(db, 'r')).totals, {
+      employees: 2,
+      lines: 3,
+      member_amount: '18.99',
+      employer_amount: '2.50',
+      by_line_of_coverage: [
+        {
+          line_of_coverage: 'dental',
+          employees: 1,
+          lines: 1,
+          member_amount: '10.00',
+          employer_amount: '2.50',
+        },
+        {
+          line_of_coverage: 'medical',
+          employees: 2,
+          lines: 2,
+          member_amount: '8.99',
+          employer_amount: '0.00',
+        },
+      ],
+      by_taxability: [
+        { taxability: 'post_tax', lines: 1, member_amount: '10.00' },
+        { taxability: 'pre_tax', lines: 2, member_amount: '8.99' },
+      ],
+      reported: { employees: 1, lines: 1, member_amount: '2.00', employer_amount: '0.00' },
+    });
+  },
+);
+
+t.test('a preview equals the run and stores nothing', async (t) => {
+  const db = await staged(t);
+  await put(db, 'r', body(2));
+  const before = await db.selectFrom('payroll_runs').selectAll().execute();
+  const preview = await previewRun(db, null, run(2));
+  const kept = await view(db, 'r');
+  t.equal(preview.etag, kept.etag);
+  t.strictSame(preview.totals, kept.totals);
+  t.strictSame(await db.selectFrom('payroll_runs').selectAll().execute(), before);
+  const basis = await resolveBasis(db, null, run(2, { employee_ids: ['e'] }));
+  const seen: string[] = [];
+  for await (const page of computedPages(db, basis)) seen.push(...page.map(({ employeeId }) => employeeId));
+  t.strictSame(seen, ['e']);
+});
+
+t.test('all pages of an open run are computed at the position of the first', async (t) => {
+  const db = await staged(t);
+  await send(db, each('2025-12-01', { employee_id: 'f' }, 'b'));
+  const stored = await put(db, 'r', body(2));
+  const { position } = await linesOfRun(db, stored);
+  await send(db, each('2026-01-10', { employee_id: 'f', member_contribution: '99' }, 'b'));
+  const amounts = async (cursor: { employeeId: string; position: number } | null) => {
+    const { pages } = await linesOfRun(db, stored, { from: cursor ?? undefined });
+    const seen: string[] = [];
+    for await (const page of pages)
+      seen.push(...page.flatMap((one) => one.lines.map((line) => line.member_amount)));
+    return seen;
+  };
+  t.strictSame(await amounts({ employeeId: 'e', position }), ['10.00']);
+  t.strictSame(await amounts(null), ['10.00', '99.00']);
+});
+
+t.test('a run of many employees has pages, each employee once and in order', async (t) => {
+  const { db } = await scratch(t);
+  const ids = Array.from({ length: 600 }, (_, index) => `e${String(index).padStart(4, '0')}`);
+  await learn(db, ...ids.map((id) => employment(id)));
+  await send(db, ...ids.map((employee_id) => each('2025-12-01', { employee_id }, `d-${employee_id}`)));
+  await put(db, 'r', body(2));
+  const open = (await linesOf(db, 'r')).map((line) => line.employee_id);
+  t.strictSame(open, ids);
+  await finalize(db, 'r');
+  t.strictSame(
+    (await linesOf(db, 'r')).map((line) => line.employee_id),
+    ids,
+    'frozen pages too',
+  );
+  await voided(db, 'r');
+  t.strictSame(
+    (await lines(db, body(2, { employee_ids: ids }))).map((line) => line.employee_id),
+    ids,
+  );
+});

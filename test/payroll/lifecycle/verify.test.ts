@@ -1,0 +1,246 @@
+/** A finalized run can be verified later from the ledger at its position. */
+import { sql } from 'kysely';
+import t, { type Test } from 'tap';
+import { createDifferences } from '../../../src/database/difference.ts';
+import type { Db, Trx } from '../../../src/database/tables.ts';
+import { transact } from '../../../src/database/transaction.ts';
+import { verifyRuns } from '../../../src/payroll/lifecycle/verify.ts';
+import { scratch } from '../../database/scratch.ts';
+import { pastTriggers } from '../../support/past-triggers.ts';
+import {
+  body,
+  employment,
+  event,
+  finalized,
+  learn,
+  linesOf,
+  send,
+  setCodes,
+  setSchedules,
+  verified,
+  voided,
+} from '../../support/payroll.ts';
+import { every } from '../calendars.ts';
+
+const each = (sent: string, changes: Parameters<typeof event>[2] = {}, id = 'a') =>
+  event(id, sent, { employee_id: 'e', member_contribution: '150.00', ...changes });
+
+const scheduled = (dates: string[]) => [
+  {
+    pay_frequency: 'biweekly' as const,
+    pay_group: null,
+    pay_dates: dates.map((pay_date) => ({ pay_date, period_start: pay_date, period_end: pay_date })),
+  },
+];
+
+/** Two finalized runs, the second with a change, an end, adjustments and a termination. */
+async function staged(t: Test): Promise<Db> {
+  const { db } = await scratch(t);
+  await learn(db, ...['e', 'f', 'g', 'h'].map((id) => employment(id)));
+  await setSchedules(db, scheduled([...every(14, '2026-01-02', 26), '2026-12-31']));
+  await setCodes(db, [
+    { line_of_coverage: 'medical', taxability: null, side: 'employee', code: 'MED', treatment: null },
+  ]);
+  for (const id of ['e', 'f', 'g']) await send(db, each('2025-12-01', { employee_id: id }, `d-${id}`));
+  await finalized(db, 'r2', body(2));
+  await send(db, each('2026-01-30', { employee_id: 'e', member_contribution: '160.00' }, 'd-e'));
+  await send(db, each('2026-01-30', { employee_id: 'f', effective_end: '2026-01-20' }, 'd-f'));
+  await learn(db, employment('g', { termination_date: '2026-01-29' }));
+  await send(db, each('2026-01-31', { employee_id: 'g', member_contribution: '1' }, 'd-g'));
+  await finalized(db, 'r3', body(3, { adjustments: 'include' }));
+  return db;
+}
+
+const change = (
+  db: Db,
+  runId: string,
+  employee_id: string,
+  row: { lines?: string; roster_position?: number | null },
+) =>
+  pastTriggers(db, (trx) =>
+    trx
+      .updateTable('run_employees')
+      .set(row)
+      .where(
+        'freeze_id',
+        'in',
+        (eb) => eb.selectFrom('payroll_runs').select('freeze_id').where('run_id', '=', runId) as never,
+      )
+      .where('employee_id', '=', employee_id)
+      .execute(),
+  );
+
+t.test('a run stays identical, whatever happens after it', async (t) => {
+  const db = await staged(t);
+  t.strictSame(await verified(db, 'r2'), { identical: true, lines: 3, differences: [], difference_count: 0 });
+  t.strictSame(await verified(db, 'r3'), { identical: true, lines: 6, differences: [], difference_count: 0 });
+  const both = async (what: string) => {
+    t.match(await verified(db, 'r2'), { identical: true }, `r2 after ${what}`);
+    t.match(await verified(db, 'r3'), { identical: true }, `r3 after ${what}`);
+  };
+  await send(db, each('2025-11-01', { employee_id: 'e', member_contribution: '7' }, 'd-e'));
+  await send(
+    db,
+    each('2026-01-01', { employee_id: 'h' }, 'd-e'),
+    each('2025-12-01', { employee_id: 'h' }, 'new'),
+  );
+  await both('late and new events');
+  await learn(
+    db,
+    employment('e', { pay_frequency: 'weekly' }),
+    employment('f', { employer_id: 'other' }),
+    employment('i'),
+  );
+  await both('another roster');
+  await setSchedules(db, []);
+  await setCodes(db, []);
+  await both('other schedules and codes');
+  await finalized(db, 'r4', body(4, { adjustments: 'include' }));
+  await transact(db, (trx) =>
+    trx
+      .insertInto('taken_reports')
+      .values({ run_id: 'r2', report: 1, recorded_at: 'now', line_count: 0 })
+      .execute(),
+  );
+  await both('a later run and a report');
+  await voided(db, 'r2');
+  await both('a void of the previous run');
+  await voided(db, 'r3');
+  await both('its own void');
+  t.match(await verified(db, 'r4'), { identical: true }, 'a run that adjusted a voided run is identical');
+});
+
+t.test('a changed line is named with its stored and its computed value', async (t) => {
+  const db = await staged(t);
+  const [line] = (await linesOf(db, 'r2')).filter((one) => one.employee_id === 'e');
+  await change(db, 'r2', 'e', { lines: JSON.stringify([{ ...line, member_amount: '0.01' }]) });
+  t.match(await verified(db, 'r2'), {
+    identical: false,
+    lines: 3,
+    difference_count: 1,
+    differences: [
+      {
+        employee_id: 'e',
+        line: 'regular d-e',
+        frozen: { member_amount: '0.01' },
+        computed: { member_amount: line?.member_amount },
+      },
+    ],
+  });
+});
+
+t.test('a removed or added line, or a changed flag, is named', async (t) => {
+  const db = await staged(t);
+  const lines = await linesOf(db, 'r3');
+  const of = (id: string) => lines.filter((line) => line.employee_id === id);
+  await change(db, 'r3', 'e', { lines: '[]' });
+  t.match(await verified(db, 'r3'), {
+    difference_count: 2,
+    differences: [
+      { line: 'regular d-e', frozen: null },
+      { line: 'adjustment d-e r2', frozen: null },
+    ],
+  });
+  await change(db, 'r3', 'e', { lines: JSON.stringify(of('e')) });
+  await change(db, 'r3', 'h', { lines: JSON.stringify(of('e')) });
+  t.match(await verified(db, 'r3'), {
+    difference_count: 2,
+    differences: [{ employee_id: 'h', computed: null }, {}],
+  });
+  await change(db, 'r3', 'h', { lines: '[]' });
+  await change(db, 'r3', 'f', { lines: JSON.stringify(of('f').map((line) => ({ ...line, flags: [] }))) });
+  t.match(await verified(db, 'r3'), { difference_count: 1, differences: [{ line: 'adjustment d-f r2' }] });
+});
+
+t.test('a changed roster row and a removed or added employee are named', async (t) => {
+  const db = await staged(t);
+  await change(db, 'r2', 'h', { roster_position: 99 });
+  t.match(await verified(db, 'r2'), {
+    identical: false,
+    differences: [{ employee_id: 'h', line: null, frozen: 99, computed: 4 }],
+  });
+  await change(db, 'r2', 'h', { roster_position: 4 });
+  t.match(await verified(db, 'r2'), { identical: true });
+  await pastTriggers(db, (trx) => trx.deleteFrom('run_employees').where('employee_id', '=', 'h').execute());
+  t.match(await verified(db, 'r2'), {
+    differences: [{ employee_id: 'h', line: null, frozen: null, computed: 4 }],
+  });
+  const row = await db
+    .selectFrom('run_employees')
+    .selectAll()
+    .where('employee_id', '=', 'e')
+    .executeTakeFirstOrThrow();
+  await transact(db, (trx) =>
+    trx
+      .insertInto('run_employees')
+      .values({ ...row, employee_id: 'z' })
+      .execute(),
+  );
+  t.match(await verified(db, 'r2'), { difference_count: 3 });
+});
+
+t.test('the first of many differences are named and all are counted', async (t) => {
+  const { db } = await scratch(t);
+  const ids = Array.from({ length: 120 }, (_, index) => `e${index}`);
+  await learn(db, ...ids.map((id) => employment(id)));
+  await finalized(db, 'r', body(2));
+  await pastTriggers(db, (trx) => trx.updateTable('run_employees').set({ roster_position: 0 }).execute());
+  const { difference_count, differences } = await verified(db, 'r');
+  t.equal(difference_count, 120);
+  t.equal(differences.length, 100);
+});
+
+t.test('ids in byte order are not a difference', async (t) => {
+  const { db } = await scratch(t);
+  const ids = ['a', 'Z', '\u{ff5e}', '\u{1f600}'];
+  await learn(db, ...ids.map((id) => employment(id)));
+  await finalized(db, 'r', body(2, { employee_ids: ids }));
+  t.match(await verified(db, 'r'), { identical: true });
+  await finalized(db, 'all', body(3));
+  t.match(await verified(db, 'all'), { identical: true });
+});
+
+/** Returns what verifying all runs reports. */
+async function findings(db: Db) {
+  const { report, named } = createDifferences(1_000);
+  await verifyRuns(db, { report, looked: () => {}, signal: new AbortController().signal });
+  return named.map(({ table, field }) => `${table}.${field}`);
+}
+
+t.test('a changed settlement, input or previous run is named', async (t) => {
+  for (const [expected, change] of [
+    [
+      'run_settlements.settles',
+      (trx: Trx) => trx.updateTable('run_settlements').set({ member_amount: '0.01' }).execute(),
+    ],
+    [
+      'run_settlements.settles',
+      (trx: Trx) => trx.deleteFrom('run_settlements').where('employee_id', '=', 'e').execute(),
+    ],
+    ['payroll_runs.basis', (trx: Trx) => trx.updateTable('run_inputs').set({ is_voided: 1 }).execute()],
+    ['payroll_runs.basis', (trx: Trx) => trx.deleteFrom('run_inputs').execute()],
+    [
+      'payroll_runs.basis',
+      (trx: Trx) =>
+        trx.updateTable('payroll_runs').set({ previous_run_id: null }).where('run_id', '=', 'r3').execute(),
+    ],
+  ] as const) {
+    const db = await staged(t);
+    t.strictSame(await findings(db), []);
+    await pastTriggers(db, async (trx) => void (await change(trx)));
+    t.ok((await findings(db)).includes(expected), expected);
+  }
+});
+
+t.test('a stored pay date that affects no amount is verified too', async (t) => {
+  const db = await staged(t);
+  t.strictSame(await findings(db), []);
+  await pastTriggers(db, (trx) =>
+    trx
+      .updateTable('payroll_runs')
+      .set({ basis: sql<string>`replace(basis, '2026-12-04', '2026-12-05')` })
+      .where('run_id', '=', 'r2')
+      .execute(),
+  );
+  t.strictSame(await findings(db), ['payroll_runs.basis']);
+});

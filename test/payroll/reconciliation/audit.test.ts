@@ -1,0 +1,451 @@
+import { deepStrictEqual } from 'node:assert/strict';
+import t from 'tap';
+import type { Db } from '../../../src/database/tables.ts';
+import { readRows } from '../../../src/formats/rows.ts';
+import { amountOf, centsOf } from '../../../src/money.ts';
+import type { Line } from '../../../src/payroll/calculation/line.ts';
+import { linesOfRun } from '../../../src/payroll/lifecycle/line-pages.ts';
+import {
+  AUDIT_COLUMNS,
+  AUDIT_ROWS_MAX,
+  AUDIT_ROWS_NAMED,
+  type Audit,
+  auditRun,
+} from '../../../src/payroll/reconciliation/audit.ts';
+import { scratch } from '../../database/scratch.ts';
+import { described, parts } from '../../formats/read.ts';
+import {
+  deduct,
+  EMPLOYER,
+  employ,
+  finalizedOn,
+  type Given,
+  putOn,
+  readyEmployer,
+  rowsOf,
+  storedRun,
+} from '../../support/payroll.ts';
+import fc from '../../support/seeded.ts';
+import { lineOf } from '../lines.ts';
+
+const DATE = '2026-07-17';
+
+/** Pages of lines, one employee per page. */
+async function* pagesOf(...lines: Line[]) {
+  for (const [employeeId, own] of Map.groupBy(lines, (line) => line.employee_id)) {
+    yield [{ employeeId, lines: own }];
+  }
+}
+
+async function audited(db: Db, lines: readonly Line[], ...rows: Given[]): Promise<Audit> {
+  const result = await auditRun(db, { employerId: EMPLOYER, pages: pagesOf(...lines) }, rowsOf(...rows));
+  if (!result.ok) throw new Error(described(result.problems).join());
+  return result.audit;
+}
+
+/** Counts by category: matched, only here, only in payroll, differs, unknown. */
+function counts(audit: Audit): number[] {
+  const { matched, only_here, only_in_payroll, amount_differs, employee_unknown } = audit;
+  return [matched, only_here, only_in_payroll, amount_differs, employee_unknown].map(
+    (category) => category.count,
+  );
+}
+
+async function employer(t: Parameters<typeof scratch>[0]): Promise<Db> {
+  const { db } = await scratch(t);
+  await employ(db, 'emp-1');
+  await employ(db, 'emp-2');
+  await employ(db, 'emp-other', { employer_id: 'another' });
+  return db;
+}
+
+t.test(
+  'every row belongs to one category, and each category has the totals of the run and the file',
+  async (t) => {
+    const db = await employer(t);
+    const lines = [
+      lineOf({ deduction_id: 'same', member_amount: '10.00', employer_amount: '1.00' }),
+      lineOf({ deduction_id: 'here', member_amount: '20.00', employer_amount: '2.00' }),
+      lineOf({ deduction_id: 'differs', member_amount: '30.00', employer_amount: '3.00' }),
+    ];
+    const audit = await audited(
+      db,
+      lines,
+      { employee_id: 'emp-1', deduction_id: 'same', member_amount: '10', employer_amount: '1.0' },
+      { employee_id: 'emp-1', deduction_id: 'differs', member_amount: '29.99', employer_amount: '3' },
+      { employee_id: 'emp-2', deduction_id: 'there', member_amount: '-40.5' },
+      { employee_id: 'emp-other', deduction_id: 'moved', member_amount: '50' },
+      { employee_id: 'nobody', deduction_id: 'x', member_amount: '60', employer_amount: '6' },
+    );
+    t.strictSame(audit, {
+      compared_by: ['deduction_id'],
+      employer_compared: true,
+      matched: {
+        count: 1,
+        member_amount: '10.00',
+        employer_amount: '1.00',
+        payroll_member_amount: '10.00',
+        payroll_employer_amount: '1.00',
+      },
+      only_here: {
+        count: 1,
+        member_amount: '20.00',
+        employer_amount: '2.00',
+        payroll_member_amount: '0.00',
+        payroll_employer_amount: '0.00',
+        rows: [
+          {
+            employee_id: 'emp-1',
+            deduction_id: 'here',
+            member_amount: '20.00',
+            employer_amount: '2.00',
+            payroll_member_amount: null,
+            payroll_employer_amount: null,
+          },
+        ],
+      },
+      only_in_payroll: {
+        count: 1,
+        member_amount: '0.00',
+        employer_amount: '0.00',
+        payroll_member_amount: '-40.50',
+        payroll_employer_amount: '0.00',
+        rows: [
+          {
+            employee_id: 'emp-2',
+            deduction_id: 'there',
+            member_amount: null,
+            employer_amount: null,
+            payroll_member_amount: '-40.50',
+            payroll_employer_amount: null,
+          },
+        ],
+      },
+      amount_differs: {
+        count: 1,
+        member_amount: '30.00',
+        employer_amount: '3.00',
+        payroll_member_amount: '29.99',
+        payroll_employer_amount: '3.00',
+        rows: [
+          {
+            employee_id: 'emp-1',
+            deduction_id: 'differs',
+            member_amount: '30.00',
+            employer_amount: '3.00',
+            payroll_member_amount: '29.99',
+            payroll_employer_amount: '3.00',
+          },
+        ],
+      },
+      employee_unknown: {
+        count: 2,
+        member_amount: '0.00',
+        employer_amount: '0.00',
+        payroll_member_amount: '110.00',
+        payroll_employer_amount: '6.00',
+        rows: [
+          {
+            employee_id: 'emp-other',
+            deduction_id: 'moved',
+            member_amount: null,
+            employer_amount: null,
+            payroll_member_amount: '50.00',
+            payroll_employer_amount: null,
+          },
+          {
+            employee_id: 'nobody',
+            deduction_id: 'x',
+            member_amount: null,
+            employer_amount: null,
+            payroll_member_amount: '60.00',
+            payroll_employer_amount: '6.00',
+          },
+        ],
+      },
+    });
+  },
+);
+
+t.test('a coarser file is compared with sums of lines, and a finer one is summed up', async (t) => {
+  const db = await employer(t);
+  const lines = [
+    lineOf({ deduction_id: 'a', payroll_code: 'MED', member_amount: '10.00', employer_amount: '5.00' }),
+    lineOf({ deduction_id: 'b', payroll_code: 'MED', member_amount: '2.50', employer_amount: '0.50' }),
+    lineOf({
+      deduction_id: 'a',
+      payroll_code: 'MED',
+      kind: 'adjustment',
+      member_amount: '-0.25',
+      employer_amount: '0.00',
+    }),
+    lineOf({ deduction_id: 'c', payroll_code: 'DEN', line_of_coverage: 'dental', member_amount: '7.00' }),
+  ];
+  const byCode = await audited(
+    db,
+    lines,
+    { employee_id: 'emp-1', payroll_code: 'MED', member_amount: '12.25', employer_amount: '5.50' },
+    { employee_id: 'emp-1', payroll_code: 'DEN', member_amount: '3' },
+    { employee_id: 'emp-1', payroll_code: 'DEN', member_amount: '4' },
+  );
+  t.strictSame(counts(byCode), [2, 0, 0, 0, 0]);
+  const byCoverage = await audited(
+    db,
+    lines,
+    { employee_id: 'emp-1', line_of_coverage: 'medical', member_amount: '12.25' },
+    { employee_id: 'emp-1', line_of_coverage: 'dental', member_amount: '7' },
+  );
+  t.strictSame(counts(byCoverage), [2, 0, 0, 0, 0]);
+  const byDeduction = await audited(db, lines, {
+    employee_id: 'emp-1',
+    deduction_id: 'a',
+    member_amount: '9.75',
+  });
+  t.strictSame(counts(byDeduction), [1, 2, 0, 0, 0], 'with its adjustment');
+  const byTwo = await audited(
+    db,
+    lines,
+    { employee_id: 'emp-1', deduction_id: 'a', payroll_code: 'MED', member_amount: '9.75' },
+    { employee_id: 'emp-1', deduction_id: 'c', payroll_code: 'MED', member_amount: '7' },
+  );
+  t.strictSame(byTwo.compared_by, ['deduction_id', 'payroll_code']);
+  t.strictSame(counts(byTwo), [1, 2, 1, 0, 0], 'another code does not match the line');
+});
+
+t.test('the employer amount is compared if the file has it', async (t) => {
+  const db = await employer(t);
+  const lines = [
+    lineOf({ deduction_id: 'a', member_amount: '1.00', employer_amount: '5.00' }),
+    lineOf({ deduction_id: 'b', member_amount: '0.00', employer_amount: '5.00' }),
+  ];
+  const row = (fields: Given) => ({ employee_id: 'emp-1', deduction_id: 'a', member_amount: '1', ...fields });
+  t.strictSame(
+    counts(await audited(db, lines, row({}))),
+    [2, 0, 0, 0, 0],
+    'the employee amount of b is zero',
+  );
+  t.strictSame(counts(await audited(db, lines, row({ employer_amount: '5' }))), [1, 1, 0, 0, 0]);
+  t.strictSame(counts(await audited(db, lines, row({ employer_amount: '4.99' }))), [0, 1, 0, 1, 0]);
+});
+
+t.test('a zero without a counterpart is not a difference', async (t) => {
+  const db = await employer(t);
+  const lines = [
+    lineOf({ deduction_id: 'ended', member_amount: '0.00', employer_amount: '0.00', change: 'ended' }),
+    lineOf({ deduction_id: 'a', member_amount: '1.00' }),
+  ];
+  const audit = await audited(
+    db,
+    lines,
+    { employee_id: 'emp-1', deduction_id: 'a', member_amount: '1', employer_amount: '161.54' },
+    { employee_id: 'emp-2', deduction_id: 'stopped', member_amount: '0', employer_amount: '0.0' },
+    { employee_id: 'nobody', deduction_id: 'stopped', member_amount: '-0' },
+  );
+  t.strictSame(counts(audit), [4, 0, 0, 0, 0]);
+});
+
+t.test('lines that are only reported are not compared', async (t) => {
+  const db = await employer(t);
+  const lines = [lineOf({ flags: ['reported'] })];
+  const audit = await audited(db, lines, {
+    employee_id: 'emp-1',
+    deduction_id: 'ded-1',
+    member_amount: '69.24',
+  });
+  t.strictSame(counts(audit), [0, 0, 1, 0, 0]);
+});
+
+t.test('ids with any characters stay separate', async (t) => {
+  const db = await employer(t);
+  const lines = [
+    lineOf({ employee_id: 'emp-1', deduction_id: '","x' }),
+    lineOf({ employee_id: 'emp-1"', deduction_id: ',"x' }),
+  ];
+  const audit = await audited(
+    db,
+    lines,
+    { employee_id: 'emp-1', deduction_id: '","x', member_amount: '69.24' },
+    { employee_id: 'emp-1"', deduction_id: ',"x', member_amount: '69.24' },
+  );
+  t.strictSame(counts(audit), [2, 0, 0, 0, 0]);
+});
+
+t.test('each invalid row is named before any line is read', async (t) => {
+  const db = await employer(t);
+  const rule = 'must be an amount such as 12.34 or -5: at most 2 decimals, no other signs';
+  const rows = [
+    { employee_id: 'e', deduction_id: 'd', member_amount: '1' },
+    { deduction_id: 'd', member_amount: '1' },
+    { employee_id: 'e', deduction_id: 'd' },
+    { employee_id: 'e', deduction_id: 'd', member_amount: '1.001' },
+    { employee_id: 'e', deduction_id: 'd', member_amount: '1', employer_amount: '1,5' },
+    { employee_id: 'e', member_amount: '1' },
+    { employee_id: 'e', payroll_code: 'd', member_amount: '1' },
+    { employee_id: 'e', deduction_id: 'd', line_of_coverage: 'medical', member_amount: '1' },
+  ] as Given[];
+  const pages = {
+    [Symbol.asyncIterator]: () => {
+      throw new Error('the lines were read');
+    },
+  };
+  const result = await auditRun(db, { employerId: EMPLOYER, pages }, rowsOf(...rows));
+  t.strictSame(result.ok ? [] : described(result.problems), [
+    'lines[1].employee_id: is required',
+    'lines[2].member_amount: is required',
+    `lines[3].member_amount: ${rule}`,
+    `lines[4].employer_amount: ${rule}`,
+    'lines[5]: must name its deduction or code: deduction_id or payroll_code or line_of_coverage',
+    'lines[6]: must use the same columns as the rows before it: deduction_id',
+    'lines[7]: must use the same columns as the rows before it: deduction_id',
+  ]);
+  const empty = await auditRun(db, { employerId: EMPLOYER, pages }, []);
+  t.match(empty, { problems: [{ path: 'lines', rule: 'must have at least 1 element' }], problem_count: 1 });
+});
+
+t.test('more rows than the limit are rejected', async (t) => {
+  const db = await employer(t);
+  let given = 0;
+  function* many() {
+    const [row] = rowsOf({ employee_id: 'e', deduction_id: 'd', member_amount: '1' });
+    for (; ; given += 1) yield row as NonNullable<typeof row>;
+  }
+  const result = await auditRun(db, { employerId: EMPLOYER, pages: pagesOf() }, many());
+  t.match(result, { ok: false, problems: [{ path: 'lines', rule: 'must have at most 500000 elements' }] });
+  t.ok(given < AUDIT_ROWS_MAX + 2_000, `${given} rows were read`);
+});
+
+t.test('a category names its first rows and counts all', async (t) => {
+  const db = await employer(t);
+  const rows = Array.from({ length: AUDIT_ROWS_NAMED + 5 }, (_, index) => ({
+    employee_id: `e-${String(index).padStart(5, '0')}`,
+    deduction_id: 'd',
+    member_amount: '1',
+  }));
+  const { employee_unknown } = await audited(db, [], ...rows.toReversed());
+  t.equal(employee_unknown.count, rows.length);
+  t.equal(employee_unknown.payroll_member_amount, '1005.00');
+  t.strictSame(
+    employee_unknown.rows.map((row) => row.employee_id),
+    rows.slice(0, AUDIT_ROWS_NAMED).map((row) => row.employee_id),
+    'in order of ids',
+  );
+});
+
+t.test('an open run and a finalized one are compared with a CSV export of payroll', async (t) => {
+  const db = await readyEmployer(t);
+  await deduct(db, 'evt-3', {
+    id: 'ded-3',
+    employee_id: 'emp-1',
+    line_of_coverage: 'vision',
+    member_contribution: '0',
+  });
+  const csv = [
+    'employee_id,line_of_coverage,member_amount,employer_amount',
+    'emp-1,medical,69.23,161.53',
+    'emp-2,dental,69.22,161.53',
+    'emp-9,dental,1.00,0.00',
+  ].join('\r\n');
+  const audit = async () => {
+    const { pages } = await linesOfRun(db, await storedRun(db, DATE));
+    const result = await auditRun(
+      db,
+      { employerId: EMPLOYER, pages },
+      readRows(parts(csv), 'csv', AUDIT_COLUMNS),
+    );
+    return result.ok ? counts(result.audit) : result.problems;
+  };
+  await putOn(db, DATE);
+  const open = await audit();
+  await finalizedOn(db, DATE);
+  const frozen = await audit();
+  t.strictSame(open, frozen);
+  t.strictSame(frozen, [1, 1, 0, 1, 1]);
+});
+
+const amounts = fc.integer({ min: -3, max: 3 }).map((cents) => amountOf(BigInt(cents)));
+const employees = fc.constantFrom('emp-1', 'emp-2', 'emp-3', 'nobody');
+const deductions = fc.constantFrom('a', 'b');
+const someLines = fc.array(
+  fc.record({
+    employee_id: fc.constantFrom('emp-1', 'emp-2', 'emp-3'),
+    deduction_id: deductions,
+    member_amount: amounts,
+    employer_amount: amounts,
+    isReported: fc.boolean(),
+  }),
+  { maxLength: 12 },
+);
+const someRows = fc.array(
+  fc.record(
+    { employee_id: employees, deduction_id: deductions, member_amount: amounts, employer_amount: amounts },
+    { requiredKeys: ['employee_id', 'deduction_id', 'member_amount'] },
+  ),
+  { minLength: 1, maxLength: 12 },
+);
+
+t.test('each employee and deduction is in exactly the category that a direct comparison gives', async (t) => {
+  const db = await employer(t);
+  await employ(db, 'emp-3');
+  const sum = (all: readonly (string | undefined)[]) =>
+    all.reduce((total, one) => total + (one === undefined ? 0n : centsOf(one)), 0n);
+  await fc.assert(
+    fc.asyncProperty(someLines, someRows, async (made, rows) => {
+      const lines = made
+        .map(({ isReported, ...fields }) => lineOf({ ...fields, flags: isReported ? ['reported'] : [] }))
+        .sort((one, other) => (one.employee_id < other.employee_id ? -1 : 1));
+      const audit = await audited(db, lines, ...(rows as Given[]));
+      const expected = [0, 0, 0, 0, 0];
+      const givesEmployer = rows.some((row) => row.employer_amount !== undefined);
+      for (const employee_id of ['emp-1', 'emp-2', 'emp-3', 'nobody']) {
+        for (const deduction_id of ['a', 'b']) {
+          const is = (one: { employee_id: string; deduction_id: string }) =>
+            one.employee_id === employee_id && one.deduction_id === deduction_id;
+          const here = lines.filter((line) => is(line) && line.flags.length === 0);
+          const there = rows.filter(is);
+          const member = [
+            sum(here.map((one) => one.member_amount)),
+            sum(there.map((one) => one.member_amount)),
+          ];
+          const given = there.filter((one) => one.employer_amount !== undefined);
+          const employerHere = sum(here.map((one) => one.employer_amount));
+          const employerThere = sum(given.map((one) => one.employer_amount));
+          if (here.length === 0 && there.length === 0) continue;
+          let category: number;
+          if (there.length === 0)
+            category = member[0] === 0n && (!givesEmployer || employerHere === 0n) ? 0 : 1;
+          else if (here.length > 0)
+            category =
+              member[0] === member[1] && (given.length === 0 || employerHere === employerThere) ? 0 : 3;
+          else category = member[1] === 0n && employerThere === 0n ? 0 : employee_id === 'nobody' ? 4 : 2;
+          expected[category] = (expected[category] as number) + 1;
+        }
+      }
+      deepStrictEqual(counts(audit), expected);
+      const categories = [
+        audit.matched,
+        audit.only_here,
+        audit.only_in_payroll,
+        audit.amount_differs,
+        audit.employee_unknown,
+      ];
+      const included = lines.filter((line) => line.flags.length === 0);
+      deepStrictEqual(
+        sum(categories.map((category) => category.member_amount)),
+        sum(included.map((line) => line.member_amount)),
+      );
+      deepStrictEqual(
+        sum(categories.map((category) => category.employer_amount)),
+        sum(included.map((line) => line.employer_amount)),
+      );
+      deepStrictEqual(
+        sum(categories.map((category) => category.payroll_member_amount)),
+        sum(rows.map((row) => row.member_amount)),
+      );
+      deepStrictEqual(
+        sum(categories.map((category) => category.payroll_employer_amount)),
+        sum(rows.map((row) => row.employer_amount)),
+      );
+    }),
+    { numRuns: 150 },
+  );
+});

@@ -1,0 +1,150 @@
+/** The payroll policy of an employer, and the runs that inherit it. */
+import type { Test } from 'tap';
+import type { Db } from '../../../src/database/tables.ts';
+import { transact } from '../../../src/database/transaction.ts';
+import { isAppError } from '../../../src/errors.ts';
+import { POLICY, putPolicy, readPolicies } from '../../../src/payroll/settings/policy.ts';
+import { scratch } from '../../database/scratch.ts';
+import { onEitherEngine } from '../../support/engine.ts';
+import {
+  body,
+  employment,
+  event,
+  finalize,
+  finalized,
+  LATELY,
+  learn,
+  put,
+  READY,
+  send,
+  verified,
+  view,
+} from '../../support/payroll.ts';
+
+async function set(db: Db, fields: object, by: string | null = 'payroll'): Promise<void> {
+  const asked = POLICY.check({ effective_from: '2026-01-01', ...fields });
+  if (!asked.ok) throw new Error(JSON.stringify(asked.problems));
+  await transact(db, (trx) => putPolicy(trx, 'acme', asked.value, { now: LATELY, by }));
+}
+
+async function staged(t: Test): Promise<Db> {
+  const { db } = await scratch(t);
+  await learn(db, employment('e'));
+  await send(db, event('a', '2025-12-01', { employee_id: 'e' }));
+  return db;
+}
+
+onEitherEngine('a policy has defaults for omitted options', async (t) => {
+  t.strictSame(POLICY.check({ effective_from: '2026-01-01', scheme: 'month-even' }), {
+    ok: true,
+    value: {
+      effective_from: '2026-01-01',
+      scheme: 'month-even',
+      applies_on: 'pay_date',
+      remainder: 'last',
+      extra_paycheck: 'take',
+      adjustments: 'report',
+      arrears: 'report',
+    },
+  });
+  t.match(POLICY.check({ adjustments: 'decided', rounding: 'up' }), {
+    ok: false,
+    problems: [
+      { path: 'effective_from' },
+      { path: 'rounding' },
+      { path: 'adjustments', rule: 'must be report or include' },
+    ],
+  });
+});
+
+onEitherEngine('a run uses the latest version that is effective on its pay date', async (t) => {
+  const db = await staged(t);
+  await set(db, { scheme: 'month-even' });
+  await set(db, { effective_from: '2026-02-01', scheme: 'first-checks' });
+  await set(db, { effective_from: '2025-06-01', scheme: 'annualized', remainder: 'none' });
+  const schemeOn = async (place: number) => {
+    await put(db, `r${place}`, body(place));
+    return (await view(db, `r${place}`)).run.scheme;
+  };
+  t.strictSame(
+    [await schemeOn(-1), await schemeOn(2), await schemeOn(3)],
+    ['annualized', 'month-even', 'first-checks'],
+  );
+  await set(db, { scheme: 'annualized' });
+  t.equal((await view(db, 'r2')).run.scheme, 'annualized', 'a later version of the same date applies');
+});
+
+onEitherEngine('the history of a policy records who set each version and when', async (t) => {
+  const db = await staged(t);
+  await set(db, { scheme: 'month-even' });
+  await set(db, { scheme: 'month-even' });
+  await set(db, { effective_from: '2025-01-01' }, null);
+  t.match(await readPolicies(db, 'acme'), [
+    {
+      version: 1,
+      effective_from: '2026-01-01',
+      scheme: 'month-even',
+      created_at: LATELY,
+      created_by: 'payroll',
+    },
+    { version: 2, effective_from: '2025-01-01', scheme: 'annualized', created_by: null },
+  ]);
+  const changed = transact(db, (trx) =>
+    trx.updateTable('payroll_policies').set({ created_by: 'x' }).execute(),
+  );
+  await t.rejects(changed, /append-only/);
+  await t.rejects(
+    transact(db, (trx) => trx.deleteFrom('payroll_policies').execute()),
+    /append-only/,
+  );
+});
+
+onEitherEngine(
+  'an option that differs from the policy needs a reason, even after the policy changed',
+  async (t) => {
+    const db = await staged(t);
+    const stated = { ...body(2), scheme: 'month-even' } as const;
+    const problems = async () => {
+      try {
+        await view(db, 'r');
+        return [];
+      } catch (error) {
+        if (isAppError(error, 'RUN_REFUSED')) return error.problems;
+        throw error;
+      }
+    };
+    await put(db, 'r', stated);
+    const needed = [
+      {
+        path: 'policy_reason',
+        rule: "is required to differ from the employer's payroll policy in scheme (annualized)",
+      },
+    ];
+    t.strictSame(await problems(), needed);
+    await set(db, { scheme: 'month-even' });
+    t.strictSame(await problems(), [], 'the policy has the same value');
+    await set(db, { scheme: 'annualized' });
+    t.strictSame(await problems(), needed, 'refused at computation');
+    await put(db, 'with-reason', { ...stated, policy_reason: 'agreed with the broker' });
+    t.match((await view(db, 'with-reason')).run, { scheme: 'month-even', policy_reason: /broker/ });
+  },
+);
+
+onEitherEngine('a finalized run keeps its options when the policy changes', async (t) => {
+  const db = await staged(t);
+  await set(db, { scheme: 'month-even' });
+  await finalized(db, 'r', body(2));
+  await set(db, { scheme: 'first-checks' });
+  t.equal((await view(db, 'r')).run.scheme, 'month-even');
+  t.match(await verified(db, 'r'), { identical: true });
+});
+
+onEitherEngine('a policy change during finalizing stops it', async (t) => {
+  const db = await staged(t);
+  await put(db, 'r', body(2));
+  const finalized = await finalize(db, 'r', {}, async () => {
+    await set(db, { scheme: 'month-even' });
+    return READY;
+  });
+  t.equal(finalized.outcome, 'changed');
+});

@@ -1,0 +1,240 @@
+import type { Db } from '../../../src/database/tables.ts';
+import { transact } from '../../../src/database/transaction.ts';
+import { isAppError } from '../../../src/errors.ts';
+import { planWith, resolveBasis, runUnder, scheduleOf } from '../../../src/payroll/compute/basis.ts';
+import type { Run, StatedRun } from '../../../src/payroll/records/body.ts';
+import { CODES, putCodes, readCodes } from '../../../src/payroll/settings/codes.ts';
+import { putSchedules, readSchedules, SCHEDULES } from '../../../src/payroll/settings/schedules.ts';
+import { scratch } from '../../database/scratch.ts';
+import { onEitherEngine } from '../../support/engine.ts';
+import { BIWEEKLY, EMPLOYER, LATELY, runOn, schedule, setSchedules } from '../../support/payroll.ts';
+import fc from '../../support/seeded.ts';
+import { yearOfDates } from '../calendars.ts';
+
+const NEXT_YEAR = yearOfDates('biweekly', 2027).map((pay_date) => ({
+  pay_date,
+  period_start: pay_date,
+  period_end: pay_date,
+}));
+
+/** Returns the problems of a body's schedules as `path: rule`. */
+function wrongSchedules(...list: unknown[]): string[] {
+  const read = SCHEDULES.check({ schedules: list });
+  return read.ok ? [] : read.problems.map(({ path, rule }) => `${path}: ${rule}`);
+}
+
+function wrongCodes(...list: object[]): string[] {
+  const read = CODES.check({
+    codes: list.map((one) => ({ line_of_coverage: 'dental', side: 'employee', code: 'D1', ...one })),
+  });
+  return read.ok ? [] : read.problems.map(({ path, rule }) => `${path}: ${rule}`);
+}
+
+/** Returns a schedule with the date at an index replaced. */
+const changed = (index: number, fields: object) =>
+  schedule({ pay_dates: BIWEEKLY.map((date, at) => (at === index ? { ...date, ...fields } : date)) });
+
+onEitherEngine('schedules of some frequencies, groups and years are stored unchanged', async (t) => {
+  const list = [
+    schedule(),
+    schedule({ pay_group: 'office', pay_dates: [...BIWEEKLY, ...NEXT_YEAR] }),
+    schedule({
+      pay_frequency: 'monthly',
+      pay_dates: yearOfDates('monthly', 2026).map((pay_date) => ({
+        pay_date,
+        period_start: `${pay_date.slice(0, 7)}-01`,
+        period_end: pay_date,
+      })),
+    }),
+  ];
+  t.strictSame(SCHEDULES.check({ schedules: list }), { ok: true, value: list });
+  const { pay_group: _, ...without } = schedule();
+  t.strictSame(SCHEDULES.check({ schedules: [without] }), { ok: true, value: [schedule()] });
+  t.strictSame(SCHEDULES.check({ schedules: [] }), { ok: true, value: [] });
+});
+
+onEitherEngine('an invalid schedule is rejected with the field', async (t) => {
+  const [first] = BIWEEKLY;
+  t.strictSame(wrongSchedules({ ...schedule(), pay_frequency: 'daily', nickname: 'x' }), [
+    'schedules[0].nickname: is not a field of the interface',
+    'schedules[0].pay_frequency: must be one of weekly, biweekly, semimonthly, monthly',
+  ]);
+  t.strictSame(wrongSchedules({ pay_frequency: 'weekly' }), ['schedules[0].pay_dates: is required']);
+  t.strictSame(wrongSchedules(schedule({ pay_dates: [] })), [
+    'schedules[0].pay_dates: must have at least 1 element',
+  ]);
+  t.strictSame(wrongSchedules({ ...schedule(), pay_dates: Array(531).fill(first) }), [
+    'schedules[0].pay_dates: must be a list of at most 530 pay dates',
+  ]);
+  t.strictSame(wrongSchedules(...Array(101).fill(schedule())), [
+    'schedules: must be a list of at most 100 pay schedules',
+  ]);
+  t.strictSame(wrongSchedules(changed(3, { pay_date: '2026-02-30', period_end: 5 })), [
+    'schedules[0].pay_dates[3].pay_date: must be a real date, YYYY-MM-DD',
+    'schedules[0].pay_dates[3].period_end: must be a real date, YYYY-MM-DD',
+  ]);
+  for (const body of [null, [], 'x', {}]) t.equal(SCHEDULES.check(body).ok, false);
+});
+
+onEitherEngine('pay dates increase, periods end after they start, and do not overlap', async (t) => {
+  const at = 'schedules[0].pay_dates';
+  t.strictSame(wrongSchedules(changed(1, { pay_date: '2026-01-02' })), [
+    `${at}[1].pay_date: must be later than the pay date before it`,
+  ]);
+  t.strictSame(wrongSchedules(changed(1, { period_end: '2025-12-28' })), [
+    `${at}[1].period_end: must not be before period_start`,
+  ]);
+  t.strictSame(wrongSchedules(changed(1, { period_start: '2025-12-28' })), [
+    `${at}[1].period_start: must be after the end of the period before it`,
+  ]);
+  t.strictSame(wrongSchedules(changed(1, { period_start: '2025-12-30' })), [], 'periods may have gaps');
+});
+
+onEitherEngine('each year of a schedule must be covered', async (t) => {
+  const at = 'schedules[0].pay_dates';
+  t.strictSame(wrongSchedules(schedule({ pay_dates: BIWEEKLY.slice(0, 13) })), [
+    `${at}: must cover 2026: 25 to 27 biweekly pay dates, not 13`,
+  ]);
+  const gap = BIWEEKLY.filter(({ pay_date }) => pay_date !== '2026-05-08');
+  t.strictSame(wrongSchedules(schedule({ pay_dates: gap })), [
+    `${at}: must cover 2026: there is no biweekly pay date between 2026-04-24 and 2026-05-22`,
+  ]);
+  t.strictSame(wrongSchedules(schedule({ pay_dates: [...BIWEEKLY, ...NEXT_YEAR.slice(0, 1)] })), [
+    `${at}: must cover 2027: 25 to 27 biweekly pay dates, not 1`,
+  ]);
+  t.strictSame(wrongSchedules({ ...schedule(), pay_frequency: 'weekly' }), [
+    `${at}: must cover 2026: 51 to 53 weekly pay dates, not 26`,
+  ]);
+});
+
+onEitherEngine('each frequency and pay group has one schedule', async (t) => {
+  const rule = 'must not have the pay_frequency and pay_group of a schedule before it';
+  const office = schedule({ pay_group: 'office' });
+  t.strictSame(wrongSchedules(schedule(), office, { ...schedule(), pay_group: undefined }, office), [
+    `schedules[2]: ${rule}`,
+    `schedules[3]: ${rule}`,
+  ]);
+});
+
+onEitherEngine('codes of every kind are stored unchanged', async (t) => {
+  const codes = [
+    { line_of_coverage: 'dental', taxability: null, side: 'employee', code: 'D1', treatment: null },
+    { line_of_coverage: 'dental', taxability: 'pre_tax', side: 'employee', code: 'D-2 x=1', treatment: null },
+    { line_of_coverage: 'hsa', taxability: null, side: 'employer', code: '0042', treatment: 'deposit' },
+    { line_of_coverage: 'dental', taxability: null, side: 'employer', code: 'D1', treatment: null },
+  ];
+  t.strictSame(CODES.check({ codes }), { ok: true, value: codes });
+  const plain = { line_of_coverage: 'dental', side: 'employee', code: 'D1' };
+  t.strictSame(CODES.check({ codes: [plain] }), { ok: true, value: codes.slice(0, 1) });
+  t.strictSame(CODES.check({ codes: [] }), { ok: true, value: [] });
+});
+
+onEitherEngine('invalid codes are rejected with the field', async (t) => {
+  t.strictSame(
+    wrongCodes({}, { taxability: 'post_tax' }, { taxability: null }, { side: 'employer' }, {}),
+    [2, 4].map(
+      (at) => `codes[${at}]: must not have the line_of_coverage, taxability and side of a code before it`,
+    ),
+  );
+  t.strictSame(wrongCodes({ treatment: 'memo' }, { side: 'employer', treatment: 'memo' }), [
+    'codes[0].treatment: is only for the side employer',
+  ]);
+  t.strictSame(wrongCodes({ side: 'employer', treatment: 'gift', taxability: 'taxed', nickname: 1 }), [
+    'codes[0].nickname: is not a field of the interface',
+    'codes[0].taxability: must be one of pre_tax, post_tax',
+    'codes[0].treatment: must be one of deposit, memo',
+  ]);
+  t.match(wrongCodes({ line_of_coverage: 'pet' }), [
+    /^codes\[0\]\.line_of_coverage: must be one of accident, /,
+  ]);
+  t.strictSame(wrongCodes(...Array(121).fill({})), ['codes: must be a list of at most 120 payroll codes']);
+  for (const body of [null, [], 'x', {}]) t.equal(CODES.check(body).ok, false);
+});
+
+onEitherEngine('a code must be printable and not a formula', async (t) => {
+  const isTaken = (code: string) => wrongCodes({ code }).length === 0;
+  for (const code of ['', ' A', 'A ', '=1', '+1', '-1', '@A', 'A\tB', 'A\n', 'é', 'A'.repeat(65)])
+    t.equal(isTaken(code), false, JSON.stringify(code));
+  for (const code of ['A', '0', "'", '"', ',;', 'a=b+c-d@e', 'A B', 'A'.repeat(64)])
+    t.ok(isTaken(code), code);
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary', maxLength: 70 }), (code) => {
+      const isPrintable = [...code].every((one) => one >= ' ' && one <= '~');
+      const isCell = code.length <= 64 && code === code.trim() && !/^[=+@-]|^$/.test(code);
+      return isTaken(code) === (isPrintable && isCell);
+    }),
+  );
+});
+
+onEitherEngine('schedules and codes are returned as set and replaced as a whole', async (t) => {
+  const { db } = await scratch(t);
+  t.strictSame([await readSchedules(db, EMPLOYER), await readCodes(db, EMPLOYER)], [[], []]);
+  const codes = [
+    { line_of_coverage: 'hsa', taxability: null, side: 'employer', code: 'H', treatment: 'memo' },
+  ] as const;
+  await transact(db, async (trx) => {
+    await putSchedules(trx, EMPLOYER, [schedule(), schedule({ pay_group: 'x' })], LATELY);
+    await putCodes(trx, EMPLOYER, codes, LATELY);
+    await putSchedules(trx, 'globex', [], LATELY);
+  });
+  t.strictSame(await readSchedules(db, EMPLOYER), [schedule(), schedule({ pay_group: 'x' })]);
+  t.strictSame(await readCodes(db, EMPLOYER), codes);
+  await setSchedules(db, [schedule()]);
+  t.strictSame(await readSchedules(db, EMPLOYER), [schedule()]);
+});
+
+/** Returns why a run is rejected, as `path: rule`; '' if it is not. */
+async function refusal(db: Db, run: StatedRun): Promise<string> {
+  try {
+    await resolveBasis(db, null, run);
+    return '';
+  } catch (error) {
+    if (!isAppError(error, 'RUN_REFUSED')) throw error;
+    return error.problems.map(({ path, rule }) => `${path}: ${rule}`).join();
+  }
+}
+
+onEitherEngine('a run on a date outside its schedule is rejected with the nearest pay dates', async (t) => {
+  const { db } = await scratch(t);
+  await setSchedules(db, [schedule()]);
+  const on = (pay_date: string) => refusal(db, { ...runOn('2026-07-17'), pay_date });
+  t.equal(await on('2026-07-17'), '');
+  t.equal(
+    await on('2026-07-16'),
+    'pay_date: must be a date of the pay schedule; next to 2026-07-16 are 2026-07-03 and 2026-07-17',
+  );
+  t.equal(
+    await on('2026-01-01'),
+    'pay_date: must be a date of the pay schedule; next to 2026-01-01 are 2026-01-02',
+  );
+  t.equal(await on('2027-01-01'), '', 'a year without dates in the schedule is stepped');
+  const offCycle = { kind: 'off_cycle' as const, employee_ids: ['emp-1'] };
+  t.equal(await refusal(db, { ...runOn('2026-07-17'), ...offCycle, pay_date: '2026-07-16' }), '');
+});
+
+onEitherEngine('a run uses the schedule of its pay group, or the one for all groups', async (t) => {
+  const [all, a, b] = [schedule(), schedule({ pay_group: 'a' }), schedule({ pay_group: 'b' })];
+  const weekly = schedule({ pay_frequency: 'weekly' });
+  const run = (pay_group: string | null): Run => ({ ...runUnder(runOn('2026-07-17'), []), pay_group });
+  t.equal(scheduleOf(run(null), [a, weekly, all]), all);
+  t.equal(scheduleOf(run('a'), [all, a, b]), a);
+  t.equal(scheduleOf(run('c'), [a, all, b]), all, 'without its own schedule, the one without a group');
+  t.equal(scheduleOf(run('c'), [a]), null, 'the schedule of another group does not apply');
+  t.equal(scheduleOf(run(null), [weekly, a]), a, 'the only one of its frequency');
+  t.equal(scheduleOf(run(null), [a, b]), null, 'not certain which');
+  t.equal(scheduleOf(run(null), [weekly]), null);
+});
+
+onEitherEngine('a run for all groups is rejected if each pay group has its own schedule', async (t) => {
+  const { db } = await scratch(t);
+  await setSchedules(db, [schedule({ pay_group: 'a' }), schedule({ pay_group: 'b' })]);
+  const run = runOn('2026-07-17');
+  t.match(await refusal(db, run), /^pay_group: is required unless pay_dates is given/);
+  t.equal(await refusal(db, { ...run, pay_group: 'a' }), '');
+  t.equal(await refusal(db, { ...run, pay_dates: BIWEEKLY.map(({ pay_date }) => pay_date) }), '');
+  const { calendarAssumed } = planWith(
+    { ...runUnder(run, []), pay_group: 'c' },
+    await readSchedules(db, EMPLOYER),
+  );
+  t.equal(calendarAssumed, true, 'a group without a schedule is stepped, and readiness warns');
+});
