@@ -13,7 +13,7 @@ export type Question = {
 
 export type EmployerQuestion = Question & { employerId: string };
 
-/** `ids`: the events, versions or dates by which a finding that a person may accept is recognized, with its employee. */
+/** `ids`: with the employee, these events, versions or dates identify a finding that a person can accept. */
 export type Found = {
   example: string;
   result: 'warn' | 'fail';

@@ -41,7 +41,7 @@ export type ApplyLoop = {
   /** Applies one batch of pending events; throws only when the database could not do its work. */
   runOnce(): Promise<Applied>;
   run(signal: AbortSignal): Promise<void>;
-  /** Signals that `events` more events are pending; without a number, any may be, even an old one. */
+  /** Signals that `events` new events are pending. Without a number, older events may be pending, too. */
   wake(events?: number): void;
 };
 

@@ -136,7 +136,7 @@ async function look(db: Db, from: number, before: string): Promise<Look> {
     .orderBy('seq')
     .limit(LOOKED_AT_ONCE)
     .execute();
-  // Wait for an event that is about to be reprocessed, because it may lose its body afterward.
+  // Stop at a pending event: it needs its body until it is applied.
   const end = rows.findIndex(({ received_at, state }) => received_at >= before || state === 'pending');
   const old = end < 0 ? rows : rows.slice(0, end);
   const found = old.flatMap(({ seq, received_at, state, in_conflict, bytes }) =>

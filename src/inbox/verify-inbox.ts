@@ -252,7 +252,7 @@ function incomingOf(row: Row, parsed: ParsedEvent | null): IncomingDeduction | n
   return meaning.kind === 'deduction' ? { ...given, createdAt, deduction: meaning.deduction } : null;
 }
 
-/** Returns the versions that these may tie with: up to the one before them, those at the same event time. */
+/** Returns the versions with the same deduction and event time, up to the previous version of each of `all`. */
 function rivalsOf(db: Db, all: readonly Computable[]): Promise<Version[]> {
   const times = all.flatMap(({ row }): AtTime[] => {
     const { deduction_id: deductionId, event_time: eventTime, previous_position } = row;

@@ -123,7 +123,7 @@ function verifyLatestState(
   }
 }
 
-/** Checks that every version belongs to its deduction's chain: links are checked, so counts suffice. */
+/** Checks that every version belongs to its deduction's chain. Each link is checked elsewhere, so this compares counts. */
 export async function verifyChained(db: Db, report: ReportDifference): Promise<void> {
   const counted = await sql<{ versions: number; chained: number }>`
     select (select count(*) from deduction_versions) as versions,

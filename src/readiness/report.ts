@@ -60,7 +60,7 @@ export const COMMON_CHECKS: readonly Check<Db>[] = [
   CLOCK,
 ];
 
-/** A run looks for employees with two employers on its own day. */
+/** A run has its own check for employees with two employers, by its pay date. */
 export const LEDGER_CHECKS: readonly Check<Db>[] = [...COMMON_CHECKS, EMPLOYED_TWICE];
 
 /** Returns a report as the API and the command line show it: without `seesAmounts`, without the amounts of changes. */

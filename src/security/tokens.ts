@@ -111,7 +111,7 @@ export function allows(scopes: readonly Scope[], scope: Scope): boolean {
   return scopes.includes(scope) || scopes.includes('all');
 }
 
-/** Returns every token, newest last, also revoked and expired ones, for names in logs. */
+/** Returns every token, oldest first, including revoked and expired ones: logs still name those. */
 export async function listTokens(db: Db): Promise<TokenSummary[]> {
   const rows = await db.selectFrom('tokens').selectAll().orderBy('created_at').orderBy('token_id').execute();
   return rows.map((row) => ({

@@ -2,7 +2,7 @@
 
 /** Counts for a Prometheus histogram, as cheap as a few comparisons, because every delivery is counted. */
 export type Tally = {
-  /** The largest value of each step but the last, which has none. */
+  /** The largest value of each step. The last step has no bound. */
   readonly bounds: readonly number[];
   /** Values by step; one more than there are bounds. */
   readonly counts: number[];

@@ -45,7 +45,7 @@ export function addVerifyCommand(program: Command): void {
 
 export function addAcceptLossCommand(program: Command): void {
   program
-    .subcommand('accept-loss', 'Accept a loss of data after its events were replayed, or given up.')
+    .subcommand('accept-loss', 'Accept a loss of data after its events were replayed or cannot be.')
     .examples('accept-loss --reason "replayed from the portal on July 3"')
     .reason('Why; stored with the loss')
     .confirmed()

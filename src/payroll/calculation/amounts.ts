@@ -32,7 +32,7 @@ type Share = { amount: Cents; working: string };
 
 const MONTHS_PER_YEAR = 12;
 
-/** More than the plans, tiers and ages of a large employer have. A full memory is cleared, so that it stays small. */
+/** Maximum number of contributions remembered; a large employer has fewer. A full memory is cleared. */
 const SIDES_REMEMBERED = 10_000;
 
 /** Returns a function that computes a deduction's amounts. Many have equal contributions, so sides are remembered. */

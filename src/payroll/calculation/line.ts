@@ -22,7 +22,7 @@ export const FLAGS = [
   'coverage_beyond_last_check',
   /** A check that the employee should have had in an earlier run. */
   'missed_check',
-  /** The same, for a pay period that other runs of the employee cover in part: never taken. */
+  /** A missed check for a pay period that other runs of the employee cover in part. It is never taken. */
   'missed_check_partial',
   /** The employee is no longer in a run of this employer: there is no paycheck to take it from. */
   'no_further_paycheck',

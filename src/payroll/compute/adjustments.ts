@@ -56,8 +56,8 @@ const NONE: Pair = { member: 0n, employer: 0n };
 type Due = Pair & { state: RunVersion; because: string; flags: Flag[] };
 
 /**
- * A deduction's amounts under one line of coverage and taxability. Accounts never offset each other. `line`: the last one
- * that took some, or null.
+ * A deduction's amounts under one line of coverage and taxability. An amount of one account is never subtracted from
+ * another account. `line`: the newest line that took an amount, or null.
  */
 type Account = { line: Line | null; due: Due | null; finalized: Pair; since: Pair };
 

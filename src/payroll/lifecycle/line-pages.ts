@@ -42,7 +42,7 @@ export async function* computedPages(
   }
 }
 
-/** The end of a page: after an employee, `given` lines into the next one, at the ledger position of the list. */
+/** Where a page ended: after `given` lines of the employee, at the ledger position of the list. */
 type LinePosition = LineCursor & { given: number };
 
 /** Returns at most `limit` lines after `from`, reading no more pages than that takes. `next` is null at the end. */

@@ -52,8 +52,9 @@ export function marksOf(version: Version, latest: number, then: Then | null): [w
 }
 
 /**
- * Finds the version that a version replaced: the one before it by event time, then position, which is not always the one
- * recorded before it. `older`: the versions recorded before it, newest first; `isAll`: whether those are all.
+ * Finds the version that a version replaced, in the order of event time and then position. A late version did not
+ * replace the version recorded just before it. `older`: the versions recorded earlier, newest first; `isAll`: whether
+ * `older` is complete.
  */
 export function previousVersion(version: Version, older: readonly Version[], isAll: boolean): Previous {
   const times = older.map(({ event_time }) => event_time).filter((time) => time <= version.event_time);
