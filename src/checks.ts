@@ -72,7 +72,7 @@ export type ReadinessReport = {
   ready: boolean;
   checked_at: string;
   checks: CheckResult[];
-  /** Changes with the failures, so that a person accepts those of one report and no others. */
+  /** Changes with the failures, so that a person accepts exactly the failures of one report. */
   etag: string;
   failures: Failure[];
 };

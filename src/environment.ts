@@ -45,7 +45,7 @@ export function secret(env: Environment, name: string): string | undefined {
   return file === undefined ? value : readSecretFile(name, file);
 }
 
-/** More than any secret needs, and few enough to read of a file that was named by mistake. */
+/** Maximum size of a file with a secret. A larger file was named by mistake. */
 const SECRET_FILE_KIB = 64;
 
 /**

@@ -128,7 +128,7 @@ export function codeOf(error: unknown): string {
   return typeof code === 'string' ? code : '';
 }
 
-/** The fields of an error as sent to another thread. Structured clone drops those of an `Error`. */
+/** The fields of an error as sent to another thread. Structured clone drops the fields of an `Error`. */
 export type PostedError = Readonly<Record<string, unknown>>;
 
 const POSTED = ['message', 'code', 'problems', 'problemCount', 'subject', 'headers', 'address', 'port'];

@@ -16,7 +16,7 @@ import type { ProblemCode } from './problem.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The errors that only some routes return. Those of every route are added automatically. */
+    /** The errors that only some routes return. Errors of every route are added automatically. */
     refuses?: readonly ProblemCode[];
   }
   interface FastifySchema {

@@ -15,7 +15,7 @@ const NAMES: Readonly<Record<string, string>> = {
   body: 'is not a field of this request',
 };
 
-/** More digits than a query needs, and few enough for a number to hold exactly. */
+/** Up to 15 digits, which a number holds exactly. */
 const WHOLE_NUMBER = /^-?\d{1,15}$/;
 
 /**

@@ -16,7 +16,7 @@ import {
 import type { CensusContent } from './reading.ts';
 import { lastUpload, type Upload } from './staged.ts';
 
-/** Enough to see what kind of change it is; all are counted. */
+/** Maximum number of differences listed. All are counted. */
 export const LISTED_MAX = 1_000;
 const ROWS_AT_ONCE = 256;
 

@@ -11,7 +11,7 @@ import type { Command, Context } from './command.ts';
 import { failed } from './failure.ts';
 import { counted, printable, printResult, withProgress } from './output.ts';
 
-/** More events would only wait in the receiver's queue. */
+/** Maximum number of deliveries in flight. The receiver's queue would hold up any further delivery. */
 const CONCURRENCY_MAX = 256;
 
 export function addReplayCommand(program: Command): void {

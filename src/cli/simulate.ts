@@ -19,7 +19,7 @@ import { wrongUsage } from './failure.ts';
 import { type Output, printable, printTable } from './output.ts';
 import { untilItListens } from './replay.ts';
 
-/** More employees would take seconds to create. */
+/** Maximum number of employees. Creating them takes at most a few seconds. */
 const EMPLOYEES_MAX = 100_000;
 const SEED_MAX = 2 ** 31 - 1;
 

@@ -13,7 +13,7 @@ import { type Console, type Done, sendResult, type Visit, visitOf } from './page
 
 /** The largest form is a list of 530 rows with four fields each. */
 export const FORM_FIELDS_MAX = 2_500;
-/** Above the limit of every API route, so that the route reports its own limit. */
+/** Maximum size of an uploaded file. The limit of each API route is lower, so the route reports its own. */
 const FILE_BYTES_MAX = 257 * 1024 * 1024;
 /** The API's limit for an organization, which is read into memory before the streamed file. */
 const SMALL_FILE_BYTES_MAX = 1024 * 1024;

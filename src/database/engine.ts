@@ -28,7 +28,7 @@ export async function lockNames(trx: Trx, names: readonly string[]): Promise<voi
   );
 }
 
-/** Locks and returns those of the names that are free. It never waits, so it can't deadlock. */
+/** Locks and returns the names that are free. It never waits, so it can't deadlock. */
 export async function tryLockNames(trx: Trx, names: readonly string[]): Promise<Set<string>> {
   if (engineOf(trx) === 'sqlite' || names.length === 0) return new Set(names);
   const { rows } = await sql<{ name: string; taken: boolean }>`
@@ -42,7 +42,7 @@ export function forUpdate<T extends keyof Tables, O>(trx: Trx, query: SelectQuer
   return engineOf(trx) === 'sqlite' ? query : query.forUpdate();
 }
 
-/** Locks the rows that are not locked and skips the others, which another worker handles. */
+/** Locks the rows that are not locked and skips locked rows, which another worker handles. */
 export function forUpdateSkipLocked<T extends keyof Tables, O>(
   trx: Trx,
   query: SelectQueryBuilder<Tables, T, O>,

@@ -45,7 +45,7 @@ const begin = (limits: { lockMs: number; statementMs: number }): string =>
 const BEGIN_LIMITED = begin({ lockMs: 8_000, statementMs: 10_000 });
 const BEGIN_UNLIMITED = begin({ lockMs: 0, statementMs: 0 });
 
-/** More than the service has fixed statements. Bounds the statements of varying length. */
+/** Maximum number of prepared statements per connection. It bounds the statements of varying length. */
 const STATEMENTS_PREPARED = 500;
 
 export function openPostgres(databaseUrl: string): Dialect {

@@ -24,7 +24,7 @@ import { assertOutsideTransaction } from './transaction.ts';
 const LOCK_WAIT_MS = 3_000;
 /** The pause between two attempts to take the lock. The API thread holds it for at most 50 ms. */
 const LOCK_RETRY_MS = 2;
-/** More than the service has fixed statements, which are about 80. Bounds the statements of varying length. */
+/** Maximum number of statements kept. About 80 are fixed; the limit bounds the statements of varying length. */
 const STATEMENTS_KEPT = 300;
 
 /**

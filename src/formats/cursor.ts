@@ -10,7 +10,7 @@ export type Page<Row> = { data: Row[]; has_more: boolean; next_cursor: string | 
 
 const RULE = 'must be the next_cursor of a page of this list, unchanged';
 
-/** Creates the cursors of one list. Each contains `list`, so that a list rejects the cursors of another. */
+/** Creates the cursors of one list. Each cursor contains `list`, so that a list rejects the cursors of other lists. */
 export function cursorOf<const S extends TSchema>(list: string, position: S) {
   const ofList = compile(Type.Object({ list: Type.Literal(list), at: Type.Unknown() }));
   const ofPosition = compile(position);

@@ -77,7 +77,7 @@ function createCutter(list: List) {
     depth = isOpening(token) ? 1 : 0;
     state = depth === 0 ? 'after value' : 'inside';
   };
-  /** `offset` is that of the token after the value. */
+  /** `offset`: where the token after the value starts. */
   const end = (offset: number): void => {
     const parsed = parseJson(bytes.toString('utf8', (valueAt ?? offset) - bytesFrom, offset - bytesFrom));
     valueAt = null;

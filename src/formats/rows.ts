@@ -177,7 +177,7 @@ function rowOf({ path }: Problem): number {
   return Number(/\[(\d+)\]/.exec(path)?.[1] ?? Number.MAX_SAFE_INTEGER);
 }
 
-/** Yields the readable rows in lists of at most `count`, and adds the others' problems. */
+/** Yields the readable rows in lists of at most `count`, and adds the problems of unreadable rows. */
 export async function* readableRows(
   rows: Rows,
   { list }: Columns,

@@ -94,7 +94,7 @@ export function createApplyLoop(options: {
     }
   };
 
-  /** Applies the oldest events in one transaction, and sets `batch` to those that it read. */
+  /** Applies the oldest events in one transaction, and sets `batch` to the events that it read. */
   const applyUpTo = async (limit: number, batch: PendingEvent[]): Promise<Applied> => {
     const after = await start.find();
     // Locked first, so that the next reader of the work list does not see what this batch applies.

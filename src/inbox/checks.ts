@@ -126,7 +126,7 @@ function inPages<Place>(
   };
 }
 
-/** Finds events of one kind. With an employer, only those that lead to it on today's roster. */
+/** Finds events of one kind. With an employer, finds only events that lead to it on today's roster. */
 function eventsFound(kind: keyof typeof EVENT_KINDS) {
   return async (db: Db, question: Question): Promise<Found[]> => {
     const { employerId, now } = question;
@@ -165,7 +165,7 @@ async function eventsUnattributed(db: Db, question: Question): Promise<Found[]> 
   return count === 0 ? [] : [{ example: count === 1 ? '1 event' : `${count} events`, result: 'warn', count }];
 }
 
-/** Returns the employers that an event leads to: the one it names, and those of the employee on today's roster. */
+/** Returns the employers that an event leads to: the employer that it names, and the employee's employers on today's roster. */
 async function employersOf(db: Db, events: readonly EventFound[], now: Date) {
   const employees = new Set(events.flatMap(({ named }) => named.flatMap((one) => one.employeeId ?? [])));
   const today = now.toISOString().slice(0, 'YYYY-MM-DD'.length);

@@ -1,4 +1,4 @@
-/** Conflicts: other bodies received under the id of an event. The first body counts; an operator decides about the others. */
+/** Conflicts: other bodies received under the id of an event. The first body counts; an operator decides about later bodies. */
 import { type RawBuilder, type Selectable, sql } from 'kysely';
 import { insertMany, isOneOf } from '../database/bulk.ts';
 import { holdRetention } from '../database/retention.ts';
@@ -12,7 +12,7 @@ export const CONFLICTS_LIMIT = 5;
 
 type OtherBody = { readonly eventId: string; readonly body: Buffer; readonly hash: Buffer };
 
-/** Stores bodies, in order, or counts them. Returns how many: those that are stored already are duplicates. */
+/** Stores bodies, in order, or counts them. Returns how many, without duplicates of stored bodies. */
 export async function storeConflicts(
   trx: Trx,
   others: readonly OtherBody[],
@@ -55,7 +55,7 @@ export async function storeConflicts(
   return conflicts;
 }
 
-/** Returns the rows of events with conflicts, after adding those that are missing. */
+/** Returns the rows of events with conflicts, after adding missing rows. */
 async function conflictedEvents(
   trx: Trx,
   ids: readonly string[],

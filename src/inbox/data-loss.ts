@@ -41,7 +41,7 @@ export async function readNewest(db: Db): Promise<Newest> {
 
 /** How often the mark is saved, apart from commits. Newer writes of other processes can be lost undetected. */
 const SAVE_EVERY_MS = 1_000;
-/** Longer than any mark, so that writing one over another leaves nothing of the previous one. */
+/** Every mark is padded to this size, so that a new mark overwrites the whole previous mark. */
 const MARK_BYTES = 128;
 
 function markPath(databaseUrl: string): string {
@@ -191,7 +191,7 @@ export async function undetectedLoss(db: Db, now: Date): Promise<DataLoss | null
   return loss === null || isServed(url) === true ? null : loss;
 }
 
-/** Returns the losses that are not accepted, then the one that no start has detected yet. */
+/** Returns the losses that are not accepted, then the loss that no start has detected yet. */
 export async function knownLosses(db: Db, now: Date): Promise<DataLoss[]> {
   const undetected = await undetectedLoss(db, now);
   const open = await openLosses(db);

@@ -24,7 +24,7 @@ type Dropping = { dropped: number; more: boolean };
 const HAS_OPEN_CONFLICT = sql<SqlBool>`exists (select 1 from conflicted_events
   where conflicted_events.event_id = inbox.event_id and conflicted_events.dismissed_at is null)`;
 
-/** Drops some old bodies of applied and ignored events. Those with an open conflict keep theirs. */
+/** Drops some old bodies of applied and ignored events. Events with an open conflict keep their bodies. */
 export async function dropBodies(db: Db, before: string): Promise<Dropping> {
   const from = await eventsThrough(db);
   const { found, through, ended } = bounded(await look(db, from, before));

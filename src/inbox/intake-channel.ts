@@ -45,7 +45,7 @@ export function createIntakeChannel(send: (batch: IntakeBatch) => void) {
         if (waiting.push({ arrival, resolve, reject }) === 1) setImmediate(flush);
       });
     },
-    /** Settles the deliveries of a batch. `unstored` holds the indexes of those that were not stored. */
+    /** Settles the deliveries of a batch. `unstored` holds the indexes of deliveries that were not stored. */
     finish(batch: number, unstored: readonly number[]): void {
       const deliveries = inFlight.get(batch) ?? [];
       inFlight.delete(batch);

@@ -103,7 +103,7 @@ export type ReceiverParts = Pick<Downstream, 'accept' | 'isAlive' | 'isReady'> &
   refuse: (cause: RefusalCause) => void;
   counts: Pick<ReceivingCounts, 'acknowledged' | 'refused' | 'unstored'>;
   dropped?: () => void;
-  /** Shorter times, for tests. */
+  /** Replaces some of `TIMES` in tests. */
   times?: Partial<typeof TIMES>;
 };
 

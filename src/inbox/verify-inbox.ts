@@ -73,7 +73,7 @@ export async function verifyEventsWithoutVersion(db: Db, until: number, on: Veri
   return found;
 }
 
-/** `employer`: of the sync that the event requested, or of those that it completed. */
+/** `employer`: the employer of the syncs that the event requested or completed. */
 function verifyOutcome(event: EventRow, employer: string | undefined, report: ReportDifference): void {
   const wrong = (field: 'state' | 'reason', rule: string) => report('inbox', event.event_id, field, rule);
   const parsed = event.body === null ? null : parseEvent(event.body);

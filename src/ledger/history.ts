@@ -134,7 +134,7 @@ export async function versionsOfEmployees(
   return byEmployee;
 }
 
-/** Returns, by deduction, the whole histories of those with more than one version; most have one. */
+/** Returns the whole history of each deduction with more than one version; most have one version. */
 async function longerHistories(db: Db | Trx, newest: readonly RunVersion[]) {
   const last = newest.filter(({ previous_position }) => previous_position !== null);
   if (last.length === 0) return new Map();

@@ -144,7 +144,7 @@ export function isEmployedBy(employerId: string, employeeId: RawBuilder<string>)
     where roster.employer_id = ${employerId} and roster.employee_id = ${employeeId})`;
 }
 
-/** Returns those of the ids that have ever been employees of an employer. */
+/** Returns the ids that have ever been employees of an employer. */
 export async function employeesKnownAt(db: Db | Trx, employerId: string, ids: readonly string[]) {
   if (ids.length === 0) return new Set<string>();
   const rows = await db
@@ -156,7 +156,7 @@ export async function employeesKnownAt(db: Db | Trx, employerId: string, ids: re
   return new Set(rows.map(({ employee_id }) => employee_id));
 }
 
-/** Returns those of the ids whose deductions have ever named an employee of an employer. */
+/** Returns the ids of deductions that have ever named an employee of an employer. */
 export async function deductionsKnownAt(db: Db | Trx, employerId: string, ids: readonly string[]) {
   if (ids.length === 0) return new Set<string>();
   const rows = await deductionsOfEmployer(db, employerId)

@@ -10,7 +10,7 @@ const POSITIONS_AT_ONCE = 20_000;
 /** Latest states read at once, each with two versions. */
 const ROWS_AT_ONCE = 2_000;
 const ROSTER_AT_ONCE = 5_000;
-/** The most rows reported that are not among those of their deduction or employment. */
+/** Maximum number of reported rows that are missing from the chain of their deduction or employment. */
 const NAMED = 1_000;
 
 /** Returns the newest position, and checks that it is the newest one stored. */

@@ -79,7 +79,7 @@ export async function verifyRows(
   encryptor: Encryptor | null,
   on: Verifying,
 ): Promise<Omit<Found, 'engine'>> {
-  /** Runs a part. If the engine cannot read it to the end, reports a difference and continues with the others. */
+  /** Runs a part. If the engine cannot read it to the end, reports a difference and continues with the next part. */
   const part = async <R>(otherwise: R, work: () => Promise<R>): Promise<R> => {
     on.signal.throwIfAborted();
     try {

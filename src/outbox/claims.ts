@@ -18,7 +18,7 @@ export const LEASE_MS = 30_000;
 /** A third of the lease: one heartbeat may be late and one lost. */
 export const HEARTBEAT_MS = 10_000;
 
-/** More expired claims than any loop holds, and few enough for a short transaction. */
+/** Maximum number of expired claims returned in one transaction, which stays short. A loop holds fewer. */
 const RETURNED_AT_ONCE = 100;
 
 /** `uploads`: how many of the requests may be census uploads. */

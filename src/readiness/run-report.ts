@@ -1,4 +1,4 @@
-/** Whether a run can be finalized: the checks of the ledger, and those of the run itself. */
+/** Whether a run can be finalized: the checks of the ledger and of the run itself. */
 import { CENSUS_COMPLETED } from '../census/checks.ts';
 import type { Check, Question, ReadinessReport } from '../checks.ts';
 import type { Db } from '../database/tables.ts';
@@ -39,7 +39,7 @@ export async function readinessOfRun(
   return readinessOf(db, { runId, basis, summary: await summarize(db, basis) }, question);
 }
 
-/** Returns the readiness of a computed run. Its ETag combines those of the lines and of the failures. */
+/** Returns the readiness of a computed run. Its ETag combines the ETags of the lines and of the failures. */
 async function readinessOf(
   db: Db,
   computed: ComputedRun,

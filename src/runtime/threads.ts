@@ -16,7 +16,7 @@ import type { Log, LogFields } from '../telemetry/log.ts';
 
 /** Bounds of a worker's heap, in MiB. By default they grow with the machine (bench/findings.md#memory). */
 const HEAP = { maxYoungGenerationSizeMb: 24, maxOldGenerationSizeMb: 1024 };
-/** How long a stop waits for requests in flight. The next start continues the rest. */
+/** How long a stop waits for requests in flight. The next start continues unfinished requests. */
 const STOP_WITHIN_MS = 8_000;
 /** A thread responds between two pieces of its work. One that takes longer is in trouble. */
 const RESPOND_WITHIN_MS = 2_000;

@@ -170,7 +170,7 @@ export function tokenHash(text: string): Buffer {
   return createHash('sha256').update(text).digest();
 }
 
-/** More than a person mistypes or a program retries; a program that repeats a revoked token exceeds it. */
+/** Maximum number of failed attempts. Typing errors stay below it; a program that repeats a revoked token does not. */
 const ATTEMPTS_MAX = 20;
 const ATTEMPTS_WINDOW_MS = 60_000;
 /** Addresses remembered at once. The oldest is forgotten first, so that memory stays bounded. */

@@ -84,10 +84,10 @@ export function createFaults(texts: readonly string[] = []) {
 
 const TEXT = /^([a-z-]+)(?:=([^:@]*))?(?::([^@]*))?(?:@(.+))?$/s;
 const COUNT_MOST = 1_000_000;
-/** Longer than any client waits. */
+/** Maximum duration of a fault: an hour. Every client stops waiting earlier. */
 const DURATION_MOST_MS = 3_600_000;
 const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000 };
-/** More at once would be a load test. */
+/** Maximum number that a fault takes, such as duplicates of an event. */
 const NUMBER_MOST = 1_000;
 
 /** Parses `NAME[=VALUE][:COUNT][@ID]`. Throws FAULT_REFUSED. */

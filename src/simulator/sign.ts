@@ -5,7 +5,7 @@ export type SignedHeaders = { 'svix-id': string; 'svix-timestamp': string; 'svix
 
 /**
  * Signs one delivery of an event, whose `body` is the exact text that is sent, with the provider's own library. Several
- * secrets (`whsec_…`) all sign, as during a rotation. `timestamp` is that of the attempt.
+ * secrets (`whsec_…`) all sign, as during a rotation. `timestamp`: the time of the attempt.
  */
 export function signEvent(
   secrets: string | readonly string[],

@@ -15,7 +15,7 @@ type Employees = Map<string, KnownEmployee>;
 
 export type Workforce = ReturnType<typeof createWorkforce>;
 
-/** Creates the reported employees. Those of the seeded world are known from the start. */
+/** Creates the reported employees. The employees of the seeded world are known from the start. */
 export function createWorkforce(world: World) {
   const seeded = new Map([...world].map(([employerId, census]) => [employerId, byId(census.employees)]));
   const received = new Map<string, Employees>([...world.keys()].map((employerId) => [employerId, new Map()]));

@@ -31,7 +31,7 @@ import { cursor, idFilter, LIMIT_DEFAULT, limit, pageOf } from '../schemas.ts';
 import { compileValidator, exceptBody } from '../validation.ts';
 import { questionOf, Readiness } from './readiness.ts';
 
-/** Enough for a run that names all 100,000 employees of an employer twice, with ids of 36 characters. */
+/** A run can name all 100,000 employees of an employer twice, with ids of 36 characters. */
 export const RUN_BYTES_MAX = 8 * 1024 * 1024;
 
 export function payrollRunRoutes(app: Api, { db, now, log }: ApiParts): void {

@@ -24,7 +24,7 @@ export function addDemoCommand(program: Command): void {
 type DemoOptions = { once: boolean; out: Output; signal: AbortSignal; set?: () => Promise<Stage> };
 
 const STEPS = [...LEDGER_STEPS, ...PAYROLL_STEPS];
-/** Longer than any wait within a step, so that the wait that ran out is named. */
+/** Maximum time of a step. Each wait within a step ends earlier, so the error names the wait. */
 const STEP_WITHIN_MS = 90_000;
 
 /**

@@ -19,7 +19,7 @@ const PERIOD_DAYS = { weekly: 7, biweekly: 14 };
 /** Days between the end of a weekly or biweekly period and its pay date. */
 const PAID_AFTER_DAYS = 5;
 const MONTHS = 12;
-/** More steps in each direction than a year has. */
+/** Maximum number of steps in each direction: a year has at most 53 weekly pay dates. */
 const MAX_STEPS = 53;
 
 /** Returns the pay dates of the year in which an employer that starts today runs its first two payrolls. */

@@ -168,7 +168,7 @@ async function checkLoss(db: Db, now: Date): Promise<Verdict> {
   return unknown('not checked: a PostgreSQL database has no high-water mark here');
 }
 
-/** Enough time to create a new token and bring it to its user. */
+/** A token that expires within these days is reported, so that its user can get a new one in time. */
 const SOON_DAYS = 14;
 /** 32 random hexadecimal digits have fewer than 8 kinds once in millions. */
 const KINDS_LEAST = 8;

@@ -32,7 +32,7 @@ export const FLAGS = [
   'overlap',
   /** The first or last line of a deduction that is not in effect on all checks of the cycle. */
   'partial_cycle',
-  /** The line adjusts a run of another tax year. */
+  /** The line adjusts a run in a different tax year. */
   'prior_year',
   'reported',
   /** The employee's pre-tax deductions for the line of coverage increase retroactively. */

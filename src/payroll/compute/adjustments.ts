@@ -203,7 +203,7 @@ export function isReportedOnly(flags: readonly Flag[]): boolean {
   return flags.includes('prior_year') || flags.includes('missed_check_partial');
 }
 
-/** Adds the direction of the pre-tax net to one employee's adjustments, and marks those that are only reported. */
+/** Adds the direction of the pre-tax net to one employee's adjustments, and marks adjustments that are only reported. */
 export function marked(lines: readonly Line[], flags: readonly Flag[]): Line[] {
   const nets = new Map<string, Cents>();
   for (const line of lines) {

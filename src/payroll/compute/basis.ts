@@ -175,7 +175,7 @@ export async function resolveBasis(db: Db | Trx, runId: string | null, stated: S
   };
 }
 
-/** Returns the run with its effective options: those that it states, else those of the policy on its pay date. */
+/** Returns the run with its effective options. The policy on its pay date decides options that the run does not state. */
 export function runUnder(stated: StatedRun, policies: readonly PolicyVersion[]): Run {
   const policy = optionsOn(policies, stated.pay_date);
   const options = OPTIONS.map((name) => [name, stated[name] ?? policy[name]]);

@@ -11,7 +11,7 @@ import { type History, historyAt, historyFrom } from './history.ts';
 /** Measured: twice as many save no time, as more objects outlive the young generation; half cost more statements. */
 const EMPLOYEES_AT_ONCE = 128;
 
-/** Yields ids of employees: `only`, those that an off-cycle run names, or all that the employer ever had. */
+/** Yields ids of employees: `only`, the employees that an off-cycle run names, or all that the employer ever had. */
 export async function* candidates(
   db: Db | Trx,
   run: Run,

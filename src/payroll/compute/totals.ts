@@ -74,7 +74,7 @@ export const Comparison = component(
 /** Few enough to read before finalizing. */
 const MOVERS = 10;
 
-/** Adds up lines, employee by employee: `employees` are those who have a line. */
+/** Adds up lines, employee by employee. `employees` counts employees with a line. */
 export function createTotals() {
   const overall = new Adder();
   const reported = new Adder();

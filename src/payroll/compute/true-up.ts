@@ -66,7 +66,7 @@ function coversLeaversOf(earlier: Run, { run, schedules }: Basis, groupOfEmploye
   return ofFrequency.length > 0 && !ofFrequency.some((one) => [null, group].includes(one.pay_group));
 }
 
-/** Returns an employee's adjustments and arrears for `runs`. `rows` has their lines, `regular` those of this run. */
+/** Returns an employee's adjustments and arrears for `runs`. `rows` has their lines, `regular` the regular lines of this run. */
 export function trueUpLines(
   { basis, rules, earlier, carrier }: TrueUp,
   employee: Debtor,

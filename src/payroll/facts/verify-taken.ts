@@ -12,10 +12,10 @@ import { isStored } from '../records/runs.ts';
 const ROWS_AT_ONCE = 500;
 const NAMED = 1_000;
 
-/** `lines`: those that were finalized for the employee; null if there are none. */
+/** `lines`: the employee's finalized lines; null if there are none. */
 type Row = Tables['taken_lines'] & { lines: string | null };
 
-/** Verifies every line of every report, including those that a later one replaced. */
+/** Verifies every line of every report, including lines that a later report replaced. */
 export async function verifyTaken(db: Db, on: Verifying): Promise<void> {
   const key = ['run_id', 'report', 'employee_id', 'line'];
   const selected = sql`*, ${linesInRun('taken_lines.run_id', 'taken_lines.employee_id')} as lines`;

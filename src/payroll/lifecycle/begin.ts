@@ -58,7 +58,7 @@ async function assertKnown(db: Db, run: StatedRun): Promise<void> {
   if (problems.length > 0) throw runRefused(...problems);
 }
 
-/** Unknown ids that a problem names; the rest are counted. */
+/** Maximum number of unknown ids that a problem names. Further ids are counted. */
 const NAMED = 20;
 
 /** Returns a problem for each list with ids never known at the employer: a mistyped one would leave employees out. */

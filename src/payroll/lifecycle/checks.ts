@@ -104,7 +104,7 @@ async function payDateSkipped(db: Db, { basis }: RunQuestion): Promise<Found[]> 
   if (run.kind === 'off_cycle' || dates === null || calendarAssumed) return [];
   const finalized = await finalizedRegularRuns(db, run)
     .select('pay_date')
-    // A run of one pay group does not pay the others.
+    // A run of one pay group does not pay the employees of other groups.
     .$if(run.pay_group === null, (query) => query.where('pay_group', 'is', null))
     .orderBy('pay_date')
     .execute();

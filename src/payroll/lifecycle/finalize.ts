@@ -40,7 +40,7 @@ export type Finalized =
   /** An earlier request with the same ETag or idempotency key finalized the run. */
   | { outcome: 'repeated'; stored: StoredRun }
   | { outcome: 'not-ready'; report: ReadinessReport }
-  /** Failures are accepted that are not those of the report whose ETag was sent. */
+  /** The failures differ from the report whose ETag was sent. */
   | { outcome: 'failures-changed'; report: ReadinessReport }
   | { outcome: 'unknown' | 'not-open' | 'stale' | 'changed' }
   /** Another finalized regular run of the employer, frequency and pay group has the pay date. */
@@ -125,7 +125,7 @@ async function freeze(
   const isStale = ifMatch !== null && linesEtagOf(ifMatch) !== summary.etag;
   if (isStale && accept === null) return { outcome: 'stale' };
   const report = await checkReadiness(basis, summary);
-  // With `accept` only the ETag of the readiness report helps: that of the lines would be refused again.
+  // With `accept` only the ETag of the readiness report helps: the ETag of the lines would be refused again.
   if (isStale) return { outcome: 'failures-changed', report };
   if (!report.ready) {
     if (report.failures.some(({ checkId }) => accept?.checks.includes(checkId) !== true))
@@ -145,7 +145,7 @@ function notOpen(stored: StoredRun, { ifMatch, idempotencyKey }: Finalizing): Fi
   return { outcome: ifMatch === null ? 'not-open' : 'stale' };
 }
 
-/** The ETag of a readiness report begins with that of the lines. */
+/** The ETag of a readiness report begins with the ETag of the lines. */
 function linesEtagOf(etag: string | null): string | null {
   return etag?.split('.')[0] ?? null;
 }
@@ -170,7 +170,7 @@ async function flip(
   const found = await findOpen(trx, runId, finalizing);
   if (found.outcome !== 'open') return found;
   const today = await resolveBasis(trx, runId, bodyOf(found.stored));
-  // Newer ledger positions do not matter, because the lines are those of the frozen position.
+  // Newer ledger positions do not matter, because the lines are computed at the frozen position.
   if (!isDeepStrictEqual({ ...today, position: basis.position }, basis)) return { outcome: 'changed' };
   // Nothing removes rows of a freeze that is being written, so this finds only what was done by hand.
   if ((await countFrozen(trx, freezeId)) !== rows) return { outcome: 'changed' };

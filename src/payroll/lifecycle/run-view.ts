@@ -141,7 +141,7 @@ export function viewRunSummary(stored: RunRow) {
   };
 }
 
-/** Returns the run with its effective options, and the names of those that it states itself. */
+/** Returns the run with its effective options, and the names of the options that it states itself. */
 function fieldsOf(run: Run, stated: StatedRun) {
   return { ...run, stated_options: OPTIONS.filter((name) => stated[name] !== null) };
 }

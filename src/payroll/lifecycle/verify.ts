@@ -136,7 +136,7 @@ const NAMED = 1_000;
 export type RunsVerified = {
   runs: number;
   lines: number;
-  /** Runs finalized under the rules of another release, which can verify them. */
+  /** Runs finalized under the rules of a different release, which can verify them. */
   otherRules: number;
 };
 

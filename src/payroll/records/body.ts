@@ -13,7 +13,7 @@ export const RUN_ID_PATTERN = '^(?!\\.{1,2}$)[A-Za-z0-9._-]{1,128}$';
 
 /** The most ids in a list: the employees of a large employer. Select more by pay group. */
 const LIST_MAX = 100_000;
-/** More regular pay dates than any calendar year has. */
+/** Maximum number of regular pay dates in a calendar year. Weekly pay has at most 53. */
 const PAY_DATES_MAX = 60;
 
 const ids = Type.Array(identifier, {

@@ -12,7 +12,7 @@ import { repeated, type Setting } from './setting.ts';
 
 const SIDES = ['employee', 'employer'] as const;
 
-/** Longer than the codes of payroll products, short enough for a column. */
+/** Maximum length of a code. It fits in a column of a payroll file. */
 const CODE_MAX_CHARACTERS = 64;
 
 /** No blank at its ends, and nothing that a spreadsheet reads as a formula: CSV files contain codes unchanged. */

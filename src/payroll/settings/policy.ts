@@ -25,7 +25,7 @@ const collection = (description: string) => ({
   description,
 });
 
-/** The options of a run. An employer's payroll policy decides those that the run does not state. */
+/** The options of a run. An employer's payroll policy decides the options that the run does not state. */
 export const Options = closed({
   scheme: oneOfDescribed(
     SCHEMES,

@@ -76,7 +76,7 @@ export async function hasSettings(db: Db | Trx, employerId: string): Promise<boo
   return false;
 }
 
-/** More pay groups than one employer has. */
+/** Maximum number of schedules per employer: one for each pay frequency and pay group. */
 const SCHEDULES_MAX = 100;
 
 export const PaySchedules = component(

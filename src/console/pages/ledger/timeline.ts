@@ -19,7 +19,7 @@ type Timeline = ReturnType<typeof timelineOf>;
 type Axis = Timeline['axis'];
 type Row = { readonly version: Version; readonly bar: Timeline['bars'][number]; readonly y: number };
 
-/** `versions`: from top to bottom, at least one. `latest`: the number of the one that applies. */
+/** `versions`: from top to bottom, at least one. `latest`: the number of the version that applies. */
 export function timeline(
   versions: readonly Version[],
   latest: number,

@@ -48,7 +48,7 @@ const POLICY_DEFAULTS = Object.fromEntries(
 
 /** `known`: the key of the schedule when it was opened; null for a new schedule. */
 type Opened = { readonly employer_id: string; readonly known: settings.ScheduleKey | null };
-/** `index`: the place of the schedule among those of the employer, which the paths of problems contain. */
+/** `index`: the place of the schedule in the employer's list, which the paths of problems contain. */
 type EditedSchedule = Edited & Readonly<{ frequency: string; group: string; index?: number }>;
 
 export function editorPages({ page, action }: Console): void {

@@ -13,7 +13,7 @@ import type { Console, Visit } from '../../page.ts';
 import { choiceOf, OPTION_NAMES, OPTIONS } from '../runs/labels.ts';
 
 export type Schedule = Schemas['PaySchedules']['schedules'][number];
-/** The key of a schedule among those of its employer. */
+/** The key of a schedule among its employer's schedules. */
 export type ScheduleKey = Pick<Schedule, 'pay_frequency' | 'pay_group'>;
 type Code = Schemas['PayrollCodes']['codes'][number];
 type Policy = Schemas['PayrollPolicy']['versions'][number];
