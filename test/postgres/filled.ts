@@ -140,6 +140,7 @@ async function fillLedger(db: Db): Promise<void> {
     eventOf('evt-other', 'of.no.interest', {}),
     eventOf('evt-sync', 'employee-census.sync-request', { employer_id: 'b' }),
     eventOf('evt-sync-none', 'employee-census.sync-request', { employer_id: 'nobody' }),
+    eventOf('evt-sync-done', 'employee-census.sync-complete', { employer_id: 'nobody' }),
   ]);
   const moved = { id: 'ded-moved', employee_id: 'emp-0', line_of_coverage: 'vision' };
   await deliver(db, [
