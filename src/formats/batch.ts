@@ -1,7 +1,7 @@
 /** Splits a batch in memory, so that an unreadable value affects no other. json-list.ts streams. Pure. */
 import { isUtf8 } from 'node:buffer';
 import { type ParsedJson, parseJson } from '../contract/json.ts';
-import { BYTE_ORDER_MARK } from './bytes.ts';
+import { BYTE_ORDER_MARK, isBlank, SPACES } from './bytes.ts';
 
 /** The position of a value. `line` counts from 1: lines of a text or elements of an array. */
 export type Cut = { readonly line: number; readonly from: number; readonly end: number };
@@ -9,7 +9,6 @@ export type Cut = { readonly line: number; readonly from: number; readonly end: 
 // Compared as bytes: as characters, an array of 16 MiB blocks the thread four times as long, one of white space thirty.
 const [QUOTE, BACKSLASH, COMMA, LINE_FEED] = [0x22, 0x5c, 0x2c, 0x0a];
 const [OPENING_BRACKET, CLOSING_BRACKET, OPENING_BRACE, CLOSING_BRACE] = [0x5b, 0x5d, 0x7b, 0x7d];
-const SPACES: ReadonlySet<number> = new Set([0x20, 0x09, LINE_FEED, 0x0d]);
 
 /** Splits newline-delimited JSON into lines, without blank ones. */
 export function cutLines(bytes: Buffer): Cut[] {
@@ -66,9 +65,4 @@ export function parseCut(bytes: Buffer, { from, end }: Cut, bytesMax: number): P
 
 function begin(bytes: Buffer): number {
   return bytes.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK) ? BYTE_ORDER_MARK.length : 0;
-}
-
-function isBlank(bytes: Buffer, from: number, end: number): boolean {
-  for (let at = from; at < end; at += 1) if (!SPACES.has(bytes[at] as number)) return false;
-  return true;
 }

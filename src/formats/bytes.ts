@@ -19,6 +19,14 @@ const SLICE_BYTES = 64 * 1024;
 
 export const BYTE_ORDER_MARK = Buffer.from('\uFEFF');
 
+/** What JSON allows between tokens. */
+export const SPACES: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d]);
+
+export function isBlank(bytes: Uint8Array, from: number, end: number): boolean {
+  for (let at = from; at < end; at += 1) if (!SPACES.has(bytes[at] as number)) return false;
+  return true;
+}
+
 /** Yields the bytes without a byte order mark, a slice per tick. Throws UNREADABLE above the limit. */
 export async function* slices(
   content: AsyncIterable<Uint8Array>,

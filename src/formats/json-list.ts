@@ -2,7 +2,7 @@ import { Tokenizer, TokenType } from '@streamparser/json';
 import { givenFieldPath } from '../contract/check.ts';
 import { type ParsedJson, parseJson } from '../contract/json.ts';
 import { isAppError, type Problem } from '../errors.ts';
-import { ELEMENT_BYTES_MAX, TOO_LARGE, unreadable, validUtf8 } from './bytes.ts';
+import { ELEMENT_BYTES_MAX, isBlank, TOO_LARGE, unreadable, validUtf8 } from './bytes.ts';
 
 /** The most fields in the outermost object. Names are kept to detect duplicates. */
 const FIELDS_MAX = 100;
@@ -152,6 +152,8 @@ function createCutter(list: List) {
       read(() => {
         bytes = Buffer.concat([bytes, slice]);
         tokenizer.write(slice);
+        // Blanks before the first token are no element, however many.
+        if (state === 'root' && isBlank(bytes, 0, bytes.length)) lastToken = bytesFrom + bytes.length;
         // Outside a value: a name or white space since the newest token.
         const pendingFrom = valueAt ?? lastToken;
         bytes = bytes.subarray(pendingFrom - bytesFrom);
@@ -160,6 +162,7 @@ function createCutter(list: List) {
       }),
     end: () =>
       read(() => {
+        if (state === 'root') throw unreadable('', 'is not valid JSON');
         if (state !== 'ended') throw unreadable(here(), 'ends in the middle');
         if (!tokenizer.isEnded) tokenizer.end();
       }),

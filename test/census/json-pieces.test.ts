@@ -37,7 +37,9 @@ t.test('a census is read byte by byte, with a byte order mark, and with the orga
 });
 
 const broken: [string, string | Uint8Array, string, string][] = [
-  ['nothing', '', '', 'ends in the middle'],
+  ['nothing', '', '', 'is not valid JSON'],
+  ['a body of blanks', ' \n', '', 'is not valid JSON'],
+  ['a long body of blanks', ' '.repeat(2 * 1024 * 1024), '', 'is not valid JSON'],
   ['an array', '[]', '', 'must be an object'],
   ['null', 'null', '', 'must be an object'],
   ['an object without end', '{', '', 'ends in the middle'],
