@@ -90,7 +90,7 @@ export async function verifySyncs(db: Db, eventsById: EventsById, on: Verifying)
       const upload = request_id === null ? null : requests.get(request_id);
       if (upload !== null && upload?.kind !== 'census') wrong('request_id', 'there is no such upload');
       else if (upload !== null && upload?.subject_id !== employer_id) {
-        wrong('employer_id', 'is not that of its upload');
+        wrong('employer_id', 'is not the employer of its upload');
       }
       if (event_id === null) continue;
       const event = events.get(event_id);

@@ -6,7 +6,7 @@ export type Difference = {
   /** The key of the row. Several columns are separated by slashes. */
   id: string;
   field: string;
-  /** The rule that the field breaks, such as `is not what its body makes it: applied`. */
+  /** The rule that the field breaks, such as `is not the number of its versions`. */
   rule: string;
 };
 

@@ -86,8 +86,9 @@ function verifyOutcome(event: EventRow, employer: string | undefined, report: Re
   }
   const { meaning } = parsed;
   if (meaning.kind === 'ignored' || meaning.kind === 'quarantined') {
-    if (event.state !== meaning.kind) wrong('state', `is not what its body makes it: ${meaning.kind}`);
-    else if (event.reason !== meaning.reason) wrong('reason', 'is not what its body makes it: reprocess it');
+    if (event.state !== meaning.kind)
+      wrong('state', `does not follow from its body, which makes the event ${meaning.kind}`);
+    else if (event.reason !== meaning.reason) wrong('reason', 'does not follow from its body: reprocess it');
     return;
   }
   if (event.state === 'quarantined' && event.reason?.startsWith(NOT_APPLIED)) return;
@@ -121,11 +122,11 @@ export async function verifyConflicts(db: Db, on: Verifying): Promise<void> {
     for (const row of rows) {
       const { conflict_id, body, body_hash, seq, stored_count, dismissed_at, event_dismissed_at } = row;
       const wrong = (field: string, rule: string) => on.report('event_conflicts', conflict_id, field, rule);
-      if (body !== null && !sha256(body).equals(body_hash)) wrong('body', 'is not that of its hash');
+      if (body !== null && !sha256(body).equals(body_hash)) wrong('body', 'does not have its stored hash');
       if (seq === null) wrong('event_id', 'there is no such event');
       if (stored_count === null) wrong('event_id', 'is not counted');
       if (dismissed_at === null && event_dismissed_at !== null)
-        wrong('dismissed_at', 'is not that of its event');
+        wrong('dismissed_at', 'is null, but the conflicts of its event are dismissed');
     }
   }
   await verifyConflictCounts(db, on);
@@ -252,7 +253,7 @@ function incomingOf(row: Row, parsed: ParsedEvent | null): IncomingDeduction | n
   return meaning.kind === 'deduction' ? { ...given, createdAt, deduction: meaning.deduction } : null;
 }
 
-/** Returns the versions with the same deduction and event time, up to the previous version of each of `all`. */
+/** Returns the versions that these tie with: the newest at the same event time, up to the previous version. */
 function rivalsOf(db: Db, all: readonly Computable[]): Promise<Version[]> {
   const times = all.flatMap(({ row }): AtTime[] => {
     const { deduction_id: deductionId, event_time: eventTime, previous_position } = row;
@@ -284,7 +285,7 @@ function compare(
   ).versions as [Version];
   for (const column of Object.keys(computed) as (keyof Version)[]) {
     if (row[column] === computed[column]) continue;
-    const rule = `is not what event ${row.event_id} and the versions before it make it`;
+    const rule = `does not follow from event ${row.event_id} and earlier versions`;
     report('deduction_versions', position, column, rule);
   }
 }
@@ -315,7 +316,7 @@ function latestBefore(row: Row, shown: Shown): LatestState | null {
   };
 }
 
-/** Checks that both employees are listed where a deduction passes from one to the other. */
+/** Checks that both employees are listed with a deduction that moved between them. */
 async function verifyEmployees(db: Db, rows: readonly Row[], report: ReportDifference): Promise<void> {
   const passed = rows.filter(
     (row) => row.previous_position !== null && row.before_employee !== row.employee_id,
@@ -346,10 +347,10 @@ function verifyEvent(event: EventRow, parsed: ParsedEvent | null, report: Report
   if (isNamedByBody) {
     const hash = event.body === null ? (event.body_hash ?? Buffer.alloc(0)) : sha256(event.body);
     const field = event.body === null ? 'body_hash' : 'body';
-    if (event.event_id !== importId(hash)) wrong(field, 'is not the one that the id was made of');
+    if (event.event_id !== importId(hash)) wrong(field, 'does not have the hash in its id');
   }
   // An event that is pending again keeps the results of the last time.
   if (parsed === null || (event.state === 'pending' && event.reprocessed === 0)) return;
-  if (event.event_type !== parsed.eventType) wrong('event_type', 'is not that of the body');
-  if (event.envelope_id !== parsed.envelopeId) wrong('envelope_id', 'is not that of the body');
+  if (event.event_type !== parsed.eventType) wrong('event_type', 'does not match the body');
+  if (event.envelope_id !== parsed.envelopeId) wrong('envelope_id', 'does not match the body');
 }

@@ -115,8 +115,8 @@ function verifyLatestState(
     wrong('position', 'is not its latest version');
     return;
   }
-  if (row.event_time !== row.shown_time) wrong('event_time', 'is not that of its latest version');
-  if (row.employee_id !== row.shown_employee) wrong('employee_id', 'is not that of its latest version');
+  if (row.event_time !== row.shown_time) wrong('event_time', 'differs from its latest version');
+  if (row.employee_id !== row.shown_employee) wrong('employee_id', 'differs from its latest version');
   else if (row.listed_employee === null) {
     const rule = 'the employee of its latest version is not listed with it';
     report('deduction_employees', row.deduction_id, 'employee_id', rule);
@@ -196,7 +196,7 @@ export async function verifyRoster(db: Db, on: Verifying): Promise<number> {
     for (const row of rows) {
       facts += Number(row.facts);
       if (row.position === row.newest) continue;
-      const rule = 'is not that of the newest fact';
+      const rule = 'is not the position of the newest fact';
       on.report('roster', `${row.employee_id}/${row.employer_id}`, 'position', rule);
     }
   }

@@ -28,7 +28,7 @@ onEitherEngine('differences are named without values and fail the command', asyn
   t.equal(ran.code, 1);
   t.match(
     ran.stdout,
-    /^deduction_versions 1: member_contribution: is not what event \S+ and the versions before it make it$/m,
+    /^deduction_versions 1: member_contribution: does not follow from event \S+ and earlier versions$/m,
   );
   t.match(ran.stdout, /Failed: 1 difference\./);
   t.notMatch(ran.stdout, /77\.77|emp-/);

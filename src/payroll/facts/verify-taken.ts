@@ -36,7 +36,7 @@ function verifyOne(row: Row, { report }: Verifying): void {
   }
   const [asked, taken, owed] = [line.member_amount, row.amount, row.owed].map(parseAmount);
   if (asked === null || taken === null || owed === null || asked !== (taken ?? 0n) + (owed ?? 0n)) {
-    report('taken_lines', id, 'amount', 'plus what is owed is not the amount of the line');
+    report('taken_lines', id, 'amount', 'plus the amount owed is not the amount of the line');
   }
 }
 
