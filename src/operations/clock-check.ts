@@ -84,7 +84,7 @@ async function offDatabase(db: Db, { now, sharedNow }: { now: Clock; sharedNow: 
   const aheadMs = began - shared;
   const behindMs = shared - now().getTime();
   if (aheadMs > OFF_MS) return `${describeDuration(aheadMs)} ahead of the database's clock`;
-  return behindMs > OFF_MS ? `${describeDuration(behindMs)} behind the database's clock` : null;
+  return behindMs > OFF_MS ? `${describeDuration(behindMs)} earlier than the database's clock` : null;
 }
 
 function beforeStored(now: Date, latestStored: string | null): string | null {

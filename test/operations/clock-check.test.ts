@@ -56,9 +56,9 @@ const started = async (t: Test, offMs = 0) => startCheck((await scratch(t)).db, 
 onPostgres("a clock more than a minute off the database's is reported until it is right", async (t) => {
   for (const [offMs, reason] of [
     [61_000, "61 s ahead of the database's clock"],
-    [-61_000, "61 s behind the database's clock"],
+    [-61_000, "61 s earlier than the database's clock"],
     [24 * HOUR_MS, "24 hours ahead of the database's clock"],
-    [-24 * HOUR_MS, "24 hours behind the database's clock"],
+    [-24 * HOUR_MS, "24 hours earlier than the database's clock"],
   ] as const) {
     const { check, set, logged, db, now } = await started(t, offMs);
     t.equal(await check.warning(), reason);
