@@ -4,7 +4,7 @@ import { type ApplyLoop, createApplyLoop } from '../src/inbox/apply.ts';
 import { type Arrival, storeBatch } from '../src/inbox/inbox.ts';
 import type { Log } from '../src/telemetry/log.ts';
 
-/** Below the largest batch, so that events stored together are applied together. */
+/** Events per batch here. The apply loop takes up to 512, so events that are stored together are applied together. */
 export const BATCH_EVENTS = 500;
 
 /** Throws instead of logging a warning or an error. */

@@ -12,7 +12,7 @@ import { whole } from './report.ts';
 import { type Server, startSidecar } from './server.ts';
 
 const PER_SECOND = 200;
-/** Longer than the backup takes, which is checked. */
+/** How long the load lasts. The backup must end earlier, which is checked. */
 const SECONDS = 60;
 const ALONE_SECONDS = 20;
 /** The load before the backup starts. */

@@ -17,7 +17,7 @@ import { median, type Report, whole } from './report.ts';
 
 export const MINUTES = 30;
 const PER_SECOND = 200;
-/** Batches as small as those of the apply loop at this rate, which create as many row versions. */
+/** At this rate the apply loop makes batches as small, which create as many row versions. */
 const TICK_MS = 10;
 const BURSTS_A_MINUTE = 5;
 const BURST_EVENTS = 1_000;
@@ -154,7 +154,7 @@ function reportMinutes(report: Report, measured: readonly Minute[]): void {
   );
   const rate = median(last.burstRates) / median(first.burstRates);
   report.line(
-    `Apply rate of the last minute by that of the first: ${rate.toFixed(2)}; required: at least ${TARGET}.`,
+    `Apply rate of the last minute divided by the rate of the first minute: ${rate.toFixed(2)}; required: at least ${TARGET}.`,
   );
   report.line();
 }

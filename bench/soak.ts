@@ -119,7 +119,7 @@ async function sendEvents({ port }: Server, isDone: () => boolean): Promise<numb
   return refused;
 }
 
-/** Runs one payroll after the other, each of the next employer and on its next pay date. */
+/** Runs payrolls in sequence, each for the next employer and its next pay date. */
 async function runPayrolls(client: Client, employers: number, isDone: () => boolean) {
   let [runs, lines] = [0, 0];
   for (let nth = 0; !isDone(); nth += 1) {

@@ -13,7 +13,7 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const FILE = 'sbom.cdx.json';
 const OPTIONS = ['--package-lock-only', '--sbom-format', 'cyclonedx', '--sbom-type', 'application'];
 const DEVELOPMENT = 'cdx:npm:package:development';
-/** Larger than any result. npm's default limit for a child's output is 1 MiB. */
+/** Maximum bytes of npm's output. The default limit, 1 MiB, is too small. */
 const OUTPUT_BYTES = 64 * 1024 * 1024;
 
 type Component = { 'bom-ref': string; properties?: { name: string; value: string }[] };

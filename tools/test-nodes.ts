@@ -4,7 +4,7 @@
  *     npm run test:nodes                                       the oldest supported release, and the newest
  *     npm run test:nodes -- 26 test/contract/*.test.ts         one release, some files
  *
- * Each release is installed from npm into its own folder, which is removed afterward. Dependencies are those of this
+ * Each release is installed from npm into its own folder, which is removed afterward. It uses the dependencies of this
  * checkout. Tests start processes by `process.execPath` or PATH, which point to that release.
  */
 import { execFileSync, spawnSync } from 'node:child_process';

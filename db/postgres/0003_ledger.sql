@@ -9,7 +9,7 @@ CREATE TABLE ledger_head (
 INSERT INTO ledger_head (id, position) VALUES (1, 0);
 
 -- Every state of every deduction. Amounts and dates are stored as sent; starts_on and ends_on are their date parts;
--- event_time is fixed-width UTC. `previous_position` is that of the deduction's version before this one: its history is a
+-- event_time is fixed-width UTC. `previous_position` is the position of the deduction's previous version: a history is a
 -- chain of primary keys, which needs no index. `ordered_by` shows what decided whether this version became the latest
 -- state. `future_dated` marks an event time later than the time of receipt by more than clocks may differ.
 CREATE TABLE deduction_versions (
@@ -70,7 +70,7 @@ CREATE TABLE deduction_employees (
   PRIMARY KEY (employee_id, deduction_id)
 );
 
--- Decisions about deductions whose start moved before it began (payroll.md, "Corrected starts"). The last decision on a
+-- Decisions about deductions whose start moved before it began ("Corrected start dates" in docs/receiving-events.md). The last decision on a
 -- version applies.
 CREATE TABLE start_decisions (
   position         BIGINT NOT NULL PRIMARY KEY,

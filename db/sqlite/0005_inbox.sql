@@ -31,7 +31,7 @@ CREATE INDEX inbox_ignored ON inbox (seq) WHERE state = 'ignored';
 CREATE INDEX inbox_dismissed ON inbox (seq) WHERE dismissed_at IS NOT NULL;
 CREATE INDEX inbox_by_type ON inbox (event_type, seq) WHERE event_type IS NOT NULL;
 
--- The same event id with another body. The first body counts; an operator decides about the others.
+-- The same event id with another body. The first body counts; an operator decides about later bodies.
 CREATE TABLE event_conflicts (
   conflict_id      INTEGER NOT NULL PRIMARY KEY,
   event_id         TEXT NOT NULL,

@@ -1,7 +1,7 @@
 -- Censuses that passed the check, or that are being written: until then, `staged_at` is the time of the last chunk by the
 -- database's clock. An employer's newest one is 'current' and replaces the previous one. Only an abandoned census is
--- removed: a clean-up marks it under the lock of its row, which every writer takes, too. `uploaded_at` marks the one that the service accepted last; its fingerprints, made with the hash key
--- `fingerprint_key`, show what a newer census would change.
+-- removed: a clean-up marks it under the lock of its row, which every writer takes, too. `uploaded_at` marks the census that the
+-- service accepted last; its fingerprints, made with the hash key `fingerprint_key`, show what a newer census would change.
 CREATE TABLE staged_censuses (
   census_id         TEXT NOT NULL PRIMARY KEY,
   employer_id       TEXT NOT NULL,

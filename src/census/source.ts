@@ -45,7 +45,7 @@ const NEITHER = 'returned neither a census with a list of employees nor the byte
 
 /**
  * Creates a source that calls a function of the embedding program, on that program's thread. Each fetch has its own
- * channel, on which it requests one part after the other; `ask` passes the other end to the thread with the function.
+ * channel, on which it requests the parts in sequence; `ask` passes the far end to the thread with the function.
  */
 export function createFunctionSource(ask: (employerId: string, port: MessagePort) => void): CensusSource {
   return {

@@ -78,7 +78,7 @@ export async function reviveSyncs(
   trx: Trx,
   { employerId, uploading, now }: { employerId: string; uploading: string | null; now: string },
 ): Promise<void> {
-  // The first condition is that of a partial index.
+  // The first condition lets a partial index be used.
   const isStalled = sql<boolean>`state <> 'completed' and state in ('waiting', 'failed')`;
   const stalled = trx.selectFrom('census_syncs').select('sync_id').where('employer_id', '=', employerId);
   if ((await stalled.where(isStalled).limit(1).execute()).length === 0) return;

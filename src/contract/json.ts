@@ -25,7 +25,7 @@ export function parseJson(text: string): ParsedJson {
 const QUOTE = 0x22;
 const COLON = 0x3a;
 const BACKSLASH = 0x5c;
-// `[` and `{` differ in one bit only, and so do `]` and `}`.
+// Only this bit distinguishes `[` from `{`, and `]` from `}`.
 const CASE_BIT = 0x20;
 const OPENING = 0x7b;
 const CLOSING = 0x7d;

@@ -46,8 +46,7 @@ export function migrate(db: Db, environment: Environment, now: Date, folder = FO
 }
 
 /**
- * Throws SCHEMA_REFUSED when the database is not the one that this code and configuration expect: migrations
- * are due, it is newer than the code, a migration's text was edited, or it belongs to the other environment.
+ * Throws SCHEMA_REFUSED when this code and configuration do not fit the database: migrations are due, it is newer than the code, a migration's text was edited, or it belongs to the other environment.
  */
 export async function checkSchema(db: Db, environment: Environment, folder = FOLDER): Promise<void> {
   const exists = await tableExists(db, 'migrations');

@@ -1,4 +1,4 @@
-/** Wakes idle loops: of this process, and those of other sidecars on one PostgreSQL database. Every loop also polls. */
+/** Wakes idle loops, in this process and in other sidecars on one PostgreSQL database. Every loop also polls. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { engineOf, engineOfUrl } from './engine.ts';

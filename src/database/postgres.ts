@@ -27,8 +27,8 @@ const SILENT_MS = 12_000;
 const SILENT_UNLIMITED_MS = 24 * 3_600_000;
 
 /**
- * Set inside each transaction, because a proxy may give every transaction another connection. The server ends a holder
- * of a lock that hangs after 5 s, before those that wait for the lock give up.
+ * Set inside each transaction, because a proxy may give every transaction another connection. The server ends a
+ * transaction that hangs after 5 s, before the transactions that wait for its locks give up.
  */
 const begin = (limits: { lockMs: number; statementMs: number }): string =>
   [

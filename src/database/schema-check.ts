@@ -1,5 +1,5 @@
 /**
- * Compares the schema of a database with the one that its migrations create on the same engine. A trigger, a view in
+ * Compares the schema of a database with what its migrations create on the same engine. A trigger, a view in
  * place of a table, or a dropped constraint changes what a statement of this program does.
  */
 import BetterSqlite3 from 'better-sqlite3';
@@ -18,7 +18,7 @@ type SchemaObject = { name: string; on: string; definition: string };
 /** Named in the error; `verify` lists all of them. */
 const NAMED = 3;
 
-/** Throws SCHEMA_REFUSED if the schema differs from the one that the applied migrations create. */
+/** Throws SCHEMA_REFUSED if the schema differs from what the applied migrations create. */
 export async function assertSchemaUnaltered(db: Db): Promise<void> {
   const differences = await compareSchema(db);
   if (differences.length === 0) return;
@@ -127,7 +127,7 @@ async function postgresObjects(trx: Trx, schema: string): Promise<SchemaObject[]
     select concat('child ', c.relname, '.', h.inhrelid::regclass), c.relname, ''
     from relations c join pg_inherits h on h.inhparent = c.oid
     union all
-    -- What the triggers call: of a table each, so that the functions of others do not count.
+    -- The functions that triggers call, by table. Other programs' functions do not count.
     select concat('function ', c.relname, '.', f.proname), c.relname,
       concat_ws(' ', f.prosrc, f.prosecdef, f.proconfig, l.lanname)
     from relations c join pg_trigger t on t.tgrelid = c.oid join pg_proc f on f.oid = t.tgfoid
@@ -137,7 +137,7 @@ async function postgresObjects(trx: Trx, schema: string): Promise<SchemaObject[]
   return rows;
 }
 
-/** Objects of others count only on a table of ours: Litestream, for one, keeps tables in a SQLite file. */
+/** Objects on tables of other programs do not count: Litestream, for example, keeps tables in a SQLite file. */
 function differencesOf(expected: readonly SchemaObject[], found: readonly SchemaObject[]) {
   const there = new Map(found.map((object) => [object.name, object]));
   const known = new Set(expected.map(({ name }) => name));

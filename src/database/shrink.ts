@@ -1,6 +1,6 @@
 /**
- * Returns free space in SQLite's file to the disk in small steps. Only a file with a map
- * of its pages can shrink. The map makes each write a little slower, so a file gets one only if retention drops data.
+ * Returns free space in SQLite's file to the disk in small steps. Only a file with a map of its pages can shrink. The map
+ * makes each write a little slower, so a file gets a map only if retention drops data.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type BetterSqlite3 from 'better-sqlite3';

@@ -66,7 +66,8 @@ async function acceptSome(
     accepted = await acceptChanges(accepting, submissions);
   } catch (error) {
     if (isFirst || isFatal(error)) throw error;
-    const message = 'a batch of employment changes was interrupted: the caller must send the rest again';
+    const message =
+      'a batch of employment changes was interrupted: the caller must send the remaining changes again';
     log.error({ code: codeOf(error) || 'INTERNAL' }, message);
     return null;
   }

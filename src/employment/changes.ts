@@ -23,7 +23,7 @@ export const ATTEMPTS_SHOWN = 100;
 
 export const changeCursor = cursorOf('employee-changes', Type.Integer({ minimum: 1 }));
 
-/** Returns a page of changes, newest first, after the one with seq `before`. `next` continues the list. */
+/** Returns a page of changes with a seq below `before`, newest first. `next` continues the list. */
 export async function listChanges(
   db: Db,
   { state, employeeId, kind, from, until }: ChangeFilter,

@@ -48,7 +48,7 @@ export async function* slices(
   }
 }
 
-/** Holds the first bytes back until they are whole, yields what `convert` makes of them, then the rest unchanged. */
+/** Holds the first bytes back until they are whole, yields what `convert` returns for them, then all later bytes unchanged. */
 export async function* withHead(
   content: AsyncIterable<Uint8Array>,
   isWhole: (head: Buffer) => boolean,

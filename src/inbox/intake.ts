@@ -20,8 +20,8 @@ export type Intake = {
 };
 
 /**
- * Creates a group commit: deliveries of one event loop turn share a transaction and its fsync, and those that
- * arrive during it form the next one. `onStored` is called after each commit, with its milliseconds;
+ * Creates a group commit: deliveries of one event loop turn share a transaction and its fsync, and deliveries
+ * that arrive during it form the next transaction. `onStored` is called after each commit, with its milliseconds;
  * `onFatal` when the storage failed in a way that a retry cannot fix, and the process must end.
  */
 export function createIntake(options: {

@@ -64,7 +64,7 @@ export function employerOf(employments: readonly Employment[], day: string): str
   return (active ?? leftLast(employments, day))?.employer_id ?? null;
 }
 
-/** Returns the employment left last as of a day; if none was left, the one with the newest report. */
+/** Returns the employment that ended last as of a day or, if none has ended, the employment with the newest report. */
 export function leftLast(employments: readonly Employment[], day: string): Employment | undefined {
   const order = employments.toSorted((one, other) => {
     const [left, leftOther] = [leftOn(one, day), leftOn(other, day)];
@@ -174,7 +174,7 @@ function withoutPastTermination(spells: readonly Spell[], receiptDate: string): 
   return [...spells.slice(0, -1), { ...last, termination_date: null, contradicted_on: receiptDate }];
 }
 
-/** Returns whether a census report received after those of the same employment changes no value on any day. */
+/** Returns whether a census report changes no value on any day. `reports`: the earlier ones of the employment. */
 export function isRepeated(reports: readonly RosterFact[], report: RosterFact): boolean {
   const spells = spellsOf(reports);
   return (

@@ -28,9 +28,9 @@ export type NewFact = Pick<RosterFact, 'employee_id' | 'employer_id'> & Partial<
 export type FactSource = Pick<RosterFactTable, 'source' | 'source_id'> & { asOf?: string };
 
 /**
- * Appends facts of one source in the order given and returns how many were stored. Every report of an employment change
- * is. One of a census is left out if it repeats what is known or this census has reported it before; attributes that a
- * report received after the census states are left out of it. At most `FACTS_AT_ONCE`.
+ * Appends at most `FACTS_AT_ONCE` facts of one source, in order, and returns how many were stored. Every fact of an
+ * employment change is stored. A fact of a census is skipped if it repeats what is known, or if the census has reported
+ * the employment before; attributes that a later report states are removed from it.
  */
 export async function recordFacts(trx: Trx, facts: readonly NewFact[], source: FactSource, now: string) {
   let position = await lockLedger(trx);

@@ -78,7 +78,7 @@ export function timelineOf<V extends Ordered & Span & Election>(
   return { counting: rising.filter((version) => !dropped.has(version)), corrected, undecided };
 }
 
-/** Returns whether a run on this day takes one version or the other, depending on which start counts. */
+/** Returns whether the start that counts decides which version a run on this day takes. */
 export function concernsDay({ version, next }: MovedStart<Span>, day: string): boolean {
   return (version.starts_on ?? '') <= day && day < (next.starts_on ?? '');
 }

@@ -1,4 +1,4 @@
-/** Moves everything from one database to an empty one of another engine, or nothing. */
+/** Copies a whole database into an empty database of the other engine, or nothing. */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { createHash } from 'node:crypto';
 import { sql } from 'kysely';

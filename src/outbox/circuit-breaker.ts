@@ -66,8 +66,9 @@ async function update(
 const NOT_PAUSED = { reason: null, paused_at: null, next_probe_at: null, probe_count: 0 };
 
 /**
- * Applies the results of attempts in order; `responded` is null if nothing was sent. Returns, for each, the state that it
- * changed the circuit breaker to, or null. The last lock that a transaction takes (docs/database.md).
+ * Applies the results of attempts in order; `responded` is null if nothing was sent. Returns one value per result: the
+ * new state of the circuit breaker, or null if it did not change. The transaction takes no lock after this one
+ * (docs/database.md).
  */
 export async function applySignals(
   trx: Trx,

@@ -125,8 +125,8 @@ export async function makeDue(trx: Trx, requestId: string, now: string): Promise
 }
 
 /**
- * Moves the right request of each subject to the front: the one that is being sent, else the oldest unfinished one. Only
- * it can be claimed. No request is at the front while a rejected new hire holds the subject. Call it after finishing or
+ * Moves the right request of each subject to the front: the request that is being sent, else the oldest unfinished one.
+ * Only it can be claimed. No request is at the front while a rejected new hire holds the subject. Call it after finishing or
  * retrying requests, with the subjects' names locked. The front requests of `finishedSubjects` have just finished.
  *
  * Conditions of a partial index are literal SQL here: SQLite would not use the index for bound values.

@@ -26,7 +26,7 @@ export async function latestRequest(db: Db): Promise<string | null> {
   return (await latest.executeTakeFirstOrThrow()).at;
 }
 
-/** The request that a pending one waits for: a rejected new hire, the one before it, or one in flight. */
+/** The request that a pending one waits for: a rejected new hire, the previous request, or a request in flight. */
 const WAITS_BEHIND = sql<string | null>`
   case when outbox.state = 'pending' and outbox.is_next = 0 then coalesce(
     (select held.request_id from outbox as held

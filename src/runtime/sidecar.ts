@@ -70,7 +70,7 @@ export async function createSidecar(config: Config, options: SidecarOptions): Pr
   try {
     const failure = createFailure(log);
     const { fail, storing } = failure;
-    // Threads and loops wake each other through signals, so that each stage can be wired after the one before it.
+    // Threads and loops wake each other through signals, so that the stages can be wired in pipeline order.
     const signals = new EventEmitter<{ stored: [events?: number]; queued: [] }>();
 
     // Database.
@@ -195,7 +195,7 @@ function createFailure(log: Log) {
     },
     fail(error: unknown): void {
       isDamaged ||= isFatal(error);
-      // The driver reports a failure, and so does each of its callers.
+      // The driver and each of its callers report the same failure.
       if (storing.signal.aborted) return;
       if (hasStarted) log.fatal({ code: codeOf(error) }, 'the sidecar failed and must be restarted');
       storing.abort();

@@ -34,7 +34,7 @@ export function addressOf(app: { server: Server }): string {
 
 /**
  * Accepts at most `max` connections at once and frees the place of each within `LINGER_MS` of its last response. A full
- * listener drops the new connection, calls `dropped`, and closes those that are idle or only wait for their client.
+ * listener drops the new connection, calls `dropped`, and closes connections that are idle or wait for their client.
  */
 export function limitConnections(server: Server, max: number, dropped: () => void = () => {}): void {
   const closing = new Set<Socket>();

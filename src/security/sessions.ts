@@ -1,6 +1,6 @@
 /**
- * Console sessions: a token exchanged for a cookie that scripts cannot read. A session has no scopes of its
- * own, only those that its token has at that moment. Only the SHA-256 of the cookie is stored.
+ * Console sessions: a token exchanged for a cookie that scripts cannot read. A session has the
+ * scopes that its token has at that moment. Only the SHA-256 of the cookie is stored.
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { ago } from '../checks.ts';

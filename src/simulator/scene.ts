@@ -14,7 +14,7 @@ export type Service = Enrolments &
     world: World;
     /** Requests an employer's census; resolves as `send` does. */
     requestCensus(employerId: string): Promise<MadeEvent>;
-    /** Sends the events in a seeded order, one after the other, each 1 + `duplicates` times. */
+    /** Sends each event 1 + `duplicates` times, in a seeded order, without overlap. */
     deliverShuffled(events: readonly OutgoingEvent[], options?: { duplicates?: number }): Promise<void>;
     /** In the order they were decided. */
     requests(): ReceivedRequest[];
