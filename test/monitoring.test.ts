@@ -62,9 +62,9 @@ t.test('every label value in a panel or an alert is in /metrics', async (t) => {
   );
 });
 
-t.test('docs/metrics.md lists every metric, and no other', async (t) => {
+t.test('docs/monitoring.md lists every metric, and no other', async (t) => {
   const { names, text } = await exposed(t);
-  const page = file('metrics.md');
+  const page = file('monitoring.md');
   const own = [...text.matchAll(/^# HELP benefits_sidecar_(?!process_|nodejs_)(\w+) /gm)];
   t.ok(own.length > 25);
   for (const [, name = ''] of own) t.ok(page.includes(`\`${name}\``), name);

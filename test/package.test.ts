@@ -23,19 +23,14 @@ function filesOf(root: string, folder: string): string[] {
     .map((entry) => relative(root, join(entry.parentPath, entry.name)));
 }
 
-/** Returns a page's code blocks in one language. */
-function blocks(page: string, language: string): string[] {
+/** Returns the only code block of a language in a page, or in one of its sections. */
+function example(page: string, language = 'ts', section = ''): string {
   const text = readFileSync(join(ROOT, page), 'utf8');
-  return [...text.matchAll(new RegExp(`^\`\`\`${language}\n(.*?)^\`\`\`$`, 'gms'))].map(
-    ([, block = '']) => block,
-  );
-}
-
-/** Returns a page's only code block in one language. */
-function example(page: string, language = 'ts'): string {
-  const [block, ...others] = blocks(page, language);
-  if (block === undefined || others.length > 0)
-    throw new Error(`${page} must have exactly one ${language} block`);
+  const part = section === '' ? text : (text.split(`## ${section}\n`)[1]?.split('\n## ')[0] ?? '');
+  const matches = [...part.matchAll(new RegExp(`^\`\`\`${language}\n(.*?)^\`\`\`$`, 'gms'))];
+  const [block] = matches.map(([, code = '']) => code);
+  if (block === undefined || matches.length > 1)
+    throw new Error(`${page} ${section} must have exactly one ${language} block`);
   return block;
 }
 
@@ -75,16 +70,19 @@ t.test('the package', async (t) => {
   });
 
   await t.test('the examples compile, and a call to a missing route does not', async (t) => {
-    save('client.ts', example('docs/client.md'));
-    save('embedding.ts', example('docs/embedding.md'));
+    save('client.ts', example('docs/javascript.md', 'ts', 'The typed client'));
+    save('embedding.ts', example('docs/javascript.md', 'ts', 'Embed the sidecar'));
     save('testing.test.ts', example('docs/testing.md'));
-    save('wrong.ts', example('docs/client.md').replace("'/v1/deductions'", "'/v1/deduction'"));
+    save(
+      'wrong.ts',
+      example('docs/javascript.md', 'ts', 'The typed client').replace("'/v1/deductions'", "'/v1/deduction'"),
+    );
     const errors = await compile(folder, ['client.ts', 'embedding.ts', 'testing.test.ts', 'wrong.ts']);
     t.match(errors, /wrong\.ts.*'"\/v1\/deduction"'/);
     t.notMatch(errors, /(client|embedding|testing\.test)\.ts\(/);
   });
 
-  await t.test('the client example prints the output that docs/client.md shows', async (t) => {
+  await t.test('the client example prints the output that docs/javascript.md shows', async (t) => {
     const { app, db, call } = await start(t);
     const events = loadFixtures().map(({ id, body }) => ({
       eventId: id,
@@ -94,10 +92,13 @@ t.test('the package', async (t) => {
     const census = readFileSync(join(CENSUSES, 'maple-bakery.json'), 'utf8');
     await call({ method: 'PUT', url: '/v1/employers/maple-bakery/census', body: census });
     const address = await app.listen({ host: '127.0.0.1', port: 0 });
-    save('client.ts', example('docs/client.md').replace('http://127.0.0.1:8081', address));
+    save(
+      'client.ts',
+      example('docs/javascript.md', 'ts', 'The typed client').replace('http://127.0.0.1:8081', address),
+    );
     const { ended, said } = node(folder, ['client.ts'], { TOKEN: FIRST_TOKEN });
     t.equal(await ended, 0, said());
-    t.equal(said(), example('docs/client.md', 'text'));
+    t.equal(said(), example('docs/javascript.md', 'text'));
   });
 
   await t.test('the embedding example uploads the census on request', async (t) => {

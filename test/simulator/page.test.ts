@@ -19,9 +19,9 @@ t.test('docs/simulator.md lists every fault as the code defines it', async (t) =
   t.same(table('simulator', 'faults'), rows);
 });
 
-t.test('docs/simulator-scenarios.md lists every scenario as the code defines it', async (t) => {
+t.test('docs/simulator.md lists every scenario as the code defines it', async (t) => {
   const rows = Object.entries(SCENARIOS).map(
     ([name, { about, see }]) => `| \`${name}\` | ${about} | ${see} |`,
   );
-  t.same(table('simulator-scenarios', 'scenarios'), rows);
+  t.same(table('simulator', 'scenarios'), rows);
 });

@@ -229,7 +229,7 @@ export function checkEnvironment(
   const names = odd.map(([name]) => name).join(' and ');
   return warn(
     `BENEFITS_ENVIRONMENT is ${environment}, but ${names} ${odd.length === 1 ? 'looks' : 'look'} like ${odd[0]?.[1]}`,
-    'Use the address, key, webhook secrets and database of one environment. See docs/environments.md.',
+    'Use the address, key, webhook secrets and database of one environment. See docs/configuration.md.',
   );
 }
 

@@ -100,7 +100,7 @@ async function checkUnaltered(db: Db): Promise<Verdict> {
   } catch (error) {
     if (isAppError(error, 'SCHEMA_NOT_COMPARABLE')) return unknown(`not checked: ${error.message}`);
     if (!isAppError(error, 'SCHEMA_REFUSED')) throw error;
-    const advice = 'Find out who altered it, and undo that. See docs/verify.md.';
+    const advice = 'Find out who altered it, and undo that. See docs/operations.md.';
     return fail(describeFailure(error), advice);
   }
 }
