@@ -1,31 +1,16 @@
-/** The one error type. Callers recognize an error by its code, which survives messages between threads. */
+/**
+ * The errors of the domain. Callers recognize an error by its code, which survives messages between threads. The API and
+ * the command line extend `CodedError` with codes of their own (`api/problem.ts`, `cli/failure.ts`).
+ */
 
 /** A broken rule. `path` names the field (`employees[17].address.state`, '' for the whole), never its value. */
 export type Problem = { path: string; rule: string };
 
 export const ERROR_CODES = [
-  // Problem types of the API (api/problem.ts).
+  /** A parameter of the caller is wrong; `problems` names it. */
   'INVALID_REQUEST',
-  'UNAUTHORIZED',
-  'FORBIDDEN',
-  'NOT_FOUND',
-  'METHOD_NOT_ALLOWED',
-  'NOT_ACCEPTABLE',
-  'CONFLICT',
-  'READINESS_FAILED',
-  'PRECONDITION_FAILED',
-  'TOO_SLOW',
-  'TOO_LARGE',
-  'UNSUPPORTED_MEDIA_TYPE',
-  'CHANGE_REFUSED',
-  'CENSUS_REFUSED',
+  /** The payroll run cannot be computed. */
   'RUN_REFUSED',
-  'ROWS_REFUSED',
-  'SETTINGS_REFUSED',
-  'TOO_MANY_ATTEMPTS',
-  'INTERNAL',
-  'UNAVAILABLE',
-  'OVERLOADED',
   'THREAD_SILENT',
 
   /** The variable `subject` is missing or malformed. */
@@ -61,7 +46,7 @@ export const ERROR_CODES = [
   /** A stored JSON text is not one that this program wrote. */
   'STORED_JSON_DAMAGED',
 
-  /** The rest of a file or body cannot be read. */
+  /** A file or body cannot be read to its end. */
   'UNREADABLE',
   'FILE_CHANGED',
   /** An event could not be stored, so it must not be acknowledged. */
@@ -75,51 +60,49 @@ export const ERROR_CODES = [
   'COPY_REFUSED',
   'RESTORE_REFUSED',
   'FAULT_REFUSED',
-
-  'WRONG_USAGE',
-  'COMMAND_FAILED',
-  /** A command's input has problems, and nothing was changed. */
-  'INPUT_REFUSED',
-  /** The demo found something else than it expected. */
-  'STEP_FAILED',
 ] as const;
 export type ErrorCode = (typeof ERROR_CODES)[number];
 
-type Details = {
+export type ErrorDetails = {
   readonly problems?: readonly Problem[];
   /** Of all problems, if `problems` holds only the first. */
   readonly problemCount?: number;
   /** A variable or key. */
   readonly subject?: string | null;
-  readonly headers?: Readonly<Record<string, string>>;
   readonly cause?: unknown;
 };
 
 /** The message is for people. It holds no personal data and no secret, so it can be shown and logged. */
-export class AppError<Code extends ErrorCode = ErrorCode> extends Error {
+export class CodedError<Code extends string = string> extends Error {
   readonly code: Code;
   readonly problems: readonly Problem[];
   readonly problemCount: number;
   readonly subject: string | null;
-  readonly headers: Readonly<Record<string, string>>;
 
-  constructor(code: Code, message: string, details: Details = {}) {
+  constructor(code: Code, message: string, details: ErrorDetails = {}) {
     super(message, 'cause' in details ? { cause: details.cause } : undefined);
     this.code = code;
     this.problems = details.problems ?? [];
     this.problemCount = details.problemCount ?? this.problems.length;
     this.subject = details.subject ?? null;
-    this.headers = details.headers ?? {};
   }
 }
 
-/** Returns whether the error has one of these codes, or any code of ours without `codes`. */
-export function isAppError<Code extends ErrorCode>(
+/** An error of the domain. */
+export class AppError<Code extends ErrorCode = ErrorCode> extends CodedError<Code> {}
+
+/** Returns whether the error is one of this program: of the domain, the API or the command line. */
+export function isCodedError(error: unknown): error is CodedError {
+  return codeOf(error) !== '' && Array.isArray((error as Partial<CodedError>).problems);
+}
+
+/** Returns whether the error has one of these codes, or any code of the domain without `codes`. */
+export function isAppError<Code extends ErrorCode = ErrorCode>(
   error: unknown,
   ...codes: readonly Code[]
 ): error is AppError<Code> {
   const wanted: readonly string[] = codes.length === 0 ? ERROR_CODES : codes;
-  return wanted.includes(codeOf(error)) && Array.isArray((error as Partial<AppError>).problems);
+  return isCodedError(error) && wanted.includes(error.code);
 }
 
 /** Returns the code of any error, which is safe to log, or '' if it has none. */
@@ -131,7 +114,7 @@ export function codeOf(error: unknown): string {
 /** The fields of an error as sent to another thread. Structured clone drops the fields of an `Error`. */
 export type PostedError = Readonly<Record<string, unknown>>;
 
-const POSTED = ['message', 'code', 'problems', 'problemCount', 'subject', 'headers', 'address', 'port'];
+const POSTED = ['message', 'code', 'problems', 'problemCount', 'subject', 'address', 'port'];
 
 export function postedError(error: unknown): PostedError {
   const fields = (error ?? {}) as PostedError;

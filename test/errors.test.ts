@@ -1,8 +1,7 @@
 import { once } from 'node:events';
 import { MessageChannel } from 'node:worker_threads';
 import t from 'tap';
-import { PROBLEMS, problemCodeOf } from '../src/api/problem.ts';
-import { AppError, ERROR_CODES, isAppError, postedError, receivedError } from '../src/errors.ts';
+import { AppError, CodedError, isAppError, isCodedError, postedError, receivedError } from '../src/errors.ts';
 
 t.test('an error keeps its code, message and problems on the way to another thread', async (t) => {
   const problems = [{ path: 'pay_date', rule: 'is required' }];
@@ -25,18 +24,23 @@ t.test('an error of the system keeps its code and address on the way to another 
 });
 
 t.test('only errors of this program with one of the codes are recognized', async (t) => {
-  t.ok(isAppError(new AppError('CONFLICT', ''), 'NOT_FOUND', 'CONFLICT'));
-  t.ok(isAppError(new AppError('CONFLICT', '')));
-  const others = [
-    Object.assign(new Error(''), { code: 'CONFLICT' }),
+  t.ok(isAppError(new AppError('CONFIG', ''), 'RUN_REFUSED', 'CONFIG'));
+  t.ok(isAppError(new AppError('CONFIG', '')));
+  const ofOthers = [
+    Object.assign(new Error(''), { code: 'CONFIG' }),
     new Error(''),
-    'CONFLICT',
+    'CONFIG',
     null,
     undefined,
   ];
-  for (const other of others) t.notOk(isAppError(other, 'CONFLICT'), String(other));
+  for (const error of ofOthers) {
+    t.notOk(isAppError(error, 'CONFIG'), String(error));
+    t.notOk(isCodedError(error), String(error));
+  }
 });
 
-t.test('every code has an HTTP status', async (t) => {
-  for (const code of ERROR_CODES) t.ok(PROBLEMS[problemCodeOf(code)].status >= 400, code);
+t.test('a code of the API or of the command line is none of the domain', async (t) => {
+  const refusal = new CodedError('NOT_FOUND', '');
+  t.ok(isCodedError(refusal));
+  t.notOk(isAppError(refusal));
 });

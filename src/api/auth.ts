@@ -5,11 +5,10 @@ import type { Clock, Elapsed } from '../clock.ts';
 import type { SharedNow } from '../database/engine.ts';
 import type { Db } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
-import { AppError } from '../errors.ts';
 import { type PiiRead, recordPiiRead } from '../security/pii-reads.ts';
 import { isForgeryToken, noteUse, sessionCaller } from '../security/sessions.ts';
 import { allows, authenticate, type Caller, createFailedAttempts, type Scope } from '../security/tokens.ts';
-import type { Refusal } from './problem.ts';
+import { Refusal } from './problem.ts';
 
 /** `public`: without a token. `any`: any valid token, also as the password of HTTP Basic. `self`: any, without Basic. */
 export type RouteScope = Scope | 'public' | 'any' | 'self';
@@ -50,7 +49,7 @@ export function createFailedAttempt(elapsed: Elapsed) {
   return ({ ip }: FastifyRequest, unauthorized: Refusal): Refusal => {
     const seconds = attempts.failed(ip);
     if (seconds === null) return unauthorized;
-    return new AppError('TOO_MANY_ATTEMPTS', unauthorized.message, {
+    return new Refusal('TOO_MANY_ATTEMPTS', unauthorized.message, {
       headers: { ...unauthorized.headers, 'retry-after': String(seconds) },
     });
   };
@@ -125,7 +124,7 @@ export function sessionInCookie(request: FastifyRequest): string | null {
 /** Browsers always send the cookie, so a request that changes something must come from a console page. */
 function assertOwnPage({ headers }: FastifyRequest, session: string): void {
   if (isForgeryToken(session, headers[FORGERY_HEADER])) return;
-  throw new AppError(
+  throw new Refusal(
     'FORBIDDEN',
     `With a console session, this request requires the header ${FORGERY_HEADER} from a console page.`,
   );
@@ -136,13 +135,13 @@ function unauthorized(given: boolean, basicToo: boolean): Refusal {
   const detail = given
     ? 'The token is unknown, expired or revoked.'
     : 'Send a token in the header "Authorization: Bearer TOKEN". "benefits-sidecar token create" creates one.';
-  return new AppError('UNAUTHORIZED', detail, {
+  return new Refusal('UNAUTHORIZED', detail, {
     headers: { 'www-authenticate': basicToo ? `${bearer}, Basic ${REALM}, charset="UTF-8"` : bearer },
   });
 }
 
 function forbidden(scope: Scope | undefined): Refusal {
-  return new AppError('FORBIDDEN', `This operation requires a token with the scope ${scope}.`, {
+  return new Refusal('FORBIDDEN', `This operation requires a token with the scope ${scope}.`, {
     headers: { 'www-authenticate': `Bearer ${REALM}, error="insufficient_scope", scope="${scope}"` },
   });
 }
@@ -166,6 +165,6 @@ export async function writeReadDown(
   { caller }: FastifyRequest,
   read: Omit<PiiRead, 'caller' | 'now'>,
 ): Promise<void> {
-  if (caller === null) throw new AppError('INTERNAL', '');
+  if (caller === null) throw new Refusal('INTERNAL', '');
   await transact(db, (trx) => recordPiiRead(trx, { ...read, caller, now: now().toISOString() }));
 }

@@ -4,9 +4,8 @@ import { isUtf8 } from 'node:buffer';
 import type { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { parseJson } from '../contract/json.ts';
-import { AppError } from '../errors.ts';
 import { type Columns, formatOf, type RowFormat, type Rows, readRows } from '../formats/rows.ts';
-import { invalid } from './problem.ts';
+import { invalid, Refusal } from './problem.ts';
 import type { ReadSlot } from './read-slots.ts';
 
 const CHARSET = /;\s*charset\s*=\s*"?([^";\s]+)/i;
@@ -18,12 +17,12 @@ export function readJsonBodies(app: FastifyInstance): void {
   app.addHook('onRequest', async ({ headers }) => {
     // Bodies are never decompressed, because a few bytes could become gigabytes.
     if ((headers['content-encoding'] ?? 'identity') !== 'identity') {
-      throw new AppError('UNSUPPORTED_MEDIA_TYPE', 'Send the body without a content encoding.');
+      throw new Refusal('UNSUPPORTED_MEDIA_TYPE', 'Send the body without a content encoding.');
     }
     // Text in another charset would decode to different text without an error.
     const charset = CHARSET.exec(headers['content-type'] ?? '')?.[1]?.toLowerCase() ?? 'utf-8';
     if (charset === 'utf-8' || charset === 'utf8') return;
-    throw new AppError('UNSUPPORTED_MEDIA_TYPE', 'Send the body in UTF-8.');
+    throw new Refusal('UNSUPPORTED_MEDIA_TYPE', 'Send the body in UTF-8.');
   });
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, bytes: Buffer, done) => {
@@ -44,7 +43,7 @@ export function passStreams(app: FastifyInstance, types: readonly string[]): voi
   app.addContentTypeParser([...types], (_request, payload, done) => done(null, payload));
 }
 
-/** Returns a request's streamed body. Throws an `AppError` if there is none or it has more than `maxBytes`. */
+/** Returns a request's streamed body. Throws an `Refusal` if there is none or it has more than `maxBytes`. */
 export function streamedBody(
   { body, headers }: FastifyRequest,
   slot: ReadSlot,
@@ -52,7 +51,7 @@ export function streamedBody(
   tooLarge: string,
 ): AsyncGenerator<Uint8Array> {
   if (body === undefined || body === null) throw invalid([{ path: 'body', rule: 'is required' }]);
-  if (Number(headers['content-length'] ?? 0) > maxBytes) throw new AppError('TOO_LARGE', tooLarge);
+  if (Number(headers['content-length'] ?? 0) > maxBytes) throw new Refusal('TOO_LARGE', tooLarge);
   return bounded(body as Readable, slot, maxBytes, tooLarge);
 }
 
@@ -70,7 +69,7 @@ async function* bounded(
       const { done, value } = await slot.received(parts.next());
       if (done) return;
       bytes += value.length;
-      if (bytes > maxBytes) throw new AppError('TOO_LARGE', tooLarge);
+      if (bytes > maxBytes) throw new Refusal('TOO_LARGE', tooLarge);
       yield value;
     }
   } finally {
@@ -82,7 +81,7 @@ async function* bounded(
 /** About 400,000 rows; an employer with 100,000 employees has 300,000. */
 export const ROWS_BODY_BYTES_MAX = 64 * 1024 * 1024;
 
-/** Returns the rows of one of payroll's files. Throws an `AppError` if there are none or too many. */
+/** Returns the rows of one of payroll's files. Throws an `Refusal` if there are none or too many. */
 export function streamedRows(request: FastifyRequest, slot: ReadSlot, columns: Columns): Rows {
   const content = streamedBody(request, slot, ROWS_BODY_BYTES_MAX, 'The file is larger than 64 MiB.');
   // Bodies of other types are refused before this.

@@ -1,7 +1,6 @@
 /** Request headers: Accept, If-Match and Idempotency-Key. */
 import { keyProblem } from '../employment/accept.ts';
-import { AppError } from '../errors.ts';
-import { invalid } from './problem.ts';
+import { invalid, Refusal } from './problem.ts';
 
 /** `text/csv;q=0.8` or `text/*`. */
 type Range = { type: string; quality: number; place: number };
@@ -17,7 +16,7 @@ export function negotiated<const T extends string>(header: string | undefined, o
     .filter(({ range }) => range !== undefined && range.quality > 0) as { type: T; range: Range }[];
   const [first] = liked.sort((one, other) => compare(one.range, other.range));
   if (first === undefined)
-    throw new AppError('NOT_ACCEPTABLE', `This operation responds with ${offered.join(' or ')}.`);
+    throw new Refusal('NOT_ACCEPTABLE', `This operation responds with ${offered.join(' or ')}.`);
   return first.type;
 }
 

@@ -1,11 +1,12 @@
 /** Refuses requests while the API thread is overloaded, before the receiver is affected (bench/findings.md). */
+
 import { getHeapStatistics } from 'node:v8';
 import underPressure from '@fastify/under-pressure';
 import type { FastifyInstance } from 'fastify';
-import { AppError } from '../errors.ts';
 import type { PrivateCounts } from '../telemetry/counts.ts';
 import type { Log } from '../telemetry/log.ts';
 import { rateLimited } from '../telemetry/rate-limited-log.ts';
+import { Refusal } from './problem.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -64,7 +65,7 @@ export function shedLoad(
       const reason = isFull ? 'heap' : 'event-loop';
       counts.shed[reason] += 1;
       warn({ code: reason, count: 1 });
-      throw new AppError('OVERLOADED', 'Too many requests at once. Send the request again later.', {
+      throw new Refusal('UNAVAILABLE', 'Too many requests at once. Send the request again later.', {
         headers: { 'retry-after': '2' },
       });
     },

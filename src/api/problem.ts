@@ -4,7 +4,14 @@ import Type, { type Static } from 'typebox';
 import { compile, describe, PROBLEMS_MAX } from '../contract/check.ts';
 import { component, FieldProblem, integer, text } from '../contract/fields.ts';
 import { isFatal, isUnavailable } from '../database/errors.ts';
-import { AppError, codeOf, type ErrorCode, isAppError, type Problem } from '../errors.ts';
+import {
+  CodedError,
+  codeOf,
+  type ErrorCode,
+  type ErrorDetails,
+  isAppError,
+  type Problem,
+} from '../errors.ts';
 import { keyErrorMessage } from '../security/hashing.ts';
 import type { Log } from '../telemetry/log.ts';
 
@@ -34,12 +41,24 @@ export const PROBLEMS = {
 export type ProblemCode = keyof typeof PROBLEMS;
 const CODES = Object.keys(PROBLEMS) as ProblemCode[];
 
-/** An error whose code is a problem type. Its message becomes the detail. */
-export type Refusal = AppError<ProblemCode>;
+/** An error with a problem type. Its message becomes the detail, and `headers` are sent with the response. */
+export class Refusal extends CodedError<ProblemCode> {
+  readonly headers: Readonly<Record<string, string>>;
 
-/** The problem type of the other codes. Without an entry a code is INTERNAL. */
-const PROBLEM_OF: Partial<Record<ErrorCode, ProblemCode>> = {
-  OVERLOADED: 'UNAVAILABLE',
+  constructor(
+    code: ProblemCode,
+    message: string,
+    details: ErrorDetails & { readonly headers?: Readonly<Record<string, string>> } = {},
+  ) {
+    super(code, message, details);
+    this.headers = details.headers ?? {};
+  }
+}
+
+/** The problem type of each error of the domain. An INTERNAL one reveals nothing to the caller. */
+const PROBLEM_OF: Readonly<Record<ErrorCode, ProblemCode>> = {
+  INVALID_REQUEST: 'INVALID_REQUEST',
+  RUN_REFUSED: 'RUN_REFUSED',
   THREAD_SILENT: 'UNAVAILABLE',
   LOCK_TIMEOUT: 'UNAVAILABLE',
   ABANDONED: 'UNAVAILABLE',
@@ -50,11 +69,26 @@ const PROBLEM_OF: Partial<Record<ErrorCode, ProblemCode>> = {
   DATA_KEY_MISSING: 'UNAVAILABLE',
   DECRYPTION_FAILED: 'UNAVAILABLE',
   HASH_KEY_GONE: 'UNAVAILABLE',
-};
 
-export function problemCodeOf(code: ErrorCode): ProblemCode {
-  return code in PROBLEMS ? (code as ProblemCode) : (PROBLEM_OF[code] ?? 'INTERNAL');
-}
+  CONFIG: 'INTERNAL',
+  DATABASE_REPLACED: 'INTERNAL',
+  ALREADY_SERVED: 'INTERNAL',
+  USED_OUTSIDE_TRANSACTION: 'INTERNAL',
+  SCHEMA_REFUSED: 'INTERNAL',
+  SCHEMA_NOT_COMPARABLE: 'INTERNAL',
+  TOKEN_REFUSED: 'INTERNAL',
+  STORED_JSON_DAMAGED: 'INTERNAL',
+  UNREADABLE: 'INTERNAL',
+  FILE_CHANGED: 'INTERNAL',
+  NOT_STORED: 'INTERNAL',
+  CENSUS_SOURCE_FAILED: 'INTERNAL',
+  CENSUS_CUT: 'INTERNAL',
+  CLOCK_WRONG: 'INTERNAL',
+  BACKUP_FAILED: 'INTERNAL',
+  COPY_REFUSED: 'INTERNAL',
+  RESTORE_REFUSED: 'INTERNAL',
+  FAULT_REFUSED: 'INTERNAL',
+};
 
 /** Returns the name of a problem type as URNs and the reference show it. */
 export function problemName(code: ProblemCode): string {
@@ -77,7 +111,7 @@ export function broken(
   const named = problems.map((problem) => (problem.path === '' ? { ...problem, path: 'body' } : problem));
   const first = named.slice(0, NAMED_IN_DETAIL).map(describe).join('; ');
   const left = problemCount - NAMED_IN_DETAIL;
-  return new AppError(code, left > 0 ? `${first}; and ${left} more` : first, {
+  return new Refusal(code, left > 0 ? `${first}; and ${left} more` : first, {
     problems: named,
     problemCount,
   });
@@ -85,11 +119,11 @@ export function broken(
 
 /** Returns the refusal of an unknown id, without repeating the id. */
 export function notFound(what: string): Refusal {
-  return new AppError('NOT_FOUND', `There is no ${what} with this ID.`);
+  return new Refusal('NOT_FOUND', `There is no ${what} with this ID.`);
 }
 
 export function conflict(detail: string): Refusal {
-  return new AppError('CONFLICT', detail);
+  return new Refusal('CONFLICT', detail);
 }
 
 export const ProblemDetails = component(
@@ -132,10 +166,10 @@ const details = compile(ProblemDetails);
 
 /** Returns the refusal that a response body describes. */
 export function errorOfProblem(body: unknown): Refusal {
-  if (!details.accepts(body)) return new AppError('INTERNAL', '');
+  if (!details.accepts(body)) return new Refusal('INTERNAL', '');
   const { type, detail = '', errors: problems = [], error_count: problemCount = problems.length } = body;
   const code = CODES.find((candidate) => typeOf(candidate) === type) ?? 'INTERNAL';
-  return new AppError(code, detail, { problems, problemCount });
+  return new Refusal(code, detail, { problems, problemCount });
 }
 
 export function sendRefusal(reply: FastifyReply, refusal: Refusal): FastifyReply {
@@ -147,7 +181,7 @@ export function sendRefusal(reply: FastifyReply, refusal: Refusal): FastifyReply
 }
 
 /** Clients retry after this when the database is locked or full; the request has waited 3 s for the lock. */
-const RETRY_AFTER_SECONDS = 5;
+const RETRY_LATER = { 'retry-after': '5' };
 
 /** Our messages for the framework's errors: its own may quote the request. */
 const FRAMEWORK: Readonly<Record<string, readonly [ProblemCode, string]>> = {
@@ -173,21 +207,22 @@ export function refusalOf(error: unknown): Refusal {
     const detail = isAppError(error, 'CONNECTION_LOST')
       ? 'The database connection was lost. If the request was meant to change something, check whether it did, or send it again.'
       : 'Nothing was changed. Send the request again.';
-    return new AppError('UNAVAILABLE', detail, { headers: { 'retry-after': String(RETRY_AFTER_SECONDS) } });
+    return new Refusal('UNAVAILABLE', detail, { headers: RETRY_LATER });
   }
-  if (isAppError(error, 'RUN_REFUSED')) return broken('RUN_REFUSED', error.problems, error.problemCount);
+  if (error instanceof Refusal) return error;
   if (isAppError(error)) {
-    const code = problemCodeOf(error.code);
-    if (code === error.code) return error as Refusal;
-    if (code === 'INTERNAL') return new AppError(code, '');
-    const headers = { 'retry-after': String(RETRY_AFTER_SECONDS), ...error.headers };
-    return new AppError(code, error.message, { ...error, headers });
+    const { message, problems, problemCount } = error;
+    const code = PROBLEM_OF[error.code];
+    if (code === 'INTERNAL') return new Refusal(code, '');
+    if (code === 'RUN_REFUSED') return broken(code, problems, problemCount);
+    const headers = code === 'UNAVAILABLE' ? RETRY_LATER : {};
+    return new Refusal(code, message, { problems, problemCount, headers });
   }
   const known = FRAMEWORK[codeOf(error)];
-  if (known !== undefined) return new AppError(...known);
+  if (known !== undefined) return new Refusal(...known);
   const { statusCode: status = 500 } = (error ?? {}) as Partial<FastifyError>;
   const code = CODES.find((candidate) => PROBLEMS[candidate].status === status);
-  return new AppError(code ?? (status >= 400 && status < 500 ? 'INVALID_REQUEST' : 'INTERNAL'), '');
+  return new Refusal(code ?? (status >= 400 && status < 500 ? 'INVALID_REQUEST' : 'INTERNAL'), '');
 }
 
 /** Returns the class of an unknown error and where it was thrown. Its message may contain personal data. */
@@ -217,7 +252,8 @@ export function logRefusal(
 ): void {
   const { status } = PROBLEMS[code];
   if (CALLER_REFUSED.includes(status)) request.server.refusedCaller(request, status);
-  if (status < 500 || isAppError(error, 'OVERLOADED')) return;
+  // The listener itself refuses as UNAVAILABLE only under load, which it logs by the number of requests.
+  if (status < 500 || (error instanceof Refusal && code === 'UNAVAILABLE')) return;
   const fields = { route: `${request.method} ${request.routeOptions.url}`, status };
   const reason = isAppError(error, 'STORED_JSON_DAMAGED') ? error.message : keyErrorMessage(error);
   log.error(

@@ -1,9 +1,10 @@
 /** Slots for reading large bodies, which bound the memory of concurrent reads. */
+
 import type { FastifyRequest } from 'fastify';
 import type { Elapsed } from '../clock.ts';
-import { AppError } from '../errors.ts';
 import type { Log } from '../telemetry/log.ts';
 import { rateLimited } from '../telemetry/rate-limited-log.ts';
+import { Refusal } from './problem.ts';
 
 /** The lowest rate of a body while every slot is taken, 64 KiB/s, and the time over which it is measured. */
 const SLOWEST = { bytes: 640 * 1024, withinMs: 10_000 };
@@ -20,7 +21,7 @@ type Waiting = { tokenId: string; since: number; admit: (slot: MeasuredSlot) => 
 
 /**
  * Returns a function that runs reads, at most `atOnce` at a time. Further requests wait for a slot, and are refused with
- * OVERLOADED after `WAIT_MS`. The next slot is for the token that has the fewest, so that no token keeps the others out.
+ * UNAVAILABLE after `WAIT_MS`. The next slot is for the token that has the fewest, so that no token keeps the others out.
  * While every slot is taken, the slowest body below `SLOWEST` loses its own with TOO_SLOW.
  */
 export function limitReads(atOnce: number, what: string, { log, elapsed }: { log: Log; elapsed: Elapsed }) {
@@ -89,7 +90,7 @@ export function limitReads(atOnce: number, what: string, { log, elapsed }: { log
           leave();
           const detail = `The sidecar reads at most ${atOnce} ${what} at once. Nothing was changed. Send the request again.`;
           const headers = { 'retry-after': String(RETRY_AFTER_SECONDS) };
-          reject(new AppError('OVERLOADED', detail, { headers }));
+          reject(new Refusal('UNAVAILABLE', detail, { headers }));
         },
       };
       waiting.add(request);
@@ -114,8 +115,8 @@ function createSlot(tokenId: string, { idle }: Elapsed) {
   let bytes = 0;
   let waitedMs = 0;
   let waitingSince: number | null = null;
-  let interrupt: (error: AppError) => void = () => {};
-  let lost: AppError | null = null;
+  let interrupt: (error: Refusal) => void = () => {};
+  let lost: Refusal | null = null;
 
   const restart = (): void => {
     bytes = 0;
@@ -138,7 +139,7 @@ function createSlot(tokenId: string, { idle }: Elapsed) {
     lose(): void {
       const detail =
         'The body arrived slower than 64 KiB/s while others waited to be read. Nothing was changed. Use a faster line.';
-      lost = new AppError('TOO_SLOW', detail);
+      lost = new Refusal('TOO_SLOW', detail);
       interrupt(lost);
     },
     /** Returns the next part of the body once it has arrived. */

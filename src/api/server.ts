@@ -1,7 +1,6 @@
 /** The private listener, for the payroll system and its operators. */
 import fastifyCookie from '@fastify/cookie';
 import fastify, { type FastifyError, type FastifyRequest, type FastifyServerOptions } from 'fastify';
-import { AppError } from '../errors.ts';
 import {
   endSlowBodies,
   hasOneHost,
@@ -17,7 +16,7 @@ import { createAuthorize, createFailedAttempt, type FailedAttempt } from './auth
 import { readJsonBodies } from './bodies.ts';
 import { collectRoutes, referenceRoutes } from './openapi.ts';
 import { shedLoad } from './pressure.ts';
-import { logRefusal, type Refusal, refusalOf, sendRefusal } from './problem.ts';
+import { logRefusal, Refusal, refusalOf, sendRefusal } from './problem.ts';
 import { createRefusedCaller, type RefusedCaller } from './refusal-log.ts';
 import { type Api, type ApiParts, createRouteTable, type RouteTable } from './route.ts';
 import { censusSyncRoutes } from './routes/census-syncs.ts';
@@ -102,7 +101,7 @@ export function createApi(parts: ApiParts): Api {
   shedLoad(app, parts);
   app.register(fastifyCookie);
   app.addHook('onRequest', async ({ raw }) => {
-    if (!hasOneHost(raw)) throw new AppError('INVALID_REQUEST', 'Send exactly one Host header.');
+    if (!hasOneHost(raw)) throw new Refusal('INVALID_REQUEST', 'Send exactly one Host header.');
   });
   // The framework would read the body of a request to an unknown path first, which needs no token.
   app.addHook('onRequest', async (request) => {
@@ -173,9 +172,9 @@ const compilersFactory = {
 function noRoute(table: RouteTable, { url, method }: FastifyRequest): Refusal {
   const methods = table.methodsOf(url.replace(/[?#].*$/s, ''));
   if (methods.length === 0 || methods.includes(method))
-    return new AppError('NOT_FOUND', 'This path does not exist. See /openapi.json.');
+    return new Refusal('NOT_FOUND', 'This path does not exist. See /openapi.json.');
   const allow = [...new Set(methods)].sort().join(', ');
-  return new AppError('METHOD_NOT_ALLOWED', `This path does not support ${method}. Use ${allow}.`, {
+  return new Refusal('METHOD_NOT_ALLOWED', `This path does not support ${method}. Use ${allow}.`, {
     headers: { allow },
   });
 }

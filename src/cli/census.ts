@@ -16,7 +16,7 @@ import { describe } from '../contract/check.ts';
 import { databaseNow, sharedClock } from '../database/engine.ts';
 import type { Db } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
-import { type AppError, codeOf } from '../errors.ts';
+import { codeOf } from '../errors.ts';
 import { ELEMENT_BYTES_MAX } from '../formats/bytes.ts';
 import { employerSubject } from '../outbox/queue.ts';
 import { isKnownEmployer } from '../payroll/lifecycle/employers.ts';
@@ -26,7 +26,7 @@ import { recordPiiRead } from '../security/pii-reads.ts';
 import type { Caller } from '../security/tokens.ts';
 import { assertKnownEmployer, employerId } from './arguments.ts';
 import { type Command, type Context, confirm, type DatabaseContext, withDatabase } from './command.ts';
-import { failed, unknownId, wrongUsage } from './failure.ts';
+import { type CommandError, failed, unknownId, wrongUsage } from './failure.ts';
 import {
   type Column,
   counted,
@@ -300,7 +300,7 @@ function stateOf({ state, overdue }: CensusSync): string {
   return overdue ? `${state}, overdue` : state;
 }
 
-function unknownSync(syncId: string): AppError {
+function unknownSync(syncId: string): CommandError {
   return unknownId('census sync', syncId, 'census show');
 }
 

@@ -1,33 +1,43 @@
 /** Failures in one line: what happened and what to do next. */
 import { describe } from '../contract/check.ts';
 import type { Environment } from '../environment.ts';
-import { AppError, isAppError, type Problem } from '../errors.ts';
+import { CodedError, type ErrorDetails, isAppError, isCodedError, type Problem } from '../errors.ts';
 import { type Output, printable } from './output.ts';
 
+type CommandCode = 'WRONG_USAGE' | 'COMMAND_FAILED';
+
+/** The exit codes of a command that failed. Success is 0. */
+export const EXIT_CODES: Readonly<Record<CommandCode, number>> = { WRONG_USAGE: 2, COMMAND_FAILED: 1 };
+
+/** A command was called incorrectly, or cannot do what it should. */
+export class CommandError extends CodedError<CommandCode> {}
+
+/** Returns the exit code for any error. */
+export function exitCodeOf(error: unknown): number {
+  return EXIT_CODES[error instanceof CommandError ? error.code : 'COMMAND_FAILED'];
+}
+
 /** Returns the error of input that can't be used. `problems` may be the first of `problem_count`. */
-export function inputRefused(what: string, { problems, problem_count }: Refused): AppError {
+export function inputRefused(what: string, { problems, problem_count }: Refused): CommandError {
   const problemCount = problem_count ?? problems.length;
-  return new AppError('INPUT_REFUSED', `${what} is refused, and nothing was changed`, {
-    problems,
-    problemCount,
-  });
+  return failed(`${what} is refused, and nothing was changed`, { problems, problemCount });
 }
 
 type Refused = { readonly problems: readonly Problem[]; readonly problem_count?: number };
 
 /** Returns the error of a command that cannot do what it should: `message` states why and what to do. */
-export function failed(message: string, details: { cause?: unknown } = {}): AppError {
-  return new AppError('COMMAND_FAILED', printable(message), details);
+export function failed(message: string, details: ErrorDetails = {}): CommandError {
+  return new CommandError('COMMAND_FAILED', printable(message), details);
 }
 
 /** Returns the error of an id that names nothing. */
-export function unknownId(what: string, id: string, list: string): AppError {
+export function unknownId(what: string, id: string, list: string): CommandError {
   return failed(`there is no ${what} ${id}: find it with "benefits-sidecar ${list}"`);
 }
 
 /** Returns the error of a command that was called incorrectly. */
-export function wrongUsage(message: string, problems: readonly Problem[] = []): AppError {
-  return new AppError('WRONG_USAGE', printable(message), { problems });
+export function wrongUsage(message: string, problems: readonly Problem[] = []): CommandError {
+  return new CommandError('WRONG_USAGE', printable(message), { problems });
 }
 
 /** Returns the error of a command for an error of a function that the API calls too: its parameters are options here. */
@@ -94,7 +104,7 @@ const UNQUOTED = new Set(['TypeError', 'RangeError', 'SyntaxError', 'ReferenceEr
 /** Prints a failure in one line, and one for each of several problems. LOG_LEVEL=debug or trace adds the stack. */
 export function printFailure(out: Output, env: Environment, error: unknown): void {
   const what = `benefits-sidecar: ${printable(describeFailure(error))}`;
-  const { problems: named, problemCount } = isAppError(error) ? error : { problems: [], problemCount: 0 };
+  const { problems: named, problemCount } = isCodedError(error) ? error : { problems: [], problemCount: 0 };
   const problems = named.map((problem) => printable(describe(problem)));
   if (problemCount > problems.length) problems.push(`… and ${problemCount - problems.length} more`);
   if (problems.length === 1 && what.endsWith(`: ${problems[0]}`)) out.note(what);

@@ -2,10 +2,9 @@
 import { type Command as Base, CommanderError, Help } from 'commander';
 import { systemClock } from '../clock.ts';
 import type { Environment } from '../environment.ts';
-import { isAppError } from '../errors.ts';
 import { VERSION } from '../version.ts';
 import { type Act, Command, type Context, catchSignals, type Input } from './command.ts';
-import { printFailure, usageOf, wrongUsage } from './failure.ts';
+import { EXIT_CODES, exitCodeOf, printFailure, usageOf, wrongUsage } from './failure.ts';
 import { createOutput, type Output, printable, type Stream, WIDTH } from './output.ts';
 
 type AddCommands = (program: Command) => void;
@@ -49,10 +48,6 @@ const COMMANDS: Readonly<Record<string, Readonly<Record<string, () => Promise<Ad
   'Help:': { completion: async () => (await import('./completion.ts')).addCompletionCommand },
 };
 
-/** Exit codes: 0 is success. */
-const FAILED = 1;
-const USAGE = 2;
-
 /** The streams of the process; tests pass their own. */
 type ProgramIo = { stdout: Stream; stderr: Stream; stdin?: Input; signal?: AbortSignal };
 
@@ -83,10 +78,10 @@ export async function run(
     await program.parseAsync(argv, { from: 'user' });
     return exitCode;
   } catch (thrown) {
-    if (thrown instanceof CommanderError) return thrown.exitCode === 0 ? 0 : USAGE;
+    if (thrown instanceof CommanderError) return thrown.exitCode === 0 ? 0 : EXIT_CODES.WRONG_USAGE;
     const error = usageOf(thrown);
     printFailure(out, env, error);
-    return isAppError(error, 'WRONG_USAGE') ? USAGE : FAILED;
+    return exitCodeOf(error);
   }
 }
 

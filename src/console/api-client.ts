@@ -3,9 +3,8 @@ import type { Readable } from 'node:stream';
 import { json } from 'node:stream/consumers';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { BACKGROUND_HEADER, FORGERY_HEADER } from '../api/auth.ts';
-import { errorOfProblem, notFound, type ProblemDetails, problemOf } from '../api/problem.ts';
+import { errorOfProblem, notFound, type ProblemDetails, problemOf, Refusal } from '../api/problem.ts';
 import type { paths } from '../client-types.ts';
-import { AppError } from '../errors.ts';
 import { address } from './elements/links.ts';
 
 type Method = 'get' | 'post' | 'put' | 'delete';
@@ -68,7 +67,7 @@ function identityOf({ headers, session }: FastifyRequest): Record<string, string
 }
 
 /** A call that the API rejected, and so logged. */
-class RejectedCall extends AppError {
+class RejectedCall extends Refusal {
   readonly problem: ProblemDetails;
 
   constructor(body: unknown) {

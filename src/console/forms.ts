@@ -1,4 +1,5 @@
 /** Reads posted forms, and streams uploaded files to the API. */
+
 import { parse } from 'node:querystring';
 import { Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
@@ -6,7 +7,8 @@ import formbody from '@fastify/formbody';
 import multipart, { type Multipart } from '@fastify/multipart';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { RouteScope } from '../api/auth.ts';
-import { AppError, isAppError } from '../errors.ts';
+import { Refusal } from '../api/problem.ts';
+import { isCodedError } from '../errors.ts';
 import { count } from './elements/format.ts';
 import type { Html } from './html.ts';
 import { type Console, type Done, sendResult, type Visit, visitOf } from './page.ts';
@@ -38,7 +40,7 @@ export async function readForms(app: FastifyInstance): Promise<void> {
     if (!headers['content-type']?.startsWith('application/x-www-form-urlencoded')) return;
     if (Object.values((body ?? {}) as object).flat().length > FORM_FIELDS_MAX) {
       const most = count(FORM_FIELDS_MAX);
-      throw new AppError('TOO_LARGE', `Nothing was saved: a form has at most ${most} fields.`);
+      throw new Refusal('TOO_LARGE', `Nothing was saved: a form has at most ${most} fields.`);
     }
   });
 }
@@ -75,7 +77,7 @@ export function upload(
 }
 
 async function readUpload(request: FastifyRequest, name: string) {
-  if (!request.isMultipart()) throw new AppError('UNSUPPORTED_MEDIA_TYPE', 'This form must include a file.');
+  if (!request.isMultipart()) throw new Refusal('UNSUPPORTED_MEDIA_TYPE', 'This form must include a file.');
   const small: Record<string, Buffer> = {};
   for await (const part of request.parts() as AsyncIterable<Multipart>) {
     if (part.type === 'field') continue;
@@ -84,20 +86,20 @@ async function readUpload(request: FastifyRequest, name: string) {
     else if (part.fieldname === name) return { small, part };
     else small[part.fieldname] = await readSmall(part.file);
   }
-  throw new AppError('INVALID_REQUEST', 'Choose a file first.');
+  throw new Refusal('INVALID_REQUEST', 'Choose a file first.');
 }
 
 /** A form that ends early is the client's error: its connection broke. */
 function rethrowCutOff(error: unknown): never {
-  const isKnown = isAppError(error) || (error as { statusCode?: number }).statusCode !== undefined;
-  throw isKnown ? error : new AppError('INVALID_REQUEST', CUT_OFF);
+  const isKnown = isCodedError(error) || (error as { statusCode?: number }).statusCode !== undefined;
+  throw isKnown ? error : new Refusal('INVALID_REQUEST', CUT_OFF);
 }
 
 async function* withCutOff(file: Readable): AsyncGenerator<Buffer> {
   try {
     yield* file;
   } catch {
-    throw new AppError('INVALID_REQUEST', CUT_OFF);
+    throw new Refusal('INVALID_REQUEST', CUT_OFF);
   }
 }
 
@@ -108,7 +110,7 @@ async function readSmall(file: Readable): Promise<Buffer> {
     bytes += part.length;
     if (bytes > SMALL_FILE_BYTES_MAX) {
       const message = 'The organization file is larger than 1 MiB. Check that it is the right file.';
-      throw new AppError('TOO_LARGE', message);
+      throw new Refusal('TOO_LARGE', message);
     }
     all.push(part);
   }

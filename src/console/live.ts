@@ -3,7 +3,7 @@ import { PassThrough, type Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import { createAuthorize } from '../api/auth.ts';
-import { isAppError } from '../errors.ts';
+import { Refusal } from '../api/problem.ts';
 import type { ConsoleParts } from './page.ts';
 
 /** How often the database is checked. A person cannot follow faster updates. */
@@ -38,7 +38,7 @@ export function liveRoute(
         return true;
       } catch (error) {
         // A database error must not end the stream; only a rejected session does.
-        return !isAppError(error, 'UNAUTHORIZED', 'FORBIDDEN', 'TOO_MANY_ATTEMPTS');
+        return !(error instanceof Refusal);
       }
     });
     // Many open pages are not an error, so nothing is thrown or logged.

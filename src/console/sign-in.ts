@@ -1,9 +1,8 @@
 /** Signs people in with an API token, and out. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { sessionCookies, sessionInCookie } from '../api/auth.ts';
-import { PROBLEMS } from '../api/problem.ts';
+import { PROBLEMS, Refusal } from '../api/problem.ts';
 import { transact } from '../database/transaction.ts';
-import { AppError } from '../errors.ts';
 import { beginSession, endSession, SESSION_MS } from '../security/sessions.ts';
 import { authenticate } from '../security/tokens.ts';
 import { html } from './html.ts';
@@ -32,7 +31,7 @@ export function signInRoutes(app: FastifyInstance, parts: ConsoleParts): void {
     const caller = isSameOrigin(request) ? await authenticate(db, given, sharedNow, firstToken) : null;
     if (caller === null) {
       const problem = 'This token is unknown, expired or revoked.';
-      const refusal = app.failedAttempt(request, new AppError('UNAUTHORIZED', problem));
+      const refusal = app.failedAttempt(request, new Refusal('UNAUTHORIZED', problem));
       const { status } = PROBLEMS[refusal.code];
       app.refusedCaller(request, status);
       const page = signInPage(next, problem);

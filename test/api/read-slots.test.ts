@@ -168,13 +168,13 @@ t.test('a request without a slot is refused after 15 s, and one whose client lef
   const [left, ...waiting] = [await upload(), await upload(), await upload(), await upload()];
   left.close();
   await setImmediate();
-  t.equal(left.state, 'OVERLOADED');
+  t.equal(left.state, 'UNAVAILABLE');
   await pass(14, 0);
   t.equal(waiting[0]?.state, 'waits');
   await pass(1, 0);
   t.strictSame(
     waiting.map(({ state }) => state),
-    ['OVERLOADED', 'OVERLOADED', 'OVERLOADED'],
+    ['UNAVAILABLE', 'UNAVAILABLE', 'UNAVAILABLE'],
   );
   await pass(1, 0);
   t.strictSame(logged, [

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { calendarOf, shareOf } from '../../src/cli/demo/expected-amounts.ts';
-import { firstDifference, stepFailed, waitFor } from '../../src/cli/demo/stage.ts';
+import { firstDifference, StepFailed, waitFor } from '../../src/cli/demo/stage.ts';
 import { PAY_FREQUENCIES } from '../../src/contract/employee.ts';
 import { SCHEDULES } from '../../src/payroll/settings/schedules.ts';
 import fc from '../support/seeded.ts';
@@ -54,5 +54,5 @@ t.test('a wait that times out names what was expected and found', async (t) => {
     (seen) => seen.includes('completed'),
     1,
   );
-  await t.rejects(waiting, stepFailed('a sync, completed within 0.001 s', '["requested"]'));
+  await t.rejects(waiting, new StepFailed('a sync, completed within 0.001 s', '["requested"]'));
 });

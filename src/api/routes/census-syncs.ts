@@ -4,12 +4,11 @@ import { dismissSync, requestSyncManually } from '../../census/syncs.ts';
 import { ago } from '../../checks.ts';
 import * as field from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
-import { AppError } from '../../errors.ts';
 import { cursorOf } from '../../formats/cursor.ts';
 import { employerSubject } from '../../outbox/queue.ts';
 import { isKnownEmployer } from '../../payroll/lifecycle/employers.ts';
 import { alsoNeeds, by, writeReadDown } from '../auth.ts';
-import { conflict, notFound } from '../problem.ts';
+import { conflict, notFound, Refusal } from '../problem.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
 import { cursor, Dismissal, flag, idFilter, LIMIT_DEFAULT, limit, ownId, pageOf } from '../schemas.ts';
 import { EmployerId } from './censuses.ts';
@@ -161,7 +160,7 @@ export function censusSyncRoutes(app: Api, parts: ApiParts): void {
       const { employer_id } = request.params;
       if (!(await mayFetch(employer_id)) && !(await isKnownEmployer(db, employer_id))) {
         const detail = 'Nothing is known of this employer. Check the ID, or stage its census.';
-        throw new AppError('NOT_FOUND', detail);
+        throw new Refusal('NOT_FOUND', detail);
       }
       const at = await sharedNow(db);
       const asked = { employerId: employer_id, now: at.toISOString() };

@@ -9,12 +9,11 @@ import { stageCensus } from '../../census/staging.ts';
 import { Census } from '../../contract/census.ts';
 import { PROBLEMS_MAX } from '../../contract/check.ts';
 import * as field from '../../contract/fields.ts';
-import { AppError } from '../../errors.ts';
 import { cursorOf } from '../../formats/cursor.ts';
 import { employerSubject } from '../../outbox/queue.ts';
 import { by, mayAlso, writeReadDown } from '../auth.ts';
 import { passStreams, streamedBody } from '../bodies.ts';
-import { notFound } from '../problem.ts';
+import { notFound, Refusal } from '../problem.ts';
 import { limitReads, type ReadSlot } from '../read-slots.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
 import { cursor, idFilter, LIMIT_DEFAULT, limit, pageOf } from '../schemas.ts';
@@ -150,7 +149,7 @@ export function censusRoutes(app: Api, parts: ApiParts): void {
       if (!staged.ok) {
         const places = staged.problemCount === 1 ? '1 place' : `${staged.problemCount} places`;
         const detail = `The census breaks the contract in ${places}, so nothing was stored. Fix them and send it again.`;
-        throw new AppError('CENSUS_REFUSED', detail, staged);
+        throw new Refusal('CENSUS_REFUSED', detail, staged);
       }
       const { censusId: id, employees } = staged;
       log.info({ employer_id, census_id: id, count: employees, ...by(request) }, 'a census was staged');
@@ -191,7 +190,7 @@ export function censusRoutes(app: Api, parts: ApiParts): void {
   );
 }
 
-/** Returns the census in a request. Throws an `AppError` if there is none or it is too large. */
+/** Returns the census in a request. Throws an `Refusal` if there is none or it is too large. */
 function streamedCensus(request: FastifyRequest, slot: ReadSlot): CensusContent {
   const tooLarge = `The census is larger than ${CENSUS_BYTES_MAX / 1024 / 1024} MiB.`;
   const content = streamedBody(request, slot, CENSUS_BYTES_MAX, tooLarge);

@@ -1,7 +1,6 @@
 import Type from 'typebox';
 import { Deduction, LINES_OF_COVERAGE, TAXABILITIES } from '../../contract/deduction.ts';
 import * as field from '../../contract/fields.ts';
-import { AppError } from '../../errors.ts';
 import { cursorOf } from '../../formats/cursor.ts';
 import {
   deductionCursor,
@@ -16,7 +15,7 @@ import {
 import { transactOnLedger } from '../../ledger/position.ts';
 import { decideStart, START_DECISIONS } from '../../ledger/start-decisions.ts';
 import { by } from '../auth.ts';
-import { conflict, notFound } from '../problem.ts';
+import { conflict, notFound, Refusal } from '../problem.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
 import { cursor, flag, idFilter, instant, LIMIT_DEFAULT, limit, pageOf } from '../schemas.ts';
 
@@ -169,7 +168,7 @@ export function deductionRoutes(app: Api, { db, now, log }: ApiParts): void {
       const state = await getDeduction(db, id, today(), { on, knownAt });
       if (state !== null) return viewDeduction(state);
       if ((await getDeduction(db, id, today())) === null) throw notFound('deduction');
-      throw new AppError(
+      throw new Refusal(
         'NOT_FOUND',
         'This deduction was not in effect on that date, or not known at that time.',
       );

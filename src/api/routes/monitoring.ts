@@ -2,13 +2,12 @@ import Type from 'typebox';
 import * as field from '../../contract/fields.ts';
 import { COUNTED_AT_MOST } from '../../database/bulk.ts';
 import { isUnavailable, type NotReady } from '../../database/errors.ts';
-import { AppError } from '../../errors.ts';
 import { readEventAge } from '../../inbox/arrivals.ts';
 import { openLosses } from '../../inbox/data-loss.ts';
 import { readActivity } from '../../operations/activity.ts';
 import { type Facts, metricsOf } from '../../operations/metrics.ts';
 import { type Metric, PREFIX } from '../../telemetry/metric.ts';
-import { sendRefusal } from '../problem.ts';
+import { Refusal, sendRefusal } from '../problem.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
 
 const milliseconds = (description: string) => field.nullable(Type.Number({ description }));
@@ -198,7 +197,7 @@ export function healthRoutes(app: Api, { whyNotReady, log }: ApiParts): void {
         return reply.code(200).send();
       }
       if (isNew) log.warn({ reason: WHY[why] }, 'the process cannot commit: readyz responds with 503');
-      return sendRefusal(reply, new AppError('UNAVAILABLE', WHY[why], { headers: { 'retry-after': '1' } }));
+      return sendRefusal(reply, new Refusal('UNAVAILABLE', WHY[why], { headers: { 'retry-after': '1' } }));
     },
   );
 }

@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox';
 import * as field from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
-import { AppError, type Problem } from '../../errors.ts';
+import type { Problem } from '../../errors.ts';
 import type { Acceptance } from '../../payroll/lifecycle/acceptances.ts';
 import type { Finalized } from '../../payroll/lifecycle/finalize.ts';
 import { viewRun } from '../../payroll/lifecycle/results.ts';
@@ -11,7 +11,7 @@ import { settledBy } from '../../payroll/records/settlements.ts';
 import { finalizeChecked, unknownChecks } from '../../readiness/run-report.ts';
 import { by } from '../auth.ts';
 import { idempotencyKeyOf, ifMatchOf } from '../headers.ts';
-import { conflict, invalid, type Refusal } from '../problem.ts';
+import { conflict, invalid, Refusal } from '../problem.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
 import { PayrollRun, RunId } from '../run-schemas.ts';
 import { bodyMayBeLeftOut } from '../validation.ts';
@@ -152,7 +152,7 @@ export function payrollRunWorkRoutes(app: Api, parts: ApiParts): void {
           path: id,
           rule: `${count} found. ${advice}`,
         }));
-        return new AppError('READINESS_FAILED', detail, { problems });
+        return new Refusal('READINESS_FAILED', detail, { problems });
       }
       case 'failures-changed': {
         const { etag } = finalized.report;
@@ -165,7 +165,7 @@ export function payrollRunWorkRoutes(app: Api, parts: ApiParts): void {
 
 /** Returns a refusal with the current ETag, for another attempt after a review. */
 function reviewAgain(etag: string, detail: string): Refusal {
-  return new AppError('PRECONDITION_FAILED', detail, { headers: { etag: `"${etag}"` } });
+  return new Refusal('PRECONDITION_FAILED', detail, { headers: { etag: `"${etag}"` } });
 }
 
 export function notFinalized({ state }: StoredRun): Refusal {

@@ -232,7 +232,7 @@ export function withEtag(reply: FastifyReply, etag: string): FastifyReply {
 
 const checkBody = compileValidator({ schema: RunBody, method: '', url: '', httpPart: 'body' });
 
-/** Returns the run that a body defines. Throws 422 as an `AppError` that names each wrong field. */
+/** Returns the run that a body defines. Throws 422 as an `Refusal` that names each wrong field. */
 function runIn(body: unknown): StatedRun {
   const checked = checkBody(body) as { error?: Refusal };
   if (checked.error !== undefined) throw broken('RUN_REFUSED', checked.error.problems);

@@ -11,7 +11,6 @@ import {
   listChanges,
   type WholeChange,
 } from '../../employment/changes.ts';
-import type { AppError } from '../../errors.ts';
 import {
   CHANGE_KINDS,
   type ChangeKind,
@@ -21,7 +20,7 @@ import {
 } from '../../outbox/manual.ts';
 import { instant, ROWS_FILE } from '../arguments.ts';
 import { type Command, confirm, type PageOptions } from '../command.ts';
-import { failed, unknownId } from '../failure.ts';
+import { type CommandError, failed, unknownId } from '../failure.ts';
 import { type Column, type Output, printPage, printPairs, printResult, printTable } from '../output.ts';
 import { changeReport, keyPrefix } from './report.ts';
 
@@ -176,7 +175,7 @@ const ATTEMPT_COLUMNS: readonly Column<WholeChange['last_attempts'][number]>[] =
   ['outcome', (attempt) => attempt.reason],
 ];
 
-function unknownChange(changeId: string): AppError {
+function unknownChange(changeId: string): CommandError {
   return unknownId('employment change', changeId, 'change list');
 }
 

@@ -13,7 +13,7 @@ import {
   type Submission,
 } from '../../employment/accept.ts';
 import { CHANGE_SCHEMAS, checkChange } from '../../employment/change.ts';
-import { AppError, isAppError, type Problem } from '../../errors.ts';
+import { isAppError, type Problem } from '../../errors.ts';
 import { slices, unreadableFor } from '../../formats/bytes.ts';
 import { csvRecords, type Header, readHeader } from '../../formats/csv.ts';
 import { jsonPieces, ndjsonValues } from '../../formats/json-list.ts';
@@ -46,8 +46,7 @@ export function changeReport(kind: ChangeKind) {
       summarize(context, results, rows);
       const conflicts = results.filter(({ outcome }) => outcome === 'conflict');
       if (conflicts.length > 0) {
-        throw new AppError(
-          'CONFLICT',
+        throw failed(
           'some rows were rejected, because other changes used their keys before: set another --key-prefix',
           { problems: conflicts.map(({ path }) => ({ path, rule: 'another change used its key before' })) },
         );
@@ -74,7 +73,7 @@ export function keyPrefix(text: string): string {
   );
 }
 
-/** Reads the whole file. Throws INPUT_REFUSED, which names each wrong row and field. */
+/** Reads the whole file. Throws COMMAND_FAILED, which names each wrong row and field. */
 async function checkFile({ out }: Context, file: RowsFile, kind: ChangeKind) {
   const hash = createHash('sha256');
   const problems = createProblems();

@@ -1,6 +1,5 @@
 /** The demo: the whole loop on this machine. Each step is checked by reading back its result. */
 import { systemClock } from '../../clock.ts';
-import { isAppError } from '../../errors.ts';
 import type { VersionView } from '../../ledger/deductions.ts';
 import type { PayrollRunSummary } from '../../payroll/lifecycle/run-view.ts';
 import { aborted, type Command, type Context } from '../command.ts';
@@ -8,7 +7,7 @@ import { describeFailure } from '../failure.ts';
 import { type Output, printPairs, printWrapped } from '../output.ts';
 import { LEDGER_STEPS, printLedger } from './ledger-steps.ts';
 import { PAYROLL_STEPS } from './payroll-steps.ts';
-import { type Scene, type Stage, setStage } from './stage.ts';
+import { type Scene, type Stage, StepFailed, setStage } from './stage.ts';
 
 export function addDemoCommand(program: Command): void {
   program
@@ -79,7 +78,7 @@ export async function playDemo(out: Output, stage: Stage, stopping: AbortSignal)
 }
 
 function reasonOf(error: unknown): string {
-  if (isAppError(error, 'STEP_FAILED')) return error.message;
+  if (error instanceof StepFailed) return error.message;
   if (error instanceof DOMException && error.name === 'TimeoutError')
     return `  It took longer than ${STEP_WITHIN_MS / 1_000} s.`;
   if (error instanceof DOMException) return '  It was stopped.';

@@ -16,7 +16,7 @@ import {
   type Scene,
   type Stage,
   type Step,
-  stepFailed,
+  StepFailed,
   waitFor,
 } from './stage.ts';
 
@@ -89,7 +89,7 @@ async function assertNotFailed(stage: Stage, employerId: string): Promise<void> 
   if (failed === undefined) return;
   const [problem] = failed.problems;
   const where = problem === undefined ? '' : ` (${problem.path}: ${problem.rule})`;
-  throw stepFailed(
+  throw new StepFailed(
     `the census of ${employerId} to pass the check and be uploaded`,
     `a census sync that failed: ${failed.reason}${where}`,
   );
@@ -240,7 +240,7 @@ async function firstDeduction(
   const employer_id = [...censuses.keys()][nth]!;
   const [first] = await api.list<DeductionView>('/v1/deductions', { employer_id, line_of_coverage });
   if (first !== undefined) return first;
-  throw stepFailed(`a deduction for ${line_of_coverage} at ${employer_id} in the ledger`, 'none');
+  throw new StepFailed(`a deduction for ${line_of_coverage} at ${employer_id} in the ledger`, 'none');
 }
 
 async function compareLedger({ stage, confirm }: Scene): Promise<void> {

@@ -9,7 +9,7 @@ import { counted } from '../output.ts';
 import { changeOf, sentencesOf } from '../run/show.ts';
 import { amountOf, type Calendar, calendarOf, centsOf, type Place, shareOf } from './expected-amounts.ts';
 import { allApplied } from './ledger-steps.ts';
-import { expect, expectEqual, type Scene, type Step, stepFailed } from './stage.ts';
+import { expect, expectEqual, type Scene, type Step, StepFailed } from './stage.ts';
 
 export const PAYROLL_STEPS: readonly Step[] = [
   { title: 'Payroll computes, reviews and finalizes a run for each employer', play: runPayroll },
@@ -153,7 +153,7 @@ async function adjust(scene: Scene): Promise<void> {
     if (payroll.others === 'accepted') await scheduleOthers(scene, payroll);
     const firstId = runIdOf(employerId, first);
     const paid = (await linesOf(scene, { id: firstId })).find((line) => line.line_of_coverage === 'medical');
-    if (paid === undefined) throw stepFailed(`a medical line in ${firstId}`, 'none');
+    if (paid === undefined) throw new StepFailed(`a medical line in ${firstId}`, 'none');
     show(`${firstId} took medical of ${paid.employee_id} at ${dollars(paid.member_contribution ?? '')}.`);
     show(`A correction arrives: it was ${dollars(corrected)} from its first day.`);
     const { simulator } = stage;
@@ -255,7 +255,7 @@ function placeOf({ payDates }: Payroll, { pay_date }: PayDate): Place {
 function expectComputed({ stage }: Scene, line: Line, payroll: Payroll, date: PayDate): void {
   const what = `${line.line_of_coverage} of ${line.employee_id} on ${date.pay_date}`;
   const held = stage.simulator.deductions().find(({ id }) => id === line.deduction_id);
-  if (held === undefined) throw stepFailed(`a line of a known deduction`, what);
+  if (held === undefined) throw new StepFailed(`a line of a known deduction`, what);
   const ends = held.effective_end?.slice(0, date.period_end.length);
   const shares =
     ends !== undefined && ends < date.period_end

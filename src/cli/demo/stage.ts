@@ -10,7 +10,7 @@ import { Agent, request } from 'undici';
 import type { Clock } from '../../clock.ts';
 import { readConfig } from '../../config.ts';
 import type { Census } from '../../contract/census.ts';
-import { AppError, codeOf } from '../../errors.ts';
+import { codeOf } from '../../errors.ts';
 import type { Page } from '../../formats/cursor.ts';
 import { createSidecar } from '../../runtime/sidecar.ts';
 import { startSimulator } from '../../simulator/simulator.ts';
@@ -139,18 +139,21 @@ export type Scene = {
   confirm(text: string): void;
 };
 
-/** A numbered step of the demo. `play` rejects, mostly with STEP_FAILED, when a result is not as expected. */
+/** A numbered step of the demo. `play` rejects, mostly with StepFailed, when a result is not as expected. */
 export type Step = { readonly title: string; play(scene: Scene): Promise<void> };
 
-export function stepFailed(expected: string, found: string): AppError {
-  return new AppError('STEP_FAILED', `  expected: ${expected}\n  found:    ${found}`);
+/** A result of a step is not as expected. */
+export class StepFailed extends Error {
+  constructor(expected: string, found: string) {
+    super(`  expected: ${expected}\n  found:    ${found}`);
+  }
 }
 
 export function expect(holds: boolean, expected: string, found: string): void {
-  if (!holds) throw stepFailed(expected, found);
+  if (!holds) throw new StepFailed(expected, found);
 }
 
-/** Throws STEP_FAILED unless both are deeply equal. `what` names them. */
+/** Throws StepFailed unless both are deeply equal. `what` names them. */
 export function expectEqual(what: string, found: unknown, expected: unknown): void {
   expect(isDeepStrictEqual(found, expected), `${what}: ${shown(expected)}`, shown(found));
 }
@@ -159,7 +162,7 @@ export function expectEqual(what: string, found: unknown, expected: unknown): vo
 const WAIT_MS = 60_000;
 const LOOK_EVERY_MS = 10;
 
-/** Polls until `holds` and returns what it saw. Throws STEP_FAILED with the last value after `withinMs`. */
+/** Polls until `holds` and returns what it saw. Throws StepFailed with the last value after `withinMs`. */
 export async function waitFor<T>(
   expected: string,
   look: () => Promise<T> | T,
@@ -170,7 +173,8 @@ export async function waitFor<T>(
   for (;;) {
     const seen = await look();
     if (holds(seen)) return seen;
-    if (performance.now() > until) throw stepFailed(`${expected} within ${withinMs / 1_000} s`, shown(seen));
+    if (performance.now() > until)
+      throw new StepFailed(`${expected} within ${withinMs / 1_000} s`, shown(seen));
     await pause(LOOK_EVERY_MS);
   }
 }

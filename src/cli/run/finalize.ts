@@ -2,7 +2,6 @@
 import type { CheckResult, Question, ReadinessReport } from '../../checks.ts';
 import type { Db } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
-import type { AppError } from '../../errors.ts';
 import { dollars } from '../../money.ts';
 import type { Acceptance } from '../../payroll/lifecycle/acceptances.ts';
 import type { Finalized } from '../../payroll/lifecycle/finalize.ts';
@@ -23,7 +22,7 @@ import {
   isTerminal,
   withDatabase,
 } from '../command.ts';
-import { failed, unknownId, wrongUsage } from '../failure.ts';
+import { type CommandError, failed, unknownId, wrongUsage } from '../failure.ts';
 import { counted, createOutput, type Output, printable, printResult } from '../output.ts';
 import { printCheck, printFailed, printReadiness, questionOf, type ReadinessOptions } from '../readiness.ts';
 import { printStoredRun, printTotals, storedRun } from './show.ts';
@@ -228,7 +227,7 @@ function notOpen({ state }: StoredRun): string {
   return `the run is ${state}: ${state === 'voided' ? '' : 'void it, then '}create another run`;
 }
 
-function notFinalized({ state }: StoredRun): AppError {
+function notFinalized({ state }: StoredRun): CommandError {
   const advice = state === 'open' ? 'delete it with "benefits-sidecar run delete"' : 'nothing is left to do';
   return failed(`the run is ${state}, not finalized: ${advice}`);
 }

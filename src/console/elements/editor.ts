@@ -3,8 +3,8 @@
  * hash of the list it was loaded from, because saving replaces the whole list.
  */
 import { createHash } from 'node:crypto';
-import type { ProblemDetails } from '../../api/problem.ts';
-import { AppError, type Problem } from '../../errors.ts';
+import { type ProblemDetails, Refusal } from '../../api/problem.ts';
+import type { Problem } from '../../errors.ts';
 import { type Content, type Html, html } from '../html.ts';
 import { type Choice, hiddenFields, optionsOf, type Place, problemSummary } from './fields.ts';
 import { count } from './format.ts';
@@ -67,7 +67,7 @@ export function commandOf(form: Form, list: RowList): Shown & { readonly do: 'sa
   }
   const came = numbersOf(form).filter((number) => form[inputName(number, SHOWN)] !== undefined);
   if (form[ROWS_SHOWN] !== String(came.length)) {
-    throw new AppError(
+    throw new Refusal(
       'INVALID_REQUEST',
       `Nothing was saved: the form arrived without all of its ${list.rows}. Reload the page and try again.`,
     );
@@ -108,7 +108,7 @@ function rowOf({ columns }: RowList, cellOf: (column: RowColumn, index: number) 
 
 function bounded<T>(rows: T[], { rows: what, max }: RowList): T[] {
   if (rows.length <= max) return rows;
-  throw new AppError(
+  throw new Refusal(
     'TOO_LARGE',
     `Nothing was changed: a list has at most ${count(max)} ${what}, and this one would have ${count(rows.length)}.`,
   );

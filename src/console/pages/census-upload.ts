@@ -1,7 +1,9 @@
 /** Uploading a census: the file is checked and compared first, then the same file is staged. */
+
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
-import { AppError, type Problem } from '../../errors.ts';
+import { Refusal } from '../../api/problem.ts';
+import type { Problem } from '../../errors.ts';
 import type { Result } from '../api-client.ts';
 import { count, counted, since } from '../elements/format.ts';
 import { censusPath, employeeOf } from '../elements/links.ts';
@@ -38,12 +40,12 @@ export function censusUploads(own: Console): void {
  */
 function contentOf({ filename, file, small }: Upload, checked: string | null = null) {
   const [, ending] = /\.(json|csv)$/i.exec(filename) ?? [];
-  if (ending === undefined) throw new AppError('INVALID_REQUEST', 'Choose a .json or .csv file.');
+  if (ending === undefined) throw new Refusal('INVALID_REQUEST', 'Choose a .json or .csv file.');
   const isCsv = ending.toLowerCase() === 'csv';
   const organization = isCsv ? small.organization : undefined;
   if (isCsv && organization === undefined) {
     const message = 'A CSV file has no organization. Add the JSON file of the organization too.';
-    throw new AppError('INVALID_REQUEST', message);
+    throw new Refusal('INVALID_REQUEST', message);
   }
   const hash = createHash('sha256').update(isCsv ? 'csv\n' : 'json\n');
   hash.update(organization ?? '').update('\n');
@@ -57,7 +59,7 @@ function contentOf({ filename, file, small }: Upload, checked: string | null = n
     }
     digest = hash.digest('base64url');
     if (checked !== null && checked !== digest) {
-      throw new AppError('CONFLICT', 'This is not the file that was checked. Check it first.');
+      throw new Refusal('CONFLICT', 'This is not the file that was checked. Check it first.');
     }
     if (held !== null) yield held;
   }

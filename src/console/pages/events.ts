@@ -1,7 +1,7 @@
 /** Events: the list, newest first; one event with its result and its body next to conflicting bodies; and reprocessing. */
+import { Refusal } from '../../api/problem.ts';
 import type { Schemas } from '../../client.ts';
 import { CENSUS_SYNC_COMPLETE, EVENT_TYPES } from '../../contract/events.ts';
-import { AppError } from '../../errors.ts';
 import { found } from '../api-client.ts';
 import { empty, facts, live, state } from '../elements/facts.ts';
 import { choicesOf, decision, field, hiddenFields } from '../elements/fields.ts';
@@ -62,8 +62,8 @@ export function eventPages({ page, action }: Console): void {
   action('/events/reprocess', 'events:write', async ({ api, form }) => {
     const selected = Object.keys(form).filter((name) => name.startsWith(SELECTED));
     const ids = selected.map((name) => name.slice(SELECTED.length));
-    if (ids.length === 0) throw new AppError('INVALID_REQUEST', 'Select at least one event.');
-    if (ids.length > PAGE_ROWS) throw new AppError('TOO_LARGE', `Select at most ${PAGE_ROWS} events.`);
+    if (ids.length === 0) throw new Refusal('INVALID_REQUEST', 'Select at least one event.');
+    if (ids.length > PAGE_ROWS) throw new Refusal('TOO_LARGE', `Select at most ${PAGE_ROWS} events.`);
     for (const event_id of ids) await api.send('post', '/v1/events/{event_id}/reprocess', { event_id });
     return { go: address('/events', { ...filtersIn(form, FILTERS), reprocessed: ids.length }) };
   });

@@ -1,7 +1,6 @@
 /** Files from payroll: reports of deductions taken, and the comparison of a run with payroll’s figures. */
-import type { ProblemDetails } from '../../../api/problem.ts';
+import { type ProblemDetails, Refusal } from '../../../api/problem.ts';
 import type { Schemas } from '../../../client.ts';
-import { AppError } from '../../../errors.ts';
 import { attempt } from '../../api-client.ts';
 import { live, state } from '../../elements/facts.ts';
 import { count, counted, instant, money, plain } from '../../elements/format.ts';
@@ -257,7 +256,7 @@ function fileForm(
 function headersOf({ filename }: Upload): Record<string, string> {
   const [, ending = ''] = /\.([a-z]+)$/i.exec(filename) ?? [];
   const type = TYPES[ending.toLowerCase()];
-  if (type === undefined) throw new AppError('INVALID_REQUEST', 'Choose a .csv, .json or .ndjson file.');
+  if (type === undefined) throw new Refusal('INVALID_REQUEST', 'Choose a .csv, .json or .ndjson file.');
   return { 'content-type': type };
 }
 
