@@ -1,8 +1,8 @@
 -- Requests to the benefits service, sent in order per subject. `is_next` marks the one request of a subject that may be
 -- sent next, so that claiming is cheap at any backlog. `holds_later` marks a rejected new hire whose later changes wait
 -- for an operator. `body` and `response` are encrypted; `body_hash` is keyed and outlives the body. `status` is the HTTP
--- status of the last response. `effective_on` is the date from which an employment change counts for payroll, if the
--- caller stated one; it is not part of the body.
+-- status of the last response. `effective_on` is the date from which an employment change counts for payroll, and
+-- `pay_group` the employee's pay group, if the caller stated them; they are not part of the body.
 CREATE TABLE outbox (
   seq                   INTEGER NOT NULL PRIMARY KEY,
   request_id            TEXT NOT NULL UNIQUE,
@@ -27,6 +27,7 @@ CREATE TABLE outbox (
   finished_at           TEXT,
   erased_at             TEXT CHECK (erased_at IS NULL OR state IN ('delivered', 'canceled')),
   effective_on          TEXT,
+  pay_group             TEXT,
   CHECK ((kind = 'census') = (subject_type = 'employer')),
   CHECK ((state = 'sending') = (claimed_by IS NOT NULL)),
   CHECK ((claimed_by IS NULL) = (lease_expires_at IS NULL)),

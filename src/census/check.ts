@@ -5,7 +5,7 @@ import { ID_MAX_CHARACTERS } from '../contract/fields.ts';
 import type { ParsedJson } from '../contract/json.ts';
 import { isAppError, type Problem } from '../errors.ts';
 import { slices, unreadable } from '../formats/bytes.ts';
-import { splitEffectiveOn } from '../ledger/effective-on.ts';
+import { type ForPayroll, splitPayrollFields } from '../ledger/payroll-fields.ts';
 import {
   CENSUS_BYTES_MAX,
   type CensusContent,
@@ -15,8 +15,8 @@ import {
   jsonPieces,
 } from './reading.ts';
 
-/** A row that passed the check. `payGroup` and `effectiveOn` are payroll's own and are never uploaded. */
-export type CensusRow = { employee: Employee; payGroup: string | null; effectiveOn: string | null };
+/** A row that passed the check. Only `employee` is uploaded. */
+export type CensusRow = { employee: Employee } & ForPayroll;
 
 export type CensusReport = {
   /** Rows read, valid and invalid. */
@@ -69,19 +69,15 @@ export async function checkCensus(
       add([{ path, rule: parsed.reason }]);
       return null;
     }
-    const dated = splitEffectiveOn(parsed.value);
-    const { effectiveOn } = dated;
-    const { rest, payGroup, problem } = splitPayGroup(dated.rest);
-    const own = problem === null ? [] : [{ path: 'pay_group', rule: problem }];
-    own.push(...dated.problems);
-    add(below(path, own));
+    const { rest, forPayroll, problems } = splitPayrollFields(parsed.value, ['pay_group', 'effective_on']);
+    add(below(path, problems));
     if (!employeeChecker.accepts(rest)) {
       add(below(path, employeeChecker.problems(rest)));
       noteId((rest as { employee_id?: unknown } | null)?.employee_id, path);
       return null;
     }
     const isNew = noteId(rest.employee_id, path);
-    return isNew && own.length === 0 ? { employee: rest, payGroup, effectiveOn } : null;
+    return isNew && problems.length === 0 ? { employee: rest, ...forPayroll } : null;
   };
 
   /** Rejects a second row for an employee: the service would keep one of the two, unpredictably. */
@@ -120,15 +116,6 @@ export async function checkCensus(
     add(error.problems);
   }
   return report;
-}
-
-function splitPayGroup(value: unknown): { rest: unknown; payGroup: string | null; problem: string | null } {
-  const none = { rest: value, payGroup: null, problem: null };
-  if (typeof value !== 'object' || value === null || !('pay_group' in value)) return none;
-  const { pay_group: given, ...rest } = value;
-  const good = typeof given === 'string' && given !== '' && [...given].length <= ID_MAX_CHARACTERS;
-  if (good) return { rest, payGroup: given, problem: null };
-  return { rest, payGroup: null, problem: `must be a text of 1 to ${ID_MAX_CHARACTERS} characters` };
 }
 
 function below(path: string, problems: readonly Problem[]): Problem[] {

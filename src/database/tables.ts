@@ -277,6 +277,8 @@ export type OutboxTable = Subject & {
   erased_at: string | null;
   /** The date from which an employment change counts for payroll, if the caller stated one. */
   effective_on: Generated<string | null>;
+  /** The pay group that an employment change states, if any. */
+  pay_group: Generated<string | null>;
 };
 
 export interface CensusSyncTable {

@@ -54,14 +54,14 @@ export async function acceptChanges(
       const before = one.keyHash === null ? undefined : first.get(one.keyHash);
       if (before !== undefined) return repeatOf(hasher, before, one);
       const { keyHash, changeId, encrypted, change } = one;
-      const { kind, effectiveOn: effective_on } = change;
-      const request = { changeId, kind, body_hash: encrypted.body_hash, effective_on, created_at: at };
+      const request = { changeId, kind: change.kind, ...encrypted, ...columnsOf(change), created_at: at };
       if (keyHash !== null) first.set(keyHash, request);
       fresh.push(one);
       return { outcome: 'accepted', changeId, createdAt: at };
     });
-    const requests = fresh.map(({ changeId, change: { kind, body, effectiveOn }, encrypted }) => {
-      return { requestId: changeId, kind, ...employeeSubject(body.employee_id), encrypted, effectiveOn };
+    const requests = fresh.map(({ changeId, change, encrypted }) => {
+      const subject = employeeSubject(change.body.employee_id);
+      return { requestId: changeId, kind: change.kind, ...subject, encrypted, forPayroll: columnsOf(change) };
     });
     await enqueue(trx, requests, at);
     const keys = fresh.flatMap(({ keyHash, changeId }) => (keyHash === null ? [] : [[keyHash, changeId]]));
@@ -69,6 +69,10 @@ export async function acceptChanges(
     await recordChangeFacts(trx, fresh, at);
     return accepted;
   });
+}
+
+function columnsOf({ effectiveOn: effective_on, payGroup: pay_group }: Change) {
+  return { effective_on, pay_group };
 }
 
 type Prepared = ReturnType<typeof prepare>;
@@ -108,6 +112,7 @@ function repeatOf(hasher: Hasher, first: First, { change, bytes }: Prepared): Ac
   const isSame =
     first.kind === change.kind &&
     first.effective_on === change.effectiveOn &&
+    first.pay_group === change.payGroup &&
     first.body_hash !== null &&
     hasher.isHashOf(first.body_hash, bytes, placeOf(first.changeId, 'body'));
   if (!isSame) return { outcome: 'conflict' };

@@ -13,19 +13,26 @@ import {
 } from '../contract/employment.ts';
 import { named } from '../contract/fields.ts';
 import type { Problem } from '../errors.ts';
-import { EffectiveOn, splitEffectiveOn } from '../ledger/effective-on.ts';
+import {
+  type ForPayroll,
+  PAYROLL_FIELDS,
+  type PayrollField,
+  splitPayrollFields,
+} from '../ledger/payroll-fields.ts';
 import type { ChangeKind } from '../outbox/manual.ts';
 
-/** The body of each kind of change as a caller sends it: the contract's fields and `effective_on`. */
+const { effective_on, pay_group } = PAYROLL_FIELDS;
+
+/** The body of each kind of change as a caller sends it: the contract's fields and payroll's own. */
 export const CHANGE_SCHEMAS = {
-  'new-hire': withEffectiveOn('NewHire', NewHire),
-  termination: withEffectiveOn('Termination', Termination),
-  demographic: withEffectiveOn('Demographic', Demographic),
-  'compensation-change': withEffectiveOn('CompensationChange', CompensationChange),
+  'new-hire': withFields('NewHire', NewHire, { pay_group, effective_on }),
+  termination: withFields('Termination', Termination, { effective_on }),
+  demographic: withFields('Demographic', Demographic, { effective_on }),
+  'compensation-change': withFields('CompensationChange', CompensationChange, { pay_group, effective_on }),
 } as const satisfies Record<ChangeKind, object>;
 
-function withEffectiveOn<S extends TObject>(name: string, schema: S) {
-  return named(name, { ...schema, properties: { ...schema.properties, effective_on: EffectiveOn } });
+function withFields<S extends TObject, F extends object>(name: string, schema: S, fields: F) {
+  return named(name, { ...schema, properties: { ...schema.properties, ...fields } });
 }
 
 const CHECKERS = {
@@ -37,21 +44,22 @@ const CHECKERS = {
 
 type Bodies = { [K in ChangeKind]: (typeof CHECKERS)[K] extends Checker<infer Body> ? Body : never };
 
-/** A change whose body follows the contract, and payroll's own effective date, which is not sent. */
+/** A change whose body follows the contract, and the fields for payroll, which are not sent. */
 export type Change = {
-  [K in ChangeKind]: { readonly kind: K; readonly body: Bodies[K]; readonly effectiveOn: string | null };
+  [K in ChangeKind]: { readonly kind: K; readonly body: Bodies[K] } & ForPayroll;
 }[ChangeKind];
 
 type CheckedChange =
   | { readonly ok: true; readonly change: Change }
   | { readonly ok: false; readonly problems: Problem[] };
 
-/** Checks a change and its `effective_on`. Returns at most `limit` wrong and unknown fields. */
+/** Checks a change and its fields for payroll. Returns at most `limit` wrong and unknown fields. */
 export function checkChange(kind: ChangeKind, given: unknown, limit = PROBLEMS_MAX): CheckedChange {
-  const { rest: body, effectiveOn, problems } = splitEffectiveOn(given);
+  const fields = Object.keys(PAYROLL_FIELDS).filter((field) => field in CHANGE_SCHEMAS[kind].properties);
+  const { rest: body, forPayroll, problems } = splitPayrollFields(given, fields as PayrollField[]);
   const checker: Checker<unknown> = CHECKERS[kind];
   const isGood = checker.accepts(body);
-  if (isGood && problems.length === 0) return { ok: true, change: { kind, body, effectiveOn } as Change };
+  if (isGood && problems.length === 0) return { ok: true, change: { kind, body, ...forPayroll } as Change };
   const broken = isGood ? [] : checker.problems(body, limit);
   return { ok: false, problems: [...problems, ...broken].slice(0, limit) };
 }

@@ -89,6 +89,7 @@ function changeOf(row: ChangeRow) {
     earlier_change_id: row.waits_behind,
     erased_at: row.erased_at,
     effective_on: row.effective_on,
+    pay_group: row.pay_group,
   };
 }
 

@@ -12,7 +12,7 @@ import type { Change } from './change.ts';
 
 /** Returns the facts that a change states. `today` is the UTC date of acceptance. */
 export function factsOf(change: Change, known: readonly Employment[], today: string): NewFact[] {
-  const { effectiveOn: effective_on } = change;
+  const { effectiveOn: effective_on, payGroup: pay_group } = change;
   switch (change.kind) {
     case 'new-hire': {
       const { employee_id, employer_id, hire_date, employment_status } = change.body;
@@ -24,6 +24,7 @@ export function factsOf(change: Change, known: readonly Employment[], today: str
         termination_date,
         employment_status,
         pay_frequency,
+        pay_group,
       };
       return [{ ...hire, effective_on, absent: 0 }];
     }
@@ -34,9 +35,9 @@ export function factsOf(change: Change, known: readonly Employment[], today: str
     }
     case 'compensation-change': {
       const { employee_id, pay_frequency = null, employment_status = null, pay_rate } = change.body;
-      if (pay_frequency === null && employment_status === null) return [];
+      if (pay_frequency === null && employment_status === null && pay_group === null) return [];
       const from = effective_on ?? pay_rate?.effective_start ?? null;
-      const stated = { employee_id, pay_frequency, employment_status, effective_on: from };
+      const stated = { employee_id, pay_frequency, pay_group, employment_status, effective_on: from };
       return employedOn(known, from ?? today).map(({ employer_id }) => ({ ...stated, employer_id }));
     }
     case 'demographic':

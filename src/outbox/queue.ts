@@ -32,8 +32,8 @@ type NewRequest = Subject & {
   kind: RequestKind;
   /** Null if the sender creates the body when it sends. */
   encrypted: EncryptedBody | null;
-  /** The date that the caller of an employment change added for payroll. It is never sent. */
-  effectiveOn?: string | null;
+  /** What the caller of an employment change added for payroll. It is never sent. */
+  forPayroll?: { effective_on: string | null; pay_group: string | null };
 };
 
 export function placeOf(requestId: string, column: 'body' | 'response'): Place {
@@ -79,16 +79,18 @@ export async function enqueue(trx: Trx, requests: readonly NewRequest[], now: st
     for (const row of rows) taken.add(subjectName(row));
   }
   const rows = requests.map((request) => {
-    const { requestId: request_id, kind, subject_type, subject_id, encrypted, effectiveOn = null } = request;
+    const { requestId: request_id, kind, subject_type, subject_id, encrypted, forPayroll } = request;
     const name = subjectName(request);
     const is_next = taken.has(name) ? 0 : 1;
     taken.add(name);
     const queued = { request_id, kind, subject_type, subject_id, state: 'pending', is_next };
     const stored = encrypted ?? { body: null, body_hash: null };
-    return { ...queued, due_at: now, created_at: now, effective_on: effectiveOn, ...stored };
+    return { ...queued, due_at: now, created_at: now, ...NOT_FOR_PAYROLL, ...forPayroll, ...stored };
   });
   await insertRows(trx, 'outbox', rows);
 }
+
+const NOT_FOR_PAYROLL = { effective_on: null, pay_group: null };
 
 function idsByType(subjects: readonly Subject[]): [Subject['subject_type'], string[]][] {
   return [...Map.groupBy(subjects, ({ subject_type }) => subject_type)].map(([type, those]) => [

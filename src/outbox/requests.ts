@@ -14,7 +14,7 @@ export function requestsQuery(db: Db) {
     .selectFrom('outbox')
     .select(['seq', 'request_id', 'kind', 'subject_id', 'state', 'reason', 'status', 'created_at', 'due_at'])
     .select(['finished_at', 'attempts', 'unknown_outcome', 'may_have_been_applied', 'holds_later'])
-    .select(['erased_at', 'effective_on', WAITS_BEHIND.as('waits_behind')]);
+    .select(['erased_at', 'effective_on', 'pay_group', WAITS_BEHIND.as('waits_behind')]);
 }
 
 /** Requests among which the latest time is found: a clock that was wrong may have stored earlier ones since. */
@@ -72,6 +72,7 @@ export async function readContents(db: Db, encryptor: Encryptor, requestId: stri
 /** The columns that identify a request and its contents after its body is erased. */
 export type Fingerprint = Pick<OutboxTable, 'kind' | 'subject_id' | 'body_hash' | 'created_at'> & {
   effective_on: string | null;
+  pay_group: string | null;
 };
 
 export async function fingerprintsOf(
@@ -81,7 +82,7 @@ export async function fingerprintsOf(
   if (requestIds.length === 0) return new Map();
   const rows = await db
     .selectFrom('outbox')
-    .select(['request_id', 'kind', 'subject_id', 'body_hash', 'effective_on', 'created_at'])
+    .select(['request_id', 'kind', 'subject_id', 'body_hash', 'effective_on', 'pay_group', 'created_at'])
     .where(isOneOf(db, 'request_id', requestIds))
     .execute();
   return new Map(rows.map(({ request_id, ...row }) => [request_id, row]));

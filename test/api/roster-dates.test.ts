@@ -94,7 +94,7 @@ onEachEngine('a pay frequency reported for a later day does not change runs befo
 });
 
 onEachEngine(
-  'an effective date is kept with each change and census row, and never sent to the service',
+  'an effective date and a pay group are kept with changes and census rows, and never sent to the service',
   async (t) => {
     const { db, call, clock, census, report, employee } = await begin(t, '2026-03-01T09:00:00.000Z');
     const date = '2026-08-03';
@@ -107,18 +107,19 @@ onEachEngine(
       'compensation-change': compensationChange,
     };
     for (const [kind, body] of Object.entries(bodies)) {
-      const { status, json } = await report(kind, { ...body, effective_on: date });
+      const group = ['new-hire', 'compensation-change'].includes(kind) ? { pay_group: 'south' } : {};
+      const { status, json } = await report(kind, { ...body, ...group, effective_on: date });
       t.equal(status, 202, kind);
       const shown = await call({ url: `/v1/employee-changes/${json.id}?body=true` });
-      t.match(shown.json, { effective_on: date });
+      t.match(shown.json, { effective_on: date, pay_group: group.pay_group ?? null });
       t.strictSame(shown.json.body, body);
     }
     t.match((await employee('emp-1')).roster, [
       { effective_on: '2026-04-01', pay_group: 'north' },
-      { effective_on: date, pay_frequency: 'monthly' },
+      { effective_on: date, pay_frequency: 'monthly', pay_group: 'south' },
     ]);
     t.match((await employee('emp-2')).roster, [{ effective_on: null }, { effective_on: date }]);
-    t.match((await employee('emp-3')).roster, [{ effective_on: date }]);
+    t.match((await employee('emp-3')).roster, [{ effective_on: date, pay_group: 'south' }]);
 
     const service = await stubService(t, (response) => respond(response, 200));
     await transact(db, (trx) => requestSyncManually(trx, { employerId: 'acme', now: clock().toISOString() }));
@@ -142,7 +143,7 @@ onEachEngine(
   },
 );
 
-onEachEngine('the same key with another effective date is another change', async (t) => {
+onEachEngine('the same key with another effective date or pay group is another change', async (t) => {
   const { report } = await begin(t, '2026-03-01T09:00:00.000Z');
   const headers = { 'idempotency-key': 'one' };
   const body = { ...termination, effective_on: '2026-03-31' };
@@ -151,13 +152,25 @@ onEachEngine('the same key with another effective date is another change', async
   for (const other of [termination, { ...termination, effective_on: '2026-04-01' }]) {
     t.equal((await report('termination', other, headers)).status, 409);
   }
+  const raise = { 'idempotency-key': 'two' };
+  await report('compensation-change', { ...compensationChange, pay_group: 'north' }, raise);
+  const moved = await report('compensation-change', { ...compensationChange, pay_group: 'south' }, raise);
+  t.equal(moved.status, 409);
 });
 
-onEachEngine('an invalid effective date is rejected by name', async (t) => {
+onEachEngine('an invalid effective date or pay group is rejected by name', async (t) => {
   const { call, report } = await begin(t, '2026-03-01T09:00:00.000Z');
   const wrong = await report('demographic', { employee_id: 'emp-1', address, effective_on: 'soon' });
   t.equal(wrong.status, 422);
   t.match(wrong.json.errors, [{ path: 'effective_on' }]);
+  for (const [kind, body] of [
+    ['new-hire', { ...newHire, pay_group: '' }],
+    ['compensation-change', { ...compensationChange, pay_group: 7 }],
+    ['termination', { ...termination, pay_group: 'north' }],
+  ] as const) {
+    const { status, json } = await report(kind, body);
+    t.match({ status, errors: json.errors }, { status: 422, errors: [{ path: 'pay_group' }] }, kind);
+  }
   const employees = [{ ...person('emp-1'), effective_on: '2026-02-30' }];
   const census = await call({
     method: 'PUT',

@@ -206,7 +206,7 @@ t.test('an invalid backup replaces nothing', async (t) => {
   const { env, db, folder, file, elsewhere } = await stage(t);
   const accepting = { db, encryptor: createEncryptor(readDataKeys(env)), sharedNow: async () => new Date() };
   const body = { employee_id: 'e-1', termination_date: '2026-08-01' };
-  await acceptChange(accepting, { kind: 'termination', body, effectiveOn: null }, null);
+  await acceptChange(accepting, { kind: 'termination', body, effectiveOn: null, payGroup: null }, null);
   t.equal((await here(t, env, ['backup', file])).code, 0);
   const refused = async (given: Variables, from: string, why: RegExp) => {
     t.match(await here(t, given, ['restore', from]), { code: 1, stderr: why }, `${why}`);

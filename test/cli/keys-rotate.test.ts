@@ -16,6 +16,7 @@ const CHANGE = {
   kind: 'termination',
   body: { employee_id: 'e-1', termination_date: '2026-02-01' },
   effectiveOn: null,
+  payGroup: null,
 } as const;
 const now = () => new Date('2026-01-31T09:30:00.000Z');
 const PLACE: Place = { table: 'outbox', row: 'r', column: 'body' };

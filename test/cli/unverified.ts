@@ -57,6 +57,7 @@ export const UNVERIFIED: ReadonlySet<string> = new Set([
   ].map((column) => `roster_facts.${column}`),
   'roster_facts.source_id',
   'outbox.effective_on',
+  'outbox.pay_group',
   ...['seq', 'body_hash', 'unknown_outcome', 'may_have_been_applied', 'status', 'reason'].map(
     (column) => `outbox.${column}`,
   ),

@@ -28,7 +28,7 @@ t.test('a body is checked against the contract of its kind only', async (t) => {
   for (const kind of CHANGE_KINDS) {
     t.strictSame(checkChange(kind, BODIES[kind]), {
       ok: true,
-      change: { kind, body: BODIES[kind], effectiveOn: null },
+      change: { kind, body: BODIES[kind], effectiveOn: null, payGroup: null },
     });
     for (const other of CHANGE_KINDS.filter((one) => one !== kind)) {
       t.equal(checkChange(kind, BODIES[other]).ok, false, `${other} as ${kind}`);

@@ -51,6 +51,7 @@ const SUMMARY = {
   effective_on: field.nullableText(
     'The date from which the change applies to payroll, if the caller stated one.',
   ),
+  pay_group: field.nullableText("The employee's pay group, if the caller stated one."),
 };
 
 export const ChangeSummary = field.component(

@@ -147,6 +147,7 @@ function summary(change: Change, visit: Visit): Html {
         ['Employee', employeeOf(change.employee_id, visit)],
         ['Accepted', since(change.created_at, now)],
         ['Effective for payroll', change.effective_on],
+        ['Pay group', change.pay_group],
         [change.state === 'canceled' ? 'Reason' : 'Last response', change.reason],
         ['Next attempt', due_at && earlier === null && since(due_at, now)],
         ['Waiting for', earlier && html`<a href=${changePath(earlier)}>another change of the employee</a>`],
