@@ -94,5 +94,9 @@ async function outside(t: Test, env: Variables, db: Db): Promise<void> {
     { employee_id: 'many-0001', termination_date: '2026-09-01' },
   ];
   for (const body of bodies)
-    await acceptChange(accepting, { kind: 'termination', body, effectiveOn: null, payGroup: null }, body.employee_id);
+    await acceptChange(
+      accepting,
+      { kind: 'termination', body, effectiveOn: null, payGroup: null },
+      body.employee_id,
+    );
 }
