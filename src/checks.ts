@@ -39,9 +39,13 @@ export type UnappliedChange = {
   message: string;
 };
 
-/** A check. Programs recognize it by its id, which never changes. */
+/** A check, declared once with all its texts. Programs recognize it by its id, which never changes. */
 export type Check<Db, Asked = Question> = {
   id: string;
+  /** Names the problem that it finds, in the console and in docs/readiness-checks.md. */
+  title: string;
+  /** The command that helps with a finding, in addition to the advice. */
+  command?: string;
   /** Queries select only what is wrong, so that a healthy system responds quickly. */
   ask: (db: Db, question: Asked) => Promise<Found[]>;
   /** Shown with findings. */

@@ -25,6 +25,8 @@ function adviceFor({ state, problem_count }: Omit<Stalled, 'requested_at'>): str
 
 export const CENSUS_SYNCS: Check<Db> = {
   id: 'census-syncs',
+  title: 'A census upload is due',
+  command: 'census show --employer ID',
   ask: async (db, { now, employerId, overdueMs }) => {
     const due = ago(now, overdueMs);
     let query = db
@@ -70,6 +72,7 @@ async function adviceToComplete(db: Db, employerId: string): Promise<string> {
 
 export const CENSUS_COMPLETED: Check<Db, EmployerQuestion> = {
   id: 'census-completed',
+  title: 'The service has not processed a census recently',
   ask: async (db, { now, employerId }) => {
     const { newest } = await db
       .selectFrom('census_syncs')

@@ -3,6 +3,7 @@ import { readReadinessLimits } from '../config.ts';
 import { sharedClock } from '../database/engine.ts';
 import { readClockState } from '../operations/clock-check.ts';
 import { readReadiness, viewReadiness } from '../readiness/report.ts';
+import { CHECK_TEXTS } from '../readiness/run-report.ts';
 import { employerId } from './arguments.ts';
 import { markOf, printChecks, summaryOf } from './checks.ts';
 import type { Command, DatabaseContext } from './command.ts';
@@ -35,17 +36,6 @@ export function addReadinessCommand(program: Command): void {
     });
 }
 
-/** Commands that help with a check, in addition to its advice. */
-const COMMANDS: Readonly<Record<string, string>> = {
-  'data-loss': 'accept-loss --reason TEXT',
-  'events-stale': 'doctor',
-  'signatures-refused': 'doctor',
-  'sending-stalled': 'doctor',
-  clock: 'doctor',
-  'start-moved': 'deductions decide --help',
-  'census-syncs': 'census show --employer ID',
-};
-
 type Report = Pick<ReadinessReport, 'checks' | 'ready'>;
 
 export function printReadiness(out: Output, { checks, ready }: Report, all: boolean): void {
@@ -71,7 +61,7 @@ export function printCheck(
   out.print(`${markOf(out, result)}${id}${count > 0 ? `: ${count}` : ''}`);
   const print = (text: string): void => printWrapped(out, '      ', text);
   print(advice);
-  const command = COMMANDS[id];
+  const command = CHECK_TEXTS.get(id)?.command;
   if (command !== undefined && (result === 'warn' || result === 'fail'))
     print(`Command: benefits-sidecar ${command}`);
   if (examples.length > 0) print(examples.map(printable).join(', '));

@@ -184,6 +184,8 @@ async function employersOf(db: Db, events: readonly EventFound[], now: Date) {
 export const EVENT_CHECKS: readonly Check<Db>[] = [
   {
     id: 'data-loss',
+    title: 'The database lost data',
+    command: 'accept-loss --reason TEXT',
     ask: async (db, { now }) => (await knownLosses(db, now)).map((loss) => fail(describeLoss(loss))),
     advice:
       'The database is older than its high-water mark. Replay events in the provider’s portal from the time shown, report the missing changes again, then accept the loss on the server.',
@@ -194,18 +196,21 @@ export const EVENT_CHECKS: readonly Check<Db>[] = [
   },
   {
     id: 'events-pending',
+    title: 'Events are not applied yet',
     ask: eventsFound('pending'),
     advice: 'Wait until the events are applied. If they remain pending, check the log of the sidecar.',
     passed: 'Every event is applied.',
   },
   {
     id: 'events-quarantined',
+    title: 'Events are quarantined',
     ask: eventsFound('quarantined'),
     advice: 'Check the reason of each event. Reprocess it after a fix, or dismiss it with a reason.',
     passed: 'No event is quarantined.',
   },
   {
     id: 'events-in-conflict',
+    title: 'One event ID arrived with two bodies',
     ask: eventsFound('conflicting'),
     advice:
       'An event ID was received with two different bodies, and the first one counts. Compare them, then dismiss the conflict.',
@@ -213,6 +218,7 @@ export const EVENT_CHECKS: readonly Check<Db>[] = [
   },
   {
     id: 'ties-changed-content',
+    title: 'Two events with the same time have different contents',
     ask: eventsFound('tied'),
     advice:
       'Two events have the same time and different contents, and the one received later counts. Check it, then dismiss the tie.',
@@ -220,6 +226,7 @@ export const EVENT_CHECKS: readonly Check<Db>[] = [
   },
   {
     id: 'events-future-dated',
+    title: 'Events are dated in the future',
     ask: eventsFound('future_dated'),
     advice:
       'An event has a time in the future. Later events of its deduction take no effect until then. Ask the service to correct it, then dismiss it.',
@@ -227,6 +234,7 @@ export const EVENT_CHECKS: readonly Check<Db>[] = [
   },
   {
     id: 'events-unattributed',
+    title: 'Events belong to no known employer',
     ask: eventsUnattributed,
     advice:
       'These events cannot be attributed to an employer and may concern this one. See the readiness report of all employers.',
@@ -234,6 +242,8 @@ export const EVENT_CHECKS: readonly Check<Db>[] = [
   },
   {
     id: 'events-stale',
+    title: 'No events received for longer than EVENTS_SILENT_AFTER',
+    command: 'doctor',
     ask: async (db, { now, silentAfterMs }) => {
       if (silentAfterMs === null) return [];
       const age = await readEventAge(db);
@@ -249,6 +259,8 @@ export const EVENT_CHECKS: readonly Check<Db>[] = [
   },
   {
     id: 'signatures-refused',
+    title: 'Webhook deliveries were rejected',
+    command: 'doctor',
     // Never fails: any client can post to a public address, and must not be able to stop a payroll by it.
     ask: async (db, { now }) => {
       const counts = await refusedSince(db, new Date(now.getTime() - REFUSED_HOURS * 3_600_000));

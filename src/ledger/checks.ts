@@ -10,6 +10,7 @@ import { employeesKnownAt, hasDeductions, rosterOf } from './roster.ts';
 
 export const EMPLOYED_TWICE: Check<Db> = {
   id: 'employees-with-two-employers',
+  title: 'Employees are active with two employers',
   ask: async (db, { now, employerId }) => {
     const employees = await activeTwice(db, now.toISOString().slice(0, 10), FOUND_AT_MOST);
     if (employerId === undefined || employees.length === 0) return employees.map(fail);
@@ -23,6 +24,7 @@ export const EMPLOYED_TWICE: Check<Db> = {
 
 export const DEDUCTIONS_UNMATCHED: Check<Db> = {
   id: 'deductions-unmatched',
+  title: 'Deductions of employees in no census',
   // A warning: deductions may arrive before the census that names their employee. An employer sees their number.
   ask: async (db, { employerId }) => {
     const employees = await unmatchedEmployees(db);
@@ -37,6 +39,7 @@ export const DEDUCTIONS_UNMATCHED: Check<Db> = {
 
 export const LEDGER_EMPTY: Check<Db, EmployerQuestion> = {
   id: 'ledger-empty',
+  title: 'No employee of this employer has ever had a deduction',
   ask: async (db, { employerId }) => ((await hasDeductions(db, employerId)) ? [] : [fail(employerId)]),
   advice:
     'No employee of this employer has ever had a deduction. Check the employer ID, or import the current deductions.',

@@ -68,6 +68,7 @@ async function changesOf(db: Db, { employerId, employees }: Question, isMeant: R
 export const SENDING_CHECKS: readonly Check<Db>[] = [
   {
     id: 'circuit-breaker-paused',
+    title: 'Sending is paused: the service rejects the address or the API key',
     ask: async (db) => {
       const breaker = await readCircuitBreaker(db);
       return breaker.state === 'active' ? [] : [fail(`${breaker.reason} (since ${breaker.paused_at})`)];
@@ -78,12 +79,15 @@ export const SENDING_CHECKS: readonly Check<Db>[] = [
   },
   {
     id: 'sending-stalled',
+    title: 'Sending to the service is stalled',
+    command: 'doctor',
     ask: sendingStalled,
     advice: `These requests are due, and no request has finished for ${STALLED_SECONDS} seconds. Check that a sidecar serves this database and that the benefits service responds. Sending resumes automatically.`,
     passed: 'No due request is stalled.',
   },
   {
     id: 'requests-rejected',
+    title: 'The service rejected employment changes',
     ask: async (db, question) => {
       const requests = await changesOf(db, question, sql<boolean>`state = 'rejected'`);
       return requests.map(({ request_id, kind, status }) => fail(`${kind} ${request_id}: status ${status}`));
@@ -94,6 +98,7 @@ export const SENDING_CHECKS: readonly Check<Db>[] = [
   },
   {
     id: 'requests-stuck',
+    title: 'Employment changes are waiting to be sent',
     ask: async (db, question) => {
       const late = ago(question.now, STUCK_HOURS * HOUR_MS);
       const forGood = ago(question.now, STUCK_FOR_GOOD_HOURS * HOUR_MS);

@@ -23,6 +23,7 @@ import { diskInWords, diskOf, judgeDisk } from '../telemetry/disk.ts';
 
 const DISK_SPACE: Check<Db> = {
   id: 'disk-space',
+  title: 'The disk is almost full',
   ask: diskFilling,
   advice:
     'Free space on the disk of the database. On a full disk, deliveries are refused and the ledger stops.',
@@ -41,6 +42,8 @@ async function diskFilling(db: Db): Promise<Found[]> {
 
 const CLOCK: Check<Db> = {
   id: 'clock',
+  title: 'The clock of the sidecar may be wrong',
+  command: 'doctor',
   // It warns: a run is computed from stored dates, and only a person can tell whether one of them is wrong.
   ask: async (_db, { clockWarning }) =>
     clockWarning === null ? [] : [{ example: clockWarning, result: 'warn' }],
@@ -81,7 +84,7 @@ export function readReadiness(db: Db, question: Question): Promise<ReadinessRepo
   return reportOf(db, LEDGER_CHECKS, question);
 }
 
-/** Runs checks, one after the other, and reports what they found. */
+/** Runs checks in order and reports their findings. */
 export async function reportOf<Asked extends Question>(
   db: Db,
   checks: readonly Check<Db, Asked>[],

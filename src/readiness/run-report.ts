@@ -20,10 +20,14 @@ export const RUN_CHECKS: readonly Check<Db, RunQuestion>[] = [
   ...PAYROLL_CHECKS,
 ];
 
+/** The texts of each check that a report may contain, by its id. A run has every check. */
+export const CHECK_TEXTS: ReadonlyMap<string, Pick<Check<Db>, 'title' | 'command'>> = new Map(
+  RUN_CHECKS.map((check) => [check.id, check]),
+);
+
 /** Returns the ids that name no check of a payroll run. */
 export function unknownChecks(ids: readonly string[]): string[] {
-  const known = new Set(RUN_CHECKS.map(({ id }) => id));
-  return ids.filter((id) => !known.has(id));
+  return ids.filter((id) => !CHECK_TEXTS.has(id));
 }
 
 type ComputedRun = Pick<RunQuestion, 'runId' | 'basis' | 'summary'>;

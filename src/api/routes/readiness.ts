@@ -2,6 +2,7 @@ import Type from 'typebox';
 import * as field from '../../contract/fields.ts';
 import { UnappliedChange } from '../../inbox/unapplied.ts';
 import { readReadiness, viewReadiness } from '../../readiness/report.ts';
+import { CHECK_TEXTS } from '../../readiness/run-report.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
 import { idFilter } from '../schemas.ts';
 
@@ -43,6 +44,11 @@ export const Readiness = field.component(
   },
   'Whether a payroll run can trust the ledger now.',
 );
+
+/** Returns the title of a check, or the id of a check that an earlier release had. */
+export function titleOfCheck(id: string): string {
+  return CHECK_TEXTS.get(id)?.title ?? id;
+}
 
 /** Returns what every report of readiness is computed for. */
 export async function questionOf({ db, sharedNow, clockWarning, overdueMs, silentAfterMs }: ApiParts) {

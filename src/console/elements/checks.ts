@@ -1,4 +1,5 @@
 /** Readiness checks, each with a link to the page that fixes it, and the notice that sending is paused. */
+import { titleOfCheck } from '../../api/routes/readiness.ts';
 import type { Schemas } from '../../client.ts';
 import type { Scope } from '../../security/tokens.ts';
 import { type Content, type Html, html } from '../html.ts';
@@ -15,14 +16,17 @@ type Run = { readonly id: string; readonly employer_id: string };
 export const QUARANTINED = links.address('/events', { state: 'quarantined', dismissed: 'false' });
 const EXAMPLES_SHOWN = 5;
 
-/** Where one example (`one`) and all findings (`all`) of a check are fixed. `label`: the text of the link to `all`. */
-type Fixed = { scope?: Scope; one?: (example: string) => Html; all?: string; label?: string };
-type Names = Readonly<Record<string, readonly [found: string, fixed?: Fixed]>>;
+/** Where one example (`example`) and all findings (`all`) of a check are fixed. `label`: the text of the link to `all`. */
+type Fixed = { scope?: Scope; example?: (example: string) => Html; all?: string; label?: string };
+type Fixes = Readonly<Partial<Record<string, Fixed>>>;
 
-const TWO_EMPLOYERS = 'Employees are active with two employers';
-const events = (all?: string): Fixed => ({ scope: 'events:read', one: links.eventLink, ...(all && { all }) });
+const events = (all?: string): Fixed => ({
+  scope: 'events:read',
+  example: links.eventLink,
+  ...(all && { all }),
+});
 const changes = (all: string): Fixed => ({ scope: 'changes:read', all });
-const employees: Fixed = { scope: 'ledger:read', one: links.employeeLink };
+const employees: Fixed = { scope: 'ledger:read', example: links.employeeLink };
 const census = (all: string): Fixed => ({ scope: 'census:read', all, label: 'Census' });
 
 const allEmployers: Fixed = { scope: 'ledger:read', all: '/', label: 'Readiness of all employers' };
@@ -34,32 +38,21 @@ function quarantined(example: string): Html {
 }
 
 /** The checks of the ledger. */
-export const KNOWN: Names = {
-  'data-loss': ['The database lost data'],
-  'events-pending': ['Events are not applied yet', events('/events?state=pending')],
-  'events-quarantined': ['Events are quarantined', { ...events(QUARANTINED), one: quarantined }],
-  'events-in-conflict': ['One event ID arrived with two bodies', events('/events?conflict=true')],
-  'ties-changed-content': ['Two events with the same time have different contents', events()],
-  'events-future-dated': ['Events are dated in the future', events()],
-  'events-unattributed': ['Events belong to no known employer', allEmployers],
-  'events-stale': [
-    'No events received for longer than EVENTS_SILENT_AFTER',
-    { scope: 'events:read', all: '/events', label: 'Events' },
-  ],
-  'signatures-refused': ['Webhook deliveries were rejected'],
-  'circuit-breaker-paused': ['Sending is paused: the service rejects the address or the API key'],
-  'sending-stalled': ['Sending to the service is stalled'],
-  'requests-rejected': ['The service rejected employment changes', changes('/changes?state=rejected')],
-  'requests-stuck': ['Employment changes are waiting to be sent', changes('/changes?state=pending')],
-  'census-syncs': ['A census upload is due', census('/census')],
-  'deductions-unmatched': [
-    'Deductions of employees in no census',
-    { ...employees, all: '/ledger?matched=false' },
-  ],
-  'employer-unknown': ['This employer is unknown', census('/census')],
-  'disk-space': ['The disk is almost full'],
-  clock: ['The clock of the sidecar may be wrong'],
-  'employees-with-two-employers': [TWO_EMPLOYERS, employees],
+/** The checks of the ledger whose findings are fixed on a page of the console. */
+export const LEDGER_FIXES: Fixes = {
+  'events-pending': events('/events?state=pending'),
+  'events-quarantined': { ...events(QUARANTINED), example: quarantined },
+  'events-in-conflict': events('/events?conflict=true'),
+  'ties-changed-content': events(),
+  'events-future-dated': events(),
+  'events-unattributed': allEmployers,
+  'events-stale': { scope: 'events:read', all: '/events', label: 'Events' },
+  'requests-rejected': changes('/changes?state=rejected'),
+  'requests-stuck': changes('/changes?state=pending'),
+  'census-syncs': census('/census'),
+  'deductions-unmatched': { ...employees, all: '/ledger?matched=false' },
+  'employer-unknown': census('/census'),
+  'employees-with-two-employers': employees,
 };
 
 /** Links the id of an example such as `emp-1: -3.00`, and formats an amount after it. */
@@ -81,52 +74,45 @@ function startDecision(example: string): Html {
   return html`<span>${`${employee}: deduction `}${links.idLink(links.address(path, { decide: version }), deduction)}${`, version ${version} of ${starts}`}</span>`;
 }
 
-/** The checks of a payroll run: an employee links to their lines in the run, a check to the lines with its flag. */
-export function knownOf({ id, employer_id }: Run): Names {
+/** The same with the checks of a run: an employee links to their lines in the run, a check to the lines with its flag. */
+export function runFixes({ id, employer_id }: Run): Fixes {
   const path = links.runPath(id);
-  const one = (employeeId: string) => links.runEmployeeLink(id, employeeId);
-  const flagged = (flag: string): Fixed => ({ one, all: `${links.address(path, { flag })}#lines` });
+  const example = (employeeId: string) => links.runEmployeeLink(id, employeeId);
+  const flagged = (flag: string): Fixed => ({ example, all: `${links.address(path, { flag })}#lines` });
   const settings: Fixed = { all: links.address('/settings', { employer_id }), label: 'Payroll settings' };
   const ofEmployer = census(links.censusPath(employer_id));
   return {
-    'employees-with-two-employers': [TWO_EMPLOYERS, { one }],
-    'census-completed': ['The service has not processed a census recently', ofEmployer],
-    'ledger-empty': ['No employee of this employer has ever had a deduction', ofEmployer],
-    'employees-without-frequency': ['Employees have no known pay frequency', { ...ofEmployer, one }],
-    'employees-without-pay-group': ['Employees have no known pay group', { ...ofEmployer, one }],
-    overlap: ['Two deductions for one line of coverage', flagged('overlap')],
-    'periods-overlap': ['Another run covers days of this pay period', { one: withText(links.runLink) }],
-    'employees-not-scheduled': ['Employees with deductions are on no pay schedule', { ...settings, one }],
-    'population-narrowed': ['Employees of this pay frequency are left out'],
-    'start-moved': ['A moved start date needs a decision', { scope: 'ledger:read', one: startDecision }],
-    'start-corrected': ['Start dates moved to a later date', { one }],
-    'missed-checks': ['Employees missed a paycheck', flagged('missed_check')],
-    'retro-pre-tax': ['Pre-tax deductions rise for past paychecks', flagged('retro_pre_tax')],
-    'negative-total': ['Deductions total less than zero', { one: withText(one) }],
-    'coverage-beyond-last-check': [
-      'Coverage continues after the last paycheck',
-      flagged('coverage_beyond_last_check'),
-    ],
-    'termination-contradicted': ['A census contradicts a termination', { ...ofEmployer, one }],
-    'codes-missing': ['Lines have no payroll code', settings],
-    'calendar-assumed': ['The pay dates of the year are assumed', settings],
-    'calendar-differs': ['The pay dates changed since the previous run', settings],
-    'policy-differs': ['The payroll policy changed since the previous run', settings],
-    'pay-date-skipped': ['Earlier pay dates have no finalized run', settings],
-    'period-differs-from-schedule': ['The pay schedule has a different pay period', settings],
-    'open-after-termination': [
-      'Deductions continue after employment ended',
-      flagged('open_after_termination'),
-    ],
-    'absent-from-census': ['Employees are missing from the newest census', flagged('absent_from_census')],
-    'frequency-mismatch': ['Deductions are for a different pay frequency', flagged('frequency_mismatch')],
+    ...LEDGER_FIXES,
+    'employees-with-two-employers': { example },
+    'census-completed': ofEmployer,
+    'ledger-empty': ofEmployer,
+    'employees-without-frequency': { ...ofEmployer, example },
+    'employees-without-pay-group': { ...ofEmployer, example },
+    overlap: flagged('overlap'),
+    'periods-overlap': { example: withText(links.runLink) },
+    'employees-not-scheduled': { ...settings, example },
+    'start-moved': { scope: 'ledger:read', example: startDecision },
+    'start-corrected': { example },
+    'missed-checks': flagged('missed_check'),
+    'retro-pre-tax': flagged('retro_pre_tax'),
+    'negative-total': { example: withText(example) },
+    'coverage-beyond-last-check': flagged('coverage_beyond_last_check'),
+    'termination-contradicted': { ...ofEmployer, example },
+    'codes-missing': settings,
+    'calendar-assumed': settings,
+    'calendar-differs': settings,
+    'policy-differs': settings,
+    'pay-date-skipped': settings,
+    'period-differs-from-schedule': settings,
+    'open-after-termination': flagged('open_after_termination'),
+    'absent-from-census': flagged('absent_from_census'),
+    'frequency-mismatch': flagged('frequency_mismatch'),
   };
 }
 
-/** Names checks of a run: `Lines have no payroll code; Deductions total less than zero`. */
-export function checkNames(ids: readonly string[], run: Run): string {
-  const names = { ...KNOWN, ...knownOf(run) };
-  return ids.map((id) => names[id]?.[0] ?? id).join('; ');
+/** Names checks: `Lines have no payroll code; Deductions total less than zero`. */
+export function checkNames(ids: readonly string[]): string {
+  return ids.map(titleOfCheck).join('; ');
 }
 
 export function readinessOf(readiness: Readiness, run: Run, visit: Visit): Html {
@@ -135,7 +121,7 @@ export function readinessOf(readiness: Readiness, run: Run, visit: Visit): Html 
     <section id="readiness" class=${`card readiness ${ready ? 'good' : 'bad'}`} aria-labelledby="readiness-title">
       <h2 id="readiness-title">${ready ? 'Ready to finalize' : 'Not ready'}</h2>
       ${!ready && html`<p>Fix the failed checks, or accept their findings with a reason when you finalize.</p>`}
-      ${checkList(readiness, visit, { ...KNOWN, ...knownOf(run) }, (id) => links.runEmployeeLink(run.id, id))}
+      ${checkList(readiness, visit, runFixes(run), (id) => links.runEmployeeLink(run.id, id))}
     </section>
   `;
 }
@@ -144,14 +130,14 @@ export function readinessOf(readiness: Readiness, run: Run, visit: Visit): Html 
 export function checkList(
   { checks, checked_at }: Readiness,
   visit: Visit,
-  names = KNOWN,
+  fixes = LEDGER_FIXES,
   nameOf: (employeeId: string) => Html = links.employeeLink,
 ): Html {
   const { pass = [], warn = [], fail = [] } = Object.groupBy(checks, ({ result }) => result);
-  const found = [...fail, ...warn];
+  const problems = [...fail, ...warn];
   const unapplied = checks.flatMap((check) => check.unapplied ?? []);
   return html`
-    ${found.length > 0 && html`<ul class="checks">${found.map((check) => checkOf(check, visit, names))}</ul>`}
+    ${problems.length > 0 && html`<ul class="checks">${problems.map((check) => checkOf(check, visit, fixes))}</ul>`}
     ${unappliedNotice(unapplied, visit, nameOf)}
     <details class="passed">
       <summary>${`${pass.length} of ${checks.length} checks passed`}</summary>
@@ -161,12 +147,12 @@ export function checkList(
   `;
 }
 
-function checkOf(check: Readiness['checks'][number], { may }: Visit, names: Names): Html {
+function checkOf(check: Readiness['checks'][number], { may }: Visit, fixes: Fixes): Html {
   const { id, result, advice, count: number, examples } = check;
-  const [found, { scope, one, all, label = 'Show all' } = {}] = names[id] ?? [id];
+  const { scope, example: linked, all, label = 'Show all' } = fixes[id] ?? {};
   const isLinked = scope === undefined || may(scope);
   const shown = examples.slice(0, EXAMPLES_SHOWN).map((example) => {
-    return html`<li>${isLinked && one !== undefined ? one(example) : html`<code>${example}</code>`}</li>`;
+    return html`<li>${isLinked && linked !== undefined ? linked(example) : html`<code>${example}</code>`}</li>`;
   });
   const more =
     examples.length > shown.length &&
@@ -174,7 +160,7 @@ function checkOf(check: Readiness['checks'][number], { may }: Visit, names: Name
   return html`
     <li>
       <p class="what">
-        ${state(result)} <strong>${found}</strong>
+        ${state(result)} <strong>${titleOfCheck(id)}</strong>
         ${number > 1 && html`<span class="soft">${`(${count(number)})`}</span>`}
         ${isLinked && all !== undefined && html`<a href=${all}>${label}</a>`}
       </p>

@@ -145,6 +145,7 @@ function passedLikePrevious(same: string) {
 
 export const EMPLOYER_UNKNOWN: Check<Db> = {
   id: 'employer-unknown',
+  title: 'This employer is unknown',
   ask: async (db, { employerId }) => {
     if (employerId === undefined || (await isKnownEmployer(db, employerId))) return [];
     return [{ example: employerId, result: 'warn' }];
@@ -157,6 +158,7 @@ export const EMPLOYER_UNKNOWN: Check<Db> = {
 export const PAYROLL_CHECKS: readonly Check<Db, RunQuestion>[] = [
   {
     id: 'employees-without-frequency',
+    title: 'Employees have no known pay frequency',
     ask: noted('unknown_frequency', 'fail'),
     advice:
       'The run leaves them out, because the employer has several pay schedules and their pay frequency is unknown. Stage a census that has their pay frequency.',
@@ -164,6 +166,7 @@ export const PAYROLL_CHECKS: readonly Check<Db, RunQuestion>[] = [
   },
   {
     id: 'employees-without-pay-group',
+    title: 'Employees have no known pay group',
     ask: noted('unknown_pay_group', 'warn'),
     advice:
       'They are in no run of a pay group, because their pay group is unknown. A new hire has none until a census reports it. Stage a census that has their pay group.',
@@ -174,6 +177,7 @@ export const PAYROLL_CHECKS: readonly Check<Db, RunQuestion>[] = [
   },
   {
     id: 'employees-not-scheduled',
+    title: 'Employees with deductions are on no pay schedule',
     ask: async (_, question) =>
       notesOf(question, 'not_scheduled', question.basis.schedules.length === 0 ? 'warn' : 'fail'),
     advice:
@@ -182,6 +186,7 @@ export const PAYROLL_CHECKS: readonly Check<Db, RunQuestion>[] = [
   },
   {
     id: 'population-narrowed',
+    title: 'Employees of this pay frequency are left out',
     ask: populationNarrowed,
     advice:
       'The run leaves out employees of its pay frequency and group. Create the run without a list of employees unless this is intended. Their paychecks count as missed.',
@@ -192,6 +197,8 @@ export const PAYROLL_CHECKS: readonly Check<Db, RunQuestion>[] = [
   },
   {
     id: 'start-moved',
+    title: 'A moved start date needs a decision',
+    command: 'deductions decide --help',
     ask: noted('start_moved', 'fail'),
     advice:
       'A start date was moved before it was reached, and other terms changed with it. Decide whether the earlier version applies.',
@@ -199,6 +206,7 @@ export const PAYROLL_CHECKS: readonly Check<Db, RunQuestion>[] = [
   },
   {
     id: 'start-corrected',
+    title: 'Start dates moved to a later date',
     ask: noted('start_corrected', 'warn'),
     advice:
       'A start date was moved to a later one before it was reached, so this run deducts nothing for it.',
@@ -206,6 +214,7 @@ export const PAYROLL_CHECKS: readonly Check<Db, RunQuestion>[] = [
   },
   {
     id: 'missed-checks',
+    title: 'Employees missed a paycheck',
     ask: noted('missed_check', 'warn'),
     advice:
       'These employees belonged in earlier runs that did not include them. Their missed deductions are lines of this run and are taken if adjustments are included.',
@@ -213,6 +222,7 @@ export const PAYROLL_CHECKS: readonly Check<Db, RunQuestion>[] = [
   },
   {
     id: 'retro-pre-tax',
+    title: 'Pre-tax deductions rise for past paychecks',
     ask: noted('retro_pre_tax', 'warn'),
     advice:
       'Adjustments raise pre-tax deductions of these employees for past paychecks. Section 125 elections are prospective, with few exceptions. Confirm the adjustments.',
@@ -220,6 +230,7 @@ export const PAYROLL_CHECKS: readonly Check<Db, RunQuestion>[] = [
   },
   {
     id: 'negative-total',
+    title: 'Deductions total less than zero',
     ask: noted('negative_total', 'fail'),
     advice:
       'The deductions of these employees sum to less than zero. Confirm that payroll pays out the difference, or create the run so that it only shows the adjustments.',
@@ -227,6 +238,7 @@ export const PAYROLL_CHECKS: readonly Check<Db, RunQuestion>[] = [
   },
   {
     id: 'overlap',
+    title: 'Two deductions for one line of coverage',
     // A failure where one election is the rule, a warning where several are normal (docs/amounts.md).
     ask: async (_, question) => [
       ...notesOf(question, 'overlap', 'fail'),
@@ -238,6 +250,7 @@ export const PAYROLL_CHECKS: readonly Check<Db, RunQuestion>[] = [
   },
   {
     id: 'periods-overlap',
+    title: 'Another run covers days of this pay period',
     ask: periodsOverlap,
     advice: 'A finalized run already covers days of this pay period. Correct the period, or void that run.',
     passed: passedIfRegular(
@@ -247,6 +260,7 @@ export const PAYROLL_CHECKS: readonly Check<Db, RunQuestion>[] = [
   },
   {
     id: 'codes-missing',
+    title: 'Lines have no payroll code',
     ask: noted('code_missing', 'fail'),
     advice: 'These lines have no payroll code. Set the payroll codes of the employer.',
     passed: async (_, { basis }) =>
@@ -254,6 +268,7 @@ export const PAYROLL_CHECKS: readonly Check<Db, RunQuestion>[] = [
   },
   {
     id: 'calendar-assumed',
+    title: 'The pay dates of the year are assumed',
     ask: calendarAssumed,
     advice:
       'Bank holidays can move a pay date into another year, which changes every amount. Set a pay schedule, or state pay_dates.',
@@ -265,6 +280,7 @@ export const PAYROLL_CHECKS: readonly Check<Db, RunQuestion>[] = [
   },
   {
     id: 'calendar-differs',
+    title: 'The pay dates changed since the previous run',
     ask: calendarDiffers,
     advice:
       'The amounts of the year no longer add up, because the pay dates changed after a run was finalized. Correct the pay schedule or pay_dates, or void that run.',
@@ -272,12 +288,14 @@ export const PAYROLL_CHECKS: readonly Check<Db, RunQuestion>[] = [
   },
   {
     id: 'policy-differs',
+    title: 'The payroll policy changed since the previous run',
     ask: policyDiffers,
     advice: 'Amounts of a year under several policies may not add up. Check that the change is intended.',
     passed: passedLikePrevious('scheme and remainder'),
   },
   {
     id: 'pay-date-skipped',
+    title: 'Earlier pay dates have no finalized run',
     ask: payDateSkipped,
     advice: 'These pay dates have no finalized run. Finalize their runs first, or correct the pay schedule.',
     passed: passedIfRegular(
@@ -287,6 +305,7 @@ export const PAYROLL_CHECKS: readonly Check<Db, RunQuestion>[] = [
   },
   {
     id: 'period-differs-from-schedule',
+    title: 'The pay schedule has a different pay period',
     ask: periodDiffers,
     advice: 'The pay schedule has a different pay period for this pay date. Correct the run or the schedule.',
     passed: passedIfRegular('An off-cycle run has its own pay period.', async (db, question) =>
@@ -297,6 +316,7 @@ export const PAYROLL_CHECKS: readonly Check<Db, RunQuestion>[] = [
   },
   {
     id: 'open-after-termination',
+    title: 'Deductions continue after employment ended',
     ask: noted('open_after_termination', 'warn'),
     advice:
       'These employees were terminated, but their deductions continue. Check whether this is their last paycheck, and ask the service to end the deductions.',
@@ -304,13 +324,15 @@ export const PAYROLL_CHECKS: readonly Check<Db, RunQuestion>[] = [
   },
   {
     id: 'coverage-beyond-last-check',
+    title: 'Coverage continues after the last paycheck',
     ask: noted('coverage_beyond_last_check', 'warn'),
     advice:
-      'Coverage lasts beyond the last regular paycheck, to the end of the month. A final paycheck may take the rest.',
+      'Coverage lasts beyond the last regular paycheck, to the end of the month. A final paycheck may take what remains.',
     passed: 'No coverage lasts beyond the last paycheck of a terminated employee.',
   },
   {
     id: 'termination-contradicted',
+    title: 'A census contradicts a termination',
     ask: noted('termination_contradicted', 'warn'),
     advice:
       'A census lists these employees after their termination, so they count as employed. Correct the census or report the termination again.',
@@ -318,6 +340,7 @@ export const PAYROLL_CHECKS: readonly Check<Db, RunQuestion>[] = [
   },
   {
     id: 'absent-from-census',
+    title: 'Employees are missing from the newest census',
     ask: noted('absent_from_census', 'warn'),
     advice:
       'These employees have deductions, but the newest census does not list them. Correct the census, or report their termination.',
@@ -325,6 +348,7 @@ export const PAYROLL_CHECKS: readonly Check<Db, RunQuestion>[] = [
   },
   {
     id: 'frequency-mismatch',
+    title: 'Deductions are for a different pay frequency',
     ask: noted('frequency_mismatch', 'warn'),
     advice:
       'The contributions of these employees are for a different pay frequency than this run’s. Compare the census with the service: one of them is outdated.',

@@ -142,7 +142,7 @@ function confirmation(
 ): Html {
   const path = runPath(run.id);
   const failed = checks.filter(({ result }) => result === 'fail').map(({ id }) => id);
-  const label = `Reason to accept: ${checkNames(failed, run)}`;
+  const label = `Reason to accept: ${checkNames(failed)}`;
   const hint =
     'Stored with the run and with each finding. A finding stays accepted until its data changes. At most 500 characters.';
   const { fieldOf } = filledForm({ reason: { rows: 3, label, hint, required: true } }, reviewed, problem);

@@ -78,7 +78,7 @@ function summary(run: Run): Html {
         ['Pay period', labels.periodOf(run)],
         ['Created', instant(run.created_at)],
         ['Finalized', finalized_at && instant(finalized_at)],
-        ['Accepted findings', accepted_checks.length > 0 && checkNames(accepted_checks, run)],
+        ['Accepted findings', accepted_checks.length > 0 && checkNames(accepted_checks)],
         ['Reason', run.accept_reason],
         ['Voided', voided_at && instant(voided_at)],
         ['Reason for voiding', run.void_reason],
