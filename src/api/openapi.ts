@@ -5,10 +5,12 @@ import swaggerUi from '@fastify/swagger-ui';
 import Type from 'typebox';
 import { withExamples } from './examples.ts';
 import { PROBLEM_TYPE, PROBLEMS, type ProblemCode, ProblemDetails, problemName } from './problem.ts';
+import { inReferenceOrder, TAGS } from './reference-order.ts';
 import { type Api, DOCS_PATH, operation } from './route.ts';
 
 type Parameter = { name: string; in: string };
 type Operation = {
+  operationId?: string;
   parameters?: object[] | undefined;
   responses?: Record<string, unknown>;
   'x-refuses'?: readonly ProblemCode[];
@@ -27,30 +29,7 @@ const DOCS_POLICY = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-const TAGS = [
-  { name: 'Deductions', description: 'The ledger of payroll deductions.' },
-  { name: 'Census', description: 'Employee censuses and their uploads.' },
-  {
-    name: 'Employment',
-    description: 'Hires, terminations, moves and pay changes; employees and their rosters.',
-  },
-  { name: 'Events', description: 'Webhook events and their states.' },
-  { name: 'Readiness', description: 'Whether payroll can trust the ledger now.' },
-  { name: 'Activity', description: 'Current load: events received, pending work and requests sent.' },
-  {
-    name: 'Payroll runs',
-    description: 'Deductions for one pay date, to the cent, with explanations and verification.',
-  },
-  {
-    name: 'Payroll settings',
-    description: 'Pay schedules, payroll codes and the payroll policy of an employer.',
-  },
-  { name: 'Sessions', description: "The caller's own console sessions." },
-  { name: 'Health', description: 'Liveness, readiness of the process, and metrics.' },
-  { name: 'Reference', description: 'This document.' },
-];
-
-/** Registers the reference. Call it before the routes, because it collects each when it is declared. */
+/** Registers the reference. Call it before the routes, because it collects each route when it is declared. */
 export function collectRoutes(app: Api, version: string): void {
   app.register(swagger, {
     convertConstToEnum: false,
@@ -65,7 +44,7 @@ export function collectRoutes(app: Api, version: string): void {
           'token: `Authorization: Bearer …`. Errors are `application/problem+json` (RFC 9457).',
       },
       servers: [{ url: '/', description: 'The private listener.' }],
-      tags: TAGS,
+      tags: TAGS.map(({ name, description }) => ({ name, description })),
       components: {
         securitySchemes: {
           bearer: {
@@ -125,7 +104,11 @@ function finish(document: Document): Document {
   const schemas: Record<string, object> = {};
   const parameters = sharedParameters(document);
   const { components, ...rest } = hoisted(
-    { ...document, components: { ...document.components, responses, parameters } },
+    {
+      ...document,
+      paths: inReferenceOrder(document.paths ?? {}),
+      components: { ...document.components, responses, parameters },
+    },
     schemas,
   ) as Document;
   return withExamples(standard({ ...rest, components: { ...components, schemas } }) as Document);

@@ -51,7 +51,8 @@ export const DescribedRunBody = field.named(
 const RUN = {
   ...described(Run.properties),
   stated_options: Type.Array(field.oneOf(OPTIONS), {
-    description: "The options that the run states itself. The employer's payroll policy decides the others.",
+    description:
+      "The options that the run states itself. The employer's payroll policy decides the other options.",
   }),
 };
 

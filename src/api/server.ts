@@ -29,7 +29,7 @@ import { eventRoutes } from './routes/events.ts';
 import { activityRoutes, healthRoutes } from './routes/monitoring.ts';
 import { payrollRunFileRoutes, payrollRunLineRoutes } from './routes/payroll-run-lines.ts';
 import { payrollRunWorkRoutes } from './routes/payroll-run-work.ts';
-import { payrollRunProofRoutes, payrollRunRoutes } from './routes/payroll-runs.ts';
+import { payrollRunRoutes } from './routes/payroll-runs.ts';
 import { payrollSettingRoutes } from './routes/payroll-settings.ts';
 import { readinessRoutes } from './routes/readiness.ts';
 import { sessionRoutes } from './routes/sessions.ts';
@@ -143,7 +143,6 @@ export function createApi(parts: ApiParts): Api {
   return app;
 }
 
-/** In the order of the reference. */
 const ROUTES = [
   deductionRoutes,
   stagedCensusRoutes,
@@ -157,7 +156,6 @@ const ROUTES = [
   payrollRunRoutes,
   payrollRunLineRoutes,
   payrollRunWorkRoutes,
-  payrollRunProofRoutes,
   payrollSettingRoutes,
   sessionRoutes,
   healthRoutes,

@@ -1,6 +1,8 @@
 import t from 'tap';
+import { TAGS } from '../../src/api/reference-order.ts';
 import type { DeclaredRoute } from '../../src/api/route.ts';
 import { RunBody } from '../../src/payroll/records/body.ts';
+import { referenceDocument } from '../../tools/client-types/reference.ts';
 import { type Reference, resolve, start } from './start.ts';
 
 const pathOf = ({ url }: DeclaredRoute) => url.replace(/:([a-z_]+)/g, '{$1}');
@@ -13,6 +15,23 @@ function* schemasIn(part: unknown): Generator<Record<string, unknown>> {
     for (const one of Object.values(part)) yield* schemasIn(one);
   }
 }
+
+t.test('the reference has the operations of each tag together, in the order of the tags', async (t) => {
+  const { paths, tags } = JSON.parse(await referenceDocument()) as {
+    paths: Record<string, Record<string, { operationId: string; tags: string[] }>>;
+    tags: { name: string }[];
+  };
+  const operations = Object.values(paths).flatMap((path) => Object.values(path));
+  const byTag = Map.groupBy(operations, (operation) => operation.tags.join());
+  t.strictSame(
+    tags.map(({ name }) => name),
+    TAGS.map(({ name }) => name),
+  );
+  for (const { name, operations } of TAGS) {
+    const found = byTag.get(name)?.map(({ operationId }) => operationId);
+    t.strictSame(found?.toSorted(), operations.toSorted(), name);
+  }
+});
 
 t.test('the reference is OpenAPI 3.1 and has exactly the routes of the listener', async (t) => {
   const { app, call } = await start(t);

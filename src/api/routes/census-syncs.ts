@@ -39,7 +39,7 @@ const Sync = field.component(
     reason: field.nullableText('Why the sync is waiting, failed or delayed, and what to do.'),
     problem_count: field.integer('The number of problems in the census.'),
     problems: Type.Array(field.FieldProblem, {
-      description: `The first problems. A page contains at most ${PROBLEMS_ON_PAGE}, those of the newest syncs.`,
+      description: `The first problems. A page contains at most ${PROBLEMS_ON_PAGE}, of its newest syncs.`,
     }),
     response: Type.Optional(
       field.nullableText(
@@ -68,7 +68,7 @@ export function censusSyncRoutes(app: Api, parts: ApiParts): void {
       querystring: field.closed({
         employer_id: idFilter('Only results for this employer.'),
         state: Type.Optional(field.oneOf(STATES)),
-        overdue: flag('Only syncs that are overdue, or only those that are not.'),
+        overdue: flag('`true`: only overdue syncs. `false`: only syncs that are not overdue.'),
         cursor,
         limit,
       }),

@@ -142,7 +142,7 @@ export function changeBatchRoutes(app: Api, parts: ApiParts): void {
       operationId: 'reportChanges',
       summary: 'Report many changes',
       description:
-        'Accepts each change independently: an invalid one does not affect the others. A line is the body of the change with its `kind` ' +
+        'Accepts each change independently: an invalid change does not affect the other changes. A line is the body of the change with its `kind` ' +
         'and, preferably, an `idempotency_key`, so that the batch can be sent again. Send a JSON array ' +
         'or newline-delimited JSON. The response has the same format, with one `BatchedChange` per line. At most ' +
         `${BATCH_CHANGES_MAX} changes and 16 MiB.`,

@@ -12,7 +12,7 @@ import { type Api, type ApiParts, operation } from '../route.ts';
 import { StateOfDeduction } from './deductions.ts';
 import { ChangeSummary } from './employee-changes.ts';
 
-/** Deductions and changes shown, each list with a cursor for the rest. An employee has a handful. */
+/** Maximum deductions, and maximum changes, of one response. A cursor leads to further ones. An employee has a handful. */
 const SHOWN = 100;
 /** Reports on one employee: one for each census that stated something new, over decades. */
 const FACTS_SHOWN = 1_000;

@@ -75,7 +75,7 @@ const WholeEvent = field.component(
       {
         open: field.boolean('Whether another body was received since the last dismissal.'),
         stored: field.integer('The number of other bodies that are stored, at most 20.'),
-        not_stored: field.integer('Later deliveries with further bodies, which are only counted.'),
+        not_stored: field.integer('The number of deliveries whose further bodies were not stored.'),
         last_not_stored_at: field.nullableText('The time of the last delivery that was only counted.'),
         ...DISMISSAL,
       },
@@ -131,7 +131,7 @@ export function eventRoutes(app: Api, { db, now, sharedNow, log, wakeApply }: Ap
       querystring: field.closed({
         state: Type.Optional(field.oneOf(STATES)),
         ...EVENT_FILTER,
-        dismissed: flag('Only events that were dismissed, or only those that were not.'),
+        dismissed: flag('`true`: only dismissed events. `false`: only events that are not dismissed.'),
         conflict: flag('Only events with an open conflict: another body with the same event ID.'),
         cursor,
         limit,

@@ -238,7 +238,7 @@ export function payrollRunFileRoutes(app: Api, parts: ApiParts): void {
       operationId: 'listTakenLines',
       summary: 'List the lines of reports of amounts taken',
       description:
-        'Lists the lines that each report names, by report and employee, also those that a later report replaced. ' +
+        'Lists the lines that each report names, by report and employee, including lines that a later report replaced. ' +
         'The reports themselves are the `taken_reports` of the run.',
       params: RunId,
       querystring: field.closed({

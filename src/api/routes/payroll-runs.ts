@@ -34,7 +34,8 @@ import { questionOf, Readiness } from './readiness.ts';
 /** A run can name all 100,000 employees of an employer twice, with ids of 36 characters. */
 export const RUN_BYTES_MAX = 8 * 1024 * 1024;
 
-export function payrollRunRoutes(app: Api, { db, now, log }: ApiParts): void {
+export function payrollRunRoutes(app: Api, parts: ApiParts): void {
+  const { db, now, log } = parts;
   app.put(
     '/v1/payroll-runs/:run_id',
     operation('Payroll runs', 'runs:write', {
@@ -161,18 +162,14 @@ export function payrollRunRoutes(app: Api, { db, now, log }: ApiParts): void {
       return reply.code(204).send(null);
     },
   );
-}
 
-/** Checks the readiness of an open run, and verifies a finalized one. In the reference they follow the lines of a run. */
-export function payrollRunProofRoutes(app: Api, parts: ApiParts): void {
-  const { db } = parts;
   app.get(
     '/v1/payroll-runs/:run_id/readiness',
     operation('Payroll runs', 'runs:read', {
       operationId: 'getPayrollRunReadiness',
       summary: 'Check whether a payroll run can be finalized',
       description:
-        'Computes an open run and runs every check, including those of the run itself. A failed check stops `finalize` unless it is accepted by name. The `ETag` header identifies the lines and the failures.',
+        'Computes an open run and runs every check of the ledger and of the run. A failed check stops `finalize` unless it is accepted by name. The `ETag` header identifies the lines and the failures.',
       params: RunId,
       response: { 200: Readiness },
       refuses: ['NOT_FOUND', 'CONFLICT', 'RUN_REFUSED'],
@@ -197,7 +194,7 @@ export function payrollRunProofRoutes(app: Api, parts: ApiParts): void {
       operationId: 'verifyPayrollRun',
       summary: 'Verify a finalized payroll run',
       description:
-        'Recomputes the run from the ledger at its position, with the options, pay dates, codes and roster stored with it. A run finalized under the rules of another release is a 409.',
+        'Recomputes the run from the ledger at its position, with the options, pay dates, codes and roster stored with it. A run that another release finalized by different rules is a 409.',
       params: RunId,
       response: { 200: Verification },
       refuses: ['NOT_FOUND', 'CONFLICT'],

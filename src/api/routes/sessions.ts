@@ -55,7 +55,7 @@ export function sessionRoutes(app: Api, { db, sharedNow, log, firstToken }: ApiP
     operation('Sessions', 'self', {
       operationId: 'endSession',
       summary: 'End one of your sessions',
-      description: "The session's next request is refused. A session of another token is a 404.",
+      description: "The session's next request is refused. Another token's session is a 404.",
       params: field.closed({ session_id: ownId }),
       response: { 204: Type.Null({ description: 'The session has ended.' }) },
       refuses: ['NOT_FOUND'],
@@ -74,7 +74,7 @@ export function sessionRoutes(app: Api, { db, sharedNow, log, firstToken }: ApiP
     operation('Sessions', 'self', {
       operationId: 'endOtherSessions',
       summary: 'End all your other sessions',
-      description: "Ends every session of the caller's token except the one that makes the request.",
+      description: "Ends every session of the caller's token except the session that makes the request.",
       response: { 204: Type.Null({ description: 'The sessions have ended.' }) },
     }),
     async (request, reply) => {
