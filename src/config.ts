@@ -55,7 +55,7 @@ export type CensusSource =
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
-/** The length of the secrets that the delivery provider issues. Shorter keys can be guessed (field notes). */
+/** The length of the secrets that the delivery provider issues. A shorter key can be guessed. */
 const SECRET_BYTES = { least: 24, most: 64 };
 /** AES-256. */
 const DATA_KEY_BYTES = 32;

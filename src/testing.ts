@@ -67,7 +67,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
 }
 
 /**
- * Returns the fixtures of this package in order of arrival, or those of a file or folder in the format of
+ * Returns the fixtures of this package in order of arrival, or the fixtures in a file or folder in the format of
  * fixtures/README.md. Throws, naming the path, if one cannot be read or is not an event.
  */
 export function loadFixtures(path: string = SHIPPED): Fixture[] {

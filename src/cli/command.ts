@@ -57,7 +57,7 @@ export function aborted(signal: AbortSignal): Promise<void> {
 /**
  * Opens the configured database for one command and closes it afterward, also while `serve` runs. Throws if there
  * is no database, so a command started in the wrong folder creates none, and throws SCHEMA_REFUSED for a database
- * of another release or environment.
+ * that belongs to a different release or environment.
  */
 export async function withDatabase<R>({ env }: Context, work: (db: Db) => Promise<R>): Promise<R> {
   const url = readDatabaseUrl(env);
@@ -164,7 +164,7 @@ export class Command extends Base {
     return this.option('--wide', 'Print all columns in full, as without a terminal').json();
   }
 
-  /** Adds the options of commands that print a page of a list (`PageOptions`). The limits are those of the API. */
+  /** Adds the options of commands that print a page of a list (`PageOptions`), with the limits of the API. */
   page(): this {
     return this.option('--limit <number>', 'Print at most this many', wholeNumber(1, 1_000), 100)
       .option('--cursor <cursor>', 'Continue after the previous page, which printed this cursor')

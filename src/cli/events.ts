@@ -89,7 +89,7 @@ export function addEventCommands(program: Command): void {
           if (dismissed_at !== null) out.print(`Dismissed: ${printable(dismissed_reason ?? '')}`);
           out.print(`${bodyInLines(conflict)}\n`);
         }
-        if (next !== null) out.note(`More follow. Continue with --cursor ${views.next_cursor}`);
+        if (next !== null) out.note(`There are more. Continue with --cursor ${views.next_cursor}`);
       });
     });
   const reprocess = events

@@ -227,7 +227,7 @@ export function printList<Row>(out: Output, { columns, rows, none }: List<Row>):
 export function printPage<Row>(out: Output, page: Page<unknown>, list: List<Row>): void {
   printResult(out, page, () => {
     printList(out, list);
-    if (page.has_more) out.note(`More follow. Continue with --cursor ${page.next_cursor}`);
+    if (page.has_more) out.note(`There are more. Continue with --cursor ${page.next_cursor}`);
   });
 }
 

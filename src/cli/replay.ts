@@ -42,7 +42,7 @@ const RESPONSE_MS = 15_000;
 /** Advice by the status of a response other than 2xx, or by the error's code. */
 const ADVICE: Readonly<Record<string, string>> = {
   401: 'The sidecar rejected the signature. Compare WEBHOOK_SECRETS and the clocks, which may differ by 5 minutes.',
-  404: 'The URL is not that of a webhook receiver. Set it with --url.',
+  404: 'The URL does not lead to a webhook receiver. Set it with --url.',
   413: 'The event is larger than the sidecar accepts.',
   503: 'The sidecar could not store the event. Read its log, then replay again.',
   ECONNREFUSED: 'Nothing listens at the URL. Start "benefits-sidecar serve", or set the URL with --url.',

@@ -29,7 +29,7 @@ export function addTokenCommands(program: Command): void {
     .option('--expires <period>', 'Expire after this time, such as 90d (default: never)', period)
     .json()
     .doesOnDatabase(async (context, { name, scope, expires }: CreateOptions) => {
-      // Prints only the token on stdout, so a script can capture it. The rest is a note.
+      // Prints only the token on stdout, so a script can capture it. Everything else goes to stderr.
       const { db, out } = context;
       const now = await databaseNow(db, context.now);
       const expiresAt = expires === undefined ? null : new Date(now.getTime() + expires);

@@ -23,8 +23,8 @@ export type Result<M extends Method, P extends Path<M>> = ResultOf<Operation<M, 
 export type Api = ReturnType<typeof createApi>;
 
 /**
- * Creates a client that acts as the user of this request. Parameters of a path that are not given are those of the page's
- * own path. Both functions throw the error of a rejected call.
+ * Creates a client that acts as the user of this request. The page's own path supplies the parameters of an API path
+ * that the caller omits. Both functions throw the error of a rejected call.
  */
 export function createApi(app: FastifyInstance, request: FastifyRequest) {
   async function send<M extends Method, P extends Path<M>>(

@@ -94,7 +94,7 @@ t.test('a backup never replaces the database of a sidecar or the files next to i
   t.equal((await here(t, other, ['migrate'])).code, 0);
   const bytes = readFileSync(file);
   const release = holdServeLock(`sqlite:${file}`);
-  const refused = { code: 1, stderr: /is the database of another sidecar/ };
+  const refused = { code: 1, stderr: /is a database that a sidecar serves or served/ };
   t.match(await here(t, env, ['backup', file, '--yes']), refused, 'a served database');
   symlinkSync(file, `${file}.link`);
   t.match(await here(t, env, ['backup', `${file}.link`, '--yes']), refused, 'by another name');

@@ -82,7 +82,7 @@ function targetOf(file: string, path: string): string {
   if (!existsSync(target)) return target;
   // Only a database that is or was served has a lock file.
   if (existsSync(`${realpathSync(target)}${SUFFIX.lock}`)) {
-    throw failed(`${file} is the database of another sidecar: choose another file`);
+    throw failed(`${file} is a database that a sidecar serves or served: choose another file`);
   }
   return target;
 }

@@ -159,7 +159,7 @@ function printFound(out: Output, result: Verified, ms: number): void {
   });
   if (runs.otherRules > 0)
     out.note(
-      `${counted(runs.otherRules, 'run')} not recomputed: finalized with the rules of another release.`,
+      `${counted(runs.otherRules, 'run')} not recomputed: another release finalized them by different rules.`,
     );
   for (const [keyId, count] of encrypted?.undecrypted ?? []) {
     out.note(`${counted(count, 'encrypted value')} not checked: DATA_KEYS lacks key ${printable(keyId)}.`);

@@ -48,7 +48,7 @@ function calendarByWeeks(today: Date, days: number): Calendar {
 
 /**
  * Each period is paid on its last day. The first one ends with the month of `today`, or with January when `today`
- * is in December: a difference of another tax year is not adjusted.
+ * is in December, because a difference is adjusted only within its tax year.
  */
 function calendarByMonths(today: Date, datesOf: (year: number, month: number) => PayDate[]): Calendar {
   const month = today.getUTCMonth();

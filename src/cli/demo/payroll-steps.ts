@@ -17,7 +17,7 @@ export const PAYROLL_STEPS: readonly Step[] = [
 ];
 
 /**
- * How an employer pays most of its employees, how it handles those of other pay frequencies in its first run, and
+ * How an employer pays most of its employees, how its first run handles employees with other pay frequencies, and
  * the corrected medical premium of one employee.
  */
 type Plan = { frequency: PayFrequency; others: 'scheduled' | 'accepted'; corrected: string };
@@ -65,7 +65,7 @@ async function runPayroll(scene: Scene): Promise<void> {
   }
 }
 
-/** Checks that every employee of another pay frequency is named, with the reason, and fails readiness. */
+/** Checks that every employee with a different pay frequency is named, with the reason, and fails readiness. */
 async function expectLeftOut(scene: Scene, run: PayrollRun, payroll: Payroll): Promise<void> {
   const { stage, show, confirm } = scene;
   const others = othersOf(scene, payroll).map(({ employee_id }) => employee_id);

@@ -24,7 +24,7 @@ export function checkNode(version: string): Verdict {
   return warn(message, 'Odd Node releases are maintained for half a year: use an even one.');
 }
 
-/** Checks that Node verifies the certificates of HTTPS servers. Only the value `0` turns that off. */
+/** Checks that Node verifies the certificates of HTTPS servers. Only the value `0` turns verification off. */
 export function checkCertificates(env: Environment): Verdict {
   if (env.NODE_TLS_REJECT_UNAUTHORIZED !== '0') return pass('certificates of HTTPS servers are verified');
   const report = given(env, 'BENEFITS_ENVIRONMENT') === 'live' ? fail : warn;

@@ -180,7 +180,7 @@ async function waitingChanges(change: Change, { api }: Visit): Promise<Html | nu
   const query = { employee_id, state: 'pending', limit: WAITING_READ };
   const { data } = await api.get('/v1/employee-changes', query);
   const blocked = new Set([ownId]);
-  // Oldest first: each waits for the one before it.
+  // Oldest first: each change waits for an earlier change.
   for (const { id, earlier_change_id } of data.toReversed()) {
     if (earlier_change_id !== null && blocked.has(earlier_change_id)) blocked.add(id);
   }

@@ -101,7 +101,7 @@ function shownAs(terms: Terms, field: keyof typeof FIELDS): string | null {
 
 /** A description may have 4,000 characters; the event's page shows all of it. */
 const CHANGE_CHARACTERS = 160;
-/** Longer changes may wrap. */
+/** Maximum characters of a change that stays on one line. */
 const UNBROKEN_CHARACTERS = 24;
 
 /** Lists changes with the old value, where there was one, and the new one. */

@@ -146,7 +146,7 @@ export const FLAGS: Readonly<Record<Line['flags'][number], string>> = {
   retro_pre_tax: 'A pre-tax deduction rises for past paychecks. Election rules rarely allow this.',
   retro_refund: 'A pre-tax deduction falls for past paychecks, so the employee gets a refund.',
   coverage_beyond_last_check:
-    'Coverage lasts to the end of the month, after the last regular paycheck. A final paycheck may take the rest.',
+    'Coverage lasts to the end of the month, after the last regular paycheck. A final paycheck may take what remains.',
   missed_check: 'The employee belonged in the earlier run that this line corrects, but was not in it.',
   missed_check_partial:
     'Other runs cover part of that pay period for the employee, so this line is shown only.',

@@ -101,7 +101,7 @@ export function isFor(one: ScheduleKey, other: ScheduleKey | null): boolean {
   return one.pay_frequency === other?.pay_frequency && (one.pay_group ?? null) === (other.pay_group ?? null);
 }
 
-/** Shows the dates of the first schedules, up to `DATES_SHOWN`, and of the one in the address; the others are links. */
+/** Shows the dates of the first schedules, up to `DATES_SHOWN`, and of the schedule in the address. Further schedules are links. */
 function scheduleCards(schedules: readonly Schedule[], { may, query }: Visit): Html {
   if (schedules.length === 0) {
     const advice = html`<p>Without one, weekly and biweekly pay dates are counted from the pay date of each run. That is wrong when a holiday moves a pay date into another year.</p>`;
