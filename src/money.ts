@@ -59,17 +59,6 @@ export function centsOf(amount: string): Cents {
   return BigInt(amount.replace('.', ''));
 }
 
-/** Returns the sum of amounts that `amountOf` made, in the same form. */
-export function total(amounts: Iterable<string>): string {
-  let sum = 0n;
-  for (const amount of amounts) sum += centsOf(amount);
-  return amountOf(sum);
-}
-
-export function difference(amount: string, other: string): string {
-  return amountOf(centsOf(amount) - centsOf(other));
-}
-
 /** A contribution has at most 40 digits before its point (contract/deduction.ts), and a year of it two more. */
 const DIGITS_MAX = 42;
 const AMOUNT = new RegExp(`^-?[0-9]{1,${DIGITS_MAX}}(?:\\.[0-9]{1,${CENT_DECIMALS}})?$`);

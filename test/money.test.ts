@@ -4,13 +4,11 @@ import {
   amountOf,
   centsOf,
   decimal,
-  difference,
   isSameNumber,
   parseAmount,
   printReadable,
   rounded,
   times,
-  total,
 } from '../src/money.ts';
 
 /** A fraction and its rounded value. */
@@ -92,15 +90,6 @@ t.test('cents print with two decimals and read back', async (t) => {
   }
 });
 
-t.test('sums and differences are exact, unlike with floats', async (t) => {
-  t.equal(total([]), '0.00');
-  t.equal(total(['0.10', '0.20', '-0.30']), '0.00');
-  t.equal(total(new Set(['90071992547409.91', '90071992547409.92'])), '180143985094819.83');
-  t.equal(total(['-0.01', '0.00']), '-0.01');
-  t.equal(difference('69.24', '69.23'), '0.01');
-  t.equal(difference('0.00', '12.50'), '-12.50');
-});
-
 t.test('an amount in a payroll file has at most two decimals and no plus sign', async (t) => {
   const accepted: [string, bigint][] = [
     ['12.34', 1234n],
@@ -117,8 +106,8 @@ t.test('an amount in a payroll file has at most two decimals and no plus sign', 
 });
 
 t.test('invalid amounts and floats with a fraction throw', async (t) => {
-  t.throws(() => total(['1.00', 'x']), SyntaxError);
-  t.throws(() => difference('1,00', '1.00'), SyntaxError);
+  t.throws(() => centsOf('x'), SyntaxError);
+  t.throws(() => centsOf('1,00'), SyntaxError);
   t.throws(() => times(decimal('1.00'), 0.5), RangeError);
   t.throws(() => rounded(decimal('1.00'), 0.5, 1), RangeError);
   t.throws(() => rounded(decimal('1.00'), 1, 0.5), RangeError);

@@ -1,10 +1,10 @@
 /** A payroll run and its lines as the API shows them. */
 import Type, { type Static, type TSchema } from 'typebox';
 import * as field from '../contract/fields.ts';
-import { REASONS } from '../payroll/compute/population.ts';
-import { Comparison, Totals } from '../payroll/compute/totals.ts';
 import { ShownLine } from '../payroll/lifecycle/run-view.ts';
 import { RUN_ID_PATTERN, Run, RunBody } from '../payroll/records/body.ts';
+import { REASONS } from '../payroll/records/outcome.ts';
+import { Comparison, Totals } from '../payroll/records/totals.ts';
 import { OPTIONS } from '../payroll/settings/policy.ts';
 
 /** The descriptions of a run's fields, shared by requests and responses. */

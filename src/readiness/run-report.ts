@@ -3,11 +3,11 @@ import { CENSUS_COMPLETED } from '../census/checks.ts';
 import type { Check, Question, ReadinessReport } from '../checks.ts';
 import type { Db } from '../database/tables.ts';
 import { EMPLOYED_TWICE, LEDGER_EMPTY } from '../ledger/checks.ts';
-import { resolveBasis } from '../payroll/compute/basis.ts';
+import { beginComputation, type Computation } from '../payroll/compute/computation.ts';
+import { type Summary, summarize } from '../payroll/compute/summary.ts';
 import { rememberedAcceptances } from '../payroll/lifecycle/acceptances.ts';
-import { noted, PAYROLL_CHECKS, previousOfYear, type RunQuestion } from '../payroll/lifecycle/checks.ts';
+import { noted, PAYROLL_CHECKS, type RunQuestion } from '../payroll/lifecycle/checks.ts';
 import { type Finalized, type Finalizing, finalizeRun } from '../payroll/lifecycle/finalize.ts';
-import { summarize } from '../payroll/lifecycle/results.ts';
 import type { StatedRun } from '../payroll/records/body.ts';
 import { COMMON_CHECKS, reportOf } from './report.ts';
 
@@ -30,8 +30,6 @@ export function unknownChecks(ids: readonly string[]): string[] {
   return ids.filter((id) => !CHECK_TEXTS.has(id));
 }
 
-type ComputedRun = Pick<RunQuestion, 'runId' | 'basis' | 'summary'>;
-
 /** Computes a run and returns its readiness. `runId` is null for a run that is not stored. Throws RUN_REFUSED. */
 export async function readinessOfRun(
   db: Db,
@@ -39,24 +37,24 @@ export async function readinessOfRun(
   runId: string | null,
   question: Question,
 ): Promise<ReadinessReport> {
-  const basis = await resolveBasis(db, runId, run);
-  return readinessOf(db, { runId, basis, summary: await summarize(db, basis) }, question);
+  const computation = await beginComputation(db, runId, run);
+  return readinessOf(db, computation, await summarize(db, computation), question);
 }
 
 /** Returns the readiness of a computed run. Its ETag combines the ETags of the lines and of the failures. */
 async function readinessOf(
   db: Db,
-  computed: ComputedRun,
+  computation: Computation,
+  summary: Summary,
   { now, clockWarning, overdueMs, silentAfterMs }: Question,
 ): Promise<ReadinessReport> {
-  const { employer_id, employee_ids } = computed.basis.run;
+  const { employer_id, employee_ids } = computation.run;
   const employees = employee_ids === null ? undefined : new Set(employee_ids);
-  const previous = await previousOfYear(db, computed.basis);
   const general = { now, clockWarning, overdueMs, silentAfterMs };
-  const question = { ...computed, previous, ...general, employerId: employer_id, employees };
+  const question = { computation, summary, ...general, employerId: employer_id, employees };
   const accepted = await rememberedAcceptances(db, employer_id);
   const report = await reportOf(db, RUN_CHECKS, question, accepted);
-  return { ...report, etag: `${computed.summary.etag}.${report.etag}` };
+  return { ...report, etag: `${summary.etag}.${report.etag}` };
 }
 
 /** The employer of the question is ignored. */
@@ -68,7 +66,7 @@ export function finalizeChecked(
   runId: string,
   { question, ...finalizing }: Finalization,
 ): Promise<Finalized> {
-  return finalizeRun(db, runId, finalizing, (basis, summary) =>
-    readinessOf(db, { runId, basis, summary }, question),
+  return finalizeRun(db, runId, finalizing, (computation, summary) =>
+    readinessOf(db, computation, summary, question),
   );
 }

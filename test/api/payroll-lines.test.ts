@@ -1,6 +1,6 @@
 import { parse } from 'csv-parse/sync';
 import type { Db } from '../../src/database/tables.ts';
-import type { Line } from '../../src/payroll/calculation/line.ts';
+import type { LineRecord } from '../../src/payroll/calculation/line.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import { bodyOn, deduct, EMPLOYER, employ } from '../support/payroll.ts';
 import { type Payroll, startPayroll } from './payroll-stage.ts';
@@ -15,15 +15,15 @@ async function several(db: Db): Promise<void> {
   }
 }
 
-const ids = (lines: readonly Line[]) => lines.map((line) => line.deduction_id);
+const ids = (lines: readonly LineRecord[]) => lines.map((line) => line.deduction_id);
 
 /** Reads all pages and runs `between` after each. */
 async function pages(
   { get }: Payroll,
   query: string,
   between: (page: number) => Promise<unknown> = async () => {},
-): Promise<Line[][]> {
-  const seen: Line[][] = [];
+): Promise<LineRecord[][]> {
+  const seen: LineRecord[][] = [];
   for (let cursor: string | null = ''; cursor !== null; ) {
     const { status, text, json } = await get(`/r/lines?${query}${cursor && `&cursor=${cursor}`}`);
     if (status !== 200) throw new Error(text);

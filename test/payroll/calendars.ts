@@ -1,5 +1,7 @@
 /** Typical pay dates of a year, computed with `Date` alone. */
 import type { PayFrequency } from '../../src/contract/employee.ts';
+import { amountOf } from '../../src/money.ts';
+import { type Contribution, calculator } from '../../src/payroll/calculation/amounts.ts';
 import {
   type Plan,
   type PlannedRun,
@@ -48,4 +50,10 @@ export function plan(given: Partial<PlannedRun> = {}, schedule: readonly string[
   const planned = planOf(plannedRun(given), scheduled(schedule));
   if (!planned.ok) throw new Error(`${planned.problem.path}: ${planned.problem.rule}`);
   return planned.plan;
+}
+
+/** Returns the amounts of a contribution on a check, as text. */
+export function amountTexts(of: Plan, given: Contribution) {
+  const { member_amount, employer_amount, ...working } = calculator(of)(given);
+  return { ...working, member_amount: amountOf(member_amount), employer_amount: amountOf(employer_amount) };
 }

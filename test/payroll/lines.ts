@@ -1,8 +1,8 @@
 /** A sample line of a run. */
-import type { Line } from '../../src/payroll/calculation/line.ts';
+import { type Line, type LineRecord, lineOf as lineOfRecord } from '../../src/payroll/calculation/line.ts';
 
-export function lineOf(fields: Partial<Line>): Line {
-  return {
+export function lineOf(fields: Partial<LineRecord>): Line {
+  return lineOfRecord({
     employee_id: 'emp-1',
     deduction_id: 'ded-1',
     version: 3,
@@ -28,5 +28,5 @@ export function lineOf(fields: Partial<Line>): Line {
     flags: [],
     explanation: 'as computed',
     ...fields,
-  };
+  });
 }

@@ -11,7 +11,7 @@ import type { IncomingDeduction } from '../../src/ledger/fold.ts';
 import { recordDeductions } from '../../src/ledger/record.ts';
 import { FACTS_AT_ONCE, type NewFact, recordFacts } from '../../src/ledger/roster.ts';
 import { decideStart } from '../../src/ledger/start-decisions.ts';
-import { isIncluded, type Line } from '../../src/payroll/calculation/line.ts';
+import { isIncluded, type LineRecord, lineRecord } from '../../src/payroll/calculation/line.ts';
 import { runUnder } from '../../src/payroll/compute/basis.ts';
 import { type Recorded, recordTaken } from '../../src/payroll/facts/taken.ts';
 import {
@@ -271,18 +271,18 @@ export async function voided(db: Db, runId: string): Promise<void> {
   if (outcome !== 'voided') throw new Error(outcome);
 }
 
-/** Returns the lines of a stored run. */
-export async function linesOf(db: Db, runId: string): Promise<Line[]> {
-  const lines: Line[] = [];
+/** Returns the lines of a stored run, as they are shown. */
+export async function linesOf(db: Db, runId: string): Promise<LineRecord[]> {
+  const lines: LineRecord[] = [];
   const { pages } = await linesOfRun(db, await storedRun(db, runId));
-  for await (const page of pages) lines.push(...page.flatMap((employee) => employee.lines));
+  for await (const page of pages) lines.push(...page.flatMap((employee) => employee.lines.map(lineRecord)));
   return lines;
 }
 
 let looks = 0;
 
 /** Stores a run under a new id and returns its lines, all or those of one kind. */
-export async function lines(db: Db, given: RunBody, kind?: Line['kind']): Promise<Line[]> {
+export async function lines(db: Db, given: RunBody, kind?: LineRecord['kind']): Promise<LineRecord[]> {
   looks += 1;
   const runId = `look-${looks}`;
   await put(db, runId, given);

@@ -9,7 +9,7 @@ import { CHANGES, FLAGS, LINE_KINDS, type Line } from '../../payroll/calculation
 import { recordTaken, TAKEN_COLUMNS, TakenReport } from '../../payroll/facts/taken.ts';
 import { listTakenLines, TakenLine } from '../../payroll/facts/taken-lines.ts';
 import { csvOfLines } from '../../payroll/lifecycle/csv.ts';
-import { linesBehind, linesOfRun } from '../../payroll/lifecycle/line-pages.ts';
+import { linesAfter, linesOfRun } from '../../payroll/lifecycle/line-pages.ts';
 import { ShownLine, shownLines } from '../../payroll/lifecycle/run-view.ts';
 import { AUDIT_COLUMNS, AUDIT_ROWS_MAX, Audit, auditRun } from '../../payroll/reconciliation/audit.ts';
 import type { LinesOfEmployee } from '../../payroll/records/frozen-lines.ts';
@@ -90,19 +90,19 @@ export function payrollRunLineRoutes(app: Api, { db, log, onFatal }: ApiParts): 
       let body: unknown;
       if (type === ROW_TYPES.json) {
         const start = from ?? { employeeId: '', position: list.position, given: 0 };
-        const { lines, next } = await linesBehind(shown, start, query.limit ?? LIMIT_DEFAULT);
+        const { lines, next } = await linesAfter(shown, start, query.limit ?? LIMIT_DEFAULT);
         body = linePosition.page(lines, next);
       } else {
         // A response that has started cannot become an error response.
-        const lines = await begun(type === ROW_TYPES.csv ? pages : shown, (error) => {
+        const interrupted = (error: unknown): void => {
           const route = `${request.method} ${request.routeOptions.url}`;
           log.error({ route, code: codeOf(error), cause: causeOf(error) }, 'a response was interrupted');
           if (isFatal(error)) onFatal(error);
-        });
+        };
         body =
           type === ROW_TYPES.csv
-            ? csvOfLines(stored, lines)
-            : Readable.from(ndjsonOf(lines), { objectMode: false });
+            ? csvOfLines(stored, await begun(pages, interrupted))
+            : Readable.from(ndjsonOf(await begun(shown, interrupted)), { objectMode: false });
       }
       if (stored.etag !== null) withEtag(reply, stored.etag);
       return reply.header('vary', 'accept').type(type).send(body);
@@ -133,27 +133,27 @@ function assertWhole(query: LineQuery): void {
 }
 
 /** Reads the first page, so that a run that cannot be computed is refused before the response starts. */
-async function begun(
-  pages: AsyncGenerator<LinesOfEmployee[]>,
-  broken: (error: unknown) => void,
-): Promise<AsyncGenerator<Line[]>> {
+async function begun<L>(
+  pages: AsyncGenerator<{ lines: L[] }[]>,
+  interrupted: (error: unknown) => void,
+): Promise<AsyncGenerator<L[]>> {
   const first = await pages.next();
   return (async function* () {
     try {
       if (!first.done) yield linesIn(first.value);
       for await (const page of pages) yield linesIn(page);
     } catch (error) {
-      broken(error);
+      interrupted(error);
       throw error;
     }
   })();
 }
 
-function linesIn(page: readonly LinesOfEmployee[]): Line[] {
+function linesIn<L>(page: readonly { lines: L[] }[]): L[] {
   return page.flatMap((employee) => employee.lines);
 }
 
-async function* ndjsonOf(pages: AsyncIterable<Line[]>): AsyncGenerator<string> {
+async function* ndjsonOf(pages: AsyncIterable<ShownLine[]>): AsyncGenerator<string> {
   for await (const lines of pages) yield lines.map((line) => `${JSON.stringify(line)}\n`).join('');
 }
 

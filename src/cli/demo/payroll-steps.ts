@@ -1,7 +1,7 @@
 import type { CheckResult, ReadinessReport } from '../../checks.ts';
 import type { PayFrequency } from '../../contract/employee.ts';
 import { dollars } from '../../money.ts';
-import type { Line } from '../../payroll/calculation/line.ts';
+import type { LineRecord } from '../../payroll/calculation/line.ts';
 import type { PayrollRun } from '../../payroll/lifecycle/run-view.ts';
 import type { Verification } from '../../payroll/lifecycle/verify.ts';
 import type { PayDate } from '../../payroll/settings/schedules.ts';
@@ -215,8 +215,8 @@ async function putRun(
   return run;
 }
 
-function linesOf({ stage }: Scene, run: Pick<PayrollRun, 'id'>): Promise<Line[]> {
-  return stage.api.list<Line>(`${pathOf(run)}/lines`);
+function linesOf({ stage }: Scene, run: Pick<PayrollRun, 'id'>): Promise<LineRecord[]> {
+  return stage.api.list<LineRecord>(`${pathOf(run)}/lines`);
 }
 
 /**
@@ -226,7 +226,7 @@ function linesOf({ stage }: Scene, run: Pick<PayrollRun, 'id'>): Promise<Line[]>
 async function finalize(
   { stage, show, confirm }: Scene,
   { id }: PayrollRun,
-  lines: readonly Line[],
+  lines: readonly LineRecord[],
   isAccepting = false,
 ): Promise<void> {
   const open = await stage.api.get<PayrollRun>(pathOf({ id }));
@@ -252,7 +252,7 @@ function placeOf({ payDates }: Payroll, { pay_date }: PayDate): Place {
 }
 
 /** Compares a regular line with the expected amounts for what the benefits service holds. */
-function expectComputed({ stage }: Scene, line: Line, payroll: Payroll, date: PayDate): void {
+function expectComputed({ stage }: Scene, line: LineRecord, payroll: Payroll, date: PayDate): void {
   const what = `${line.line_of_coverage} of ${line.employee_id} on ${date.pay_date}`;
   const held = stage.simulator.deductions().find(({ id }) => id === line.deduction_id);
   if (held === undefined) throw new StepFailed(`a line of a known deduction`, what);
@@ -267,7 +267,7 @@ function expectComputed({ stage }: Scene, line: Line, payroll: Payroll, date: Pa
 }
 
 /** Prints a line of a run with its flags and the explanation of each amount. */
-function printDemoLine(show: Scene['show'], line: Line): void {
+function printDemoLine(show: Scene['show'], line: LineRecord): void {
   const { employee_id, line_of_coverage, member_amount, employer_amount, flags } = line;
   const what = line.kind === 'regular' ? changeOf(line) : line.kind;
   const [member, employer] = [member_amount, employer_amount].map((amount) => dollars(amount).padStart(9));

@@ -2,8 +2,7 @@
 import { once } from 'node:events';
 import type { Db, RunState } from '../../database/tables.ts';
 import { dollars } from '../../money.ts';
-import type { Line } from '../../payroll/calculation/line.ts';
-import type { Sum, Totals } from '../../payroll/compute/totals.ts';
+import type { LineRecord } from '../../payroll/calculation/line.ts';
 import { csvOfLines } from '../../payroll/lifecycle/csv.ts';
 import { linesOfRun } from '../../payroll/lifecycle/line-pages.ts';
 import { viewRun } from '../../payroll/lifecycle/results.ts';
@@ -18,6 +17,7 @@ import {
   viewStoredRun,
 } from '../../payroll/lifecycle/run-view.ts';
 import { findRun, listRuns, type StoredRun } from '../../payroll/records/runs.ts';
+import type { Sum, Totals } from '../../payroll/records/totals.ts';
 import { printableLines } from '../../telemetry/printable.ts';
 import { assertKnownEmployer, employerId } from '../arguments.ts';
 import { type Command, type DatabaseContext, type PageOptions, withDatabase } from '../command.ts';
@@ -118,13 +118,11 @@ const COLUMNS: readonly Column<PayrollRunSummary>[] = [
 
 type LinesOptions = { employee?: string; csv?: true };
 
-async function* linesIn<Shown extends Line>(
-  pages: AsyncIterable<{ lines: Shown[] }[]>,
-): AsyncGenerator<Shown[]> {
+async function* linesIn<L>(pages: AsyncIterable<{ lines: L[] }[]>): AsyncGenerator<L[]> {
   for await (const page of pages) yield page.flatMap((employee) => employee.lines);
 }
 
-function jsonLine(line: Line): string {
+function jsonLine(line: ShownLine): string {
   return printableLines(`${JSON.stringify(line)}\n`);
 }
 
@@ -313,19 +311,24 @@ function printIndented(out: Output, color: Parameters<Output['color']>[0], text:
 const INDENT = '    ';
 
 /** Returns the explanations of the amounts: the employee's, the employer's, and the difference of an adjustment. */
-export function sentencesOf({ explanation }: Line): string[] {
+export function sentencesOf({ explanation }: LineRecord): string[] {
   return explanation.split('; plus ');
 }
 
 /** Returns the change of the election against the previous finalized run. */
-export function changeOf({ change, previous_amount, member_amount }: Line): string {
+export function changeOf({ change, previous_amount, member_amount }: LineRecord): string {
   const before = dollars(String(previous_amount));
   if (change === 'changed' && previous_amount !== member_amount) return `changed from ${before}`;
   return change === 'ended' ? `ended, was ${before}` : (change ?? '');
 }
 
 /** Returns why the amounts of a continuing election differ from the previous run, and by how much. */
-function amountChangeOf({ change, amount_change, member_difference, employer_difference }: Line): string {
+function amountChangeOf({
+  change,
+  amount_change,
+  member_difference,
+  employer_difference,
+}: LineRecord): string {
   const isInBoth = change === 'same' || change === 'changed';
   if (!isInBoth || amount_change === null || amount_change === 'same') return '';
   return `amount change: ${amount_change} (employee ${signed(member_difference)}, employer ${signed(employer_difference)})`;

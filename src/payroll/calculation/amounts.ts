@@ -1,6 +1,6 @@
 /** The amount of a deduction for one paycheck, to the cent, with its working: docs/amounts.md. */
 import type { PayFrequency } from '../../contract/employee.ts';
-import { amountOf, type Cents, type Decimal, decimal, printReadable, rounded, times } from '../../money.ts';
+import { type Cents, type Decimal, decimal, printReadable, rounded, times } from '../../money.ts';
 import { MONTH_NAMES, PERIODS_PER_YEAR } from './pay-dates.ts';
 import type { Plan } from './plan.ts';
 
@@ -17,15 +17,15 @@ export type Contribution = {
 /** The flags that follow from a contribution and the plan. */
 export const AMOUNT_FLAGS = ['frequency_mismatch', 'negative'] as const;
 
-/** The amounts of one paycheck, with two decimals. */
+/** The amounts of one paycheck. */
 export type Amounts = {
-  member_amount: string;
-  employer_amount: string;
+  member_amount: Cents;
+  employer_amount: Cents;
   flags: (typeof AMOUNT_FLAGS)[number][];
   explanation: string;
 };
 
-type Side = { amount: string; explanation: string; isZero: boolean; isNegative: boolean };
+type Side = { amount: Cents; explanation: string; isZero: boolean; isNegative: boolean };
 
 /** `working` is the part of the explanation after the contribution. */
 type Share = { amount: Cents; working: string };
@@ -78,7 +78,7 @@ function compute(contribution: Decimal, period: PayFrequency, plan: Plan): Side 
   const { amount, working } =
     period === plan.run.pay_frequency ? ownShare(contribution, plan) : yearShare(contribution, period, plan);
   return {
-    amount: amountOf(amount),
+    amount,
     explanation: `${printReadable(contribution)} ${period}${working}`,
     isZero: contribution.units === 0n,
     isNegative: amount < 0n,

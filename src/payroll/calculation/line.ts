@@ -3,10 +3,8 @@ import Type, { type Static } from 'typebox';
 import { LINES_OF_COVERAGE, TAXABILITIES } from '../../contract/deduction.ts';
 import { PAY_FREQUENCIES } from '../../contract/employee.ts';
 import { closed, integer, nullable, nullableText, oneOfDescribed, text } from '../../contract/fields.ts';
-import { jsonColumn } from '../../formats/json-column.ts';
+import { amountOf, type Cents, centsOf } from '../../money.ts';
 import { AMOUNT_FLAGS } from './amounts.ts';
-
-export const NOTHING = '0.00';
 
 export const LINE_KINDS = ['regular', 'adjustment', 'arrears'] as const;
 
@@ -51,7 +49,8 @@ export const amountField = (description: string) => text(`${description} Two dec
 const oneOfText = (values: readonly string[], description: string) =>
   Type.Unsafe<string>(oneOfDescribed(values, description));
 
-export const Line = closed(
+/** A line with its amounts as text: as it is stored and shown. */
+export const LineRecord = closed(
   {
     employee_id: text('The employee.'),
     deduction_id: text('The deduction.'),
@@ -98,20 +97,46 @@ export const Line = closed(
   },
   'One deduction from one paycheck.',
 );
-export type Line = Static<typeof Line>;
+export type LineRecord = Static<typeof LineRecord>;
 
-type StoredLines = { freeze_id: string; employee_id: string; lines: string };
+type Amount = 'member_amount' | 'employer_amount';
+type ComparedAmount = 'previous_amount' | 'member_difference' | 'employer_difference';
 
-const readStored = jsonColumn('run_employees', 'lines', Type.Array(Line));
-const readAltered = jsonColumn('run_employees', 'lines', Type.Unsafe<Line[]>(Type.Array(Type.Object({}))));
+/** A line in a computation, with its amounts in cents. */
+export type Line = Omit<LineRecord, Amount | ComparedAmount> &
+  Record<Amount, Cents> &
+  Record<ComparedAmount, Cents | null>;
 
-export function storedLines({ freeze_id, employee_id, lines }: StoredLines): Line[] {
-  return readStored(lines, `${freeze_id}/${employee_id}`);
+/** Returns a line as it is stored and shown. */
+export function lineRecord(line: Line): LineRecord {
+  return {
+    ...line,
+    member_amount: amountOf(line.member_amount),
+    employer_amount: amountOf(line.employer_amount),
+    previous_amount: textOf(line.previous_amount),
+    member_difference: textOf(line.member_difference),
+    employer_difference: textOf(line.employer_difference),
+  };
 }
 
-/** Like `storedLines`, but a line may have any content: comparing it names what was altered, and a schema does not. */
-export function linesToCompare({ freeze_id, employee_id, lines }: StoredLines): Line[] {
-  return readAltered(lines, `${freeze_id}/${employee_id}`);
+/** Returns the line of a record that `lineRecord` made. */
+export function lineOf(record: LineRecord): Line {
+  return {
+    ...record,
+    member_amount: centsOf(record.member_amount),
+    employer_amount: centsOf(record.employer_amount),
+    previous_amount: comparedCents(record.previous_amount),
+    member_difference: comparedCents(record.member_difference),
+    employer_difference: comparedCents(record.employer_difference),
+  };
+}
+
+function textOf(cents: Cents | null): string | null {
+  return cents === null ? null : amountOf(cents);
+}
+
+function comparedCents(amount: string | null): Cents | null {
+  return amount === null ? null : centsOf(amount);
 }
 
 /** Identifies a line among those of its employee in its run. A run may adjust a deduction under two taxabilities. */
@@ -122,8 +147,8 @@ export function lineKey({
   line_of_coverage,
   taxability,
 }: Pick<Line, 'kind' | 'deduction_id' | 'adjustment_for' | 'line_of_coverage' | 'taxability'>): string {
-  const own = `${kind} ${deduction_id}`;
-  return adjustment_for === null ? own : `${own} ${adjustment_for} ${line_of_coverage} ${taxability}`;
+  const regular = `${kind} ${deduction_id}`;
+  return adjustment_for === null ? regular : `${regular} ${adjustment_for} ${line_of_coverage} ${taxability}`;
 }
 
 export function isIncluded(line: Pick<Line, 'flags'>): boolean {

@@ -1,44 +1,13 @@
 /** The adjustments due for earlier runs by today's facts: docs/reconciliation.md. Pure. */
-import { spellOn } from '../../ledger/employment.ts';
+import type { PayFrequency } from '../../contract/employee.ts';
 import type { RunVersion } from '../../ledger/history.ts';
-import { amountOf, type Cents, centsOf } from '../../money.ts';
-import { type Flag, isIncluded, type Line } from '../calculation/line.ts';
-import type { FrozenRow } from '../records/frozen-lines.ts';
-import { type History, historyAt } from './history.ts';
+import { amountOf, type Cents } from '../../money.ts';
+import type { Flag, Line } from '../calculation/line.ts';
+import type { Computation, EarlierRun, RunEmployee } from './computation.ts';
+import { type History, stateInRun } from './history.ts';
 import { type Attended, missedCheckOf } from './missed-checks.ts';
-import { isTerminatedBefore, membershipOf } from './population.ts';
-import { contentOf, contributionOf, type Employee, type Rules, stateInRun } from './regular-lines.ts';
-
-/** An earlier run, finalized or voided since, with its options and calendar as frozen. */
-export type Earlier = {
-  runId: string;
-  freezeId: string;
-  position: number;
-  isVoided: boolean;
-  isPriorYear: boolean;
-  rules: Rules;
-};
-
-export type FrozenLines = {
-  /** By freeze id, of the runs that the employee was in. */
-  own: ReadonlyMap<string, readonly Line[]>;
-  /** Lines of finalized runs that adjust an earlier run, by its id, in the order of the runs that carried them. */
-  trueUps: ReadonlyMap<string | null, readonly Line[]>;
-};
-
-/** `rows`: one per run, in the order of the runs. `voided`: freeze ids of runs whose lines do not count. */
-export function frozenLinesOf(rows: readonly FrozenRow[], voided: ReadonlySet<string>): FrozenLines {
-  const trueUps = rows
-    .filter(({ freezeId }) => !voided.has(freezeId))
-    .flatMap(({ lines }) => lines.filter((line) => line.adjustment_for !== null && isIncluded(line)));
-  return {
-    own: new Map(rows.filter(({ isIn }) => isIn).map(({ freezeId, lines }) => [freezeId, lines])),
-    trueUps: Map.groupBy(trueUps, (line) => line.adjustment_for),
-  };
-}
-
-/** The run that carries the lines: the deductions that it takes, and its codes of today. */
-export type Carrier = Pick<Rules, 'codesOf'> & { named: ReadonlySet<string> | null };
+import { owesRun } from './reopened-runs.ts';
+import type { RunTerms } from './terms.ts';
 
 /** Only regular lines are compared with the previous run. */
 export const NOT_COMPARED = {
@@ -49,105 +18,83 @@ export const NOT_COMPARED = {
   employer_difference: null,
 };
 
-type Pair = { member: Cents; employer: Cents };
-const NONE: Pair = { member: 0n, employer: 0n };
+/** An amount of each side. */
+type Sides = { member: Cents; employer: Cents };
+const NONE: Sides = { member: 0n, employer: 0n };
 
 /** The amounts that a run should have taken for a deduction by what is known today. */
-type Due = Pair & { state: RunVersion; because: string; flags: Flag[] };
+type Due = Sides & { state: RunVersion; because: string; flags: Flag[] };
 
 /**
- * A deduction's amounts under one line of coverage and taxability. An amount of one account is never subtracted from
- * another account. `line`: the newest line that took an amount, or null.
+ * A deduction's amounts under one line of coverage and taxability, which are never offset against another one's.
+ * `line`: the newest line that took an amount, or null.
  */
-type Account = { line: Line | null; due: Due | null; finalized: Pair; since: Pair };
-
-/** Reports whether facts recorded after a run may change what an employee owes it. Only those employees are examined. */
-export function isTouched(earlier: Earlier, employee: Employee, wasIn: boolean): boolean {
-  const owes = owesRun(earlier, employee, wasIn);
-  return employee.histories.some((history) => {
-    const then = wasIn ? historyAt(history, earlier.position) : null;
-    const before = then === null ? null : stateInRun(then, employee.employeeId, earlier.rules);
-    const now = owes ? stateInRun(history, employee.employeeId, earlier.rules) : null;
-    return before?.position !== now?.position;
-  });
-}
-
-/** Reports whether the run's own computation, repeated with what was known then, has the employee in it. */
-export function wasInRun({ rules, position }: Earlier, { employmentsAt }: Employee): boolean {
-  return membershipOf(employmentsAt(position), rules).isIn;
-}
-
-/**
- * Reports whether the employee belongs in the run by today's facts. For one who was in it, employer, frequency and
- * group are as frozen; hire and termination are today's.
- */
-function owesRun({ rules }: Earlier, { employments }: Employee, wasIn: boolean): boolean {
-  const { run } = rules;
-  if (!wasIn) return run.kind === 'regular' && membershipOf(employments, { ...rules, employees: null }).isIn;
-  const employment = employments.find((one) => one.employer_id === run.employer_id);
-  const spell = employment === undefined ? null : spellOn(employment, run.period_end);
-  return employment !== undefined && spell !== null && !isTerminatedBefore(employment, spell, rules);
-}
+type Adjusted = { line: Line | null; due: Due | null; finalized: Sides; since: Sides };
 
 /**
  * Returns the adjustments of one employee for one earlier run: the amount due minus the adjusted amount, per deduction,
  * line of coverage and taxability. `attended`: the runs of the employer that the employee is in.
  */
 export function adjustmentLines(
-  earlier: Earlier,
-  employee: Employee,
-  frozen: FrozenLines,
+  computation: Computation,
+  employee: RunEmployee,
+  earlier: EarlierRun,
   attended: readonly Attended[],
-  carrier: Carrier,
 ): Line[] {
   const { runId, freezeId, isVoided } = earlier;
-  const own = frozen.own.get(freezeId);
-  const accounts = new Map<string, Account>();
-  const accountOf = (of: Pick<Line, 'deduction_id' | 'line_of_coverage' | 'taxability'>): Account => {
+  const { earlierLines } = employee;
+  const frozen = earlierLines.attended.get(freezeId);
+  const adjusted = new Map<string, Adjusted>();
+  const adjustedOf = (of: Pick<Line, 'deduction_id' | 'line_of_coverage' | 'taxability'>): Adjusted => {
     const key = `${of.line_of_coverage} ${of.taxability} ${of.deduction_id}`;
-    const account = accounts.get(key) ?? { line: null, due: null, finalized: NONE, since: NONE };
-    accounts.set(key, account);
-    return account;
+    const known = adjusted.get(key) ?? { line: null, due: null, finalized: NONE, since: NONE };
+    adjusted.set(key, known);
+    return known;
   };
   const settle = (line: Line, part: 'finalized' | 'since'): void => {
-    const account = accountOf(line);
-    account.line = line;
-    account[part] = plus(account[part], pairOf(line));
+    const settled = adjustedOf(line);
+    settled.line = line;
+    settled[part] = plus(settled[part], sidesOf(line));
   };
   // A voided run took nothing. Arrears collected for it are returned like its adjustments.
-  if (!isVoided) for (const line of own ?? []) if (line.kind === 'regular') settle(line, 'finalized');
-  for (const line of frozen.trueUps.get(runId) ?? [])
+  if (!isVoided) for (const line of frozen ?? []) if (line.kind === 'regular') settle(line, 'finalized');
+  for (const line of earlierLines.settling.get(runId) ?? [])
     if (line.kind === 'adjustment' || isVoided) settle(line, 'since');
   const dueIds = new Set<string>();
-  if (!isVoided && owesRun(earlier, employee, own !== undefined)) {
+  if (!isVoided && owesRun(earlier, employee, frozen !== undefined)) {
     for (const history of employee.histories) {
-      const due = dueOf(earlier, history, employee.employeeId, own === undefined ? attended : null);
+      const due = dueOf(earlier, history, employee.employeeId, frozen === undefined ? attended : null);
       if (due === null) continue;
       dueIds.add(history.deductionId);
-      accountOf(due.state).due = due;
+      adjustedOf(due.state).due = due;
     }
   }
-  return [...accounts.values()].flatMap((account) => {
-    const { deduction_id } = account.due?.state ?? (account.line as Line);
-    if (carrier.named?.has(deduction_id) === false) return [];
-    return differenceLine(earlier, account, dueIds.has(deduction_id), carrier) ?? [];
+  return [...adjusted.values()].flatMap((deduction) => {
+    const { deduction_id } = deduction.due?.state ?? (deduction.line as Line);
+    if (!maySettle(computation, deduction_id)) return [];
+    return differenceLine(computation, earlier, deduction, dueIds.has(deduction_id)) ?? [];
   });
+}
+
+/** Reports whether a run may settle amounts of a deduction. An off-cycle run that names no deduction settles all. */
+export function maySettle({ run, deductions }: RunTerms, deductionId: string): boolean {
+  return run.deductions === null || deductions?.has(deductionId) === true;
 }
 
 /** Returns null if nothing is due. `attended`: null if the employee was in the run. */
 function dueOf(
-  { rules }: Earlier,
+  earlier: EarlierRun,
   history: History,
   employeeId: string,
   attended: readonly Attended[] | null,
 ): Due | null {
-  const state = stateInRun(history, employeeId, rules);
+  const state = stateInRun(history, employeeId, earlier);
   if (state === null) return null;
-  const amounts = rules.calculate(contributionOf(state));
+  const amounts = earlier.amountsOf(state);
   const because = `today ${amounts.explanation}`;
-  const due: Due = { ...pairOf(amounts), state, because, flags: amounts.flags };
+  const due: Due = { ...sidesOf(amounts), state, because, flags: amounts.flags };
   if (attended === null) return due;
-  const missed = missedCheckOf(rules.run, history, attended);
+  const missed = missedCheckOf(earlier.run, history, attended);
   if (missed === null) return null;
   due.flags.push(missed.flag);
   if (!missed.isTaken) return due;
@@ -160,32 +107,56 @@ function dueOf(
   };
 }
 
-/** Returns null without a difference. `isDue`: the deduction is due, perhaps under another account. */
+/**
+ * Returns null without a difference. `isDue`: the deduction is due, perhaps under another line of coverage or
+ * taxability.
+ */
 function differenceLine(
-  { runId, isVoided, isPriorYear }: Earlier,
-  { line, due, finalized, since }: Account,
+  computation: Computation,
+  { runId, isVoided, isPriorYear }: EarlierRun,
+  { line, due, finalized, since }: Adjusted,
   isDue: boolean,
-  carrier: Carrier,
 ): Line | null {
   const now = due ?? NONE;
   const member = now.member - finalized.member - since.member;
   const employer = now.employer - finalized.employer - since.employer;
   if (member === 0n && employer === 0n) return null;
-  const content = due === null ? contentOfLine(line as Line, carrier) : contentOf(due.state, carrier);
+  const content = due === null ? withCodes(computation, line as Line) : contentOf(computation, due.state);
   const working = [
     workingOf('', now.member, finalized.member, since.member, member),
     employer === 0n ? '' : workingOf('employer ', now.employer, finalized.employer, since.employer, employer),
   ];
   return {
     ...content,
-    member_amount: amountOf(member),
-    employer_amount: amountOf(employer),
+    member_amount: member,
+    employer_amount: employer,
     kind: 'adjustment',
     adjustment_for: runId,
     ...NOT_COMPARED,
     flags: [...(due?.flags ?? []), ...(isPriorYear ? (['prior_year'] as const) : [])],
     explanation: `run ${runId}: ${due?.because ?? whyNothing(isVoided, isDue)}${working.join('')}`,
   };
+}
+
+function contentOf({ codesOf }: RunTerms, state: RunVersion) {
+  return {
+    employee_id: state.employee_id,
+    deduction_id: state.deduction_id,
+    version: state.version,
+    line_of_coverage: state.line_of_coverage,
+    coverage_type: state.coverage_type,
+    taxability: state.taxability,
+    ...codesOf(state.line_of_coverage, state.taxability),
+    description: state.description,
+    period: state.period as PayFrequency,
+    member_contribution: state.member_contribution,
+    employer_contribution: state.employer_contribution,
+  };
+}
+
+/** Returns an earlier line with the codes of today. */
+export function withCodes({ codesOf }: RunTerms, line: Line): Line {
+  return { ...line, ...codesOf(line.line_of_coverage, line.taxability) };
 }
 
 function whyNothing(isVoided: boolean, isDue: boolean): string {
@@ -208,7 +179,7 @@ export function marked(lines: readonly Line[], flags: readonly Flag[]): Line[] {
   const nets = new Map<string, Cents>();
   for (const line of lines) {
     const net = netOf(line);
-    if (net !== null) nets.set(net, (nets.get(net) ?? 0n) + centsOf(line.member_amount));
+    if (net !== null) nets.set(net, (nets.get(net) ?? 0n) + line.member_amount);
   }
   return lines.map((line) => {
     const net = nets.get(netOf(line) ?? '') ?? 0n;
@@ -225,15 +196,10 @@ function netOf({ taxability, line_of_coverage, flags }: Line): string | null {
   return flags.includes('prior_year') ? `${line_of_coverage} prior_year` : line_of_coverage;
 }
 
-/** Returns what an earlier line states about its deduction, with the codes of today. */
-export function contentOfLine(line: Line, { codesOf }: Pick<Rules, 'codesOf'>): Line {
-  return { ...line, ...codesOf(line.line_of_coverage, line.taxability) };
+function plus(sides: Sides, added: Sides): Sides {
+  return { member: sides.member + added.member, employer: sides.employer + added.employer };
 }
 
-function plus(one: Pair, other: Pair): Pair {
-  return { member: one.member + other.member, employer: one.employer + other.employer };
-}
-
-function pairOf({ member_amount, employer_amount }: Pick<Line, 'member_amount' | 'employer_amount'>): Pair {
-  return { member: centsOf(member_amount), employer: centsOf(employer_amount) };
+function sidesOf({ member_amount, employer_amount }: Pick<Line, 'member_amount' | 'employer_amount'>): Sides {
+  return { member: member_amount, employer: employer_amount };
 }

@@ -1,6 +1,8 @@
-/** A deduction as a run knows it: its versions, the decisions on them, and which versions count. */
+/** A deduction as a run knows it: its versions, the decisions on them, and which versions count. Pure. */
 import type { RunVersion } from '../../ledger/history.ts';
 import { appliesOn, type StartDecision, stateOn, type Timeline, timelineOf } from '../../ledger/state.ts';
+import { dayOfRun } from '../records/body.ts';
+import type { RunTerms } from './terms.ts';
 
 export type History = {
   deductionId: string;
@@ -33,4 +35,14 @@ export function stateFor({ timeline }: History, employeeId: string, day: string)
   const state = stateOn(timeline.counting, day);
   if (state === null || state.employee_id !== employeeId || !appliesOn(state, day)) return null;
   return state;
+}
+
+/** Returns the state that a run takes of a deduction; null if it is not in effect or the run does not take it. */
+export function stateInRun(
+  history: History,
+  employeeId: string,
+  { run, deductions }: RunTerms,
+): RunVersion | null {
+  if (deductions !== null && !deductions.has(history.deductionId)) return null;
+  return stateFor(history, employeeId, dayOfRun(run));
 }

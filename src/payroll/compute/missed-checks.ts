@@ -1,14 +1,14 @@
 /** Decides whether an employee missed the check of an earlier run: docs/reconciliation.md. Pure. */
 import { Temporal } from 'temporal-polyfill';
 import { IMPORTED } from '../../inbox/inbox.ts';
-import { type Cents, centsOf } from '../../money.ts';
+import type { Cents } from '../../money.ts';
 import type { Flag, Line } from '../calculation/line.ts';
 import type { Run } from '../records/body.ts';
 import type { History } from './history.ts';
-import type { Rules } from './regular-lines.ts';
+import type { RunTerms } from './terms.ts';
 
 /** A run that an employee is in, not voided or the current run, with the employee's lines. */
-export type Attended = { rules: Pick<Rules, 'run' | 'deductions'>; lines: readonly Line[] };
+export type Attended = { terms: RunTerms; lines: readonly Line[] };
 
 /** A missed check, and what off-cycle runs of its pay period took of the deduction. */
 type MissedCheck = { flag: Flag; isTaken: boolean; member: Cents; employer: Cents };
@@ -23,23 +23,23 @@ export function missedCheckOf(
   // The amounts that payroll took of an imported deduction before its import are unknown.
   if (first?.event_id.startsWith(IMPORTED) && run.pay_date < first.recorded_at.slice(0, 'YYYY-MM-DD'.length))
     return null;
-  const taken = attended.filter(({ rules }) => rules.deductions?.has(deductionId) !== false);
+  const taken = attended.filter(({ terms }) => terms.deductions?.has(deductionId) !== false);
   const cover = coverOf(
     run,
-    taken.flatMap(({ rules }) => (rules.run.kind === 'regular' ? [rules.run] : [])),
+    taken.flatMap(({ terms: { run: attendedRun } }) => (attendedRun.kind === 'regular' ? [attendedRun] : [])),
   );
   if (cover === 'whole') return null;
   const isWithin = (period: Period) =>
     run.period_start <= period.period_start && period.period_end <= run.period_end;
   const offCycle = taken
-    .filter(({ rules }) => rules.run.kind === 'off_cycle' && isWithin(rules.run))
+    .filter(({ terms }) => terms.run.kind === 'off_cycle' && isWithin(terms.run))
     .flatMap(({ lines }) => lines)
     .filter((line) => line.deduction_id === deductionId && line.kind === 'regular');
   return {
     flag: cover === 'part' ? 'missed_check_partial' : 'missed_check',
     isTaken: offCycle.length > 0,
-    member: offCycle.reduce((sum, line) => sum + centsOf(line.member_amount), 0n),
-    employer: offCycle.reduce((sum, line) => sum + centsOf(line.employer_amount), 0n),
+    member: offCycle.reduce((sum, line) => sum + line.member_amount, 0n),
+    employer: offCycle.reduce((sum, line) => sum + line.employer_amount, 0n),
   };
 }
 
@@ -49,10 +49,10 @@ export function overlaps(one: Period, other: Period): boolean {
   return one.period_start <= other.period_end && other.period_start <= one.period_end;
 }
 
-/** Returns how much of a pay period others cover together. */
-function coverOf(period: Period, others: readonly Period[]): 'none' | 'part' | 'whole' {
-  const touching = others
-    .filter((one) => overlaps(one, period))
+/** Returns how much of a pay period other periods cover together. */
+function coverOf(period: Period, covering: readonly Period[]): 'none' | 'part' | 'whole' {
+  const touching = covering
+    .filter((candidate) => overlaps(candidate, period))
     .sort((one, other) => (one.period_start < other.period_start ? -1 : 1));
   if (touching.length === 0) return 'none';
   let next = period.period_start;

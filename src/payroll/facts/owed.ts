@@ -1,13 +1,14 @@
 /** What payroll did not take: the amounts that recorded reports of amounts taken name. */
 import { isOneOf } from '../../database/bulk.ts';
 import type { Db, Trx } from '../../database/tables.ts';
-import { NOTHING } from '../calculation/line.ts';
+import { type Cents, centsOf } from '../../money.ts';
 import { yearOf } from '../calculation/pay-dates.ts';
 import type { Run } from '../records/body.ts';
 import type { Input } from '../records/inputs.ts';
 import { finalRuns } from '../records/runs.ts';
 
-export type Owed = { run_id: string; employee_id: string; line: string; owed: string };
+/** The amount that payroll did not take of a line (`lineKey`) of a run. Negative if it took too much. */
+export type Owed = { runId: string; employeeId: string; line: string; owed: Cents };
 
 /**
  * Returns the finalized and voided runs of a run's calendar year and the year before, whose differences are reported.
@@ -16,17 +17,29 @@ export type Owed = { run_id: string; employee_id: string; line: string; owed: st
 export async function earlierRuns(db: Db | Trx, run: Run, runId: string | null): Promise<Input[]> {
   const year = yearOf(run.pay_date);
   const days = { from: `${String(Number(year) - 1).padStart(4, '0')}-01-01`, until: `${year}-12-31` };
-  const runs = await finalRuns(db, { employer_id: run.employer_id, ...days, except: runId })
-    .select((eb) =>
-      eb
-        .selectFrom('taken_reports')
-        .select((sub) => sub.fn.max('report').as('report'))
-        .whereRef('taken_reports.run_id', '=', 'payroll_runs.run_id')
-        .where('taken_reports.recorded_at', 'is not', null)
-        .as('report'),
-    )
+  const runs = await finalRuns(db, run.employer_id, { ...days, except: runId });
+  const reports = await latestReports(
+    db,
+    runs.map(({ run_id }) => run_id),
+  );
+  return runs.map(({ run_id, state }) => ({
+    run_id,
+    report: reports.get(run_id) ?? null,
+    is_voided: state === 'voided',
+  }));
+}
+
+async function latestReports(db: Db | Trx, runIds: readonly string[]): Promise<Map<string, number>> {
+  if (runIds.length === 0) return new Map();
+  const reports = await db
+    .selectFrom('taken_reports')
+    .select('run_id')
+    .select((eb) => eb.fn.max('report').as('latest'))
+    .where(isOneOf(db, 'run_id', runIds))
+    .where('recorded_at', 'is not', null)
+    .groupBy('run_id')
     .execute();
-  return runs.map(({ run_id, report, state }) => ({ run_id, report, is_voided: state === 'voided' }));
+  return new Map(reports.map(({ run_id, latest }) => [run_id, latest]));
 }
 
 /** Returns the lines of earlier runs from which payroll took a different amount, by employee. */
@@ -45,7 +58,16 @@ export async function owedBy(
       .execute();
     owed.push(...owedByLatest(rows));
   }
-  return Map.groupBy(owed, ({ employee_id }) => employee_id);
+  return Map.groupBy(owed, ({ employeeId }) => employeeId);
+}
+
+/** Returns what an employee owes of the lines of runs, by the latest report that names each line. */
+export async function owedByEmployee(db: Db, employeeId: string, runIds: readonly string[]): Promise<Owed[]> {
+  const rows = await reportedLines(db)
+    .where(isOneOf(db, 'taken_lines.run_id', runIds))
+    .where('employee_id', '=', employeeId)
+    .execute();
+  return owedByLatest(rows);
 }
 
 /** Selects the lines that recorded reports of amounts taken name. */
@@ -61,15 +83,24 @@ export function recordedLines(db: Db | Trx) {
 }
 
 /** Selects the amounts that lines owe, of the oldest report first. */
-export function reportedLines(db: Db | Trx) {
+function reportedLines(db: Db | Trx) {
   return recordedLines(db)
     .select(['taken_lines.run_id', 'employee_id', 'line', 'owed'])
     .orderBy('line')
     .orderBy('taken_lines.report');
 }
 
+type ReportedLine = { run_id: string; employee_id: string; line: string; owed: string };
+
 /** Returns what is owed by the latest report that names each line; a report replaces only the lines it names. */
-export function owedByLatest(rows: readonly Owed[]): Owed[] {
+function owedByLatest(rows: readonly ReportedLine[]): Owed[] {
   const latest = new Map(rows.map((row) => [JSON.stringify([row.run_id, row.employee_id, row.line]), row]));
-  return [...latest.values()].filter(({ owed }) => owed !== NOTHING);
+  return [...latest.values()]
+    .map(({ run_id, employee_id, line, owed }) => ({
+      runId: run_id,
+      employeeId: employee_id,
+      line,
+      owed: centsOf(owed),
+    }))
+    .filter(({ owed }) => owed !== 0n);
 }

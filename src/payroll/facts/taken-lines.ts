@@ -6,12 +6,13 @@ import type { Db } from '../../database/tables.ts';
 import { AppError } from '../../errors.ts';
 import { cursorOf, type Page } from '../../formats/cursor.ts';
 import { amountOf, centsOf } from '../../money.ts';
-import { Line, lineKey } from '../calculation/line.ts';
+import { LineRecord, lineKey } from '../calculation/line.ts';
 import { frozenLines } from '../records/frozen-lines.ts';
 import type { StoredRun } from '../records/runs.ts';
 import { recordedLines } from './owed.ts';
 
-const { employee_id, deduction_id, line_of_coverage, taxability, kind, adjustment_for } = Line.properties;
+const { employee_id, deduction_id, line_of_coverage, taxability, kind, adjustment_for } =
+  LineRecord.properties;
 
 export const TakenLine = component(
   'TakenLine',
@@ -70,8 +71,8 @@ export async function listTakenLines(
   const latest = await latestReports(db, stored.run_id, employees);
   const frozen = await frozenLines(db, [stored.freeze_id], employees);
   const data = shown.map(({ report, line: key, amount, owed, ...row }): TakenLine => {
-    const lines = frozen.get(row.employee_id)?.flatMap((one) => one.lines) ?? [];
-    const line = lines.find((one) => lineKey(one) === key);
+    const lines = frozen.get(row.employee_id)?.flatMap(({ lines }) => lines) ?? [];
+    const line = lines.find((candidate) => lineKey(candidate) === key);
     if (line === undefined) throw lineMissing(stored.run_id);
     const counts = latest.get(JSON.stringify([row.employee_id, key])) ?? report;
     const { deduction_id, line_of_coverage, taxability, kind, adjustment_for } = line;

@@ -16,11 +16,11 @@ import {
   type RowsRefused,
   readableRows,
 } from '../../formats/rows.ts';
-import { AMOUNT_RULE, amountOf, centsOf, parseAmount } from '../../money.ts';
+import { AMOUNT_RULE, amountOf, type Cents, parseAmount } from '../../money.ts';
 import { isIncluded, LINE_KINDS, type Line, lineKey } from '../calculation/line.ts';
 import { frozenLines } from '../records/frozen-lines.ts';
 import { type StoredRun, stateOf } from '../records/runs.ts';
-import { changePayroll } from '../settings/lock.ts';
+import { lockPayroll } from '../settings/lock.ts';
 
 /** A row names one line by enough of these fields to distinguish it from the employee's others. */
 const NAMING = [
@@ -70,7 +70,8 @@ export type Recorded = ({ ok: true } & TakenReport) | RowsRefused;
 /** Rows in one transaction: their employees' lines are read together, and the write lock is held a few milliseconds. */
 const ROWS_AT_ONCE = 250;
 
-type Taken = { path: string; line: Line; taken: bigint; owed: bigint };
+/** A line that a row names. */
+type TakenRow = { path: string; line: Line; taken: Cents; owed: Cents };
 
 /**
  * Records a report on a finalized run. The latest report that names a line decides; a line that no report names was
@@ -87,14 +88,14 @@ export async function recordTaken(db: Db, stored: StoredRun, rows: Rows, now: st
   const report = await transact(db, (trx) => beginReport(trx, run_id));
   try {
     for await (const some of readableRows(rows, TAKEN_COLUMNS, problems, ROWS_AT_ONCE)) {
-      const found = await findLines(db, stored.freeze_id as string, some, problems);
-      if (found.length === 0) continue;
-      problems.add(...(await transact(db, (trx) => write(trx, run_id, report, found))));
-      lines += found.length;
-      owed = found.reduce((sum, one) => sum + one.owed, owed);
-      const others = found.filter((one) => one.owed !== 0n);
-      difference_count += others.length;
-      differences.push(...others.slice(0, DIFFERENCES_NAMED - differences.length).map(differenceOf));
+      const named = await findLines(db, stored.freeze_id as string, some, problems);
+      if (named.length === 0) continue;
+      problems.add(...(await transact(db, (trx) => write(trx, run_id, report, named))));
+      lines += named.length;
+      owed = named.reduce((sum, line) => sum + line.owed, owed);
+      const differing = named.filter((line) => line.owed !== 0n);
+      difference_count += differing.length;
+      differences.push(...differing.slice(0, DIFFERENCES_NAMED - differences.length).map(differenceOf));
     }
     if (problems.isEmpty) {
       const row = { run_id, report, recorded_at: now, lines };
@@ -114,10 +115,14 @@ export async function recordTaken(db: Db, stored: StoredRun, rows: Rows, now: st
   return { ok: true, id: String(report), lines, owed: amountOf(owed), difference_count, differences };
 }
 
-function differenceOf({ line, taken, owed }: Taken): TakenReport['differences'][number] {
-  const { employee_id, deduction_id, line_of_coverage, kind, adjustment_for, member_amount } = line;
-  const named = { employee_id, deduction_id, line_of_coverage, kind, adjustment_for, member_amount };
-  return { ...named, taken: amountOf(taken), owed: amountOf(owed) };
+function differenceOf({ line, taken, owed }: TakenRow): TakenReport['differences'][number] {
+  const { employee_id, deduction_id, line_of_coverage, kind, adjustment_for } = line;
+  return {
+    ...{ employee_id, deduction_id, line_of_coverage, kind, adjustment_for },
+    member_amount: amountOf(line.member_amount),
+    taken: amountOf(taken),
+    owed: amountOf(owed),
+  };
 }
 
 /** Returns the reports on a run, the first one first. A later one replaces only the lines it names. */
@@ -142,19 +147,22 @@ async function findLines(
   freezeId: string,
   rows: readonly GivenRow[],
   problems: Problems,
-): Promise<Taken[]> {
+): Promise<TakenRow[]> {
   const employees = new Set(rows.flatMap(({ fields }) => fields.employee_id ?? []));
   const stored = await frozenLines(db, [freezeId], [...employees]);
   const frozen = new Map([...stored].map(([id, rows]) => [id, rows.flatMap(({ lines }) => lines)]));
   return rows.flatMap((row) => {
-    const found = findLine(row, frozen);
-    if ('line' in found) return [found];
-    problems.add(found);
+    const named = findLine(row, frozen);
+    if ('line' in named) return [named];
+    problems.add(named);
     return [];
   });
 }
 
-function findLine({ path, fields }: GivenRow, frozen: ReadonlyMap<string, readonly Line[]>): Taken | Problem {
+function findLine(
+  { path, fields }: GivenRow,
+  frozen: ReadonlyMap<string, readonly Line[]>,
+): TakenRow | Problem {
   const { employee_id, amount, kind } = fields;
   if (employee_id === undefined) return { path: `${path}.employee_id`, rule: 'is required' };
   if (amount === undefined) return { path: `${path}.amount`, rule: 'is required' };
@@ -168,7 +176,7 @@ function findLine({ path, fields }: GivenRow, frozen: ReadonlyMap<string, readon
   const named = lines.filter((line) =>
     NAMING.every((name) => fields[name] === undefined || fields[name] === line[name]),
   );
-  const [line, ...others] = named.filter(isIncluded);
+  const [line, ...rivals] = named.filter(isIncluded);
   if (line === undefined) {
     const rule =
       named.length === 0
@@ -176,18 +184,23 @@ function findLine({ path, fields }: GivenRow, frozen: ReadonlyMap<string, readon
         : 'names a line that is reported but not deducted';
     return { path, rule };
   }
-  if (others.length > 0) {
-    const distinguishing = NAMING.filter((name) => others.some((other) => other[name] !== line[name]));
+  if (rivals.length > 0) {
+    const distinguishing = NAMING.filter((name) => rivals.some((rival) => rival[name] !== line[name]));
     return { path, rule: `matches several lines: add ${distinguishing.join(' or ')}` };
   }
-  const owed = centsOf(line.member_amount) - taken;
+  const owed = line.member_amount - taken;
   return { path, line, taken, owed };
 }
 
 const REPLACED: Problem = { path: '', rule: 'a newer report on the run was recorded in the meantime' };
 
 /** Writes lines of a report that is not recorded yet. A line that it already has is a problem. */
-async function write(trx: Trx, runId: string, report: number, lines: readonly Taken[]): Promise<Problem[]> {
+async function write(
+  trx: Trx,
+  runId: string,
+  report: number,
+  lines: readonly TakenRow[],
+): Promise<Problem[]> {
   // A newer report replaces this one, even if it is recorded while this one is written.
   await lockReports(trx, runId);
   const open = await openReports(trx, runId).where('report', '=', report).executeTakeFirst();
@@ -259,7 +272,7 @@ async function recordReport(
   trx: Trx,
   row: { run_id: string; report: number; recorded_at: string; lines: number },
 ): Promise<Problem | null> {
-  await changePayroll(trx);
+  await lockPayroll(trx);
   if ((await stateOf(trx, row.run_id)) !== 'finalized')
     return { path: '', rule: 'the run was voided in the meantime' };
   const newer = await trx

@@ -4,8 +4,8 @@ import { pagesByKey } from '../../database/bulk.ts';
 import type { Verifying } from '../../database/difference.ts';
 import type { Db, Tables } from '../../database/tables.ts';
 import { parseAmount } from '../../money.ts';
-import { type Line, lineKey, storedLines } from '../calculation/line.ts';
-import { linesInRun } from '../records/frozen-lines.ts';
+import { type Line, lineKey } from '../calculation/line.ts';
+import { linesInRun, storedLines } from '../records/frozen-lines.ts';
 import { isStored } from '../records/runs.ts';
 
 /** Lines read at once, each with all frozen lines of its employee. */
@@ -13,35 +13,35 @@ const ROWS_AT_ONCE = 500;
 const NAMED = 1_000;
 
 /** `lines`: the employee's finalized lines; null if there are none. */
-type Row = Tables['taken_lines'] & { lines: string | null };
+type ReportedRow = Tables['taken_lines'] & { lines: string | null };
 
 /** Verifies every line of every report, including lines that a later report replaced. */
 export async function verifyTaken(db: Db, on: Verifying): Promise<void> {
   const key = ['run_id', 'report', 'employee_id', 'line'];
   const selected = sql`*, ${linesInRun('taken_lines.run_id', 'taken_lines.employee_id')} as lines`;
-  for await (const rows of pagesByKey<Row>(db, 'taken_lines', key, selected, ROWS_AT_ONCE)) {
+  for await (const rows of pagesByKey<ReportedRow>(db, 'taken_lines', key, selected, ROWS_AT_ONCE)) {
     on.signal.throwIfAborted();
-    for (const row of rows) verifyOne(row, on);
+    for (const row of rows) verifyRow(row, on);
     on.looked(rows.length);
   }
   await verifyReports(db, on);
 }
 
-function verifyOne(row: Row, { report }: Verifying): void {
+function verifyRow(row: ReportedRow, { report }: Verifying): void {
   const id = `${row.run_id}/${row.report}/${row.employee_id}`;
-  const line = frozenLines(row).find((one) => lineKey(one) === row.line);
+  const line = frozenLines(row).find((candidate) => lineKey(candidate) === row.line);
   if (line === undefined) {
     report('taken_lines', id, 'line', 'there is no such line');
     return;
   }
-  const [asked, taken, owed] = [line.member_amount, row.amount, row.owed].map(parseAmount);
-  if (asked === null || taken === null || owed === null || asked !== (taken ?? 0n) + (owed ?? 0n)) {
+  const [taken, owed] = [parseAmount(row.amount), parseAmount(row.owed)];
+  if (taken === null || owed === null || line.member_amount !== taken + owed) {
     report('taken_lines', id, 'amount', 'plus the amount owed is not the amount of the line');
   }
 }
 
 /** Returns no lines if they are damaged, which the verification of the run reports. */
-function frozenLines({ run_id, employee_id, lines }: Row): Line[] {
+function frozenLines({ run_id, employee_id, lines }: ReportedRow): Line[] {
   try {
     // The ids only name the row in the error, which is dropped here.
     return lines === null ? [] : storedLines({ freeze_id: run_id, employee_id, lines });

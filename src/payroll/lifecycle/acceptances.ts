@@ -2,7 +2,7 @@
 import type { Failure, FindAcceptance } from '../../checks.ts';
 import { insertRows } from '../../database/bulk.ts';
 import type { Db, Tables, Trx } from '../../database/tables.ts';
-import { hashOf } from '../compute/basis.ts';
+import { hashOf } from '../records/basis.ts';
 
 type AcceptanceRow = Tables['accepted_failures'];
 

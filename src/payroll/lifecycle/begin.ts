@@ -4,7 +4,7 @@ import { transact } from '../../database/transaction.ts';
 import type { Problem } from '../../errors.ts';
 import { deductionsKnownAt, employeesKnownAt } from '../../ledger/roster.ts';
 import type { Line } from '../calculation/line.ts';
-import { runRefused } from '../compute/basis.ts';
+import { runRefused } from '../compute/calendar.ts';
 import type { StatedRun } from '../records/body.ts';
 import { findRun, putRun, type StoredRun } from '../records/runs.ts';
 import { isKnownEmployer } from './employers.ts';
@@ -17,21 +17,20 @@ type Begun =
 
 /** Stores a run if it can be computed. The same body under the same id is `same`, in any state. Throws RUN_REFUSED. */
 export async function beginRun(db: Db, runId: string, run: StatedRun, now: string): Promise<Begun> {
-  const known = await findRun(db, runId);
-  if (known !== null) return shown(db, known, run);
-  await assertKnown(db, run);
-  const view = await previewRun(db, runId, run);
-  const { outcome, stored } = await transact(db, async (trx) => ({
-    outcome: await putRun(trx, runId, run, now),
-    stored: (await findRun(trx, runId)) as StoredRun,
-  }));
-  // Otherwise another caller created one while this one was computed.
-  return outcome === 'created' ? { outcome, view, stored } : shown(db, stored, run);
-}
-
-async function shown(db: Db, stored: StoredRun, run: StatedRun): Promise<Begun> {
-  if (stored.body !== JSON.stringify(run)) return { outcome: 'different' };
-  return { outcome: 'same', view: await viewRun(db, stored), stored };
+  let known = await findRun(db, runId);
+  if (known === null) {
+    await assertKnown(db, run);
+    const view = await previewRun(db, runId, run);
+    const { outcome, stored } = await transact(db, async (trx) => ({
+      outcome: await putRun(trx, runId, run, now),
+      stored: (await findRun(trx, runId)) as StoredRun,
+    }));
+    if (outcome === 'created') return { outcome, view, stored };
+    // Another caller created the run while this one was computed.
+    known = stored;
+  }
+  if (known.body !== JSON.stringify(run)) return { outcome: 'different' };
+  return { outcome: 'same', view: await viewRun(db, known), stored: known };
 }
 
 export const PREVIEWED_LINES = 500;
@@ -44,7 +43,8 @@ export async function previewWithLines(
   await assertKnown(db, run);
   const lines: Line[] | null = run.employee_ids === null ? null : [];
   const view = await previewRun(db, null, run, (page) => {
-    if (lines !== null && lines.length < PREVIEWED_LINES) lines.push(...page.flatMap((one) => one.lines));
+    if (lines !== null && lines.length < PREVIEWED_LINES)
+      lines.push(...page.flatMap((computed) => computed.lines));
   });
   return { view, lines: lines?.slice(0, PREVIEWED_LINES) ?? null };
 }

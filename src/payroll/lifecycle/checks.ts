@@ -1,24 +1,17 @@
 /** The readiness checks of a run: its computation, its settings, and its calendar against the finalized runs. */
 import { type Check, type EmployerQuestion, FOUND_AT_MOST, type Found, fail } from '../../checks.ts';
 import type { Db } from '../../database/tables.ts';
-import { yearOf } from '../calculation/pay-dates.ts';
 import { planOf } from '../calculation/plan.ts';
-import { type Basis, planOfBasis, scheduleOf } from '../compute/basis.ts';
-import { type FrozenRun, frozenRuns } from '../compute/compute.ts';
-import type { Note, Summary } from '../compute/summary.ts';
-import { finalizedRegularRuns } from '../records/runs.ts';
+import { scheduleOf } from '../compute/calendar.ts';
+import type { Computation, EarlierRun } from '../compute/computation.ts';
+import type { Note } from '../compute/notes.ts';
+import type { Summary } from '../compute/summary.ts';
+import { paidDates, runsOverPeriod } from '../records/runs.ts';
 import { readSchedules } from '../settings/schedules.ts';
 import { isKnownEmployer } from './employers.ts';
 
 /** A question about a run that is computed. */
-export type RunQuestion = EmployerQuestion & {
-  /** Null for a run that is not stored. */
-  runId: string | null;
-  basis: Basis;
-  summary: Summary;
-  /** The last finalized regular run before it, of the same frequency, pay group and calendar year. */
-  previous: FrozenRun | null;
-};
+export type RunQuestion = EmployerQuestion & { computation: Computation; summary: Summary };
 
 /** Returns a function that finds what the computation noted. */
 export function noted(note: Note, result: Found['result']) {
@@ -26,47 +19,41 @@ export function noted(note: Note, result: Found['result']) {
 }
 
 function notesOf({ summary }: RunQuestion, note: Note, result: Found['result']): Found[] {
-  return (summary.notes.get(note) ?? []).map((one) => ({ ...one, result }));
+  return (summary.notes.get(note) ?? []).map((noted) => ({ ...noted, result }));
 }
 
 /** Counts the employees of the run's own frequency and group that `employee_ids` leaves out. */
-async function populationNarrowed(_: Db, { basis, summary }: RunQuestion): Promise<Found[]> {
+async function populationNarrowed(_: Db, { computation, summary }: RunQuestion): Promise<Found[]> {
   const count = summary.notes.get('not_selected')?.length ?? 0;
-  if (basis.run.kind === 'off_cycle' || count === 0) return [];
+  if (computation.run.kind === 'off_cycle' || count === 0) return [];
   return [{ example: count === 1 ? '1 employee' : `${count} employees`, result: 'warn', count }];
 }
 
-async function calendarAssumed(_: Db, { basis }: RunQuestion): Promise<Found[]> {
-  const { dates, calendarAssumed: isAssumed } = planOfBasis(basis);
+async function calendarAssumed(_: Db, { computation }: RunQuestion): Promise<Found[]> {
+  const { dates, calendarAssumed: isAssumed } = computation.plan();
   if (!isAssumed || dates === null) return [];
-  const { pay_frequency, pay_date } = basis.run;
+  const { pay_frequency, pay_date } = computation.run;
   const example = `${dates.length} ${pay_frequency} pay dates, stepped from ${pay_date}`;
   return [{ example, result: 'warn' }];
 }
 
 /** Fails for each finalized regular run of some of the same days. Off-cycle runs always share a period with one. */
-async function periodsOverlap(db: Db, { runId, basis: { run } }: RunQuestion): Promise<Found[]> {
+async function periodsOverlap(db: Db, { computation: { runId, run } }: RunQuestion): Promise<Found[]> {
   if (run.kind === 'off_cycle') return [];
-  const others = await finalizedRegularRuns(db, run)
-    .select(['run_id', 'period_start', 'period_end'])
-    .where('period_start', '<=', run.period_end)
-    .where('period_end', '>=', run.period_start)
-    .where('run_id', '<>', runId ?? '')
-    .orderBy('pay_date')
-    .orderBy('run_id')
-    .limit(FOUND_AT_MOST)
-    .execute();
-  return others.map((other) => fail(`${other.run_id}: ${other.period_start} to ${other.period_end}`));
+  const overlapping = await runsOverPeriod(db, runId, run, FOUND_AT_MOST);
+  return overlapping.map(({ run_id, period_start, period_end }) =>
+    fail(`${run_id}: ${period_start} to ${period_end}`),
+  );
 }
 
 /** Returns the run's pay date in the pay schedule, or undefined. */
-async function scheduledDate(db: Db, { basis: { run } }: RunQuestion) {
+async function scheduledDate(db: Db, { computation: { run } }: RunQuestion) {
   const schedule = scheduleOf(run, await readSchedules(db, run.employer_id));
-  return schedule?.pay_dates.find((one) => one.pay_date === run.pay_date);
+  return schedule?.pay_dates.find(({ pay_date }) => pay_date === run.pay_date);
 }
 
 async function periodDiffers(db: Db, question: RunQuestion): Promise<Found[]> {
-  const { run } = question.basis;
+  const { run } = question.computation;
   if (run.kind === 'off_cycle') return [];
   const date = await scheduledDate(db, question);
   if (date === undefined) return [];
@@ -75,70 +62,64 @@ async function periodDiffers(db: Db, question: RunQuestion): Promise<Found[]> {
   return [{ example: `${run.pay_date} pays ${period_start} to ${period_end}`, result: 'warn' }];
 }
 
+/** Returns the last finalized regular run before this one, of the same frequency, pay group and calendar year. */
+function previousOfYear({ run, previous }: Computation): EarlierRun | null {
+  return previous === null || run.kind === 'off_cycle' || previous.isPriorYear ? null : previous;
+}
+
 /** Fails if today's pay dates give the previous run of the year another N or k than the run froze. */
-async function calendarDiffers(_: Db, { basis, previous }: RunQuestion): Promise<Found[]> {
+async function calendarDiffers(_: Db, { computation }: RunQuestion): Promise<Found[]> {
+  const previous = previousOfYear(computation);
   if (previous === null) return [];
-  const frozen = planOfBasis(previous.basis);
-  const { dates } = planOfBasis(basis);
-  const today = planOf({ ...previous.basis.run, pay_dates: dates, period_ends: null }, null);
-  const was = `${previous.run_id} was check ${frozen.k ?? '?'} of ${frozen.N}`;
-  if (!today.ok) return [fail(`${was}; ${previous.basis.run.pay_date} is not a pay date today`)];
+  const frozen = previous.plan();
+  const { dates } = computation.plan();
+  const today = planOf({ ...previous.run, pay_dates: dates, period_ends: null }, null);
+  const was = `${previous.runId} was check ${frozen.k ?? '?'} of ${frozen.N}`;
+  if (!today.ok) return [fail(`${was}; ${previous.run.pay_date} is not a pay date today`)];
   const { k, N } = today.plan;
   return k === frozen.k && N === frozen.N ? [] : [fail(`${was}; today it is check ${k ?? '?'} of ${N}`)];
 }
 
-async function policyDiffers(_: Db, { basis, previous }: RunQuestion): Promise<Found[]> {
+async function policyDiffers(_: Db, { computation }: RunQuestion): Promise<Found[]> {
+  const previous = previousOfYear(computation);
   if (previous === null) return [];
   return (['scheme', 'remainder'] as const)
-    .filter((option) => previous.basis.run[option] !== basis.run[option])
+    .filter((option) => previous.run[option] !== computation.run[option])
     .map((option) => ({
-      example: `${option} ${basis.run[option]}; ${previous.run_id} has ${previous.basis.run[option]}`,
+      example: `${option} ${computation.run[option]}; ${previous.runId} has ${previous.run[option]}`,
       result: 'warn',
     }));
 }
 
 /** Fails for each earlier pay date of the year, since the first finalized regular run, that has no finalized run. */
-async function payDateSkipped(db: Db, { basis }: RunQuestion): Promise<Found[]> {
-  const { run } = basis;
-  const { dates, calendarAssumed } = planOfBasis(basis);
+async function payDateSkipped(db: Db, { computation }: RunQuestion): Promise<Found[]> {
+  const { run } = computation;
+  const { dates, calendarAssumed } = computation.plan();
   if (run.kind === 'off_cycle' || dates === null || calendarAssumed) return [];
-  const finalized = await finalizedRegularRuns(db, run)
-    .select('pay_date')
-    // A run of one pay group does not pay the employees of other groups.
-    .$if(run.pay_group === null, (query) => query.where('pay_group', 'is', null))
-    .orderBy('pay_date')
-    .execute();
-  const first = finalized[0]?.pay_date;
+  const paid = await paidDates(db, run);
+  const first = paid[0];
   if (first === undefined) return [];
-  const paid = new Set(finalized.map(({ pay_date }) => pay_date));
   return dates
-    .filter((date) => date > first && date < run.pay_date && !paid.has(date))
+    .filter((date) => date > first && date < run.pay_date && !paid.includes(date))
     .slice(0, FOUND_AT_MOST)
     .map((date) => ({ ...fail(date), ids: [date] }));
-}
-
-/** Returns the last finalized regular run before this one, of the same frequency, pay group and calendar year. */
-export async function previousOfYear(db: Db, { run, previous }: Basis): Promise<FrozenRun | null> {
-  if (previous === null || run.kind === 'off_cycle') return null;
-  const [frozen] = await frozenRuns(db, [previous]);
-  return frozen !== undefined && yearOf(frozen.basis.run.pay_date) === yearOf(run.pay_date) ? frozen : null;
 }
 
 /** Returns the text of a passed check that does not apply to off-cycle runs. */
 function passedIfRegular(offCycle: string, passed: (db: Db, question: RunQuestion) => Promise<string>) {
   return async (db: Db, question: RunQuestion) =>
-    question.basis.run.kind === 'off_cycle' ? offCycle : passed(db, question);
+    question.computation.run.kind === 'off_cycle' ? offCycle : passed(db, question);
 }
 
 /** Returns the text of a passed comparison with the previous run of the year, which has `same`. */
 function passedLikePrevious(same: string) {
   return passedIfRegular(
     'An off-cycle run is not compared with others of the year.',
-    async (db, { basis }) => {
-      const previous = await previousOfYear(db, basis);
+    async (_, { computation }) => {
+      const previous = previousOfYear(computation);
       if (previous === null)
         return 'No earlier run of the year is finalized for this pay frequency and pay group.';
-      return `The previous run of the year, ${previous.run_id}, has the same ${same}.`;
+      return `The previous run of the year, ${previous.runId}, has the same ${same}.`;
     },
   );
 }
@@ -170,8 +151,8 @@ export const PAYROLL_CHECKS: readonly Check<Db, RunQuestion>[] = [
     ask: noted('unknown_pay_group', 'warn'),
     advice:
       'They are in no run of a pay group, because their pay group is unknown. A new hire has none until a census reports it. Stage a census that has their pay group.',
-    passed: async (_, { basis }) =>
-      basis.run.pay_group === null
+    passed: async (_, { computation }) =>
+      computation.run.pay_group === null
         ? 'The run covers all pay groups.'
         : 'Every employee has a known pay group.',
   },
@@ -179,7 +160,7 @@ export const PAYROLL_CHECKS: readonly Check<Db, RunQuestion>[] = [
     id: 'employees-not-scheduled',
     title: 'Employees with deductions are on no pay schedule',
     ask: async (_, question) =>
-      notesOf(question, 'not_scheduled', question.basis.schedules.length === 0 ? 'warn' : 'fail'),
+      notesOf(question, 'not_scheduled', question.computation.basis.schedules.length === 0 ? 'warn' : 'fail'),
     advice:
       'These employees have deductions in effect, but no pay schedule of the employer has their pay frequency and group. Set the missing schedule, or correct their census.',
     passed: 'Every active employee with a deduction is on a pay schedule.',
@@ -263,7 +244,7 @@ export const PAYROLL_CHECKS: readonly Check<Db, RunQuestion>[] = [
     title: 'Lines have no payroll code',
     ask: noted('code_missing', 'fail'),
     advice: 'These lines have no payroll code. Set the payroll codes of the employer.',
-    passed: async (_, { basis }) =>
+    passed: async (_, { computation: { basis } }) =>
       basis.codes.length === 0 ? 'The employer has no payroll codes.' : 'Every line has a payroll code.',
   },
   {
@@ -272,9 +253,9 @@ export const PAYROLL_CHECKS: readonly Check<Db, RunQuestion>[] = [
     ask: calendarAssumed,
     advice:
       'Bank holidays can move a pay date into another year, which changes every amount. Set a pay schedule, or state pay_dates.',
-    passed: async (_, { basis }) => {
-      if (planOfBasis(basis).dates === null) return 'No amount of this run needs the pay dates of the year.';
-      const where = basis.run.pay_dates === null ? 'The pay schedule has' : 'The run states';
+    passed: async (_, { computation }) => {
+      if (computation.plan().dates === null) return 'No amount of this run needs the pay dates of the year.';
+      const where = computation.run.pay_dates === null ? 'The pay schedule has' : 'The run states';
       return `${where} the pay dates of the year.`;
     },
   },

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import { stringify } from 'csv-stringify/sync';
 import { harmless } from '../../formats/csv.ts';
+import { amountOf, type Cents } from '../../money.ts';
 import { isIncluded, type Line } from '../calculation/line.ts';
 import type { Run } from '../records/body.ts';
 
@@ -32,18 +33,18 @@ const COLUMNS: readonly Column[] = [
   { name: 'period', of: (line) => line.period },
   { name: 'member_contribution', isNumber: true, of: (line) => line.member_contribution },
   { name: 'employer_contribution', isNumber: true, of: (line) => line.employer_contribution },
-  { name: 'member_amount', isNumber: true, of: (line) => line.member_amount },
-  { name: 'employer_amount', isNumber: true, of: (line) => line.employer_amount },
+  { name: 'member_amount', isNumber: true, of: (line) => amountOf(line.member_amount) },
+  { name: 'employer_amount', isNumber: true, of: (line) => amountOf(line.employer_amount) },
   { name: 'kind', of: (line) => line.kind },
   { name: 'adjustment_for', of: (line) => line.adjustment_for },
   { name: 'change', of: (line) => line.change },
-  { name: 'previous_amount', isNumber: true, of: (line) => line.previous_amount },
+  { name: 'previous_amount', isNumber: true, of: (line) => comparedText(line.previous_amount) },
   { name: 'included', of: (line) => (isIncluded(line) ? 'yes' : 'no') },
   { name: 'flags', of: (line) => line.flags.join(' ') },
   { name: 'explanation', of: (line) => line.explanation },
   { name: 'amount_change', of: (line) => line.amount_change },
-  { name: 'member_difference', isNumber: true, of: (line) => line.member_difference },
-  { name: 'employer_difference', isNumber: true, of: (line) => line.employer_difference },
+  { name: 'member_difference', isNumber: true, of: (line) => comparedText(line.member_difference) },
+  { name: 'employer_difference', isNumber: true, of: (line) => comparedText(line.employer_difference) },
 ];
 
 export const CSV_COLUMNS: readonly string[] = COLUMNS.map((column) => column.name);
@@ -65,6 +66,10 @@ async function* texts(run: RunOfLines, pages: AsyncIterable<readonly Line[]>): A
         OPTIONS,
       );
   }
+}
+
+function comparedText(amount: Cents | null): string | null {
+  return amount === null ? null : amountOf(amount);
 }
 
 function cellsOf(line: Line, run: RunOfLines): string[] {

@@ -1,4 +1,4 @@
-/** Freezes a run: its lines, options, pay dates, roster rows, rules and the ledger's position. */
+/** Finalizes a run: freezes its lines, options, pay dates, roster rows, rules and the ledger's position. */
 import { isDeepStrictEqual } from 'node:util';
 import type { Failure, ReadinessReport } from '../../checks.ts';
 import type { Clock } from '../../clock.ts';
@@ -6,8 +6,10 @@ import { isUnavailable } from '../../database/errors.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
 import { RULES_VERSION } from '../calculation/amounts.ts';
-import { type Basis, columnsOfBasis, type FrozenOutcome, hashOf, resolveBasis } from '../compute/basis.ts';
-import type { Summary } from '../compute/summary.ts';
+import { resolveBasis } from '../compute/basis.ts';
+import { beginComputation, type Computation } from '../compute/computation.ts';
+import { type Summary, summarize } from '../compute/summary.ts';
+import { columnsOfBasis, hashOf } from '../records/basis.ts';
 import {
   abandonFreeze,
   beginFreeze,
@@ -18,11 +20,11 @@ import {
 } from '../records/freezes.ts';
 import { insertLines } from '../records/frozen-lines.ts';
 import { insertInputs } from '../records/inputs.ts';
-import { bodyOf, finalizedRegularRuns, findRun, type StoredRun, setFinalized } from '../records/runs.ts';
+import type { FrozenOutcome } from '../records/outcome.ts';
+import { bodyOf, findRun, runOnPayDate, type StoredRun, setFinalized } from '../records/runs.ts';
 import { insertSettlements, settlementsOf } from '../records/settlements.ts';
-import { changePayroll } from '../settings/lock.ts';
+import { lockPayroll } from '../settings/lock.ts';
 import { type Acceptance, acceptanceRows, hashOfAcceptances, recordAcceptances } from './acceptances.ts';
-import { summarize } from './results.ts';
 
 export type Finalizing = {
   /** The ETag of the lines or of the readiness report that was reviewed; null: not checked. */
@@ -33,7 +35,7 @@ export type Finalizing = {
   clock: Clock;
 };
 
-export type CheckReadiness = (basis: Basis, summary: Summary) => Promise<ReadinessReport>;
+export type CheckReadiness = (computation: Computation, summary: Summary) => Promise<ReadinessReport>;
 
 export type Finalized =
   | { outcome: 'finalized'; stored: StoredRun }
@@ -46,6 +48,9 @@ export type Finalized =
   /** Another finalized regular run of the employer, frequency and pay group has the pay date. */
   | { outcome: 'date-taken'; by: string };
 
+/** Why a request finalized nothing. */
+type NotFinalized = Exclude<Finalized, { outcome: 'finalized' }>;
+
 /**
  * Finalizes an open run. Its lines are written first, about a hundred employees per transaction; then one small
  * transaction makes the run final, unless the employer's payroll changed in the meantime. Throws RUN_REFUSED, and ABANDONED if a
@@ -57,21 +62,29 @@ export async function finalizeRun(
   finalizing: Finalizing,
   checkReadiness: CheckReadiness,
 ): Promise<Finalized> {
-  await removeAbandoned(db, finalizing.clock);
-  const found = await findOpen(db, runId, finalizing);
-  if (found.outcome !== 'open') return found;
-  const basis = await resolveBasis(db, runId, bodyOf(found.stored));
-  const freezeId = await beginFreeze(db, finalizing.clock);
-  let refused: Finalized | null;
+  const { clock } = finalizing;
+  await removeAbandoned(db, clock);
+  const open = await findOpen(db, runId, finalizing);
+  if (open.outcome !== 'open') return open;
+  const computation = await beginComputation(db, runId, bodyOf(open.stored));
+  const freezeId = await beginFreeze(db, clock);
   try {
-    refused = await freeze(db, { runId, basis, freezeId }, finalizing, checkReadiness);
-    if (refused !== null) await abandonFreeze(db, freezeId);
+    const frozen = await writeLines(db, computation, freezeId, clock);
+    const reviewed = await review(computation, frozen.summary, finalizing, checkReadiness);
+    const refused =
+      reviewed.outcome === 'accepted'
+        ? await transact(db, (trx) => makeFinal(trx, computation, frozen, reviewed.failures, finalizing))
+        : reviewed;
+    if (refused !== null) {
+      await abandonFreeze(db, freezeId);
+      return refused;
+    }
   } catch (error) {
     // This error matters more. If the database is unavailable, a later finalize removes the lines.
     if (!isUnavailable(error)) await abandonFreeze(db, freezeId).catch(() => {});
     throw error;
   }
-  return refused ?? { outcome: 'finalized', stored: (await findRun(db, runId)) as StoredRun };
+  return { outcome: 'finalized', stored: (await findRun(db, runId)) as StoredRun };
 }
 
 /** Returns the run if it is open and its pay date is free; otherwise why it cannot be finalized. */
@@ -79,37 +92,27 @@ async function findOpen(
   db: Db | Trx,
   runId: string,
   finalizing: Finalizing,
-): Promise<{ outcome: 'open'; stored: StoredRun } | Finalized> {
+): Promise<{ outcome: 'open'; stored: StoredRun } | NotFinalized> {
   const stored = await findRun(db, runId);
   if (stored === null) return { outcome: 'unknown' };
   if (stored.state !== 'open') return notOpen(stored, finalizing);
-  if (stored.kind === 'off_cycle') return { outcome: 'open', stored };
-  // A run without a pay group conflicts with every group.
-  const other = await finalizedRegularRuns(db, stored)
-    .select('run_id')
-    .where('pay_date', '=', stored.pay_date)
-    .executeTakeFirst();
-  return other === undefined ? { outcome: 'open', stored } : { outcome: 'date-taken', by: other.run_id };
+  const holder = stored.kind === 'off_cycle' ? null : await runOnPayDate(db, stored);
+  return holder === null ? { outcome: 'open', stored } : { outcome: 'date-taken', by: holder };
 }
 
-type Freeze = { runId: string; basis: Basis; freezeId: string };
+/** What is written under a freeze. `rows`: their number. `basis`: what the run keeps of its basis. */
+type Frozen = { freezeId: string; rows: number; summary: Summary; basis: ReturnType<typeof columnsOfBasis> };
 
-/** Writes the lines and makes the run final. Returns null, or why the lines must be removed again. */
-async function freeze(
-  db: Db,
-  freezing: Freeze,
-  finalizing: Finalizing,
-  checkReadiness: CheckReadiness,
-): Promise<Finalized | null> {
-  const { basis, freezeId } = freezing;
-  const { ifMatch, accept, clock } = finalizing;
+/** Writes the inputs, lines and settlements of a run under a freeze. */
+async function writeLines(db: Db, computation: Computation, freezeId: string, clock: Clock): Promise<Frozen> {
+  const { basis } = computation;
   await transact(db, async (trx) => {
     await renewFreeze(trx, freezeId, clock);
     await insertInputs(trx, freezeId, basis.earlier);
   });
   let rows = basis.earlier.length;
-  const summary = await summarize(db, basis, async (page, texts) => {
-    const written = page.flatMap(({ employeeId, membership, lines }, index) => {
+  const summary = await summarize(db, computation, async (page, texts) => {
+    const lines = page.flatMap(({ employee: { employeeId, membership }, lines }, index) => {
       const position = membership.isIn ? membership.employment.position : null;
       const isWritten = membership.isIn || lines.length > 0;
       return isWritten ? [[freezeId, employeeId, position, texts[index]]] : [];
@@ -117,28 +120,38 @@ async function freeze(
     const settlements = page.flatMap(({ lines }) => settlementsOf(freezeId, lines));
     await transact(db, async (trx) => {
       await renewFreeze(trx, freezeId, clock);
-      await insertLines(trx, written);
+      await insertLines(trx, lines);
       await insertSettlements(trx, settlements);
     });
-    rows += written.length + settlements.length;
+    rows += lines.length + settlements.length;
   });
+  // Hashed before the transaction that makes the run final, because a basis may be megabytes.
+  return { freezeId, rows, summary, basis: columnsOfBasis(basis) };
+}
+
+/** Returns the accepted failures, or why the lines or the readiness report are not the reviewed and accepted ones. */
+async function review(
+  computation: Computation,
+  summary: Summary,
+  { ifMatch, accept }: Finalizing,
+  checkReadiness: CheckReadiness,
+): Promise<{ outcome: 'accepted'; failures: readonly Failure[] } | NotFinalized> {
   const isStale = ifMatch !== null && linesEtagOf(ifMatch) !== summary.etag;
   if (isStale && accept === null) return { outcome: 'stale' };
-  const report = await checkReadiness(basis, summary);
+  const report = await checkReadiness(computation, summary);
   // With `accept` only the ETag of the readiness report helps: the ETag of the lines would be refused again.
   if (isStale) return { outcome: 'failures-changed', report };
-  if (!report.ready) {
-    if (report.failures.some(({ checkId }) => accept?.checks.includes(checkId) !== true))
+  const { ready, failures } = report;
+  if (!ready) {
+    if (failures.some(({ checkId }) => accept?.checks.includes(checkId) !== true))
       return { outcome: 'not-ready', report };
     if (ifMatch !== report.etag) return { outcome: 'failures-changed', report };
   }
-  const basisColumns = columnsOfBasis(basis);
-  const computed = { ...freezing, basisColumns, rows, summary, failures: report.failures };
-  return transact(db, (trx) => flip(trx, computed, finalizing));
+  return { outcome: 'accepted', failures };
 }
 
 /** A finalized run is returned to a caller that repeats the request that finalized it. */
-function notOpen(stored: StoredRun, { ifMatch, idempotencyKey }: Finalizing): Finalized {
+function notOpen(stored: StoredRun, { ifMatch, idempotencyKey }: Finalizing): NotFinalized {
   if (stored.state !== 'finalized') return { outcome: 'not-open' };
   const isSameKey = idempotencyKey != null && stored.finalize_key_hash === hashOf(idempotencyKey);
   if (isSameKey || linesEtagOf(ifMatch) === stored.etag) return { outcome: 'repeated', stored };
@@ -150,50 +163,43 @@ function linesEtagOf(etag: string | null): string | null {
   return etag?.split('.')[0] ?? null;
 }
 
-type Computed = Freeze & {
-  basisColumns: ReturnType<typeof columnsOfBasis>;
-  rows: number;
-  summary: Summary;
-  failures: readonly Failure[];
-};
-
 /** Makes the run final. Returns null, or why not: another caller finalized or removed it, or changed its inputs. */
-async function flip(
+async function makeFinal(
   trx: Trx,
-  { runId, basis, basisColumns, freezeId, rows, summary, failures }: Computed,
+  { runId, basis }: Computation,
+  { freezeId, rows, summary, basis: basisColumns }: Frozen,
+  failures: readonly Failure[],
   finalizing: Finalizing,
-): Promise<Finalized | null> {
+): Promise<NotFinalized | null> {
   const { accept, idempotencyKey, clock } = finalizing;
   const now = clock().toISOString();
-  await changePayroll(trx);
+  await lockPayroll(trx);
   await renewFreeze(trx, freezeId, clock);
-  const found = await findOpen(trx, runId, finalizing);
-  if (found.outcome !== 'open') return found;
-  const today = await resolveBasis(trx, runId, bodyOf(found.stored));
+  const open = await findOpen(trx, runId as string, finalizing);
+  if (open.outcome !== 'open') return open;
+  const today = await resolveBasis(trx, runId, bodyOf(open.stored));
   // Newer ledger positions do not matter, because the lines are computed at the frozen position.
   if (!isDeepStrictEqual({ ...today, position: basis.position }, basis)) return { outcome: 'changed' };
   // Nothing removes rows of a freeze that is being written, so this finds only what was done by hand.
   if ((await countFrozen(trx, freezeId)) !== rows) return { outcome: 'changed' };
-  const { totals, etag } = summary;
-  const ids = { runId, employerId: basis.run.employer_id };
+  const ids = { runId: runId as string, employerId: basis.run.employer_id };
   const acceptances = accept === null ? [] : acceptanceRows(ids, failures, accept, now);
-  const accepted = new Set(failures.map(({ checkId }) => checkId));
   const outcome = JSON.stringify({
     ...summary.outcome,
-    accepted_checks: [...accepted],
+    accepted_checks: [...new Set(failures.map(({ checkId }) => checkId))],
     acceptances_hash: hashOfAcceptances(acceptances),
   } satisfies FrozenOutcome);
-  await setFinalized(trx, runId, {
+  await setFinalized(trx, ids.runId, {
     finalized_at: now,
     freeze_id: freezeId,
     position: basis.position,
     rules_version: RULES_VERSION,
     finalize_key_hash: idempotencyKey == null ? null : hashOf(idempotencyKey),
-    etag,
+    etag: summary.etag,
     ...basisColumns,
     outcome,
     outcome_hash: hashOf(outcome),
-    totals: JSON.stringify(totals),
+    totals: JSON.stringify(summary.totals),
     // A run that was ready needs no reason.
     accept_reason: failures.length > 0 ? (accept?.reason ?? null) : null,
   });

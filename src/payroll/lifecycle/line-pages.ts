@@ -1,9 +1,10 @@
 /** The lines of a run, page by page in the order of employee ids: computed for an open run, as frozen for another one. */
 import type { Db } from '../../database/tables.ts';
-import type { Line } from '../calculation/line.ts';
-import { type Basis, resolveBasis } from '../compute/basis.ts';
+import type { LineRecord } from '../calculation/line.ts';
+import { resolveBasis } from '../compute/basis.ts';
+import { type Computation, computationOf } from '../compute/computation.ts';
 import { computeRun } from '../compute/compute.ts';
-import { frozenLines, type LinesOfEmployee, readFrozenLines } from '../records/frozen-lines.ts';
+import { frozenLines, type LinesOfEmployee, readFrozenLines, storedLines } from '../records/frozen-lines.ts';
 import { bodyOf, type StoredRun } from '../records/runs.ts';
 
 type LineCursor = { employeeId: string; position: number };
@@ -21,24 +22,27 @@ export async function linesOfRun(
     const freezeId = stored.freeze_id as string;
     const pages =
       employeeId === undefined
-        ? readFrozenLines(db, freezeId, from?.employeeId)
-        : frozenOfOne(db, freezeId, employeeId);
+        ? readFrozenLines(db, freezeId, from?.employeeId ?? '', storedLines)
+        : frozenPageOf(db, freezeId, employeeId);
     return { position: stored.position as number, pages };
   }
   const newest = await resolveBasis(db, stored.run_id, bodyOf(stored));
   const basis = from === undefined ? newest : { ...newest, position: from.position };
-  const part = employeeId === undefined ? { after: from?.employeeId } : { only: [employeeId] };
-  return { position: basis.position, pages: computedPages(db, basis, part) };
+  const only = employeeId === undefined ? null : [employeeId];
+  const computation = await computationOf(db, stored.run_id, basis, only);
+  const after = employeeId === undefined ? from?.employeeId : undefined;
+  return { position: basis.position, pages: computedPages(db, computation, after) };
 }
 
-/** Computes the lines of a basis page by page, after an employee. `only` limits it to these employees. */
+/** Computes the lines of a run page by page, after an employee. */
 export async function* computedPages(
   db: Db,
-  basis: Basis,
-  { after, only }: { after?: string | undefined; only?: readonly string[] } = {},
+  computation: Computation,
+  after?: string,
 ): AsyncGenerator<LinesOfEmployee[]> {
-  for await (const page of computeRun(db, basis, { after, only })) {
-    yield page.filter(({ lines }) => lines.length > 0);
+  for await (const page of computeRun(db, computation, after)) {
+    const withLines = page.filter(({ lines }) => lines.length > 0);
+    yield withLines.map(({ employee: { employeeId }, lines }) => ({ employeeId, lines }));
   }
 }
 
@@ -46,7 +50,7 @@ export async function* computedPages(
 type LinePosition = LineCursor & { given: number };
 
 /** Returns at most `limit` lines after `from`, reading no more pages than that takes. `next` is null at the end. */
-export async function linesBehind<Shown extends Line>(
+export async function linesAfter<Shown extends LineRecord>(
   pages: AsyncIterable<{ employeeId: string; lines: Shown[] }[]>,
   from: LinePosition,
   limit: number,
@@ -66,7 +70,11 @@ export async function linesBehind<Shown extends Line>(
   return { lines, next: null };
 }
 
-async function* frozenOfOne(db: Db, freezeId: string, employeeId: string): AsyncGenerator<LinesOfEmployee[]> {
+async function* frozenPageOf(
+  db: Db,
+  freezeId: string,
+  employeeId: string,
+): AsyncGenerator<LinesOfEmployee[]> {
   const rows = (await frozenLines(db, [freezeId], [employeeId])).get(employeeId) ?? [];
   yield rows.map(({ lines }) => ({ employeeId, lines: [...lines] }));
 }

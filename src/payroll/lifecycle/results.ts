@@ -1,48 +1,40 @@
-/** Views, previews and summaries of runs. */
+/** The results of runs: computed now, or as stored. */
 import type { Db } from '../../database/tables.ts';
-import { jsonColumn } from '../../formats/json-column.ts';
 import { RULES_VERSION } from '../calculation/amounts.ts';
-import {
-  type Basis,
-  type FrozenOutcome,
-  frozenOutcomeOf,
-  resolveBasis,
-  type StoredBasis,
-  storedBasisOf,
-} from '../compute/basis.ts';
-import { computeRun, type EmployeeLines } from '../compute/compute.ts';
-import { createSummary, type Summary } from '../compute/summary.ts';
-import { Totals } from '../compute/totals.ts';
+import type { Plan } from '../calculation/plan.ts';
+import { planOfBasis } from '../compute/calendar.ts';
+import { beginComputation } from '../compute/computation.ts';
+import { type OnPage, type Summary, summarize } from '../compute/summary.ts';
+import { storedBasisOf } from '../records/basis.ts';
 import type { Run, StatedRun } from '../records/body.ts';
+import { frozenOutcomeOf } from '../records/outcome.ts';
 import { bodyOf, type StoredRun } from '../records/runs.ts';
+import { totalsOf } from '../records/totals.ts';
 
 /** The result of a run: computed now if it is open, otherwise as stored. */
 export type RunView = Omit<Summary, 'notes'> & {
   run: Run;
+  plan: Plan;
   position: number;
   rulesVersion: string;
-  /** The stored basis and results of a finalized or voided run; null for an open one. */
-  frozen: { basis: StoredBasis; outcome: FrozenOutcome } | null;
+  /** The failed checks that were accepted when it was finalized. */
+  acceptedChecks: readonly string[];
 };
-
-const readTotals = jsonColumn('payroll_runs', 'totals', Totals);
-
-export function totalsOf({ run_id, totals }: Pick<StoredRun, 'run_id' | 'totals'>): Totals {
-  return readTotals(totals, run_id);
-}
 
 /** Returns the view of a stored run. Throws RUN_REFUSED if an open run can no longer be computed. */
 export async function viewRun(db: Db, stored: StoredRun): Promise<RunView> {
   if (stored.state === 'open') return previewRun(db, stored.run_id, bodyOf(stored));
-  const frozen = { basis: storedBasisOf(stored), outcome: frozenOutcomeOf(stored) };
+  const basis = storedBasisOf(stored);
+  const outcome = frozenOutcomeOf(stored);
   return {
-    run: frozen.basis.run,
+    run: basis.run,
+    plan: planOfBasis(basis),
     position: stored.position as number,
     rulesVersion: stored.rules_version as string,
     totals: totalsOf(stored),
     etag: stored.etag as string,
-    outcome: frozen.outcome,
-    frozen,
+    outcome,
+    acceptedChecks: outcome.accepted_checks,
   };
 }
 
@@ -50,22 +42,17 @@ export async function viewRun(db: Db, stored: StoredRun): Promise<RunView> {
 export async function previewRun(
   db: Db,
   runId: string | null,
-  run: StatedRun,
+  stated: StatedRun,
   onPage?: OnPage,
 ): Promise<RunView> {
-  const basis = await resolveBasis(db, runId, run);
-  const summary = await summarize(db, basis, onPage);
-  return { ...summary, run: basis.run, position: basis.position, rulesVersion: RULES_VERSION, frozen: null };
-}
-
-/** Receives each computed page, and the lines of its employees as JSON. */
-type OnPage = (page: readonly EmployeeLines[], texts: readonly string[]) => void | Promise<void>;
-
-export async function summarize(db: Db, basis: Basis, onPage: OnPage = () => {}): Promise<Summary> {
-  const summary = createSummary(basis);
-  for await (const page of computeRun(db, basis)) {
-    const texts = page.map((employee) => summary.add(employee));
-    await onPage(page, texts);
-  }
-  return summary.summary();
+  const computation = await beginComputation(db, runId, stated);
+  const { notes: _, ...summary } = await summarize(db, computation, onPage);
+  return {
+    ...summary,
+    run: computation.run,
+    plan: computation.plan(),
+    position: computation.basis.position,
+    rulesVersion: RULES_VERSION,
+    acceptedChecks: [],
+  };
 }

@@ -5,15 +5,17 @@ import { component, nullable } from '../../contract/fields.ts';
 import type { Db } from '../../database/tables.ts';
 import { cursorOf } from '../../formats/cursor.ts';
 import { UnappliedChange, unappliedChanges, withoutAmounts } from '../../inbox/unapplied.ts';
-import { Line } from '../calculation/line.ts';
-import { frozenOutcomeOf, planOfBasis, planWith, runUnder, storedBasisOf } from '../compute/basis.ts';
+import { type Line, LineRecord, lineRecord } from '../calculation/line.ts';
+import { runUnder } from '../compute/basis.ts';
 import { readTaken } from '../facts/taken.ts';
+import { storedBasisOf } from '../records/basis.ts';
 import type { Run, StatedRun } from '../records/body.ts';
 import type { LinesOfEmployee } from '../records/frozen-lines.ts';
+import { frozenOutcomeOf } from '../records/outcome.ts';
 import { bodyOf, type RunRow, type StoredRun } from '../records/runs.ts';
+import { totalsOf } from '../records/totals.ts';
 import { OPTIONS, readPolicies } from '../settings/policy.ts';
-import { readSchedules } from '../settings/schedules.ts';
-import { type RunView, totalsOf } from './results.ts';
+import type { RunView } from './results.ts';
 
 export const runCursor = cursorOf(
   'payroll-runs',
@@ -24,7 +26,7 @@ export const runCursor = cursorOf(
 export const ShownLine = component(
   'Line',
   {
-    ...Line.properties,
+    ...LineRecord.properties,
     unapplied: nullable({
       ...UnappliedChange,
       description:
@@ -41,22 +43,22 @@ export type PayrollRunPreview = Awaited<ReturnType<typeof viewPreview>>;
 
 /** Returns a stored run with its computed values. */
 export async function viewStoredRun(db: Db, view: RunView, stored: StoredRun) {
-  return { ...(await outlinedOf(db, stored, view.frozen)), ...(await computedOf(db, view)) };
+  return { ...(await storedFields(db, stored, view.run, view.acceptedChecks)), ...computedFields(view) };
 }
 
 /** Returns a stored run without its computed values. */
-export function outlineOf(db: Db, stored: StoredRun) {
-  const frozen =
-    stored.state === 'open' ? null : { basis: storedBasisOf(stored), outcome: frozenOutcomeOf(stored) };
-  return outlinedOf(db, stored, frozen);
+export async function outlineOf(db: Db, stored: StoredRun) {
+  if (stored.state !== 'open') {
+    return storedFields(db, stored, storedBasisOf(stored).run, frozenOutcomeOf(stored).accepted_checks);
+  }
+  const policies = await readPolicies(db, stored.employer_id);
+  return storedFields(db, stored, runUnder(bodyOf(stored), policies), []);
 }
 
-async function outlinedOf(db: Db, stored: StoredRun, frozen: RunView['frozen']) {
-  const stated = bodyOf(stored);
-  const run = frozen?.basis.run ?? runUnder(stated, await readPolicies(db, stored.employer_id));
+async function storedFields(db: Db, stored: StoredRun, run: Run, acceptedChecks: readonly string[]) {
   return {
     id: stored.run_id,
-    ...fieldsOf(run, stated),
+    ...fieldsOf(run, bodyOf(stored)),
     state: stored.state,
     created_at: stored.created_at,
     finalized_at: stored.finalized_at,
@@ -64,7 +66,7 @@ async function outlinedOf(db: Db, stored: StoredRun, frozen: RunView['frozen']) 
     etag: stored.etag,
     totals: stored.totals === null ? null : totalsOf(stored),
     accept_reason: stored.accept_reason,
-    accepted_checks: [...(frozen?.outcome.accepted_checks ?? [])],
+    accepted_checks: [...acceptedChecks],
     void_reason: stored.void_reason,
     taken_reports: await readTaken(db, stored.run_id),
   };
@@ -79,7 +81,7 @@ export async function viewPreview(
   seesAmounts: boolean,
 ) {
   const shown = lines === null ? null : await markedLines(db, seesAmounts, lines);
-  return { ...fieldsOf(view.run, stated), ...(await computedOf(db, view)), lines: shown };
+  return { ...fieldsOf(view.run, stated), ...computedFields(view), lines: shown };
 }
 
 async function markedLines(db: Db, seesAmounts: boolean, lines: readonly Line[]): Promise<ShownLine[]> {
@@ -108,14 +110,12 @@ function markedLine(line: Line, changes: Changes, seesAmounts: boolean): ShownLi
   const isOfLine = ({ deduction_id, line_of_coverage }: Change) =>
     deduction_id === null ? line_of_coverage === line.line_of_coverage : deduction_id === line.deduction_id;
   const change = line.kind === 'regular' ? changes.get(line.employee_id)?.find(isOfLine) : undefined;
-  if (change === undefined) return { ...line, unapplied: null };
-  return { ...line, unapplied: seesAmounts ? change : withoutAmounts(change) };
+  const unapplied = change === undefined || seesAmounts ? (change ?? null) : withoutAmounts(change);
+  return { ...lineRecord(line), unapplied };
 }
 
-async function computedOf(db: Db, { run, frozen, ...view }: RunView) {
-  const plan =
-    frozen === null ? planWith(run, await readSchedules(db, run.employer_id)) : planOfBasis(frozen.basis);
-  const { employees, comparison, not_in_run, not_in_run_count } = view.outcome;
+function computedFields({ plan, outcome, ...view }: RunView) {
+  const { employees, comparison, not_in_run, not_in_run_count } = outcome;
   return {
     pay_dates_used: plan.dates,
     calendar_assumed: plan.calendarAssumed,

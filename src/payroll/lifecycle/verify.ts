@@ -7,20 +7,15 @@ import { byBytes } from '../../database/engine.ts';
 import { isUnavailable } from '../../database/errors.ts';
 import type { Db } from '../../database/tables.ts';
 import { RULES_VERSION } from '../calculation/amounts.ts';
-import { type Line, lineKey, linesToCompare } from '../calculation/line.ts';
-import {
-  type Basis,
-  type FrozenOutcome,
-  frozenBasisOf,
-  frozenOutcomeOf,
-  hashOf,
-  storedBasisOf,
-} from '../compute/basis.ts';
-import { computeRun, type EmployeeLines } from '../compute/compute.ts';
+import { type LineRecord, lineKey, lineRecord } from '../calculation/line.ts';
+import { type Computation, computationOf, type EmployeeLines } from '../compute/computation.ts';
+import { computeRun } from '../compute/compute.ts';
 import { createSummary } from '../compute/summary.ts';
+import { frozenBasisOf, hashOf, storedBasisOf } from '../records/basis.ts';
 import { type Run, runOf, type StatedRun } from '../records/body.ts';
 import { FROZEN, freezesLeft } from '../records/freezes.ts';
-import { type FrozenEmployee, readFrozenLines } from '../records/frozen-lines.ts';
+import { type FrozenEmployee, linesToCompare, readFrozenLines } from '../records/frozen-lines.ts';
+import { type FrozenOutcome, frozenOutcomeOf } from '../records/outcome.ts';
 import { bodyOf, findRun, OF_BODY, runIds, type StoredRun } from '../records/runs.ts';
 import { type Settlement, settlementsOf, settlementsUnder } from '../records/settlements.ts';
 import { OPTIONS } from '../settings/policy.ts';
@@ -57,14 +52,25 @@ export function whyOtherRules({ rules_version }: StoredRun): string | null {
 
 const DIFFERENCES_NAMED = 100;
 
+/** Verifies a finalized or voided run. Throws STORED_JSON_DAMAGED if its frozen lines cannot be read. */
+export async function verifyRun(db: Db, stored: StoredRun): Promise<Verification> {
+  return compareLines(db, stored, await computationAgain(db, stored));
+}
+
+async function computationAgain(db: Db, stored: StoredRun): Promise<Computation> {
+  return computationOf(db, stored.run_id, await frozenBasisOf(db, stored));
+}
+
+type FrozenRecord = FrozenEmployee<LineRecord>;
+
 /**
- * Verifies a finalized or voided run with its frozen basis. `onPage` receives each computed page, and `read` parses the
- * frozen lines of an employee; by default it throws STORED_JSON_DAMAGED if they cannot be read.
+ * Compares the frozen lines of a run with its computation. `onPage` receives each computed page, and `read` parses the
+ * frozen lines of an employee.
  */
-export async function verifyRun(
+async function compareLines(
   db: Db,
   stored: StoredRun,
-  basis?: Basis,
+  computation: Computation,
   onPage: (page: readonly EmployeeLines[]) => void = () => {},
   read = linesToCompare,
 ): Promise<Verification> {
@@ -75,58 +81,61 @@ export async function verifyRun(
     difference_count += 1;
     if (differences.length < DIFFERENCES_NAMED) differences.push(difference);
   };
-  const frozen = oneByOne(readFrozenLines(db, stored.freeze_id as string, '', read));
-  const again = oneByOne(recomputed(db, basis ?? (await frozenBasisOf(db, stored)), onPage));
-  let [one, other] = [await frozen.next(), await again.next()];
-  while (!one.done || !other.done) {
-    const left = one.done ? null : one.value;
-    const right = other.done ? null : other.value;
-    const order = left === null ? 1 : right === null ? -1 : byBytes(left.employeeId, right.employeeId);
-    const [isLeft, isRight] = [order <= 0, order >= 0];
-    lines += isLeft ? (left as FrozenEmployee).lines.length : 0;
-    compare(isLeft ? left : null, isRight ? right : null, add);
-    if (isLeft) one = await frozen.next();
-    if (isRight) other = await again.next();
+  const frozen = eachEmployee(readFrozenLines(db, stored.freeze_id as string, '', read));
+  const computed = eachEmployee(recomputed(db, computation, onPage));
+  let [nextFrozen, nextComputed] = [await frozen.next(), await computed.next()];
+  while (!nextFrozen.done || !nextComputed.done) {
+    const before = nextFrozen.done ? null : nextFrozen.value;
+    const now = nextComputed.done ? null : nextComputed.value;
+    const order = before === null ? 1 : now === null ? -1 : byBytes(before.employeeId, now.employeeId);
+    const [isFrozen, isComputed] = [order <= 0, order >= 0];
+    lines += isFrozen ? (before as FrozenRecord).lines.length : 0;
+    compare(isFrozen ? before : null, isComputed ? now : null, add);
+    if (isFrozen) nextFrozen = await frozen.next();
+    if (isComputed) nextComputed = await computed.next();
   }
   return { identical: difference_count === 0, lines, differences, difference_count };
 }
 
 async function* recomputed(
   db: Db,
-  basis: Basis,
+  computation: Computation,
   onPage: (page: readonly EmployeeLines[]) => void,
-): AsyncGenerator<FrozenEmployee[]> {
-  for await (const page of computeRun(db, basis)) {
+): AsyncGenerator<FrozenRecord[]> {
+  for await (const page of computeRun(db, computation)) {
     onPage(page);
     yield page
-      .filter(({ membership, lines }) => membership.isIn || lines.length > 0)
-      .map(({ employeeId, membership, lines }) => ({
+      .filter(({ employee, lines }) => employee.membership.isIn || lines.length > 0)
+      .map(({ employee: { employeeId, membership }, lines }) => ({
         employeeId,
         rosterPosition: membership.isIn ? membership.employment.position : null,
-        lines,
+        lines: lines.map(lineRecord),
       }));
   }
 }
 
-async function* oneByOne<T>(pages: AsyncIterable<T[]>): AsyncGenerator<T, undefined> {
+async function* eachEmployee(pages: AsyncIterable<FrozenRecord[]>): AsyncGenerator<FrozenRecord, undefined> {
   for await (const page of pages) yield* page;
 }
 
 function compare(
-  frozen: FrozenEmployee | null,
-  computed: FrozenEmployee | null,
+  frozen: FrozenRecord | null,
+  computed: FrozenRecord | null,
   add: (difference: Difference) => void,
 ): void {
   const employee_id = (frozen ?? computed)?.employeeId as string;
   const [was, is] = [frozen?.rosterPosition ?? null, computed?.rosterPosition ?? null];
   if (was !== is) add({ employee_id, line: null, frozen: was, computed: is });
-  const [before, now] = [frozen, computed].map(
-    (one) => new Map((one?.lines ?? []).map((line) => [lineKey(line), line])),
-  ) as [Map<string, Line>, Map<string, Line>];
+  const [before, now] = [linesByKey(frozen), linesByKey(computed)];
   for (const key of new Set([...before.keys(), ...now.keys()])) {
-    const [old, own] = [before.get(key) ?? null, now.get(key) ?? null];
-    if (!isDeepStrictEqual(old, own)) add({ employee_id, line: key, frozen: old, computed: own });
+    const [frozenLine, computedLine] = [before.get(key) ?? null, now.get(key) ?? null];
+    if (!isDeepStrictEqual(frozenLine, computedLine))
+      add({ employee_id, line: key, frozen: frozenLine, computed: computedLine });
   }
+}
+
+function linesByKey(employee: FrozenRecord | null): Map<string, LineRecord> {
+  return new Map((employee?.lines ?? []).map((line) => [lineKey(line), line]));
 }
 
 /** IDs of runs read at once. Each run is then read separately, because its basis may be megabytes. */
@@ -147,14 +156,14 @@ export async function verifyRuns(db: Db, on: Verifying): Promise<RunsVerified> {
     for (const { run_id } of rows) {
       on.signal.throwIfAborted();
       const stored = await findRun(db, run_id);
-      if (stored !== null) await verifyOne(db, stored, verified, on);
+      if (stored !== null) await verifyStored(db, stored, verified, on);
     }
   }
   await verifyLeft(db, on);
   return verified;
 }
 
-async function verifyOne(db: Db, stored: StoredRun, verified: RunsVerified, on: Verifying): Promise<void> {
+async function verifyStored(db: Db, stored: StoredRun, verified: RunsVerified, on: Verifying): Promise<void> {
   const wrong = (field: string, rule: string) => on.report('payroll_runs', stored.run_id, field, rule);
   const body = parsed(() => bodyOf(stored));
   if (body === null) return wrong('body', 'cannot be read');
@@ -162,7 +171,7 @@ async function verifyOne(db: Db, stored: StoredRun, verified: RunsVerified, on: 
   if (stored.state === 'open') {
     if (stored.accept_reason !== null) wrong('accept_reason', 'is given, but the run is open');
     // The frozen basis of a final run is compared with its body below.
-    if (!isAsked(body)) wrong('body', 'is none that can be asked for');
+    if (!isRequestable(body)) wrong('body', 'is none that can be asked for');
     return;
   }
   if (stored.outcome_hash !== hashOf(stored.outcome ?? '')) wrong('outcome', 'does not have its stored hash');
@@ -187,7 +196,8 @@ async function verifyOne(db: Db, stored: StoredRun, verified: RunsVerified, on: 
     return;
   }
   try {
-    verified.lines += await verifyLines(db, stored, { basis, outcome }, on);
+    const computation = await computationOf(db, stored.run_id, basis);
+    verified.lines += await verifyLines(db, stored, computation, outcome, on);
   } catch (error) {
     if (isUnavailable(error) || on.signal.aborted) throw error;
     // Its basis was damaged so that nothing can be computed from it.
@@ -202,36 +212,38 @@ function isOf(run: Run, body: StatedRun): boolean {
 }
 
 /** Reports whether a request could have produced the body. */
-function isAsked(run: StatedRun): boolean {
-  const given = Object.entries(run).filter(([, value]) => value !== null && !isDeepStrictEqual(value, []));
-  const asked = runOf(Object.fromEntries(given));
-  return asked.ok && isDeepStrictEqual(asked.run, run);
+function isRequestable(run: StatedRun): boolean {
+  const stated = Object.entries(run).filter(([, value]) => value !== null && !isDeepStrictEqual(value, []));
+  const requested = runOf(Object.fromEntries(stated));
+  return requested.ok && isDeepStrictEqual(requested.run, run);
 }
 
 /** Recomputes the lines and the totals. Returns the number of stored lines. */
 async function verifyLines(
   db: Db,
   stored: StoredRun,
-  frozen: { basis: Basis; outcome: FrozenOutcome },
+  computation: Computation,
+  frozenOutcome: FrozenOutcome,
   on: Verifying,
 ): Promise<number> {
   const wrong = (field: string, rule: string) => on.report('payroll_runs', stored.run_id, field, rule);
-  const summary = createSummary(frozen.basis);
+  const summary = createSummary(computation);
   const settlements: Settlement[] = [];
   const add = (page: readonly EmployeeLines[]): void => {
-    for (const employee of page) {
-      summary.add(employee);
-      settlements.push(...settlementsOf(stored.freeze_id as string, employee.lines));
+    for (const computed of page) {
+      summary.add(computed);
+      settlements.push(...settlementsOf(stored.freeze_id as string, computed.lines));
     }
     on.looked(page.length);
   };
   const read: typeof linesToCompare = (row) => {
-    const found = parsed(() => linesToCompare(row));
-    if (found === null)
+    const lines = parsed(() => linesToCompare(row));
+    if (lines === null)
       on.report('run_employees', `${row.freeze_id}/${row.employee_id}`, 'lines', 'cannot be read');
-    return found ?? [];
+    return lines ?? [];
   };
-  const { lines, differences, difference_count } = await verifyRun(db, stored, frozen.basis, add, read);
+  const compared = await compareLines(db, stored, computation, add, read);
+  const { lines, differences, difference_count } = compared;
   for (const { employee_id, line } of differences) {
     const field = line === null ? 'roster_position' : 'lines';
     const rule = `run ${stored.run_id} does not compute it so`;
@@ -242,8 +254,8 @@ async function verifyLines(
   const { etag, totals, outcome } = summary.summary();
   if (stored.etag !== etag) wrong('etag', 'is not that of its lines');
   if (stored.totals !== JSON.stringify(totals)) wrong('totals', 'are not those of its lines');
-  const { accepted_checks: _, acceptances_hash: __, ...frozenOutcome } = frozen.outcome;
-  if (!isDeepStrictEqual(outcome, frozenOutcome)) wrong('outcome', 'is not what its lines come to');
+  const { accepted_checks: _, acceptances_hash: __, ...storedOutcome } = frozenOutcome;
+  if (!isDeepStrictEqual(outcome, storedOutcome)) wrong('outcome', 'is not what its lines come to');
   await verifySettlements(db, stored, settlements, on);
   return lines;
 }

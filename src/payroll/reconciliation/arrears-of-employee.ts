@@ -1,12 +1,11 @@
 import type { Static } from 'typebox';
 import { component, text } from '../../contract/fields.ts';
-import { isOneOf } from '../../database/bulk.ts';
 import type { Db } from '../../database/tables.ts';
-import { frozenLinesOf } from '../compute/adjustments.ts';
-import { arrearsLines } from '../compute/true-up.ts';
-import { owedByLatest, reportedLines } from '../facts/owed.ts';
+import { amountOf } from '../../money.ts';
+import { owedDeductions, uncanceled } from '../compute/arrears.ts';
+import { earlierLinesOf } from '../compute/earlier-lines.ts';
+import { owedByEmployee } from '../facts/owed.ts';
 import { frozenLines, runsOfEmployee } from '../records/frozen-lines.ts';
-import { codeFinder } from '../settings/codes.ts';
 
 /** The amount of one deduction that payroll did not take in a finalized run, less what later runs collected. */
 export const Arrears = component(
@@ -23,9 +22,6 @@ export const Arrears = component(
   'An amount that payroll did not take and no later run has collected.',
 );
 
-/** Only the amounts are shown, no codes. */
-const CARRIER = { codesOf: codeFinder([]), named: null };
-
 /** Returns an employee's arrears of all years, by employer and pay date. A run's arrears lines cover two years. */
 export async function arrearsOfEmployee(
   db: Db,
@@ -35,29 +31,22 @@ export async function arrearsOfEmployee(
   if (employers.length === 0) return [];
   const runs = await runsOfEmployee(db, employeeId, employers);
   if (runs.length === 0) return [];
-  const ids = runs.map(({ freezeId }) => freezeId);
-  const lines = (await frozenLines(db, ids, [employeeId])).get(employeeId) ?? [];
-  const frozen = frozenLinesOf(lines, new Set());
-  const reported = await reportedLines(db)
-    .where(
-      isOneOf(
-        db,
-        'taken_lines.run_id',
-        runs.map(({ runId }) => runId),
-      ),
-    )
-    .where('employee_id', '=', employeeId)
-    .execute();
-  const owed = owedByLatest(reported);
-  return [...Map.groupBy(runs, (run) => run.employer_id)].flatMap(([employer_id, own]) =>
-    arrearsLines(own, owed, frozen, CARRIER).map((line) => ({
-      id: `${line.adjustment_for}:${line.deduction_id}`,
-      employer_id,
-      run_id: line.adjustment_for as string,
-      deduction_id: line.deduction_id,
-      line_of_coverage: line.line_of_coverage,
-      amount: line.member_amount,
-      explanation: line.explanation,
-    })),
+  const freezeIds = runs.map(({ freezeId }) => freezeId);
+  const rows = (await frozenLines(db, freezeIds, [employeeId])).get(employeeId) ?? [];
+  const earlierLines = earlierLinesOf(rows, new Set());
+  const runIds = runs.map(({ runId }) => runId);
+  const owed = await owedByEmployee(db, employeeId, runIds);
+  return [...Map.groupBy(runs, (run) => run.employer_id)].flatMap(([employer_id, runsOfEmployer]) =>
+    uncanceled(owedDeductions(runsOfEmployer, owed, earlierLines)).map(
+      ({ runId, line: { deduction_id, line_of_coverage }, left, explanation }) => ({
+        id: `${runId}:${deduction_id}`,
+        employer_id,
+        run_id: runId,
+        deduction_id,
+        line_of_coverage,
+        amount: amountOf(left),
+        explanation,
+      }),
+    ),
   );
 }

@@ -13,7 +13,7 @@ import {
   readableRows,
 } from '../../formats/rows.ts';
 import { employeesKnownAt } from '../../ledger/roster.ts';
-import { AMOUNT_RULE, amountOf, centsOf, parseAmount } from '../../money.ts';
+import { AMOUNT_RULE, amountOf, type Cents, parseAmount } from '../../money.ts';
 import { isIncluded } from '../calculation/line.ts';
 import type { LinesOfEmployee } from '../records/frozen-lines.ts';
 
@@ -85,14 +85,18 @@ export const AUDIT_ROWS_MAX = 500_000;
 const ROWS_AT_ONCE = 1_000;
 
 /** The amounts of an employee under one name: sums of all rows or lines for it. */
-type Amounts = { member: bigint; employer: bigint | null };
+type SidesOfName = { member: Cents; employer: Cents | null };
 
 /** Payroll's file. `names`: the fields by which its rows name their deductions; null before the first row. */
-type File = { amounts: Map<string, Amounts>; names: readonly Naming[] | null; givesEmployer: boolean };
+type PayrollFile = {
+  amounts: Map<string, SidesOfName>;
+  names: readonly Naming[] | null;
+  givesEmployer: boolean;
+};
 
 /**
- * Compares the rows of payroll's file with the lines of a run, except those that are only reported. Rows for the same
- * are added up, and so are lines if the file is coarser. A zero without a counterpart is not a difference. One wrong row
+ * Compares the rows of payroll's file with the lines of a run, except those that are only reported. Rows of the
+ * same name are added up. Lines are too, if the file names less than they do. A zero without a counterpart is not a difference. One wrong row
  * rejects the file, and then no page of the run is read.
  */
 export async function auditRun(
@@ -101,7 +105,7 @@ export async function auditRun(
   rows: Rows,
 ): Promise<{ ok: true; audit: Audit } | RowsRefused> {
   const problems = createProblems();
-  const file: File = { amounts: new Map(), names: null, givesEmployer: false };
+  const file: PayrollFile = { amounts: new Map(), names: null, givesEmployer: false };
   let count = 0;
   for await (const some of readableRows(rows, AUDIT_COLUMNS, problems, ROWS_AT_ONCE)) {
     for (const row of some) {
@@ -120,7 +124,7 @@ export async function auditRun(
   const [matched, onlyHere, differs] = [createCategory(names), createCategory(names), createCategory(names)];
   const [onlyInPayroll, unknown] = [createCategory(names), createCategory(names)];
   // An employer's side that is null is not compared.
-  const absent: Amounts = { member: 0n, employer: givesEmployer ? 0n : null };
+  const absent: SidesOfName = { member: 0n, employer: givesEmployer ? 0n : null };
   for await (const page of run.pages) {
     for (const employee of page) {
       for (const [key, here] of sumsOf(employee, names)) {
@@ -160,7 +164,7 @@ export async function auditRun(
   };
 }
 
-function addRow(file: File, { path, fields }: GivenRow): Problem | null {
+function addRow(file: PayrollFile, { path, fields }: GivenRow): Problem | null {
   const { employee_id, member_amount, employer_amount } = fields;
   if (employee_id === undefined) return { path: `${path}.employee_id`, rule: 'is required' };
   if (member_amount === undefined) return { path: `${path}.member_amount`, rule: 'is required' };
@@ -170,27 +174,27 @@ function addRow(file: File, { path, fields }: GivenRow): Problem | null {
   if (employer_amount !== undefined && employer === null) {
     return { path: `${path}.employer_amount`, rule: AMOUNT_RULE };
   }
-  const given = NAMING.filter((name) => fields[name] !== undefined);
-  if (given.length === 0) return { path, rule: `must name its deduction or code: ${NAMING.join(' or ')}` };
-  file.names ??= given;
-  if (file.names.join() !== given.join()) {
+  const naming = NAMING.filter((name) => fields[name] !== undefined);
+  if (naming.length === 0) return { path, rule: `must name its deduction or code: ${NAMING.join(' or ')}` };
+  file.names ??= naming;
+  if (file.names.join() !== naming.join()) {
     return { path, rule: `must use the same columns as the rows before it: ${file.names.join(' and ')}` };
   }
   file.givesEmployer ||= employer !== null;
-  addTo(file.amounts, keyOf(employee_id, given, fields), { member, employer });
+  addTo(file.amounts, keyOf(employee_id, naming, fields), { member, employer });
   return null;
 }
 
-function sumsOf({ employeeId, lines }: LinesOfEmployee, names: readonly Naming[]): Map<string, Amounts> {
-  const sums = new Map<string, Amounts>();
+function sumsOf({ employeeId, lines }: LinesOfEmployee, names: readonly Naming[]): Map<string, SidesOfName> {
+  const sums = new Map<string, SidesOfName>();
   for (const line of lines.filter(isIncluded)) {
-    const [member, employer] = [centsOf(line.member_amount), centsOf(line.employer_amount)];
-    addTo(sums, keyOf(employeeId, names, line), { member, employer });
+    const sides = { member: line.member_amount, employer: line.employer_amount };
+    addTo(sums, keyOf(employeeId, names, line), sides);
   }
   return sums;
 }
 
-function addTo(sums: Map<string, Amounts>, key: string, { member, employer }: Amounts): void {
+function addTo(sums: Map<string, SidesOfName>, key: string, { member, employer }: SidesOfName): void {
   const sum = sums.get(key) ?? { member: 0n, employer: null };
   sum.member += member;
   if (employer !== null) sum.employer = (sum.employer ?? 0n) + employer;
@@ -211,8 +215,8 @@ function employeeIn(key: string): string {
   return employeeId;
 }
 
-function byKey([one]: [string, Amounts], [other]: [string, Amounts]): number {
-  return one < other ? -1 : 1;
+function byKey([key]: [string, SidesOfName], [other]: [string, SidesOfName]): number {
+  return key < other ? -1 : 1;
 }
 
 function createCategory(names: readonly Naming[]) {
@@ -227,7 +231,7 @@ function createCategory(names: readonly Naming[]) {
     payroll_employer_amount: amountOf(sums.payroll.employer),
   });
   return {
-    add(key: string, here: Amounts | null, payroll: Amounts | null): void {
+    add(key: string, here: SidesOfName | null, payroll: SidesOfName | null): void {
       count += 1;
       sums.here.member += here?.member ?? 0n;
       sums.here.employer += here?.employer ?? 0n;
@@ -243,8 +247,8 @@ function createCategory(names: readonly Naming[]) {
 function rowOf(
   key: string,
   names: readonly Naming[],
-  here: Amounts | null,
-  payroll: Amounts | null,
+  here: SidesOfName | null,
+  payroll: SidesOfName | null,
 ): AuditRow {
   const [employee_id, ...parts]: [string, ...(string | null)[]] = JSON.parse(key);
   const shown = (cents: bigint | null | undefined) =>

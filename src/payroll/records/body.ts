@@ -92,7 +92,7 @@ export function runOf(body: unknown): { ok: true; run: StatedRun } | { ok: false
   if (kind === 'off_cycle' && employee_ids === undefined)
     problems.push({ path: 'employee_ids', rule: 'is required for an off_cycle run' });
   if (problems.length > 0) return { ok: false, problems };
-  const given: Partial<StatedRun> = {
+  const stated: Partial<StatedRun> = {
     ...body,
     kind,
     // Lists of ids are sorted, because their order means nothing.
@@ -104,7 +104,7 @@ export function runOf(body: unknown): { ok: true; run: StatedRun } | { ok: false
   const fields = Object.keys(StatedRun.properties) as (keyof StatedRun)[];
   return {
     ok: true,
-    run: Object.fromEntries(fields.map((name) => [name, given[name] ?? null])) as StatedRun,
+    run: Object.fromEntries(fields.map((name) => [name, stated[name] ?? null])) as StatedRun,
   };
 }
 

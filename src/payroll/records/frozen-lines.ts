@@ -1,8 +1,51 @@
 /** The lines of final runs, one row per employee, and of runs that are being finalized. */
 import { type RawBuilder, sql } from 'kysely';
+import Type from 'typebox';
+import { closed, nullable } from '../../contract/fields.ts';
 import { insertMany, isOneOf } from '../../database/bulk.ts';
 import type { Db, Trx } from '../../database/tables.ts';
-import { type Line, storedLines } from '../calculation/line.ts';
+import { jsonColumn } from '../../formats/json-column.ts';
+import { type Line, LineRecord, lineOf, lineRecord } from '../calculation/line.ts';
+
+/** An amount that `lineRecord` wrote. Only such a text becomes cents. */
+const amount = Type.String({ pattern: '^-?[0-9]+[.][0-9]{2}$' });
+const compared = nullable(amount);
+
+const readStored = jsonColumn(
+  'run_employees',
+  'lines',
+  Type.Array(
+    closed({
+      ...LineRecord.properties,
+      member_amount: amount,
+      employer_amount: amount,
+      previous_amount: compared,
+      member_difference: compared,
+      employer_difference: compared,
+    }),
+  ),
+);
+const readAltered = jsonColumn(
+  'run_employees',
+  'lines',
+  Type.Unsafe<LineRecord[]>(Type.Array(Type.Object({}))),
+);
+
+type StoredLines = { freeze_id: string; employee_id: string; lines: string };
+
+/** Returns an employee's lines as JSON. */
+export function linesToStore(lines: readonly Line[]): string {
+  return JSON.stringify(lines.map(lineRecord));
+}
+
+export function storedLines({ freeze_id, employee_id, lines }: StoredLines): Line[] {
+  return readStored(lines, `${freeze_id}/${employee_id}`).map(lineOf);
+}
+
+/** Like `storedLines`, but a line may have any content: comparing it names what was altered, and a schema does not. */
+export function linesToCompare({ freeze_id, employee_id, lines }: StoredLines): LineRecord[] {
+  return readAltered(lines, `${freeze_id}/${employee_id}`);
+}
 
 export type LinesOfEmployee = { employeeId: string; lines: Line[] };
 
@@ -33,24 +76,24 @@ export async function frozenLines(
   rows.sort((one, other) => (places.get(one.freeze_id) ?? 0) - (places.get(other.freeze_id) ?? 0));
   const frozen = new Map<string, FrozenRow[]>();
   for (const row of rows) {
-    const own = frozen.get(row.employee_id) ?? [];
-    own.push({ freezeId: row.freeze_id, isIn: row.roster_position !== null, lines: storedLines(row) });
-    frozen.set(row.employee_id, own);
+    const ofEmployee = frozen.get(row.employee_id) ?? [];
+    ofEmployee.push({ freezeId: row.freeze_id, isIn: row.roster_position !== null, lines: storedLines(row) });
+    frozen.set(row.employee_id, ofEmployee);
   }
   return frozen;
 }
 
-export type FrozenEmployee = LinesOfEmployee & { rosterPosition: number | null };
+export type FrozenEmployee<L = Line> = { employeeId: string; rosterPosition: number | null; lines: L[] };
 
 const FROZEN_AT_ONCE = 500;
 
 /** Yields the frozen lines of a run by employee, in the order of their ids. `read` parses the lines of a row. */
-export async function* readFrozenLines(
+export async function* readFrozenLines<L = Line>(
   db: Db,
   freezeId: string,
-  after = '',
-  read: typeof storedLines = storedLines,
-): AsyncGenerator<FrozenEmployee[]> {
+  after: string,
+  read: (row: StoredLines) => L[],
+): AsyncGenerator<FrozenEmployee<L>[]> {
   for (let last = after; ; ) {
     const rows = await db
       .selectFrom('run_employees')

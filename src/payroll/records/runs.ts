@@ -1,9 +1,9 @@
 /** The table of payroll runs: create, find, list, delete while open, finalize, void with a reason. */
 import { type RawBuilder, type Selectable, sql, type Updateable } from 'kysely';
-import { isOneOf, pagesByKey } from '../../database/bulk.ts';
+import { pagesByKey } from '../../database/bulk.ts';
 import type { Db, PayrollRunTable, RunState, Trx } from '../../database/tables.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
-import { changePayroll } from '../settings/lock.ts';
+import { lockPayroll } from '../settings/lock.ts';
 import { StatedRun } from './body.ts';
 
 export type StoredRun = Selectable<PayrollRunTable>;
@@ -28,7 +28,7 @@ export async function putRun(
   now: string,
 ): Promise<'created' | 'same' | 'different'> {
   const body = JSON.stringify(run);
-  await changePayroll(trx);
+  await lockPayroll(trx);
   const known = await findRun(trx, runId);
   if (known !== null) return known.body === body ? 'same' : 'different';
   const columns = Object.fromEntries(OF_BODY.map((field) => [field, run[field]])) as OfBody;
@@ -49,11 +49,10 @@ export async function stateOf(db: Db | Trx, runId: string): Promise<RunState | u
   return (await rows.executeTakeFirst())?.state;
 }
 
+type Payees = Pick<StoredRun, 'employer_id' | 'pay_frequency' | 'pay_group'>;
+
 /** Selects the finalized regular runs that may pay the same employees. A run without a pay group is for all groups. */
-export function finalizedRegularRuns(
-  db: Db | Trx,
-  { employer_id, pay_frequency, pay_group }: Pick<StoredRun, 'employer_id' | 'pay_frequency' | 'pay_group'>,
-) {
+function finalizedRegularRuns(db: Db | Trx, { employer_id, pay_frequency, pay_group }: Payees) {
   return db
     .selectFrom('payroll_runs')
     .where('employer_id', '=', employer_id)
@@ -65,10 +64,51 @@ export function finalizedRegularRuns(
     );
 }
 
+/** Returns the finalized regular run that has a run's pay date, or null. Without a pay group it conflicts with every group. */
+export async function runOnPayDate(
+  db: Db | Trx,
+  run: Payees & Pick<StoredRun, 'pay_date'>,
+): Promise<string | null> {
+  const holder = await finalizedRegularRuns(db, run)
+    .select('run_id')
+    .where('pay_date', '=', run.pay_date)
+    .executeTakeFirst();
+  return holder?.run_id ?? null;
+}
+
+/** Returns the first finalized regular runs whose pay periods share days with a run's, by pay date. */
+export function runsOverPeriod(
+  db: Db,
+  runId: string | null,
+  run: Payees & Pick<StoredRun, 'period_start' | 'period_end'>,
+  limit: number,
+) {
+  return finalizedRegularRuns(db, run)
+    .select(['run_id', 'period_start', 'period_end'])
+    .where('period_start', '<=', run.period_end)
+    .where('period_end', '>=', run.period_start)
+    .where('run_id', '<>', runId ?? '')
+    .orderBy('pay_date')
+    .orderBy('run_id')
+    .limit(limit)
+    .execute();
+}
+
+/** Returns the pay dates of the finalized regular runs that pay all employees of a run, in order. */
+export async function paidDates(db: Db, run: Payees): Promise<string[]> {
+  const dates = await finalizedRegularRuns(db, run)
+    .select('pay_date')
+    // A run of one pay group does not pay the employees of other groups.
+    .$if(run.pay_group === null, (query) => query.where('pay_group', 'is', null))
+    .orderBy('pay_date')
+    .execute();
+  return dates.map(({ pay_date }) => pay_date);
+}
+
 /** Returns the last finalized regular run before a run, of its frequency and pay group, or null. */
 export async function previousRun(
   db: Db | Trx,
-  run: Pick<StoredRun, 'employer_id' | 'pay_frequency' | 'pay_group' | 'pay_date'>,
+  run: Payees & Pick<StoredRun, 'pay_date'>,
   runId: string | null,
 ): Promise<string | null> {
   const previous = await db
@@ -88,35 +128,22 @@ export async function previousRun(
   return previous?.run_id ?? null;
 }
 
-/** Selects the finalized and voided runs of an employer with a pay date in these days, in the order of the dates. */
+/** Returns the finalized and voided runs of an employer with a pay date in these days, in the order of the dates. */
 export function finalRuns(
   db: Db | Trx,
-  {
-    employer_id,
-    from,
-    until,
-    except,
-  }: { employer_id: string; from: string; until: string; except: string | null },
+  employerId: string,
+  { from, until, except }: { from: string; until: string; except: string | null },
 ) {
   return db
     .selectFrom('payroll_runs')
     .select(['run_id', 'state'])
-    .where('employer_id', '=', employer_id)
+    .where('employer_id', '=', employerId)
     .where('state', '<>', sql.lit('open'))
     .where('pay_date', '>=', from)
     .where('pay_date', '<=', until)
     .where('run_id', '<>', except ?? '')
     .orderBy('pay_date')
-    .orderBy('run_id');
-}
-
-/** Returns finalized and voided runs with their stored basis. */
-export function frozenRows(db: Db | Trx, runIds: readonly string[]) {
-  return db
-    .selectFrom('payroll_runs')
-    .select(['run_id', 'freeze_id', 'basis'])
-    .where(isOneOf(db, 'run_id', runIds))
-    .where('state', '<>', 'open')
+    .orderBy('run_id')
     .execute();
 }
 
@@ -160,7 +187,7 @@ export async function listRuns(
 }
 
 export async function deleteRun(trx: Trx, runId: string): Promise<'deleted' | 'unknown' | 'not-open'> {
-  await changePayroll(trx);
+  await lockPayroll(trx);
   const run = await findRun(trx, runId);
   if (run === null) return 'unknown';
   if (run.state !== 'open') return 'not-open';
@@ -187,7 +214,7 @@ export async function voidRun(
   runId: string,
   { reason, now }: { reason: string; now: string },
 ): Promise<'voided' | 'unknown' | 'not-finalized'> {
-  await changePayroll(trx);
+  await lockPayroll(trx);
   // A frozen basis may be megabytes, and the write lock is held.
   const state = await stateOf(trx, runId);
   if (state === undefined) return 'unknown';

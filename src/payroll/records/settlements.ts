@@ -2,6 +2,7 @@
 import { type Insertable, sql } from 'kysely';
 import { insertMany, isOneOf } from '../../database/bulk.ts';
 import type { Db, Tables, Trx } from '../../database/tables.ts';
+import { amountOf } from '../../money.ts';
 import { isIncluded, type Line } from '../calculation/line.ts';
 
 export type Settlement = Insertable<Tables['run_settlements']>;
@@ -12,7 +13,10 @@ export function settlementsOf(freeze_id: string, lines: readonly Line[]): Settle
     const { employee_id, kind, adjustment_for, deduction_id, line_of_coverage, taxability } = line;
     if (adjustment_for === null) return [];
     const settles = { freeze_id, employee_id, settles_kind: 'run', settles: adjustment_for } as const;
-    const amounts = { member_amount: line.member_amount, employer_amount: line.employer_amount };
+    const amounts = {
+      member_amount: amountOf(line.member_amount),
+      employer_amount: amountOf(line.employer_amount),
+    };
     return [{ ...settles, kind, deduction_id, line_of_coverage, taxability, ...amounts }];
   });
 }
@@ -44,14 +48,14 @@ export function settlementsUnder(db: Db, freezeId: string): Promise<Settlement[]
 export function settledByFreezes(
   db: Db | Trx,
   freezeIds: readonly string[],
-  only: readonly string[] | undefined,
+  only: readonly string[] | null,
 ): Promise<{ freeze_id: string; employee_id: string; settles: string }[]> {
   return db
     .selectFrom('run_settlements')
     .select(['freeze_id', 'employee_id', 'settles'])
     .distinct()
     .where(isOneOf(db, 'freeze_id', freezeIds))
-    .$if(only !== undefined, (query) => query.where(isOneOf(db, 'employee_id', only as readonly string[])))
+    .$if(only !== null, (query) => query.where(isOneOf(db, 'employee_id', only as readonly string[])))
     .where('settles_kind', '=', sql.lit('run'))
     .execute();
 }

@@ -7,7 +7,7 @@ import type { Db, Trx } from '../../database/tables.ts';
 import type { Problem } from '../../errors.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
 import { type Line, TREATMENTS } from '../calculation/line.ts';
-import { changePayroll } from './lock.ts';
+import { lockPayroll } from './lock.ts';
 import { repeated, type Setting } from './setting.ts';
 
 const SIDES = ['employee', 'employer'] as const;
@@ -78,7 +78,7 @@ export async function putCodes(
   codes: readonly PayrollCode[],
   now: string,
 ): Promise<void> {
-  await changePayroll(trx);
+  await lockPayroll(trx);
   const row = { codes: JSON.stringify(codes), updated_at: now };
   await trx
     .insertInto('payroll_codes')
@@ -114,13 +114,13 @@ const codesBody = compile(PayrollCodes);
 export const CODES: Setting<PayrollCode[], { codes: PayrollCode[] }> = {
   check(body) {
     if (!codesBody.accepts(body)) return { ok: false, problems: codesBody.problems(body) };
-    const codes = body.codes.map((one) => ({
-      ...one,
-      taxability: one.taxability ?? null,
-      treatment: one.treatment ?? null,
+    const codes = body.codes.map((code) => ({
+      ...code,
+      taxability: code.taxability ?? null,
+      treatment: code.treatment ?? null,
     }));
     const rule = 'must not have the line_of_coverage, taxability and side of a code before it';
-    const key = (one: PayrollCode) => keyOf(one.side, one.line_of_coverage, one.taxability);
+    const key = (code: PayrollCode) => keyOf(code.side, code.line_of_coverage, code.taxability);
     const problems = [...misplaced(codes), ...repeated('codes', codes, key, rule)];
     return problems.length === 0 ? { ok: true, value: codes } : { ok: false, problems };
   },

@@ -2,7 +2,7 @@ import type { ReportDifference } from '../../database/difference.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 
 /** Locks runs, reports and settings until the transaction ends. Call it before deciding from them. */
-export async function changePayroll(trx: Trx): Promise<void> {
+export async function lockPayroll(trx: Trx): Promise<void> {
   await trx
     .updateTable('payroll_head')
     .set((eb) => ({ revision: eb('revision', '+', 1), negative: eb('negative', '-', 1) }))

@@ -14,7 +14,7 @@ import {
 import type { Db, Trx } from '../../database/tables.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
 import { APPLIES_ON, EXTRA_PAYCHECKS, REMAINDERS, SCHEMES } from '../calculation/plan.ts';
-import { changePayroll } from './lock.ts';
+import { lockPayroll } from './lock.ts';
 import type { Setting } from './setting.ts';
 
 /** Whether a run takes the differences of earlier runs, or only reports them. */
@@ -120,9 +120,9 @@ export async function putPolicy(
   { effective_from, ...options }: Policy,
   { now, by }: { now: string; by: string | null },
 ): Promise<void> {
-  await changePayroll(trx);
+  await lockPayroll(trx);
   const known = await readPolicies(trx, employerId);
-  const latest = known.find((one) => one.effective_from === effective_from);
+  const latest = known.find((version) => version.effective_from === effective_from);
   if (latest !== undefined && OPTIONS.every((name) => latest[name] === options[name])) return;
   await trx
     .insertInto('payroll_policies')

@@ -7,7 +7,7 @@ import type { Db, Trx } from '../../database/tables.ts';
 import type { Problem } from '../../errors.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
 import { listProblem, yearOf } from '../calculation/pay-dates.ts';
-import { changePayroll } from './lock.ts';
+import { lockPayroll } from './lock.ts';
 import { repeated, type Setting } from './setting.ts';
 
 /** Ten years of weekly dates. The list is read with every run. */
@@ -53,7 +53,7 @@ export async function putSchedules(
   schedules: readonly Schedule[],
   now: string,
 ): Promise<void> {
-  await changePayroll(trx);
+  await lockPayroll(trx);
   const row = { schedules: JSON.stringify(schedules), updated_at: now };
   await trx
     .insertInto('pay_schedules')
@@ -100,12 +100,14 @@ const schedulesBody = compile(PaySchedules);
 export const SCHEDULES: Setting<Schedule[], { schedules: Schedule[] }> = {
   check(body) {
     if (!schedulesBody.accepts(body)) return { ok: false, problems: schedulesBody.problems(body) };
-    const schedules = body.schedules.map((one): Schedule => ({ ...one, pay_group: one.pay_group ?? null }));
+    const schedules = body.schedules.map(
+      (schedule): Schedule => ({ ...schedule, pay_group: schedule.pay_group ?? null }),
+    );
     const rule = 'must not have the pay_frequency and pay_group of a schedule before it';
     const keyOf = ({ pay_frequency, pay_group }: Schedule) => JSON.stringify([pay_frequency, pay_group]);
     const problems = [
       ...repeated('schedules', schedules, keyOf, rule),
-      ...schedules.flatMap((one, index) => problemsOf(one, `schedules[${index}].pay_dates`)),
+      ...schedules.flatMap((schedule, index) => problemsOf(schedule, `schedules[${index}].pay_dates`)),
     ];
     return problems.length === 0 ? { ok: true, value: schedules } : { ok: false, problems };
   },

@@ -1,9 +1,9 @@
 import t from 'tap';
 import type { PayFrequency } from '../../../src/contract/employee.ts';
-import { total } from '../../../src/money.ts';
-import { type Contribution, calculator, cycleTotal } from '../../../src/payroll/calculation/amounts.ts';
+import { amountOf, centsOf } from '../../../src/money.ts';
+import { type Contribution, cycleTotal } from '../../../src/payroll/calculation/amounts.ts';
 import { isPartialCycle, type PlannedRun, planOf } from '../../../src/payroll/calculation/plan.ts';
-import { every, plan, plannedRun, yearOfDates } from '../calendars.ts';
+import { amountTexts, every, plan, plannedRun, yearOfDates } from '../calendars.ts';
 
 /** 2026 has 26 biweekly Fridays, three of them in January and in July. */
 const FRIDAYS = every(14, '2026-01-02', 26);
@@ -16,7 +16,7 @@ function contribution(member: string, period: PayFrequency, more: Partial<Contri
 }
 
 function amountsOf(run: Partial<PlannedRun>, given: Contribution) {
-  return calculator(plan(run))(given);
+  return amountTexts(plan(run), given);
 }
 
 type Example = {
@@ -184,7 +184,7 @@ t.test('150.00 monthly is 26 checks that sum to 1800.00', async (t) => {
   const amounts = FRIDAYS.map((pay_date) =>
     amountsOf({ pay_date, pay_dates: FRIDAYS }, contribution('150', 'monthly')),
   );
-  t.equal(total(amounts.map((one) => one.member_amount)), '1800.00');
+  t.equal(amountOf(amounts.reduce((sum, one) => sum + centsOf(one.member_amount), 0n)), '1800.00');
 });
 
 t.test('the total of a cycle is T of payroll.md in cents', async (t) => {

@@ -1,7 +1,7 @@
 /** Tests "Adjustments" of payroll.md. */
 import t, { type Test } from 'tap';
 import type { Db } from '../../../src/database/tables.ts';
-import type { Line } from '../../../src/payroll/calculation/line.ts';
+import type { LineRecord } from '../../../src/payroll/calculation/line.ts';
 import { previewRun } from '../../../src/payroll/lifecycle/results.ts';
 import type { RunBody } from '../../../src/payroll/records/body.ts';
 import { scratch } from '../../database/scratch.ts';
@@ -40,7 +40,7 @@ async function staged(t: Test, places: number[] = [1, 2], changes: Partial<RunBo
   return db;
 }
 
-const brief = ({ deduction_id, adjustment_for, member_amount, employer_amount, flags }: Line) =>
+const brief = ({ deduction_id, adjustment_for, member_amount, employer_amount, flags }: LineRecord) =>
   [deduction_id, adjustment_for, member_amount, employer_amount, ...flags.toSorted()].join(' ');
 
 async function adjustments(db: Db, changes: Partial<RunBody> = {}, place = 3): Promise<string[]> {

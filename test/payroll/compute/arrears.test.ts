@@ -2,8 +2,8 @@
 import type { Test } from 'tap';
 import type { Db } from '../../../src/database/tables.ts';
 import { transact } from '../../../src/database/transaction.ts';
-import { difference } from '../../../src/money.ts';
-import { type Line, lineKey } from '../../../src/payroll/calculation/line.ts';
+import { amountOf, centsOf } from '../../../src/money.ts';
+import { type LineRecord, lineKey } from '../../../src/payroll/calculation/line.ts';
 import { arrearsOfEmployee } from '../../../src/payroll/reconciliation/arrears-of-employee.ts';
 import type { RunBody } from '../../../src/payroll/records/body.ts';
 import { scratch } from '../../database/scratch.ts';
@@ -51,7 +51,7 @@ async function took(db: Db, runId: string, amounts: Record<string, string>, repo
       .values({ run_id: runId, report, recorded_at: LATELY, line_count: 1 })
       .execute();
     for (const [line, amount] of Object.entries(amounts)) {
-      const owed = difference(finalizedAmounts.get(line) as string, amount);
+      const owed = amountOf(centsOf(finalizedAmounts.get(line) as string) - centsOf(amount));
       await trx
         .insertInto('taken_lines')
         .values({ run_id: runId, report, employee_id: 'e', line, amount, owed })
@@ -60,7 +60,7 @@ async function took(db: Db, runId: string, amounts: Record<string, string>, repo
   });
 }
 
-const brief = ({ deduction_id, adjustment_for, member_amount, employer_amount, flags }: Line) =>
+const brief = ({ deduction_id, adjustment_for, member_amount, employer_amount, flags }: LineRecord) =>
   [deduction_id, adjustment_for, member_amount, employer_amount, ...flags].join(' ');
 
 async function arrears(db: Db, changes: Partial<RunBody> = {}, place = 3): Promise<string[]> {

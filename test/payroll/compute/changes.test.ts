@@ -1,7 +1,7 @@
 /** Tests "Change" of payroll.md: how a run differs from the previous one. */
 import t, { type Test } from 'tap';
 import type { Db } from '../../../src/database/tables.ts';
-import type { Line } from '../../../src/payroll/calculation/line.ts';
+import type { LineRecord } from '../../../src/payroll/calculation/line.ts';
 import { linesOfRun } from '../../../src/payroll/lifecycle/line-pages.ts';
 import type { RunBody } from '../../../src/payroll/records/body.ts';
 import { scratch } from '../../database/scratch.ts';
@@ -30,7 +30,7 @@ async function staged(t: Test): Promise<Db> {
   return db;
 }
 
-const brief = ({ employee_id, deduction_id, member_amount, change, previous_amount }: Line) =>
+const brief = ({ employee_id, deduction_id, member_amount, change, previous_amount }: LineRecord) =>
   [employee_id, deduction_id, member_amount, change, previous_amount].join(' ');
 
 const changes = async (db: Db, given: RunBody) => (await lines(db, given, 'regular')).map(brief);
@@ -149,7 +149,7 @@ t.test('a change of frequency, group or employer is a move, not an end', async (
     if ('employer_id' in elsewhere) await learn(db, employment('e', { termination_date: '2026-01-31' }));
     await learn(db, employment('e', { ...named, ...elsewhere }));
     const [line] = await lines(db, body(3, named), 'regular');
-    t.equal(brief(line as Line), 'e a 0.00 moved 10.00', where);
+    t.equal(brief(line as LineRecord), 'e a 0.00 moved 10.00', where);
     t.equal(line?.explanation, `moved: ${where}; 10.00 in the previous run, nothing to take now`);
     await finalized(db, 'r3', body(3, named));
     t.strictSame(await changes(db, body(4, named)), [], 'once');

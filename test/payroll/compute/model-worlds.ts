@@ -5,7 +5,7 @@ import type { Db } from '../../../src/database/tables.ts';
 import { transact } from '../../../src/database/transaction.ts';
 import type { IncomingDeduction } from '../../../src/ledger/fold.ts';
 import { type FactSource, type NewFact, recordFacts } from '../../../src/ledger/roster.ts';
-import type { Line } from '../../../src/payroll/calculation/line.ts';
+import type { LineRecord } from '../../../src/payroll/calculation/line.ts';
 import { APPLIES_ON, EXTRA_PAYCHECKS, REMAINDERS, SCHEMES } from '../../../src/payroll/calculation/plan.ts';
 import { runUnder } from '../../../src/payroll/compute/basis.ts';
 import { type Run, type RunBody, runOf } from '../../../src/payroll/records/body.ts';
@@ -418,7 +418,7 @@ export class Different extends Error {
 
 const cents = (amount: string) => BigInt(amount.replace('.', ''));
 
-export function modelLine(line: Line): ModelLine {
+export function modelLine(line: LineRecord): ModelLine {
   const { member_difference, employer_difference } = line;
   return {
     employee: line.employee_id,

@@ -1,6 +1,6 @@
 /** Compares runs of random worlds with the model of payroll.md. */
 import { deepStrictEqual, ok } from 'node:assert/strict';
-import type { Line } from '../../../src/payroll/calculation/line.ts';
+import type { LineRecord } from '../../../src/payroll/calculation/line.ts';
 import { scratch } from '../../database/scratch.ts';
 import { onEitherEngine } from '../../support/engine.ts';
 import { body, linesOf, verified } from '../../support/payroll.ts';
@@ -44,7 +44,7 @@ onEitherEngine('every run has the lines of the model, and every finalized run ca
 function assertConserved(
   world: SmallWorld,
   { id, run: lastRun, roster }: Pick<ModelRun, 'id' | 'run' | 'roster'>,
-  last: readonly Line[],
+  last: readonly LineRecord[],
 ): void {
   const runs = [...world.runs, { id, run: lastRun, voided: false, roster, lines: last.map(modelLine) }];
   const deductions = new Set(world.versions.map((version) => version.deduction));

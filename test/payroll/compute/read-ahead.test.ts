@@ -1,5 +1,5 @@
 import t from 'tap';
-import { readAhead } from '../../../src/payroll/compute/reads.ts';
+import { readAhead } from '../../../src/payroll/compute/read-ahead.ts';
 
 async function* upTo(last: number): AsyncGenerator<number> {
   for (let item = 1; item <= last; item += 1) yield item;

@@ -1,7 +1,7 @@
 import type { Db } from '../../../src/database/tables.ts';
 import { transact } from '../../../src/database/transaction.ts';
-import { frozenOutcomeOf } from '../../../src/payroll/compute/basis.ts';
 import { viewRun } from '../../../src/payroll/lifecycle/results.ts';
+import { frozenOutcomeOf } from '../../../src/payroll/records/outcome.ts';
 import { bodyOf, findRun, putRun, type StoredRun } from '../../../src/payroll/records/runs.ts';
 import { finalizeChecked, readinessOfRun } from '../../../src/readiness/run-report.ts';
 import { onEitherEngine } from '../../support/engine.ts';

@@ -2,7 +2,8 @@
 import t, { type Test } from 'tap';
 import type { Db } from '../../../src/database/tables.ts';
 import { transact } from '../../../src/database/transaction.ts';
-import { resolveBasis } from '../../../src/payroll/compute/basis.ts';
+import { amountOf } from '../../../src/money.ts';
+import { beginComputation } from '../../../src/payroll/compute/computation.ts';
 import { computedPages, linesOfRun } from '../../../src/payroll/lifecycle/line-pages.ts';
 import { previewRun } from '../../../src/payroll/lifecycle/results.ts';
 import { type RunBody, runOf } from '../../../src/payroll/records/body.ts';
@@ -233,9 +234,10 @@ t.test('a preview equals the run and stores nothing', async (t) => {
   t.equal(preview.etag, kept.etag);
   t.strictSame(preview.totals, kept.totals);
   t.strictSame(await db.selectFrom('payroll_runs').selectAll().execute(), before);
-  const basis = await resolveBasis(db, null, run(2, { employee_ids: ['e'] }));
+  const computation = await beginComputation(db, null, run(2, { employee_ids: ['e'] }));
   const seen: string[] = [];
-  for await (const page of computedPages(db, basis)) seen.push(...page.map(({ employeeId }) => employeeId));
+  for await (const page of computedPages(db, computation))
+    seen.push(...page.map(({ employeeId }) => employeeId));
   t.strictSame(seen, ['e']);
 });
 
@@ -249,7 +251,7 @@ t.test('all pages of an open run are computed at the position of the first', asy
     const { pages } = await linesOfRun(db, stored, { from: cursor ?? undefined });
     const seen: string[] = [];
     for await (const page of pages)
-      seen.push(...page.flatMap((one) => one.lines.map((line) => line.member_amount)));
+      seen.push(...page.flatMap((one) => one.lines.map((line) => amountOf(line.member_amount))));
     return seen;
   };
   t.strictSame(await amounts({ employeeId: 'e', position }), ['10.00']);

@@ -386,8 +386,8 @@ const someRows = fc.array(
 t.test('each employee and deduction is in exactly the category that a direct comparison gives', async (t) => {
   const db = await employer(t);
   await employ(db, 'emp-3');
-  const sum = (all: readonly (string | undefined)[]) =>
-    all.reduce((total, one) => total + (one === undefined ? 0n : centsOf(one)), 0n);
+  const sum = (all: readonly (string | bigint | undefined)[]) =>
+    all.reduce<bigint>((total, one) => total + (typeof one === 'bigint' ? one : centsOf(one ?? '0.00')), 0n);
   await fc.assert(
     fc.asyncProperty(someLines, someRows, async (made, rows) => {
       const lines = made

@@ -1,7 +1,8 @@
 import type { Db } from '../../../src/database/tables.ts';
 import { transact } from '../../../src/database/transaction.ts';
 import { isAppError } from '../../../src/errors.ts';
-import { planWith, resolveBasis, runUnder, scheduleOf } from '../../../src/payroll/compute/basis.ts';
+import { resolveBasis, runUnder } from '../../../src/payroll/compute/basis.ts';
+import { planWith, scheduleOf } from '../../../src/payroll/compute/calendar.ts';
 import type { Run, StatedRun } from '../../../src/payroll/records/body.ts';
 import { CODES, putCodes, readCodes } from '../../../src/payroll/settings/codes.ts';
 import { putSchedules, readSchedules, SCHEDULES } from '../../../src/payroll/settings/schedules.ts';

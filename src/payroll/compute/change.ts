@@ -1,0 +1,96 @@
+/** What changed since the previous run, and the lines that stop its standing deductions. Pure. */
+import type { PayFrequency } from '../../contract/employee.ts';
+import { valueOn } from '../../ledger/employment.ts';
+import { hasSameElection } from '../../ledger/state.ts';
+import { amountOf } from '../../money.ts';
+import { cycleTotal } from '../calculation/amounts.ts';
+import type { Line } from '../calculation/line.ts';
+import type { Computation, RunEmployee } from './computation.ts';
+import { employmentAt, UNCLEAR } from './population.ts';
+import type { RunTerms } from './terms.ts';
+
+/** Returns the lines of the previous run that payroll still takes, by deduction. */
+export function continuingLines({ inPrevious }: RunEmployee): Map<string, Line> {
+  const continuing = new Map<string, Line>();
+  for (const line of inPrevious.lines) {
+    const isOver = line.change === 'ended' || line.change === 'moved';
+    if (line.kind === 'regular' && !isOver) continuing.set(line.deduction_id, line);
+  }
+  return continuing;
+}
+
+/** Writes into a regular line how it differs from the line of its deduction in the previous run, if there is one. */
+export function compareWithPrevious(computation: Computation, line: Line, before: Line | undefined): void {
+  const { previous } = computation;
+  type Election = Parameters<typeof hasSameElection>[0];
+  const isSame = before !== undefined && hasSameElection(line as Election, before as Election);
+  if (before !== undefined) {
+    line.change = isSame ? 'same' : 'changed';
+    line.previous_amount = before.member_amount;
+  }
+  if (previous === null) return;
+  line.member_difference = line.member_amount - (before?.member_amount ?? 0n);
+  line.employer_difference = line.employer_amount - (before?.employer_amount ?? 0n);
+  if (line.member_difference === 0n && line.employer_difference === 0n) line.amount_change = 'same';
+  else line.amount_change = isSame ? calendarChange(line, computation, previous) : 'changed';
+}
+
+/** Returns why the amounts of the same election differ: a cent of rounding, the calendar, or the policy. */
+function calendarChange(line: Line, terms: RunTerms, previous: RunTerms): Line['amount_change'] {
+  const isSamePolicy = (['scheme', 'remainder', 'extra_paycheck', 'applies_on'] as const).every(
+    (option) => terms.run[option] === previous.run[option],
+  );
+  if (!isSamePolicy) return 'changed';
+  const [plan, previousPlan] = [terms.plan(), previous.plan()];
+  const isWithinCent = [line.member_contribution, line.employer_contribution].every((contribution) => {
+    const [total, previousTotal] = [plan, previousPlan].map((calendar) =>
+      cycleTotal(contribution as string, line.period as PayFrequency, calendar),
+    ) as [bigint, bigint];
+    return total - previousTotal <= 1n && previousTotal - total <= 1n;
+  });
+  return plan.N === previousPlan.N && isWithinCent ? 'rounding' : 'calendar';
+}
+
+/**
+ * Returns one line of 0.00 for each deduction of the previous run without a line, so that standing deductions stop.
+ * An off-cycle run does not stop the lines it does not take.
+ */
+export function stoppedLines(
+  computation: Computation,
+  employee: RunEmployee,
+  regular: readonly Line[],
+): Line[] {
+  const { run, deductions } = computation;
+  const { membership } = employee;
+  if (run.kind === 'off_cycle' || (!membership.isIn && UNCLEAR.some((reason) => reason === membership.why)))
+    return [];
+  const stopped = continuingLines(employee);
+  for (const line of regular) stopped.delete(line.deduction_id);
+  const moved = movedTo(computation, employee);
+  const reason = moved === null ? 'ended' : `moved: ${moved}`;
+  return [...stopped.values()]
+    .filter((line) => deductions?.has(line.deduction_id) !== false)
+    .map((before) => ({
+      ...before,
+      member_amount: 0n,
+      employer_amount: 0n,
+      change: moved === null ? 'ended' : 'moved',
+      amount_change: before.member_amount === 0n && before.employer_amount === 0n ? 'same' : 'changed',
+      previous_amount: before.member_amount,
+      member_difference: -before.member_amount,
+      employer_difference: -before.employer_amount,
+      flags: [],
+      explanation: `${reason}; ${amountOf(before.member_amount)} in the previous run, nothing to take now`,
+    }));
+}
+
+/** Returns the destination of an employee who left the run's population. Null if the employee did not move. */
+function movedTo({ run }: Computation, { membership, employments }: RunEmployee): string | null {
+  const employment = employmentAt(employments, run);
+  if (membership.isIn || employment === undefined) return null;
+  const { why } = membership;
+  if (why === 'other_frequency') return `paid ${valueOn(employment, 'pay_frequency', run.period_end)} now`;
+  if (why === 'other_pay_group')
+    return `in pay group ${valueOn(employment, 'pay_group', run.period_end)} now`;
+  return why === 'other_employer' ? 'with another employer now' : null;
+}

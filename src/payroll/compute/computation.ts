@@ -1,0 +1,122 @@
+/**
+ * The computation of a run: one value, built before any employee is read and passed on to all functions that compute
+ * lines. They are pure functions of the computation and an employee.
+ */
+import type { Db, Trx } from '../../database/tables.ts';
+import type { Employment } from '../../ledger/employment.ts';
+import type { Line } from '../calculation/line.ts';
+import { yearOf } from '../calculation/pay-dates.ts';
+import type { Owed } from '../facts/owed.ts';
+import { type Basis, basesOf } from '../records/basis.ts';
+import type { StatedRun } from '../records/body.ts';
+import { settledByFreezes } from '../records/settlements.ts';
+import { resolveBasis } from './basis.ts';
+import type { EarlierLines } from './earlier-lines.ts';
+import type { History } from './history.ts';
+import type { Membership } from './population.ts';
+import { type RunTerms, termsOf } from './terms.ts';
+
+/** A final run with its options, calendar and codes as frozen. */
+export type EarlierRun = RunTerms & {
+  runId: string;
+  freezeId: string;
+  /** The ledger position at which it was computed. */
+  position: number;
+  /** It was voided after it was finalized. */
+  isVoided: boolean;
+  /** Its pay date is in an earlier year than the pay date of the computed run. */
+  isPriorYear: boolean;
+};
+
+export type Computation = RunTerms & {
+  /** Null for a run that is not stored. */
+  runId: string | null;
+  basis: Basis;
+  /** The finalized regular run that changes are compared with. */
+  previous: EarlierRun | null;
+  /** The final runs of this year and the year before, by pay date. */
+  earlier: readonly EarlierRun[];
+  /** By employee, the ids of the runs that settled an amount of an earlier run, and of the runs that they settled. */
+  settled: ReadonlyMap<string, ReadonlySet<string>>;
+  /** The employees to compute; null: all of the employer. */
+  only: readonly string[] | null;
+};
+
+/** An employee of the employer as known to a run, in the run or not. */
+export type RunEmployee = {
+  employeeId: string;
+  /** With every employer. */
+  employments: readonly Employment[];
+  /** Returns the employments as known at an earlier position of the ledger. */
+  employmentsAt: (position: number) => readonly Employment[];
+  membership: Membership;
+  /** The deductions that ever named the employee. */
+  histories: readonly History[];
+  /** What the employee had in the previous run. `isIn`: false if the run did not include the employee. */
+  inPrevious: { isIn: boolean; lines: readonly Line[] };
+  /** What payroll did not take of the lines of earlier runs. */
+  owed: readonly Owed[];
+  /** The earlier runs that may have an adjustment or arrears: most often none. */
+  reopened: readonly EarlierRun[];
+  /** The lines of the employee in the reopened runs. */
+  earlierLines: EarlierLines;
+};
+
+/** An employee with the lines that a computation gives. */
+export type EmployeeLines = { employee: RunEmployee; lines: Line[] };
+
+/** Begins the computation of a run by what is known now. Throws RUN_REFUSED. */
+export async function beginComputation(
+  db: Db | Trx,
+  runId: string | null,
+  stated: StatedRun,
+): Promise<Computation> {
+  return computationOf(db, runId, await resolveBasis(db, runId, stated));
+}
+
+/** Returns the computation of a basis. With `only`, it computes these employees. */
+export async function computationOf(
+  db: Db | Trx,
+  runId: string | null,
+  basis: Basis,
+  only: readonly string[] | null = null,
+): Promise<Computation> {
+  const inputs = basis.earlier.map(({ run_id }) => run_id);
+  const bases = await basesOf(db, basis.previous === null ? inputs : [...inputs, basis.previous]);
+  const year = yearOf(basis.run.pay_date);
+  const earlierRun = (earlierId: string, isVoided: boolean): EarlierRun => {
+    const frozen = bases.get(earlierId);
+    if (frozen === undefined) throw new Error(`the earlier run ${earlierId} is not final`);
+    const { freezeId, basis: then } = frozen;
+    return {
+      ...termsOf(then),
+      ...{ runId: earlierId, freezeId, isVoided, position: then.position },
+      isPriorYear: yearOf(then.run.pay_date) !== year,
+    };
+  };
+  const earlier = basis.earlier.map(({ run_id, is_voided }) => earlierRun(run_id, is_voided));
+  const previous = earlier.find(({ runId }) => runId === basis.previous);
+  return {
+    ...termsOf(basis),
+    ...{ runId, basis, earlier, only },
+    previous: previous ?? (basis.previous === null ? null : earlierRun(basis.previous, false)),
+    settled: await settledByEmployee(db, earlier, only),
+  };
+}
+
+async function settledByEmployee(
+  db: Db | Trx,
+  earlier: readonly EarlierRun[],
+  only: readonly string[] | null,
+): Promise<Map<string, Set<string>>> {
+  const counting = new Map(
+    earlier.filter(({ isVoided }) => !isVoided).map(({ freezeId, runId }) => [freezeId, runId]),
+  );
+  const byEmployee = new Map<string, Set<string>>();
+  if (counting.size === 0) return byEmployee;
+  for (const { freeze_id, employee_id, settles } of await settledByFreezes(db, [...counting.keys()], only)) {
+    const runIds = byEmployee.get(employee_id) ?? new Set();
+    byEmployee.set(employee_id, runIds.add(counting.get(freeze_id) as string).add(settles));
+  }
+  return byEmployee;
+}

@@ -1,0 +1,159 @@
+/** What the computation of a run notes for its readiness checks (lifecycle/checks.ts). Pure. */
+import { isActive, spellOn, valueOn } from '../../ledger/employment.ts';
+import { concernsDay } from '../../ledger/state.ts';
+import { amountOf, isZero } from '../../money.ts';
+import { isIncluded, type Line } from '../calculation/line.ts';
+import { dayOfRun } from '../records/body.ts';
+import type { Computation, EmployeeLines, RunEmployee } from './computation.ts';
+import { employmentAt, UNCLEAR } from './population.ts';
+import { memberTotal } from './totals.ts';
+
+const NOTED_FLAGS = [
+  'open_after_termination',
+  'coverage_beyond_last_check',
+  'absent_from_census',
+  'frequency_mismatch',
+  'missed_check',
+  'retro_pre_tax',
+] as const;
+
+/** A finding of a readiness check in the computation. */
+export type Note =
+  | (typeof NOTED_FLAGS)[number]
+  | (typeof UNCLEAR)[number]
+  | 'code_missing'
+  | 'negative_total'
+  | 'not_scheduled'
+  /** Two elections of a line of coverage that nearly always is elected once. */
+  | 'overlap'
+  /** Two elections of a line of coverage for which several are normal. */
+  | 'overlap_normal'
+  | 'start_corrected'
+  | 'start_moved'
+  | 'termination_contradicted';
+
+/** `ids`: the versions that the finding rests on; while they are the same, so is the finding. */
+export type Noted = { example: string; employeeId: string | null; ids: readonly string[] };
+
+/** Lines of coverage for which two elections at once are almost always an error. */
+const ELECTED_ONCE: ReadonlySet<string> = new Set([
+  'medical',
+  'dental',
+  'vision',
+  'healthcare_fsa',
+  'limited_purpose_fsa',
+  'dependent_care_fsa',
+  'short_term_disability',
+  'long_term_disability',
+]);
+
+/** Collects notes, employee by employee. */
+export function createNotes(computation: Computation) {
+  const { run, basis } = computation;
+  const { schedules, codes } = basis;
+  const notes = new Map<Note, Noted[]>();
+  const missingCodes = new Set<string>();
+  const hasEmployerCodes = codes.some((code) => code.side === 'employer');
+
+  const note = (
+    what: Note,
+    employeeId: string | null,
+    ids: readonly string[] = [],
+    example = employeeId ?? '',
+  ): void => {
+    const noted = notes.get(what) ?? [];
+    noted.push({ example, employeeId, ids });
+    notes.set(what, noted);
+  };
+
+  const noteMembership = ({ employeeId, membership }: RunEmployee): void => {
+    if (membership.isIn) return;
+    const unclear = UNCLEAR.find((reason) => reason === membership.why);
+    if (unclear !== undefined) note(unclear, employeeId);
+  };
+
+  const noteEmployment = ({ employeeId, employments }: RunEmployee, hasDeduction: boolean): void => {
+    const employment = employmentAt(employments, run);
+    if (employment === undefined) return;
+    if (spellOn(employment, run.period_end)?.contradicted_on != null)
+      note('termination_contradicted', employeeId);
+    if (run.kind !== 'regular' || !hasDeduction || !isActive(employment, run.period_end)) return;
+    const frequency = valueOn(employment, 'pay_frequency', run.period_end);
+    const group = valueOn(employment, 'pay_group', run.period_end);
+    // An employee of unknown frequency fails a check of its own, but the group must have a schedule.
+    const isScheduled = schedules.some(
+      ({ pay_frequency, pay_group }) =>
+        (frequency === null || pay_frequency === frequency) && (pay_group ?? group) === group,
+    );
+    if (!isScheduled) note('not_scheduled', employeeId);
+  };
+
+  /** Notes moved starts whose old and new dates enclose the run's day. */
+  const noteStarts = ({ employeeId, histories }: RunEmployee): void => {
+    const day = dayOfRun(run);
+    for (const { timeline } of histories) {
+      for (const moved of timeline.corrected) {
+        const { version, next } = moved;
+        if (version.employee_id === employeeId && concernsDay(moved, day))
+          note('start_corrected', employeeId, [versionId(version), versionId(next)]);
+      }
+      for (const moved of timeline.undecided) {
+        const { version, next } = moved;
+        if (version.employee_id !== employeeId || !concernsDay(moved, day)) continue;
+        const example = `${employeeId}: deduction ${version.deduction_id}, version ${version.version} of ${version.starts_on} or ${next.version} of ${next.starts_on}`;
+        note('start_moved', employeeId, [versionId(version), versionId(next)], example);
+      }
+    }
+  };
+
+  const noteLines = (employeeId: string, lines: readonly Line[]): void => {
+    const regular = lines.filter((line) => line.kind === 'regular');
+    for (const flag of NOTED_FLAGS) {
+      // An adjustment repeats the mismatch of the run that it adjusts.
+      const among = flag === 'frequency_mismatch' ? regular : lines;
+      const flagged = among.filter((line) => line.flags.includes(flag));
+      if (flagged.length > 0) note(flag, employeeId, flagged.map(versionId));
+    }
+    const overlapping = Map.groupBy(
+      regular.filter((line) => line.flags.includes('overlap')),
+      (line) => line.line_of_coverage,
+    );
+    for (const [coverage, rivals] of overlapping)
+      note(ELECTED_ONCE.has(coverage) ? 'overlap' : 'overlap_normal', employeeId, rivals.map(versionId));
+    const sum = memberTotal(lines);
+    if (sum < 0n) {
+      const negative = lines.filter((line) => isIncluded(line) && line.member_amount < 0n);
+      note('negative_total', employeeId, negative.map(versionId), `${employeeId}: ${amountOf(sum)}`);
+    }
+    regular.forEach(noteCodes);
+  };
+
+  /** A side without a contribution needs no code. An employer may have no codes, or none for its own side. */
+  const noteCodes = (line: Line): void => {
+    // A line that stops keeps the code of the previous run.
+    if (codes.length === 0 || line.change === 'ended' || line.change === 'moved') return;
+    const what = `${line.line_of_coverage} ${line.taxability}`;
+    if (line.payroll_code === null && !isZero(line.member_contribution ?? ''))
+      missingCodes.add(`${what} employee`);
+    if (hasEmployerCodes && line.employer_payroll_code === null && !isZero(line.employer_contribution ?? ''))
+      missingCodes.add(`${what} employer`);
+  };
+
+  return {
+    /** `hasDeduction`: a deduction of the employee is in effect on the run's day. */
+    add({ employee, lines }: EmployeeLines, hasDeduction: boolean): void {
+      noteMembership(employee);
+      noteEmployment(employee, hasDeduction);
+      if (employee.membership.isIn) noteStarts(employee);
+      if (lines.length > 0) noteLines(employee.employeeId, lines);
+    },
+    notes(): ReadonlyMap<Note, readonly Noted[]> {
+      for (const name of [...missingCodes].sort()) note('code_missing', null, [], name);
+      return notes;
+    },
+  };
+}
+
+function versionId({ deduction_id, version }: Pick<Line, 'deduction_id' | 'version'>): string {
+  return `${deduction_id}:${version}`;
+}

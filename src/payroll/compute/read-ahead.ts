@@ -1,0 +1,22 @@
+/** Pages read ahead while the current one is computed, so that PostgreSQL works at the same time. */
+const PAGES_AHEAD = 2;
+
+/** Reads items in order, and starts reading the next ones early. When the consumer stops, nothing stays in progress. */
+export async function* readAhead<Item, Page>(
+  items: AsyncIterable<Item>,
+  read: (item: Item) => Promise<Page>,
+): AsyncGenerator<Page> {
+  const reading: Promise<Page>[] = [];
+  try {
+    for await (const item of items) {
+      const page = read(item);
+      // The error is thrown when the page is taken; this prevents an unhandled rejection before that.
+      page.catch(() => {});
+      reading.push(page);
+      if (reading.length > PAGES_AHEAD) yield await (reading.shift() as Promise<Page>);
+    }
+    for (let page = reading.shift(); page !== undefined; page = reading.shift()) yield await page;
+  } finally {
+    await Promise.allSettled(reading);
+  }
+}

@@ -1,0 +1,51 @@
+/** Which earlier runs may have an adjustment or arrears of an employee. Only their lines are read. Pure. */
+import { spellOn } from '../../ledger/employment.ts';
+import type { Computation, EarlierRun, RunEmployee } from './computation.ts';
+import { historyAt, stateInRun } from './history.ts';
+import { overlaps } from './missed-checks.ts';
+import { belongsIn, employmentAt, isTerminatedBefore, membershipOf } from './population.ts';
+
+/** Returns the earlier runs whose lines must be read for an employee, in their order: most often none. */
+export function reopenedRuns({ earlier, settled }: Computation, employee: RunEmployee): EarlierRun[] {
+  const settledRuns = settled.get(employee.employeeId);
+  const reopened = new Set<EarlierRun>();
+  for (const run of earlier) {
+    const isSettled = settledRuns?.has(run.runId) === true;
+    if (isSettled || employee.owed.some(({ runId }) => runId === run.runId)) reopened.add(run);
+    if (run.isVoided) continue;
+    const wasIn = wasInRun(run, employee);
+    if (!(isSettled || isTouched(run, employee, wasIn))) continue;
+    reopened.add(run);
+    // Another run of the same days may have taken what this run missed.
+    if (!wasIn) for (const rival of earlier) if (overlaps(rival.run, run.run)) reopened.add(rival);
+  }
+  return earlier.filter((run) => reopened.has(run));
+}
+
+/** Reports whether facts recorded after a run may change what an employee owes it. */
+function isTouched(earlier: EarlierRun, employee: RunEmployee, wasIn: boolean): boolean {
+  const owes = owesRun(earlier, employee, wasIn);
+  return employee.histories.some((history) => {
+    const then = wasIn ? historyAt(history, earlier.position) : null;
+    const before = then === null ? null : stateInRun(then, employee.employeeId, earlier);
+    const now = owes ? stateInRun(history, employee.employeeId, earlier) : null;
+    return before?.position !== now?.position;
+  });
+}
+
+/** Reports whether the run's own computation, repeated with what was known then, has the employee in it. */
+function wasInRun(earlier: EarlierRun, { employmentsAt }: RunEmployee): boolean {
+  return membershipOf(employmentsAt(earlier.position), earlier).isIn;
+}
+
+/**
+ * Reports whether the employee belongs in an earlier run by today's facts. For an employee who was in it (`wasIn`),
+ * employer, frequency and group are as frozen; hire and termination are today's.
+ */
+export function owesRun(earlier: EarlierRun, { employments }: RunEmployee, wasIn: boolean): boolean {
+  const { run } = earlier;
+  if (!wasIn) return run.kind === 'regular' && belongsIn(employments, earlier);
+  const employment = employmentAt(employments, run);
+  const spell = employment === undefined ? null : spellOn(employment, run.period_end);
+  return employment !== undefined && spell !== null && !isTerminatedBefore(employment, spell, earlier);
+}

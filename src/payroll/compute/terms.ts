@@ -1,0 +1,49 @@
+/** The terms of a run: everything that decides its lines, apart from its employees. Pure. */
+import type { RunVersion } from '../../ledger/history.ts';
+import { type Amounts, type Contribution, calculator } from '../calculation/amounts.ts';
+import type { Plan } from '../calculation/plan.ts';
+import type { StoredBasis } from '../records/basis.ts';
+import type { Run } from '../records/body.ts';
+import { type CodesOfLine, codeFinder } from '../settings/codes.ts';
+import { planOfBasis } from './calendar.ts';
+
+export type RunTerms = {
+  run: Run;
+  /** The employees to which `employee_ids` narrows the run; null: not narrowed. */
+  employees: ReadonlySet<string> | null;
+  finalChecks: ReadonlySet<string>;
+  /** The employer has at most one pay schedule, so an employee of unknown frequency is in no other. */
+  hasOneScheduleAtMost: boolean;
+  /** Null: not narrowed. An off-cycle run takes only what it names. */
+  deductions: ReadonlySet<string> | null;
+  plan: () => Plan;
+  /** Returns the amounts of a deduction's state. */
+  amountsOf: (version: RunVersion) => Amounts;
+  codesOf: (lineOfCoverage: string, taxability: string) => CodesOfLine;
+};
+
+/** Returns the terms of a run from its basis, of today or as frozen. */
+export function termsOf(basis: StoredBasis): RunTerms {
+  const { run, schedules, codes } = basis;
+  const named = run.kind === 'off_cycle' ? (run.deductions ?? []) : run.deductions;
+  // Nothing is computed for most earlier runs, and an employer with many pay groups has hundreds.
+  let plan: Plan | undefined;
+  let calculate: ReturnType<typeof calculator> | undefined;
+  const planned = (): Plan => {
+    plan ??= planOfBasis(basis);
+    return plan;
+  };
+  return {
+    run,
+    employees: run.employee_ids === null ? null : new Set(run.employee_ids),
+    finalChecks: new Set(run.final_checks),
+    hasOneScheduleAtMost: schedules.length <= 1,
+    deductions: named === null ? null : new Set(named),
+    plan: planned,
+    amountsOf(version) {
+      calculate ??= calculator(planned());
+      return calculate(version as RunVersion & Pick<Contribution, 'period'>);
+    },
+    codesOf: codeFinder(codes),
+  };
+}

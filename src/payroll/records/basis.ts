@@ -1,0 +1,86 @@
+/** The inputs of a run's computation, as a final run keeps them for verification and for later runs. */
+import { createHash } from 'node:crypto';
+import type { Selectable } from 'kysely';
+import Type, { type Static } from 'typebox';
+import { closed, day, nullable } from '../../contract/fields.ts';
+import { isOneOf } from '../../database/bulk.ts';
+import type { Db, PayrollRunTable, Trx } from '../../database/tables.ts';
+import { jsonColumn } from '../../formats/json-column.ts';
+import { PayrollCode } from '../settings/codes.ts';
+import { Schedule } from '../settings/schedules.ts';
+import { Run } from './body.ts';
+import { type Input, inputsOf } from './inputs.ts';
+
+/** The part of a basis that is stored as JSON. An earlier run is computed again from it alone. */
+export const StoredBasis = closed({
+  run: Run,
+  /** The ledger's position. Later positions are not part of the run. */
+  position: Type.Integer(),
+  /** The pay dates of the run or of its schedule; null if they are assumed or unknown. */
+  pay_dates: nullable(Type.Array(day)),
+  schedules: Type.Array(Type.Pick(Schedule, ['pay_frequency', 'pay_group'])),
+  /** The last day of the pay period of each of `pay_dates`; null if no schedule gives them. */
+  period_ends: nullable(Type.Array(day)),
+  codes: Type.Array(PayrollCode),
+});
+export type StoredBasis = Static<typeof StoredBasis>;
+
+/** The inputs of a run's computation. */
+export type Basis = StoredBasis & {
+  /** The previous finalized regular run, which changes are compared with. */
+  previous: string | null;
+  /** Earlier runs whose differences and arrears this run collects, with their reports of amounts taken. */
+  earlier: Input[];
+};
+
+type Stored = Pick<Selectable<PayrollRunTable>, 'run_id' | 'basis'>;
+
+const readBasis = jsonColumn('payroll_runs', 'basis', StoredBasis);
+
+export function storedBasisOf({ run_id, basis }: Stored): StoredBasis {
+  return readBasis(basis, run_id);
+}
+
+/** Returns the complete basis of a finalized or voided run. */
+export async function frozenBasisOf(
+  db: Db,
+  stored: Stored & Pick<Selectable<PayrollRunTable>, 'freeze_id' | 'previous_run_id'>,
+): Promise<Basis> {
+  return {
+    ...storedBasisOf(stored),
+    previous: stored.previous_run_id,
+    earlier: await inputsOf(db, stored.freeze_id as string),
+  };
+}
+
+/** Returns the freezes and stored bases of finalized and voided runs, by run. */
+export async function basesOf(
+  db: Db | Trx,
+  runIds: readonly string[],
+): Promise<Map<string, { freezeId: string; basis: StoredBasis }>> {
+  if (runIds.length === 0) return new Map();
+  const rows = await db
+    .selectFrom('payroll_runs')
+    .select(['run_id', 'freeze_id', 'basis'])
+    .where(isOneOf(db, 'run_id', runIds))
+    .where('state', '<>', 'open')
+    .execute();
+  return new Map(
+    rows.map((row) => [row.run_id, { freezeId: row.freeze_id as string, basis: storedBasisOf(row) }]),
+  );
+}
+
+/** Returns the columns in which a final run keeps its basis, apart from its inputs. */
+export function columnsOfBasis(basis: Basis) {
+  const { previous, earlier: _, ...stored } = basis;
+  return {
+    previous_run_id: previous,
+    basis: JSON.stringify(stored),
+    basis_hash: hashOf(JSON.stringify(basis)),
+  };
+}
+
+/** Returns the SHA-256 of a text, as stored with runs. */
+export function hashOf(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}

@@ -1,0 +1,54 @@
+/** What a final run keeps of its computation, in addition to its lines and totals. */
+import type { Selectable } from 'kysely';
+import Type, { type Static } from 'typebox';
+import { closed, nullable, oneOf } from '../../contract/fields.ts';
+import type { PayrollRunTable } from '../../database/tables.ts';
+import { jsonColumn } from '../../formats/json-column.ts';
+import { Comparison } from './totals.ts';
+
+/** Why an employee is not in a run, in the order of the checks. */
+export const REASONS = [
+  'other_employer',
+  'two_employers',
+  'terminated',
+  'not_hired_yet',
+  'unknown_frequency',
+  'other_frequency',
+  'unknown_pay_group',
+  'other_pay_group',
+  'not_selected',
+] as const;
+export type Reason = (typeof REASONS)[number];
+
+/** The results of a run, apart from its lines and totals. */
+export const RunOutcome = closed({
+  employees: Type.Integer(),
+  comparison: nullable(Comparison),
+  /** Employees with a deduction in effect who are not in the run. */
+  not_in_run: Type.Array(
+    closed({
+      employee_id: Type.String(),
+      reason: oneOf(REASONS.filter((reason) => reason !== 'other_employer')),
+    }),
+  ),
+  not_in_run_count: Type.Integer(),
+});
+export type RunOutcome = Static<typeof RunOutcome>;
+
+/** The outcome that a finalized or voided run keeps. */
+const FrozenOutcome = closed({
+  ...RunOutcome.properties,
+  accepted_checks: Type.Array(Type.String()),
+  /** The SHA-256 of the accepted failures. */
+  acceptances_hash: Type.String(),
+});
+export type FrozenOutcome = Static<typeof FrozenOutcome>;
+
+const readOutcome = jsonColumn('payroll_runs', 'outcome', FrozenOutcome);
+
+export function frozenOutcomeOf({
+  run_id,
+  outcome,
+}: Pick<Selectable<PayrollRunTable>, 'run_id' | 'outcome'>): FrozenOutcome {
+  return readOutcome(outcome, run_id);
+}
