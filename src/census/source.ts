@@ -108,7 +108,8 @@ async function nextOf(parts: AsyncIterator<Uint8Array>): Promise<Part> {
   }
 }
 
-async function* partsOf(read: CensusFunction, employerId: string, signal: AbortSignal) {
+/** Returns the bytes of the JSON of a census. */
+export async function* partsOf(read: CensusFunction, employerId: string, signal: AbortSignal) {
   // The caller's code may be untyped, so its result is checked.
   const given: unknown = await read(employerId, { signal });
   if (given === null || given === undefined) throw sourceFailed('has no census for this employer');

@@ -20,16 +20,25 @@ export type BenefitsClient = {
   close(): Promise<void>;
 };
 
+/** How requests leave the process. `timeout` returns a signal that aborts after this time, for a whole attempt. */
+export type Transport = { dispatcher: Dispatcher; timeout: (ms: number) => AbortSignal };
+
+/** Returns the transport over sockets. With HTTP/1.1 a broken connection fails one request, not all that share it. */
+export function createTransport(): Transport {
+  const connect = { timeout: CONNECT_MS };
+  const dispatcher = new Agent({ connect, keepAliveTimeout: KEEP_ALIVE_MS, allowH2: false });
+  return { dispatcher, timeout: (ms) => AbortSignal.timeout(ms) };
+}
+
 /** Creates the HTTP client of the benefits service: keep-alive, no redirects, bounded responses. */
-export function createClient(benefits: BenefitsConfig, version: string, now: Clock): BenefitsClient {
+export function createClient(
+  benefits: BenefitsConfig,
+  version: string,
+  now: Clock,
+  { dispatcher, timeout }: Transport = createTransport(),
+): BenefitsClient {
   const { origin, pathname } = new URL(benefits.baseUrl);
   const base = pathname.replace(/(?<!\/)\/+$/, '');
-  // With HTTP/1.1 a broken connection fails one request, not all that share it.
-  const agent = new Agent({
-    connect: { timeout: CONNECT_MS },
-    keepAliveTimeout: KEEP_ALIVE_MS,
-    allowH2: false,
-  });
   let key = benefits.apiKey;
 
   return {
@@ -38,9 +47,9 @@ export function createClient(benefits: BenefitsConfig, version: string, now: Clo
       if (segments.includes(null)) return { responded: false, code: 'UNSENDABLE_PATH', sent: false };
       const { body, timeouts } = post;
       const streamed = !(body instanceof Uint8Array);
-      const whole = AbortSignal.any([signal, AbortSignal.timeout(timeouts.totalMs)]);
+      const whole = AbortSignal.any([signal, timeout(timeouts.totalMs)]);
       try {
-        const response = await agent.request({
+        const response = await dispatcher.request({
           origin,
           path: `${base}/${segments.join('/')}`,
           method: 'POST',
@@ -67,7 +76,7 @@ export function createClient(benefits: BenefitsConfig, version: string, now: Clo
     refreshKey() {
       key = currentApiKey(benefits);
     },
-    close: () => agent.destroy(),
+    close: () => dispatcher.destroy(),
   };
 }
 

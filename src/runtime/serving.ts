@@ -1,0 +1,182 @@
+/** Wires what the API thread runs: API and console, send loop, retention, and on PostgreSQL the apply loop. */
+import type { PressureLimits } from '../api/pressure.ts';
+import { createApi } from '../api/server.ts';
+import { createCensusSender } from '../census/census-sender.ts';
+import { resumeRosterUpdates } from '../census/roster-update.ts';
+import type { CensusSource } from '../census/source.ts';
+import { mayFetch } from '../census/source-dir.ts';
+import type { Config } from '../config.ts';
+import { addConsole } from '../console/console.ts';
+import { startCheckpoints } from '../database/checkpoints.ts';
+import { engineOf } from '../database/engine.ts';
+import { type Call, callOthers, hearCalls } from '../database/notifier.ts';
+import { openDatabase } from '../database/open.ts';
+import type { Db } from '../database/tables.ts';
+import { createChangeSenders } from '../employment/bodies.ts';
+import { codeOf } from '../errors.ts';
+import { createApplyLoop } from '../inbox/apply.ts';
+import { readMark } from '../operations/activity.ts';
+import { createClockCheck } from '../operations/clock-check.ts';
+import { createReadiness } from '../operations/health.ts';
+import { runRetention } from '../operations/retention.ts';
+import { createClient, type Transport } from '../outbox/client.ts';
+import { createSendLoop } from '../outbox/send-loop.ts';
+import { createEncryptor, type Encryptor } from '../security/encryption.ts';
+import { keyErrorMessage } from '../security/hashing.ts';
+import { createPrivateCounts, type Receiving, watchThread } from '../telemetry/counts.ts';
+import type { Log } from '../telemetry/log.ts';
+import { VERSION } from '../version.ts';
+import type { Clocks } from './clocks.ts';
+
+export type ServingParts = {
+  log: Log;
+  clocks: Clocks;
+  /** Numbers in [0, 1). */
+  random: () => number;
+  /** How requests reach the benefits service. */
+  transport: Transport;
+  /** Null for `push`: payroll uploads its censuses. */
+  source: CensusSource | null;
+  /** Whether the source is a function of the embedding program. */
+  hasCensusFunction: boolean;
+  /** Whether the apply loop runs here. */
+  applies: boolean;
+  /** The newest time that the database held at the start. */
+  latestStored: string | null;
+  pressure: PressureLimits;
+  receiving: () => Promise<Receiving>;
+  /** Wakes the apply loop of the main thread. */
+  wakeApply: () => void;
+  failed: (error: unknown) => void;
+};
+
+export type Serving = ReturnType<typeof createServing>;
+
+/** Creates the API and the loops on a database that is migrated already. `run` starts the loops. */
+export function createServing(config: Config, parts: ServingParts) {
+  const { log, clocks, hasCensusFunction, failed } = parts;
+  const { now, sharedNow, elapsed } = clocks;
+  const watch = watchThread();
+  const counts = createPrivateCounts();
+  const stopping = new AbortController();
+  const db = openDatabase(config.databaseUrl, failed);
+  const encryptor = createEncryptor(config.dataKeys);
+  const clock = createClockCheck({
+    ...{ db, now, sharedNow, log },
+    elapsedMs: clocks.uptimeMs,
+    latestStored: parts.latestStored,
+  });
+
+  // Send.
+  const client = createClient(config.benefits, VERSION, now, parts.transport);
+  const { maxAgeMs } = config.census;
+  const sendLoop = createSendLoop({
+    db,
+    client,
+    encryptor,
+    senders: {
+      census: createCensusSender({ db, encryptor, sharedNow, source: parts.source, maxAgeMs }),
+      ...createChangeSenders(encryptor),
+    },
+    sharedNow,
+    elapsedMs: elapsed.now,
+    random: parts.random,
+    log,
+    onEnded: (outcome) => {
+      counts.attempts[outcome] += 1;
+    },
+  });
+  const wakeSend = (): void => {
+    sendLoop.wake();
+    void callOthers(db, 'send');
+  };
+
+  // Apply, on PostgreSQL. On SQLite the main thread does.
+  const applyLoop = parts.applies
+    ? createApplyLoop({
+        db,
+        sharedNow,
+        log,
+        onApplied: (applied) => {
+          watch.applied(applied);
+          if (applied.syncsRequested > 0) wakeSend();
+        },
+        onFatal: failed,
+      })
+    : null;
+  const wakeApply = (): void => (applyLoop === null ? parts.wakeApply() : applyLoop.wake());
+
+  // Serve.
+  const { token: firstToken, proxies } = config.api;
+  const shared = { db, now, sharedNow, elapsed, log, firstToken, proxies, onFatal: failed };
+  const api = createApi({
+    ...shared,
+    clockWarning: clock.warning,
+    overdueMs: config.census.overdueMs,
+    silentAfterMs: config.silentAfterMs,
+    censusFrom: hasCensusFunction ? 'function' : config.census.source.kind,
+    mayFetch: async (employerId) => hasCensusFunction || mayFetch(config.census.source, employerId),
+    version: VERSION,
+    whyNotReady: createReadiness(db, now),
+    encryptor,
+    receiving: parts.receiving,
+    thread: watch.read,
+    counts,
+    pressure: parts.pressure,
+    wakeApply: () => {
+      wakeApply();
+      void callOthers(db, 'apply');
+    },
+    wakeSend,
+  });
+  addConsole(api, { ...shared, environment: config.environment, readMark: () => readMark(db) });
+
+  const loops: Promise<unknown>[] = [];
+  let stopCheckpoints = () => {};
+  return {
+    api,
+    wakeSend,
+    /** Signals that `events` more events are pending (unknown if omitted). */
+    wakeApply: (events?: number): void => applyLoop?.wake(events),
+    /** Starts the loops. Call it once the listener has its port: nothing is sent or applied before. */
+    run(): void {
+      const { databaseUrl, retention } = config;
+      const { signal } = stopping;
+      const wake: Record<Call, () => void> = { apply: wakeApply, send: sendLoop.wake };
+      loops.push(
+        sendLoop.run(signal).catch(failed),
+        applyLoop?.run(signal).catch(failed) ?? Promise.resolve(),
+        hearCalls(databaseUrl, (call) => wake[call](), signal),
+        learn(db, encryptor, clocks, log),
+        clock.run(signal),
+        runRetention(
+          { db, databaseUrl, retention, sharedNow, clockWarning: clock.warning, log, failed },
+          signal,
+        ),
+      );
+      if (engineOf(db) === 'sqlite') stopCheckpoints = startCheckpoints(databaseUrl, failed);
+    },
+    /** Ends the loops and closes the database. `closeApi` ends the listener. */
+    async stop(closeApi: () => Promise<void>): Promise<void> {
+      stopping.abort();
+      await Promise.all([closeApi(), ...loops]);
+      stopCheckpoints();
+      watch.stop();
+      await client.close();
+      await db.destroy();
+    },
+  };
+}
+
+/** Updates the roster from censuses that an earlier process did not finish. Never rejects. */
+async function learn(db: Db, encryptor: Encryptor, { sharedNow }: Clocks, log: Log): Promise<void> {
+  try {
+    await resumeRosterUpdates({ db, encryptor, sharedNow });
+  } catch (error) {
+    const fields = { code: codeOf(error), reason: keyErrorMessage(error) ?? codeOf(error) };
+    log.error(
+      fields,
+      'the roster could not be updated from a census: it will be tried again at the next start',
+    );
+  }
+}

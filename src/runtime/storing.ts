@@ -1,0 +1,133 @@
+/** Wires what the main thread runs: the database, the intake and, on SQLite, the apply loop. */
+import { EventEmitter } from 'node:events';
+import type { Config } from '../config.ts';
+import { engineOf } from '../database/engine.ts';
+import { isFatal } from '../database/errors.ts';
+import { checkSchema, migrate } from '../database/migrate.ts';
+import { abandon, openDatabase, watchFiles } from '../database/open.ts';
+import { makeShrinkable } from '../database/shrink.ts';
+import { codeOf } from '../errors.ts';
+import { createApplyLoop } from '../inbox/apply.ts';
+import { detectDataLoss, keepHighWaterMark } from '../inbox/data-loss.ts';
+import { receivedNow } from '../inbox/inbox.ts';
+import { createIntake } from '../inbox/intake.ts';
+import { notStored } from '../inbox/intake-channel.ts';
+import type { Downstream } from '../inbox/receiver.ts';
+import { createRefusals } from '../inbox/refusals.ts';
+import { readLatestStored } from '../operations/clock-check.ts';
+import { createReadiness } from '../operations/health.ts';
+import { isAnyDropped } from '../operations/retention.ts';
+import { createStoringCounts, watchThread } from '../telemetry/counts.ts';
+import type { Log } from '../telemetry/log.ts';
+import type { Clocks } from './clocks.ts';
+
+export type StoringParts = {
+  log: Log;
+  clocks: Clocks;
+  /** false: refuses a database that lacks migrations instead of migrating it. */
+  migrate: boolean;
+  /** Started parts are added to it. The caller calls them in reverse order to stop. */
+  cleanup: (() => unknown)[];
+};
+
+export type Storing = Awaited<ReturnType<typeof startStoring>>;
+
+/** Opens and migrates the database, then stores events and, on SQLite, applies them. */
+export async function startStoring(config: Config, { log, clocks, cleanup, ...options }: StoringParts) {
+  const { now, sharedNow } = clocks;
+  const failure = createFailure(log);
+  const { fail, storing } = failure;
+  // Threads and loops wake each other through signals, so that the stages can be wired in pipeline order.
+  const signals = new EventEmitter<{ stored: [events?: number]; queued: [] }>();
+
+  // Database.
+  const db = openDatabase(config.databaseUrl, fail);
+  cleanup.push(() => (failure.isDamaged() ? abandon(db) : db.destroy()));
+  if (!options.migrate) await checkSchema(db, config.environment);
+  else {
+    const applied = await migrate(db, config.environment, now());
+    if (applied.length > 0) log.info({ count: applied.length }, 'migrated the database');
+  }
+  if (isAnyDropped(config.retention)) makeShrinkable(config.databaseUrl);
+  await detectDataLoss(db, config.databaseUrl, now(), log);
+  // Read before anything is stored at a time that may be wrong.
+  const latestStored = await readLatestStored(db);
+  cleanup.push(watchFiles(config.databaseUrl, fail));
+  const mark = keepHighWaterMark(db, config.databaseUrl, log);
+  cleanup.push(mark.stop);
+  const watch = watchThread();
+  cleanup.push(watch.stop);
+  const loops: Promise<void>[] = [];
+  cleanup.push(() => {
+    storing.abort();
+    return Promise.all(loops);
+  });
+
+  // Receive and store.
+  const refusals = createRefusals(sharedNow);
+  loops.push(refusals.run(db, storing.signal));
+  const counts = createStoringCounts();
+  const intake = createIntake({
+    db,
+    receivedAt: () => receivedNow(engineOf(db), now),
+    log,
+    onStored: (stored, tookMs) => {
+      if (stored.newest !== null) mark.stored(stored.newest);
+      counts.committed(stored, tookMs);
+      signals.emit('stored', stored.accepted);
+    },
+    onFatal: fail,
+  });
+  const whyNotReady = createReadiness(db, now);
+  const downstream: Downstream = {
+    accept: (arrival) => (storing.signal.aborted ? Promise.reject(notStored()) : intake.accept(arrival)),
+    refused: refusals.count,
+    dropped: (count) =>
+      log.warn({ count }, 'connections were dropped: the receiver reached its connection limit'),
+    isAlive: async () => true,
+    isReady: async () => (await whyNotReady()) === null,
+  };
+
+  // Apply, on SQLite. On PostgreSQL the API thread does.
+  if (engineOf(db) === 'sqlite') {
+    const applyLoop = createApplyLoop({
+      db,
+      sharedNow,
+      log,
+      onApplied: (applied) => {
+        watch.applied(applied);
+        if (applied.syncsRequested > 0) signals.emit('queued');
+      },
+      onFatal: fail,
+    });
+    signals.on('stored', applyLoop.wake);
+    loops.push(applyLoop.run(storing.signal));
+  }
+  return { downstream, failure, signals, latestStored, counts, thread: watch.read };
+}
+
+/** Collects failures of any part. The first one ends storing and applying: after it, what the disk holds is unknown. */
+function createFailure(log: Log) {
+  const first = Promise.withResolvers<Error>();
+  const storing = new AbortController();
+  let hasStarted = false;
+  let isDamaged = false;
+  return {
+    first: first.promise,
+    /** Aborted by a failure and by a stop. */
+    storing,
+    isDamaged: () => isDamaged,
+    /** From now on a failure is logged. Before, the start rejects with it. */
+    started(): void {
+      hasStarted = true;
+    },
+    fail(error: unknown): void {
+      isDamaged ||= isFatal(error);
+      // The driver and each of its callers report the same failure.
+      if (storing.signal.aborted) return;
+      if (hasStarted) log.fatal({ code: codeOf(error) }, 'the sidecar failed and must be restarted');
+      storing.abort();
+      first.resolve(error instanceof Error ? error : new Error('the sidecar failed'));
+    },
+  };
+}
