@@ -3,6 +3,7 @@
  * ended, effects per id are exactly one, positions have no gap, the ledger matches the events, and no secret
  * is stored anywhere. It reads the tables without the code that filled them, in the same way on both engines.
  */
+import { createHash } from 'node:crypto';
 import { CompiledQuery, sql } from 'kysely';
 import { engineOf } from '../../src/database/engine.ts';
 import { openDatabase } from '../../src/database/open.ts';
@@ -14,6 +15,8 @@ import type { Event } from './load.ts';
 export type Evidence = {
   databaseUrl: string;
   acknowledged: Iterable<Event>;
+  /** The first body sent under each id, for events whose body retention dropped. */
+  sent?: ReadonlyMap<string, Event>;
   /** Texts that must not be in the database or in any output. */
   secrets?: readonly string[];
   outputs?: readonly string[];
@@ -24,17 +27,17 @@ const SHOWN = 3;
 
 /** Returns the broken promises as sentences. Call it once the inbox has no pending event. */
 export async function breaches(evidence: Evidence): Promise<string[]> {
-  const { databaseUrl, acknowledged, secrets = [], outputs = [] } = evidence;
+  const { databaseUrl, acknowledged, sent = new Map(), secrets = [], outputs = [] } = evidence;
   const db = openDatabase(databaseUrl);
   try {
     // One transaction, so that all queries see the same moment while sidecars run.
     const found = await transact(db, async (trx) => {
       await seeOneMoment(trx);
       return [
-        ...named('is acknowledged and not stored as sent', await notStored(trx, acknowledged)),
+        ...named('is acknowledged and not stored as sent', await notStored(trx, acknowledged, sent)),
         ...(await answersOf(trx)),
         ...named('is a gap in the positions', await gaps(trx)),
-        ...named('differs from the events', await wrongStates(trx)),
+        ...named('differs from the events', await wrongStates(trx, sent)),
         ...named('is reported by the engine', await damages(trx)),
       ];
     });
@@ -100,18 +103,32 @@ async function answersOf(trx: Trx): Promise<string[]> {
   return answers;
 }
 
-async function notStored(trx: Trx, acknowledged: Iterable<Event>): Promise<string[]> {
-  const stored = await trx.selectFrom('inbox').select(['event_id', 'body']).execute();
-  const bodies = new Map(stored.map(({ event_id, body }) => [event_id, String(body)]));
+type Sent = ReadonlyMap<string, Event>;
+
+async function notStored(trx: Trx, acknowledged: Iterable<Event>, sent: Sent): Promise<string[]> {
+  const stored = await trx.selectFrom('inbox').select(['event_id', 'body', 'body_hash']).execute();
+  const bodies = new Map(stored.map((row) => [row.event_id, bodyOf(row, sent)]));
   return [...acknowledged].filter(({ id, body }) => bodies.get(id) !== body).map(({ id }) => id);
 }
 
-/** Versions and roster facts share one row of positions, 1 to the head. */
+/** Returns the text of a body. Of a dropped one, the sent text that has its hash. */
+function bodyOf(
+  row: { event_id: string; body: Uint8Array | null; body_hash: Uint8Array | null },
+  sent: Sent,
+): string {
+  if (row.body !== null) return String(row.body);
+  const body = sent.get(row.event_id)?.body ?? '';
+  const hash = createHash('sha256').update(body).digest();
+  return row.body_hash !== null && hash.equals(row.body_hash) ? body : '';
+}
+
+/** Versions, roster facts and decisions about starts share one row of positions, 1 to the head. */
 async function gaps(trx: Trx): Promise<string[]> {
   const [head] = await rows(trx, 'select position from ledger_head');
   const positions = await rows(
     trx,
-    'select position from deduction_versions union all select position from roster_facts order by position',
+    `select position from deduction_versions union all select position from roster_facts
+     union all select position from start_decisions order by position`,
   );
   const wrong = positions.findIndex(({ position }, index) => position !== index + 1);
   if (wrong >= 0) return [`at ${wrong + 1}: ${positions[wrong]?.position}`];
@@ -119,18 +136,20 @@ async function gaps(trx: Trx): Promise<string[]> {
 }
 
 /** Computes the latest amounts from the stored bodies, without the ledger's own code, and compares them. */
-async function wrongStates(trx: Trx): Promise<string[]> {
+async function wrongStates(trx: Trx, sent: Sent): Promise<string[]> {
   const events = await trx
     .selectFrom('inbox')
-    .select('body')
+    .select(['event_id', 'body', 'body_hash'])
     .where('state', '=', 'applied')
     .where('event_type', 'like', 'employee.deduction-%')
     .orderBy('seq')
     .execute();
   const latest = new Map<string, { at: number; amount: unknown }>();
   const untimed = new Set<string>();
-  for (const { body } of events) {
-    const { data, created_at } = JSON.parse(String(body));
+  for (const event of events) {
+    const body = bodyOf(event, sent);
+    if (body === '') return [`${event.event_id}, whose body does not have its hash,`];
+    const { data, created_at } = JSON.parse(body);
     // Its order depends on the time of receipt, which the query for the greatest version checks.
     if (created_at === undefined) untimed.add(data.id);
     const at = Date.parse(created_at);

@@ -1,0 +1,104 @@
+/**
+ * `npm run simulate-faults`: replays one seed (`--seed 7`), or runs fresh seeds for some time (`--seconds 60`) or a number of
+ * them (`--from 1 --count 200`). Ends with exit code 1 after a breach, and states which faults it needs.
+ */
+import { rmSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { temporaryFolder } from '../support/memory.ts';
+import { CRASH_POINTS } from './faults.ts';
+import { FEATURES } from './features/features.ts';
+import { neededFaults } from './shrink.ts';
+import { type Result, simulate } from './simulation.ts';
+
+/** A seed. Longer ones find little more, and take longer to replay. */
+const DAYS = 30;
+/** A smaller campaign may miss a situation by chance. */
+const SEEDS_FOR_ALL_SITUATIONS = 100;
+const DAY_SEEDS = 1_000_000_000;
+
+const { values } = parseArgs({
+  options: {
+    seed: { type: 'string' },
+    days: { type: 'string', default: String(DAYS) },
+    seconds: { type: 'string' },
+    from: { type: 'string' },
+    count: { type: 'string', default: '1' },
+    without: { type: 'string', default: '' },
+  },
+});
+const days = Number(values.days);
+const root = temporaryFolder('simulation', '/dev/shm');
+process.on('exit', () => rmSync(root, { recursive: true, force: true }));
+
+let runs = 0;
+function run(seed: number, without: ReadonlySet<string>): Promise<Result> {
+  runs += 1;
+  return simulate({ seed, days, without, folder: `${root}/${runs}` });
+}
+
+const left = new Set(values.without.split(',').filter(Boolean));
+if (values.seed !== undefined) await replay(Number(values.seed));
+else await campaign();
+
+async function replay(seed: number): Promise<void> {
+  const result = await run(seed, left);
+  const again = await run(seed, left);
+  if (result.hash !== again.hash)
+    fail(`Seed ${seed} is not deterministic: its hash differs the second time.`);
+  if (result.breach === null) return console.log(`Seed ${seed}: nothing broken in ${days} days.`);
+  await report(result);
+}
+
+async function campaign(): Promise<void> {
+  // Real time: virtual time is installed only while a seed runs.
+  const began = Date.now();
+  const first = values.from === undefined ? began % DAY_SEEDS : Number(values.from);
+  const most = values.seconds === undefined ? Number(values.count) : Number.POSITIVE_INFINITY;
+  const until =
+    values.seconds === undefined ? Number.POSITIVE_INFINITY : began + Number(values.seconds) * 1_000;
+  const counts = new Map<string, number>();
+  const situations = new Set<string>();
+  let seed = first;
+  for (; seed < first + most && Date.now() < until; seed += 1) {
+    const result = await run(seed, left);
+    if (result.breach !== null) {
+      console.log(`Seed ${seed}, the ${seed - first + 1}th from ${first}:`);
+      return report(result);
+    }
+    for (const situation of result.situations) situations.add(situation);
+    for (const [name, count] of result.counts) counts.set(name, (counts.get(name) ?? 0) + count);
+  }
+  const minutes = (Date.now() - began) / 60_000;
+  const seeds = seed - first;
+  console.log(`Seeds ${first} to ${seed - 1}: nothing broken in ${seeds * days} virtual days.`);
+  console.log(`${Math.round((seeds * days) / minutes)} virtual days per minute.`);
+  for (const [name, count] of [...counts].sort()) console.log(`  ${name}: ${count}`);
+  const missing = expected().filter((name) => !situations.has(name));
+  if (missing.length === 0) return;
+  console.log(`Situations that did not occur: ${missing.join(', ')}`);
+  if (seeds >= SEEDS_FOR_ALL_SITUATIONS) fail('Every situation must occur in a campaign of this size.');
+}
+
+function expected(): string[] {
+  const named = FEATURES.flatMap(({ situations = {} }) => Object.keys(situations));
+  return [...named, ...CRASH_POINTS.map((point) => `crash ${point}`)];
+}
+
+/** Prints the last steps before a breach, and the faults without which it does not happen. */
+async function report({ seed, breach, lastSteps, faults }: Result): Promise<void> {
+  console.log(lastSteps.join('\n'));
+  console.log(`\nSeed ${seed}: ${breach}`);
+  const needed = await neededFaults(
+    faults.map(({ name }) => name),
+    left,
+    async (without) => (await run(seed, without)).breach === breach,
+  );
+  const shown = faults.filter(({ name }) => needed.includes(name)).map((fault) => JSON.stringify(fault));
+  console.log(`Faults that it needs: ${shown.length === 0 ? 'none' : `\n  ${shown.join('\n  ')}`}`);
+  fail(`Replay it with: npm run simulate-faults -- --seed ${seed} --days ${days}`);
+}
+
+function fail(why: string): void {
+  console.log(why);
+  process.exitCode = 1;
+}

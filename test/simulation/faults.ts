@@ -1,0 +1,233 @@
+/** The faults of a seed: when each begins, how long it lasts, and what it does. Each can be left out without moving another. */
+import BetterSqlite3 from 'better-sqlite3';
+import { between, pick, type Random, seededRandom } from '../../src/simulator/random.ts';
+import { limitPages, openUnwatched, pagesOf } from './handles.ts';
+import type { Machine } from './machine.ts';
+import { DELIVERY_FAULTS, type DeliveryFault } from './provider.ts';
+import type { Service } from './service.ts';
+import { TROUBLES, type Trouble } from './service.ts';
+import type { Time } from './time.ts';
+import type { Trace } from './trace.ts';
+
+/** Where a crash happens: around a statement, after a response, or while a sidecar starts. */
+export const CRASH_POINTS = [
+  ...(['before-begin', 'before-commit', 'after-commit', 'after-response'] as const),
+  ...(['during-start', 'during-migration'] as const),
+];
+export type CrashPoint = (typeof CRASH_POINTS)[number];
+
+const SECOND_MS = 1_000;
+const MINUTE_MS = 60 * SECOND_MS;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+
+type Kind =
+  | { kind: DeliveryFault | 'lost-message' | 'busy' | 'locked' | 'full-disk' }
+  | { kind: 'service'; trouble: Trouble; path: string }
+  | { kind: 'clock'; byMs: number; inside: boolean }
+  | { kind: 'second'; offMs: number }
+  | { kind: 'stop' }
+  | { kind: 'crash'; point: CrashPoint; nth: number };
+
+/** `at` and `forMs`: milliseconds after the start, and how long it lasts. */
+export type Fault = Kind & { name: string; at: number; forMs: number };
+
+export type ActiveFaults = ReturnType<typeof createFaults>;
+
+/** How many faults of each kind a seed of 30 days has on average, and how long they last. */
+const PLAN: readonly [name: Kind['kind'], count: number, longestMs: number][] = [
+  ...DELIVERY_FAULTS.map((kind): [DeliveryFault, number, number] => [kind, 3, 2 * DAY_MS]),
+  ['lost-message', 3, DAY_MS],
+  ['busy', 4, 6 * HOUR_MS],
+  ['locked', 4, 8 * SECOND_MS],
+  ['full-disk', 2, 2 * HOUR_MS],
+  ['service', 10, 5 * HOUR_MS],
+  ['clock', 3, 20 * MINUTE_MS],
+  ['second', 2, DAY_MS],
+  ['stop', 1, 10 * MINUTE_MS],
+  ['crash', 6, HOUR_MS],
+];
+
+/** Returns the faults of a seed in the order of their beginnings. A fault named in `without` is left out. */
+export function planFaults(seed: number, days: number, without: ReadonlySet<string>): Fault[] {
+  const faults: Fault[] = [];
+  for (const [kind, count, longestMs] of PLAN) {
+    const draw = seededRandom(seed, 'faults', kind);
+    // Half of the seeds have no fault of a kind, so that rare combinations are not always disturbed.
+    if (draw() < 0.4) continue;
+    const number = Math.ceil(draw() * 2 * count * (days / 30));
+    for (let index = 0; index < number; index += 1) {
+      const own = seededRandom(seed, 'fault', kind, index);
+      const isFirst = kind === 'crash' && index === 0 && own() < 0.3;
+      const at = isFirst ? 0 : Math.floor(own() * days * DAY_MS);
+      const forMs = Math.ceil(own() ** 2 * longestMs);
+      const details = detailsOf(kind, own);
+      if (isFirst) Object.assign(details, { point: 'during-migration', nth: between(own, 1, 120) });
+      faults.push({ name: `${kind}-${index}`, at, forMs, ...details } as Fault);
+    }
+  }
+  return faults.filter(({ name }) => !without.has(name)).sort((one, other) => one.at - other.at);
+}
+
+function detailsOf(kind: Kind['kind'], own: Random): Kind {
+  switch (kind) {
+    case 'service': {
+      const trouble = pick(own, TROUBLES);
+      return { kind, trouble, path: pick(own, ['*', '*', 'census', 'termination', 'new-hire']) };
+    }
+    case 'clock': {
+      const byMs = pick(own, [2, 30, 90, 240, 26 * 60]) * MINUTE_MS * pick(own, [-1, 1]);
+      return { kind, byMs, inside: own() < 0.7 };
+    }
+    case 'second':
+      return { kind, offMs: between(own, -30, 30) * HOUR_MS };
+    case 'crash':
+      return { kind, point: pick(own, CRASH_POINTS.slice(0, 5)), nth: between(own, 1, 40) };
+    default:
+      return { kind } as Kind;
+  }
+}
+
+type FaultParts = {
+  time: Time;
+  trace: Trace;
+  service: Service;
+  machine: Machine;
+  random: (...name: (string | number)[]) => Random;
+  saw: (situation: string) => void;
+  count: (name: string) => void;
+};
+
+export function createFaults({ time, trace, service, machine, random, saw, count }: FaultParts) {
+  const planned: Fault[] = [];
+  const on = new Map<string, Fault>();
+  const busyDraw = random('busy');
+  /** A crash or clock step that waits for its statement. */
+  let armed: (Fault & { left: number })[] = [];
+
+  let isHeld = false;
+
+  const is = (kind: Kind['kind']): boolean => [...on.values()].some((fault) => fault.kind === kind);
+
+  const end = (fault: Fault): void => {
+    if (!on.delete(fault.name)) return;
+    trace.add(`fault ${fault.name} ends`);
+    if (fault.kind === 'service') service.troubles.delete(fault.path);
+    else if (fault.kind === 'clock') machine.skewMs = 0;
+    else if (fault.kind === 'full-disk') limitPages(machine.path, null);
+    else if (fault.kind === 'second') void machine.stop('second');
+  };
+
+  const begin = (fault: Fault): void => {
+    trace.add(`fault ${fault.name} begins ${JSON.stringify(fault)}`);
+    count(`fault ${fault.kind}`);
+    switch (fault.kind) {
+      case 'crash':
+        armed.push({ ...fault, left: fault.nth });
+        // Nothing crashes during a start without one.
+        if (fault.point === 'during-start') machine.crash('before a start', SECOND_MS);
+        return;
+      case 'clock':
+        if (fault.inside) armed.push({ ...fault, left: between(busyDraw, 1, 60) });
+        else step(fault);
+        return;
+      case 'stop':
+        if (!machine.isUp()) return;
+        void machine.stop('first').then(() => machine.start('first', 0));
+        return;
+      case 'second':
+        if (!machine.isUp()) return;
+        machine.start('second', fault.offMs);
+        break;
+      case 'service':
+        service.troubles.set(fault.path, fault.trouble);
+        break;
+      case 'full-disk':
+        limitPages(machine.path, pagesOf(machine.path));
+        break;
+      case 'locked':
+        lock(fault.forMs);
+        return;
+      default:
+    }
+    on.set(fault.name, fault);
+    time.after(fault.forMs, 'fault', () => end(fault));
+  };
+
+  const step = (fault: Fault): void => {
+    if (fault.kind !== 'clock') return;
+    machine.skewMs += fault.byMs;
+    on.set(fault.name, fault);
+    time.after(fault.forMs, 'fault', () => end(fault));
+  };
+
+  /** Another process holds the write lock. */
+  const lock = (forMs: number): void => {
+    const handle = openUnwatched(machine.path);
+    try {
+      handle.exec('begin immediate');
+    } catch {
+      handle.close();
+      return;
+    }
+    time.after(forMs, 'unlock', () => handle.close());
+  };
+
+  const fire = (point: CrashPoint | 'statement'): void => {
+    for (const fault of armed) {
+      const isIts = fault.kind === 'crash' ? fault.point === point : point === 'statement';
+      if (!isIts) continue;
+      fault.left -= 1;
+      if (fault.left > 0) continue;
+      armed = armed.filter((one) => one !== fault);
+      if (fault.kind === 'clock') {
+        step(fault);
+        continue;
+      }
+      saw(`crash ${point}`);
+      machine.crash(`${point} (${fault.name})`, fault.forMs);
+      throw new BetterSqlite3.SqliteError('the machine crashed', 'SQLITE_IOERR');
+    }
+  };
+
+  return {
+    planned: planned as readonly Fault[],
+    plan(fault: Fault): void {
+      planned.push(fault);
+      time.after(fault.at, 'fault', () => begin(fault));
+    },
+    /** Lets no crash and no step of the clock happen until it is called with false. */
+    hold(held: boolean): void {
+      isHeld = held;
+    },
+    isOn: (kind: Kind['kind']): boolean => is(kind),
+    afterResponse(): void {
+      try {
+        if (!isHeld) fire('after-response');
+      } catch {
+        // The crash is noted. There is no statement that could fail.
+      }
+    },
+    onStatement(sql: string, isDone: boolean): void {
+      const word = /^\w+/.exec(sql)?.[0].toLowerCase();
+      const isUp = machine.isUp();
+      if (!isUp && !isDone) fire('during-start');
+      if (!isUp && !isDone && word === 'create') fire('during-migration');
+      if (word === 'begin' && !isDone) {
+        fire('before-begin');
+        if (is('busy') && busyDraw() < 0.2) {
+          throw new BetterSqlite3.SqliteError('database is locked', 'SQLITE_BUSY');
+        }
+      } else if (word === 'commit') {
+        fire(isDone ? 'after-commit' : 'before-commit');
+        if (isDone) fire('statement');
+      }
+    },
+    /** Ends all faults: what follows must come to rest. */
+    endAll(): void {
+      time.cancel((name) => name === 'fault');
+      armed = [];
+      for (const fault of on.values()) end(fault);
+    },
+  };
+}

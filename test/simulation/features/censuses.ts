@@ -1,0 +1,71 @@
+/** Censuses: requested by the service, uploaded by payroll or fetched from its function, and completed by the service. */
+import type { Simulation } from '../simulation.ts';
+import { sendSync } from './events.ts';
+import type { Feature } from './features.ts';
+
+const DAY_MS = 86_400_000;
+const MINUTE_MS = 60_000;
+
+export const CENSUSES: Feature = {
+  plan(simulation) {
+    const { time, world, restFrom } = simulation;
+    const days = (restFrom - time.now()) / DAY_MS;
+    for (const { id } of world.employers) {
+      const draw = simulation.random('census', id);
+      time.after(draw() * 60 * MINUTE_MS, 'census', () => push(simulation, id));
+      time.after(draw() * 120 * MINUTE_MS, 'sync', () => sendSync(simulation, 'request', id));
+      for (let count = Math.ceil(draw() * days * 0.3); count > 0; count -= 1) {
+        time.after(draw() * days * DAY_MS, 'sync', () => sendSync(simulation, 'request', id));
+        // Two requests in a row share an upload.
+        if (draw() < 0.3)
+          time.after(draw() * days * DAY_MS, 'syncs', () => {
+            sendSync(simulation, 'request', id);
+            time.after(1 + draw() * 1_000, 'sync', () => sendSync(simulation, 'request', id));
+          });
+        if (!world.hasFunction || draw() < 0.2) {
+          time.after(draw() * days * DAY_MS, 'census', () => push(simulation, id));
+        }
+      }
+    }
+  },
+  onApplied(simulation, { path, subject }) {
+    if (!path.endsWith('/census')) return;
+    const draw = simulation.random('completes', simulation.time.now());
+    simulation.time.after((1 + draw() * 20) * MINUTE_MS, 'sync', () => {
+      sendSync(simulation, 'complete', subject);
+    });
+  },
+  atRest(simulation) {
+    for (const { id } of simulation.world.employers) push(simulation, id);
+  },
+  rests: [
+    {
+      promise: 6,
+      name: 'every census sync is completed or failed with a reason',
+      broken: ({ machine }) =>
+        machine
+          .query(
+            `select sync_id, state, reason from census_syncs where dismissed_at is null and state <> 'completed'
+             and (state <> 'failed' or reason is null)`,
+          )
+          .map(({ sync_id, state, reason }) => `census sync ${sync_id} is ${state} (${reason})`),
+    },
+  ],
+  situations: {
+    'coalesced sync':
+      'select 1 from census_syncs where request_id is not null group by request_id having count(*) > 1 limit 1',
+    'completed sync': "select 1 from census_syncs where state = 'completed' limit 1",
+  },
+};
+
+function push(simulation: Simulation, employerId: string): void {
+  simulation.persist('census push', async () => {
+    const census = simulation.world.census(employerId, simulation.time.now());
+    if (census === null || census.employees.length === 0) return true;
+    const url = `/v1/employers/${employerId}/census`;
+    const headers = { 'content-type': 'application/json' };
+    const response = await simulation.machine.call('PUT', url, JSON.stringify(census), headers);
+    if (response?.status === 422) simulation.breach(`a census was refused: ${JSON.stringify(response.body)}`);
+    return response?.status === 200;
+  });
+}

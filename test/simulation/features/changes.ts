@@ -1,0 +1,156 @@
+/** Employment changes: payroll reports each until it is accepted, with one idempotency key. */
+import type { Simulation } from '../simulation.ts';
+import { dayOf, daysAfter, type Employer, type Person } from '../world.ts';
+import type { Feature } from './features.ts';
+
+const DAY_MS = 86_400_000;
+
+/** Accepted changes, by simulation: the ids that payroll was told. */
+const accepted = new WeakMap<Simulation, Set<string>>();
+
+export const CHANGES: Feature = {
+  plan(simulation) {
+    accepted.set(simulation, new Set());
+    const { time, world, restFrom } = simulation;
+    const days = (restFrom - time.now()) / DAY_MS;
+    const draw = simulation.random('changes');
+    const count = Math.ceil(days * world.employers.length * 0.35);
+    for (let index = 0; index < count; index += 1) {
+      time.after((0.2 + draw() * 0.8) * days * DAY_MS, 'change', () => change(simulation, index));
+    }
+  },
+  invariants: [
+    {
+      promise: 1,
+      name: 'an accepted change is stored',
+      broken: (simulation) => {
+        const stored = new Set(
+          simulation.machine
+            .query<{ request_id: string }>('select request_id from outbox')
+            .map((row) => row.request_id),
+        );
+        const missing = [...(accepted.get(simulation) ?? [])].filter((id) => !stored.has(id));
+        return missing.map((id) => `the change ${id} was accepted and is not stored`);
+      },
+    },
+    { promise: 6, name: 'the service receives the changes of an employee in order', broken: outOfOrder },
+    {
+      promise: 6,
+      name: 'a delivered request was applied by the service',
+      broken: ({ machine, service }) => {
+        const keys = new Set([...service.applied.keys()].map((key) => key.split(':')[0]));
+        return machine
+          .query<{ request_id: string }>("select request_id from outbox where state = 'delivered'")
+          .filter(({ request_id }) => !keys.has(request_id))
+          .map(({ request_id }) => `${request_id} is delivered, and the service does not have it`);
+      },
+    },
+  ],
+  rests: [
+    {
+      promise: 6,
+      name: 'every request has ended',
+      broken: ({ machine }) =>
+        machine
+          .query("select request_id, state, reason, due_at from outbox where state in ('pending', 'sending')")
+          .map(
+            ({ request_id, state, reason, due_at }) =>
+              `${request_id} is ${state} until ${due_at} (${reason})`,
+          ),
+    },
+    {
+      promise: 6,
+      name: 'the circuit breaker is active',
+      broken: ({ machine }) =>
+        machine
+          .query("select reason from circuit_breaker where state <> 'active'")
+          .map(({ reason }) => `the circuit breaker is paused: ${reason}`),
+    },
+  ],
+  situations: {
+    'takeover of a claim':
+      "select 1 from delivery_attempts where reason = 'the sender stopped during the attempt' limit 1",
+    'rejected request': 'select 1 from delivery_attempts where status = 422 limit 1',
+    'held request': 'select 1 from delivery_attempts where status = 403 limit 1',
+    'paused sending': 'select 1 from delivery_attempts where status = 401 limit 1',
+    'lost response': "select 1 from delivery_attempts where reason like '%UND_ERR_SOCKET%' limit 1",
+    'whole timeout': "select 1 from delivery_attempts where reason like '%TIMEOUT%' limit 1",
+  },
+};
+
+/** The service must apply the requests of a subject in the order of the queue. */
+function outOfOrder({ machine, service }: Simulation): string[] {
+  const order = new Map<string, number>();
+  for (const key of service.applied.keys()) {
+    const id = key.split(':')[0] as string;
+    if (!order.has(id)) order.set(id, order.size);
+  }
+  const rows = machine.query<{ request_id: string; subject: string }>(
+    `select request_id, subject_id as subject from outbox where subject_type = 'employee' and status is not 422
+     and not exists (select 1 from delivery_attempts where delivery_attempts.request_id = outbox.request_id and status = 422)
+     order by seq`,
+  );
+  const last = new Map<string, number>();
+  const wrong: string[] = [];
+  for (const { request_id, subject } of rows) {
+    const place = order.get(request_id);
+    if (place === undefined) continue;
+    if (place < (last.get(subject) ?? -1))
+      wrong.push(`${request_id} reached the service before an older change`);
+    last.set(subject, place);
+  }
+  return wrong;
+}
+
+function change(simulation: Simulation, index: number): void {
+  const { world, time } = simulation;
+  const draw = simulation.random('change', index);
+  const today = dayOf(time.now());
+  const everyone = world.everyone().filter(({ person }) => person.terminated === null);
+  const one = everyone[Math.floor(draw() * everyone.length)];
+  if (one === undefined) return;
+  const { employer, person } = one;
+  const employee_id = person.employee.employee_id;
+  const kind = draw();
+  if (kind < 0.3) {
+    hire(simulation, employer, daysAfter(today, Math.floor(draw() * 20) - 10), index);
+    return;
+  }
+  if (kind < 0.5) {
+    const termination_date = daysAfter(today, Math.floor(draw() * 20) - 8);
+    person.terminated = termination_date;
+    report(simulation, 'termination', { employee_id, termination_date }, index);
+    return;
+  }
+  if (kind < 0.75) {
+    const address = { ...person.employee.address, line1: `${index} Changed Street` };
+    person.employee.address = address;
+    report(simulation, 'demographic', { employee_id, address }, index);
+    return;
+  }
+  const pay_frequency = employer.frequencies[Math.floor(draw() * employer.frequencies.length)] ?? 'biweekly';
+  person.employee.pay_frequency = pay_frequency;
+  report(simulation, 'compensation-change', { employee_id, pay_frequency }, index);
+}
+
+function hire(simulation: Simulation, employer: Employer, hired: string, index: number): void {
+  const person: Person = simulation.world.newPerson(employer, hired);
+  employer.people.push(person);
+  report(simulation, 'new-hire', { ...person.employee, employer_id: employer.id }, index);
+}
+
+function report(simulation: Simulation, kind: string, body: object, index: number): void {
+  simulation.persist('change', async () => {
+    const headers = { 'idempotency-key': `change-${index}` };
+    const response = await simulation.machine.call('POST', `/v1/employee-changes/${kind}`, body, headers);
+    if (response?.status !== 202) {
+      if (response?.status === 422)
+        simulation.breach(`a change was refused: ${JSON.stringify(response.body)}`);
+      return false;
+    }
+    const { id } = response.body as { id: string };
+    accepted.get(simulation)?.add(id);
+    simulation.count('changes');
+    return true;
+  });
+}

@@ -1,0 +1,157 @@
+/** Elections: deduction events with later versions, ties, moved starts, ends, bad bodies and bodies that differ. */
+import { pick, type Random } from '../../../src/simulator/random.ts';
+import type { Simulation } from '../simulation.ts';
+import { dayOf, daysAfter } from '../world.ts';
+import type { Feature } from './features.ts';
+
+const DAY_MS = 86_400_000;
+const LINES = ['medical', 'dental', 'vision', 'hsa', 'life'] as const;
+
+type Election = Record<string, string>;
+
+export const EVENTS: Feature = {
+  plan(simulation) {
+    const { time, world, restFrom } = simulation;
+    const days = (restFrom - time.now()) / DAY_MS;
+    const elections = new Map<string, { election: Election; createdAt: string }>();
+    for (const { person } of world.everyone()) enroll(simulation, elections, person.employee.employee_id);
+    const draw = simulation.random('elections');
+    const changes = Math.ceil(days * world.everyone().length * 0.15);
+    for (let index = 0; index < changes; index += 1) {
+      const own = simulation.random('election', index);
+      time.after(draw() * days * DAY_MS, 'election', () => change(simulation, elections, own, index));
+    }
+  },
+  invariants: [
+    {
+      promise: 5,
+      name: 'a quarantined event has a reason',
+      broken: ({ machine }) =>
+        machine
+          .query("select event_id from inbox where state = 'quarantined' and reason is null")
+          .map(({ event_id }) => `${event_id} has no reason`),
+    },
+  ],
+  rests: [
+    {
+      promise: 5,
+      name: 'every event has ended',
+      broken: ({ machine }) =>
+        machine
+          .query("select event_id from inbox where state = 'pending'")
+          .map(({ event_id }) => `${event_id} is pending`),
+    },
+    {
+      promise: 1,
+      name: 'every event is acknowledged',
+      broken: ({ provider }) => [...provider.unacknowledged].map((id) => `${id} was never acknowledged`),
+    },
+  ],
+  situations: {
+    tie: "select 1 from deduction_versions where ordered_by = 'tie' limit 1",
+    'late event': 'select 1 from deduction_versions where late = 1 limit 1',
+    'event without a time': "select 1 from deduction_versions where ordered_by = 'receipt' limit 1",
+    quarantine: "select 1 from inbox where state = 'quarantined' limit 1",
+    'ignored event': "select 1 from inbox where state = 'ignored' limit 1",
+    'conflicting body': 'select 1 from event_conflicts limit 1',
+    'dropped body': 'select 1 from inbox where body is null limit 1',
+    'refused signature': 'select 1 from refused_signatures limit 1',
+  },
+};
+
+function send(
+  simulation: Simulation,
+  id: string,
+  type: string,
+  data: object,
+  createdAt: string | null,
+): void {
+  const body = { id: `env-${id}`, event_type: type, data, ...(createdAt && { created_at: createdAt }) };
+  simulation.provider.send({ id, body: JSON.stringify(body) });
+}
+
+function enroll(
+  simulation: Simulation,
+  elections: Map<string, { election: Election; createdAt: string }>,
+  employeeId: string,
+): void {
+  const draw = simulation.random('enroll', employeeId);
+  for (const line of LINES.slice(0, 1 + Math.floor(draw() * 3))) {
+    simulation.time.after(draw() * 3 * DAY_MS, 'election', () => {
+      const id = `ded-${employeeId}-${line}`;
+      const election: Election = {
+        ...{ id, employee_id: employeeId, line_of_coverage: line },
+        member_contribution: pick(draw, ['150.00', '33.33', '100', '20.00', '0']),
+        employer_contribution: pick(draw, ['0.00', '350', '12.345']),
+        period: pick(draw, ['monthly', 'monthly', 'biweekly', 'weekly']),
+        taxability: pick(draw, ['pre_tax', 'post_tax']),
+        effective_start: `${daysAfter(dayOf(simulation.time.now()), Math.floor(draw() * 40) - 60)}T00:00:00Z`,
+      };
+      const createdAt = new Date(simulation.time.now()).toISOString();
+      elections.set(id, { election, createdAt });
+      send(simulation, `msg-${id}`, 'employee.deduction-updated', election, createdAt);
+    });
+  }
+}
+
+function change(
+  simulation: Simulation,
+  elections: Map<string, { election: Election; createdAt: string }>,
+  draw: Random,
+  index: number,
+): void {
+  const { time, provider } = simulation;
+  const known = [...elections.values()];
+  const before = known[Math.floor(draw() * known.length)];
+  const id = `msg-change-${index}`;
+  if (before === undefined) return;
+  const { election } = before;
+  const today = dayOf(time.now());
+  const kind = draw();
+  if (kind < 0.05) {
+    send(simulation, id, 'employee.unheard-of', { a: 1 }, null);
+    return;
+  }
+  if (kind < 0.1) {
+    const bad = pick(draw, [{ ...election, period: 'daily' }, { ...election, id: 7 }, { employee_id: 'x' }]);
+    send(simulation, id, 'employee.deduction-updated', bad, null);
+    return;
+  }
+  if (kind < 0.15) {
+    // The provider resends an acknowledged event, and sometimes with another body.
+    const ids = [...provider.acknowledged.keys()];
+    const event = provider.acknowledged.get(ids[Math.floor(draw() * ids.length)] ?? '');
+    if (event !== undefined)
+      provider.send({ id: event.id, body: draw() < 0.5 ? event.body : `${event.body} ` });
+    return;
+  }
+  if (kind < 0.2) {
+    const stranger = { ...election, id: `ded-stranger-${index}`, employee_id: `stranger-${index}` };
+    send(simulation, id, 'employee.deduction-updated', stranger, new Date(time.now()).toISOString());
+    return;
+  }
+  const changed: Election = { ...election, ...changesOf(draw, today, election) };
+  const createdAt = kind < 0.3 ? before.createdAt : kind < 0.35 ? null : new Date(time.now()).toISOString();
+  elections.set(changed.id as string, { election: changed, createdAt: createdAt ?? before.createdAt });
+  send(simulation, id, 'employee.deduction-updated', changed, createdAt);
+}
+
+function changesOf(draw: Random, today: string, { effective_start: start }: Election): Election {
+  const day = (days: number): string => `${daysAfter(today, Math.floor(days))}T05:31:56Z`;
+  return pick(draw, [
+    { member_contribution: pick(draw, ['60', '61.50', '0.01', '75.00']) },
+    { member_contribution: pick(draw, ['10', '45.67']), effective_start: day(draw() * 60 - 30) },
+    { taxability: pick(draw, ['pre_tax', 'post_tax']) },
+    { effective_end: day(draw() * 40 - 20) },
+    { effective_start: day(draw() * 40), member_contribution: '88.00' },
+    // A start that is moved before it begins.
+    { effective_start: `${daysAfter((start ?? today).slice(0, 10), 31)}T00:00:00Z` },
+    { line_of_coverage: pick(draw, LINES) },
+    { employer_contribution: pick(draw, ['1', '2.50']) },
+  ]);
+}
+
+export function sendSync(simulation: Simulation, kind: 'request' | 'complete', employerId: string): void {
+  const id = `msg-sync-${kind}-${employerId}-${simulation.time.now()}`;
+  send(simulation, id, `employee-census.sync-${kind}`, { employer_id: employerId }, null);
+}

@@ -1,0 +1,34 @@
+/**
+ * What happens in a simulated world. To simulate a new feature, write one file like `events.ts` and add it to the list: `plan`
+ * puts its actions on the agenda, `invariants` are checked at quiet points and `rests` in the end, and each of its
+ * `situations`, a query, must find a row in some seed of every campaign.
+ */
+import type { Applied } from '../service.ts';
+import type { Simulation } from '../simulation.ts';
+import { CENSUSES } from './censuses.ts';
+import { CHANGES } from './changes.ts';
+import { EVENTS } from './events.ts';
+import { OPERATORS } from './operators.ts';
+import { PAYROLL } from './payroll.ts';
+
+export type Invariant = {
+  /** The number in docs/promises.md. */
+  promise: number;
+  name: string;
+  /** Returns what breaks it, as sentences. */
+  broken(simulation: Simulation): readonly string[] | Promise<readonly string[]>;
+};
+
+export type Feature = {
+  plan(simulation: Simulation): void;
+  /** Called when the service has applied a request. */
+  onApplied?(simulation: Simulation, applied: Applied): void;
+  /** Called after the last fault: an operator settles what waits for one. */
+  atRest?(simulation: Simulation): void;
+  invariants?: readonly Invariant[];
+  /** Checked two hours after the last fault. */
+  rests?: readonly Invariant[];
+  situations?: Readonly<Record<string, string>>;
+};
+
+export const FEATURES: readonly Feature[] = [EVENTS, CENSUSES, CHANGES, PAYROLL, OPERATORS];

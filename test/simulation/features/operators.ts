@@ -1,0 +1,112 @@
+/** Operators: they dismiss, reprocess and decide, retry what was rejected, and read lists. */
+import type { Simulation } from '../simulation.ts';
+import type { Feature } from './features.ts';
+
+const DAY_MS = 86_400_000;
+const MINUTE_MS = 60_000;
+
+export const OPERATORS: Feature = {
+  plan(simulation) {
+    const { time, restFrom } = simulation;
+    const days = (restFrom - time.now()) / DAY_MS;
+    const draw = simulation.random('operators');
+    for (let count = Math.ceil(days * 1.5); count > 0; count -= 1) {
+      time.after(draw() * days * DAY_MS, 'operator', () => act(simulation, draw()));
+    }
+  },
+  atRest(simulation) {
+    // What the service rejected is sent again until nothing waits for an operator.
+    for (let minutes = 1; minutes < 60; minutes += 9) {
+      simulation.time.after(minutes * MINUTE_MS, 'operator', () => void retry(simulation));
+    }
+  },
+  rests: [
+    {
+      promise: 5,
+      name: 'readiness finds nothing that waits',
+      async broken({ machine }) {
+        const response = await machine.call('GET', '/v1/readiness');
+        if (response?.status !== 200) return [`readiness responded ${response?.status}`];
+        type Report = { checks: { id: string; result: string; examples: string[] }[] };
+        return (response.body as Report).checks
+          .filter(({ id, result }) => RESTING.has(id) && result === 'fail')
+          .map(({ id, examples }) => `the check ${id} fails: ${examples[0]}`);
+      },
+    },
+  ],
+  situations: {
+    'dismissed event': 'select 1 from inbox where dismissed_at is not null limit 1',
+    'reprocessed event': 'select 1 from inbox where reprocessed > 0 limit 1',
+    'decided start': 'select 1 from start_decisions limit 1',
+  },
+};
+
+/** The checks that nobody needs to act on: they pass when everything that can continue has ended. */
+const RESTING = new Set([
+  ...['events-pending', 'circuit-breaker-paused', 'sending-stalled', 'requests-stuck'],
+]);
+
+async function act(simulation: Simulation, kind: number): Promise<void> {
+  if (kind < 0.2) return dismiss(simulation);
+  if (kind < 0.35) return reprocess(simulation);
+  if (kind < 0.5) return retry(simulation);
+  if (kind < 0.7) return decide(simulation);
+  const lists = [
+    'deductions',
+    'events',
+    'employee-changes',
+    'census-syncs',
+    'payroll-runs',
+    'readiness',
+    'activity',
+  ];
+  await simulation.machine.call('GET', `/v1/${lists[Math.floor(kind * 1_000) % lists.length]}`);
+  for (const { run_id } of finalRuns(simulation).slice(-2)) {
+    await simulation.machine.call('GET', `/v1/payroll-runs/${run_id}`);
+  }
+}
+
+function finalRuns({ machine }: Simulation): { run_id: string }[] {
+  return machine.query("select run_id from payroll_runs where state <> 'open' order by finalized_at");
+}
+
+async function dismiss(simulation: Simulation): Promise<void> {
+  const sql = "select event_id from inbox where state = 'quarantined' and dismissed_at is null limit 1";
+  for (const { event_id } of simulation.machine.query(sql)) {
+    await simulation.machine.call('POST', `/v1/events/${event_id}/dismiss`, {
+      reason: 'seen in the simulation',
+    });
+  }
+}
+
+async function reprocess(simulation: Simulation): Promise<void> {
+  const sql =
+    "select event_id from inbox where state in ('quarantined', 'ignored') order by seq desc limit 1";
+  for (const { event_id } of simulation.machine.query(sql)) {
+    await simulation.machine.call('POST', `/v1/events/${event_id}/reprocess`);
+  }
+}
+
+async function retry(simulation: Simulation): Promise<void> {
+  const sql =
+    "select request_id from outbox where state = 'rejected' and subject_type = 'employee' order by seq";
+  for (const { request_id } of simulation.machine.query(sql)) {
+    await simulation.machine.call('POST', `/v1/employee-changes/${request_id}/retry`, { force: true });
+  }
+}
+
+async function decide(simulation: Simulation): Promise<void> {
+  const response = await simulation.machine.call('GET', '/v1/readiness');
+  if (response?.status !== 200) return;
+  const rows = simulation.machine.query<{ deduction_id: string; version: number }>(
+    'select deduction_id, version from deduction_versions order by position desc limit 40',
+  );
+  for (const { deduction_id, version } of rows.slice(0, 12)) {
+    const body = {
+      version,
+      decision: version % 2 === 0 ? 'keep' : 'drop',
+      reason: 'decided in the simulation',
+    };
+    await simulation.machine.call('POST', `/v1/deductions/${deduction_id}/start-decision`, body);
+  }
+}

@@ -1,0 +1,196 @@
+/** Payroll runs: specialists set schedules, finalize each pay date, void some runs, and report what was taken. */
+import type { Random } from '../../../src/simulator/random.ts';
+import type { Response } from '../machine.ts';
+import { agreesWithModel } from '../payroll-model.ts';
+import type { Simulation } from '../simulation.ts';
+import { daysAfter, type Employer, type Frequency } from '../world.ts';
+import type { Feature } from './features.ts';
+
+const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
+/** A run that cannot be finalized by then is left open. */
+const TRIES = 12;
+
+const STEPS = { biweekly: 14, weekly: 7 } as const;
+
+/** Runs whose finalization was confirmed, by simulation. */
+const confirmed = new WeakMap<Simulation, Set<string>>();
+
+export const PAYROLL: Feature = {
+  plan(simulation) {
+    confirmed.set(simulation, new Set());
+    for (const employer of simulation.world.employers) {
+      const draw = simulation.random('payroll', employer.id);
+      setUp(simulation, employer, draw);
+      for (const frequency of employer.frequencies) planRuns(simulation, employer, frequency, draw);
+    }
+  },
+  invariants: [
+    {
+      promise: 1,
+      name: 'a run whose finalization was confirmed is final',
+      broken: (simulation) => {
+        const final = new Set(
+          simulation.machine
+            .query<{ run_id: string }>("select run_id from payroll_runs where state <> 'open'")
+            .map(({ run_id }) => run_id),
+        );
+        const missing = [...(confirmed.get(simulation) ?? [])].filter((id) => !final.has(id));
+        return missing.map((id) => `run ${id} was finalized and is not final`);
+      },
+    },
+    { promise: 8, name: 'a finalized run has the lines of the payroll model', broken: agreesWithModel },
+  ],
+  situations: {
+    'finalized run': "select 1 from payroll_runs where state = 'finalized' limit 1",
+    'voided run': "select 1 from payroll_runs where state = 'voided' limit 1",
+    'missed check': "select 1 from run_employees where lines like '%missed_check%' limit 1",
+    adjustment: "select 1 from run_settlements where kind = 'adjustment' limit 1",
+    arrears: "select 1 from run_settlements where kind = 'arrears' limit 1",
+    'settlement of a voided run':
+      "select 1 from run_settlements where settles in (select run_id from payroll_runs where state = 'voided') limit 1",
+    'voided settlement':
+      "select 1 from run_settlements join payroll_runs using (freeze_id) where state = 'voided' limit 1",
+    'pay dates of two years':
+      "select 1 from payroll_runs where state = 'finalized' and pay_date > '2027' limit 1",
+  },
+};
+
+function setUp(simulation: Simulation, employer: Employer, draw: Random): void {
+  const url = `/v1/employers/${employer.id}`;
+  const schedules = employer.frequencies.map((pay_frequency) => ({
+    pay_frequency,
+    pay_dates: datesOf(pay_frequency),
+  }));
+  const options = {
+    adjustments: draw() < 0.7 ? 'include' : 'report',
+    arrears: draw() < 0.5 ? 'include' : 'report',
+    remainder: ['last', 'spread', 'none'][Math.floor(draw() * 3)],
+    applies_on: draw() < 0.7 ? 'pay_date' : 'period_end',
+    scheme: ['annualized', 'annualized', 'month-even', 'first-checks'][Math.floor(draw() * 4)],
+  };
+  simulation.persist('schedule', async () => {
+    const response = await simulation.machine.call('PUT', `${url}/pay-schedule`, { schedules });
+    return isDone(simulation, response, 200);
+  });
+  simulation.persist('policy', async () => {
+    const body = { effective_from: '2025-01-01', ...options };
+    return isDone(simulation, await simulation.machine.call('PUT', `${url}/payroll-policy`, body), 200);
+  });
+}
+
+/** Returns whether a request succeeded. A refusal of its content is a breach: the simulation sends correct requests. */
+function isDone(simulation: Simulation, response: Response | null, status: number): boolean {
+  if (response?.status === 422) simulation.breach(`refused: ${JSON.stringify(response.body)}`);
+  return response?.status === status;
+}
+
+/** Returns the stepped pay dates of three whole years, which the model assumes, too. */
+function datesOf(frequency: Frequency) {
+  const dates: { pay_date: string; period_start: string; period_end: string }[] = [];
+  const days = STEPS[frequency];
+  for (let date = '2025-01-03'; date < '2028'; date = daysAfter(date, days)) {
+    const period = { period_start: daysAfter(date, -4 - days), period_end: daysAfter(date, -5) };
+    dates.push({ pay_date: date, ...period });
+  }
+  return dates;
+}
+
+function planRuns(simulation: Simulation, employer: Employer, frequency: Frequency, draw: Random): void {
+  const { time, restFrom } = simulation;
+  for (const date of datesOf(frequency)) {
+    // All employers of a day work at once, as on a Wednesday before pay day.
+    const at =
+      Date.parse(`${daysAfter(date.pay_date, -2)}T15:00:00Z`) + draw() * (draw() < 0.5 ? 1_000 : HOUR_MS);
+    const own = simulation.random('run', employer.id, frequency, date.pay_date);
+    if (at < time.now() + DAY_MS || at > restFrom - HOUR_MS) continue;
+    const body = { employer_id: employer.id, pay_frequency: frequency, ...date };
+    time.after(at - time.now(), 'run', () =>
+      begin(simulation, `${employer.id}-${frequency}-${date.pay_date}`, body, own),
+    );
+  }
+}
+
+function begin(simulation: Simulation, runId: string, body: object, draw: Random): void {
+  simulation.persist('run', async () => {
+    const response = await simulation.machine.call('PUT', `/v1/payroll-runs/${runId}`, body);
+    if (!isDone(simulation, response, 201) && !isDone(simulation, response, 200)) return false;
+    finalize(simulation, runId, body, draw, TRIES);
+    return true;
+  });
+}
+
+function finalize(simulation: Simulation, runId: string, body: object, draw: Random, tries: number): void {
+  const { time } = simulation;
+  void tryToFinalize(simulation, runId).then((state) => {
+    if (state === 'final') return afterwards(simulation, runId, body, draw);
+    if (state === 'again' && tries > 1) {
+      const wait = draw() < 0.5 ? 1_000 : draw() * HOUR_MS;
+      time.after(wait, 'finalize', () => finalize(simulation, runId, body, draw, tries - 1));
+    }
+  });
+}
+
+/** Reviews the readiness of a run and finalizes it with what fails accepted. */
+async function tryToFinalize(simulation: Simulation, runId: string): Promise<'final' | 'again' | 'over'> {
+  const url = `/v1/payroll-runs/${runId}`;
+  const readiness = await simulation.machine.call('GET', `${url}/readiness`);
+  if (readiness?.status === 409) return 'over';
+  if (readiness?.status !== 200) return 'again';
+  const { checks } = readiness.body as { checks: { id: string; result: string }[] };
+  const accept = checks.filter(({ result }) => result === 'fail').map(({ id }) => id);
+  const accepting = accept.length === 0 ? {} : { accept, reason: 'reviewed in the simulation' };
+  const headers = { 'if-match': String(readiness.headers.etag), 'idempotency-key': `finalize-${runId}` };
+  const response = await simulation.machine.call('POST', `${url}/finalize`, accepting, headers);
+  if (response?.status !== 200) return 'again';
+  confirmed.get(simulation)?.add(runId);
+  simulation.count('runs finalized');
+  return 'final';
+}
+
+/** Reports what payroll took, or voids the run and makes another one. */
+function afterwards(simulation: Simulation, runId: string, body: object, draw: Random): void {
+  const { time } = simulation;
+  const kind = draw();
+  if (kind < 0.3) time.after(draw() * 3 * DAY_MS, 'taken', () => taken(simulation, runId, draw));
+  else if (kind < 0.55)
+    time.after(draw() * 15 * DAY_MS, 'void', () => voidRun(simulation, runId, body, draw));
+}
+
+function voidRun(simulation: Simulation, runId: string, body: object, draw: Random): void {
+  simulation.persist('void', async () => {
+    const url = `/v1/payroll-runs/${runId}/void`;
+    const response = await simulation.machine.call('POST', url, { reason: 'a mistake in the simulation' });
+    if (response?.status !== 200 && response?.status !== 409) return false;
+    if (draw() < 0.7) begin(simulation, `${runId}-again`, body, draw);
+    return true;
+  });
+}
+
+async function taken(simulation: Simulation, runId: string, draw: Random): Promise<void> {
+  type Lines = {
+    data: {
+      employee_id: string;
+      deduction_id: string;
+      kind: string;
+      member_amount: string;
+      flags: string[];
+    }[];
+  };
+  const response = await simulation.machine.call('GET', `/v1/payroll-runs/${runId}/lines?limit=100`);
+  if (response?.status !== 200) return;
+  const lines = (response.body as Lines).data.filter(
+    ({ kind, flags }) => kind === 'regular' && !flags.includes('reported') && draw() < 0.3,
+  );
+  if (lines.length === 0) return;
+  const rows = lines.map(({ employee_id, deduction_id, member_amount }) => ({
+    ...{ employee_id, deduction_id, kind: 'regular' },
+    amount: draw() < 0.5 ? '0.00' : member_amount,
+  }));
+  const body = JSON.stringify({ lines: rows });
+  const headers = { 'content-type': 'application/json' };
+  simulation.persist('taken', async () => {
+    const reported = await simulation.machine.call('POST', `/v1/payroll-runs/${runId}/taken`, body, headers);
+    return reported?.status === 200 || reported?.status === 409;
+  });
+}

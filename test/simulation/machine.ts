@@ -1,0 +1,235 @@
+/** The machine that the sidecars of a simulation run on: its disk, its clock, its network, and its crashes. */
+import { mkdirSync, rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import type { Database } from 'better-sqlite3';
+import type { FastifyInstance, InjectOptions } from 'fastify';
+import { type Config, readConfig } from '../../src/config.ts';
+import { type Random, seededRandom } from '../../src/simulator/random.ts';
+import { closeHandles, crashFiles, openUnwatched } from './handles.ts';
+import { type Instance, startInstance } from './instance.ts';
+import type { Service } from './service.ts';
+import { type Time, timeoutSignal } from './time.ts';
+import type { Trace } from './trace.ts';
+import type { World } from './world.ts';
+
+export const API_KEY = 'simulated-key-of-the-service';
+export const WEBHOOK_SECRET = `whsec_${Buffer.alloc(32, 'webhook').toString('base64')}`;
+const TOKEN = 'simulated-token-of-the-payroll-system-1';
+/** How long a crash waits for what was running. */
+const TURNS = 5;
+
+export type Which = 'first' | 'second';
+export type Response = { status: number; body: unknown; headers: Record<string, unknown> };
+export type Query = <Row = Record<string, string | number | null>>(
+  sql: string,
+  ...parameters: unknown[]
+) => Row[];
+export type Method = 'GET' | 'PUT' | 'POST' | 'DELETE';
+
+export type MachineParts = {
+  seed: number;
+  folder: string;
+  time: Time;
+  trace: Trace;
+  world: World;
+  service: Service;
+  /** Whether a message between two threads is lost. */
+  losesMessage: () => boolean;
+  breach: (what: string) => void;
+};
+
+export type Machine = ReturnType<typeof createMachine>;
+
+export function createMachine({
+  seed,
+  folder,
+  time,
+  trace,
+  world,
+  service,
+  losesMessage,
+  breach,
+}: MachineParts) {
+  const startedAt = time.now();
+  const instances = new Map<Which, Instance>();
+  const choice = seededRandom(seed, 'instance');
+  let path = join(folder, '0', 'sidecar.db');
+  let skewMs = 0;
+  /** Counts the crashes. What belongs to an earlier generation has no effect. */
+  let generation = 0;
+  let starting = 0;
+  let calls = 0;
+  let ended = Promise.withResolvers<null>();
+  let crash: { why: string; downMs: number; old: string } | null = null;
+  let reader: Database | null = null;
+  mkdirSync(dirname(path), { recursive: true });
+
+  const chosen = (): Instance | null => {
+    const running = [...instances.values()];
+    return running[Math.floor(choice() * running.length)] ?? null;
+  };
+
+  const inject = async (app: FastifyInstance, request: InjectOptions): Promise<Response | null> => {
+    const mine = generation;
+    calls += 1;
+    try {
+      const response = await Promise.race([app.inject(request), ended.promise]);
+      if (response === null || mine !== generation) return null;
+      const isJson = String(response.headers['content-type']).includes('json');
+      const body: unknown = isJson ? response.json() : response.body;
+      return { status: response.statusCode, body, headers: response.headers };
+    } catch {
+      return null;
+    } finally {
+      if (mine === generation) calls -= 1;
+    }
+  };
+
+  const start = (which: Which, offMs: number): void => {
+    const mine = generation;
+    starting += 1;
+    const started = startInstance({
+      config: configOf(`sqlite:${path}`, seededRandom(seed, 'config')),
+      clocks: {
+        now: () => new Date(time.now() + skewMs + offMs),
+        sharedNow: async () => new Date(time.now() + skewMs),
+        elapsed: { now: () => time.now() - startedAt, idle: () => time.now() - startedAt },
+        uptimeMs: () => time.now() - startedAt,
+      },
+      log: trace.log(which),
+      random: seededRandom(seed, 'jitter', which, generation),
+      transport: { dispatcher: service, timeout: timeoutSignal },
+      census: world.hasFunction ? async (employerId) => world.census(employerId, time.now()) : null,
+      message: (deliver) => {
+        if (!losesMessage()) setTimeout(deliver, 1);
+      },
+      failed: (error) => {
+        if (mine === generation) breach(`the ${which} sidecar failed: ${(error as Error)?.stack ?? error}`);
+      },
+    });
+    started.then(
+      (instance) => {
+        if (mine !== generation) return;
+        starting -= 1;
+        instances.set(which, instance);
+        trace.add(`${which} started`);
+      },
+      (error: unknown) => {
+        if (mine !== generation) return;
+        starting -= 1;
+        trace.add(`${which} could not start: ${error}`);
+        time.after(1_000, 'start', () => start(which, offMs));
+      },
+    );
+  };
+
+  const forget = async (old: string): Promise<void> => {
+    // What was running meets errors, and no timer calls it again.
+    for (let turn = 0; turn < TURNS; turn += 1) {
+      await time.settle();
+      time.clearTimers();
+    }
+    reader?.close();
+    reader = null;
+    closeHandles(old);
+    rmSync(dirname(old), { recursive: true, force: true });
+  };
+
+  return {
+    get path() {
+      return path;
+    },
+    get databaseUrl() {
+      return `sqlite:${path}`;
+    },
+    /** How far the machine's clock is off, in milliseconds. The time of the database is this clock's. */
+    get skewMs() {
+      return skewMs;
+    },
+    set skewMs(ms: number) {
+      skewMs = ms;
+    },
+    isUp: (): boolean => instances.has('first'),
+    isIdle: (): boolean => starting === 0 && calls === 0,
+    hasCrashed: (): boolean => crash !== null,
+    /** Reads the database as it is, without the code of the sidecar. */
+    query: ((sql, ...parameters) => {
+      reader ??= openUnwatched(path, { readonly: true });
+      return reader.prepare(sql).all(...parameters);
+    }) as Query,
+    start,
+    async stop(which: Which): Promise<void> {
+      const instance = instances.get(which);
+      instances.delete(which);
+      await instance?.stop();
+      trace.add(`${which} stopped`);
+    },
+    /** Delivers a webhook to one of the sidecars. Null: no response. */
+    async deliver(headers: Record<string, string>, payload: string): Promise<number | null> {
+      const instance = chosen();
+      if (instance === null) return null;
+      const response = await inject(instance.receiver, {
+        ...{ method: 'POST', url: '/webhooks', payload },
+        headers: { 'content-type': 'application/json', ...headers },
+      });
+      return response?.status ?? null;
+    },
+    /** Calls the API of one of the sidecars. Null: no response, because none runs or it ended. */
+    async call(method: Method, url: string, body?: unknown, headers: object = {}): Promise<Response | null> {
+      const instance = chosen();
+      if (instance === null) return null;
+      const response = await inject(instance.api, {
+        ...{ method, url, headers: { authorization: `Bearer ${TOKEN}`, ...headers } },
+        ...(body !== undefined && { payload: body as object }),
+      });
+      trace.add(`${method} ${url} ${response?.status ?? 'none'}`);
+      if (response !== null && response.status >= 500 && response.status !== 503) {
+        breach(`${method} ${url} responded ${response.status}: ${JSON.stringify(response.body)}`);
+      }
+      return response;
+    },
+    /** Ends all sidecars now. Called in the middle of a statement, which then throws. */
+    crash(why: string, downMs: number): void {
+      if (crash !== null) return;
+      crash = { why, downMs, old: path };
+      generation += 1;
+      path = crashFiles(path, join(folder, String(generation)));
+      ended.resolve(null);
+    },
+    /** Starts again on what the crash left on the disk. */
+    async recover(): Promise<void> {
+      if (crash === null) return;
+      const { why, downMs, old } = crash;
+      trace.add(`crash ${why}`);
+      service.dropConnections();
+      instances.clear();
+      starting = 0;
+      calls = 0;
+      await forget(old);
+      ended = Promise.withResolvers<null>();
+      crash = null;
+      time.after(downMs, 'start', () => start('first', 0));
+    },
+    /** Ends everything without a stop. */
+    async end(): Promise<void> {
+      generation += 1;
+      const old = path;
+      crashFiles(path, join(folder, 'end'));
+      await forget(old);
+    },
+  };
+}
+
+function configOf(databaseUrl: string, draw: Random): Config {
+  const isKept = draw() < 0.5;
+  return readConfig({
+    BENEFITS_ENVIRONMENT: 'sandbox',
+    BENEFITS_BASE_URL: 'http://127.0.0.1:9/api',
+    BENEFITS_API_KEY: API_KEY,
+    WEBHOOK_SECRETS: WEBHOOK_SECRET,
+    DATA_KEYS: `k1:${Buffer.alloc(32, 'data').toString('base64')}`,
+    DATABASE_URL: databaseUrl,
+    API_TOKEN: TOKEN,
+    ...(isKept ? {} : { RETENTION_EVENTS: '5d', RETENTION_REQUESTS: '5d' }),
+  });
+}

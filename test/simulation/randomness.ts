@@ -1,0 +1,29 @@
+/** Randomness of the process from one seed: its ids, keys and nonces, and `Math.random`. */
+import crypto from 'node:crypto';
+import { syncBuiltinESMExports } from 'node:module';
+import { type Random, seededRandom } from '../../src/simulator/random.ts';
+
+/** Replaces the sources of randomness until the returned function is called. */
+export function seedProcess(seed: number): () => void {
+  // A package that draws numbers at its first use only must not move the ids.
+  const [ids, bytes] = [seededRandom(seed, 'ids'), seededRandom(seed, 'bytes')];
+  const { randomUUID, randomBytes } = crypto;
+  const realRandom = Math.random;
+  crypto.randomBytes = ((size: number) => bytesOf(bytes, size)) as typeof randomBytes;
+  crypto.randomUUID = (() => {
+    const hex = bytesOf(ids, 16).toString('hex');
+    const parts = [hex.slice(0, 8), hex.slice(8, 12), `4${hex.slice(13, 16)}`, `a${hex.slice(17, 20)}`];
+    return [...parts, hex.slice(20)].join('-');
+  }) as typeof randomUUID;
+  Math.random = seededRandom(seed, 'process');
+  syncBuiltinESMExports();
+  return () => {
+    Object.assign(crypto, { randomUUID, randomBytes });
+    Math.random = realRandom;
+    syncBuiltinESMExports();
+  };
+}
+
+function bytesOf(random: Random, size: number): Buffer {
+  return Buffer.from(Array.from({ length: size }, () => Math.floor(random() * 256)));
+}

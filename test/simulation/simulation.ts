@@ -1,0 +1,260 @@
+/**
+ * One seed: a world, its faults and real sidecars in virtual time. It ends with the first broken invariant, or two hours
+ * after the last fault, when everything must have come to rest.
+ */
+import { rmSync } from 'node:fs';
+import { type Random, seededRandom } from '../../src/simulator/random.ts';
+import { type ActiveFaults, createFaults, type Fault, planFaults } from './faults.ts';
+import { FEATURES } from './features/features.ts';
+import { watchStatements } from './handles.ts';
+import { checkRest, checkStep, checkWhole } from './invariants.ts';
+import { API_KEY, createMachine, type Machine, WEBHOOK_SECRET } from './machine.ts';
+import { createProvider, type Provider } from './provider.ts';
+import { seedProcess } from './randomness.ts';
+import { Service } from './service.ts';
+import { createTime, type Time } from './time.ts';
+import { createTrace, type Trace } from './trace.ts';
+import { createWorld, type World } from './world.ts';
+
+const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
+/** Everything must be done so long after the last fault. */
+const REST_MS = 2 * HOUR_MS;
+/** Half of the time between two heartbeats of a claim. */
+const CLAIMED_STEP_MS = 5_000;
+/** At most this long without a timer, so that retention runs. */
+const JUMP_MOST_MS = 6 * HOUR_MS;
+
+export type Options = {
+  seed: number;
+  days: number;
+  /** A folder that is created and removed. */
+  folder: string;
+  /** Names of faults that do not happen. */
+  without?: ReadonlySet<string>;
+};
+
+export type Result = {
+  seed: number;
+  breach: string | null;
+  lastSteps: readonly string[];
+  faults: readonly Fault[];
+  /** The SHA-256 of everything that happened and of all rows. */
+  hash: string;
+  situations: ReadonlySet<string>;
+  counts: ReadonlyMap<string, number>;
+};
+
+/** What features and faults see. */
+export type Simulation = {
+  readonly seed: number;
+  readonly time: Time;
+  readonly trace: Trace;
+  readonly world: World;
+  readonly service: Service;
+  readonly machine: Machine;
+  readonly provider: Provider;
+  readonly faults: ActiveFaults;
+  /** The end of the last fault. */
+  readonly restFrom: number;
+  /** Returns a stream of random numbers that other streams do not move. */
+  random(...name: (string | number)[]): Random;
+  /** Repeats a request every few minutes until `work` returns true. */
+  persist(name: string, work: () => Promise<boolean>): void;
+  /** Ends the simulation with a broken invariant. */
+  breach(what: string): void;
+  /** Notes a situation that a campaign must have seen. */
+  saw(situation: string): void;
+  count(name: string): void;
+};
+
+export async function simulate({ seed, days, folder, without = new Set() }: Options): Promise<Result> {
+  const restore = seedProcess(seed);
+  const start = startOf(seed);
+  let broken: string | null = null;
+  const breach = (what: string): void => {
+    if (broken === null) trace.add(`BREACH ${what}`);
+    broken ??= what;
+  };
+  const time = createTime(start, (error) => breach(`the simulation threw ${stackOf(error)}`));
+  const trace = createTrace(time.now);
+  const simulation = createSimulation({ seed, days, folder, time, trace, breach });
+  const { machine, provider, faults, count } = simulation;
+  for (const fault of planFaults(seed, days, without)) faults.plan(fault);
+  let hasCommitted = false;
+  let isChecking = false;
+
+  /** Waits for a check while time passes and nothing else happens. */
+  const checked = async (check: (simulation: Simulation) => Promise<void>): Promise<void> => {
+    isChecking = true;
+    faults.hold(true);
+    time.hold(true);
+    const work = check(simulation)
+      .catch((error) => breach(`a check threw ${stackOf(error)}`))
+      .then(() => {
+        isChecking = false;
+      });
+    while (isChecking) await time.step(Number.POSITIVE_INFINITY, () => null);
+    await work;
+    time.hold(false);
+    faults.hold(false);
+  };
+
+  watchStatements((sql, isDone, handle) => {
+    if (handle.name !== machine.path || isChecking) return;
+    if (sql === 'commit' && isDone) hasCommitted = true;
+    faults.onStatement(sql, isDone);
+  });
+  const noteRejection = (error: unknown): void => trace.add(`unhandled ${error}`);
+  process.on('unhandledRejection', noteRejection);
+  try {
+    machine.start('first', 0);
+    for (const feature of FEATURES) feature.plan(simulation);
+    time.after(days * DAY_MS, 'rest', () => {
+      faults.endAll();
+      for (const feature of FEATURES) feature.atRest?.(simulation);
+      provider.replay();
+    });
+    const end = start + days * DAY_MS + REST_MS;
+    let checkedAt = start;
+    while (time.now() < end && broken === null) {
+      await time.step(end, () => nextDue(simulation));
+      if (machine.hasCrashed()) {
+        count('crashes');
+        await machine.recover();
+        checkedAt = 0;
+      } else if (machine.isUp() && hasCommitted) {
+        hasCommitted = false;
+        checkStep(simulation);
+      }
+      if (broken === null && time.now() - checkedAt > DAY_MS && isQuiet(simulation)) {
+        checkedAt = time.now();
+        await checked(checkWhole);
+        count('whole checks');
+      }
+    }
+    for (const check of [checkWhole, checkRest]) if (broken === null) await checked(check);
+    if (broken === null) conclude(simulation);
+  } catch (error) {
+    breach(`the simulation threw ${stackOf(error)}`);
+  } finally {
+    await machine.end();
+    watchStatements(() => {});
+    time.uninstall();
+    restore();
+    process.off('unhandledRejection', noteRejection);
+    rmSync(folder, { recursive: true, force: true });
+  }
+  const { situations, counts } = simulation;
+  const { planned } = faults;
+  return {
+    seed,
+    breach: broken,
+    lastSteps: trace.lines,
+    faults: planned,
+    hash: trace.digest(),
+    situations,
+    counts,
+  };
+}
+
+type Parts = Omit<Options, 'without'> & { time: Time; trace: Trace; breach: (what: string) => void };
+
+function createSimulation({ seed, days, folder, time, trace, breach }: Parts) {
+  const counts = new Map<string, number>();
+  const situations = new Set<string>();
+  const count = (name: string): void => void counts.set(name, (counts.get(name) ?? 0) + 1);
+  const random = (...name: (string | number)[]): Random => seededRandom(seed, ...name);
+  const world = createWorld(seed);
+  const service: Service = new Service({
+    ...{ time, random: random('service'), apiKey: API_KEY, breach, trace },
+    onApplied: (applied) => {
+      count('requests applied');
+      for (const feature of FEATURES) feature.onApplied?.(simulation, applied);
+    },
+  });
+  const machine: Machine = createMachine({
+    ...{ seed, folder, time, trace, world, service, breach },
+    losesMessage: () => simulation.faults.isOn('lost-message'),
+  });
+  const provider = createProvider({
+    ...{ time, seed, secret: WEBHOOK_SECRET, trace },
+    suffers: (fault) => simulation.faults.isOn(fault),
+    post: async (headers, body) => {
+      const status = await machine.deliver(headers, body);
+      count('deliveries');
+      simulation.faults.afterResponse();
+      return status;
+    },
+  });
+  const simulation = {
+    ...{ seed, time, trace, world, service, machine, provider, random, breach, count, counts, situations },
+    restFrom: time.now() + days * DAY_MS,
+    saw: (situation: string): void => void situations.add(situation),
+    persist(name: string, work: () => Promise<boolean>): void {
+      const again = async (): Promise<void> => {
+        if (!(await work())) time.after(random(name, time.now())() * 300_000, name, again);
+      };
+      void again().catch((error: unknown) => breach(`${name}: ${stackOf(error)}`));
+    },
+    faults: createFaults({
+      time,
+      trace,
+      service,
+      machine,
+      random,
+      saw: (name) => situations.add(name),
+      count,
+    }),
+  };
+  return simulation;
+}
+
+/** Returns the time until which nothing is due, or null if something is under way. */
+function nextDue({ time, machine }: Simulation): number | null {
+  if (!machine.isIdle()) return null;
+  if (!machine.isUp()) return Number.POSITIVE_INFINITY;
+  const now = time.now();
+  const [work] = machine.query<{
+    pending: number;
+    sending: number;
+    due: string | null;
+    probe: string | null;
+  }>(
+    `select exists (select 1 from inbox where state = 'pending') as pending,
+      exists (select 1 from outbox where state = 'sending') as sending,
+      (select min(due_at) from outbox where state = 'pending' and is_next = 1) as due,
+      (select next_probe_at from circuit_breaker) as probe`,
+  );
+  if (work === undefined || work.pending > 0) return null;
+  if (work.sending > 0) return now + CLAIMED_STEP_MS;
+  if (work.due === null) return now + JUMP_MOST_MS;
+  const at = (text: string): number => Date.parse(text) - machine.skewMs;
+  const due = Math.max(at(work.due), work.probe === null ? 0 : at(work.probe));
+  return Math.min(Math.max(due, now + 1_000), now + JUMP_MOST_MS);
+}
+
+function isQuiet(simulation: Simulation): boolean {
+  const due = nextDue(simulation);
+  return due !== null && due > simulation.time.now() + CLAIMED_STEP_MS && simulation.machine.isUp();
+}
+
+/** Hashes all rows, and notes the situations that they show. */
+function conclude({ trace, machine, saw, count }: Simulation): void {
+  trace.addRows(machine.query);
+  for (const { situations = {} } of FEATURES) {
+    for (const [name, sql] of Object.entries(situations)) if (machine.query(sql).length > 0) saw(name);
+  }
+  for (const _ of machine.query('select 1 from inbox')) count('events');
+}
+
+/** Most seeds begin in the year, and a quarter in the four weeks before December 15, so that they see New Year. */
+function startOf(seed: number): number {
+  const draw = seededRandom(seed, 'start');
+  const [from, days] = draw() < 0.25 ? ['2026-11-17', 27] : ['2026-01-05', 250];
+  return Date.parse(`${from}T00:00:00Z`) + Math.floor(draw() * days) * DAY_MS + Math.floor(draw() * DAY_MS);
+}
+
+function stackOf(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}

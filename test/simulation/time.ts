@@ -1,0 +1,132 @@
+/**
+ * Virtual time. Timers of the process run on it, and the agenda has what happens around the sidecar. One thing runs at a
+ * time, and everything that it started settles before the next one.
+ */
+import { syncBuiltinESMExports } from 'node:module';
+import FakeTimers from '@sinonjs/fake-timers';
+
+const realImmediate = globalThis.setImmediate;
+
+/** Work that reads files of the packages, and ends without virtual time. */
+let loading = 0;
+
+/** Lets this work end before time moves. */
+export function load<R>(work: PromiseLike<R>): PromiseLike<R> {
+  loading += 1;
+  const ended = () => {
+    loading -= 1;
+  };
+  work.then(ended, ended);
+  return work;
+}
+
+type Timer = { id: number; callAt: number; immediate: boolean | undefined };
+type Clock = Omit<FakeTimers.Clock, 'timers' | 'timerHeap'> & {
+  timers?: Map<number, Timer>;
+  timerHeap?: { peek(): Timer | undefined };
+};
+type Appointment = { at: number; order: number; name: string; work: () => unknown };
+
+export type Time = ReturnType<typeof createTime>;
+
+/**
+ * Installs virtual time from `startMs` on, in milliseconds since 1970. `uninstall` restores the real timers. `failed` is
+ * called with what an appointment throws.
+ */
+export function createTime(startMs: number, failed: (error: unknown) => void) {
+  const clock = FakeTimers.install({
+    now: startMs,
+    loopLimit: Number.POSITIVE_INFINITY,
+    toFake: [
+      ...(['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] as const),
+      ...(['setImmediate', 'clearImmediate', 'Date', 'performance'] as const),
+    ],
+  }) as unknown as Clock;
+  // Named imports of node:timers/promises follow the replaced functions.
+  syncBuiltinESMExports();
+  let agenda: Appointment[] = [];
+  let isHeld = false;
+  let order = 0;
+
+  const timers = (): Timer[] => [...(clock.timers?.values() ?? [])];
+  const nextTimer = (): Timer | undefined => clock.timerHeap?.peek() ?? undefined;
+
+  /** Waits until all promises are settled and no file is being read. Nothing waits for a socket or a thread. */
+  const settle = async (): Promise<void> => {
+    const isReading = () => process.getActiveResourcesInfo().some((name) => name.startsWith('FSReq'));
+    do {
+      await new Promise((resolve) => realImmediate(resolve));
+      if (loading > 0 && (nextTimer()?.callAt ?? Number.POSITIVE_INFINITY) <= clock.now) clock.next();
+    } while (loading > 0 || isReading());
+  };
+
+  /** Moves to a time and runs a timer that is due then. Timers until then fire late and once, as after a sleep. */
+  const jump = (to: number): void => {
+    if ((nextTimer()?.callAt ?? to) < to) {
+      for (const timer of timers()) timer.callAt = Math.max(timer.callAt, to);
+      // Orders the timers again without firing any.
+      clock.jump(0);
+    }
+    if (nextTimer()?.callAt === to) clock.next();
+    else clock.tick(to - clock.now);
+  };
+
+  return {
+    now: (): number => clock.now,
+    settle,
+    /** Adds what happens after `ms`. */
+    after(ms: number, name: string, work: () => unknown): void {
+      const appointment = { at: clock.now + Math.max(0, Math.round(ms)), order: order++, name, work };
+      const index = agenda.findLastIndex(({ at }) => at <= appointment.at) + 1;
+      agenda.splice(index, 0, appointment);
+    },
+    /** Returns when the next appointment is. */
+    nextAppointment: (): number => agenda[0]?.at ?? Number.POSITIVE_INFINITY,
+    /** Forgets appointments, and with them what would have happened. */
+    cancel(which: (name: string) => boolean): void {
+      agenda = agenda.filter(({ name }) => !which(name));
+    },
+    /** Lets no appointment happen until it is called with false. */
+    hold(held: boolean): void {
+      isHeld = held;
+    },
+    /** Removes the timers of processes that ended. */
+    clearTimers(): void {
+      for (const { id, immediate } of timers()) {
+        if (immediate === true) clock.clearImmediate(id as never);
+        else clock.clearTimeout(id as never);
+      }
+    },
+    /**
+     * Runs the next thing that is due, or else moves to the next one, at the latest to `until`. While `mayJump` returns a
+     * time, timers before it do not matter, and time moves there at once.
+     */
+    async step(until: number, mayJump: () => number | null): Promise<void> {
+      await settle();
+      const first = isHeld ? undefined : agenda[0];
+      const timer = nextTimer();
+      if (first !== undefined && first.at <= clock.now && (timer === undefined || timer.callAt >= first.at)) {
+        agenda.shift();
+        // What it waits for happens in later steps.
+        Promise.resolve().then(first.work).catch(failed);
+      } else if (timer !== undefined && timer.callAt <= clock.now) clock.next();
+      else {
+        const at = first?.at ?? Number.POSITIVE_INFINITY;
+        const jumpTo = mayJump();
+        const target = Math.min(until, at, jumpTo ?? timer?.callAt ?? Number.POSITIVE_INFINITY);
+        if (target > clock.now) jump(Math.max(target, clock.now + 1));
+      }
+    },
+    uninstall(): void {
+      clock.uninstall();
+      syncBuiltinESMExports();
+    },
+  };
+}
+
+/** Returns a signal that aborts after this time, as `AbortSignal.timeout` does in real time. */
+export function timeoutSignal(ms: number): AbortSignal {
+  const controller = new AbortController();
+  setTimeout(() => controller.abort(new DOMException('The operation timed out', 'TimeoutError')), ms);
+  return controller.signal;
+}

@@ -1,0 +1,65 @@
+/** The employers and employees of a seed, as their payroll systems know them. */
+import type { GivenCensus } from '../../src/census/source.ts';
+import type { Employee } from '../../src/contract/employee.ts';
+import { between, pick, seededRandom } from '../../src/simulator/random.ts';
+import { makeCensus } from '../../src/simulator/world.ts';
+
+const DAY_MS = 86_400_000;
+
+export type Frequency = 'biweekly' | 'weekly';
+export type Person = { employee: Employee & { pay_frequency: Frequency }; terminated: string | null };
+export type Employer = {
+  id: string;
+  /** The frequencies with a pay schedule, of which biweekly is the first. */
+  frequencies: readonly Frequency[];
+  people: Person[];
+};
+
+export type World = ReturnType<typeof createWorld>;
+
+export function createWorld(seed: number) {
+  const draw = seededRandom(seed, 'world');
+  const employers = Array.from({ length: between(draw, 1, 3) }, (_, index): Employer => {
+    const id = `employer-${index + 1}`;
+    const frequencies: Frequency[] = draw() < 0.3 ? ['biweekly', 'weekly'] : ['biweekly'];
+    const census = makeCensus(seed, id, between(draw, 3, 7));
+    const people = census.employees.map((employee) => ({
+      employee: { ...employee, pay_frequency: pick(draw, frequencies) },
+      terminated: null,
+    }));
+    return { id, frequencies, people };
+  });
+  const organizations = new Map(employers.map(({ id }) => [id, makeCensus(seed, id, 1).organization]));
+  return {
+    employers,
+    /** Whether censuses come from a function instead of uploads. */
+    hasFunction: draw() < 0.5,
+    employerOf: (id: string): Employer => employers.find((one) => one.id === id) as Employer,
+    everyone: (): { employer: Employer; person: Person }[] =>
+      employers.flatMap((employer) => employer.people.map((person) => ({ employer, person }))),
+    /** Returns an employer's census: everyone who is employed on the day. */
+    census(employerId: string, at: number): GivenCensus | null {
+      const employer = employers.find(({ id }) => id === employerId);
+      const organization = organizations.get(employerId);
+      if (employer === undefined || organization === undefined) return null;
+      const today = dayOf(at);
+      const active = employer.people.filter(({ terminated }) => terminated === null || terminated >= today);
+      return { organization, employees: active.map(({ employee }) => employee) };
+    },
+    /** Returns an employee who is not employed yet. */
+    newPerson(employer: Employer, hired: string): Person {
+      const number = employer.people.length + 1;
+      const employee = makeCensus(seed, employer.id, number).employees.at(-1) as Employee;
+      const pay_frequency = pick(draw, employer.frequencies);
+      return { employee: { ...employee, pay_frequency, hire_date: hired }, terminated: null };
+    },
+  };
+}
+
+export function dayOf(at: number): string {
+  return new Date(at).toISOString().slice(0, 10);
+}
+
+export function daysAfter(day: string, days: number): string {
+  return dayOf(Date.parse(day) + days * DAY_MS);
+}
