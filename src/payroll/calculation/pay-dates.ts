@@ -80,10 +80,10 @@ export function nearestDates(dates: readonly string[], day: string): string[] {
 export function steppedDates(day: string, frequency: PayFrequency): string[] | null {
   const days = STEP_DAYS[frequency];
   if (days === undefined) return null;
-  const given = Temporal.PlainDate.from(day);
-  let date = given.subtract({ days: days * Math.floor((given.dayOfYear - 1) / days) });
+  const start = Temporal.PlainDate.from(day);
+  let date = start.subtract({ days: days * Math.floor((start.dayOfYear - 1) / days) });
   const dates: string[] = [];
-  for (; date.year === given.year; date = date.add({ days })) dates.push(date.toString());
+  for (; date.year === start.year; date = date.add({ days })) dates.push(date.toString());
   return dates;
 }
 

@@ -76,10 +76,10 @@ const FIRST_CHECKS: Readonly<Record<PayFrequency, number>> = {
 export function planOf(run: PlannedRun, schedule: readonly ScheduledDate[] | null): Planned {
   const { pay_date, pay_frequency } = run;
   if (!isDay(pay_date)) return refused('pay_date', REAL_DAY_RULE);
-  const given = givenCalendar(run, schedule);
-  if (given !== null) {
-    const problem = givenProblem(run, given.dates);
-    return problem === null ? planned(run, given) : { ok: false, problem };
+  const calendar = listedCalendar(run, schedule);
+  if (calendar !== null) {
+    const problem = listedProblem(run, calendar.dates);
+    return problem === null ? planned(run, calendar) : { ok: false, problem };
   }
   const dates = steppedDates(pay_date, pay_frequency);
   if (dates !== null || run.scheme === 'annualized')
@@ -104,7 +104,7 @@ export function isPartialCycle(
   return hasLine.indexOf(true) === k - 1 || hasLine.lastIndexOf(true) === k - 1;
 }
 
-function givenCalendar(run: PlannedRun, schedule: readonly ScheduledDate[] | null) {
+function listedCalendar(run: PlannedRun, schedule: readonly ScheduledDate[] | null) {
   if (run.pay_dates) {
     return { dates: run.pay_dates, periodEnds: run.period_ends ?? null, calendarAssumed: false };
   }
@@ -117,7 +117,7 @@ function givenCalendar(run: PlannedRun, schedule: readonly ScheduledDate[] | nul
   };
 }
 
-function givenProblem(run: PlannedRun, dates: readonly string[]): Problem | null {
+function listedProblem(run: PlannedRun, dates: readonly string[]): Problem | null {
   const { pay_date, pay_frequency, scheme } = run;
   const isOwn = Array.isArray(run.pay_dates);
   const path = isOwn ? 'pay_dates' : 'pay_schedule';

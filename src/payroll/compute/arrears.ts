@@ -1,4 +1,4 @@
-/** The arrears of earlier runs: what payroll did not take, less what later runs collected. Pure. */
+/** The arrears of earlier runs: amounts not taken, less amounts collected by later runs. Pure. */
 import { amountOf, type Cents } from '../../money.ts';
 import { isIncluded, type Line, lineKey } from '../calculation/line.ts';
 import type { Owed } from '../facts/owed.ts';
@@ -6,7 +6,7 @@ import { maySettle, NOT_COMPARED, withCodes } from './adjustments.ts';
 import type { Computation, EarlierRun, RunEmployee } from './computation.ts';
 import type { EarlierLines } from './earlier-lines.ts';
 
-/** What is owed of one deduction in one run, which may have regular lines, adjustments and arrears of it. */
+/** The amount owed for one deduction of one run, which may have regular lines, adjustments and arrears. */
 export type OwedDeduction = {
   runId: string;
   /** The first line of the deduction. */
@@ -41,8 +41,8 @@ export function arrearsLines(
 }
 
 /**
- * Returns, for each run and deduction, what later finalized runs have not collected yet, or collected although payroll
- * had taken it.
+ * Returns, for each run and deduction, the amount that later finalized runs have not collected yet. It is negative if
+ * they collected an amount that payroll had taken.
  */
 export function owedDeductions(
   runs: readonly Pick<EarlierRun, 'runId' | 'freezeId'>[],

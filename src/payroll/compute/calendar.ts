@@ -11,8 +11,8 @@ export function runRefused(...problems: readonly Problem[]): AppError<'RUN_REFUS
 }
 
 /**
- * Returns the schedule of a run's pay group. A group without a schedule uses the one that names no group, and a run
- * without a group uses the only schedule of its frequency. Null if there is none, or several are possible.
+ * Returns the schedule of a run's pay group. A group without a schedule uses the schedule that names no
+ * group, and a run without a group uses the only schedule of its frequency. Null if there is none, or several are possible.
  */
 export function scheduleOf(run: Run, schedules: readonly Schedule[]): Schedule | null {
   const { pay_frequency, pay_group } = run;

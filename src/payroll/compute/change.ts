@@ -1,4 +1,4 @@
-/** What changed since the previous run, and the lines that stop its standing deductions. Pure. */
+/** Compares lines with the previous run, and stops its standing deductions. Pure. */
 import type { PayFrequency } from '../../contract/employee.ts';
 import { valueOn } from '../../ledger/employment.ts';
 import { hasSameElection } from '../../ledger/state.ts';

@@ -52,9 +52,9 @@ export type RunEmployee = {
   membership: Membership;
   /** The deductions that ever named the employee. */
   histories: readonly History[];
-  /** What the employee had in the previous run. `isIn`: false if the run did not include the employee. */
+  /** The employee's lines in the previous run. `isIn`: false if the run did not include the employee. */
   inPrevious: { isIn: boolean; lines: readonly Line[] };
-  /** What payroll did not take of the lines of earlier runs. */
+  /** The amounts of earlier lines that payroll did not take. */
   owed: readonly Owed[];
   /** The earlier runs that may have an adjustment or arrears: most often none. */
   reopened: readonly EarlierRun[];

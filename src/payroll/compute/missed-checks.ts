@@ -45,8 +45,8 @@ export function missedCheckOf(
 
 type Period = Pick<Run, 'period_start' | 'period_end'>;
 
-export function overlaps(one: Period, other: Period): boolean {
-  return one.period_start <= other.period_end && other.period_start <= one.period_end;
+export function overlaps(period: Period, other: Period): boolean {
+  return period.period_start <= other.period_end && other.period_start <= period.period_end;
 }
 
 /** Returns how much of a pay period other periods cover together. */

@@ -1,4 +1,4 @@
-/** What the computation of a run notes for its readiness checks (lifecycle/checks.ts). Pure. */
+/** Notes findings for the readiness checks of a run (lifecycle/checks.ts). Pure. */
 import { isActive, spellOn, valueOn } from '../../ledger/employment.ts';
 import { concernsDay } from '../../ledger/state.ts';
 import { amountOf, isZero } from '../../money.ts';

@@ -1,4 +1,4 @@
-/** What payroll did not take: the amounts that recorded reports of amounts taken name. */
+/** The amounts that payroll did not take, by the recorded reports of amounts taken. */
 import { isOneOf } from '../../database/bulk.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import { type Cents, centsOf } from '../../money.ts';

@@ -9,7 +9,7 @@ type AcceptanceRow = Tables['accepted_failures'];
 /** An acceptance of some checks, for the failures of one readiness report. */
 export type Acceptance = { checks: readonly string[]; reason: string; acceptedBy: string };
 
-/** Returns the rows of what was accepted with a run. */
+/** Returns the rows of the failures accepted with a run. */
 export function acceptanceRows(
   { runId, employerId }: { runId: string; employerId: string },
   failures: readonly Failure[],
@@ -33,7 +33,7 @@ export async function recordAcceptances(trx: Trx, rows: readonly AcceptanceRow[]
   await insertRows(trx, 'accepted_failures', rows);
 }
 
-/** Returns the SHA-256 of what was accepted with a run. The run keeps it with its outcome. */
+/** Returns the SHA-256 of the failures accepted with a run. The run keeps it with its outcome. */
 export function hashOfAcceptances(rows: readonly AcceptanceRow[]): string {
   return hashOf(JSON.stringify(rows.map((row) => Object.entries(row).sort())));
 }
@@ -43,7 +43,7 @@ export async function acceptancesOf(db: Db, runId: string): Promise<AcceptanceRo
   return rows.orderBy('ordinal').execute();
 }
 
-/** Reads what was accepted for an employer. A failure without ids is accepted for its own run only. */
+/** Reads the failures accepted for an employer. A failure without ids is accepted for its own run only. */
 export async function rememberedAcceptances(db: Db, employerId: string): Promise<FindAcceptance> {
   const rows = await db
     .selectFrom('accepted_failures')

@@ -100,7 +100,7 @@ async function findOpen(
   return holder === null ? { outcome: 'open', stored } : { outcome: 'date-taken', by: holder };
 }
 
-/** What is written under a freeze. `rows`: their number. `basis`: what the run keeps of its basis. */
+/** A written freeze: the number of its rows, the summary of its lines, and the columns for the basis. */
 type Frozen = { freezeId: string; rows: number; summary: Summary; basis: ReturnType<typeof columnsOfBasis> };
 
 /** Writes the inputs, lines and settlements of a run under a freeze. */

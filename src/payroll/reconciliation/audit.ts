@@ -95,7 +95,7 @@ type PayrollFile = {
 };
 
 /**
- * Compares the rows of payroll's file with the lines of a run, except those that are only reported. Rows of the
+ * Compares the rows of payroll's file with the lines that a run takes. Rows of the
  * same name are added up. Lines are too, if the file names less than they do. A zero without a counterpart is not a difference. One wrong row
  * rejects the file, and then no page of the run is read.
  */

@@ -29,7 +29,7 @@ export type StoredBasis = Static<typeof StoredBasis>;
 export type Basis = StoredBasis & {
   /** The previous finalized regular run, which changes are compared with. */
   previous: string | null;
-  /** Earlier runs whose differences and arrears this run collects, with their reports of amounts taken. */
+  /** The earlier runs whose differences and arrears this run collects, with their reports of amounts taken. */
   earlier: Input[];
 };
 

@@ -1,4 +1,4 @@
-/** What a final run keeps of its computation, in addition to its lines and totals. */
+/** The results that a final run keeps, in addition to its lines and totals. */
 import type { Selectable } from 'kysely';
 import Type, { type Static } from 'typebox';
 import { closed, nullable, oneOf } from '../../contract/fields.ts';
