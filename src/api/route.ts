@@ -7,6 +7,7 @@ import type { ReadinessLimits } from '../config.ts';
 import type { SharedNow } from '../database/engine.ts';
 import type { NotReady } from '../database/errors.ts';
 import type { Db } from '../database/tables.ts';
+import type { EmployeeSets } from '../ledger/employee-sets.ts';
 import type { Encryptor } from '../security/encryption.ts';
 import type { PrivateCounts, Receiving, ThreadCounts } from '../telemetry/counts.ts';
 import type { Log } from '../telemetry/log.ts';
@@ -36,6 +37,8 @@ export type ApiParts = ReadinessLimits & {
   readonly elapsed: Elapsed;
   /** Returns why this process's clock may be wrong, or null. */
   readonly clockWarning: () => Promise<string | null>;
+  /** What reports of readiness keep from one to the next. */
+  readonly employeeSets: EmployeeSets;
   readonly log: Log;
   readonly encryptor: Encryptor;
   /** The configuration's `API_TOKEN`, which has every scope; null without one. */

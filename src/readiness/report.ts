@@ -16,7 +16,7 @@ import { engineOf } from '../database/engine.ts';
 import type { Db } from '../database/tables.ts';
 import { EVENT_CHECKS } from '../inbox/checks.ts';
 import { withoutAmounts } from '../inbox/unapplied.ts';
-import { DEDUCTIONS_UNMATCHED, EMPLOYED_TWICE } from '../ledger/checks.ts';
+import { DEDUCTIONS_UNMATCHED, EMPLOYED_TWICE, type LedgerQuestion } from '../ledger/checks.ts';
 import { SENDING_CHECKS } from '../outbox/checks.ts';
 import { EMPLOYER_UNKNOWN } from '../payroll/lifecycle/checks.ts';
 import { diskInWords, diskOf, judgeDisk } from '../telemetry/disk.ts';
@@ -53,7 +53,7 @@ const CLOCK: Check<Db> = {
 };
 
 /** The checks of the ledger that a run includes, in the order of the report. */
-export const COMMON_CHECKS: readonly Check<Db>[] = [
+export const COMMON_CHECKS: readonly Check<Db, LedgerQuestion>[] = [
   ...EVENT_CHECKS,
   ...SENDING_CHECKS,
   CENSUS_SYNCS,
@@ -64,7 +64,7 @@ export const COMMON_CHECKS: readonly Check<Db>[] = [
 ];
 
 /** A run has its own check for employees with two employers, by its pay date. */
-export const LEDGER_CHECKS: readonly Check<Db>[] = [...COMMON_CHECKS, EMPLOYED_TWICE];
+export const LEDGER_CHECKS: readonly Check<Db, LedgerQuestion>[] = [...COMMON_CHECKS, EMPLOYED_TWICE];
 
 /** Returns a report as the API and the command line show it: without `seesAmounts`, without the amounts of changes. */
 export function viewReadiness({ failures: _, ...report }: ReadinessReport, seesAmounts: boolean) {
@@ -80,7 +80,7 @@ export function viewReadiness({ failures: _, ...report }: ReadinessReport, seesA
 const EXAMPLES = 20;
 
 /** Runs every check of the ledger. With `employerId`, checks that concern one employer look at that one only. */
-export function readReadiness(db: Db, question: Question): Promise<ReadinessReport> {
+export function readReadiness(db: Db, question: LedgerQuestion): Promise<ReadinessReport> {
   return reportOf(db, LEDGER_CHECKS, question);
 }
 

@@ -1,8 +1,8 @@
 /** Whether a run can be finalized: the checks of the ledger and of the run itself. */
 import { CENSUS_COMPLETED } from '../census/checks.ts';
-import type { Check, Question, ReadinessReport } from '../checks.ts';
+import type { Check, ReadinessReport } from '../checks.ts';
 import type { Db } from '../database/tables.ts';
-import { EMPLOYED_TWICE, LEDGER_EMPTY } from '../ledger/checks.ts';
+import { EMPLOYED_TWICE, LEDGER_EMPTY, type LedgerQuestion } from '../ledger/checks.ts';
 import { beginComputation, type Computation } from '../payroll/compute/computation.ts';
 import { type Summary, summarize } from '../payroll/compute/summary.ts';
 import { rememberedAcceptances } from '../payroll/lifecycle/acceptances.ts';
@@ -12,7 +12,7 @@ import type { StatedRun } from '../payroll/records/body.ts';
 import { COMMON_CHECKS, reportOf } from './report.ts';
 
 /** The checks of a run, in the order of the report. */
-export const RUN_CHECKS: readonly Check<Db, RunQuestion>[] = [
+export const RUN_CHECKS: readonly Check<Db, RunQuestion & LedgerQuestion>[] = [
   ...COMMON_CHECKS,
   { ...EMPLOYED_TWICE, ask: noted('two_employers', 'fail') },
   CENSUS_COMPLETED,
@@ -35,7 +35,7 @@ export async function readinessOfRun(
   db: Db,
   run: StatedRun,
   runId: string | null,
-  question: Question,
+  question: LedgerQuestion,
 ): Promise<ReadinessReport> {
   const computation = await beginComputation(db, runId, run);
   return readinessOf(db, computation, await summarize(db, computation), question);
@@ -46,11 +46,11 @@ async function readinessOf(
   db: Db,
   computation: Computation,
   summary: Summary,
-  { now, clockWarning, overdueMs, silentAfterMs }: Question,
+  { now, clockWarning, overdueMs, silentAfterMs, employeeSets }: LedgerQuestion,
 ): Promise<ReadinessReport> {
   const { employer_id, employee_ids } = computation.run;
   const employees = employee_ids === null ? undefined : new Set(employee_ids);
-  const general = { now, clockWarning, overdueMs, silentAfterMs };
+  const general = { now, clockWarning, overdueMs, silentAfterMs, employeeSets };
   const question = { computation, summary, ...general, employerId: employer_id, employees };
   const accepted = await rememberedAcceptances(db, employer_id);
   const report = await reportOf(db, RUN_CHECKS, question, accepted);
@@ -58,7 +58,7 @@ async function readinessOf(
 }
 
 /** The employer of the question is ignored. */
-type Finalization = Finalizing & { question: Question };
+type Finalization = Finalizing & { question: LedgerQuestion };
 
 /** Finalizes an open run if the checks of the very lines that become final pass or are accepted. Throws RUN_REFUSED. */
 export function finalizeChecked(

@@ -15,6 +15,7 @@ import type { Db } from '../database/tables.ts';
 import { createChangeSenders } from '../employment/bodies.ts';
 import { codeOf } from '../errors.ts';
 import { createApplyLoop } from '../inbox/apply.ts';
+import { createEmployeeSets } from '../ledger/employee-sets.ts';
 import { readMark } from '../operations/activity.ts';
 import { createClockCheck } from '../operations/clock-check.ts';
 import { createReadiness } from '../operations/health.ts';
@@ -112,6 +113,7 @@ export function createServing(config: Config, parts: ServingParts) {
   const api = createApi({
     ...shared,
     clockWarning: clock.warning,
+    employeeSets: createEmployeeSets(db),
     overdueMs: config.census.overdueMs,
     silentAfterMs: config.silentAfterMs,
     censusFrom: hasCensusFunction ? 'function' : config.census.source.kind,

@@ -6,6 +6,7 @@ import { systemElapsed } from '../../src/clock.ts';
 import { compile } from '../../src/contract/check.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
+import { createEmployeeSets } from '../../src/ledger/employee-sets.ts';
 import { createEncryptor } from '../../src/security/encryption.ts';
 import { createToken } from '../../src/security/tokens.ts';
 import { createPrivateCounts, createReceivingCounts } from '../../src/telemetry/counts.ts';
@@ -58,6 +59,7 @@ export async function start(
     sharedNow: async () => parts.now(),
     elapsed: systemElapsed,
     clockWarning: async () => null,
+    employeeSets: createEmployeeSets(db),
     log: logInto(logged),
     encryptor: createEncryptor([{ id: 'test', key: Buffer.alloc(32, 7) }]),
     firstToken: FIRST_TOKEN,

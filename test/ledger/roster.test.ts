@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { piecesOf } from '../../src/database/bulk.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
-import { activeTwice, FOLLOWED_AT_MOST } from '../../src/ledger/checks.ts';
+import { activeTwice } from '../../src/ledger/checks.ts';
+import { KEPT_MAX } from '../../src/ledger/employee-sets.ts';
 import { employerOf, employmentsOf } from '../../src/ledger/employment.ts';
 import { lockLedger } from '../../src/ledger/position.ts';
 import { employeesOf, type NewFact, recordFacts, rosterAt, rosterOf } from '../../src/ledger/roster.ts';
@@ -152,7 +153,7 @@ onEachEngine('employees active with two employers at once are listed', async (t)
 
 onEachEngine('shared employees are found even if there are too many to keep', async (t) => {
   const { db } = await scratch(t);
-  const ids = Array.from({ length: FOLLOWED_AT_MOST + 5 }, (_, n) => `e-${String(n).padStart(5, '0')}`);
+  const ids = Array.from({ length: KEPT_MAX + 5 }, (_, n) => `e-${String(n).padStart(5, '0')}`);
   for (const some of piecesOf(ids, 100)) {
     await record(
       db,

@@ -51,8 +51,10 @@ export function titleOfCheck(id: string): string {
 }
 
 /** Returns what every report of readiness is computed for. */
-export async function questionOf({ db, sharedNow, clockWarning, overdueMs, silentAfterMs }: ApiParts) {
-  return { now: await sharedNow(db), clockWarning: await clockWarning(), overdueMs, silentAfterMs };
+export async function questionOf({ db, sharedNow, clockWarning, ...parts }: ApiParts) {
+  const { overdueMs, silentAfterMs, employeeSets } = parts;
+  const at = { now: await sharedNow(db), clockWarning: await clockWarning() };
+  return { ...at, overdueMs, silentAfterMs, employeeSets };
 }
 
 export function readinessRoutes(app: Api, parts: ApiParts): void {
