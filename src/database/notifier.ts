@@ -5,7 +5,7 @@ import { engineOf, engineOfUrl } from './engine.ts';
 import type { Db } from './tables.ts';
 
 /** Wakes an idle loop. A notification while the loop is busy is remembered. */
-export function createNotifier() {
+export function createLoopNotifier() {
   let notified = false;
   let wakeUp: (() => void) | null = null;
   return {
@@ -31,30 +31,38 @@ export function createNotifier() {
   };
 }
 
-/** `apply`: an event is pending that no intake has just stored. `send`: a request was queued. */
-export type Call = 'apply' | 'send';
+/** The loop to wake: `apply` for a pending event that no intake has just stored, `send` for a queued request. */
+export type LoopName = 'apply' | 'send';
 
 const CHANNEL = 'benefits_sidecar';
 const LISTEN_AGAIN_MS = 1_000;
 
 /** Wakes the loops of every sidecar on the same PostgreSQL database. Does nothing on SQLite. Never throws. */
-export async function callOthers(db: Db, call: Call): Promise<void> {
+export async function wakeSidecars(db: Db, loop: LoopName): Promise<void> {
   if (engineOf(db) === 'sqlite') return;
   // Not in the transaction of the work: commits with a notification wait for each other.
-  await sql`select pg_notify(${CHANNEL}, ${call})`.execute(db).catch(() => {});
+  await sql`select pg_notify(${CHANNEL}, ${loop})`.execute(db).catch(() => {});
 }
 
-/** Calls `heard` for each call until the signal aborts, on its own connection, which it reopens when it is lost. */
-export async function hearCalls(databaseUrl: string, heard: (call: Call) => void, signal: AbortSignal) {
+/** Calls `wake` when a sidecar wakes a loop, until the signal aborts. Uses its own connection and reopens a lost one. */
+export async function listenForWakes(
+  databaseUrl: string,
+  wake: (loop: LoopName) => void,
+  signal: AbortSignal,
+) {
   if (engineOfUrl(databaseUrl) === 'sqlite') return;
   while (!signal.aborted) {
-    await listen(databaseUrl, heard, signal).catch(() => {});
+    await listen(databaseUrl, wake, signal).catch(() => {});
     await delay(LISTEN_AGAIN_MS, undefined, { signal }).catch(() => {});
   }
 }
 
 /** Resolves or rejects when the connection has ended. */
-async function listen(databaseUrl: string, heard: (call: Call) => void, signal: AbortSignal): Promise<void> {
+async function listen(
+  databaseUrl: string,
+  wake: (loop: LoopName) => void,
+  signal: AbortSignal,
+): Promise<void> {
   const { Client } = await import('pg');
   const limits = { keepAlive: true, connectionTimeoutMillis: 3_000 };
   const client = new Client({ connectionString: databaseUrl, ...limits });
@@ -67,12 +75,12 @@ async function listen(databaseUrl: string, heard: (call: Call) => void, signal: 
     await client.connect();
     signal.addEventListener('abort', leave, { once: true });
     client.on('notification', ({ payload }) => {
-      if (payload === 'apply' || payload === 'send') heard(payload);
+      if (payload === 'apply' || payload === 'send') wake(payload);
     });
     await client.query(`listen ${CHANNEL}`);
     // Notifications sent while the connection was down.
-    heard('apply');
-    heard('send');
+    wake('apply');
+    wake('send');
     if (signal.aborted) leave();
     await ended;
   } finally {

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { completeSyncs, requestSync } from '../census/syncs.ts';
 import { type Engine, engineOf, type SharedNow } from '../database/engine.ts';
 import { isFatal, isStatementTimeout, isUnavailable } from '../database/errors.ts';
-import { createNotifier } from '../database/notifier.ts';
+import { createLoopNotifier } from '../database/notifier.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import { codeOf } from '../errors.ts';
@@ -64,8 +64,8 @@ export function createApplyLoop(options: {
 }): ApplyLoop {
   const { db, sharedNow, log, effects = { requestSync, completeSyncs }, onApplied, onFatal } = options;
   const failed = rateLimited((failures) => log.error(failures, 'events could not be applied: trying again'));
-  const some = createNotifier();
-  const isEnough = createNotifier();
+  const some = createLoopNotifier();
+  const isEnough = createLoopNotifier();
   const { enough, fewMs, manyMs } = GATHERING[engineOf(db)];
   const start = createWorkListStart(db);
   let gathered = 0;

@@ -9,7 +9,7 @@ import type { Config } from '../config.ts';
 import { addConsole } from '../console/console.ts';
 import { startCheckpoints } from '../database/checkpoints.ts';
 import { engineOf } from '../database/engine.ts';
-import { type Call, callOthers, hearCalls } from '../database/notifier.ts';
+import { type LoopName, listenForWakes, wakeSidecars } from '../database/notifier.ts';
 import { openDatabase } from '../database/open.ts';
 import type { Db } from '../database/tables.ts';
 import { createChangeSenders } from '../employment/bodies.ts';
@@ -89,7 +89,7 @@ export function createServing(config: Config, parts: ServingParts) {
   });
   const wakeSend = (): void => {
     sendLoop.wake();
-    void callOthers(db, 'send');
+    void wakeSidecars(db, 'send');
   };
 
   // Apply, on PostgreSQL. On SQLite the main thread does.
@@ -127,7 +127,7 @@ export function createServing(config: Config, parts: ServingParts) {
     pressure: parts.pressure,
     wakeApply: () => {
       wakeApply();
-      void callOthers(db, 'apply');
+      void wakeSidecars(db, 'apply');
     },
     wakeSend,
   });
@@ -144,12 +144,12 @@ export function createServing(config: Config, parts: ServingParts) {
     run(): void {
       const { databaseUrl, retention } = config;
       const { signal } = stopping;
-      const wake: Record<Call, () => void> = { apply: wakeApply, send: sendLoop.wake };
+      const wake: Record<LoopName, () => void> = { apply: wakeApply, send: sendLoop.wake };
       loops.push(
         sendLoop.run(signal).catch(failed),
         applyLoop?.run(signal).catch(failed) ?? Promise.resolve(),
-        hearCalls(databaseUrl, (call) => wake[call](), signal),
-        learn(db, encryptor, clocks, log),
+        listenForWakes(databaseUrl, (loop) => wake[loop](), signal),
+        finishRosterUpdates(db, encryptor, clocks, log),
         clock.run(signal),
         runRetention(
           { db, databaseUrl, retention, sharedNow, clockWarning: clock.warning, log, failed },
@@ -171,7 +171,12 @@ export function createServing(config: Config, parts: ServingParts) {
 }
 
 /** Updates the roster from censuses that an earlier process did not finish. Never rejects. */
-async function learn(db: Db, encryptor: Encryptor, { sharedNow }: Clocks, log: Log): Promise<void> {
+async function finishRosterUpdates(
+  db: Db,
+  encryptor: Encryptor,
+  { sharedNow }: Clocks,
+  log: Log,
+): Promise<void> {
   try {
     await resumeRosterUpdates({ db, encryptor, sharedNow });
   } catch (error) {

@@ -1,7 +1,7 @@
 /** Several sidecars on one PostgreSQL behave like one, even if a sidecar or the database fails. */
 import { sql } from 'kysely';
 import t from 'tap';
-import { type Call, hearCalls } from '../../src/database/notifier.ts';
+import { type LoopName, listenForWakes } from '../../src/database/notifier.ts';
 import type { Tables } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { employeeSubject, encryptBody, enqueue } from '../../src/outbox/queue.ts';
@@ -88,9 +88,9 @@ t.test('three sidecars on one database', async (t) => {
   });
 
   await t.test('notify each other of new work', async (t) => {
-    const calls: Call[] = [];
+    const calls: LoopName[] = [];
     const stop = new AbortController();
-    const ended = hearCalls(stage.databaseUrl, (call) => calls.push(call), stop.signal);
+    const ended = listenForWakes(stage.databaseUrl, (call) => calls.push(call), stop.signal);
     await eventually('the test receives the notification too', () => calls.splice(0).length, Boolean);
     const reprocessed = await all[1].api.call('POST', '/v1/events/msg_at-once_0/reprocess');
     t.equal(reprocessed.status, 202);

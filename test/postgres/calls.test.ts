@@ -1,6 +1,6 @@
 /** Notifications between sidecars over PostgreSQL. */
 import t, { type Test } from 'tap';
-import { type Call, callOthers, hearCalls } from '../../src/database/notifier.ts';
+import { type LoopName, listenForWakes, wakeSidecars } from '../../src/database/notifier.ts';
 import { open } from '../database/scratch.ts';
 import { newDatabaseUrl, useOwnPostgres } from '../support/engine.ts';
 import { eventually } from '../support/eventually.ts';
@@ -11,10 +11,10 @@ const server = await useOwnPostgres();
 const STOPS_WITHIN_MS = 8_000;
 
 /** Listens until the test ends and returns the notifications received. */
-async function hearing(t: Test, databaseUrl: string): Promise<Call[]> {
-  const heard: Call[] = [];
+async function hearing(t: Test, databaseUrl: string): Promise<LoopName[]> {
+  const heard: LoopName[] = [];
   const stop = new AbortController();
-  const ended = hearCalls(databaseUrl, (call) => heard.push(call), stop.signal);
+  const ended = listenForWakes(databaseUrl, (call) => heard.push(call), stop.signal);
   t.teardown(async () => {
     stop.abort();
     await ended;
@@ -24,7 +24,7 @@ async function hearing(t: Test, databaseUrl: string): Promise<Call[]> {
 }
 
 /** A new listener first checks everything once, because earlier notifications are lost. */
-async function isHearing(heard: Call[]): Promise<void> {
+async function isHearing(heard: LoopName[]): Promise<void> {
   await eventually(
     'it hears',
     () => [...heard].sort(),
@@ -39,7 +39,7 @@ t.test('every other sidecar receives a notification immediately, with its kind',
   const [first, second] = [await hearing(t, url), await hearing(t, url)];
   const elsewhere = await hearing(t, await newDatabaseUrl(t));
   for (const call of ['apply', 'send'] as const) {
-    await callOthers(db, call);
+    await wakeSidecars(db, call);
     for (const heard of [first, second]) {
       await eventually(
         `${call} is heard`,
@@ -57,11 +57,11 @@ t.test('while the server is down nothing throws, and afterward notifications arr
   const db = open(t, url);
   const heard = await hearing(t, url);
   await server.stop();
-  await callOthers(db, 'apply');
+  await wakeSidecars(db, 'apply');
   t.strictSame(heard, []);
   await server.start();
   await isHearing(heard);
-  await callOthers(db, 'send');
+  await wakeSidecars(db, 'send');
   await eventually(
     'a notification is received',
     () => heard,
@@ -73,8 +73,8 @@ t.test('while the server is down nothing throws, and afterward notifications arr
 t.test('listening stops on request, even while the server is down', async (t) => {
   const url = await newDatabaseUrl(t);
   const stop = new AbortController();
-  const heard: Call[] = [];
-  const ended = hearCalls(url, (call) => heard.push(call), stop.signal);
+  const heard: LoopName[] = [];
+  const ended = listenForWakes(url, (call) => heard.push(call), stop.signal);
   await isHearing(heard);
   await server.stop();
   t.teardown(() => server.start());
@@ -88,7 +88,7 @@ t.test('listening stops on request, even while the server is down', async (t) =>
 
 t.test('on SQLite there are no other sidecars to notify', async (t) => {
   const url = `sqlite:${t.testdir()}/sidecar.db`;
-  await callOthers(open(t, url), 'send');
-  await hearCalls(url, () => t.fail('nothing is heard'), new AbortController().signal);
+  await wakeSidecars(open(t, url), 'send');
+  await listenForWakes(url, () => t.fail('nothing is heard'), new AbortController().signal);
   t.pass('listening ended immediately');
 });
