@@ -34,7 +34,7 @@ export type CensusFunction = (
   { signal }: { signal: AbortSignal },
 ) => Promise<GivenCensus | AsyncIterable<Uint8Array> | null>;
 
-type Part = { bytes: Uint8Array } | { end: true } | { failed: string };
+type CensusPart = { kind: 'bytes'; bytes: Uint8Array } | { kind: 'end' } | { kind: 'failed'; why: string };
 
 /** The same limit as for a census that is fetched over HTTP. */
 const WHOLE_MS = 10 * 60_000;
@@ -64,9 +64,9 @@ async function* received(ask: (port: MessagePort) => void, signal: AbortSignal):
     for (;;) {
       const arrived = once(port, 'message', { signal: ended });
       port.postMessage('next');
-      const [part] = (await arrived) as [Part];
-      if ('failed' in part) throw sourceFailed(`the census function ${part.failed}`);
-      if ('end' in part) return;
+      const [part] = (await arrived) as [CensusPart];
+      if (part.kind === 'failed') throw sourceFailed(`the census function ${part.why}`);
+      if (part.kind === 'end') return;
       yield part.bytes;
     }
   } catch (error) {
@@ -87,7 +87,7 @@ export function serveCensus(read: CensusFunction, employerId: string, port: Mess
     // Yields to the event loop before each part, so that webhooks do not wait for many parts in a row.
     await nextTurn();
     const part = await nextOf(parts);
-    port.postMessage(part, 'bytes' in part ? [part.bytes.buffer as ArrayBuffer] : []);
+    port.postMessage(part, part.kind === 'bytes' ? [part.bytes.buffer as ArrayBuffer] : []);
   });
   port.on('close', () => {
     unwanted.abort();
@@ -96,15 +96,14 @@ export function serveCensus(read: CensusFunction, employerId: string, port: Mess
   });
 }
 
-async function nextOf(parts: AsyncIterator<Uint8Array>): Promise<Part> {
+async function nextOf(parts: AsyncIterator<Uint8Array>): Promise<CensusPart> {
   try {
     const { done, value } = await parts.next();
     // Copied before the transfer: the buffer may be shared.
-    return done === true ? { end: true } : { bytes: new Uint8Array(value) };
+    return done === true ? { kind: 'end' } : { kind: 'bytes', bytes: new Uint8Array(value) };
   } catch (error) {
-    return {
-      failed: isAppError(error, 'CENSUS_SOURCE_FAILED') ? error.message : `failed: ${codeOrName(error)}`,
-    };
+    const why = isAppError(error, 'CENSUS_SOURCE_FAILED') ? error.message : `failed: ${codeOrName(error)}`;
+    return { kind: 'failed', why };
   }
 }
 
