@@ -4,7 +4,7 @@ import Type from 'typebox';
 import type { Db, RequestState, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import { cursorOf } from '../formats/cursor.ts';
-import { CHANGE_KINDS, type ChangeKind, type ManualResult, type Refusal } from '../outbox/manual.ts';
+import { CHANGE_KINDS, type ChangeKind, type ManualRefusal, type ManualResult } from '../outbox/manual.ts';
 import { type Attempt, attemptsOf, requestsQuery } from '../outbox/requests.ts';
 
 export type AcceptedChange = ReturnType<typeof changeOf>;
@@ -111,7 +111,7 @@ export async function actOnChange(
   return outcome === 'done' ? { outcome, change } : { outcome: 'refused', why: WHY[outcome](change) };
 }
 
-const WHY: Record<Refusal, (change: AcceptedChange) => string> = {
+const WHY: Record<ManualRefusal, (change: AcceptedChange) => string> = {
   'not-retried': ({ state }) =>
     state === 'sending'
       ? 'The change is being sent. Try again in a minute.'

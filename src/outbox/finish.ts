@@ -30,12 +30,16 @@ type Judged = {
   delayMs: number | null;
 };
 
-/** How a claim ended, and the state that this changed the circuit breaker to, or null. */
-export type Finished = Pick<Judged, 'how' | 'reason'> & { breaker: CircuitBreaker['state'] | null };
+/** `breaker`: the state to which the end changed the circuit breaker, or null. `lost`: the claim was taken over. */
+export type Finished =
+  | ({ readonly kind: 'finished' } & Pick<Judged, 'how' | 'reason'> & {
+        breaker: CircuitBreaker['state'] | null;
+      })
+  | { readonly kind: 'lost' };
 
 /**
- * Records how claims ended. The caller has locked their subjects. A claim that was taken over is missing from the result,
- * and nothing is written for it. Delivered claims share statements, because they are most of the work.
+ * Records how claims ended. The caller has locked their subjects. Nothing is written for a claim that was taken over.
+ * Delivered claims share statements, because they are most of the work.
  */
 export async function finish(
   trx: Trx,
@@ -54,7 +58,8 @@ export async function finish(
   }
   const delivered = judged.filter(({ how }) => how === 'delivered');
   await deliver(trx, delivered, now);
-  for (const one of judged) if (one.how !== 'delivered') await writeOther(trx, by, one, now);
+  const undelivered = judged.filter(({ how }) => how !== 'delivered');
+  for (const judgedEnd of undelivered) await writeUndelivered(trx, by, judgedEnd, now);
   const claims = judged.map(({ end }) => end.claim);
   const ended = judged.filter(({ delayMs }) => delayMs === null).map(({ end }) => subjectName(end.claim));
   await updateFronts(trx, claims, new Set(ended));
@@ -68,9 +73,13 @@ export async function finish(
     return { probe: end.claim.probe, pauses: how === 'pause', responded, reason };
   });
   const states = await applySignals(trx, signals, now);
-  return new Map(
-    judged.map(({ end, how, reason }, index) => [end, { how, reason, breaker: states[index] ?? null }]),
+  const finished = new Map(
+    judged.map(({ end, how, reason }, index): [End, Finished] => [
+      end,
+      { kind: 'finished', how, reason, breaker: states[index] ?? null },
+    ]),
   );
+  return new Map(ends.map((end) => [end, finished.get(end) ?? { kind: 'lost' }]));
 }
 
 async function ownedBy(trx: Trx, owner: string, ends: readonly End[]) {
@@ -117,8 +126,8 @@ function delayMsOf(how: Verdict, outcome: Outcome, attempt: number, random: () =
 /** Erases the bodies. Each of these requests has exactly one unfinished attempt. */
 async function deliver(trx: Trx, delivered: readonly Judged[], now: Date): Promise<void> {
   const finished_at = now.toISOString();
-  for (const [status, those] of Map.groupBy(delivered, (one) => one.status)) {
-    const ids = those.map(({ end }) => end.claim.requestId);
+  for (const [status, ends] of Map.groupBy(delivered, (judged) => judged.status)) {
+    const ids = ends.map(({ end }) => end.claim.requestId);
     const ended = { is_next: 0, claimed_by: null, lease_expires_at: null } as const;
     await trx
       .updateTable('outbox')
@@ -127,14 +136,14 @@ async function deliver(trx: Trx, delivered: readonly Judged[], now: Date): Promi
       .execute();
     await trx
       .updateTable('delivery_attempts')
-      .set({ finished_at, status, reason: those[0]?.reason ?? null })
+      .set({ finished_at, status, reason: ends[0]?.reason ?? null })
       .where(isOneOf(trx, 'request_id', ids))
       .where('finished_at', 'is', null)
       .execute();
   }
 }
 
-async function writeOther(trx: Trx, by: Finishing, judged: Judged, now: Date): Promise<void> {
+async function writeUndelivered(trx: Trx, by: Finishing, judged: Judged, now: Date): Promise<void> {
   const { end, how, status, reason, unknown, delayMs } = judged;
   const { claim } = end;
   if (delayMs !== null) {

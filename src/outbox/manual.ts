@@ -12,8 +12,8 @@ export const CHANGE_KINDS = [
 ] as const satisfies readonly RequestKind[];
 export type ChangeKind = (typeof CHANGE_KINDS)[number];
 
-export type Refusal = 'not-retried' | 'newer-delivered' | 'being-sent' | 'finished' | 'not-blocking';
-export type ManualResult = 'done' | 'not-found' | Refusal;
+export type ManualRefusal = 'not-retried' | 'newer-delivered' | 'being-sent' | 'finished' | 'not-blocking';
+export type ManualResult = 'done' | 'not-found' | ManualRefusal;
 
 /**
  * Retries a rejected change before later ones, and a pending one immediately. Refused, unless forced, if a
@@ -25,11 +25,11 @@ export function retryManually(
   { force, now }: { force: boolean; now: string },
 ): Promise<ManualResult> {
   return alter(trx, requestId, async (change) => {
-    if (change.state === 'pending') return { due_at: now };
-    if (change.state !== 'rejected') return 'not-retried';
-    if (!force && (await isNewerDelivered(trx, change))) return 'newer-delivered';
+    if (change.state === 'pending') return set({ due_at: now });
+    if (change.state !== 'rejected') return refuse('not-retried');
+    if (!force && (await isNewerDelivered(trx, change))) return refuse('newer-delivered');
     const unsent = { status: null, reason: null, response: null, finished_at: null };
-    return { state: 'pending', holds_later: 0, due_at: now, ...unsent };
+    return set({ state: 'pending', holds_later: 0, due_at: now, ...unsent });
   });
 }
 
@@ -39,42 +39,56 @@ export function cancelManually(
   requestId: string,
   { reason, now }: { reason: string; now: string },
 ): Promise<ManualResult> {
-  return alter(trx, requestId, ({ state }) => {
-    if (state === 'sending') return 'being-sent';
-    if (state !== 'pending' && state !== 'rejected') return 'finished';
-    return { state: 'canceled', is_next: 0, holds_later: 0, body: null, reason, finished_at: now };
+  return alter(trx, requestId, async ({ state }) => {
+    if (state === 'sending') return refuse('being-sent');
+    if (state !== 'pending' && state !== 'rejected') return refuse('finished');
+    return set({ state: 'canceled', is_next: 0, holds_later: 0, body: null, reason, finished_at: now });
   });
 }
 
 /** Releases the changes that wait for a rejected new hire. */
 export function releaseManually(trx: Trx, requestId: string): Promise<ManualResult> {
-  return alter(trx, requestId, (change) => (change.holds_later === 0 ? 'not-blocking' : { holds_later: 0 }));
+  return alter(trx, requestId, async (change) =>
+    change.holds_later === 0 ? refuse('not-blocking') : set({ holds_later: 0 }),
+  );
 }
 
-type Change = Subject & Pick<OutboxTable, 'state'> & { seq: number; holds_later: number };
+type ChangeRow = Subject & Pick<OutboxTable, 'state'> & { seq: number; holds_later: number };
+
+type Alteration =
+  | { readonly kind: 'set'; readonly columns: Updateable<OutboxTable> }
+  | { readonly kind: 'refused'; readonly why: ManualRefusal };
+
+function set(columns: Updateable<OutboxTable>): Alteration {
+  return { kind: 'set', columns };
+}
+
+function refuse(why: ManualRefusal): Alteration {
+  return { kind: 'refused', why };
+}
 
 /** Sets the columns that `decide` returns for the change, with its subject locked, or returns its refusal. */
 async function alter(
   trx: Trx,
   requestId: string,
-  decide: (change: Change) => Updateable<OutboxTable> | Refusal | Promise<Updateable<OutboxTable> | Refusal>,
+  decide: (change: ChangeRow) => Promise<Alteration>,
 ): Promise<ManualResult> {
   const query = trx
     .selectFrom('outbox')
     .select(['seq', 'subject_type', 'subject_id', 'state', 'holds_later'])
     .where('request_id', '=', requestId)
     .where('kind', 'in', CHANGE_KINDS);
-  const found = await query.executeTakeFirst();
-  if (found === undefined) return 'not-found';
-  await lockSubject(trx, found);
-  const decided = await decide(await forUpdate(trx, query).executeTakeFirstOrThrow());
-  if (typeof decided === 'string') return decided;
-  await trx.updateTable('outbox').set(decided).where('request_id', '=', requestId).execute();
-  await updateFronts(trx, [found]);
+  const subject = await query.executeTakeFirst();
+  if (subject === undefined) return 'not-found';
+  await lockSubject(trx, subject);
+  const alteration = await decide(await forUpdate(trx, query).executeTakeFirstOrThrow());
+  if (alteration.kind === 'refused') return alteration.why;
+  await trx.updateTable('outbox').set(alteration.columns).where('request_id', '=', requestId).execute();
+  await updateFronts(trx, [subject]);
   return 'done';
 }
 
-async function isNewerDelivered(trx: Trx, change: Change): Promise<boolean> {
+async function isNewerDelivered(trx: Trx, change: ChangeRow): Promise<boolean> {
   const newer = await trx
     .selectFrom('outbox')
     .select('seq')

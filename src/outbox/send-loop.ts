@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setImmediate as immediately } from 'node:timers/promises';
 import { tryLockNames } from '../database/engine.ts';
 import { isFatal } from '../database/errors.ts';
-import { createNotifier } from '../database/notifier.ts';
+import { createLoopNotifier } from '../database/notifier.ts';
 import type { Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import { codeOf } from '../errors.ts';
@@ -66,7 +66,7 @@ export function createSendLoop(parts: SendLoopParts): SendLoop {
   let limit = fullLimit(most);
   let tookOverAt = Number.NEGATIVE_INFINITY;
   let fatal: unknown = null;
-  const notifier = createNotifier();
+  const notifier = createLoopNotifier();
 
   /** Returns the limit after claims ended. */
   const limitOf = (ended: readonly Ended[], at: number): Limit =>
@@ -81,29 +81,27 @@ export function createSendLoop(parts: SendLoopParts): SendLoop {
     unwritten = [];
     const at = elapsedMs();
     const inFlight = new Set(flights.keys());
-    const others = [...flights.values()].filter((flight) => ends.every((end) => end.claim !== flight.claim));
-    if (ends.length === 0 && !(mayClaim && slotsNextTo(others, limit, at).limit > 0)) return [];
+    const ongoing = [...flights.values()].filter((flight) => ends.every((end) => end.claim !== flight.claim));
+    if (ends.length === 0 && !(mayClaim && slotsLeft(ongoing, limit, at).limit > 0)) return [];
     const takesOver = at - tookOverAt >= POLL_MS;
     try {
       const batch = await transact(db, async (trx) => {
         const now = await sharedNow(trx);
         const finished = await finishFree(trx, finishing, ends, now);
-        const slots = slotsNextTo(others, limitOf([...finished.values()].map(howOf), at), at);
+        const slots = slotsLeft(ongoing, limitOf([...finished.values()].map(howOf), at), at);
         if (!mayClaim || slots.limit <= 0) return { finished, claims: [], isPaused: false };
         const claimed = await claim(trx, { owner, ...slots, inFlight, takesOver, senders }, now);
         return { finished, ...claimed };
       }).catch((error: unknown) => {
         if (ends.length === 0 || isFatal(error)) throw error;
         // Each attempt is recorded alone, so that one bad attempt affects no other.
-        return { finished: new Map<End, Finished | null>(), claims: [], isPaused: false };
+        return { finished: new Map<End, Finished>(), claims: [], isPaused: false };
       });
       if (takesOver) tookOverAt = at;
       const ended: Ended[] = [];
       for (const end of ends) {
         const finished = batch.finished.get(end);
-        ended.push(
-          finished === undefined ? await finishAlone(finishing, end) : report(finishing, end, finished),
-        );
+        ended.push(finished ? report(finishing, end, finished) : await finishAlone(finishing, end));
       }
       limit = batch.isPaused ? reducedToOne(limitOf(ended, at)) : limitOf(ended, at);
       for (const [index, end] of ends.entries()) settle(end.claim, ended[index] ?? 'lost');
@@ -171,18 +169,17 @@ export function createSendLoop(parts: SendLoopParts): SendLoop {
 }
 
 /** Uploads and changes have slots of their own, so that hanging uploads delay no change. */
-function slotsNextTo(inFlight: readonly Flight[], limit: Limit, at: number): Slots {
+function slotsLeft(ongoing: readonly Flight[], limit: Limit, at: number): Slots {
   const free = (isUpload: boolean): number => {
-    const lane = inFlight.filter((flight) => (flight.claim.kind === 'census') === isUpload);
+    const lane = ongoing.filter((flight) => (flight.claim.kind === 'census') === isUpload);
     const starts = lane.map(({ startedAt }) => startedAt);
     return freeSlots(limit, starts, at);
   };
   return { limit: free(false), uploads: free(true) };
 }
 
-/** A claim that was taken over has no result. */
-function howOf(finished: Finished | null): Ended {
-  return finished?.how ?? 'lost';
+function howOf(finished: Finished): Ended {
+  return finished.kind === 'lost' ? 'lost' : finished.how;
 }
 
 type Recording = SendLoopParts & Finishing & { notSent: ReturnType<typeof createNotSent> };
@@ -195,20 +192,19 @@ function createNotSent(log: Log) {
   });
 }
 
-/** Records the attempts whose subjects no other transaction holds. */
+/** Records the attempts whose subjects no other transaction holds. Attempts of held subjects are missing from the result. */
 async function finishFree(
   trx: Trx,
   by: Recording,
   ends: readonly End[],
   now: Date,
-): Promise<Map<End, Finished | null>> {
+): Promise<Map<End, Finished>> {
   const free = await tryLockNames(
     trx,
     ends.map(({ claim }) => subjectName(claim)),
   );
-  const mine = ends.filter(({ claim }) => free.has(subjectName(claim)));
-  const finished = await finish(trx, by, mine, now);
-  return new Map(mine.map((end) => [end, finished.get(end) ?? null]));
+  const locked = ends.filter(({ claim }) => free.has(subjectName(claim)));
+  return finish(trx, by, locked, now);
 }
 
 /** Records one attempt, after waiting for its subject's lock. Throws only fatal errors. */
@@ -219,7 +215,7 @@ async function finishAlone(by: Recording, end: End): Promise<Ended> {
       await lockSubject(trx, end.claim);
       return finish(trx, by, [end], await sharedNow(trx));
     });
-    return report(by, end, finished.get(end) ?? null);
+    return report(by, end, finished.get(end) as Finished);
   } catch (error) {
     if (isFatal(error)) throw error;
     const fields = { request_id: end.claim.requestId, code: codeOf(error) || 'INTERNAL' };
@@ -229,10 +225,10 @@ async function finishAlone(by: Recording, end: End): Promise<Ended> {
 }
 
 /** Logs how a claim ended, and returns it. */
-function report({ log, notSent }: Recording, end: End, finished: Finished | null): Ended {
+function report({ log, notSent }: Recording, end: End, finished: Finished): Ended {
   const { requestId: request_id, kind, subject_id } = end.claim;
   const fields = { request_id, kind, ...(end.kind === 'attempt' && { ms: Math.round(end.ms) }) };
-  if (finished === null) {
+  if (finished.kind === 'lost') {
     log.warn(fields, 'another worker took over the request: the outcome of this attempt was discarded');
     return 'lost';
   }

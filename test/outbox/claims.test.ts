@@ -26,6 +26,8 @@ async function take(db: Db, owner: string, now: Date, limit = 8): Promise<Claim[
   return (await transact(db, (trx) => claim(trx, wish, now))).claims;
 }
 
+const LOST = { kind: 'lost' };
+
 /** Returns the result of finishing one claim as `owner`. */
 async function end(db: Db, owner: string, one: End, now: Date) {
   const by = { owner, senders: {}, encryptor, random: () => 0 };
@@ -84,8 +86,8 @@ onEitherEngine('a stale owner cannot finish, delay or renew a claim', async (t) 
   const [taken] = await take(db, 'second', clock());
   const before = await request(db, 'r-1');
   const decide = async () => ({ outcome: 'canceled', reason: 'x' }) as const;
-  t.equal(await end(db, 'first', { claim: stale!, kind: 'attempt', outcome: ok, ms: 0 }, clock()), undefined);
-  t.equal(await end(db, 'first', { claim: stale!, kind: 'decision', decide }, clock()), undefined);
+  t.strictSame(await end(db, 'first', { claim: stale!, kind: 'attempt', outcome: ok, ms: 0 }, clock()), LOST);
+  t.strictSame(await end(db, 'first', { claim: stale!, kind: 'decision', decide }, clock()), LOST);
   t.equal(await transact(db, (trx) => heartbeat(trx, 'first', stale!, clock())), false);
   t.strictSame(await request(db, 'r-1'), before);
   t.match(await end(db, 'second', { claim: taken!, kind: 'attempt', outcome: ok, ms: 0 }, clock()), {
@@ -103,7 +105,7 @@ onEitherEngine('a stale owner cannot finish a claim that was only released', asy
   await transact(db, (trx) => reserveProbe(trx, new Date(clock().getTime() + 30_000)));
   t.strictSame(await take(db, 'second', clock()), []);
   t.match(await request(db, 'r-1'), { state: 'pending', attempts: 1 });
-  t.equal(await end(db, 'first', { claim: stale!, kind: 'attempt', outcome: ok, ms: 0 }, clock()), undefined);
+  t.strictSame(await end(db, 'first', { claim: stale!, kind: 'attempt', outcome: ok, ms: 0 }, clock()), LOST);
   t.equal(await transact(db, (trx) => heartbeat(trx, 'first', stale!, clock())), false);
 });
 
@@ -116,10 +118,8 @@ onEitherEngine(
     const [first] = await take(db, 'same', clock());
     clock.advance(30_000);
     await take(db, 'same', clock());
-    t.equal(
-      await end(db, 'same', { claim: first!, kind: 'attempt', outcome: ok, ms: 0 }, clock()),
-      undefined,
-    );
+    const ended = await end(db, 'same', { claim: first!, kind: 'attempt', outcome: ok, ms: 0 }, clock());
+    t.strictSame(ended, LOST);
     t.equal(await transact(db, (trx) => heartbeat(trx, 'same', first!, clock())), false);
   },
 );
