@@ -4,7 +4,7 @@ import { AppError, isAppError } from '../errors.ts';
 import { SLOW_RETRY_MS } from '../outbox/retry.ts';
 import type { Claim, Decision, Post, Sender, Timeouts } from '../outbox/sender.ts';
 import { keyErrorMessage } from '../security/hashing.ts';
-import type { CensusSource } from './source.ts';
+import type { CensusFetcher } from './source.ts';
 import {
   currentCensus,
   openChunks,
@@ -13,7 +13,7 @@ import {
   type Staging,
   uploadBody,
 } from './staged.ts';
-import { type Staged, stageCensus } from './staging.ts';
+import { type StagingResult, stageCensus } from './staging.ts';
 import * as syncs from './syncs.ts';
 
 /** Processing 100,000 employees takes minutes; 15 minutes are 256 MiB at 300 KB a second. */
@@ -23,12 +23,12 @@ const CLOCK_SKEW_MS = 5 * 60_000;
 
 type CensusSending = Staging & {
   /** Null for push. */
-  source: CensusSource | null;
+  source: CensusFetcher | null;
   /** CENSUS_MAX_AGE: an older staged census is not uploaded. */
   maxAgeMs: number;
 };
 
-type Upload = {
+type UploadAttempt = {
   censusId: string;
   startedAt: string | null;
   /** Why its body ended early, for its syncs. */
@@ -38,7 +38,7 @@ type Upload = {
 /** Sends the staged census if it is fresh, else one that is fetched. */
 export function createCensusSender(sending: CensusSending): Sender {
   const { db, encryptor, sharedNow, source, maxAgeMs } = sending;
-  const uploads = new WeakMap<Claim, Upload>();
+  const uploads = new WeakMap<Claim, UploadAttempt>();
 
   return {
     async prepare(claim, signal) {
@@ -83,8 +83,8 @@ export function createCensusSender(sending: CensusSending): Sender {
   };
 
   /** Only an attempt that `prepare` gave an upload is started and finished. */
-  function uploadOf(claim: Claim): Upload {
-    return uploads.get(claim) as Upload;
+  function uploadOf(claim: Claim): UploadAttempt {
+    return uploads.get(claim) as UploadAttempt;
   }
 
   async function freshCensus(on: Db | Trx, employerId: string): Promise<StagedCensus | null> {
@@ -106,7 +106,7 @@ export function createCensusSender(sending: CensusSending): Sender {
       if (reason === null) throw error;
       return putOff(claim, reason);
     }
-    const attempt: Upload = { censusId, startedAt: null, unopened: null };
+    const attempt: UploadAttempt = { censusId, startedAt: null, unopened: null };
     uploads.set(claim, attempt);
     return {
       kind: 'post',
@@ -117,7 +117,7 @@ export function createCensusSender(sending: CensusSending): Sender {
     };
   }
 
-  async function* noted(attempt: Upload, length: number): AsyncGenerator<Uint8Array> {
+  async function* noted(attempt: UploadAttempt, length: number): AsyncGenerator<Uint8Array> {
     try {
       let left = length;
       for await (const chunk of uploadBody(db, encryptor, attempt.censusId)) {
@@ -149,11 +149,11 @@ export function createCensusSender(sending: CensusSending): Sender {
 
   async function fetchAndStage(
     claim: Claim,
-    from: CensusSource,
+    from: CensusFetcher,
     signal: AbortSignal,
   ): Promise<Post | Decision> {
     const { subject_id: employerId } = claim;
-    let staged: Staged;
+    let staged: StagingResult;
     try {
       const content = await from.fetch(employerId, signal);
       staged = await stageCensus(sending, employerId, content, { uploading: claim.requestId, signal });

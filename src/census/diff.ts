@@ -14,20 +14,20 @@ import {
   ORGANIZATION_ROW,
 } from './fingerprints.ts';
 import type { CensusContent } from './reading.ts';
-import { lastUpload, type Upload } from './staged.ts';
+import { lastUpload, type LastUpload } from './staged.ts';
 
 /** Maximum number of differences listed. All are counted. */
 export const LISTED_MAX = 1_000;
 const ROWS_AT_ONCE = 256;
 
 /** The first `LISTED_MAX` of each, in the order of the census, or of the ids for absent employees. */
-type Ids = { count: number; employee_ids: string[] };
+type EmployeeList = { count: number; employee_ids: string[] };
 
 /** The changes a census would make at the service: IDs and field names, never values. */
-export type Changes = {
-  added: Ids;
+export type CensusChanges = {
+  added: EmployeeList;
   changed: { count: number; employees: { employee_id: string; fields: string[] }[] };
-  absent: Ids;
+  absent: EmployeeList;
   unchanged: number;
   organization: string[];
 };
@@ -46,7 +46,7 @@ export async function compareCensus(
   const upload = await lastUpload(db, employerId);
   const comparison = upload === null ? null : await compare(db, encryptor, employerId, upload);
   const report = await checkCensus(content, comparison?.add);
-  let changes: Changes | null = null;
+  let changes: CensusChanges | null = null;
   if (comparison !== null && report.organization !== null && report.problemCount === 0) {
     const found = await comparison.end(report.organization);
     // Its fingerprints may have been removed while they were read.
@@ -61,11 +61,11 @@ export async function compareCensus(
 }
 
 /** Returns null if the fingerprints were made with another hash key. */
-async function compare(db: Db, encryptor: Encryptor, employerId: string, upload: Upload) {
+async function compare(db: Db, encryptor: Encryptor, employerId: string, upload: LastUpload) {
   const hasher = await openHasher(db, encryptor);
   if (upload.fingerprint_key !== hasher.keyId) return null;
   const { census_id } = upload;
-  const changes: Changes = {
+  const changes: CensusChanges = {
     added: { count: 0, employee_ids: [] },
     changed: { count: 0, employees: [] },
     absent: { count: 0, employee_ids: [] },
@@ -98,7 +98,7 @@ async function compare(db: Db, encryptor: Encryptor, employerId: string, upload:
       waiting.set(employee.employee_id, fingerprintEmployee(hasher, employerId, employee));
       if (waiting.size === ROWS_AT_ONCE) await lookUp();
     },
-    async end(organization: Organization): Promise<Changes> {
+    async end(organization: Organization): Promise<CensusChanges> {
       await lookUp();
       const found = changes.changed.count + changes.unchanged;
       if (found < upload.employees) {
@@ -114,7 +114,7 @@ async function compare(db: Db, encryptor: Encryptor, employerId: string, upload:
   };
 }
 
-function list(some: Ids, employeeId: string): void {
+function list(some: EmployeeList, employeeId: string): void {
   some.count += 1;
   if (some.employee_ids.length < LISTED_MAX) some.employee_ids.push(employeeId);
 }

@@ -5,7 +5,7 @@ import type { CensusConfig } from '../config.ts';
 import { codeOf } from '../errors.ts';
 import { ELEMENT_BYTES_MAX } from '../formats/bytes.ts';
 import { CENSUS_BYTES_MAX } from './reading.ts';
-import { type CensusSource, sourceFailed } from './source.ts';
+import { type CensusFetcher, sourceFailed } from './source.ts';
 
 /** Refuses a link, and does not block on a FIFO. */
 const FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
@@ -13,7 +13,7 @@ const FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 const NAME_BYTES_MAX = 230;
 
 /** Creates a source that reads a folder: `{employer_id}.json`, or `.csv` with `.organization.json`. */
-export function createDirSource(folder: string): CensusSource {
+export function createDirSource(folder: string): CensusFetcher {
   const openIn = (name: string, bytesMax: number) => openRegular(join(folder, name), name, bytesMax);
   return {
     async fetch(employerId) {

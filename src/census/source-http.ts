@@ -2,7 +2,7 @@ import { Agent, type Dispatcher } from 'undici';
 import { pathSegment } from '../contract/fields.ts';
 import type { AppError } from '../errors.ts';
 import { failureCode } from '../outbox/client.ts';
-import { type CensusSource, sourceFailed } from './source.ts';
+import { type CensusFetcher, sourceFailed } from './source.ts';
 
 /** Payroll's endpoint is near; if it does not accept the connection, it is down. */
 const CONNECT_MS = 10_000;
@@ -17,7 +17,7 @@ const WHOLE_MS = 10 * 60_000;
 const HEADER = 'Census-Organization';
 
 /** Creates a source that requests `url`, payroll's own endpoint, which contains `{employer_id}`. */
-export function createHttpSource(url: string, token: string | null, version: string): CensusSource {
+export function createHttpSource(url: string, token: string | null, version: string): CensusFetcher {
   const agent = new Agent({ connect: { timeout: CONNECT_MS }, allowH2: false });
   return {
     async fetch(employerId, signal) {

@@ -7,7 +7,7 @@ import { AppError, isAppError } from '../errors.ts';
 import type { CensusContent } from './reading.ts';
 
 /** Where a census is fetched from when the service requests one. With `push` there is no source. */
-export type CensusSource = {
+export type CensusFetcher = {
   /** Starts reading an employer's newest census. This and the content throw CENSUS_SOURCE_FAILED. */
   fetch(employerId: string, signal: AbortSignal): Promise<CensusContent>;
 };
@@ -47,7 +47,7 @@ const NEITHER = 'returned neither a census with a list of employees nor the byte
  * Creates a source that calls a function of the embedding program, on that program's thread. Each fetch has its own
  * channel, on which it requests the parts in sequence; `ask` passes the far end to the thread with the function.
  */
-export function createFunctionSource(ask: (employerId: string, port: MessagePort) => void): CensusSource {
+export function createFunctionSource(ask: (employerId: string, port: MessagePort) => void): CensusFetcher {
   return {
     async fetch(employerId, signal) {
       return { format: 'json', content: received((port) => ask(employerId, port), signal) };

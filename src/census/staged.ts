@@ -112,7 +112,7 @@ export async function recordUpload(trx: Trx, employerId: string, censusId: strin
     .execute();
 }
 
-export type Upload = NonNullable<Awaited<ReturnType<typeof lastUpload>>>;
+export type LastUpload = NonNullable<Awaited<ReturnType<typeof lastUpload>>>;
 
 /** Returns the employer's last uploaded census, which a newer one is compared with, or null before the first upload. */
 export async function lastUpload(db: Db, employerId: string) {

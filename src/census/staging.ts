@@ -17,7 +17,7 @@ import { updateRoster } from './roster-update.ts';
 import { CHUNK_BYTES, chunkPlace, END, packEmployees, packOrganization, type Staging } from './staged.ts';
 import { reviveSyncs } from './syncs.ts';
 
-export type Staged =
+export type StagingResult =
   | { ok: true; censusId: string; employees: number }
   | ({ ok: false } & Omit<CensusReport, 'organization'>);
 
@@ -32,7 +32,7 @@ export async function stageCensus(
   employerId: string,
   content: CensusContent,
   { uploading = null, signal = null }: { uploading?: string | null; signal?: AbortSignal | null } = {},
-): Promise<Staged> {
+): Promise<StagingResult> {
   const hasher = await openHasher(db, encryptor);
   const census = { census_id: randomUUID(), employer_id: employerId };
   const { census_id } = census;
@@ -42,7 +42,7 @@ export async function stageCensus(
     const begun = { ...empty, fingerprint_key: hasher.keyId, staged_at };
     await trx.insertInto('staged_censuses').values(begun).execute();
   });
-  let staged: Staged;
+  let staged: StagingResult;
   try {
     const writer = createChunkWriter({ db, encryptor, sharedNow }, hasher, census);
     const { organization, ...report } = await checkCensus(content, writer.add, signal);
@@ -63,7 +63,7 @@ export async function stageCensus(
   return staged;
 }
 
-type Ids = { census_id: string; employer_id: string };
+type CensusIds = { census_id: string; employer_id: string };
 
 /** Locks a census that is being staged until the transaction ends, and renews its time. Throws ABANDONED. */
 async function renewStaging(trx: Trx, censusId: string, sharedNow: SharedNow): Promise<void> {
@@ -81,7 +81,7 @@ async function renewStaging(trx: Trx, censusId: string, sharedNow: SharedNow): P
 
 async function makeCurrent(
   trx: Trx,
-  { census_id, employer_id }: Ids,
+  { census_id, employer_id }: CensusIds,
   size: { employee_count: number; body_bytes: number },
   uploading: string | null,
   sharedNow: SharedNow,
@@ -108,7 +108,7 @@ async function makeCurrent(
 function createChunkWriter(
   { db, encryptor, sharedNow }: Staging,
   hasher: Hasher,
-  { census_id, employer_id }: Ids,
+  { census_id, employer_id }: CensusIds,
 ) {
   let rows: CensusRow[] = [];
   let texts: string[] = [];

@@ -6,10 +6,10 @@ import type { Problem } from '../errors.ts';
 import { employerSubject, enqueue, lockSubject, makeDue, pendingRequest } from '../outbox/queue.ts';
 import { isOverdue } from './sync-list.ts';
 
-type Requested = { employerId: string; now: string };
+type SyncRequest = { employerId: string; now: string };
 
 /** Opens a sync for the service's request. The same event has no second effect. */
-export async function requestSync(trx: Trx, request: Requested & { eventId: string }): Promise<void> {
+export async function requestSync(trx: Trx, request: SyncRequest & { eventId: string }): Promise<void> {
   const known = await trx
     .selectFrom('census_syncs')
     .select('sync_id')
@@ -19,7 +19,7 @@ export async function requestSync(trx: Trx, request: Requested & { eventId: stri
 }
 
 /** Opens a sync for an operator's request, and makes a pending upload due now. Returns the sync's id. */
-export async function requestSyncManually(trx: Trx, request: Requested): Promise<string> {
+export async function requestSyncManually(trx: Trx, request: SyncRequest): Promise<string> {
   const requestId = await owedUpload(trx, request);
   await makeDue(trx, requestId, request.now);
   return openSync(trx, { ...request, eventId: null }, requestId);
@@ -27,7 +27,7 @@ export async function requestSyncManually(trx: Trx, request: Requested): Promise
 
 async function openSync(
   trx: Trx,
-  { employerId: employer_id, eventId: event_id, now }: Requested & { eventId: string | null },
+  { employerId: employer_id, eventId: event_id, now }: SyncRequest & { eventId: string | null },
   request_id: string,
 ): Promise<string> {
   const sync_id = randomUUID();
@@ -37,7 +37,7 @@ async function openSync(
 }
 
 /** Returns the pending upload or a new one. One that is being sent may have read the census already. */
-async function owedUpload(trx: Trx, { employerId, now }: Requested): Promise<string> {
+async function owedUpload(trx: Trx, { employerId, now }: SyncRequest): Promise<string> {
   const subject = employerSubject(employerId);
   await lockSubject(trx, subject);
   const pending = await pendingRequest(trx, 'census', subject);
@@ -52,7 +52,7 @@ const NO_REASON = { reason: null, problem_count: 0, problems: null } as const;
 /** Completes the employer's syncs, also dismissed ones, whose upload had started when the service reported completion. */
 export async function completeSyncs(
   trx: Trx,
-  { employerId, eventId, receivedAt, now }: Requested & { eventId: string; receivedAt: string },
+  { employerId, eventId, receivedAt, now }: SyncRequest & { eventId: string; receivedAt: string },
 ): Promise<number> {
   await lockSubject(trx, employerSubject(employerId));
   await trx

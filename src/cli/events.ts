@@ -10,7 +10,7 @@ import {
   type EventFilter,
   eventCursor,
   getEvent,
-  type Kept,
+  type KeptBody,
   listEvents,
   type Reprocessed,
   reprocessAll,
@@ -179,7 +179,7 @@ async function foundEvent(db: Db, eventId: string) {
 }
 
 /** Returns the body with JSON indented, and each line safe for a terminal. */
-function bodyInLines(kept: Kept): string {
+function bodyInLines(kept: KeptBody): string {
   const { body: text, body_absent } = shownBody(kept);
   if (text === null) return body_absent ?? '';
   let lines = text;

@@ -2,7 +2,7 @@
 import { stripVTControlCharacters, styleText } from 'node:util';
 import Table from 'cli-table3';
 import type { Environment } from '../environment.ts';
-import type { Page } from '../formats/cursor.ts';
+import type { ListPage } from '../formats/cursor.ts';
 import { printable, printableLines } from '../telemetry/printable.ts';
 
 export { printable };
@@ -224,7 +224,7 @@ export function printList<Row>(out: Output, { columns, rows, none }: List<Row>):
 }
 
 /** Prints a page of a list, and how to continue after it. */
-export function printPage<Row>(out: Output, page: Page<unknown>, list: List<Row>): void {
+export function printPage<Row>(out: Output, page: ListPage<unknown>, list: List<Row>): void {
   printResult(out, page, () => {
     printList(out, list);
     if (page.has_more) out.note(`There are more. Continue with --cursor ${page.next_cursor}`);

@@ -15,7 +15,7 @@ export function parseJson(text: string): ParsedJson {
   } catch {
     return { ok: false, reason: 'is not valid JSON' };
   }
-  const found: Found = { fields: 0, reason: null };
+  const found: Inspection = { fields: 0, reason: null };
   inspect(value, found);
   // Each member has one colon outside strings, and parsing merges members with the same name.
   if (found.fields !== members) found.reason ??= 'names a field twice in one object';
@@ -48,10 +48,10 @@ function measure(text: string): { nesting: number; members: number } {
   return { nesting, members };
 }
 
-type Found = { fields: number; reason: string | null };
+type Inspection = { fields: number; reason: string | null };
 
 /** Counts the fields and records the first reason to refuse. The depth was checked before. */
-function inspect(value: unknown, found: Found): void {
+function inspect(value: unknown, found: Inspection): void {
   if (typeof value === 'string') inspectString(value, found);
   else if (Array.isArray(value)) for (const element of value) inspect(element, found);
   else if (typeof value === 'object' && value !== null) {
@@ -64,7 +64,7 @@ function inspect(value: unknown, found: Found): void {
   }
 }
 
-function inspectString(text: string, found: Found): void {
+function inspectString(text: string, found: Inspection): void {
   if (text.includes('\0')) found.reason ??= 'has a NUL character in a string';
   else if (!text.isWellFormed()) found.reason ??= 'has half a surrogate pair in a string';
 }

@@ -97,8 +97,11 @@ export async function countRows(db: Db, tables: readonly (keyof Tables & string)
   return total;
 }
 
+/** A row of any table, by column. */
+export type AnyRow = Readonly<Record<string, unknown>>;
+
 /** Yields all rows of a table in the order of its key, at most `size` at once. Each page is a short statement. */
-export async function* pagesByKey<Row extends Readonly<Record<string, unknown>>>(
+export async function* pagesByKey<Row extends AnyRow>(
   db: Db | Trx,
   table: keyof Tables & string,
   key: readonly string[],

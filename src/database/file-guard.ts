@@ -23,7 +23,7 @@ const READS_MOST = 5;
 const FRAMES_AT_ONCE = 16;
 
 /** The header of the log, and the frames that SQLite counts in it. */
-type Log = { header: Buffer; frames: number };
+type LogState = { header: Buffer; frames: number };
 
 export type FileGuard = ReturnType<typeof createFileGuard>;
 
@@ -38,9 +38,9 @@ export function createFileGuard(named: string, handle: BetterSqlite3.Database) {
   let file: number | null = null;
   let withoutHeader = 0;
   /** As `canCopy` saw it. */
-  let seen: Log = { header: Buffer.alloc(0), frames: 0 };
+  let seen: LogState = { header: Buffer.alloc(0), frames: 0 };
   /** As `assertLog` saw it. */
-  let before: Log = { header: Buffer.alloc(0), frames: 0 };
+  let before: LogState = { header: Buffer.alloc(0), frames: 0 };
 
   /** SQLite takes no lock on the log, so closing this descriptor releases none. */
   const logFile = (): number => {

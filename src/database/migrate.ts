@@ -6,7 +6,7 @@ import { engineOf, lockNames, tableExists } from './engine.ts';
 import type { Db, Trx } from './tables.ts';
 import { transact } from './transaction.ts';
 
-export type Environment = 'sandbox' | 'live';
+export type BenefitsEnvironment = 'sandbox' | 'live';
 
 type Migration = { number: number; name: string; text: string; hash: string };
 
@@ -21,7 +21,7 @@ export const MIGRATIONS_TABLE =
   'CREATE TABLE IF NOT EXISTS migrations (number INTEGER NOT NULL PRIMARY KEY, name TEXT NOT NULL, hash TEXT NOT NULL, applied_at TEXT NOT NULL)';
 
 /** Applies all due migrations in one transaction and returns their names. Throws as `checkSchema` does. */
-export function migrate(db: Db, environment: Environment, now: Date, folder = FOLDER): Promise<string[]> {
+export function migrate(db: Db, environment: BenefitsEnvironment, now: Date, folder = FOLDER): Promise<string[]> {
   return transact(
     db,
     async (trx) => {
@@ -48,7 +48,7 @@ export function migrate(db: Db, environment: Environment, now: Date, folder = FO
 /**
  * Throws SCHEMA_REFUSED when this code and configuration do not fit the database: migrations are due, it is newer than the code, a migration's text was edited, or it belongs to the other environment.
  */
-export async function checkSchema(db: Db, environment: Environment, folder = FOLDER): Promise<void> {
+export async function checkSchema(db: Db, environment: BenefitsEnvironment, folder = FOLDER): Promise<void> {
   const exists = await tableExists(db, 'migrations');
   const due = exists ? (await compareMigrations(db, folder)).due : knownMigrations(db, folder);
   if (due.length > 0) {
@@ -60,7 +60,7 @@ export async function checkSchema(db: Db, environment: Environment, folder = FOL
 }
 
 /** Returns how many migrations a database lacks. Throws SCHEMA_REFUSED if it is none of this program. */
-export async function countDue(db: Db, environment: Environment, folder = FOLDER): Promise<number> {
+export async function countDue(db: Db, environment: BenefitsEnvironment, folder = FOLDER): Promise<number> {
   if (!(await tableExists(db, 'migrations')) || !(await tableExists(db, 'instance'))) {
     throw schemaRefused('it is not a benefits-sidecar database: check the path');
   }
@@ -89,7 +89,7 @@ export async function compareMigrations(db: Db | Trx, folder = FOLDER) {
   return { applied: known.slice(0, applied.length), due: known.slice(applied.length) };
 }
 
-async function assertEnvironment(db: Db | Trx, environment: Environment): Promise<void> {
+async function assertEnvironment(db: Db | Trx, environment: BenefitsEnvironment): Promise<void> {
   const instance = await db.selectFrom('instance').select('environment').executeTakeFirstOrThrow();
   if (instance.environment !== environment) {
     throw schemaRefused(

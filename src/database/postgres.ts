@@ -104,15 +104,15 @@ function createDriver(databaseUrl: string): Driver {
       durable.add(client);
       return connection;
     },
-    beginTransaction: (connection) => (connection as Connection).begin(),
-    commitTransaction: (connection) => (connection as Connection).end('commit'),
-    rollbackTransaction: (connection) => (connection as Connection).end('rollback'),
-    releaseConnection: async (connection) => (connection as Connection).release(),
+    beginTransaction: (connection) => (connection as PostgresConnection).begin(),
+    commitTransaction: (connection) => (connection as PostgresConnection).end('commit'),
+    rollbackTransaction: (connection) => (connection as PostgresConnection).end('rollback'),
+    releaseConnection: async (connection) => (connection as PostgresConnection).release(),
     destroy: () => pool.end(),
   };
 }
 
-type Connection = ReturnType<typeof createConnection>;
+type PostgresConnection = ReturnType<typeof createConnection>;
 
 function createConnection(client: PoolClient, names: ReturnType<typeof createStatementNames>) {
   let inTransaction = false;

@@ -100,7 +100,7 @@ function createDriver(
       if (writer.inTransaction) writing.run('rollback', []);
       throw error;
     } finally {
-      (connection as Connection).endWriting();
+      (connection as SqliteConnection).endWriting();
     }
   };
 
@@ -123,14 +123,14 @@ function createDriver(
         mine.resolve();
         throw error;
       }
-      (connection as Connection).beginWriting(mine.resolve);
+      (connection as SqliteConnection).beginWriting(mine.resolve);
     },
     async commitTransaction(connection) {
       end(connection, 'commit');
     },
     async rollbackTransaction(connection) {
       // Kysely also rolls back when the begin itself failed, or SQLite already did it (a full disk does).
-      const { isWriting, endWriting } = connection as Connection;
+      const { isWriting, endWriting } = connection as SqliteConnection;
       if (writer.inTransaction && isWriting()) end(connection, 'rollback');
       else endWriting();
     },
@@ -144,7 +144,7 @@ function createDriver(
   };
 }
 
-type Connection = ReturnType<typeof createConnection>;
+type SqliteConnection = ReturnType<typeof createConnection>;
 
 /** Reads on the reading handle until a transaction begins on it, then does everything on the writing one. */
 function createConnection(reading: Runner, writing: Runner) {

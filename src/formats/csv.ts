@@ -70,7 +70,7 @@ const ARRAY_COLUMNS_MAX = 50;
 const COLUMNS_MAX = 1_000;
 
 type Segment = string | number;
-type Schema = { type?: string; properties?: Record<string, Schema>; items?: Schema };
+type FieldSchema = { type?: string; properties?: Record<string, FieldSchema>; items?: FieldSchema };
 
 export type Header = ReturnType<typeof readHeader>;
 
@@ -110,7 +110,7 @@ function put(root: Record<string, unknown>, path: readonly Segment[], cell: stri
 /** Returns the segments of a column's path, or null if the contract has no text field there. */
 function segmentsOf(column: string, { schema: root, more }: RowKind): Segment[] | null {
   if (more.includes(column)) return [column];
-  let schema: Schema | undefined = root as Schema;
+  let schema: FieldSchema | undefined = root as FieldSchema;
   const segments: Segment[] = [];
   for (const [, name, index] of column.matchAll(/([a-z0-9_]+)|\[(\d{1,2})\]/g)) {
     if (name !== undefined) schema = schema.properties?.[name];

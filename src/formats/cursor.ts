@@ -6,7 +6,7 @@ import { parseJson } from '../contract/json.ts';
 import { AppError } from '../errors.ts';
 
 /** A list as the API and the command line return it. */
-export type Page<Row> = { data: Row[]; has_more: boolean; next_cursor: string | null };
+export type ListPage<Row> = { data: Row[]; has_more: boolean; next_cursor: string | null };
 
 const RULE = 'must be the next_cursor of a page of this list, unchanged';
 
@@ -16,7 +16,7 @@ export function cursorOf<const S extends TSchema>(list: string, position: S) {
   const ofPosition = compile(position);
   return {
     /** Returns a page that `at` continues; null on the last page. */
-    page<Row>(data: Row[], at: Static<S> | null): Page<Row> {
+    page<Row>(data: Row[], at: Static<S> | null): ListPage<Row> {
       const text = JSON.stringify({ list, at });
       const next_cursor = at === null ? null : Buffer.from(text).toString('base64url');
       return { data, has_more: at !== null, next_cursor };

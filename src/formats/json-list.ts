@@ -7,7 +7,7 @@ import { ELEMENT_BYTES_MAX, isBlank, TOO_LARGE, unreadable, validUtf8 } from './
 /** The most fields in the outermost object. Names are kept to detect duplicates. */
 const FIELDS_MAX = 100;
 
-type List = {
+type ListShape = {
   readonly list: string;
   /** Whether the text may also be the array itself. */
   readonly orBare: boolean;
@@ -24,7 +24,7 @@ export type JsonPiece =
  * Splits a JSON list into its elements and the fields around it, in any order. The tokenizer finds where each starts and
  * ends; the contract's strict parser then parses it. Throws UNREADABLE, and what the content throws.
  */
-export async function* jsonPieces(content: AsyncIterable<Uint8Array>, list: List) {
+export async function* jsonPieces(content: AsyncIterable<Uint8Array>, list: ListShape) {
   const cutter = createCutter(list);
   for await (const slice of content) yield cutter.write(slice);
   yield cutter.end();
@@ -37,7 +37,7 @@ type State =
 
 type Token = { token: TokenType; value: unknown; offset: number };
 
-function createCutter(list: List) {
+function createCutter(list: ListShape) {
   const tokenizer = new Tokenizer();
   const fields: string[] = [];
   let elements = 0;

@@ -25,8 +25,8 @@ export type Columns = {
 
 /** A row and its path for later problems: `lines[0]` is the first. `fields` are by column; empty ones are absent. */
 export type GivenRow = { readonly path: string; readonly fields: Readonly<Record<string, string>> };
-export type Row = GivenRow | { readonly problem: Problem };
-export type Rows = AsyncIterable<Row> | Iterable<Row>;
+export type RowResult = GivenRow | { readonly problem: Problem };
+export type Rows = AsyncIterable<RowResult> | Iterable<RowResult>;
 
 export function formatOf(contentType: string): RowFormat | null {
   const essence = contentType.split(';', 1)[0]?.trim().toLowerCase();
@@ -45,7 +45,7 @@ export async function* readRows(content: AsyncIterable<Uint8Array>, format: RowF
   else yield* ndjsonRows(bytes, columns);
 }
 
-async function* csvRows(bytes: AsyncIterable<Uint8Array>, columns: Columns): AsyncGenerator<Row> {
+async function* csvRows(bytes: AsyncIterable<Uint8Array>, columns: Columns): AsyncGenerator<RowResult> {
   let header: readonly string[] | null = null;
   let rows = 0;
   const here = (): string => (header === null ? '' : pathOf(columns, rows));
@@ -86,7 +86,7 @@ function headerProblems(header: readonly string[], { required, optional }: Colum
   return [...problems, ...missing.map((path) => ({ path, rule: 'is a missing column' }))];
 }
 
-function csvRow({ cells, line }: CsvRecord, header: readonly string[], path: string): Row {
+function csvRow({ cells, line }: CsvRecord, header: readonly string[], path: string): RowResult {
   if (cells.length !== header.length) {
     const rule = `must have as many cells as the header, ${header.length}: it has ${cells.length}, at line ${line}`;
     return { problem: { path, rule } };
@@ -102,7 +102,7 @@ function csvRow({ cells, line }: CsvRecord, header: readonly string[], path: str
   return { path, fields };
 }
 
-async function* jsonRows(bytes: AsyncIterable<Uint8Array>, columns: Columns): AsyncGenerator<Row> {
+async function* jsonRows(bytes: AsyncIterable<Uint8Array>, columns: Columns): AsyncGenerator<RowResult> {
   let rows = 0;
   const shape = { list: columns.list, orBare: true, pathOf: (index: number) => pathOf(columns, index) };
   for await (const pieces of jsonPieces(bytes, shape)) {
@@ -116,7 +116,7 @@ async function* jsonRows(bytes: AsyncIterable<Uint8Array>, columns: Columns): As
   }
 }
 
-async function* ndjsonRows(bytes: AsyncIterable<Uint8Array>, columns: Columns): AsyncGenerator<Row> {
+async function* ndjsonRows(bytes: AsyncIterable<Uint8Array>, columns: Columns): AsyncGenerator<RowResult> {
   let rows = 0;
   for await (const parsed of ndjsonValues(bytes, () => pathOf(columns, rows))) {
     yield jsonRow(parsed, columns, pathOf(columns, rows));
@@ -124,7 +124,7 @@ async function* ndjsonRows(bytes: AsyncIterable<Uint8Array>, columns: Columns): 
   }
 }
 
-function jsonRow(parsed: ParsedJson, { required, optional }: Columns, path: string): Row {
+function jsonRow(parsed: ParsedJson, { required, optional }: Columns, path: string): RowResult {
   if (!parsed.ok) return { problem: { path, rule: parsed.reason } };
   const { value } = parsed;
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {

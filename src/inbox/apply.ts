@@ -11,7 +11,7 @@ import { transactOnLedger } from '../ledger/position.ts';
 import { eventsInLedger, recordDeductions } from '../ledger/record.ts';
 import type { Log } from '../telemetry/log.ts';
 import { rateLimited } from '../telemetry/rate-limited-log.ts';
-import { finishEvents, hasPendingEvents, type Outcome, type PendingEvent, pendingEvents } from './inbox.ts';
+import { finishEvents, hasPendingEvents, type EventOutcome, type PendingEvent, pendingEvents } from './inbox.ts';
 import { parseEvent } from './parse-event.ts';
 import { createWorkListStart } from './work-list.ts';
 
@@ -144,7 +144,7 @@ export function createApplyLoop(options: {
       log.error({ event_id: event.event_id, code }, 'an event could not be applied and was quarantined');
       const reason = `${NOT_APPLIED}${what} (${code || 'internal error'}): reprocess it after an upgrade, or dismiss it`;
       const { eventType, envelopeId } = parseEvent(event.body);
-      const outcome: Outcome = { seq: event.seq, state: 'quarantined', eventType, envelopeId, reason };
+      const outcome: EventOutcome = { seq: event.seq, state: 'quarantined', eventType, envelopeId, reason };
       await finishEvents(trx, [outcome], (await sharedNow(trx)).toISOString());
       return { ...nothingApplied(), quarantined: 1 };
     });
@@ -185,7 +185,7 @@ async function applyEvents(trx: Trx, effects: Effects, events: readonly PendingE
   const known = await eventsInLedger(trx, again);
   const applied = nothingApplied();
   const deductions: IncomingDeduction[] = [];
-  const outcomes: Outcome[] = [];
+  const outcomes: EventOutcome[] = [];
   for (const { seq, event_id: eventId, received_at: receivedAt, body } of events) {
     const { meaning, createdAt, eventType, envelopeId } = parseEvent(body);
     if (meaning.kind === 'deduction') {

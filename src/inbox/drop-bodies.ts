@@ -18,7 +18,7 @@ const LOOKED_AT_ONCE = 1_000;
 const MAY_LOSE_ITS_BODY: ReadonlySet<EventState> = new Set<EventState>(['applied', 'ignored']);
 
 /** The bodies due for deletion: their number, total bytes, and the oldest time of receipt. */
-export type Due = { count: number; bytes: number; oldest: string | null };
+export type BodiesDue = { count: number; bytes: number; oldest: string | null };
 type Dropping = { dropped: number; more: boolean };
 
 const HAS_OPEN_CONFLICT = sql<SqlBool>`exists (select 1 from conflicted_events
@@ -92,8 +92,8 @@ export async function dropConflictBodies(db: Db, before: string): Promise<Droppi
   return { dropped, more: dropped === CONFLICTS_AT_ONCE };
 }
 
-export async function bodiesDue(db: Db, before: string): Promise<Due> {
-  const due: Due = { count: 0, bytes: 0, oldest: null };
+export async function bodiesDue(db: Db, before: string): Promise<BodiesDue> {
+  const due: BodiesDue = { count: 0, bytes: 0, oldest: null };
   for (let from = await eventsThrough(db); ; ) {
     const { found, through, ended } = await look(db, from, before);
     due.count += found.length;
@@ -104,7 +104,7 @@ export async function bodiesDue(db: Db, before: string): Promise<Due> {
   }
 }
 
-export async function conflictBodiesDue(db: Db, before: string): Promise<Due> {
+export async function conflictBodiesDue(db: Db, before: string): Promise<BodiesDue> {
   const { count, bytes, oldest } = await settledConflicts(db, before)
     .select(({ fn }) => [
       fn.countAll<number>().as('count'),
@@ -124,10 +124,10 @@ function settledConflicts(db: Db | Trx, before: string) {
 }
 
 /** `through`: the last event that was checked. `ended`: no later event is due. */
-type Look = { found: { seq: number; received_at: string; bytes: number }[]; through: number; ended: boolean };
+type CheckedEvents = { found: { seq: number; received_at: string; bytes: number }[]; through: number; ended: boolean };
 
 /** Returns the next events after the seq `from`, and which of them are due. */
-async function look(db: Db, from: number, before: string): Promise<Look> {
+async function look(db: Db, from: number, before: string): Promise<CheckedEvents> {
   const rows = await db
     .selectFrom('inbox')
     .select(['seq', 'received_at', 'state', sql<number | null>`length(body)`.as('bytes')])
@@ -146,7 +146,7 @@ async function look(db: Db, from: number, before: string): Promise<Look> {
 }
 
 /** Limits a look to what one transaction may drop, but at least one body. */
-function bounded(all: Look): Look {
+function bounded(all: CheckedEvents): CheckedEvents {
   let bytes = 0;
   const end = all.found.findIndex((one, index) => {
     bytes += one.bytes;

@@ -20,7 +20,7 @@ import { conflictsOf, dismissConflicts, openConflicts } from './conflicts.ts';
 
 export type StoredEvent = Selectable<InboxTable>;
 /** The SHA-256 replaces a body that retention deletes: exactly one of the two is null. */
-export type Kept = Pick<StoredEvent, 'body' | 'body_hash'>;
+export type KeptBody = Pick<StoredEvent, 'body' | 'body_hash'>;
 
 export type EventFilter = {
   state?: EventState | undefined;
@@ -243,7 +243,7 @@ export async function readEffects(db: Db, eventId: string) {
 }
 
 /** Returns a body for people: its text, or why it is absent. */
-export function shownBody({ body, body_hash }: Kept): { body: string | null; body_absent: string | null } {
+export function shownBody({ body, body_hash }: KeptBody): { body: string | null; body_absent: string | null } {
   if (body !== null) return { body: body.toString('utf8'), body_absent: null };
   const body_absent = `Deleted after RETENTION_EVENTS. Its SHA-256 was ${body_hash?.toString('hex')}.`;
   return { body: null, body_absent };

@@ -38,7 +38,7 @@ export function importId(hash: Buffer): string {
   return `${IMPORTED}${hash.toString('hex')}`;
 }
 
-export type Stored = {
+export type StoredBatch = {
   accepted: number;
   duplicates: number;
   conflicts: number;
@@ -49,7 +49,7 @@ export type Stored = {
 export type PendingEvent = Awaited<ReturnType<typeof pendingEvents>>[number];
 
 /** The result of an event; `reason` states why it was ignored or quarantined. */
-export type Outcome = {
+export type EventOutcome = {
   seq: number;
   state: Exclude<EventState, 'pending'>;
   eventType: string | null;
@@ -63,7 +63,7 @@ export async function storeArrivals(
   arrivals: readonly Arrival[],
   receivedAt: ReceivedAt,
   source: EventSource = 'webhook',
-): Promise<Stored> {
+): Promise<StoredBatch> {
   const accepted = await insertArrivals(trx, arrivals, receivedAt, source);
   const newest =
     accepted === 0 || engineOf(trx) === 'postgres' ? null : await lastInserted(trx, receivedAt as string);
@@ -85,7 +85,7 @@ export async function storeBatch(
   db: Db,
   arrivals: readonly Arrival[],
   receivedAt: ReceivedAt,
-): Promise<Stored> {
+): Promise<StoredBatch> {
   if (engineOf(db) === 'sqlite') return transact(db, (trx) => storeArrivals(trx, arrivals, receivedAt));
   const accepted = await insertArrivals(db, arrivals, receivedAt, 'webhook');
   const duplicates = arrivals.length - accepted;
@@ -191,7 +191,7 @@ function pendingAfter(db: Db | Trx, after: number) {
   );
 }
 
-export async function finishEvents(trx: Trx, outcomes: readonly Outcome[], finishedAt: string) {
+export async function finishEvents(trx: Trx, outcomes: readonly EventOutcome[], finishedAt: string) {
   await updateMany(
     trx,
     'inbox',

@@ -14,12 +14,12 @@ export type IntakeBatch = {
   bodies: ArrayBuffer;
 };
 
-export type Waiting = { arrival: Arrival; resolve: () => void; reject: (error: Error) => void };
+export type WaitingDelivery = { arrival: Arrival; resolve: () => void; reject: (error: Error) => void };
 
 /** Deliveries of one event loop turn form a batch, because a message costs as much as handling several events. */
 export function createIntakeChannel(send: (batch: IntakeBatch) => void) {
-  const inFlight = new Map<number, readonly Waiting[]>();
-  let waiting: Waiting[] = [];
+  const inFlight = new Map<number, readonly WaitingDelivery[]>();
+  let waiting: WaitingDelivery[] = [];
   let sent = 0;
 
   const flush = (): void => {

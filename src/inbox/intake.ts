@@ -4,8 +4,8 @@ import type { Db } from '../database/tables.ts';
 import { codeOf } from '../errors.ts';
 import type { Log } from '../telemetry/log.ts';
 import { rateLimited } from '../telemetry/rate-limited-log.ts';
-import { type Arrival, type ReceivedAt, type Stored, storeBatch } from './inbox.ts';
-import { notStored, type Waiting } from './intake-channel.ts';
+import { type Arrival, type ReceivedAt, type StoredBatch, storeBatch } from './inbox.ts';
+import { notStored, type WaitingDelivery } from './intake-channel.ts';
 
 /** Events in one commit: enough to share its fsync, few enough that the event loop is not held for long. */
 const BATCH_EVENTS = 256;
@@ -29,7 +29,7 @@ export function createIntake(options: {
   /** Returns the time of receipt: a text, or an SQL expression for the start of the statement that stores it. */
   receivedAt: () => ReceivedAt;
   log: Log;
-  onStored: (stored: Stored, tookMs: number) => void;
+  onStored: (stored: StoredBatch, tookMs: number) => void;
   onFatal: (error: unknown) => void;
 }): Intake {
   const { db, receivedAt, log, onStored, onFatal } = options;
@@ -39,7 +39,7 @@ export function createIntake(options: {
   const conflicted = rateLimited(({ count }) => {
     log.warn({ count }, 'an event ID was received again with a different body: the first body is kept');
   });
-  let waiting: Waiting[] = [];
+  let waiting: WaitingDelivery[] = [];
   let waitingBytes = 0;
   const flushesMost = FLUSHES[engineOf(db)];
   let flushes = 0;

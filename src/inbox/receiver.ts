@@ -11,7 +11,7 @@ import {
 } from '../security/listener.ts';
 import {
   createReceivingCounts,
-  type Received,
+  type ReceivedCounts,
   type ReceivingCounts,
   type ThreadCounts,
 } from '../telemetry/counts.ts';
@@ -65,7 +65,7 @@ export type Downstream = {
 };
 
 export type ReceiverCounts = {
-  received: Received;
+  received: ReceivedCounts;
   /** By thread name. Empty if the receiver has no separate thread. */
   threads: Readonly<Record<string, ThreadCounts>>;
 };

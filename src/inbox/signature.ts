@@ -10,8 +10,8 @@ export const REFUSAL_CAUSES = ['headers', 'timestamp', 'encoding', 'signature'] 
 export type RefusalCause = (typeof REFUSAL_CAUSES)[number];
 
 /** `eventId` is the signed delivery id, which is the deduplication key. */
-export type Verdict = { eventId: string } | { refused: RefusalCause };
-export type Verify = (headers: IncomingHttpHeaders, body: Buffer) => Verdict;
+export type SignatureVerdict = { eventId: string } | { refused: RefusalCause };
+export type Verify = (headers: IncomingHttpHeaders, body: Buffer) => SignatureVerdict;
 
 /** The provider's replay window (field notes), in both directions. */
 const TOLERANCE_SECONDS = 5 * 60;

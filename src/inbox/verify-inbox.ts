@@ -158,12 +158,12 @@ async function verifyConflictCounts(db: Db, on: Verifying): Promise<void> {
 const ROWS_AT_ONCE = 500;
 
 /** How many versions were computed from a stored body, and for how many only the body's hash is left. */
-export type Verified = { byBody: number; byHash: number };
+export type VersionsVerified = { byBody: number; byHash: number };
 
 /** Verifies all versions up to a position. They never change, so pages need no common transaction. */
-export async function verifyVersions(db: Db, until: number, on: Verifying): Promise<Verified> {
+export async function verifyVersions(db: Db, until: number, on: Verifying): Promise<VersionsVerified> {
   const verified = { byBody: 0, byHash: 0 };
-  const shown: Shown = new Map();
+  const shown: ShownStates = new Map();
   const page = (after: number) => pageOf(db, after, until);
   for await (const rows of pagesOf(on, 0, ROWS_AT_ONCE, page, (row) => row.position)) {
     const states = new Map(rows.map((row) => [row.position, latestBefore(row, shown)]));
@@ -179,7 +179,7 @@ export async function verifyVersions(db: Db, until: number, on: Verifying): Prom
   return verified;
 }
 
-type Row = Awaited<ReturnType<typeof pageOf>>[number];
+type VersionRow = Awaited<ReturnType<typeof pageOf>>[number];
 
 /** Returns versions with their events, and the version that each names as the previous one. */
 function pageOf(db: Db, after: number, until: number) {
@@ -193,16 +193,16 @@ function pageOf(db: Db, after: number, until: number) {
     .execute();
 }
 
-type Computable = { row: Row; incoming: IncomingDeduction };
+type Computable = { row: VersionRow; incoming: IncomingDeduction };
 
 /** Reads the event of a version. Returns null, after reporting why, if the version can't be computed from it. */
-function prepare(row: Row, report: ReportDifference): Computable | null {
+function prepare(row: VersionRow, report: ReportDifference): Computable | null {
   const wrong = (field: string, rule: string): null => {
     report('deduction_versions', row.position, field, rule);
     return null;
   };
   if (row.seq === null) return wrong('event_id', 'there is no such event');
-  const event = row as Row & EventRow;
+  const event = row as VersionRow & EventRow;
   const parsed = row.body === null ? null : parseEvent(row.body);
   verifyEvent(event, parsed, report);
   if (row.state !== 'applied' && !(row.state === 'pending' && event.reprocessed > 0)) {
@@ -242,7 +242,7 @@ function couldBeSent(
 }
 
 /** Returns the content of the event or, without its body, of the version itself. Null if that is no deduction. */
-function incomingOf(row: Row, parsed: ParsedEvent | null): IncomingDeduction | null {
+function incomingOf(row: VersionRow, parsed: ParsedEvent | null): IncomingDeduction | null {
   const given = { eventId: row.event_id, receivedAt: row.received_at ?? '' };
   if (parsed === null) {
     // If it was damaged, any field may be wrong, and is reported.
@@ -291,10 +291,10 @@ function compare(
 }
 
 /** The latest state of a deduction after a late version, by the position of the late version. */
-type Shown = Map<number, Pick<LatestState, 'position' | 'event_time' | 'employee_id'>>;
+type ShownStates = Map<number, Pick<LatestState, 'position' | 'event_time' | 'employee_id'>>;
 
 /** Returns the state before this version. Versions come in order, so `shown` has it if the last one was late. */
-function latestBefore(row: Row, shown: Shown): LatestState | null {
+function latestBefore(row: VersionRow, shown: ShownStates): LatestState | null {
   const { deduction_id, previous_position, position, before_version, before_time, before_employee } = row;
   if (previous_position === null || before_version === null) return null;
   const before =
@@ -317,7 +317,7 @@ function latestBefore(row: Row, shown: Shown): LatestState | null {
 }
 
 /** Checks that both employees are listed with a deduction that moved between them. */
-async function verifyEmployees(db: Db, rows: readonly Row[], report: ReportDifference): Promise<void> {
+async function verifyEmployees(db: Db, rows: readonly VersionRow[], report: ReportDifference): Promise<void> {
   const passed = rows.filter(
     (row) => row.previous_position !== null && row.before_employee !== row.employee_id,
   );

@@ -19,7 +19,7 @@ export type IncomingDeduction = {
 };
 
 /** The part of a version that the sender chose. */
-export type Content = Pick<Version, keyof ReturnType<typeof contentOf>>;
+export type VersionContent = Pick<Version, keyof ReturnType<typeof contentOf>>;
 
 /** Returns the event time as text that sorts: `created_at`, else the time of receipt (field notes). */
 export function eventTime(incoming: Pick<IncomingDeduction, 'createdAt' | 'receivedAt'>): string {
@@ -48,7 +48,7 @@ export function tieKey(deductionId: string, time: string): string {
 export function foldVersions(
   incoming: readonly IncomingDeduction[],
   states: ReadonlyMap<string, LatestState>,
-  tied: ReadonlyMap<string, Content>,
+  tied: ReadonlyMap<string, VersionContent>,
   position: number,
   recordedAt: string,
 ) {
@@ -106,6 +106,6 @@ function contentOf(deduction: Deduction) {
   };
 }
 
-function sameContent(one: Content, other: Content): boolean {
-  return (Object.keys(one) as (keyof Content)[]).every((column) => one[column] === other[column]);
+function sameContent(one: VersionContent, other: VersionContent): boolean {
+  return (Object.keys(one) as (keyof VersionContent)[]).every((column) => one[column] === other[column]);
 }

@@ -2,7 +2,7 @@ import { type Expression, sql } from 'kysely';
 import { insertRows, isOneOf } from '../database/bulk.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import {
-  type Content,
+  type VersionContent,
   eventTime,
   foldVersions,
   type IncomingDeduction,
@@ -88,7 +88,7 @@ async function contentsTied(
   trx: Trx,
   incoming: readonly IncomingDeduction[],
   states: ReadonlyMap<string, LatestState>,
-): Promise<Map<string, Content>> {
+): Promise<Map<string, VersionContent>> {
   const times = new Map<string, AtTime>();
   for (const event of incoming) {
     const { id } = event.deduction;

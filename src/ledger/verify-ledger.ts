@@ -190,8 +190,8 @@ export async function unlisted(db: Db, all: readonly VersionEmployee[]): Promise
 /** Checks that the roster points at the newest fact of each employment. */
 export async function verifyRoster(db: Db, on: Verifying): Promise<number> {
   let facts = 0;
-  const first: Employment = { employee_id: '', employer_id: '' };
-  const page = (after: Employment) => newestFacts(db, after);
+  const first: EmploymentKey = { employee_id: '', employer_id: '' };
+  const page = (after: EmploymentKey) => newestFacts(db, after);
   for await (const rows of pagesOf(on, first, ROSTER_AT_ONCE, page, (row) => row)) {
     for (const row of rows) {
       facts += Number(row.facts);
@@ -200,7 +200,7 @@ export async function verifyRoster(db: Db, on: Verifying): Promise<number> {
       on.report('roster', `${row.employee_id}/${row.employer_id}`, 'position', rule);
     }
   }
-  const { rows: others } = await sql<Employment>`
+  const { rows: others } = await sql<EmploymentKey>`
     select roster.employee_id, roster.employer_id from roster
     left join roster_facts on roster_facts.position = roster.position
       and roster_facts.employee_id = roster.employee_id and roster_facts.employer_id = roster.employer_id
@@ -212,10 +212,10 @@ export async function verifyRoster(db: Db, on: Verifying): Promise<number> {
   return facts;
 }
 
-type Employment = { employee_id: string; employer_id: string };
+type EmploymentKey = { employee_id: string; employer_id: string };
 
-async function newestFacts(db: Db, { employee_id, employer_id }: Employment) {
-  const { rows } = await sql<Employment & { newest: number; position: number | null; facts: number }>`
+async function newestFacts(db: Db, { employee_id, employer_id }: EmploymentKey) {
+  const { rows } = await sql<EmploymentKey & { newest: number; position: number | null; facts: number }>`
     select newest.employee_id, newest.employer_id, newest, newest.facts, roster.position
     from (
       select employee_id, employer_id, max(position) as newest, count(*) as facts from roster_facts

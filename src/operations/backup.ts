@@ -4,7 +4,7 @@ import BetterSqlite3 from 'better-sqlite3';
 import { Kysely } from 'kysely';
 import { moveInto, removeWithSuffixes, syncFile } from '../database/files.ts';
 import { openReader } from '../database/handle.ts';
-import { countDue, type Environment } from '../database/migrate.ts';
+import { countDue, type BenefitsEnvironment } from '../database/migrate.ts';
 import { openSqlite } from '../database/sqlite.ts';
 import type { Db, Tables } from '../database/tables.ts';
 import { AppError } from '../errors.ts';
@@ -23,7 +23,7 @@ const UNSYNCED_BYTES = 16 * 1024 * 1024;
 export async function backUp(
   path: string,
   file: string,
-  on: { copied: (bytes: number, of: number) => void; signal: AbortSignal; environment: Environment },
+  on: { copied: (bytes: number, of: number) => void; signal: AbortSignal; environment: BenefitsEnvironment },
 ): Promise<{ bytes: number; newest: Newest }> {
   const partial = `${file}.partial-${process.pid}`;
   try {

@@ -2,7 +2,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { createHash } from 'node:crypto';
 import { sql } from 'kysely';
-import { countRows, insertMany, pagesByKey } from '../database/bulk.ts';
+import { type AnyRow, countRows, insertMany, pagesByKey } from '../database/bulk.ts';
 import { lockAllTables, moveSequences, tableExists } from '../database/engine.ts';
 import { isUnavailable } from '../database/errors.ts';
 import type { Db, Tables, Trx } from '../database/tables.ts';
@@ -11,7 +11,6 @@ import { AppError, codeOf } from '../errors.ts';
 
 export type KeyedTable = keyof typeof KEYS;
 type Table = KeyedTable;
-type Row = Record<string, unknown>;
 
 /** Each table's key, which orders its rows. Referenced tables come first. Migrations write their own table. */
 export const KEYS = {
@@ -121,8 +120,8 @@ export function copyDatabase(from: Db, to: Db, copied: (rows: number) => void): 
   return transact(from, (source) => outside(copyInto(source)));
 }
 
-async function write(target: Trx, table: Table, page: readonly Row[]): Promise<void> {
-  const columns = Object.keys(page[0] as Row) as never[];
+async function write(target: Trx, table: Table, page: readonly AnyRow[]): Promise<void> {
+  const columns = Object.keys(page[0] as AnyRow) as never[];
   const rows = page.map((row) => columns.map((column) => row[column]));
   try {
     await insertMany(target, table, columns, rows);
@@ -162,13 +161,13 @@ async function assertSame(target: Trx, table: Table, rows: number, sent: string)
 }
 
 /** Yields a table's rows in the order of its key, which both engines compare by byte. */
-function tablePages(trx: Trx, table: Table): AsyncGenerator<Row[]> {
+function tablePages(trx: Trx, table: Table): AsyncGenerator<AnyRow[]> {
   const limit = OF_LARGE_ROWS.has(table) ? LARGE_ROWS_AT_ONCE : ROWS_AT_ONCE;
-  return pagesByKey<Row>(trx, table, KEYS[table], sql`*`, limit);
+  return pagesByKey<AnyRow>(trx, table, KEYS[table], sql`*`, limit);
 }
 
 /** Returns a row as one line of text, which is equal on both engines. */
-function lineOf(row: Row): string {
+function lineOf(row: AnyRow): string {
   const values = Object.keys(row)
     .sort()
     .map((column) => [column, Buffer.isBuffer(row[column]) ? row[column].toString('base64') : row[column]]);

@@ -5,7 +5,7 @@ import { counter, countOf, gauge, histogram, type Metric, type Tally } from '../
 import type { Activity } from './activity.ts';
 
 /** Read from the database. `losses` counts data losses that no operator has accepted. */
-export type Stored = { activity: Activity; eventAge: EventAge; losses: number };
+export type StoredFacts = { activity: Activity; eventAge: EventAge; losses: number };
 
 export type Facts = {
   now: Date;
@@ -17,7 +17,7 @@ export type Facts = {
   thread: ThreadCounts;
   counts: PrivateCounts;
   /** The counts from the database. Null if it does not respond: then its metrics are omitted. */
-  stored: Stored | null;
+  stored: StoredFacts | null;
 };
 
 export function metricsOf(facts: Facts): Metric[] {
@@ -112,7 +112,7 @@ function processMetrics({ ready, version, receiving, thread }: Facts): Metric[] 
 }
 
 /** The same on every sidecar that shares the database. */
-function storedMetrics({ activity, eventAge, losses }: Stored, now: Date): Metric[] {
+function storedMetrics({ activity, eventAge, losses }: StoredFacts, now: Date): Metric[] {
   const { events, requests, ...rest } = activity;
   // Never negative, even if the clock was set back.
   const secondsSince = (at: string | null) =>

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { pagesByKey } from '../database/bulk.ts';
+import { type AnyRow, pagesByKey } from '../database/bulk.ts';
 import { isTime, type Verifying } from '../database/difference.ts';
 import type { Db } from '../database/tables.ts';
 import { KEYS, type KeyedTable } from './copy.ts';
@@ -7,8 +7,6 @@ import { KEYS, type KeyedTable } from './copy.ts';
 /** These have a row for every event or fact, and their own verification, which reads each row, checks their times. */
 const CHECKED_WITH_ROWS: ReadonlySet<string> = new Set(['inbox', 'deduction_versions', 'roster_facts']);
 const ROWS_AT_ONCE = 2_000;
-
-type Row = Record<string, unknown>;
 
 /** Checks that every time of our own is one. */
 export async function verifyTimes(db: Db, on: Verifying): Promise<void> {
@@ -19,7 +17,7 @@ export async function verifyTimes(db: Db, on: Verifying): Promise<void> {
     if (times.length === 0) continue;
     const key = KEYS[table];
     const selected = sql.join([...key, ...times].map((column) => sql.ref(column)));
-    for await (const rows of pagesByKey<Row>(db, table, key, selected, ROWS_AT_ONCE)) {
+    for await (const rows of pagesByKey<AnyRow>(db, table, key, selected, ROWS_AT_ONCE)) {
       on.signal.throwIfAborted();
       for (const row of rows) {
         for (const column of times) {

@@ -10,7 +10,7 @@ import { verifyFacts } from '../employment/facts.ts';
 import { codeOf } from '../errors.ts';
 import { eventsById, newestSeq } from '../inbox/inbox.ts';
 import {
-  type Verified,
+  type VersionsVerified,
   verifyConflicts,
   verifyEventsWithoutVersion,
   verifySeqs,
@@ -34,11 +34,11 @@ import type { Encryptor } from '../security/encryption.ts';
 import { HASH_KEY } from '../security/hashing.ts';
 import { verifyTimes } from './verify-times.ts';
 
-export type Found = {
+export type VerifyReport = {
   engine: EngineCheck[];
   /** The ledger's newest position at the start. Everything up to it was checked. */
   position: number;
-  versions: Verified;
+  versions: VersionsVerified;
   events_without_version: number;
   deductions: number;
   roster_facts: number;
@@ -68,7 +68,7 @@ export function rowsToVerify(db: Db, encryptor: Encryptor | null): Promise<numbe
 }
 
 /** Checks everything that existed at the start. Ignores what arrives later. */
-export async function verifyAll(db: Db, encryptor: Encryptor | null, on: Verifying): Promise<Found> {
+export async function verifyAll(db: Db, encryptor: Encryptor | null, on: Verifying): Promise<VerifyReport> {
   const [engine, rows] = await Promise.all([checkEngine(db, on), verifyRows(db, encryptor, on)]);
   return { engine, ...rows };
 }
@@ -78,7 +78,7 @@ export async function verifyRows(
   db: Db,
   encryptor: Encryptor | null,
   on: Verifying,
-): Promise<Omit<Found, 'engine'>> {
+): Promise<Omit<VerifyReport, 'engine'>> {
   /** Runs a part. If the engine cannot read it to the end, reports a difference and continues with the next part. */
   const part = async <R>(otherwise: R, work: () => Promise<R>): Promise<R> => {
     on.signal.throwIfAborted();

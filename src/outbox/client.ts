@@ -4,7 +4,7 @@ import type { Clock } from '../clock.ts';
 import { type BenefitsConfig, currentApiKey } from '../config.ts';
 import { pathSegment } from '../contract/fields.ts';
 import { codeOf } from '../errors.ts';
-import { type Content, type Outcome, retryAfterMs } from './retry.ts';
+import { type BodyKind, type AttemptOutcome, retryAfterMs } from './retry.ts';
 import type { Post } from './sender.ts';
 
 /** A reachable service accepts a connection within this time. */
@@ -14,7 +14,7 @@ const KEEP_ALIVE_MS = 10_000;
 
 export type BenefitsClient = {
   /** Never throws; errors are outcomes. */
-  post(post: Post, signal: AbortSignal): Promise<Outcome>;
+  post(post: Post, signal: AbortSignal): Promise<AttemptOutcome>;
   /** Reads the key from its file again, if it has one. Throws CONFIG if the file is unreadable. */
   refreshKey(): void;
   close(): Promise<void>;
@@ -84,7 +84,7 @@ export function createClient(
 export const RESPONSE_READ_BYTES = 1024 * 1024;
 
 /** Throws when the connection breaks before the end of the response. */
-async function readResponse(response: Dispatcher.ResponseData, now: Date): Promise<Outcome> {
+async function readResponse(response: Dispatcher.ResponseData, now: Date): Promise<AttemptOutcome> {
   const { statusCode: status, headers } = response;
   const parts: Buffer[] = [];
   let bytes = 0;
@@ -107,7 +107,7 @@ async function readResponse(response: Dispatcher.ResponseData, now: Date): Promi
 }
 
 /** Ignores the content type: some services send JSON as text. Blanks are not JSON, however many. */
-function contentOf(body: Buffer): Content {
+function contentOf(body: Buffer): BodyKind {
   if (body.length === 0) return 'empty';
   // Also removes a byte order mark, which JSON.parse rejects.
   const text = body.toString('utf8').trim();

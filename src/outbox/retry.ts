@@ -1,13 +1,13 @@
 /** Decides what an attempt's outcome means and when the next attempt is due. Pure. */
 
-export type Outcome =
+export type AttemptOutcome =
   /** `response`: the first bytes of the body, for operators. */
-  | { responded: true; status: number; content: Content; retryAfterMs: number | null; response: Buffer }
+  | { responded: true; status: number; content: BodyKind; retryAfterMs: number | null; response: Buffer }
   /** No complete response. `sent`: the request may have reached the service. */
   | { responded: false; code: string; sent: boolean };
 
 /** The kind of a response body, found by parsing it. `json-error` is a JSON object with an `error`. */
-export type Content = 'empty' | 'json' | 'json-error' | 'not-json' | 'too-long';
+export type BodyKind = 'empty' | 'json' | 'json-error' | 'not-json' | 'too-long';
 
 export type Verdict = 'delivered' | 'retry' | 'pause' | 'hold' | 'rejected';
 
@@ -33,7 +33,7 @@ export function after(now: Date, ms: number): string {
   return new Date(now.getTime() + ms).toISOString();
 }
 
-export function judge(outcome: Outcome): Verdict {
+export function judge(outcome: AttemptOutcome): Verdict {
   if (!outcome.responded) return 'retry';
   const { status, content } = outcome;
   if (isUnreadSuccess(outcome)) return 'retry';
@@ -46,12 +46,12 @@ export function judge(outcome: Outcome): Verdict {
 }
 
 /** Returns whether the service may have applied the request unconfirmed. A 4xx means that it did not. */
-export function isUnknown(outcome: Outcome): boolean {
+export function isUnknown(outcome: AttemptOutcome): boolean {
   return outcome.responded ? outcome.status >= 500 || isUnreadSuccess(outcome) : outcome.sent;
 }
 
 /** Returns the outcome in words, without anything from the response, which may be personal data. */
-export function reasonOf(outcome: Outcome): string {
+export function reasonOf(outcome: AttemptOutcome): string {
   if (!outcome.responded) return `no response was received: ${outcome.code}`;
   const { status, content } = outcome;
   const reason = `the service responded with ${status}`;
@@ -60,7 +60,7 @@ export function reasonOf(outcome: Outcome): string {
 }
 
 /** A success that is not JSON comes from something in front of the service, such as a maintenance page. */
-function isUnreadSuccess({ status, content }: { status: number; content: Content }): boolean {
+function isUnreadSuccess({ status, content }: { status: number; content: BodyKind }): boolean {
   return isSuccess(status) && (content === 'not-json' || content === 'too-long');
 }
 

@@ -2,7 +2,7 @@
 import { constants, setPriority } from 'node:os';
 import { workerData } from 'node:worker_threads';
 import { pressureLimits } from '../api/pressure.ts';
-import { type CensusSource, createFunctionSource } from '../census/source.ts';
+import { type CensusFetcher, createFunctionSource } from '../census/source.ts';
 import { createDirSource } from '../census/source-dir.ts';
 import { createHttpSource } from '../census/source-http.ts';
 import type { CensusConfig } from '../config.ts';
@@ -73,7 +73,7 @@ function logOf(main: MainThread<FromApi>): Log {
 }
 
 /** Returns null for `push`: payroll uploads its censuses. */
-function censusSource({ source, token }: CensusConfig): CensusSource | null {
+function censusSource({ source, token }: CensusConfig): CensusFetcher | null {
   if (source.kind === 'dir') return createDirSource(source.path);
   if (source.kind === 'http') return createHttpSource(source.url, token, VERSION);
   return null;

@@ -3,7 +3,7 @@ import type { PressureLimits } from '../api/pressure.ts';
 import { createApi } from '../api/server.ts';
 import { createCensusSender } from '../census/census-sender.ts';
 import { resumeRosterUpdates } from '../census/roster-update.ts';
-import type { CensusSource } from '../census/source.ts';
+import type { CensusFetcher } from '../census/source.ts';
 import { mayFetch } from '../census/source-dir.ts';
 import type { Config } from '../config.ts';
 import { addConsole } from '../console/console.ts';
@@ -37,7 +37,7 @@ export type ServingParts = {
   /** How requests reach the benefits service. */
   transport: Transport;
   /** Null for `push`: payroll uploads its censuses. */
-  source: CensusSource | null;
+  source: CensusFetcher | null;
   /** Whether the source is a function of the embedding program. */
   hasCensusFunction: boolean;
   /** Whether the apply loop runs here. */

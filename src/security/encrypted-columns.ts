@@ -1,6 +1,6 @@
 /** The columns of encrypted values: which keys they need, whether they can be decrypted, and encrypting them again. */
 import { type RawBuilder, sql } from 'kysely';
-import { pagesByKey } from '../database/bulk.ts';
+import { type AnyRow, pagesByKey } from '../database/bulk.ts';
 import type { Verifying } from '../database/difference.ts';
 import { engineOf } from '../database/engine.ts';
 import type { Db, Tables, Trx } from '../database/tables.ts';
@@ -8,7 +8,6 @@ import { transact } from '../database/transaction.ts';
 import { isAppError } from '../errors.ts';
 import { type Encryptor, HEADER_BYTES_MAX, headerOf, type Place, splitHeader } from './encryption.ts';
 
-type Row = Readonly<Record<string, unknown>>;
 type Looking = Pick<Verifying, 'looked' | 'signal'>;
 
 export type EncryptedColumn = {
@@ -17,7 +16,7 @@ export type EncryptedColumn = {
   readonly key: readonly string[];
   /** Columns that `placeOf` needs in addition to the key. */
   readonly also: readonly string[];
-  readonly placeOf: (row: Row) => Place;
+  readonly placeOf: (row: AnyRow) => Place;
   readonly rowsAtOnce: number;
 };
 
@@ -52,7 +51,7 @@ export async function reencrypt(
     const [header, value] = [headerOf(encryptor.keyId), sql.ref(column.column)];
     const isOurs = sql`substr(${value}, 1, ${sql.lit(header.length)}) = ${header}`;
     for await (const rows of pages(db, column, sql`case when ${isOurs} then null else ${value} end`, on)) {
-      const found: Change[] = [];
+      const found: Reencryption[] = [];
       for (const row of rows) {
         const again = encryptAgain(encryptor, row.value, column.placeOf(row));
         if (again === 'broken') add(broken, nameOf(column));
@@ -118,7 +117,7 @@ export async function verifyEncrypted(
   return { decrypted, undecrypted };
 }
 
-type Change = { row: Row; old: Buffer; again: Buffer };
+type Reencryption = { row: AnyRow; old: Buffer; again: Buffer };
 
 function encryptAgain(encryptor: Encryptor, old: Buffer, place: Place): Buffer | 'key-missing' | 'broken' {
   try {
@@ -130,8 +129,8 @@ function encryptAgain(encryptor: Encryptor, old: Buffer, place: Place): Buffer |
   }
 }
 
-function* batches(changes: readonly Change[]): Generator<readonly Change[]> {
-  let batch: Change[] = [];
+function* batches(changes: readonly Reencryption[]): Generator<readonly Reencryption[]> {
+  let batch: Reencryption[] = [];
   let bytes = 0;
   for (const change of changes) {
     batch.push(change);
@@ -145,7 +144,7 @@ function* batches(changes: readonly Change[]): Generator<readonly Change[]> {
 }
 
 /** Returns how many rows still held what was read. */
-async function replace(trx: Trx, of: EncryptedColumn, changes: readonly Change[]): Promise<number> {
+async function replace(trx: Trx, of: EncryptedColumn, changes: readonly Reencryption[]): Promise<number> {
   const [table, column] = [sql.table(of.table), sql.ref(of.column)];
   const keys = sql.join(of.key.map((name) => sql.ref(name)));
   // This transaction holds many rows in its own order, so waiting for a locked row could deadlock.
@@ -170,11 +169,11 @@ async function* pages(
   value: RawBuilder<unknown>,
   on?: Looking,
 ) {
-  type Found = Row & { value: Buffer | null };
+  type Found = AnyRow & { value: Buffer | null };
   const selected = sql`${sql.join([...key, ...also].map((name) => sql.ref(name)))}, ${value} as value`;
   for await (const rows of pagesByKey<Found>(db, table, key, selected, rowsAtOnce)) {
     on?.signal.throwIfAborted();
-    yield rows.filter((row): row is Row & { value: Buffer } => row.value !== null);
+    yield rows.filter((row): row is AnyRow & { value: Buffer } => row.value !== null);
     on?.looked(rows.length);
   }
 }

@@ -91,7 +91,7 @@ declare module 'fastify' {
   }
 }
 
-type Decision = {
+type SimulatedResponse = {
   status: number;
   body: object;
   applied?: boolean;
@@ -123,7 +123,7 @@ function poster(app: FastifyInstance, options: EndpointsOptions, hanging: Set<Fa
     checker: Checker<T>,
     apply: (body: T, employerId: string) => Unknown,
   ): void => {
-    const judge = (request: FastifyRequest, employerId: string, ignoresKeys: boolean): Decision => {
+    const judge = (request: FastifyRequest, employerId: string, ignoresKeys: boolean): SimulatedResponse => {
       const { body } = request;
       const key = keyOf(request);
       if (key !== null && !ignoresKeys && appliedKeys.has(key)) {
@@ -203,12 +203,12 @@ function resetConnection(reply: FastifyReply): void {
   reply.request.raw.socket.resetAndDestroy();
 }
 
-function refused(status: number, error: string, details: object = {}): Decision {
+function refused(status: number, error: string, details: object = {}): SimulatedResponse {
   return { status, body: { error, details } };
 }
 
 /** Returns what a fault decides before anything is applied, or null. */
-function decisionBy(fault: Fault | null): Decision | null {
+function decisionBy(fault: Fault | null): SimulatedResponse | null {
   switch (fault?.name) {
     case 'rate-limit': {
       const seconds = String(Math.ceil(fault.value / 1_000));

@@ -68,18 +68,18 @@ function premium(
   };
 }
 
-function tiered(...terms: Parameters<typeof premium>): Plan {
+function tiered(...terms: Parameters<typeof premium>): PlanTerms {
   return { ...premium(...terms), isTiered: true };
 }
 
 /** Creates an account, to which each paycheck contributes. */
-function account(description: string, leastCents: number, mostCents: number, employerPercent = 0): Plan {
+function account(description: string, leastCents: number, mostCents: number, employerPercent = 0): PlanTerms {
   return { ...premium(description, 'pre_tax', leastCents, mostCents, employerPercent), isMonthly: false };
 }
 
-type Plan = ReturnType<typeof premium>;
+type PlanTerms = ReturnType<typeof premium>;
 
-const PLANS: Readonly<Record<LineOfCoverage, Plan>> = {
+const PLANS: Readonly<Record<LineOfCoverage, PlanTerms>> = {
   medical: tiered('Silver PPO 3000', 'pre_tax', 42_000, 68_000, 70),
   dental: tiered('Dental PPO 1500', 'pre_tax', 2_800, 4_600, 50),
   vision: tiered('Vision 12/12/24', 'pre_tax', 600, 1_200, 50),

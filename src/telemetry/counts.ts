@@ -8,12 +8,12 @@ const BATCHES = [1, 2, 4, 8, 16, 32, 64, 128, 256] as const;
 /** Seconds of a request: most take milliseconds, a census or a large run a minute. */
 const REQUEST_SECONDS = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 10, 60] as const;
 
-export type Received = ReturnType<ReceivingCounts['read']>;
+export type ReceivedCounts = ReturnType<ReceivingCounts['read']>;
 type Storing = ReturnType<ReturnType<typeof createStoringCounts>['read']>;
 export type ThreadCounts = ReturnType<ReturnType<typeof watchThread>['read']>;
 
 /** All counts that the other threads report to the API thread; `threads` by their names. */
-export type Receiving = Received & Storing & { threads: Readonly<Record<string, ThreadCounts>> };
+export type Receiving = ReceivedCounts & Storing & { threads: Readonly<Record<string, ThreadCounts>> };
 
 export type ReceivingCounts = ReturnType<typeof createReceivingCounts>;
 

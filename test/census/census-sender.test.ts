@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { Test } from 'tap';
 import { createCensusSender } from '../../src/census/census-sender.ts';
 import type { CensusContent } from '../../src/census/reading.ts';
-import type { CensusSource } from '../../src/census/source.ts';
+import type { CensusFetcher } from '../../src/census/source.ts';
 import { currentCensus, lastUpload } from '../../src/census/staged.ts';
 import { stageCensus } from '../../src/census/staging.ts';
 import { readSyncResponse } from '../../src/census/sync-list.ts';
@@ -37,7 +37,7 @@ async function setUp(t: Test, { fetch, answer }: Options = {}) {
     answer ? answer(response, request, index) : json(response, 200),
   );
   let fetched = 0;
-  const source: CensusSource | null = fetch ? { fetch: async () => fetch(fetched++) } : null;
+  const source: CensusFetcher | null = fetch ? { fetch: async () => fetch(fetched++) } : null;
   const census = createCensusSender({
     db,
     encryptor,

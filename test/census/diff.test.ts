@@ -1,4 +1,4 @@
-import { type Changes, compareCensus, LISTED_MAX } from '../../src/census/diff.ts';
+import { type CensusChanges, compareCensus, LISTED_MAX } from '../../src/census/diff.ts';
 import { EMPLOYEE_FIELDS, ORGANIZATION_FIELDS } from '../../src/census/fingerprints.ts';
 import { currentCensus, lastUpload, recordUpload } from '../../src/census/staged.ts';
 import { tidyCensuses } from '../../src/census/staging.ts';
@@ -27,7 +27,7 @@ async function upload(db: Db, clock: SetClock, text: string, employerId = 'a'): 
 const compare = (db: Db, text: string, employerId = 'a') =>
   compareCensus({ db, encryptor }, employerId, contentOf(text));
 
-async function changesOf(db: Db, text: string): Promise<Changes> {
+async function changesOf(db: Db, text: string): Promise<CensusChanges> {
   const { changes } = await compare(db, text);
   if (changes === null) throw new Error('nothing was compared');
   return changes;

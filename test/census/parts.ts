@@ -2,7 +2,7 @@
 import type { Test } from 'tap';
 import type { CensusContent, CensusFormat } from '../../src/census/reading.ts';
 import { currentCensus, uploadBody } from '../../src/census/staged.ts';
-import { type Staged, stageCensus } from '../../src/census/staging.ts';
+import { type StagingResult, stageCensus } from '../../src/census/staging.ts';
 import type { Clock } from '../../src/clock.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
@@ -39,7 +39,7 @@ export function stage(
   clock: Clock,
   text: string,
   { employerId = 'a', uploading = null }: { employerId?: string; uploading?: string | null } = {},
-): Promise<Staged> {
+): Promise<StagingResult> {
   return stageCensus({ db, encryptor, sharedNow: async () => clock() }, employerId, contentOf(text), {
     uploading,
   });

@@ -1,5 +1,5 @@
 import type { Db } from '../../src/database/tables.ts';
-import { type Row, type RowFormat, type Rows, readRows } from '../../src/formats/rows.ts';
+import { type RowFormat, type RowResult, type Rows, readRows } from '../../src/formats/rows.ts';
 import { IMPORT_COLUMNS, importDeductions } from '../../src/inbox/import.ts';
 import { getDeduction, versionsOf } from '../../src/ledger/deductions.ts';
 import { apply, deductionOf, deliver } from '../api/deliver.ts';
@@ -201,7 +201,7 @@ onEachEngine('a file that changes between the two passes is rejected', async (t)
   for (const other of others) {
     await t.rejects(importDeductions(db, reading(one, other), NOW), { code: 'FILE_CHANGED' });
   }
-  async function* breaking(): AsyncGenerator<Row> {
+  async function* breaking(): AsyncGenerator<RowResult> {
     yield { path: 'deductions[0]', fields: {} };
     throw new Error('reset');
   }

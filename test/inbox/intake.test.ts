@@ -3,7 +3,7 @@ import BetterSqlite3 from 'better-sqlite3';
 import type { Test } from 'tap';
 import { databaseNow } from '../../src/database/engine.ts';
 import { sqlitePath } from '../../src/database/open.ts';
-import { receivedNow, type Stored } from '../../src/inbox/inbox.ts';
+import { receivedNow, type StoredBatch } from '../../src/inbox/inbox.ts';
 import { createIntake, type Intake } from '../../src/inbox/intake.ts';
 import { type Log, silentLog } from '../../src/telemetry/log.ts';
 import { scratch } from '../database/scratch.ts';
@@ -13,11 +13,11 @@ import { deliver, startReceiver } from './deliver.ts';
 
 const NOW = new Date('2026-03-01T12:00:00.000Z');
 
-type Taking = Intake & { commits: Commits; stored: Stored[]; fatal: unknown[] };
+type Taking = Intake & { commits: Commits; stored: StoredBatch[]; fatal: unknown[] };
 
 async function startIntake(t: Test, log: Log = silentLog): Promise<Taking> {
   const commits = await countedCommits(t);
-  const stored: Stored[] = [];
+  const stored: StoredBatch[] = [];
   const fatal: unknown[] = [];
   const intake = createIntake({
     db: commits.db,

@@ -1,6 +1,6 @@
 import { deepStrictEqual } from 'node:assert/strict';
 import t from 'tap';
-import { type Content, foldVersions, type LatestState } from '../../src/ledger/fold.ts';
+import { foldVersions, type LatestState, type VersionContent } from '../../src/ledger/fold.ts';
 import fc from '../support/seeded.ts';
 import { incoming, RECEIVED } from './incoming.ts';
 import { expectedLatest, expectedVersions, someEvents } from './model.ts';
@@ -8,7 +8,10 @@ import { expectedLatest, expectedVersions, someEvents } from './model.ts';
 const EARLY = '2026-03-01T11:00:00Z';
 const TIME = '2026-03-01T12:00:00Z';
 const LATER = '2026-03-01T13:00:00Z';
-const NOTHING: [ReadonlyMap<string, LatestState>, ReadonlyMap<string, Content>] = [new Map(), new Map()];
+const NOTHING: [ReadonlyMap<string, LatestState>, ReadonlyMap<string, VersionContent>] = [
+  new Map(),
+  new Map(),
+];
 
 /** Folds events into an empty ledger, with positions from 1. */
 function fold(...events: Parameters<typeof foldVersions>[0]) {

@@ -5,7 +5,7 @@ import { pauseSending, probeFailed, reserveProbe } from '../../src/outbox/circui
 import { claim, heartbeat } from '../../src/outbox/claims.ts';
 import { type End, finish } from '../../src/outbox/finish.ts';
 import { enqueue } from '../../src/outbox/queue.ts';
-import { type Outcome, RETRY_AFTER_MAX_MS } from '../../src/outbox/retry.ts';
+import { type AttemptOutcome, RETRY_AFTER_MAX_MS } from '../../src/outbox/retry.ts';
 import type { Claim, Senders } from '../../src/outbox/sender.ts';
 import { open, scratch } from '../database/scratch.ts';
 import { onEitherEngine, onSqlite } from '../support/engine.ts';
@@ -13,7 +13,7 @@ import { encryptor, owe, PATIENT, request, sendAll, sendLoop, setClock } from '.
 import { json, stubService } from './stub-service.ts';
 
 const DAY_MS = 86_400_000;
-const ok: Outcome = {
+const ok: AttemptOutcome = {
   responded: true,
   status: 200,
   content: 'empty',

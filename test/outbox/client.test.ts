@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import t from 'tap';
 import { createClient, RESPONSE_READ_BYTES } from '../../src/outbox/client.ts';
-import type { Content, Outcome } from '../../src/outbox/retry.ts';
+import type { AttemptOutcome, BodyKind } from '../../src/outbox/retry.ts';
 import type { Post } from '../../src/outbox/sender.ts';
 import { client, PATIENT, START } from './parts.ts';
 import { json, stubService } from './stub-service.ts';
@@ -16,7 +16,7 @@ const post: Post = {
 };
 const never = new AbortController().signal;
 
-function answeredOf(outcome: Outcome) {
+function answeredOf(outcome: AttemptOutcome) {
   if (!outcome.responded) throw new Error(`no response: ${outcome.code}`);
   return outcome;
 }
@@ -123,7 +123,7 @@ t.test('an endless response is read up to its limit, and the connection is close
   await dropped;
 });
 
-const CONTENTS: [string, Content][] = [
+const CONTENTS: [string, BodyKind][] = [
   ['', 'empty'],
   ['\r\n', 'not-json'],
   [' '.repeat(RESPONSE_READ_BYTES), 'not-json'],

@@ -4,7 +4,7 @@ import { claim } from '../../src/outbox/claims.ts';
 import { finish } from '../../src/outbox/finish.ts';
 import { cancelManually, releaseManually, retryManually } from '../../src/outbox/manual.ts';
 import { employeeSubject, enqueue } from '../../src/outbox/queue.ts';
-import type { Outcome } from '../../src/outbox/retry.ts';
+import type { AttemptOutcome } from '../../src/outbox/retry.ts';
 import type { Claim } from '../../src/outbox/sender.ts';
 import { scratch } from '../database/scratch.ts';
 import { onEitherEngine } from '../support/engine.ts';
@@ -94,7 +94,7 @@ async function assertFronts(db: Db): Promise<void> {
   }
 }
 
-function outcomeOf(status: number): Outcome {
+function outcomeOf(status: number): AttemptOutcome {
   if (status === 0) return { responded: false, code: 'ECONNRESET', sent: true };
   return { responded: true, status, content: 'json-error', retryAfterMs: null, response: Buffer.from('{}') };
 }

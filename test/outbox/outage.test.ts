@@ -4,7 +4,7 @@ import { transact } from '../../src/database/transaction.ts';
 import { claim } from '../../src/outbox/claims.ts';
 import { freeSlots, fullLimit, limitAfter } from '../../src/outbox/concurrency-limiter.ts';
 import { finish } from '../../src/outbox/finish.ts';
-import type { Outcome } from '../../src/outbox/retry.ts';
+import type { AttemptOutcome } from '../../src/outbox/retry.ts';
 import { scratch } from '../database/scratch.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import { encryptor, owe, request, sendAll, sendLoop, setClock } from './parts.ts';
@@ -72,7 +72,7 @@ onEitherEngine('requests that failed together are not retried together', async (
   const { db } = await scratch(t);
   const clock = setClock();
   const count = 400;
-  const unwell: Outcome = {
+  const unwell: AttemptOutcome = {
     responded: true,
     status: 503,
     content: 'empty',

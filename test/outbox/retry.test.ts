@@ -1,10 +1,10 @@
 import t from 'tap';
 import {
+  type AttemptOutcome,
+  type BodyKind,
   backoffMs,
-  type Content,
   isUnknown,
   judge,
-  type Outcome,
   RETRY_AFTER_MAX_MS,
   RETRY_MAX_MS,
   RETRY_MIN_MS,
@@ -13,7 +13,7 @@ import {
 } from '../../src/outbox/retry.ts';
 import fc from '../support/seeded.ts';
 
-const responded = (status: number, content: Content = 'empty'): Outcome => ({
+const responded = (status: number, content: BodyKind = 'empty'): AttemptOutcome => ({
   responded: true,
   status,
   content,
@@ -21,7 +21,7 @@ const responded = (status: number, content: Content = 'empty'): Outcome => ({
   response: Buffer.alloc(0),
 });
 
-const verdicts: [Outcome, Verdict][] = [
+const verdicts: [AttemptOutcome, Verdict][] = [
   [responded(200), 'delivered'],
   [responded(202), 'delivered'],
   [responded(204), 'delivered'],

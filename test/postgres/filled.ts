@@ -12,7 +12,7 @@ import { createReadiness } from '../../src/operations/health.ts';
 import { pauseSending } from '../../src/outbox/circuit-breaker.ts';
 import { claim } from '../../src/outbox/claims.ts';
 import { finish } from '../../src/outbox/finish.ts';
-import type { Outcome } from '../../src/outbox/retry.ts';
+import type { AttemptOutcome } from '../../src/outbox/retry.ts';
 import { acceptanceRows, recordAcceptances } from '../../src/payroll/lifecycle/acceptances.ts';
 import { POLICY, putPolicy } from '../../src/payroll/settings/policy.ts';
 import { recordPiiRead } from '../../src/security/pii-reads.ts';
@@ -181,7 +181,7 @@ async function fillOutbox(db: Db): Promise<void> {
   for (const one of claims) {
     const status = answers[one.requestId];
     if (status === undefined) continue;
-    const outcome: Outcome = {
+    const outcome: AttemptOutcome = {
       responded: true,
       status,
       content: status === 422 ? 'json-error' : 'json',

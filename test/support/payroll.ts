@@ -6,7 +6,7 @@ import type { Test } from 'tap';
 import type { Question, ReadinessReport } from '../../src/checks.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
-import type { Row } from '../../src/formats/rows.ts';
+import type { RowResult } from '../../src/formats/rows.ts';
 import type { IncomingDeduction } from '../../src/ledger/fold.ts';
 import { recordDeductions } from '../../src/ledger/record.ts';
 import { FACTS_AT_ONCE, type NewFact, recordFacts } from '../../src/ledger/roster.ts';
@@ -310,7 +310,7 @@ export async function verified(db: Db, runId: string): Promise<Verification> {
 export type Given = Record<string, string>;
 
 /** Returns rows in the form of `readRows`. */
-export function rowsOf(...rows: Given[]): Row[] {
+export function rowsOf(...rows: Given[]): RowResult[] {
   return rows.map((fields, index) => ({ path: `lines[${index}]`, fields }));
 }
 

@@ -2,7 +2,7 @@
 
 import {
   createStoringCounts,
-  type Received,
+  type ReceivedCounts,
   type Receiving,
   type ThreadCounts,
 } from '../../src/telemetry/counts.ts';
@@ -13,6 +13,6 @@ export function stillThread(): ThreadCounts {
 }
 
 /** The counts of other threads if only the receiver has counted. */
-export function onlyReceived(received: Received): Receiving {
+export function onlyReceived(received: ReceivedCounts): Receiving {
   return { ...received, ...createStoringCounts().read(), threads: { main: stillThread() } };
 }

@@ -6,7 +6,7 @@ import { transact } from '../../database/transaction.ts';
 import { acceptLosses, describeLoss, knownLosses, undetectedLoss } from '../../inbox/data-loss.ts';
 import { readClockState } from '../../operations/clock-check.ts';
 import { countDue, type DueByKind, dropDue } from '../../operations/retention.ts';
-import { type Found, rowsToVerify, verifyAll } from '../../operations/verify.ts';
+import { type VerifyReport, rowsToVerify, verifyAll } from '../../operations/verify.ts';
 import { createEncryptor } from '../../security/encryption.ts';
 import { type Command, confirm } from '../command.ts';
 import { failed, ifStopped } from '../failure.ts';
@@ -110,7 +110,7 @@ export function addRetentionCommand(program: Command): void {
 /** Differences that are printed. All are counted. */
 const NAMED = 100;
 
-type Verified = { found: Found; differences: Differences; losses: string[] };
+type Verified = { found: VerifyReport; differences: Differences; losses: string[] };
 
 function isIntact({ found, differences }: Verified): boolean {
   return differences.total === 0 && found.engine.every(({ result }) => result !== 'fail');

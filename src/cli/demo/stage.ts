@@ -11,7 +11,7 @@ import type { Clock } from '../../clock.ts';
 import { readConfig } from '../../config.ts';
 import type { Census } from '../../contract/census.ts';
 import { codeOf } from '../../errors.ts';
-import type { Page } from '../../formats/cursor.ts';
+import type { ListPage } from '../../formats/cursor.ts';
 import { createSidecar } from '../../runtime/sidecar.ts';
 import { startSimulator } from '../../simulator/simulator.ts';
 import { silentLog } from '../../telemetry/log.ts';
@@ -113,7 +113,7 @@ function createApi(url: string, token: string) {
     throw new Error(`${method} ${path} returned ${statusCode}: ${(await body.text()).slice(0, 500)}`);
   };
   const list = async <T>(path: string, query: Readonly<Record<string, string>> = {}): Promise<T[]> => {
-    const page = await call<Page<T>>('GET', `${path}?${new URLSearchParams(query)}`);
+    const page = await call<ListPage<T>>('GET', `${path}?${new URLSearchParams(query)}`);
     if (page.next_cursor === null || !page.has_more) return page.data;
     return [...page.data, ...(await list<T>(path, { ...query, cursor: page.next_cursor }))];
   };

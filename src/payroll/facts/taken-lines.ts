@@ -4,7 +4,7 @@ import { component, nullableText, text } from '../../contract/fields.ts';
 import { isOneOf } from '../../database/bulk.ts';
 import type { Db } from '../../database/tables.ts';
 import { AppError } from '../../errors.ts';
-import { cursorOf, type Page } from '../../formats/cursor.ts';
+import { cursorOf, type ListPage } from '../../formats/cursor.ts';
 import { amountOf, centsOf } from '../../money.ts';
 import { LineRecord, lineKey } from '../calculation/line.ts';
 import { frozenLines } from '../records/frozen-lines.ts';
@@ -43,7 +43,7 @@ export async function listTakenLines(
   stored: StoredRun,
   { reportId, employeeId }: TakenFilter,
   page: { cursor?: string | undefined; limit: number },
-): Promise<Page<TakenLine>> {
+): Promise<ListPage<TakenLine>> {
   const after = takenCursor.decode(page.cursor);
   if (stored.freeze_id === null) return takenCursor.page([], null);
   const rows = await recordedLines(db)

@@ -2,7 +2,7 @@ import { createDifferences } from '../../../src/database/difference.ts';
 import type { Db } from '../../../src/database/tables.ts';
 import { transact } from '../../../src/database/transaction.ts';
 import { unreadable } from '../../../src/formats/bytes.ts';
-import type { Row } from '../../../src/formats/rows.ts';
+import type { RowResult } from '../../../src/formats/rows.ts';
 import { readTaken, recordTaken } from '../../../src/payroll/facts/taken.ts';
 import { verifyTaken } from '../../../src/payroll/facts/verify-taken.ts';
 import { verifyRun, verifyRuns } from '../../../src/payroll/lifecycle/verify.ts';
@@ -255,7 +255,7 @@ onEitherEngine('each invalid row is named, and one rejects the whole report', as
     ],
   );
   t.strictSame(await problemsOf(db, FIRST), ['lines: must have at least 1 element']);
-  const broken: Row[] = [
+  const broken: RowResult[] = [
     ...rowsOf({ employee_id: 'emp-1', amount: '1' }),
     { problem: { path: 'a', rule: 'b' } },
   ];
@@ -325,7 +325,7 @@ onEitherEngine(
     const ids = await hireMany(db, 260);
     const stored = await finalizedOn(db, FIRST);
     /** Runs `interfere` after a part of the report is written. */
-    async function* interrupted(interfere: () => Promise<unknown>): AsyncGenerator<Row> {
+    async function* interrupted(interfere: () => Promise<unknown>): AsyncGenerator<RowResult> {
       const rows = rowsOf(...ids.map((employee_id) => ({ employee_id, amount: '1' })));
       yield* rows.slice(0, 255);
       t.equal((await takenLines(db)).filter(({ amount }) => amount === '1.00').length, 250);
