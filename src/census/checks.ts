@@ -81,11 +81,11 @@ export const CENSUS_COMPLETED: Check<Db, EmployerQuestion> = {
       .where('completed_at', 'is not', null)
       .executeTakeFirstOrThrow();
     if (newest !== null && newest >= ago(now, CENSUS_OLD_DAYS * DAY_MS)) return [];
-    const found: Found =
+    const finding: Found =
       newest === null
         ? fail(`${employerId}: never`)
         : { example: `${employerId}: last on ${newest}`, result: 'warn' };
-    return [{ ...found, advice: await adviceToComplete(db, employerId) }];
+    return [{ ...finding, advice: await adviceToComplete(db, employerId) }];
   },
   advice: 'The benefits service may have outdated employees.',
   passed: `The benefits service accepted a census of this employer within the last ${CENSUS_OLD_DAYS} days.`,

@@ -14,7 +14,7 @@ import {
   ORGANIZATION_ROW,
 } from './fingerprints.ts';
 import type { CensusContent } from './reading.ts';
-import { lastUpload, type LastUpload } from './staged.ts';
+import { type LastUpload, lastUpload } from './staged.ts';
 
 /** Maximum number of differences listed. All are counted. */
 export const LISTED_MAX = 1_000;
@@ -48,9 +48,9 @@ export async function compareCensus(
   const report = await checkCensus(content, comparison?.add);
   let changes: CensusChanges | null = null;
   if (comparison !== null && report.organization !== null && report.problemCount === 0) {
-    const found = await comparison.end(report.organization);
+    const compared = await comparison.end(report.organization);
     // Its fingerprints may have been removed while they were read.
-    if ((await lastUpload(db, employerId))?.census_id === upload?.census_id) changes = found;
+    if ((await lastUpload(db, employerId))?.census_id === upload?.census_id) changes = compared;
   }
   const last_upload = upload && {
     census_id: upload.census_id,
@@ -100,8 +100,8 @@ async function compare(db: Db, encryptor: Encryptor, employerId: string, upload:
     },
     async end(organization: Organization): Promise<CensusChanges> {
       await lookUp();
-      const found = changes.changed.count + changes.unchanged;
-      if (found < upload.employees) {
+      const matched = changes.changed.count + changes.unchanged;
+      if (matched < upload.employees) {
         for await (const employeeId of storedIds(db, census_id)) {
           if (!present.has(employeeId)) list(changes.absent, employeeId);
         }

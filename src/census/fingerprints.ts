@@ -67,9 +67,9 @@ function fingerprint<T extends object>(
 ): Buffer {
   const row = JSON.stringify(of);
   const slots = fields.map((field) => {
-    const given = value[field];
-    if (given === undefined) return ABSENT;
-    return hasher.fingerprint(textOf(given), { table: 'census_fingerprints', row, column: field });
+    const fieldValue = value[field];
+    if (fieldValue === undefined) return ABSENT;
+    return hasher.fingerprint(textOf(fieldValue), { table: 'census_fingerprints', row, column: field });
   });
   return Buffer.concat(slots);
 }

@@ -110,18 +110,18 @@ async function nextOf(parts: AsyncIterator<Uint8Array>): Promise<CensusPart> {
 /** Returns the bytes of the JSON of a census. */
 export async function* partsOf(read: CensusFunction, employerId: string, signal: AbortSignal) {
   // The caller's code may be untyped, so its result is checked.
-  const given: unknown = await read(employerId, { signal });
-  if (given === null || given === undefined) throw sourceFailed('has no census for this employer');
-  if (typeof given !== 'object') throw sourceFailed(NEITHER);
-  if (!(Symbol.asyncIterator in given)) return yield* jsonOf(given);
-  for await (const part of given as AsyncIterable<unknown>) {
+  const returned: unknown = await read(employerId, { signal });
+  if (returned === null || returned === undefined) throw sourceFailed('has no census for this employer');
+  if (typeof returned !== 'object') throw sourceFailed(NEITHER);
+  if (!(Symbol.asyncIterator in returned)) return yield* jsonOf(returned);
+  for await (const part of returned as AsyncIterable<unknown>) {
     if (!(part instanceof Uint8Array)) throw sourceFailed('returned a part that is not bytes');
     yield part;
   }
 }
 
-function* jsonOf(given: object): Generator<Uint8Array> {
-  const { employees, ...rest } = given as Partial<GivenCensus>;
+function* jsonOf(returned: object): Generator<Uint8Array> {
+  const { employees, ...rest } = returned as Partial<GivenCensus>;
   if (!Array.isArray(employees)) throw sourceFailed(NEITHER);
   yield Buffer.from('{"employees":[');
   for (let at = 0; at < employees.length; at += EMPLOYEES_A_PART) {

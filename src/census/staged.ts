@@ -35,26 +35,29 @@ export function packOrganization(organization: Organization): Buffer {
 }
 
 /** An employee's pay group, or the pay group and the effective date. */
-type Own = string | null | [payGroup: string | null, effectiveOn: string];
+type PayrollData = string | null | [payGroup: string | null, effectiveOn: string];
 
 /** Returns the chunk of these employees and its bytes of the body. `texts` are the employees as JSON. */
 export function packEmployees(rows: readonly CensusRow[], texts: readonly string[], isFirst: boolean) {
-  const own = rows.map(
-    ({ payGroup, effectiveOn }): Own => (effectiveOn === null ? payGroup : [payGroup, effectiveOn]),
+  const payrollData = rows.map(
+    ({ payGroup, effectiveOn }): PayrollData => (effectiveOn === null ? payGroup : [payGroup, effectiveOn]),
   );
   const part = Buffer.from((isFirst ? '' : ',') + texts.join(','));
-  return { plain: Buffer.concat([Buffer.from(`${JSON.stringify(own)}\n`), part]), bodyBytes: part.length };
+  return {
+    plain: Buffer.concat([Buffer.from(`${JSON.stringify(payrollData)}\n`), part]),
+    bodyBytes: part.length,
+  };
 }
 
 /** Returns the rows of a decrypted chunk other than 0. */
 export function rowsOf(plain: Buffer): CensusRow[] {
   const end = plain.indexOf('\n');
   // They were checked before they were stored, and decrypting them proves that they are the same.
-  const own: Own[] = JSON.parse(plain.toString('utf8', 0, end));
+  const payrollData: PayrollData[] = JSON.parse(plain.toString('utf8', 0, end));
   const employees: Employee[] = JSON.parse(`[${plain.toString('utf8', end + 1).replace(/^,/, '')}]`);
   return employees.map((employee, index) => {
-    const one = own[index] ?? null;
-    const [payGroup, effectiveOn] = Array.isArray(one) ? one : [one, null];
+    const data = payrollData[index] ?? null;
+    const [payGroup, effectiveOn] = Array.isArray(data) ? data : [data, null];
     return { employee, payGroup, effectiveOn };
   });
 }

@@ -156,10 +156,10 @@ export function failSyncs(
   trx: Trx,
   requestId: string,
   reason: string,
-  found: { problemCount: number; problems: readonly Problem[] } | null = null,
+  findings: { problemCount: number; problems: readonly Problem[] } | null = null,
 ): Promise<void> {
-  const problems = found === null ? null : JSON.stringify(found.problems);
-  const to = { state: 'failed', reason, problem_count: found?.problemCount ?? 0, problems } as const;
+  const problems = findings === null ? null : JSON.stringify(findings.problems);
+  const to = { state: 'failed', reason, problem_count: findings?.problemCount ?? 0, problems } as const;
   return move(trx, requestId, UNFINISHED, to);
 }
 

@@ -15,11 +15,11 @@ export function parseJson(text: string): ParsedJson {
   } catch {
     return { ok: false, reason: 'is not valid JSON' };
   }
-  const found: Inspection = { fields: 0, reason: null };
-  inspect(value, found);
+  const inspection: Inspection = { fields: 0, reason: null };
+  inspect(value, inspection);
   // Each member has one colon outside strings, and parsing merges members with the same name.
-  if (found.fields !== members) found.reason ??= 'names a field twice in one object';
-  return found.reason === null ? { ok: true, value } : { ok: false, reason: found.reason };
+  if (inspection.fields !== members) inspection.reason ??= 'names a field twice in one object';
+  return inspection.reason === null ? { ok: true, value } : { ok: false, reason: inspection.reason };
 }
 
 const QUOTE = 0x22;
@@ -51,20 +51,20 @@ function measure(text: string): { nesting: number; members: number } {
 type Inspection = { fields: number; reason: string | null };
 
 /** Counts the fields and records the first reason to refuse. The depth was checked before. */
-function inspect(value: unknown, found: Inspection): void {
-  if (typeof value === 'string') inspectString(value, found);
-  else if (Array.isArray(value)) for (const element of value) inspect(element, found);
+function inspect(value: unknown, inspection: Inspection): void {
+  if (typeof value === 'string') inspectString(value, inspection);
+  else if (Array.isArray(value)) for (const element of value) inspect(element, inspection);
   else if (typeof value === 'object' && value !== null) {
     for (const name of Object.keys(value)) {
-      found.fields += 1;
-      if (name === '__proto__') found.reason ??= 'has a field named __proto__';
-      inspectString(name, found);
-      inspect((value as Record<string, unknown>)[name], found);
+      inspection.fields += 1;
+      if (name === '__proto__') inspection.reason ??= 'has a field named __proto__';
+      inspectString(name, inspection);
+      inspect((value as Record<string, unknown>)[name], inspection);
     }
   }
 }
 
-function inspectString(text: string, found: Inspection): void {
-  if (text.includes('\0')) found.reason ??= 'has a NUL character in a string';
-  else if (!text.isWellFormed()) found.reason ??= 'has half a surrogate pair in a string';
+function inspectString(text: string, inspection: Inspection): void {
+  if (text.includes('\0')) inspection.reason ??= 'has a NUL character in a string';
+  else if (!text.isWellFormed()) inspection.reason ??= 'has half a surrogate pair in a string';
 }

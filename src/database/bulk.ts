@@ -41,7 +41,7 @@ export function insertMany<T extends keyof Tables & string>(
   const values = columns.map(() => '?').join(', ');
   return runForRows(trx, columns, rows, {
     sqlite: `insert into ${table} (${names}) values (${values}) ${suffix}`,
-    postgres: `insert into ${table} (${names}) select ${names} from ${given(table)} ${suffix}`,
+    postgres: `insert into ${table} (${names}) select ${names} from ${parameterRows(table)} ${suffix}`,
   });
 }
 
@@ -72,7 +72,7 @@ export function updateMany<T extends keyof Tables & string>(
   const setGiven = columns.map((column) => `${column} = given.${column}`).join(', ');
   return runForRows(trx, [...columns, key], rows, {
     sqlite: `update ${table} set ${set} where ${key} = ? and ${guard}`,
-    postgres: `with given as (select * from ${given(table)})
+    postgres: `with given as (select * from ${parameterRows(table)})
       update ${table} set ${setGiven} from given where ${table}.${key} = given.${key} and ${guard}`,
   });
 }
@@ -126,7 +126,7 @@ export function* piecesOf<T>(list: readonly T[], size: number): Generator<T[]> {
 }
 
 /** Returns SQL for the rows of a JSON parameter, with the types of the table's columns. */
-function given(table: string): string {
+function parameterRows(table: string): string {
   return `json_populate_recordset(null::${table}, $1::json)`;
 }
 

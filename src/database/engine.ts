@@ -70,11 +70,11 @@ export async function databaseNow(db: Db | Trx, clock: Clock): Promise<Date> {
 }
 
 export async function tableExists(db: Db | Trx, table: keyof Tables): Promise<boolean> {
-  const found =
+  const tables =
     engineOf(db) === 'sqlite'
       ? await sql`select 1 from sqlite_schema where type = 'table' and name = ${table}`.execute(db)
       : await sql`select 1 where to_regclass(${table}) is not null`.execute(db);
-  return found.rows.length > 0;
+  return tables.rows.length > 0;
 }
 
 export async function lockAllTables(trx: Trx): Promise<void> {

@@ -6,7 +6,7 @@ import { openReader } from './handle.ts';
 /** A reference to a row that does not exist. `row` is null in a table without row ids. */
 type Dangling = { row: number | null; columns: string; parent: string };
 
-export type TableChecked = { table: string; found: string[]; dangling: Dangling[] };
+export type TableChecked = { table: string; findings: string[]; dangling: Dangling[] };
 
 /** Per table. */
 const DANGLING_MOST = 1_000;
@@ -19,14 +19,21 @@ const tables = handle
   .all();
 // Checking the schema table also checks the list of free pages.
 for (const table of ['sqlite_schema', ...(tables as string[])]) {
-  parentPort?.postMessage({ table, found: check(table), dangling: danglingIn(table) } satisfies TableChecked);
+  parentPort?.postMessage({
+    table,
+    findings: check(table),
+    dangling: danglingIn(table),
+  } satisfies TableChecked);
 }
 handle.close();
 
 function check(table: string): string[] {
   try {
-    const found = handle.prepare('select integrity_check from pragma_integrity_check(?)').pluck().all(table);
-    return (found as string[]).filter((text) => text !== 'ok');
+    const findings = handle
+      .prepare('select integrity_check from pragma_integrity_check(?)')
+      .pluck()
+      .all(table);
+    return (findings as string[]).filter((text) => text !== 'ok');
   } catch (error) {
     return [codeOf(error)];
   }

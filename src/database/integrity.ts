@@ -44,8 +44,8 @@ async function checkSchemaObjects(db: Db, { report }: Verifying): Promise<Engine
   try {
     const differences = await compareSchema(db);
     for (const { object, rule } of differences) report('migrations', object, 'schema', rule);
-    const found = differences.map(({ object, rule }) => `${object} ${rule}`);
-    return checked(name, found, 'it is what the migrations create');
+    const findings = differences.map(({ object, rule }) => `${object} ${rule}`);
+    return checked(name, findings, 'it is what the migrations create');
   } catch (error) {
     if (isAppError(error, 'SCHEMA_NOT_COMPARABLE')) return { name, result: 'skipped', detail: error.message };
     if (!isFatal(error)) throw error;
@@ -58,17 +58,17 @@ async function checkSchemaObjects(db: Db, { report }: Verifying): Promise<Engine
 /** Runs on its own thread, so that this one can be interrupted and check everything else. */
 async function checkSqlite(db: Db, { report, signal }: Verifying): Promise<EngineCheck> {
   const worker = new Worker(ENTRY, { workerData: { path: await fileOf(db) } });
-  const found: string[] = [];
+  const findings: string[] = [];
   const ended = Promise.withResolvers<void>();
   worker.on('message', (checked: TableChecked) => {
     const table = checked.table as keyof Tables;
     for (const { row, columns, parent } of checked.dangling) {
       const rule = `refers to a row of ${parent} that does not exist`;
       report(table, row === null ? '-' : `row ${row}`, columns, rule);
-      found.push(`${table}: ${columns} ${rule}`);
+      findings.push(`${table}: ${columns} ${rule}`);
     }
-    if (checked.found.length === 0) return;
-    found.push(...checked.found.map((text) => `${table}: ${text}`));
+    if (checked.findings.length === 0) return;
+    findings.push(...checked.findings.map((text) => `${table}: ${text}`));
     report(table, '-', '-', 'is damaged, according to the database engine');
   });
   worker.on('error', ended.reject);
@@ -84,7 +84,7 @@ async function checkSqlite(db: Db, { report, signal }: Verifying): Promise<Engin
     signal.removeEventListener('abort', stop);
     await worker.terminate();
   }
-  return checked('integrity_check', found, 'every table and index is whole');
+  return checked('integrity_check', findings, 'every table and index is whole');
 }
 
 async function checksums(db: Db): Promise<EngineCheck> {
@@ -109,7 +109,7 @@ async function amcheck(db: Db, { report, signal }: Verifying): Promise<EngineChe
   if (installed.rows.length === 0) {
     return { name, result: 'skipped', detail: 'the extension is not installed (CREATE EXTENSION amcheck)' };
   }
-  const found: string[] = [];
+  const findings: string[] = [];
   const { rows } = await sql<{ id: number; index: string; table: string }>`
     select c.oid::int8 as id, c.relname as index, t.relname as "table" from pg_index i
     join pg_class c on c.oid = i.indexrelid join pg_class t on t.oid = i.indrelid
@@ -126,15 +126,15 @@ async function amcheck(db: Db, { report, signal }: Verifying): Promise<EngineChe
       const detail = 'this user may not use it (GRANT EXECUTE ON FUNCTION bt_index_check)';
       if (codeOf(error) === NOT_ALLOWED) return { name, result: 'skipped', detail };
       if (codeOf(error) !== INDEX_CORRUPTED) throw error;
-      found.push(`${index}: is damaged`);
+      findings.push(`${index}: is damaged`);
       report(table as keyof Tables, '-', index, 'the index is damaged: REINDEX it');
     }
   }
-  return checked(name, found, `${rows.length} indexes are whole`);
+  return checked(name, findings, `${rows.length} indexes are whole`);
 }
 
-function checked(name: string, found: readonly string[], whole: string): EngineCheck {
-  if (found.length === 0) return { name, result: 'pass', detail: whole };
-  const more = found.length > SHOWN ? `, and ${found.length - SHOWN} more` : '';
-  return { name, result: 'fail', detail: `${found.slice(0, SHOWN).join('; ')}${more}` };
+function checked(name: string, findings: readonly string[], whole: string): EngineCheck {
+  if (findings.length === 0) return { name, result: 'pass', detail: whole };
+  const more = findings.length > SHOWN ? `, and ${findings.length - SHOWN} more` : '';
+  return { name, result: 'fail', detail: `${findings.slice(0, SHOWN).join('; ')}${more}` };
 }

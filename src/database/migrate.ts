@@ -21,7 +21,12 @@ export const MIGRATIONS_TABLE =
   'CREATE TABLE IF NOT EXISTS migrations (number INTEGER NOT NULL PRIMARY KEY, name TEXT NOT NULL, hash TEXT NOT NULL, applied_at TEXT NOT NULL)';
 
 /** Applies all due migrations in one transaction and returns their names. Throws as `checkSchema` does. */
-export function migrate(db: Db, environment: BenefitsEnvironment, now: Date, folder = FOLDER): Promise<string[]> {
+export function migrate(
+  db: Db,
+  environment: BenefitsEnvironment,
+  now: Date,
+  folder = FOLDER,
+): Promise<string[]> {
   return transact(
     db,
     async (trx) => {

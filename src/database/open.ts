@@ -124,8 +124,8 @@ export function watchFiles(databaseUrl: string, replaced: (error: AppError) => v
 }
 
 function identity(path: string): string | null {
-  const found = statSync(path, { bigint: true, throwIfNoEntry: false });
-  return found === undefined ? null : `${found.dev}/${found.ino}`;
+  const stats = statSync(path, { bigint: true, throwIfNoEntry: false });
+  return stats === undefined ? null : `${stats.dev}/${stats.ino}`;
 }
 
 /**

@@ -63,12 +63,12 @@ async function comparePostgres(db: Db, migration: readonly string[]): Promise<Sc
       db,
       async (trx): Promise<never> => {
         const { rows } = await sql<{ name: string }>`select current_schema() as name`.execute(trx);
-        const found = await postgresObjects(trx, rows[0]?.name ?? 'public');
+        const actual = await postgresObjects(trx, rows[0]?.name ?? 'public');
         await sql`create schema benefits_sidecar_expected`.execute(trx);
         await sql`set local search_path = benefits_sidecar_expected`.execute(trx);
         for (const statement of migration) await trx.executeQuery(CompiledQuery.raw(statement));
         const expected = await postgresObjects(trx, 'benefits_sidecar_expected');
-        differences = differencesOf(expected, found);
+        differences = differencesOf(expected, actual);
         // Rolls back.
         throw new Error('compared');
       },
@@ -138,8 +138,8 @@ async function postgresObjects(trx: Trx, schema: string): Promise<SchemaObject[]
 }
 
 /** Objects on tables of other programs do not count: Litestream, for example, keeps tables in a SQLite file. */
-function differencesOf(expected: readonly SchemaObject[], found: readonly SchemaObject[]) {
-  const there = new Map(found.map((object) => [object.name, object]));
+function differencesOf(expected: readonly SchemaObject[], actual: readonly SchemaObject[]) {
+  const there = new Map(actual.map((object) => [object.name, object]));
   const known = new Set(expected.map(({ name }) => name));
   const tables = new Set(expected.map(({ on }) => on));
   const differences: SchemaDifference[] = [];
@@ -150,7 +150,7 @@ function differencesOf(expected: readonly SchemaObject[], found: readonly Schema
       differences.push({ object: name, rule: 'is not what the migrations create' });
     }
   }
-  for (const { name, on } of found) {
+  for (const { name, on } of actual) {
     if (tables.has(on) && !known.has(name)) differences.push({ object: name, rule: 'was added' });
   }
   return differences;

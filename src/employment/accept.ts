@@ -50,13 +50,13 @@ export async function acceptChanges(
     const at = (await sharedNow(trx)).toISOString();
     const first = await firstOf(trx, prepared);
     const fresh: Prepared[] = [];
-    const accepted = prepared.map((one): Accepted => {
-      const before = one.keyHash === null ? undefined : first.get(one.keyHash);
-      if (before !== undefined) return repeatOf(hasher, before, one);
-      const { keyHash, changeId, encrypted, change } = one;
+    const accepted = prepared.map((submission): Accepted => {
+      const before = submission.keyHash === null ? undefined : first.get(submission.keyHash);
+      if (before !== undefined) return repeatOf(hasher, before, submission);
+      const { keyHash, changeId, encrypted, change } = submission;
       const request = { changeId, kind: change.kind, ...encrypted, ...columnsOf(change), created_at: at };
       if (keyHash !== null) first.set(keyHash, request);
-      fresh.push(one);
+      fresh.push(submission);
       return { outcome: 'accepted', changeId, createdAt: at };
     });
     const requests = fresh.map(({ changeId, change, encrypted }) => {

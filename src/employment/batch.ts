@@ -38,7 +38,7 @@ export async function acceptBatch(parts: BatchParts, lines: Iterable<ParsedJson>
   const flush = async (): Promise<void> => {
     const settled = isLost ? null : await acceptSome(parts, some, results.length === 0);
     isLost = settled === null;
-    results.push(...(settled ?? some.map((one) => ('status' in one ? one : UNAVAILABLE))));
+    results.push(...(settled ?? some.map((entry) => ('status' in entry ? entry : UNAVAILABLE))));
     some = [];
   };
   for (const line of lines) {
@@ -60,7 +60,7 @@ async function acceptSome(
   some: readonly (Submission | LineResult)[],
   isFirst: boolean,
 ): Promise<LineResult[] | null> {
-  const submissions = some.filter((one) => 'change' in one);
+  const submissions = some.filter((entry) => 'change' in entry);
   let accepted: Accepted[];
   try {
     accepted = await acceptChanges(accepting, submissions);
@@ -73,8 +73,8 @@ async function acceptSome(
   }
   wakeSend();
   const next = accepted.values();
-  return some.map((one): LineResult => {
-    if ('status' in one) return one;
+  return some.map((entry): LineResult => {
+    if ('status' in entry) return entry;
     const result = next.next().value as Accepted;
     if (result.outcome !== 'conflict') return { status: result.outcome, changeId: result.changeId };
     const rule = 'was already used for a different change: use a new key';
@@ -88,13 +88,13 @@ function submissionOf(line: ParsedJson): Submission | LineResult {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     return refused([{ path: '', rule: 'must be an object' }]);
   }
-  const { kind: given, idempotency_key: key, ...body } = value as Record<string, unknown>;
+  const { kind: name, idempotency_key: key, ...body } = value as Record<string, unknown>;
   // An explicit null is a mistake: the caller meant to send a key.
   const wrongKey = key === undefined ? null : keyProblem('idempotency_key', key);
   const problems = wrongKey === null ? [] : [wrongKey];
-  const kind = CHANGE_KINDS.find((one) => one === given);
+  const kind = CHANGE_KINDS.find((known) => known === name);
   if (kind === undefined) {
-    const rule = given === undefined ? 'is required' : `must be one of ${CHANGE_KINDS.join(', ')}`;
+    const rule = name === undefined ? 'is required' : `must be one of ${CHANGE_KINDS.join(', ')}`;
     return refused([{ path: 'kind', rule }, ...problems]);
   }
   const checked = checkChange(kind, body, LINE_PROBLEMS_MAX);

@@ -19,9 +19,9 @@ export async function readBody(db: Db, encryptor: Encryptor, changeId: string) {
     return { body, absent, response: response && maskSsnsIn(response) };
   }
   // It was checked before it was stored, and decrypting it proves that it is the same.
-  const given: Record<string, unknown> & { ssn?: string } = JSON.parse(body.toString('utf8'));
-  const shown = typeof given.ssn === 'string' ? { ...given, ssn: maskSsn(given.ssn) } : given;
-  return { body: shown, absent: null, response: response && maskSsnsIn(response, given.ssn) };
+  const change: Record<string, unknown> & { ssn?: string } = JSON.parse(body.toString('utf8'));
+  const shown = typeof change.ssn === 'string' ? { ...change, ssn: maskSsn(change.ssn) } : change;
+  return { body: shown, absent: null, response: response && maskSsnsIn(response, change.ssn) };
 }
 
 const ABSENT: Readonly<Record<string, string>> = {

@@ -54,9 +54,9 @@ type CheckedChange =
   | { readonly ok: false; readonly problems: Problem[] };
 
 /** Checks a change and its fields for payroll. Returns at most `limit` wrong and unknown fields. */
-export function checkChange(kind: ChangeKind, given: unknown, limit = PROBLEMS_MAX): CheckedChange {
+export function checkChange(kind: ChangeKind, value: unknown, limit = PROBLEMS_MAX): CheckedChange {
   const fields = Object.keys(PAYROLL_FIELDS).filter((field) => field in CHANGE_SCHEMAS[kind].properties);
-  const { rest: body, forPayroll, problems } = splitPayrollFields(given, fields as PayrollField[]);
+  const { rest: body, forPayroll, problems } = splitPayrollFields(value, fields as PayrollField[]);
   const checker: Checker<unknown> = CHECKERS[kind];
   const isGood = checker.accepts(body);
   if (isGood && problems.length === 0) return { ok: true, change: { kind, body, ...forPayroll } as Change };

@@ -47,9 +47,9 @@ export function factsOf(change: Change, known: readonly Employment[], today: str
 
 /** Returns the employments active on the day, else those a census contradicts, else the one left last. */
 function employedOn(known: readonly Employment[], day: string): readonly Employment[] {
-  const active = known.filter((one) => isActive(one, day));
+  const active = known.filter((employment) => isActive(employment, day));
   if (active.length > 0) return active;
-  const inSpell = known.filter((one) => isInSpell(one, day));
+  const inSpell = known.filter((employment) => isInSpell(employment, day));
   if (inSpell.length > 0) return inSpell;
   const last = leftLast(known, day);
   return last === undefined ? [] : [last];

@@ -15,8 +15,8 @@ export function cutLines(bytes: Buffer): Cut[] {
   const cuts: Cut[] = [];
   let line = 1;
   for (let from = begin(bytes); from < bytes.length; line += 1) {
-    const found = bytes.indexOf(LINE_FEED, from);
-    const end = found === -1 ? bytes.length : found;
+    const lineEnd = bytes.indexOf(LINE_FEED, from);
+    const end = lineEnd === -1 ? bytes.length : lineEnd;
     if (!isBlank(bytes, from, end)) cuts.push({ line, from, end });
     from = end + 1;
   }

@@ -131,16 +131,16 @@ function jsonRow(parsed: ParsedJson, { required, optional }: Columns, path: stri
     return { problem: { path, rule: 'must be an object' } };
   }
   const fields: Record<string, string> = {};
-  for (const [name, given] of Object.entries(value)) {
+  for (const [name, field] of Object.entries(value)) {
     const at = givenFieldPath(path, name);
     if (!required.includes(name) && !optional.includes(name)) {
       return { problem: { path: at, rule: 'is not a field of this file' } };
     }
     // A JSON number may have lost precision; amounts are texts everywhere.
-    if (given !== null && typeof given !== 'string') {
+    if (field !== null && typeof field !== 'string') {
       return { problem: { path: at, rule: 'must be a text in quotes, amounts too' } };
     }
-    if (given !== null && given !== '') fields[name] = given;
+    if (field !== null && field !== '') fields[name] = field;
   }
   return { path, fields };
 }
@@ -184,18 +184,18 @@ export async function* readableRows(
   problems: Problems,
   count: number,
 ): AsyncGenerator<GivenRow[]> {
-  let given = 0;
+  let rowsRead = 0;
   let some: GivenRow[] = [];
   try {
     for await (const row of rows) {
-      given += 1;
+      rowsRead += 1;
       if ('problem' in row) problems.add(row.problem);
       else some.push(row);
       if (some.length < count) continue;
       yield some;
       some = [];
     }
-    if (given === 0) problems.add({ path: list, rule: 'must have at least 1 element' });
+    if (rowsRead === 0) problems.add({ path: list, rule: 'must have at least 1 element' });
   } catch (error) {
     if (!isAppError(error, 'UNREADABLE')) throw error;
     problems.add(...error.problems);

@@ -11,7 +11,13 @@ import { transactOnLedger } from '../ledger/position.ts';
 import { eventsInLedger, recordDeductions } from '../ledger/record.ts';
 import type { Log } from '../telemetry/log.ts';
 import { rateLimited } from '../telemetry/rate-limited-log.ts';
-import { finishEvents, hasPendingEvents, type EventOutcome, type PendingEvent, pendingEvents } from './inbox.ts';
+import {
+  type EventOutcome,
+  finishEvents,
+  hasPendingEvents,
+  type PendingEvent,
+  pendingEvents,
+} from './inbox.ts';
 import { parseEvent } from './parse-event.ts';
 import { createWorkListStart } from './work-list.ts';
 
@@ -121,9 +127,9 @@ export function createApplyLoop(options: {
   const applySingly = async (): Promise<Applied> => {
     const total = nothingApplied();
     for (let left = BATCH_EVENTS; left > 0; left -= 1) {
-      const one = await applyOldest();
-      if (countOf(one) === 0) break;
-      for (const name of Object.keys(total) as (keyof Applied)[]) total[name] += one[name];
+      const applied = await applyOldest();
+      if (countOf(applied) === 0) break;
+      for (const name of Object.keys(total) as (keyof Applied)[]) total[name] += applied[name];
     }
     return total;
   };

@@ -45,14 +45,14 @@ export async function latestReceipt(db: Db): Promise<string | null> {
 /** Returns the newest event received before an instant; `below` was not. An index on time would cost every delivery. */
 async function lastBefore(db: Db, instant: string, below: Arrived): Promise<Arrived | null> {
   let [early, late] = [0, below.seq];
-  let found: Arrived | null = null;
+  let newest: Arrived | null = null;
   while (late - early > 1) {
     const middle = early + Math.floor((late - early) / 2);
     const row = await newestUpTo(db, middle);
     if (row !== null && row.received_at >= instant) late = row.seq;
-    else [found, early] = [row, middle];
+    else [newest, early] = [row, middle];
   }
-  return found;
+  return newest;
 }
 
 /** Returns the newest event with this number or a lower one; without a number the newest of all. */

@@ -130,20 +130,22 @@ function inPages<Place>(
 function eventsFound(kind: keyof typeof EVENT_KINDS) {
   return async (db: Db, question: Question): Promise<Found[]> => {
     const { employerId, now } = question;
-    const found: Found[] = [];
+    const findings: Found[] = [];
     for await (const events of EVENT_KINDS[kind](db, question)) {
       const employers = employerId === undefined ? null : await employersOf(db, events, now);
       const concerned = events.filter((event) => employers?.(event).has(employerId as string) !== false);
-      found.push(...(await findingsOf(db, concerned)));
-      if (found.length >= FOUND_AT_MOST) return found.slice(0, FOUND_AT_MOST);
+      findings.push(...(await findingsOf(db, concerned)));
+      if (findings.length >= FOUND_AT_MOST) return findings.slice(0, FOUND_AT_MOST);
     }
-    return found;
+    return findings;
   };
 }
 
 /** The findings of quarantined events name the employee and the line of coverage, if both are known. */
 async function findingsOf(db: Db, events: readonly EventFound[]): Promise<Found[]> {
-  const quarantined = events.flatMap(({ eventId, quarantined: one }) => (one ? { eventId, ...one } : []));
+  const quarantined = events.flatMap(({ eventId, quarantined: event }) =>
+    event ? { eventId, ...event } : [],
+  );
   const described = await describeEvents(db, quarantined);
   return events.map(({ eventId, result }) => {
     const { employeeId, lineOfCoverage, change = null } = described.get(eventId) ?? {};

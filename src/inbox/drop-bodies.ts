@@ -27,9 +27,9 @@ const HAS_OPEN_CONFLICT = sql<SqlBool>`exists (select 1 from conflicted_events
 /** Drops some old bodies of applied and ignored events. Events with an open conflict keep their bodies. */
 export async function dropBodies(db: Db, before: string): Promise<Dropping> {
   const from = await eventsThrough(db);
-  const { found, through, ended } = bounded(await look(db, from, before));
+  const { due: candidates, through, ended } = bounded(await checkAfter(db, from, before));
   if (through === from) return { dropped: 0, more: false };
-  const seqs = found.map(({ seq }) => seq);
+  const seqs = candidates.map(({ seq }) => seq);
   // Outside the transaction, so that reading and computing block no other work.
   const bodies = await db
     .selectFrom('inbox')
@@ -93,13 +93,13 @@ export async function dropConflictBodies(db: Db, before: string): Promise<Droppi
 }
 
 export async function bodiesDue(db: Db, before: string): Promise<BodiesDue> {
-  const due: BodiesDue = { count: 0, bytes: 0, oldest: null };
+  const total: BodiesDue = { count: 0, bytes: 0, oldest: null };
   for (let from = await eventsThrough(db); ; ) {
-    const { found, through, ended } = await look(db, from, before);
-    due.count += found.length;
-    for (const { bytes } of found) due.bytes += bytes;
-    due.oldest ??= found[0]?.received_at ?? null;
-    if (ended) return due;
+    const { due, through, ended } = await checkAfter(db, from, before);
+    total.count += due.length;
+    for (const { bytes } of due) total.bytes += bytes;
+    total.oldest ??= due[0]?.received_at ?? null;
+    if (ended) return total;
     from = through;
   }
 }
@@ -124,10 +124,14 @@ function settledConflicts(db: Db | Trx, before: string) {
 }
 
 /** `through`: the last event that was checked. `ended`: no later event is due. */
-type CheckedEvents = { found: { seq: number; received_at: string; bytes: number }[]; through: number; ended: boolean };
+type CheckedEvents = {
+  due: { seq: number; received_at: string; bytes: number }[];
+  through: number;
+  ended: boolean;
+};
 
 /** Returns the next events after the seq `from`, and which of them are due. */
-async function look(db: Db, from: number, before: string): Promise<CheckedEvents> {
+async function checkAfter(db: Db, from: number, before: string): Promise<CheckedEvents> {
   const rows = await db
     .selectFrom('inbox')
     .select(['seq', 'received_at', 'state', sql<number | null>`length(body)`.as('bytes')])
@@ -139,20 +143,20 @@ async function look(db: Db, from: number, before: string): Promise<CheckedEvents
   // Stop at a pending event: it needs its body until it is applied.
   const end = rows.findIndex(({ received_at, state }) => received_at >= before || state === 'pending');
   const old = end < 0 ? rows : rows.slice(0, end);
-  const found = old.flatMap(({ seq, received_at, state, in_conflict, bytes }) =>
+  const due = old.flatMap(({ seq, received_at, state, in_conflict, bytes }) =>
     MAY_LOSE_ITS_BODY.has(state) && !in_conflict && bytes !== null ? [{ seq, received_at, bytes }] : [],
   );
-  return { found, through: old.at(-1)?.seq ?? from, ended: old.length < LOOKED_AT_ONCE };
+  return { due, through: old.at(-1)?.seq ?? from, ended: old.length < LOOKED_AT_ONCE };
 }
 
-/** Limits a look to what one transaction may drop, but at least one body. */
+/** Limits checked events to what one transaction may drop, but at least one body. */
 function bounded(all: CheckedEvents): CheckedEvents {
   let bytes = 0;
-  const end = all.found.findIndex((one, index) => {
-    bytes += one.bytes;
+  const end = all.due.findIndex((event, index) => {
+    bytes += event.bytes;
     return index === DROPPED_AT_ONCE || (index > 0 && bytes > DROPPED_BYTES);
   });
   if (end < 0) return all;
-  const found = all.found.slice(0, end);
-  return { found, through: found.at(-1)?.seq ?? all.through, ended: false };
+  const due = all.due.slice(0, end);
+  return { due, through: due.at(-1)?.seq ?? all.through, ended: false };
 }

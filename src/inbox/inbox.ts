@@ -197,7 +197,14 @@ export async function finishEvents(trx: Trx, outcomes: readonly EventOutcome[], 
     'inbox',
     ['state', 'event_type', 'envelope_id', 'reason', 'finished_at'],
     'seq',
-    outcomes.map((one) => [one.state, one.eventType, one.envelopeId, one.reason, finishedAt, one.seq]),
+    outcomes.map((outcome) => [
+      outcome.state,
+      outcome.eventType,
+      outcome.envelopeId,
+      outcome.reason,
+      finishedAt,
+      outcome.seq,
+    ]),
     // Another applier may have finished an event that failed here.
     engineOf(trx) === 'sqlite' ? STILL_PENDING : `${STILL_PENDING} and ${AMONG_THE_GIVEN}`,
   );

@@ -50,23 +50,23 @@ export function createIntake(options: {
     const batch = waiting.slice(0, BATCH_EVENTS);
     waiting = waiting.slice(BATCH_EVENTS);
     try {
-      const arrivals = batch.map((one) => one.arrival);
+      const arrivals = batch.map((delivery) => delivery.arrival);
       // Taken before the wait for the lock: what happens during it happens after the receipt.
       const at = receivedAt();
       const began = performance.now();
       const stored = await storeBatch(db, arrivals, at);
       // Called before the acknowledgments, so that the high-water mark includes them.
       onStored(stored, performance.now() - began);
-      for (const one of batch) one.resolve();
+      for (const delivery of batch) delivery.resolve();
       if (stored.conflicts > 0) conflicted({ code: '', count: stored.conflicts });
     } catch (error) {
       // Deliveries that arrived during that time would fail too, or wait for the lock just as long.
       batch.push(...waiting.splice(0));
       refused({ code: codeOf(error), count: batch.length });
-      for (const one of batch) one.reject(notStored());
+      for (const delivery of batch) delivery.reject(notStored());
       if (isFatal(error)) onFatal(error);
     } finally {
-      for (const one of batch) waitingBytes -= one.arrival.body.length;
+      for (const delivery of batch) waitingBytes -= delivery.arrival.body.length;
       flushes -= 1;
       if (waiting.length > 0) schedule();
     }

@@ -47,7 +47,7 @@ export async function verifySeqs(db: Db, report: ReportDifference): Promise<void
 
 /** Checks all events up to a number. Returns how many have no version. */
 export async function verifyEventsWithoutVersion(db: Db, until: number, on: Verifying): Promise<number> {
-  let found = 0;
+  let checked = 0;
   for (let after = 0; after < until; after += SEQS_AT_ONCE) {
     on.signal.throwIfAborted();
     const last = Math.min(after + SEQS_AT_ONCE, until);
@@ -67,10 +67,10 @@ export async function verifyEventsWithoutVersion(db: Db, until: number, on: Veri
       ]),
     );
     for (const event of events) verifyOutcome(event, employerOf.get(event.event_id), on.report);
-    found += events.length;
+    checked += events.length;
     on.looked(last - after);
   }
-  return found;
+  return checked;
 }
 
 /** `employer`: the employer of the syncs that the event requested or completed. */
@@ -169,9 +169,9 @@ export async function verifyVersions(db: Db, until: number, on: Verifying): Prom
     const states = new Map(rows.map((row) => [row.position, latestBefore(row, shown)]));
     const computable = rows.flatMap((row) => prepare(row, on.report) ?? []);
     const rivals = Map.groupBy(await rivalsOf(db, computable), (version) => version.deduction_id);
-    for (const one of computable) {
-      const { position, deduction_id } = one.row;
-      compare(one, states.get(position) ?? null, rivals.get(deduction_id) ?? [], on.report);
+    for (const computed of computable) {
+      const { position, deduction_id } = computed.row;
+      compare(computed, states.get(position) ?? null, rivals.get(deduction_id) ?? [], on.report);
     }
     await verifyEmployees(db, rows, on.report);
     for (const { seq, body } of rows) if (seq !== null) verified[body === null ? 'byHash' : 'byBody'] += 1;
@@ -243,14 +243,14 @@ function couldBeSent(
 
 /** Returns the content of the event or, without its body, of the version itself. Null if that is no deduction. */
 function incomingOf(row: VersionRow, parsed: ParsedEvent | null): IncomingDeduction | null {
-  const given = { eventId: row.event_id, receivedAt: row.received_at ?? '' };
+  const received = { eventId: row.event_id, receivedAt: row.received_at ?? '' };
   if (parsed === null) {
     // If it was damaged, any field may be wrong, and is reported.
     const stored = { ...row, id: row.deduction_id } as unknown as Deduction;
-    return { ...given, createdAt: row.created_at, deduction: stored };
+    return { ...received, createdAt: row.created_at, deduction: stored };
   }
   const { meaning, createdAt } = parsed;
-  return meaning.kind === 'deduction' ? { ...given, createdAt, deduction: meaning.deduction } : null;
+  return meaning.kind === 'deduction' ? { ...received, createdAt, deduction: meaning.deduction } : null;
 }
 
 /** Returns the versions that these tie with: the newest at the same event time, up to the previous version. */
@@ -274,7 +274,7 @@ function compare(
 ): void {
   const { previous_position, position, event_time: time } = row;
   const rival = latestOf(
-    rivals.filter((one) => one.event_time === time && one.position <= (previous_position ?? 0)),
+    rivals.filter((rival) => rival.event_time === time && rival.position <= (previous_position ?? 0)),
   );
   const [computed] = foldVersions(
     [incoming],

@@ -165,11 +165,13 @@ function passes({ version, employerId, matched }: DeductionState, filter: Deduct
 }
 
 async function withDecisions(db: Db, versions: readonly Version[], today: string): Promise<VersionState[]> {
-  const decisions = await startDecisionsOf(db, [...new Set(versions.map((one) => one.deduction_id))]);
+  const decisions = await startDecisionsOf(db, [...new Set(versions.map((version) => version.deduction_id))]);
   const states = await withEmployers(db, versions, today);
   return states.map((state) => {
     const { deduction_id, position } = state.version;
-    const ofVersion = decisions.get(deduction_id)?.findLast((one) => one.version_position === position);
+    const ofVersion = decisions
+      .get(deduction_id)
+      ?.findLast((decision) => decision.version_position === position);
     return { ...state, startDecision: ofVersion ?? null };
   });
 }

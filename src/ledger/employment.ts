@@ -59,7 +59,7 @@ export function isInSpell(employment: Employment, day: string): boolean {
 
 /** Returns the employer where the employee is active on a day, else the one left last. Null with several active. */
 export function employerOf(employments: readonly Employment[], day: string): string | null {
-  const [active, another] = employments.filter((one) => isActive(one, day));
+  const [active, another] = employments.filter((employment) => isActive(employment, day));
   if (another !== undefined) return null;
   return (active ?? leftLast(employments, day))?.employer_id ?? null;
 }
@@ -77,7 +77,7 @@ export function leftLast(employments: readonly Employment[], day: string): Emplo
 function leftOn(employment: Employment, day: string): string {
   const spell = spellOn(employment, day);
   if (spell === null) return '';
-  const absent = employment.reports.findLast((one) => one.absent === 1 && effectiveOn(one) <= day);
+  const absent = employment.reports.findLast((report) => report.absent === 1 && effectiveOn(report) <= day);
   return spell.termination_date ?? (absent === undefined ? '' : effectiveOn(absent));
 }
 
@@ -190,7 +190,7 @@ export function isRepeated(reports: readonly RosterFact[], report: RosterFact): 
 function isRepeatedFact(reports: readonly RosterFact[], report: RosterFact, attribute: Dated): boolean {
   const value = report[attribute];
   if (value === null) return true;
-  const facts = reports.filter((one) => one[attribute] !== null);
+  const facts = reports.filter((earlier) => earlier[attribute] !== null);
   const census = facts.filter(({ source }) => source === 'census');
   const [first, before] = [census.at(-2), census.at(-1)];
   if (before?.[attribute] !== value || before.effective_on !== report.effective_on) return false;

@@ -115,7 +115,7 @@ export async function versionsOfEmployees(
     .orderBy('employee_id')
     .orderBy('deduction_id')
     .execute();
-  const positions = named.map((one) => one.last_received_position);
+  const positions = named.map((row) => row.last_received_position);
   const rows = await db
     .selectFrom('deduction_versions')
     .select(RUN_COLUMNS)
@@ -127,9 +127,9 @@ export async function versionsOfEmployees(
   for (const { employee_id, last_received_position: at } of named) {
     const version = newest.get(at) as RunVersion;
     const versions = (longer.get(version.deduction_id) as RunVersions | undefined) ?? [version];
-    const own = byEmployee.get(employee_id);
-    if (own === undefined) byEmployee.set(employee_id, [versions]);
-    else own.push(versions);
+    const histories = byEmployee.get(employee_id);
+    if (histories === undefined) byEmployee.set(employee_id, [versions]);
+    else histories.push(versions);
   }
   return byEmployee;
 }

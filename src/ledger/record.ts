@@ -2,12 +2,12 @@ import { type Expression, sql } from 'kysely';
 import { insertRows, isOneOf } from '../database/bulk.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import {
-  type VersionContent,
   eventTime,
   foldVersions,
   type IncomingDeduction,
   type LatestState,
   tieKey,
+  type VersionContent,
 } from './fold.ts';
 import { type AtTime, versionsAt } from './history.ts';
 import { lockLedger, moveLedger } from './position.ts';

@@ -86,7 +86,7 @@ const EMPLOYMENT = ['hire_date', 'termination_date', 'absent'] as const;
 /** Removes attributes from a census report that later reports state. */
 function withoutLater(report: RosterFactTable, later: readonly RosterFactTable[]): RosterFactTable {
   const row = { ...report };
-  const isStated = (attribute: keyof RosterFactTable) => later.some((one) => one[attribute] !== null);
+  const isStated = (attribute: keyof RosterFactTable) => later.some((fact) => fact[attribute] !== null);
   for (const attribute of DATED) if (isStated(attribute)) row[attribute] = null;
   if (EMPLOYMENT.some(isStated)) for (const attribute of EMPLOYMENT) row[attribute] = null;
   return row;
@@ -168,8 +168,11 @@ export async function deductionsKnownAt(db: Db | Trx, employerId: string, ids: r
 }
 
 export async function hasDeductions(db: Db | Trx, employerId: string): Promise<boolean> {
-  const one = await deductionsOfEmployer(db, employerId).select('deduction_id').limit(1).executeTakeFirst();
-  return one !== undefined;
+  const deduction = await deductionsOfEmployer(db, employerId)
+    .select('deduction_id')
+    .limit(1)
+    .executeTakeFirst();
+  return deduction !== undefined;
 }
 
 function deductionsOfEmployer(db: Db | Trx, employerId: string) {

@@ -19,8 +19,8 @@ type Decided =
   | { outcome: 'not-undecided' };
 
 /** Records a decision. A later decision on the same version replaces an earlier one. */
-export async function decideStart(trx: Trx, given: NewStartDecision, now: string): Promise<Decided> {
-  const { deductionId, decidedBy, version } = given;
+export async function decideStart(trx: Trx, decision: NewStartDecision, now: string): Promise<Decided> {
+  const { deductionId, decidedBy, version } = decision;
   const position = (await lockLedger(trx)) + 1;
   const versions = await historyOf(trx, [deductionId]);
   const moved = versions.find((one) => one.version === version);
@@ -32,8 +32,8 @@ export async function decideStart(trx: Trx, given: NewStartDecision, now: string
     deduction_id: deductionId,
     version,
     version_position: moved.position,
-    decision: given.decision,
-    reason: given.reason,
+    decision: decision.decision,
+    reason: decision.reason,
     decided_by: decidedBy,
     recorded_at: now,
   };

@@ -33,14 +33,16 @@ export async function verifyPositions(db: Db, until: number, on: Verifying): Pro
     on.signal.throwIfAborted();
     const last = Math.min(after + POSITIONS_AT_ONCE, until);
     const between = sql`position > ${after} and position <= ${last}`;
-    const found = sql`select position from deduction_versions where ${between}
+    const stored = sql`select position from deduction_versions where ${between}
       union all select position from roster_facts where ${between}
       union all select position from start_decisions where ${between}`;
     const { rows } = await sql<{ distinct: number; all: number }>`
-      select count(distinct position) as "distinct", count(*) as "all" from (${found}) as found`.execute(db);
+      select count(distinct position) as "distinct", count(*) as "all" from (${stored}) as stored`.execute(
+      db,
+    );
     const expected = last - after;
     if (Number(rows[0]?.all) === expected && Number(rows[0]?.distinct) === expected) continue;
-    const positions = (await sql<{ position: number }>`${found}`.execute(db)).rows;
+    const positions = (await sql<{ position: number }>`${stored}`.execute(db)).rows;
     const byPosition = Map.groupBy(positions, ({ position }) => position);
     for (let position = after + 1; position <= last; position += 1) {
       const times = byPosition.get(position)?.length ?? 0;
@@ -62,7 +64,9 @@ export async function verifyDeductions(db: Db, on: Verifying): Promise<number> {
     for (const row of rows) {
       const { deduction_id, last_received_position: newest } = row;
       // The history may have newer versions than the page.
-      const inTime = histories.get(deduction_id)?.findLast((one) => one.late === 0 && one.position <= newest);
+      const inTime = histories
+        .get(deduction_id)
+        ?.findLast((version) => version.late === 0 && version.position <= newest);
       verifyLatestState(row, row.newest_late === 1 ? inTime?.position : newest, on.report);
     }
     looked += rows.length;
@@ -129,14 +133,14 @@ export async function verifyChained(db: Db, report: ReportDifference): Promise<v
     select (select count(*) from deduction_versions) as versions,
       (select coalesce(sum(deductions.version_count), 0) from deductions) as chained`.execute(db);
   if (Number(counted.rows[0]?.versions) === Number(counted.rows[0]?.chained)) return;
-  const found = await sql<{ position: number }>`
+  const unchained = await sql<{ position: number }>`
     with twice as (select deduction_id, version from deduction_versions group by deduction_id, version having count(*) > 1)
     select deduction_versions.position from deduction_versions
     left join deductions on deductions.deduction_id = deduction_versions.deduction_id
     left join twice on twice.deduction_id = deduction_versions.deduction_id and twice.version = deduction_versions.version
     where deductions.deduction_id is null or deduction_versions.version > deductions.version_count or twice.version is not null
     order by deduction_versions.position limit ${NAMED}`.execute(db);
-  for (const { position } of found.rows) {
+  for (const { position } of unchained.rows) {
     report('deduction_versions', position, 'position', 'is not among the versions that its deduction counts');
   }
 }
@@ -175,15 +179,15 @@ type VersionEmployee = Tables['deduction_employees'] & { position: number };
 /** Returns the employees of versions that are not listed with the deduction. */
 export async function unlisted(db: Db, all: readonly VersionEmployee[]): Promise<VersionEmployee[]> {
   if (all.length === 0) return [];
-  const given = textRows(
+  const pairs = textRows(
     db,
     ['place', 'employee_id', 'deduction_id'],
     all.map(({ employee_id, deduction_id }, index) => [String(index), employee_id, deduction_id]),
   );
   const { rows } = await sql<{ place: string }>`
-    select place from ${given} as given where not exists (
+    select place from ${pairs} as pairs where not exists (
       select 1 from deduction_employees as listed
-      where listed.employee_id = given.employee_id and listed.deduction_id = given.deduction_id)`.execute(db);
+      where listed.employee_id = pairs.employee_id and listed.deduction_id = pairs.deduction_id)`.execute(db);
   return rows.map(({ place }) => all[Number(place)] as VersionEmployee);
 }
 

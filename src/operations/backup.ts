@@ -4,7 +4,7 @@ import BetterSqlite3 from 'better-sqlite3';
 import { Kysely } from 'kysely';
 import { moveInto, removeWithSuffixes, syncFile } from '../database/files.ts';
 import { openReader } from '../database/handle.ts';
-import { countDue, type BenefitsEnvironment } from '../database/migrate.ts';
+import { type BenefitsEnvironment, countDue } from '../database/migrate.ts';
 import { openSqlite } from '../database/sqlite.ts';
 import type { Db, Tables } from '../database/tables.ts';
 import { AppError } from '../errors.ts';
@@ -80,8 +80,8 @@ async function copyPages(
 
 /** Throws BACKUP_FAILED if the engine finds a damaged page or, with `integrity_check`, a wrong index. */
 export function assertWhole(handle: BetterSqlite3.Database, how: 'quick_check' | 'integrity_check'): void {
-  const found = handle.pragma(`${how}(1)`, { simple: true }) as string;
-  if (found !== 'ok') throw new AppError('BACKUP_FAILED', `it is damaged: ${found}`);
+  const finding = handle.pragma(`${how}(1)`, { simple: true }) as string;
+  if (finding !== 'ok') throw new AppError('BACKUP_FAILED', `it is damaged: ${finding}`);
 }
 
 /** Opens a file that no other process uses, and closes it again. */

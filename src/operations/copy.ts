@@ -140,8 +140,8 @@ export function rowsToCopy(db: Db): Promise<number> {
 export async function assertEmpty(target: Db | Trx): Promise<void> {
   for (const table of TABLES) {
     if (OF_ONE_ROW.has(table) || !(await tableExists(target, table))) continue;
-    const found = await sql`select 1 from ${sql.table(table)} limit 1`.execute(target);
-    if (found.rows.length > 0) {
+    const first = await sql`select 1 from ${sql.table(table)} limit 1`.execute(target);
+    if (first.rows.length > 0) {
       const why = `the target is not empty: its table ${table} has rows`;
       throw new AppError('COPY_REFUSED', `${why}. Copy into a database that has never been served`);
     }
@@ -149,13 +149,13 @@ export async function assertEmpty(target: Db | Trx): Promise<void> {
 }
 
 async function assertSame(target: Trx, table: Table, rows: number, sent: string): Promise<void> {
-  const found = createHash('sha256');
+  const stored = createHash('sha256');
   let count = 0;
   for await (const page of tablePages(target, table)) {
-    for (const row of page) found.update(lineOf(row));
+    for (const row of page) stored.update(lineOf(row));
     count += page.length;
   }
-  if (count === rows && found.digest('hex') === sent) return;
+  if (count === rows && stored.digest('hex') === sent) return;
   const why = `table ${table} does not contain what was written (${count} of ${rows} rows)`;
   throw new AppError('COPY_REFUSED', `${why}: nothing was copied`);
 }

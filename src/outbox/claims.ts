@@ -47,7 +47,7 @@ export async function claim(
   if (isPaused && !isProbeDue(breaker, now)) return { claims: [], isPaused };
   const due = await dueRequests(trx, options, isPaused ? 1 : options.limit, now);
   const claims = due.map(
-    ({ attempts, ...one }): Claim => ({ ...one, attempt: attempts + 1, probe: isPaused }),
+    ({ attempts, ...request }): Claim => ({ ...request, attempt: attempts + 1, probe: isPaused }),
   );
   if (claims.length > 0) await take(trx, options.owner, claims, now);
   if (isPaused && claims.length > 0) await reserveProbe(trx, new Date(now.getTime() + LEASE_MS));

@@ -4,7 +4,7 @@ import type { Clock } from '../clock.ts';
 import { type BenefitsConfig, currentApiKey } from '../config.ts';
 import { pathSegment } from '../contract/fields.ts';
 import { codeOf } from '../errors.ts';
-import { type BodyKind, type AttemptOutcome, retryAfterMs } from './retry.ts';
+import { type AttemptOutcome, type BodyKind, retryAfterMs } from './retry.ts';
 import type { Post } from './sender.ts';
 
 /** A reachable service accepts a connection within this time. */

@@ -5,7 +5,15 @@ import type { Encryptor } from '../security/encryption.ts';
 import { applySignals, type CircuitBreaker } from './circuit-breaker.ts';
 import { endClaim, putOff } from './claims.ts';
 import { placeOf, subjectName, updateFronts } from './queue.ts';
-import { backoffMs, isUnknown, judge, type AttemptOutcome, reasonOf, SLOW_RETRY_MS, type Verdict } from './retry.ts';
+import {
+  type AttemptOutcome,
+  backoffMs,
+  isUnknown,
+  judge,
+  reasonOf,
+  SLOW_RETRY_MS,
+  type Verdict,
+} from './retry.ts';
 import type { Claim, Decision, Ended, Senders } from './sender.ts';
 
 /** Bytes kept of a rejection: enough to read the reason, few enough to keep permanently. */
@@ -115,7 +123,12 @@ async function judgeEnd(trx: Trx, by: Finishing, end: End, wasUnknown: boolean):
   };
 }
 
-function delayMsOf(how: Verdict, outcome: AttemptOutcome, attempt: number, random: () => number): number | null {
+function delayMsOf(
+  how: Verdict,
+  outcome: AttemptOutcome,
+  attempt: number,
+  random: () => number,
+): number | null {
   if (how === 'delivered' || how === 'rejected') return null;
   if (how === 'hold') return SLOW_RETRY_MS;
   // The circuit breaker delays it. It goes to the end, so that one odd request is not every probe.

@@ -175,18 +175,18 @@ export async function updateFronts(
  * the whole table in order, which is slow for an employee with thousands of delivered requests.
  */
 export function nextRequestsOf(type: Subject['subject_type'], ids: readonly string[]) {
-  const given = sql.join(ids.map((id) => sql`(cast(${id} as text))`));
+  const subjects = sql.join(ids.map((id) => sql`(cast(${id} as text))`));
   const ofType = sql`outbox.subject_type = ${sql.lit(type)}`;
   return sql<{ next: number | null }>`
-    with given (id) as (values ${given})
+    with subjects (id) as (values ${subjects})
     select (
-      select case when outbox.subject_id = given.id then seq end from outbox
-      where ${ofType} and outbox.subject_id >= given.id and finished_at is null
+      select case when outbox.subject_id = subjects.id then seq end from outbox
+      where ${ofType} and outbox.subject_id >= subjects.id and finished_at is null
       order by outbox.subject_id, seq limit 1
     ) as next
-    from given
+    from subjects
     where not exists (
-      select 1 from outbox where ${ofType} and outbox.subject_id = given.id and holds_later = 1)`;
+      select 1 from outbox where ${ofType} and outbox.subject_id = subjects.id and holds_later = 1)`;
 }
 
 /** Returns the encrypted bodies of the oldest unfinished requests. */

@@ -71,8 +71,8 @@ function isSuccess(status: number): boolean {
 /** Returns the wait after an attempt (1 for the first): exponential backoff with full jitter, at least Retry-After. */
 export function backoffMs(attempt: number, random: () => number, retryAfterMs: number | null = null): number {
   const most = doubled(RETRY_MIN_MS, RETRY_MAX_MS, attempt);
-  const own = RETRY_MIN_MS + Math.floor(random() * (most - RETRY_MIN_MS));
-  return Math.max(own, Math.min(retryAfterMs ?? 0, RETRY_AFTER_MAX_MS));
+  const backoff = RETRY_MIN_MS + Math.floor(random() * (most - RETRY_MIN_MS));
+  return Math.max(backoff, Math.min(retryAfterMs ?? 0, RETRY_AFTER_MAX_MS));
 }
 
 /**

@@ -138,9 +138,9 @@ function startThread<To, From>(
     if (stopping === null) on.failed(error);
   };
   worker.on('message', (message: From | FromWorker) => {
-    const own = message as FromWorker;
-    if (own.type === 'listening') listening.resolve(own.address);
-    else if (own.type === 'failed') fail(receivedError(own.error));
+    const control = message as FromWorker;
+    if (control.type === 'listening') listening.resolve(control.address);
+    else if (control.type === 'failed') fail(receivedError(control.error));
     else on.receive(message as From, send);
   });
   worker.on('error', (error) => fail(error instanceof Error ? error : new Error(`${name} failed`)));

@@ -51,13 +51,13 @@ export async function reencrypt(
     const [header, value] = [headerOf(encryptor.keyId), sql.ref(column.column)];
     const isOurs = sql`substr(${value}, 1, ${sql.lit(header.length)}) = ${header}`;
     for await (const rows of pages(db, column, sql`case when ${isOurs} then null else ${value} end`, on)) {
-      const found: Reencryption[] = [];
+      const changes: Reencryption[] = [];
       for (const row of rows) {
         const again = encryptAgain(encryptor, row.value, column.placeOf(row));
         if (again === 'broken') add(broken, nameOf(column));
-        else if (again !== 'key-missing') found.push({ row, old: row.value, again });
+        else if (again !== 'key-missing') changes.push({ row, old: row.value, again });
       }
-      for (const some of batches(found)) {
+      for (const some of batches(changes)) {
         reencrypted += await transact(db, (trx) => replace(trx, column, some));
       }
     }
@@ -67,20 +67,20 @@ export async function reencrypt(
 
 /** Counts the values that need each data key, from their first bytes. */
 export async function keysInUse(db: Db, columns: readonly EncryptedColumn[]): Promise<KeysInUse> {
-  const found = new Map<string, Map<string, number>>();
+  const inUse = new Map<string, Map<string, number>>();
   for (const column of columns) {
     const start = sql`substr(${sql.ref(column.column)}, 1, ${sql.lit(HEADER_BYTES_MAX)})`;
     for await (const rows of pages(db, { ...column, rowsAtOnce: HEADERS_AT_ONCE }, start)) {
       for (const { value } of rows) {
         const header = splitHeader(value);
         if (header === null) continue;
-        const ofKey = found.get(header.keyId) ?? new Map<string, number>();
-        found.set(header.keyId, ofKey);
+        const ofKey = inUse.get(header.keyId) ?? new Map<string, number>();
+        inUse.set(header.keyId, ofKey);
         add(ofKey, nameOf(column));
       }
     }
   }
-  return found;
+  return inUse;
 }
 
 export type EncryptedVerified = {

@@ -82,18 +82,18 @@ export async function sessionCaller(db: Db, secret: string, sharedNow: SharedNow
 /** Records that the user uses the session, at most once a minute. */
 export async function noteUse(db: Db, secret: string, sharedNow: SharedNow): Promise<void> {
   const now = await sharedNow(db);
-  const found = await db
+  const session = await db
     .selectFrom('sessions')
     .select('session_hash')
     .where('session_hash', '=', sessionHash(secret))
     .where('last_used_at', '<=', ago(now, USE_NOTED_MS))
     .executeTakeFirst();
-  if (found === undefined) return;
+  if (session === undefined) return;
   await transact(db, (trx) =>
     trx
       .updateTable('sessions')
       .set({ last_used_at: now.toISOString() })
-      .where('session_hash', '=', found.session_hash)
+      .where('session_hash', '=', session.session_hash)
       .execute(),
   );
 }
@@ -176,10 +176,10 @@ export function forgeryToken(secret: string): string {
   return createHash('sha256').update(`forgery ${secret}`).digest('base64url');
 }
 
-export function isForgeryToken(secret: string, given: unknown): boolean {
+export function isForgeryToken(secret: string, token: unknown): boolean {
   const wanted = Buffer.from(forgeryToken(secret));
-  const found = Buffer.from(typeof given === 'string' ? given : '');
-  return wanted.length === found.length && timingSafeEqual(wanted, found);
+  const actual = Buffer.from(typeof token === 'string' ? token : '');
+  return wanted.length === actual.length && timingSafeEqual(wanted, actual);
 }
 
 function sessionHash(secret: string): Buffer {

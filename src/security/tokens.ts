@@ -129,14 +129,14 @@ export async function listTokens(db: Db): Promise<TokenSummary[]> {
  * TOKEN_REFUSED if several have the name: during a rotation the new one must stay.
  */
 export async function revokeToken(trx: Trx, idOrName: string, now: Date): Promise<number> {
-  const found = await trx
+  const tokens = await trx
     .selectFrom('tokens')
     .select('token_id')
     .where((where) => where.or([where('token_id', '=', idOrName), where('name', '=', idOrName)]))
     .where('revoked_at', 'is', null)
     .orderBy('created_at')
     .execute();
-  const ids = found.map((token) => token.token_id);
+  const ids = tokens.map((token) => token.token_id);
   if (ids.length > 1) {
     throw refused(`${ids.length} valid tokens have this name: revoke one by its id, ${ids.join(' or ')}`);
   }

@@ -74,14 +74,16 @@ function shown(service: Service, playing: Playing) {
   return {
     faults: service.faults(),
     scenario: playing.state(),
-    endpoints: service.destinations().map(({ disabledAt, ...one }) => ({ ...one, disabled_at: disabledAt })),
+    endpoints: service
+      .destinations()
+      .map(({ disabledAt, ...endpoint }) => ({ ...endpoint, disabled_at: disabledAt })),
     requests: service
       .requests()
-      .map(({ body, bodyHash, idempotencyKey, ...one }) => ({
-        ...one,
+      .map(({ body, bodyHash, idempotencyKey, ...request }) => ({
+        ...request,
         ...{ idempotency_key: idempotencyKey, body_hash: bodyHash },
       })),
-    deliveries: service.deliveries().map(({ eventId, ...one }) => ({ event_id: eventId, ...one })),
+    deliveries: service.deliveries().map(({ eventId, ...delivery }) => ({ event_id: eventId, ...delivery })),
   };
 }
 

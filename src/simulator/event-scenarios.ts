@@ -163,8 +163,8 @@ export const EVENT_SCENARIOS = {
     play: async (scene) => {
       const { id, event } = enrolOne(scene, employeeOf(scene), 'life');
       await scene.send(withBody(event, { event_type: DEDUCTION_CREATED }));
-      const other = { event_type: DEDUCTION_CREATED, data: { plan: 'of another form' } };
-      await scene.send({ ...withBody(event, other), id: `${event.id}_other` });
+      const changed = { event_type: DEDUCTION_CREATED, data: { plan: 'of another form' } };
+      await scene.send({ ...withBody(event, changed), id: `${event.id}_other` });
       scene.say(`Deduction ${id} arrived as deduction-created; event ${event.id}_other is not a deduction`);
     },
   },
@@ -196,7 +196,7 @@ function withBody(event: MadeEvent, fields: Partial<MadeEvent['body']>): MadeEve
 }
 
 function responseTo(scene: Scene, eventId: string): string {
-  const delivery = scene.deliveries().findLast((one) => one.eventId === eventId);
+  const delivery = scene.deliveries().findLast((delivered) => delivered.eventId === eventId);
   return delivery?.status == null ? 'no response' : `response ${delivery.status}`;
 }
 

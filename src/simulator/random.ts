@@ -34,8 +34,8 @@ export function pick<T>(random: Random, list: readonly T[]): T {
 export function shuffle<T>(random: Random, list: readonly T[]): T[] {
   const shuffled = [...list];
   for (let last = shuffled.length - 1; last > 0; last -= 1) {
-    const other = between(random, 0, last);
-    [shuffled[last], shuffled[other]] = [shuffled[other]!, shuffled[last]!];
+    const swapped = between(random, 0, last);
+    [shuffled[last], shuffled[swapped]] = [shuffled[swapped]!, shuffled[last]!];
   }
   return shuffled;
 }

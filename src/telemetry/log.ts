@@ -47,7 +47,8 @@ export function createLog(level: LogLevel, forPeople: boolean): Log {
 
 /** pino-pretty parses the line, so each escape needs another one to survive that. */
 function escapedTwice(line: string): string {
-  const escaped = (one: string) => (printable(one) === one ? one : `\\${printable(one)}`);
+  const escaped = (character: string) =>
+    printable(character) === character ? character : `\\${printable(character)}`;
   return `${line.trimEnd().replace(/[^ -~]/gu, escaped)}\n`;
 }
 

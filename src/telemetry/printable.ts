@@ -17,13 +17,13 @@ const STYLES: ReadonlySet<string> = new Set(
 
 /** Returns text that is safe for a terminal, on one line: unprintable characters become `\uXXXX`. */
 export function printable(text: string): string {
-  return text.replace(EACH, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  return text.replace(EACH, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
 /** Does the same for text of several lines. JSON keeps its value: it has such characters in strings only. `styled` keeps colors. */
 export function printableLines(text: string, styled = false): string {
-  return text.replace(EACH_OR_STYLE, (found) => {
-    if (found.startsWith('\n') || (styled && STYLES.has(found))) return found;
-    return printable(found);
+  return text.replace(EACH_OR_STYLE, (sequence) => {
+    if (sequence.startsWith('\n') || (styled && STYLES.has(sequence))) return sequence;
+    return printable(sequence);
   });
 }

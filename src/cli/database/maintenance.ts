@@ -6,7 +6,7 @@ import { transact } from '../../database/transaction.ts';
 import { acceptLosses, describeLoss, knownLosses, undetectedLoss } from '../../inbox/data-loss.ts';
 import { readClockState } from '../../operations/clock-check.ts';
 import { countDue, type DueByKind, dropDue } from '../../operations/retention.ts';
-import { type VerifyReport, rowsToVerify, verifyAll } from '../../operations/verify.ts';
+import { rowsToVerify, type VerifyReport, verifyAll } from '../../operations/verify.ts';
 import { createEncryptor } from '../../security/encryption.ts';
 import { type Command, confirm } from '../command.ts';
 import { failed, ifStopped } from '../failure.ts';
