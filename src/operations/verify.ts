@@ -28,7 +28,6 @@ import { ENCRYPTED_REQUESTS } from '../outbox/queue.ts';
 import { verifyOutbox } from '../outbox/verify-outbox.ts';
 import { verifyTaken } from '../payroll/facts/verify-taken.ts';
 import { type RunsVerified, verifyRuns } from '../payroll/lifecycle/verify.ts';
-import { verifyRevision } from '../payroll/settings/lock.ts';
 import { type EncryptedVerified, verifyEncrypted } from '../security/encrypted-columns.ts';
 import type { Encryptor } from '../security/encryption.ts';
 import { HASH_KEY } from '../security/hashing.ts';
@@ -108,7 +107,6 @@ export async function verifyRows(
   const none: RunsVerified = { runs: 0, lines: 0, otherRules: 0 };
   const runs = await part(none, () => verifyRuns(db, on));
   await part(undefined, () => verifyTaken(db, on));
-  await part(undefined, () => verifyRevision(db, on.report));
   await part(undefined, () => verifyTimes(db, on));
   const unread: EncryptedVerified = { decrypted: 0, undecrypted: new Map() };
   const encrypted =

@@ -1,4 +1,3 @@
-import type { ReportDifference } from '../../database/difference.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 
 /** Locks runs, reports and settings until the transaction ends. Call it before deciding from them. */
@@ -7,15 +6,6 @@ export async function lockPayroll(trx: Trx): Promise<void> {
     .updateTable('payroll_head')
     .set((eb) => ({ revision: eb('revision', '+', 1), negative: eb('negative', '-', 1) }))
     .execute();
-}
-
-export async function verifyRevision(db: Db, report: ReportDifference): Promise<void> {
-  const altered = await db
-    .selectFrom('payroll_head')
-    .select('id')
-    .where((eb) => eb('negative', '<>', eb.neg(eb.ref('revision'))))
-    .execute();
-  for (const { id } of altered) report('payroll_head', id, 'revision', 'was altered');
 }
 
 /** Returns a number that increases with every change of runs, reports and settings. */
