@@ -1,5 +1,5 @@
 /** The table of payroll runs: create, find, list, delete while open, finalize, void with a reason. */
-import { type RawBuilder, type Selectable, sql, type Updateable } from 'kysely';
+import { type Selectable, sql, type Updateable } from 'kysely';
 import { pagesByKey } from '../../database/bulk.ts';
 import type { Db, PayrollRunTable, RunState, Trx } from '../../database/tables.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
@@ -231,11 +231,6 @@ const readBody = jsonColumn('payroll_runs', 'body', StatedRun);
 
 export function bodyOf({ run_id, body }: StoredRun): StatedRun {
   return readBody(body, run_id);
-}
-
-/** Whether there is a run, for a query whose column names it. */
-export function isStored(runId: string): RawBuilder<boolean> {
-  return sql`exists (select 1 from payroll_runs where payroll_runs.run_id = ${sql.ref(runId)})`;
 }
 
 /** Yields the ids of all runs in pages, without their bodies. */
