@@ -55,7 +55,7 @@ CREATE TABLE conflicted_events (
   dismissed_at     TEXT,
   dismissed_reason TEXT,
   CHECK (stored_count BETWEEN 0 AND 20),
-  CHECK (unstored_count >= 0),
+  CHECK (unstored_count = 0 OR (unstored_count > 0 AND stored_count = 20)),
   CHECK ((unstored_count = 0) = (last_unstored_at IS NULL)),
   CHECK ((dismissed_at IS NULL) = (dismissed_reason IS NULL))
 ) STRICT, WITHOUT ROWID;

@@ -14,9 +14,6 @@ export async function verifyOutbox(db: Db, on: Verifying): Promise<number> {
   for await (const rows of pagesOf(on, 0, ROWS_AT_ONCE, page, (row) => row.seq)) {
     for (const row of rows) {
       const wrong = (field: string, rule: string) => on.report('outbox', row.request_id, field, rule);
-      if ((row.kind === 'census') !== (row.subject_type === 'employer')) {
-        wrong('subject_type', 'is not of the kind of the request');
-      }
       // Retention erases the attempts but keeps their number.
       const begun = row.erased_at === null ? row.attempts : 0;
       if (Number(row.begun) !== begun || Number(row.last ?? 0) !== begun) {
@@ -35,7 +32,7 @@ function requestsAfter(db: Db, seq: number) {
   const ofRequest = sql`from delivery_attempts where delivery_attempts.request_id = outbox.request_id`;
   return db
     .selectFrom('outbox')
-    .select(['seq', 'request_id', 'kind', 'subject_type', 'state', 'attempts', 'erased_at'])
+    .select(['seq', 'request_id', 'state', 'attempts', 'erased_at'])
     .select(sql<number>`(select count(*) ${ofRequest})`.as('begun'))
     .select(sql<number | null>`(select max(attempt) ${ofRequest})`.as('last'))
     .where('seq', '>', seq)
