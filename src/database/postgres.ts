@@ -37,7 +37,9 @@ const begin = (limits: { lockMs: number; statementMs: number }): string =>
     `set local lock_timeout = ${limits.lockMs}`,
     `set local statement_timeout = ${limits.statementMs}`,
     // A statement is planned once per connection. A plan made while the outbox is empty would scan it, also when it has
-    // filled, until the server has counted its rows. ANALYZE doesn't help: there is nothing to count yet.
+    // filled, until the server has counted its rows. ANALYZE doesn't help: there is nothing to count yet. Planning each
+    // execution instead (plan_cache_mode = force_custom_plan) applied 0.70 to 0.79 as many events per second from an
+    // empty database, in three alternating rounds of the benchmark.
     'set local enable_seqscan = off',
     // Up to PostgreSQL 17 a plan that needs a scan then costs so much that the server would compile it first.
     'set local jit = off',
