@@ -4,7 +4,7 @@ import type { Deduction } from '../contract/deduction.ts';
 import { dayOf, toInstant } from '../contract/instant.ts';
 import type { Tables, VersionTable } from '../database/tables.ts';
 
-/** How far a sender's clock may be ahead of ours (field notes). A later event would hide real ones. */
+/** How far a sender's clock may be ahead of ours (docs/provider.md). A later event would hide real ones. */
 const CLOCKS_DIFFER_MS = 5 * 60_000;
 
 export type Version = Selectable<VersionTable>;
@@ -21,7 +21,7 @@ export type IncomingDeduction = {
 /** The part of a version that the sender chose. */
 export type VersionContent = Pick<Version, keyof ReturnType<typeof contentOf>>;
 
-/** Returns the event time as text that sorts: `created_at`, else the time of receipt (field notes). */
+/** Returns the event time as text that sorts: `created_at`, else the time of receipt (docs/provider.md). */
 export function eventTime(incoming: Pick<IncomingDeduction, 'createdAt' | 'receivedAt'>): string {
   const instant = toInstant(incoming.createdAt ?? incoming.receivedAt);
   if (instant === null) throw new Error('an event without an instant reached the ledger');
