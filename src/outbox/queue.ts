@@ -32,7 +32,7 @@ type NewRequest = Subject & {
   kind: RequestKind;
   /** Null if the sender creates the body when it sends. */
   encrypted: EncryptedBody | null;
-  /** What the caller of an employment change added for payroll. It is never sent. */
+  /** Fields that the caller of an employment change added for payroll. They are never sent. */
   forPayroll?: { effective_on: string | null; pay_group: string | null };
 };
 
