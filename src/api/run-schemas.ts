@@ -17,7 +17,8 @@ const WORDS: Readonly<Record<keyof Run, string>> = {
   period_end: 'The last day of the pay period.',
   pay_date: 'The date employees are paid.',
   employee_ids: 'Only these employees.',
-  deductions: 'Only the deductions with these IDs.',
+  deductions:
+    'The deductions whose regular amounts an off-cycle run takes. A regular run takes all and states none.',
   final_checks: 'Employees who were terminated before the pay period and receive a final paycheck.',
   pay_dates:
     "The regular pay dates of the calendar year, including the date of this run. Default: the employer's pay schedule, " +

@@ -310,7 +310,11 @@ onEitherEngine('an id unknown to the employer is rejected by field', async (t) =
     ['deductions', 'ded-other'],
   ] as const) {
     const known = field === 'deductions' ? 'ded-1' : 'emp-1';
-    const { status, json } = await put('r', { [field]: [known, id] });
+    const { status, json } = await put('r', {
+      kind: 'off_cycle',
+      employee_ids: ['emp-1'],
+      [field]: [known, id],
+    });
     t.equal(status, 422);
     t.strictSame(json.errors, [
       { path: field, rule: `must name ids known at employer acme; unknown: ${id}` },
@@ -318,5 +322,8 @@ onEitherEngine('an id unknown to the employer is rejected by field', async (t) =
   }
   const body = bodyOn('2026-07-17', { employee_ids: ['typo'] });
   t.equal((await call({ method: 'POST', url: `${RUNS}/preview`, body })).status, 422);
-  t.equal((await put('r', { employee_ids: ['emp-1'], deductions: ['ded-1'] })).status, 201);
+  const named = { employee_ids: ['emp-1'], deductions: ['ded-1'] };
+  t.equal((await put('r', { ...named, kind: 'off_cycle' })).status, 201);
+  const regular = await put('regular', named);
+  t.match(regular, { status: 422, json: { errors: [{ path: 'deductions', rule: /off_cycle/ }] } });
 });

@@ -86,7 +86,7 @@ const RUN_OPTIONS: readonly (readonly [field: keyof RunBody, flags: string, desc
   ['kind', '--kind <kind>', 'regular or off_cycle (default: regular)'],
   ['pay_group', '--pay-group <group>', 'Only employees of this pay group (default: all)'],
   ['employee_ids', '--employee <id...>', 'Only these employees (default: all)'],
-  ['deductions', '--deduction <id...>', 'Only these deductions (default: all)'],
+  ['deductions', '--deduction <id...>', 'The deductions that an off-cycle run takes'],
   ['final_checks', '--final-check <id...>', 'Terminated employees who get a last paycheck (default: none)'],
   ['pay_dates', '--pay-dates <date...>', "The year's pay dates (default: the employer's pay schedule)"],
   ['scheme', '--scheme <scheme>', `How a year is divided among checks: ${listed(SCHEMES)}`],

@@ -71,14 +71,8 @@ export function adjustmentLines(
   }
   return [...adjusted.values()].flatMap((deduction) => {
     const { deduction_id } = deduction.due?.state ?? (deduction.line as Line);
-    if (!maySettle(computation, deduction_id)) return [];
     return differenceLine(computation, earlier, deduction, dueIds.has(deduction_id)) ?? [];
   });
-}
-
-/** Reports whether a run may settle amounts of a deduction. An off-cycle run that names no deduction settles all. */
-export function maySettle({ run, deductions }: RunTerms, deductionId: string): boolean {
-  return run.deductions === null || deductions?.has(deductionId) === true;
 }
 
 /** Returns null if nothing is due. `attended`: null if the employee was in the run. */

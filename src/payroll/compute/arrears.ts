@@ -2,7 +2,7 @@
 import { amountOf, type Cents } from '../../money.ts';
 import { isIncluded, type Line, lineKey } from '../calculation/line.ts';
 import type { Owed } from '../facts/owed.ts';
-import { maySettle, NOT_COMPARED, withCodes } from './adjustments.ts';
+import { NOT_COMPARED, withCodes } from './adjustments.ts';
 import type { Computation, EarlierRun, RunEmployee } from './computation.ts';
 import type { EarlierLines } from './earlier-lines.ts';
 
@@ -22,22 +22,20 @@ export function arrearsLines(
   earlier: readonly EarlierRun[],
 ): Line[] {
   const deductions = owedDeductions(earlier, owed, earlierLines);
-  return uncanceled(deductions.filter(({ line }) => maySettle(computation, line.deduction_id))).map(
-    ({ runId, line, left, explanation }) => ({
-      ...withCodes(computation, line),
-      version: null,
-      period: null,
-      member_contribution: null,
-      employer_contribution: null,
-      member_amount: left,
-      employer_amount: 0n,
-      kind: 'arrears',
-      adjustment_for: runId,
-      ...NOT_COMPARED,
-      flags: [],
-      explanation,
-    }),
-  );
+  return uncanceled(deductions).map(({ runId, line, left, explanation }) => ({
+    ...withCodes(computation, line),
+    version: null,
+    period: null,
+    member_contribution: null,
+    employer_contribution: null,
+    member_amount: left,
+    employer_amount: 0n,
+    kind: 'arrears',
+    adjustment_for: runId,
+    ...NOT_COMPARED,
+    flags: [],
+    explanation,
+  }));
 }
 
 /**

@@ -60,7 +60,7 @@ export function stoppedLines(
   employee: RunEmployee,
   regular: readonly Line[],
 ): Line[] {
-  const { run, deductions } = computation;
+  const { run } = computation;
   const { membership } = employee;
   if (run.kind === 'off_cycle' || (!membership.isIn && UNCLEAR.some((reason) => reason === membership.why)))
     return [];
@@ -68,20 +68,18 @@ export function stoppedLines(
   for (const line of regular) stopped.delete(line.deduction_id);
   const moved = movedTo(computation, employee);
   const reason = moved === null ? 'ended' : `moved: ${moved}`;
-  return [...stopped.values()]
-    .filter((line) => deductions?.has(line.deduction_id) !== false)
-    .map((before) => ({
-      ...before,
-      member_amount: 0n,
-      employer_amount: 0n,
-      change: moved === null ? 'ended' : 'moved',
-      amount_change: before.member_amount === 0n && before.employer_amount === 0n ? 'same' : 'changed',
-      previous_amount: before.member_amount,
-      member_difference: -before.member_amount,
-      employer_difference: -before.employer_amount,
-      flags: [],
-      explanation: `${reason}; ${amountOf(before.member_amount)} in the previous run, nothing to take now`,
-    }));
+  return [...stopped.values()].map((before) => ({
+    ...before,
+    member_amount: 0n,
+    employer_amount: 0n,
+    change: moved === null ? 'ended' : 'moved',
+    amount_change: before.member_amount === 0n && before.employer_amount === 0n ? 'same' : 'changed',
+    previous_amount: before.member_amount,
+    member_difference: -before.member_amount,
+    employer_difference: -before.employer_amount,
+    flags: [],
+    explanation: `${reason}; ${amountOf(before.member_amount)} in the previous run, nothing to take now`,
+  }));
 }
 
 /** Returns the destination of an employee who left the run's population. Null if the employee did not move. */

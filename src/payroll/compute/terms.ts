@@ -14,7 +14,7 @@ export type RunTerms = {
   finalChecks: ReadonlySet<string>;
   /** The employer has at most one pay schedule, so an employee of unknown frequency is in no other. */
   hasOneScheduleAtMost: boolean;
-  /** Null: not narrowed. An off-cycle run takes only what it names. */
+  /** The deductions that an off-cycle run takes; null: a regular run takes all. */
   deductions: ReadonlySet<string> | null;
   plan: () => Plan;
   /** Returns the amounts of a deduction's state. */
@@ -25,7 +25,6 @@ export type RunTerms = {
 /** Returns the terms of a run from its basis, of today or as frozen. */
 export function termsOf(basis: StoredBasis): RunTerms {
   const { run, schedules, codes } = basis;
-  const named = run.kind === 'off_cycle' ? (run.deductions ?? []) : run.deductions;
   // Nothing is computed for most earlier runs, and an employer with many pay groups has hundreds.
   let plan: Plan | undefined;
   let calculate: ReturnType<typeof calculator> | undefined;
@@ -38,7 +37,7 @@ export function termsOf(basis: StoredBasis): RunTerms {
     employees: run.employee_ids === null ? null : new Set(run.employee_ids),
     finalChecks: new Set(run.final_checks),
     hasOneScheduleAtMost: schedules.length <= 1,
-    deductions: named === null ? null : new Set(named),
+    deductions: run.kind === 'off_cycle' ? new Set(run.deductions) : null,
     plan: planned,
     amountsOf(version) {
       calculate ??= calculator(planned());

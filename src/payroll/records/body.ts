@@ -91,6 +91,12 @@ export function runOf(body: unknown): { ok: true; run: StatedRun } | { ok: false
     problems.push({ path: 'period_end', rule: 'must not be before period_start' });
   if (kind === 'off_cycle' && employee_ids === undefined)
     problems.push({ path: 'employee_ids', rule: 'is required for an off_cycle run' });
+  // The run would use up its pay date, and the deductions that it leaves out would be lost.
+  if (kind === 'regular' && deductions !== undefined)
+    problems.push({
+      path: 'deductions',
+      rule: 'is for an off_cycle run: a regular run takes all deductions',
+    });
   if (problems.length > 0) return { ok: false, problems };
   const stated: Partial<StatedRun> = {
     ...body,

@@ -185,7 +185,7 @@ const asked: fc.Arbitrary<RunBody> = fc
       ...chosen,
       ...rest,
       ...(named === null ? {} : { employee_ids: named }),
-      ...(deductions === null ? {} : { deductions }),
+      ...(deductions !== null && rest.kind === 'off_cycle' ? { deductions } : {}),
       ...(pay_group === null ? {} : { pay_group }),
       ...(isLonger ? { pay_dates: LONGER } : {}),
     });

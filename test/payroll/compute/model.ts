@@ -416,7 +416,6 @@ function regularLines(world: World, run: Run, runs: readonly ModelRun[], employe
   if (run.kind === 'off_cycle' || isUnclear) return compared;
   const change = hasMoved(world, run, employee, status) ? 'moved' : 'ended';
   const stopped = old
-    .filter((line) => run.deductions?.includes(line.deduction) !== false)
     .filter((line) => !lines.some((one) => one.deduction === line.deduction))
     .map((line) => withAmountChange(run, previous, line, { ...line, ...NOTHING, change, flags: [] }));
   return [...compared, ...stopped];
@@ -571,38 +570,36 @@ function adjustmentsOf(
   employee: string,
 ): ModelLine[] {
   const priorYear = yearOf(of.run) === yearOf(run) ? [] : ['prior_year'];
-  return deductionsOf(world)
-    .filter((deduction) => run.deductions?.includes(deduction) !== false)
-    .flatMap((deduction) => {
-      const due = dueOf(world, of, runs, employee, deduction);
-      const settled = settledLines(runs, of, employee, deduction);
-      const elections = Map.groupBy(
-        [...(due === null ? [] : [due.election]), ...settled.map(({ election }) => election)],
-        bucketOf,
-      );
-      return [...elections].flatMap(([bucket, [election]]): ModelLine[] => {
-        const dueHere = due !== null && bucketOf(due.election) === bucket ? due : { ...NOTHING, flags: [] };
-        const taken = sumOf(settled.filter((line) => bucketOf(line.election) === bucket));
-        const member = dueHere.member - taken.member;
-        const employer = dueHere.employer - taken.employer;
-        if (member === 0n && employer === 0n) return [];
-        return [
-          {
-            employee,
-            deduction,
-            election: election as Election,
-            member,
-            employer,
-            kind: 'adjustment',
-            of: of.id,
-            change: null,
-            amountChange: null,
-            differences: null,
-            flags: [...dueHere.flags, ...priorYear],
-          },
-        ];
-      });
+  return deductionsOf(world).flatMap((deduction) => {
+    const due = dueOf(world, of, runs, employee, deduction);
+    const settled = settledLines(runs, of, employee, deduction);
+    const elections = Map.groupBy(
+      [...(due === null ? [] : [due.election]), ...settled.map(({ election }) => election)],
+      bucketOf,
+    );
+    return [...elections].flatMap(([bucket, [election]]): ModelLine[] => {
+      const dueHere = due !== null && bucketOf(due.election) === bucket ? due : { ...NOTHING, flags: [] };
+      const taken = sumOf(settled.filter((line) => bucketOf(line.election) === bucket));
+      const member = dueHere.member - taken.member;
+      const employer = dueHere.employer - taken.employer;
+      if (member === 0n && employer === 0n) return [];
+      return [
+        {
+          employee,
+          deduction,
+          election: election as Election,
+          member,
+          employer,
+          kind: 'adjustment',
+          of: of.id,
+          change: null,
+          amountChange: null,
+          differences: null,
+          flags: [...dueHere.flags, ...priorYear],
+        },
+      ];
     });
+  });
 }
 
 /** Amounts of different lines of coverage or taxability never offset each other. */

@@ -129,7 +129,10 @@ const LISTS: Specs = {
     'Only these employees',
     'Employee IDs, one per line; a preview then shows their lines. Leave empty for all.',
   ),
-  deductions: list('Only these deductions', 'Deduction IDs, one per line. Leave empty for all.'),
+  deductions: list(
+    'Deductions of an off-cycle run',
+    'Deduction IDs, one per line. A regular run takes all deductions.',
+  ),
   final_checks: list(
     'Final paychecks',
     'IDs of employees who left before this pay period and get a final paycheck, one per line.',

@@ -96,7 +96,7 @@ function summary(run: Run): Html {
           ['Reason for a different policy', run.policy_reason],
           ['Pay dates', listed(run.pay_dates)],
           ['Only these employees', listed(run.employee_ids)],
-          ['Only these deductions', listed(run.deductions)],
+          ['Deductions', listed(run.deductions)],
           ['Final paychecks', listed(run.final_checks)],
         ])}
       </details>
