@@ -23,10 +23,6 @@ export function deductionEvent(createdAt: string | null, id: string, fields: Ded
   };
 }
 
-export function syncEvent(kind: 'request' | 'complete', employerId: string): object {
-  return { id: `evt_${kind}`, event_type: `employee-census.sync-${kind}`, data: { employer_id: employerId } };
-}
-
 export const medical = (member: string, employer: string, start = '2024-07-01') => ({
   employee_id: 'maple-bakery-001',
   line_of_coverage: 'medical',
@@ -94,11 +90,3 @@ export const monthlyRun = (month: '07' | '08') => ({
   period_end: `2024-${month}-31`,
   pay_date: `2024-${month}-31`,
 });
-
-export const biweeklyRun = {
-  employer_id: 'harbor-clinic',
-  pay_frequency: 'biweekly',
-  period_start: '2024-06-29',
-  period_end: '2024-07-12',
-  pay_date: '2024-07-19',
-};

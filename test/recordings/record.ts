@@ -1,7 +1,7 @@
 /** Plays every scene on one engine and compares it with the golden files, which are the same for both engines. */
 import type { Test } from 'tap';
 import { startRecorder } from './recorder.ts';
-import { assertAllRequested, SCENES } from './scenes.ts';
+import { SCENES } from './scenes.ts';
 
 export async function recordAll(
   t: Test,
@@ -15,5 +15,4 @@ export async function recordAll(
       recorder.compare(t, name);
     });
   }
-  await t.test('every GET operation is recorded', (t) => assertAllRequested(t, recorder));
 }
