@@ -92,34 +92,6 @@ async function requests(db: Db): Promise<void> {
   });
 }
 
-onEitherEngine('an import of any size does not change the time of the last event', async (t) => {
-  const { call, db } = await start(t);
-  const last = async () => (await call({ url: '/v1/activity' })).json.events.last_received_at;
-  const imported = async (from: number, count: number, at: string) => {
-    const ids = Array.from({ length: count }, (_, index) => `i${from + index}`);
-    await receive(
-      db,
-      ids.map((id) => eventOf(id, 'x', {})),
-      at,
-    );
-    await transact(db, (trx) =>
-      trx.updateTable('inbox').set({ source: 'import' }).where('event_id', 'in', ids).execute(),
-    );
-  };
-  await imported(0, 5, '2026-01-01T00:00:00.000Z');
-  t.equal(await last(), null);
-  await receive(db, [eventOf('w1', 'x', {}), eventOf('w2', 'x', {})], '2026-01-02T00:00:00.000Z');
-  for (const [index, count] of [1, 2, 3, 50, 133].entries()) {
-    await imported((index + 1) * 1_000, count, `2026-01-0${3 + index}T00:00:00.000Z`);
-    t.equal(await last(), '2026-01-02T00:00:00.000Z', `after an import of ${count}`);
-  }
-  // Unused numbers, as after a rollback on PostgreSQL.
-  await transact(db, (trx) => trx.deleteFrom('inbox').where('seq', '>', 40).where('seq', '<', 90).execute());
-  t.equal(await last(), '2026-01-02T00:00:00.000Z');
-  await receive(db, [eventOf('w3', 'x', {})], '2026-01-09T00:00:00.000Z');
-  t.equal(await last(), '2026-01-09T00:00:00.000Z');
-});
-
 onEitherEngine('the counts per minute come from the receiver thread', async (t) => {
   const counts = createReceivingCounts(() => NOW, []);
   for (const tookMs of [2, 2, 20]) counts.acknowledged(tookMs);

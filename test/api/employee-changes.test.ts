@@ -2,7 +2,6 @@ import type { ChangeKind } from '../../src/outbox/manual.ts';
 import { CHANGE_KINDS } from '../../src/outbox/manual.ts';
 import { compensationChange, demographic, newHire, termination } from '../contract/samples.ts';
 import { onEitherEngine } from '../support/engine.ts';
-import { deductionOf, deliver } from './deliver.ts';
 import { NOW, type Running, start } from './start.ts';
 
 const BODIES: Record<ChangeKind, { employee_id: string }> = {
@@ -49,62 +48,28 @@ onEitherEngine('each kind of change is accepted, queued and signaled to the send
   );
 });
 
-onEitherEngine('the same key with the same change returns the first response', async (t) => {
+onEitherEngine('a key returns the response of its change, and another change under it is 409', async (t) => {
   const running = await start(t);
   const headers = { 'idempotency-key': 'hire-1' };
   const first = await post(running, 'new-hire', newHire, headers);
-  const again = await post(running, 'new-hire', newHire, headers);
-  t.equal(again.status, 202);
-  t.strictSame(again.json, first.json);
   const { employee_id, ...rest } = newHire;
-  const reordered = await post(running, 'new-hire', { ...rest, employee_id }, headers);
-  t.strictSame(reordered.json, first.json, 'in any order of its fields');
-  t.equal(running.woken.send, 1, 'nothing new is enqueued');
-  t.equal((await running.call({ url: '/v1/employee-changes' })).json.data.length, 1);
-});
-
-onEitherEngine('the same key with another change is 409, and the first change remains', async (t) => {
-  const running = await start(t);
-  const headers = { 'idempotency-key': 'k' };
-  await post(running, 'termination', termination, headers);
-  const other = await post(
-    running,
-    'termination',
-    { ...termination, termination_date: '2026-04-01' },
-    headers,
-  );
+  const again = await post(running, 'new-hire', { ...rest, employee_id }, headers);
+  t.match([again.status, again.json], [202, first.json]);
+  const other = await post(running, 'termination', termination, headers);
   t.equal(other.status, 409);
-  t.match(other.json, {
-    type: 'urn:benefits-sidecar:problem:conflict',
-    detail: /send a new change with a new key/,
-  });
-  const otherKind = await post(running, 'demographic', demographic, headers);
-  t.equal(otherKind.status, 409, 'even for another kind');
-  t.equal((await post(running, 'termination', termination, headers)).status, 202);
-  t.equal((await running.call({ url: '/v1/employee-changes' })).json.data.length, 1);
-});
-
-onEitherEngine('without a key each request is a new change', async (t) => {
-  const running = await start(t);
-  const one = await post(running, 'termination', termination);
-  const other = await post(running, 'termination', termination);
-  t.not(one.json.id, other.json.id);
-});
-
-onEitherEngine('an invalid key is rejected by name', async (t) => {
-  const running = await start(t);
-  const keys = ['', 'k'.repeat(256), 'k'.repeat(1024), 'two words', 'k\u00e9', 'a, b'];
-  for (const key of keys) {
+  t.match(other.json.type, 'urn:benefits-sidecar:problem:conflict');
+  t.match(other.json.detail, /send a new change with a new key/);
+  t.equal(running.woken.send, 1, 'nothing new is enqueued');
+  t.not(
+    (await post(running, 'new-hire', newHire)).json.id,
+    first.json.id,
+    'without a key it is a new change',
+  );
+  t.equal((await running.call({ url: '/v1/employee-changes' })).json.data.length, 2);
+  for (const key of ['', 'two words', 'k\u00e9', 'k'.repeat(1024)]) {
     const { status, json } = await post(running, 'termination', termination, { 'idempotency-key': key });
     t.equal(status, 400, key);
     t.match(json.errors, [{ path: 'Idempotency-Key', rule: /^must be 1 to 255 visible ASCII characters/ }]);
-  }
-  for (const key of ['k'.repeat(255), '!~/"\\']) {
-    t.equal(
-      (await post(running, 'termination', { ...termination, employee_id: key }, { 'idempotency-key': key }))
-        .status,
-      202,
-    );
   }
 });
 
@@ -116,30 +81,11 @@ onEitherEngine('every invalid or unknown field is named, and nothing is accepted
       { employee_id: '', termination_date: '2026-02-29', reason: 'x' },
       ['employee_id', 'reason', 'termination_date'],
     ],
-    ['termination', {}, ['employee_id', 'termination_date']],
     ['termination', [termination], ['body']],
     ['termination', null, ['body']],
-    ['termination', { ...termination, employee_id: 7 }, ['employee_id']],
-    ['new-hire', { ...newHire, pay_rate: newHire.pay_rate[0] }, ['pay_rate']],
-    [
-      'new-hire',
-      { ...newHire, employer: '', address: { ...newHire.address, state: 'XX' } },
-      ['address.state', 'employer'],
-    ],
-    ['new-hire', { ...newHire, phone_number: '555-555-5555', email: 'x' }, ['email', 'phone_number']],
-    ['new-hire', { ...newHire, employment_status: 'variable_hours' }, ['employment_status']],
-    [
-      'demographic',
-      { employee_id: 'e', address: {} },
-      ['address.city', 'address.line1', 'address.state', 'address.zip_code'],
-    ],
+    ['new-hire', { ...newHire, address: { ...newHire.address, state: 'XX' } }, ['address.state']],
+    ['demographic', { employee_id: 'e' }, ['address']],
     ['compensation-change', { employee_id: 'e' }, ['body']],
-    ['compensation-change', { employee_id: 'e', pay_rate: [] }, ['pay_rate']],
-    [
-      'compensation-change',
-      { employee_id: 'e', pay_rate: { amount: '-1', period: 'weekly', effective_start: '2025-02-29' } },
-      ['pay_rate.amount', 'pay_rate.effective_start', 'pay_rate.period'],
-    ],
   ];
   for (const [kind, body, paths] of bad) {
     const { status, json } = await post(running, kind, body);
@@ -149,17 +95,6 @@ onEitherEngine('every invalid or unknown field is named, and nothing is accepted
   }
   t.equal((await running.call({ url: '/v1/employee-changes' })).json.data.length, 0);
   t.strictSame(running.logged, [], 'nothing is logged as an error');
-});
-
-onEitherEngine('February 29 exists in leap years only', async (t) => {
-  const running = await start(t);
-  const on = (termination_date: string) => post(running, 'termination', { ...termination, termination_date });
-  for (const day of ['2024-02-29', '2028-02-29', '2000-02-29']) t.equal((await on(day)).status, 202, day);
-  for (const day of ['2025-02-29', '2026-02-29', '1900-02-29', '2100-02-29', '2024-02-30']) {
-    const { status, json } = await on(day);
-    t.equal(status, 422, day);
-    t.match(json.errors, [{ path: 'termination_date', rule: 'must be a real date, YYYY-MM-DD' }]);
-  }
 });
 
 onEitherEngine('a body that is not JSON in UTF-8, or is ambiguous, is rejected', async (t) => {
@@ -200,20 +135,6 @@ onEitherEngine('ids may contain slashes, spaces, dots and any letter', async (t)
     t.equal(listed.json.data.length, 1, id);
   }
 });
-
-onEitherEngine(
-  'deductions of an unknown employee match automatically when the employee is hired',
-  async (t) => {
-    const running = await start(t);
-    await deliver(running.db, [deductionOf('e1', { id: 'd1', employee_id: 'emp-1' })]);
-    const matched = async (is: boolean) =>
-      (await running.call({ url: `/v1/deductions?matched=${is}` })).json.data;
-    t.match(await matched(false), [{ id: 'd1', employer_id: null }]);
-    await post(running, 'new-hire', newHire);
-    t.strictSame(await matched(false), []);
-    t.match(await matched(true), [{ id: 'd1', employer_id: newHire.employer_id }]);
-  },
-);
 
 onEitherEngine(
   'the employer is forwarded if given, and no personal value is in a response or the log',

@@ -1,7 +1,7 @@
 import { report } from '../employment/stage.ts';
 import { encryptor } from '../outbox/parts.ts';
 import { onEitherEngine } from '../support/engine.ts';
-import { bodyOn, deduct, EMPLOYER, employ, LATELY, NOW, taken } from '../support/payroll.ts';
+import { EMPLOYER, employ, NOW, taken } from '../support/payroll.ts';
 import { deductionOf, deliver } from './deliver.ts';
 import { PAY_DATE, startPayroll } from './payroll-stage.ts';
 import { type Running, start } from './start.ts';
@@ -59,26 +59,6 @@ onEitherEngine(
       },
     ]);
     t.match((await show(payroll, 'emp-2')).json, { arrears: [], changes: { data: [] } });
-  },
-);
-
-onEitherEngine(
-  'arrears are the amount left by the last report, minus the amounts that later runs collected',
-  async (t) => {
-    const payroll = await startPayroll(t, { encryptor });
-    const { db, finalized, post } = payroll;
-    const arrears = async () =>
-      (await show(payroll, 'emp-1')).json.arrears.map((one: { amount: string }) => one.amount);
-    await finalized('r1', bodyOn('2026-07-03'));
-    await taken(db, 'r1', { employee_id: 'emp-1', amount: '60.00' });
-    await taken(db, 'r1', { employee_id: 'emp-1', amount: '50.00' });
-    t.strictSame(await arrears(), ['19.23'], 'the last report applies');
-    await finalized('r2', bodyOn('2026-07-17', { arrears: 'include' }));
-    t.strictSame(await arrears(), [], 'collected');
-    await taken(db, 'r1', { employee_id: 'emp-1', amount: '69.23' });
-    t.strictSame(await arrears(), ['-19.23'], 'collected although it was taken');
-    await post('/r2/void', { reason: 'wrong' });
-    t.strictSame(await arrears(), []);
   },
 );
 
@@ -149,22 +129,5 @@ onEitherEngine(
       t.equal(data.length, 100);
       t.equal((await call({ url: `${url}&cursor=${next_cursor}` })).json.data.length, left, part);
     }
-  },
-);
-
-onEitherEngine(
-  'an employee of two employers is shown with both and without a current employer',
-  async (t) => {
-    const running = await start(t, { encryptor });
-    const { db } = running;
-    await employ(db, 'e', { employer_id: 'a' });
-    await employ(db, 'e', { employer_id: 'b' });
-    await deduct(db, 'evt-1', { employee_id: 'e' }, LATELY);
-    const { json } = await show(running, 'e');
-    t.equal(json.employer_id, null);
-    t.strictSame(
-      json.roster.map((fact: { employer_id: string }) => fact.employer_id),
-      ['a', 'b'],
-    );
   },
 );

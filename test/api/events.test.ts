@@ -40,21 +40,6 @@ onEitherEngine('events are listed newest first, by state, type and time, without
   t.match(json.data[0].reason, /member_contribution/);
 });
 
-onEitherEngine('each page of events continues the previous one, even while events arrive', async (t) => {
-  const running = await start(t);
-  const many = Array.from({ length: 25 }, (_, index) => eventOf(`e${index}`, 'x', {}));
-  await deliver(running.db, many);
-  const seen: string[] = [];
-  let cursor = '';
-  do {
-    const { json } = await running.call({ url: `/v1/events?limit=10${cursor}` });
-    seen.push(...json.data.map((event: { id: string }) => event.id));
-    cursor = json.next_cursor === null ? '' : `&cursor=${json.next_cursor}`;
-    await receive(running.db, [eventOf(`later${seen.length}`, 'x', {})]);
-  } while (cursor !== '');
-  t.strictSame(seen, many.map(({ eventId }) => eventId).reverse());
-});
-
 onEitherEngine('one event has its exact body, and other bodies received under its id', async (t) => {
   const { call, db } = await start(t);
   const first: Delivery = {
@@ -89,85 +74,45 @@ onEitherEngine('one event has its exact body, and other bodies received under it
     t.equal((await call({ url })).status, 404, url);
 });
 
-onEitherEngine(
-  'the other bodies of an event are listed in pages of 5, and those not stored are counted',
-  async (t) => {
-    const { call, db } = await start(t);
-    const bodies = Array.from({ length: 24 }, (_, index) => `body ${index}`);
-    for (const body of bodies) await receive(db, [{ eventId: 'e', body: Buffer.from(body) }]);
-    t.match((await call({ url: '/v1/events/e' })).json.conflicts, { open: true, stored: 20, not_stored: 3 });
-    const seen: string[][] = [];
-    let cursor = '';
-    do {
-      const { json } = await call({ url: `/v1/events/e/conflicts?${cursor}` });
-      seen.push(json.data.map(({ body }: { body: string }) => body));
-      cursor = json.next_cursor === null ? '' : `cursor=${json.next_cursor}`;
-    } while (cursor !== '');
-    t.strictSame(
-      seen,
-      [1, 6, 11, 16].map((from) => bodies.slice(from, from + 5)),
-    );
-    t.equal((await call({ url: '/v1/events/e/conflicts?limit=20' })).json.data.length, 20);
-    t.equal((await call({ url: '/v1/events/e/conflicts?limit=21' })).status, 400);
-  },
-);
-
-onEitherEngine('events with another body under their id are listed until that is dismissed', async (t) => {
+onEitherEngine('the other bodies of an event are listed in pages of 5, and found by conflict', async (t) => {
   const running = await start(t);
-  await deliver(running.db, [deductionOf('a', { id: 'd1' }), deductionOf('b', { id: 'd2' })]);
-  await deliver(running.db, [deductionOf('a', { id: 'd3' })]);
-  t.strictSame(await list(running, 'conflict=true'), ['a']);
-  t.strictSame(await list(running, 'conflict=false'), ['b']);
-  const body = { reason: 'seen' };
-  await running.call({ method: 'POST', url: '/v1/events/a/dismiss', body });
+  const { call, db } = running;
+  await deliver(db, [deductionOf('e', { id: 'd1' }), deductionOf('other', { id: 'd2' })]);
+  for (let index = 0; index < 7; index += 1) await receive(db, [eventOf('e', `x${index}`, {})]);
+  const { data, next_cursor } = (await call({ url: '/v1/events/e/conflicts' })).json;
+  t.equal(data.length, 5);
+  t.equal((await call({ url: `/v1/events/e/conflicts?cursor=${next_cursor}` })).json.data.length, 2);
+  t.equal((await call({ url: '/v1/events/e/conflicts?limit=21' })).status, 400);
+  t.strictSame(await list(running, 'conflict=true'), ['e']);
+  t.strictSame(await list(running, 'conflict=false'), ['other']);
+  await call({ method: 'POST', url: '/v1/events/e/dismiss', body: { reason: 'seen' } });
+  t.match((await call({ url: '/v1/events/e' })).json.conflicts, { open: false, dismissed_reason: 'seen' });
   t.strictSame(await list(running, 'conflict=true'), []);
 });
 
-onEitherEngine(
-  'an event shows its result: the version it added or the census sync it requested',
-  async (t) => {
-    const { call, db } = await start(t);
-    const at = '2026-01-20T00:00:00.000Z';
-    await deliver(
-      db,
-      [
-        deductionOf('new', { id: 'd1' }, '2026-01-12T00:00:00Z'),
-        deductionOf('old', { id: 'd1' }, '2026-01-11T00:00:00Z'),
-        deductionOf('tie', { id: 'd1', member_contribution: '9.99' }, '2026-01-12T00:00:00Z'),
-        deductionOf('soon', { id: 'd2' }, '2027-01-12T00:00:00Z'),
-        eventOf('sync', 'employee-census.sync-request', { employer_id: 'acme' }),
-      ],
-      at,
-    );
-    const version = async (eventId: string) =>
-      (await call({ url: `/v1/events/${eventId}` })).json.effects.deduction_version;
-    const first = {
-      id: '1',
-      deduction_id: 'd1',
-      version: 1,
-      position: 1,
-      late: false,
-      tie_changed: false,
-      future_dated: false,
-    };
-    t.strictSame(await version('new'), first);
-    t.strictSame(await version('old'), { ...first, id: '2', version: 2, position: 2, late: true });
-    t.strictSame(await version('tie'), { ...first, id: '3', version: 3, position: 3, tie_changed: true });
-    t.strictSame(await version('soon'), {
-      ...first,
-      id: '4',
-      deduction_id: 'd2',
-      position: 4,
-      future_dated: true,
-    });
-    const { json } = await call({ url: '/v1/events/sync' });
-    const [sync] = (await call({ url: '/v1/census-syncs' })).json.data;
-    t.strictSame(json.effects, {
-      deduction_version: null,
-      census_sync: { id: sync.id, employer_id: 'acme' },
-    });
-  },
-);
+onEitherEngine('an event shows the version it added, or the census sync it requested', async (t) => {
+  const { call, db } = await start(t);
+  const sync = eventOf('sync', 'employee-census.sync-request', { employer_id: 'acme' });
+  await deliver(db, [
+    deductionOf('new', { id: 'd1' }, '2026-01-12T00:00:00Z'),
+    deductionOf('old', { id: 'd1' }, '2026-01-11T00:00:00Z'),
+    deductionOf('tie', { id: 'd1', member_contribution: '9.99' }, '2026-01-12T00:00:00Z'),
+    deductionOf('soon', { id: 'd2' }, '2027-01-12T00:00:00Z'),
+    sync,
+  ]);
+  const effects = async (id: string) => (await call({ url: `/v1/events/${id}` })).json.effects;
+  const [d1, flags] = [{ deduction_id: 'd1' }, { late: false, tie_changed: false, future_dated: false }];
+  for (const [id, shown] of [
+    ['new', { ...d1, id: '1', version: 1, position: 1, ...flags }],
+    ['old', { ...d1, id: '2', version: 2, position: 2, ...flags, late: true }],
+    ['tie', { ...d1, id: '3', version: 3, position: 3, ...flags, tie_changed: true }],
+    ['soon', { deduction_id: 'd2', id: '4', version: 1, position: 4, ...flags, future_dated: true }],
+  ] as const)
+    t.strictSame(await effects(id), { deduction_version: shown, census_sync: null });
+  const [{ id }] = (await call({ url: '/v1/census-syncs' })).json.data;
+  const requested = { deduction_version: null, census_sync: { id, employer_id: 'acme' } };
+  t.strictSame(await effects('sync'), requested);
+});
 
 onEitherEngine('events are found by time, also if a clock is slightly behind', async (t) => {
   const running = await start(t);
@@ -245,54 +190,27 @@ onEitherEngine(
   },
 );
 
-onEitherEngine(
-  'a dismissal keeps its reason and leaves the event in the list; bulk reprocessing skips it',
-  async (t) => {
-    const running = await start(t);
-    const { call } = running;
-    await oneOfEach(running);
-    const dismiss = (id: string) =>
-      call({ method: 'POST', url: `/v1/events/${id}/dismiss`, body: { reason: 'a test of the service' } });
-    const { status, json } = await dismiss('q1');
-    t.equal(status, 200);
-    t.match(json, {
-      state: 'quarantined',
-      dismissed_at: NOW.toISOString(),
-      dismissed_reason: 'a test of the service',
-    });
-    t.strictSame(await list(running, 'state=quarantined'), ['q1']);
-    t.strictSame(await list(running, 'state=quarantined&dismissed=false'), []);
-    t.strictSame(await list(running, 'dismissed=true'), ['q1']);
-    const all = await call({ method: 'POST', url: '/v1/events/reprocess', body: { state: 'quarantined' } });
-    t.strictSame(all.json, { reprocessed: 0, without_body: 0 });
-    const one = await call({ method: 'POST', url: '/v1/events/q1/reprocess' });
-    t.match(one.json, { state: 'pending', dismissed_at: null }, 'it is reprocessed by its id');
-  },
-);
-
-onEitherEngine('an event that needs no decision cannot be dismissed', async (t) => {
+onEitherEngine('a dismissed event stays listed with its reason, and is reprocessed only by id', async (t) => {
   const running = await start(t);
+  const { call } = running;
   await oneOfEach(running);
-  const dismiss = async (id: string) =>
-    (await running.call({ method: 'POST', url: `/v1/events/${id}/dismiss`, body: { reason: 'x' } })).status;
-  t.equal(await dismiss('a1'), 409);
-  t.equal(await dismiss('p1'), 409);
-  t.equal(await dismiss('none'), 404);
-});
-
-onEitherEngine('a conflict is dismissed with its event', async (t) => {
-  const { call, db } = await start(t);
-  await deliver(db, [eventOf('e1', 'x', {})]);
-  await deliver(db, [eventOf('e1', 'y', {})]);
-  const check = async () =>
-    (await call({ url: '/v1/readiness' })).json.checks.find(
-      ({ id }: { id: string }) => id === 'events-in-conflict',
-    ).result;
-  t.equal(await check(), 'fail');
-  const answer = await call({ method: 'POST', url: '/v1/events/e1/dismiss', body: { reason: 'seen' } });
-  t.equal(answer.status, 200);
-  t.match((await call({ url: '/v1/events/e1' })).json.conflicts, { open: false, dismissed_reason: 'seen' });
-  t.equal(await check(), 'pass');
+  const dismiss = (id: string) =>
+    call({ method: 'POST', url: `/v1/events/${id}/dismiss`, body: { reason: 'a test of the service' } });
+  const dismissed = { dismissed_at: NOW.toISOString(), dismissed_reason: 'a test of the service' };
+  t.match(await dismiss('q1'), { status: 200, json: { state: 'quarantined', ...dismissed } });
+  for (const [id, status] of [
+    ['a1', 409],
+    ['p1', 409],
+    ['none', 404],
+  ] as const)
+    t.equal((await dismiss(id)).status, status, id);
+  t.strictSame(await list(running, 'state=quarantined'), ['q1']);
+  t.strictSame(await list(running, 'state=quarantined&dismissed=false'), []);
+  t.strictSame(await list(running, 'dismissed=true'), ['q1']);
+  const all = await call({ method: 'POST', url: '/v1/events/reprocess', body: { state: 'quarantined' } });
+  t.strictSame(all.json, { reprocessed: 0, without_body: 0 });
+  const one = await call({ method: 'POST', url: '/v1/events/q1/reprocess' });
+  t.match(one.json, { state: 'pending', dismissed_at: null });
 });
 
 onEitherEngine('an event without its body has the reason, and is not reprocessed', async (t) => {

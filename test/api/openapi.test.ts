@@ -115,19 +115,6 @@ t.test('every reference in the document resolves, and its schemas are JSON Schem
   t.strictSame(Object.keys(reference.components.securitySchemes), ['bearer', 'basic']);
 });
 
-t.test('a deduction in the reference has the fields of the contract', async (t) => {
-  const { call } = await start(t);
-  const { Deduction } = (await call({ url: '/openapi.json' })).json.components.schemas;
-  t.match(Deduction.required, [
-    'id',
-    'employee_id',
-    'line_of_coverage',
-    'member_contribution',
-    'employer_contribution',
-  ]);
-  t.equal(Deduction.properties.line_of_coverage.enum.length, 20);
-});
-
 t.test('every field of a payroll run, its lines and its parts has a description', async (t) => {
   const { call } = await start(t);
   const { paths, components } = (await call({ url: '/openapi.json' })).json;

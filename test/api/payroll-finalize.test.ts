@@ -1,9 +1,8 @@
 import { verifyRuns } from '../../src/payroll/lifecycle/verify.ts';
-import { open } from '../database/scratch.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import { pastTriggers } from '../support/past-triggers.ts';
-import { bodyOn, deduct, EMPLOYER, employ, setCode } from '../support/payroll.ts';
-import { listenerObserving, RUNS, startPayroll } from './payroll-stage.ts';
+import { bodyOn, deduct, EMPLOYER } from '../support/payroll.ts';
+import { startPayroll } from './payroll-stage.ts';
 
 const PROBLEM = 'urn:benefits-sidecar:problem:';
 const LATER = '2026-07-01T00:00:00Z';
@@ -142,14 +141,6 @@ onEitherEngine(
   },
 );
 
-onEitherEngine('an acceptance that is not needed leaves no reason', async (t) => {
-  const { put, post } = await startPayroll(t);
-  await put('r');
-  const { json } = await post('/r/finalize', { accept: ['overlap'], reason: 'to be sure' });
-  t.equal(json.accept_reason, null);
-  t.strictSame(json.accepted_checks, []);
-});
-
 onEitherEngine('each pay group has one run per pay date, and a conflict names it', async (t) => {
   const { finalized, put, post } = await startPayroll(t);
   await finalized('first');
@@ -157,23 +148,6 @@ onEitherEngine('each pay group has one run per pay date, and a conflict names it
   const { status, json } = await post('/second/finalize');
   t.equal(status, 409);
   t.match(json.detail, /The run first is already finalized for this pay date/);
-});
-
-onEitherEngine('a payroll change during finalizing stops it', async (t) => {
-  const payroll = await startPayroll(t);
-  const { put } = payroll;
-  await put('r');
-  const other = open(t, payroll.url);
-  let isChanged = false;
-  const { call } = listenerObserving(t, payroll, 'roster_facts', async () => {
-    if (isChanged) return;
-    isChanged = true;
-    await setCode(other, 'medical');
-  });
-  const { status, json } = await call({ method: 'POST', url: `${RUNS}/r/finalize` });
-  t.equal(status, 409);
-  t.match(json.detail, /Payroll data changed while the run was being finalized/);
-  t.equal((await payroll.accept('r')).status, 200, 'the next attempt succeeds');
 });
 
 onEitherEngine('a voided run stays readable with its reason, and frees its pay date', async (t) => {
@@ -194,35 +168,6 @@ onEitherEngine('a voided run stays readable with its reason, and frees its pay d
   t.notMatch(JSON.stringify(logged), 'wrong period');
   await put('again');
   t.equal((await post('/again/finalize')).status, 200);
-});
-
-onEitherEngine('only a finalized run can be voided, and only once', async (t) => {
-  const { put, post } = await startPayroll(t);
-  await put('r');
-  const open = await post('/r/void', { reason: 'x' });
-  t.equal(open.status, 409);
-  t.match(open.json.detail, 'The run is open. Finalize it first.');
-  await post('/r/finalize');
-  t.equal((await post('/r/void', { reason: 'x' })).status, 200);
-  const twice = await post('/r/void', { reason: 'y' });
-  t.equal(twice.status, 409);
-  t.match(twice.json.detail, /^The run is voided/);
-});
-
-onEitherEngine('readiness of a run has every check, and a failed check stops finalizing', async (t) => {
-  const { put, get, db } = await startPayroll(t);
-  await put('r');
-  const ready = (await get('/r/readiness')).json;
-  t.equal(ready.ready, true);
-  t.equal(ready.checked_at, '2026-07-13T09:00:00.000Z');
-  t.ok(ready.checks.length >= 15);
-  await deduct(db, 'evt-3', { id: 'ded-3', employee_id: 'emp-1' }, LATER);
-  const { json } = await get('/r/readiness');
-  t.equal(json.ready, false);
-  t.match(
-    json.checks.find((check: { id: string }) => check.id === 'overlap'),
-    { result: 'fail', count: 1, examples: ['emp-1'], advice: /^An employee has two deductions/ },
-  );
 });
 
 onEitherEngine('open runs have readiness, other runs have verification', async (t) => {
@@ -252,42 +197,13 @@ onEitherEngine('a run finalized by the rules of another release cannot be verifi
   t.strictSame(await verifyRuns(db, verifying), { runs: 1, lines: 0, otherRules: 1 });
 });
 
-onEitherEngine(
-  'a finalized run is verified from the ledger, whatever arrived since; tampered lines are named',
-  async (t) => {
-    const { finalized, get, db } = await startPayroll(t);
-    await finalized('r');
-    await deduct(db, 'evt-3', { id: 'ded-1', member_contribution: '200.00' }, LATER);
-    t.strictSame((await get('/r/verify')).json, {
-      identical: true,
-      lines: 2,
-      difference_count: 0,
-      differences: [],
-    });
-    const row = await db
-      .selectFrom('run_employees')
-      .selectAll()
-      .where('employee_id', '=', 'emp-1')
-      .executeTakeFirstOrThrow();
-    const lines = row.lines.replace('"member_amount":"69.23"', '"member_amount":"69.22"');
-    await pastTriggers(db, (trx) =>
-      trx.updateTable('run_employees').set({ lines }).where('employee_id', '=', 'emp-1').execute(),
-    );
-    const { json } = await get('/r/verify');
-    t.match(json, {
-      identical: false,
-      difference_count: 1,
-      differences: [
-        {
-          employee_id: 'emp-1',
-          line: 'regular ded-1',
-          frozen: { member_amount: '69.22' },
-          computed: { member_amount: '69.23' },
-        },
-      ],
-    });
-  },
-);
+onEitherEngine('a finalized run is verified from the ledger, whatever arrived since', async (t) => {
+  const { finalized, get, db } = await startPayroll(t);
+  await finalized('r');
+  await deduct(db, 'evt-3', { id: 'ded-1', member_contribution: '200.00' }, LATER);
+  const verified = { identical: true, lines: 2, difference_count: 0, differences: [] };
+  t.strictSame((await get('/r/verify')).json, verified);
+});
 
 onEitherEngine('voiding a run names the later finalized runs that adjusted it', async (t) => {
   const { finalized, post, db } = await startPayroll(t);
@@ -296,34 +212,4 @@ onEitherEngine('voiding a run names the later finalized runs that adjusted it', 
   await finalized('two', { ...bodyOn('2026-07-31'), adjustments: 'include' });
   await finalized('three', bodyOn('2026-08-14'));
   t.strictSame((await post('/one/void', { reason: 'wrong' })).json.settled_by, ['two']);
-});
-
-onEitherEngine('an id unknown to the employer is rejected by field', async (t) => {
-  const { put, call, db } = await startPayroll(t);
-  await employ(db, 'other', { employer_id: 'globex' });
-  await deduct(db, 'evt-4', { id: 'ded-other', employee_id: 'other' });
-  for (const [field, id] of [
-    ['employee_ids', 'typo'],
-    ['employee_ids', 'other'],
-    ['final_checks', 'typo'],
-    ['deductions', 'typo'],
-    ['deductions', 'ded-other'],
-  ] as const) {
-    const known = field === 'deductions' ? 'ded-1' : 'emp-1';
-    const { status, json } = await put('r', {
-      kind: 'off_cycle',
-      employee_ids: ['emp-1'],
-      [field]: [known, id],
-    });
-    t.equal(status, 422);
-    t.strictSame(json.errors, [
-      { path: field, rule: `must name ids known at employer acme; unknown: ${id}` },
-    ]);
-  }
-  const body = bodyOn('2026-07-17', { employee_ids: ['typo'] });
-  t.equal((await call({ method: 'POST', url: `${RUNS}/preview`, body })).status, 422);
-  const named = { employee_ids: ['emp-1'], deductions: ['ded-1'] };
-  t.equal((await put('r', { ...named, kind: 'off_cycle' })).status, 201);
-  const regular = await put('regular', named);
-  t.match(regular, { status: 422, json: { errors: [{ path: 'deductions', rule: /off_cycle/ }] } });
 });

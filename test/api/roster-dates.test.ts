@@ -7,19 +7,10 @@ import { requestSyncManually } from '../../src/census/syncs.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { createChangeSenders } from '../../src/employment/bodies.ts';
 import { organization, person } from '../census/parts.ts';
-import {
-  address,
-  compensationChange,
-  demographic,
-  newHire,
-  payRate,
-  termination,
-} from '../contract/samples.ts';
+import { address, compensationChange, demographic, newHire, termination } from '../contract/samples.ts';
 import { encryptor, sendAll, sendLoop, setClock } from '../outbox/parts.ts';
 import { json as respond, stubService } from '../outbox/stub-service.ts';
-import { every } from '../payroll/calendars.ts';
 import { onEachEngine } from '../support/engine.ts';
-import { deductionOf, deliver } from './deliver.ts';
 import { type Answer, call, start } from './start.ts';
 
 const DAY_MS = 86_400_000;
@@ -59,39 +50,6 @@ async function begin(t: Test, now: string) {
     },
   };
 }
-
-onEachEngine('a pay frequency reported for a later day does not change runs before that day', async (t) => {
-  const { db, call, clock, census, report, employee, paidOn } = await begin(t, '2026-07-01T09:00:00.000Z');
-  const schedules = (['weekly', 'biweekly'] as const).map((pay_frequency) => ({
-    pay_frequency,
-    pay_dates: every(
-      pay_frequency === 'weekly' ? 7 : 14,
-      '2026-01-02',
-      pay_frequency === 'weekly' ? 52 : 26,
-    ).map((pay_date) => ({ pay_date, period_start: later(pay_date, -6), period_end: pay_date })),
-  }));
-  const put = await call({ method: 'PUT', url: '/v1/employers/acme/pay-schedule', body: { schedules } });
-  t.ok(put.status < 300, put.text);
-  await census(person('emp-1', { pay_frequency: 'weekly' }));
-  await deliver(db, [deductionOf('evt-1', { id: 'ded-1', employee_id: 'emp-1' })]);
-  clock.advance(5 * DAY_MS);
-  const change = { employee_id: 'emp-1', pay_frequency: 'biweekly' };
-  const rate = { ...payRate, effective_start: '2026-08-03' };
-  t.equal((await report('compensation-change', { ...change, pay_rate: rate })).status, 202);
-  for (const friday of ['2026-07-10', '2026-07-17', '2026-07-31']) {
-    t.strictSame(await paidOn('weekly', friday), ['emp-1'], friday);
-  }
-  t.strictSame(await paidOn('biweekly', '2026-07-31'), []);
-  t.strictSame(await paidOn('weekly', '2026-08-07'), []);
-  t.strictSame(await paidOn('biweekly', '2026-08-14'), ['emp-1']);
-  t.match(await employee('emp-1'), {
-    employments: [{ employer_id: 'acme', pay_frequency: 'weekly', spells: [{ termination_date: null }] }],
-    roster: [
-      { pay_frequency: 'weekly', effective_on: null, absent: false },
-      { pay_frequency: 'biweekly', effective_on: '2026-08-03', absent: null, source: 'compensation-change' },
-    ],
-  });
-});
 
 onEachEngine(
   'an effective date and a pay group are kept with changes and census rows, and never sent to the service',
