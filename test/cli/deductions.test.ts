@@ -7,19 +7,6 @@ async function ids(t: Parameters<typeof here>[0], env: Variables, ...filter: str
   return data.map((deduction: { id: string }) => deduction.id);
 }
 
-onEitherEngine('deductions are listed as the API shows them', async (t) => {
-  const { env } = await withFixtures(t);
-  const page = jsonOf(await here(t, env, ['deductions', 'list', '--json', '--employee', 'maple-bakery-001']));
-  t.equal(page.next_cursor, null);
-  t.match(page.data[1], {
-    id: 'ded_fixture_medical',
-    member_contribution: '171.00',
-    employer_contribution: '470.25',
-    employer_id: null,
-    version: 2,
-  });
-});
-
 onEitherEngine('filters narrow the list', async (t) => {
   const { env } = await withFixtures(t);
   t.equal((await ids(t, env)).length, 8);
@@ -31,38 +18,6 @@ onEitherEngine('filters narrow the list', async (t) => {
   t.same(await ids(t, env, '--matched', 'true'), []);
   t.same(await ids(t, env, '--employer', 'maple-bakery'), []);
   t.equal((await ids(t, env, '--taxability', 'pre_tax', '--matched', 'false')).length > 0, true);
-});
-
-onEitherEngine('pages follow each other without a gap', async (t) => {
-  const { env } = await withFixtures(t);
-  const all = await ids(t, env);
-  const first = jsonOf(await here(t, env, ['deductions', 'list', '--json', '--limit', '5']));
-  const rest = await ids(t, env, '--limit', '5', '--cursor', first.next_cursor);
-  t.same([...first.data.map((deduction: { id: string }) => deduction.id), ...rest], all);
-  const people = await here(t, env, ['deductions', 'list', '--limit', '5']);
-  t.match(people.stderr, `--cursor ${first.next_cursor}`);
-});
-
-onEitherEngine('the table shows which deductions are unmatched', async (t) => {
-  const { env } = await withFixtures(t);
-  const { stdout } = await here(t, env, ['deductions', 'list', '--employee', 'maple-bakery-001', '--wide']);
-  t.match(stdout, /employee pays/);
-  t.match(stdout, /unmatched +maple-bakery-001 +ded_fixture_medical +medical +\$171\.00 monthly +\$470\.25/);
-});
-
-onEitherEngine('versions of a deduction are listed in the order they were recorded', async (t) => {
-  const { env } = await withFixtures(t);
-  const { data } = jsonOf(await here(t, env, ['deductions', 'versions', 'ded_fixture_medical', '--json']));
-  t.same(
-    data.map((one: { version: number; late: boolean }) => [one.version, one.late]),
-    [
-      [1, false],
-      [2, false],
-      [3, true],
-    ],
-  );
-  t.match((await here(t, env, ['deductions', 'versions', 'ded_fixture_medical'])).stdout, /162\.00.* late /m);
-  t.match(await here(t, env, ['deductions', 'versions', 'x']), { code: 1, stderr: /no deduction x/ });
 });
 
 onEitherEngine('a moved start is decided, and the versions show the decision', async (t) => {

@@ -5,28 +5,6 @@ import { here, jsonOf, withDatabase, withFixtures } from './harness.ts';
 
 const QUARANTINED = 'msg_fixture0000000000016';
 
-onEitherEngine('events are listed newest first, page by page', async (t) => {
-  const { env } = await withFixtures(t);
-  const seen: string[] = [];
-  let cursor: string[] = [];
-  for (;;) {
-    const page = jsonOf(await here(t, env, ['events', 'list', '--json', '--limit', '7', ...cursor]));
-    seen.push(...page.data.map((event: { id: string }) => event.id));
-    if (page.next_cursor === null) break;
-    cursor = ['--cursor', page.next_cursor];
-  }
-  t.equal(seen.length, 16);
-  t.same(seen, [...new Set(seen)].sort().reverse());
-});
-
-onEitherEngine('an invalid cursor is rejected', async (t) => {
-  const { env } = await withFixtures(t);
-  t.match(await here(t, env, ['events', 'list', '--cursor', 'abc']), {
-    code: 2,
-    stderr: /: --cursor: must be/,
-  });
-});
-
 onEitherEngine('filters narrow the list', async (t) => {
   const { env } = await withFixtures(t);
   const count = async (...filter: string[]): Promise<number> =>
@@ -37,14 +15,6 @@ onEitherEngine('filters narrow the list', async (t) => {
   t.equal(await count('--from', '2026-01-15T00:00:00Z'), 16);
   t.equal(await count('--from', '2026-01-15T00:00:00.001Z'), 0);
   t.equal(await count('--until', '2026-01-15'), 0);
-});
-
-onEitherEngine('events are printed as a table, and an empty list as a note', async (t) => {
-  const { env } = await withFixtures(t);
-  const { stdout } = await here(t, env, ['events', 'list', '--state', 'quarantined']);
-  t.match(stdout, /^received +event +type +state +reason\n.*msg_fixture0000000000016.*quarantined/);
-  const none = await here(t, env, ['events', 'list', '--type', 'nothing.such']);
-  t.match(none, { code: 0, stdout: '', stderr: /No matching events/ });
 });
 
 onEitherEngine('a long reason is shortened in the list on a terminal and complete in show', async (t) => {

@@ -55,11 +55,6 @@ onEitherEngine(
   },
 );
 
-onEitherEngine('an unreadable file is rejected in one line', async (t) => {
-  const { add } = await stage(t, 'a.csv', `${HEAD},colour\n`);
-  t.match(await add(), { code: 1, stdout: '', stderr: /column 9, colour: is not a column/ });
-});
-
 onEitherEngine('an import leaves applying to a running serve', async (t) => {
   const { env, add } = await stage(t, 'a.csv', [HEAD, ...ROWS, ''].join('\n'));
   if (env.DATABASE_URL?.startsWith('sqlite:') !== true) return t.pass('sidecars take turns there');

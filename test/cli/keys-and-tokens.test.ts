@@ -48,9 +48,3 @@ onEitherEngine('a token pasted instead of its id is not printed', async (t) => {
   t.equal(ran.code, 1);
   t.notMatch(ran.stderr, stdout.trim());
 });
-
-onEitherEngine('an unknown scope is rejected with the list of scopes', async (t) => {
-  const { env } = await withDatabase(t);
-  const ran = await here(t, env, ['token', 'create', '--name', 'x', '--scope', 'everything']);
-  t.match(ran, { code: 2, stdout: '', stderr: /'everything' is invalid\. Allowed choices are ledger:read/ });
-});

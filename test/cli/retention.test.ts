@@ -69,17 +69,6 @@ onEitherEngine('an unset retention keeps everything, and too short a period is r
   });
 });
 
-onEitherEngine(
-  'after retention verify checks the remaining bodies and the hashes of the others',
-  async (t) => {
-    const { env } = await filled(t);
-    await here(t, env, ['retention', '--yes']);
-    const ran = await here(t, env, ['verify', '--json']);
-    t.equal(ran.code, 0);
-    t.match(jsonOf(ran), { clean: true, versions: { by_body: 1, by_hash: 1 } });
-  },
-);
-
 onSqlite('retention waits while the sidecar on the file notices a wrong clock', async (t) => {
   const { env, db } = await filled(t);
   await storeClockWarning(db, 'set forward by 2 hours while the sidecar ran');

@@ -157,24 +157,6 @@ onEitherEngine('a preview shows the lines of one employee and saves nothing', as
   t.match(await run('list'), { stdout: '', stderr: /No matching runs/ });
 });
 
-onEitherEngine('a run is compared with the previous one and lists employees not in it', async (t) => {
-  const { run, deduct, db } = await payrollStage(t);
-  await employ(db, 'emp-3', { pay_frequency: 'monthly' });
-  await deduct('evt-3', { id: 'ded-3', employee_id: 'emp-3', line_of_coverage: 'vision' });
-  await run('create', 'r1', ...optionsOn('2026-07-03'));
-  await run('finalize', 'r1', '--yes', '--accept', 'employees-not-scheduled', '--reason', 'paid elsewhere');
-  await deduct(
-    'evt-4',
-    { id: 'ded-1', employee_id: 'emp-1', member_contribution: '200.00' },
-    '2026-07-05T00:00:00Z',
-  );
-  const { stdout } = await run('create', 'r2', ...optionsOn(PAY_DATE));
-  t.match(stdout, /^previous run +r1$/m);
-  t.match(stdout, /^medical +\$69\.23 +\$92\.30 +\$23\.07$/m);
-  t.match(stdout, /^emp-1 +\$69\.23 +\$92\.30 +\$23\.07$/m);
-  t.match(stdout, /^emp-3 +other_frequency$/m);
-});
-
 onEitherEngine('lines print as a table, as CSV, or as one JSON object per line', async (t) => {
   const { run } = await payrollStage(t);
   await run('create', 'r1', ...optionsOn(PAY_DATE));
@@ -301,21 +283,6 @@ onEitherEngine('on a terminal finalizing shows the totals and asks for confirmat
   t.equal(jsonOf(await stage.run('show', 'r1', '--json')).state, 'finalized');
 });
 
-onEitherEngine('a second run for a pay date is rejected and names the first', async (t) => {
-  const { run } = await payrollStage(t);
-  await run('create', 'r1', ...optionsOn(PAY_DATE));
-  await run('create', 'r2', ...optionsOn(PAY_DATE));
-  await run('finalize', 'r1', '--yes');
-  t.match(await run('finalize', 'r2', '--yes'), {
-    code: 1,
-    stderr: /the run r1 is finalized for this pay date/,
-  });
-  t.match(await run('void', 'r1', '--reason', 'wrong period', '--yes'), { code: 0, stdout: 'Voided r1\n' });
-  t.match(await run('show', 'r1'), { stdout: /^reason to void +wrong period$/m });
-  t.match(await run('void', 'r1', '--reason', 'again'), { code: 1, stderr: /voided, not finalized/ });
-  t.match(await run('finalize', 'r2', '--yes'), { code: 0 });
-});
-
 onEitherEngine('a finalized run is verified; changed frozen lines are detected', async (t) => {
   const { run, db, deduct } = await payrollStage(t);
   await run('create', 'r1', ...optionsOn(PAY_DATE));
@@ -390,30 +357,6 @@ onEitherEngine('lines and readiness name a newer amount that is not applied', as
   t.match(unapplied, { event_id: 'evt-3', message });
   const readiness = (await run('readiness', 'r1')).stdout.replace(/\s+/g, ' ');
   t.match(readiness, new RegExp(`evt-3: emp-1, medical emp-1: ${message.source}`));
-});
-
-onEitherEngine('an amount changed by the calendar is shown with both differences', async (t) => {
-  const { run } = await payrollStage(t);
-  const monthly = ['--scheme', 'month-even', '--policy-reason', 'agreed'];
-  // July has three pay dates, August two.
-  await run('create', 'july', ...optionsOn(NEXT_PAY_DATE), ...monthly);
-  await run('finalize', 'july', '--yes');
-  await run('create', 'august', ...optionsOn('2026-08-14'), ...monthly);
-  const { stdout } = await run('lines', 'august', '--employee', 'emp-1');
-  t.match(
-    stdout,
-    /medical .*\n +same, amount change: calendar \(employee \+\$25\.00, employer \+\$58\.32\)$/m,
-  );
-});
-
-onEitherEngine('a report of deductions taken with an invalid row is rejected as a whole', async (t) => {
-  const { run, file } = await payrollStage(t);
-  await run('create', 'r1', ...optionsOn(PAY_DATE));
-  await run('finalize', 'r1', '--yes');
-  const ran = await run('taken', 'r1', file('a.csv', 'employee_id,amount\nemp-1,secret\n'));
-  t.match(ran, { code: 1, stdout: '', stderr: /lines\[0\]\.amount: must be an amount/ });
-  t.notMatch(ran.stderr, 'secret');
-  t.match(jsonOf(await run('show', 'r1', '--json')).taken_reports, []);
 });
 
 onEitherEngine(
