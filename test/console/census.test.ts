@@ -337,8 +337,6 @@ t.test('the upload page shows where censuses come from', async (t) => {
   for (const [censusFrom, says] of [
     ['push', null],
     ['dir', 'Censuses of this sidecar come from a folder (CENSUS_SOURCE=dir:…).'],
-    ['http', 'Censuses of this sidecar come from an HTTP address (CENSUS_SOURCE=http…).'],
-    ['function', 'Censuses of this sidecar come from the program that embeds the sidecar.'],
   ] as const) {
     const stage = await openConsole(t, { censusFrom });
     await bring(stage, 'acme', [employee]);
@@ -420,15 +418,6 @@ t.test('an interrupted upload is not staged, even if the part received is a comp
   t.notMatch(stage.logged, [{ level: 'error' }]);
   t.equal(await send(true), 204, 'a complete upload is staged');
   t.ok(await stagedOf(stage, 'maple'));
-});
-
-t.test('a sync of an employer that nothing is known of is refused', async (t) => {
-  const stage = await openConsole(t, { mayFetch: async () => false });
-  const page = await stage.signedIn({ refusals: true });
-  await page.goto('/census/typo');
-  await click(page, 'Request a sync: typo');
-  await page.locator('#message').getByText('Nothing is known of this employer.').waitFor();
-  t.strictSame((await stage.call({ url: '/v1/census-syncs' })).json.data, []);
 });
 
 t.test('a sync is requested with a button, and its progress appears without a reload', async (t) => {

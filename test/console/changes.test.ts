@@ -73,17 +73,6 @@ t.test(
   },
 );
 
-t.test('a long list of changes continues on the next page', async (t) => {
-  const stage = await staged(t);
-  for (let number = 0; number < 51; number += 1) await report(stage.db, 'termination', `e-${number}`);
-  const page = await stage.signedIn();
-  await page.goto('/changes?kind=termination');
-  t.equal((await names(page)).length, 50);
-  await page.getByRole('link', { name: 'Next page' }).click();
-  await page.getByRole('link', { name: 'First page' }).waitFor();
-  t.strictSame(await page.locator('main tbody td').first().textContent(), 'e-0');
-});
-
 t.test(
   'a rejected hire shows its attempts and the changes it blocks; a retry sends all of them',
   async (t) => {

@@ -27,12 +27,6 @@ t.test('days are drawn to one scale between the ends of the axis', async (t) => 
   t.equal(x(dayNumber('2030-01-01')), 200, 'a later day is at the end');
 });
 
-t.test('an axis can have a single day', async (t) => {
-  const { x, ticks } = axisOf([dayNumber(TODAY)], 10, 90);
-  t.equal(x(dayNumber(TODAY)), 10);
-  t.strictSame(ticks, [{ x: 10, label: 'Jul 2026' }]);
-});
-
 t.test(
   'ticks are months, quarters or years, depending on the space, and name the year at its start',
   async (t) => {
@@ -70,8 +64,6 @@ t.test('a long gap is drawn as a break, and the years around it keep their space
   t.match(labels, ['0001', '2026', 'Feb']);
 });
 
-const NEVER: Span = { from: '2026-09-01', until: '2026-02-01' };
-
 t.test('a bar covers its first through last day; open ends reach the edge', async (t) => {
   const spans: Span[] = [
     { from: '2026-02-01', until: '2026-03-31' },
@@ -87,14 +79,6 @@ t.test('a bar covers its first through last day; open ends reach the edge', asyn
   t.match(after, { x: both?.x ?? 0, isOpenBefore: false, isOpenAfter: true });
   t.ok((before?.x ?? 99) < axis.x(dayNumber('2026-01-01')), 'further left than any day');
   t.match(open, { x: before?.x ?? 0, isOpenBefore: true, isOpenAfter: true });
-});
-
-t.test('a single day and a reversed span are visible', async (t) => {
-  const { axis, bars } = timelineOf([{ from: TODAY, until: TODAY }, NEVER], [TODAY]);
-  t.equal(bars[0]?.x, axis.x(dayNumber(TODAY)));
-  t.ok((bars[0]?.width ?? 0) >= 4);
-  t.match(bars[1], { x: axis.x(dayNumber('2026-02-01')), isNever: true });
-  t.match(bars[0], { isNever: false });
 });
 
 const anyDay = fc

@@ -69,23 +69,6 @@ t.test('an event is found by its whole id', async (t) => {
   t.strictSame(await find('..'), []);
 });
 
-t.test('the next page of a list keeps its filter', async (t) => {
-  const { signedIn, db } = await openConsole(t);
-  await deliver(
-    db,
-    Array.from({ length: 51 }, (_, at) => eventOf(`evt_${at}`, 'x', {})),
-  );
-  await deliver(db, [eventOf('evt_other', 'y', {})]);
-  const page = await signedIn();
-  await page.goto('/events?event_type=x');
-  t.equal((await shown(page)).length, 50);
-  await page.getByRole('link', { name: 'Next page' }).click();
-  await page.waitForURL(/cursor=/);
-  t.strictSame(await shown(page), ['evt_0']);
-  await page.getByRole('link', { name: 'First page' }).click();
-  await page.waitForURL('**/events?event_type=x');
-});
-
 t.test('an event shows its effect, and its body hides personal fields', async (t) => {
   const stage = await openConsole(t);
   await oneOfEach(stage);
@@ -252,30 +235,6 @@ t.test('an event whose body was deleted shows that and cannot be reprocessed', a
   t.match(await page.getByRole('main').textContent(), 'Its SHA-256 was 0101');
   t.equal(await page.getByText('hides personal fields').count(), 0, 'no masking is mentioned');
   t.equal(await page.getByRole('button', { name: 'Reprocess' }).count(), 0);
-});
-
-t.test('a long reason is shortened in the list and complete on the event', async (t) => {
-  const { signedIn, db } = await openConsole(t);
-  await deliver(db, [eventOf('evt_wrong', 'employee.deduction-updated', {})]);
-  const { reason } = await db.selectFrom('inbox').select('reason').executeTakeFirstOrThrow();
-  t.ok((reason ?? '').length > 130, 'the reason names every field');
-  const page = await signedIn();
-  await page.goto('/events');
-  const why = page.locator('#events tbody td').last();
-  t.equal(await why.textContent(), `${reason?.slice(0, 120).trimEnd()}…`);
-  t.equal(await why.locator('span').getAttribute('title'), reason);
-  await page.goto('/events/evt_wrong');
-  t.match(await page.getByRole('main').textContent(), reason ?? '');
-});
-
-t.test('an empty inbox shows the first step', async (t) => {
-  const { signedIn } = await openConsole(t);
-  const page = await signedIn();
-  await page.goto('/events');
-  t.match(
-    await page.locator('#events').textContent(),
-    'Register the webhook endpoint in the provider’s portal',
-  );
 });
 
 t.test('the event pages are accessible, in light and dark, and fit a phone', async (t) => {

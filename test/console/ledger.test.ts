@@ -4,17 +4,6 @@ import { employ } from '../support/payroll.ts';
 import { cells, listed, put } from './deductions.ts';
 import { assertGood, follow, openConsole } from './stage.ts';
 
-t.test('an empty ledger shows the first step', async (t) => {
-  const { signedIn } = await openConsole(t);
-  const page = await signedIn();
-  await page.goto('/ledger');
-  const said = await page.getByRole('main').textContent();
-  for (const words of ['No deductions yet', '/webhooks']) {
-    t.match(said, words);
-  }
-  await assertGood(t, page, 'an empty ledger');
-});
-
 t.test('deductions can be filtered, and the filters are kept in the address', async (t) => {
   const { db, signedIn } = await openConsole(t);
   await employ(db, 'emp-1', { employer_id: 'one' });

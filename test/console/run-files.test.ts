@@ -30,22 +30,22 @@ async function download(page: Page, link: string): Promise<{ name: string; rows:
 
 t.test('all lines, or the filtered ones, can be downloaded as CSV', async (t) => {
   const { signedIn, finalized, db } = await openPayroll(t);
-  await hireMany(db, 3_000);
+  await hireMany(db, 60);
   await finalized('r', '2026-07-17');
   const page = await signedIn();
   await open(page, '/runs/r');
   t.equal(await page.locator('details.line').count(), 50, 'a page has fifty lines');
   const all = await download(page, 'Download all lines (CSV)');
   t.equal(all.name, 'r.csv');
-  t.equal(all.rows.length, 3_002);
+  t.equal(all.rows.length, 62);
   t.match(all.rows[0], { employee_id: 'emp-1', member_amount: '69.23', included: 'yes' });
-  await page.getByLabel('Employee id').fill('many-2999');
+  await page.getByLabel('Employee id').fill('many-0059');
   await click(page, 'Show');
   await page.getByRole('link', { name: 'Download these lines (CSV)' }).waitFor();
   const some = await download(page, 'Download these lines (CSV)');
   t.strictSame(
     some.rows.map((row) => row.employee_id),
-    ['many-2999'],
+    ['many-0059'],
   );
   await open(page, '/runs/r');
   await page.getByRole('link', { name: 'Next page' }).click();
@@ -126,32 +126,16 @@ t.test('a file from payroll is compared by category', async (t) => {
   t.match(await cells(page, 'Unknown employee'), [[HOSTILE, 'dental', '–', '$1.00']]);
   await assertGood(t, page, 'an audit');
   const long = `${'l'.repeat(200)}.csv`;
-  await file.setInputFiles({
-    ...csv('employee_id,line_of_coverage,member_amount', 'emp-1,medical,69.22'),
-    name: long,
-  });
-  await page.getByRole('heading', { name: long }).waitFor();
-  await assertGood(t, page, 'an audit of a file with a long name');
-
-  await file.setInputFiles(
-    csv('employee_id,line_of_coverage,member_amount', 'emp-1,medical,69.23', 'emp-2,dental,69.23'),
-  );
-  await page.getByText('identical', { exact: true }).waitFor();
-  await file.setInputFiles(
-    csv('employee_id,line_of_coverage,member_amount,employer_amount', 'emp-1,medical,69.23,161.53'),
-  );
-  await page.getByRole('heading', { name: '1 difference' }).waitFor();
+  const one = csv('employee_id,line_of_coverage,member_amount,employer_amount', 'emp-1,medical,69.23,161.53');
+  await file.setInputFiles({ ...one, name: long });
+  await page.getByRole('heading', { name: `1 difference ${long}` }).waitFor();
   t.strictSame((await cells(page, 'Summary')).at(-1), [
     ...['Identical', '1', '$69.23', '$69.23', '$161.53', '$161.53'],
   ]);
-  await file.setInputFiles(
-    csv('employee_id,line_of_coverage,member_amount', 'emp-1,medical,1.234', ',dental,2'),
-  );
+  await assertGood(t, page, 'an audit of a file with a long name');
+  await file.setInputFiles(csv('employee_id,line_of_coverage,member_amount', ',dental,2'));
   await page.getByRole('heading', { name: 'The file contains invalid rows' }).waitFor();
-  t.match(await cells(page, 'Problems by row and field'), [
-    ['1', 'member_amount', /./],
-    ['2', 'employee_id', 'is required'],
-  ]);
+  t.match(await cells(page, 'Problems by row and field'), [['1', 'employee_id', 'is required']]);
   await file.setInputFiles({ ...csv('x'), name: 'payroll.xlsx' });
   await page.locator('#message').getByText('Choose a .csv, .json or .ndjson file.').waitFor();
 });

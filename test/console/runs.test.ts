@@ -3,15 +3,6 @@ import { deduct, employ } from '../support/payroll.ts';
 import { cells, click, lines, open, openPayroll } from './runs-stage.ts';
 import { assertGood, HOSTILE } from './stage.ts';
 
-t.test('an empty list of runs links to the first steps', async (t) => {
-  const { signedIn } = await openPayroll(t);
-  const page = await signedIn();
-  await page.goto('/runs');
-  t.match(await page.locator('.empty').textContent(), /No payroll runs yet.*Upload the census.*new run/s);
-  await page.getByRole('link', { name: 'New run' }).first().click();
-  await page.waitForURL('**/runs/new');
-});
-
 t.test('a run is previewed and saved, and each amount is explained', async (t) => {
   const { signedIn, call } = await openPayroll(t);
   const page = await signedIn();
