@@ -1,8 +1,122 @@
 import { census, employee } from '../contract/samples.ts';
 import { onEitherEngine } from '../support/engine.ts';
-import { CASES } from './bad-input-cases.ts';
 import { deductionOf, deliver, eventOf } from './deliver.ts';
 import { type Request, start } from './start.ts';
+
+type Case = Request & { status: number; errors?: [path: string, rule: RegExp][]; detail?: RegExp };
+
+const long = 'x'.repeat(256);
+const deep = '['.repeat(40) + ']'.repeat(40);
+/** A query that is rejected by the name of a parameter. */
+const query = (url: string, parameter: string, rule: RegExp): Case => ({
+  ...{ url: `/v1/${url}`, status: 400, errors: [[parameter, rule]] },
+});
+const path = (url: string, status: number, detail?: RegExp): Case => ({
+  ...{ url: `/v1/${url}`, status, ...(detail && { detail }) },
+});
+/** A body that is rejected by the name of a field. */
+const body = (content: unknown, field: string, rule: RegExp, url = 'events/reprocess'): Case => ({
+  ...{ method: 'POST', url: `/v1/${url}`, body: content, status: 400, errors: [[field, rule]] },
+});
+const dismissal = (content: unknown, rule: RegExp) => body(content, 'reason', rule, 'events/e1/dismiss');
+const CENSUS = '/v1/employers/1/census';
+
+const CASES: Record<string, Case> = {
+  'an invalid day': query('deductions?on=2026-02-30', 'on', /real date/),
+  'a day with a time': query('deductions?on=2026-02-01T00:00:00Z', 'on', /real date/),
+  'an invalid instant': query('deductions?known_at=yesterday', 'known_at', /date and time/),
+  'an offset with an unencoded plus': query(
+    'deductions?known_at=2026-01-31T09:30:00+02:00',
+    'known_at',
+    /%2B/,
+  ),
+  'limit 0': query('deductions?limit=0', 'limit', /^must be a whole number from 1 to 1000$/),
+  'limit 1001': query('events?limit=1001', 'limit', /1000/),
+  'limit 1e2': query('events?limit=1e2', 'limit', /1000/),
+  'an empty limit': query('census-syncs?limit=', 'limit', /1000/),
+  'a mistyped parameter': query(
+    'deductions?employe_id=e1',
+    'employe_id',
+    /operation, which has: .*employee_id/,
+  ),
+  "a person's name as a parameter": query(
+    'deductions?999-88-7777%20Canaryname=1',
+    '[…]',
+    /^is not a parameter/,
+  ),
+  'a prototype key': query('deductions?__proto__=1', '__proto__', /not a parameter/),
+  'another prototype key': query('events?constructor=1', 'constructor', /not a parameter/),
+  'a parameter twice': query('deductions?employee_id=a&employee_id=b', 'employee_id', /given only once/),
+  'an empty id': query('deductions?employee_id=', 'employee_id', /at least 1 character/),
+  'an id with NUL': query('deductions?employee_id=%00', 'employee_id', /NUL/),
+  'an unknown line of coverage': query(
+    'deductions?line_of_coverage=pets',
+    'line_of_coverage',
+    /one of accid/,
+  ),
+  'several at once': {
+    ...query('deductions?matched=yes&limit=x', '', /./),
+    errors: [
+      ['matched', /true or false/],
+      ['limit', /whole number/],
+    ],
+  },
+  'an unknown state': query('events?state=lost', 'state', /must be one of pending/),
+  'an invalid position': query('deduction-versions?cursor=-1', 'cursor', /position/),
+  'a position that is too large': query(`deduction-versions?cursor=${'9'.repeat(400)}`, 'cursor', /position/),
+  'an id with an encoded slash': path('deductions/a%2Fb', 404),
+  'an id with parent folders': path('employers/..%2F..%2Fetc%2Fpasswd/census', 404),
+  'an id in Unicode': path(`deductions/${encodeURIComponent('déd 例 🙂')}/versions`, 404),
+  'an id with spaces': path('events/%20%20', 404),
+  'the longest id in Unicode': path(`deductions/${encodeURIComponent('🙂'.repeat(255))}`, 404),
+  'an id that is too long': query(`deductions/${long}`, 'deduction_id', /at most 255/),
+  'an extremely long id': path(`deductions/${'x'.repeat(10_000)}`, 400, /ID in the path is too long/),
+  'an id with NUL in the path': query('events/a%00b', 'event_id', /NUL/),
+  'an id that is not UTF-8': path('deductions/%ff%fe', 400, /Percent-encode/),
+  'half an escape': path('deductions/%E0%A4%A', 400, /Percent-encode/),
+  'an unknown path': path('nothing', 404, /path does not exist/),
+  'a wrong method': { ...path('deductions', 405, /support DELETE\. Use GET\.$/), method: 'DELETE' },
+  'another wrong method': { ...path('employers/1/census', 405, /Use GET, PUT\.$/), method: 'PATCH' },
+  'malformed JSON': body('{"state":', 'body', /not valid JSON/),
+  'deep JSON': body(deep, 'body', /nested deeper/),
+  'a field twice': body('{"state":"applied","state":"ignored"}', 'body', /twice/),
+  'a prototype field': body('{"__proto__":{"state":"applied"}}', 'body', /__proto__/),
+  'half a surrogate pair': body('{"event_type":"\\ud800"}', 'body', /surrogate/),
+  'JSON after a byte order mark': body('\ufeff{}', 'body', /byte order mark/),
+  'JSON that is not UTF-8': body(Buffer.from('"\xff"', 'latin1'), 'body', /UTF-8/),
+  'an array as the body': body([], 'body', /./),
+  'null as the body': body('null', 'body', /./),
+  'no body': body(undefined, 'body', /./),
+  'no filter': body({}, 'body', /at least one of state, event_type/),
+  'an unknown field': body({ status: 'applied' }, 'status', /which has: state/),
+  "a person's name as a field": body({ 'Canaryname 999-88-7777': 'applied' }, '[…]', /which has: state/),
+  'pending as what to reprocess': body({ state: 'pending' }, 'state', /one of applied/),
+  'a number as an instant': body({ from: 1 }, 'from', /date and time/),
+  '1 MB of JSON': {
+    ...{ method: 'POST', url: '/v1/events/reprocess', status: 413 },
+    body: JSON.stringify({ event_type: 'x'.repeat(1024 * 1024) }),
+  },
+  'a blank reason': dismissal({ reason: ' \n\t' }, /must be a reason/),
+  'a long reason': dismissal({ reason: 'x'.repeat(501) }, /at most 500/),
+  'no reason': dismissal({}, /is required/),
+  'another content type': {
+    ...{ method: 'POST', url: '/v1/events/e1/dismiss', body: 'reason=x', status: 415 },
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+  },
+  'a compressed body': {
+    ...{ method: 'POST', url: '/v1/events/e1/dismiss', body: { reason: 'x' }, status: 415 },
+    headers: { 'content-encoding': 'gzip' },
+  },
+  'a census with another content type': {
+    ...{ method: 'PUT', url: CENSUS, body: 'x', status: 415, headers: { 'content-type': 'text/plain' } },
+  },
+  'a compressed census': {
+    ...{ method: 'PUT', url: CENSUS, body: census, status: 415, headers: { 'content-encoding': 'gzip' } },
+  },
+  'no census': { method: 'PUT', url: CENSUS, status: 400, errors: [['body', /is required/]] },
+  'a census that is not JSON': { method: 'PUT', url: CENSUS, body: '{"organization', status: 422 },
+  'a census of an employer without an id': { ...path('employers//census', 400), method: 'PUT', body: census },
+};
 
 onEitherEngine('invalid input returns problem+json with field and rule, and never a 5xx', async (t) => {
   const { call, logged } = await start(t);

@@ -1,4 +1,8 @@
 import t from 'tap';
+import Type from 'typebox';
+import { negotiated } from '../../src/api/headers.ts';
+import { cursorOf } from '../../src/formats/cursor.ts';
+import { deductionOf, deliver } from './deliver.ts';
 import { type Reference, resolve, start } from './start.ts';
 
 type Operation = {
@@ -90,4 +94,82 @@ t.test('examples contain no placeholder', async (t) => {
     t.notOk(leaves(examples).includes('text'), operation.name);
   }
   t.ok(resolve(reference, reference));
+});
+
+const OFFERED = ['application/json', 'text/csv', 'application/x-ndjson'] as const;
+
+t.test('the response has the type that the client prefers', async (t) => {
+  const liked: Record<string, string> = {
+    '': 'application/json',
+    '*/*': 'application/json',
+    'text/csv': 'text/csv',
+    'TEXT/CSV; charset=utf-8': 'text/csv',
+    'text/*': 'text/csv',
+    'application/*': 'application/json',
+    'application/x-ndjson': 'application/x-ndjson',
+    'text/csv, */*': 'text/csv',
+    '*/*, text/csv': 'text/csv',
+    'text/csv, application/json': 'text/csv',
+    'application/json;q=0.5, text/csv;q=0.4': 'application/json',
+    'application/json;q=0.4, text/csv;q=0.5': 'text/csv',
+    'text/html, application/xhtml+xml, */*;q=0.8': 'application/json',
+    'application/json;q=0, */*': 'text/csv',
+    'text/html;level=1, text/csv;header=present;q=0.1': 'text/csv',
+  };
+  for (const [header, type] of Object.entries(liked)) t.equal(negotiated(header, OFFERED), type, header);
+  t.equal(negotiated(undefined, OFFERED), 'application/json', 'no header');
+});
+
+t.test('an unavailable type is rejected with the available ones', async (t) => {
+  for (const header of ['text/html', 'application/xml', 'text/csv;q=0', 'csv', 'text/csv;q=x', ',']) {
+    t.throws(() => negotiated(header, OFFERED), {
+      code: 'NOT_ACCEPTABLE',
+      message: 'This operation responds with application/json or text/csv or application/x-ndjson.',
+    });
+  }
+});
+
+const cursor = cursorOf('fruits', Type.Object({ name: Type.String(), at: Type.Integer() }));
+
+t.test('a cursor encodes any position as text that needs no escaping in a query', async (t) => {
+  for (const name of ['', 'ü/🙂 +&=?', '"\\', 'x'.repeat(255)]) {
+    const text = cursor.page([], { name, at: 7 }).next_cursor as string;
+    t.match(text, /^[A-Za-z0-9_-]+$/);
+    t.strictSame(cursor.decode(text), { name, at: 7 });
+  }
+  t.strictSame(cursor.page([], null), { data: [], has_more: false, next_cursor: null });
+  t.equal(cursor.decode(undefined), undefined);
+});
+
+t.test('an invalid cursor is rejected by the name of the parameter', async (t) => {
+  const other = cursorOf('stones', Type.Object({ name: Type.String(), at: Type.Integer() }));
+  const text = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
+  const foreign = {
+    'of another list': other.page([], { name: 'a', at: 1 }).next_cursor as string,
+    'from another release': text({ list: 'fruits', at: 1 }),
+    'with a position of another kind': text({ list: 'fruits', at: { name: 1, at: 1 } }),
+    'with a number beyond the range of the database': text({ list: 'fruits', at: { name: 'a', at: 1e300 } }),
+    'with a NUL': text({ list: 'fruits', at: { name: 'a\0', at: 1 } }),
+    'with half a surrogate pair': text({ list: 'fruits', at: { name: '\ud800', at: 1 } }),
+    'cut short': cursor.page([], { name: 'a', at: 1 }).next_cursor?.slice(0, -6),
+    'not base64': '!!!',
+    'not JSON': Buffer.from('fruits').toString('base64url'),
+    'no object': text(null),
+    'a prototype': Buffer.from('{"__proto__":{"list":"fruits"}}').toString('base64url'),
+  };
+  for (const [name, given] of Object.entries(foreign)) {
+    t.throws(() => cursor.decode(given), { code: 'INVALID_REQUEST', message: /^cursor: / }, name);
+  }
+});
+
+t.test('a list rejects the cursor of another list', async (t) => {
+  const { call, db } = await start(t);
+  await deliver(db, [deductionOf('e1', { id: 'd1' }), deductionOf('e2', { id: 'd2' })]);
+  const urls = ['/v1/deductions', '/v1/events', '/v1/census-syncs'];
+  const { next_cursor } = (await call({ url: '/v1/deductions?limit=1' })).json;
+  for (const url of urls) {
+    const { status, json } = await call({ url: `${url}?cursor=${next_cursor}` });
+    t.equal(status, url === '/v1/deductions' ? 200 : 400, url);
+    if (status === 400) t.match(json.errors, [{ path: 'cursor', rule: /next_cursor/ }]);
+  }
 });

@@ -1,7 +1,15 @@
 /** Requests while the API thread is overloaded. With a whole sidecar: test/faults/pressure.test.ts. */
+
+import { EventEmitter } from 'node:events';
 import type { AddressInfo } from 'node:net';
+import { mock } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
+import type { FastifyRequest } from 'fastify';
 import t, { type Test } from 'tap';
 import type { PressureLimits } from '../../src/api/pressure.ts';
+import { limitReads } from '../../src/api/read-slots.ts';
+import { codeOf } from '../../src/errors.ts';
+import { type LogFields, silentLog } from '../../src/telemetry/log.ts';
 import { eventually } from '../support/eventually.ts';
 import { read } from '../support/scrape.ts';
 import { FIRST_TOKEN, start } from './start.ts';
@@ -89,4 +97,182 @@ t.test('requests are rejected when memory runs out', async (t) => {
     (seen) => seen === 503,
   );
   t.equal(await status('/livez'), 200);
+});
+
+const KIB = 1024;
+
+type Upload = {
+  /** Delivers a part of the body, and resolves once it was read. */
+  deliver(bytes: number): Promise<void>;
+  end(): Promise<void>;
+  /** Closes the client's connection. */
+  close(): void;
+  /** `waits`, `reads`, `ended` or the code of its error. */
+  state: string;
+};
+
+/** Two slots, and clocks that only the test moves. */
+function twoSlots(t: Test) {
+  mock.timers.enable({ apis: ['setInterval', 'setTimeout'] });
+  t.teardown(() => mock.timers.reset());
+  const clocks = { now: 0, idle: 0 };
+  const logged: LogFields[] = [];
+  const limited = limitReads(2, 'files', {
+    log: { ...silentLog, warn: (fields) => logged.push(fields) },
+    elapsed: { now: () => clocks.now, idle: () => clocks.idle },
+  });
+  const upload = async (tokenId = 'tok_1'): Promise<Upload> => {
+    const raw = new EventEmitter();
+    const parts: PromiseWithResolvers<IteratorResult<Uint8Array, undefined>>[] = [];
+    const next = () => parts.at(-1) as (typeof parts)[number];
+    const result: Upload = {
+      state: 'waits',
+      async deliver(bytes) {
+        next().resolve({ done: false, value: new Uint8Array(bytes) });
+        await setImmediate();
+      },
+      async end() {
+        next().resolve({ done: true, value: undefined });
+        await setImmediate();
+      },
+      close: () => raw.emit('close'),
+    };
+    const request = { caller: { tokenId }, raw } as unknown as FastifyRequest;
+    void limited(request, async (slot) => {
+      result.state = 'reads';
+      for (let done: boolean | undefined = false; done !== true; ) {
+        parts.push(Promise.withResolvers());
+        ({ done } = await slot.received(next().promise));
+      }
+    }).then(
+      () => {
+        result.state = 'ended';
+      },
+      (error) => {
+        result.state = codeOf(error);
+      },
+    );
+    await setImmediate();
+    return result;
+  };
+  /** Passes time, of which this thread is idle for `idle` seconds, and lets the checks run. */
+  const pass = async (seconds: number, idle = seconds) => {
+    clocks.now += seconds * 1_000;
+    clocks.idle += idle * 1_000;
+    mock.timers.tick(1_000);
+    await setImmediate();
+  };
+  return { upload, pass, logged };
+}
+
+t.test('while every slot is taken, the slowest upload below 64 KiB/s loses its slot', async (t) => {
+  const { upload, pass, logged } = twoSlots(t);
+  const [slow, slower] = [await upload(), await upload()];
+  const waiting = await upload();
+  t.strictSame([slow.state, slower.state, waiting.state], ['reads', 'reads', 'waits']);
+  await slow.deliver(630 * KIB);
+  await slower.deliver(620 * KIB);
+  await pass(9);
+  t.strictSame([slow.state, slower.state], ['reads', 'reads'], 'not within 10 s');
+  await pass(1);
+  t.strictSame([slow.state, slower.state, waiting.state], ['reads', 'TOO_SLOW', 'reads']);
+  t.strictSame(logged, [{ reason: 'files' }]);
+  await waiting.end();
+  await pass(60);
+  t.equal(slow.state, 'reads', 'with a free slot it keeps nobody out');
+  await slow.end();
+  t.strictSame([slow.state, waiting.state], ['ended', 'ended']);
+});
+
+t.test('an upload of 64 KiB/s keeps its slot', async (t) => {
+  const { upload, pass } = twoSlots(t);
+  const uploads = [await upload(), await upload()];
+  for (let second = 0; second < 60; second += 1) {
+    for (const each of uploads) await each.deliver(64 * KIB);
+    await pass(1);
+  }
+  t.strictSame(
+    uploads.map(({ state }) => state),
+    ['reads', 'reads'],
+  );
+});
+
+t.test('time in which this thread is busy does not count against an upload', async (t) => {
+  const { upload, pass } = twoSlots(t);
+  const uploads = [await upload(), await upload()];
+  for (let second = 0; second < 60; second += 1) {
+    for (const each of uploads) await each.deliver(16 * KIB);
+    await pass(1, 0.2);
+  }
+  t.strictSame(
+    uploads.map(({ state }) => state),
+    ['reads', 'reads'],
+  );
+});
+
+t.test('time in which the reader is busy does not count against an upload', async (t) => {
+  mock.timers.enable({ apis: ['setInterval'] });
+  t.teardown(() => mock.timers.reset());
+  let idle = 0;
+  const limited = limitReads(1, 'files', { log: silentLog, elapsed: { now: () => 0, idle: () => idle } });
+  const request = { caller: null, raw: new EventEmitter() } as unknown as FastifyRequest;
+  const part = { done: false, value: new Uint8Array(1) } as const;
+  const read = limited(request, async (slot) => {
+    for (let parts = 0; parts < 10; parts += 1) {
+      await slot.received(Promise.resolve(part));
+      // The reader waits for its database.
+      idle += 60_000;
+      mock.timers.tick(1_000);
+      await setImmediate();
+    }
+    return 'read';
+  });
+  t.equal(await read, 'read');
+});
+
+t.test('slowness counts from when every slot is taken', async (t) => {
+  const { upload, pass } = twoSlots(t);
+  const slow = await upload();
+  await pass(60);
+  const fast = await upload();
+  await pass(9);
+  t.equal(slow.state, 'reads');
+  await fast.deliver(1_000 * KIB);
+  await pass(1);
+  t.strictSame([slow.state, fast.state], ['TOO_SLOW', 'reads']);
+});
+
+t.test('the next slot is for the token that has the fewest, and then for who waits longest', async (t) => {
+  const { upload, pass } = twoSlots(t);
+  const hostile = [await upload('tok_1'), await upload('tok_1')];
+  const more = [await upload('tok_1'), await upload('tok_1')];
+  const [first, second] = [await upload('tok_2'), await upload('tok_2')];
+  await pass(10);
+  t.match([...hostile, ...more].filter(({ state }) => state === 'TOO_SLOW').length, 1);
+  t.strictSame([first.state, second.state], ['reads', 'waits']);
+  await first.end();
+  t.equal(second.state, 'reads');
+});
+
+t.test('a request without a slot is refused after 15 s, and one whose client left at once', async (t) => {
+  const { upload, pass, logged } = twoSlots(t);
+  const uploads = [await upload(), await upload()];
+  const [left, ...waiting] = [await upload(), await upload(), await upload(), await upload()];
+  left.close();
+  await setImmediate();
+  t.equal(left.state, 'UNAVAILABLE');
+  await pass(14, 0);
+  t.equal(waiting[0]?.state, 'waits');
+  await pass(1, 0);
+  t.strictSame(
+    waiting.map(({ state }) => state),
+    ['UNAVAILABLE', 'UNAVAILABLE', 'UNAVAILABLE'],
+  );
+  await pass(1, 0);
+  t.strictSame(logged, [
+    { reason: 'files', count: 1 },
+    { reason: 'files', count: 2 },
+  ]);
+  for (const each of uploads) await each.end();
+  t.equal((await upload()).state, 'reads', 'the slots are free again');
 });

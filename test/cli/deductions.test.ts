@@ -1,6 +1,10 @@
+import type { Test } from 'tap';
+import { holdServeLock } from '../../src/database/open.ts';
 import { deductionOf, deliver } from '../api/deliver.ts';
 import { onEitherEngine } from '../support/engine.ts';
+import { employ } from '../support/payroll.ts';
 import { here, jsonOf, type Variables, withDatabase, withFixtures } from './harness.ts';
+import { filesOf } from './payroll-stage.ts';
 
 async function ids(t: Parameters<typeof here>[0], env: Variables, ...filter: string[]): Promise<string[]> {
   const { data } = jsonOf(await here(t, env, ['deductions', 'list', '--json', ...filter]));
@@ -39,4 +43,65 @@ onEitherEngine('a moved start is decided, and the versions show the decision', a
   t.match(shown.stdout, /drop: the employee confirmed August/);
   const { data } = jsonOf(await here(t, env, ['deductions', 'versions', 'ded-1', '--json']));
   t.match(data, [{ start_decision: { decision: 'drop', version: 1 } }, { start_decision: null }]);
+});
+
+const HEAD =
+  'id,employee_id,line_of_coverage,member_contribution,employer_contribution,period,taxability,effective_start';
+const ROWS = [
+  'ded-1,emp-1,medical,150.00,350.00,monthly,pre_tax,2026-01-01',
+  'ded-2,emp-2,dental,12.50,0.00,monthly,pre_tax,2026-01-01',
+];
+
+/** A migrated database and a file to import. */
+async function stage(t: Test, name: string, content: string) {
+  const { env, db } = await withDatabase(t);
+  const path = filesOf(t)(name, content);
+  return { env, db, path, add: (...more: string[]) => here(t, env, ['import', 'deductions', path, ...more]) };
+}
+
+onEitherEngine(
+  'imported deductions are in the ledger immediately, and the same file again changes nothing',
+  async (t) => {
+    const { env, db, add } = await stage(t, 'a.csv', [HEAD, ...ROWS, ''].join('\r\n'));
+    await employ(db, 'emp-1');
+    t.match(await add(), { code: 0, stdout: '2 rows: 2 imported, 0 already imported\n', stderr: '' });
+    const list = ['deductions', 'list', '--json'];
+    const first = jsonOf(await here(t, env, list));
+    t.match(first.data, [
+      { id: 'ded-1', member_contribution: '150.00', version: 1, employer_id: 'acme' },
+      { id: 'ded-2', member_contribution: '12.50', version: 1 },
+    ]);
+    t.match(jsonOf(await add('--json')), { rows: 2, imported: 0, applied: true });
+    t.strictSame(jsonOf(await here(t, env, list)), first);
+  },
+);
+
+onEitherEngine(
+  'one wrong row rejects the file: every wrong row is named and nothing is stored',
+  async (t) => {
+    const wrong = [
+      'ded-3,emp-1,teeth,150.00,0.00,monthly,pre_tax,2026-01-01',
+      'ded-4,emp-1,vision,much,0.00,monthly,pre_tax,2026-01-01',
+    ];
+    const { env, add } = await stage(t, 'a.csv', [HEAD, ...ROWS, ...wrong, ''].join('\n'));
+    const { code, stdout, stderr } = await add();
+    t.equal(code, 1);
+    t.equal(stdout, '');
+    t.match(stderr, /^benefits-sidecar: the file is refused, and nothing was changed:$/m);
+    t.match(stderr, /^ {2}deductions\[2\]\.line_of_coverage: /m);
+    t.match(stderr, /^ {2}deductions\[3\]\.member_contribution: /m);
+    t.notMatch(stderr, /teeth|much/);
+    t.match(jsonOf(await here(t, env, ['events', 'list', '--json'])).data, []);
+  },
+);
+
+onEitherEngine('an import leaves applying to a running serve', async (t) => {
+  const { env, add } = await stage(t, 'a.csv', [HEAD, ...ROWS, ''].join('\n'));
+  if (env.DATABASE_URL?.startsWith('sqlite:') !== true) return t.pass('sidecars take turns there');
+  const release = holdServeLock(env.DATABASE_URL);
+  t.match(await add(), { code: 0, stdout: /2 imported/, stderr: /The running sidecar applies them/ });
+  t.match(jsonOf(await here(t, env, ['events', 'list', '--state', 'pending', '--json'])).data, [{}, {}]);
+  release();
+  t.match(await add(), { code: 0, stdout: '2 rows: 0 imported, 2 already imported\n', stderr: '' });
+  t.match(jsonOf(await here(t, env, ['events', 'list', '--state', 'pending', '--json'])).data, []);
 });

@@ -4,10 +4,15 @@ import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import t, { type Test } from 'tap';
+import { calendarOf } from '../../src/cli/demo/expected-amounts.ts';
+import { firstDifference, StepFailed, waitFor } from '../../src/cli/demo/stage.ts';
+import { PAY_FREQUENCIES } from '../../src/contract/employee.ts';
 import type { DeductionView } from '../../src/ledger/deductions.ts';
 import { dollars } from '../../src/money.ts';
+import { SCHEDULES } from '../../src/payroll/settings/schedules.ts';
 import { DEFAULT_SEED, makeWorld } from '../../src/simulator/world.ts';
 import { collect } from '../support/collect.ts';
+import fc from '../support/seeded.ts';
 
 const PROJECT = fileURLToPath(new URL('../../', import.meta.url));
 const COLUMNS = 80;
@@ -49,107 +54,57 @@ function rowsOf(states: readonly DeductionView[]): string[] {
     .sort();
 }
 
-/** A printed line of a run with the explanation below it. */
-const PRINTED_LINE =
-  /^ {3}(\S+) {2}(\w+) +(-?\$[\d,]+\.\d\d) \+ +(-?\$[\d,]+\.\d\d) {2}(.*)\n((?: {8}.*\n)+)/gm;
-const SHARE =
-  /([\d,]+\.\d\d) monthly × 12 = ([\d,.]+) a year; check (\d+) of (\d+)(?:;| takes the rest: [^=]* =) ([\d,.]+)/g;
-const WHOLE = /([\d,]+\.\d\d) (\w+) on each \2 check(?!, rounded)/g;
-const cents = (amount: string | undefined): number => Math.round(Number(amount?.replace(/[$,]/g, '')) * 100);
+t.test('demo --once plays every step, returns 0 and leaves nothing behind', async (t) => {
+  const scratch = t.testdir();
+  const running = start(t, scratch, '--once');
+  const exitCode = await exitCodeOf(running);
+  t.equal(running.stderr(), '');
+  t.equal(exitCode, 0);
+  t.strictSame(readdirSync(scratch), []);
 
-/** Asserts that the text printed below each payroll amount explains it to the cent. */
-function assertExplained(t: Test, printed: string): void {
-  const lines = [...printed.matchAll(PRINTED_LINE)];
-  const count = (words: string) => lines.filter(([, , , , , what = '']) => what.startsWith(words)).length;
-  t.equal(count('new'), 7 + 8, 'all lines of the first runs');
-  t.equal(count('ended, was'), 1);
-  t.equal(count('adjustment'), 2);
-  let shares = 0;
-  for (const [, , , member, employer, what = '', below = ''] of lines) {
-    const text = below.replace(/\n +/g, ' ').trim();
-    const results: number[] = [];
-    for (const [, amount, year, check, checks, share] of text.matchAll(SHARE)) {
-      shares += 1;
-      t.equal(cents(year), cents(amount) * 12);
-      const each = Math.floor(cents(year) / Number(checks));
-      const last = cents(year) - each * (Number(checks) - 1);
-      t.equal(cents(share), check === checks ? last : each);
-      results.push(cents(share));
-    }
-    for (const [, amount] of text.matchAll(WHOLE)) results.push(cents(amount));
-    if (what.startsWith('adjustment')) {
-      const [, due, was, difference] = /(\S+) due, (\S+) finalized: (\S+)/.exec(text) ?? [];
-      t.equal(cents(due), results[0]);
-      t.equal(cents(difference), cents(due) - cents(was));
-      t.equal(cents(difference), cents(member), 'an adjustment is the difference of rounded amounts');
-      t.equal(employer, '$0.00');
-    } else if (what.startsWith('ended')) t.strictSame([member, employer], ['$0.00', '$0.00']);
-    else {
-      const amounts = [member, employer].filter((amount) => amount !== '$0.00').map(cents);
-      t.strictSame(results, amounts, `${member} and ${employer} are explained`);
+  const text = running.stdout();
+  const steps = text.match(/^\d\. /gm) ?? [];
+  t.strictSame(
+    steps,
+    Array.from({ length: STEPS }, (_, index) => `${index + 1}. `),
+  );
+  t.match(text, `All ${STEPS} steps succeeded`);
+  t.match(
+    text,
+    /^Maple Bakery Inc \(maple-bakery\)\nemployee +coverage +employee pays +employer pays +period +ends$/m,
+  );
+  t.match(text, /^maple-bakery-001 +medical +\$171\.00 +\$\d+\.\d\d +monthly +-$/m);
+  t.match(text, /^harbor-clinic-001 +dental +\$\d+\.\d\d +\$\d+\.\d\d +monthly +\d{4}-\d\d-\d\d$/m);
+
+  // Each step compares the amounts with its own: here is what only the text shows.
+  for (const shown of [
+    /employees pay \$1,193\.27, the employer \$2,609\.91\./,
+    /medical +\$6\.00 \+ +\$0\.00 {2}adjustment\n +run maple-bakery-/,
+    'Not in the run: maple-bakery-005 (other_frequency).',
+    'Payroll accepts employees-not-scheduled by name',
+    'ok  Every employee of harbor-clinic with a deduction is in a run.',
+    /flags: .*retro_refund/,
+  ])
+    t.match(text, shown);
+
+  const ours = text.replaceAll(scratch, '');
+  t.strictSame(ours.match(KEY), null, 'no key, secret or token');
+  t.notMatch(ours, 'whsec_');
+  t.notMatch(ours, '\u001b', 'no colors unless it is a terminal');
+  for (const { employees } of makeWorld(DEFAULT_SEED).values()) {
+    for (const { ssn, email, dob, phone_number } of employees) {
+      const personal = [ssn, email, dob, phone_number].filter((value) => value !== undefined);
+      t.notOk(
+        personal.some((value) => ours.includes(value)),
+        'nothing personal',
+      );
     }
   }
-  t.ok(shares >= 15, 'including shares of a year in the first run and in the adjustments');
-  t.match(printed, /employees pay \$1,193\.27, the employer \$2,609\.91\./, 'the monthly run');
-  t.match(
-    printed,
-    /employees pay \$1,205\.27, the employer \$2,609\.91\./,
-    'the next run has $6.00 more and a $6.00 adjustment',
+  t.strictSame(
+    ours.split('\n').filter((line) => line.length > COLUMNS),
+    [],
   );
-  t.match(printed, /medical +\$6\.00 \+ +\$0\.00 {2}adjustment\n +run maple-bakery-/);
-  t.match(printed, 'Not in the run: maple-bakery-005 (other_frequency).');
-  t.match(printed, 'ok  The check employees-not-scheduled fails: no pay schedule covers them.');
-  t.match(printed, 'Payroll accepts employees-not-scheduled by name');
-  t.match(printed, 'ok  Every employee of harbor-clinic with a deduction is in a run.');
-  t.match(printed, 'flags: retro_pre_tax');
-  t.match(printed, /flags: .*retro_refund/);
-}
-
-t.test(
-  'demo --once plays every step, explains each amount, returns 0 and leaves nothing behind',
-  async (t) => {
-    const scratch = t.testdir();
-    const running = start(t, scratch, '--once');
-    const exitCode = await exitCodeOf(running);
-    t.equal(running.stderr(), '');
-    t.equal(exitCode, 0);
-    t.strictSame(readdirSync(scratch), []);
-
-    const text = running.stdout();
-    const steps = text.match(/^\d\. /gm) ?? [];
-    t.strictSame(
-      steps,
-      Array.from({ length: STEPS }, (_, index) => `${index + 1}. `),
-    );
-    t.match(text, `All ${STEPS} steps succeeded`);
-    t.match(
-      text,
-      /^Maple Bakery Inc \(maple-bakery\)\nemployee +coverage +employee pays +employer pays +period +ends$/m,
-    );
-    t.match(text, /^maple-bakery-001 +medical +\$171\.00 +\$\d+\.\d\d +monthly +-$/m);
-    t.match(text, /^harbor-clinic-001 +dental +\$\d+\.\d\d +\$\d+\.\d\d +monthly +\d{4}-\d\d-\d\d$/m);
-
-    assertExplained(t, text);
-
-    const ours = text.replaceAll(scratch, '');
-    t.strictSame(ours.match(KEY), null, 'no key, secret or token');
-    t.notMatch(ours, 'whsec_');
-    t.notMatch(ours, '\u001b', 'no colors unless it is a terminal');
-    for (const { employees } of makeWorld(DEFAULT_SEED).values()) {
-      for (const { ssn, email, dob, phone_number } of employees) {
-        const personal = [ssn, email, dob, phone_number].filter((value) => value !== undefined);
-        t.notOk(
-          personal.some((value) => ours.includes(value)),
-          'nothing personal',
-        );
-      }
-    }
-    t.strictSame(
-      ours.split('\n').filter((line) => line.length > COLUMNS),
-      [],
-    );
-  },
-);
+});
 
 t.test('the demo stays up, the printed commands work, and Ctrl-C ends it', async (t) => {
   const scratch = t.testdir();
@@ -188,4 +143,44 @@ t.test("the demo fails with the reason when it can't create its scratch folder",
     running.stderr(),
     /^benefits-sidecar: cannot create a scratch folder in \/nonexistent \(ENOENT\): set TMPDIR/,
   );
+});
+
+const DAYS = fc.date({ min: new Date('2020-01-01'), max: new Date('2050-12-31'), noInvalidDate: true });
+
+t.test('whenever the demo is played, its calendars cover a year with two runs', async (t) => {
+  const property = fc.property(fc.constantFrom(...PAY_FREQUENCIES), DAYS, (pay_frequency, today) => {
+    const { payDates, first, second } = calendarOf(pay_frequency, today);
+    const asked = SCHEDULES.check({ schedules: [{ pay_frequency, pay_dates: payDates }] });
+    t.equal(asked.ok, true, JSON.stringify(asked));
+    const at = payDates.findIndex((date) => date.pay_date === first.pay_date);
+    t.strictSame(payDates.slice(at, at + 2), [first, second]);
+    // Deductions of the demo begin on the first of the month.
+    t.ok(first.period_end >= `${today.toISOString().slice(0, 8)}01`);
+  });
+  fc.assert(property, { numRuns: 400 });
+});
+
+t.test('the first difference is named by its path', async (t) => {
+  const value = { a: [{ b: 1 }, { b: 2, c: null }], d: 'x' };
+  t.equal(firstDifference(structuredClone(value), value), null);
+  const cases: [found: unknown, path: string][] = [
+    [{ ...value, d: 'y' }, 'd'],
+    [{ ...value, e: 1 }, 'e'],
+    [{ d: 'x' }, 'a'],
+    [{ ...value, a: [{ b: 1 }] }, 'a[1]'],
+    [{ ...value, a: [{ b: 1 }, { b: 2, c: undefined }] }, 'a[1].c'],
+    [{ ...value, a: { 0: { b: 1 }, 1: { b: 2, c: null } } }, 'a'],
+    [null, 'all of it'],
+  ];
+  for (const [found, path] of cases) t.equal(firstDifference(found, value), path);
+});
+
+t.test('a wait that times out names what was expected and found', async (t) => {
+  const waiting = waitFor(
+    'a sync, completed',
+    () => ['requested'],
+    (seen) => seen.includes('completed'),
+    1,
+  );
+  await t.rejects(waiting, new StepFailed('a sync, completed within 0.001 s', '["requested"]'));
 });

@@ -1,9 +1,18 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
+import { fileURLToPath } from 'node:url';
 import { stripVTControlCharacters } from 'node:util';
 import t from 'tap';
+import { summaryOf } from '../../src/cli/checks.ts';
+import { describeFailure } from '../../src/cli/failure.ts';
 import { createOutput } from '../../src/cli/output.ts';
 import { createProgram } from '../../src/cli/program.ts';
+import { databaseDamaged } from '../../src/database/errors.ts';
+import { EMPLOYER } from '../support/payroll.ts';
+import { execute } from './executable.ts';
 import { environment, here, jsonOf, withDatabase, withFixtures } from './harness.ts';
+import { optionsOn, PAY_DATE, payrollStage } from './payroll-stage.ts';
 
 t.test('help and the version go to stdout with exit code 0', async (t) => {
   const help = await here(t, {}, ['--help']);
@@ -106,15 +115,16 @@ const FAILURES: [string, (env: Record<string, string>) => Record<string, string>
     /DATA_KEYS entry 1 must be/,
   ],
 ];
-for (const [name, change, argv, line] of FAILURES) {
-  t.test(`a failure prints one line: ${name}`, async (t) => {
-    const ran = await here(t, change(environment(t)), argv);
-    t.match(ran, { code: 1, stdout: '', stderr: line });
-    t.equal(ran.stderr.trimEnd().split('\n').length, 1);
-    const debugged = await here(t, { ...change(environment(t)), LOG_LEVEL: 'debug' }, argv);
-    t.match(debugged.stderr, /\n\s+at /, 'LOG_LEVEL=debug adds the stack');
-  });
-}
+t.test('a failure prints one line, and LOG_LEVEL=debug adds the stack', async (t) => {
+  const env = environment(t);
+  for (const [name, change, argv, line] of FAILURES) {
+    const ran = await here(t, change(env), argv);
+    t.match(ran, { code: 1, stdout: '', stderr: line }, name);
+    t.equal(ran.stderr.trimEnd().split('\n').length, 1, name);
+    const debugged = await here(t, { ...change(env), LOG_LEVEL: 'debug' }, argv);
+    t.match(debugged.stderr, /\n\s+at /, name);
+  }
+});
 
 t.test('a database of the other environment is rejected', async (t) => {
   const { env } = await withDatabase(t);
@@ -139,3 +149,150 @@ t.test('migrate creates the database and prints the applied migrations once', as
   t.match(jsonOf(first), { environment: 'sandbox', applied: ['0001_database'] });
   t.match(await here(t, env, ['migrate']), { code: 0, stdout: '', stderr: /up to date/ });
 });
+
+const RUN = ['--employer', EMPLOYER, '--frequency', 'biweekly'];
+const PERIOD = ['--period-start', '2026-07-01', '--period-end', '2026-07-14'];
+
+t.test('missing options of a run are named as options', async (t) => {
+  const env = environment(t);
+  for (const command of [['create', 'r1'], ['preview']]) {
+    const { code, stderr } = await here(t, env, ['run', ...command, '--pay-date', PAY_DATE]);
+    t.equal(code, 2);
+    t.equal(
+      stderr,
+      [
+        'benefits-sidecar: options are missing or wrong:',
+        '  --employer: is required',
+        '  --frequency: is required',
+        '  --period-start: is required',
+        '  --period-end: is required',
+        '',
+      ].join('\n'),
+    );
+  }
+});
+
+t.test('wrong values of options name the options, also within the rule', async (t) => {
+  const env = environment(t);
+  const preview = async (...argv: string[]) => {
+    const { code, stderr } = await here(t, env, ['run', 'preview', ...argv]);
+    return [code, stderr.replace('benefits-sidecar: options are missing or wrong: ', '').trimEnd()];
+  };
+  const wrong: [string[], string][] = [
+    [
+      ['--period-start', '2026-07-15', '--period-end', '2026-07-14'],
+      '--period-end: must not be before --period-start',
+    ],
+    [[...PERIOD, '--kind', 'off_cycle'], '--employee: is required for an off_cycle run'],
+    [[...PERIOD, '--applies-on', 'x'], '--applies-on: must be one of pay_date, period_end'],
+    [[...PERIOD, '--pay-dates', PAY_DATE, 'x'], '--pay-dates[1]: must be a real date, YYYY-MM-DD'],
+  ];
+  for (const [argv, message] of wrong)
+    t.strictSame(await preview(...RUN, '--pay-date', PAY_DATE, ...argv), [2, message]);
+});
+
+t.test('a run that cannot be computed names options, and with a file its fields', async (t) => {
+  const { run, file } = await payrollStage(t);
+  const unknown = optionsOn(PAY_DATE).map((text) => (text === EMPLOYER ? 'typo' : text));
+  t.match(await run('create', 'r1', ...unknown), {
+    code: 1,
+    stderr: /: --employer: is unknown: check the ID/,
+  });
+  const employee = await run('create', 'r1', ...optionsOn(PAY_DATE), '--employee', 'typo');
+  t.match(employee, { code: 1, stderr: /: --employee: / });
+  const body = { employer_id: 'typo', pay_frequency: 'biweekly', pay_date: PAY_DATE };
+  const period = { period_start: '2026-07-01', period_end: '2026-07-14' };
+  const whole = file('run.json', JSON.stringify({ ...body, ...period }));
+  t.match(await run('create', 'r1', whole), { code: 1, stderr: /: employer_id: is unknown/ });
+  const part = file('part.json', JSON.stringify(body));
+  t.match(await run('create', 'r1', part), { code: 1, stderr: /period_start: is required/ });
+});
+
+t.test('help of several words shows the help of that command', async (t) => {
+  const help = await here(t, {}, ['run', 'create', '--help']);
+  t.match(help.stdout, /^Usage: benefits-sidecar run create /);
+  t.strictSame(await here(t, {}, ['help', 'run', 'create']), help);
+  t.match(await here(t, {}, ['help', 'run']), { code: 0, stdout: /^Usage: benefits-sidecar run / });
+  t.match(await here(t, {}, ['help']), { code: 0, stdout: /^Usage: benefits-sidecar / });
+});
+
+/** A module that changes the version Node reports. */
+const pretend = (version: string): string[] => [
+  '--import',
+  `data:text/javascript,Object.defineProperty(process.versions, 'node', { value: '${version}' })`,
+];
+
+t.test('Node 22.19 or newer is required, which an older one shows before anything is loaded', async (t) => {
+  const line = /^benefits-sidecar needs Node 22\.19 or newer, and this is 22\.18\.0: .*\n$/;
+  t.match(await execute(t, {}, ['--help'], pretend('22.18.0')), { code: 1, stdout: '', stderr: line });
+  t.match(await execute(t, {}, ['--version'], pretend('22.19.0')), { code: 0, stderr: '' });
+});
+
+t.test('a command ends quietly when its output pipe closes', async (t) => {
+  const { env } = await withFixtures(t);
+  const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+  const child = spawn(process.execPath, [main, 'events', 'list'], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  let stderr = '';
+  child.stderr.on('data', (part) => {
+    stderr += part;
+  });
+  child.stdout.destroy();
+  const [code] = await once(child, 'close');
+  t.equal(code, 0);
+  t.equal(stderr, '');
+});
+
+const coded = (code: string) => Object.assign(new Error('from the engine'), { code });
+
+t.test(
+  'after a disk failure the last line advises verify, and a restore only if that finds differences',
+  async (t) => {
+    const failures = [
+      ...[
+        'SQLITE_CORRUPT',
+        'SQLITE_CORRUPT_INDEX',
+        'SQLITE_NOTADB',
+        'SQLITE_IOERR_FSYNC',
+        'SQLITE_IOERR',
+      ].map(coded),
+      databaseDamaged('/data/sidecar.db-wal', 'without its header'),
+    ];
+    for (const failure of failures) {
+      const line = describeFailure(failure);
+      t.match(
+        line,
+        /check the disk.*start again and run "benefits-sidecar verify", which names lost events.*restore a backup only if/,
+        line,
+      );
+      t.notMatch(line, /is damaged/);
+    }
+  },
+);
+
+t.test('a summary counts what did not pass', async (t) => {
+  const of = (...results: ('pass' | 'warn' | 'fail' | 'accepted' | 'unknown')[]) =>
+    summaryOf(results.map((result) => ({ result })));
+  t.equal(of('pass', 'pass'), 'all 2 checks passed');
+  t.equal(of('pass', 'warn'), '1 warning of 2 checks');
+  t.equal(
+    of('fail', 'fail', 'warn', 'accepted', 'unknown', 'pass'),
+    '2 failures, 1 warning, 1 accepted, and 1 not checked of 6 checks',
+  );
+});
+
+for (const [command, id] of [
+  ['readiness', 'events-pending'],
+  ['doctor', 'node'],
+] as const) {
+  t.test(`${command} ends with a summary, and shows what passed only with --all`, async (t) => {
+    const { env } = await withDatabase(t);
+    const plain = await here(t, env, [command]);
+    t.notMatch(plain.stdout, /^pass/m);
+    t.match(plain.stdout, / checks( passed)?\.( |\n)/);
+    t.match(plain.stderr, 'Add --all to see the checks that passed.');
+    const all = await here(t, env, [command, '--all']);
+    t.match(all.stdout, new RegExp(`^pass  ${id}`, 'm'));
+    t.equal(all.stderr, '');
+    t.equal(all.stdout.split('\n').at(-2), plain.stdout.split('\n').at(-2), 'the same summary');
+  });
+}

@@ -5,8 +5,10 @@ import type { Db } from '../../src/database/tables.ts';
 import type { Change } from '../../src/employment/change.ts';
 import { createEncryptor, type Place } from '../../src/security/encryption.ts';
 import { openHasher } from '../../src/security/hashing.ts';
+import { authenticate } from '../../src/security/tokens.ts';
 import { open } from '../database/scratch.ts';
 import { acceptChange } from '../employment/stage.ts';
+import { at } from '../support/clocks.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import { DATA_KEY, FIXTURES, here, jsonOf, type Variables, withDatabase } from './harness.ts';
 
@@ -95,4 +97,49 @@ onEitherEngine('a stopped rotation prints that it can be run again', async (t) =
   stopping.abort();
   const ran = await running;
   t.match(ran, { code: 1, stdout: '', stderr: /Run the command again to continue/ });
+});
+
+onEitherEngine('a generated key is valid for DATA_KEYS and different each time', async (t) => {
+  const [one, other] = [await here(t, {}, ['keys', 'generate']), await here(t, {}, ['keys', 'generate'])];
+  t.match(one, { code: 0, stderr: /DATA_KEYS/ });
+  t.not(one.stdout, other.stdout);
+  const keys = readDataKeys({ DATA_KEYS: `${one.stdout.trim()} ${other.stdout.trim()}` });
+  t.equal(keys.length, 2);
+  t.match(keys[0]?.id, /^k\d{8}-[0-9a-f]{4}$/);
+});
+
+onEitherEngine('only the token is on stdout, and it works until it is revoked', async (t) => {
+  const { env, db } = await withDatabase(t);
+  const scopes = ['--scope', 'ledger:read', 'events:read'];
+  const made = await here(t, env, ['token', 'create', '--name', 'payroll', ...scopes, '--expires', '90d']);
+  t.match(made, { code: 0, stdout: /^bsc_[\w-]{43}\n$/, stderr: /cannot be shown again/ });
+  const token = made.stdout.trim();
+  const who = () => authenticate(db, token, at(new Date()), null);
+  t.match(await who(), { name: 'payroll', scopes: ['ledger:read', 'events:read'] });
+
+  const listed = await here(t, env, ['token', 'list', '--json']);
+  t.notMatch(listed.stdout, token);
+  const [summary] = jsonOf(listed).data;
+  t.match(summary, { name: 'payroll', state: 'valid', revoked_at: null });
+  const days = (Date.parse(summary.expires_at) - Date.parse(summary.created_at)) / 86_400_000;
+  t.equal(days, 90);
+
+  t.match(await here(t, env, ['token', 'revoke', summary.id, '--yes']), {
+    code: 0,
+    stdout: 'Revoked 1 token\n',
+  });
+  t.equal(await who(), null);
+  t.match((await here(t, env, ['token', 'list'])).stdout, /payroll .* revoked/);
+  t.match(await here(t, env, ['token', 'revoke', 'payroll']), {
+    code: 1,
+    stderr: /no valid token has this id or name/,
+  });
+});
+
+onEitherEngine('a token pasted instead of its id is not printed', async (t) => {
+  const { env } = await withDatabase(t);
+  const { stdout } = await here(t, env, ['token', 'create', '--name', 'x', '--scope', 'all']);
+  const ran = await here(t, env, ['token', 'revoke', stdout.trim()]);
+  t.equal(ran.code, 1);
+  t.notMatch(ran.stderr, stdout.trim());
 });
