@@ -68,7 +68,7 @@ onEitherEngine('with a census function', async (t) => {
   await t.test('it is called when the service requests a census, and its result is uploaded', async (t) => {
     const asked: string[] = [];
     const { organization, employees: [one] = [] } = simulator.world.get('maple-bakery') as Census;
-    // More employees than fit into one chunk.
+    // One chunk holds fewer employees.
     const employees = Array.from({ length: 600 }, (_, number) => ({ ...one, employee_id: `e-${number}` }));
     functions.set('maple-bakery', (employerId) => {
       asked.push(employerId);

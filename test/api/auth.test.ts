@@ -8,7 +8,7 @@ import { allows, createToken, revokeToken, SCOPES, type Scope } from '../../src/
 import { type LogFields, silentLog } from '../../src/telemetry/log.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import { eventually } from '../support/eventually.ts';
-import { FIRST_TOKEN, NOW, type Running, start } from './start.ts';
+import { NOW, type Running, start } from './start.ts';
 
 /** Returns a URL of a route, with unknown ids and an existing file of the reference page. */
 const addressOf = (url: string) => url.replace(/:[a-z_]+/g, 'unknown').replace('*', 'index.css');
@@ -54,7 +54,7 @@ onEitherEngine('without a valid token only the public routes respond', async (t)
     'a revoked one': revoked,
   };
   for (const { methods, url, scope } of app.routeTable.routes) {
-    // More failed attempts in one minute would be rejected with 429.
+    // Within one minute, the attempts would be rejected with 429.
     ms += 60_000;
     for (const [name, token] of Object.entries(given)) {
       const { status, headers } = await call({ method: methods[0] as 'GET', url: addressOf(url), token });
@@ -162,13 +162,6 @@ onEitherEngine('rejections of any cause are counted in one line per second', asy
   const sums = () => [401, 403, 429].map(counted);
   await eventually('every rejection is counted', sums, (found) => found.join() === '170,50,30');
   t.ok(logged.length < each, `${logged.length} lines`);
-});
-
-onEitherEngine('the configured first token has all scopes, if one is set', async (t) => {
-  const { call } = await start(t);
-  t.equal((await call({ url: '/v1/events' })).status, 200);
-  const without = await start(t, { firstToken: null });
-  t.equal((await without.call({ url: '/v1/events', token: FIRST_TOKEN })).status, 401);
 });
 
 onEitherEngine('a HEAD request needs the same scope as GET', async (t) => {

@@ -145,9 +145,9 @@ t.test('an invalid cursor is rejected by the name of the parameter', async (t) =
   const other = cursorOf('stones', Type.Object({ name: Type.String(), at: Type.Integer() }));
   const text = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
   const foreign = {
-    'of another list': other.page([], { name: 'a', at: 1 }).next_cursor as string,
+    'from a different list': other.page([], { name: 'a', at: 1 }).next_cursor as string,
     'from another release': text({ list: 'fruits', at: 1 }),
-    'with a position of another kind': text({ list: 'fruits', at: { name: 1, at: 1 } }),
+    'with a position of a wrong kind': text({ list: 'fruits', at: { name: 1, at: 1 } }),
     'with a number beyond the range of the database': text({ list: 'fruits', at: { name: 'a', at: 1e300 } }),
     'with a NUL': text({ list: 'fruits', at: { name: 'a\0', at: 1 } }),
     'with half a surrogate pair': text({ list: 'fruits', at: { name: '\ud800', at: 1 } }),
@@ -162,7 +162,7 @@ t.test('an invalid cursor is rejected by the name of the parameter', async (t) =
   }
 });
 
-t.test('a list rejects the cursor of another list', async (t) => {
+t.test('a list rejects a cursor from a different list', async (t) => {
   const { call, db } = await start(t);
   await deliver(db, [deductionOf('e1', { id: 'd1' }), deductionOf('e2', { id: 'd2' })]);
   const urls = ['/v1/deductions', '/v1/events', '/v1/census-syncs'];

@@ -27,21 +27,27 @@ async function employ({ parts }: Running, employerId: string, ...employees: stri
 
 const ids = (answer: { json: { data: { id: string }[] } }) => answer.json.data.map(({ id }) => id);
 
-onEitherEngine('a deduction has the fields as sent and those of the ledger', async (t) => {
-  const { call, db } = await start(t);
-  await deliver(db, [deductionOf('e1', FULL, '2026-01-10T02:00:00+02:00')], '2026-01-15T00:00:00.000Z');
-  t.strictSame((await call({ url: '/v1/deductions/ded-full' })).json, {
-    ...FULL,
-    employer_id: null,
-    matched: false,
-    version: 1,
-    position: 1,
-    event_time: '2026-01-10T00:00:00.000000000Z',
-    recorded_at: '2026-01-15T00:00:00.000Z',
-  });
-});
+onEitherEngine(
+  'a deduction has the fields as sent, without null ones, and the fields of the ledger',
+  async (t) => {
+    const { call, db } = await start(t);
+    await deliver(db, [deductionOf('e1', FULL, '2026-01-10T02:00:00+02:00')], '2026-01-15T00:00:00.000Z');
+    t.strictSame((await call({ url: '/v1/deductions/ded-full' })).json, {
+      ...FULL,
+      employer_id: null,
+      matched: false,
+      version: 1,
+      position: 1,
+      event_time: '2026-01-10T00:00:00.000000000Z',
+      recorded_at: '2026-01-15T00:00:00.000Z',
+    });
+    await deliver(db, [deductionOf('e2', { id: 'd', description: null, effective_end: null })]);
+    const { json } = await call({ url: '/v1/deductions/d' });
+    for (const name of ['coverage_type', 'description', 'effective_end']) t.notOk(name in json, name);
+  },
+);
 
-onEitherEngine('an unknown deduction is 404, and so are its versions', async (t) => {
+onEitherEngine('an unknown deduction and its versions are 404', async (t) => {
   const { call } = await start(t);
   for (const url of ['/v1/deductions/none', '/v1/deductions/none/versions']) {
     const { status, json } = await call({ url });

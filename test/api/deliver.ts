@@ -18,7 +18,7 @@ export function eventOf(eventId: string, eventType: string, data: object, create
   return { eventId, body: Buffer.from(JSON.stringify(envelope)) };
 }
 
-/** A deduction event. The given fields replace those of the sample. */
+/** A deduction event: the sample with the given fields. */
 export function deductionOf(eventId: string, fields: object, createdAt = '2026-01-10T00:00:00Z'): Delivery {
   return eventOf(eventId, 'employee.deduction-updated', { ...deduction, ...fields }, createdAt);
 }

@@ -136,7 +136,7 @@ function requestOf([, ...given]: string[]): Request {
   return { ...request, method, ...(body !== undefined && { body }) };
 }
 
-/** Follows the blocks of the pages in their order, except those that `isLeftOut`. */
+/** Follows the blocks of the pages in their order, except blocks that `isLeftOut`. */
 async function follow(t: Test, pages: readonly string[], isLeftOut: (text: string) => boolean = () => false) {
   let now = DAY;
   const { call, db, tokenWith } = await start(t, { now: () => new Date(now) });

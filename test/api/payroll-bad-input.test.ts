@@ -92,7 +92,7 @@ const CASES: Record<string, Case> = {
   'a run id with NUL': get('/a%00b/lines', 'run_id', /NUL/),
   'a run id with a formula': { ...get('/=1+1', 'run_id', /1 to 128/), method: 'DELETE' },
   'an unknown state': get('?state=done', 'state', /one of open/),
-  'a cursor of another list': get(
+  'a cursor from a different list': get(
     `?cursor=${cursor('{"list":"events","at":1}')}`,
     'cursor',
     /next_cursor of a page of this list/,

@@ -182,7 +182,7 @@ onEitherEngine('open runs have readiness, other runs have verification', async (
   t.match(late.json.detail, /is finalized/);
 });
 
-onEitherEngine('a run finalized by the rules of another release cannot be verified', async (t) => {
+onEitherEngine('a run finalized by rules that this release lacks cannot be verified', async (t) => {
   const { finalized, get, db } = await startPayroll(t);
   await finalized('r');
   await pastTriggers(db, (trx) => trx.updateTable('payroll_runs').set({ rules_version: '1' }).execute());

@@ -92,18 +92,21 @@ onEitherEngine(
   },
 );
 
-onEitherEngine('an id of an employee or deduction of another employer is rejected by field', async (t) => {
-  const { put, db } = await startPayroll(t);
-  await employ(db, 'other', { employer_id: 'globex' });
-  await deduct(db, 'evt-4', { id: 'ded-other', employee_id: 'other' });
-  for (const [field, ids] of Object.entries({
-    employee_ids: ['emp-1', 'other'],
-    deductions: ['ded-1', 'ded-other'],
-  })) {
-    const rule = `must name ids known at employer acme; unknown: ${ids[1]}`;
-    t.match(await put('r', { [field]: ids }), { status: 422, json: { errors: [{ path: field, rule }] } });
-  }
-});
+onEitherEngine(
+  'an employee or deduction that belongs to a different employer is rejected by field',
+  async (t) => {
+    const { put, db } = await startPayroll(t);
+    await employ(db, 'other', { employer_id: 'globex' });
+    await deduct(db, 'evt-4', { id: 'ded-other', employee_id: 'other' });
+    for (const [field, ids] of Object.entries({
+      employee_ids: ['emp-1', 'other'],
+      deductions: ['ded-1', 'ded-other'],
+    })) {
+      const rule = `must name ids known at employer acme; unknown: ${ids[1]}`;
+      t.match(await put('r', { [field]: ids }), { status: 422, json: { errors: [{ path: field, rule }] } });
+    }
+  },
+);
 
 onEitherEngine('runs are listed by pay date, employer and state without being computed', async (t) => {
   const { put, get, finalized } = await startPayroll(t);

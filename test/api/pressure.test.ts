@@ -155,7 +155,7 @@ function twoSlots(t: Test) {
     await setImmediate();
     return result;
   };
-  /** Passes time, of which this thread is idle for `idle` seconds, and lets the checks run. */
+  /** Passes time while this thread is idle for `idle` seconds, and lets the checks run. */
   const pass = async (seconds: number, idle = seconds) => {
     clocks.now += seconds * 1_000;
     clocks.idle += idle * 1_000;
@@ -179,7 +179,7 @@ t.test('while every slot is taken, the slowest upload below 64 KiB/s loses its s
   t.strictSame(logged, [{ reason: 'files' }]);
   await waiting.end();
   await pass(60);
-  t.equal(slow.state, 'reads', 'with a free slot it keeps nobody out');
+  t.equal(slow.state, 'reads', 'with a free slot it keeps its own');
   await slow.end();
   t.strictSame([slow.state, waiting.state], ['ended', 'ended']);
 });

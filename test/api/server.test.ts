@@ -5,7 +5,7 @@ import type { Test } from 'tap';
 import type { ApiParts } from '../../src/api/route.ts';
 import { createApi } from '../../src/api/server.ts';
 import { CENSUS_BYTES_MAX } from '../../src/census/reading.ts';
-import { census, employee } from '../contract/samples.ts';
+import { census } from '../contract/samples.ts';
 import { rawSocket, statusOf } from '../inbox/raw-socket.ts';
 import { cpuTime } from '../support/cpu-time.ts';
 import { onEitherEngine } from '../support/engine.ts';
@@ -23,28 +23,6 @@ async function listen(
   const { port } = running.app.server.address() as AddressInfo;
   return { ...running, port, base: `http://127.0.0.1:${port}` };
 }
-
-onEitherEngine('a census of many chunks is streamed in and out over real HTTP', async (t) => {
-  const { base } = await listen(t);
-  const employees = Array.from({ length: 3_000 }, (_, index) => ({ ...employee, employee_id: `e${index}` }));
-  const text = JSON.stringify({ ...census, employees });
-  const body = new ReadableStream({
-    start(controller) {
-      for (let from = 0; from < text.length; from += 10_000) {
-        controller.enqueue(Buffer.from(text.slice(from, from + 10_000)));
-      }
-      controller.close();
-    },
-  });
-  const headers = { authorization, 'content-type': 'application/json' };
-  // The fetch types of a library do not allow streams as bodies.
-  const request: RequestInit & { duplex: 'half' } = { method: 'PUT', headers, body, duplex: 'half' };
-  const put = await fetch(`${base}/v1/employers/acme/census`, request);
-  t.equal(put.status, 200);
-  t.match(await put.json(), { employees: 3_000 });
-  const read = await fetch(`${base}/v1/employers/acme/census`, { headers: { authorization } });
-  t.equal(await read.text(), text);
-});
 
 onEitherEngine('a census with too large a content length is rejected before it is read', async (t) => {
   const { port } = await listen(t);

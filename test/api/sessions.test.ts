@@ -75,7 +75,7 @@ onEitherEngine('an ended session is rejected from its next request on', async (t
   t.equal((await call({ method: 'DELETE', url, token })).status, 404, 'it has already ended');
 });
 
-onEitherEngine('a user never sees or ends the sessions of another token', async (t) => {
+onEitherEngine('a user never sees or ends sessions that a different token began', async (t) => {
   const running = await start(t);
   const { call, tokenWith } = running;
   const [mine, other] = [await tokenWith('all'), await tokenWith('all')];
@@ -93,7 +93,7 @@ onEitherEngine('a user never sees or ends the sessions of another token', async 
 });
 
 onEitherEngine(
-  'ending all other sessions keeps the one in use; a bearer token ends all its sessions',
+  'ending all other sessions keeps the current session; a bearer token ends all its sessions',
   async (t) => {
     const running = await start(t);
     const { call, tokenWith, logged } = running;

@@ -189,7 +189,7 @@ onEitherEngine('one wrong row rejects the file, with each row and field named', 
 
 for (const [what, kind, name, content, message] of [
   [
-    'a CSV with the columns of another table',
+    'a CSV with columns that changes lack',
     'termination',
     'a.csv',
     'employee_id,ended_on\ne,x\n',

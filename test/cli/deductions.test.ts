@@ -76,25 +76,6 @@ onEitherEngine(
   },
 );
 
-onEitherEngine(
-  'one wrong row rejects the file: every wrong row is named and nothing is stored',
-  async (t) => {
-    const wrong = [
-      'ded-3,emp-1,teeth,150.00,0.00,monthly,pre_tax,2026-01-01',
-      'ded-4,emp-1,vision,much,0.00,monthly,pre_tax,2026-01-01',
-    ];
-    const { env, add } = await stage(t, 'a.csv', [HEAD, ...ROWS, ...wrong, ''].join('\n'));
-    const { code, stdout, stderr } = await add();
-    t.equal(code, 1);
-    t.equal(stdout, '');
-    t.match(stderr, /^benefits-sidecar: the file is refused, and nothing was changed:$/m);
-    t.match(stderr, /^ {2}deductions\[2\]\.line_of_coverage: /m);
-    t.match(stderr, /^ {2}deductions\[3\]\.member_contribution: /m);
-    t.notMatch(stderr, /teeth|much/);
-    t.match(jsonOf(await here(t, env, ['events', 'list', '--json'])).data, []);
-  },
-);
-
 onEitherEngine('an import leaves applying to a running serve', async (t) => {
   const { env, add } = await stage(t, 'a.csv', [HEAD, ...ROWS, ''].join('\n'));
   if (env.DATABASE_URL?.startsWith('sqlite:') !== true) return t.pass('sidecars take turns there');

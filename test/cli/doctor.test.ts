@@ -396,7 +396,7 @@ onEitherEngine('an unreachable service fails its check and leaves the others unk
   t.match([found['service.key'], found.clock], [{ result: 'unknown' }, { result: 'unknown' }]);
 });
 
-onEitherEngine('a clock more than a minute off that of the service fails', async (t) => {
+onEitherEngine('a clock more than a minute off the clock of the service fails', async (t) => {
   for (const [seconds, expected] of [
     [55, { result: 'pass' }],
     [70, { result: 'fail', message: /ahead/ }],

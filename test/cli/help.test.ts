@@ -64,21 +64,6 @@ t.test('the help of every command shows examples that the program parses and run
   }
 });
 
-t.test('the help of the program lists every command below the task that it is for', async (t) => {
-  const { stdout } = await here(t, {}, ['--help']);
-  const headings = [...stdout.matchAll(/^([A-Z][\w ]+):$/gm)].map(([, heading]) => heading);
-  t.strictSame(headings, [
-    'Options',
-    'Try it out',
-    'Run the sidecar',
-    'Set up an employer',
-    'Run payroll',
-    'Maintain the database',
-    'Help',
-    'Examples',
-  ]);
-});
-
 t.test('a usage error names the help of the command, and exits with 2', async (t) => {
   const ran = await here(t, {}, ['run', 'create']);
   t.match(ran, { code: 2, stdout: '', stderr: /Run "benefits-sidecar run create --help" for usage\./ });

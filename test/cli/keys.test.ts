@@ -89,16 +89,6 @@ onEitherEngine('a missing key is named with what needs it and fails the command'
   t.match(await rotate(t, env, `${NEW_KEY} ${DATA_KEY}`), { code: 0, stdout: /"reencrypted":3/ });
 });
 
-onEitherEngine('a stopped rotation prints that it can be run again', async (t) => {
-  const { env } = await encryptedDatabase(t);
-  const stopping = new AbortController();
-  const keys = { ...env, DATA_KEYS: `${NEW_KEY} ${DATA_KEY}` };
-  const running = here(t, keys, ['keys', 'rotate'], { signal: stopping.signal });
-  stopping.abort();
-  const ran = await running;
-  t.match(ran, { code: 1, stdout: '', stderr: /Run the command again to continue/ });
-});
-
 onEitherEngine('a generated key is valid for DATA_KEYS and different each time', async (t) => {
   const [one, other] = [await here(t, {}, ['keys', 'generate']), await here(t, {}, ['keys', 'generate'])];
   t.match(one, { code: 0, stderr: /DATA_KEYS/ });

@@ -1,4 +1,4 @@
-/** The columns that `verify` compares and those that it can't, for all tests that change rows. */
+/** The columns that `verify` compares, and the columns that it can't, for all tests that change rows. */
 
 /** A row of each table, and several rows of tables with several kinds. */
 export const ROWS: readonly (readonly [table: string, where: string, unverified?: string])[] = [

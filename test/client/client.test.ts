@@ -153,7 +153,7 @@ t.test('a redirect is not followed, because it would send the token elsewhere', 
   t.strictSame(asked, ['/v1/readiness']);
 });
 
-t.test('a given fetch replaces the one of the runtime', async (t) => {
+t.test('a given fetch replaces the fetch of the runtime', async (t) => {
   const seen: Request[] = [];
   const client = createClient({
     baseUrl: 'http://sidecar.example',

@@ -177,8 +177,11 @@ t.test('any id opens its deduction or employee', async (t) => {
     t.equal(await page.getByRole('heading', { level: 1 }).textContent(), `Employee ${id}`);
   }
   t.equal(await find(' both '), 'Employee and deduction', 'spaces around it are ignored');
-  t.equal(await find('nobody'), 'Not in the ledger');
-  t.match(await page.getByRole('main').textContent(), 'There is no employee or deduction with the ID nobody');
+  t.equal(await find('stranger'), 'Not in the ledger');
+  t.match(
+    await page.getByRole('main').textContent(),
+    'There is no employee or deduction with the ID stranger',
+  );
   t.equal(await find('..'), 'Ledger', 'an id that does not fit into a URL opens the list of deductions');
   t.strictSame(await listed(page), ['.']);
   t.equal(await page.getByRole('link', { name: '.', exact: true }).count(), 0);

@@ -39,7 +39,7 @@ export type Recorder = {
   http(method: string, path: string, request?: Request): Promise<Response>;
   /** Sends a request without recording it. */
   call(method: string, path: string, request?: Request): Promise<Response>;
-  /** Runs the commands at the same time and records them in this order. A command must not affect the others. */
+  /** Runs the commands at the same time and records them in this order. A command must not affect another one. */
   commands(...commands: string[][]): Promise<string[]>;
   /** Runs a command without recording it. */
   run(...argv: string[]): Promise<Ran>;

@@ -153,7 +153,7 @@ async function runs(r: Recorder): Promise<void> {
   await r.http('GET', `${RUNS}?limit=1`);
 }
 
-/** The texts that commands print for people. Their JSON is that of the API, except where it is recorded here. */
+/** The texts that commands print for people. Their JSON is the response of the API, unless it is recorded here. */
 async function commands(r: Recorder): Promise<void> {
   const one = (...argv: string[]) => r.commands(argv);
   const employer = ['--employer', 'maple-bakery'];
