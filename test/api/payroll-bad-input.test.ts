@@ -60,6 +60,7 @@ const CASES: Record<string, Case> = {
   "a person's name as a field": put({ 'Canaryname 1': 'x' }, '[…]', /which has: /),
   'an unknown frequency': put({ pay_frequency: 'daily' }, 'pay_frequency', /one of .*biweekly/),
   'an off-cycle run without employees': put({ kind: 'off_cycle' }, 'employee_ids', /^is required for an off/),
+  'deductions of a regular run': put({ deductions: ['ded-1'] }, 'deductions', /off_cycle/),
   'an empty list of employees': put({ employee_ids: [] }, 'employee_ids', /at least 1 element/),
   'an employee twice': put({ employee_ids: ['a', 'a'] }, 'employee_ids', /./),
   'a number as an employee': put({ employee_ids: [7] }, 'employee_ids[0]', /must be a string/),

@@ -103,7 +103,8 @@ onEitherEngine(
       deductions: ['ded-1', 'ded-other'],
     })) {
       const rule = `must name ids known at employer acme; unknown: ${ids[1]}`;
-      t.match(await put('r', { [field]: ids }), { status: 422, json: { errors: [{ path: field, rule }] } });
+      const body = { kind: 'off_cycle', employee_ids: ['emp-1'], [field]: ids };
+      t.match(await put('r', body), { status: 422, json: { errors: [{ path: field, rule }] } });
     }
   },
 );
