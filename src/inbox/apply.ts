@@ -28,10 +28,11 @@ const MANY_EVENTS = 64;
 /**
  * How long the loop lets events gather, at a low and at a high rate, before it applies fewer than `enough`: a commit
  * costs the same for one event as for fifty. On SQLite, deliveries wait for the write lock while a batch is applied, so
- * `enough` is less than one commit stores. On PostgreSQL they do not, and a full batch takes the fewest round trips.
+ * `enough` is about what two commits store, and the receiver reads other deliveries meanwhile. On PostgreSQL they do not
+ * wait, and a full batch takes the fewest round trips.
  */
 const GATHERING: Readonly<Record<Engine, { enough: number; fewMs: number; manyMs: number }>> = {
-  sqlite: { enough: 20, fewMs: 10, manyMs: 10 },
+  sqlite: { enough: 64, fewMs: 10, manyMs: 10 },
   postgres: { enough: BATCH_EVENTS, fewMs: 10, manyMs: 50 },
 };
 /** How often an idle loop checks for work, because another process may have set an event to pending. */
@@ -174,7 +175,7 @@ export function createApplyLoop(options: {
           else {
             await some.wait(IDLE_MS, signal);
             const gatherMs = countOf(applied) < MANY_EVENTS ? fewMs : manyMs;
-            if (gathered < enough) await isEnough.wait(gatherMs, signal);
+            await isEnough.wait(gatherMs, signal);
           }
         } catch (error) {
           failed({ code: codeOf(error), count: 1 });
