@@ -86,10 +86,7 @@ t.test('a malformed value is rejected with the expected form', async (t) => {
     [
       'BENEFITS_BASE_URL',
       /http:\/\/ or https:\/\/ address without user, query or fragment/,
-      'benefits.example',
-      'ftp://benefits.example',
-      'https://',
-      'https:benefits.example',
+      ...'benefits.example ftp://benefits.example https:// https:benefits.example'.split(' '),
       `https://${CANARY}@benefits.example`,
       `https://user:${CANARY}@benefits.example`,
       `https://benefits.example/?key=${CANARY}`,
@@ -101,11 +98,7 @@ t.test('a malformed value is rejected with the expected form', async (t) => {
     [
       'DATABASE_URL',
       /sqlite:/,
-      'sidecar.db',
-      'sqlite:',
-      'sqlite://data/x.db',
-      'sqlite::memory:',
-      'sqlite:file:x.db',
+      ...'sidecar.db sqlite: sqlite://data/x.db sqlite::memory: sqlite:file:x.db'.split(' '),
       `mysql://u:${CANARY}@h/db`,
     ],
     ['RECEIVER_PORT', /0 to 65535/, '65536', '-1', '80.5', 'http', '0x50', '1e3'],
@@ -117,12 +110,8 @@ t.test('a malformed value is rejected with the expected form', async (t) => {
     [
       'CENSUS_SOURCE',
       /push, dir:PATH, or an http\(s\):\/\/ address/,
-      'pull',
-      'dir:',
-      'https://payroll.example/census',
-      'https://{employer_id}/census',
-      'https://{employer_id}.payroll.example/census',
-      'https://{employer_id',
+      ...'pull dir: https://payroll.example/census https://{employer_id}/census'.split(' '),
+      ...'https://{employer_id}.payroll.example/census https://{employer_id'.split(' '),
       `https://u:${CANARY}@payroll.example/{employer_id}`,
       'https://payroll.example/#{employer_id}',
       'file:///srv/{employer_id}',
@@ -186,14 +175,7 @@ t.test('a census source over HTTP needs a placeholder for the employer id', asyn
 
 /** Hosts in all spellings. The URL parser normalizes the last ones of this machine to 127.0.0.1. */
 const THIS_MACHINE = [
-  'localhost',
-  'LOCALHOST',
-  'a.b.localhost',
-  '127.0.0.1',
-  '127.9.8.7',
-  '[::1]',
-  '127.1',
-  '0x7f.1',
+  ...'localhost LOCALHOST a.b.localhost 127.0.0.1 127.9.8.7 [::1] 127.1 0x7f.1'.split(' '),
 ];
 const OTHER_MACHINES = [
   ...['benefits.example', '10.0.0.1', '[2001:db8::1]', '0.0.0.0', '128.0.0.1', 'notlocalhost', '.localhost'],

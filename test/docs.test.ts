@@ -194,39 +194,36 @@ t.test('compose.yaml sets variables that exist and gives each service its secret
   }
 });
 
-t.test(
-  'the manifests in the docs set variables that exist, mount their secrets and probe open ports',
-  async (t) => {
-    const page = read('docs/kubernetes.md') + read('docs/install.md');
-    const documents = captures(page, /^```yaml\n(.*?)^```/gms).flatMap(parseYaml);
-    const pods = documents.flatMap((document) => valuesOf('template', document));
-    t.equal(pods.length, 2, 'a StatefulSet and a Deployment');
-    for (const pod of pods) {
-      const env = valuesOf('env', pod).flat() as { name: string; value: string }[];
-      t.strictSame(
-        env.filter(({ name }) => !variables().has(name)),
-        [],
-      );
-      const mounts = valuesOf('volumeMounts', pod).flat() as { mountPath: string }[];
-      const folders = env.filter(({ name }) => name.endsWith('_FILE')).map(({ value }) => dirname(value));
-      t.strictSame(
-        folders.filter((folder) => !mounts.some(({ mountPath }) => mountPath === folder)),
-        [],
-      );
-      const ports = (valuesOf('ports', pod).flat() as { name: string }[]).map(({ name }) => name);
-      const probes = valuesOf('httpGet', pod) as { path: string; port: string }[];
-      t.strictSame([...new Set(probes.map(({ path }) => path))].sort(), ['/livez', '/readyz']);
-      t.ok(probes.every(({ port }) => ports.includes(port)));
-    }
-    const units = captures(page, /^```ini\n(.*?)^```/gms).join('');
-    const set = captures(units, /^(?:Environment=)?([A-Z][A-Z_]*)=/gm);
-    t.ok(set.length > 0);
+t.test('the manifests set variables that exist, mount secrets and probe open ports', async (t) => {
+  const page = read('docs/kubernetes.md') + read('docs/install.md');
+  const documents = captures(page, /^```yaml\n(.*?)^```/gms).flatMap(parseYaml);
+  const pods = documents.flatMap((document) => valuesOf('template', document));
+  t.equal(pods.length, 2, 'a StatefulSet and a Deployment');
+  for (const pod of pods) {
+    const env = valuesOf('env', pod).flat() as { name: string; value: string }[];
     t.strictSame(
-      set.filter((name) => !variables().has(name)),
+      env.filter(({ name }) => !variables().has(name)),
       [],
     );
-  },
-);
+    const mounts = valuesOf('volumeMounts', pod).flat() as { mountPath: string }[];
+    const folders = env.filter(({ name }) => name.endsWith('_FILE')).map(({ value }) => dirname(value));
+    t.strictSame(
+      folders.filter((folder) => !mounts.some(({ mountPath }) => mountPath === folder)),
+      [],
+    );
+    const ports = (valuesOf('ports', pod).flat() as { name: string }[]).map(({ name }) => name);
+    const probes = valuesOf('httpGet', pod) as { path: string; port: string }[];
+    t.strictSame([...new Set(probes.map(({ path }) => path))].sort(), ['/livez', '/readyz']);
+    t.ok(probes.every(({ port }) => ports.includes(port)));
+  }
+  const units = captures(page, /^```ini\n(.*?)^```/gms).join('');
+  const set = captures(units, /^(?:Environment=)?([A-Z][A-Z_]*)=/gm);
+  t.ok(set.length > 0);
+  t.strictSame(
+    set.filter((name) => !variables().has(name)),
+    [],
+  );
+});
 
 t.test('docs/states.md lists and draws exactly the states that the schema allows', async (t) => {
   const allowed = new Map<string, string[]>();

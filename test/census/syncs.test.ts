@@ -53,15 +53,7 @@ onEitherEngine('the service’s request opens a sync and enqueues an upload', as
   ]);
 });
 
-onEitherEngine('the same event twice has no second effect', async (t) => {
-  const { db } = await scratch(t);
-  const clock = setClock();
-  await ask(db, clock, 'a', 'event-1');
-  await ask(db, clock, 'a', 'event-1');
-  t.equal((await list(db, clock)).syncs.length, 1);
-});
-
-onEitherEngine('requests of one employer share the pending upload, those of another do not', async (t) => {
+onEitherEngine('requests of one employer share its pending upload', async (t) => {
   const { db } = await scratch(t);
   const clock = setClock();
   await ask(db, clock, 'a', 'event-1');
@@ -108,35 +100,32 @@ onEitherEngine('a completion completes the syncs whose upload started before it 
   t.match(syncs, [{ event_id: 'before', completed_at: at(5) }]);
 });
 
-onEitherEngine(
-  'syncs are listed newest first, by page, by employer, state and whether they are overdue',
-  async (t) => {
-    const { db } = await scratch(t);
-    const clock = setClock();
-    for (let n = 1; n <= 5; n += 1) {
-      await ask(db, clock, n % 2 === 0 ? 'a' : 'b', `event-${n}`);
-      if (n !== 3) clock.advance(60_000);
-    }
-    const ids = (page: Awaited<ReturnType<typeof list>>) => page.syncs.map(({ event_id }) => event_id);
-    const all = ids(await list(db, clock));
-    t.equal(all[0], 'event-5');
-    t.equal(all[4], 'event-1');
-    const first = await list(db, clock, {}, { limit: 2 });
-    const second = await list(db, clock, {}, { limit: 2, after: first.next });
-    const third = await list(db, clock, {}, { limit: 2, after: second.next });
-    t.strictSame([...ids(first), ...ids(second), ...ids(third)], all);
-    t.equal(third.next, null);
-    t.strictSame(ids(await list(db, clock, { employerId: 'a' })), ['event-4', 'event-2']);
-    t.strictSame(ids(await list(db, clock, { state: 'waiting' })), []);
-    clock.advance(HOUR_MS - 2 * 60_000);
-    t.strictSame(ids(await list(db, clock, { overdue: true })), ['event-2', 'event-1']);
-    t.strictSame(ids(await list(db, clock, { overdue: false })).length, 3);
-    t.strictSame(
-      (await list(db, clock)).syncs.map(({ overdue }) => overdue),
-      [false, false, false, true, true],
-    );
-  },
-);
+onEitherEngine('syncs are listed newest first, in pages, by employer, state and delay', async (t) => {
+  const { db } = await scratch(t);
+  const clock = setClock();
+  for (let n = 1; n <= 5; n += 1) {
+    await ask(db, clock, n % 2 === 0 ? 'a' : 'b', `event-${n}`);
+    if (n !== 3) clock.advance(60_000);
+  }
+  const ids = (page: Awaited<ReturnType<typeof list>>) => page.syncs.map(({ event_id }) => event_id);
+  const all = ids(await list(db, clock));
+  t.equal(all[0], 'event-5');
+  t.equal(all[4], 'event-1');
+  const first = await list(db, clock, {}, { limit: 2 });
+  const second = await list(db, clock, {}, { limit: 2, after: first.next });
+  const third = await list(db, clock, {}, { limit: 2, after: second.next });
+  t.strictSame([...ids(first), ...ids(second), ...ids(third)], all);
+  t.equal(third.next, null);
+  t.strictSame(ids(await list(db, clock, { employerId: 'a' })), ['event-4', 'event-2']);
+  t.strictSame(ids(await list(db, clock, { state: 'waiting' })), []);
+  clock.advance(HOUR_MS - 2 * 60_000);
+  t.strictSame(ids(await list(db, clock, { overdue: true })), ['event-2', 'event-1']);
+  t.strictSame(ids(await list(db, clock, { overdue: false })).length, 3);
+  t.strictSame(
+    (await list(db, clock)).syncs.map(({ overdue }) => overdue),
+    [false, false, false, true, true],
+  );
+});
 
 const MINUTE_MS = 60_000;
 const dismiss = (db: Db, clock: SetClock, syncId: string, reason = 'left us') => {
@@ -189,15 +178,6 @@ onEitherEngine('only a sync that waits, failed or is overdue can be dismissed', 
   clock.advance(1);
   t.equal(await dismiss(db, clock, id), 'dismissed');
   t.equal(await dismiss(db, clock, 'unknown'), 'unknown');
-});
-
-onEitherEngine('the first reason stays when a sync is dismissed again', async (t) => {
-  const { db } = await scratch(t);
-  const clock = setClock();
-  const id = await openedBy(db, clock, STALLED.waiting);
-  await dismiss(db, clock, id, 'first');
-  t.equal(await dismiss(db, clock, id, 'second'), 'dismissed');
-  t.match((await list(db, clock)).syncs, [{ dismissed_reason: 'first' }]);
 });
 
 onEitherEngine('a staged census continues no dismissed sync, and a new request starts another', async (t) => {

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import t, { type Test } from 'tap';
-import { calendarOf } from '../../src/cli/demo/expected-amounts.ts';
+import { calendarOf } from '../../src/cli/demo/pay-dates.ts';
 import { firstDifference, StepFailed, waitFor } from '../../src/cli/demo/stage.ts';
 import { PAY_FREQUENCIES } from '../../src/contract/employee.ts';
 import type { DeductionView } from '../../src/ledger/deductions.ts';

@@ -1,21 +1,153 @@
 import t from 'tap';
-import { census } from '../../src/contract/census.ts';
-import { describe } from '../../src/contract/check.ts';
-import { changed, checkRules, noOtherField, required } from './rules.ts';
+import { Contact, census, ENTITY_TYPES, organization } from '../../src/contract/census.ts';
+import { compile, describe } from '../../src/contract/check.ts';
+import { Address, employee, PayRate, US_STATES } from '../../src/contract/employee.ts';
+import { cpuTime } from '../support/cpu-time.ts';
+import {
+  ABSENT,
+  among,
+  atMost,
+  changed,
+  checkRules,
+  days,
+  fails,
+  identifiers,
+  noOtherField,
+  passes,
+  required,
+  text,
+} from './rules.ts';
 import * as samples from './samples.ts';
+
+const address = compile(Address);
+
+t.test('an address follows the interface', async (t) => {
+  checkRules(t, address, samples.address, [
+    ...required('line1', 'city', 'state', 'zip_code'),
+    ...text('line1', 'line2', 'city', 'zip_code'),
+    passes('state', ...US_STATES),
+    fails('state: must be a US state code', 'XX', 'ny', 'PR', 'New York', '', 36, null),
+    noOtherField,
+  ]);
+});
+
+t.test('there are 50 states and the District of Columbia', async (t) => {
+  const named =
+    'AL AK AZ AR CA CO CT DE DC FL GA HI ID IL IN IA KS KY LA ME MD MA MI MN MS MO ' +
+    'MT NE NV NH NJ NM NY NC ND OH OK OR PA RI SC SD TN TX UT VT VA WA WV WI WY';
+  t.same(US_STATES, named.split(' '));
+  t.equal(US_STATES.length, 51);
+});
+
+const contact = compile(Contact);
+
+t.test('a contact follows the interface', async (t) => {
+  checkRules(t, contact, samples.contact, [
+    ...required('first_name', 'last_name', 'email'),
+    ...text('first_name', 'last_name'),
+    passes('email', "o'brien+benefits@mail.example.com", 'X_1@EXAMPLE.ORG', `a@${'b'.repeat(63)}.com`),
+    fails(
+      'email: must be a valid e-mail address',
+      ...'a a@ @b.co a@b a@b@c.de a..b@c.de a@-b.co'.split(' '),
+      ...['', 'a b@c.de', '"a b"@c.de', 'a@b.co\n', 5],
+    ),
+    noOtherField,
+  ]);
+});
+
+t.test('a hostile e-mail address is rejected in linear time', async (t) => {
+  const hostile = [
+    '@'.repeat(200_000),
+    'a.'.repeat(100_000),
+    `a@${'b.'.repeat(100_000)}`,
+    `a@${'b-'.repeat(100_000)}`,
+  ];
+  for (const email of hostile) {
+    const { result, cpuMs } = await cpuTime(() => contact.accepts({ ...samples.contact, email }));
+    t.equal(result, false);
+    // Milliseconds in practice; a check that backtracks would take minutes.
+    t.ok(cpuMs < 1_000);
+  }
+});
+
+const payRate = compile(PayRate);
+
+t.test('a pay rate follows the interface', async (t) => {
+  checkRules(t, payRate, samples.payRate, [
+    ...required('amount', 'period', 'effective_start'),
+    passes('amount', '0', '0.00', '7', '25.5', '123456.78', '9'.repeat(15)),
+    fails(
+      'amount: must be an amount of 0 or more with at most 2 decimals, as a string',
+      ...'-1 -0.01 25.505 1e3 1,000 $5 .5 5. ٣'.split(' '),
+      ...[' 5', '5\n', '', '9'.repeat(16), 25.5, null],
+    ),
+    ...among('period', ['annually', 'hourly']),
+    ...days('effective_start'),
+    noOtherField,
+  ]);
+});
+
+const longEmail = (length: number) => `${'a'.repeat(length - '@example.com'.length)}@example.com`;
+
+t.test('an employee of a census follows the interface', async (t) => {
+  checkRules(t, employee, samples.employee, [
+    ...required(...Object.keys(samples.employee)),
+    ...identifiers('employee_id'),
+    ...text('first_name', 'last_name', 'hours_worked', 'ssn', 'phone_number', 'job_title'),
+    ...['first_name', 'last_name', 'job_title'].flatMap((field) => atMost(field, 255)),
+    // Characters, not the 16-bit units of JavaScript or the bytes of UTF-8.
+    ...atMost('first_name', 255, '😀'),
+    ...atMost('phone_number', 10, '5'),
+    ...days('dob', 'hire_date', 'termination_date'),
+    passes('email', 'a@b.co'),
+    fails('email: must be a valid e-mail address', 'a@b', null),
+    passes('email', longEmail(254)),
+    fails('email: must be at most 254 characters', longEmail(255)),
+    ...among('employment_status', ['full_time', 'part_time']),
+    ...among('biological_sex', ['male', 'female']),
+    ...among('pay_frequency', ['weekly', 'biweekly', 'semimonthly', 'monthly']),
+    passes('ssn', ABSENT, '123-45-6789', '123456789'),
+    noOtherField,
+  ]);
+});
+
+t.test('an employee has an address and a list of pay rates', async (t) => {
+  checkRules(t, employee, samples.employee, [
+    passes('address.state', 'WY'),
+    fails('address.state: must be a US state code', 'ZZ'),
+    fails('address: must be an object', '1 Main Street', null),
+    passes('pay_rate', [], [samples.payRate, samples.payRate]),
+    fails('pay_rate: must be an array', samples.payRate, null),
+    fails('pay_rate[0]: must be an object', '25.50'),
+    passes('pay_rate.0.period', 'annually'),
+    fails('pay_rate[0].period: must be one of annually, hourly', 'monthly'),
+  ]);
+});
+
+t.test('an organization follows the interface', async (t) => {
+  checkRules(t, organization, samples.organization, [
+    ...required('legal_business_name', 'fein', 'contact', 'address', 'contact.email', 'address.state'),
+    ...text('legal_business_name', 'fein', 'contact.first_name', 'address.line1'),
+    ...among('entity_type', ENTITY_TYPES),
+    passes('entity_type', ABSENT),
+    fails('contact: must be an object', null, 'Ada', [samples.contact]),
+    fails('address: must be an object', null, [samples.address]),
+    passes('address.country', ABSENT),
+    fails('address.country: is not a field of the interface', 'US'),
+    noOtherField,
+  ]);
+  t.same(ENTITY_TYPES, 'C-Corp; S-Corp; B-Corp; LLC; Non-profit; Sole Proprietor'.split('; '));
+});
 
 t.test('a census follows the interface', async (t) => {
   checkRules(t, census, samples.census, [
     ...required('organization', 'employees', 'organization.fein', 'employees.0.dob'),
-    {
-      field: 'employees',
-      passes: [[samples.employee, samples.employee]],
-      fails: [[]],
-      problem: 'employees: must have at least 1 element',
-    },
-    { field: 'employees', fails: [null, samples.employee], problem: 'employees: must be an array' },
-    { field: 'organization', fails: ['Acme', null], problem: 'organization: must be an object' },
-    { field: '', passes: [samples.census], fails: [[], null, 'census', 1], problem: 'must be an object' },
+    passes('employees', [samples.employee, samples.employee]),
+    fails('employees: must have at least 1 element', []),
+    fails('employees: must be an array', null, samples.employee),
+    fails('organization: must be an object', 'Acme', null),
+    passes('', samples.census),
+    fails('must be an object', [], null, 'census', 1),
     noOtherField,
   ]);
 });

@@ -1,6 +1,6 @@
 import { insertMany, isOneOf, updateMany } from '../../src/database/bulk.ts';
 import { transact } from '../../src/database/transaction.ts';
-import { notUnique, onEachEngine } from '../support/engine.ts';
+import { onEachEngine } from '../support/engine.ts';
 import { scratch } from './scratch.ts';
 
 const COLUMNS = ['event_id', 'source', 'received_at', 'body', 'state'] as const;
@@ -24,30 +24,19 @@ onEachEngine('any number of rows is inserted, each once and in order', async (t)
   });
 });
 
-onEachEngine('a conflict in the middle rolls the whole transaction back', async (t) => {
+onEachEngine('rows skipped by a suffix are not counted, and the first one is kept', async (t) => {
   const { db } = await scratch(t);
-  const events = Array.from({ length: 100 }, (_, id) => event(id === 90 ? 10 : id));
-  const inserting = transact(db, (trx) => insertMany(trx, 'inbox', COLUMNS, events));
-  await t.rejects(inserting, notUnique(t));
-  t.strictSame(await db.selectFrom('inbox').selectAll().execute(), []);
+  const events = Array.from({ length: 100 }, (_, id) => event(id % 70, `{"n":${id}}`));
+  const inserted = await transact(db, (trx) =>
+    insertMany(trx, 'inbox', COLUMNS, events, 'on conflict (event_id) do nothing'),
+  );
+  t.equal(inserted, 70);
+  const rows = await db.selectFrom('inbox').select('body').orderBy('seq').execute();
+  t.strictSame(
+    rows.map((row) => row.body),
+    Array.from({ length: 70 }, (_, id) => Buffer.from(`{"n":${id}}`)),
+  );
 });
-
-onEachEngine(
-  'rows skipped by a suffix are not counted, and the first of two duplicates is kept',
-  async (t) => {
-    const { db } = await scratch(t);
-    const events = Array.from({ length: 100 }, (_, id) => event(id % 70, `{"n":${id}}`));
-    const inserted = await transact(db, (trx) =>
-      insertMany(trx, 'inbox', COLUMNS, events, 'on conflict (event_id) do nothing'),
-    );
-    t.equal(inserted, 70);
-    const rows = await db.selectFrom('inbox').select('body').orderBy('seq').execute();
-    t.strictSame(
-      rows.map((row) => row.body),
-      Array.from({ length: 70 }, (_, id) => Buffer.from(`{"n":${id}}`)),
-    );
-  },
-);
 
 onEachEngine('rows updated by a suffix are counted', async (t) => {
   const { db } = await scratch(t);

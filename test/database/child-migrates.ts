@@ -1,7 +1,7 @@
 /**
  * Opens and migrates a database when standard input has a line, and prints what it applied. With a number N it kills
  * itself with SIGKILL before the Nth statement of the migration; with a text, before that statement. The migrations are
- * those of a folder, or of this release.
+ * the migrations of a folder, or of this release.
  */
 import { once } from 'node:events';
 import BetterSqlite3 from 'better-sqlite3';

@@ -15,7 +15,7 @@ import { scratch } from './scratch.ts';
 
 const LOG_HEADER = 32;
 const FRAME = 24 + 4096;
-const COMMITS = 400;
+const COMMITS = 200;
 
 /** A database with commits that are only in its log, opened with `openDatabase`. */
 async function stage(t: Test) {

@@ -38,7 +38,7 @@ t.test('while another process holds the write lock', async (t) => {
     t.ok(isUnavailable((outcome as PromiseRejectedResult).reason), 'the error is temporary');
   }
   t.ok(waitedMs > 0.9 * LOCK_WAIT_MS, `the writers waited: ${waitedMs} ms`);
-  t.ok(waitedMs < waiting.length * LOCK_WAIT_MS, `all at once, not one after the other: ${waitedMs} ms`);
+  t.ok(waitedMs < waiting.length * LOCK_WAIT_MS, `all at once, not in turn: ${waitedMs} ms`);
   t.ok(turns >= TURNS_MIN, `the event loop turned ${turns} times`);
 
   const late = transact(db, (trx) => trx.updateTable('ledger_head').set({ position: 4 }).execute());

@@ -46,14 +46,6 @@ t.test('a file that is not a database is rejected', async (t) => {
   t.throws(() => openDatabase(`sqlite:${folder}/sidecar.db`), { code: 'SQLITE_NOTADB' });
 });
 
-t.test('commits survive closing and opening again', async (t) => {
-  const { db, url } = await scratch(t);
-  await transact(db, (trx) => trx.updateTable('ledger_head').set({ position: 7 }).execute());
-  await db.destroy();
-  const { position } = await open(t, url).selectFrom('ledger_head').selectAll().executeTakeFirstOrThrow();
-  t.equal(position, 7);
-});
-
 t.test('a second serve of the same file is rejected in one line that names it', async (t) => {
   const url = scratchUrl(t);
   const child = startChild(t, 'child-serves.ts', url);

@@ -12,119 +12,107 @@ async function alter(db: Db, ...statements: string[]): Promise<void> {
   });
 }
 
-type Case = { name: string; statements: string[]; found: string[] };
+type Case = [name: string, statements: string[], found: string[]];
 
-const INDEX: Case = {
-  name: 'an added index',
-  statements: ['create unique index one_more on deductions (employee_id)'],
-  found: ['index one_more was added'],
-};
-const columnCase = (found: string): Case => ({
-  name: 'an added column',
-  statements: ['alter table sessions add column more text'],
-  found: [found],
-});
+const INDEX: Case = [
+  'an added index',
+  ['create unique index one_more on deductions (employee_id)'],
+  ['index one_more was added'],
+];
+const columnCase = (found: string): Case => [
+  'an added column',
+  ['alter table sessions add column more text'],
+  [found],
+];
 
 const ON_SQLITE: Case[] = [
   INDEX,
   columnCase('table sessions is not what the migrations create'),
-  {
-    name: 'an added trigger',
-    statements: ['create trigger spy after insert on inbox begin delete from tokens; end'],
-    found: ['trigger spy was added'],
-  },
-  {
-    name: 'a view in place of a table',
-    statements: [
-      'alter table tokens rename to others',
-      "create view tokens as select * from others where '1' = '1'",
-    ],
-    found: ['table tokens is missing', 'view tokens was added'],
-  },
-  {
-    name: 'a reporting view with another query',
-    statements: ['drop view reporting_runs', 'create view reporting_runs as select * from payroll_runs'],
-    found: ['view reporting_runs is not what the migrations create'],
-  },
-  {
-    name: 'a dropped trigger',
-    statements: ['drop trigger deduction_versions_are_never_changed'],
-    found: ['trigger deduction_versions_are_never_changed is missing'],
-  },
-  {
-    name: 'a trigger with the same name and no effect',
-    statements: [
+  [
+    'an added trigger',
+    ['create trigger spy after insert on inbox begin delete from tokens; end'],
+    ['trigger spy was added'],
+  ],
+  [
+    'a view in place of a table',
+    ['alter table tokens rename to others', "create view tokens as select * from others where '1' = '1'"],
+    ['table tokens is missing', 'view tokens was added'],
+  ],
+  [
+    'a reporting view with another query',
+    ['drop view reporting_runs', 'create view reporting_runs as select * from payroll_runs'],
+    ['view reporting_runs is not what the migrations create'],
+  ],
+  [
+    'a dropped trigger',
+    ['drop trigger deduction_versions_are_never_changed'],
+    ['trigger deduction_versions_are_never_changed is missing'],
+  ],
+  [
+    'a trigger with the same name and no effect',
+    [
       'drop trigger deduction_versions_are_never_changed',
       'create trigger deduction_versions_are_never_changed before update on deduction_versions begin select 1; end',
     ],
-    found: ['trigger deduction_versions_are_never_changed is not what the migrations create'],
-  },
+    ['trigger deduction_versions_are_never_changed is not what the migrations create'],
+  ],
 ];
 
 const ON_POSTGRES: Case[] = [
   INDEX,
   columnCase('column sessions.more was added'),
-  {
-    name: 'an added trigger',
-    statements: [
+  [
+    'an added trigger',
+    [
       'create function spy() returns trigger language plpgsql as $$ begin return new; end $$',
       'create trigger spy after insert on inbox for each row execute function spy()',
     ],
-    found: ['trigger inbox.spy was added', 'function inbox.spy was added'],
-  },
-  {
-    name: 'a view in place of a table',
-    statements: ['alter table sessions rename to others', 'create view sessions as select * from others'],
-    found: ['table sessions is missing', 'view sessions was added', 'rule sessions._RETURN was added'],
-  },
-  {
-    name: 'a rule',
-    statements: ['create rule lost as on insert to inbox do instead nothing'],
-    found: ['rule inbox.lost was added'],
-  },
-  {
-    name: 'a disabled trigger',
-    statements: ['alter table deduction_versions disable trigger deduction_versions_are_append_only'],
-    found: [
-      'trigger deduction_versions.deduction_versions_are_append_only is not what the migrations create',
-    ],
-  },
-  {
-    name: 'a reporting view with another query',
-    statements: [
+    ['trigger inbox.spy was added', 'function inbox.spy was added'],
+  ],
+  [
+    'a view in place of a table',
+    ['alter table sessions rename to others', 'create view sessions as select * from others'],
+    ['table sessions is missing', 'view sessions was added', 'rule sessions._RETURN was added'],
+  ],
+  ['a rule', ['create rule lost as on insert to inbox do instead nothing'], ['rule inbox.lost was added']],
+  [
+    'a disabled trigger',
+    ['alter table deduction_versions disable trigger deduction_versions_are_append_only'],
+    ['trigger deduction_versions.deduction_versions_are_append_only is not what the migrations create'],
+  ],
+  [
+    'a reporting view with another query',
+    [
       `do $$ begin execute 'create or replace view reporting_runs as '
         || replace(pg_get_viewdef('reporting_runs'), '<> ''open''', '= ''open'''); end $$`,
     ],
-    found: ['rule reporting_runs._RETURN is not what the migrations create'],
-  },
-  {
-    name: 'a trigger function without an effect',
-    statements: [
+    ['rule reporting_runs._RETURN is not what the migrations create'],
+  ],
+  [
+    'a trigger function without an effect',
+    [
       'create or replace function refuse_change() returns trigger language plpgsql as $$ begin return new; end $$',
     ],
-    found: ['function deduction_versions.refuse_change is not what the migrations create'],
-  },
-  {
-    name: 'a table that does not survive a crash',
-    statements: ['alter table pii_reads set unlogged'],
-    found: ['table pii_reads is not what the migrations create'],
-  },
-  {
-    name: 'a policy that hides rows',
-    statements: [
-      'alter table inbox enable row level security',
-      'create policy hidden on inbox using (seq > 1)',
-    ],
-    found: ['table inbox is not what the migrations create', 'policy inbox.hidden was added'],
-  },
-  {
-    name: 'a child table whose rows are read with its parent',
-    statements: ['create table more () inherits (tokens)'],
-    found: ['child tokens.more was added'],
-  },
+    ['function deduction_versions.refuse_change is not what the migrations create'],
+  ],
+  [
+    'a table that does not survive a crash',
+    ['alter table pii_reads set unlogged'],
+    ['table pii_reads is not what the migrations create'],
+  ],
+  [
+    'a policy that hides rows',
+    ['alter table inbox enable row level security', 'create policy hidden on inbox using (seq > 1)'],
+    ['table inbox is not what the migrations create', 'policy inbox.hidden was added'],
+  ],
+  [
+    'a child table whose rows are read with its parent',
+    ['create table more () inherits (tokens)'],
+    ['child tokens.more was added'],
+  ],
 ];
 
-async function finds(t: Test, { statements, found }: Case): Promise<void> {
+async function finds(t: Test, [, statements, found]: Case): Promise<void> {
   const { db } = await alterable(t);
   t.strictSame(await compareSchema(db), [], 'the schema is unchanged');
   await alter(db, ...statements);
@@ -136,8 +124,8 @@ async function finds(t: Test, { statements, found }: Case): Promise<void> {
   });
 }
 
-for (const one of ON_SQLITE) onSqlite(`an altered schema is detected: ${one.name}`, (t) => finds(t, one));
-for (const one of ON_POSTGRES) onPostgres(`an altered schema is detected: ${one.name}`, (t) => finds(t, one));
+for (const one of ON_SQLITE) onSqlite(`an altered schema is detected: ${one[0]}`, (t) => finds(t, one));
+for (const one of ON_POSTGRES) onPostgres(`an altered schema is detected: ${one[0]}`, (t) => finds(t, one));
 
 onEachEngine('statistics and settings of a running service are not differences', async (t) => {
   const { db } = await alterable(t);

@@ -49,14 +49,3 @@ t.test('a bounded number of statements is kept, the most recently used ones', as
   await run(db, [text(2), newest, text(0), text(2), text(3)]);
   t.strictSame(prepared, ['begin immediate', text(0), text(3)], 'the least recently used were dropped');
 });
-
-t.test('statements return rows and the number of changed rows', async (t) => {
-  const { db } = watched(t);
-  await run(db, ['create table ledger_head (id integer, position integer)']);
-  const inserted = await transact(db, async (trx) => {
-    await trx.insertInto('ledger_head').values({ id: 1, position: 1 }).execute();
-    return trx.updateTable('ledger_head').set({ position: 2 }).executeTakeFirstOrThrow();
-  });
-  t.equal(inserted.numUpdatedRows, 1n);
-  t.strictSame(await db.selectFrom('ledger_head').selectAll().execute(), [{ id: 1, position: 2 }]);
-});

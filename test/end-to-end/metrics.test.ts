@@ -98,10 +98,7 @@ onEitherEngine('metrics and activity count received, rejected and applied events
     SSN,
     keys.token,
     keys.apiKey,
-    'emp-',
-    'ded-',
-    'msg_',
-    'employer-',
+    ...'emp- ded- msg_ employer-'.split(' '),
     termination.employee_id,
   ]) {
     t.notMatch(scraped.text, secret, 'neither ids nor personal data nor secrets');

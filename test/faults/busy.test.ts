@@ -8,9 +8,9 @@ import { breaches } from '../support/oracle.ts';
 import { setStage } from '../support/stage.ts';
 import { stretched } from '../support/stretched.ts';
 
-/** Enough deductions and versions that computing a page takes the API some time. */
+/** With this many deductions and versions, computing a page takes the API some time. */
 const SEEDED_EVENTS = 3_000;
-/** Far above the measured value (npm run bench). Exceeded only if a query blocks the others. */
+/** Far above the measured value (npm run bench). Exceeded only if a query blocks other queries. */
 const P99_MS = 500;
 /** If livez responds later than this, the event loop was blocked. */
 const STILL_MS = 1_000;

@@ -1,4 +1,4 @@
-/** More connections than a listener accepts, each held open by a different trick. */
+/** A listener accepts fewer connections than these, each held open by a different trick. */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import t from 'tap';

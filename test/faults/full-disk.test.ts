@@ -39,68 +39,64 @@ function resize(folder: string, mib: number): void {
 
 const skip = process.getuid?.() === 0 ? false : 'only root can mount a small disk';
 
-t.test(
-  'on a full disk no unstored event is acknowledged, and storing resumes automatically',
-  { skip },
-  async (t) => {
-    const disk = smallDisk(t);
-    const databaseUrl = `sqlite:${join(disk, 'sidecar.db')}`;
-    const stage = await setStage(t, { variables: { DATABASE_URL: databaseUrl } });
-    const { api, keys, sidecar } = stage;
-    const send = (event: Event) => deliver(sidecar.port, keys.webhookSecret, event);
-    const ready = async () => (await fetch(`${sidecar.receiver}/readyz`)).status;
-    const acknowledged: Event[] = [];
+t.test('on a full disk no unstored event is acknowledged, and storing resumes', { skip }, async (t) => {
+  const disk = smallDisk(t);
+  const databaseUrl = `sqlite:${join(disk, 'sidecar.db')}`;
+  const stage = await setStage(t, { variables: { DATABASE_URL: databaseUrl } });
+  const { api, keys, sidecar } = stage;
+  const send = (event: Event) => deliver(sidecar.port, keys.webhookSecret, event);
+  const ready = async () => (await fetch(`${sidecar.receiver}/readyz`)).status;
+  const acknowledged: Event[] = [];
 
-    for (const round of [1, 2]) {
-      await t.test(`time ${round}`, async (t) => {
-        const load = startLoad({
-          port: sidecar.port,
-          secret: keys.webhookSecret,
-          series: `disk-${round}`,
-          events: 200,
-        });
-        await load.ended;
-        t.equal(load.acknowledged.size, 200);
-        acknowledged.push(...load.acknowledged.values());
-        await stage.settled();
-
-        const filler = join(disk, 'filler');
-        fill(filler);
-        // The log still has free space. It is used up once the file cannot take the log's contents.
-        const until = startLoad({ port: sidecar.port, secret: keys.webhookSecret, series: `full-${round}` });
-        await until.ended;
-        t.strictSame([...until.refusals.keys()], [503]);
-        acknowledged.push(...until.acknowledged.values());
-        // Smaller files take the last pages.
-        await eventually('it is not ready', ready, (status) => status === 503);
-        const refused = [...until.inDoubt.values()];
-        for (const { status, headers } of await Promise.all(refused.map(send))) {
-          t.match({ status, headers }, { status: 503, headers: { 'retry-after': /^\d+$/ } });
-        }
-        t.equal(
-          (await api.call('PUT', '/v1/employers/employer-0/pay-schedule', { schedules: [] })).status,
-          503,
-        );
-        t.equal((await fetch(`${sidecar.receiver}/livez`)).status, 200, 'it lives');
-        const { data } = await api.get('/v1/deductions?limit=1000');
-        t.equal(data.length, 97, 'reading works');
-
-        rmSync(filler);
-        await eventually('it is ready again', ready, (status) => status === 200);
-        for (const event of refused) t.equal((await send(event)).status, 204);
-        acknowledged.push(...refused);
-        await stage.settled();
-        t.strictSame(await breaches({ databaseUrl, acknowledged }), []);
+  for (const round of [1, 2]) {
+    await t.test(`time ${round}`, async (t) => {
+      const load = startLoad({
+        port: sidecar.port,
+        secret: keys.webhookSecret,
+        series: `disk-${round}`,
+        events: 200,
       });
-    }
+      await load.ended;
+      t.equal(load.acknowledged.size, 200);
+      acknowledged.push(...load.acknowledged.values());
+      await stage.settled();
 
-    t.strictSame(
-      sidecar.logged().filter(({ level }) => level === 'fatal'),
-      [],
-    );
-    t.equal(await sidecar.end('SIGTERM'), 0, 'the same process ran all the time');
-  },
-);
+      const filler = join(disk, 'filler');
+      fill(filler);
+      // The log still has free space. It is used up once the file cannot take the log's contents.
+      const until = startLoad({ port: sidecar.port, secret: keys.webhookSecret, series: `full-${round}` });
+      await until.ended;
+      t.strictSame([...until.refusals.keys()], [503]);
+      acknowledged.push(...until.acknowledged.values());
+      // Small files take the last pages.
+      await eventually('it is not ready', ready, (status) => status === 503);
+      const refused = [...until.inDoubt.values()];
+      for (const { status, headers } of await Promise.all(refused.map(send))) {
+        t.match({ status, headers }, { status: 503, headers: { 'retry-after': /^\d+$/ } });
+      }
+      t.equal(
+        (await api.call('PUT', '/v1/employers/employer-0/pay-schedule', { schedules: [] })).status,
+        503,
+      );
+      t.equal((await fetch(`${sidecar.receiver}/livez`)).status, 200, 'it lives');
+      const { data } = await api.get('/v1/deductions?limit=1000');
+      t.equal(data.length, 97, 'reading works');
+
+      rmSync(filler);
+      await eventually('it is ready again', ready, (status) => status === 200);
+      for (const event of refused) t.equal((await send(event)).status, 204);
+      acknowledged.push(...refused);
+      await stage.settled();
+      t.strictSame(await breaches({ databaseUrl, acknowledged }), []);
+    });
+  }
+
+  t.strictSame(
+    sidecar.logged().filter(({ level }) => level === 'fatal'),
+    [],
+  );
+  t.equal(await sidecar.end('SIGTERM'), 0, 'the same process ran all the time');
+});
 
 t.test('readiness and doctor report a filling disk before it is full', { skip }, async (t) => {
   const disk = smallDisk(t);

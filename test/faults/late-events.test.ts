@@ -30,40 +30,37 @@ const HISTORY = [
   `update ledger_head set position = ${VERSIONS}`,
 ];
 
-onEachEngine(
-  'late events on a deduction with 1,000,000 versions read one version each and block no other event',
-  async (t) => {
-    const { db, store, loop, states } = await startApplying(t);
-    await transact(
-      db,
-      async (trx) => {
-        for (const statement of HISTORY) await sql.raw(statement).execute(trx);
-      },
-      { isTimeLimited: false },
-    );
-    await store(['late', deductionBody({ id: 'long' }, { created_at: timeOf(10) })], deduction('other'), [
-      'oldest',
-      deductionBody({ id: 'long' }, { created_at: '2026-03-01T11:59:59Z' }),
-    ]);
-    t.match(await loop.runOnce(), { applied: 3 });
-    t.strictSame(await states(), ['late: applied', 'other: applied', 'oldest: applied']);
-    const versions = await db
-      .selectFrom('deduction_versions')
-      .select(['event_id', 'version', 'late', 'ordered_by', 'tie_changed'])
-      .where('position', '>', VERSIONS)
-      .orderBy('position')
-      .execute();
-    t.match(versions, [
-      { event_id: 'late', version: VERSIONS + 1, late: 1, ordered_by: 'tie', tie_changed: 1 },
-      { event_id: 'other', version: 1, late: 0 },
-      { event_id: 'oldest', version: VERSIONS + 2, late: 1, ordered_by: 'created_at' },
-    ]);
-    const late = [20, 21, 22].map((n) => incoming(`late-${n}`, timeOf(n), { id: 'long' }));
-    const rows = await transact(db, async (trx) => {
-      const counted = countingReads(trx);
-      await recordDeductions(counted.db, late, RECEIVED);
-      return counted.reads.rows;
-    });
-    t.equal(rows, 5, 'the position, the latest state and the three versions at their times');
-  },
-);
+onEachEngine('late events on a deduction with 1,000,000 versions read one version each', async (t) => {
+  const { db, store, loop, states } = await startApplying(t);
+  await transact(
+    db,
+    async (trx) => {
+      for (const statement of HISTORY) await sql.raw(statement).execute(trx);
+    },
+    { isTimeLimited: false },
+  );
+  await store(['late', deductionBody({ id: 'long' }, { created_at: timeOf(10) })], deduction('other'), [
+    'oldest',
+    deductionBody({ id: 'long' }, { created_at: '2026-03-01T11:59:59Z' }),
+  ]);
+  t.match(await loop.runOnce(), { applied: 3 });
+  t.strictSame(await states(), ['late: applied', 'other: applied', 'oldest: applied']);
+  const versions = await db
+    .selectFrom('deduction_versions')
+    .select(['event_id', 'version', 'late', 'ordered_by', 'tie_changed'])
+    .where('position', '>', VERSIONS)
+    .orderBy('position')
+    .execute();
+  t.match(versions, [
+    { event_id: 'late', version: VERSIONS + 1, late: 1, ordered_by: 'tie', tie_changed: 1 },
+    { event_id: 'other', version: 1, late: 0 },
+    { event_id: 'oldest', version: VERSIONS + 2, late: 1, ordered_by: 'created_at' },
+  ]);
+  const late = [20, 21, 22].map((n) => incoming(`late-${n}`, timeOf(n), { id: 'long' }));
+  const rows = await transact(db, async (trx) => {
+    const counted = countingReads(trx);
+    await recordDeductions(counted.db, late, RECEIVED);
+    return counted.reads.rows;
+  });
+  t.equal(rows, 5, 'the position, the latest state and the three versions at their times');
+});

@@ -1,8 +1,9 @@
 /** Copying a SQLite file to PostgreSQL: everything is copied, or nothing. */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomBytes } from 'node:crypto';
-import { copyFileSync, existsSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { copyFileSync, existsSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { sql } from 'kysely';
 import { Client } from 'pg';
 import t, { type Test } from 'tap';
 import { migrate } from '../../src/database/migrate.ts';
@@ -99,7 +100,7 @@ async function copy(
   return ran;
 }
 
-/** Asserts that every table is empty except those with one row, and that no lock is held. */
+/** Asserts that every table is empty except for its one row, if the migrations create it. */
 async function isEmpty(t: Test, url: string): Promise<void> {
   const db = openDatabase(url);
   try {
@@ -134,26 +135,21 @@ t.test('everything is copied, the file is unchanged, and a sidecar continues fro
   t.strictSame(await contentOfTables(source.db, source.tables), before, 'the file is unchanged');
 
   await t.test('numbers continue after the highest', async (t) => {
+    const highestOf = async (
+      table: 'inbox' | 'outbox' | 'event_conflicts' | 'ledger_head',
+      column: string,
+    ) => {
+      const rows = await db
+        .selectFrom(table)
+        .select(sql<number>`max(${sql.ref(column)})`.as('n'))
+        .execute();
+      return rows[0]!.n;
+    };
     const highest = async () => ({
-      seq: (
-        await db
-          .selectFrom('inbox')
-          .select((eb) => eb.fn.max('seq').as('n'))
-          .executeTakeFirstOrThrow()
-      ).n,
-      request: (
-        await db
-          .selectFrom('outbox')
-          .select((eb) => eb.fn.max('seq').as('n'))
-          .executeTakeFirstOrThrow()
-      ).n,
-      conflict: (
-        await db
-          .selectFrom('event_conflicts')
-          .select((eb) => eb.fn.max('conflict_id').as('n'))
-          .executeTakeFirstOrThrow()
-      ).n,
-      position: (await db.selectFrom('ledger_head').select('position as n').executeTakeFirstOrThrow()).n,
+      seq: await highestOf('inbox', 'seq'),
+      request: await highestOf('outbox', 'seq'),
+      conflict: await highestOf('event_conflicts', 'conflict_id'),
+      position: await highestOf('ledger_head', 'position'),
     });
     const last = await highest();
     await receive(db, [deductionOf('evt-apple-1', { id: 'ded-apple', description: 'a third body' })]);
@@ -264,166 +260,77 @@ t.test('an impossible copy is rejected with the reason, and source and target ar
   const source = await filled(t);
   const before = await contentOfTables(source.db, source.tables);
   const url = await target();
+  const refused = async (code: number, stderr: RegExp, from: string, to: string, env: Variables = {}) =>
+    t.match(await copy(t, from, to, { env }), { code, stderr }, String(stderr));
 
-  await t.test('an environment other than that of the file', async (t) => {
-    const ran = await copy(t, source.url, url, { env: { BENEFITS_ENVIRONMENT: 'live' } });
-    t.match(ran, {
-      code: 1,
-      stderr: /: the database of --from: the database belongs to sandbox, but BENEFITS_ENVIRONMENT is live/,
-    });
-  });
+  const live = { BENEFITS_ENVIRONMENT: 'live' };
+  const file = /: the database of --from: the database belongs to sandbox, but BENEFITS_ENVIRONMENT is live/;
+  await refused(1, file, source.url, url, live);
+  const ofLive = await target();
+  await migrate(open(t, ofLive), 'live', MADE_AT);
+  const other = /: the target: the database belongs to live, but BENEFITS_ENVIRONMENT is sandbox/;
+  await refused(1, other, source.url, ofLive);
+  await isEmpty(t, ofLive);
 
-  await t.test('an environment other than that of the target', async (t) => {
-    const live = await target();
-    await migrate(open(t, live), 'live', MADE_AT);
-    const ran = await copy(t, source.url, live);
-    t.match(ran, {
-      code: 1,
-      stderr: /: the target: the database belongs to live, but BENEFITS_ENVIRONMENT is sandbox/,
-    });
-    await isEmpty(t, live);
-  });
+  const release = holdServeLock(source.url);
+  await refused(1, /another process already serves .*source\.db: stop it/, source.url, url);
+  release();
 
-  await t.test('a file in use by a sidecar', async (t) => {
-    const release = holdServeLock(source.url);
-    t.match(await copy(t, source.url, url), {
-      code: 1,
-      stderr: /another process already serves .*source\.db: stop it/,
-    });
-    release();
-  });
+  const folder = dirname(sqlitePath(source.url));
+  const another = `sqlite:${folder}/another.db`;
+  const from = await migrated(t, another);
+  const newer = await target();
+  for (const db of [from, await migrated(t, newer)]) await addMigration(db);
+  await refused(1, /: the database of --from: the database has migration 0999_next/, another, url);
+  await refused(1, /: the target: the database has migration 0999_next/, source.url, newer);
+  await dropMigrations(from, 2);
+  await refused(1, /: the database of --from: the database lacks 1 migration/, another, url);
 
-  await t.test('a file from an older or newer release', async (t) => {
-    const { url: from, db } = await another(t);
-    const [last] = await db.selectFrom('migrations').selectAll().orderBy('number', 'desc').limit(1).execute();
-    await transact(db, (trx) =>
-      trx
-        .insertInto('migrations')
-        .values({ ...last!, number: last!.number + 1, name: '0999_next' })
-        .execute(),
-    );
-    t.match(await copy(t, from, url), {
-      code: 1,
-      stderr: /: the database of --from: the database has migration 0999_next/,
-    });
-    await transact(db, (trx) => trx.deleteFrom('migrations').where('number', '>=', last!.number).execute());
-    t.match(await copy(t, from, url), {
-      code: 1,
-      stderr: /: the database of --from: the database lacks 1 migration/,
-    });
-  });
+  const older = await target();
+  const inUse = await migrated(t, older);
+  await deliver(inUse, [deductionOf('evt-1', {})]);
+  const left = await dropMigrations(inUse, 1);
+  await within(older, (client) => client.query('drop table payroll_codes, pay_schedules'));
+  await refused(1, /the target is not empty: its table deduction_versions has rows/, source.url, older);
+  t.equal(await migrationsOf(inUse), left, 'a target in use by an older release is not migrated');
 
-  await t.test('a target from a newer release', async (t) => {
-    const newer = await target();
-    const db = await migrated(t, newer);
-    const [last] = await db.selectFrom('migrations').selectAll().orderBy('number', 'desc').limit(1).execute();
-    await transact(db, (trx) =>
-      trx
-        .insertInto('migrations')
-        .values({ ...last!, number: last!.number + 1, name: '0999_next' })
-        .execute(),
-    );
-    t.match(await copy(t, source.url, newer), {
-      code: 1,
-      stderr: /: the target: the database has migration 0999_next/,
-    });
-  });
+  writeFileSync(`${folder}/text`, 'this is not a database, however long it may be');
+  const missing = `sqlite:${folder}/missing.db`;
+  await refused(2, /--from: there is no database at .*missing\.db/, missing, url);
+  t.notOk(existsSync(sqlitePath(missing)), 'no file is created');
+  await refused(1, /is not a database/, `sqlite:${folder}/text`, url);
+  await refused(1, /is not a database/, `sqlite:${folder}/text`, url); // The lock is released.
 
-  await t.test('a target in use by an older release is not migrated', async (t) => {
-    const older = await target();
-    const db = await migrated(t, older);
-    await deliver(db, [deductionOf('evt-1', {})]);
-    const last = (
-      await db
-        .selectFrom('migrations')
-        .select((eb) => eb.fn.max('number').as('n'))
-        .executeTakeFirstOrThrow()
-    ).n;
-    await transact(db, (trx) => trx.deleteFrom('migrations').where('number', '=', last).execute());
-    await within(older, async (client) => {
-      for (const name of ['payroll_codes', 'pay_schedules']) await client.query(`drop table ${name}`);
-    });
-    t.match(await copy(t, source.url, older), {
-      code: 1,
-      stderr: /the target is not empty: its table deduction_versions has rows/,
-    });
-    const left = await db.selectFrom('migrations').select('number').execute();
-    t.notOk(left.some(({ number }) => number === last));
-  });
+  for (const wrong of [url, sqlitePath(source.url), 'sqlite::memory:', 'postgres://', ''])
+    await refused(2, /--from must be sqlite: and the path of a file/, wrong, url);
+  for (const wrong of [source.url, 'mysql://a:b@c/d', `postgres://${USER}:${PASSWORD}@[broken/x`, ''])
+    await refused(2, /--to \(or DATABASE_URL\) must be postgres:/, source.url, wrong);
 
-  await t.test('a missing file, or a file that is not a database', async (t) => {
-    const folder = t.testdir({ text: 'this is not a database, however long it may be' });
-    const missing = `sqlite:${folder}/missing.db`;
-    t.match(await copy(t, missing, url), {
-      code: 2,
-      stderr: /--from: there is no database at .*missing\.db/,
-    });
-    t.notOk(existsSync(sqlitePath(missing)), 'no file is created');
-    const ran = await copy(t, `sqlite:${folder}/text`, url);
-    t.match(ran, { code: 1, stderr: /is not a database/ });
-    t.match(
-      await copy(t, `sqlite:${folder}/text`, url),
-      { code: 1, stderr: /is not a database/ },
-      'the lock is released',
-    );
-  });
-
-  await t.test('addresses of the wrong kind', async (t) => {
-    for (const from of [url, sqlitePath(source.url), 'sqlite::memory:', 'postgres://', '']) {
-      t.match(
-        await copy(t, from, url),
-        { code: 2, stderr: /--from must be sqlite: and the path of a file/ },
-        from.slice(0, 10),
-      );
-    }
-    for (const to of [source.url, 'mysql://a:b@c/d', `postgres://${USER}:${PASSWORD}@[broken/x`, '']) {
-      t.match(
-        await copy(t, source.url, to),
-        { code: 2, stderr: /--to \(or DATABASE_URL\) must be postgres:/ },
-        to.slice(0, 10),
-      );
-    }
-    const plain = await here(t, ENVIRONMENT, ['copy', '--from', source.url]);
-    t.match(
-      plain,
-      { code: 2, stderr: /--to \(or DATABASE_URL\) must be postgres:/ },
-      'the configured DATABASE_URL',
-    );
-  });
-
-  await t.test('a target that does not exist or rejects the login', async (t) => {
-    const at = (changes: { port?: string; password?: string; pathname?: string }) =>
-      Object.assign(new URL(url), changes).href;
-    t.match(await copy(t, source.url, at({ port: '1' })), {
-      code: 1,
-      stderr: /the database server cannot be reached/,
-    });
-    t.match(await copy(t, source.url, at({ password: `${PASSWORD}-wrong` })), {
-      code: 1,
-      stderr: /refused the user or the password/,
-    });
-    t.match(await copy(t, source.url, at({ pathname: '/nowhere' })), {
-      code: 1,
-      stderr: /does not exist on the server/,
-    });
-    const debug = { env: { LOG_LEVEL: 'debug' } };
-    t.match(
-      await copy(t, source.url, at({ port: '1' }), debug),
-      { code: 1, stderr: /\n {4}at / },
-      'the failing step is named',
-    );
-  });
+  const at = (changes: { port?: string; password?: string; pathname?: string }) =>
+    Object.assign(new URL(url), changes).href;
+  await refused(1, /the database server cannot be reached/, source.url, at({ port: '1' }));
+  await refused(1, /\n {4}at /, source.url, at({ port: '1' }), { LOG_LEVEL: 'debug' });
+  await refused(1, /refused the user or the password/, source.url, at({ password: `${PASSWORD}-wrong` }));
+  await refused(1, /does not exist on the server/, source.url, at({ pathname: '/nowhere' }));
 
   t.strictSame(await contentOfTables(source.db, source.tables), before, 'the file is unchanged');
   t.match(await copy(t, source.url, url), { code: 0 }, 'the file can still be copied');
 });
 
-/** A migrated file without events. */
-async function another(t: Test): Promise<{ url: string; db: Db }> {
-  const url = `sqlite:${t.testdir()}/another.db`;
-  const db = open(t, url);
-  await migrate(db, 'sandbox', MADE_AT);
-  return { url, db };
+const migrationsOf = async (db: Db): Promise<number> =>
+  (await db.selectFrom('migrations').select('number').execute()).length;
+
+async function addMigration(db: Db): Promise<void> {
+  const [last] = await db.selectFrom('migrations').selectAll().orderBy('number', 'desc').limit(1).execute();
+  const next = { ...last!, number: last!.number + 1, name: '0999_next' };
+  await transact(db, (trx) => trx.insertInto('migrations').values(next).execute());
+}
+
+/** Removes the rows of the last migrations and returns how many are left. */
+async function dropMigrations(db: Db, count: number): Promise<number> {
+  const left = (await migrationsOf(db)) - count;
+  await transact(db, (trx) => trx.deleteFrom('migrations').where('number', '>', left).execute());
+  return left;
 }
 
 t.test('an interrupted copy leaves an empty target and can be repeated', async (t) => {
@@ -439,43 +346,26 @@ t.test('an interrupted copy leaves an empty target and can be repeated', async (
         create or replace trigger interfere before insert on tokens for each row execute function interfere()`),
     );
 
-  await t.test('because the connection is lost', async (t) => {
-    await interfere('perform pg_terminate_backend(pg_backend_pid());');
-    t.match(await copy(t, source.url, url, { isTTY: true }), {
-      code: 1,
-      stdout: '',
-      stderr: /terminating connection/,
-    });
+  const FAILURES: [statements: string, stderr: RegExp][] = [
+    ['perform pg_terminate_backend(pg_backend_pid());', /terminating connection/],
+    [
+      "if new.revoked_at is null then raise exception 'no % here', new.name; end if;",
+      /: the target refuses a row of table tokens \(P0001\): nothing was copied\n$/,
+    ],
+    [
+      "new.name := new.name || ' ';",
+      /table tokens does not contain what was written \(2 of 2 rows\): nothing was copied/,
+    ],
+    [
+      'if new.revoked_at is null then return null; end if;',
+      /does not contain what was written \(1 of 2 rows\)/,
+    ],
+  ];
+  for (const [statements, stderr] of FAILURES) {
+    await interfere(statements);
+    t.match(await copy(t, source.url, url), { code: 1, stdout: '', stderr }, statements);
     await isEmpty(t, url);
-  });
-
-  await t.test('because the target rejects a row', async (t) => {
-    await interfere("if new.revoked_at is null then raise exception 'no % here', new.name; end if;");
-    const ran = await copy(t, source.url, url);
-    t.match(ran, {
-      code: 1,
-      stdout: '',
-      stderr: /: the target refuses a row of table tokens \(P0001\): nothing was copied\n$/,
-    });
-    await isEmpty(t, url);
-  });
-
-  await t.test('because the target returns other values than were written', async (t) => {
-    for (const change of ["new.name := new.name || ' ';", "new.token_hash := new.token_hash || '\\x00';"]) {
-      await interfere(change);
-      const ran = await copy(t, source.url, url);
-      t.match(ran, {
-        code: 1,
-        stdout: '',
-        stderr: /table tokens does not contain what was written \(2 of 2 rows\): nothing was copied/,
-      });
-      await isEmpty(t, url);
-    }
-    await interfere('if new.revoked_at is null then return null; end if;');
-    const ran = await copy(t, source.url, url);
-    t.match(ran, { code: 1, stdout: '', stderr: /does not contain what was written \(1 of 2 rows\)/ });
-    await isEmpty(t, url);
-  });
+  }
 
   await t.test('because the process is killed', async (t) => {
     await interfere('perform pg_advisory_xact_lock(4711);');

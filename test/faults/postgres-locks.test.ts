@@ -43,41 +43,38 @@ t.test('a hanging applier is disconnected, and another one continues within seco
   t.strictSame(await ledger(), ['a', 'b']);
 });
 
-t.test(
-  'while the inbox is locked deliveries get 503 with Retry-After, and are accepted afterward',
-  async (t) => {
-    const { db, url } = await scratch(t);
-    const other = new Client(url);
-    await other.connect();
-    t.teardown(() => other.end());
-    const fatal: unknown[] = [];
-    const intake = createIntake({
-      db,
-      receivedAt: () => new Date().toISOString(),
-      log: silentLog,
-      onStored: () => {},
-      onFatal: (error) => fatal.push(error),
-    });
-    const body = Buffer.from('x');
-    // A session without timeouts, like a person's.
-    await other.query('begin');
-    await other.query('lock table inbox in exclusive mode');
+t.test('while the inbox is locked deliveries get 503 with Retry-After', async (t) => {
+  const { db, url } = await scratch(t);
+  const other = new Client(url);
+  await other.connect();
+  t.teardown(() => other.end());
+  const fatal: unknown[] = [];
+  const intake = createIntake({
+    db,
+    receivedAt: () => new Date().toISOString(),
+    log: silentLog,
+    onStored: () => {},
+    onFatal: (error) => fatal.push(error),
+  });
+  const body = Buffer.from('x');
+  // A session without timeouts, like a person's.
+  await other.query('begin');
+  await other.query('lock table inbox in exclusive mode');
 
-    const began = performance.now();
-    const waiting = ['a', 'b', 'c'].map((eventId) => intake.accept({ eventId, body }));
-    const outcomes = await Promise.allSettled(waiting);
-    const tookMs = performance.now() - began;
-    for (const outcome of outcomes) t.match(outcome, { status: 'rejected', reason: { code: 'NOT_STORED' } });
-    t.ok(tookMs > 7_000 && tookMs < stretched(14_500), `after ${Math.round(tookMs)} ms`);
-    t.strictSame(fatal, []);
+  const began = performance.now();
+  const waiting = ['a', 'b', 'c'].map((eventId) => intake.accept({ eventId, body }));
+  const outcomes = await Promise.allSettled(waiting);
+  const tookMs = performance.now() - began;
+  for (const outcome of outcomes) t.match(outcome, { status: 'rejected', reason: { code: 'NOT_STORED' } });
+  t.ok(tookMs > 7_000 && tookMs < stretched(14_500), `after ${Math.round(tookMs)} ms`);
+  t.strictSame(fatal, []);
 
-    const late = intake.accept({ eventId: 'late', body });
-    await other.query('rollback');
-    await late;
-    const stored = await db.selectFrom('inbox').select('event_id').where('event_id', '=', 'late').execute();
-    t.equal(stored.length, 1);
-  },
-);
+  const late = intake.accept({ eventId: 'late', body });
+  await other.query('rollback');
+  await late;
+  const stored = await db.selectFrom('inbox').select('event_id').where('event_id', '=', 'late').execute();
+  t.equal(stored.length, 1);
+});
 
 t.test('a connection without a response is dropped and not reused', async (t) => {
   const { db } = await scratch(t);

@@ -197,50 +197,44 @@ for (const [name, bodies] of [
   });
 }
 
-t.test(
-  'an applier that loses its connection quarantines nothing and retries until it succeeds',
-  async (t) => {
-    const aborting = new AbortController();
-    let losing = 2;
-    const { store, loop, states, logged, ledger } = await startApplying(t, {
-      effects: {
-        requestSync: async (trx) => {
-          losing -= 1;
-          if (losing >= 0) await sql`select pg_terminate_backend(pg_backend_pid())`.execute(trx);
-        },
+t.test('an applier that loses its connection quarantines nothing and retries', async (t) => {
+  const aborting = new AbortController();
+  let losing = 2;
+  const { store, loop, states, logged, ledger } = await startApplying(t, {
+    effects: {
+      requestSync: async (trx) => {
+        losing -= 1;
+        if (losing >= 0) await sql`select pg_terminate_backend(pg_backend_pid())`.execute(trx);
       },
-      onApplied: () => aborting.abort(),
-    });
-    await store(deduction('a'), ['sync', syncBody('sync-request')], deduction('b'));
-    await loop.run(aborting.signal);
-    t.ok(losing < 0, 'the connection was lost twice');
-    t.match(logged, [/^events could not be applied: trying again /]);
-    t.strictSame(await states(), ['a: applied', 'sync: applied', 'b: applied']);
-    t.strictSame(await ledger(), ['a', 'b']);
-  },
-);
+    },
+    onApplied: () => aborting.abort(),
+  });
+  await store(deduction('a'), ['sync', syncBody('sync-request')], deduction('b'));
+  await loop.run(aborting.signal);
+  t.ok(losing < 0, 'the connection was lost twice');
+  t.match(logged, [/^events could not be applied: trying again /]);
+  t.strictSame(await states(), ['a: applied', 'sync: applied', 'b: applied']);
+  t.strictSame(await ledger(), ['a', 'b']);
+});
 
-t.test(
-  'events whose connection is lost while they are stored are rejected, and nothing is stored',
-  async (t) => {
-    const { db, url } = await scratch(t);
-    const { intake } = side(t, url, () => {});
-    const other = new Client(url);
-    await other.connect();
-    t.teardown(() => other.end());
-    await other.query('begin');
-    await other.query('lock table inbox in exclusive mode');
-    const outcome = intake.accept(arrival('event')).catch((error) => error);
-    const kill = async () => {
-      const { rows } = await sql`
+t.test('events whose connection is lost are rejected, and nothing is stored', async (t) => {
+  const { db, url } = await scratch(t);
+  const { intake } = side(t, url, () => {});
+  const other = new Client(url);
+  await other.connect();
+  t.teardown(() => other.end());
+  await other.query('begin');
+  await other.query('lock table inbox in exclusive mode');
+  const outcome = intake.accept(arrival('event')).catch((error) => error);
+  const kill = async () => {
+    const { rows } = await sql`
         select pg_terminate_backend(pid) from pg_stat_activity where wait_event_type = 'Lock'`.execute(db);
-      return rows.length;
-    };
-    await eventually('it waits', kill, (killed) => killed === 1);
-    t.match(await outcome, { code: 'NOT_STORED' });
-    await other.query('rollback');
-    t.strictSame(await db.selectFrom('inbox').select('event_id').execute(), []);
-    await intake.accept(arrival('event'));
-    t.strictSame(await db.selectFrom('inbox').select('event_id').execute(), [{ event_id: 'event' }]);
-  },
-);
+    return rows.length;
+  };
+  await eventually('it waits', kill, (killed) => killed === 1);
+  t.match(await outcome, { code: 'NOT_STORED' });
+  await other.query('rollback');
+  t.strictSame(await db.selectFrom('inbox').select('event_id').execute(), []);
+  await intake.accept(arrival('event'));
+  t.strictSame(await db.selectFrom('inbox').select('event_id').execute(), [{ event_id: 'event' }]);
+});

@@ -40,7 +40,7 @@ t.test('senders with clocks days apart respect claims of each other', async (t) 
   t.equal(attempts, 1);
   const due = new Date(Date.now() + HOUR_MS).toISOString();
   await db.updateTable('outbox').set({ due_at: due }).execute();
-  t.equal((await loops[1]!.runOnce()).delivered, 0, 'neither is it due for the other');
+  t.equal((await loops[1]!.runOnce()).delivered, 0, 'it is due for neither sender');
   t.equal(received.length, 1);
 });
 

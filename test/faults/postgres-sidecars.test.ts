@@ -4,14 +4,8 @@ import t from 'tap';
 import { type LoopName, listenForWakes } from '../../src/database/notifier.ts';
 import type { Tables } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
-import { employeeSubject, encryptBody, enqueue } from '../../src/outbox/queue.ts';
-import { createEncryptor } from '../../src/security/encryption.ts';
-import { openHasher } from '../../src/security/hashing.ts';
-import { seededRandom, shuffle } from '../../src/simulator/random.ts';
-import { DEFAULT_SEED, makeWorld } from '../../src/simulator/world.ts';
 import { useOwnPostgres } from '../support/engine.ts';
 import { eventually } from '../support/eventually.ts';
-import { type Front, startFront } from '../support/front.ts';
 import { deliver, eventOf } from '../support/load.ts';
 import { cutRound, killRound, readyz, restartRound } from '../support/postgres-rounds.ts';
 import { start } from '../support/sidecar.ts';
@@ -23,20 +17,11 @@ const server = await useOwnPostgres();
 t.setTimeout(600_000);
 
 const STOPS_WITHIN_MS = 10_000;
-const EMPLOYER = 'maple-bakery';
-const census = makeWorld(DEFAULT_SEED).get(EMPLOYER);
 
 t.test('three sidecars on one database', async (t) => {
-  let front = {} as Front;
-  const three = await setThree(t, {
-    before: async (url) => {
-      front = await startFront(t, url);
-      return front.url;
-    },
-  });
+  const three = await setThree(t);
   const { stage, all, db } = three;
-  const { simulator, keys } = stage;
-  const secret = keys.webhookSecret;
+  const secret = stage.keys.webhookSecret;
 
   await t.test('migrate an empty database once when they start together', async (t) => {
     await Promise.all(all.map((one) => one.start()));
@@ -58,7 +43,7 @@ t.test('three sidecars on one database', async (t) => {
     t.equal(three.acknowledged.size, 1_200);
     t.strictSame(await three.judge(), []);
     const [first = [], ...others] = await Promise.all(all.map(feedOf));
-    t.equal(first.length, 1_140, 'the rest are sync requests');
+    t.equal(first.length, 1_140, 'the remaining events are sync requests');
     t.strictSame(
       first.map(({ position }) => position),
       first.map((_, index) => index + 1),
@@ -66,33 +51,12 @@ t.test('three sidecars on one database', async (t) => {
     for (const feed of others) t.strictSame(feed, first);
   });
 
-  await t.test('store 200 events once that are posted to all of them in different orders', async (t) => {
-    const events = Array.from({ length: 200 }, (_, index) => eventOf('at-once', index));
-    const random = seededRandom('at once', 1);
-    const answers = await Promise.all(
-      all.flatMap(({ sidecar }) =>
-        shuffle(random, events).map((event) => deliver(sidecar.port, secret, event)),
-      ),
-    );
-    t.strictSame(
-      answers.filter(({ status }) => status !== 204),
-      [],
-    );
-    t.strictSame(await three.judge(), []);
-    const stored = await db
-      .selectFrom('inbox')
-      .select('event_id')
-      .where('event_id', 'like', 'msg_at-once%')
-      .execute();
-    t.equal(stored.length, events.length);
-  });
-
   await t.test('notify each other of new work', async (t) => {
     const calls: LoopName[] = [];
     const stop = new AbortController();
     const ended = listenForWakes(stage.databaseUrl, (call) => calls.push(call), stop.signal);
     await eventually('the test receives the notification too', () => calls.splice(0).length, Boolean);
-    const reprocessed = await all[1].api.call('POST', '/v1/events/msg_at-once_0/reprocess');
+    const reprocessed = await all[1].api.call('POST', '/v1/events/msg_concurrent-0_0/reprocess');
     t.equal(reprocessed.status, 202);
     await eventually(
       'an event is pending',
@@ -110,106 +74,6 @@ t.test('three sidecars on one database', async (t) => {
     stop.abort();
     await ended;
     await nothingPending(db);
-  });
-
-  await t.test(
-    'send one upload per employer at a time, whichever sidecar received the request',
-    async (t) => {
-      t.equal((await stage.api.call('PUT', `/v1/employers/${EMPLOYER}/census`, census)).status, 200);
-      front.mode = 'hang';
-      await simulator.requestCensus(EMPLOYER);
-      await eventually(
-        'an upload hangs',
-        () => front.met.get('hang'),
-        (met) => met === 1,
-      );
-      const requests = Array.from({ length: 10 }, (_, index) => ({
-        id: `msg_sync_${index}`,
-        body: JSON.stringify({
-          id: `evt_sync_${index}`,
-          event_type: 'employee-census.sync-request',
-          data: { employer_id: EMPLOYER },
-        }),
-      }));
-      const asked = await Promise.all(
-        all.flatMap(({ sidecar, api }) => [
-          ...requests.map((event) => deliver(sidecar.port, secret, event)),
-          api.call('POST', `/v1/employers/${EMPLOYER}/census/sync`),
-        ]),
-      );
-      t.strictSame([...new Set(asked.map(({ status }) => status))].sort(), [202, 204]);
-      await nothingPending(db);
-      const owed = await db
-        .selectFrom('outbox')
-        .select('state')
-        .where('subject_type', '=', 'employer')
-        .where('subject_id', '=', EMPLOYER)
-        .where('finished_at', 'is', null)
-        .orderBy('seq')
-        .execute();
-      t.strictSame(owed, [{ state: 'sending' }, { state: 'pending' }]);
-      t.equal(front.met.get('hang'), 1, 'the second, for all others, waits for the first');
-
-      front.letThrough();
-      const syncs = await eventually(
-        'every sync is completed',
-        () => stage.api.list(`/v1/census-syncs?employer_id=${EMPLOYER}`),
-        (found) => found.every(({ state }) => state === 'completed'),
-      );
-      t.equal(syncs.length, 1 + requests.length + all.length, 'an event delivered three times is one sync');
-      t.strictSame(
-        simulator.requests().map(({ status, repeated }) => ({ status, repeated })),
-        [
-          { status: 200, repeated: false },
-          { status: 200, repeated: false },
-        ],
-      );
-    },
-  );
-
-  await t.test('send the changes of an employee once and in order', async (t) => {
-    const [id = '', key = ''] = keys.dataKey.split(':');
-    const encryptor = createEncryptor([{ id, key: Buffer.from(key, 'base64') }]);
-    const employees =
-      census?.employees.slice(0, 8).map(({ employee_id, address }) => ({ employee_id, address })) ?? [];
-    const sent = simulator.requests().length;
-    for (let nth = 1; nth <= 5; nth += 1) {
-      await Promise.all(
-        employees.map(async ({ employee_id, address }) => {
-          const requestId = `${employee_id}-change-${nth}`;
-          const body = JSON.stringify({ employee_id, address: { ...address, line1: `${nth} Main Street` } });
-          const encrypted = encryptBody(
-            encryptor,
-            await openHasher(db, encryptor),
-            requestId,
-            Buffer.from(body),
-          );
-          const change = {
-            requestId,
-            kind: 'demographic',
-            ...employeeSubject(employee_id),
-            encrypted,
-          } as const;
-          return transact(db, (trx) => enqueue(trx, [change], new Date().toISOString()));
-        }),
-      );
-    }
-    const total = employees.length * 5;
-    const received = await eventually(
-      'all changes are delivered',
-      () => simulator.requests().slice(sent),
-      (requests) => requests.length >= total,
-    );
-    t.equal(received.length, total);
-    t.strictSame([...new Set(received.map(({ status }) => status))], [200]);
-    for (const { employee_id } of employees) {
-      t.strictSame(
-        received
-          .map(({ idempotencyKey }) => idempotencyKey)
-          .filter((key) => key?.startsWith(`${employee_id}-`)),
-        [1, 2, 3, 4, 5].map((nth) => `${employee_id}-change-${nth}`),
-      );
-    }
   });
 
   await t.test('logged no errors', async (t) => {

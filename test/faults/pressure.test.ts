@@ -8,7 +8,7 @@ import { scrape } from '../support/scrape.ts';
 import { setStage } from '../support/stage.ts';
 import { stretched } from '../support/stretched.ts';
 
-/** Enough versions for pages of a thousand. */
+/** This many versions fill pages of a thousand. */
 const SEEDED_EVENTS = 1_100;
 /** Concurrent clients that request repeatedly: many times as many as a payroll system has. */
 const CALLERS = 240;

@@ -122,7 +122,7 @@ onEachEngine('SIGTERM during startup ends it cleanly', async (t) => {
   t.match(starting.logged().at(-1), { msg: 'stopped' });
 });
 
-/** Starts a request and sends the rest byte by byte, indefinitely. */
+/** Starts a request and sends its remaining text byte by byte, indefinitely. */
 function drip(t: Test, port: number, beginning: string): void {
   const socket = connect(port, '127.0.0.1', () => socket.write(beginning));
   const dripping = setInterval(() => beginning !== '' && socket.write(' '), 100);

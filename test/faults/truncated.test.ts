@@ -53,7 +53,7 @@ for (const [how, bytes] of [
       /check the disk.*start again.*verify.*restore.* only if/,
     );
 
-    // Data that was only in the log is lost, and so are pages that the file needs. Both are reported.
+    // Data and pages that were only in the log are lost. Both are reported.
     t.ok((readMark(databaseUrl)?.seq ?? 0) >= load.acknowledged.size);
     const env = stage.variables as Record<string, string>;
     const { code, stdout } = await here(t, env, ['doctor', '--json']);

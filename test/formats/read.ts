@@ -16,7 +16,7 @@ export function byteByByte(text: string | Uint8Array): AsyncGenerator<Uint8Array
   return parts(...Array.from(bytes, (_, at) => bytes.subarray(at, at + 1)));
 }
 
-/** A parsed table: its valid rows, and the problems of the others. */
+/** A parsed table: its valid rows, and the problems of its invalid rows. */
 export async function readAll(
   content: string | Uint8Array | AsyncIterable<Uint8Array>,
   format: RowFormat,

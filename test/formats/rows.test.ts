@@ -120,7 +120,7 @@ t.test('unknown, duplicate and missing columns are named', async (t) => {
   ]);
 });
 
-t.test('the header of another table is one problem, with the columns of the table', async (t) => {
+t.test('a header of a different table is one problem, with the right columns', async (t) => {
   const { problems, rows } = await readAll('a,b,c,d,e,f\n1,2,3,4,5,6\n', 'csv');
   t.strictSame(rows, []);
   t.match(described(problems), [/^the header: has 6 unknown columns\. The columns are: employee_id, amount/]);

@@ -10,83 +10,73 @@ import { CASES } from './parse-event-cases.ts';
 
 const numbered = (count: number) => Array.from({ length: count }, (_, index) => `e${index}`);
 
-onEachEngine(
-  'events are applied in order of receipt, one commit per batch, on positions without gaps',
-  async (t) => {
-    const { store, loop, commits, ledger, db } = await startApplying(t);
-    const names = numbered(600);
-    await store(...names.map(deduction), ['unknown', deductionBody({}, { event_type: 'x' })]);
-    commits.count = 0;
-    t.match(await loop.runOnce(), { applied: 512, ignored: 0, quarantined: 0 });
-    t.equal(commits.count, 1);
-    t.strictSame(await ledger(), names.slice(0, 512));
-    t.match(await loop.runOnce(), { applied: 88, ignored: 1, quarantined: 0 });
-    t.strictSame(await ledger(), names);
-    t.match(await loop.runOnce(), { applied: 0, ignored: 0, quarantined: 0 }, 'nothing is left');
-    const row = await db.selectFrom('inbox').selectAll().where('event_id', '=', 'e0').executeTakeFirst();
-    t.match(row, {
-      event_type: 'employee.deduction-updated',
-      envelope_id: 'evt_1',
-      finished_at: NOW.toISOString(),
-      reason: null,
-    });
-  },
-);
+onEachEngine('events are applied in order, one commit per batch, without gaps', async (t) => {
+  const { store, loop, commits, ledger, db } = await startApplying(t);
+  const names = numbered(600);
+  await store(...names.map(deduction), ['unknown', deductionBody({}, { event_type: 'x' })]);
+  commits.count = 0;
+  t.match(await loop.runOnce(), { applied: 512, ignored: 0, quarantined: 0 });
+  t.equal(commits.count, 1);
+  t.strictSame(await ledger(), names.slice(0, 512));
+  t.match(await loop.runOnce(), { applied: 88, ignored: 1, quarantined: 0 });
+  t.strictSame(await ledger(), names);
+  t.match(await loop.runOnce(), { applied: 0, ignored: 0, quarantined: 0 }, 'nothing is left');
+  const row = await db.selectFrom('inbox').selectAll().where('event_id', '=', 'e0').executeTakeFirst();
+  t.match(row, {
+    event_type: 'employee.deduction-updated',
+    envelope_id: 'evt_1',
+    finished_at: NOW.toISOString(),
+    reason: null,
+  });
+});
 
-onEachEngine(
-  'every signed body ends as applied, ignored or quarantined, and none affects another',
-  async (t) => {
-    const { store, loop, states } = await startApplying(t);
-    await store(...CASES.map(({ body }, index): Body => [`e${index}`, body]));
-    await loop.runOnce();
-    t.strictSame(
-      await states(),
-      CASES.map(({ state, reason }, index) => `e${index}: ${state}${reason === null ? '' : ` ${reason}`}`),
-    );
-  },
-);
+onEachEngine('every signed body ends in its state, and none affects another', async (t) => {
+  const { store, loop, states } = await startApplying(t);
+  await store(...CASES.map(({ body }, index): Body => [`e${index}`, body]));
+  await loop.runOnce();
+  t.strictSame(
+    await states(),
+    CASES.map(({ state, reason }, index) => `e${index}: ${state}${reason === null ? '' : ` ${reason}`}`),
+  );
+});
 
-onEachEngine(
-  'a poison event is quarantined, its writes are rolled back, and the events around it are applied',
-  async (t) => {
-    const requestSync = async (
-      trx: Parameters<typeof leaveTrace>[0],
-      { employerId }: { employerId: string },
-    ) => {
-      await leaveTrace(trx, employerId);
-      if (employerId === 'poison') throw Object.assign(new Error('value'), { code: 'POISON' });
-      if (employerId === 'nameless') throw new Error('value');
-    };
-    const { store, loop, states, differences, ledger, db, logged } = await startApplying(t, {
-      effects: { requestSync },
-    });
-    await store(
-      deduction('a'),
-      ['good', syncBody('sync-request', 'good')],
-      ['poison', syncBody('sync-request', 'poison')],
-      deduction('b'),
-      ['nameless', syncBody('sync-request', 'nameless')],
-      deduction('c'),
-    );
-    t.strictSame(await loop.runOnce(), { applied: 4, ignored: 0, quarantined: 2, syncsRequested: 1 });
-    const why = (code: string) =>
-      `applying it failed (${code}): reprocess it after an upgrade, or dismiss it`;
-    t.strictSame(await states(), [
-      'a: applied',
-      'good: applied',
-      `poison: quarantined ${why('POISON')}`,
-      'b: applied',
-      `nameless: quarantined ${why('internal error')}`,
-      'c: applied',
-    ]);
-    t.strictSame(await differences(), [], 'verify accepts their reasons');
-    t.strictSame(await ledger(), ['a', 'b', 'c']);
-    t.strictSame(await traces(db), ['good']);
-    const row = await db.selectFrom('inbox').selectAll().where('event_id', '=', 'poison').executeTakeFirst();
-    t.match(row, { event_type: 'employee-census.sync-request', envelope_id: 'evt_2' }, 'its type is stored');
-    t.notMatch(logged.join(), 'value', 'the log has only the code');
-  },
-);
+onEachEngine('a poison event is quarantined without its writes, and others are applied', async (t) => {
+  const requestSync = async (
+    trx: Parameters<typeof leaveTrace>[0],
+    { employerId }: { employerId: string },
+  ) => {
+    await leaveTrace(trx, employerId);
+    if (employerId === 'poison') throw Object.assign(new Error('value'), { code: 'POISON' });
+    if (employerId === 'nameless') throw new Error('value');
+  };
+  const { store, loop, states, differences, ledger, db, logged } = await startApplying(t, {
+    effects: { requestSync },
+  });
+  await store(
+    deduction('a'),
+    ['good', syncBody('sync-request', 'good')],
+    ['poison', syncBody('sync-request', 'poison')],
+    deduction('b'),
+    ['nameless', syncBody('sync-request', 'nameless')],
+    deduction('c'),
+  );
+  t.strictSame(await loop.runOnce(), { applied: 4, ignored: 0, quarantined: 2, syncsRequested: 1 });
+  const why = (code: string) => `applying it failed (${code}): reprocess it after an upgrade, or dismiss it`;
+  t.strictSame(await states(), [
+    'a: applied',
+    'good: applied',
+    `poison: quarantined ${why('POISON')}`,
+    'b: applied',
+    `nameless: quarantined ${why('internal error')}`,
+    'c: applied',
+  ]);
+  t.strictSame(await differences(), [], 'verify accepts their reasons');
+  t.strictSame(await ledger(), ['a', 'b', 'c']);
+  t.strictSame(await traces(db), ['good']);
+  const row = await db.selectFrom('inbox').selectAll().where('event_id', '=', 'poison').executeTakeFirst();
+  t.match(row, { event_type: 'employee-census.sync-request', envelope_id: 'evt_2' }, 'its type is stored');
+  t.notMatch(logged.join(), 'value', 'the log has only the code');
+});
 
 onEachEngine('an event set to pending while a poison event fails is not quarantined', async (t) => {
   const requestSync = async () => {
@@ -234,15 +224,12 @@ onSqlite('while another process holds the lock nothing is quarantined, and the l
   t.match(await states(), [/^a: applied$/, /^bad: quarantined/, /^b: applied$/]);
 });
 
-onSqlite(
-  'a storage failure that a retry cannot fix ends the loop and is reported to the process',
-  async (t) => {
-    const { store, loop, commits, states, fatal } = await startApplying(t);
-    await store(deduction('a'));
-    commits.failure = 'SQLITE_IOERR_FSYNC';
-    await loop.run(new AbortController().signal);
-    t.match(fatal, [{ code: 'SQLITE_IOERR_FSYNC' }]);
-    t.equal(fatal.length, 1);
-    t.strictSame(await states(), ['a: pending']);
-  },
-);
+onSqlite('a storage failure that a retry cannot fix ends the loop', async (t) => {
+  const { store, loop, commits, states, fatal } = await startApplying(t);
+  await store(deduction('a'));
+  commits.failure = 'SQLITE_IOERR_FSYNC';
+  await loop.run(new AbortController().signal);
+  t.match(fatal, [{ code: 'SQLITE_IOERR_FSYNC' }]);
+  t.equal(fatal.length, 1);
+  t.strictSame(await states(), ['a: pending']);
+});

@@ -1,6 +1,6 @@
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
-import { describeEventAge, readEventAge } from '../../src/inbox/arrivals.ts';
+import { readEventAge } from '../../src/inbox/arrivals.ts';
 import { scratch } from '../database/scratch.ts';
 import { onEitherEngine } from '../support/engine.ts';
 
@@ -16,37 +16,18 @@ async function insert(db: Db, source: 'webhook' | 'import', receivedAt: string, 
   await transact(db, (trx) => trx.insertInto('inbox').values(rows).execute());
 }
 
-onEitherEngine(
-  'the age of the last event counts from the creation of the database before the first event',
-  async (t) => {
-    const { db } = await scratch(t);
-    t.strictSame(await readEventAge(db), { since: '2026-01-31T09:30:00.000Z', hasEvents: false });
-    await insert(db, 'webhook', '2026-02-01T10:00:00.000Z');
-    t.strictSame(await readEventAge(db), { since: '2026-02-01T10:00:00.000Z', hasEvents: true });
-  },
-);
+onEitherEngine('before the first event its age counts from the creation of the database', async (t) => {
+  const { db } = await scratch(t);
+  t.strictSame(await readEventAge(db), { since: '2026-01-31T09:30:00.000Z', hasEvents: false });
+  await insert(db, 'webhook', '2026-02-01T10:00:00.000Z');
+  t.strictSame(await readEventAge(db), { since: '2026-02-01T10:00:00.000Z', hasEvents: true });
+});
 
-onEitherEngine(
-  'imported events do not change the age of the last event, however many there are',
-  async (t) => {
-    const { db } = await scratch(t);
-    await insert(db, 'import', '2026-02-01T09:00:00.000Z', 300);
-    t.match(await readEventAge(db), { hasEvents: false });
-    await insert(db, 'webhook', '2026-02-01T10:00:00.000Z');
-    for (const hour of [11, 12]) await insert(db, 'import', `2026-02-01T${hour}:00:00.000Z`, 300);
-    t.strictSame(await readEventAge(db), { since: '2026-02-01T10:00:00.000Z', hasEvents: true });
-  },
-);
-
-onEitherEngine('an age is shown in the largest unit with a value of at least two', (t) => {
-  const since = '2026-02-01T10:00:00.000Z';
-  const after = (seconds: number) =>
-    describeEventAge({ since, hasEvents: true }, new Date(Date.parse(since) + seconds * 1_000));
-  t.equal(after(-5), `the last event arrived 0 s ago, at ${since}`);
-  t.equal(after(119), `the last event arrived 119 s ago, at ${since}`);
-  t.equal(after(120), `the last event arrived 2 minutes ago, at ${since}`);
-  t.equal(after(47 * 3_600), `the last event arrived 47 hours ago, at ${since}`);
-  t.equal(after(48 * 3_600), `the last event arrived 2 days ago, at ${since}`);
-  t.match(describeEventAge({ since, hasEvents: false }, new Date(since)), /^no event has arrived since/);
-  t.end();
+onEitherEngine('imported events do not change the age of the last event', async (t) => {
+  const { db } = await scratch(t);
+  await insert(db, 'import', '2026-02-01T09:00:00.000Z', 300);
+  t.match(await readEventAge(db), { hasEvents: false });
+  await insert(db, 'webhook', '2026-02-01T10:00:00.000Z');
+  for (const hour of [11, 12]) await insert(db, 'import', `2026-02-01T${hour}:00:00.000Z`, 300);
+  t.strictSame(await readEventAge(db), { since: '2026-02-01T10:00:00.000Z', hasEvents: true });
 });

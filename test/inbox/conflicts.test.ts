@@ -14,7 +14,7 @@ const AT = '2026-03-02T12:00:00.000Z';
 const LATER_AT = '2026-03-03T12:00:00.000Z';
 const STORED = 20;
 
-/** The bodies `from` to `until`, of which number 0 is the event's own. */
+/** The bodies `from` to `until`. The event itself has number 0. */
 function bodies(from: number, until: number, eventId = 'msg_1') {
   return Array.from({ length: until - from }, (_, index) => {
     return { eventId, body: Buffer.from(`body ${from + index}`) };
@@ -36,22 +36,19 @@ async function stored(db: Db, eventId = 'msg_1'): Promise<string[]> {
 
 const names = (from: number, until: number) => bodies(from, until).map(({ body }) => String(body));
 
-onEachEngine(
-  'the first 20 other bodies of an event are stored, and later ones are counted with the time of the last',
-  async (t) => {
-    const db = await withConflicts(t, 18);
-    const { conflicts, ...others } = await storeBatch(db, bodies(15, 30), LATER_AT);
-    t.equal(conflicts, 11, 'new in this batch');
-    t.strictSame(others, { accepted: 0, duplicates: 15, newest: null });
-    t.strictSame(await stored(db), names(1, 1 + STORED), 'in order of arrival');
-    const counted = { stored_count: STORED, unstored_count: 9, last_unstored_at: LATER_AT };
-    t.match(await conflictsOf(db, 'msg_1'), counted);
+onEachEngine('the first 20 other bodies of an event are stored, and later ones counted', async (t) => {
+  const db = await withConflicts(t, 18);
+  const { conflicts, ...others } = await storeBatch(db, bodies(15, 30), LATER_AT);
+  t.equal(conflicts, 11, 'new in this batch');
+  t.strictSame(others, { accepted: 0, duplicates: 15, newest: null });
+  t.strictSame(await stored(db), names(1, 1 + STORED), 'in order of arrival');
+  const counted = { stored_count: STORED, unstored_count: 9, last_unstored_at: LATER_AT };
+  t.match(await conflictsOf(db, 'msg_1'), counted);
 
-    await storeBatch(db, bodies(0, 1 + STORED), '2026-03-04T12:00:00.000Z');
-    t.match(await conflictsOf(db, 'msg_1'), counted, 'a stored body is a duplicate');
-    t.equal(await conflictsOf(db, 'msg_2'), null);
-  },
-);
+  await storeBatch(db, bodies(0, 1 + STORED), '2026-03-04T12:00:00.000Z');
+  t.match(await conflictsOf(db, 'msg_1'), counted, 'a stored body is a duplicate');
+  t.equal(await conflictsOf(db, 'msg_2'), null);
+});
 
 onEachEngine('the bound holds in one batch of many bodies of several events', async (t) => {
   const { db } = await scratch(t);

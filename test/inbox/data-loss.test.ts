@@ -33,11 +33,7 @@ t.test('a high-water mark that is missing, unreadable or older detects nothing',
   t.equal(await notice(), null);
   for (const text of [
     '',
-    'null',
-    '[]',
-    '{"position":1',
-    '{"position":-1,"seq":1}',
-    '{"position":"9","seq":9}',
+    ...'null [] {"position":1 {"position":-1,"seq":1} {"position":"9","seq":9}'.split(' '),
   ]) {
     writeFileSync(`${sqlitePath(url)}-hint`, text);
     t.equal(readMark(url), null, text);
@@ -50,80 +46,64 @@ t.test('a high-water mark that is missing, unreadable or older detects nothing',
   t.match(await check(), { result: 'pass' });
 });
 
-t.test(
-  'a database behind its high-water mark is reported once, with the time to replay from, until it is accepted',
-  async (t) => {
-    const { env, db, url, notice, check } = await stage(t);
-    writeMark(url, { position: 15, seq: 18, received_at: '2026-01-20T00:00:00.000Z' });
-    t.match(await notice(), { position: 12, seq: 16, saved_position: 15, saved_seq: 18 });
-    t.equal(await notice(), null, 'the high-water mark starts over');
-    t.match(await check(), {
-      result: 'fail',
-      count: 1,
-      examples: [
-        'replay the events from 2026-01-13T20:00:00.000Z onward: found at 2026-02-01T00:00:00.000Z that the database lacks 2 events, the newest received at 2026-01-20T00:00:00.000Z, and their effects',
-      ],
-    });
-    t.match(await here(t, env, ['accept-loss', '--reason', ' ']), { code: 2 });
-    t.match(await here(t, env, ['accept-loss', '--reason', 'replayed', '--yes']), {
-      code: 0,
-      stdout: 'Accepted 1 loss\n',
-    });
-    t.match(await check(), { result: 'pass' });
-    t.match(await here(t, env, ['accept-loss', '--reason', 'again']), {
-      code: 1,
-      stderr: /there is no loss to accept/,
-    });
-    t.match(await db.selectFrom('data_losses').select('accepted_reason').execute(), [
-      { accepted_reason: 'replayed' },
-    ]);
-  },
-);
+t.test('a database behind its high-water mark is reported until it is accepted', async (t) => {
+  const { env, db, url, notice, check } = await stage(t);
+  writeMark(url, { position: 15, seq: 18, received_at: '2026-01-20T00:00:00.000Z' });
+  t.match(await notice(), { position: 12, seq: 16, saved_position: 15, saved_seq: 18 });
+  t.equal(await notice(), null, 'the high-water mark starts over');
+  t.match(await check(), {
+    result: 'fail',
+    count: 1,
+    examples: [
+      'replay the events from 2026-01-13T20:00:00.000Z onward: found at 2026-02-01T00:00:00.000Z that the database lacks 2 events, the newest received at 2026-01-20T00:00:00.000Z, and their effects',
+    ],
+  });
+  t.match(await here(t, env, ['accept-loss', '--reason', ' ']), { code: 2 });
+  t.match(await here(t, env, ['accept-loss', '--reason', 'replayed', '--yes']), {
+    code: 0,
+    stdout: 'Accepted 1 loss\n',
+  });
+  t.match(await check(), { result: 'pass' });
+  t.match(await here(t, env, ['accept-loss', '--reason', 'again']), {
+    code: 1,
+    stderr: /there is no loss to accept/,
+  });
+  t.match(await db.selectFrom('data_losses').select('accepted_reason').execute(), [
+    { accepted_reason: 'replayed' },
+  ]);
+});
 
-t.test(
-  'readiness, doctor and verify report a loss that no start has detected, and write nothing',
-  async (t) => {
-    const { env, db, url, notice, check } = await stage(t);
-    const saved = { position: 15, seq: 18, received_at: '2026-01-20T00:00:00.000Z' };
-    const diagnosed = async () =>
-      jsonOf(await here(t, env, ['doctor', '--json'])).checks.find(
-        ({ id }: { id: string }) => id === 'data-loss',
-      );
-    t.match(await diagnosed(), { result: 'pass' });
-    writeMark(url, saved);
-    const replay = /^replay the events from 2026-01-13T20:00:00.000Z onward: found at .* lacks 2 events/;
-    t.match(await check(), { result: 'fail', count: 1, examples: [replay] });
-    t.match(await diagnosed(), { result: 'fail', message: replay, advice: /accept-loss/ });
-    const verified = await here(t, env, ['verify']);
-    t.equal(verified.code, 1);
-    t.match(
-      verified.stdout.trimEnd().split('\n').at(-1),
-      /^Data loss: replay the events from 2026-01-13T20:/,
+t.test('readiness, doctor and verify report a loss that no start has detected', async (t) => {
+  const { env, db, url, notice, check } = await stage(t);
+  const saved = { position: 15, seq: 18, received_at: '2026-01-20T00:00:00.000Z' };
+  const diagnosed = async () =>
+    jsonOf(await here(t, env, ['doctor', '--json'])).checks.find(
+      ({ id }: { id: string }) => id === 'data-loss',
     );
-    t.notMatch(verified.stdout, 'No differences');
-    t.match(jsonOf(await here(t, env, ['verify', '--json'])), { clean: false, data_losses: [replay] });
-    t.strictSame(readMark(url), saved);
-    t.strictSame(await db.selectFrom('data_losses').selectAll().execute(), []);
-    t.match(await here(t, env, ['accept-loss', '--reason', 'replayed', '--yes']), {
-      code: 1,
-      stderr: /start "benefits-sidecar serve"/,
-    });
+  t.match(await diagnosed(), { result: 'pass' });
+  writeMark(url, saved);
+  const replay = /^replay the events from 2026-01-13T20:00:00.000Z onward: found at .* lacks 2 events/;
+  t.match(await check(), { result: 'fail', count: 1, examples: [replay] });
+  t.match(await diagnosed(), { result: 'fail', message: replay, advice: /accept-loss/ });
+  const verified = await here(t, env, ['verify']);
+  t.equal(verified.code, 1);
+  t.match(verified.stdout.trimEnd().split('\n').at(-1), /^Data loss: replay the events from 2026-01-13T20:/);
+  t.notMatch(verified.stdout, 'No differences');
+  t.match(jsonOf(await here(t, env, ['verify', '--json'])), { clean: false, data_losses: [replay] });
+  t.strictSame(readMark(url), saved);
+  t.strictSame(await db.selectFrom('data_losses').selectAll().execute(), []);
+  t.match(await here(t, env, ['accept-loss', '--reason', 'replayed', '--yes']), {
+    code: 1,
+    stderr: /start "benefits-sidecar serve"/,
+  });
 
-    const release = holdServeLock(url);
-    t.match(await check(), { result: 'pass' }, 'serve has checked it at startup');
-    await notice();
-    t.match(await check(), { result: 'fail', count: 1 });
-    t.match(await diagnosed(), { result: 'fail', message: replay });
-    release();
-    t.match(await check(), { result: 'fail', count: 1 }, 'reported once');
-  },
-);
-
-t.test('a loss of the ledger alone is also reported', async (t) => {
-  const { url, notice, check } = await stage(t);
-  writeMark(url, { position: 13, seq: 16, received_at: null });
-  t.ok(await notice());
-  t.match((await check()).examples, [/lacks everything after position 12$/]);
+  const release = holdServeLock(url);
+  t.match(await check(), { result: 'pass' }, 'serve has checked it at startup');
+  await notice();
+  t.match(await check(), { result: 'fail', count: 1 });
+  t.match(await diagnosed(), { result: 'fail', message: replay });
+  release();
+  t.match(await check(), { result: 'fail', count: 1 }, 'reported once');
 });
 
 t.test('the high-water mark is saved while serving and on shutdown', async (t) => {
@@ -152,12 +132,4 @@ t.test('the high-water mark includes each commit of events immediately and never
   // The database has 16 events and position 12.
   await mark.stop();
   t.strictSame(readMark(url), { position: 12, seq: 18, received_at });
-});
-
-t.test('a high-water mark that replaced a longer one is read', async (t) => {
-  const { url } = await stage(t);
-  writeMark(url, { position: 1_234_567, seq: 9_999_999, received_at: '2026-01-16T00:00:00.000Z' });
-  const short = { position: 1, seq: 2, received_at: null };
-  writeMark(url, short);
-  t.strictSame(readMark(url), short);
 });

@@ -9,7 +9,6 @@ import {
   reprocessEvent,
   reprocessEvents,
 } from '../../src/inbox/events.ts';
-import { storeArrivals } from '../../src/inbox/inbox.ts';
 import { readReadiness } from '../../src/readiness/report.ts';
 import { onEachEngine } from '../support/engine.ts';
 import { type Applying, type Body, NOW, startApplying } from './applying.ts';
@@ -53,13 +52,7 @@ onEachEngine('events are listed newest first, page by page, each once', async (t
     before = next;
   }
   t.strictSame(seen, [
-    'pending',
-    'tie-second',
-    'tie-first',
-    'quarantined-2',
-    'ignored',
-    'applied',
-    'quarantined-1',
+    ...'pending tie-second tie-first quarantined-2 ignored applied quarantined-1'.split(' '),
   ]);
   const exact = await listEvents(db, {}, { limit: 7 });
   t.equal(exact.next, null, 'no empty page after the last');
@@ -144,42 +137,39 @@ onEachEngine('many events are reprocessed in batches, each once', async (t) => {
   t.equal(events.length, 7);
 });
 
-onEachEngine(
-  'only quarantined, conflicting and future-dated events can be dismissed, with a reason',
-  async (t) => {
-    const { db } = await filled(t);
-    const dismiss = (eventId: string, reason = 'seen', at = DISMISSED_AT) =>
-      transact(db, (trx) => dismissEvent(trx, eventId, reason, at));
-    const found: Record<string, string> = {
-      'quarantined-1': 'dismissed',
-      applied: 'dismissed',
-      'tie-first': 'nothing to dismiss',
-      'tie-second': 'dismissed',
-      ignored: 'nothing to dismiss',
-      pending: 'nothing to dismiss',
-      unknown: 'unknown',
-    };
-    for (const [eventId, dismissal] of Object.entries(found))
-      t.equal(await dismiss(eventId), dismissal, eventId);
+onEachEngine('only quarantined, conflicting and future-dated events can be dismissed', async (t) => {
+  const { db } = await filled(t);
+  const dismiss = (eventId: string, reason = 'seen', at = DISMISSED_AT) =>
+    transact(db, (trx) => dismissEvent(trx, eventId, reason, at));
+  const found: Record<string, string> = {
+    'quarantined-1': 'dismissed',
+    applied: 'dismissed',
+    'tie-first': 'nothing to dismiss',
+    'tie-second': 'dismissed',
+    ignored: 'nothing to dismiss',
+    pending: 'nothing to dismiss',
+    unknown: 'unknown',
+  };
+  for (const [eventId, dismissal] of Object.entries(found))
+    t.equal(await dismiss(eventId), dismissal, eventId);
 
-    for (const eventId of ['quarantined-1', 'applied'])
-      t.equal(await dismiss(eventId, 'again', NOW.toISOString()), 'dismissed', 'the first reason is kept');
-    const marks = { dismissed_at: DISMISSED_AT, dismissed_reason: 'seen' };
-    t.match((await getEvent(db, 'quarantined-1'))?.event, { state: 'quarantined', ...marks });
-    t.match((await getEvent(db, 'tie-second'))?.event, marks);
-    const conflicted = await getEvent(db, 'applied');
-    t.match(conflicted?.conflicts, marks);
-    t.match((await listConflicts(db, 'applied', { limit: 10 })).conflicts, [marks]);
-    t.match(conflicted?.event, { dismissed_at: null }, 'the event itself needed no attention');
-    for (const [dismissed, expected] of [
-      [false, ['quarantined-2']],
-      [true, ['quarantined-1']],
-    ] as const) {
-      const { events } = await listEvents(db, { state: 'quarantined', dismissed }, { limit: 10 });
-      t.strictSame(ids(events), expected, `dismissed: ${dismissed}`);
-    }
-  },
-);
+  for (const eventId of ['quarantined-1', 'applied'])
+    t.equal(await dismiss(eventId, 'again', NOW.toISOString()), 'dismissed', 'the first reason is kept');
+  const marks = { dismissed_at: DISMISSED_AT, dismissed_reason: 'seen' };
+  t.match((await getEvent(db, 'quarantined-1'))?.event, { state: 'quarantined', ...marks });
+  t.match((await getEvent(db, 'tie-second'))?.event, marks);
+  const conflicted = await getEvent(db, 'applied');
+  t.match(conflicted?.conflicts, marks);
+  t.match((await listConflicts(db, 'applied', { limit: 10 })).conflicts, [marks]);
+  t.match(conflicted?.event, { dismissed_at: null }, 'the event itself needed no attention');
+  for (const [dismissed, expected] of [
+    [false, ['quarantined-2']],
+    [true, ['quarantined-1']],
+  ] as const) {
+    const { events } = await listEvents(db, { state: 'quarantined', dismissed }, { limit: 10 });
+    t.strictSame(ids(events), expected, `dismissed: ${dismissed}`);
+  }
+});
 
 onEachEngine('a future-dated event fails readiness until it is dismissed', async (t) => {
   const { db, store, loop } = await startApplying(t);
@@ -203,15 +193,4 @@ onEachEngine('a future-dated event fails readiness until it is dismissed', async
   t.equal(await dismiss('late'), 'nothing to dismiss');
   t.equal(await dismiss('ahead'), 'dismissed');
   t.match(await check(), { result: 'pass', count: 0, examples: [] });
-});
-
-onEachEngine('a dismissed conflict stays dismissed when the same body is delivered again', async (t) => {
-  const { db, store } = await filled(t);
-  await transact(db, (trx) => dismissEvent(trx, 'applied', 'seen', DISMISSED_AT));
-  await store(['applied', 'another body']);
-  const conflicts = async () => (await listConflicts(db, 'applied', { limit: 10 })).conflicts;
-  t.match(await conflicts(), [{ dismissed_at: DISMISSED_AT }]);
-  const arrivals = [{ eventId: 'applied', body: Buffer.from('a third body') }];
-  await transact(db, (trx) => storeArrivals(trx, arrivals, NOW.toISOString()));
-  t.match(await conflicts(), [{ dismissed_at: DISMISSED_AT }, { dismissed_at: null }]);
 });

@@ -1,4 +1,3 @@
-import { mock } from 'node:test';
 import BetterSqlite3 from 'better-sqlite3';
 import type { Test } from 'tap';
 import { databaseNow } from '../../src/database/engine.ts';
@@ -77,14 +76,6 @@ onEachEngine('deliveries beyond the limit of a commit, and later ones, form the 
   t.equal(sizes.length, 3, `in as few as possible: ${sizes}`);
 });
 
-onEachEngine('an event is acknowledged when another process can read it', async (t) => {
-  const taking = await startIntake(t);
-  const others = () => taking.commits.other.selectFrom('inbox').select('event_id').execute();
-  t.strictSame(await others(), []);
-  await taking.accept(arrival('msg_1'));
-  t.strictSame(await others(), [{ event_id: 'msg_1' }]);
-});
-
 onEachEngine('an event delivered again is stored once, one by one or 200 at once over HTTP', async (t) => {
   const taking = await startIntake(t);
   const { port } = await startReceiver(t, { accept: taking.accept });
@@ -108,35 +99,19 @@ onEachEngine('a duplicate among new events loses none of them', async (t) => {
   t.strictSame(taking.stored[1], { ...{ accepted: 3, duplicates: 2, conflicts: 0 }, newest: newestOf(t, 4) });
 });
 
-onEachEngine('conflicts of several commits are logged as one line with their count', async (t) => {
-  const logged: [fields: object, message: string][] = [];
-  const write = (fields: object, message: string) => logged.push([fields, message]);
-  mock.timers.enable({ apis: ['setTimeout'] });
-  t.teardown(() => mock.timers.reset());
-  const taking = await startIntake(t, { ...silentLog, warn: write } as Log);
-  for (const body of ['first', 'second', 'third', 'fourth']) await taking.accept(arrival('msg_1', body));
-  const message = 'an event ID was received again with a different body: the first body is kept';
-  t.strictSame(logged, [[{ count: 1 }, message]], 'the first one immediately');
-  mock.timers.tick(1_000);
-  t.strictSame(logged.slice(1), [[{ count: 2 }, message]]);
+onEachEngine('a known id with another body is acknowledged and kept as one conflict', async (t) => {
+  const taking = await startIntake(t);
+  await Promise.all([
+    taking.accept(arrival('msg_1', 'first')),
+    taking.accept(arrival('msg_1', 'second')),
+    taking.accept(arrival('msg_1', 'second')),
+    taking.accept(arrival('msg_1', 'first')),
+  ]);
+  t.strictSame(await conflicts(taking), ['msg_1 second'], 'in one batch');
+  for (const body of ['second', 'third', 'first', 'third', '']) await taking.accept(arrival('msg_1', body));
+  t.strictSame(await inbox(taking), ['msg_1 first'], 'the first body counts');
+  t.strictSame(await conflicts(taking), ['msg_1 second', 'msg_1 third', 'msg_1 '], 'across batches');
 });
-
-onEachEngine(
-  'a known id with another body is acknowledged and kept as one conflict, however often it is delivered',
-  async (t) => {
-    const taking = await startIntake(t);
-    await Promise.all([
-      taking.accept(arrival('msg_1', 'first')),
-      taking.accept(arrival('msg_1', 'second')),
-      taking.accept(arrival('msg_1', 'second')),
-      taking.accept(arrival('msg_1', 'first')),
-    ]);
-    t.strictSame(await conflicts(taking), ['msg_1 second'], 'in one batch');
-    for (const body of ['second', 'third', 'first', 'third', '']) await taking.accept(arrival('msg_1', body));
-    t.strictSame(await inbox(taking), ['msg_1 first'], 'the first body counts');
-    t.strictSame(await conflicts(taking), ['msg_1 second', 'msg_1 third', 'msg_1 '], 'across batches');
-  },
-);
 
 onEachEngine('when a commit fails, its whole batch is rejected and nothing is stored', async (t) => {
   const taking = await startIntake(t);
@@ -156,22 +131,6 @@ onEachEngine('when a commit fails, its whole batch is rejected and nothing is st
   t.strictSame(await inbox(taking), numbered(3), 'after recovery the same events are accepted');
 });
 
-// SQLite has one writer at a time and its storage in this process. test/postgres has PostgreSQL's rules.
-onSqlite('events that arrive during a commit keep their order', async (t) => {
-  const taking = await startIntake(t);
-  const ids = numbered(600);
-  const accepting = ids.slice(0, 500).map((id) => taking.accept(arrival(id)));
-  await accepting[0];
-  t.equal((await inbox(taking)).length, 256, 'one batch is stored');
-  accepting.push(...ids.slice(500).map((id) => taking.accept(arrival(id))));
-  await Promise.all(accepting);
-  t.strictSame(await inbox(taking), ids);
-  t.strictSame(
-    taking.stored.map(({ accepted }) => accepted),
-    [256, 256, 88],
-  );
-});
-
 onSqlite('a storage failure that a retry cannot fix is reported to the process, once', async (t) => {
   const taking = await startIntake(t);
   taking.commits.failure = 'SQLITE_IOERR_FSYNC';
@@ -180,45 +139,42 @@ onSqlite('a storage failure that a retry cannot fix is reported to the process, 
   t.equal(taking.fatal.length, 1);
 });
 
-onSqlite(
-  'while another process holds the write lock, a bounded number of bytes waits, and every delivery gets a response in time',
-  async (t) => {
-    const taking = await startIntake(t);
-    const { port } = await startReceiver(t, { accept: taking.accept });
-    const other = new BetterSqlite3(sqlitePath(taking.commits.url));
-    t.teardown(() => other.close());
-    other.exec('begin immediate');
+onSqlite('while the write lock is held, bounded bytes wait, and each delivery gets a response', async (t) => {
+  const taking = await startIntake(t);
+  const { port } = await startReceiver(t, { accept: taking.accept });
+  const other = new BetterSqlite3(sqlitePath(taking.commits.url));
+  t.teardown(() => other.close());
+  other.exec('begin immediate');
 
-    // 64 MiB in two batches. The second one must not wait again.
-    const body = Buffer.alloc(128 * 1024);
-    const began = performance.now();
-    const endedAfterMs: number[] = [];
-    const ended = () => endedAfterMs.push(performance.now() - began);
-    const waiting = numbered(512).map((eventId) => taking.accept({ eventId, body }).finally(ended));
-    const outcomes = Promise.allSettled(waiting);
-    await t.rejects(
-      taking.accept(arrival('msg_one_more', 'x')),
-      { code: 'NOT_STORED' },
-      'rejected immediately',
-    );
-    t.strictSame(endedAfterMs, [], 'without waiting for the lock');
-    t.equal((await deliver(port, 'msg_http', 'x')).status, 503, 'over HTTP too');
+  // 64 MiB in two batches. The second one must not wait again.
+  const body = Buffer.alloc(128 * 1024);
+  const began = performance.now();
+  const endedAfterMs: number[] = [];
+  const ended = () => endedAfterMs.push(performance.now() - began);
+  const waiting = numbered(512).map((eventId) => taking.accept({ eventId, body }).finally(ended));
+  const outcomes = Promise.allSettled(waiting);
+  await t.rejects(
+    taking.accept(arrival('msg_one_more', 'x')),
+    { code: 'NOT_STORED' },
+    'rejected immediately',
+  );
+  t.strictSame(endedAfterMs, [], 'without waiting for the lock');
+  t.equal((await deliver(port, 'msg_http', 'x')).status, 503, 'over HTTP too');
 
-    t.strictSame(new Set((await outcomes).map(({ status }) => status)), new Set(['rejected']));
-    const [first = 0] = endedAfterMs;
-    const last = endedAfterMs.at(-1) ?? 0;
-    t.ok(first > 2_500, `the first waited 3 s for the lock: ${Math.round(first)} ms`);
-    t.ok(last - first < 2_500, `all ended together: ${Math.round(last - first)} ms apart`);
+  t.strictSame(new Set((await outcomes).map(({ status }) => status)), new Set(['rejected']));
+  const [first = 0] = endedAfterMs;
+  const last = endedAfterMs.at(-1) ?? 0;
+  t.ok(first > 2_500, `the first waited 3 s for the lock: ${Math.round(first)} ms`);
+  t.ok(last - first < 2_500, `all ended together: ${Math.round(last - first)} ms apart`);
 
-    other.exec('rollback');
-    t.equal(
-      (await deliver(port, 'msg_http', 'msg_http')).status,
-      204,
-      'the released bytes are available again',
-    );
-    t.strictSame(await inbox(taking), ['msg_http']);
-  },
-);
+  other.exec('rollback');
+  t.equal(
+    (await deliver(port, 'msg_http', 'msg_http')).status,
+    204,
+    'the released bytes are available again',
+  );
+  t.strictSame(await inbox(taking), ['msg_http']);
+});
 
 onPostgres("the time of receipt is the database's, whatever the receiver's clock shows", async (t) => {
   const { db } = await scratch(t);

@@ -63,7 +63,11 @@ t.test('nothing is accepted with a wrong content length', async (t) => {
   const started = await startReceiver(t, { times: TIMES });
   const { port, accepted } = started;
   const lies: Record<string, { length: string; ends: boolean; status: number }> = {
-    'too short: the rest is not a request': { length: String(BODY.length - 5), ends: false, status: 400 },
+    'too short: the remaining text is not a request': {
+      length: String(BODY.length - 5),
+      ends: false,
+      status: 400,
+    },
     'too long, then the end': { length: String(BODY.length + 5), ends: true, status: 400 },
     'too long, then silence': { length: String(BODY.length + 5), ends: false, status: 408 },
     negative: { length: '-1', ends: false, status: 400 },
@@ -138,30 +142,25 @@ t.test('a connection is closed in time while others are served when', async (t) 
   t.strictSame(started.refused, []);
 });
 
-t.test(
-  'a client that does not read its responses is disconnected, and its requests are not read indefinitely',
-  async (t) => {
-    const started = await startReceiver(t, {
-      times: { idleMs: 3_000, headersMs: 60_000, requestMs: 60_000 },
-    });
-    const began = performance.now();
-    const { socket } = await rawSocket(t, started.port);
-    socket.pause();
-    // Errors that a client which only writes gets from a closed connection, at any time from now on.
-    const error = new Promise<NodeJS.ErrnoException>((resolve) => socket.on('error', resolve));
-    const request = requestText('/livez', {}, '', 'GET');
-    const pour = () => {
-      while (!socket.destroyed && socket.write(request.repeat(500)));
-    };
-    socket.on('drain', pour);
-    pour();
-    await othersAreServed(started);
-    t.match((await error).code, /^(ECONNRESET|EPIPE)$/);
-    const tookMs = performance.now() - began;
-    t.ok(tookMs < 50_000, `closed by the idle limit: ${Math.round(tookMs)} ms`);
-    await othersAreServed(started);
-  },
-);
+t.test('a client that does not read its responses is disconnected', async (t) => {
+  const started = await startReceiver(t, { times: { idleMs: 1_000, headersMs: 60_000, requestMs: 60_000 } });
+  const began = performance.now();
+  const { socket } = await rawSocket(t, started.port);
+  socket.pause();
+  // Errors that a client which only writes gets from a closed connection, at any time from now on.
+  const error = new Promise<NodeJS.ErrnoException>((resolve) => socket.on('error', resolve));
+  const request = requestText('/livez', {}, '', 'GET');
+  const pour = () => {
+    while (!socket.destroyed && socket.write(request.repeat(500)));
+  };
+  socket.on('drain', pour);
+  pour();
+  await othersAreServed(started);
+  t.match((await error).code, /^(ECONNRESET|EPIPE)$/);
+  const tookMs = performance.now() - began;
+  t.ok(tookMs < 50_000, `closed by the idle limit: ${Math.round(tookMs)} ms`);
+  await othersAreServed(started);
+});
 
 t.test('two Host headers are 400', async (t) => {
   const { port, accepted } = await startReceiver(t);

@@ -56,20 +56,17 @@ t.test('a delivery is accepted under the signed id', async (t) => {
   t.strictSame(refused, []);
 });
 
-t.test(
-  'an attempt within five minutes of now, either way, is accepted, and any other is rejected',
-  async (t) => {
-    const { port, accepted, refused } = await frozen(t);
-    for (const seconds of [-299, 0, 299]) {
-      t.equal((await post(port, signed(seconds), BODY)).status, 204, `${seconds} s`);
-    }
-    for (const seconds of [-301, 301, -86_400, 86_400]) {
-      t.equal((await post(port, signed(seconds), BODY)).status, 401, `${seconds} s`);
-    }
-    t.equal(accepted.length, 3);
-    t.strictSame(refused, Array(4).fill('timestamp'));
-  },
-);
+t.test('an attempt is accepted only within five minutes of now, either way', async (t) => {
+  const { port, accepted, refused } = await frozen(t);
+  for (const seconds of [-299, 0, 299]) {
+    t.equal((await post(port, signed(seconds), BODY)).status, 204, `${seconds} s`);
+  }
+  for (const seconds of [-301, 301, -86_400, 86_400]) {
+    t.equal((await post(port, signed(seconds), BODY)).status, 401, `${seconds} s`);
+  }
+  t.equal(accepted.length, 3);
+  t.strictSame(refused, Array(4).fill('timestamp'));
+});
 
 t.test('a timestamp must be digits only, even where the library would parse a number', async (t) => {
   const { port, accepted, refused } = await frozen(t);
@@ -110,9 +107,9 @@ const refusals: [name: string, headers: OutgoingHttpHeaders, cause: RefusalCause
     ['an empty v1', { ...good, 'svix-signature': 'v1,' }, 'signature'],
     ['v1a only', { ...good, 'svix-signature': `v1a,${digest}` }, 'signature'],
     ['no base64', { ...good, 'svix-signature': 'v1,***' }, 'signature'],
-    ['the signature of another body', good, 'signature', `${BODY} `],
-    ['the signature of another id', { ...good, 'svix-id': 'msg_other' }, 'signature'],
-    ['the signature of another second', { ...good, 'svix-timestamp': String(SECONDS + 1) }, 'signature'],
+    ['the signature of a different body', good, 'signature', `${BODY} `],
+    ['the signature of a different id', { ...good, 'svix-id': 'msg_other' }, 'signature'],
+    ['the signature of a different second', { ...good, 'svix-timestamp': String(SECONDS + 1) }, 'signature'],
     ['no body', good, 'signature', ''],
     ['an id in two lines, the signed one first', { ...good, 'svix-id': [ID, 'msg_forged'] }, 'signature'],
     ['an id in two lines, the signed one last', { ...good, 'svix-id': ['msg_forged', ID] }, 'signature'],
@@ -151,7 +148,7 @@ t.test('during a rotation both secrets are accepted, afterward only the new one'
     'signed by the new secret': signatureOf(next),
     'signed by both, old first': `${signatureOf(old)} ${signatureOf(next)}`,
     'signed by both, new first': `${signatureOf(next)} ${signatureOf(old)}`,
-    'with a signature of another kind': `v1a,${digest} ${signatureOf(next)}`,
+    'with a signature of a different kind': `v1a,${digest} ${signatureOf(next)}`,
     'with a signature by another secret': `${signatureOf(secretOf('s'))} ${signatureOf(old)}`,
   };
   for (const secrets of [
@@ -228,7 +225,7 @@ t.test('if forged headers come with signed ones, the signed id is used', async (
   const { port, accepted } = await frozen(t);
   const forged = { ...good, 'svix-id': 'msg_forged' };
   const forgeries: Record<string, OutgoingHttpHeaders> = {
-    'with the signature of the other': forged,
+    'with the signature of the forged id': forged,
     'with its own signature': { ...forged, 'svix-signature': signatureOf(secretOf('f')) },
     'outside the time window': { ...forged, 'svix-timestamp': '1' },
     incomplete: { 'svix-id': 'msg_forged' },

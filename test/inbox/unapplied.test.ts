@@ -15,44 +15,41 @@ const BROKEN = { taxability: 'untaxed' };
 const messages = async (db: Db, employeeId = 'emp-1') =>
   ((await unappliedChanges(db)).get(employeeId) ?? []).map(({ message }) => message);
 
-onEitherEngine(
-  'a quarantined amount is not applied until a later event is, or it is dismissed',
-  async (t) => {
-    const db = await readyEmployer(t);
-    await deduct(db, 'evt-3', { member_contribution: '175.00', ...BROKEN }, LATER);
-    const [change] = (await unappliedChanges(db, 'emp-1')).get('emp-1') ?? [];
-    t.strictSame(change, {
-      event_id: 'evt-3',
-      received_at: LATELY,
-      employee_id: 'emp-1',
-      deduction_id: 'ded-1',
-      line_of_coverage: 'medical',
-      member_contribution: '175.00',
-      employer_contribution: '350',
-      current_member_contribution: '150.00',
-      current_employer_contribution: '350',
-      message: 'A newer amount for medical arrived on July 10 and is not applied: 150.00 → 175.00',
-    });
-    t.match(withoutAmounts(change as NonNullable<typeof change>), {
-      member_contribution: null,
-      employer_contribution: null,
-      current_member_contribution: null,
-      current_employer_contribution: null,
-      message: /arrived on July 10 and is not applied$/,
-    });
-    t.equal((await unappliedChanges(db, 'emp-2')).size, 0);
-    await deduct(db, 'evt-4', { member_contribution: '1.00', ...BROKEN }, '2025-01-01T00:00:00Z');
-    t.equal((await messages(db)).length, 1, 'one that is older than the applied version changes nothing');
-    await deduct(db, 'evt-5', { member_contribution: '175.00' }, '2026-07-09T00:00:01Z');
-    t.strictSame(await messages(db), [], 'the provider sent a correct event');
-    await deduct(db, 'evt-6', { member_contribution: '180.00', ...BROKEN }, '2026-07-10T00:00:00Z');
-    t.equal((await messages(db)).length, 1);
-    await transact(db, (trx) => dismissEvent(trx, 'evt-6', 'a test', LATELY));
-    t.strictSame(await messages(db), []);
-  },
-);
+onEitherEngine('a quarantined amount counts until a later event applies or it is dismissed', async (t) => {
+  const db = await readyEmployer(t);
+  await deduct(db, 'evt-3', { member_contribution: '175.00', ...BROKEN }, LATER);
+  const [change] = (await unappliedChanges(db, 'emp-1')).get('emp-1') ?? [];
+  t.strictSame(change, {
+    event_id: 'evt-3',
+    received_at: LATELY,
+    employee_id: 'emp-1',
+    deduction_id: 'ded-1',
+    line_of_coverage: 'medical',
+    member_contribution: '175.00',
+    employer_contribution: '350',
+    current_member_contribution: '150.00',
+    current_employer_contribution: '350',
+    message: 'A newer amount for medical arrived on July 10 and is not applied: 150.00 → 175.00',
+  });
+  t.match(withoutAmounts(change as NonNullable<typeof change>), {
+    member_contribution: null,
+    employer_contribution: null,
+    current_member_contribution: null,
+    current_employer_contribution: null,
+    message: /arrived on July 10 and is not applied$/,
+  });
+  t.equal((await unappliedChanges(db, 'emp-2')).size, 0);
+  await deduct(db, 'evt-4', { member_contribution: '1.00', ...BROKEN }, '2025-01-01T00:00:00Z');
+  t.equal((await messages(db)).length, 1, 'one that is older than the applied version changes nothing');
+  await deduct(db, 'evt-5', { member_contribution: '175.00' }, '2026-07-09T00:00:01Z');
+  t.strictSame(await messages(db), [], 'the provider sent a correct event');
+  await deduct(db, 'evt-6', { member_contribution: '180.00', ...BROKEN }, '2026-07-10T00:00:00Z');
+  t.equal((await messages(db)).length, 1);
+  await transact(db, (trx) => dismissEvent(trx, 'evt-6', 'a test', LATELY));
+  t.strictSame(await messages(db), []);
+});
 
-/** What a quarantined event of emp-1 may contain, and what is shown of it; null: nothing. */
+/** Fields of a quarantined event of emp-1 and the amount that is shown; null: nothing is shown. */
 const BODIES: readonly (readonly [what: string, fields: object, shown: string | null])[] = [
   ['an amount that is a JSON number', { member_contribution: 486.9 }, 'A newer amount: 150.00 → 486.90'],
   ['an employer amount', { employer_contribution: 400 }, 'A newer amount: employer 350.00 → 400.00'],
@@ -91,33 +88,30 @@ const BODIES: readonly (readonly [what: string, fields: object, shown: string | 
   ['a large body', { note: 'x'.repeat(CHANGE_BYTES_MAX), member_contribution: '1', ...BROKEN }, null],
 ];
 
-onEitherEngine(
-  'of a quarantined event, only plain decimals, known lines of coverage and known employees are shown',
-  async (t) => {
-    for (const [what, fields, shown] of BODIES) {
-      const db = await readyEmployer(t);
-      await deduct(db, 'evt-3', fields, LATER);
-      const all = [...(await unappliedChanges(db)).values()].flat();
-      const short = all.map(({ message }) =>
-        message.replace(' for medical arrived on July 10 and is not applied', ''),
-      );
-      t.strictSame(short, shown === null ? [] : [shown], what);
-    }
+onEitherEngine('of a quarantined event only plain decimals and known values are shown', async (t) => {
+  for (const [what, fields, shown] of BODIES) {
     const db = await readyEmployer(t);
-    await deliver(
-      db,
-      [
-        { eventId: 'evt-text', body: Buffer.from('no JSON') },
-        { eventId: 'evt-null', body: Buffer.from('null') },
-        { eventId: 'evt-list', body: Buffer.from('{"data":[[]]}') },
-        eventOf('evt-number', 'employee.deduction-updated', { ...deduction, id: 7, employee_id: 7 }),
-        { eventId: 'evt-frame', body: Buffer.from(JSON.stringify({ created_at: 'soon', data: deduction })) },
-      ],
-      LATELY,
+    await deduct(db, 'evt-3', fields, LATER);
+    const all = [...(await unappliedChanges(db)).values()].flat();
+    const short = all.map(({ message }) =>
+      message.replace(' for medical arrived on July 10 and is not applied', ''),
     );
-    t.strictSame(await messages(db), ['A newer change for medical arrived on July 10 and is not applied']);
-  },
-);
+    t.strictSame(short, shown === null ? [] : [shown], what);
+  }
+  const db = await readyEmployer(t);
+  await deliver(
+    db,
+    [
+      { eventId: 'evt-text', body: Buffer.from('no JSON') },
+      { eventId: 'evt-null', body: Buffer.from('null') },
+      { eventId: 'evt-list', body: Buffer.from('{"data":[[]]}') },
+      eventOf('evt-number', 'employee.deduction-updated', { ...deduction, id: 7, employee_id: 7 }),
+      { eventId: 'evt-frame', body: Buffer.from(JSON.stringify({ created_at: 'soon', data: deduction })) },
+    ],
+    LATELY,
+  );
+  t.strictSame(await messages(db), ['A newer change for medical arrived on July 10 and is not applied']);
+});
 
 onEitherEngine('an amount without a deduction is shown for its line of coverage', async (t) => {
   const db = await readyEmployer(t);

@@ -18,36 +18,30 @@ const someEvents = fc.array(
   { minLength: 1, maxLength: 40 },
 );
 
-t.test(
-  'versions from events in any order, with ties, are verified without reading their history',
-  async (t) => {
-    const { store, loop, db } = await startApplying(t);
-    let runs = 0;
-    const property = fc.asyncProperty(someEvents, async (events) => {
-      const run = `run${runs++}`;
-      const bodies = events.map(({ id, second, member_contribution }, index): Body => {
-        const created_at = `2026-03-01T12:00:${String(second).padStart(2, '0')}Z`;
-        return [
-          `${run}-${index}`,
-          deductionBody({ id: `${run}-${id}`, member_contribution }, { created_at }),
-        ];
-      });
-      await store(...bodies);
-      await loop.runOnce();
-      const reported: unknown[] = [];
-      await verifyVersions(db, await readPosition(db), {
-        report: (one) => reported.push(one),
-        looked: () => {},
-        signal,
-      });
-      deepStrictEqual(reported, []);
+t.test('versions from events in any order are verified without reading their history', async (t) => {
+  const { store, loop, db } = await startApplying(t);
+  let runs = 0;
+  const property = fc.asyncProperty(someEvents, async (events) => {
+    const run = `run${runs++}`;
+    const bodies = events.map(({ id, second, member_contribution }, index): Body => {
+      const created_at = `2026-03-01T12:00:${String(second).padStart(2, '0')}Z`;
+      return [`${run}-${index}`, deductionBody({ id: `${run}-${id}`, member_contribution }, { created_at })];
     });
-    await fc.assert(property, { numRuns: 30 });
-    const versions = await readPosition(db);
-    const counted = countingReads(db);
-    await verifyVersions(counted.db, versions, { report: () => {}, looked: () => {}, signal });
-    const pages = Math.ceil(versions / 500) + 1;
-    t.ok(counted.reads.rows <= 2 * versions, `${counted.reads.rows} rows for ${versions} versions`);
-    t.ok(counted.reads.statements <= 4 * pages, `${counted.reads.statements} statements`);
-  },
-);
+    await store(...bodies);
+    await loop.runOnce();
+    const reported: unknown[] = [];
+    await verifyVersions(db, await readPosition(db), {
+      report: (one) => reported.push(one),
+      looked: () => {},
+      signal,
+    });
+    deepStrictEqual(reported, []);
+  });
+  await fc.assert(property, { numRuns: 30 });
+  const versions = await readPosition(db);
+  const counted = countingReads(db);
+  await verifyVersions(counted.db, versions, { report: () => {}, looked: () => {}, signal });
+  const pages = Math.ceil(versions / 500) + 1;
+  t.ok(counted.reads.rows <= 2 * versions, `${counted.reads.rows} rows for ${versions} versions`);
+  t.ok(counted.reads.statements <= 4 * pages, `${counted.reads.statements} statements`);
+});

@@ -11,7 +11,7 @@ import { setClock } from '../outbox/parts.ts';
 import { liftTimeLimits, onPostgres } from '../support/engine.ts';
 import { eventually } from '../support/eventually.ts';
 
-/** Enough for every writer to reach its lock. */
+/** Every writer reaches its lock within this time. */
 const LOOKS = 30;
 
 onPostgres('a process has at most one connection that waits for the ledger', async (t) => {

@@ -4,7 +4,6 @@ import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { activeTwice } from '../../src/ledger/checks.ts';
 import { KEPT_MAX } from '../../src/ledger/employee-sets.ts';
-import { employerOf, employmentsOf } from '../../src/ledger/employment.ts';
 import { lockLedger } from '../../src/ledger/position.ts';
 import { employeesOf, type NewFact, recordFacts, rosterAt, rosterOf } from '../../src/ledger/roster.ts';
 import { scratch } from '../database/scratch.ts';
@@ -66,17 +65,14 @@ onEachEngine('each changed attribute makes a census report new', async (t) => {
   }
 });
 
-onEachEngine(
-  'a changed value is stored again when a second census confirms it, and not a third time',
-  async (t) => {
-    const { db } = await scratch(t);
-    await record(db, [fact('e-1', 'a')]);
-    const weekly = fact('e-1', 'a', { pay_frequency: 'weekly' });
-    const stored = [];
-    for (const _ of [1, 2, 3]) stored.push(await record(db, [weekly], T2));
-    t.strictSame(stored, [1, 1, 0]);
-  },
-);
+onEachEngine('a changed value is stored again when a second census confirms it', async (t) => {
+  const { db } = await scratch(t);
+  await record(db, [fact('e-1', 'a')]);
+  const weekly = fact('e-1', 'a', { pay_frequency: 'weekly' });
+  const stored = [];
+  for (const _ of [1, 2, 3]) stored.push(await record(db, [weekly], T2));
+  t.strictSame(stored, [1, 1, 0]);
+});
 
 onEachEngine('a repeated roster update is not a confirmation', async (t) => {
   const { db } = await scratch(t);
@@ -88,21 +84,18 @@ onEachEngine('a repeated roster update is not a confirmation', async (t) => {
   t.equal(await again(), 0);
 });
 
-onEachEngine(
-  'a report received after a census is not undone by it, and the other census values still apply',
-  async (t) => {
-    const { db } = await scratch(t);
-    await record(db, [fact('e-1', 'a')]);
-    const changed = [
-      { employee_id: 'e-1', employer_id: 'a', termination_date: '2026-01-31' },
-      { employee_id: 'e-1', employer_id: 'a', pay_frequency: 'weekly' },
-    ];
-    await transact(db, (trx) => recordFacts(trx, changed, { source: 'termination', source_id: 't-1' }, T3));
-    t.equal(await record(db, [fact('e-1', 'a', { pay_group: 'x' })], T3, T2), 1);
-    const [, , , census] = (await rosterOf(db, ['e-1'])).get('e-1') ?? [];
-    t.match(census, { hire_date: null, absent: null, pay_frequency: null, pay_group: 'x', recorded_at: T2 });
-  },
-);
+onEachEngine('a report received after a census is not undone by it', async (t) => {
+  const { db } = await scratch(t);
+  await record(db, [fact('e-1', 'a')]);
+  const changed = [
+    { employee_id: 'e-1', employer_id: 'a', termination_date: '2026-01-31' },
+    { employee_id: 'e-1', employer_id: 'a', pay_frequency: 'weekly' },
+  ];
+  await transact(db, (trx) => recordFacts(trx, changed, { source: 'termination', source_id: 't-1' }, T3));
+  t.equal(await record(db, [fact('e-1', 'a', { pay_group: 'x' })], T3, T2), 1);
+  const [, , , census] = (await rosterOf(db, ['e-1'])).get('e-1') ?? [];
+  t.match(census, { hire_date: null, absent: null, pay_frequency: null, pay_group: 'x', recorded_at: T2 });
+});
 
 onEachEngine('the roster can be read as known at a time and at a position', async (t) => {
   const { db } = await scratch(t);
@@ -114,23 +107,6 @@ onEachEngine('the roster can be read as known at a time and at a position', asyn
   t.equal((await at(T3)).length, 3);
   t.strictSame(await at(), await at(T3));
   t.strictSame((await rosterAt(db, ['e-1'], 1)).get('e-1'), await at(T2));
-});
-
-onEachEngine('the employer of an employee follows rehires, moves and absences', async (t) => {
-  const { db } = await scratch(t);
-  const on = async (day: string) =>
-    employerOf(employmentsOf((await rosterOf(db, ['e-1'])).get('e-1') ?? []), day);
-  await record(db, [fact('e-1', 'a', { termination_date: '2025-06-30' })]);
-  t.equal(await on('2025-07-01'), 'a', 'terminated, and with no other employer');
-  await record(db, [fact('e-1', 'b', { hire_date: '2025-08-01' })], T2);
-  t.equal(await on('2025-09-01'), 'b', 'moved');
-  await record(db, [fact('e-1', 'a', { hire_date: '2026-01-01' })], T2);
-  t.equal(await on('2026-01-15'), null, 'rehired by the first employer while with the second');
-  await record(db, [{ employee_id: 'e-1', employer_id: 'b', absent: 1 }], T3);
-  t.equal(await on('2026-02-15'), null, 'before the census without the employee');
-  t.equal(await on('2026-03-15'), 'a', 'absent from the second');
-  await record(db, [fact('e-1', 'b', { hire_date: '2025-08-01' })], T3);
-  t.equal(await on('2026-03-15'), null, 'back again');
 });
 
 onEachEngine('employees active with two employers at once are listed', async (t) => {

@@ -1,21 +1,27 @@
-import t from 'tap';
+import t, { type Test } from 'tap';
 import { foldVersions, type Version } from '../../src/ledger/fold.ts';
 import { appliesOn, knownAt, latestOf, stateOn, timelineOf } from '../../src/ledger/state.ts';
 import { incoming } from './incoming.ts';
 
-type Sent = { amount: string; start?: string; end?: string; at?: string };
-
 /**
- * Versions of one deduction in the given order, each sent a day after the one before and recorded
- * immediately.
+ * Versions of one deduction in the given order, such as `100 from 2026-01-01 to 2026-01-31`. Each is sent a day after its
+ * predecessor, or `at` a time, and recorded immediately.
  */
-function versions(...sent: Sent[]): Version[] {
-  return sent.flatMap(({ amount, start, end, at = '' }, index) => {
+function versions(...sent: string[]): Version[] {
+  return sent.flatMap((text, index) => {
+    const [amount = '', ...words] = text.split(' ');
+    const {
+      from = null,
+      to = null,
+      at = '',
+    } = Object.fromEntries(
+      words.flatMap((word, place) => (place % 2 === 0 ? [[word, words[place + 1]]] : [])),
+    );
     const day = `2026-02-${String(index + 1).padStart(2, '0')}`;
     const event = incoming(`e${index}`, at || `${day}T08:00:00Z`, {
       member_contribution: amount,
-      effective_start: start ?? null,
-      effective_end: end ?? null,
+      effective_start: from,
+      effective_end: to,
     });
     const recordedAt = `${day}T08:00:01.000Z`;
     return foldVersions([event], new Map(), new Map(), index, recordedAt).versions as Version[];
@@ -29,148 +35,112 @@ function stateText(known: Version[], day: string): string {
   return appliesOn(state, day) ? state.member_contribution : `(${state.member_contribution})`;
 }
 
-/** The examples in "State of a deduction on a day" of payroll.md. */
-const examples: { name: string; sent: Sent[]; on: Record<string, string>; latest: string }[] = [
-  {
-    name: 'without dates a deduction is in effect on any day',
-    sent: [{ amount: '1' }],
-    on: { '0001-01-01': '1', '2026-03-01': '1', '9999-12-31': '1' },
-    latest: '1',
-  },
-  {
-    name: 'both ends are inclusive',
-    sent: [{ amount: '1', start: '2026-03-01T00:00:00Z', end: '2026-03-31T00:00:00Z' }],
-    on: { '2026-02-28': '-', '2026-03-01': '1', '2026-03-31': '1', '2026-04-01': '(1)' },
-    latest: '1',
-  },
-  {
-    name: 'one day only',
-    sent: [{ amount: '1', start: '2026-03-01', end: '2026-03-01' }],
-    on: { '2026-02-28': '-', '2026-03-01': '1', '2026-03-02': '(1)' },
-    latest: '1',
-  },
-  {
-    name: 'a day is the date part as written, whatever the time and the offset',
-    sent: [{ amount: '1', start: '2026-03-01T23:59:59-11:00', end: '2026-03-31T00:00:00+14:00' }],
-    on: { '2026-02-28': '-', '2026-03-01': '1', '2026-03-31': '1', '2026-04-01': '(1)' },
-    latest: '1',
-  },
-  {
-    name: 'a change sent today that starts next month does not erase this month',
-    sent: [
-      { amount: '100', start: '2026-01-01' },
-      { amount: '120', start: '2026-04-01' },
-    ],
-    on: { '2025-12-31': '-', '2026-03-31': '100', '2026-04-01': '120' },
-    latest: '120',
-  },
-  {
-    name: 'a change that starts in the past applies from its start',
-    sent: [
-      { amount: '100', start: '2026-02-01' },
-      { amount: '120', start: '2026-01-01' },
-    ],
-    on: { '2025-12-31': '-', '2026-01-01': '120', '2026-02-01': '120' },
-    latest: '120',
-  },
-  {
-    name: 'an end date ends an open deduction',
-    sent: [
-      { amount: '100', start: '2026-01-01' },
-      { amount: '100', start: '2026-01-01', end: '2026-02-28' },
-    ],
-    on: { '2026-01-01': '100', '2026-02-28': '100', '2026-03-01': '(100)' },
-    latest: '100',
-  },
-  {
-    name: 'an ended state is not replaced by an older one that is still open',
-    sent: [
-      { amount: '100', start: '2026-01-01' },
-      { amount: '120', start: '2026-02-01', end: '2026-02-28' },
-    ],
-    on: { '2026-01-31': '100', '2026-02-28': '120', '2026-03-01': '(120)' },
-    latest: '120',
-  },
-  {
-    name: 'an end before its start is never effective',
-    sent: [{ amount: '1', start: '2026-03-31', end: '2026-03-01' }],
-    on: { '2026-02-28': '-', '2026-03-01': '-', '2026-03-15': '-', '2026-03-31': '(1)', '2026-04-01': '(1)' },
-    latest: '1',
-  },
-  {
-    name: 'before a moved start the older state applies',
-    sent: [
-      { amount: '100', start: '2026-01-01' },
-      { amount: '100.00', start: '2026-03-01' },
-    ],
-    on: { '2026-01-01': '100', '2026-02-28': '100', '2026-03-01': '100.00' },
-    latest: '100.00',
-  },
-  {
-    name: 'a version without a start always applies, if it is the latest',
-    sent: [{ amount: '100', start: '2026-01-01' }, { amount: '120' }],
-    on: { '2025-12-31': '120', '2026-01-01': '120' },
-    latest: '120',
-  },
-  {
-    name: 'a late version does not override a newer one',
-    sent: [
-      { amount: '100', at: '2026-02-10T00:00:00Z' },
-      { amount: '80', at: '2026-02-09T00:00:00Z' },
-    ],
-    on: { '2026-03-01': '100' },
-    latest: '100',
-  },
-  {
-    name: 'a late version applies before a newer one starts',
-    sent: [
-      { amount: '100', start: '2026-03-01', at: '2026-02-10T00:00:00Z' },
-      { amount: '80', start: '2026-01-01', at: '2026-02-09T00:00:00Z' },
-    ],
-    on: { '2025-12-31': '-', '2026-02-28': '80', '2026-03-01': '100' },
-    latest: '100',
-  },
-  {
-    name: 'of two versions with the same time the later received applies',
-    sent: [
-      { amount: '1', at: '2026-02-10T00:00:00Z' },
-      { amount: '2', at: '2026-02-10T00:00:00Z' },
-    ],
-    on: { '2026-03-01': '2' },
-    latest: '2',
-  },
+function assertStates(t: Test, known: Version[], expected: string, name: string): void {
+  const days = expected.split(', ').map((line) => line.slice(0, 10));
+  t.equal(days.map((day) => `${day} ${stateText(known, day)}`).join(', '), expected, name);
+}
+
+/** The rules of the state of a deduction on a day. */
+const examples: [name: string, sent: string[], on: string, latest: string][] = [
+  [
+    'without dates a deduction is in effect on any day',
+    ['1'],
+    '0001-01-01 1, 2026-03-01 1, 9999-12-31 1',
+    '1',
+  ],
+  [
+    'both ends are inclusive',
+    ['1 from 2026-03-01T00:00:00Z to 2026-03-31T00:00:00Z'],
+    '2026-02-28 -, 2026-03-01 1, 2026-03-31 1, 2026-04-01 (1)',
+    '1',
+  ],
+  ['one day only', ['1 from 2026-03-01 to 2026-03-01'], '2026-02-28 -, 2026-03-01 1, 2026-03-02 (1)', '1'],
+  [
+    'a day is the date part as written, whatever the time and the offset',
+    ['1 from 2026-03-01T23:59:59-11:00 to 2026-03-31T00:00:00+14:00'],
+    '2026-02-28 -, 2026-03-01 1, 2026-03-31 1, 2026-04-01 (1)',
+    '1',
+  ],
+  [
+    'a change sent today that starts next month does not erase this month',
+    ['100 from 2026-01-01', '120 from 2026-04-01'],
+    '2025-12-31 -, 2026-03-31 100, 2026-04-01 120',
+    '120',
+  ],
+  [
+    'a change that starts in the past applies from its start',
+    ['100 from 2026-02-01', '120 from 2026-01-01'],
+    '2025-12-31 -, 2026-01-01 120, 2026-02-01 120',
+    '120',
+  ],
+  [
+    'an end date ends an open deduction',
+    ['100 from 2026-01-01', '100 from 2026-01-01 to 2026-02-28'],
+    '2026-01-01 100, 2026-02-28 100, 2026-03-01 (100)',
+    '100',
+  ],
+  [
+    'an ended state is not replaced by an older one that is still open',
+    ['100 from 2026-01-01', '120 from 2026-02-01 to 2026-02-28'],
+    '2026-01-31 100, 2026-02-28 120, 2026-03-01 (120)',
+    '120',
+  ],
+  [
+    'an end before its start is never effective',
+    ['1 from 2026-03-31 to 2026-03-01'],
+    '2026-02-28 -, 2026-03-01 -, 2026-03-15 -, 2026-03-31 (1), 2026-04-01 (1)',
+    '1',
+  ],
+  [
+    'before a moved start the older state applies',
+    ['100 from 2026-01-01', '100.00 from 2026-03-01'],
+    '2026-01-01 100, 2026-02-28 100, 2026-03-01 100.00',
+    '100.00',
+  ],
+  [
+    'a version without a start always applies, if it is the latest',
+    ['100 from 2026-01-01', '120'],
+    '2025-12-31 120, 2026-01-01 120',
+    '120',
+  ],
+  [
+    'a late version does not override a newer one',
+    ['100 at 2026-02-10T00:00:00Z', '80 at 2026-02-09T00:00:00Z'],
+    '2026-03-01 100',
+    '100',
+  ],
+  [
+    'a late version applies before a newer one starts',
+    ['100 from 2026-03-01 at 2026-02-10T00:00:00Z', '80 from 2026-01-01 at 2026-02-09T00:00:00Z'],
+    '2025-12-31 -, 2026-02-28 80, 2026-03-01 100',
+    '100',
+  ],
+  [
+    'of two versions with the same time the later received applies',
+    ['1 at 2026-02-10T00:00:00Z', '2 at 2026-02-10T00:00:00Z'],
+    '2026-03-01 2',
+    '2',
+  ],
 ];
 
 t.test('the state of a deduction on a day follows the rules', (t) => {
-  for (const { name, sent, on, latest } of examples) {
+  for (const [name, sent, on, latest] of examples) {
     const known = versions(...sent);
-    for (const [day, expected] of Object.entries(on))
-      t.equal(stateText(known, day), expected, `${name}: ${day}`);
+    assertStates(t, known, on, name);
     t.equal(latestOf(known)?.member_contribution, latest, `${name}: latest`);
-    const reversed = known.toReversed();
-    for (const [day, expected] of Object.entries(on))
-      t.equal(stateText(reversed, day), expected, 'in any order');
+    assertStates(t, known.toReversed(), on, `${name}: in any order`);
   }
   t.equal(latestOf([]), null);
   t.equal(stateOn([], '2026-03-01'), null);
   t.end();
 });
 
-t.test('a state that applies differs from one that ended or has not begun', (t) => {
-  const [version] = versions({ amount: '1', start: '2026-03-01', end: '2026-03-31' }) as [Version];
-  const days = { '2026-02-28': false, '2026-03-01': true, '2026-03-31': true, '2026-04-01': false };
-  for (const [day, applies] of Object.entries(days)) t.equal(appliesOn(version, day), applies, day);
-  const [inverted] = versions({ amount: '1', start: '2026-03-31', end: '2026-03-01' }) as [Version];
-  for (const day of ['2026-03-01', '2026-03-15', '2026-03-31']) t.equal(appliesOn(inverted, day), false, day);
-  t.end();
-});
-
 t.test('the state known at a time uses the versions recorded by then', (t) => {
   const known = versions(
-    { amount: '100', start: '2026-01-01' },
-    { amount: '120', start: '2026-01-01' },
-    { amount: '80', start: '2026-01-01', at: '2026-01-15T00:00:00Z' },
-    { amount: '140', start: '2026-04-01' },
+    '100 from 2026-01-01',
+    '120 from 2026-01-01',
+    '80 from 2026-01-01 at 2026-01-15T00:00:00Z',
+    '140 from 2026-04-01',
   );
   const amounts: [instant: string, inMarch: string, latest: string | undefined][] = [
     ['2026-02-01T08:00:00.999Z', '-', undefined],
@@ -190,105 +160,73 @@ t.test('the state known at a time uses the versions recorded by then', (t) => {
 
 type MovedCase = {
   name: string;
-  sent: Sent[];
-  decisions?: [version: number, decision: 'keep' | 'drop'][];
+  sent: string[];
+  decisions?: `${number} ${'keep' | 'drop'}`[];
   corrected?: number[];
   undecided?: number[];
-  on: Record<string, string>;
+  on: string;
 };
 
-/** Tests "Corrected starts" of payroll.md. Versions are sent on the first days of February 2026. */
+/** The rules of corrected starts. Versions are sent on the first days of February 2026. */
 const moved: MovedCase[] = [
   {
     name: 'a start moved before it began, with the same contents, never applies',
-    sent: [{ amount: '50' }, { amount: '60', start: '2026-07-01' }, { amount: '60.00', start: '2026-08-01' }],
+    sent: ['50', '60 from 2026-07-01', '60.00 from 2026-08-01'],
     corrected: [2],
-    on: { '2026-07-01': '50', '2026-07-31': '50', '2026-08-01': '60.00' },
+    on: '2026-07-01 50, 2026-07-31 50, 2026-08-01 60.00',
   },
   {
     name: 'with other contents the first version applies until an operator decides',
-    sent: [{ amount: '50' }, { amount: '60', start: '2026-07-01' }, { amount: '70', start: '2026-08-01' }],
+    sent: ['50', '60 from 2026-07-01', '70 from 2026-08-01'],
     undecided: [2],
-    on: { '2026-07-01': '60', '2026-08-01': '70' },
+    on: '2026-07-01 60, 2026-08-01 70',
   },
   {
     name: 'a dropped version never applies',
-    sent: [{ amount: '50' }, { amount: '60', start: '2026-07-01' }, { amount: '70', start: '2026-08-01' }],
-    decisions: [
-      [2, 'keep'],
-      [2, 'drop'],
-    ],
+    sent: ['50', '60 from 2026-07-01', '70 from 2026-08-01'],
+    decisions: ['2 keep', '2 drop'],
     corrected: [2],
-    on: { '2026-07-01': '50', '2026-08-01': '70' },
+    on: '2026-07-01 50, 2026-08-01 70',
   },
   {
     name: 'a kept version applies',
-    sent: [
-      { amount: '60', start: '2026-07-01' },
-      { amount: '70', start: '2026-08-01' },
-    ],
-    decisions: [[1, 'keep']],
-    on: { '2026-07-01': '60', '2026-08-01': '70' },
+    sent: ['60 from 2026-07-01', '70 from 2026-08-01'],
+    decisions: ['1 keep'],
+    on: '2026-07-01 60, 2026-08-01 70',
   },
   {
     name: 'a change sent on or after the first start is not a correction',
-    sent: [
-      { amount: '60', start: '2026-02-01' },
-      { amount: '60', start: '2026-08-01', at: '2026-02-01T08:00:00Z' },
-    ],
-    on: { '2026-07-31': '60', '2026-08-01': '60' },
+    sent: ['60 from 2026-02-01', '60 from 2026-08-01 at 2026-02-01T08:00:00Z'],
+    on: '2026-07-31 60, 2026-08-01 60',
   },
   {
     name: 'two separate windows are a renewal',
-    sent: [
-      { amount: '60', start: '2026-07-01', end: '2026-07-31' },
-      { amount: '70', start: '2026-08-01' },
-    ],
-    on: { '2026-07-31': '60', '2026-08-01': '70' },
+    sent: ['60 from 2026-07-01 to 2026-07-31', '70 from 2026-08-01'],
+    on: '2026-07-31 60, 2026-08-01 70',
   },
-  {
-    name: 'a version without a start has begun',
-    sent: [{ amount: '60' }, { amount: '60', start: '2026-08-01' }],
-    on: { '2026-07-31': '60' },
-  },
+  { name: 'a version without a start has begun', sent: ['60', '60 from 2026-08-01'], on: '2026-07-31 60' },
   {
     name: 'a correction that ends before it starts has no effect',
-    sent: [
-      { amount: '60', start: '2026-07-01' },
-      { amount: '60', start: '2026-08-01', end: '2026-07-01' },
-    ],
-    on: { '2026-07-31': '60' },
+    sent: ['60 from 2026-07-01', '60 from 2026-08-01 to 2026-07-01'],
+    on: '2026-07-31 60',
   },
   {
     name: 'a version replaced by a dropped one does not apply again',
-    sent: [
-      { amount: '55', start: '2026-07-10' },
-      { amount: '60', start: '2026-07-01' },
-      { amount: '60', start: '2026-08-01' },
-    ],
+    sent: ['55 from 2026-07-10', '60 from 2026-07-01', '60 from 2026-08-01'],
     corrected: [2],
-    on: { '2026-07-05': '-', '2026-07-10': '-', '2026-08-01': '60' },
+    on: '2026-07-05 -, 2026-07-10 -, 2026-08-01 60',
   },
   {
     name: 'a start sent twice before it was moved never applies',
-    sent: [
-      { amount: '50' },
-      { amount: '60', start: '2026-07-01' },
-      { amount: '60', start: '2026-07-01' },
-      { amount: '60', start: '2026-08-01' },
-    ],
+    sent: ['50', '60 from 2026-07-01', '60 from 2026-07-01', '60 from 2026-08-01'],
     corrected: [3],
-    on: { '2026-07-01': '50', '2026-08-01': '60' },
+    on: '2026-07-01 50, 2026-08-01 60',
   },
   {
     name: 'a start moved twice drops both versions',
-    sent: [
-      { amount: '60', start: '2026-07-01' },
-      { amount: '60', start: '2026-08-01' },
-      { amount: '60', start: '2026-09-01' },
-    ],
+    sent: ['60 from 2026-07-01', '60 from 2026-08-01', '60 from 2026-09-01'],
     corrected: [1, 2],
-    on: { '2026-07-01': '-', '2026-08-31': '-', '2026-09-01': '60' },
+    on: '2026-07-01 -, 2026-08-31 -, 2026-09-01 60',
   },
 ];
 
@@ -297,10 +235,10 @@ t.test('a start that is corrected before it begins does not apply', (t) => {
     const known = versions(...sent);
     const timeline = timelineOf(
       known,
-      decisions.map(([version, decision], index) => ({
+      decisions.map((given, index) => ({
         position: 100 + index,
-        version_position: known[version - 1]?.position as number,
-        decision,
+        version_position: known[Number(given[0]) - 1]?.position as number,
+        decision: given.slice(2) as 'keep' | 'drop',
         recorded_at: '2026-03-01T00:00:00.000Z',
       })),
     );
@@ -308,8 +246,7 @@ t.test('a start that is corrected before it begins does not apply', (t) => {
       pairs.map(({ version }) => known.indexOf(version) + 1);
     t.strictSame(placesOf(timeline.corrected), corrected, `${name}: corrected`);
     t.strictSame(placesOf(timeline.undecided), undecided, `${name}: undecided`);
-    for (const [day, expected] of Object.entries(on))
-      t.equal(stateText([...timeline.counting], day), expected, `${name}: ${day}`);
+    assertStates(t, [...timeline.counting], on, name);
   }
   t.end();
 });

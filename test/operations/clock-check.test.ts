@@ -82,24 +82,21 @@ onPostgres('a slow response of the database is no difference of the clocks', asy
   t.equal(await check.warning(), null);
 });
 
-onSqlite(
-  'a start more than a minute before the newest stored time is reported until it has passed',
-  async (t) => {
-    const { db } = await scratch(t);
-    await receive(db, [eventOf('newest', 'moon.landed', {})], START.toISOString());
-    const reason = `behind ${START.toISOString()}, the newest time in the database`;
-    t.equal(await (await startCheck(db, -MINUTE_MS)).check.warning(), null);
-    // Stored by an earlier start with this clock.
-    await receive(db, [eventOf('earlier', 'moon.landed', {})], after(-2 * HOUR_MS).toISOString());
-    const { check, pass, logged } = await startCheck(db, -2 * HOUR_MS);
-    t.equal(await check.warning(), reason);
-    pass(2 * HOUR_MS - MINUTE_MS - 1);
-    t.equal(await check.warning(), reason);
-    pass(1);
-    t.equal(await check.warning(), null);
-    t.strictSame(logged, [`wrong: ${reason}`, 'right']);
-  },
-);
+onSqlite('a start a minute before the newest stored time is reported until it passes', async (t) => {
+  const { db } = await scratch(t);
+  await receive(db, [eventOf('newest', 'moon.landed', {})], START.toISOString());
+  const reason = `behind ${START.toISOString()}, the newest time in the database`;
+  t.equal(await (await startCheck(db, -MINUTE_MS)).check.warning(), null);
+  // Stored by an earlier start with this clock.
+  await receive(db, [eventOf('earlier', 'moon.landed', {})], after(-2 * HOUR_MS).toISOString());
+  const { check, pass, logged } = await startCheck(db, -2 * HOUR_MS);
+  t.equal(await check.warning(), reason);
+  pass(2 * HOUR_MS - MINUTE_MS - 1);
+  t.equal(await check.warning(), reason);
+  pass(1);
+  t.equal(await check.warning(), null);
+  t.strictSame(logged, [`wrong: ${reason}`, 'right']);
+});
 
 onSqlite('a clock that is set by more than a minute is reported until it is set back', async (t) => {
   for (const [direction, stepMs] of [
@@ -150,42 +147,36 @@ onSqlite('a clock that started too early is right once it is set forward', async
   t.match(await check.warning(), /^set forward by 2 hours/, 'steps from here on count');
 });
 
-onSqlite(
-  'commands report what the sidecar on their file noticed, until it is right or starts again',
-  async (t) => {
-    const { check, set, db } = await started(t);
-    const ofCommand = () => readClockState(db, { now: () => START, sharedNow: at(START) });
-    t.equal(await ofCommand(), null);
-    set(2 * HOUR_MS);
-    const reason = await check.warning();
-    t.match(reason, /^set forward/);
-    t.equal(await ofCommand(), reason);
-    set(-2 * HOUR_MS);
-    await check.warning();
-    t.equal(await ofCommand(), null);
-    set(2 * HOUR_MS);
-    await check.warning();
-    await (await startCheck(db)).check.warning();
-    t.equal(await ofCommand(), null);
-  },
-);
+onSqlite('commands report what the sidecar on their file noticed, until it is right', async (t) => {
+  const { check, set, db } = await started(t);
+  const ofCommand = () => readClockState(db, { now: () => START, sharedNow: at(START) });
+  t.equal(await ofCommand(), null);
+  set(2 * HOUR_MS);
+  const reason = await check.warning();
+  t.match(reason, /^set forward/);
+  t.equal(await ofCommand(), reason);
+  set(-2 * HOUR_MS);
+  await check.warning();
+  t.equal(await ofCommand(), null);
+  set(2 * HOUR_MS);
+  await check.warning();
+  await (await startCheck(db)).check.warning();
+  t.equal(await ofCommand(), null);
+});
 
-onEachEngine(
-  'the newest stored time is that of events, requests and probes, on SQLite',
-  async (t, engine) => {
-    const { db } = await scratch(t);
-    t.equal(await readLatestStored(db), null);
-    const stores: [number, (time: Date) => Promise<unknown>][] = [
-      [1, (time) => probeCommit(db, time.toISOString())],
-      [2, (time) => receive(db, [eventOf('new', 'moon.landed', {})], time.toISOString())],
-      [3, (time) => owe(db, 'r-1', 'emp-1', 'demographic', time)],
-    ];
-    for (const [minute, store] of stores) {
-      await store(after(minute * MINUTE_MS));
-      t.equal(
-        await readLatestStored(db),
-        engine === 'postgres' ? null : after(minute * MINUTE_MS).toISOString(),
-      );
-    }
-  },
-);
+onEachEngine('the newest stored time is of an event, request or probe, on SQLite', async (t, engine) => {
+  const { db } = await scratch(t);
+  t.equal(await readLatestStored(db), null);
+  const stores: [number, (time: Date) => Promise<unknown>][] = [
+    [1, (time) => probeCommit(db, time.toISOString())],
+    [2, (time) => receive(db, [eventOf('new', 'moon.landed', {})], time.toISOString())],
+    [3, (time) => owe(db, 'r-1', 'emp-1', 'demographic', time)],
+  ];
+  for (const [minute, store] of stores) {
+    await store(after(minute * MINUTE_MS));
+    t.equal(
+      await readLatestStored(db),
+      engine === 'postgres' ? null : after(minute * MINUTE_MS).toISOString(),
+    );
+  }
+});

@@ -14,11 +14,9 @@ import { dropBodies } from '../../src/inbox/drop-bodies.ts';
 import { dismissEvent, reprocessEvent, reprocessEvents } from '../../src/inbox/events.ts';
 import { sha256 } from '../../src/inbox/inbox.ts';
 import { createRefusals, refusedSince } from '../../src/inbox/refusals.ts';
-import { countDue, dropDue, runRetention } from '../../src/operations/retention.ts';
-import { ATTEMPTS_AT_ONCE } from '../../src/outbox/erase.ts';
+import { countDue, dropDue } from '../../src/operations/retention.ts';
 import { cancelManually } from '../../src/outbox/manual.ts';
 import { verifyRun } from '../../src/payroll/lifecycle/verify.ts';
-import { silentLog } from '../../src/telemetry/log.ts';
 import { apply, type Delivery, deductionOf, deliver, eventOf, receive } from '../api/deliver.ts';
 import { demographic } from '../contract/samples.ts';
 import { open, scratch } from '../database/scratch.ts';
@@ -95,22 +93,19 @@ onEitherEngine('data without a retention period is kept', async (t) => {
   t.strictSame(await withBody(db), ['old']);
 });
 
-onEitherEngine(
-  'an event whose body was dropped still distinguishes a duplicate from a conflict',
-  async (t) => {
-    const { db, url } = await scratch(t);
-    const first = of('e');
-    await deliver(db, [first], OLD);
-    await drop({ db, url });
-    await deliver(db, [first, of('other')], NEW);
-    const conflicts = () => db.selectFrom('event_conflicts').select(['event_id', 'body']).execute();
-    t.strictSame(await conflicts(), [], 'the same body is a duplicate');
-    const second = of('e', { member_contribution: '1' });
-    await deliver(db, [second, first], NEW);
-    t.strictSame(await conflicts(), [{ event_id: 'e', body: second.body }]);
-    t.equal((await db.selectFrom('inbox').selectAll().execute()).length, 2);
-  },
-);
+onEitherEngine('an event without a body distinguishes a duplicate from a conflict', async (t) => {
+  const { db, url } = await scratch(t);
+  const first = of('e');
+  await deliver(db, [first], OLD);
+  await drop({ db, url });
+  await deliver(db, [first, of('other')], NEW);
+  const conflicts = () => db.selectFrom('event_conflicts').select(['event_id', 'body']).execute();
+  t.strictSame(await conflicts(), [], 'the same body is a duplicate');
+  const second = of('e', { member_contribution: '1' });
+  await deliver(db, [second, first], NEW);
+  t.strictSame(await conflicts(), [{ event_id: 'e', body: second.body }]);
+  t.equal((await db.selectFrom('inbox').selectAll().execute()).length, 2);
+});
 
 onEitherEngine('an event that needs attention keeps its body until that is done', async (t) => {
   const { db, url } = await scratch(t);
@@ -165,33 +160,30 @@ onPostgres('a conflict that arrives while bodies are dropped is stored afterward
   await receiving;
 });
 
-onEitherEngine(
-  'an event without a body is not reprocessed, and a reprocessed event loses its body afterward',
-  async (t) => {
-    const { db, url } = await scratch(t);
-    await deliver(db, [of('a'), of('b', { member_contribution: 1 }), of('c')], OLD);
-    await drop({ db, url });
-    t.strictSame(await withBody(db), ['b']);
-    const again = (id: string) => transact(db, (trx) => reprocessEvent(trx, id));
-    t.equal(await again('a'), 'body dropped');
-    t.equal(await again('none'), 'unknown');
-    const step = { after: 0, limit: 2 };
-    const first = await transact(db, (trx) => reprocessEvents(trx, {}, step));
-    t.match(first, { reprocessed: 1, withoutBody: 1 });
-    const rest = await transact(db, (trx) => reprocessEvents(trx, {}, { after: first.next ?? 0, limit: 2 }));
-    t.strictSame(rest, { reprocessed: 0, withoutBody: 1, next: null });
-    t.match(await drop({ db, url }), { events: 0 }, 'a pending event keeps its body');
-    await transact(db, (trx) =>
-      trx
-        .updateTable('inbox')
-        .set({ state: 'ignored', finished_at: NEW })
-        .where('event_id', '=', 'b')
-        .execute(),
-    );
-    t.match(await drop({ db, url }), { events: 1 }, 'although later events were checked before');
-    t.strictSame(await withBody(db), []);
-  },
-);
+onEitherEngine('an event is reprocessed only with its body, and loses it afterward', async (t) => {
+  const { db, url } = await scratch(t);
+  await deliver(db, [of('a'), of('b', { member_contribution: 1 }), of('c')], OLD);
+  await drop({ db, url });
+  t.strictSame(await withBody(db), ['b']);
+  const again = (id: string) => transact(db, (trx) => reprocessEvent(trx, id));
+  t.equal(await again('a'), 'body dropped');
+  t.equal(await again('none'), 'unknown');
+  const step = { after: 0, limit: 2 };
+  const first = await transact(db, (trx) => reprocessEvents(trx, {}, step));
+  t.match(first, { reprocessed: 1, withoutBody: 1 });
+  const rest = await transact(db, (trx) => reprocessEvents(trx, {}, { after: first.next ?? 0, limit: 2 }));
+  t.strictSame(rest, { reprocessed: 0, withoutBody: 1, next: null });
+  t.match(await drop({ db, url }), { events: 0 }, 'a pending event keeps its body');
+  await transact(db, (trx) =>
+    trx
+      .updateTable('inbox')
+      .set({ state: 'ignored', finished_at: NEW })
+      .where('event_id', '=', 'b')
+      .execute(),
+  );
+  t.match(await drop({ db, url }), { events: 1 }, 'although later events were checked before');
+  t.strictSame(await withBody(db), []);
+});
 
 onEitherEngine('the schema keeps an event from losing a body that may be needed', async (t) => {
   const { db } = await scratch(t);
@@ -255,25 +247,6 @@ onEitherEngine('old requests keep only their metadata', async (t) => {
   t.match(await drop({ db, url }), { requests: 0 });
 });
 
-onEitherEngine('a request with very many attempts is erased in several transactions', async (t) => {
-  const { db, url } = await scratch(t);
-  const { clock, send } = await service(t, db);
-  clock.advance(daysAgo(200).getTime() - clock().getTime());
-  const checked = checkChange('demographic', demographic);
-  if (!checked.ok) throw new Error();
-  await acceptChange({ db, encryptor, sharedNow: at(daysAgo(200)) }, checked.change, null);
-  await send();
-  const { request_id } = await db.selectFrom('delivery_attempts').selectAll().executeTakeFirstOrThrow();
-  const more = Array.from({ length: ATTEMPTS_AT_ONCE + 100 }, (_, index) => index + 2);
-  await transact(db, async (trx) => {
-    for (const attempt of more) {
-      await trx.insertInto('delivery_attempts').values({ request_id, attempt, started_at: OLD }).execute();
-    }
-  });
-  t.match(await drop({ db, url }), { requests: 1 });
-  t.strictSame(await db.selectFrom('delivery_attempts').selectAll().execute(), []);
-});
-
 onEitherEngine('a year of events is dropped day by day, in small transactions', async (t) => {
   const commits = await countedCommits(t);
   const { db } = commits;
@@ -314,18 +287,9 @@ onEitherEngine('two concurrent runs drop each body once while events are reproce
   const { length } = await withBody(db);
   t.equal(one.events + other.events, ids.length - length);
   await apply(db, NEW);
-  t.match(await drop(commits), { events: length }, 'the rest is dropped once it is applied');
+  t.match(await drop(commits), { events: length }, 'the last body is dropped once it is applied');
   t.strictSame(await withBody(db), []);
   t.ok(putBack.length <= again.length);
-});
-
-onEitherEngine('large bodies are dropped in small batches', async (t) => {
-  const commits = await countedCommits(t);
-  const large = (name: string) => eventOf(name, 'moon.landed', { text: 'x'.repeat(200_000) });
-  for (let one = 0; one < 30; one += 1) await deliver(commits.db, [large(`e${one}`)], OLD);
-  const before = commits.count;
-  t.match(await drop(commits), { events: 30 });
-  t.ok(commits.count - before >= 10, `${commits.count - before} transactions`);
 });
 
 /** One body is longer than a page and has its own pages; the short one shares a page. */
@@ -392,33 +356,21 @@ onEitherEngine('a finalized run can be verified without the bodies of its events
   t.match(await verifyRun(db, run), { identical: true, differences: [] });
 });
 
-onEitherEngine('retention stops on shutdown', async (t) => {
+onEachEngine('nothing is dropped by a clock that may be wrong', async (t) => {
   const { db, url } = await scratch(t);
-  const stop = new AbortController();
-  const parts = { db, databaseUrl: url, ...CLOCK, log: silentLog, failed: t.error };
-  const running = runRetention({ ...parts, retention: RETENTION }, stop.signal);
-  stop.abort();
-  await t.resolves(running);
+  await deliver(db, [of('old')], OLD);
+  const wrong = { ...CLOCK, clockWarning: async () => 'set forward by 2 hours' };
+  if (engineOf(t) === 'postgres') {
+    t.match(await drop({ db, url }, RETENTION, wrong), { events: 1 });
+    return;
+  }
+  await t.rejects(drop({ db, url }, RETENTION, wrong), {
+    code: 'CLOCK_WRONG',
+    message: /set forward by 2 hours/,
+  });
+  t.strictSame(await withBody(db), ['old']);
+  t.match(await drop({ db, url }), { events: 1 }, 'until it is right');
 });
-
-onEachEngine(
-  'nothing is dropped by a clock that may be wrong; on PostgreSQL the database has one',
-  async (t) => {
-    const { db, url } = await scratch(t);
-    await deliver(db, [of('old')], OLD);
-    const wrong = { ...CLOCK, clockWarning: async () => 'set forward by 2 hours' };
-    if (engineOf(t) === 'postgres') {
-      t.match(await drop({ db, url }, RETENTION, wrong), { events: 1 });
-      return;
-    }
-    await t.rejects(drop({ db, url }, RETENTION, wrong), {
-      code: 'CLOCK_WRONG',
-      message: /set forward by 2 hours/,
-    });
-    t.strictSame(await withBody(db), ['old']);
-    t.match(await drop({ db, url }), { events: 1 }, 'until it is right');
-  },
-);
 
 onEitherEngine('counts of refused deliveries are dropped after seven days', async (t) => {
   const { db, url } = await scratch(t);

@@ -54,33 +54,6 @@ onEitherEngine('a request without a sender for its kind waits, and its reason is
   });
 });
 
-onEitherEngine(
-  'two attempts never share a claim: each request is sent once by a loop that is woken constantly',
-  async (t) => {
-    const { db } = await scratch(t);
-    const all = Promise.withResolvers<void>();
-    const { url, received } = await stubService(t, (response) => {
-      loop.wake();
-      setImmediate(() => json(response, 200));
-      if (received.length === 30) all.resolve();
-    });
-    for (let n = 0; n < 30; n += 1) await owe(db, `r-${n}`, `e-${n % 7}`);
-    const loop = sendLoop(t, db, url, setClock());
-    const stop = new AbortController();
-    const running = loop.run(stop.signal);
-    await all.promise;
-    stop.abort();
-    await running;
-    t.equal(new Set(received.map(({ headers }) => headers['idempotency-key'])).size, 30);
-    const left = await db
-      .selectFrom('outbox')
-      .select('request_id')
-      .where('state', '<>', 'delivered')
-      .execute();
-    t.strictSame(left, []);
-  },
-);
-
 onEitherEngine('an attempt that cannot be recorded affects no other in its batch', async (t) => {
   const { db } = await scratch(t);
   const { url, received } = await stubService(t, (response) => setImmediate(() => json(response, 200)));

@@ -109,43 +109,37 @@ onEitherEngine('a stale owner cannot finish a claim that was only released', asy
   t.equal(await transact(db, (trx) => heartbeat(trx, 'first', stale!, clock())), false);
 });
 
-onEitherEngine(
-  'an owner that claims its own expired request again cannot finish or renew the first attempt',
-  async (t) => {
-    const { db } = await scratch(t);
-    const clock = setClock();
-    await owe(db, 'r-1', 'e-1');
-    const [first] = await take(db, 'same', clock());
-    clock.advance(30_000);
-    await take(db, 'same', clock());
-    const ended = await end(db, 'same', { claim: first!, kind: 'attempt', outcome: ok, ms: 0 }, clock());
-    t.strictSame(ended, LOST);
-    t.equal(await transact(db, (trx) => heartbeat(trx, 'same', first!, clock())), false);
-  },
-);
+onEitherEngine('a request that its owner claims again has no use for the first attempt', async (t) => {
+  const { db } = await scratch(t);
+  const clock = setClock();
+  await owe(db, 'r-1', 'e-1');
+  const [first] = await take(db, 'same', clock());
+  clock.advance(30_000);
+  await take(db, 'same', clock());
+  const ended = await end(db, 'same', { claim: first!, kind: 'attempt', outcome: ok, ms: 0 }, clock());
+  t.strictSame(ended, LOST);
+  t.equal(await transact(db, (trx) => heartbeat(trx, 'same', first!, clock())), false);
+});
 
-onEitherEngine(
-  'a sender with an older clock reading does not mistake a newer write for a clock jump',
-  async (t) => {
-    const { db } = await scratch(t);
-    const clock = setClock();
-    const before = clock();
-    clock.advance(10_000);
-    for (const id of ['claimed', 'put off']) await owe(db, id, id);
-    const dueAt = new Date(clock().getTime() + RETRY_AFTER_MAX_MS).toISOString();
-    await transact(db, (trx) =>
-      trx.updateTable('outbox').set({ due_at: dueAt }).where('request_id', '=', 'put off').execute(),
-    );
-    t.match(await take(db, 'first', clock()), [{ requestId: 'claimed' }]);
-    t.strictSame(await take(db, 'second', before), []);
-    t.match(await request(db, 'claimed'), { state: 'sending', claimed_by: 'first', attempts: 1 });
+onEitherEngine('an older clock reading does not make a newer write a clock jump', async (t) => {
+  const { db } = await scratch(t);
+  const clock = setClock();
+  const before = clock();
+  clock.advance(10_000);
+  for (const id of ['claimed', 'put off']) await owe(db, id, id);
+  const dueAt = new Date(clock().getTime() + RETRY_AFTER_MAX_MS).toISOString();
+  await transact(db, (trx) =>
+    trx.updateTable('outbox').set({ due_at: dueAt }).where('request_id', '=', 'put off').execute(),
+  );
+  t.match(await take(db, 'first', clock()), [{ requestId: 'claimed' }]);
+  t.strictSame(await take(db, 'second', before), []);
+  t.match(await request(db, 'claimed'), { state: 'sending', claimed_by: 'first', attempts: 1 });
 
-    await owe(db, 'while paused', 'while paused');
-    await transact(db, (trx) => pauseSending(trx, 'the service responded with 401', clock()));
-    for (let probe = 0; probe < 10; probe += 1) await transact(db, (trx) => probeFailed(trx, clock()));
-    t.strictSame(await take(db, 'second', before), []);
-  },
-);
+  await owe(db, 'while paused', 'while paused');
+  await transact(db, (trx) => pauseSending(trx, 'the service responded with 401', clock()));
+  for (let probe = 0; probe < 10; probe += 1) await transact(db, (trx) => probeFailed(trx, clock()));
+  t.strictSame(await take(db, 'second', before), []);
+});
 
 onEitherEngine('claims are oldest first and at most as many as requested', async (t) => {
   const { db } = await scratch(t);
@@ -226,7 +220,7 @@ onEitherEngine('two loops on one database send each request once, in order', asy
   }
 });
 
-onEitherEngine('a stop waits for requests in flight; the rest waits for the next start', async (t) => {
+onEitherEngine('a stop waits for requests in flight and starts no other request', async (t) => {
   const { db } = await scratch(t);
   const stop = new AbortController();
   const { url, received } = await stubService(t, (response) => {

@@ -23,60 +23,57 @@ const step = fc.oneof(
   fc.record({ do: fc.constant('wait' as const), seconds: fc.constantFrom(1, 40, 1_000, 200_000, -200_000) }),
 );
 
-onEitherEngine(
-  'after any sequence of actions the front of each subject is its oldest request, or the subject is held',
-  async (t) => {
-    const { db } = await scratch(t);
-    await fc.assert(
-      fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 40 }), async (steps) => {
-        await empty(db);
-        const clock = setClock();
-        const claims: Claim[] = [];
-        let count = 0;
-        for (const now of steps) {
-          const at = clock();
-          await transact(db, async (trx) => {
-            const iso = at.toISOString();
-            const ids = (await trx.selectFrom('outbox').select('request_id').orderBy('seq').execute()).map(
-              ({ request_id }) => request_id,
-            );
-            if (now.do === 'enqueue') {
-              const kind = KINDS[now.kind] as RequestKind;
-              const subject = employeeSubject(SUBJECTS[now.subject] as string);
-              await enqueue(trx, [{ requestId: `r-${count++}`, kind, ...subject, encrypted: null }], iso);
-            } else if (now.do === 'claim') {
-              const wish = {
-                owner: 'o',
-                limit: now.limit,
-                uploads: now.limit,
-                inFlight: new Set<string>(),
-                takesOver: true,
-                senders: {},
-              };
-              claims.push(...(await claim(trx, wish, at)).claims);
-            } else if (now.do === 'finish') {
-              const [claimed] = claims.splice(now.pick % Math.max(1, claims.length), 1);
-              const by = { owner: 'o', senders: {}, encryptor, random: () => 0 };
-              if (claimed) {
-                const outcome = outcomeOf(STATUSES[now.status] as number);
-                await finish(trx, by, [{ claim: claimed, kind: 'attempt', outcome, ms: 0 }], at);
-              }
-            } else if (now.do === 'wait') clock.advance(now.seconds * 1_000);
-            else if (ids.length > 0) {
-              const id = ids[now.pick % ids.length] as string;
-              if (now.do === 'cancel') await cancelManually(trx, id, { reason: 'x', now: iso });
-              if (now.do === 'release') await releaseManually(trx, id);
-              if (now.do === 'retry') await retryManually(trx, id, { force: true, now: iso });
+onEitherEngine('after any actions the front of a subject is its oldest request, or it is held', async (t) => {
+  const { db } = await scratch(t);
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 40 }), async (steps) => {
+      await empty(db);
+      const clock = setClock();
+      const claims: Claim[] = [];
+      let count = 0;
+      for (const now of steps) {
+        const at = clock();
+        await transact(db, async (trx) => {
+          const iso = at.toISOString();
+          const ids = (await trx.selectFrom('outbox').select('request_id').orderBy('seq').execute()).map(
+            ({ request_id }) => request_id,
+          );
+          if (now.do === 'enqueue') {
+            const kind = KINDS[now.kind] as RequestKind;
+            const subject = employeeSubject(SUBJECTS[now.subject] as string);
+            await enqueue(trx, [{ requestId: `r-${count++}`, kind, ...subject, encrypted: null }], iso);
+          } else if (now.do === 'claim') {
+            const wish = {
+              owner: 'o',
+              limit: now.limit,
+              uploads: now.limit,
+              inFlight: new Set<string>(),
+              takesOver: true,
+              senders: {},
+            };
+            claims.push(...(await claim(trx, wish, at)).claims);
+          } else if (now.do === 'finish') {
+            const [claimed] = claims.splice(now.pick % Math.max(1, claims.length), 1);
+            const by = { owner: 'o', senders: {}, encryptor, random: () => 0 };
+            if (claimed) {
+              const outcome = outcomeOf(STATUSES[now.status] as number);
+              await finish(trx, by, [{ claim: claimed, kind: 'attempt', outcome, ms: 0 }], at);
             }
-          });
-          await assertFronts(db);
-        }
-      }),
-      { numRuns: 60 },
-    );
-    t.pass('held for all');
-  },
-);
+          } else if (now.do === 'wait') clock.advance(now.seconds * 1_000);
+          else if (ids.length > 0) {
+            const id = ids[now.pick % ids.length] as string;
+            if (now.do === 'cancel') await cancelManually(trx, id, { reason: 'x', now: iso });
+            if (now.do === 'release') await releaseManually(trx, id);
+            if (now.do === 'retry') await retryManually(trx, id, { force: true, now: iso });
+          }
+        });
+        await assertFronts(db);
+      }
+    }),
+    { numRuns: 60 },
+  );
+  t.pass('held for all');
+});
 
 async function assertFronts(db: Db): Promise<void> {
   const rows = await db.selectFrom('outbox').selectAll().orderBy('seq').execute();

@@ -1,7 +1,6 @@
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { cancelManually, releaseManually, retryManually } from '../../src/outbox/manual.ts';
-import { employerSubject, enqueue } from '../../src/outbox/queue.ts';
 import { scratch } from '../database/scratch.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import { owe, request, START, sendAll, sendLoop, setClock } from './parts.ts';
@@ -25,7 +24,7 @@ async function service(t: Parameters<typeof scratch>[0], rejected: Set<string>, 
   return { db, clock, sent, loop: sendLoop(t, db, stub.url, clock) };
 }
 
-onEitherEngine('the requests of a subject are sent one after the other, in order', async (t) => {
+onEitherEngine('the requests of a subject are sent in turn, in order', async (t) => {
   const { db, sent, loop } = await service(t, new Set());
   for (const id of ['a-1', 'b-1', 'a-2', 'a-3', 'b-2']) await owe(db, id, id[0] as string);
   t.equal((await loop.runOnce()).delivered, 2);
@@ -54,15 +53,6 @@ onEitherEngine('a later request waits while an earlier one is retried', async (t
     received.map(({ headers }) => headers['idempotency-key']),
     ['r-1', 'r-1', 'r-2'],
   );
-});
-
-onEitherEngine('an employer and an employee with the same id are two subjects', async (t) => {
-  const { db } = await scratch(t);
-  await owe(db, 'r-1', '42');
-  await transact(db, (trx) =>
-    enqueue(trx, [{ requestId: 'r-2', kind: 'census', ...employerSubject('42'), encrypted: null }], now),
-  );
-  t.match([await request(db, 'r-1'), await request(db, 'r-2')], [{ is_next: 1 }, { is_next: 1 }]);
 });
 
 onEitherEngine("a rejected new hire blocks the employee's later changes", async (t) => {

@@ -34,7 +34,7 @@ t.test('a batch that times out is applied in smaller and smaller halves', async 
   t.strictSame(
     applied.map((one) => one.applied),
     [2, 2, 2, 3],
-    '8 and 4 time out, and so do 4 after 2 succeeded',
+    '8 and 4 time out, also 4 after 2 succeeded',
   );
   t.strictSame(
     await states(),

@@ -61,7 +61,7 @@ async function whileClaiming<R>(
 
 function untilLockWait(db: Db): Promise<unknown> {
   return eventually(
-    'one transaction waits for the other',
+    'one transaction waits until its rival ends',
     async () => {
       const { rows } = await sql`
         select 1 from pg_stat_activity

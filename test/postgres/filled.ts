@@ -34,18 +34,15 @@ import {
   voided,
 } from '../support/payroll.ts';
 
-/** More than one batch of a copy, so that reading continues after the last row of a page. */
+/** A copy needs several batches for these, so that reading continues after the last row of a page. */
 const DEDUCTIONS = 230;
-/** More bytes than one chunk. */
+/** One chunk holds fewer bytes. */
 const PEOPLE_OF_CENSUS = 1_200;
 const NOW = new Date('2026-06-01T12:00:00.000Z');
 
 /** Ids that sort differently by language, by byte and in JavaScript. */
 const AWKWARD_IDS = [
-  'Zoë',
-  'apple',
-  'Apple',
-  'éclair',
+  ...'Zoë apple Apple éclair'.split(' '),
   '\u{1f600}',
   '\uff5e',
   "o'neill",

@@ -16,7 +16,7 @@ usePostgres();
 
 const names = (prefix: string, count: number) => Array.from({ length: count }, (_, n) => `${prefix}${n}`);
 
-/** A connection of another program with an open transaction. */
+/** A connection of a foreign program with an open transaction. */
 async function inTransaction(t: Test, url: string, begin: string): Promise<Client> {
   const client = new Client(url);
   await client.connect();

@@ -20,30 +20,27 @@ const parts = {
   isReady: async () => true,
 };
 
-t.test(
-  'a keep-alive connection with a request in flight does not keep a closing listener open',
-  async (t) => {
-    const arrived = Promise.withResolvers<void>();
-    const stored = Promise.withResolvers<void>();
-    const accept = () => {
-      arrived.resolve();
-      return stored.promise;
-    };
-    const app = createReceiver({ ...parts, accept });
-    await app.listen({ host: '127.0.0.1', port: 0 });
-    const { port } = app.server.address() as { port: number };
-    const socket = connect(port, '127.0.0.1');
-    socket.write('POST /webhooks HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}');
-    await arrived.promise;
-    const closed = closeListener(app);
-    stored.resolve();
-    const [answer] = await once(socket, 'data');
-    t.match(String(answer), /^HTTP\/1\.1 204/, 'the request in flight gets its response');
-    await closed;
-    await once(socket, 'close');
-    t.pass('the keep-alive connection is closed with the listener');
-  },
-);
+t.test('a request in flight does not keep a closing listener open', async (t) => {
+  const arrived = Promise.withResolvers<void>();
+  const stored = Promise.withResolvers<void>();
+  const accept = () => {
+    arrived.resolve();
+    return stored.promise;
+  };
+  const app = createReceiver({ ...parts, accept });
+  await app.listen({ host: '127.0.0.1', port: 0 });
+  const { port } = app.server.address() as { port: number };
+  const socket = connect(port, '127.0.0.1');
+  socket.write('POST /webhooks HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}');
+  await arrived.promise;
+  const closed = closeListener(app);
+  stored.resolve();
+  const [answer] = await once(socket, 'data');
+  t.match(String(answer), /^HTTP\/1\.1 204/, 'the request in flight gets its response');
+  await closed;
+  await once(socket, 'close');
+  t.pass('the keep-alive connection is closed with the listener');
+});
 
 async function listening(t: Test, accept = async () => {}): Promise<number> {
   const app = createReceiver({ ...parts, accept });

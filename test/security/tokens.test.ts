@@ -24,23 +24,6 @@ function create(db: Db, wish: Partial<NewToken> = {}): Promise<{ tokenId: string
   );
 }
 
-onEachEngine('the scopes are unchanged', async (t) => {
-  t.strictSame(SCOPES, [
-    'ledger:read',
-    'runs:read',
-    'runs:write',
-    'census:read',
-    'census:write',
-    'changes:read',
-    'changes:write',
-    'events:read',
-    'events:write',
-    'pii:read',
-    'metrics:read',
-    'all',
-  ]);
-});
-
 onEachEngine('a token is bsc_ and 256 random bits, different each time', async (t) => {
   const { db } = await scratch(t);
   const [one, two] = [await create(db), await create(db)];

@@ -37,7 +37,7 @@ export async function deliver(port: number, secret: string, { id, body }: Event,
   return post(port, { 'content-type': 'application/json', ...signEvent(secret, id, now, body) }, body);
 }
 
-/** Delivers events without a known outcome again, one after another. Returns those that still have none. */
+/** Delivers events without a known outcome again, in turn. Returns the events that still have none. */
 export async function redeliver(
   { port, secret }: { port: number; secret: string },
   events: Iterable<Event>,

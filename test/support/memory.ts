@@ -17,7 +17,7 @@ export function memoryFolder(name: string): string | null {
   }
 }
 
-/** Returns a new folder of this process. Removes those of processes that were killed before they could. */
+/** Returns a new folder of this process. Removes the folders of processes that were killed before they could. */
 export function temporaryFolder(name: string, within = tmpdir()): string {
   for (const entry of readdirSync(within)) {
     const owner = /^benefits-sidecar-[a-z]+-(\d+)-\w+$/.exec(entry)?.[1];
@@ -33,7 +33,7 @@ export function temporaryFolder(name: string, within = tmpdir()): string {
   return mkdtempSync(join(within, `benefits-sidecar-${name}-${process.pid}-`));
 }
 
-/** Returns whether a process exists, also one of another user. */
+/** Returns whether a process exists, also a process that a different user owns. */
 export function isRunning(pid: number): boolean {
   try {
     return process.kill(pid, 0);

@@ -11,7 +11,7 @@ import type { Variables } from './settings.ts';
 const PROJECT = fileURLToPath(new URL('../../', import.meta.url));
 const TSC = join(PROJECT, 'node_modules/typescript/bin/tsc');
 const MANIFEST = JSON.parse(readFileSync(join(PROJECT, 'package.json'), 'utf8')) as { files: string[] };
-/** The files that the build does not create: those in the manifest, and those that npm adds. */
+/** The files that the build does not create: files in the manifest and files that npm adds. */
 const AS_IT_IS = [
   'package.json',
   'README.md',
@@ -25,7 +25,7 @@ const run = (command: string, args: readonly string[]) =>
   promisify(execFile)('env', [...AS_USERS_START_IT, command, ...args]);
 
 /**
- * A project folder with the package installed; its dependencies are those of this checkout. Built separately from `dist`,
+ * A project folder with the package installed; it shares the dependencies of this checkout. Built separately from `dist`,
  * which another run may be writing.
  */
 export async function installPackage(t: Test): Promise<string> {

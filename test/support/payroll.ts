@@ -130,6 +130,11 @@ export function event(id: string, sent: string, fields: Partial<Deduction> = {})
   };
 }
 
+/** An event of a deduction of `e` that takes ten dollars per biweekly check, so that amounts equal contributions. */
+export function election(sent: string, fields: Partial<Deduction> = {}, id = 'a'): IncomingDeduction {
+  return event(id, sent, { employee_id: 'e', period: 'biweekly', member_contribution: '10.00', ...fields });
+}
+
 /** Records events in the ledger, in one transaction and the given order. */
 export function send(db: Db, ...incoming: IncomingDeduction[]): Promise<void> {
   return transact(db, (trx) => recordDeductions(trx, incoming, LATELY));
@@ -281,7 +286,7 @@ export async function linesOf(db: Db, runId: string): Promise<LineRecord[]> {
 
 let looks = 0;
 
-/** Stores a run under a new id and returns its lines, all or those of one kind. */
+/** Stores a run under a new id and returns its lines, of all kinds or one kind. */
 export async function lines(db: Db, given: RunBody, kind?: LineRecord['kind']): Promise<LineRecord[]> {
   looks += 1;
   const runId = `look-${looks}`;

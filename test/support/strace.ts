@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import type { Test } from 'tap';
 
-/** The calls that make writes durable. The engine uses one or the other. */
+/** The calls that make writes durable. The engine uses one of them. */
 export const SYNCS = ['fsync', 'fdatasync'] as const;
 
 /** Returns why `strace` cannot be used here, or false. Tries it on an idle process. */
@@ -75,7 +75,7 @@ export type Call = {
   answer: string | null;
 };
 
-/** Returns the calls in the order in which they ended. Calls split by a line of another thread are joined. */
+/** Returns the calls in the order in which they ended. Calls split by a line of a second thread are joined. */
 export function callsIn(file: string): Call[] {
   const calls: Call[] = [];
   const begun = new Map<string, Call>();

@@ -20,7 +20,7 @@ export type Three = {
   /** Starts load on these sidecars. */
   load(series: string, on?: readonly Instance[], options?: { connections?: number; events?: number }): Load[];
   /**
-   * Records acknowledged events, and delivers those without a known outcome to this sidecar until they are acknowledged.
+   * Records acknowledged events, and delivers events without a known outcome to this sidecar until they are acknowledged.
    * Returns the latter.
    */
   settle(loads: readonly Load[], to: Instance): Promise<Event[]>;

@@ -41,7 +41,7 @@ export function worstInputs({ source, flags }: RegExp): Input[] {
 type Position = { readonly source: string; readonly flags: string; at: number };
 type Repeated = (before: readonly string[], part: string) => void;
 
-/** Reads until the end of a group, or of the expression. `before` has examples of what precedes it. */
+/** Reads until a group or the expression ends. `before` has examples of the text in front. */
 function readAlternatives(position: Position, before: readonly string[], onRepeated: Repeated) {
   const examples: string[] = [];
   for (;;) {
@@ -56,7 +56,7 @@ function readAlternatives(position: Position, before: readonly string[], onRepea
   }
 }
 
-/** Returns examples of what an atom with its quantifier matches. */
+/** Returns texts that an atom with its quantifier matches. */
 function readTerm(position: Position, before: readonly string[], onRepeated: Repeated): string[] {
   const { source } = position;
   const isGroup = source[position.at] === '(';
@@ -94,7 +94,7 @@ function readAtom(position: Position): string[] {
   if (literal.length === 1 && matches.test(literal)) return [literal];
   const examples = [...new Set([...position.source, ...CHARACTERS])].filter((text) => matches.test(text));
   if (examples.length === 0) throw new Error(`no example of ${atom}`);
-  // The preferred one, and those that the expression names: they may also match elsewhere in it.
+  // The preferred character, and all that the expression names: they may also match elsewhere in it.
   return some(CHARACTERS.filter((text) => matches.test(text)).concat(examples));
 }
 

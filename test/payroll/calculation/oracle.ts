@@ -1,5 +1,5 @@
 /**
- * Implements "Amounts" of payroll.md in whole numbers only: fractions of BigInt, days from `Date`. It shares nothing with
+ * Computes amounts in whole numbers only: fractions of BigInt, days from `Date`. It shares nothing with
  * the tested code except the names of options.
  */
 import type { PayFrequency } from '../../../src/contract/employee.ts';

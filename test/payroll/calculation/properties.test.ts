@@ -7,14 +7,12 @@ import type { PlannedRun } from '../../../src/payroll/calculation/plan.ts';
 import { EXTRA_PAYCHECKS, REMAINDERS, SCHEMES } from '../../../src/payroll/calculation/plan.ts';
 import fc from '../../support/seeded.ts';
 import { plan, plannedRun, yearOfDates } from '../calendars.ts';
-import { cycleDates, dollars, expectedCents, expectedTotal, fraction, roundToCents } from './oracle.ts';
+import { dollars, expectedCents, fraction, roundToCents } from './oracle.ts';
 
 /** Cases of the comparison with the oracle; each is a run and a contribution. */
-const ORACLE_RUNS = 5_000;
-/** Cases that compute all checks of a cycle. */
-const CYCLE_RUNS = 300;
+const ORACLE_RUNS = 3_000;
 /** Cases that plan each check of a year in each scheme. */
-const WHOLE_YEARS = 40;
+const WHOLE_YEARS = 25;
 
 const digits = (most: number) =>
   fc.string({ unit: fc.constantFrom(...'0123456789'), minLength: 1, maxLength: most });
@@ -96,100 +94,17 @@ t.test('every amount equals the oracle’s', async () => {
   );
 });
 
-t.test('with one amount on all N dates, every remainder except none sums to T', async () => {
+t.test('over a year, all schemes and remainders except none sum to the rounded year', async () => {
   fc.assert(
     fc.property(run, period, amount, (of, by, text) => {
       fc.pre(by !== of.pay_frequency && of.remainder !== 'none');
-      const checks = centsOn(cycleDates(of, of.pay_dates), of, text, by);
-      equal(sum(checks), expectedTotal(text, by, of));
+      const [numerator, denominator] = fraction(text);
+      const periods = { monthly: 12n, semimonthly: 24n, biweekly: 26n, weekly: 52n }[by];
+      const year = roundToCents([numerator * periods, denominator]);
+      for (const scheme of SCHEMES)
+        equal(sum(centsOn(of.pay_dates, { ...of, scheme }, text, by)), year, scheme);
     }),
-    { numRuns: CYCLE_RUNS },
-  );
-});
-
-t.test('with spread each check is less than a cent from its exact share', async () => {
-  fc.assert(
-    fc.property(run, period, amount, (of, by, text) => {
-      fc.pre(by !== of.pay_frequency);
-      const dates = cycleDates(of, of.pay_dates);
-      const N = BigInt(dates.length);
-      const total = expectedTotal(text, by, of);
-      for (const check of centsOn(dates, { ...of, remainder: 'spread' }, text, by)) {
-        const distance = check * N - total;
-        ok(-N < distance && distance < N);
-      }
-    }),
-    { numRuns: CYCLE_RUNS },
-  );
-});
-
-t.test(
-  'over a year of one amount, all schemes and remainders except none sum to the rounded year',
-  async () => {
-    fc.assert(
-      fc.property(run, period, amount, (of, by, text) => {
-        fc.pre(by !== of.pay_frequency && of.remainder !== 'none');
-        const [numerator, denominator] = fraction(text);
-        const periods = { monthly: 12n, semimonthly: 24n, biweekly: 26n, weekly: 52n }[by];
-        const year = roundToCents([numerator * periods, denominator]);
-        for (const scheme of SCHEMES)
-          equal(sum(centsOn(of.pay_dates, { ...of, scheme }, text, by)), year, scheme);
-      }),
-      { numRuns: WHOLE_YEARS },
-    );
-  },
-);
-
-t.test('employee and employer amounts follow the same rules independently', async () => {
-  fc.assert(
-    fc.property(run, period, amount, amount, (of, by, one, other) => {
-      const computed = amountsOf(of, contribution(one, by, other));
-      const swapped = amountsOf(of, contribution(other, by, one));
-      equal(computed.member_amount, swapped.employer_amount);
-      equal(computed.employer_amount, swapped.member_amount);
-      deepStrictEqual(computed.flags, swapped.flags);
-    }),
-  );
-});
-
-t.test('negating a contribution only negates the amount', async () => {
-  fc.assert(
-    fc.property(run, period, amount, (of, by, text) => {
-      const [magnitude, opposite] = [text.replace(/^[+-]/, ''), text.startsWith('-') ? '' : '-'];
-      const computed = amountsOf(of, contribution(text, by)).member_amount;
-      equal(amountsOf(of, contribution(`${opposite}${magnitude}`, by)).member_amount, -computed);
-    }),
-  );
-});
-
-t.test('equal amounts written differently give the same amount', async () => {
-  fc.assert(
-    fc.property(run, period, amount, (of, by, text) => {
-      const longer = `${text.startsWith('-') ? '-' : '+'}00${text.replace(/^[+-]/, '')}${text.includes('.') ? '000' : '.0'}`;
-      deepStrictEqual(amountsOf(of, contribution(longer, by)), amountsOf(of, contribution(text, by)));
-    }),
-  );
-});
-
-t.test('neither the order of deductions nor other deductions change an amount', async () => {
-  const several = fc.array(fc.tuple(amount, amount, period), { minLength: 2, maxLength: 30 });
-  fc.assert(
-    fc.property(
-      run,
-      several,
-      fc.infiniteStream(fc.double({ min: 0, max: 1, noNaN: true })),
-      (of, given, keys) => {
-        const deductions = given.map(([member, employer, by]) => contribution(member, by, employer));
-        const shuffled = deductions
-          .map((deduction) => ({ deduction, key: keys.next().value }))
-          .sort((one, other) => one.key - other.key)
-          .map(({ deduction }) => deduction);
-        const together = calculator(plan(of));
-        const computed = new Map(shuffled.map((deduction) => [deduction, together(deduction)]));
-        for (const deduction of deductions)
-          deepStrictEqual(computed.get(deduction), amountsOf(of, deduction));
-      },
-    ),
+    { numRuns: WHOLE_YEARS },
   );
 });
 

@@ -1,31 +1,26 @@
-/** Tests "Taken" of payroll.md: amounts that payroll did not take, collected or reported by a later run. */
+/** Amounts that payroll did not take, collected or reported by a later run. */
 import type { Test } from 'tap';
 import type { Db } from '../../../src/database/tables.ts';
-import { transact } from '../../../src/database/transaction.ts';
-import { amountOf, centsOf } from '../../../src/money.ts';
-import { type LineRecord, lineKey } from '../../../src/payroll/calculation/line.ts';
+import type { LineRecord } from '../../../src/payroll/calculation/line.ts';
 import { arrearsOfEmployee } from '../../../src/payroll/reconciliation/arrears-of-employee.ts';
 import type { RunBody } from '../../../src/payroll/records/body.ts';
 import { scratch } from '../../database/scratch.ts';
 import { onEitherEngine } from '../../support/engine.ts';
 import {
   body,
+  election,
   employment,
-  event,
   finalized,
-  LATELY,
   learn,
   lines,
   linesOf,
   send,
   setCodes,
+  taken,
   verified,
   view,
   voided,
 } from '../../support/payroll.ts';
-
-const each = (sent: string, changes: Parameters<typeof event>[2] = {}, id = 'a') =>
-  event(id, sent, { employee_id: 'e', period: 'biweekly', member_contribution: '10.00', ...changes });
 
 /** Finalizes runs of these pay dates. e has one medical deduction of 10.00 and two dental ones. */
 async function staged(t: Test, places = [2]): Promise<Db> {
@@ -33,31 +28,22 @@ async function staged(t: Test, places = [2]): Promise<Db> {
   await learn(db, employment('e'));
   await send(
     db,
-    each('2025-12-01', { employer_contribution: '5.00' }),
-    each('2025-12-01', { line_of_coverage: 'dental' }, 'b'),
-    each('2025-12-01', { line_of_coverage: 'dental' }, 'c'),
+    election('2025-12-01', { employer_contribution: '5.00' }),
+    election('2025-12-01', { line_of_coverage: 'dental' }, 'b'),
+    election('2025-12-01', { line_of_coverage: 'dental' }, 'c'),
   );
   for (const place of places) await finalized(db, `r${place}`, body(place));
   return db;
 }
 
-/** Reports the deductions taken for lines of e. */
-async function took(db: Db, runId: string, amounts: Record<string, string>, report = 1): Promise<void> {
-  const own = (await linesOf(db, runId)).map((line) => [lineKey(line), line.member_amount]);
-  const finalizedAmounts = new Map(own as [string, string][]);
-  await transact(db, async (trx) => {
-    await trx
-      .insertInto('taken_reports')
-      .values({ run_id: runId, report, recorded_at: LATELY, line_count: 1 })
-      .execute();
-    for (const [line, amount] of Object.entries(amounts)) {
-      const owed = amountOf(centsOf(finalizedAmounts.get(line) as string) - centsOf(amount));
-      await trx
-        .insertInto('taken_lines')
-        .values({ run_id: runId, report, employee_id: 'e', line, amount, owed })
-        .execute();
-    }
+/** Reports amounts taken for lines of e, written as `a 4.00` or, with the kind and run, `a 4.00 arrears r2`. */
+async function took(db: Db, runId: string, ...amounts: string[]): Promise<void> {
+  const rows = amounts.map((line) => {
+    const [deduction_id = '', amount = '', kind = 'regular', adjustment_for] = line.split(' ');
+    return { employee_id: 'e', deduction_id, amount, kind, ...(adjustment_for && { adjustment_for }) };
   });
+  const recorded = await taken(db, runId, ...rows);
+  if (!recorded.ok) throw new Error(JSON.stringify(recorded));
 }
 
 const brief = ({ deduction_id, adjustment_for, member_amount, employer_amount, flags }: LineRecord) =>
@@ -70,7 +56,7 @@ async function arrears(db: Db, changes: Partial<RunBody> = {}, place = 3): Promi
 onEitherEngine('a shortfall is owed by the employee only', async (t) => {
   const db = await staged(t);
   t.strictSame(await arrears(db), [], 'without a report all was taken');
-  await took(db, 'r2', { 'regular a': '4.00' });
+  await took(db, 'r2', 'a 4.00');
   t.strictSame(await arrears(db), ['a r2 6.00 0.00']);
   t.match((await lines(db, body(3, { arrears: 'include' }), 'arrears'))[0], {
     version: null,
@@ -85,19 +71,21 @@ onEitherEngine('a shortfall is owed by the employee only', async (t) => {
 
 onEitherEngine('an excess offsets a shortfall of the same coverage only', async (t) => {
   const db = await staged(t);
-  await took(db, 'r2', { 'regular a': '4.00', 'regular b': '4.00', 'regular c': '16.00' });
+  await took(db, 'r2', 'a 4.00', 'b 4.00', 'c 16.00');
   t.strictSame(await arrears(db), ['a r2 6.00 0.00']);
-  await took(db, 'r2', { 'regular a': '12.00', 'regular b': '4.00', 'regular c': '13.00' }, 2);
+  await took(db, 'r2', 'a 12.00', 'b 4.00', 'c 13.00');
   t.strictSame(
     await arrears(db),
     ['b r2 6.00 0.00', 'c r2 -3.00 0.00', 'a r2 -2.00 0.00'],
     'the last report applies',
   );
+  const owed = await arrearsOfEmployee(db, 'e', ['acme']);
+  t.equal(owed.map((one) => `${one.deduction_id} ${one.amount}`).join(', '), 'a -2.00, b 6.00, c -3.00');
 });
 
 onEitherEngine('collected arrears are no longer owed, until the collecting run is voided', async (t) => {
   const db = await staged(t);
-  await took(db, 'r2', { 'regular a': '4.00' });
+  await took(db, 'r2', 'a 4.00');
   await finalized(db, 'r3', body(3, { arrears: 'include' }));
   t.match((await view(db, 'r3')).totals, { lines: 4, member_amount: '36.00' });
   t.strictSame(await arrears(db, {}, 4), []);
@@ -107,50 +95,29 @@ onEitherEngine('collected arrears are no longer owed, until the collecting run i
 
 onEitherEngine('reported arrears are still owed', async (t) => {
   const db = await staged(t);
-  await took(db, 'r2', { 'regular a': '4.00' });
+  await took(db, 'r2', 'a 4.00');
   await finalized(db, 'r3', body(3));
   t.strictSame(await arrears(db, {}, 4), ['a r2 6.00 0.00']);
 });
 
-onEitherEngine(
-  'a new report after its arrears were collected changes the rest, down to a refund',
-  async (t) => {
-    const db = await staged(t);
-    await took(db, 'r2', { 'regular a': '4.00' });
-    await finalized(db, 'r3', body(3, { arrears: 'include' }));
-    await took(db, 'r2', { 'regular a': '1.00' }, 2);
-    t.strictSame(await arrears(db, {}, 4), ['a r2 3.00 0.00']);
-    t.match((await lines(db, body(4), 'arrears'))[0], {
-      explanation: 'run r2: 10.00 finalized - 1.00 taken = 9.00; 9.00 - 6.00 collected since = 3.00',
-    });
-    await took(db, 'r2', { 'regular a': '10.00' }, 3);
-    t.strictSame(await arrears(db, {}, 4), ['a r2 -6.00 0.00']);
-  },
-);
-
-onEitherEngine('a later report replaces only the lines that it names', async (t) => {
+onEitherEngine('a new report after its arrears were collected changes what is owed', async (t) => {
   const db = await staged(t);
-  await took(db, 'r2', { 'regular a': '4.00', 'regular b': '9.00' });
-  await took(db, 'r2', { 'regular b': '8.00' }, 2);
-  t.strictSame(await arrears(db), ['b r2 2.00 0.00', 'a r2 6.00 0.00']);
-  t.strictSame(
-    (await arrearsOfEmployee(db, 'e', ['acme'])).map((one) => [one.deduction_id, one.amount]),
-    [
-      ['a', '6.00'],
-      ['b', '2.00'],
-    ],
-  );
-  await took(db, 'r2', { 'regular b': '10.00' }, 3);
-  t.strictSame(await arrears(db), ['a r2 6.00 0.00']);
-  await took(db, 'r2', {}, 4);
-  t.strictSame(await arrears(db), ['a r2 6.00 0.00'], 'an empty report changes nothing');
+  await took(db, 'r2', 'a 4.00');
+  await finalized(db, 'r3', body(3, { arrears: 'include' }));
+  await took(db, 'r2', 'a 1.00');
+  t.strictSame(await arrears(db, {}, 4), ['a r2 3.00 0.00']);
+  t.match((await lines(db, body(4), 'arrears'))[0], {
+    explanation: 'run r2: 10.00 finalized - 1.00 taken = 9.00; 9.00 - 6.00 collected since = 3.00',
+  });
+  await took(db, 'r2', 'a 10.00');
+  t.strictSame(await arrears(db, {}, 4), ['a r2 -6.00 0.00']);
 });
 
 onEitherEngine('arrears that payroll did not take are owed for the run that carried them', async (t) => {
   const db = await staged(t);
-  await took(db, 'r2', { 'regular a': '4.00' });
+  await took(db, 'r2', 'a 4.00');
   await finalized(db, 'r3', body(3, { arrears: 'include' }));
-  await took(db, 'r3', { 'regular a': '7.00', 'arrears a r2 medical pre_tax': '1.00' });
+  await took(db, 'r3', 'a 7.00', 'a 1.00 arrears r2');
   t.strictSame(await arrears(db, {}, 4), ['a r3 8.00 0.00'], 'together with its own, as one line');
   await finalized(db, 'r4', body(4, { arrears: 'include' }));
   t.strictSame(await arrears(db, {}, 5), []);
@@ -158,31 +125,28 @@ onEitherEngine('arrears that payroll did not take are owed for the run that carr
 
 onEitherEngine('arrears are separate from adjustments', async (t) => {
   const db = await staged(t);
-  await took(db, 'r2', { 'regular a': '4.00' });
-  await send(db, each('2026-01-30', { member_contribution: '12', employer_contribution: '5' }));
+  await took(db, 'r2', 'a 4.00');
+  await send(db, election('2026-01-30', { member_contribution: '12', employer_contribution: '5' }));
   await finalized(db, 'r3', body(3, { arrears: 'include', adjustments: 'include' }));
   const due = (await linesOf(db, 'r3')).filter((line) => line.kind !== 'regular');
   t.strictSame(due.map(brief), ['a r2 2.00 0.00 retro_pre_tax', 'a r2 6.00 0.00']);
-  await took(db, 'r3', { 'adjustment a r2 medical pre_tax': '0.00' });
+  await took(db, 'r3', 'a 0.00 adjustment r2');
   t.strictSame(await arrears(db, {}, 4), ['a r3 2.00 0.00']);
   t.match(await verified(db, 'r3'), { identical: true });
 });
 
-onEitherEngine(
-  'arrears of employees who left are only reported, by runs of the same pay group',
-  async (t) => {
-    const db = await staged(t);
-    await took(db, 'r2', { 'regular a': '4.00' });
-    await learn(db, employment('e', { termination_date: '2026-01-20' }));
-    t.strictSame(await arrears(db), ['a r2 6.00 0.00 no_further_paycheck reported']);
-    t.strictSame(await arrears(db, { pay_frequency: 'weekly' }), []);
-    t.strictSame(await arrears(db, { final_checks: ['e'] }), ['a r2 6.00 0.00']);
-  },
-);
+onEitherEngine('arrears of employees who left are reported by runs of their pay group', async (t) => {
+  const db = await staged(t);
+  await took(db, 'r2', 'a 4.00');
+  await learn(db, employment('e', { termination_date: '2026-01-20' }));
+  t.strictSame(await arrears(db), ['a r2 6.00 0.00 no_further_paycheck reported']);
+  t.strictSame(await arrears(db, { pay_frequency: 'weekly' }), []);
+  t.strictSame(await arrears(db, { final_checks: ['e'] }), ['a r2 6.00 0.00']);
+});
 
 onEitherEngine('arrears have today’s codes', async (t) => {
   const db = await staged(t);
-  await took(db, 'r2', { 'regular a': '4.00', 'regular b': '4.00' });
+  await took(db, 'r2', 'a 4.00', 'b 4.00');
   await setCodes(db, [
     { line_of_coverage: 'medical', taxability: null, side: 'employee', code: 'MED', treatment: null },
   ]);

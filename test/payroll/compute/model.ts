@@ -1,5 +1,5 @@
 /**
- * The runs of payroll.md in their simplest form: every line is computed from all facts, versions and runs in memory. The
+ * Payroll runs in their simplest form: every line is computed from all facts, versions and runs in memory. The
  * real runs must agree with it. It shares only the body of a run with them and, through oracle.ts, nothing else.
  */
 import type { PayFrequency } from '../../../src/contract/employee.ts';
@@ -140,7 +140,7 @@ function statusOf(world: World, run: Run, employee: string): Status {
   return run.employee_ids?.includes(employee) === false ? 'not_selected' : 'in';
 }
 
-/** Returns the employer that the employee left last, as of a day, or else the one with the newest report. */
+/** Returns the employer that the employee left last, as of a day, or else the employer with the newest report. */
 function leftLast(jobs: ReadonlyMap<string, readonly ModelFact[]>, day: string): string | undefined {
   const ends = [...jobs].map(([employer, facts]) => {
     const spell = spellOn(facts, day);
@@ -389,7 +389,7 @@ function isZero({ member, employer }: Election): boolean {
   return isEqual(member, '0') && isEqual(employer, '0');
 }
 
-/** Returns the lines of the deductions in effect, and of those that only the previous run had. */
+/** Returns the lines of the deductions in effect and of deductions that only the previous run had. */
 function regularLines(world: World, run: Run, runs: readonly ModelRun[], employee: string): ModelLine[] {
   const status = statusOf(world, run, employee);
   const previous = previousOf(run, runs);
@@ -548,8 +548,8 @@ function adjustments(world: World, run: Run, runs: readonly ModelRun[], employee
 }
 
 /**
- * Reports whether the employer has schedules but none of the run's frequency. Those of the worlds have no
- * group.
+ * Reports whether the employer has schedules but none of the run's frequency. In the worlds no schedule
+ * has a group.
  */
 function hasNoSchedule({ schedules }: World, { pay_frequency }: Run): boolean {
   return schedules === 1 && pay_frequency === 'weekly';

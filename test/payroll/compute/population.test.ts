@@ -1,4 +1,4 @@
-/** Tests "Who is in a run" of payroll.md. */
+/** Which employees are in a run. */
 import t, { type Test } from 'tap';
 import type { NewFact } from '../../../src/ledger/roster.ts';
 import type { RunBody } from '../../../src/payroll/records/body.ts';
@@ -38,120 +38,70 @@ async function payers(
 
 const one = (changes: Partial<NewFact> = {}) => employment('e', changes);
 
-const cases: [rule: string, facts: NewFact[], changes: Partial<RunBody>, isIn: boolean][] = [
-  ['an employee of the employer is in its run', [one()], {}, true],
-  ['an employee of another employer is not in it', [one({ employer_id: 'other' })], {}, false],
-  ['an employee who moved before is not', moved('2026-01-01'), {}, false],
-  ['an employee who moved during the period is not', moved('2026-01-20'), {}, false],
-  ['an employee who moves on the day is not', moved('2026-01-29'), {}, false],
-  ['an employee who moves after the day is in it', moved('2026-01-30'), {}, true],
-  ['with applies_on pay_date too', moved('2026-01-30'), { applies_on: 'pay_date' }, true],
-  ['an employee active with two employers is not in it', [one(), one({ employer_id: 'other' })], {}, false],
+const ended = (termination_date: string) => [one({ termination_date })];
+const rehired = (hire_date: string, termination_date: string) => [one({ hire_date, termination_date })];
+const NORTH = { pay_group: 'north' };
+
+type Case = [rule: string, facts: NewFact[], changes?: Partial<RunBody>];
+
+const INSIDE: Case[] = [
+  ['an employee of the employer', [one()]],
+  ['an employee who moves after the day', moved('2026-01-30')],
   [
-    'an employee who left the other employer is in it',
-    [one(), one({ employer_id: 'other', termination_date: '2025-05-05' })],
-    {},
-    true,
+    'with applies_on pay_date an employee who moves after the day',
+    moved('2026-01-30'),
+    { applies_on: 'pay_date' },
   ],
   [
-    'an employee terminated during the period has a last check',
-    [one({ termination_date: '2026-01-20' })],
-    {},
-    true,
+    'an employee who left a second employer',
+    [one(), one({ employer_id: 'b', termination_date: '2025-05-05' })],
   ],
-  [
-    'an employee terminated on its first day has a last check',
-    [one({ termination_date: '2026-01-16' })],
-    {},
-    true,
-  ],
-  [
-    'an employee terminated before the period is not in it',
-    [one({ termination_date: '2026-01-15' })],
-    {},
-    false,
-  ],
-  [
-    'a final check includes a terminated employee',
-    [one({ termination_date: '2026-01-15' })],
-    { final_checks: ['e', 'f'] },
-    true,
-  ],
-  [
-    'a final check does not include an employee of another employer',
-    moved('2026-01-01'),
-    { final_checks: ['e'] },
-    false,
-  ],
-  ['an employee with a future termination is in it', [one({ termination_date: '2026-03-31' })], {}, true],
-  [
-    'a rehired employee is in it',
-    [one({ hire_date: '2026-01-20', termination_date: '2025-06-30' })],
-    {},
-    true,
-  ],
-  [
-    'an employee who will be rehired is not in it',
-    [one({ hire_date: '2026-03-01', termination_date: '2025-06-30' })],
-    {},
-    false,
-  ],
-  [
-    'an employee who will be rehired has the last check of the earlier employment',
-    [one({ hire_date: '2026-03-01', termination_date: '2026-01-20' })],
-    {},
-    true,
-  ],
-  [
-    'a final check includes an employee who will be rehired',
-    [one({ hire_date: '2026-03-01', termination_date: '2025-12-31' })],
-    { final_checks: ['e'] },
-    true,
-  ],
-  ['an employee not hired yet is not in it', [one({ hire_date: '2026-01-30' })], {}, false],
-  ['an employee hired on the day is in it', [one({ hire_date: '2026-01-29' })], {}, true],
-  [
-    'an employee with an employment entirely in the future is not in it',
-    [one({ hire_date: '2026-02-01', termination_date: '2026-02-20' })],
-    {},
-    false,
-  ],
-  ['an employee without a hire date is in it', [one({ hire_date: null })], {}, true],
-  ['an employee missing from the newest census is in it until terminated', [one({ absent: 1 })], {}, true],
-  ['an employee with another pay frequency is not in it', [one({ pay_frequency: 'weekly' })], {}, false],
-  ['an employee in a pay group is in a run for all groups', [one({ pay_group: 'north' })], {}, true],
-  [
-    'an employee in the pay group of the run is in it',
-    [one({ pay_group: 'north' })],
-    { pay_group: 'north' },
-    true,
-  ],
-  [
-    'an employee in another pay group is not in it',
-    [one({ pay_group: 'south' })],
-    { pay_group: 'north' },
-    false,
-  ],
-  ['an employee without a pay group is not in the run of a group', [one()], { pay_group: 'north' }, false],
-  ['a run with employee_ids includes them', [one()], { employee_ids: ['e'] }, true],
-  ['a run with employee_ids excludes others', [one()], { employee_ids: ['f'] }, false],
-  [
-    'employee_ids does not include an employee of another employer',
-    moved('2026-01-01'),
-    { employee_ids: ['e'] },
-    false,
-  ],
+  ['an employee terminated during the period', ended('2026-01-20')],
+  ['an employee terminated on its first day', ended('2026-01-16')],
+  ['with a final check a terminated employee', ended('2026-01-15'), { final_checks: ['e', 'f'] }],
+  ['an employee with a future termination', ended('2026-03-31')],
+  ['a rehired employee', rehired('2026-01-20', '2025-06-30')],
+  ['an employee who will be rehired, for the last check', rehired('2026-03-01', '2026-01-20')],
+  ['with a final check a rehired employee', rehired('2026-03-01', '2025-12-31'), { final_checks: ['e'] }],
+  ['an employee hired on the day', [one({ hire_date: '2026-01-29' })]],
+  ['an employee without a hire date', [one({ hire_date: null })]],
+  ['an employee missing from the newest census', [one({ absent: 1 })]],
+  ['for all groups an employee in a pay group', [one(NORTH)]],
+  ['for a pay group an employee in it', [one(NORTH)], NORTH],
+  ['with employee_ids an employee in it', [one()], { employee_ids: ['e'] }],
+];
+
+const OUTSIDE: Case[] = [
+  ['an employee of a second employer', [one({ employer_id: 'b' })]],
+  ['an employee who moved before', moved('2026-01-01')],
+  ['an employee who moved during the period', moved('2026-01-20')],
+  ['an employee who moves on the day', moved('2026-01-29')],
+  ['an employee active with two employers', [one(), one({ employer_id: 'b' })]],
+  ['an employee terminated before the period', ended('2026-01-15')],
+  ['with a final check an employee who moved', moved('2026-01-01'), { final_checks: ['e'] }],
+  ['an employee who will be rehired', rehired('2026-03-01', '2025-06-30')],
+  ['an employee not hired yet', [one({ hire_date: '2026-01-30' })]],
+  ['an employee with an employment in the future', rehired('2026-02-01', '2026-02-20')],
+  ['an employee with a different pay frequency', [one({ pay_frequency: 'weekly' })]],
+  ['for a pay group an employee in a different one', [one({ pay_group: 'south' })], NORTH],
+  ['for a pay group an employee without one', [one()], NORTH],
+  ['with employee_ids an employee not in it', [one()], { employee_ids: ['f'] }],
+  ['with employee_ids an employee who moved', moved('2026-01-01'), { employee_ids: ['e'] }],
 ];
 
 function moved(hired: string): NewFact[] {
   const day = new Date(Date.parse(hired) - 86_400_000).toISOString().slice(0, 10);
-  return [one({ termination_date: day }), one({ employer_id: 'other', hire_date: hired })];
+  return [one({ termination_date: day }), one({ employer_id: 'b', hire_date: hired })];
 }
 
-for (const [rule, facts, changes, isIn] of cases) {
-  t.test(rule, async (t) => {
-    t.strictSame(await payers(t, facts, changes), isIn ? ['e'] : []);
-  });
+for (const [cases, is, expected] of [
+  [INSIDE, 'is', ['e']],
+  [OUTSIDE, 'is not', []],
+] as const) {
+  for (const [rule, facts, changes] of cases)
+    t.test(`${rule} ${is} in the run`, async (t) => {
+      t.strictSame(await payers(t, facts, changes), expected);
+    });
 }
 
 const of = (pay_frequency: Schedule['pay_frequency'], pay_group: string | null = null): Schedule => ({
@@ -164,17 +114,14 @@ const of = (pay_frequency: Schedule['pay_frequency'], pay_group: string | null =
   ).map((pay_date) => ({ pay_date, period_start: pay_date, period_end: pay_date })),
 });
 
-t.test(
-  'without a known frequency an employee is in the run of an employer with one schedule or none',
-  async (t) => {
-    const facts = [one({ pay_frequency: null })];
-    t.strictSame(await payers(t, facts), ['e'], 'none');
-    t.strictSame(await payers(t, facts, {}, [of('biweekly')]), ['e'], 'one');
-    t.strictSame(await payers(t, facts, {}, [of('biweekly'), of('weekly')]), [], 'two');
-    t.strictSame(await payers(t, facts, {}, [of('biweekly'), of('biweekly', 'north')]), [], 'two pay groups');
-    t.strictSame(await payers(t, facts, { pay_group: 'north' }), [], 'not in the run of a pay group');
-  },
-);
+t.test("an employee without a frequency is in the run of an employer's only schedule", async (t) => {
+  const facts = [one({ pay_frequency: null })];
+  t.strictSame(await payers(t, facts), ['e'], 'none');
+  t.strictSame(await payers(t, facts, {}, [of('biweekly')]), ['e'], 'one');
+  t.strictSame(await payers(t, facts, {}, [of('biweekly'), of('weekly')]), [], 'two');
+  t.strictSame(await payers(t, facts, {}, [of('biweekly'), of('biweekly', 'north')]), [], 'two pay groups');
+  t.strictSame(await payers(t, facts, { pay_group: 'north' }), [], 'not in the run of a pay group');
+});
 
 t.test('employees are sorted by id in byte order', async (t) => {
   const ids = ['a', 'Z', 'ä', '\u{ff5e}', '\u{1f600}', '10', '9'];

@@ -34,10 +34,6 @@ t.test('pages are returned in order, and some are read ahead', async (t) => {
   t.strictSame(rest, ['page 2', 'page 3', 'page 4', 'page 5']);
 });
 
-t.test('without items there are no pages', async (t) => {
-  t.strictSame(await readAhead(upTo(0), async () => 'page').next(), { value: undefined, done: true });
-});
-
 t.test('a failed page throws at its place', async (t) => {
   const pages = readAhead(upTo(3), async (item) => {
     if (item === 2) throw new Error('lost');

@@ -1,20 +1,10 @@
 import type { Db } from '../../../src/database/tables.ts';
 import { transact } from '../../../src/database/transaction.ts';
 import { viewRun } from '../../../src/payroll/lifecycle/results.ts';
-import { frozenOutcomeOf } from '../../../src/payroll/records/outcome.ts';
 import { bodyOf, findRun, putRun, type StoredRun } from '../../../src/payroll/records/runs.ts';
 import { finalizeChecked, readinessOfRun } from '../../../src/readiness/run-report.ts';
 import { onEitherEngine } from '../../support/engine.ts';
-import {
-  deduct,
-  employ,
-  LATELY,
-  NOW,
-  QUESTION,
-  readyEmployer,
-  runOn,
-  setSchedules,
-} from '../../support/payroll.ts';
+import { deduct, LATELY, NOW, QUESTION, readyEmployer, runOn, setSchedules } from '../../support/payroll.ts';
 
 const RUN_ID = 'acme-2026-07-17';
 const REASON = 'the service confirmed both by telephone';
@@ -55,13 +45,6 @@ async function leftBehind(db: Db): Promise<number> {
 /** Two deductions of `emp-1` for one line of coverage. */
 const overlap = (db: Db) => deduct(db, 'evt-3', { id: 'ded-3', employee_id: 'emp-1' });
 
-onEitherEngine('a ready run is finalized at the time of the request', async (t) => {
-  const db = await start(t);
-  t.match(await finalize(db), { outcome: 'finalized', stored: { finalized_at: NOW.toISOString() } });
-  t.match(await run(db), { state: 'finalized', accept_reason: null });
-  t.strictSame(frozenOutcomeOf(await run(db)).accepted_checks, []);
-});
-
 onEitherEngine('a warning does not stop finalizing, and an unneeded reason is not stored', async (t) => {
   const db = await start(t);
   await setSchedules(db, []);
@@ -83,19 +66,6 @@ onEitherEngine('a failed check leaves the run open, returns the report, and stor
   t.equal(await leftBehind(db), 0);
 });
 
-onEitherEngine(
-  'every failed check must be accepted by name; the reason and the names are stored',
-  async (t) => {
-    const db = await start(t);
-    await overlap(db);
-    await deduct(db, 'evt-4', { period: 'daily' });
-    t.match(await accepting(db, ['overlap']), { outcome: 'not-ready' });
-    t.match(await accepting(db, ['overlap', 'events-quarantined']), { outcome: 'finalized' });
-    t.match(await run(db), { state: 'finalized', accept_reason: REASON });
-    t.strictSame(frozenOutcomeOf(await run(db)).accepted_checks, ['events-quarantined', 'overlap']);
-  },
-);
-
 onEitherEngine('only the failures of the report whose ETag is sent are accepted', async (t) => {
   const db = await start(t);
   await overlap(db);
@@ -114,32 +84,6 @@ onEitherEngine('only the failures of the report whose ETag is sent are accepted'
     'another overlap since',
   );
   t.match(await accepting(db, ['overlap']), { outcome: 'finalized' });
-});
-
-onEitherEngine('an accepted failure stays accepted until its facts change', async (t) => {
-  const db = await start(t);
-  await overlap(db);
-  await accepting(db, ['overlap']);
-  const next = runOn('2026-07-31');
-  const overlaps = async () =>
-    (await readinessOfRun(db, next, null, QUESTION)).checks.find(({ id }) => id === 'overlap');
-  t.match(await overlaps(), {
-    result: 'accepted',
-    count: 1,
-    examples: [],
-    accepted: [{ example: 'emp-1', reason: REASON, accepted_by: 'payroll', accepted_at: NOW.toISOString() }],
-  });
-  await transact(db, (trx) => putRun(trx, 'next', next, LATELY));
-  t.match(await finalize(db, { runId: 'next' }), { outcome: 'finalized' });
-  await deduct(db, 'evt-6', { id: 'ded-3', employee_id: 'emp-1', member_contribution: '99.00' });
-  t.match(await overlaps(), { result: 'fail', count: 1, accepted: [] }, 'a new version is a new finding');
-});
-
-onEitherEngine('a failure without ids is accepted for its run only', async (t) => {
-  const db = await start(t);
-  await employ(db, 'emp-1', { employer_id: 'other' });
-  t.match(await accepting(db, ['employees-with-two-employers']), { outcome: 'finalized' });
-  t.match(await readinessOfRun(db, runOn('2026-07-31'), null, QUESTION), { ready: false });
 });
 
 onEitherEngine('no acceptance finalizes an unknown, final or conflicting run', async (t) => {

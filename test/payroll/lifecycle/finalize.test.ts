@@ -1,4 +1,4 @@
-/** Tests "Finalize" of payroll.md: what is frozen, and what happens with concurrent changes. */
+/** Finalizing freezes a run, whatever changes at the same time. */
 import type { Test } from 'tap';
 import { systemClock } from '../../../src/clock.ts';
 import type { Db, Trx } from '../../../src/database/tables.ts';
@@ -13,8 +13,8 @@ import { open, scratch } from '../../database/scratch.ts';
 import { onEachEngine, onEitherEngine } from '../../support/engine.ts';
 import {
   body,
+  election,
   employment,
-  event,
   finalize,
   finalized,
   LATELY,
@@ -30,13 +30,10 @@ import {
   voided,
 } from '../../support/payroll.ts';
 
-const each = (sent: string, changes: Parameters<typeof event>[2] = {}, id = 'a') =>
-  event(id, sent, { employee_id: 'e', period: 'biweekly', member_contribution: '10.00', ...changes });
-
 async function stagedAt(t: Test): Promise<{ db: Db; url: string }> {
   const { db, url } = await scratch(t);
   await learn(db, employment('e'), employment('f'), employment('x', { employer_id: 'other' }));
-  await send(db, each('2025-12-01'), each('2025-12-01', { employee_id: 'x' }, 'x'));
+  await send(db, election('2025-12-01'), election('2025-12-01', { employee_id: 'x' }, 'x'));
   return { db, url };
 }
 
@@ -63,98 +60,80 @@ function during(db: Db, runId: string, work: () => Promise<unknown>): Promise<Fi
   });
 }
 
-onEitherEngine(
-  'finalizing freezes the lines, the options, the pay dates, the roster rows, the rules and the position',
-  async (t) => {
-    const db = await staged(t);
-    await put(db, 'r', body(2));
-    const open = { view: await view(db, 'r'), lines: await linesOf(db, 'r') };
-    const answer = await finalize(db, 'r');
-    t.match(answer, { outcome: 'finalized', stored: { run_id: 'r', state: 'finalized' } });
-    const stored = await storedRun(db, 'r');
-    t.match(stored, {
-      finalized_at: LATELY,
-      position: open.view.position,
-      rules_version: open.view.rulesVersion,
-      etag: open.view.etag,
-      force_reason: null,
-    });
-    t.match(frozenOutcomeOf(stored), { employees: 2 });
-    t.match(storedBasisOf(stored), { run: { remainder: 'last' }, pay_dates: null });
-    t.strictSame(await linesOf(db, 'r'), open.lines);
-    t.strictSame((await view(db, 'r')).totals, open.view.totals);
-    t.strictSame(
-      await frozenRows(db),
-      { freezes: 0, employees: ['r e', 'r f'] },
-      'f has no lines but was in the run',
-    );
-    await send(db, each('2026-01-10', { member_contribution: '99' }));
-    await learn(db, employment('e', { pay_frequency: 'weekly' }));
-    t.strictSame(await linesOf(db, 'r'), open.lines, 'whatever comes later');
-  },
-);
-
-onEitherEngine(
-  'a run is finalized with the reviewed ETag; with another ETag nothing is stored',
-  async (t) => {
-    const db = await staged(t);
-    await put(db, 'r', body(2));
-    const { etag } = await view(db, 'r');
-    await send(db, each('2026-01-10', { member_contribution: '11' }));
-    t.strictSame(await finalize(db, 'r', { ifMatch: etag }), { outcome: 'stale' });
-    t.strictSame(await frozenRows(db), NOTHING);
-    t.match(await storedRun(db, 'r'), { state: 'open', freeze_id: null });
-    const reviewed = (await view(db, 'r')).etag;
-    await send(db, each('2026-01-11', { employee_id: 'x', member_contribution: '11' }, 'x'));
-    t.match(
-      await finalize(db, 'r', { ifMatch: reviewed }),
-      { outcome: 'finalized' },
-      'an event of another employer does not matter',
-    );
-  },
-);
-
-onEitherEngine('an unknown, finalized or voided run cannot be finalized', async (t) => {
+onEitherEngine('finalizing freezes lines, options, pay dates, roster, rules and position', async (t) => {
   const db = await staged(t);
-  t.strictSame(await finalize(db, 'r'), { outcome: 'unknown' });
-  await finalized(db, 'r', body(2));
-  t.strictSame(await finalize(db, 'r'), { outcome: 'not-open' });
-  await voided(db, 'r');
-  t.strictSame(await finalize(db, 'r'), { outcome: 'not-open' });
+  await put(db, 'r', body(2));
+  const open = { view: await view(db, 'r'), lines: await linesOf(db, 'r') };
+  const answer = await finalize(db, 'r');
+  t.match(answer, { outcome: 'finalized', stored: { run_id: 'r', state: 'finalized' } });
+  const stored = await storedRun(db, 'r');
+  t.match(stored, {
+    finalized_at: LATELY,
+    position: open.view.position,
+    rules_version: open.view.rulesVersion,
+    etag: open.view.etag,
+    force_reason: null,
+  });
+  t.match(frozenOutcomeOf(stored), { employees: 2 });
+  t.match(storedBasisOf(stored), { run: { remainder: 'last' }, pay_dates: null });
+  t.strictSame(await linesOf(db, 'r'), open.lines);
+  t.strictSame((await view(db, 'r')).totals, open.view.totals);
+  t.strictSame(
+    await frozenRows(db),
+    { freezes: 0, employees: ['r e', 'r f'] },
+    'f has no lines but was in the run',
+  );
+  await send(db, election('2026-01-10', { member_contribution: '99' }));
+  await learn(db, employment('e', { pay_frequency: 'weekly' }));
+  t.strictSame(await linesOf(db, 'r'), open.lines, 'whatever comes later');
 });
 
-onEitherEngine(
-  'a frequency, pay group and pay date have one finalized regular run, until it is voided',
-  async (t) => {
-    const db = await staged(t);
-    await finalized(db, 'first', body(2));
-    const outcome = async (runId: string, given: RunBody) => {
-      await put(db, runId, given);
-      const { outcome: is, ...rest } = await finalize(db, runId);
-      return is === 'date-taken' ? { is, ...rest } : is;
-    };
-    t.strictSame(await outcome('second', body(2, { extra_paycheck: 'skip' })), {
-      is: 'date-taken',
-      by: 'first',
-    });
-    t.strictSame(await frozenRows(db), { freezes: 0, employees: ['first e', 'first f'] });
-    t.strictSame(await outcome('group', body(2, { pay_group: 'north' })), { is: 'date-taken', by: 'first' });
-    t.equal(await outcome('weekly', body(2, { pay_frequency: 'weekly' })), 'finalized');
-    t.equal(await outcome('employer', body(2, { employer_id: 'other' })), 'finalized');
-    t.equal(await outcome('date', body(3)), 'finalized');
-    const off = { kind: 'off_cycle', employee_ids: ['e'], deductions: ['a'] } as const;
-    t.equal(await outcome('off', body(2, { ...off, employee_ids: ['e'], deductions: ['a'] })), 'finalized');
-    t.equal(await outcome('off2', body(2, { ...off, employee_ids: ['e'], deductions: ['a'] })), 'finalized');
-    await voided(db, 'first');
-    t.equal((await finalize(db, 'group')).outcome, 'finalized');
-    t.match(
-      await finalize(db, 'second'),
-      { outcome: 'date-taken', by: 'group' },
-      'a group blocks a run of all',
-    );
-    t.equal(await outcome('south', body(2, { pay_group: 'south' })), 'finalized');
-  },
-);
+onEitherEngine('a run is finalized only with the reviewed ETag', async (t) => {
+  const db = await staged(t);
+  await put(db, 'r', body(2));
+  const { etag } = await view(db, 'r');
+  await send(db, election('2026-01-10', { member_contribution: '11' }));
+  t.strictSame(await finalize(db, 'r', { ifMatch: etag }), { outcome: 'stale' });
+  t.strictSame(await frozenRows(db), NOTHING);
+  t.match(await storedRun(db, 'r'), { state: 'open', freeze_id: null });
+  const reviewed = (await view(db, 'r')).etag;
+  await send(db, election('2026-01-11', { employee_id: 'x', member_contribution: '11' }, 'x'));
+  t.match(
+    await finalize(db, 'r', { ifMatch: reviewed }),
+    { outcome: 'finalized' },
+    'an event of a second employer does not matter',
+  );
+});
+
+onEitherEngine('a frequency, group and pay date have one finalized regular run until a void', async (t) => {
+  const db = await staged(t);
+  await finalized(db, 'first', body(2));
+  const outcome = async (runId: string, given: RunBody) => {
+    await put(db, runId, given);
+    const { outcome: is, ...rest } = await finalize(db, runId);
+    return is === 'date-taken' ? { is, ...rest } : is;
+  };
+  t.strictSame(await outcome('second', body(2, { extra_paycheck: 'skip' })), {
+    is: 'date-taken',
+    by: 'first',
+  });
+  t.strictSame(await frozenRows(db), { freezes: 0, employees: ['first e', 'first f'] });
+  t.strictSame(await outcome('group', body(2, { pay_group: 'north' })), { is: 'date-taken', by: 'first' });
+  t.equal(await outcome('weekly', body(2, { pay_frequency: 'weekly' })), 'finalized');
+  t.equal(await outcome('employer', body(2, { employer_id: 'other' })), 'finalized');
+  t.equal(await outcome('date', body(3)), 'finalized');
+  const off = { kind: 'off_cycle', employee_ids: ['e'], deductions: ['a'] } as const;
+  t.equal(await outcome('off', body(2, { ...off, employee_ids: ['e'], deductions: ['a'] })), 'finalized');
+  t.equal(await outcome('off2', body(2, { ...off, employee_ids: ['e'], deductions: ['a'] })), 'finalized');
+  await voided(db, 'first');
+  t.equal((await finalize(db, 'group')).outcome, 'finalized');
+  t.match(
+    await finalize(db, 'second'),
+    { outcome: 'date-taken', by: 'group' },
+    'a group blocks a run of all',
+  );
+  t.equal(await outcome('south', body(2, { pay_group: 'south' })), 'finalized');
+});
 
 onEitherEngine('a repeated finalize returns the run', async (t) => {
   const db = await staged(t);
@@ -191,17 +170,6 @@ onEitherEngine('a run finalized twice concurrently becomes final once', async (t
   t.strictSame(await frozenRows(db), { freezes: 0, employees: ['r e', 'r f'] });
 });
 
-onEitherEngine('concurrent runs of two employers do not affect each other', async (t) => {
-  const db = await staged(t);
-  await put(db, 'r', body(2));
-  await put(db, 'o', body(2, { employer_id: 'other' }));
-  const outcomes = await Promise.all([finalize(db, 'r'), finalize(db, 'o')]);
-  t.strictSame(
-    outcomes.map(({ outcome }) => outcome),
-    ['finalized', 'finalized'],
-  );
-});
-
 onEitherEngine('events recorded during finalizing have later positions than the run', async (t) => {
   const db = await staged(t);
   await put(db, 'r', body(2));
@@ -209,8 +177,8 @@ onEitherEngine('events recorded during finalizing have later positions than the 
   const answer = await during(db, 'r', async () => {
     await send(
       db,
-      each('2026-01-10', { member_contribution: '99' }),
-      each('2025-12-01', { employee_id: 'f' }, 'b'),
+      election('2026-01-10', { member_contribution: '99' }),
+      election('2025-12-01', { employee_id: 'f' }, 'b'),
     );
     await learn(db, employment('e', { termination_date: '2026-01-01' }), employment('g'));
   });
@@ -257,7 +225,7 @@ const interferences: [what: string, work: (db: Db) => Promise<unknown>, outcome:
   ],
   ['another run is created', (db) => put(db, 'other', body(3)), 'finalized'],
   [
-    'a run of another employer is finalized',
+    'a run of a second employer is finalized',
     (db) => finalized(db, 'o', body(2, { employer_id: 'other' })),
     'finalized',
   ],
@@ -289,29 +257,26 @@ for (const [what, work, outcome] of interferences) {
   });
 }
 
-onEitherEngine(
-  'a run that is not ready, or whose finalizing fails, stays open with nothing left behind',
-  async (t) => {
-    const db = await staged(t);
-    await put(db, 'r', body(2));
-    const asked = { ifMatch: null, accept: null, clock: () => new Date(LATELY) };
-    const failures = [{ checkId: 'overlap', employeeId: null, ids: [] }];
-    const refuses: CheckReadiness = async () => ({
-      ready: false,
-      checked_at: LATELY,
-      checks: [],
-      etag: '',
-      failures,
-    });
-    t.match(await finalizeRun(db, 'r', asked, refuses), { outcome: 'not-ready', report: { ready: false } });
-    t.strictSame(await frozenRows(db), NOTHING);
-    const fails: CheckReadiness = () => Promise.reject(new Error('no answer'));
-    await t.rejects(finalizeRun(db, 'r', asked, fails), { message: 'no answer' });
-    t.strictSame(await frozenRows(db), NOTHING);
-    t.match(await storedRun(db, 'r'), { state: 'open' });
-    t.match(await finalize(db, 'r'), { outcome: 'finalized' });
-  },
-);
+onEitherEngine('a run that is not ready, or fails, stays open with nothing left behind', async (t) => {
+  const db = await staged(t);
+  await put(db, 'r', body(2));
+  const asked = { ifMatch: null, accept: null, clock: () => new Date(LATELY) };
+  const failures = [{ checkId: 'overlap', employeeId: null, ids: [] }];
+  const refuses: CheckReadiness = async () => ({
+    ready: false,
+    checked_at: LATELY,
+    checks: [],
+    etag: '',
+    failures,
+  });
+  t.match(await finalizeRun(db, 'r', asked, refuses), { outcome: 'not-ready', report: { ready: false } });
+  t.strictSame(await frozenRows(db), NOTHING);
+  const fails: CheckReadiness = () => Promise.reject(new Error('no answer'));
+  await t.rejects(finalizeRun(db, 'r', asked, fails), { message: 'no answer' });
+  t.strictSame(await frozenRows(db), NOTHING);
+  t.match(await storedRun(db, 'r'), { state: 'open' });
+  t.match(await finalize(db, 'r'), { outcome: 'finalized' });
+});
 
 /** Makes all freezes older. PostgreSQL times them by its own clock. */
 const ageFreezes = (db: Db) =>

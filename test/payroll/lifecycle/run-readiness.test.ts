@@ -2,12 +2,11 @@ import { readFileSync } from 'node:fs';
 import type { CheckResult, Question } from '../../../src/checks.ts';
 import type { Db } from '../../../src/database/tables.ts';
 import { transact } from '../../../src/database/transaction.ts';
-import { dismissEvent } from '../../../src/inbox/events.ts';
 import { pauseSending } from '../../../src/outbox/circuit-breaker.ts';
 import { employerSubject, enqueue } from '../../../src/outbox/queue.ts';
 import type { RunBody, StatedRun } from '../../../src/payroll/records/body.ts';
 import { putRun } from '../../../src/payroll/records/runs.ts';
-import { LEDGER_CHECKS, readReadiness } from '../../../src/readiness/report.ts';
+import { LEDGER_CHECKS } from '../../../src/readiness/report.ts';
 import { RUN_CHECKS, readinessOfRun } from '../../../src/readiness/run-report.ts';
 import { deductionOf, deliver, receive } from '../../api/deliver.ts';
 import { owe } from '../../outbox/parts.ts';
@@ -67,20 +66,23 @@ async function movedStart(db: Db, changes: object): Promise<void> {
   await deduct(db, 'evt-4', moved, '2026-06-20T00:00:00Z');
 }
 
-/** For each check, how to break a ready run and the expected finding. */
-type Spoilt = {
-  spoil?: (db: Db) => Promise<unknown>;
-  run?: StatedRun;
-  question?: Question;
-  result: 'warn' | 'fail';
-  examples: string[];
-};
+/** For each check: its severity, the expected finding, and how to break a ready run. */
+type Spoilt = [
+  id: string,
+  result: 'warn' | 'fail',
+  example: string,
+  spoil: ((db: Db) => Promise<unknown>) | null,
+  asked?: { run?: StatedRun; question?: Question },
+];
 
 const LAST_DAY = { pay_date: '2026-12-31', period_start: '2026-12-14', period_end: '2026-12-26' };
 
-const SPOILT: Record<string, Spoilt> = {
-  'data-loss': {
-    spoil: (db) =>
+const SPOILT: Spoilt[] = [
+  [
+    'data-loss',
+    'fail',
+    `replay the events from 2026-07-09T05:00:00.000Z onward: found at ${LATELY} that the database lacks 1 event and their effects`,
+    (db) =>
       transact(db, (trx) =>
         trx
           .insertInto('data_losses')
@@ -97,183 +99,165 @@ const SPOILT: Record<string, Spoilt> = {
           })
           .execute(),
       ),
-    result: 'fail',
-    examples: [
-      `replay the events from 2026-07-09T05:00:00.000Z onward: found at ${LATELY} that the database lacks 1 event and their effects`,
-    ],
-  },
-  'events-pending': {
-    spoil: (db) => receive(db, [deductionOf('evt-3', {})], LATELY),
-    result: 'fail',
-    examples: ['evt-3'],
-  },
-  'events-quarantined': {
-    spoil: (db) => deduct(db, 'evt-3', { period: 'daily' }),
-    result: 'fail',
-    examples: ['evt-3: emp-1, medical'],
-  },
-  'events-in-conflict': {
-    spoil: (db) => deduct(db, 'evt-1', { member_contribution: '1' }),
-    result: 'fail',
-    examples: ['evt-1'],
-  },
-  'ties-changed-content': {
-    spoil: (db) => deduct(db, 'evt-3', { member_contribution: '1' }),
-    result: 'fail',
-    examples: ['evt-3'],
-  },
-  'events-future-dated': {
-    spoil: (db) => deduct(db, 'evt-3', {}, '2027-01-01T00:00:00Z'),
-    result: 'fail',
-    examples: ['evt-3'],
-  },
-  'events-stale': {
-    question: { ...QUESTION, silentAfterMs: 2 * 86_400_000 },
-    result: 'warn',
-    examples: ['the last event arrived 3 days ago, at 2026-07-10T09:00:00.000Z'],
-  },
-  'signatures-refused': {
-    spoil: (db) =>
+  ],
+  ['events-pending', 'fail', 'evt-3', (db) => receive(db, [deductionOf('evt-3', {})], LATELY)],
+  ['events-quarantined', 'fail', 'evt-3: emp-1, medical', (db) => deduct(db, 'evt-3', { period: 'daily' })],
+  ['events-in-conflict', 'fail', 'evt-1', (db) => deduct(db, 'evt-1', { member_contribution: '1' })],
+  ['ties-changed-content', 'fail', 'evt-3', (db) => deduct(db, 'evt-3', { member_contribution: '1' })],
+  ['events-future-dated', 'fail', 'evt-3', (db) => deduct(db, 'evt-3', {}, '2027-01-01T00:00:00Z')],
+  [
+    'events-stale',
+    'warn',
+    'the last event arrived 3 days ago, at 2026-07-10T09:00:00.000Z',
+    null,
+    { question: { ...QUESTION, silentAfterMs: 2 * 86_400_000 } },
+  ],
+  [
+    'signatures-refused',
+    'warn',
+    '1 delivery without a valid signature',
+    (db) =>
       transact(db, (trx) =>
         trx
           .insertInto('refused_signatures')
           .values({ minute: '2026-07-13T08:00Z', cause: 'signature', refused_count: 1 })
           .execute(),
       ),
-    result: 'warn',
-    examples: ['1 delivery without a valid signature'],
-  },
-  'circuit-breaker-paused': {
-    spoil: (db) =>
+  ],
+  [
+    'circuit-breaker-paused',
+    'fail',
+    `status 401 (since ${LATELY})`,
+    (db) =>
       transact(db, (trx) =>
         trx
           .updateTable('circuit_breaker')
           .set({ state: 'paused', reason: 'status 401', paused_at: LATELY, next_probe_at: LATELY })
           .execute(),
       ),
-    result: 'fail',
-    examples: [`status 401 (since ${LATELY})`],
-  },
-  'sending-stalled': {
-    spoil: (db) => owe(db, 'req-1', 'emp-9', 'termination', new Date('2026-07-13T08:59:15.000Z')),
-    result: 'warn',
-    examples: ['termination req-1: due since 2026-07-13T08:59:15.000Z'],
-  },
-  'requests-rejected': {
-    spoil: async (db) => {
+  ],
+  [
+    'sending-stalled',
+    'warn',
+    'termination req-1: due since 2026-07-13T08:59:15.000Z',
+    (db) => owe(db, 'req-1', 'emp-9', 'termination', new Date('2026-07-13T08:59:15.000Z')),
+  ],
+  [
+    'requests-rejected',
+    'fail',
+    'termination req-1: status 422',
+    async (db) => {
       await owe(db, 'req-1', 'emp-1', 'termination', NOW);
       await reject(db, 'req-1');
     },
-    result: 'fail',
-    examples: ['termination req-1: status 422'],
-  },
-  'requests-stuck': {
-    spoil: (db) => owe(db, 'req-1', 'emp-1', 'termination', new Date('2026-07-13T07:00:00.000Z')),
-    result: 'warn',
-    examples: ['termination req-1: since 2026-07-13T07:00:00.000Z'],
-  },
-  'census-syncs': {
-    spoil: (db) => sync(db, { state: 'waiting' }),
-    result: 'fail',
-    examples: [`acme: waiting, requested ${LATELY}`],
-  },
-  'deductions-unmatched': {
-    spoil: (db) => deduct(db, 'evt-3', { id: 'ded-3', employee_id: 'emp-9' }),
-    result: 'warn',
-    examples: ['1 of no known employer'],
-  },
-  'events-unattributed': {
-    spoil: (db) => deduct(db, 'evt-3', { period: 'daily', employee_id: 'emp-9' }),
-    result: 'warn',
-    examples: ['1 event'],
-  },
-  'employer-unknown': { run: { ...RUN, employer_id: 'nobody' }, result: 'warn', examples: ['nobody'] },
-  'employees-with-two-employers': {
-    spoil: (db) => employ(db, 'emp-2', { employer_id: 'globex' }),
-    result: 'fail',
-    examples: ['emp-2'],
-  },
-  'census-completed': {
-    spoil: (db) => transact(db, (trx) => trx.deleteFrom('census_syncs').execute()),
-    result: 'fail',
-    examples: ['acme: never'],
-  },
-  'ledger-empty': {
-    spoil: (db) => employ(db, 'emp-7', { employer_id: 'globex' }),
-    run: { ...RUN, employer_id: 'globex' },
-    result: 'fail',
-    examples: ['globex'],
-  },
-  'employees-without-frequency': {
-    spoil: async (db) => {
+  ],
+  [
+    'requests-stuck',
+    'warn',
+    'termination req-1: since 2026-07-13T07:00:00.000Z',
+    (db) => owe(db, 'req-1', 'emp-1', 'termination', new Date('2026-07-13T07:00:00.000Z')),
+  ],
+  ['census-syncs', 'fail', `acme: waiting, requested ${LATELY}`, (db) => sync(db, { state: 'waiting' })],
+  [
+    'deductions-unmatched',
+    'warn',
+    '1 of no known employer',
+    (db) => deduct(db, 'evt-3', { id: 'ded-3', employee_id: 'emp-9' }),
+  ],
+  [
+    'events-unattributed',
+    'warn',
+    '1 event',
+    (db) => deduct(db, 'evt-3', { period: 'daily', employee_id: 'emp-9' }),
+  ],
+  ['employer-unknown', 'warn', 'nobody', null, { run: { ...RUN, employer_id: 'nobody' } }],
+  ['employees-with-two-employers', 'fail', 'emp-2', (db) => employ(db, 'emp-2', { employer_id: 'globex' })],
+  [
+    'census-completed',
+    'fail',
+    'acme: never',
+    (db) => transact(db, (trx) => trx.deleteFrom('census_syncs').execute()),
+  ],
+  [
+    'ledger-empty',
+    'fail',
+    'globex',
+    (db) => employ(db, 'emp-7', { employer_id: 'globex' }),
+    { run: { ...RUN, employer_id: 'globex' } },
+  ],
+  [
+    'employees-without-frequency',
+    'fail',
+    'emp-3',
+    async (db) => {
       await employ(db, 'emp-3', { pay_frequency: null });
       await setSchedules(db, [schedule(), schedule({ pay_group: 'b' })]);
     },
-    result: 'fail',
-    examples: ['emp-3'],
-  },
-  'employees-without-pay-group': {
-    spoil: async (db) => {
+  ],
+  [
+    'employees-without-pay-group',
+    'warn',
+    'emp-2',
+    async (db) => {
       await employ(db, 'emp-1', { pay_group: 'a' });
       await employ(db, 'emp-2', { pay_group: null });
     },
-    run: { ...RUN, pay_group: 'a' },
-    result: 'warn',
-    examples: ['emp-2'],
-  },
-  overlap: {
-    spoil: (db) => deduct(db, 'evt-3', { id: 'ded-3', employee_id: 'emp-1' }),
-    result: 'fail',
-    examples: ['emp-1'],
-  },
-  'periods-overlap': {
-    spoil: (db) => finalized(db, 'before', { ...runOn('2026-07-03'), period_end: '2026-06-29' }),
-    result: 'fail',
-    examples: ['before: 2026-06-15 to 2026-06-29'],
-  },
-  'employees-not-scheduled': {
-    // A deduction of zero is in effect too.
-    spoil: async (db) => {
+    { run: { ...RUN, pay_group: 'a' } },
+  ],
+  ['overlap', 'fail', 'emp-1', (db) => deduct(db, 'evt-3', { id: 'ded-3', employee_id: 'emp-1' })],
+  [
+    'periods-overlap',
+    'fail',
+    'before: 2026-06-15 to 2026-06-29',
+    (db) => finalized(db, 'before', { ...runOn('2026-07-03'), period_end: '2026-06-29' }),
+  ],
+  // A deduction of zero is in effect too.
+  [
+    'employees-not-scheduled',
+    'fail',
+    'emp-2',
+    async (db) => {
       await employ(db, 'emp-2', { pay_frequency: 'monthly' });
       const zero = { member_contribution: '0.00', employer_contribution: '0' };
       await deduct(db, 'evt-3', { id: 'ded-2', employee_id: 'emp-2', ...zero }, '2026-06-01T00:00:00Z');
     },
-    result: 'fail',
-    examples: ['emp-2'],
-  },
-  'population-narrowed': {
-    run: { ...RUN, employee_ids: ['emp-1'] },
-    result: 'warn',
-    examples: ['1 employee'],
-  },
-  'start-moved': {
-    spoil: (db) => movedStart(db, { member_contribution: '99.00' }),
-    result: 'fail',
-    examples: ['emp-1: deduction ded-3, version 1 of 2026-07-01 or 2 of 2026-08-01'],
-  },
-  'start-corrected': { spoil: (db) => movedStart(db, {}), result: 'warn', examples: ['emp-1'] },
-  'missed-checks': {
-    spoil: async (db) => {
+  ],
+  ['population-narrowed', 'warn', '1 employee', null, { run: { ...RUN, employee_ids: ['emp-1'] } }],
+  [
+    'start-moved',
+    'fail',
+    'emp-1: deduction ded-3, version 1 of 2026-07-01 or 2 of 2026-08-01',
+    (db) => movedStart(db, { member_contribution: '99.00' }),
+  ],
+  ['start-corrected', 'warn', 'emp-1', (db) => movedStart(db, {})],
+  [
+    'missed-checks',
+    'warn',
+    'emp-2',
+    async (db) => {
       await finalized(db, 'first', runOn('2026-07-03', { employee_ids: ['emp-1'] }));
     },
-    result: 'warn',
-    examples: ['emp-2'],
-  },
-  'retro-pre-tax': {
-    spoil: async (db) => {
+  ],
+  [
+    'retro-pre-tax',
+    'warn',
+    'emp-1',
+    async (db) => {
       await finalized(db, 'first', runOn('2026-07-03'));
       await deduct(db, 'evt-3', { member_contribution: '200.00' }, '2026-07-05T00:00:00Z');
     },
-    result: 'warn',
-    examples: ['emp-1'],
-  },
-  'negative-total': {
-    spoil: (db) => deduct(db, 'evt-3', { member_contribution: '-26.00' }, '2026-07-05T00:00:00Z'),
-    result: 'fail',
-    examples: ['emp-1: -12.00'],
-  },
-  'coverage-beyond-last-check': {
-    spoil: async (db) => {
+  ],
+  [
+    'negative-total',
+    'fail',
+    'emp-1: -12.00',
+    (db) => deduct(db, 'evt-3', { member_contribution: '-26.00' }, '2026-07-05T00:00:00Z'),
+  ],
+  [
+    'coverage-beyond-last-check',
+    'warn',
+    'emp-2',
+    async (db) => {
       await employ(db, 'emp-2', { termination_date: '2026-07-01' });
       await deduct(
         db,
@@ -282,71 +266,67 @@ const SPOILT: Record<string, Spoilt> = {
         '2026-07-05T00:00:00Z',
       );
     },
-    result: 'warn',
-    examples: ['emp-2'],
-  },
-  'termination-contradicted': {
-    spoil: async (db) => {
+  ],
+  [
+    'termination-contradicted',
+    'warn',
+    'emp-2',
+    async (db) => {
       await employ(db, 'emp-2', { termination_date: '2026-07-01' });
       await employ(db, 'emp-2');
     },
-    result: 'warn',
-    examples: ['emp-2'],
-  },
-  'codes-missing': {
-    spoil: (db) => setCode(db, 'medical'),
-    result: 'fail',
-    examples: ['dental pre_tax employee'],
-  },
-  'calendar-assumed': {
-    spoil: (db) => setSchedules(db, []),
-    result: 'warn',
-    examples: ['26 biweekly pay dates, stepped from 2026-07-17'],
-  },
-  'calendar-differs': {
-    spoil: async (db) => {
+  ],
+  ['codes-missing', 'fail', 'dental pre_tax employee', (db) => setCode(db, 'medical')],
+  [
+    'calendar-assumed',
+    'warn',
+    '26 biweekly pay dates, stepped from 2026-07-17',
+    (db) => setSchedules(db, []),
+  ],
+  [
+    'calendar-differs',
+    'fail',
+    'before was check 14 of 26; today it is check 14 of 27',
+    async (db) => {
       await finalized(db, 'before', runOn('2026-07-03'));
       await setSchedules(db, [schedule({ pay_dates: [...BIWEEKLY, LAST_DAY] })]);
     },
-    result: 'fail',
-    examples: ['before was check 14 of 26; today it is check 14 of 27'],
-  },
-  'policy-differs': {
-    spoil: (db) => finalized(db, 'before', runOn('2026-07-03', { remainder: 'none' })),
-    result: 'warn',
-    examples: ['remainder last; before has none'],
-  },
-  'pay-date-skipped': {
-    spoil: (db) => finalized(db, 'before', runOn('2026-06-19')),
-    result: 'fail',
-    examples: ['2026-07-03'],
-  },
-  'period-differs-from-schedule': {
-    run: { ...RUN, period_end: '2026-07-11' },
-    result: 'warn',
-    examples: ['2026-07-17 pays 2026-06-29 to 2026-07-12'],
-  },
-  'open-after-termination': {
-    spoil: (db) => employ(db, 'emp-2', { termination_date: '2026-07-01' }),
-    result: 'warn',
-    examples: ['emp-2'],
-  },
-  clock: {
-    question: { ...QUESTION, clockWarning: "2 hours ahead of the database's clock" },
-    result: 'warn',
-    examples: ["2 hours ahead of the database's clock"],
-  },
-  'absent-from-census': {
-    spoil: (db) => employ(db, 'emp-2', { absent: 1 }),
-    result: 'warn',
-    examples: ['emp-2'],
-  },
-  'frequency-mismatch': {
-    spoil: (db) => deduct(db, 'evt-3', { period: 'weekly' }, '2026-02-01T00:00:00Z'),
-    result: 'warn',
-    examples: ['emp-1'],
-  },
-};
+  ],
+  [
+    'policy-differs',
+    'warn',
+    'remainder last; before has none',
+    (db) => finalized(db, 'before', runOn('2026-07-03', { remainder: 'none' })),
+  ],
+  ['pay-date-skipped', 'fail', '2026-07-03', (db) => finalized(db, 'before', runOn('2026-06-19'))],
+  [
+    'period-differs-from-schedule',
+    'warn',
+    '2026-07-17 pays 2026-06-29 to 2026-07-12',
+    null,
+    { run: { ...RUN, period_end: '2026-07-11' } },
+  ],
+  [
+    'open-after-termination',
+    'warn',
+    'emp-2',
+    (db) => employ(db, 'emp-2', { termination_date: '2026-07-01' }),
+  ],
+  [
+    'clock',
+    'warn',
+    "2 hours ahead of the database's clock",
+    null,
+    { question: { ...QUESTION, clockWarning: "2 hours ahead of the database's clock" } },
+  ],
+  ['absent-from-census', 'warn', 'emp-2', (db) => employ(db, 'emp-2', { absent: 1 })],
+  [
+    'frequency-mismatch',
+    'warn',
+    'emp-1',
+    (db) => deduct(db, 'evt-3', { period: 'weekly' }, '2026-02-01T00:00:00Z'),
+  ],
+];
 
 onEitherEngine('a run without problems passes every check, and each explains the result', async (t) => {
   const db = await readyEmployer(t);
@@ -370,15 +350,15 @@ onEitherEngine('a run without problems passes every check, and each explains the
 const ELSEWHERE: Record<string, 'fail'> = { 'disk-space': 'fail' };
 
 onEitherEngine('every check of a run finds its problem, names it and gives advice', async (t) => {
-  const spoilt = [...Object.keys(SPOILT), ...Object.keys(ELSEWHERE)];
+  const spoilt = [...SPOILT.map(([id]) => id), ...Object.keys(ELSEWHERE)];
   t.strictSame(spoilt.sort(), RUN_CHECKS.map(({ id }) => id).sort());
-  for (const [id, { spoil, run, question, result, examples }] of Object.entries(SPOILT)) {
+  for (const [id, result, example, spoil, { run, question } = {}] of SPOILT) {
     await t.test(id, async (t) => {
       const db = await readyEmployer(t);
       await spoil?.(db);
       const { advice } = RUN_CHECKS.find((one) => one.id === id) as { advice: string };
       const found = await check(db, id, run, question);
-      t.strictSame(found, { id, result, count: 1, advice: found.advice, examples, accepted: [] });
+      t.strictSame(found, { id, result, count: 1, advice: found.advice, examples: [example], accepted: [] });
       t.ok(found.advice.startsWith(advice));
       const { ready, checks } = await report(db, run, question);
       t.equal(ready, !checks.some((one) => one.result === 'fail'));
@@ -400,15 +380,9 @@ onEitherEngine('docs/readiness-checks.md has every check with its title and seve
     declared.map(({ id, title }) => [id, title]),
   );
   for (const [id, , result] of documented) {
-    const found = SPOILT[id as string]?.result ?? ELSEWHERE[id as string];
+    const found = SPOILT.find((one) => one[0] === id)?.[1] ?? ELSEWHERE[id as string];
     t.match(result, found as string, `${id} is a ${found}`);
   }
-});
-
-onEitherEngine('a warning leaves a run ready', async (t) => {
-  const db = await readyEmployer(t);
-  await setSchedules(db, []);
-  t.equal((await report(db)).ready, true);
 });
 
 onEitherEngine('twenty findings are named, and all are counted, with each employee once', async (t) => {
@@ -429,14 +403,6 @@ onEitherEngine('twenty findings are named, and all are counted, with each employ
     LATELY,
   );
   t.match(await check(db, 'absent-from-census'), { count: 24, examples: ids.slice(0, 20) });
-});
-
-onEitherEngine('a dismissed event no longer fails', async (t) => {
-  const db = await readyEmployer(t);
-  await deduct(db, 'evt-3', { period: 'daily' });
-  t.equal((await report(db)).ready, false);
-  await transact(db, (trx) => dismissEvent(trx, 'evt-3', 'sent again', LATELY));
-  t.equal((await report(db)).ready, true);
 });
 
 onEitherEngine('events that just arrived warn', async (t) => {
@@ -533,12 +499,6 @@ onEitherEngine('a completed census of the employer counts for a month', async (t
   t.match(await check(db, 'census-syncs'), { examples: [`acme: overdue, requested ${LATELY}`] });
 });
 
-onEitherEngine('employees without a frequency are in the run if the employer has one schedule', async (t) => {
-  const db = await readyEmployer(t);
-  await employ(db, 'emp-3', { pay_frequency: null });
-  t.match(await check(db, 'employees-without-frequency'), { result: 'pass' });
-});
-
 onEitherEngine('employees with two employers are determined on the period end', async (t) => {
   const db = await readyEmployer(t);
   await employ(db, 'emp-2', { employer_id: 'globex', hire_date: '2026-07-13' });
@@ -581,12 +541,6 @@ onEitherEngine('only finalized regular runs that may pay the same employees over
   t.strictSame(await found(ofGroup), ['after-it: 2026-07-13 to 2026-07-26'], 'a run for all groups');
 });
 
-onEitherEngine('an off-cycle run may have any period', async (t) => {
-  const db = await readyEmployer(t);
-  const offCycle = { kind: 'off_cycle' as const, employee_ids: ['emp-1'], period_end: '2026-07-11' };
-  t.match(await check(db, 'period-differs-from-schedule', { ...RUN, ...offCycle }), { result: 'pass' });
-});
-
 onEitherEngine('codes are required for amounts other than zero', async (t) => {
   const db = await readyEmployer(t);
   await setCode(db, 'medical', 'employer');
@@ -605,19 +559,6 @@ onEitherEngine('codes are required for amounts other than zero', async (t) => {
   t.match(await check(db, 'codes-missing'), { count: 1, examples: ['dental pre_tax employer'] });
 });
 
-onEitherEngine('a deduction that ended needs no code', async (t) => {
-  const db = await readyEmployer(t);
-  await finalized(db, 'before', runOn('2026-07-03'));
-  await deduct(
-    db,
-    'evt-3',
-    { id: 'ded-2', employee_id: 'emp-2', line_of_coverage: 'dental', effective_end: '2026-07-01' },
-    '2026-02-01T00:00:00Z',
-  );
-  await setCode(db, 'medical');
-  t.match(await check(db, 'codes-missing'), { result: 'pass' });
-});
-
 onEitherEngine('a run of the group, or one without a group, covers a pay date', async (t) => {
   const db = await readyEmployer(t);
   const skipped = async (fields: Partial<RunBody>) =>
@@ -629,77 +570,4 @@ onEitherEngine('a run of the group, or one without a group, covers a pay date', 
   t.strictSame(await skipped({}), ['2026-06-19', '2026-07-03', '2026-07-17']);
   await setSchedules(db, []);
   t.strictSame(await skipped({}), [], 'an assumed calendar has no skipped dates');
-});
-
-onEitherEngine('a stepped calendar shifted by a holiday differs from the frozen one', async (t) => {
-  const db = await readyEmployer(t);
-  await setSchedules(db, []);
-  await finalized(db, 'before', runOn('2026-07-03'));
-  const run = { ...RUN, pay_date: '2026-07-16' };
-  t.match(await check(db, 'calendar-differs', run), {
-    result: 'fail',
-    examples: ['before was check 14 of 26; 2026-07-03 is not a pay date today'],
-  });
-  t.match(await check(db, 'calendar-differs'), { result: 'pass' });
-  const nextYear = runOn('2026-07-17');
-  t.match(await check(db, 'calendar-differs', { ...nextYear, pay_date: '2027-01-15' }), { result: 'pass' });
-});
-
-onEitherEngine('events of one employer never fail the payroll of another', async (t) => {
-  const db = await readyEmployer(t);
-  await employ(db, 'other-1', { employer_id: 'globex' });
-  const others = { employee_id: 'other-1', id: 'ded-other' };
-  await deduct(db, 'evt-ok', others, '2026-01-01T00:00:00Z');
-  await deduct(db, 'evt-quarantined', { ...others, period: 'daily' });
-  await deduct(db, 'evt-tied', { ...others, member_contribution: '1' }, '2026-01-01T00:00:00Z');
-  await deduct(db, 'evt-ok', { ...others, member_contribution: '2' });
-  await deduct(db, 'evt-ahead', others, '2027-01-01T00:00:00Z');
-  await receive(db, [deductionOf('evt-pending', others)], LATELY);
-  const failed = async (employerId?: string) =>
-    (await readReadiness(db, { ...QUESTION, employerId })).checks
-      .filter(({ result }) => result === 'fail')
-      .map(({ id, examples }) => [id, ...examples]);
-  const bad = [
-    ['events-pending', 'evt-pending'],
-    ['events-quarantined', 'evt-quarantined: other-1, medical'],
-    ['events-in-conflict', 'evt-ok'],
-    ['ties-changed-content', 'evt-tied'],
-    ['events-future-dated', 'evt-ahead'],
-  ];
-  t.strictSame(await failed('acme'), []);
-  t.equal((await report(db)).ready, true);
-  t.strictSame(await failed('globex'), bad);
-  t.strictSame(await failed(), bad, 'the report without an employer lists all');
-});
-
-onEitherEngine(
-  'events without an employer are counted, and fail only the report without an employer',
-  async (t) => {
-    const db = await readyEmployer(t);
-    await deduct(db, 'evt-nobody', { employee_id: 'nobody', period: 'daily' });
-    await receive(db, [{ eventId: 'evt-text', body: Buffer.from('no JSON') }], LATELY);
-    t.match(await check(db, 'events-unattributed'), { result: 'warn', count: 2, examples: ['2 events'] });
-    t.equal((await report(db)).ready, true);
-    const { checks } = await readReadiness(db, QUESTION);
-    t.match(
-      checks.find(({ id }) => id === 'events-quarantined'),
-      { result: 'fail', examples: ['evt-nobody'] },
-    );
-  },
-);
-
-onEitherEngine('overlapping elections fail, except for voluntary coverage, where they warn', async (t) => {
-  for (const [line_of_coverage, result] of [
-    ['medical', 'fail'],
-    ['dependent_care_fsa', 'fail'],
-    ['short_term_disability', 'fail'],
-    ['voluntary_life', 'warn'],
-    ['supplemental', 'warn'],
-    ['voluntary_short_term_disability', 'warn'],
-  ] as const) {
-    const db = await readyEmployer(t);
-    for (const id of ['one', 'two'])
-      await deduct(db, `evt-${id}`, { id, employee_id: 'emp-2', line_of_coverage });
-    t.match(await check(db, 'overlap'), { result, count: 1, examples: ['emp-2'] }, line_of_coverage);
-  }
 });

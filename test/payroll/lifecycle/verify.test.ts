@@ -110,23 +110,25 @@ t.test('a run stays identical, whatever happens after it', async (t) => {
   t.match(await verified(db, 'r4'), { identical: true }, 'a run that adjusted a voided run is identical');
 });
 
-t.test('a changed line is named with its stored and its computed value', async (t) => {
+t.test('a changed field of a line is named with its stored and its computed value', async (t) => {
   const db = await staged(t);
   const [line] = (await linesOf(db, 'r2')).filter((one) => one.employee_id === 'e');
-  await change(db, 'r2', 'e', { lines: JSON.stringify([{ ...line, member_amount: '0.01' }]) });
-  t.match(await verified(db, 'r2'), {
-    identical: false,
-    lines: 3,
-    difference_count: 1,
-    differences: [
-      {
-        employee_id: 'e',
-        line: 'regular d-e',
-        frozen: { member_amount: '0.01' },
-        computed: { member_amount: line?.member_amount },
-      },
-    ],
-  });
+  const changes = {
+    member_amount: '0.01',
+    employer_amount: '0.01',
+    version: 7,
+    flags: ['overlap'],
+    payroll_code: 'X',
+  };
+  for (const [field, value] of Object.entries(changes)) {
+    await change(db, 'r2', 'e', { lines: JSON.stringify([{ ...line, [field]: value }]) });
+    const { differences } = await verified(db, 'r2');
+    t.match(
+      differences,
+      [{ employee_id: 'e', line: 'regular d-e', frozen: { [field]: value }, computed: line }],
+      field,
+    );
+  }
 });
 
 t.test('a removed or added line, or a changed flag, is named', async (t) => {

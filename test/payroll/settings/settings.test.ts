@@ -195,24 +195,6 @@ async function refusal(db: Db, run: StatedRun): Promise<string> {
   }
 }
 
-onEitherEngine('a run on a date outside its schedule is rejected with the nearest pay dates', async (t) => {
-  const { db } = await scratch(t);
-  await setSchedules(db, [schedule()]);
-  const on = (pay_date: string) => refusal(db, { ...runOn('2026-07-17'), pay_date });
-  t.equal(await on('2026-07-17'), '');
-  t.equal(
-    await on('2026-07-16'),
-    'pay_date: must be a date of the pay schedule; next to 2026-07-16 are 2026-07-03 and 2026-07-17',
-  );
-  t.equal(
-    await on('2026-01-01'),
-    'pay_date: must be a date of the pay schedule; next to 2026-01-01 are 2026-01-02',
-  );
-  t.equal(await on('2027-01-01'), '', 'a year without dates in the schedule is stepped');
-  const offCycle = { kind: 'off_cycle' as const, employee_ids: ['emp-1'] };
-  t.equal(await refusal(db, { ...runOn('2026-07-17'), ...offCycle, pay_date: '2026-07-16' }), '');
-});
-
 onEitherEngine('a run uses the schedule of its pay group, or the one for all groups', async (t) => {
   const [all, a, b] = [schedule(), schedule({ pay_group: 'a' }), schedule({ pay_group: 'b' })];
   const weekly = schedule({ pay_frequency: 'weekly' });

@@ -1,13 +1,9 @@
-/**
- * The pay dates and amounts that the demo expects, computed with only the rules of docs/amounts.md that it needs.
- * Shares no code with the sidecar.
- */
-import type { Deduction } from '../../contract/deduction.ts';
+/** The pay dates of the employers of the demo. */
 import type { PayFrequency } from '../../contract/employee.ts';
 import type { PayDate } from '../../payroll/settings/schedules.ts';
 
 export type Calendar = {
-  /** All pay dates of the year of the two runs: shares of a year are counted in them. */
+  /** All pay dates of the year of the two runs: a year is divided among them. */
   payDates: PayDate[];
   /** The pay dates of the two runs, in order. */
   first: PayDate;
@@ -76,31 +72,4 @@ function halfMonths(year: number, month: number): PayDate[] {
 
 function dayAt(ms: number): string {
   return new Date(ms).toISOString().slice(0, 10);
-}
-
-/** A pay date's place in the year: `check` of `checks`, from 1. */
-export type Place = { check: number; checks: number };
-
-/** Returns the share of one paycheck in cents: checks are equal, and the last one takes the year's remaining cents. */
-export function shareOf(
-  contribution: string,
-  period: Deduction['period'],
-  frequency: PayFrequency,
-  { check, checks }: Place,
-): bigint {
-  const cents = centsOf(contribution);
-  if (period === frequency) return cents;
-  // Other premiums are per month.
-  const year = cents * BigInt(MONTHS);
-  const each = year / BigInt(checks);
-  return check === checks ? year - each * BigInt(checks - 1) : each;
-}
-
-export function centsOf(amount: string): bigint {
-  return BigInt(amount.replace('.', ''));
-}
-
-export function amountOf(cents: bigint): string {
-  const digits = String(cents < 0n ? -cents : cents).padStart(3, '0');
-  return `${cents < 0n ? '-' : ''}${digits.slice(0, -2)}.${digits.slice(-2)}`;
 }
