@@ -10,7 +10,7 @@ import { recordTaken, TAKEN_COLUMNS, TakenReport } from '../../payroll/facts/tak
 import { listTakenLines, TakenLine } from '../../payroll/facts/taken-lines.ts';
 import { csvOfLines } from '../../payroll/lifecycle/csv.ts';
 import { linesAfter, linesOfRun } from '../../payroll/lifecycle/line-pages.ts';
-import { ShownLine, shownLines } from '../../payroll/lifecycle/run-view.ts';
+import { ShownLine, shownLines } from '../../payroll/lifecycle/line-view.ts';
 import { AUDIT_COLUMNS, AUDIT_ROWS_MAX, Audit, auditRun } from '../../payroll/reconciliation/audit.ts';
 import type { LinesOfEmployee } from '../../payroll/records/frozen-lines.ts';
 import { by, mayAlso } from '../auth.ts';

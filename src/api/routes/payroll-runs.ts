@@ -6,6 +6,10 @@ import { beginRun, PREVIEWED_LINES, previewWithLines } from '../../payroll/lifec
 import { viewRun } from '../../payroll/lifecycle/results.ts';
 import {
   outlineOf,
+  PayrollRun,
+  PayrollRunOutline,
+  PayrollRunPreview,
+  PayrollRunSummary,
   runCursor,
   viewPreview,
   viewRunSummary,
@@ -19,14 +23,7 @@ import { readinessOfRun } from '../../readiness/run-report.ts';
 import { by, mayAlso } from '../auth.ts';
 import { broken, conflict, notFound, type Refusal } from '../problem.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
-import {
-  DescribedRunBody,
-  PayrollRun,
-  PayrollRunOutline,
-  PayrollRunPreview,
-  PayrollRunSummary,
-  RunId,
-} from '../run-schemas.ts';
+import { DescribedRunBody, RunId } from '../run-schemas.ts';
 import { cursor, idFilter, LIMIT_DEFAULT, limit, pageOf } from '../schemas.ts';
 import { compileValidator, exceptBody } from '../validation.ts';
 import { questionOf, Readiness } from './readiness.ts';

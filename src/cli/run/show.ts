@@ -5,17 +5,17 @@ import { dollars } from '../../money.ts';
 import type { LineRecord } from '../../payroll/calculation/line.ts';
 import { csvOfLines } from '../../payroll/lifecycle/csv.ts';
 import { linesOfRun } from '../../payroll/lifecycle/line-pages.ts';
+import { type ShownLine, shownLines } from '../../payroll/lifecycle/line-view.ts';
 import { viewRun } from '../../payroll/lifecycle/results.ts';
 import {
   type PayrollRun,
   type PayrollRunPreview,
   type PayrollRunSummary,
   runCursor,
-  type ShownLine,
-  shownLines,
   viewRunSummary,
   viewStoredRun,
 } from '../../payroll/lifecycle/run-view.ts';
+import { Run } from '../../payroll/records/body.ts';
 import { findRun, listRuns, type StoredRun } from '../../payroll/records/runs.ts';
 import type { Sum, Totals } from '../../payroll/records/totals.ts';
 import { printableLines } from '../../telemetry/printable.ts';
@@ -138,7 +138,7 @@ async function write({ stdout }: Output, text: string | Buffer, signal: AbortSig
   if (signal.aborted) throw failed('stopped before the end: the printed lines are incomplete');
 }
 
-export function printRun(out: Output, run: PayrollRun | PayrollRunPreview): void {
+export function printRun(out: Output, run: AnyRun): void {
   printPairs(out, 'id' in run ? pairsOf(run) : requestedPairs(run));
   printTotals(out, run);
   printComparison(out, run);
@@ -159,30 +159,40 @@ function pairsOf(run: PayrollRun) {
   };
 }
 
-function requestedPairs(run: PayrollRun | PayrollRunPreview) {
-  return {
-    employer: run.employer_id,
-    kind: run.kind,
-    'pay frequency': run.pay_frequency,
-    'pay group': run.pay_group,
-    period: `${run.period_start} to ${run.period_end}`,
-    'pay date': run.pay_date,
-    'pay dates of the year': payDatesOf(run),
-    scheme: `${run.scheme}, remainder ${run.remainder}`,
-    'applies on': run.applies_on,
-    'extra paycheck': run.extra_paycheck,
-    adjustments: run.adjustments,
-    arrears: run.arrears,
-    'policy reason': run.policy_reason,
-    'only employees': countOf(run.employee_ids),
-    'only deductions': countOf(run.deductions),
-    'final checks': countOf(run.final_checks),
-    'ledger position': run.position,
-    rules: run.rules_version,
-  };
+type Pair = readonly [name: string, value: string | number | null];
+type AnyRun = PayrollRun | PayrollRunPreview;
+
+/** Fields that are not shown as their name and their value. Null: another field shows them. */
+const WORDED: Partial<Record<keyof Run, (run: AnyRun) => Pair | null>> = {
+  employer_id: (run) => ['employer', run.employer_id],
+  period_start: (run) => ['period', `${run.period_start} to ${run.period_end}`],
+  period_end: () => null,
+  pay_dates: (run) => ['pay dates of the year', payDatesOf(run)],
+  scheme: (run) => ['scheme', `${run.scheme}, remainder ${run.remainder}`],
+  remainder: () => null,
+  employee_ids: (run) => ['only employees', countOf(run.employee_ids)],
+  deductions: (run) => ['only deductions', countOf(run.deductions)],
+  final_checks: (run) => ['final checks', countOf(run.final_checks)],
+};
+const LISTS: readonly string[] = ['employee_ids', 'deductions', 'final_checks'];
+
+/** Returns every field of the run's body, lists of ids last, and what it was computed with. */
+function requestedPairs(run: AnyRun): Record<string, string | number | null> {
+  const names = Object.keys(Run.properties) as (keyof Run)[];
+  const inOrder = [
+    ...names.filter((name) => !LISTS.includes(name)),
+    ...names.filter((name) => LISTS.includes(name)),
+  ];
+  const pairs = inOrder.flatMap((name) => {
+    const worded = WORDED[name];
+    const pair =
+      worded === undefined ? ([name.replaceAll('_', ' '), String(run[name] ?? '')] as const) : worded(run);
+    return pair === null ? [] : [pair];
+  });
+  return { ...Object.fromEntries(pairs), 'ledger position': run.position, rules: run.rules_version };
 }
 
-function payDatesOf({ pay_dates_used, calendar_assumed }: PayrollRun | PayrollRunPreview): string {
+function payDatesOf({ pay_dates_used, calendar_assumed }: AnyRun): string {
   if (pay_dates_used === null) return 'not needed';
   return `${pay_dates_used.length}${calendar_assumed ? ', assumed from the pay date' : ''}`;
 }
@@ -208,7 +218,7 @@ export function printTotals(
 }
 
 /** Prints the comparison with the previous run, and employees with a deduction who are not in this run. */
-function printComparison(out: Output, run: PayrollRun | PayrollRunPreview): void {
+function printComparison(out: Output, run: AnyRun): void {
   const { comparison, not_in_run, not_in_run_count } = run;
   if (comparison !== null) {
     const { employees, totals, by_line_of_coverage, largest_movers } = comparison;

@@ -1,20 +1,29 @@
-/** Payroll runs as the API and the command line show them. */
+/** Payroll runs as the API and the command line show them: the fields with their descriptions, and their values. */
 import Type, { type Static } from 'typebox';
-import type { UnappliedChange as Change } from '../../checks.ts';
-import { component, nullable } from '../../contract/fields.ts';
+import {
+  boolean,
+  closed,
+  component,
+  day,
+  integer,
+  nullable,
+  nullableText,
+  oneOf,
+  oneOfDescribed,
+  text,
+} from '../../contract/fields.ts';
 import type { Db } from '../../database/tables.ts';
 import { cursorOf } from '../../formats/cursor.ts';
-import { UnappliedChange, unappliedChanges, withoutAmounts } from '../../inbox/unapplied.ts';
-import { type Line, LineRecord, lineRecord } from '../calculation/line.ts';
+import type { Line } from '../calculation/line.ts';
 import { runUnder } from '../compute/basis.ts';
 import { readTaken } from '../facts/taken.ts';
 import { storedBasisOf } from '../records/basis.ts';
-import type { Run, StatedRun } from '../records/body.ts';
-import type { LinesOfEmployee } from '../records/frozen-lines.ts';
-import { frozenOutcomeOf } from '../records/outcome.ts';
+import { Run, type StatedRun } from '../records/body.ts';
+import { frozenOutcomeOf, REASONS } from '../records/outcome.ts';
 import { bodyOf, type RunRow, type StoredRun } from '../records/runs.ts';
-import { totalsOf } from '../records/totals.ts';
+import { Comparison, Totals, totalsOf } from '../records/totals.ts';
 import { OPTIONS, readPolicies } from '../settings/policy.ts';
+import { markedLines, ShownLine } from './line-view.ts';
 import type { RunView } from './results.ts';
 
 export const runCursor = cursorOf(
@@ -22,32 +31,145 @@ export const runCursor = cursorOf(
   Type.Object({ payDate: Type.String(), runId: Type.String() }),
 );
 
-/** A line and, while its run is open, the newest change of its amount that is not applied. */
-export const ShownLine = component(
-  'Line',
-  {
-    ...LineRecord.properties,
-    unapplied: nullable({
-      ...UnappliedChange,
-      description:
-        'The newest change of this amount that arrived and is not applied. Null without one, and for a run that is not open.',
-    }),
-  },
-  'One deduction from one paycheck.',
-);
-export type ShownLine = Static<typeof ShownLine>;
+/** A run with its defaults filled in. */
+const RUN = {
+  ...Run.properties,
+  stated_options: Type.Array(oneOf(OPTIONS), {
+    description:
+      "The options that the run states itself. The employer's payroll policy decides the other options.",
+  }),
+};
 
-export type PayrollRun = Awaited<ReturnType<typeof viewStoredRun>>;
-export type PayrollRunSummary = ReturnType<typeof viewRunSummary>;
-export type PayrollRunPreview = Awaited<ReturnType<typeof viewPreview>>;
+/** The computed fields of a run, stored or previewed. */
+const COMPUTED = {
+  pay_dates_used: nullable(
+    Type.Array(day, {
+      description: 'The pay dates used to divide amounts. Null if they are unknown and not needed.',
+    }),
+  ),
+  calendar_assumed: boolean(
+    'The pay dates were stepped from the pay date. Bank holidays can move real pay dates.',
+  ),
+  position: Type.Integer({ minimum: 0, description: 'The ledger position at which the run was computed.' }),
+  rules_version: text('The version of the payroll rules.'),
+  etag: text(
+    'Identifies the lines and the employees of the run. Send it as `If-Match` to finalize exactly these.',
+  ),
+  employees: integer('The number of employees in the run, with or without a line.'),
+  totals: Totals,
+  comparison: nullable(Comparison),
+  not_in_run: Type.Array(
+    closed({
+      employee_id: text('The employee.'),
+      reason: oneOfDescribed(
+        REASONS.filter((reason) => reason !== 'other_employer'),
+        'The first reason that applies.',
+      ),
+    }),
+    {
+      description:
+        'Employees of the employer with a deduction in effect who are not in a regular run, up to 10,000. Empty for a preview that names its employees.',
+    },
+  ),
+  not_in_run_count: integer('The number of these employees.'),
+};
+
+const LIFE = {
+  state: Type.Enum(['open', 'finalized', 'voided'], {
+    description: 'An open run is recomputed on each read. A finalized or voided run never changes.',
+  }),
+  created_at: text('The time the run was created.'),
+  finalized_at: nullableText('The time the run was finalized.'),
+  voided_at: nullableText('The time the run was voided.'),
+};
+
+const id = text('The ID of the run.');
+
+const DECISIONS = {
+  accept_reason: nullableText(
+    'Why failed checks were accepted when the run was finalized. Null if none failed.',
+  ),
+  accepted_checks: Type.Array(Type.String(), {
+    description: 'The IDs of the failed checks that were accepted when it was finalized.',
+  }),
+  void_reason: nullableText('The reason the run was voided.'),
+  taken_reports: Type.Array(
+    closed({
+      id: text('The ID of the report, unique for the run.'),
+      recorded_at: text('The time it was recorded.'),
+      lines: integer('The number of lines reported.'),
+    }),
+    { description: 'Reports of amounts taken. A later report replaces only the lines that it names.' },
+  ),
+};
+
+export const PayrollRun = component(
+  'PayrollRun',
+  { id, ...RUN, ...LIFE, ...COMPUTED, ...DECISIONS },
+  'A payroll run with its totals.',
+);
+export type PayrollRun = Static<typeof PayrollRun>;
+
+/** A run without the fields for which an open run must be computed. */
+export const PayrollRunOutline = component(
+  'PayrollRunOutline',
+  {
+    id,
+    ...RUN,
+    ...LIFE,
+    etag: nullableText('Null for an open run, which is not computed.'),
+    totals: nullable({ ...Totals, description: 'Null for an open run, which is not computed.' }),
+    ...DECISIONS,
+  },
+  'A payroll run as created, with its state.',
+);
+export type PayrollRunOutline = Static<typeof PayrollRunOutline>;
+
+const { employer_id, kind, pay_frequency, pay_group, period_start, period_end, pay_date } = RUN;
+
+/** A run without computed fields and lists of ids. */
+export const PayrollRunSummary = component(
+  'PayrollRunSummary',
+  {
+    id,
+    employer_id,
+    kind,
+    pay_frequency,
+    pay_group,
+    period_start,
+    period_end,
+    pay_date,
+    ...LIFE,
+    etag: nullableText('Null for an open run. Get the run to compute it.'),
+    totals: nullable({ ...Totals, description: 'Null for an open run. Get the run to compute it.' }),
+  },
+  'A payroll run in a list.',
+);
+export type PayrollRunSummary = Static<typeof PayrollRunSummary>;
+
+export const PayrollRunPreview = component(
+  'PayrollRunPreview',
+  {
+    ...RUN,
+    ...COMPUTED,
+    lines: nullable(
+      Type.Array(ShownLine, {
+        description:
+          'The first lines, if the run names `employee_ids`; the totals contain their number. Otherwise null.',
+      }),
+    ),
+  },
+  'A computed run that is not stored.',
+);
+export type PayrollRunPreview = Static<typeof PayrollRunPreview>;
 
 /** Returns a stored run with its computed values. */
-export async function viewStoredRun(db: Db, view: RunView, stored: StoredRun) {
+export async function viewStoredRun(db: Db, view: RunView, stored: StoredRun): Promise<PayrollRun> {
   return { ...(await storedFields(db, stored, view.run, view.acceptedChecks)), ...computedFields(view) };
 }
 
 /** Returns a stored run without its computed values. */
-export async function outlineOf(db: Db, stored: StoredRun) {
+export async function outlineOf(db: Db, stored: StoredRun): Promise<PayrollRunOutline> {
   if (stored.state !== 'open') {
     return storedFields(db, stored, storedBasisOf(stored).run, frozenOutcomeOf(stored).accepted_checks);
   }
@@ -79,39 +201,9 @@ export async function viewPreview(
   stated: StatedRun,
   lines: Line[] | null,
   seesAmounts: boolean,
-) {
+): Promise<PayrollRunPreview> {
   const shown = lines === null ? null : await markedLines(db, seesAmounts, lines);
   return { ...fieldsOf(view.run, stated), ...computedFields(view), lines: shown };
-}
-
-async function markedLines(db: Db, seesAmounts: boolean, lines: readonly Line[]): Promise<ShownLine[]> {
-  const changes = await unappliedChanges(db);
-  return lines.map((line) => markedLine(line, changes, seesAmounts));
-}
-
-/** Yields the lines of a run as they are shown. Changes that are not applied are read once for all pages. */
-export async function* shownLines(
-  db: Db,
-  { state }: Pick<StoredRun, 'state'>,
-  pages: AsyncIterable<LinesOfEmployee[]>,
-  seesAmounts: boolean,
-): AsyncGenerator<{ employeeId: string; lines: ShownLine[] }[]> {
-  const changes: Changes = state === 'open' ? await unappliedChanges(db) : new Map();
-  for await (const page of pages) {
-    yield page.map(({ employeeId, lines }) => {
-      return { employeeId, lines: lines.map((line) => markedLine(line, changes, seesAmounts)) };
-    });
-  }
-}
-
-type Changes = ReadonlyMap<string, readonly Change[]>;
-
-function markedLine(line: Line, changes: Changes, seesAmounts: boolean): ShownLine {
-  const isOfLine = ({ deduction_id, line_of_coverage }: Change) =>
-    deduction_id === null ? line_of_coverage === line.line_of_coverage : deduction_id === line.deduction_id;
-  const change = line.kind === 'regular' ? changes.get(line.employee_id)?.find(isOfLine) : undefined;
-  const unapplied = change === undefined || seesAmounts ? (change ?? null) : withoutAmounts(change);
-  return { ...lineRecord(line), unapplied };
 }
 
 function computedFields({ plan, outcome, ...view }: RunView) {
@@ -130,8 +222,8 @@ function computedFields({ plan, outcome, ...view }: RunView) {
   };
 }
 
-/** Returns a stored run as a list shows it: without computed values and lists of ids. */
-export function viewRunSummary(stored: RunRow) {
+/** Returns a stored run as a list shows it. */
+export function viewRunSummary(stored: RunRow): PayrollRunSummary {
   const { run_id, totals, ...row } = stored;
   return {
     id: run_id,

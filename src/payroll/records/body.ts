@@ -1,10 +1,10 @@
 /** The body of a payroll run: "Payroll run" of the design. Pure. */
-import Type, { type Static, type TUnsafe } from 'typebox';
+import Type, { type Static, type TSchema, type TUnsafe } from 'typebox';
 import { compile } from '../../contract/check.ts';
 import { PAY_FREQUENCIES } from '../../contract/employee.ts';
 import { closed, day, identifier, nullable, oneOf, reasonField } from '../../contract/fields.ts';
 import type { Problem } from '../../errors.ts';
-import { OPTION_FIELDS, OPTIONS, Options } from '../settings/policy.ts';
+import { OPTIONS, Options } from '../settings/policy.ts';
 
 export const KINDS = ['regular', 'off_cycle'] as const;
 
@@ -16,6 +16,42 @@ const LIST_MAX = 100_000;
 /** Maximum number of regular pay dates in a calendar year. Weekly pay has at most 53. */
 const PAY_DATES_MAX = 60;
 
+/** The descriptions of a run's fields in requests and responses. */
+const DESCRIPTIONS = {
+  employer_id: 'The employer. It must be known from a census, an event or a change.',
+  kind: '`regular`: a scheduled pay date. `off_cycle`: names its employees and includes only the `deductions` it names.',
+  pay_frequency: 'The pay frequency of the employees.',
+  pay_group: 'Only employees of this pay group.',
+  period_start: 'The first day of the pay period.',
+  period_end: 'The last day of the pay period.',
+  pay_date: 'The date employees are paid.',
+  employee_ids: 'Only these employees.',
+  deductions:
+    'The deductions whose regular amounts an off-cycle run takes. A regular run takes all and states none.',
+  final_checks: 'Employees who were terminated before the pay period and receive a final paycheck.',
+  pay_dates:
+    "The regular pay dates of the calendar year, including the date of this run. Default: the employer's pay schedule, " +
+    'or, for weekly and biweekly, dates stepped from the pay date.',
+  scheme: 'How the amount of a year is divided among paychecks.',
+  applies_on: 'The date on which a deduction must be in effect.',
+  remainder: 'Which paycheck takes the remaining cents. Always `none` without a list of pay dates.',
+  extra_paycheck: 'Whether a paycheck beyond the usual number per year takes a contribution.',
+  adjustments:
+    'Whether differences from earlier finalized runs are only reported, or included in this paycheck.',
+  arrears: 'Whether amounts not taken in earlier runs are only reported, or included in this paycheck.',
+  policy_reason:
+    "Why the run differs from the employer's payroll policy. Required if a stated option differs.",
+};
+
+/** Adds its description to each field. */
+function described<const Fields extends Partial<Record<keyof typeof DESCRIPTIONS, TSchema>>>(
+  fields: Fields,
+): Fields {
+  const entries = Object.entries(fields) as [keyof typeof DESCRIPTIONS, TSchema][];
+  const all = entries.map(([name, schema]) => [name, { ...schema, description: DESCRIPTIONS[name] }]);
+  return Object.fromEntries(all) as Fields;
+}
+
 const ids = Type.Array(identifier, {
   minItems: 1,
   maxItems: LIST_MAX,
@@ -23,30 +59,29 @@ const ids = Type.Array(identifier, {
   rule: `must be a list of 1 to ${LIST_MAX} different ids`,
 });
 
-export const RunBody = Type.Object(
-  {
-    employer_id: identifier,
-    pay_frequency: oneOf(PAY_FREQUENCIES),
-    period_start: day,
-    period_end: day,
-    pay_date: day,
-    kind: Type.Optional(oneOf(KINDS)),
-    pay_group: Type.Optional(identifier),
-    employee_ids: Type.Optional(ids),
-    deductions: Type.Optional(ids),
-    final_checks: Type.Optional(ids),
-    pay_dates: Type.Optional(
-      Type.Array(day, {
-        minItems: 1,
-        maxItems: PAY_DATES_MAX,
-        rule: `must be a list of at most ${PAY_DATES_MAX} pay dates`,
-      }),
-    ),
-    ...OPTION_FIELDS,
-    policy_reason: Type.Optional(reasonField()),
-  },
-  { additionalProperties: false },
-);
+const REQUIRED = described({
+  employer_id: identifier,
+  pay_frequency: oneOf(PAY_FREQUENCIES),
+  period_start: day,
+  period_end: day,
+  pay_date: day,
+});
+const OPTIONAL = described({
+  kind: oneOf(KINDS),
+  pay_group: identifier,
+  employee_ids: ids,
+  deductions: ids,
+  final_checks: ids,
+  pay_dates: Type.Array(day, {
+    minItems: 1,
+    maxItems: PAY_DATES_MAX,
+    rule: `must be a list of at most ${PAY_DATES_MAX} pay dates`,
+  }),
+  ...Options.properties,
+  policy_reason: reasonField(),
+});
+
+export const RunBody = closed({ ...REQUIRED, ...Type.Partial(closed(OPTIONAL)).properties });
 export type RunBody = Static<typeof RunBody>;
 
 /** A body with its defaults, except the options. Null: no limit. */
@@ -66,7 +101,7 @@ const FIELDS = {
 const policy_reason = nullable(Type.String());
 
 /** A run with its effective options. */
-export const Run = closed({ ...FIELDS, ...Options.properties, policy_reason });
+export const Run = closed(described({ ...FIELDS, ...Options.properties, policy_reason }));
 export type Run = Static<typeof Run>;
 
 type StatedOptions = { [Name in keyof Options]: TUnsafe<Options[Name] | null> };

@@ -1,0 +1,59 @@
+/** Lines of payroll runs as the API and the command line show them. */
+import type { Static } from 'typebox';
+import type { UnappliedChange as Change } from '../../checks.ts';
+import { component, nullable } from '../../contract/fields.ts';
+import type { Db } from '../../database/tables.ts';
+import { UnappliedChange, unappliedChanges, withoutAmounts } from '../../inbox/unapplied.ts';
+import { type Line, LineRecord, lineRecord } from '../calculation/line.ts';
+import type { LinesOfEmployee } from '../records/frozen-lines.ts';
+import type { StoredRun } from '../records/runs.ts';
+
+/** A line and, while its run is open, the newest change of its amount that is not applied. */
+export const ShownLine = component(
+  'Line',
+  {
+    ...LineRecord.properties,
+    unapplied: nullable({
+      ...UnappliedChange,
+      description:
+        'The newest change of this amount that arrived and is not applied. Null without one, and for a run that is not open.',
+    }),
+  },
+  'One deduction from one paycheck.',
+);
+export type ShownLine = Static<typeof ShownLine>;
+
+/** Returns the lines of an open run as they are shown. */
+export async function markedLines(
+  db: Db,
+  seesAmounts: boolean,
+  lines: readonly Line[],
+): Promise<ShownLine[]> {
+  const changes = await unappliedChanges(db);
+  return lines.map((line) => markedLine(line, changes, seesAmounts));
+}
+
+/** Yields the lines of a run as they are shown. Changes that are not applied are read once for all pages. */
+export async function* shownLines(
+  db: Db,
+  { state }: Pick<StoredRun, 'state'>,
+  pages: AsyncIterable<LinesOfEmployee[]>,
+  seesAmounts: boolean,
+): AsyncGenerator<{ employeeId: string; lines: ShownLine[] }[]> {
+  const changes: Changes = state === 'open' ? await unappliedChanges(db) : new Map();
+  for await (const page of pages) {
+    yield page.map(({ employeeId, lines }) => {
+      return { employeeId, lines: lines.map((line) => markedLine(line, changes, seesAmounts)) };
+    });
+  }
+}
+
+type Changes = ReadonlyMap<string, readonly Change[]>;
+
+function markedLine(line: Line, changes: Changes, seesAmounts: boolean): ShownLine {
+  const isOfLine = ({ deduction_id, line_of_coverage }: Change) =>
+    deduction_id === null ? line_of_coverage === line.line_of_coverage : deduction_id === line.deduction_id;
+  const change = line.kind === 'regular' ? changes.get(line.employee_id)?.find(isOfLine) : undefined;
+  const unapplied = change === undefined || seesAmounts ? (change ?? null) : withoutAmounts(change);
+  return { ...lineRecord(line), unapplied };
+}
