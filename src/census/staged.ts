@@ -161,12 +161,6 @@ export async function listStagedCensuses(
   return { censuses, next: rows.length > limit ? (censuses.at(-1)?.employer_id ?? null) : null };
 }
 
-export async function stagedTimes(db: Db): Promise<string[]> {
-  const censuses = db.selectFrom('staged_censuses').select('staged_at');
-  const rows = await censuses.where('state', '=', sql.lit('current')).execute();
-  return rows.map(({ staged_at }) => staged_at);
-}
-
 /** Returns the encrypted organization of each current census: one small chunk. */
 export async function storedOrganizations(db: Db): Promise<StoredValue[]> {
   const rows = await db

@@ -10,7 +10,7 @@ import {
   checkNode,
   checkUnknown,
 } from './configuration.ts';
-import { checkDatabase, checkDataFolder, checkDisk } from './database.ts';
+import { checkDatabase, checkDataFolder } from './database.ts';
 import { type Finding, findingsOf } from './finding.ts';
 
 export function addDoctorCommand(program: Command): void {
@@ -28,7 +28,6 @@ export function addDoctorCommand(program: Command): void {
         await findingsOf('variables', () => checkUnknown(env)),
         await findingsOf('environment', () => checkEnvironment(readEnvironment(env), readBenefits(env))),
         await findingsOf('database', () => checkDatabase(context)),
-        await findingsOf('disk-space', () => checkDisk(readDatabaseUrl(env))),
         await findingsOf('data-folder', () => checkDataFolder(readDatabaseUrl(env))),
         await checkListeners(env),
         await findingsOf('service', () => checkService(readBenefits(env), now)),

@@ -1,35 +1,20 @@
-/** Checks of the database and its disk. */
+/** Checks of the database that neither readiness nor `verify` makes, and the check of lost data. */
 import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { stagedTimes, storedOrganizations } from '../../census/staged.ts';
-import { ago } from '../../checks.ts';
-import type { Clock } from '../../clock.ts';
-import {
-  readApi,
-  readCensus,
-  readDatabaseUrl,
-  readDataKeys,
-  readEnvironment,
-  readWebhookSecrets,
-} from '../../config.ts';
-import { engineOf, engineOfUrl, type SharedNow, sharedClock, tableExists } from '../../database/engine.ts';
+import { storedOrganizations } from '../../census/staged.ts';
+import { readApi, readDatabaseUrl, readDataKeys, readEnvironment } from '../../config.ts';
+import { databaseNow, engineOf, engineOfUrl, tableExists } from '../../database/engine.ts';
 import { probeCommit } from '../../database/instance.ts';
 import { checkSchema } from '../../database/migrate.ts';
 import { databaseExists, openDatabase, sqliteFile, sqlitePath } from '../../database/open.ts';
-import { assertSchemaUnaltered } from '../../database/schema-check.ts';
 import type { Db } from '../../database/tables.ts';
 import type { Environment } from '../../environment.ts';
-import { isAppError } from '../../errors.ts';
-import { describeEventAge, readEventAge } from '../../inbox/arrivals.ts';
 import { describeLoss, knownLosses } from '../../inbox/data-loss.ts';
-import { describeRefused, refusedSince } from '../../inbox/refusals.ts';
-import { readClockState } from '../../operations/clock-check.ts';
-import { readCircuitBreaker } from '../../outbox/circuit-breaker.ts';
 import { oldestBodies } from '../../outbox/queue.ts';
 import { createEncryptor } from '../../security/encryption.ts';
 import { storedHashKeys } from '../../security/hashing.ts';
 import { listTokens } from '../../security/tokens.ts';
-import { diskInWords, judgeDisk, nearestFolder, readDisk } from '../../telemetry/disk.ts';
+import { nearestFolder } from '../../telemetry/disk.ts';
 import type { Context } from '../command.ts';
 import { nameOfDatabase } from '../database/migrate.ts';
 import { describeFailure } from '../failure.ts';
@@ -43,7 +28,6 @@ export async function checkDatabase({ env, now }: Context): Promise<Finding[]> {
   if (isFile && !databaseExists(sqlitePath(url)))
     return [{ id: 'database.opens', ...missing(sqlitePath(url)) }];
   const db = openDatabase(url);
-  const sharedNow = sharedClock(now);
   try {
     // The first query connects to a server.
     const isEmpty = !(await tableExists(db, 'migrations'));
@@ -56,16 +40,10 @@ export async function checkDatabase({ env, now }: Context): Promise<Finding[]> {
     return [
       opens,
       ...migrated,
-      ...(await findingsOf('database.schema', () => checkUnaltered(db))),
-      // Before a probe is stored with the time of this clock.
-      ...(await findingsOf('database.clock', () => checkClock(db, { now, sharedNow }))),
       ...(await findingsOf('database.writable', () => checkWritable(db, now()))),
       ...(await findingsOf('data-loss', () => checkLoss(db, now()))),
-      ...(await findingsOf('tokens', async () => checkTokens(db, env, await sharedNow(db)))),
-      ...(await findingsOf('circuit-breaker', () => checkCircuitBreaker(db))),
-      ...(await findingsOf('webhook-secrets', async () => checkWebhooks(db, env, await sharedNow(db)))),
+      ...(await findingsOf('tokens', async () => checkTokens(db, env, await databaseNow(db, now)))),
       ...(await findingsOf('data-keys', () => checkDataKeys(db, env))),
-      ...(await findingsOf('staged-censuses', async () => checkStagedCensuses(db, env, await sharedNow(db)))),
     ];
   } finally {
     await db.destroy();
@@ -92,19 +70,6 @@ async function checkMigrated(db: Db, env: Environment): Promise<Verdict> {
   return pass(`the database has this release's schema and belongs to ${environment}`);
 }
 
-/** Checks that nothing was added to the schema, removed from it or altered, as `verify` does. */
-async function checkUnaltered(db: Db): Promise<Verdict> {
-  try {
-    await assertSchemaUnaltered(db);
-    return pass('the schema is what the migrations create');
-  } catch (error) {
-    if (isAppError(error, 'SCHEMA_NOT_COMPARABLE')) return unknown(`not checked: ${error.message}`);
-    if (!isAppError(error, 'SCHEMA_REFUSED')) throw error;
-    const advice = 'Find out who altered it, and undo that. See docs/operations.md.';
-    return fail(describeFailure(error), advice);
-  }
-}
-
 async function checkWritable(db: Db, now: Date): Promise<Verdict> {
   try {
     await probeCommit(db, now.toISOString());
@@ -112,22 +77,6 @@ async function checkWritable(db: Db, now: Date): Promise<Verdict> {
   } catch (error) {
     return fail(describeFailure(error), 'Until this is fixed, the receiver responds with 503.');
   }
-}
-
-/** Compares this machine's clock with the database, and reports what the serving process noticed of its own. */
-async function checkClock(db: Db, clocks: { now: Clock; sharedNow: SharedNow }): Promise<Verdict> {
-  const warning = await readClockState(db, clocks);
-  if (warning === null) return pass('the clock is right, as far as the database shows');
-  const advice = 'Synchronize it with a time server. If it is right now, restart the sidecar.';
-  return warn(`the clock may be wrong: ${warning}`, advice);
-}
-
-/** Reports what the serving process last received: its configuration may differ from this shell's. */
-async function checkCircuitBreaker(db: Db): Promise<Verdict> {
-  const { state, reason, paused_at } = await readCircuitBreaker(db);
-  if (state === 'active') return pass('sending is active');
-  const advice = 'Correct the address or the key of serve. A variable is read at the next start.';
-  return fail(`sending has been paused since ${paused_at}: ${reason}`, advice);
 }
 
 /**
@@ -203,53 +152,6 @@ async function checkTokens(db: Db, env: Environment, now: Date): Promise<Finding
 /** Returns whether a token has few kinds of characters or repeats a short pattern. */
 export function isMadeUp(token: string): boolean {
   return new Set(token).size < KINDS_LEAST || /^(.{1,16})\1+$/.test(token);
-}
-
-/** The provider retries an event for about 27 hours, so events refused since then can still arrive. */
-const LATELY_HOURS = 28;
-
-/** Accepted events prove that the secrets are the provider's. Any sender can cause refused ones. */
-async function checkWebhooks(db: Db, env: Environment, now: Date): Promise<Verdict> {
-  const { length } = readWebhookSecrets(env);
-  const since = new Date(now.getTime() - LATELY_HOURS * 3_600_000);
-  const age = await readEventAge(db);
-  const counts = await refusedSince(db, since);
-  const refused = counts.reduce((sum, { refused }) => sum + refused, 0);
-  const message = `${length} configured; ${describeEventAge(age, now)}; ${refused} deliveries rejected in the last ${LATELY_HOURS} hours`;
-  if (refused > 0) {
-    return warn(
-      `${message}: ${counts.map(describeRefused).join(', ')}`,
-      "Compare WEBHOOK_SECRETS with the provider's portal, check the clock, then replay the events there.",
-    );
-  }
-  return age.hasEvents ? pass(message) : unknown(message);
-}
-
-/** With `push`, payroll must keep a fresh census of each employer staged. Other sources are read when needed. */
-async function checkStagedCensuses(db: Db, env: Environment, now: Date): Promise<Finding[]> {
-  const { source, maxAgeMs } = readCensus(env);
-  if (source.kind !== 'push') return [];
-  const staged = await stagedTimes(db);
-  const oldest = ago(now, maxAgeMs);
-  const fresh = staged.filter((stagedAt) => stagedAt >= oldest).length;
-  const message = `push: ${fresh} of ${counted(staged.length, 'staged census', 'staged censuses')} fresh`;
-  const advice = 'Stage a fresh census with the API or "benefits-sidecar census stage". Syncs wait for it.';
-  const isFresh = staged.length > 0 && fresh === staged.length;
-  return [{ id: 'census-source', ...(isFresh ? pass(message) : warn(message, advice)) }];
-}
-
-/** Checks the disk of a SQLite database. The disk of a server is its operator's task. */
-export async function checkDisk(databaseUrl: string): Promise<Verdict> {
-  if (engineOfUrl(databaseUrl) === 'postgres') {
-    return unknown('not checked: the disk belongs to the PostgreSQL server');
-  }
-  const disk = await readDisk(sqlitePath(databaseUrl));
-  const message = diskInWords(disk);
-  const found = judgeDisk(disk);
-  if (found === 'pass') return pass(message);
-  const advice =
-    'Free space or enlarge the volume: with a full disk, the receiver responds with 503. To limit the growth, set a retention period (docs/retention.md).';
-  return found === 'fail' ? fail(message, advice) : warn(message, advice);
 }
 
 /**
