@@ -174,9 +174,9 @@ export function readListeners(env: Environment): Pick<Config, 'receiver' | 'api'
 }
 
 /** Reports whether two hosts share an address. Names other than localhost are not resolved. */
-function overlap(one: string, other: string): boolean {
-  const hosts = [one, other];
-  if (one === other || hosts.includes('::')) return true;
+function overlap(left: string, right: string): boolean {
+  const hosts = [left, right];
+  if (left === right || hosts.includes('::')) return true;
   if (hosts.includes('0.0.0.0')) return hosts.every((host) => !host.includes(':'));
   return hosts.includes('localhost') && hosts.some((host) => host === '127.0.0.1' || host === '::1');
 }
@@ -224,8 +224,8 @@ function censusSource(env: Environment): CensusSource {
   if (/^dir:./.test(text)) return { kind: 'dir', path: text.slice('dir:'.length) };
   const url = address(text.replaceAll('{employer_id}', '1'));
   // Events contain the id, so it may appear in the path but never choose the host that receives the token.
-  const other = address(text.replaceAll('{employer_id}', '2'));
-  const isPlaced = text.includes('{employer_id}') && url?.origin === other?.origin;
+  const second = address(text.replaceAll('{employer_id}', '2'));
+  const isPlaced = text.includes('{employer_id}') && url?.origin === second?.origin;
   if (isPlaced && url !== null) return { kind: 'http', url: encrypted(env, name, text) };
   throw configError(
     name,

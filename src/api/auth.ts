@@ -130,9 +130,9 @@ function assertOwnPage({ headers }: FastifyRequest, session: string): void {
   );
 }
 
-function unauthorized(given: boolean, basicToo: boolean): Refusal {
-  const bearer = given ? `Bearer ${REALM}, error="invalid_token"` : `Bearer ${REALM}`;
-  const detail = given
+function unauthorized(hasToken: boolean, basicToo: boolean): Refusal {
+  const bearer = hasToken ? `Bearer ${REALM}, error="invalid_token"` : `Bearer ${REALM}`;
+  const detail = hasToken
     ? 'The token is unknown, expired or revoked.'
     : 'Send a token in the header "Authorization: Bearer TOKEN". "benefits-sidecar token create" creates one.';
   return new Refusal('UNAUTHORIZED', detail, {

@@ -3,8 +3,8 @@ import { CSV_COLUMNS } from '../payroll/lifecycle/csv.ts';
 
 type Schema = Readonly<Record<string, unknown>> & { properties?: Record<string, Schema>; items?: Schema };
 type Schemas = Readonly<Record<string, Schema>>;
-type Content = Record<string, { schema: Schema; example?: unknown }>;
-type Part = { content?: Content };
+type MediaTypes = Record<string, { schema: Schema; example?: unknown }>;
+type Part = { content?: MediaTypes };
 type Operation = { operationId?: string; requestBody?: Part; responses?: Record<string, Part> };
 type Document = { paths?: Record<string, Record<string, Operation>>; components?: { schemas?: Schemas } };
 
@@ -117,7 +117,7 @@ export function withExamples<D extends object>(document: D): D {
   return document;
 }
 
-function addExamples(content: Content, schemas: Schemas, outcome: object): void {
+function addExamples(content: MediaTypes, schemas: Schemas, outcome: object): void {
   const json = content['application/json'];
   if (json !== undefined) json.example = exampleOf(json.schema, schemas);
   if (json !== undefined && Object.keys(outcome).length > 0)
@@ -164,8 +164,8 @@ function objectOf({ properties = {}, required = [] }: Schema, schemas: Schemas, 
 function fits(value: unknown, { type, enum: values }: Schema): boolean {
   if (value === undefined || type === undefined) return value === undefined || value === null;
   if (Array.isArray(values)) return values.includes(value);
-  const own = value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value;
-  return [type].flat().some((one) => one === own || (own === 'number' && one === 'integer'));
+  const valueType = value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value;
+  return [type].flat().some((name) => name === valueType || (valueType === 'number' && name === 'integer'));
 }
 
 /** Returns the rows of an example: its list, its employees, or the example itself. */
@@ -186,7 +186,7 @@ function csvOf(rows: readonly object[]): string {
 }
 
 function fieldsOf(value: unknown, path: string): [string, unknown][] {
-  if (Array.isArray(value)) return value.flatMap((one, index) => fieldsOf(one, `${path}[${index}]`));
+  if (Array.isArray(value)) return value.flatMap((item, index) => fieldsOf(item, `${path}[${index}]`));
   if (typeof value !== 'object' || value === null) return [[path, value]];
   return Object.entries(value).flatMap(([name, part]) =>
     fieldsOf(part, path === '' ? name : `${path}.${name}`),

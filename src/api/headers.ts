@@ -14,7 +14,7 @@ export function negotiated<const T extends string>(header: string | undefined, o
   const liked = offered
     .map((type) => ({ type, range: bestOf(ranges, type) }))
     .filter(({ range }) => range !== undefined && range.quality > 0) as { type: T; range: Range }[];
-  const [first] = liked.sort((one, other) => compare(one.range, other.range));
+  const [first] = liked.sort((left, right) => compare(left.range, right.range));
   if (first === undefined)
     throw new Refusal('NOT_ACCEPTABLE', `This operation responds with ${offered.join(' or ')}.`);
   return first.type;
@@ -35,19 +35,19 @@ function bestOf(ranges: readonly Range[], type: string): Range | undefined {
   return covering.find((range) => range !== undefined);
 }
 
-function compare(one: Range, other: Range): number {
+function compare(left: Range, right: Range): number {
   const stars = (range: Range): number => range.type.split('*').length;
-  return other.quality - one.quality || stars(one) - stars(other) || one.place - other.place;
+  return right.quality - left.quality || stars(left) - stars(right) || left.place - right.place;
 }
 
 /** One ETag, quoted or not, or a weak one. */
-const ONE = /^(?:"([^"]+)"|([^",\s]+|W\/"[^"]+"))$/;
+const SINGLE_ETAG = /^(?:"([^"]+)"|([^",\s]+|W\/"[^"]+"))$/;
 
 /** Returns the ETag of an If-Match header; null without one or for `*`. A weak ETag matches nothing. Throws 400 for several. */
 export function ifMatchOf(header: string | undefined): string | null {
   if (header === undefined || header.trim() === '*') return null;
-  const [, quoted, other] = ONE.exec(header.trim()) ?? [];
-  const etag = quoted ?? other;
+  const [, quoted, unquoted] = SINGLE_ETAG.exec(header.trim()) ?? [];
+  const etag = quoted ?? unquoted;
   if (etag === undefined) throw invalid([{ path: 'if-match', rule: 'must be a single ETag of the run' }]);
   return etag;
 }

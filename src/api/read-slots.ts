@@ -108,7 +108,7 @@ export function limitReads(atOnce: number, what: string, { log, elapsed }: { log
   };
 }
 
-type Part = IteratorResult<Uint8Array, undefined>;
+type ReceivedPart = IteratorResult<Uint8Array, undefined>;
 
 /** Measures only the time that is spent waiting for the client while this thread is idle: other time is our own slowness. */
 function createSlot(tokenId: string, { idle }: Elapsed) {
@@ -143,10 +143,10 @@ function createSlot(tokenId: string, { idle }: Elapsed) {
       interrupt(lost);
     },
     /** Returns the next part of the body once it has arrived. */
-    async received(next: Promise<Part>): Promise<Part> {
+    async received(next: Promise<ReceivedPart>): Promise<ReceivedPart> {
       waitingSince = idle();
       try {
-        const part = await new Promise<Part>((resolve, reject) => {
+        const part = await new Promise<ReceivedPart>((resolve, reject) => {
           interrupt = reject;
           next.then(resolve, reject);
           if (lost !== null) reject(lost);

@@ -28,15 +28,15 @@ export const compileValidator: FastifySchemaCompiler<TSchema> = ({ schema, httpP
   const checker = compile(schema);
   const properties: Properties = (schema as { properties?: Properties }).properties ?? {};
   const instants = Object.keys(properties).filter((name) => properties[name]?.format === 'instant');
-  return (given: unknown) => {
-    const misnamed = isPart(given) ? namingProblems(given, properties, httpPart) : [];
-    const value = httpPart === 'body' ? given : fromText(given as Part, properties);
+  return (received: unknown) => {
+    const misnamed = isPart(received) ? namingProblems(received, properties, httpPart) : [];
+    const value = httpPart === 'body' ? received : fromText(received as Part, properties);
     if (misnamed.length === 0 && checker.accepts(value)) {
       return { value: instants.length === 0 ? value : withStored(value as Part, instants) };
     }
     const known = new Set(misnamed.map(({ path }) => path));
-    const others = checker.problems(value);
-    return { error: invalid([...misnamed, ...others.filter(({ path }) => !known.has(path))]) };
+    const ofValues = checker.problems(value);
+    return { error: invalid([...misnamed, ...ofValues.filter(({ path }) => !known.has(path))]) };
   };
 };
 
@@ -47,11 +47,11 @@ export const exceptBody: FastifySchemaCompiler<TSchema> = (part) =>
 /** For routes whose body is optional; without one it is `{}`. */
 export const bodyMayBeLeftOut: FastifySchemaCompiler<TSchema> = (part) => {
   const check = compileValidator(part);
-  return part.httpPart === 'body' ? (given: unknown) => check(given ?? {}) : check;
+  return part.httpPart === 'body' ? (body: unknown) => check(body ?? {}) : check;
 };
 
-function isPart(given: unknown): given is Part {
-  return typeof given === 'object' && given !== null && !Array.isArray(given);
+function isPart(value: unknown): value is Part {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function namingProblems(part: Part, properties: Properties, httpPart: string): Problem[] {
@@ -84,6 +84,9 @@ function parsed(text: string, type: unknown): unknown {
 }
 
 function withStored(part: Part, instants: readonly string[]): Part {
-  const given = instants.filter((name) => part[name] !== undefined);
-  return { ...part, ...Object.fromEntries(given.map((name) => [name, toMilliseconds(String(part[name]))])) };
+  const present = instants.filter((name) => part[name] !== undefined);
+  return {
+    ...part,
+    ...Object.fromEntries(present.map((name) => [name, toMilliseconds(String(part[name]))])),
+  };
 }

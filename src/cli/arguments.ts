@@ -36,8 +36,8 @@ export const truth = parser('true or false', (text) =>
 
 /** Returns an instant in the form that the database uses: UTC, milliseconds. A date is its first instant. */
 export const instant = parser('a date or a date-time, such as 2026-07-01T08:00:00Z', (text) => {
-  const found = toInstant(isDay(text) ? `${text}T00:00:00Z` : text);
-  return found && `${found.slice(0, '2026-11-20T17:00:00.000'.length)}Z`;
+  const utc = toInstant(isDay(text) ? `${text}T00:00:00Z` : text);
+  return utc && `${utc.slice(0, '2026-11-20T17:00:00.000'.length)}Z`;
 });
 
 /** Returns a period in milliseconds. */
@@ -106,8 +106,8 @@ export async function findRowsFile(path: string): Promise<RowsFile> {
   const extension = /\.([a-z]+)$/i.exec(path)?.[1]?.toLowerCase();
   const format = (Object.keys(ROW_TYPES) as RowFormat[]).find((name) => name === extension);
   if (format === undefined) throw wrongUsage(`the file must be a ${ROWS_FILE}: its extension is its format`);
-  const found = await stat(path);
-  if (!found.isFile()) throw failed(`${path} is not a file: use a .csv, .json or .ndjson file`);
+  const file = await stat(path);
+  if (!file.isFile()) throw failed(`${path} is not a file: use a .csv, .json or .ndjson file`);
   const read = async function* (onPart: (part: Buffer) => void = () => {}): AsyncGenerator<Buffer> {
     for await (const part of createReadStream(path)) {
       onPart(part);
@@ -118,5 +118,5 @@ export async function findRowsFile(path: string): Promise<RowsFile> {
     const parts = read((part) => onBytes(part.length));
     return readRows(parts, format, columns);
   };
-  return { size: found.size, format, read, open };
+  return { size: file.size, format, read, open };
 }

@@ -199,8 +199,8 @@ async function readOrganization(path: string): Promise<Buffer | null> {
 
 function printProblems(out: Output, { employees, problem_count, problems }: Findings): void {
   printFirst(out, problems.map(describe), problem_count);
-  const found = `${counted(problem_count, 'problem')} in ${counted(employees, 'employee')}`;
-  out.note(`${out.color('red', 'Rejected')}: ${found}. Fix the file and try again.`);
+  const summary = `${counted(problem_count, 'problem')} in ${counted(employees, 'employee')}`;
+  out.note(`${out.color('red', 'Rejected')}: ${summary}. Fix the file and try again.`);
 }
 
 /** Changes of each kind that are printed; `--json` has more. */

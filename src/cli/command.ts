@@ -12,10 +12,10 @@ import { failed, wrongUsage } from './failure.ts';
 import { type Output, printable, WIDTH } from './output.ts';
 
 /** Runs a command with its arguments and options. Returns the exit code; none is success. */
-type Run = (context: Context, ...rest: never[]) => Promise<number> | Promise<void>;
+type RunCommand = (context: Context, ...rest: never[]) => Promise<number> | Promise<void>;
 
 /** Wraps a command as the action of a Commander command. */
-export type Act = (run: Run) => (...given: unknown[]) => Promise<void>;
+export type Act = (run: RunCommand) => (...parameters: unknown[]) => Promise<void>;
 
 export type Input = NodeJS.ReadableStream & { readonly isTTY?: boolean };
 
@@ -134,14 +134,14 @@ export class Command extends Base {
   }
 
   /** Sets the function that runs the command. */
-  does(run: Run): this {
+  does(run: RunCommand): this {
     return this.action(this.#act(run));
   }
 
   /** Sets the function that runs the command on the configured database. */
-  doesOnDatabase(run: (context: DatabaseContext, ...rest: never[]) => ReturnType<Run>): this {
-    return this.does((context, ...given) =>
-      withDatabase(context, async (db) => run({ ...context, db }, ...given)),
+  doesOnDatabase(run: (context: DatabaseContext, ...rest: never[]) => ReturnType<RunCommand>): this {
+    return this.does((context, ...parameters) =>
+      withDatabase(context, async (db) => run({ ...context, db }, ...parameters)),
     );
   }
 
@@ -192,7 +192,7 @@ export class Command extends Base {
 
 /** A group shows examples of its first commands. */
 function exampleText({ exampleLines, commands }: Command): string {
-  const ofCommands = commands.slice(0, 3).map((one) => (one as Command).exampleLines[0]);
+  const ofCommands = commands.slice(0, 3).map((subcommand) => (subcommand as Command).exampleLines[0]);
   const lines = exampleLines.length > 0 ? exampleLines : ofCommands;
   return `\nExamples:\n${lines.map((line) => continued(`  benefits-sidecar ${line}`)).join('\n')}`;
 }

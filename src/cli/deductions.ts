@@ -79,8 +79,8 @@ export function addDeductionCommands(program: Command): void {
     .json()
     .doesOnDatabase(
       async ({ db, out, now }, deductionId: string, { version, decision, reason }: DecideOptions) => {
-        const given = { deductionId, version, decision, reason, decidedBy: 'command line' };
-        const decided = await transactOnLedger(db, (trx) => decideStart(trx, given, now().toISOString()));
+        const choice = { deductionId, version, decision, reason, decidedBy: 'command line' };
+        const decided = await transactOnLedger(db, (trx) => decideStart(trx, choice, now().toISOString()));
         if (decided.outcome === 'unknown') {
           const where = 'find it with "benefits-sidecar deductions versions"';
           throw failed(`${deductionId} has no version ${version}: ${where}`);

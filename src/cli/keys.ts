@@ -34,16 +34,16 @@ export function addKeyCommands(program: Command): void {
       // Also while `serve` runs. Returns 1 if a value could not be opened: its key is missing, or it is damaged.
       const dataKeys = readDataKeys(env);
       const encryptor = createEncryptor(dataKeys);
-      const given = dataKeys.map(({ id }) => id);
+      const keyIds = dataKeys.map(({ id }) => id);
       out.note(
         `Encrypting with key ${encryptor.keyId}. A sidecar that was started without this key cannot read the result.`,
       );
       const tables = ENCRYPTED_COLUMNS.map(({ table }) => table);
       const signal = stopped();
       const rotated = await withProgress(out, 'values', await countRows(db, tables), ({ add }) =>
-        rotate(db, encryptor, given, { looked: add, signal }),
+        rotate(db, encryptor, keyIds, { looked: add, signal }),
       ).catch(ifStopped(signal, 'stopped: finished work is kept. Run the command again to continue'));
-      const keys = summarize(rotated.inUse, given);
+      const keys = summarize(rotated.inUse, keyIds);
       const { reencrypted, broken } = rotated;
       const result = { first_key: encryptor.keyId, reencrypted, keys, broken: Object.fromEntries(broken) };
       printResult(out, result, () => printRotation(out, encryptor.keyId, rotated, keys));
@@ -59,7 +59,7 @@ type Rotated = Reencrypted & { inUse: KeysInUse };
 async function rotate(
   db: Db,
   encryptor: Encryptor,
-  given: readonly string[],
+  keyIds: readonly string[],
   on: { looked: (rows: number) => void; signal: AbortSignal },
 ): Promise<Rotated> {
   let reencrypted = 0;
@@ -69,7 +69,7 @@ async function rotate(
     const done = await reencrypt(db, encryptor, ENCRYPTED_COLUMNS, reported);
     reencrypted += done.reencrypted;
     const inUse = await keysInUse(db, ENCRYPTED_COLUMNS);
-    const isLeft = given.some((id) => id !== encryptor.keyId && inUse.has(id));
+    const isLeft = keyIds.some((id) => id !== encryptor.keyId && inUse.has(id));
     if (!isLeft || pass === PASSES_MOST) return { reencrypted, broken: done.broken, inUse };
   }
 }
@@ -82,11 +82,11 @@ type KeyUse = {
   values: Record<string, number>;
 };
 
-function summarize(inUse: KeysInUse, given: readonly string[]): KeyUse[] {
-  const ids = [...new Set([...given, ...inUse.keys()])];
+function summarize(inUse: KeysInUse, keyIds: readonly string[]): KeyUse[] {
+  const ids = [...new Set([...keyIds, ...inUse.keys()])];
   return ids.map((id, index) => {
     const values = Object.fromEntries(inUse.get(id) ?? []);
-    if (!given.includes(id)) return { id, state: 'missing', values };
+    if (!keyIds.includes(id)) return { id, state: 'missing', values };
     if (index === 0) return { id, state: 'first', values };
     return { id, state: inUse.has(id) ? 'in-use' : 'unused', values };
   });

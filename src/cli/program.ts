@@ -66,11 +66,11 @@ export async function run(
   try {
     const act: Act =
       (command) =>
-      async (...given) => {
+      async (...parameters) => {
         // Commander passes the options before the command itself.
-        const { wide = false, json = false, yes = false } = given.at(-2) as Record<string, boolean>;
+        const { wide = false, json = false, yes = false } = parameters.at(-2) as Record<string, boolean>;
         const withOptions = { ...context, yes, out: { ...out, wide, asJson: json } };
-        exitCode = (await command(withOptions, ...(given as never[]))) ?? 0;
+        exitCode = (await command(withOptions, ...(parameters as never[]))) ?? 0;
       };
     const program = await createProgram(out, act, argv);
     const [first, ...words] = argv;
@@ -140,7 +140,7 @@ const HELP = new Help();
 function addHelpHints(command: Base, path: string): void {
   if (command.commands.length > 0) command.helpCommand('help [command]', 'Show the help of a command.');
   command.showHelpAfterError(`Run "${path} --help" for usage.`);
-  for (const one of command.commands) addHelpHints(one, `${path} ${one.name()}`);
+  for (const subcommand of command.commands) addHelpHints(subcommand, `${path} ${subcommand.name()}`);
 }
 
 /** An error quotes arguments, which may contain line ends. Only a suggestion is on its own line. */

@@ -93,11 +93,11 @@ async function replay(context: Context, paths: string[], options: Options): Prom
 function printPosted({ out }: Context, url: string, events: number, posted: readonly Posted[]): number {
   const failures = posted.filter((one) => !one.delivered);
   const delivered = posted.length - failures.length;
-  const others = Map.groupBy(failures, (one) => one.outcome);
-  const refused = Object.fromEntries([...others].map(([outcome, some]) => [outcome, some.length]));
+  const byOutcome = Map.groupBy(failures, ({ outcome }) => outcome);
+  const refused = Object.fromEntries([...byOutcome].map(([outcome, some]) => [outcome, some.length]));
   printResult(out, { url, events, delivered, refused }, () => {
     out.print(printable(`${delivered} of ${counted(events, 'event')} delivered to ${url}`));
-    for (const [outcome, some] of others) {
+    for (const [outcome, some] of byOutcome) {
       const files = some.slice(0, 5).map((one) => one.file);
       if (some.length > files.length) files.push('…');
       out.print(`${some.length} failed with ${outcome}: ${printable(files.join(', '))}`);

@@ -74,9 +74,9 @@ export function addTokenCommands(program: Command): void {
       );
       if (revoked === 0) {
         // A token pasted here by mistake must not be repeated in a log.
-        const given = idOrName.startsWith('bsc_') ? 'the argument is a token' : idOrName;
+        const shown = idOrName.startsWith('bsc_') ? 'the argument is a token' : idOrName;
         throw failed(
-          `no valid token has this id or name (${given}): find it with "benefits-sidecar token list"`,
+          `no valid token has this id or name (${shown}): find it with "benefits-sidecar token list"`,
         );
       }
       printResult(out, { revoked }, `Revoked ${counted(revoked, 'token')}`);

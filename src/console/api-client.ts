@@ -15,7 +15,7 @@ type Operation<M extends Method, P extends keyof paths> = paths[P] extends Recor
 type KeysOf<T> = T extends object ? keyof T : never;
 type Names<O> = O extends { parameters: infer P } ? KeysOf<P[keyof P & ('query' | 'path')]> : never;
 /** Parameters of the path and the query. The values come from addresses and forms; the API validates them. */
-type Given<O> = { readonly [Name in Names<O>]?: string | number | boolean | undefined };
+type Parameters<O> = { readonly [Name in Names<O>]?: string | number | boolean | undefined };
 type JsonOf<R> = R extends { content: { 'application/json': infer J } } ? J : never;
 type ResultOf<O> = O extends { responses: infer R } ? JsonOf<R[keyof R & (200 | 201 | 202)]> : never;
 export type Result<M extends Method, P extends Path<M>> = ResultOf<Operation<M, P>>;
@@ -30,18 +30,18 @@ export function createApi(app: FastifyInstance, request: FastifyRequest) {
   async function send<M extends Method, P extends Path<M>>(
     method: M,
     path: P,
-    given: Given<Operation<M, P>> = {},
+    parameters: Parameters<Operation<M, P>> = {},
     body?: object,
     headers: Readonly<Record<string, string>> = {},
   ): Promise<Result<M, P>> {
-    const values: Readonly<Record<string, unknown>> = { ...(request.params as object), ...given };
+    const values: Readonly<Record<string, unknown>> = { ...(request.params as object), ...parameters };
     const url = path.replace(/\{(\w+)\}/g, (_, name: string) => {
       const value = String(values[name]);
       // These would address another operation, even encoded (RFC 3986, 6.2.2).
       if (value === '.' || value === '..') throw notFound('resource');
       return encodeURIComponent(value);
     });
-    const query = Object.entries(given).filter(([name]) => !path.includes(`{${name}}`));
+    const query = Object.entries(parameters).filter(([name]) => !path.includes(`{${name}}`));
     const response = await app.inject({
       method,
       remoteAddress: request.ip,
@@ -55,15 +55,16 @@ export function createApi(app: FastifyInstance, request: FastifyRequest) {
   }
   return {
     send,
-    get: <P extends Path<'get'>>(path: P, given?: Given<Operation<'get', P>>) => send('get', path, given),
+    get: <P extends Path<'get'>>(path: P, parameters?: Parameters<Operation<'get', P>>) =>
+      send('get', path, parameters),
   };
 }
 
 /** Returns the headers that identify the user. A session's cookie name depends on the host. */
 function identityOf({ headers, session }: FastifyRequest): Record<string, string> {
   const names = session === null ? ['authorization'] : ['cookie', 'host', FORGERY_HEADER, BACKGROUND_HEADER];
-  const given = names.map((name) => [name, headers[name]]).filter(([, value]) => typeof value === 'string');
-  return Object.fromEntries(given);
+  const present = names.map((name) => [name, headers[name]]).filter(([, value]) => typeof value === 'string');
+  return Object.fromEntries(present);
 }
 
 /** A call that the API rejected, and so logged. */
@@ -96,7 +97,7 @@ export async function attempt<T>(call: Promise<T>, ...statuses: readonly number[
 }
 
 /** Returns the data of a call, or null for an unknown id. */
-export async function found<T>(call: Promise<T>): Promise<T | null> {
+export async function dataOrNull<T>(call: Promise<T>): Promise<T | null> {
   return (await attempt(call, 404)).data ?? null;
 }
 

@@ -26,7 +26,7 @@ export function liveRoute(
 ): void {
   // Charts and ages move on every minute.
   const minute = () => now().toISOString().slice(0, 'YYYY-MM-DDTHH:MM'.length);
-  const notifier = createNotifier(async () => `${minute()} ${await readMark()}`);
+  const notifier = createPageNotifier(async () => `${minute()} ${await readMark()}`);
   const authorize = createAuthorize({ db, sharedNow, firstToken }, app.failedAttempt);
   // The listener would otherwise wait for streams that never end.
   app.addHook('preClose', async () => notifier.close());
@@ -57,7 +57,7 @@ type Subscriber = {
  * Checks the database once for all pages, and only while pages listen. `readState` returns a text that differs when
  * something changed; its failures are ignored. Tests pass a shorter interval.
  */
-export function createNotifier(readState: () => Promise<string>, checkEveryMs = CHECK_EVERY_MS) {
+export function createPageNotifier(readState: () => Promise<string>, checkEveryMs = CHECK_EVERY_MS) {
   const subscribers = new Map<PassThrough, Subscriber>();
   const closing = new AbortController();
   let isRunning = false;

@@ -91,7 +91,7 @@ export function createConsole(app: FastifyInstance, parts: ConsoleParts) {
     action(
       url: string,
       scope: RouteScope,
-      act: (given: Act) => Promise<Html | Done>,
+      act: (act: Act) => Promise<Html | Done>,
       limit: { bodyLimit?: number } = {},
     ): void {
       app.post(url, { ...options(scope), ...limit }, async (request, reply) =>
@@ -113,8 +113,8 @@ export function visitOf(app: FastifyInstance, request: FastifyRequest, parts: Co
   };
 }
 
-function textsOf(given: unknown): Texts {
-  const texts = Object.entries((given ?? {}) as Record<string, unknown>).flatMap(([name, value]) => {
+function textsOf(values: unknown): Texts {
+  const texts = Object.entries((values ?? {}) as Record<string, unknown>).flatMap(([name, value]) => {
     const text = Array.isArray(value) ? value.at(-1) : value;
     return typeof text === 'string' && text !== '' ? [[name, text] as const] : [];
   });

@@ -27,8 +27,8 @@ export function signInRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   app.post(SIGN_IN_PATH, { ...options, onRequest: dropSlow }, async (request, reply) => {
     const next = nextOf(request.body);
     const { token } = (request.body ?? {}) as { token?: unknown };
-    const given = typeof token === 'string' ? token.trim() : '';
-    const caller = isSameOrigin(request) ? await authenticate(db, given, sharedNow, firstToken) : null;
+    const typed = typeof token === 'string' ? token.trim() : '';
+    const caller = isSameOrigin(request) ? await authenticate(db, typed, sharedNow, firstToken) : null;
     if (caller === null) {
       const problem = 'This token is unknown, expired or revoked.';
       const refusal = app.failedAttempt(request, new Refusal('UNAUTHORIZED', problem));
@@ -38,7 +38,7 @@ export function signInRoutes(app: FastifyInstance, parts: ConsoleParts): void {
       return sendPage(request, withReferrer(reply.headers(refusal.headers)), parts, { ...page, status });
     }
     const earlier = sessionInCookie(request);
-    const secret = await transact(db, async (trx) => beginSession(trx, given, await sharedNow(trx), earlier));
+    const secret = await transact(db, async (trx) => beginSession(trx, typed, await sharedNow(trx), earlier));
     log.info({ route: `POST ${SIGN_IN_PATH}`, token: caller.name }, 'a user signed in');
     const secure = isEncrypted(request);
     const name = sessionCookies(request)[secure ? 'secure' : 'plain'];
@@ -60,8 +60,8 @@ function withReferrer(reply: FastifyReply): FastifyReply {
   return reply.header('referrer-policy', 'same-origin');
 }
 
-function nextOf(given: unknown): string {
-  const { next } = (given ?? {}) as { next?: unknown };
+function nextOf(query: unknown): string {
+  const { next } = (query ?? {}) as { next?: unknown };
   return typeof next === 'string' && OWN_PATH.test(next) && !next.startsWith(SIGN_IN_PATH) ? next : '/';
 }
 

@@ -95,25 +95,25 @@ export async function reportOf<Asked extends Question>(
   const failures: Failure[] = [];
   const hash = createHash('sha256');
   for (const { id, ask, advice, passed } of checks) {
-    const found = await ask(db, question);
+    const findings = await ask(db, question);
     const open: Found[] = [];
     const accepted: AcceptedFinding[] = [];
-    for (const one of found) {
-      const failure = { checkId: id, employeeId: one.employeeId ?? null, ids: one.ids ?? [] };
-      const acceptance = one.result === 'fail' ? acceptanceOf(failure) : null;
-      if (acceptance !== null) accepted.push({ example: one.example, ...acceptance });
-      else open.push(one);
-      if (one.result !== 'fail' || acceptance !== null) continue;
+    for (const finding of findings) {
+      const failure = { checkId: id, employeeId: finding.employeeId ?? null, ids: finding.ids ?? [] };
+      const acceptance = finding.result === 'fail' ? acceptanceOf(failure) : null;
+      if (acceptance !== null) accepted.push({ example: finding.example, ...acceptance });
+      else open.push(finding);
+      if (finding.result !== 'fail' || acceptance !== null) continue;
       failures.push(failure);
-      hash.update(`${JSON.stringify([failure, one.example])}\n`);
+      hash.update(`${JSON.stringify([failure, finding.example])}\n`);
     }
     const message =
-      found.length > 0
-        ? [...new Set([advice, ...found.flatMap((one) => one.advice ?? [])])].join(' ')
+      findings.length > 0
+        ? [...new Set([advice, ...findings.flatMap((finding) => finding.advice ?? [])])].join(' ')
         : typeof passed === 'string'
           ? passed
           : await passed(db, question);
-    const unapplied = found.flatMap((one) => one.unapplied ?? []).slice(0, EXAMPLES);
+    const unapplied = findings.flatMap((finding) => finding.unapplied ?? []).slice(0, EXAMPLES);
     const result = resultOf(id, open, accepted, message);
     results.push(unapplied.length === 0 ? result : { ...result, unapplied });
   }
@@ -132,14 +132,14 @@ function resultOf(
   accepted: readonly AcceptedFinding[],
   advice: string,
 ): CheckResult {
-  const worst = open.some((one) => one.result === 'fail') ? 'fail' : open.length > 0 ? 'warn' : null;
-  const counted = open.reduce((sum, one) => sum + (one.count ?? 1), accepted.length);
+  const worst = open.some((finding) => finding.result === 'fail') ? 'fail' : open.length > 0 ? 'warn' : null;
+  const counted = open.reduce((sum, finding) => sum + (finding.count ?? 1), accepted.length);
   return {
     id,
     result: worst ?? (accepted.length > 0 ? 'accepted' : 'pass'),
     count: Math.min(FOUND_AT_MOST, counted),
     advice,
-    examples: open.slice(0, EXAMPLES).map((one) => one.example),
+    examples: open.slice(0, EXAMPLES).map((finding) => finding.example),
     accepted: accepted.slice(0, EXAMPLES),
   };
 }

@@ -216,9 +216,9 @@ export function deductionRoutes(app: Api, { db, now, log }: ApiParts): void {
     }),
     async (request, reply) => {
       const { deduction_id } = request.params;
-      const given = { ...request.body, deductionId: deduction_id, decidedBy: request.caller?.name ?? '' };
-      const decided = await transactOnLedger(db, (trx) => decideStart(trx, given, now().toISOString()));
-      if (decided.outcome === 'unknown') throw notFound(`version ${given.version} of a deduction`);
+      const decision = { ...request.body, deductionId: deduction_id, decidedBy: request.caller?.name ?? '' };
+      const decided = await transactOnLedger(db, (trx) => decideStart(trx, decision, now().toISOString()));
+      if (decided.outcome === 'unknown') throw notFound(`version ${decision.version} of a deduction`);
       if (decided.outcome === 'not-undecided')
         throw conflict('The start of this version was not moved in a way that needs a decision.');
       log.info(by(request), 'a start decision was recorded');
@@ -250,9 +250,9 @@ export function deductionRoutes(app: Api, { db, now, log }: ApiParts): void {
     }),
     async ({ query }) => {
       const { cursor = '0', limit = LIMIT_DEFAULT } = query;
-      const found = await versionsAfter(db, Number(cursor), limit + 1, today());
-      const data = found.slice(0, limit).map(viewVersion);
-      return { data, has_more: found.length > limit, next_cursor: data.at(-1)?.id ?? cursor };
+      const versions = await versionsAfter(db, Number(cursor), limit + 1, today());
+      const data = versions.slice(0, limit).map(viewVersion);
+      return { data, has_more: versions.length > limit, next_cursor: data.at(-1)?.id ?? cursor };
     },
   );
 }

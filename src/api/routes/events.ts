@@ -156,9 +156,9 @@ export function eventRoutes(app: Api, { db, now, sharedNow, log, wakeApply }: Ap
       refuses: ['NOT_FOUND'],
     }),
     async ({ params }) => {
-      const found = await getEvent(db, params.event_id);
-      if (found === null) throw notFound('event');
-      return { ...viewWholeEvent(found), effects: await readEffects(db, params.event_id) };
+      const stored = await getEvent(db, params.event_id);
+      if (stored === null) throw notFound('event');
+      return { ...viewWholeEvent(stored), effects: await readEffects(db, params.event_id) };
     },
   );
 
@@ -207,9 +207,9 @@ export function eventRoutes(app: Api, { db, now, sharedNow, log, wakeApply }: Ap
     async (request, reply) => {
       const { event_id } = request.params;
       const event = await transact(db, async (trx) => {
-        const found = await reprocessEvent(trx, event_id);
-        if (found === 'unknown') throw notFound('event');
-        if (found === 'body dropped') throw conflict(BODY_DROPPED);
+        const outcome = await reprocessEvent(trx, event_id);
+        if (outcome === 'unknown') throw notFound('event');
+        if (outcome === 'body dropped') throw conflict(BODY_DROPPED);
         return shown(trx, event_id);
       });
       log.info({ event_id, ...by(request) }, 'an event was queued for reprocessing');
@@ -233,9 +233,9 @@ export function eventRoutes(app: Api, { db, now, sharedNow, log, wakeApply }: Ap
     async (request) => {
       const { event_id } = request.params;
       const event = await transact(db, async (trx) => {
-        const found = await dismissEvent(trx, event_id, request.body.reason, now().toISOString());
-        if (found === 'unknown') throw notFound('event');
-        if (found === 'nothing to dismiss') {
+        const outcome = await dismissEvent(trx, event_id, request.body.reason, now().toISOString());
+        if (outcome === 'unknown') throw notFound('event');
+        if (outcome === 'nothing to dismiss') {
           throw conflict('The event is not quarantined and has no conflict or tie.');
         }
         return shown(trx, event_id);
@@ -280,7 +280,7 @@ export function eventRoutes(app: Api, { db, now, sharedNow, log, wakeApply }: Ap
 }
 
 async function shown(trx: Trx, eventId: string) {
-  const found = await getEvent(trx, eventId);
-  if (found === null) throw notFound('event');
-  return viewEvent(found.event);
+  const stored = await getEvent(trx, eventId);
+  if (stored === null) throw notFound('event');
+  return viewEvent(stored.event);
 }

@@ -128,8 +128,8 @@ async function* matching(
 
 function assertWhole(query: LineQuery): void {
   const rule = 'must be omitted: this content type returns all lines';
-  const given = (['cursor', 'limit'] as const).filter((name) => query[name] !== undefined);
-  if (given.length > 0) throw invalid(given.map((path) => ({ path, rule })));
+  const present = (['cursor', 'limit'] as const).filter((name) => query[name] !== undefined);
+  if (present.length > 0) throw invalid(present.map((path) => ({ path, rule })));
 }
 
 /** Reads the first page, so that a run that cannot be computed is refused before the response starts. */

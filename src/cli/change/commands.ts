@@ -163,9 +163,9 @@ const COLUMNS: readonly Column<AcceptedChange>[] = [
 ];
 
 async function foundChange(db: Db, changeId: string) {
-  const found = await findChange(db, changeId);
-  if (found === null) throw unknownChange(changeId);
-  return found;
+  const change = await findChange(db, changeId);
+  if (change === null) throw unknownChange(changeId);
+  return change;
 }
 
 const ATTEMPT_COLUMNS: readonly Column<WholeChange['last_attempts'][number]>[] = [

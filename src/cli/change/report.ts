@@ -83,9 +83,9 @@ async function checkFile({ out }: Context, file: RowsFile, kind: ChangeKind) {
       hash.update(part);
       add(part.length);
     });
-    for await (const given of checkedChanges(content, file.format, kind)) {
+    for await (const checked of checkedChanges(content, file.format, kind)) {
       rows += 1;
-      if ('problems' in given) problems.add(...given.problems);
+      if ('problems' in checked) problems.add(...checked.problems);
     }
     if (rows === 0) problems.add({ path: '', rule: 'has no change' });
   }).catch((error: unknown) => {
@@ -115,10 +115,10 @@ async function accept(
     some = [];
     done(results.length);
   };
-  for await (const given of checkedChanges(file.read(), file.format, kind)) {
+  for await (const checked of checkedChanges(file.read(), file.format, kind)) {
     if (signal.aborted) return results;
-    if ('problems' in given) throw failed('the file changed while it was read: run the command again');
-    some.push({ ...given, idempotencyKey: keyOf(results.length + some.length) });
+    if ('problems' in checked) throw failed('the file changed while it was read: run the command again');
+    some.push({ ...checked, idempotencyKey: keyOf(results.length + some.length) });
     if (some.length === CHANGES_AT_ONCE) await flush();
   }
   if (some.length > 0) await flush();
@@ -139,10 +139,10 @@ function summarize({ out }: Context, results: readonly Result[], rows: number): 
 
 /** Yields each row with its path for problems: `changes[0]`, or '' for the only one of a file. */
 async function* checkedChanges(content: AsyncIterable<Uint8Array>, format: RowFormat, kind: ChangeKind) {
-  for await (const given of givenChanges(content, format, kind)) {
-    if ('problem' in given) yield { problems: [given.problem] };
+  for await (const row of changeRows(content, format, kind)) {
+    if ('problem' in row) yield { problems: [row.problem] };
     else {
-      const { path, value } = given;
+      const { path, value } = row;
       const checked = checkChange(kind, value);
       if (checked.ok) yield { path, change: checked.change };
       else yield { problems: checked.problems.map((problem) => within(path, problem)) };
@@ -160,7 +160,7 @@ type GivenChange = { path: string; value: unknown } | { problem: Problem };
 const pathOf = (row: number): string => `changes[${row}]`;
 
 /** Reads the rows one by one in flat memory. Throws UNREADABLE, and what the content throws. */
-function givenChanges(
+function changeRows(
   content: AsyncIterable<Uint8Array>,
   format: RowFormat,
   kind: ChangeKind,

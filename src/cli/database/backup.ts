@@ -240,13 +240,13 @@ const WITHOUT =
   'add that key to DATA_KEYS after the first one, or add --without-keys to lose the data encrypted with it';
 
 async function checkKeys(db: Db, env: Context['env'], due: number): Promise<void> {
-  const given = new Set(readDataKeys(env).map(({ id }) => id));
+  const known = new Set(readDataKeys(env).map(({ id }) => id));
   const there = await Promise.all(ENCRYPTED_COLUMNS.map(({ table }) => tableExists(db, table)));
   const columns = ENCRYPTED_COLUMNS.filter((_, index) => there[index]);
   const inUse = await keysInUse(db, columns);
   for (const [id, values] of inUse) {
-    if (given.has(id)) continue;
-    const count = [...values.values()].reduce((sum, one) => sum + one, 0);
+    if (known.has(id)) continue;
+    const count = [...values.values()].reduce((sum, count) => sum + count, 0);
     throw new AppError('DATA_KEY_MISSING', `${counted(count, 'value')} encrypted with key ${id}: ${WITHOUT}`);
   }
   // The key under the same id may differ. Tables of an older release may lack the columns that this reads.

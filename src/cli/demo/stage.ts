@@ -22,9 +22,9 @@ export type Stage = Awaited<ReturnType<typeof setStage>>;
 
 /**
  * Starts everything on free ports of 127.0.0.1 with new secrets and a scratch folder. Cleans up if it rejects.
- * `clear` stops everything and removes the folder. Without `given`, payroll has the simulator's censuses.
+ * `clear` stops everything and removes the folder. Without `ownCensuses`, payroll has the simulator's censuses.
  */
-export async function setStage(given?: ReadonlyMap<string, Census>) {
+export async function setStage(ownCensuses?: ReadonlyMap<string, Census>) {
   const folder = await makeFolder();
   const endings: (() => Promise<void>)[] = [];
   const clear = async (): Promise<void> => {
@@ -40,7 +40,7 @@ export async function setStage(given?: ReadonlyMap<string, Census>) {
 
     const simulator = await startSimulator({ apiKey, secrets: [webhookSecret] });
     endings.push(simulator.close);
-    const censuses = given ?? simulator.world;
+    const censuses = ownCensuses ?? simulator.world;
     const payroll = await startPayroll(censuses, censusToken);
     endings.push(payroll.close);
 

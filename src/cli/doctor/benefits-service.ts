@@ -138,12 +138,12 @@ async function checkEndpoint(url: string, token: string | null): Promise<Verdict
 /** Checks whether a `serve` runs, and whether the ports are free or its own. */
 export async function checkListeners(env: Environment): Promise<Finding[]> {
   const served = () => isServed(readDatabaseUrl(env));
-  const found = await Promise.all([
+  const findings = await Promise.all([
     findingsOf('serving', () => checkServing(served())),
     findingsOf('listeners.receiver', () => checkListener('RECEIVER', readReceiver(env), served)),
     findingsOf('listeners.api', () => checkListener('API', readListeners(env).api, served)),
   ]);
-  return found.flat();
+  return findings.flat();
 }
 
 function checkServing(served: boolean | null): Verdict {

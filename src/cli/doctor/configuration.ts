@@ -139,8 +139,8 @@ const STAND_INS: Environment = {
 function readAlone(name: string, env: Environment): Config {
   const file = `${name}_FILE`;
   const environment = given(env, 'BENEFITS_ENVIRONMENT') === 'live' ? 'live' : 'sandbox';
-  const others = { ...STAND_INS, BENEFITS_ENVIRONMENT: environment };
-  return readConfig({ ...others, [name]: env[name], [file]: env[file] });
+  const standIns = { ...STAND_INS, BENEFITS_ENVIRONMENT: environment };
+  return readConfig({ ...standIns, [name]: env[name], [file]: env[file] });
 }
 
 function lengthOf(secret: string): string {
@@ -148,7 +148,7 @@ function lengthOf(secret: string): string {
 }
 
 function secrets(all: readonly string[]): string {
-  const bytes = all.map((one) => Buffer.from(one.slice('whsec_'.length), 'base64').length);
+  const bytes = all.map((secret) => Buffer.from(secret.slice('whsec_'.length), 'base64').length);
   return `${counted(all.length, 'secret')} of ${bytes.join(' and ')} bytes`;
 }
 

@@ -35,16 +35,16 @@ export function choicesOf(labels: Readonly<Record<string, string>> | readonly st
     : Object.entries(labels).map(([value, label]) => ({ value, label }));
 }
 
-export function field(given: Field): Html {
-  const { name, label, value, type = 'text', size, rows, suggestions, choices, problems = [] } = given;
+export function field(spec: Field): Html {
+  const { name, label, value, type = 'text', size, rows, suggestions, choices, problems = [] } = spec;
   const attributes = {
     id: name,
     name,
-    required: given.required ?? false,
-    'aria-describedby': describedBy(given),
+    required: spec.required ?? false,
+    'aria-describedby': describedBy(spec),
     'aria-invalid': problems.length > 0 ? 'true' : undefined,
   };
-  if (choices?.some(({ hint }) => hint !== undefined)) return radioButtons(given, choices);
+  if (choices?.some(({ hint }) => hint !== undefined)) return radioButtons(spec, choices);
   const isTime = type === 'datetime-local';
   const text = isTime ? value.replace(/(:00)?(\.0+)?Z$/, '') : value;
   const list = suggestions && `${name}-suggestions`;
@@ -57,10 +57,10 @@ export function field(given: Field): Html {
   return html`
     <div class=${problems.length > 0 ? 'field wrong' : 'field'}>
       <label for=${name}>${label}</label>
-      ${problemsOf(given)}
+      ${problemsOf(spec)}
       ${input}
       ${suggestions && html`<datalist id=${list}>${suggestions.map((one) => html`<option value=${one}></option>`)}</datalist>`}
-      ${hintOf(given)}
+      ${hintOf(spec)}
     </div>
   `;
 }
@@ -71,8 +71,8 @@ export function optionsOf(choices: readonly Choice[], selected: string): Html[] 
   );
 }
 
-function radioButtons(given: Field, choices: readonly Choice[]): Html {
-  const { name, label, value } = given;
+function radioButtons(spec: Field, choices: readonly Choice[]): Html {
+  const { name, label, value } = spec;
   const buttons = choices.map((choice) => {
     const id = `${name}-${choice.value}`;
     return html`
@@ -84,10 +84,10 @@ function radioButtons(given: Field, choices: readonly Choice[]): Html {
     `;
   });
   return html`
-    <fieldset class="field choice" id=${name} aria-describedby=${describedBy(given)}>
+    <fieldset class="field choice" id=${name} aria-describedby=${describedBy(spec)}>
       <legend>${label}</legend>
-      ${problemsOf(given)}
-      ${hintOf(given)}
+      ${problemsOf(spec)}
+      ${hintOf(spec)}
       ${buttons}
     </fieldset>
   `;

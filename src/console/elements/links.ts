@@ -6,8 +6,8 @@ export type Query = Readonly<Record<string, string | undefined>>;
 
 /** Adds a query to a path, without the parameters that are undefined or empty. */
 export function address(path: string, query: Readonly<Record<string, unknown>>): string {
-  const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== '');
-  return given.length === 0 ? path : `${path}?${new URLSearchParams(given as [string, string][])}`;
+  const present = Object.entries(query).filter(([, value]) => value !== undefined && value !== '');
+  return present.length === 0 ? path : `${path}?${new URLSearchParams(present as [string, string][])}`;
 }
 
 /** Returns whether an id can be part of a path. Browsers resolve `.` and `..` even when percent-encoded. */

@@ -19,18 +19,18 @@ const LISTED = 200;
 /** As long as the listener takes to read a body. */
 const TIMEOUT = 'timeout:600s';
 
-export function censusUploads(own: Console): void {
-  upload(own, '/census/:employer_id/check', 'census:write', 'census', async (given) => {
-    const { headers, body, digest } = contentOf(given);
+export function censusUploads(pages: Console): void {
+  upload(pages, '/census/:employer_id/check', 'census:write', 'census', async (uploaded) => {
+    const { headers, body, digest } = contentOf(uploaded);
     const path = '/v1/employers/{employer_id}/census/validate';
-    const report = await given.api.send('post', path, {}, body, headers);
-    return outcome(report, given, digest());
+    const report = await uploaded.api.send('post', path, {}, body, headers);
+    return outcome(report, uploaded, digest());
   });
 
-  upload(own, '/census/:employer_id/stage', 'census:write', 'census', async (given) => {
-    const { headers, body } = contentOf(given, given.query.checked ?? '');
-    const { id } = await given.api.send('put', '/v1/employers/{employer_id}/census', {}, body, headers);
-    return { go: `${censusPath(given.params.employer_id ?? '')}?staged=${id}` };
+  upload(pages, '/census/:employer_id/stage', 'census:write', 'census', async (uploaded) => {
+    const { headers, body } = contentOf(uploaded, uploaded.query.checked ?? '');
+    const { id } = await uploaded.api.send('put', '/v1/employers/{employer_id}/census', {}, body, headers);
+    return { go: `${censusPath(uploaded.params.employer_id ?? '')}?staged=${id}` };
   });
 }
 

@@ -2,7 +2,7 @@
 import { Refusal } from '../../api/problem.ts';
 import type { Schemas } from '../../client.ts';
 import { CENSUS_SYNC_COMPLETE, EVENT_TYPES } from '../../contract/events.ts';
-import { found } from '../api-client.ts';
+import { dataOrNull } from '../api-client.ts';
 import { empty, facts, live, state } from '../elements/facts.ts';
 import { choicesOf, decision, field, hiddenFields } from '../elements/fields.ts';
 import { count, counted, instant } from '../elements/format.ts';
@@ -106,7 +106,7 @@ function acceptsAll(filter: Texts): boolean {
 }
 
 async function one({ api }: Visit, event_id: string): Promise<{ data: Summary[]; next_cursor: null }> {
-  const event = fitsPath(event_id) ? await found(api.get('/v1/events/{event_id}', { event_id })) : null;
+  const event = fitsPath(event_id) ? await dataOrNull(api.get('/v1/events/{event_id}', { event_id })) : null;
   return { data: event === null ? [] : [event], next_cursor: null };
 }
 

@@ -1,6 +1,6 @@
 /** The console sessions of the signed-in user's token. */
 import type { Schemas } from '../../client.ts';
-import { found } from '../api-client.ts';
+import { dataOrNull } from '../api-client.ts';
 import { instant, since } from '../elements/format.ts';
 import { PAGE_ROWS, pager, table } from '../elements/list.ts';
 import { type Html, html } from '../html.ts';
@@ -27,7 +27,7 @@ export function sessionPages({ page, action }: Console): void {
 
   action(`${PATH}/:session_id/end`, 'self', async ({ api }) => {
     // The session may have ended in the meantime.
-    await found(api.send('delete', '/v1/sessions/{session_id}'));
+    await dataOrNull(api.send('delete', '/v1/sessions/{session_id}'));
     return { go: PATH };
   });
 

@@ -1,7 +1,7 @@
 /** One deduction: its latest state, its state at another time, and all its versions; and decisions on moved starts. */
 import type { ProblemDetails } from '../../../api/problem.ts';
 import type { Schemas } from '../../../client.ts';
-import { type Api, attempt, found } from '../../api-client.ts';
+import { type Api, attempt, dataOrNull } from '../../api-client.ts';
 import { facts, state } from '../../elements/facts.ts';
 import { filledForm, hiddenFields, type Specs } from '../../elements/fields.ts';
 import { instant } from '../../elements/format.ts';
@@ -27,11 +27,11 @@ export function deductionPages({ page, action }: Console): void {
     const { api, params, query, today, may } = visit;
     const { deduction_id: id = '' } = params;
     const path = pathOf('/deductions', id);
-    const deduction = path === null ? null : await found(api.get('/v1/deductions/{deduction_id}'));
+    const deduction = path === null ? null : await dataOrNull(api.get('/v1/deductions/{deduction_id}'));
     if (path === null || deduction === null) return notFound('deduction', id, may);
     const asked = filtersIn(query, TIME_FILTERS);
     const isAsked = Object.keys(asked).length > 0;
-    const past = isAsked ? await found(api.get('/v1/deductions/{deduction_id}', asked)) : null;
+    const past = isAsked ? await dataOrNull(api.get('/v1/deductions/{deduction_id}', asked)) : null;
     const then: Then | null = isAsked
       ? { on: asked.on ?? null, knownAt: knownAtOf(asked), version: past?.version ?? null }
       : null;

@@ -1,6 +1,6 @@
 /** One employee: employment, deductions, arrears, changes and roster reports. Shows no names or SSN. */
 import type { Schemas } from '../../../client.ts';
-import { found } from '../../api-client.ts';
+import { dataOrNull } from '../../api-client.ts';
 import { empty, state } from '../../elements/facts.ts';
 import { instant, money, plain } from '../../elements/format.ts';
 import * as links from '../../elements/links.ts';
@@ -35,7 +35,7 @@ export function employeePages({ page }: Console): void {
     const { api, params, today, may } = visit;
     const { employee_id: id = '' } = params;
     const path = links.pathOf('/employees', id);
-    const employee = path === null ? null : await found(api.get('/v1/employees/{employee_id}'));
+    const employee = path === null ? null : await dataOrNull(api.get('/v1/employees/{employee_id}'));
     if (path === null || employee === null) return notFound('employee', id, may);
     const { employer_id, roster } = employee;
     // A hidden part must not look like an empty one.

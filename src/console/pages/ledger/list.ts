@@ -2,7 +2,7 @@
 import { toMilliseconds } from '../../../api/schemas.ts';
 import { LINES_OF_COVERAGE, TAXABILITIES } from '../../../contract/deduction.ts';
 import { isDay, toInstant } from '../../../contract/instant.ts';
-import { found } from '../../api-client.ts';
+import { dataOrNull } from '../../api-client.ts';
 import { empty } from '../../elements/facts.ts';
 import { choicesOf } from '../../elements/fields.ts';
 import { instant } from '../../elements/format.ts';
@@ -70,8 +70,8 @@ export function ledgerPages({ page }: Console): void {
   page(`${PATH}/find`, 'ledger:read', async ({ api, query, may }) => {
     const id = query.id?.trim() ?? '';
     if (id === '' || !fitsPath(id)) return { go: address(PATH, { employee_id: id }) };
-    const deduction = await found(api.get('/v1/deductions/{deduction_id}', { deduction_id: id }));
-    const employee = await found(api.get('/v1/employees/{employee_id}', { employee_id: id }));
+    const deduction = await dataOrNull(api.get('/v1/deductions/{deduction_id}', { deduction_id: id }));
+    const employee = await dataOrNull(api.get('/v1/employees/{employee_id}', { employee_id: id }));
     if (deduction === null && employee === null) return notFound('employee or deduction', id, may);
     if (employee === null) return { go: pathOf('/deductions', id) ?? PATH };
     if (deduction === null) return { go: pathOf('/employees', id) ?? PATH };

@@ -2,7 +2,7 @@
 import type { ProblemDetails } from '../../../api/problem.ts';
 import { RUN_BYTES_MAX } from '../../../api/routes/payroll-runs.ts';
 import { RUN_DEFAULTS } from '../../../api/run-schemas.ts';
-import { attempt, found } from '../../api-client.ts';
+import { attempt, dataOrNull } from '../../api-client.ts';
 import { choicesOf, filledForm, type Specs } from '../../elements/fields.ts';
 import { fitsPath, type Query, runPath } from '../../elements/links.ts';
 import { type Html, html } from '../../html.ts';
@@ -64,7 +64,7 @@ async function previewOrSave({ api, may, form: { do: command, ...typed } }: Act)
  * or none. Returns null when there is no such run.
  */
 async function copyOf({ api }: Visit, run_id: string): Promise<Query | null> {
-  const run = await found(api.get('/v1/payroll-runs/{run_id}/outline', { run_id }));
+  const run = await dataOrNull(api.get('/v1/payroll-runs/{run_id}/outline', { run_id }));
   if (run === null) return null;
   const { employer_id, employee_ids, deductions, stated_options } = run;
   const schedule = (await schedulesOf(api, employer_id)).find((one) => isFor(one, run));

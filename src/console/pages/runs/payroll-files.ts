@@ -50,9 +50,9 @@ const TYPES: Readonly<Record<string, string>> = {
   ndjson: 'application/x-ndjson',
 };
 
-export function payrollFilePages(own: Console): void {
+export function payrollFilePages(pages: Console): void {
   const taken = '/runs/:run_id/taken';
-  own.page(taken, 'runs:read', async (visit) => {
+  pages.page(taken, 'runs:read', async (visit) => {
     const run = await outlineOf(visit);
     const { id } = run;
     const body = html`
@@ -64,14 +64,20 @@ export function payrollFilePages(own: Console): void {
     `;
     return { title: `Deductions taken in ${id}`, body };
   });
-  upload(own, taken, 'runs:write', 'file', async (given) => {
-    const call = given.api.send('post', '/v1/payroll-runs/{run_id}/taken', {}, given.file, headersOf(given));
+  upload(pages, taken, 'runs:write', 'file', async (uploaded) => {
+    const call = uploaded.api.send(
+      'post',
+      '/v1/payroll-runs/{run_id}/taken',
+      {},
+      uploaded.file,
+      headersOf(uploaded),
+    );
     const { data, problem } = await attempt(call, 422);
-    return problem === undefined ? saved(data, given.params.run_id ?? '') : rejectedRows(problem);
+    return problem === undefined ? saved(data, uploaded.params.run_id ?? '') : rejectedRows(problem);
   });
 
   const audit = '/runs/:run_id/audit';
-  own.page(audit, 'runs:read', async (visit) => {
+  pages.page(audit, 'runs:read', async (visit) => {
     const { id, state } = await outlineOf(visit);
     const body = html`
       <p>${`Compares ${state === 'open' ? 'the current run' : 'the run'} with the amounts that payroll is going to deduct. The file is not saved. `}<a href=${runPath(id)}>Back to the run</a></p>
@@ -80,9 +86,9 @@ export function payrollFilePages(own: Console): void {
     `;
     return { title: `Compare ${id} with payroll`, body };
   });
-  upload(own, audit, 'runs:read', 'file', async (given) => {
-    const { params, filename, file } = given;
-    const call = given.api.send('post', '/v1/payroll-runs/{run_id}/audit', {}, file, headersOf(given));
+  upload(pages, audit, 'runs:read', 'file', async (uploaded) => {
+    const { params, filename, file } = uploaded;
+    const call = uploaded.api.send('post', '/v1/payroll-runs/{run_id}/audit', {}, file, headersOf(uploaded));
     const { data, problem } = await attempt(call, 422);
     return problem === undefined ? outcome(data, filename, params.run_id ?? '') : rejectedRows(problem);
   });
