@@ -273,7 +273,7 @@ onEitherEngine('an address or a key that contradicts the environment warns, with
     const { result, message, advice } = checkEnvironment(environmentName as 'sandbox' | 'live', config);
     t.equal(result, warning === null ? 'pass' : 'warn', address);
     t.match(message, warning ?? /do not contradict/);
-    if (warning !== null) t.match(advice, /docs\/environments\.md/);
+    if (warning !== null) t.match(advice, /docs\/configuration\.md/);
     t.notMatch(`${message} ${advice}`, /4f1c/i, 'the key is not shown');
   }
 });

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import t, { type Test } from 'tap';
-import { createNotifier, LISTENERS_MAX } from '../../src/console/live.ts';
+import { createPageNotifier, LISTENERS_MAX } from '../../src/console/live.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { closeListener } from '../../src/security/listener.ts';
 import { createReceivingCounts } from '../../src/telemetry/counts.ts';
@@ -273,7 +273,7 @@ async function seen(world: World, mark: string): Promise<void> {
 /** A notifier of a mark that the test changes. */
 function stage(t: Test) {
   const world: World = { mark: '0', looks: 0, seen: [], mayListen: true, held: null };
-  const notifier = createNotifier(async () => {
+  const notifier = createPageNotifier(async () => {
     world.looks += 1;
     await world.held;
     world.seen.push(world.mark);
