@@ -105,6 +105,18 @@ t.test('the simulator lists its scenarios and rejects an unknown one', async (t)
   t.match(both.stderr, /either --fault or --scenario/);
 });
 
+t.test('the simulator plays a scenario for a listener and prints where to look', async (t) => {
+  const { url, arrivals } = await receive(t);
+  const argv = ['--webhook-url', url, '--scenario', 'deprecated'];
+  const ran = await simulateUntil(t, {}, argv, /deprecated is done/);
+  t.equal(ran.code, 0);
+  t.match(ran.stdout, /^\* deprecated: employee\.deduction-created arrives/m);
+  t.match(ran.stdout, /deprecated is done\. Expected result: `events list --type/);
+  t.notMatch(ran.stdout, /Requesting the census/, 'its automatic actions are not printed');
+  const types = arrivals.map(({ text }) => JSON.parse(text).event_type);
+  t.same(types, ['employee.deduction-created', 'employee.deduction-created']);
+});
+
 t.test('the simulator injects the faults in --fault and rejects an unknown one', async (t) => {
   const { url } = await receive(t);
   const argv = ['--webhook-url', url, '--fault', 'error=503:1', '--fault', 'forbidden@acme'];
