@@ -345,7 +345,8 @@ onEitherEngine('8. unknown ids are rejected, and a narrowed run counts who it le
   await census({ 'emp-1': {}, 'emp-2': {}, 'emp-3': {} });
   await deduct('ded-1', { member_contribution: '10.00' });
   for (const path of ['employee_ids', 'final_checks', 'deductions']) {
-    const { status, json } = await put('r1', '2026-06-12', { [path]: ['typo'] });
+    const offCycle = path === 'deductions' ? { kind: 'off_cycle', employee_ids: ['emp-1'] } : {};
+    const { status, json } = await put('r1', '2026-06-12', { ...offCycle, [path]: ['typo'] });
     t.equal(status, 422);
     t.match(json.errors, [{ path, rule: /typo/ }]);
   }
