@@ -70,7 +70,19 @@ export type CheckResult = {
   unapplied?: UnappliedChange[];
 };
 
-export type AcceptedFinding = { example: string; reason: string; accepted_by: string; accepted_at: string };
+/** `accepted_by` is an `Actor` of `security/audit.ts`, which a foundation may not import. */
+export type AcceptedFinding = {
+  example: string;
+  reason: string;
+  accepted_by: {
+    kind: 'person' | 'token' | 'cli' | 'system';
+    issuer: string | null;
+    id: string | null;
+    name: string;
+    acting_user: string | null;
+  };
+  accepted_at: string;
+};
 
 export type ReadinessReport = {
   ready: boolean;

@@ -13,7 +13,7 @@ function textOf(path: string): string {
 /** The owner of each table: a module, or a room of payroll. */
 const TABLES = {
   database: ['instance', 'retention'],
-  security: ['tokens', 'sessions', 'pii_reads', 'hash_keys'],
+  security: ['tokens', 'sessions', 'audit_records', 'audit_head', 'hash_keys'],
   ledger: [
     ...'ledger_head deduction_versions deductions deduction_employees start_decisions'.split(' '),
     ...'roster_facts roster'.split(' '),

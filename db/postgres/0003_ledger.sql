@@ -79,7 +79,7 @@ CREATE TABLE start_decisions (
   version_position BIGINT NOT NULL,
   decision         TEXT COLLATE "C" NOT NULL CHECK (decision IN ('keep', 'drop')),
   reason           TEXT COLLATE "C" NOT NULL,
-  decided_by       TEXT COLLATE "C" NOT NULL,
+  record_id        BIGINT NOT NULL REFERENCES audit_records (record_id),
   recorded_at      TEXT COLLATE "C" NOT NULL
 );
 

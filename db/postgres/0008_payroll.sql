@@ -9,28 +9,37 @@ CREATE TABLE payroll_head (
 
 INSERT INTO payroll_head (id, revision, negative) VALUES (1, 0, 0);
 
--- Each employer's pay dates and payroll codes, each list as it was set.
+-- Each employer's pay dates and payroll codes, each list as it was set. The greatest version counts.
 CREATE TABLE pay_schedules (
-  employer_id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+  employer_id TEXT COLLATE "C" NOT NULL,
+  version     INTEGER NOT NULL,
   schedules   TEXT COLLATE "C" NOT NULL,
-  updated_at  TEXT COLLATE "C" NOT NULL
+  record_id   BIGINT NOT NULL REFERENCES audit_records (record_id),
+  PRIMARY KEY (employer_id, version)
 );
+
+CREATE TRIGGER pay_schedules_are_append_only BEFORE UPDATE OR DELETE ON pay_schedules FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER pay_schedules_are_never_emptied BEFORE TRUNCATE ON pay_schedules EXECUTE FUNCTION refuse_change();
 
 CREATE TABLE payroll_codes (
-  employer_id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+  employer_id TEXT COLLATE "C" NOT NULL,
+  version     INTEGER NOT NULL,
   codes       TEXT COLLATE "C" NOT NULL,
-  updated_at  TEXT COLLATE "C" NOT NULL
+  record_id   BIGINT NOT NULL REFERENCES audit_records (record_id),
+  PRIMARY KEY (employer_id, version)
 );
 
--- The payroll options of an employer, with history. A run uses the latest version whose effective_from is on or before
--- its pay date; of equal dates, the greatest version. `created_by` is the name of a token, null for the command line.
+CREATE TRIGGER payroll_codes_are_append_only BEFORE UPDATE OR DELETE ON payroll_codes FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER payroll_codes_are_never_emptied BEFORE TRUNCATE ON payroll_codes EXECUTE FUNCTION refuse_change();
+
+-- The payroll options of an employer. A run uses the latest version whose effective_from is on or before its pay date; of
+-- equal dates, the greatest version.
 CREATE TABLE payroll_policies (
   employer_id    TEXT COLLATE "C" NOT NULL,
   version        INTEGER NOT NULL,
   effective_from TEXT COLLATE "C" NOT NULL,
   options        TEXT COLLATE "C" NOT NULL,
-  created_at     TEXT COLLATE "C" NOT NULL,
-  created_by     TEXT COLLATE "C",
+  record_id      BIGINT NOT NULL REFERENCES audit_records (record_id),
   PRIMARY KEY (employer_id, version)
 );
 
@@ -172,12 +181,11 @@ CREATE TABLE accepted_failures (
   employee_id TEXT COLLATE "C",
   ids         TEXT COLLATE "C" NOT NULL,
   reason      TEXT COLLATE "C" NOT NULL,
-  accepted_by TEXT COLLATE "C" NOT NULL,
-  accepted_at TEXT COLLATE "C" NOT NULL,
+  record_id   BIGINT NOT NULL REFERENCES audit_records (record_id),
   PRIMARY KEY (run_id, ordinal)
 );
 
-CREATE INDEX accepted_failures_of_employer ON accepted_failures (employer_id, accepted_at);
+CREATE INDEX accepted_failures_of_employer ON accepted_failures (employer_id, record_id);
 
 -- Reports of the amounts that payroll took. A later report replaces the lines that it names in earlier ones, which stay
 -- readable. Without `recorded_at` its lines are still being written, and it does not count.

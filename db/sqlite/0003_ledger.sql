@@ -79,7 +79,7 @@ CREATE TABLE start_decisions (
   version_position INTEGER NOT NULL,
   decision         TEXT NOT NULL CHECK (decision IN ('keep', 'drop')),
   reason           TEXT NOT NULL,
-  decided_by       TEXT NOT NULL,
+  record_id        INTEGER NOT NULL REFERENCES audit_records (record_id),
   recorded_at      TEXT NOT NULL
 ) STRICT;
 

@@ -9,28 +9,37 @@ CREATE TABLE payroll_head (
 
 INSERT INTO payroll_head (id, revision, negative) VALUES (1, 0, 0);
 
--- Each employer's pay dates and payroll codes, each list as it was set.
+-- Each employer's pay dates and payroll codes, each list as it was set. The greatest version counts.
 CREATE TABLE pay_schedules (
-  employer_id TEXT NOT NULL PRIMARY KEY,
+  employer_id TEXT NOT NULL,
+  version     INTEGER NOT NULL,
   schedules   TEXT NOT NULL,
-  updated_at  TEXT NOT NULL
+  record_id   INTEGER NOT NULL REFERENCES audit_records (record_id),
+  PRIMARY KEY (employer_id, version)
 ) STRICT;
+
+CREATE TRIGGER pay_schedules_are_never_changed BEFORE UPDATE ON pay_schedules BEGIN SELECT RAISE(ABORT, 'pay_schedules are append-only'); END;
+CREATE TRIGGER pay_schedules_are_never_removed BEFORE DELETE ON pay_schedules BEGIN SELECT RAISE(ABORT, 'pay_schedules are append-only'); END;
 
 CREATE TABLE payroll_codes (
-  employer_id TEXT NOT NULL PRIMARY KEY,
+  employer_id TEXT NOT NULL,
+  version     INTEGER NOT NULL,
   codes       TEXT NOT NULL,
-  updated_at  TEXT NOT NULL
+  record_id   INTEGER NOT NULL REFERENCES audit_records (record_id),
+  PRIMARY KEY (employer_id, version)
 ) STRICT;
 
--- The payroll options of an employer, with history. A run uses the latest version whose effective_from is on or before
--- its pay date; of equal dates, the greatest version. `created_by` is the name of a token, null for the command line.
+CREATE TRIGGER payroll_codes_are_never_changed BEFORE UPDATE ON payroll_codes BEGIN SELECT RAISE(ABORT, 'payroll_codes are append-only'); END;
+CREATE TRIGGER payroll_codes_are_never_removed BEFORE DELETE ON payroll_codes BEGIN SELECT RAISE(ABORT, 'payroll_codes are append-only'); END;
+
+-- The payroll options of an employer. A run uses the latest version whose effective_from is on or before its pay date; of
+-- equal dates, the greatest version.
 CREATE TABLE payroll_policies (
   employer_id    TEXT NOT NULL,
   version        INTEGER NOT NULL,
   effective_from TEXT NOT NULL,
   options        TEXT NOT NULL,
-  created_at     TEXT NOT NULL,
-  created_by     TEXT,
+  record_id      INTEGER NOT NULL REFERENCES audit_records (record_id),
   PRIMARY KEY (employer_id, version)
 ) STRICT;
 
@@ -169,12 +178,11 @@ CREATE TABLE accepted_failures (
   employee_id TEXT,
   ids         TEXT NOT NULL,
   reason      TEXT NOT NULL,
-  accepted_by TEXT NOT NULL,
-  accepted_at TEXT NOT NULL,
+  record_id   INTEGER NOT NULL REFERENCES audit_records (record_id),
   PRIMARY KEY (run_id, ordinal)
 ) STRICT;
 
-CREATE INDEX accepted_failures_of_employer ON accepted_failures (employer_id, accepted_at);
+CREATE INDEX accepted_failures_of_employer ON accepted_failures (employer_id, record_id);
 
 -- Reports of the amounts that payroll took. A later report replaces the lines that it names in earlier ones, which stay
 -- readable. Without `recorded_at` its lines are still being written, and it does not count.

@@ -5,10 +5,10 @@ import type { Clock, Elapsed } from '../clock.ts';
 import type { SharedNow } from '../database/engine.ts';
 import type { Db } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
-import { type PiiRead, recordPiiRead } from '../security/pii-reads.ts';
+import { type Acting, type Action, type Actor, record, tokenActor } from '../security/audit.ts';
 import { isForgeryToken, noteUse, sessionCaller } from '../security/sessions.ts';
 import { allows, authenticate, type Caller, createFailedAttempts, type Scope } from '../security/tokens.ts';
-import { Refusal } from './problem.ts';
+import { invalid, Refusal } from './problem.ts';
 
 /** `public`: without a token. `any`: any valid token, also as the password of HTTP Basic. `self`: any, without Basic. */
 export type RouteScope = Scope | 'public' | 'any' | 'self';
@@ -159,12 +159,45 @@ export function by({ caller }: FastifyRequest): { token?: string } {
   return caller === null ? {} : { token: caller.name };
 }
 
+/** The header in which a program names the user that it acts for. Audit records keep it as claimed. */
+export const ACTING_USER_HEADER = 'x-acting-user';
+
+/** Long enough for an e-mail address or a name. */
+const ACTING_USER_MAX_CHARACTERS = 255;
+
+/** Returns the actor of a request for its audit record. Throws 400 if its `X-Acting-User` is too long. */
+export function actorOf({ caller, headers }: FastifyRequest): Actor {
+  if (caller === null) throw new Refusal('INTERNAL', '');
+  const header = [headers[ACTING_USER_HEADER]].flat()[0];
+  // Node decodes headers as Latin-1: this restores the bytes that were sent.
+  const actingUser = header === undefined ? '' : Buffer.from(header, 'latin1').toString('utf8').trim();
+  if (actingUser.length > ACTING_USER_MAX_CHARACTERS) {
+    const rule = `must have at most ${ACTING_USER_MAX_CHARACTERS} characters`;
+    throw invalid([{ path: 'X-Acting-User', rule }]);
+  }
+  return tokenActor(caller, actingUser === '' ? null : actingUser);
+}
+
+/** Returns who acts, and when, for the audit record of a request. */
+export function actingIn(request: FastifyRequest, now: Date): Acting {
+  return { actor: actorOf(request), now: now.toISOString() };
+}
+
+type PersonalData = {
+  action: Extract<Action, `${string}.read`>;
+  resource: string;
+  employer?: string;
+  /** The employee whose data it is. */
+  employee?: string;
+};
+
 /** Records that the caller is about to see personal data. If this throws, nothing may be shown. */
 export async function writeReadDown(
   { db, now }: { db: Db; now: Clock },
-  { caller }: FastifyRequest,
-  read: Omit<PiiRead, 'caller' | 'now'>,
+  request: FastifyRequest,
+  { employee, ...read }: PersonalData,
 ): Promise<void> {
-  if (caller === null) throw new Refusal('INTERNAL', '');
-  await transact(db, (trx) => recordPiiRead(trx, { ...read, caller, now: now().toISOString() }));
+  const acting = actingIn(request, now());
+  const details = employee === undefined ? {} : { employee_id: employee };
+  await transact(db, (trx) => record(trx, acting, { ...read, details }));
 }

@@ -17,6 +17,14 @@ const CENSUS = '8a41d7c0-2f5e-4b63-8c19-0d9e7f6a5b3c';
 const SYNC = 'c5e2b8f4-7a90-4d36-a1b7-3e4f5d6c7b8a';
 const ETAG = '9f2c4b7d1e8a5036';
 
+const PAYROLL = {
+  kind: 'token',
+  issuer: null,
+  id: 'tok_3f9c1a2b4d5e',
+  name: 'payroll',
+  acting_user: 'dana@example.com',
+};
+
 /** Values by field, or by component and field. Other fields get the first or the simplest value of their schema. */
 const VALUES: Readonly<Record<string, unknown>> = {
   ...{ absent: { count: 0, employee_ids: [] }, 'AuditCategory.count': 0, 'AuditCategory.rows': [] },
@@ -27,6 +35,10 @@ const VALUES: Readonly<Record<string, unknown>> = {
   ...{ 'Deduction.id': 'ded_5521', 'StartDecision.id': '57', 'CensusReceipt.id': CENSUS },
   ...{ 'StagedCensus.id': CENSUS, 'CensusSync.id': SYNC, 'EmployeeChangeReceipt.id': CHANGE },
   ...{ 'EmployeeChangeSummary.id': CHANGE, 'EmployeeChange.id': CHANGE, 'Employee.id': 'harbor-clinic-001' },
+  ...{ 'Actor.kind': 'token', 'Actor.issuer': null, 'Actor.id': 'tok_3f9c1a2b4d5e', 'Actor.name': 'payroll' },
+  ...{ 'Actor.acting_user': 'dana@example.com', 'AuditRecord.id': '311', action: 'run.finalize' },
+  ...{ resource_type: 'run', resource_id: 'hc-2026-07-17', details: { position: 42 }, finalized_by: null },
+  ...{ voided_by: null, accepted_by: null, 'AuditRecord.reason': null },
   ...{ 'TakenReport.id': '1', 'Event.id': 'msg_2KWPBgLlAfxdpx2AI54pPJ85f4W' },
   ...{ 'EventSummary.id': 'msg_2KWPBgLlAfxdpx2AI54pPJ85f4W', 'PayrollRun.id': 'hc-2026-07-17' },
   ...{ 'PayrollRunOutline.id': 'hc-2026-07-17', 'PayrollRunSummary.id': 'hc-2026-07-17' },
@@ -42,7 +54,7 @@ const VALUES: Readonly<Record<string, unknown>> = {
   ...{ member_contribution: '150.00', employer_contribution: '300.00', period: 'monthly' },
   ...{ effective_start: '2026-01-01', version: 1, position: 42, matched: true },
   ...{ event_time: '2026-07-01T15:04:04.000000000Z', recorded_at: RECORDED, received_at: RECEIVED },
-  ...{ 'StartDecision.decided_by': 'payroll', start_decision: null },
+  ...{ start_decision: null },
   ...{ event_type: 'employee.deduction-updated', from: '2026-07-01T00:00:00Z' },
   ...{
     until: '2026-07-02T00:00:00Z',
@@ -80,7 +92,7 @@ const VALUES: Readonly<Record<string, unknown>> = {
     payroll_member_amount: '69.23',
   },
   ...{ payroll_employer_amount: '138.46', differences: [], identical: true, difference_count: 0 },
-  ...{ created_by: 'payroll', last_used_at: FINISHED, is_current: true },
+  ...{ last_used_at: FINISHED, is_current: true },
   ...{ url: '/v1/deductions?employee_id=harbor-clinic-001', unchanged: 41, 'CensusChanges.organization': [] },
   ...{ 'PayrollRunRequest.final_checks': undefined, fields: ['address'] },
   ...{ 'DeductionVersionFeed.next_cursor': '42', 'Line.unapplied': null, 'Employee.unapplied': [] },
@@ -89,9 +101,10 @@ const VALUES: Readonly<Record<string, unknown>> = {
 
 /** Fields of the example of one operation's response. */
 const OUTCOMES: Readonly<Record<string, object>> = {
-  finalizePayrollRun: { state: 'finalized', finalized_at: FINISHED },
+  finalizePayrollRun: { state: 'finalized', finalized_at: FINISHED, finalized_by: PAYROLL },
   voidPayrollRun: {
     ...{ state: 'voided', finalized_at: FINISHED, voided_at: '2026-07-14T08:30:00.000Z' },
+    ...{ finalized_by: PAYROLL, voided_by: PAYROLL },
     void_reason: 'The pay date was wrong.',
   },
   reportTermination: { kind: 'termination' },

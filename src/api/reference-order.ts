@@ -82,6 +82,7 @@ export const TAGS: readonly { name: string; description: string; operations: rea
       'listTakenLines',
       'auditPayrollRun',
       'verifyPayrollRun',
+      'listAuditRecordsOfPayrollRun',
     ],
   },
   {

@@ -29,7 +29,7 @@ import { eventRoutes } from './routes/events.ts';
 import { activityRoutes, healthRoutes } from './routes/monitoring.ts';
 import { payrollRunFileRoutes, payrollRunLineRoutes } from './routes/payroll-run-lines.ts';
 import { payrollRunWorkRoutes } from './routes/payroll-run-work.ts';
-import { payrollRunRoutes } from './routes/payroll-runs.ts';
+import { payrollRunAuditRoutes, payrollRunRoutes } from './routes/payroll-runs.ts';
 import { payrollSettingRoutes } from './routes/payroll-settings.ts';
 import { readinessRoutes } from './routes/readiness.ts';
 import { sessionRoutes } from './routes/sessions.ts';
@@ -154,6 +154,7 @@ const ROUTES = [
   readinessRoutes,
   activityRoutes,
   payrollRunRoutes,
+  payrollRunAuditRoutes,
   payrollRunLineRoutes,
   payrollRunWorkRoutes,
   payrollSettingRoutes,

@@ -4,6 +4,7 @@ import { sql, type Updateable } from 'kysely';
 import type { CensusSyncTable, Db, SyncState, Trx } from '../database/tables.ts';
 import type { Problem } from '../errors.ts';
 import { employerSubject, enqueue, lockSubject, makeDue, pendingRequest } from '../outbox/queue.ts';
+import { type Acting, record } from '../security/audit.ts';
 import { isOverdue } from './sync-list.ts';
 
 type SyncRequest = { employerId: string; now: string };
@@ -19,10 +20,13 @@ export async function requestSync(trx: Trx, request: SyncRequest & { eventId: st
 }
 
 /** Opens a sync for an operator's request, and makes a pending upload due now. Returns the sync's id. */
-export async function requestSyncManually(trx: Trx, request: SyncRequest): Promise<string> {
+export async function requestSyncManually(trx: Trx, request: SyncRequest & Acting): Promise<string> {
   const requestId = await owedUpload(trx, request);
   await makeDue(trx, requestId, request.now);
-  return openSync(trx, { ...request, eventId: null }, requestId);
+  const syncId = await openSync(trx, { ...request, eventId: null }, requestId);
+  const employer = request.employerId;
+  await record(trx, request, { action: 'census-sync.request', resource: syncId, employer });
+  return syncId;
 }
 
 async function openSync(
@@ -93,14 +97,15 @@ export async function reviveSyncs(
 }
 
 /** A sync that was requested before `overdueBefore` is overdue. */
-type Dismissal = { reason: string; overdueBefore: string; now: string };
+type Dismissal = { reason: string; overdueBefore: string } & Acting;
 
 /** Dismisses a sync for which readiness fails. The first reason stays when it is dismissed again. */
 export async function dismissSync(
   trx: Trx,
   syncId: string,
-  { reason, overdueBefore, now }: Dismissal,
+  dismissal: Dismissal,
 ): Promise<'dismissed' | 'unknown' | 'nothing to dismiss'> {
+  const { reason, overdueBefore, now } = dismissal;
   const named = trx.selectFrom('census_syncs').selectAll().where('sync_id', '=', syncId);
   const known = await named.executeTakeFirst();
   if (known === undefined) return 'unknown';
@@ -117,6 +122,8 @@ export async function dismissSync(
     .execute();
   // The send loop then cancels a pending upload that no other sync needs.
   if (sync.request_id !== null) await makeDue(trx, sync.request_id, now);
+  const employer = sync.employer_id;
+  await record(trx, dismissal, { action: 'census-sync.dismiss', resource: syncId, employer, reason });
   return 'dismissed';
 }
 

@@ -1,7 +1,6 @@
 /** The commands of censuses and their syncs. */
 import { createReadStream } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
-import { userInfo } from 'node:os';
 import { checkCensus, type Findings, viewFindings } from '../census/check.ts';
 import { type Comparison, compareCensus } from '../census/diff.ts';
 import type { CensusContent } from '../census/reading.ts';
@@ -18,14 +17,19 @@ import type { Db } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import { codeOf } from '../errors.ts';
 import { ELEMENT_BYTES_MAX } from '../formats/bytes.ts';
-import { employerSubject } from '../outbox/queue.ts';
 import { isKnownEmployer } from '../payroll/lifecycle/employers.ts';
 import { readReadiness } from '../readiness/report.ts';
+import { record } from '../security/audit.ts';
 import { createEncryptor } from '../security/encryption.ts';
-import { recordPiiRead } from '../security/pii-reads.ts';
-import type { Caller } from '../security/tokens.ts';
 import { assertKnownEmployer, employerId } from './arguments.ts';
-import { type Command, type Context, confirm, type DatabaseContext, withDatabase } from './command.ts';
+import {
+  actingIn,
+  type Command,
+  type Context,
+  confirm,
+  type DatabaseContext,
+  withDatabase,
+} from './command.ts';
 import { type CommandError, failed, unknownId, wrongUsage } from './failure.ts';
 import {
   type Column,
@@ -136,7 +140,7 @@ export function addCensusCommands(program: Command): void {
       const { overdueMs, source } = readCensus(env);
       const now = await databaseNow(db, context.now);
       if (!(await mayFetch(source, employer))) await assertKnownEmployer(db, employer);
-      const request = { employerId: employer, now: now.toISOString() };
+      const request = { employerId: employer, ...actingIn(context, now) };
       const syncId = await transact(db, (trx) => requestSyncManually(trx, request));
       const sync = await findSync(db, syncId, { now, overdueMs });
       printResult(out, sync, syncId);
@@ -162,7 +166,7 @@ export function addCensusCommands(program: Command): void {
         [`${syncId}: ${sync.employer_id}, ${stateOf(sync)}, requested ${sync.requested_at}.`],
         'Dismiss it? Readiness stops reporting it, and staging a census no longer requests it again.',
       );
-      const dismissal = { reason, overdueBefore: ago(now, overdueMs), now: now.toISOString() };
+      const dismissal = { reason, overdueBefore: ago(now, overdueMs), ...actingIn(context, now) };
       const outcome = await transact(db, (trx) => dismissSync(trx, syncId, dismissal));
       if (outcome === 'unknown') throw unknownSync(syncId);
       if (outcome === 'nothing to dismiss')
@@ -256,29 +260,13 @@ async function noteEmployedTwice(context: Context, db: Db, employer: string): Pr
 }
 
 /** Records the read before it opens anything. */
-async function responseOf({ db, env, now }: DatabaseContext, sync: CensusSync | undefined) {
+async function responseOf(context: DatabaseContext, sync: CensusSync | undefined) {
   if (sync === undefined) return null;
+  const { db, env } = context;
   const encryptor = createEncryptor(readDataKeys(env));
-  const read = {
-    caller: commandCaller(),
-    resource_type: 'census',
-    resource_id: sync.id,
-    ...employerSubject(sync.employer_id),
-    now: now().toISOString(),
-  } as const;
-  await transact(db, (trx) => recordPiiRead(trx, read));
+  const read = { action: 'census-sync.read', resource: sync.id, employer: sync.employer_id } as const;
+  await transact(db, (trx) => record(trx, actingIn(context), read));
   return readSyncResponse(db, encryptor, sync.id);
-}
-
-/** A command has no token, so the audit log names the operating system's user. */
-function commandCaller(): Caller {
-  let name: string;
-  try {
-    name = userInfo().username;
-  } catch {
-    name = `uid ${process.getuid?.()}`;
-  }
-  return { tokenId: 'command', name, scopes: [] };
 }
 
 function printResponse(out: Output, response: string | null): void {

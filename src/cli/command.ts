@@ -7,6 +7,7 @@ import { readDatabaseUrl, readEnvironment } from '../config.ts';
 import { engineOfUrl } from '../database/engine.ts';
 import type { Db } from '../database/tables.ts';
 import type { Environment } from '../environment.ts';
+import type { Acting, Actor } from '../security/audit.ts';
 import { employerId, reasonOf, wholeNumber } from './arguments.ts';
 import { failed, wrongUsage } from './failure.ts';
 import { type Output, printable, WIDTH } from './output.ts';
@@ -23,6 +24,8 @@ export type Context = {
   readonly env: Environment;
   readonly out: Output;
   readonly now: Clock;
+  /** For audit records: the user of the operating system. */
+  readonly actor: Actor;
   readonly stdin: Input;
   /** `--yes`: do not ask for confirmation. */
   readonly yes: boolean;
@@ -34,6 +37,11 @@ export type Context = {
 };
 
 export type DatabaseContext = Context & { readonly db: Db };
+
+/** Returns who acts, and when, for the audit record of a command. */
+export function actingIn({ actor, now }: Context, at = now()): Acting {
+  return { actor, now: at.toISOString() };
+}
 
 export function catchSignals(stopping: AbortController): () => AbortSignal {
   let caught = false;

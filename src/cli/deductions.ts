@@ -16,7 +16,7 @@ import { transactOnLedger } from '../ledger/position.ts';
 import { decideStart } from '../ledger/start-decisions.ts';
 import { dollars } from '../money.ts';
 import { assertKnownEmployer, day, employerId, instant, truth, wholeNumber } from './arguments.ts';
-import type { Command, PageOptions } from './command.ts';
+import { actingIn, type Command, type PageOptions } from './command.ts';
 import { failed, unknownId, wrongUsage } from './failure.ts';
 import { type Column, printPage, printResult, printTable } from './output.ts';
 
@@ -77,20 +77,19 @@ export function addDeductionCommands(program: Command): void {
     .addOption(DECISION)
     .reason('Why; stored with the decision')
     .json()
-    .doesOnDatabase(
-      async ({ db, out, now }, deductionId: string, { version, decision, reason }: DecideOptions) => {
-        const choice = { deductionId, version, decision, reason, decidedBy: 'command line' };
-        const decided = await transactOnLedger(db, (trx) => decideStart(trx, choice, now().toISOString()));
-        if (decided.outcome === 'unknown') {
-          const where = 'find it with "benefits-sidecar deductions versions"';
-          throw failed(`${deductionId} has no version ${version}: ${where}`);
-        }
-        const named = `version ${version} of ${deductionId}`;
-        if (decided.outcome === 'not-undecided')
-          throw failed(`${named} needs no decision: its start was not moved`);
-        printResult(out, viewStartDecision(decided.row), `Decided to ${decision} ${named}`);
-      },
-    );
+    .doesOnDatabase(async (context, deductionId: string, { version, decision, reason }: DecideOptions) => {
+      const { db, out } = context;
+      const choice = { deductionId, version, decision, reason };
+      const decided = await transactOnLedger(db, (trx) => decideStart(trx, choice, actingIn(context)));
+      if (decided.outcome === 'unknown') {
+        const where = 'find it with "benefits-sidecar deductions versions"';
+        throw failed(`${deductionId} has no version ${version}: ${where}`);
+      }
+      const named = `version ${version} of ${deductionId}`;
+      if (decided.outcome === 'not-undecided')
+        throw failed(`${named} needs no decision: its start was not moved`);
+      printResult(out, viewStartDecision(decided.decision), `Decided to ${decision} ${named}`);
+    });
 }
 
 const MEANING = 'keep: it applies until the next version starts; drop: it never applied (required)';

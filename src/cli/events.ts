@@ -21,8 +21,9 @@ import {
   viewEvent,
   viewWholeEvent,
 } from '../inbox/events.ts';
+import type { Acting } from '../security/audit.ts';
 import { instant, truth, wholeNumber } from './arguments.ts';
-import { type Command, confirm, type PageOptions, withDatabase } from './command.ts';
+import { actingIn, type Command, confirm, type PageOptions, withDatabase } from './command.ts';
 import { failed, unknownId, wrongUsage } from './failure.ts';
 import {
   type Column,
@@ -111,8 +112,8 @@ export function addEventCommands(program: Command): void {
       const { reprocessed, withoutBody } = await withProgress(out, progress, total, ({ set }) =>
         withDatabase(context, async (db) =>
           byFilter
-            ? reprocessAll(db, asked, (await databaseNow(db, now)).toISOString(), (_, all) => set(all))
-            : reprocessEach(db, ids, set),
+            ? reprocessAll(db, asked, actingIn(context, await databaseNow(db, now)), (_, all) => set(all))
+            : reprocessEach(db, ids, actingIn(context), set),
         ),
       );
       const result = { reprocessed, without_body: withoutBody };
@@ -130,7 +131,7 @@ export function addEventCommands(program: Command): void {
     .confirmed()
     .json()
     .doesOnDatabase(async (context, eventId: string, { reason }: { reason: string }) => {
-      const { db, out, now } = context;
+      const { db, out } = context;
       const { event, conflicts } = await foundEvent(db, eventId);
       const kind = `${event.event_type ?? 'unknown type'}, ${event.state}`;
       await confirm(
@@ -138,7 +139,7 @@ export function addEventCommands(program: Command): void {
         [`${eventId}: ${kind}, ${counted(conflicts?.stored_count ?? 0, 'conflict')}.`],
         'Dismiss it? Readiness stops reporting it, and a dismissal cannot be undone.',
       );
-      const found = await transact(db, (trx) => dismissEvent(trx, eventId, reason, now().toISOString()));
+      const found = await transact(db, (trx) => dismissEvent(trx, eventId, reason, actingIn(context)));
       if (found !== 'dismissed') {
         const why = 'it is neither quarantined nor part of a conflict or tie';
         throw failed(`${eventId} cannot be dismissed: ${why}`);
@@ -192,10 +193,15 @@ function bodyInLines(kept: KeptBody): string {
 }
 
 /** Changes nothing if an id is unknown or its body was dropped. */
-function reprocessEach(db: Db, ids: readonly string[], done: (events: number) => void): Promise<Reprocessed> {
+function reprocessEach(
+  db: Db,
+  ids: readonly string[],
+  acting: Acting,
+  done: (events: number) => void,
+): Promise<Reprocessed> {
   return transact(db, async (trx) => {
     for (const [index, id] of ids.entries()) {
-      const found = await reprocessEvent(trx, id);
+      const found = await reprocessEvent(trx, id, acting);
       if (found === 'unknown') throw unknownId('event', id, 'events list');
       if (found === 'body dropped') throw failed(`${id}: ${BODY_DROPPED}`);
       done(index + 1);

@@ -1,7 +1,9 @@
 /** The command line: reads the arguments, runs one command and returns its exit code. */
+import { userInfo } from 'node:os';
 import { type Command as Base, CommanderError, Help } from 'commander';
 import { systemClock } from '../clock.ts';
 import type { Environment } from '../environment.ts';
+import { cliActor } from '../security/audit.ts';
 import { VERSION } from '../version.ts';
 import { type Act, Command, type Context, catchSignals, type Input } from './command.ts';
 import { EXIT_CODES, exitCodeOf, printFailure, usageOf, wrongUsage } from './failure.ts';
@@ -61,7 +63,8 @@ export async function run(
   const out = createOutput({ stdout, stderr }, env, () => stopping.abort());
   signal?.addEventListener('abort', () => stopping.abort(), { once: true });
   const stopped = signal === undefined ? catchSignals(stopping) : () => stopping.signal;
-  const context: Context = { env, out, now: systemClock, stopped, stdin, yes: false };
+  const actor = cliActor(userName());
+  const context: Context = { env, out, now: systemClock, actor, stopped, stdin, yes: false };
   let exitCode = 0;
   try {
     const act: Act =
@@ -82,6 +85,15 @@ export async function run(
     const error = usageOf(thrown);
     printFailure(out, env, error);
     return exitCodeOf(error);
+  }
+}
+
+/** Returns the name of the operating system's user, or its number if it has no name. */
+function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return `uid ${process.getuid?.()}`;
   }
 }
 

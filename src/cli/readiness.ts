@@ -67,5 +67,5 @@ export function printCheck(
   if (examples.length > 0) print(examples.map(printable).join(', '));
   for (const { employee_id, message } of unapplied) print(`${printable(employee_id)}: ${message}`);
   for (const { example, reason, accepted_by } of accepted)
-    print(`Accepted by ${printable(accepted_by)}: ${printable(example)}, ${printable(reason)}`);
+    print(`Accepted by ${printable(accepted_by.name)}: ${printable(example)}, ${printable(reason)}`);
 }

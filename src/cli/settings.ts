@@ -1,11 +1,11 @@
 /** The settings of an employer: pay schedules, the payroll policy and payroll codes. */
 import { transact } from '../database/transaction.ts';
 import { CODES, type PayrollCode } from '../payroll/settings/codes.ts';
-import { POLICY, type PolicyVersion } from '../payroll/settings/policy.ts';
+import { POLICY, type ShownVersion } from '../payroll/settings/policy.ts';
 import { type PayDate, SCHEDULES, type Schedule } from '../payroll/settings/schedules.ts';
 import type { Setting } from '../payroll/settings/setting.ts';
 import { assertKnownEmployer, readJsonFile } from './arguments.ts';
-import { type Command, type Context, type DatabaseContext, withDatabase } from './command.ts';
+import { actingIn, type Command, type Context, type DatabaseContext, withDatabase } from './command.ts';
 import { inputRefused } from './failure.ts';
 import { type Column, printList, printResult } from './output.ts';
 
@@ -51,8 +51,7 @@ function addSetting<Value, View, Row>(
       const checked = setting.check(await readJsonFile(path));
       if (!checked.ok) throw inputRefused(what, checked);
       await withDatabase(context, async (db) => {
-        const set = { now: context.now().toISOString(), by: null };
-        await transact(db, (trx) => setting.put(trx, employer, checked.value, set));
+        await transact(db, (trx) => setting.put(trx, employer, checked.value, actingIn(context)));
         await print({ ...context, db }, employer);
       });
     });
@@ -86,7 +85,7 @@ const SCHEDULE_COMMANDS: Commands<{ schedules: Schedule[] }, Omit<Schedule, 'pay
   none: 'This employer has no pay schedule.',
 };
 
-const POLICY_COMMANDS: Commands<{ versions: PolicyVersion[] }, PolicyVersion> = {
+const POLICY_COMMANDS: Commands<{ versions: ShownVersion[] }, ShownVersion> = {
   name: 'policy',
   description: "Manage an employer's payroll policy: the options of its runs.",
   put: "Add a version to an employer's payroll policy.",
@@ -103,7 +102,7 @@ const POLICY_COMMANDS: Commands<{ versions: PolicyVersion[] }, PolicyVersion> = 
     ['adjustments', (version) => version.adjustments],
     ['arrears', (version) => version.arrears],
     ['created', (version) => version.created_at, 4],
-    ['created by', (version) => version.created_by ?? 'command line', 3],
+    ['created by', (version) => version.created_by.name, 3],
   ],
   none: 'This employer has no payroll policy: its runs use the defaults.',
 };

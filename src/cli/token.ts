@@ -12,7 +12,7 @@ import {
   type TokenSummary,
 } from '../security/tokens.ts';
 import { period } from './arguments.ts';
-import { type Command, confirm } from './command.ts';
+import { actingIn, type Command, confirm } from './command.ts';
 import { failed } from './failure.ts';
 import { type Column, counted, printList, printResult } from './output.ts';
 
@@ -30,10 +30,10 @@ export function addTokenCommands(program: Command): void {
     .json()
     .doesOnDatabase(async (context, { name, scope, expires }: CreateOptions) => {
       // Prints only the token on stdout, so a script can capture it. Everything else goes to stderr.
-      const { db, out } = context;
+      const { db, out, actor } = context;
       const now = await databaseNow(db, context.now);
       const expiresAt = expires === undefined ? null : new Date(now.getTime() + expires);
-      const asked = { name, scopes: scope, expiresAt, now };
+      const asked = { name, scopes: scope, expiresAt, now, actor };
       const { tokenId, token } = await transact(db, (trx) => createToken(trx, asked));
       const expires_at = expiresAt?.toISOString() ?? null;
       printResult(out, { id: tokenId, token, name, scopes: scope, expires_at }, token);
@@ -70,7 +70,7 @@ export function addTokenCommands(program: Command): void {
         );
       }
       const revoked = await transact(db, async (trx) =>
-        revokeToken(trx, idOrName, await databaseNow(trx, now)),
+        revokeToken(trx, idOrName, actingIn(context, await databaseNow(trx, now))),
       );
       if (revoked === 0) {
         // A token pasted here by mistake must not be repeated in a log.

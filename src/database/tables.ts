@@ -79,14 +79,8 @@ export interface Tables {
     expires_at: string;
     last_used_at: string | null;
   };
-  pii_reads: {
-    read_id: Generated<number>;
-    read_at: string;
-    token_id: string;
-    token_name: string;
-    resource_type: 'change' | 'census';
-    resource_id: string;
-  } & Subject;
+  audit_records: AuditRecordTable;
+  audit_head: { id: 1; record_id: number };
   hash_keys: { id: 1; key_id: string; ciphertext: Buffer };
   payroll_head: { id: 1; revision: number; negative: number };
   payroll_runs: PayrollRunTable;
@@ -113,8 +107,7 @@ export interface Tables {
     employee_id: string | null;
     ids: string;
     reason: string;
-    accepted_by: string;
-    accepted_at: string;
+    record_id: number;
   };
   /** `recorded_at` is null while lines are being written. */
   taken_reports: { run_id: string; report: number; recorded_at: string | null; line_count: number };
@@ -126,15 +119,14 @@ export interface Tables {
     amount: string;
     owed: string;
   };
-  pay_schedules: { employer_id: string; schedules: string; updated_at: string };
-  payroll_codes: { employer_id: string; codes: string; updated_at: string };
+  pay_schedules: { employer_id: string; version: number; schedules: string; record_id: number };
+  payroll_codes: { employer_id: string; version: number; codes: string; record_id: number };
   payroll_policies: {
     employer_id: string;
     version: number;
     effective_from: string;
     options: string;
-    created_at: string;
-    created_by: string | null;
+    record_id: number;
   };
   data_losses: {
     found_at: string;
@@ -158,6 +150,23 @@ export type RequestKind = 'census' | 'new-hire' | 'termination' | 'demographic' 
 export type Subject = { subject_type: 'employer' | 'employee'; subject_id: string };
 export type RunState = 'open' | 'finalized' | 'voided';
 export type SyncState = 'requested' | 'waiting' | 'uploaded' | 'completed' | 'failed' | 'dismissed';
+
+export interface AuditRecordTable {
+  record_id: number;
+  recorded_at: string;
+  actor_kind: 'person' | 'token' | 'cli' | 'system';
+  actor_issuer: string | null;
+  actor_id: string | null;
+  actor_name: string;
+  acting_user: string | null;
+  action: string;
+  resource_type: string;
+  resource_id: string | null;
+  employer_id: string | null;
+  /** A JSON object. */
+  details: string;
+  reason: string | null;
+}
 
 export interface InboxTable {
   seq: Generated<number>;
@@ -232,7 +241,7 @@ export interface StartDecisionTable {
   version_position: number;
   decision: 'keep' | 'drop';
   reason: string;
-  decided_by: string;
+  record_id: number;
   recorded_at: string;
 }
 

@@ -11,6 +11,7 @@ import type { Db, Tables, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import { codeOf } from '../errors.ts';
 import { readPosition } from '../ledger/position.ts';
+import { type Acting, record } from '../security/audit.ts';
 import type { Log } from '../telemetry/log.ts';
 
 const count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
@@ -207,11 +208,14 @@ export function openLosses(db: Db): Promise<DataLoss[]> {
     .execute();
 }
 
-export async function acceptLosses(trx: Trx, reason: string, now: string): Promise<number> {
+export async function acceptLosses(trx: Trx, reason: string, acting: Acting): Promise<number> {
   const accepted = await trx
     .updateTable('data_losses')
-    .set({ accepted_at: now, accepted_reason: reason })
+    .set({ accepted_at: acting.now, accepted_reason: reason })
     .where('accepted_at', 'is', null)
     .executeTakeFirst();
-  return Number(accepted.numUpdatedRows);
+  const count = Number(accepted.numUpdatedRows);
+  if (count > 0)
+    await record(trx, acting, { action: 'loss.accept', resource: null, details: { count }, reason });
+  return count;
 }

@@ -15,6 +15,7 @@ import type {
 import { transact } from '../database/transaction.ts';
 import { cursorOf } from '../formats/cursor.ts';
 import { versionOfEvent } from '../ledger/record.ts';
+import { type Acting, record } from '../security/audit.ts';
 import { numbersOf } from './arrivals.ts';
 import { conflictsOf, dismissConflicts, openConflicts } from './conflicts.ts';
 
@@ -61,7 +62,7 @@ export async function getEvent(db: Db | Trx, eventId: string): Promise<WholeEven
 }
 
 /** Sets an event back to pending from any state. Nothing that it did is done twice. */
-export async function reprocessEvent(trx: Trx, eventId: string) {
+export async function reprocessEvent(trx: Trx, eventId: string, acting: Acting) {
   const through = await holdRetention(trx);
   const event = await trx
     .selectFrom('inbox')
@@ -70,7 +71,8 @@ export async function reprocessEvent(trx: Trx, eventId: string) {
     .executeTakeFirst();
   if (event === undefined) return 'unknown';
   if (event.body_hash !== null) return 'body dropped';
-  await backToPending(trx, [event.seq], through);
+  if ((await backToPending(trx, [event.seq], through)) > 0)
+    await record(trx, acting, { action: 'event.reprocess', resource: eventId });
   return 'put back';
 }
 
@@ -84,23 +86,24 @@ const REPROCESSED_AT_ONCE = 500;
 export type Reprocessed = { reprocessed: number; withoutBody: number };
 
 /**
- * Sets every event that was received before `now` and matches the filter back to pending, oldest first, in steps, so
+ * Sets every event that was received before now and matches the filter back to pending, oldest first, in steps, so
  * that deliveries are stored in between. Skips dismissed events. `stepped` receives the count of a step and the total.
  */
 export async function reprocessAll(
   db: Db,
   filter: EventFilter,
-  now: string,
+  acting: Acting,
   stepped: (step: number, all: number) => void | Promise<void>,
 ): Promise<Reprocessed> {
   // Without an upper bound, the loop would chase events that arrive and are applied while it runs.
+  const { now } = acting;
   const until = filter.until === undefined || filter.until > now ? now : filter.until;
   const bounded = { ...filter, until, dismissed: false };
   let reprocessed = 0;
   let withoutBody = 0;
   for (let after: number | null = 0; after !== null; ) {
     const step: { after: number; limit: number } = { after, limit: REPROCESSED_AT_ONCE };
-    const done = await transact(db, (trx) => reprocessEvents(trx, bounded, step));
+    const done = await transact(db, (trx) => reprocessEvents(trx, bounded, step, acting));
     reprocessed += done.reprocessed;
     withoutBody += done.withoutBody;
     after = done.next;
@@ -109,7 +112,12 @@ export async function reprocessAll(
   return { reprocessed, withoutBody };
 }
 
-export async function reprocessEvents(trx: Trx, filter: EventFilter, step: { after: number; limit: number }) {
+export async function reprocessEvents(
+  trx: Trx,
+  filter: EventFilter,
+  step: { after: number; limit: number },
+  acting: Acting,
+) {
   const through = await holdRetention(trx);
   const rows = await filtered(trx, filter)
     .select(['seq', 'body_hash'])
@@ -119,30 +127,37 @@ export async function reprocessEvents(trx: Trx, filter: EventFilter, step: { aft
     .limit(step.limit)
     .execute();
   const seqs = rows.filter((row) => row.body_hash === null).map((row) => row.seq);
-  await backToPending(trx, seqs, through);
+  const count = await backToPending(trx, seqs, through);
+  const { state, eventType: event_type, from, until } = filter;
+  const details = { count, state, event_type, from, until };
+  if (count > 0) await record(trx, acting, { action: 'event.reprocess', resource: null, details });
   const next = rows.length < step.limit ? null : (rows.at(-1)?.seq ?? null);
   return { reprocessed: seqs.length, withoutBody: rows.length - seqs.length, next };
 }
 
-/** Sets events, in order of seq, back to pending. Retention returns to the first: they may lose their bodies later. */
-async function backToPending(trx: Trx, seqs: readonly number[], through: number): Promise<void> {
+/**
+ * Sets events, in order of seq, back to pending, and returns how many were not. Retention returns to the first: they may
+ * lose their bodies later.
+ */
+async function backToPending(trx: Trx, seqs: readonly number[], through: number): Promise<number> {
   const [first] = seqs;
-  if (first === undefined) return;
+  if (first === undefined) return 0;
   if (first <= through) await setEventsThrough(trx, first - 1);
   const undone = { reason: null, finished_at: null, dismissed_at: null, dismissed_reason: null };
-  await trx
+  const { numUpdatedRows } = await trx
     .updateTable('inbox')
     .set({ state: 'pending', ...undone, reprocessed: sql<number>`reprocessed + 1` })
     .where(isOneOf(trx, 'seq', seqs))
     .where('state', '<>', 'pending')
-    .execute();
+    .executeTakeFirstOrThrow();
+  return Number(numUpdatedRows);
 }
 
 /**
  * Marks an event that needs a decision, and its conflicts, as seen: readiness no longer fails for them. What was dismissed
  * before keeps its first reason and time.
  */
-export async function dismissEvent(trx: Trx, eventId: string, reason: string, dismissedAt: string) {
+export async function dismissEvent(trx: Trx, eventId: string, reason: string, acting: Acting) {
   const through = await holdRetention(trx);
   const event = await trx
     .selectFrom('inbox')
@@ -152,16 +167,18 @@ export async function dismissEvent(trx: Trx, eventId: string, reason: string, di
   if (event === undefined) return 'unknown';
   const version = await versionOfEvent(trx, eventId);
   const dismissed = {
-    dismissed_at: sql<string>`coalesce(dismissed_at, ${dismissedAt})`,
+    dismissed_at: sql<string>`coalesce(dismissed_at, ${acting.now})`,
     dismissed_reason: sql<string>`coalesce(dismissed_reason, ${reason})`,
   };
-  const hasConflicts = await dismissConflicts(trx, eventId, reason, dismissedAt);
+  const hasConflicts = await dismissConflicts(trx, eventId, reason, acting.now);
   // The first body of a dismissed conflict may be dropped like any other.
   if (hasConflicts && event.seq <= through) await setEventsThrough(trx, event.seq - 1);
   const isMarked = version?.tie_changed === 1 || version?.future_dated === 1;
   const needsDecision = isMarked || event.state === 'quarantined';
   if (needsDecision) await trx.updateTable('inbox').set(dismissed).where('seq', '=', event.seq).execute();
-  return needsDecision || hasConflicts ? 'dismissed' : 'nothing to dismiss';
+  if (!needsDecision && !hasConflicts) return 'nothing to dismiss';
+  await record(trx, acting, { action: 'event.dismiss', resource: eventId, reason });
+  return 'dismissed';
 }
 
 // The state is a literal, because an engine does not use a partial index for a bound value.

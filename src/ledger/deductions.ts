@@ -3,21 +3,22 @@ import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import Type from 'typebox';
 import type { Deduction } from '../contract/deduction.ts';
 import { piecesOf } from '../database/bulk.ts';
-import type { Db, StartDecisionTable, Tables } from '../database/tables.ts';
+import type { Db, Tables } from '../database/tables.ts';
 import { cursorOf } from '../formats/cursor.ts';
+import { makersOf } from '../security/audit.ts';
 import { employerOf, employmentsOf } from './employment.ts';
 import type { Version } from './fold.ts';
 import { type HistoryOrder, historyOf, historyPage } from './history.ts';
 import { latestVersions } from './record.ts';
 import { rosterOf } from './roster.ts';
-import { startDecisionsOf } from './start-decisions.ts';
+import { type DecidedStart, startDecisionsOf } from './start-decisions.ts';
 import { appliesOn, knownAt, latestOf, stateOn, timelineOf } from './state.ts';
 
 /** A deduction's state and its employer. `employerId` is null for an unknown or ambiguous employee. */
 export type DeductionState = { version: Version; employerId: string | null; matched: boolean };
 
 /** `startDecision`: the decision in force on the version's moved start, or null. */
-export type VersionState = DeductionState & { startDecision: StartDecisionTable | null };
+export type VersionState = DeductionState & { startDecision: DecidedStart | null };
 
 /** All given conditions apply. `matched`: the employee is in the roster. `knownAt` is in milliseconds UTC. */
 export type DeductionFilter = {
@@ -165,14 +166,16 @@ function passes({ version, employerId, matched }: DeductionState, filter: Deduct
 }
 
 async function withDecisions(db: Db, versions: readonly Version[], today: string): Promise<VersionState[]> {
-  const decisions = await startDecisionsOf(db, [...new Set(versions.map((version) => version.deduction_id))]);
+  const decisions = await startDecisionsOf(db, [...new Set(versions.map((one) => one.deduction_id))]);
+  const recordIds = [...decisions.values()].flat().map(({ record_id }) => record_id);
+  const makers = await makersOf(db, recordIds);
   const states = await withEmployers(db, versions, today);
   return states.map((state) => {
     const { deduction_id, position } = state.version;
-    const ofVersion = decisions
-      .get(deduction_id)
-      ?.findLast((decision) => decision.version_position === position);
-    return { ...state, startDecision: ofVersion ?? null };
+    const decision = decisions.get(deduction_id)?.findLast((one) => one.version_position === position);
+    const decided_by = makers.get(decision?.record_id ?? 0)?.by;
+    const isDecided = decision !== undefined && decided_by !== undefined;
+    return { ...state, startDecision: isDecided ? { ...decision, decided_by } : null };
   });
 }
 
@@ -277,6 +280,6 @@ export function viewVersion(state: VersionState) {
   };
 }
 
-export function viewStartDecision({ version_position: _, ...decision }: StartDecisionTable) {
+export function viewStartDecision({ version_position: _, record_id: __, ...decision }: DecidedStart) {
   return { id: String(decision.position), ...decision };
 }

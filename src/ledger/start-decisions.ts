@@ -1,45 +1,51 @@
 /** Operators' decisions about moved starts of deductions. They have their own ledger positions. */
 import { isOneOf } from '../database/bulk.ts';
 import type { Db, StartDecisionTable, Trx } from '../database/tables.ts';
+import { type Acting, type Actor, record } from '../security/audit.ts';
 import { historyOf } from './history.ts';
 import { lockLedger, moveLedger } from './position.ts';
 import { timelineOf } from './state.ts';
 
 export const START_DECISIONS = ['keep', 'drop'] as const;
 
-/** On the version whose start was moved. `decidedBy` is the name of a token. */
-type NewStartDecision = Pick<StartDecisionTable, 'version' | 'decision' | 'reason'> & {
-  deductionId: string;
-  decidedBy: string;
-};
+/** On the version whose start was moved. */
+type NewStartDecision = Pick<StartDecisionTable, 'version' | 'decision' | 'reason'> & { deductionId: string };
+
+/** A decision with who made it. */
+export type DecidedStart = StartDecisionTable & { decided_by: Actor };
 
 type Decided =
-  | { outcome: 'decided'; row: StartDecisionTable }
+  | { outcome: 'decided'; decision: DecidedStart }
   | { outcome: 'unknown' }
   | { outcome: 'not-undecided' };
 
 /** Records a decision. A later decision on the same version replaces an earlier one. */
-export async function decideStart(trx: Trx, decision: NewStartDecision, now: string): Promise<Decided> {
-  const { deductionId, decidedBy, version } = decision;
+export async function decideStart(
+  trx: Trx,
+  { deductionId, version, decision, reason }: NewStartDecision,
+  acting: Acting,
+): Promise<Decided> {
   const position = (await lockLedger(trx)) + 1;
   const versions = await historyOf(trx, [deductionId]);
   const moved = versions.find((one) => one.version === version);
   if (moved === undefined) return { outcome: 'unknown' };
   const { undecided } = timelineOf(versions, []);
   if (!undecided.some((one) => one.version === moved)) return { outcome: 'not-undecided' };
+  const details = { version, decision };
+  const made = { action: 'deduction.decide-start', resource: deductionId, details, reason } as const;
   const row: StartDecisionTable = {
     position,
     deduction_id: deductionId,
     version,
     version_position: moved.position,
-    decision: decision.decision,
-    reason: decision.reason,
-    decided_by: decidedBy,
-    recorded_at: now,
+    decision,
+    reason,
+    record_id: await record(trx, acting, made),
+    recorded_at: acting.now,
   };
   await trx.insertInto('start_decisions').values(row).execute();
   await moveLedger(trx, position);
-  return { outcome: 'decided', row };
+  return { outcome: 'decided', decision: { ...row, decided_by: acting.actor } };
 }
 
 /** Returns the decisions on some deductions, by deduction, in the order of their positions. */

@@ -17,7 +17,8 @@ export const KEYS = {
   instance: ['id'],
   tokens: ['token_id'],
   sessions: ['session_hash'],
-  pii_reads: ['read_id'],
+  audit_head: ['id'],
+  audit_records: ['record_id'],
   hash_keys: ['id'],
   ledger_head: ['id'],
   deduction_versions: ['position'],
@@ -42,8 +43,8 @@ export const KEYS = {
   census_completions: ['event_id'],
   change_keys: ['key_hash'],
   payroll_head: ['id'],
-  pay_schedules: ['employer_id'],
-  payroll_codes: ['employer_id'],
+  pay_schedules: ['employer_id', 'version'],
+  payroll_codes: ['employer_id', 'version'],
   payroll_policies: ['employer_id', 'version'],
   payroll_runs: ['run_id'],
   run_freezes: ['freeze_id'],
@@ -69,6 +70,7 @@ const TABLES = Object.keys(KEYS) as Table[];
 /** Tables whose one row a migration inserts. The copy replaces it with the row of the source. */
 const OF_ONE_ROW: ReadonlySet<string> = new Set([
   'instance',
+  'audit_head',
   'ledger_head',
   'circuit_breaker',
   'payroll_head',

@@ -31,6 +31,7 @@ import { type RunsVerified, verifyRuns } from '../payroll/lifecycle/verify.ts';
 import { type EncryptedVerified, verifyEncrypted } from '../security/encrypted-columns.ts';
 import type { Encryptor } from '../security/encryption.ts';
 import { HASH_KEY } from '../security/hashing.ts';
+import { verifyAudit } from '../security/verify-audit.ts';
 import { verifyTimes } from './verify-times.ts';
 
 export type VerifyReport = {
@@ -58,6 +59,7 @@ const LOOKED_AT = [
   'outbox',
   'event_conflicts',
   'conflicted_events',
+  'audit_records',
 ] as const;
 
 /** Returns the number of rows to check, as far as it is known. */
@@ -107,6 +109,7 @@ export async function verifyRows(
   const none: RunsVerified = { runs: 0, lines: 0, otherRules: 0 };
   const runs = await part(none, () => verifyRuns(db, on));
   await part(undefined, () => verifyTaken(db, on));
+  await part(undefined, () => verifyAudit(db, on));
   await part(undefined, () => verifyTimes(db, on));
   const unread: EncryptedVerified = { decrypted: 0, undecrypted: new Map() };
   const encrypted =

@@ -1,6 +1,7 @@
 import type { Updateable } from 'kysely';
 import { forUpdate } from '../database/engine.ts';
 import type { OutboxTable, RequestKind, Subject, Trx } from '../database/tables.ts';
+import { type Acting, type NewRecord, record } from '../security/audit.ts';
 import { lockSubject, updateFronts } from './queue.ts';
 
 /** The kinds that operators can retry, cancel or release. A census upload follows from its syncs instead. */
@@ -22,9 +23,10 @@ export type ManualResult = 'done' | 'not-found' | ManualRefusal;
 export function retryManually(
   trx: Trx,
   requestId: string,
-  { force, now }: { force: boolean; now: string },
+  { force, ...acting }: { force: boolean } & Acting,
 ): Promise<ManualResult> {
-  return alter(trx, requestId, async (change) => {
+  const { now } = acting;
+  return alter(trx, requestId, acting, { action: 'change.retry', details: { force } }, async (change) => {
     if (change.state === 'pending') return set({ due_at: now });
     if (change.state !== 'rejected') return refuse('not-retried');
     if (!force && (await isNewerDelivered(trx, change))) return refuse('newer-delivered');
@@ -37,9 +39,10 @@ export function retryManually(
 export function cancelManually(
   trx: Trx,
   requestId: string,
-  { reason, now }: { reason: string; now: string },
+  { reason, ...acting }: { reason: string } & Acting,
 ): Promise<ManualResult> {
-  return alter(trx, requestId, async ({ state }) => {
+  const { now } = acting;
+  return alter(trx, requestId, acting, { action: 'change.cancel', reason }, async ({ state }) => {
     if (state === 'sending') return refuse('being-sent');
     if (state !== 'pending' && state !== 'rejected') return refuse('finished');
     return set({ state: 'canceled', is_next: 0, holds_later: 0, body: null, reason, finished_at: now });
@@ -47,8 +50,8 @@ export function cancelManually(
 }
 
 /** Releases the changes that wait for a rejected new hire. */
-export function releaseManually(trx: Trx, requestId: string): Promise<ManualResult> {
-  return alter(trx, requestId, async (change) =>
+export function releaseManually(trx: Trx, requestId: string, acting: Acting): Promise<ManualResult> {
+  return alter(trx, requestId, acting, { action: 'change.release' }, async (change) =>
     change.holds_later === 0 ? refuse('not-blocking') : set({ holds_later: 0 }),
   );
 }
@@ -71,6 +74,8 @@ function refuse(why: ManualRefusal): Alteration {
 async function alter(
   trx: Trx,
   requestId: string,
+  acting: Acting,
+  { details, ...action }: Omit<NewRecord, 'resource' | 'employer'>,
   decide: (change: ChangeRow) => Promise<Alteration>,
 ): Promise<ManualResult> {
   const query = trx
@@ -85,6 +90,8 @@ async function alter(
   if (alteration.kind === 'refused') return alteration.why;
   await trx.updateTable('outbox').set(alteration.columns).where('request_id', '=', requestId).execute();
   await updateFronts(trx, [subject]);
+  const resource = { resource: requestId, details: { employee_id: subject.subject_id, ...details } };
+  await record(trx, acting, { ...action, ...resource });
   return 'done';
 }
 

@@ -4,6 +4,7 @@ import type { Elapsed } from '../clock.ts';
 import type { SharedNow } from '../database/engine.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { AppError } from '../errors.ts';
+import { type Acting, type Actor, record } from './audit.ts';
 
 /** The scopes that a token may have. `all` includes every other scope, also future ones. */
 export const SCOPES = [
@@ -23,7 +24,13 @@ export const SCOPES = [
 export type Scope = (typeof SCOPES)[number];
 
 /** The token is refused from `expiresAt` on; null: never. */
-export type NewToken = { name: string; scopes: readonly string[]; expiresAt: Date | null; now: Date };
+export type NewToken = {
+  name: string;
+  scopes: readonly string[];
+  expiresAt: Date | null;
+  now: Date;
+  actor: Actor;
+};
 /** The authenticated caller. `name` may be logged. */
 export type Caller = { readonly tokenId: string; readonly name: string; readonly scopes: readonly Scope[] };
 /** A token without its secret. Times are UTC texts. */
@@ -46,7 +53,7 @@ export function isTokenName(text: string): boolean {
 }
 
 /** Creates a token and returns it; it is never shown again. Throws TOKEN_REFUSED. */
-export async function createToken(trx: Trx, { name, scopes, expiresAt, now }: NewToken) {
+export async function createToken(trx: Trx, { name, scopes, expiresAt, now, actor }: NewToken) {
   if (!isTokenName(name)) throw refused(`the name of a token must be ${TOKEN_NAME_RULE}`);
   const known = knownScopes(scopes);
   if (expiresAt !== null && expiresAt <= now) {
@@ -61,6 +68,9 @@ export async function createToken(trx: Trx, { name, scopes, expiresAt, now }: Ne
     .insertInto('tokens')
     .values({ ...row, ...dates })
     .execute();
+  const details = { name, scopes: known, expires_at };
+  const acting = { actor, now: now.toISOString() };
+  await record(trx, acting, { action: 'token.create', resource: tokenId, details });
   return { tokenId, token };
 }
 
@@ -128,10 +138,10 @@ export async function listTokens(db: Db): Promise<TokenSummary[]> {
  * Revokes the token with this id, or the only valid one with this name. Returns how many it revoked. Throws
  * TOKEN_REFUSED if several have the name: during a rotation the new one must stay.
  */
-export async function revokeToken(trx: Trx, idOrName: string, now: Date): Promise<number> {
+export async function revokeToken(trx: Trx, idOrName: string, acting: Acting): Promise<number> {
   const tokens = await trx
     .selectFrom('tokens')
-    .select('token_id')
+    .select(['token_id', 'name'])
     .where((where) => where.or([where('token_id', '=', idOrName), where('name', '=', idOrName)]))
     .where('revoked_at', 'is', null)
     .orderBy('created_at')
@@ -140,10 +150,13 @@ export async function revokeToken(trx: Trx, idOrName: string, now: Date): Promis
   if (ids.length > 1) {
     throw refused(`${ids.length} valid tokens have this name: revoke one by its id, ${ids.join(' or ')}`);
   }
-  if (ids.length === 0) return 0;
-  const revoked = trx.updateTable('tokens').set({ revoked_at: now.toISOString() });
-  await revoked.where('token_id', 'in', ids).execute();
-  return ids.length;
+  const [token] = tokens;
+  if (token === undefined) return 0;
+  const { token_id, name } = token;
+  const revoked = trx.updateTable('tokens').set({ revoked_at: acting.now });
+  await revoked.where('token_id', '=', token_id).execute();
+  await record(trx, acting, { action: 'token.revoke', resource: token_id, details: { name } });
+  return 1;
 }
 
 function refused(why: string): AppError {

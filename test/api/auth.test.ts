@@ -4,8 +4,10 @@ import t from 'tap';
 import { createRefusedCaller } from '../../src/api/refusal-log.ts';
 import { createApi } from '../../src/api/server.ts';
 import { transact } from '../../src/database/transaction.ts';
+import { SYSTEM } from '../../src/security/audit.ts';
 import { allows, createToken, revokeToken, SCOPES, type Scope } from '../../src/security/tokens.ts';
 import { type LogFields, silentLog } from '../../src/telemetry/log.ts';
+import { acting } from '../support/audit.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import { eventually } from '../support/eventually.ts';
 import { NOW, type Running, start } from './start.ts';
@@ -43,10 +45,10 @@ onEitherEngine('without a valid token only the public routes respond', async (t)
   const elapsed = { now: () => ms, idle: () => 0 };
   const { app, call, db, tokenWith } = await start(t, { elapsed });
   const expired = await transact(db, (trx) =>
-    createToken(trx, { name: 'old', scopes: ['all'], expiresAt: NOW, now: new Date(0) }),
+    createToken(trx, { name: 'old', scopes: ['all'], expiresAt: NOW, now: new Date(0), actor: SYSTEM }),
   );
   const revoked = await tokenWith('all');
-  await transact(db, (trx) => revokeToken(trx, 'token 1', NOW));
+  await transact(db, (trx) => revokeToken(trx, 'token 1', acting(NOW)));
   const given = {
     none: null,
     'an unknown one': `bsc_${'A'.repeat(43)}`,

@@ -6,6 +6,7 @@ import { placeOf } from '../../src/outbox/queue.ts';
 import { createEncryptor } from '../../src/security/encryption.ts';
 import { address, census, employee, organization } from '../contract/samples.ts';
 import { encryptor } from '../outbox/parts.ts';
+import { readsOf } from '../support/audit.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import { call as callOn, NOW, type Running, start } from './start.ts';
 
@@ -148,7 +149,8 @@ onEitherEngine(
       };
       return (await call({ method: 'POST', url: `${URL}/validate`, body, token })).json;
     };
-    const reads = () => db.selectFrom('pii_reads').select(['token_name', 'resource_id']).execute();
+    const reads = async () =>
+      (await readsOf(db)).map(({ actor_name, resource_id }) => ({ actor_name, resource_id }));
     const blind = await tokenWith('census:write');
     const right = await validate({}, blind);
     t.strictSame(right.changes, {
@@ -173,7 +175,7 @@ onEitherEngine(
       organization: [],
     });
     t.notMatch(JSON.stringify(report), '078-05-1120', 'no value is in the response');
-    t.match(await reads(), [{ token_name: /^token/, resource_id: staged.id }], 'the comparison is recorded');
+    t.match(await reads(), [{ actor_name: /^token/, resource_id: staged.id }], 'the comparison is recorded');
   },
 );
 
@@ -306,7 +308,7 @@ onEitherEngine(
     const { db, call, tokenWith, logged } = running;
     const syncId = await rejectedSync(running, 'acme', '{"error":"Canary Smith, 987-65-4321"}');
     const url = `/v1/census-syncs/${syncId}`;
-    const reads = () => db.selectFrom('pii_reads').selectAll().execute();
+    const reads = () => readsOf(db);
 
     const plain = await call({ url, token: await tokenWith('census:read') });
     t.match(plain, {
@@ -330,13 +332,7 @@ onEitherEngine(
     t.equal(status, 200);
     t.equal(json.response, '{"error":"Canary Smith, ***-**-4321"}', 'SSNs are masked');
     t.match(await reads(), [
-      {
-        resource_type: 'census',
-        resource_id: syncId,
-        subject_type: 'employer',
-        subject_id: 'acme',
-        token_name: /^token/,
-      },
+      { action: 'census-sync.read', resource_id: syncId, employer_id: 'acme', actor_name: /^token/ },
     ]);
     t.notMatch(JSON.stringify(logged), /Canary|4321/);
   },

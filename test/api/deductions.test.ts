@@ -201,11 +201,12 @@ onEitherEngine('an operator decides whether a version with a moved start applies
   const decide = (body: object) => call({ method: 'POST', url: '/v1/deductions/d/start-decision', body });
   t.equal(await inJuly(), 200, 'until then it applies');
   const dropped = await decide({ version: 1, decision: 'drop', reason: 'the employee confirmed August' });
-  const decision = { deduction_id: 'd', version: 1, decision: 'drop', decided_by: 'API_TOKEN', position: 3 };
+  const API_TOKEN = { kind: 'token', id: 'API_TOKEN', name: 'API_TOKEN' };
+  const decision = { deduction_id: 'd', version: 1, decision: 'drop', decided_by: API_TOKEN, position: 3 };
   t.match(dropped, { status: 201, json: decision });
   t.equal(await inJuly(), 404);
   t.match((await call({ url: '/v1/deductions/d/versions' })).json.data, [
-    { version: 1, start_decision: { decision: 'drop', decided_by: 'API_TOKEN' } },
+    { version: 1, start_decision: { decision: 'drop', decided_by: API_TOKEN } },
     { version: 2, start_decision: null },
   ]);
   t.equal((await decide({ version: 2, decision: 'drop', reason: 'x' })).status, 409, 'no decision is needed');

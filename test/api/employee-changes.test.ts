@@ -10,6 +10,7 @@ import { organization, person } from '../census/parts.ts';
 import { address, compensationChange, demographic, newHire, termination } from '../contract/samples.ts';
 import { encryptor, sendAll, sendLoop, setClock } from '../outbox/parts.ts';
 import { json as respond, stubService } from '../outbox/stub-service.ts';
+import { acting } from '../support/audit.ts';
 import { onEachEngine, onEitherEngine } from '../support/engine.ts';
 import { type Answer, call, NOW, type Running, start } from './start.ts';
 
@@ -229,7 +230,7 @@ onEachEngine(
     t.match((await employee('emp-3')).roster, [{ effective_on: date, pay_group: 'south' }]);
 
     const service = await stubService(t, (response) => respond(response, 200));
-    await transact(db, (trx) => requestSyncManually(trx, { employerId: 'acme', now: clock().toISOString() }));
+    await transact(db, (trx) => requestSyncManually(trx, { employerId: 'acme', ...acting(clock()) }));
     const sender = createCensusSender({
       db,
       encryptor,

@@ -7,7 +7,9 @@ import { acceptLosses } from '../../src/inbox/data-loss.ts';
 import { dismissEvent } from '../../src/inbox/events.ts';
 import { pauseSending } from '../../src/outbox/circuit-breaker.ts';
 import { enqueue } from '../../src/outbox/queue.ts';
+import { record } from '../../src/security/audit.ts';
 import { createReceivingCounts } from '../../src/telemetry/counts.ts';
+import { acting } from '../support/audit.ts';
 import { engineOf, onEitherEngine } from '../support/engine.ts';
 import { read } from '../support/scrape.ts';
 import { onlyReceived } from '../telemetry/still.ts';
@@ -63,7 +65,7 @@ onEitherEngine('pending work and open problems are counted, and dismissed ones a
   });
   t.equal(position, 2);
 
-  const dismiss = (id: string) => transact(db, (trx) => dismissEvent(trx, id, 'seen', NOW.toISOString()));
+  const dismiss = (id: string) => transact(db, (trx) => dismissEvent(trx, id, 'seen', acting(NOW)));
   await dismiss('q1');
   await dismiss('e2');
   t.match((await call({ url: '/v1/activity' })).json.events, { quarantined: 1, conflicts: 1 });
@@ -197,7 +199,7 @@ onEitherEngine('a data loss is reported until it is accepted', async (t) => {
   };
   await transact(running.db, (trx) => trx.insertInto('data_losses').values(lost).execute());
   t.equal(await open(), 1);
-  await transact(running.db, (trx) => acceptLosses(trx, 'replayed', found_at));
+  await transact(running.db, (trx) => acceptLosses(trx, 'replayed', acting(found_at)));
   t.equal(await open(), 0);
 });
 
@@ -270,8 +272,11 @@ t.test(
   'damaged stored JSON is 500; the log names its table, column and row, never its content',
   async (t) => {
     const { call, db, logged } = await start(t);
-    const damaged = { employer_id: 'acme', schedules: `[{"pay_group":"${SSN}"}]`, updated_at: 'now' };
-    await transact(db, (trx) => trx.insertInto('pay_schedules').values(damaged).execute());
+    await transact(db, async (trx) => {
+      const record_id = await record(trx, acting(NOW), { action: 'schedule.put', resource: 'acme' });
+      const damaged = { employer_id: 'acme', version: 1, schedules: `[{"pay_group":"${SSN}"}]`, record_id };
+      await trx.insertInto('pay_schedules').values(damaged).execute();
+    });
     const { status, text } = await call({ url: '/v1/employers/acme/pay-schedule' });
     t.equal(status, 500);
     t.match(logged, [

@@ -109,7 +109,9 @@ onEitherEngine('a failed check prevents finalizing until it is accepted by name'
   );
   t.match(overlap, {
     result: 'accepted',
-    accepted: [{ example: 'emp-1', reason: 'the bank waits', accepted_by: 'API_TOKEN' }],
+    accepted: [
+      { example: 'emp-1', reason: 'the bank waits', accepted_by: { kind: 'token', name: 'API_TOKEN' } },
+    ],
   });
 });
 
@@ -157,7 +159,8 @@ onEitherEngine('a voided run stays readable with its reason, and frees its pay d
   const { status, json, headers } = await post('/r/void', { reason: 'wrong period' });
   t.equal(status, 200);
   const voided = { state: 'voided', voided_at: json.voided_at, void_reason: 'wrong period' };
-  t.strictSame(json, { ...before, ...voided, settled_by: [] });
+  const voided_by = { kind: 'token', issuer: null, id: 'API_TOKEN', name: 'API_TOKEN', acting_user: null };
+  t.strictSame(json, { ...before, ...voided, voided_by, settled_by: [] });
   t.equal(json.voided_at, '2026-07-13T09:00:00.000Z');
   t.equal(headers.etag, `"${before.etag}"`);
   t.strictSame((await get('/r/lines')).json, lines);

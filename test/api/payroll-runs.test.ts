@@ -262,7 +262,7 @@ onEitherEngine('a payroll policy is set, inherited by runs, and shown with its h
   const url = `/v1/employers/${EMPLOYER}/payroll-policy`;
   t.strictSame((await call({ url })).json, { versions: [] });
   const set = (body: object) => call({ method: 'PUT', url, body });
-  const stored = { version: 1, scheme: 'month-even', remainder: 'last', created_by: 'API_TOKEN' };
+  const stored = { version: 1, scheme: 'month-even', remainder: 'last', created_by: { name: 'API_TOKEN' } };
   const first = await set({ effective_from: '2026-01-01', scheme: 'month-even' });
   t.match(first, { status: 200, json: { versions: [stored] } });
   t.match((await put('inherits')).json, { scheme: 'month-even', stated_options: [], policy_reason: null });

@@ -1,4 +1,5 @@
 import { transact } from '../../src/database/transaction.ts';
+import { SYSTEM } from '../../src/security/audit.ts';
 import { beginSession, forgeryToken, SESSION_IDLE_MS } from '../../src/security/sessions.ts';
 import { createToken } from '../../src/security/tokens.ts';
 import { at } from '../support/clocks.ts';
@@ -126,7 +127,7 @@ onEitherEngine('a wrong clock of the sidecar ends no session and no token', asyn
   for (const skewMs of [-DAY_MS, DAY_MS]) {
     const skewed = () => new Date(NOW.getTime() + skewMs);
     const running = await start(t, { now: skewed, sharedNow: at(NOW) });
-    const wish = { name: 'payroll', scopes: ['all'], expiresAt: atMinute(1), now: NOW };
+    const wish = { name: 'payroll', scopes: ['all'], expiresAt: atMinute(1), now: NOW, actor: SYSTEM };
     const { token } = await transact(running.db, (trx) => createToken(trx, wish));
     const session = await begin(running, FIRST_TOKEN);
     const status = async (request: Request) => (await running.call(request)).status;

@@ -7,6 +7,7 @@ import { compile } from '../../src/contract/check.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { createEmployeeSets } from '../../src/ledger/employee-sets.ts';
+import { SYSTEM } from '../../src/security/audit.ts';
 import { createEncryptor } from '../../src/security/encryption.ts';
 import { createToken } from '../../src/security/tokens.ts';
 import { createPrivateCounts, createReceivingCounts } from '../../src/telemetry/counts.ts';
@@ -100,7 +101,7 @@ export async function start(
     call: (request) => call(app, request),
     async tokenWith(...scopes) {
       tokens += 1;
-      const wish = { name: `token ${tokens}`, scopes, expiresAt: null, now: NOW };
+      const wish = { name: `token ${tokens}`, scopes, expiresAt: null, now: NOW, actor: SYSTEM };
       return (await transact(db, (trx) => createToken(trx, wish))).token;
     },
   };

@@ -15,6 +15,7 @@ import type { Db, Trx } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { scratch } from '../database/scratch.ts';
 import { type SetClock, setClock } from '../outbox/parts.ts';
+import { acting } from '../support/audit.ts';
 import { onEitherEngine } from '../support/engine.ts';
 
 const HOUR_MS = 3_600_000;
@@ -59,7 +60,7 @@ onEitherEngine('requests of one employer share its pending upload', async (t) =>
   await ask(db, clock, 'a', 'event-1');
   await ask(db, clock, 'a', 'event-2');
   await ask(db, clock, 'b', 'event-3');
-  await transact(db, (trx) => requestSyncManually(trx, { employerId: 'b', now: clock().toISOString() }));
+  await transact(db, (trx) => requestSyncManually(trx, { employerId: 'b', ...acting(clock()) }));
   t.equal((await list(db, clock)).syncs.length, 4);
   t.equal((await db.selectFrom('outbox').selectAll().execute()).length, 2);
 });
@@ -71,7 +72,7 @@ onEitherEngine('a manual request makes a waiting upload due now', async (t) => {
   const later = new Date(clock().getTime() + HOUR_MS).toISOString();
   await transact(db, (trx) => trx.updateTable('outbox').set({ due_at: later }).execute());
   const syncId = await transact(db, (trx) =>
-    requestSyncManually(trx, { employerId: 'a', now: clock().toISOString() }),
+    requestSyncManually(trx, { employerId: 'a', ...acting(clock()) }),
   );
   t.match(await db.selectFrom('outbox').select('due_at').execute(), [{ due_at: clock().toISOString() }]);
   t.ok((await list(db, clock)).syncs.some(({ id }) => id === syncId));
@@ -130,9 +131,7 @@ onEitherEngine('syncs are listed newest first, in pages, by employer, state and 
 const MINUTE_MS = 60_000;
 const dismiss = (db: Db, clock: SetClock, syncId: string, reason = 'left us') => {
   const overdueBefore = new Date(clock().getTime() - HOUR_MS).toISOString();
-  return transact(db, (trx) =>
-    dismissSync(trx, syncId, { reason, overdueBefore, now: clock().toISOString() }),
-  );
+  return transact(db, (trx) => dismissSync(trx, syncId, { reason, overdueBefore, ...acting(clock()) }));
 };
 
 /** Opens syncs with a shared upload, which `act` then moves. Returns their id. */

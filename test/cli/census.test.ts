@@ -7,6 +7,7 @@ import { readDataKeys } from '../../src/config.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { placeOf } from '../../src/outbox/queue.ts';
 import { createEncryptor } from '../../src/security/encryption.ts';
+import { readsOf } from '../support/audit.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import { environment, FIXTURES, here, jsonOf, withDatabase } from './harness.ts';
 
@@ -155,7 +156,7 @@ onEitherEngine(
         .execute();
       await failSyncs(trx, requestId, 'the service responded with 422');
     });
-    const reads = () => db.selectFrom('pii_reads').selectAll().execute();
+    const reads = () => readsOf(db);
 
     const people = await show();
     t.match(people, { code: 0, stdout: /the service responded with 422/ });
@@ -165,8 +166,15 @@ onEitherEngine(
     t.match(jsonOf(await show('--response', '--json')), {
       response: `{"error":"${CANARY}: ***-**-4321"}\u001b`,
     });
-    const read = { resource_type: 'census', resource_id: sync_id, subject_id: 'acme', token_id: 'command' };
-    t.match(await reads(), [read, { ...read, token_name: userInfo().username }]);
+    const name = userInfo().username;
+    const read = {
+      action: 'census-sync.read',
+      resource_id: sync_id,
+      employer_id: 'acme',
+      actor_kind: 'cli',
+      actor_name: name,
+    };
+    t.match(await reads(), [read, read]);
   },
 );
 

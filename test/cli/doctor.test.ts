@@ -7,6 +7,7 @@ import { checkEnvironment, checkUnknown, VARIABLES } from '../../src/cli/doctor/
 import { isMadeUp } from '../../src/cli/doctor/database.ts';
 import { holdServeLock, sqlitePath } from '../../src/database/open.ts';
 import { transact } from '../../src/database/transaction.ts';
+import { SYSTEM } from '../../src/security/audit.ts';
 import { createToken } from '../../src/security/tokens.ts';
 import { FIRST_TOKEN, variables } from '../config-samples.ts';
 import { start } from '../simulator/start.ts';
@@ -151,7 +152,7 @@ onEitherEngine('doctor warns of missing, expiring and guessable tokens', async (
   const create = (name: string, days: number) =>
     transact(db, (trx) => {
       const expiresAt = new Date(Date.now() + days * 86_400_000);
-      return createToken(trx, { name, scopes: ['all'], expiresAt, now: new Date() });
+      return createToken(trx, { name, scopes: ['all'], expiresAt, now: new Date(), actor: SYSTEM });
     });
   await create('lasting', 30);
   t.match((await found()).tokens, { result: 'pass', message: '1 valid token' });

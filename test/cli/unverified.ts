@@ -25,6 +25,8 @@ export const ROWS: readonly (readonly [table: string, where: string, unverified?
   ['census_completions', 'true'],
   ['census_chunks', 'chunk = 1'],
   ['hash_keys', 'true'],
+  ['audit_head', 'true'],
+  ['audit_records', 'true'],
   ['payroll_runs', "run_id = '2026-06-19'"],
   ['payroll_runs', "run_id = '2026-07-17'"],
   [
@@ -63,6 +65,10 @@ export const UNVERIFIED: ReadonlySet<string> = new Set([
   ),
   ...['sync_id', 'reason', 'problem_count', 'problems'].map((column) => `census_syncs.${column}`),
   'staged_censuses.fingerprint_key',
+  ...['actor_kind', 'actor_issuer', 'actor_id', 'actor_name', 'acting_user'].map(
+    (column) => `audit_records.${column}`,
+  ),
+  ...['resource_id', 'employer_id', 'reason'].map((column) => `audit_records.${column}`),
   'payroll_runs.run_id',
   'payroll_runs.finalize_key_hash',
   'payroll_runs.rules_version',

@@ -1,3 +1,4 @@
+import { ACTING, acting } from '../support/audit.ts';
 /** A database with rows of everything that `verify` checks, written by the service's own code. */
 
 import { join } from 'node:path';
@@ -61,16 +62,16 @@ async function ledger(db: Db): Promise<void> {
   );
   if (!imported.ok) throw new Error(JSON.stringify(imported.problems));
   await apply(db, LATELY);
-  await transact(db, (trx) => reprocessEvent(trx, 'd-1.2'));
+  await transact(db, (trx) => reprocessEvent(trx, 'd-1.2', ACTING));
   await apply(db, '2026-07-11T00:00:00.000Z');
 }
 
 /** Two finalized runs, the first with an accepted failure, the second with adjustments and arrears; one voided and one open run. */
 async function payroll(db: Db): Promise<void> {
-  await transact(db, (trx) => putSchedules(trx, EMPLOYER, [schedule()], LATELY));
+  await transact(db, (trx) => putSchedules(trx, EMPLOYER, [schedule()], acting(LATELY)));
   const [first = ''] = await hireMany(db, 3);
   await putOn(db, '2026-06-05');
-  const accept = { checks: ['overlap'], reason: 'both are right', acceptedBy: 'payroll' };
+  const accept = { checks: ['overlap'], reason: 'both are right' };
   const failures = [{ checkId: 'overlap', employeeId: first, ids: [`ded-${first}:1`] }];
   const { outcome } = await finalize(db, '2026-06-05', { accept }, async () => ({ ...READY, failures }));
   if (outcome !== 'finalized') throw new Error(outcome);

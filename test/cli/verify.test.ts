@@ -5,6 +5,7 @@ import { transact } from '../../src/database/transaction.ts';
 import { putSchedules } from '../../src/payroll/settings/schedules.ts';
 import { deductionOf, deliver } from '../api/deliver.ts';
 import { open } from '../database/scratch.ts';
+import { acting } from '../support/audit.ts';
 import { engineOf, newDatabaseUrl, onEitherEngine, onSqlite } from '../support/engine.ts';
 import { BIWEEKLY, EMPLOYER, finalizedOn, hireMany, LATELY, schedule, taken } from '../support/payroll.ts';
 import { altering } from './alter.ts';
@@ -162,7 +163,7 @@ onEitherEngine('an open run with an impossible body is reported', async (t) => {
 
 onEitherEngine('a year of payroll, with changes between its runs, is clean', async (t) => {
   const { env, db } = await withDatabase(t);
-  await transact(db, (trx) => putSchedules(trx, EMPLOYER, [schedule()], LATELY));
+  await transact(db, (trx) => putSchedules(trx, EMPLOYER, [schedule()], acting(LATELY)));
   const employees = await hireMany(db, 10);
   for (const [place, { pay_date }] of BIWEEKLY.entries()) {
     const employee_id = employees[place % employees.length] as string;

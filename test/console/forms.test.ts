@@ -1,3 +1,4 @@
+import { acting } from '../support/audit.ts';
 /** Malformed forms, forms sent twice, and concurrent edits. */
 
 import t, { type Test } from 'tap';
@@ -92,7 +93,7 @@ t.test('the longest lists and 100 schedules render quickly', async (t) => {
     pay_group: `group ${at}`,
     pay_dates,
   }));
-  await transact(stage.db, (trx) => putSchedules(trx, 'acme', hundred, NOW.toISOString()));
+  await transact(stage.db, (trx) => putSchedules(trx, 'acme', hundred, acting(NOW)));
   const cookie = (await page.context().cookies()).map(({ name, value }) => `${name}=${value}`).join('; ');
   const query = 'employer_id=acme&pay_frequency=weekly&pay_group=group+99';
   for (const path of [

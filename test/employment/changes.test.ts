@@ -4,6 +4,7 @@ import { actOnChange, type ChangeFilter, findChange, listChanges } from '../../s
 import { cancelManually, releaseManually, retryManually } from '../../src/outbox/manual.ts';
 import { scratch } from '../database/scratch.ts';
 import { START } from '../outbox/parts.ts';
+import { ACTING, acting } from '../support/audit.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import { oweCensus, report, service } from './stage.ts';
 
@@ -18,7 +19,7 @@ const retryChange = (db: Db, id: string, options: Parameters<typeof retryManuall
 const cancelChange = (db: Db, id: string, options: Parameters<typeof cancelManually>[2]) =>
   actOnChange(db, id, (trx) => cancelManually(trx, id, options));
 
-const releaseChange = (db: Db, id: string) => actOnChange(db, id, (trx) => releaseManually(trx, id));
+const releaseChange = (db: Db, id: string) => actOnChange(db, id, (trx) => releaseManually(trx, id, ACTING));
 
 const found = async (db: Db, id: string) => {
   const whole = await findChange(db, id);
@@ -58,7 +59,7 @@ onEitherEngine('filters narrow the list by state, employee, kind and time, combi
   await send();
   const later = await report(db, 'demographic', 'b', { clock });
   const gone = await report(db, 'termination', 'c', { clock });
-  await cancelChange(db, gone, { reason: 'a typo', now: NOW });
+  await cancelChange(db, gone, { reason: 'a typo', ...acting(NOW) });
   t.strictSame(await idsOf(db, { employeeId: 'a/1' }), [move, hire]);
   t.strictSame(await idsOf(db, { kind: 'demographic' }), [later, move]);
   t.strictSame(await idsOf(db, { state: 'pending' }), [later]);
@@ -121,33 +122,33 @@ onEitherEngine('a rejected manual action names the reason and an alternative', a
   const { db, answers, send } = await staged(t);
   const old = await report(db, 'demographic', 'e');
   answers.set(old, 422);
-  t.match(await retryChange(db, old, { force: false, now: NOW }), {
+  t.match(await retryChange(db, old, { force: false, ...acting(NOW) }), {
     outcome: 'done',
     change: { state: 'pending', due_at: NOW },
   });
   await report(db, 'demographic', 'e');
   await send();
-  t.match(await retryChange(db, old, { force: false, now: NOW }), {
+  t.match(await retryChange(db, old, { force: false, ...acting(NOW) }), {
     outcome: 'refused',
     why: /newer change/,
   });
   answers.clear();
-  t.match(await retryChange(db, old, { force: true, now: NOW }), {
+  t.match(await retryChange(db, old, { force: true, ...acting(NOW) }), {
     outcome: 'done',
     change: { state: 'pending' },
   });
   await send();
-  t.match(await retryChange(db, old, { force: true, now: NOW }), {
+  t.match(await retryChange(db, old, { force: true, ...acting(NOW) }), {
     outcome: 'refused',
     why: /is delivered\. To send it again, report/,
   });
-  t.match(await cancelChange(db, old, { reason: 'x', now: NOW }), {
+  t.match(await cancelChange(db, old, { reason: 'x', ...acting(NOW) }), {
     outcome: 'refused',
     why: /nothing to cancel/,
   });
   for (const acted of [
-    await retryChange(db, 'nobody', { force: true, now: NOW }),
-    await cancelChange(db, 'nobody', { reason: 'x', now: NOW }),
+    await retryChange(db, 'nobody', { force: true, ...acting(NOW) }),
+    await cancelChange(db, 'nobody', { reason: 'x', ...acting(NOW) }),
     await releaseChange(db, 'nobody'),
   ]) {
     t.strictSame(acted, { outcome: 'not-found' });
@@ -159,7 +160,7 @@ onEitherEngine('a change canceled after a lost response shows that it may have b
   const id = await report(db, 'demographic', 'e');
   answers.set(id, null);
   await send();
-  await cancelChange(db, id, { reason: 'entered by hand', now: NOW });
+  await cancelChange(db, id, { reason: 'entered by hand', ...acting(NOW) });
   t.match(await found(db, id), { state: 'canceled', reason: 'entered by hand', may_have_been_applied: true });
 });
 

@@ -12,6 +12,7 @@ import { recordTaken } from '../../src/payroll/facts/taken.ts';
 import { censusOf, contentOf, person, stage, uploadText } from '../census/parts.ts';
 import { open, scratch } from '../database/scratch.ts';
 import { encryptor } from '../outbox/parts.ts';
+import { acting } from '../support/audit.ts';
 import { onPostgres, onSqlite } from '../support/engine.ts';
 import {
   body,
@@ -70,7 +71,7 @@ async function work({ db, employerId, clock }: Caller, onAbandoned: () => void):
     const staging = { db, encryptor, sharedNow: sharedClock(clock) };
     await again(() => stageCensus(staging, employerId, contentOf(text)), onAbandoned);
     const rows = rowsOf(...idsOf(employerId).map((employee_id) => ({ employee_id, amount: '9.00' })));
-    await recordTaken(db, await storedRun(db, runId), rows, clock().toISOString());
+    await recordTaken(db, await storedRun(db, runId), rows, acting(clock()));
   }
 }
 

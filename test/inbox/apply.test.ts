@@ -3,6 +3,7 @@ import { sqlitePath } from '../../src/database/open.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { reprocessEvent } from '../../src/inbox/events.ts';
 import { finishEvents } from '../../src/inbox/inbox.ts';
+import { ACTING } from '../support/audit.ts';
 import { diskFull, onEachEngine, onSqlite } from '../support/engine.ts';
 import { type Body, leaveTrace, NOW, startApplying, traces } from './applying.ts';
 import { deduction, deductionBody, syncBody } from './bodies.ts';
@@ -89,7 +90,7 @@ onEachEngine('an event set to pending while a poison event fails is not quaranti
       // The next transaction is the poison event's own. Another process writes between it and the quarantine.
       commits.onRolledBack = async () => {
         commits.onRolledBack = async () => {};
-        await transact(commits.other, (trx) => reprocessEvent(trx, 'innocent'));
+        await transact(commits.other, (trx) => reprocessEvent(trx, 'innocent', ACTING));
         loop.wake();
       };
     },

@@ -7,6 +7,7 @@ import { dismissEvent } from '../../src/inbox/events.ts';
 import { storeBatch } from '../../src/inbox/inbox.ts';
 import { readReadiness } from '../../src/readiness/report.ts';
 import { open, scratch } from '../database/scratch.ts';
+import { acting } from '../support/audit.ts';
 import { onEachEngine } from '../support/engine.ts';
 
 const FIRST_AT = '2026-03-01T12:00:00.000Z';
@@ -110,7 +111,7 @@ onEachEngine('a body after a dismissal fails readiness again, also if it is only
     });
     return checks.find(({ id }) => id === 'events-in-conflict')?.result;
   };
-  const dismiss = (db: Db) => transact(db, (trx) => dismissEvent(trx, 'msg_1', 'seen', LATER_AT));
+  const dismiss = (db: Db) => transact(db, (trx) => dismissEvent(trx, 'msg_1', 'seen', acting(LATER_AT)));
   for (const others of [1, STORED]) {
     const db = await withConflicts(t, others);
     t.equal(await result(db), 'fail');

@@ -10,6 +10,7 @@ import {
   reprocessEvents,
 } from '../../src/inbox/events.ts';
 import { readReadiness } from '../../src/readiness/report.ts';
+import { ACTING, acting } from '../support/audit.ts';
 import { onEachEngine } from '../support/engine.ts';
 import { type Applying, type Body, NOW, startApplying } from './applying.ts';
 import { deductionBody } from './bodies.ts';
@@ -94,12 +95,12 @@ onEachEngine('an event is shown with the number of other bodies received under i
 
 onEachEngine('an event in any state can be reprocessed, which clears its previous result', async (t) => {
   const { db, loop, states } = await filled(t);
-  await transact(db, (trx) => dismissEvent(trx, 'quarantined-1', 'known', DISMISSED_AT));
+  await transact(db, (trx) => dismissEvent(trx, 'quarantined-1', 'known', acting(DISMISSED_AT)));
   const before = await states();
   for (const eventId of ['applied', 'ignored', 'quarantined-1', 'quarantined-1', 'pending']) {
-    t.equal(await transact(db, (trx) => reprocessEvent(trx, eventId)), 'put back', eventId);
+    t.equal(await transact(db, (trx) => reprocessEvent(trx, eventId, ACTING)), 'put back', eventId);
   }
-  t.equal(await transact(db, (trx) => reprocessEvent(trx, 'unknown')), 'unknown');
+  t.equal(await transact(db, (trx) => reprocessEvent(trx, 'unknown', ACTING)), 'unknown');
   const { events } = await listEvents(db, { state: 'pending' }, { limit: 10 });
   t.strictSame(
     events.map(({ event_id, reprocessed, reason, finished_at, dismissed_at }) => [
@@ -122,7 +123,7 @@ onEachEngine('an event in any state can be reprocessed, which clears its previou
 onEachEngine('many events are reprocessed in batches, each once', async (t) => {
   const { db } = await filled(t);
   const step = (filter: EventFilter, after: number, limit: number) =>
-    transact(db, (trx) => reprocessEvents(trx, filter, { after, limit }));
+    transact(db, (trx) => reprocessEvents(trx, filter, { after, limit }, ACTING));
   const filter = { eventType: 'employee.deduction-updated' };
   const first = await step(filter, 0, 3);
   t.equal(first.reprocessed, 3);
@@ -140,7 +141,7 @@ onEachEngine('many events are reprocessed in batches, each once', async (t) => {
 onEachEngine('only quarantined, conflicting and future-dated events can be dismissed', async (t) => {
   const { db } = await filled(t);
   const dismiss = (eventId: string, reason = 'seen', at = DISMISSED_AT) =>
-    transact(db, (trx) => dismissEvent(trx, eventId, reason, at));
+    transact(db, (trx) => dismissEvent(trx, eventId, reason, acting(at)));
   const found: Record<string, string> = {
     'quarantined-1': 'dismissed',
     applied: 'dismissed',
@@ -189,7 +190,7 @@ onEachEngine('a future-dated event fails readiness until it is dismissed', async
   };
   t.match(await check(), { result: 'fail', count: 1, examples: ['ahead'] });
   const dismiss = (eventId: string) =>
-    transact(db, (trx) => dismissEvent(trx, eventId, 'corrected', DISMISSED_AT));
+    transact(db, (trx) => dismissEvent(trx, eventId, 'corrected', acting(DISMISSED_AT)));
   t.equal(await dismiss('late'), 'nothing to dismiss');
   t.equal(await dismiss('ahead'), 'dismissed');
   t.match(await check(), { result: 'pass', count: 0, examples: [] });

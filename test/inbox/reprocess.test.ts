@@ -1,5 +1,6 @@
 import { transact } from '../../src/database/transaction.ts';
 import { reprocessEvent } from '../../src/inbox/events.ts';
+import { ACTING } from '../support/audit.ts';
 import { onEachEngine } from '../support/engine.ts';
 import { startApplying } from './applying.ts';
 import { deduction, deductionBody, syncBody } from './bodies.ts';
@@ -19,12 +20,12 @@ onEachEngine('a reprocessed event has no second effect in the ledger', async (t)
     ]);
   const before = await tables();
   for (const eventId of ['a', 'b', 'a']) {
-    t.equal(await transact(db, (trx) => reprocessEvent(trx, eventId)), 'put back');
+    t.equal(await transact(db, (trx) => reprocessEvent(trx, eventId, ACTING)), 'put back');
     t.ok((await states()).includes(`${eventId}: pending`));
     loop.wake();
     t.match(await loop.runOnce(), { applied: 1 });
   }
-  await transact(db, (trx) => reprocessEvent(trx, 'a'));
+  await transact(db, (trx) => reprocessEvent(trx, 'a', ACTING));
   await store(deduction('new'));
   loop.wake();
   t.match(await loop.runOnce(), { applied: 2 }, 'together with a new one');
@@ -47,7 +48,7 @@ onEachEngine('a failed event is applied when it is reprocessed after the cause i
   await store(['e', syncBody('sync-request')]);
   t.match(await loop.runOnce(), { quarantined: 1 });
   broken = false;
-  await transact(db, (trx) => reprocessEvent(trx, 'e'));
+  await transact(db, (trx) => reprocessEvent(trx, 'e', ACTING));
   loop.wake();
   t.match(await loop.runOnce(), { applied: 1, quarantined: 0 });
   t.strictSame(await states(), ['e: applied']);

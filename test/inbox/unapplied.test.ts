@@ -5,6 +5,7 @@ import { CHANGE_BYTES_MAX } from '../../src/inbox/named-in-event.ts';
 import { unappliedChanges, withoutAmounts } from '../../src/inbox/unapplied.ts';
 import { deductionOf, deliver, eventOf } from '../api/deliver.ts';
 import { deduction } from '../contract/samples.ts';
+import { acting } from '../support/audit.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import { deduct, hireMany, LATELY, readyEmployer } from '../support/payroll.ts';
 
@@ -45,7 +46,7 @@ onEitherEngine('a quarantined amount counts until a later event applies or it is
   t.strictSame(await messages(db), [], 'the provider sent a correct event');
   await deduct(db, 'evt-6', { member_contribution: '180.00', ...BROKEN }, '2026-07-10T00:00:00Z');
   t.equal((await messages(db)).length, 1);
-  await transact(db, (trx) => dismissEvent(trx, 'evt-6', 'a test', LATELY));
+  await transact(db, (trx) => dismissEvent(trx, 'evt-6', 'a test', acting(LATELY)));
   t.strictSame(await messages(db), []);
 });
 

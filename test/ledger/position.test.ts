@@ -8,6 +8,7 @@ import { report } from '../employment/stage.ts';
 import { startApplying } from '../inbox/applying.ts';
 import { deduction } from '../inbox/bodies.ts';
 import { setClock } from '../outbox/parts.ts';
+import { ACTING } from '../support/audit.ts';
 import { liftTimeLimits, onPostgres } from '../support/engine.ts';
 import { eventually } from '../support/eventually.ts';
 
@@ -26,13 +27,13 @@ onPostgres('a process has at most one connection that waits for the ledger', asy
     await release.promise;
   });
   await isLocked.promise;
-  const decision = { deductionId: 'd', version: 1, decision: 'keep', reason: 'r', decidedBy: 'x' } as const;
+  const decision = { deductionId: 'd', version: 1, decision: 'keep', reason: 'r' } as const;
   const writing = Promise.all([
     loop.runOnce(),
     report(db, 'termination', 'emp-1'),
     report(db, 'termination', 'emp-2'),
     stage(db, setClock(), censusOf([person('emp-3')])),
-    transactOnLedger(db, (trx) => decideStart(trx, decision, '')),
+    transactOnLedger(db, (trx) => decideStart(trx, decision, ACTING)),
   ]);
   const waiting = async () => {
     const { rows } = await sql`

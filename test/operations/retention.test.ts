@@ -1,3 +1,4 @@
+import { ACTING, acting } from '../support/audit.ts';
 /** Data that is kept for a period, and the parts that remain permanently. */
 
 import { statSync } from 'node:fs';
@@ -114,11 +115,11 @@ onEitherEngine('an event that needs attention keeps its body until that is done'
   t.match(await drop({ db, url }), { events: 1 });
   t.strictSame(await withBody(db), ['quarantined', 'conflict', 'pending']);
 
-  t.equal(await transact(db, (trx) => dismissEvent(trx, 'conflict', 'seen', OLD)), 'dismissed');
+  t.equal(await transact(db, (trx) => dismissEvent(trx, 'conflict', 'seen', acting(OLD))), 'dismissed');
   t.match(await due(db), { events: { count: 1 }, conflicts: { count: 1, oldest: OLD } });
   t.match(await drop({ db, url }), { events: 1, conflicts: 1 });
   await apply(db, NEW);
-  await transact(db, (trx) => dismissEvent(trx, 'quarantined', 'seen', OLD));
+  await transact(db, (trx) => dismissEvent(trx, 'quarantined', 'seen', acting(OLD)));
   t.match(await drop({ db, url }), { events: 1 });
   t.strictSame(await withBody(db), ['quarantined'], 'quarantined bodies stay, dismissed or not');
   const [conflict] = await db.selectFrom('event_conflicts').selectAll().execute();
@@ -132,7 +133,7 @@ onEitherEngine('an event keeps its body if a conflict arrives while it is about 
   const later = beforeTransaction(db, () => receive(db, [other], NEW));
   t.strictSame(await dropBodies(later, daysAgo(100).toISOString()), { dropped: 1, more: false });
   t.strictSame(await withBody(db), ['conflict']);
-  await transact(db, (trx) => dismissEvent(trx, 'conflict', 'seen', NEW));
+  await transact(db, (trx) => dismissEvent(trx, 'conflict', 'seen', acting(NEW)));
   t.match(await dropBodies(db, daysAgo(100).toISOString()), { dropped: 1 });
 });
 
@@ -165,13 +166,15 @@ onEitherEngine('an event is reprocessed only with its body, and loses it afterwa
   await deliver(db, [of('a'), of('b', { member_contribution: 1 }), of('c')], OLD);
   await drop({ db, url });
   t.strictSame(await withBody(db), ['b']);
-  const again = (id: string) => transact(db, (trx) => reprocessEvent(trx, id));
+  const again = (id: string) => transact(db, (trx) => reprocessEvent(trx, id, ACTING));
   t.equal(await again('a'), 'body dropped');
   t.equal(await again('none'), 'unknown');
   const step = { after: 0, limit: 2 };
-  const first = await transact(db, (trx) => reprocessEvents(trx, {}, step));
+  const first = await transact(db, (trx) => reprocessEvents(trx, {}, step, ACTING));
   t.match(first, { reprocessed: 1, withoutBody: 1 });
-  const rest = await transact(db, (trx) => reprocessEvents(trx, {}, { after: first.next ?? 0, limit: 2 }));
+  const rest = await transact(db, (trx) =>
+    reprocessEvents(trx, {}, { after: first.next ?? 0, limit: 2 }, ACTING),
+  );
   t.strictSame(rest, { reprocessed: 0, withoutBody: 1, next: null });
   t.match(await drop({ db, url }), { events: 0 }, 'a pending event keeps its body');
   await transact(db, (trx) =>
@@ -224,7 +227,7 @@ onEitherEngine('old requests keep only their metadata', async (t) => {
   for (const id of [canceled, refused]) answers.set(id, 422);
   await send();
   const at = clock().toISOString();
-  await transact(db, (trx) => cancelManually(trx, canceled, { reason: 'given up', now: at }));
+  await transact(db, (trx) => cancelManually(trx, canceled, { reason: 'given up', ...acting(at) }));
   clock.advance(150 * DAY_MS);
   const late = await accept('e4');
   await send();
@@ -279,7 +282,7 @@ onEitherEngine('two concurrent runs drop each body once while events are reproce
   const again = ids.filter((_, one) => one % 50 === 0).reverse();
   const reprocessing = async (): Promise<string[]> => {
     const found: string[] = [];
-    for (const id of again) found.push(await transact(db, (trx) => reprocessEvent(trx, id)));
+    for (const id of again) found.push(await transact(db, (trx) => reprocessEvent(trx, id, ACTING)));
     return found;
   };
   const [one, other, found] = await Promise.all([drop(commits), drop(commits), reprocessing()]);

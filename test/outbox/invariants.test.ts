@@ -7,6 +7,7 @@ import { employeeSubject, enqueue } from '../../src/outbox/queue.ts';
 import type { AttemptOutcome } from '../../src/outbox/retry.ts';
 import type { Claim } from '../../src/outbox/sender.ts';
 import { scratch } from '../database/scratch.ts';
+import { ACTING, acting } from '../support/audit.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import fc from '../support/seeded.ts';
 import { encryptor, setClock } from './parts.ts';
@@ -62,9 +63,9 @@ onEitherEngine('after any actions the front of a subject is its oldest request, 
           } else if (now.do === 'wait') clock.advance(now.seconds * 1_000);
           else if (ids.length > 0) {
             const id = ids[now.pick % ids.length] as string;
-            if (now.do === 'cancel') await cancelManually(trx, id, { reason: 'x', now: iso });
-            if (now.do === 'release') await releaseManually(trx, id);
-            if (now.do === 'retry') await retryManually(trx, id, { force: true, now: iso });
+            if (now.do === 'cancel') await cancelManually(trx, id, { reason: 'x', ...acting(iso) });
+            if (now.do === 'release') await releaseManually(trx, id, ACTING);
+            if (now.do === 'retry') await retryManually(trx, id, { force: true, ...acting(iso) });
           }
         });
         await assertFronts(db);

@@ -2,16 +2,17 @@ import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { cancelManually, releaseManually, retryManually } from '../../src/outbox/manual.ts';
 import { scratch } from '../database/scratch.ts';
+import { ACTING, acting } from '../support/audit.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import { owe, request, START, sendAll, sendLoop, setClock } from './parts.ts';
 import { json, stubService } from './stub-service.ts';
 
 const now = START.toISOString();
 const retry = (db: Db, id: string, force = false) =>
-  transact(db, (trx) => retryManually(trx, id, { force, now }));
+  transact(db, (trx) => retryManually(trx, id, { force, ...acting(now) }));
 const cancel = (db: Db, id: string) =>
-  transact(db, (trx) => cancelManually(trx, id, { reason: 'a typo', now }));
-const release = (db: Db, id: string) => transact(db, (trx) => releaseManually(trx, id));
+  transact(db, (trx) => cancelManually(trx, id, { reason: 'a typo', ...acting(now) }));
+const release = (db: Db, id: string) => transact(db, (trx) => releaseManually(trx, id, ACTING));
 
 /** A service that responds 422 to the given request ids, and 200 to others. */
 async function service(t: Parameters<typeof scratch>[0], rejected: Set<string>, status = 422) {

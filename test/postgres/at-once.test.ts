@@ -10,6 +10,7 @@ import { retryManually } from '../../src/outbox/manual.ts';
 import type { Claim } from '../../src/outbox/sender.ts';
 import { scratch } from '../database/scratch.ts';
 import { owe, START } from '../outbox/parts.ts';
+import { acting } from '../support/audit.ts';
 import { liftTimeLimits, usePostgres } from '../support/engine.ts';
 import { eventually } from '../support/eventually.ts';
 
@@ -79,7 +80,7 @@ t.test('a change retried while a newer one of its employee is being claimed wait
   await transact(db, (trx) => trx.updateTable('outbox').set(rejected).execute());
   await owe(db, 'newer', 'emp-1');
   const { claims, ended } = await whileClaiming(db, url, (trx) =>
-    retryManually(trx, 'older', { force: false, now: START.toISOString() }),
+    retryManually(trx, 'older', { force: false, ...acting(START) }),
   );
   t.match(claims, [{ requestId: 'newer' }]);
   t.equal(ended, 'done');

@@ -1,3 +1,5 @@
+import { SYSTEM } from '../../src/security/audit.ts';
+import { acting } from '../support/audit.ts';
 /** A database with rows in every table, written by the functions that write them in production. */
 
 import { sql } from 'kysely';
@@ -15,7 +17,7 @@ import { finish } from '../../src/outbox/finish.ts';
 import type { AttemptOutcome } from '../../src/outbox/retry.ts';
 import { acceptanceRows, recordAcceptances } from '../../src/payroll/lifecycle/acceptances.ts';
 import { POLICY, putPolicy } from '../../src/payroll/settings/policy.ts';
-import { recordPiiRead } from '../../src/security/pii-reads.ts';
+import { record, tokenActor } from '../../src/security/audit.ts';
 import { beginSession } from '../../src/security/sessions.ts';
 import { createToken, revokeToken } from '../../src/security/tokens.ts';
 import { deductionOf, deliver, eventOf, receive } from '../api/deliver.ts';
@@ -80,18 +82,14 @@ export async function fill(db: Db): Promise<Filled> {
   await fillCensus(db);
   await fillPayroll(db);
   const create = (name: string) =>
-    transact(db, (trx) => createToken(trx, { name, scopes: ['all'], expiresAt: null, now: NOW }));
+    transact(db, (trx) =>
+      createToken(trx, { name, scopes: ['all'], expiresAt: null, now: NOW, actor: SYSTEM }),
+    );
   await create('revoked');
-  await transact(db, (trx) => revokeToken(trx, 'revoked', NOW));
-  const caller = { tokenId: 'tok_1', name: 'revoked', scopes: ['all' as const] };
-  const read = {
-    caller,
-    resource_type: 'change',
-    resource_id: 'r-taken',
-    subject_type: 'employee',
-    subject_id: 'e-taken',
-  } as const;
-  await transact(db, (trx) => recordPiiRead(trx, { ...read, now: NOW.toISOString() }));
+  await transact(db, (trx) => revokeToken(trx, 'revoked', acting(NOW)));
+  const read = { action: 'change.read', resource: 'r-taken', details: { employee_id: 'e-taken' } } as const;
+  const actor = tokenActor({ tokenId: 'tok_1', name: 'revoked' }, 'Zoë 🙂');
+  await transact(db, (trx) => record(trx, { ...acting(NOW), actor }, read));
   const { token } = await create('kept');
   await transact(db, (trx) => trx.insertInto('data_losses').values(LOSS).execute());
   await transact(db, (trx) => beginSession(trx, token, NOW));
@@ -247,11 +245,14 @@ async function fillDecisions(db: Db): Promise<void> {
   const now = NOW.toISOString();
   const policy = POLICY.check({ effective_from: '2026-03-01', remainder: 'spread' });
   if (!policy.ok) throw new Error(JSON.stringify(policy.problems));
-  await transact(db, (trx) => putPolicy(trx, EMPLOYER, policy.value, { now, by: 'kept' }));
+  await transact(db, (trx) => putPolicy(trx, EMPLOYER, policy.value, acting(now)));
   const failure = { checkId: 'overlap', employeeId: 'emp-1', ids: ['ded-emp-1:2'] };
   const ids = { runId: '2026-01-16', employerId: EMPLOYER };
-  const acceptance = { checks: ['overlap'], reason: 'both are right', acceptedBy: 'kept' };
-  await transact(db, (trx) => recordAcceptances(trx, acceptanceRows(ids, [failure], acceptance, now)));
-  const decision = { version: 1, decision: 'drop', reason: 'moved to August', decidedBy: 'kept' } as const;
-  await transact(db, (trx) => decideStart(trx, { deductionId: 'ded-moved', ...decision }, now));
+  const acceptance = { checks: ['overlap'], reason: 'both are right' };
+  await transact(db, async (trx) => {
+    const recordId = await record(trx, acting(now), { action: 'run.finalize', resource: ids.runId });
+    await recordAcceptances(trx, acceptanceRows(ids, [failure], acceptance, recordId));
+  });
+  const decision = { version: 1, decision: 'drop', reason: 'moved to August' } as const;
+  await transact(db, (trx) => decideStart(trx, { deductionId: 'ded-moved', ...decision }, acting(now)));
 }

@@ -9,13 +9,18 @@ usePostgres();
 
 /** All foreign keys. None cascades. */
 const FOREIGN_KEYS = [
+  'accepted_failures: foreign (record_id) of audit_records (record_id)',
   'accepted_failures: foreign (run_id) of payroll_runs (run_id)',
   'census_chunks: foreign (census_id) of staged_censuses (census_id)',
   'census_fingerprints: foreign (census_id) of staged_censuses (census_id)',
   'census_syncs: foreign (request_id) of outbox (request_id)',
   'change_keys: foreign (request_id) of outbox (request_id)',
   'delivery_attempts: foreign (request_id) of outbox (request_id)',
+  'pay_schedules: foreign (record_id) of audit_records (record_id)',
+  'payroll_codes: foreign (record_id) of audit_records (record_id)',
+  'payroll_policies: foreign (record_id) of audit_records (record_id)',
   'run_inputs: foreign (earlier_run_id) of payroll_runs (run_id)',
+  'start_decisions: foreign (record_id) of audit_records (record_id)',
   'taken_lines: foreign (run_id, report) of taken_reports (run_id, report)',
   'taken_reports: foreign (run_id) of payroll_runs (run_id)',
 ].map((key) => `${key} where no action no action`);

@@ -9,6 +9,7 @@ import { createWorkListStart } from '../../src/inbox/work-list.ts';
 import { ledgerHead, lockLedger, moveLedger } from '../../src/ledger/position.ts';
 import { type Applying, startApplying } from '../inbox/applying.ts';
 import { deduction, syncBody } from '../inbox/bodies.ts';
+import { ACTING } from '../support/audit.ts';
 import { usePostgres } from '../support/engine.ts';
 import { eventually } from '../support/eventually.ts';
 
@@ -128,7 +129,7 @@ t.test('an event set back to pending by another process is applied again, howeve
   await apply(applying, names('e', 10));
   const start = createWorkListStart(db);
   await eventually('the start is after all events', start.find, (seq) => seq === 10);
-  await transact(commits.other, (trx) => reprocessEvent(trx, 'e3'));
+  await transact(commits.other, (trx) => reprocessEvent(trx, 'e3', ACTING));
   await eventually('a look back finds it', start.find, (seq) => seq === 3);
   t.ok((await states()).includes('e3: pending'));
   await eventually(
@@ -140,7 +141,7 @@ t.test('an event set back to pending by another process is applied again, howeve
     (all) => all.includes('e3: applied'),
   );
   await eventually('the start is after all events again', start.find, (seq) => seq === 10);
-  await transact(commits.other, (trx) => reprocessEvent(trx, 'e5'));
+  await transact(commits.other, (trx) => reprocessEvent(trx, 'e5', ACTING));
   start.lookBack();
   t.equal(await start.find(), 5, 'immediately after lookBack');
 });

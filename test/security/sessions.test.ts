@@ -1,5 +1,6 @@
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
+import { SYSTEM } from '../../src/security/audit.ts';
 import {
   beginSession,
   endSession,
@@ -13,6 +14,7 @@ import {
 } from '../../src/security/sessions.ts';
 import { createToken, revokeToken } from '../../src/security/tokens.ts';
 import { scratch } from '../database/scratch.ts';
+import { acting } from '../support/audit.ts';
 import { at } from '../support/clocks.ts';
 import { bytesByTable, onEachEngine } from '../support/engine.ts';
 
@@ -20,7 +22,7 @@ const NOW = new Date('2026-02-01T08:00:00.000Z');
 const after = (ms: number) => new Date(NOW.getTime() + ms);
 
 async function tokenOf(db: Db, expiresAt: Date | null = null): Promise<string> {
-  const wish = { name: 'someone', scopes: ['ledger:read'], expiresAt, now: NOW };
+  const wish = { name: 'someone', scopes: ['ledger:read'], expiresAt, now: NOW, actor: SYSTEM };
   return (await transact(db, (trx) => createToken(trx, wish))).token;
 }
 
@@ -33,7 +35,7 @@ onEachEngine('a session has its token’s scopes, for twelve hours', async (t) =
   const caller = await sessionCaller(db, secret, at(after(SESSION_MS - 1)), null);
   t.match(caller, { name: 'someone', scopes: ['ledger:read'] });
   t.equal(await sessionCaller(db, secret, at(after(SESSION_MS)), null), null);
-  await transact(db, (trx) => revokeToken(trx, 'someone', NOW));
+  await transact(db, (trx) => revokeToken(trx, 'someone', acting(NOW)));
   t.equal(await sessionCaller(db, secret, at(after(1)), null), null, 'revoked');
 });
 

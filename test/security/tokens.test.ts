@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
+import { SYSTEM } from '../../src/security/audit.ts';
 import {
   allows,
   authenticate,
@@ -11,6 +12,7 @@ import {
   SCOPES,
 } from '../../src/security/tokens.ts';
 import { scratch } from '../database/scratch.ts';
+import { acting } from '../support/audit.ts';
 import { at } from '../support/clocks.ts';
 import { onEachEngine, rawBytes } from '../support/engine.ts';
 
@@ -20,7 +22,14 @@ const FIRST_TOKEN = 'first-token-of-a-container-0123456789';
 
 function create(db: Db, wish: Partial<NewToken> = {}): Promise<{ tokenId: string; token: string }> {
   return transact(db, (trx) =>
-    createToken(trx, { name: 'payroll', scopes: ['ledger:read'], expiresAt: null, now: NOW, ...wish }),
+    createToken(trx, {
+      name: 'payroll',
+      scopes: ['ledger:read'],
+      expiresAt: null,
+      now: NOW,
+      actor: SYSTEM,
+      ...wish,
+    }),
   );
 }
 
@@ -90,14 +99,14 @@ onEachEngine('a token is rejected from its expiry on', async (t) => {
 onEachEngine('a revoked token is rejected immediately, and others are not', async (t) => {
   const { db } = await scratch(t);
   const [one, two] = [await create(db), await create(db)];
-  t.equal(await transact(db, (trx) => revokeToken(trx, one.tokenId, LATER)), 1);
+  t.equal(await transact(db, (trx) => revokeToken(trx, one.tokenId, acting(LATER))), 1);
   t.equal(await authenticate(db, one.token, at(NOW), null), null);
   t.ok(await authenticate(db, two.token, at(NOW), null));
 });
 
 onEachEngine('revoking by a name that several valid tokens share revokes none', async (t) => {
   const { db } = await scratch(t);
-  const revoke = (idOrName: string) => transact(db, (trx) => revokeToken(trx, idOrName, LATER));
+  const revoke = (idOrName: string) => transact(db, (trx) => revokeToken(trx, idOrName, acting(LATER)));
   const old = await create(db);
   const renewed = await create(db);
   await t.rejects(revoke('payroll'), { code: 'TOKEN_REFUSED', message: new RegExp(`${old.tokenId}.* or `) });
@@ -113,7 +122,7 @@ onEachEngine('the list shows everything but the token, including expired and rev
   t.strictSame(await listTokens(db), []);
   const { tokenId } = await create(db, { expiresAt: LATER });
   await create(db, { name: 'console', scopes: ['all'], now: LATER });
-  await transact(db, (trx) => revokeToken(trx, tokenId, LATER));
+  await transact(db, (trx) => revokeToken(trx, tokenId, acting(LATER)));
   t.match(await listTokens(db), [
     {
       tokenId,
@@ -144,7 +153,7 @@ onEachEngine('the configured API_TOKEN has all scopes, and only if it is set', a
     'other tokens still work',
   );
   t.equal(
-    await transact(db, (trx) => revokeToken(trx, 'API_TOKEN', NOW)),
+    await transact(db, (trx) => revokeToken(trx, 'API_TOKEN', acting(NOW))),
     0,
     'only the environment revokes it',
   );

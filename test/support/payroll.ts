@@ -28,10 +28,12 @@ import { findRun, putRun, type StoredRun, voidRun } from '../../src/payroll/reco
 import { type PayrollCode, putCodes } from '../../src/payroll/settings/codes.ts';
 import { OPTIONS } from '../../src/payroll/settings/policy.ts';
 import { type PayDate, putSchedules, type Schedule } from '../../src/payroll/settings/schedules.ts';
+import { SYSTEM } from '../../src/security/audit.ts';
 import { deductionOf, deliver } from '../api/deliver.ts';
 import { deduction as sample } from '../contract/samples.ts';
 import { scratch } from '../database/scratch.ts';
 import { every } from '../payroll/calendars.ts';
+import { acting } from './audit.ts';
 
 export const EMPLOYER = 'acme';
 export const NOW = new Date('2026-07-13T09:00:00.000Z');
@@ -147,8 +149,8 @@ export async function decide(
   version: number,
   decision: 'keep' | 'drop',
 ): Promise<void> {
-  const given = { deductionId, version, decision, reason: 'asked the employee', decidedBy: 'test' };
-  const { outcome } = await transact(db, (trx) => decideStart(trx, given, LATELY));
+  const given = { deductionId, version, decision, reason: 'asked the employee' };
+  const { outcome } = await transact(db, (trx) => decideStart(trx, given, acting(LATELY)));
   if (outcome !== 'decided') throw new Error(outcome);
 }
 
@@ -166,11 +168,11 @@ export function schedule(fields: Partial<Schedule> = {}): Schedule {
 }
 
 export function setSchedules(db: Db, list: readonly Schedule[], employerId = EMPLOYER): Promise<void> {
-  return transact(db, (trx) => putSchedules(trx, employerId, list, LATELY));
+  return transact(db, (trx) => putSchedules(trx, employerId, list, acting(LATELY)));
 }
 
 export function setCodes(db: Db, list: readonly PayrollCode[], employerId = EMPLOYER): Promise<void> {
-  return transact(db, (trx) => putCodes(trx, employerId, list, LATELY));
+  return transact(db, (trx) => putCodes(trx, employerId, list, acting(LATELY)));
 }
 
 /** Sets the code X1 for a line of coverage as the employer's only one. */
@@ -226,7 +228,7 @@ export function runOn(payDate: string, fields: Partial<RunBody> = {}): StatedRun
 
 /** Stores a run. */
 export async function put(db: Db, runId: string, given: RunBody): Promise<StoredRun> {
-  const outcome = await transact(db, (trx) => putRun(trx, runId, stated(given), LATELY));
+  const outcome = await transact(db, (trx) => putRun(trx, runId, stated(given), acting(LATELY)));
   if (outcome === 'different') throw new Error('another run has the id');
   return storedRun(db, runId);
 }
@@ -253,7 +255,7 @@ export function finalize(
   return finalizeRun(
     db,
     runId,
-    { ifMatch: null, accept: null, clock: () => new Date(LATELY), ...options },
+    { ifMatch: null, accept: null, actor: SYSTEM, clock: () => new Date(LATELY), ...options },
     checkReadiness,
   );
 }
@@ -272,7 +274,9 @@ export function finalizedOn(db: Db, payDate: string, fields: Partial<RunBody> = 
 }
 
 export async function voided(db: Db, runId: string): Promise<void> {
-  const outcome = await transact(db, (trx) => voidRun(trx, runId, { reason: 'a mistake', now: LATELY }));
+  const outcome = await transact(db, (trx) =>
+    voidRun(trx, runId, { reason: 'a mistake', ...acting(LATELY) }),
+  );
   if (outcome !== 'voided') throw new Error(outcome);
 }
 
@@ -321,7 +325,7 @@ export function rowsOf(...rows: Given[]): RowResult[] {
 
 /** Records what was taken in a finalized run. */
 export async function taken(db: Db, runId: string, ...rows: Given[]): Promise<Recorded> {
-  return recordTaken(db, await storedRun(db, runId), rowsOf(...rows), LATELY);
+  return recordTaken(db, await storedRun(db, runId), rowsOf(...rows), acting(LATELY));
 }
 
 // Everything together

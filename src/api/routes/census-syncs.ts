@@ -5,9 +5,8 @@ import { ago } from '../../checks.ts';
 import * as field from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
 import { cursorOf } from '../../formats/cursor.ts';
-import { employerSubject } from '../../outbox/queue.ts';
 import { isKnownEmployer } from '../../payroll/lifecycle/employers.ts';
-import { alsoNeeds, by, writeReadDown } from '../auth.ts';
+import { actingIn, alsoNeeds, by, writeReadDown } from '../auth.ts';
 import { conflict, notFound, Refusal } from '../problem.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
 import { cursor, Dismissal, flag, idFilter, LIMIT_DEFAULT, limit, ownId, pageOf } from '../schemas.ts';
@@ -107,11 +106,8 @@ export function censusSyncRoutes(app: Api, parts: ApiParts): void {
       const [whole] = shown([sync]) as [Sync];
       if (request.query.response !== true) return whole;
       const { employer_id } = sync;
-      await writeReadDown(parts, request, {
-        resource_type: 'census',
-        resource_id: sync_id,
-        ...employerSubject(employer_id),
-      });
+      const read = { action: 'census-sync.read', resource: sync_id, employer: employer_id } as const;
+      await writeReadDown(parts, request, read);
       log.info({ employer_id, sync_id, ...by(request) }, 'the response to a census was read');
       return { ...whole, response: await readSyncResponse(db, encryptor, sync_id) };
     },
@@ -132,7 +128,7 @@ export function censusSyncRoutes(app: Api, parts: ApiParts): void {
     async (request) => {
       const { sync_id } = request.params;
       const at = await sharedNow(db);
-      const dismissal = { ...request.body, overdueBefore: ago(at, overdueMs), now: at.toISOString() };
+      const dismissal = { ...request.body, overdueBefore: ago(at, overdueMs), ...actingIn(request, at) };
       const outcome = await transact(db, (trx) => dismissSync(trx, sync_id, dismissal));
       if (outcome === 'unknown') throw notFound('census sync');
       if (outcome === 'nothing to dismiss') {
@@ -163,7 +159,7 @@ export function censusSyncRoutes(app: Api, parts: ApiParts): void {
         throw new Refusal('NOT_FOUND', detail);
       }
       const at = await sharedNow(db);
-      const asked = { employerId: employer_id, now: at.toISOString() };
+      const asked = { employerId: employer_id, ...actingIn(request, at) };
       const sync_id = await transact(db, (trx) => requestSyncManually(trx, asked));
       log.info({ employer_id, sync_id, ...by(request) }, 'a census sync was requested');
       wakeSend();

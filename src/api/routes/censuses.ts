@@ -10,7 +10,6 @@ import { Census } from '../../contract/census.ts';
 import { PROBLEMS_MAX } from '../../contract/check.ts';
 import * as field from '../../contract/fields.ts';
 import { cursorOf } from '../../formats/cursor.ts';
-import { employerSubject } from '../../outbox/queue.ts';
 import { by, mayAlso, writeReadDown } from '../auth.ts';
 import { passStreams, streamedBody } from '../bodies.ts';
 import { notFound, Refusal } from '../problem.ts';
@@ -182,9 +181,8 @@ export function censusRoutes(app: Api, parts: ApiParts): void {
         const hidden = { changed: null, unchanged: null, organization: null };
         return { ...report, changes: { added, absent, needs_scope: 'pii:read' as const, ...hidden } };
       }
-      const { census_id: resource_id } = report.last_upload;
-      const read = { resource_type: 'census', resource_id, ...employerSubject(employer_id) } as const;
-      await writeReadDown(parts, request, read);
+      const { census_id: resource } = report.last_upload;
+      await writeReadDown(parts, request, { action: 'census.read', resource, employer: employer_id });
       return { ...report, changes: { ...changes, needs_scope: null } };
     },
   );
@@ -257,11 +255,8 @@ export function stagedCensusRoutes(app: Api, parts: ApiParts): void {
       const { employer_id } = request.params;
       const census = await currentCensus(db, employer_id);
       if (census === null) throw notFound('staged census of an employer');
-      await writeReadDown(parts, request, {
-        resource_type: 'census',
-        resource_id: census.census_id,
-        ...employerSubject(employer_id),
-      });
+      const { census_id: resource } = census;
+      await writeReadDown(parts, request, { action: 'census.read', resource, employer: employer_id });
       log.info({ employer_id, census_id: census.census_id, ...by(request) }, 'a census was read');
       const body = whole(uploadBody(db, encryptor, census.census_id), census.body_bytes);
       return reply.type(CENSUS_TYPES.json).send(Readable.from(body, { objectMode: false }));

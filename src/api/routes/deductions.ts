@@ -14,7 +14,8 @@ import {
 } from '../../ledger/deductions.ts';
 import { transactOnLedger } from '../../ledger/position.ts';
 import { decideStart, START_DECISIONS } from '../../ledger/start-decisions.ts';
-import { by } from '../auth.ts';
+import { Actor } from '../../security/audit.ts';
+import { actingIn, by } from '../auth.ts';
 import { conflict, notFound, Refusal } from '../problem.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
 import { cursor, flag, idFilter, instant, LIMIT_DEFAULT, limit, pageOf } from '../schemas.ts';
@@ -62,7 +63,7 @@ const StartDecision = field.component(
     deduction_id: field.text('The deduction.'),
     ...Decision.properties,
     position: Type.Integer({ minimum: 1, description: "The decision's place in the ledger." }),
-    decided_by: field.text('The name of the token that decided.'),
+    decided_by: Actor,
     recorded_at: field.text('The time of the decision.'),
   },
   'A recorded decision.',
@@ -216,13 +217,14 @@ export function deductionRoutes(app: Api, { db, now, log }: ApiParts): void {
     }),
     async (request, reply) => {
       const { deduction_id } = request.params;
-      const decision = { ...request.body, deductionId: deduction_id, decidedBy: request.caller?.name ?? '' };
-      const decided = await transactOnLedger(db, (trx) => decideStart(trx, decision, now().toISOString()));
+      const decision = { ...request.body, deductionId: deduction_id };
+      const acting = actingIn(request, now());
+      const decided = await transactOnLedger(db, (trx) => decideStart(trx, decision, acting));
       if (decided.outcome === 'unknown') throw notFound(`version ${decision.version} of a deduction`);
       if (decided.outcome === 'not-undecided')
         throw conflict('The start of this version was not moved in a way that needs a decision.');
       log.info(by(request), 'a start decision was recorded');
-      return reply.code(201).send(viewStartDecision(decided.row));
+      return reply.code(201).send(viewStartDecision(decided.decision));
     },
   );
 

@@ -12,8 +12,7 @@ import {
   listChanges,
 } from '../../employment/changes.ts';
 import { CHANGE_KINDS, cancelManually, releaseManually, retryManually } from '../../outbox/manual.ts';
-import { employeeSubject } from '../../outbox/queue.ts';
-import { alsoNeeds, by, writeReadDown } from '../auth.ts';
+import { actingIn, alsoNeeds, by, writeReadDown } from '../auth.ts';
 import { conflict, notFound } from '../problem.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
 import { cursor, flag, idFilter, instant, LIMIT_DEFAULT, limit, ownId, pageOf } from '../schemas.ts';
@@ -141,9 +140,9 @@ export function employeeChangeRoutes(app: Api, parts: ApiParts): void {
       if (change === null) throw notFound('employment change');
       if (request.query.body !== true) return change;
       await writeReadDown(parts, request, {
-        resource_type: 'change',
-        resource_id: change_id,
-        ...employeeSubject(change.employee_id),
+        action: 'change.read',
+        resource: change_id,
+        employee: change.employee_id,
       });
       const fields = { request_id: change_id, kind: change.kind, ...by(request) };
       log.info(fields, 'the contents of an employment change were read');
@@ -178,7 +177,7 @@ export function employeeChangeRoutes(app: Api, parts: ApiParts): void {
     async (request, reply) => {
       const { change_id } = request.params;
       const force = request.body.force === true;
-      const how = { force, now: (await sharedNow(db)).toISOString() };
+      const how = { force, ...actingIn(request, await sharedNow(db)) };
       const acted = await actOnChange(db, change_id, (trx) => retryManually(trx, change_id, how));
       return reply.code(202).send(done(request, acted, force ? 'retried by force' : 'retried'));
     },
@@ -203,7 +202,7 @@ export function employeeChangeRoutes(app: Api, parts: ApiParts): void {
     }),
     async (request) => {
       const { change_id } = request.params;
-      const how = { reason: request.body.reason, now: (await sharedNow(db)).toISOString() };
+      const how = { reason: request.body.reason, ...actingIn(request, await sharedNow(db)) };
       const acted = await actOnChange(db, change_id, (trx) => cancelManually(trx, change_id, how));
       return done(request, acted, 'canceled');
     },
@@ -222,7 +221,8 @@ export function employeeChangeRoutes(app: Api, parts: ApiParts): void {
     }),
     async (request) => {
       const { change_id } = request.params;
-      const acted = await actOnChange(db, change_id, (trx) => releaseManually(trx, change_id));
+      const acting = actingIn(request, await sharedNow(db));
+      const acted = await actOnChange(db, change_id, (trx) => releaseManually(trx, change_id, acting));
       return done(request, acted, 'released');
     },
   );

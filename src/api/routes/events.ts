@@ -18,7 +18,7 @@ import {
   viewEvent,
   viewWholeEvent,
 } from '../../inbox/events.ts';
-import { by } from '../auth.ts';
+import { actingIn, by } from '../auth.ts';
 import { conflict, notFound } from '../problem.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
 import { cursor, Dismissal, flag, instant, LIMIT_DEFAULT, limit, ownId, pageOf } from '../schemas.ts';
@@ -206,8 +206,9 @@ export function eventRoutes(app: Api, { db, now, sharedNow, log, wakeApply }: Ap
     }),
     async (request, reply) => {
       const { event_id } = request.params;
+      const acting = actingIn(request, now());
       const event = await transact(db, async (trx) => {
-        const outcome = await reprocessEvent(trx, event_id);
+        const outcome = await reprocessEvent(trx, event_id, acting);
         if (outcome === 'unknown') throw notFound('event');
         if (outcome === 'body dropped') throw conflict(BODY_DROPPED);
         return shown(trx, event_id);
@@ -232,8 +233,9 @@ export function eventRoutes(app: Api, { db, now, sharedNow, log, wakeApply }: Ap
     }),
     async (request) => {
       const { event_id } = request.params;
+      const acting = actingIn(request, now());
       const event = await transact(db, async (trx) => {
-        const outcome = await dismissEvent(trx, event_id, request.body.reason, now().toISOString());
+        const outcome = await dismissEvent(trx, event_id, request.body.reason, acting);
         if (outcome === 'unknown') throw notFound('event');
         if (outcome === 'nothing to dismiss') {
           throw conflict('The event is not quarantined and has no conflict or tie.');
@@ -268,8 +270,8 @@ export function eventRoutes(app: Api, { db, now, sharedNow, log, wakeApply }: Ap
     }),
     async (request) => {
       const filter = { ...request.body, eventType: request.body.event_type };
-      const at = (await sharedNow(db)).toISOString();
-      const { reprocessed, withoutBody } = await reprocessAll(db, filter, at, async (step) => {
+      const acting = actingIn(request, await sharedNow(db));
+      const { reprocessed, withoutBody } = await reprocessAll(db, filter, acting, async (step) => {
         if (step > 0) wakeApply();
         await nextTurn();
       });

@@ -13,7 +13,7 @@ import { linesAfter, linesOfRun } from '../../payroll/lifecycle/line-pages.ts';
 import { ShownLine, shownLines } from '../../payroll/lifecycle/line-view.ts';
 import { AUDIT_COLUMNS, AUDIT_ROWS_MAX, Audit, auditRun } from '../../payroll/reconciliation/audit.ts';
 import type { LinesOfEmployee } from '../../payroll/records/frozen-lines.ts';
-import { by, mayAlso } from '../auth.ts';
+import { actingIn, by, mayAlso } from '../auth.ts';
 import { passStreams, streamedRows } from '../bodies.ts';
 import { negotiated } from '../headers.ts';
 import { broken, causeOf, conflict, invalid } from '../problem.ts';
@@ -220,9 +220,9 @@ export function payrollRunFileRoutes(app: Api, parts: ApiParts): void {
       const { run_id } = request.params;
       const stored = await storedRun(db, run_id);
       if (stored.state !== 'finalized') throw notFinalized(stored);
-      const at = now().toISOString();
+      const acting = actingIn(request, now());
       const recorded = await limited(request, (slot) =>
-        recordTaken(db, stored, streamedRows(request, slot, TAKEN_COLUMNS), at),
+        recordTaken(db, stored, streamedRows(request, slot, TAKEN_COLUMNS), acting),
       );
       if (!recorded.ok) throw broken('ROWS_REFUSED', recorded.problems, recorded.problem_count);
       const { ok: _, ...report } = recorded;

@@ -9,7 +9,7 @@ import { PayrollRun, viewStoredRun } from '../../payroll/lifecycle/run-view.ts';
 import { type StoredRun, voidRun } from '../../payroll/records/runs.ts';
 import { settledBy } from '../../payroll/records/settlements.ts';
 import { finalizeChecked, unknownChecks } from '../../readiness/run-report.ts';
-import { by } from '../auth.ts';
+import { actingIn, actorOf, by } from '../auth.ts';
 import { idempotencyKeyOf, ifMatchOf } from '../headers.ts';
 import { conflict, invalid, Refusal } from '../problem.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
@@ -77,7 +77,8 @@ export function payrollRunWorkRoutes(app: Api, parts: ApiParts): void {
       const finalized = await finalizeChecked(db, run_id, {
         ifMatch: ifMatchOf(request.headers['if-match']),
         idempotencyKey: idempotencyKeyOf(request.headers['idempotency-key']),
-        accept: acceptanceOf(request.body, request.caller?.name ?? ''),
+        accept: acceptanceOf(request.body),
+        actor: actorOf(request),
         clock: now,
         question: await questionOf(parts),
       });
@@ -113,7 +114,7 @@ export function payrollRunWorkRoutes(app: Api, parts: ApiParts): void {
     }),
     async (request, reply) => {
       const { run_id } = request.params;
-      const how = { reason: request.body.reason, now: now().toISOString() };
+      const how = { reason: request.body.reason, ...actingIn(request, now()) };
       const outcome = await transact(db, (trx) => voidRun(trx, run_id, how));
       if (outcome === 'unknown') throw noRun();
       const stored = await storedRun(db, run_id);
@@ -173,7 +174,7 @@ export function notFinalized({ state }: StoredRun): Refusal {
   return conflict(`The run is ${state}. ${todo}`);
 }
 
-function acceptanceOf({ accept, reason }: Static<typeof Finalizing>, acceptedBy: string): Acceptance | null {
+function acceptanceOf({ accept, reason }: Static<typeof Finalizing>): Acceptance | null {
   if (accept === undefined) {
     if (reason === undefined) return null;
     throw invalid([{ path: 'reason', rule: 'must be omitted without accept' }]);
@@ -186,5 +187,5 @@ function acceptanceOf({ accept, reason }: Static<typeof Finalizing>, acceptedBy:
   }
   if (reason === undefined) problems.push({ path: 'reason', rule: 'is required to accept failed checks' });
   if (reason === undefined || problems.length > 0) throw invalid(problems);
-  return { checks: accept, reason, acceptedBy };
+  return { checks: accept, reason };
 }

@@ -2,6 +2,7 @@ import type { FastifyReply } from 'fastify';
 import Type from 'typebox';
 import * as field from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
+import { cursorOf } from '../../formats/cursor.ts';
 import { beginRun, PREVIEWED_LINES, previewWithLines } from '../../payroll/lifecycle/begin.ts';
 import { viewRun } from '../../payroll/lifecycle/results.ts';
 import {
@@ -20,7 +21,8 @@ import { RunBody, runOf, type StatedRun } from '../../payroll/records/body.ts';
 import { bodyOf, deleteRun, findRun, listRuns, type StoredRun } from '../../payroll/records/runs.ts';
 import { viewReadiness } from '../../readiness/report.ts';
 import { readinessOfRun } from '../../readiness/run-report.ts';
-import { by, mayAlso } from '../auth.ts';
+import { AuditRecord, recordsOf } from '../../security/audit.ts';
+import { actingIn, by, mayAlso } from '../auth.ts';
 import { broken, conflict, notFound, type Refusal } from '../problem.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
 import { DescribedRunBody, RunId } from '../run-schemas.ts';
@@ -55,7 +57,7 @@ export function payrollRunRoutes(app: Api, parts: ApiParts): void {
     async (request, reply) => {
       const { run_id } = request.params;
       const run = runIn(request.body);
-      const begun = await beginRun(db, run_id, run, now().toISOString());
+      const begun = await beginRun(db, run_id, run, actingIn(request, now()));
       if (begun.outcome === 'different') {
         throw conflict('A run with this ID and a different body exists. Use another ID or delete that run.');
       }
@@ -152,7 +154,8 @@ export function payrollRunRoutes(app: Api, parts: ApiParts): void {
     }),
     async (request, reply) => {
       const { run_id } = request.params;
-      const outcome = await transact(db, (trx) => deleteRun(trx, run_id));
+      const acting = actingIn(request, now());
+      const outcome = await transact(db, (trx) => deleteRun(trx, run_id, acting));
       if (outcome === 'unknown') throw noRun();
       if (outcome === 'not-open') throw notOpen();
       log.info({ run_id, ...by(request) }, 'a payroll run was deleted');
@@ -202,6 +205,30 @@ export function payrollRunRoutes(app: Api, parts: ApiParts): void {
       const otherRules = whyOtherRules(stored);
       if (otherRules !== null) throw conflict(otherRules);
       return verifyRun(db, stored);
+    },
+  );
+}
+
+const recordCursor = cursorOf('audit-records', Type.Integer({ minimum: 1 }));
+
+/** Lists the audit records of a run, also after it was deleted. */
+export function payrollRunAuditRoutes(app: Api, { db }: ApiParts): void {
+  app.get(
+    '/v1/payroll-runs/:run_id/audit-records',
+    operation('Payroll runs', 'runs:read', {
+      operationId: 'listAuditRecordsOfPayrollRun',
+      summary: 'List who did what with a payroll run',
+      description:
+        'Lists the audit records of a run, oldest first: created, finalized, voided, deleted, amounts taken. ' +
+        'Records of a deleted run are kept.',
+      params: RunId,
+      querystring: field.closed({ cursor, limit }),
+      response: { 200: pageOf(AuditRecord) },
+    }),
+    async ({ params, query }) => {
+      const page = { after: recordCursor.decode(query.cursor), limit: query.limit ?? LIMIT_DEFAULT };
+      const { records, next } = await recordsOf(db, { type: 'run', id: params.run_id }, page);
+      return recordCursor.page(records, next);
     },
   );
 }

@@ -3,6 +3,7 @@ import * as field from '../../contract/fields.ts';
 import { UnappliedChange } from '../../inbox/unapplied.ts';
 import { readReadiness, viewReadiness } from '../../readiness/report.ts';
 import { CHECK_TEXTS } from '../../readiness/run-report.ts';
+import { Actor } from '../../security/audit.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
 import { idFilter } from '../schemas.ts';
 
@@ -19,7 +20,7 @@ const Check = field.component('ReadinessCheck', {
     field.closed({
       example: field.text('The finding.'),
       reason: field.text('Why it was accepted.'),
-      accepted_by: field.text('The name of the token that accepted it.'),
+      accepted_by: Actor,
       accepted_at: field.text('The time of the acceptance.'),
     }),
     { description: 'The first failures that a person accepted earlier and whose facts have not changed.' },

@@ -19,7 +19,7 @@ import {
   retryManually,
 } from '../../outbox/manual.ts';
 import { instant, ROWS_FILE } from '../arguments.ts';
-import { type Command, confirm, type PageOptions } from '../command.ts';
+import { actingIn, type Command, confirm, type PageOptions } from '../command.ts';
 import { type CommandError, failed, unknownId } from '../failure.ts';
 import { type Column, type Output, printPage, printPairs, printResult, printTable } from '../output.ts';
 import { changeReport, keyPrefix } from './report.ts';
@@ -109,8 +109,9 @@ function addActionCommands(change: Command): void {
     .argument('<change-id>', 'The id of the change')
     .option('--force', 'Also if a newer change of the employee was delivered, which this one may undo')
     .json()
-    .doesOnDatabase(async ({ db, out, now }, changeId: string, { force = false }: { force?: boolean }) => {
-      const how = { force, now: (await databaseNow(db, now)).toISOString() };
+    .doesOnDatabase(async (context, changeId: string, { force = false }: { force?: boolean }) => {
+      const { db, out, now } = context;
+      const how = { force, ...actingIn(context, await databaseNow(db, now)) };
       const acted = await actOnChange(db, changeId, (trx) => retryManually(trx, changeId, how));
       printOutcome(out, changeId, acted, 'is sent again');
     });
@@ -131,7 +132,7 @@ function addActionCommands(change: Command): void {
         ...(blocking ? ["The employee's later changes wait for it, and are sent afterward."] : []),
       ];
       await confirm(context, effects, 'Cancel it? It will not be sent, and its contents are deleted.');
-      const how = { reason, now: (await databaseNow(db, now)).toISOString() };
+      const how = { reason, ...actingIn(context, await databaseNow(db, now)) };
       const acted = await actOnChange(db, changeId, (trx) => cancelManually(trx, changeId, how));
       printOutcome(out, changeId, acted, 'is canceled');
     });
@@ -140,8 +141,10 @@ function addActionCommands(change: Command): void {
     .examples(`change release ${CHANGE_ID}`)
     .argument('<change-id>', 'The id of the rejected new hire')
     .json()
-    .doesOnDatabase(async ({ db, out }, changeId: string) => {
-      const acted = await actOnChange(db, changeId, (trx) => releaseManually(trx, changeId));
+    .doesOnDatabase(async (context, changeId: string) => {
+      const { db, out, now } = context;
+      const acting = actingIn(context, await databaseNow(db, now));
+      const acted = await actOnChange(db, changeId, (trx) => releaseManually(trx, changeId, acting));
       printOutcome(out, changeId, acted, 'no longer delays later changes');
     });
 }

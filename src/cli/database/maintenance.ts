@@ -8,7 +8,7 @@ import { readClockState } from '../../operations/clock-check.ts';
 import { countDue, type DueByKind, dropDue } from '../../operations/retention.ts';
 import { rowsToVerify, type VerifyReport, verifyAll } from '../../operations/verify.ts';
 import { createEncryptor } from '../../security/encryption.ts';
-import { type Command, confirm } from '../command.ts';
+import { actingIn, type Command, confirm } from '../command.ts';
 import { failed, ifStopped } from '../failure.ts';
 import {
   counted,
@@ -57,7 +57,7 @@ export function addAcceptLossCommand(program: Command): void {
       }
       const effects = (await knownLosses(db, now())).map(describeLoss);
       if (effects.length > 0) await confirm(context, effects, 'Accept it? Readiness stops reporting it.');
-      const accepted = await transact(db, (trx) => acceptLosses(trx, reason, now().toISOString()));
+      const accepted = await transact(db, (trx) => acceptLosses(trx, reason, actingIn(context)));
       if (accepted === 0) throw failed('there is no loss to accept');
       printResult(out, { accepted }, `Accepted ${counted(accepted, 'loss', 'losses')}`);
     });

@@ -7,7 +7,7 @@ import { viewPreview, viewStoredRun } from '../../payroll/lifecycle/run-view.ts'
 import { RUN_ID_PATTERN, type RunBody, runOf, type StatedRun } from '../../payroll/records/body.ts';
 import { COLLECTIONS } from '../../payroll/settings/policy.ts';
 import { readJsonFile } from '../arguments.ts';
-import { type Command, withDatabase } from '../command.ts';
+import { actingIn, type Command, withDatabase } from '../command.ts';
 import { failed, inputRefused, wrongUsage } from '../failure.ts';
 import { printResult } from '../output.ts';
 import { addFinalizeCommands } from './finalize.ts';
@@ -22,7 +22,7 @@ export function addRunCommands(program: Command): void {
     .argument('<run-id>', 'An id of your choice: 1 to 128 of A-Z a-z 0-9 . _ -');
   withRunOptions(create).does(
     async (context, runId: string, file: string | undefined, options: RunOptions) => {
-      const { out, now } = context;
+      const { out } = context;
       if (!new RegExp(RUN_ID_PATTERN).test(runId)) {
         throw wrongUsage(
           'the id of a run must be 1 to 128 of A-Z a-z 0-9 . _ -, and not only one or two dots',
@@ -30,9 +30,7 @@ export function addRunCommands(program: Command): void {
       }
       const requested = await requestedRun(file, options);
       await withDatabase(context, async (db) => {
-        const begun = await computed(requested, () =>
-          beginRun(db, runId, requested.run, now().toISOString()),
-        );
+        const begun = await computed(requested, () => beginRun(db, runId, requested.run, actingIn(context)));
         if (begun.outcome === 'different') {
           throw failed(
             `another run has the id ${runId}: use another id, or delete that run with "benefits-sidecar run delete" while it is open`,

@@ -14,6 +14,7 @@ import { viewReadiness } from '../../readiness/report.ts';
 import { finalizeChecked, readinessOfRun, unknownChecks } from '../../readiness/run-report.ts';
 import { reasonOf } from '../arguments.ts';
 import {
+  actingIn,
   type Command,
   type Context,
   confirm,
@@ -62,7 +63,7 @@ export function addFinalizeCommands(run: Command): void {
     .option('--reason <text>', 'Why the findings are accepted (required with --accept)')
     .json()
     .does(async (context, runId: string, options: Options) => {
-      const { now, yes } = context;
+      const { now, yes, actor } = context;
       const accept = acceptanceOf(options);
       if (options.etag !== undefined && yes) throw wrongUsage('use either --etag or --yes');
       await withDatabase(context, async (db) => {
@@ -70,7 +71,7 @@ export function addFinalizeCommands(run: Command): void {
         const question = await questionOf(onDatabase);
         const ifMatch = options.etag ?? (await agreed(onDatabase, runId, question));
         if (ifMatch === null) throw failed('canceled: nothing was finalized');
-        const finalized = await finalizeChecked(db, runId, { ifMatch, accept, clock: now, question });
+        const finalized = await finalizeChecked(db, runId, { ifMatch, accept, actor, clock: now, question });
         if (!('stored' in finalized)) throw failed(await whyRefused(onDatabase, finalized, runId, accept));
         await printStoredRun(onDatabase, finalized.stored);
       });
@@ -83,14 +84,14 @@ export function addFinalizeCommands(run: Command): void {
     .confirmed()
     .json()
     .doesOnDatabase(async (context, runId: string, { reason }: { reason: string }) => {
-      const { db, out, now, yes } = context;
+      const { db, out, yes } = context;
       const finalized = await storedRun(db, runId);
       if (finalized.state !== 'finalized') throw notFinalized(finalized);
       const settled_by = await settledBy(db, finalized.run_id);
       const effects = await effectsOfVoiding(db, finalized, settled_by);
       await confirm(context, effects, `Void ${printable(runId)}? It cannot be finalized again.`);
-      const at = now().toISOString();
-      const outcome = await transact(db, (trx) => voidRun(trx, runId, { reason, now: at }));
+      const how = { reason, ...actingIn(context) };
+      const outcome = await transact(db, (trx) => voidRun(trx, runId, how));
       const stored = await storedRun(db, runId);
       if (outcome !== 'voided') throw notFinalized(stored);
       const shown = await viewStoredRun(db, await viewRun(db, stored), stored);
@@ -142,7 +143,7 @@ export function addFinalizeCommands(run: Command): void {
         const effect = `${runId}: ${employer_id}, pay date ${pay_date}. It was never finalized.`;
         await confirm(context, [effect], 'Delete it?');
       }
-      const outcome = await transact(db, (trx) => deleteRun(trx, runId));
+      const outcome = await transact(db, (trx) => deleteRun(trx, runId, actingIn(context)));
       if (outcome === 'unknown') throw unknownId('run', runId, 'run list');
       if (outcome === 'not-open') {
         throw failed('the run was finalized, so it is kept: void it with "benefits-sidecar run void"');
@@ -162,7 +163,7 @@ function acceptanceOf({ accept, reason }: Options): Acceptance | null {
     throw wrongUsage(
       `--accept must name checks of "benefits-sidecar run readiness". These are unknown: ${unknown.join(', ')}`,
     );
-  return { checks: accept, reason: reasonOf(reason), acceptedBy: 'command line' };
+  return { checks: accept, reason: reasonOf(reason) };
 }
 
 /** Prints the totals and the failed checks. Returns the ETag of the report, or null if the user does not agree. */

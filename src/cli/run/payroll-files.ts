@@ -11,7 +11,7 @@ import {
   auditRun,
 } from '../../payroll/reconciliation/audit.ts';
 import { findRowsFile, ROWS_FILE, wholeNumber } from '../arguments.ts';
-import type { Command, PageOptions } from '../command.ts';
+import { actingIn, type Command, type PageOptions } from '../command.ts';
 import { failed, inputRefused } from '../failure.ts';
 import {
   type Column,
@@ -31,7 +31,8 @@ export function addPayrollFileCommands(run: Command): void {
     .argument('<run-id>', 'The id of the finalized run')
     .argument('<file>', `A ${ROWS_FILE} with employee_id, amount, and line_of_coverage or payroll_code`)
     .json()
-    .doesOnDatabase(async ({ db, out, now }, runId: string, path: string) => {
+    .doesOnDatabase(async (context, runId: string, path: string) => {
+      const { db, out } = context;
       // One wrong row rejects the whole report.
       const file = await findRowsFile(path);
       const stored = await storedRun(db, runId);
@@ -39,7 +40,7 @@ export function addPayrollFileCommands(run: Command): void {
         throw failed(`the run is ${stored.state}: deductions taken can be reported for a finalized run`);
       }
       const recorded = await withProgress(out, 'bytes', file.size, ({ add }) =>
-        recordTaken(db, stored, file.open(TAKEN_COLUMNS, add), now().toISOString()),
+        recordTaken(db, stored, file.open(TAKEN_COLUMNS, add), actingIn(context)),
       );
       if (!recorded.ok) throw inputRefused('the file', recorded);
       const { id, lines, owed } = recorded;

@@ -149,13 +149,21 @@ function pairsOf(run: PayrollRun) {
     run: run.id,
     state: run.state,
     ...requestedPairs(run),
-    ...(run.finalized_at !== null && { finalized: run.finalized_at }),
+    ...(run.finalized_at !== null && {
+      finalized: run.finalized_at,
+      'finalized by': run.finalized_by?.name ?? null,
+    }),
     ...(run.accept_reason !== null && {
       'accepted checks': run.accepted_checks.join(', '),
       'reason to accept': run.accept_reason,
+      'accepted by': run.accepted_by?.name ?? null,
     }),
     ...(run.taken_reports.length > 0 && { 'taken reports': run.taken_reports.length }),
-    ...(run.voided_at !== null && { voided: run.voided_at, 'reason to void': run.void_reason }),
+    ...(run.voided_at !== null && {
+      voided: run.voided_at,
+      'voided by': run.voided_by?.name ?? null,
+      'reason to void': run.void_reason,
+    }),
   };
 }
 

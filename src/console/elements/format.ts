@@ -1,4 +1,5 @@
 /** Formats counts, money, times and the contract's names for people. */
+import type { Schemas } from '../../client.ts';
 import { dollars } from '../../money.ts';
 import { type Html, html } from '../html.ts';
 
@@ -26,6 +27,14 @@ export function counted(number: number, one: string, several = `${one}s`): strin
 /** Formats a decimal amount: `1205.27` as `$1,205.27`. A missing one is a dash. */
 export function money(amount: string | null | undefined): string {
   return amount === null || amount === undefined ? '–' : dollars(amount);
+}
+
+/** Names an actor, and the user that a program said it acted for: `payroll, for dana@example.com`. */
+export function actorName(actor: Schemas['Actor'] | null): string | null {
+  if (actor === null) return null;
+  const { kind, name, acting_user } = actor;
+  const who = kind === 'cli' ? `${name} (command line)` : name;
+  return acting_user === null ? who : `${who}, for ${acting_user}`;
 }
 
 /** `dependent_care_fsa` as `dependent care FSA`, `pre_tax` as `pre-tax`. */

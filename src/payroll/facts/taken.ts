@@ -17,6 +17,7 @@ import {
   readableRows,
 } from '../../formats/rows.ts';
 import { AMOUNT_RULE, amountOf, type Cents, parseAmount } from '../../money.ts';
+import { type Acting, record } from '../../security/audit.ts';
 import { isIncluded, LINE_KINDS, type Line, lineKey } from '../calculation/line.ts';
 import { frozenLines } from '../records/frozen-lines.ts';
 import { type StoredRun, stateOf } from '../records/runs.ts';
@@ -78,8 +79,8 @@ type TakenRow = { path: string; line: Line; taken: Cents; owed: Cents };
  * taken in full. One wrong row rejects the whole report. Memory stays flat: rows are written as they arrive, and one
  * small transaction records the report.
  */
-export async function recordTaken(db: Db, stored: StoredRun, rows: Rows, now: string): Promise<Recorded> {
-  const { run_id } = stored;
+export async function recordTaken(db: Db, stored: StoredRun, rows: Rows, acting: Acting): Promise<Recorded> {
+  const { run_id, employer_id } = stored;
   const problems = createProblems();
   let lines = 0;
   let owed = 0n;
@@ -98,8 +99,8 @@ export async function recordTaken(db: Db, stored: StoredRun, rows: Rows, now: st
       differences.push(...differing.slice(0, DIFFERENCES_NAMED - differences.length).map(differenceOf));
     }
     if (problems.isEmpty) {
-      const row = { run_id, report, recorded_at: now, lines };
-      const problem = await transact(db, (trx) => recordReport(trx, row));
+      const row = { run_id, employer_id, report, lines };
+      const problem = await transact(db, (trx) => recordReport(trx, row, acting));
       if (problem !== null) problems.add(problem);
     }
   } catch (error) {
@@ -270,25 +271,33 @@ function keyOf(employeeId: string, line: string): string {
 
 async function recordReport(
   trx: Trx,
-  row: { run_id: string; report: number; recorded_at: string; lines: number },
+  {
+    run_id,
+    employer_id,
+    report,
+    lines,
+  }: { run_id: string; employer_id: string; report: number; lines: number },
+  acting: Acting,
 ): Promise<Problem | null> {
   await lockPayroll(trx);
-  if ((await stateOf(trx, row.run_id)) !== 'finalized')
+  if ((await stateOf(trx, run_id)) !== 'finalized')
     return { path: '', rule: 'the run was voided in the meantime' };
   const newer = await trx
     .selectFrom('taken_reports')
     .select('report')
-    .where('run_id', '=', row.run_id)
-    .where('report', '>', row.report)
+    .where('run_id', '=', run_id)
+    .where('report', '>', report)
     .where('recorded_at', 'is not', null)
     .executeTakeFirst();
   if (newer !== undefined) return REPLACED;
   await trx
     .updateTable('taken_reports')
-    .set({ recorded_at: row.recorded_at, line_count: row.lines })
-    .where('run_id', '=', row.run_id)
-    .where('report', '=', row.report)
+    .set({ recorded_at: acting.now, line_count: lines })
+    .where('run_id', '=', run_id)
+    .where('report', '=', report)
     .execute();
+  const details = { report, lines };
+  await record(trx, acting, { action: 'run.taken', resource: run_id, employer: employer_id, details });
   return null;
 }
 

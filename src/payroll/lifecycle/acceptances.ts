@@ -2,19 +2,20 @@
 import type { Failure, FindAcceptance } from '../../checks.ts';
 import { insertRows } from '../../database/bulk.ts';
 import type { Db, Tables, Trx } from '../../database/tables.ts';
+import { type Actor, makersOf } from '../../security/audit.ts';
 import { hashOf } from '../records/basis.ts';
 
 type AcceptanceRow = Tables['accepted_failures'];
 
 /** An acceptance of some checks, for the failures of one readiness report. */
-export type Acceptance = { checks: readonly string[]; reason: string; acceptedBy: string };
+export type Acceptance = { checks: readonly string[]; reason: string };
 
 /** Returns the rows of the failures accepted with a run. */
 export function acceptanceRows(
   { runId, employerId }: { runId: string; employerId: string },
   failures: readonly Failure[],
-  { reason, acceptedBy }: Acceptance,
-  now: string,
+  { reason }: Acceptance,
+  recordId: number,
 ): AcceptanceRow[] {
   return failures.map(({ checkId, employeeId, ids }, ordinal) => ({
     run_id: runId,
@@ -24,8 +25,7 @@ export function acceptanceRows(
     employee_id: employeeId,
     ids: idsText(ids),
     reason,
-    accepted_by: acceptedBy,
-    accepted_at: now,
+    record_id: recordId,
   }));
 }
 
@@ -33,31 +33,40 @@ export async function recordAcceptances(trx: Trx, rows: readonly AcceptanceRow[]
   await insertRows(trx, 'accepted_failures', rows);
 }
 
-/** Returns the SHA-256 of the failures accepted with a run. The run keeps it with its outcome. */
-export function hashOfAcceptances(rows: readonly AcceptanceRow[]): string {
-  return hashOf(JSON.stringify(rows.map((row) => Object.entries(row).sort())));
+/** Returns the SHA-256 of the acceptances of a run with their actor. The run keeps it with its outcome. */
+export function hashOfAcceptances(rows: readonly AcceptanceRow[], by: Actor | null): string {
+  const sorted = [...rows, ...(by === null ? [] : [by])].map((object) => Object.entries(object).sort());
+  return hashOf(JSON.stringify(sorted));
 }
 
-export async function acceptancesOf(db: Db, runId: string): Promise<AcceptanceRow[]> {
-  const rows = db.selectFrom('accepted_failures').selectAll().where('run_id', '=', runId);
-  return rows.orderBy('ordinal').execute();
+/** Returns what was accepted with a run, and by whom. */
+export async function acceptancesOf(
+  db: Db,
+  runId: string,
+): Promise<{ rows: AcceptanceRow[]; by: Actor | null }> {
+  const query = db.selectFrom('accepted_failures').selectAll().where('run_id', '=', runId);
+  const rows = await query.orderBy('ordinal').execute();
+  const recordIds = rows.map(({ record_id }) => record_id).slice(0, 1);
+  const [made] = (await makersOf(db, recordIds)).values();
+  return { rows, by: made?.by ?? null };
 }
 
 /** Reads the failures accepted for an employer. A failure without ids is accepted for its own run only. */
 export async function rememberedAcceptances(db: Db, employerId: string): Promise<FindAcceptance> {
   const rows = await db
     .selectFrom('accepted_failures')
-    .select(['check_id', 'employee_id', 'ids', 'reason', 'accepted_by', 'accepted_at'])
+    .select(['check_id', 'employee_id', 'ids', 'reason', 'record_id'])
     .where('employer_id', '=', employerId)
     .where('ids', '<>', idsText([]))
-    .orderBy('accepted_at')
+    .orderBy('record_id')
     .execute();
   const known = new Map(rows.map((row) => [keyOf(row.check_id, row.employee_id, row.ids), row]));
+  const makers = await makersOf(db, [...new Set(rows.map(({ record_id }) => record_id))]);
   return ({ checkId, employeeId, ids }) => {
     const row = known.get(keyOf(checkId, employeeId, idsText(ids)));
     if (row === undefined) return null;
-    const { reason, accepted_by, accepted_at } = row;
-    return { reason, accepted_by, accepted_at };
+    const made = makers.get(row.record_id);
+    return made === undefined ? null : { reason: row.reason, accepted_by: made.by, accepted_at: made.at };
   };
 }
 

@@ -3,6 +3,7 @@ import type { Db } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
 import type { Problem } from '../../errors.ts';
 import { deductionsKnownAt, employeesKnownAt } from '../../ledger/roster.ts';
+import type { Acting } from '../../security/audit.ts';
 import type { Line } from '../calculation/line.ts';
 import { runRefused } from '../compute/calendar.ts';
 import type { StatedRun } from '../records/body.ts';
@@ -16,13 +17,13 @@ type Begun =
   | { outcome: 'different' };
 
 /** Stores a run if it can be computed. The same body under the same id is `same`, in any state. Throws RUN_REFUSED. */
-export async function beginRun(db: Db, runId: string, run: StatedRun, now: string): Promise<Begun> {
+export async function beginRun(db: Db, runId: string, run: StatedRun, acting: Acting): Promise<Begun> {
   let known = await findRun(db, runId);
   if (known === null) {
     await assertKnown(db, run);
     const view = await previewRun(db, runId, run);
     const { outcome, stored } = await transact(db, async (trx) => ({
-      outcome: await putRun(trx, runId, run, now),
+      outcome: await putRun(trx, runId, run, acting),
       stored: (await findRun(trx, runId)) as StoredRun,
     }));
     if (outcome === 'created') return { outcome, view, stored };

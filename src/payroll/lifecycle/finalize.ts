@@ -5,6 +5,7 @@ import type { Clock } from '../../clock.ts';
 import { isUnavailable } from '../../database/errors.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
+import { type Actor, record } from '../../security/audit.ts';
 import { RULES_VERSION } from '../calculation/amounts.ts';
 import { resolveBasis } from '../compute/basis.ts';
 import { beginComputation, type Computation } from '../compute/computation.ts';
@@ -32,6 +33,7 @@ export type Finalizing = {
   /** Identifies the request, so that a repeat returns the run; null without one. */
   idempotencyKey?: string | null;
   accept: Acceptance | null;
+  actor: Actor;
   clock: Clock;
 };
 
@@ -171,7 +173,7 @@ async function makeFinal(
   failures: readonly Failure[],
   finalizing: Finalizing,
 ): Promise<NotFinalized | null> {
-  const { accept, idempotencyKey, clock } = finalizing;
+  const { accept, idempotencyKey, actor, clock } = finalizing;
   const now = clock().toISOString();
   await lockPayroll(trx);
   await renewFreeze(trx, freezeId, clock);
@@ -183,11 +185,25 @@ async function makeFinal(
   // Nothing removes rows of a freeze that is being written, so this finds only what was done by hand.
   if ((await countFrozen(trx, freezeId)) !== rows) return { outcome: 'changed' };
   const ids = { runId: runId as string, employerId: basis.run.employer_id };
-  const acceptances = accept === null ? [] : acceptanceRows(ids, failures, accept, now);
+  const accepted = [...new Set(failures.map(({ checkId }) => checkId))];
+  // A run that was ready needs no reason.
+  const reason = failures.length > 0 ? (accept?.reason ?? null) : null;
+  const recordId = await record(
+    trx,
+    { actor, now },
+    {
+      action: 'run.finalize',
+      resource: ids.runId,
+      employer: ids.employerId,
+      details: { etag: summary.etag, position: basis.position, accepted_checks: accepted },
+      reason,
+    },
+  );
+  const acceptances = accept === null ? [] : acceptanceRows(ids, failures, accept, recordId);
   const outcome = JSON.stringify({
     ...summary.outcome,
-    accepted_checks: [...new Set(failures.map(({ checkId }) => checkId))],
-    acceptances_hash: hashOfAcceptances(acceptances),
+    accepted_checks: accepted,
+    acceptances_hash: hashOfAcceptances(acceptances, acceptances.length === 0 ? null : actor),
   } satisfies FrozenOutcome);
   await setFinalized(trx, ids.runId, {
     finalized_at: now,
@@ -200,8 +216,7 @@ async function makeFinal(
     outcome,
     outcome_hash: hashOf(outcome),
     totals: JSON.stringify(summary.totals),
-    // A run that was ready needs no reason.
-    accept_reason: failures.length > 0 ? (accept?.reason ?? null) : null,
+    accept_reason: reason,
   });
   await endFreeze(trx, freezeId);
   await recordAcceptances(trx, acceptances);

@@ -14,6 +14,7 @@ import {
 } from '../../contract/fields.ts';
 import type { Db } from '../../database/tables.ts';
 import { cursorOf } from '../../formats/cursor.ts';
+import { Actor, lastActorsOf } from '../../security/audit.ts';
 import type { Line } from '../calculation/line.ts';
 import { runUnder } from '../compute/basis.ts';
 import { readTaken } from '../facts/taken.ts';
@@ -86,6 +87,9 @@ const LIFE = {
 const id = text('The ID of the run.');
 
 const DECISIONS = {
+  finalized_by: nullable({ ...Actor, description: 'Who finalized the run.' }),
+  voided_by: nullable({ ...Actor, description: 'Who voided the run.' }),
+  accepted_by: nullable({ ...Actor, description: 'Who accepted failed checks. Null if none failed.' }),
   accept_reason: nullableText(
     'Why failed checks were accepted when the run was finalized. Null if none failed.',
   ),
@@ -178,16 +182,24 @@ export async function outlineOf(db: Db, stored: StoredRun): Promise<PayrollRunOu
 }
 
 async function storedFields(db: Db, stored: StoredRun, run: Run, acceptedChecks: readonly string[]) {
+  const actors =
+    stored.state === 'open'
+      ? new Map<string, Actor>()
+      : await lastActorsOf(db, stored.run_id, ['run.finalize', 'run.void']);
+  const finalized_by = actors.get('run.finalize') ?? null;
   return {
     id: stored.run_id,
     ...fieldsOf(run, bodyOf(stored)),
     state: stored.state,
     created_at: stored.created_at,
     finalized_at: stored.finalized_at,
+    finalized_by,
     voided_at: stored.voided_at,
+    voided_by: actors.get('run.void') ?? null,
     etag: stored.etag,
     totals: stored.totals === null ? null : totalsOf(stored),
     accept_reason: stored.accept_reason,
+    accepted_by: stored.accept_reason === null ? null : finalized_by,
     accepted_checks: [...acceptedChecks],
     void_reason: stored.void_reason,
     taken_reports: await readTaken(db, stored.run_id),

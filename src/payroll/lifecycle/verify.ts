@@ -178,11 +178,11 @@ async function verifyStored(db: Db, stored: StoredRun, verified: RunsVerified, o
   const outcome = parsed(() => frozenOutcomeOf(stored));
   if (outcome === null) return wrong('outcome', 'cannot be read');
   const acceptances = await acceptancesOf(db, stored.run_id);
-  if (stored.accept_reason !== (acceptances[0]?.reason ?? null))
+  if (stored.accept_reason !== (acceptances.rows[0]?.reason ?? null))
     wrong('accept_reason', 'is not that of the accepted failures');
-  if (outcome.acceptances_hash !== hashOfAcceptances(acceptances)) {
+  if (outcome.acceptances_hash !== hashOfAcceptances(acceptances.rows, acceptances.by)) {
     const rule = 'or another field is not what the run recorded';
-    on.report('accepted_failures', stored.run_id, 'accepted_by', rule);
+    on.report('accepted_failures', stored.run_id, 'record_id', rule);
   }
   if (parsed(() => storedBasisOf(stored)) === null) return wrong('basis', 'cannot be read');
   const basis = await frozenBasisOf(db, stored);

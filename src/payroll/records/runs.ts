@@ -3,6 +3,7 @@ import { type Selectable, sql, type Updateable } from 'kysely';
 import { pagesByKey } from '../../database/bulk.ts';
 import type { Db, PayrollRunTable, RunState, Trx } from '../../database/tables.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
+import { type Acting, record } from '../../security/audit.ts';
 import { lockPayroll } from '../settings/lock.ts';
 import { StatedRun } from './body.ts';
 
@@ -25,7 +26,7 @@ export async function putRun(
   trx: Trx,
   runId: string,
   run: StatedRun,
-  now: string,
+  acting: Acting,
 ): Promise<'created' | 'same' | 'different'> {
   const body = JSON.stringify(run);
   await lockPayroll(trx);
@@ -34,8 +35,9 @@ export async function putRun(
   const columns = Object.fromEntries(OF_BODY.map((field) => [field, run[field]])) as OfBody;
   await trx
     .insertInto('payroll_runs')
-    .values({ run_id: runId, ...columns, body, state: 'open', created_at: now })
+    .values({ run_id: runId, ...columns, body, state: 'open', created_at: acting.now })
     .execute();
+  await recordRun(trx, acting, 'run.create', { run_id: runId, ...columns });
   return 'created';
 }
 
@@ -186,12 +188,29 @@ export async function listRuns(
   return { runs, next };
 }
 
-export async function deleteRun(trx: Trx, runId: string): Promise<'deleted' | 'unknown' | 'not-open'> {
+/** Records that a run was created or deleted, with what identifies a run that is gone. */
+function recordRun(
+  trx: Trx,
+  acting: Acting,
+  action: 'run.create' | 'run.delete',
+  run: Pick<StoredRun, 'run_id' | 'employer_id' | 'kind' | 'pay_frequency' | 'pay_group' | 'pay_date'>,
+): Promise<number> {
+  const { run_id, employer_id, kind, pay_frequency, pay_group, pay_date } = run;
+  const details = { kind, pay_frequency, pay_group, pay_date };
+  return record(trx, acting, { action, resource: run_id, employer: employer_id, details });
+}
+
+export async function deleteRun(
+  trx: Trx,
+  runId: string,
+  acting: Acting,
+): Promise<'deleted' | 'unknown' | 'not-open'> {
   await lockPayroll(trx);
   const run = await findRun(trx, runId);
   if (run === null) return 'unknown';
   if (run.state !== 'open') return 'not-open';
   await trx.deleteFrom('payroll_runs').where('run_id', '=', runId).execute();
+  await recordRun(trx, acting, 'run.delete', run);
   return 'deleted';
 }
 
@@ -212,18 +231,23 @@ export async function setFinalized(
 export async function voidRun(
   trx: Trx,
   runId: string,
-  { reason, now }: { reason: string; now: string },
+  { reason, ...acting }: { reason: string } & Acting,
 ): Promise<'voided' | 'unknown' | 'not-finalized'> {
   await lockPayroll(trx);
   // A frozen basis may be megabytes, and the write lock is held.
-  const state = await stateOf(trx, runId);
-  if (state === undefined) return 'unknown';
-  if (state !== 'finalized') return 'not-finalized';
+  const run = await trx
+    .selectFrom('payroll_runs')
+    .select(['state', 'employer_id'])
+    .where('run_id', '=', runId)
+    .executeTakeFirst();
+  if (run === undefined) return 'unknown';
+  if (run.state !== 'finalized') return 'not-finalized';
   await trx
     .updateTable('payroll_runs')
-    .set({ state: 'voided', voided_at: now, void_reason: reason })
+    .set({ state: 'voided', voided_at: acting.now, void_reason: reason })
     .where('run_id', '=', runId)
     .execute();
+  await record(trx, acting, { action: 'run.void', resource: runId, employer: run.employer_id, reason });
   return 'voided';
 }
 

@@ -1,4 +1,5 @@
 /** Payroll's own codes for deductions. Stored and read as a whole. */
+import { isDeepStrictEqual } from 'node:util';
 import Type, { type Static } from 'typebox';
 import { compile } from '../../contract/check.ts';
 import { LINES_OF_COVERAGE, TAXABILITIES } from '../../contract/deduction.ts';
@@ -6,6 +7,7 @@ import { closed, component, nullable, oneOfDescribed } from '../../contract/fiel
 import type { Db, Trx } from '../../database/tables.ts';
 import type { Problem } from '../../errors.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
+import { type Acting, record } from '../../security/audit.ts';
 import { type Line, TREATMENTS } from '../calculation/line.ts';
 import { lockPayroll } from './lock.ts';
 import { repeated, type Setting } from './setting.ts';
@@ -64,27 +66,36 @@ function keyOf(side: string, line: string, taxability: string | null): string {
 }
 
 export async function readCodes(db: Db | Trx, employerId: string): Promise<PayrollCode[]> {
-  const row = await db
+  const latest = await latestVersion(db, employerId);
+  return latest === undefined ? [] : readStored(latest.codes, employerId);
+}
+
+function latestVersion(db: Db | Trx, employerId: string) {
+  return db
     .selectFrom('payroll_codes')
-    .select('codes')
+    .select(['version', 'codes'])
     .where('employer_id', '=', employerId)
+    .orderBy('version', 'desc')
+    .limit(1)
     .executeTakeFirst();
-  return row === undefined ? [] : readStored(row.codes, employerId);
 }
 
 export async function putCodes(
   trx: Trx,
   employerId: string,
   codes: readonly PayrollCode[],
-  now: string,
+  acting: Acting,
 ): Promise<void> {
   await lockPayroll(trx);
-  const row = { codes: JSON.stringify(codes), updated_at: now };
-  await trx
-    .insertInto('payroll_codes')
-    .values({ employer_id: employerId, ...row })
-    .onConflict((conflict) => conflict.column('employer_id').doUpdateSet(row))
-    .execute();
+  const latest = await latestVersion(trx, employerId);
+  const before = latest === undefined ? [] : readStored(latest.codes, employerId);
+  if (isDeepStrictEqual(before, codes)) return;
+  const version = (latest?.version ?? 0) + 1;
+  const details = { version, before, after: codes };
+  const made = { action: 'codes.put', resource: employerId, employer: employerId, details } as const;
+  const record_id = await record(trx, acting, made);
+  const row = { employer_id: employerId, version, codes: JSON.stringify(codes), record_id };
+  await trx.insertInto('payroll_codes').values(row).execute();
 }
 
 /** One code for each line of coverage, taxability (or either) and side. */
@@ -124,7 +135,7 @@ export const CODES: Setting<PayrollCode[], { codes: PayrollCode[] }> = {
     const problems = [...misplaced(codes), ...repeated('codes', codes, key, rule)];
     return problems.length === 0 ? { ok: true, value: codes } : { ok: false, problems };
   },
-  put: (trx, employerId, codes, { now }) => putCodes(trx, employerId, codes, now),
+  put: putCodes,
   view: async (db, employerId) => ({ codes: await readCodes(db, employerId) }),
 };
 

@@ -1,18 +1,10 @@
 /** An employer's payroll policy: the options of its runs, by the pay date from which they apply. */
 import Type, { type Static } from 'typebox';
 import { compile } from '../../contract/check.ts';
-import {
-  closed,
-  component,
-  day,
-  integer,
-  nullableText,
-  oneOf,
-  oneOfDescribed,
-  text,
-} from '../../contract/fields.ts';
+import { closed, component, day, integer, oneOf, oneOfDescribed, text } from '../../contract/fields.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
+import { type Acting, Actor, makersOf, record, SYSTEM } from '../../security/audit.ts';
 import { APPLIES_ON, EXTRA_PAYCHECKS, REMAINDERS, SCHEMES } from '../calculation/plan.ts';
 import { lockPayroll } from './lock.ts';
 import type { Setting } from './setting.ts';
@@ -69,19 +61,20 @@ export const PolicyRequest = component(
 );
 export type Policy = Options & { effective_from: string };
 
-const PolicyVersion = closed({
+const ShownVersion = closed({
   version: integer('The number of the version, in the order set.'),
   effective_from,
   ...Options.properties,
   created_at: text('The time it was set.'),
-  created_by: nullableText('The token that set it. Null if it was set on the command line.'),
+  created_by: Actor,
 });
-export type PolicyVersion = Static<typeof PolicyVersion>;
+export type ShownVersion = Static<typeof ShownVersion>;
+export type PolicyVersion = Omit<ShownVersion, 'created_at' | 'created_by'>;
 
 export const PayrollPolicy = component(
   'PayrollPolicy',
   {
-    versions: Type.Array(PolicyVersion, {
+    versions: Type.Array(ShownVersion, {
       description: 'The newest `effective_from` first, then the newest version. Empty without a policy.',
     }),
   },
@@ -90,19 +83,24 @@ export const PayrollPolicy = component(
 
 const policyBody = compile(PolicyRequest);
 
-export const POLICY: Setting<Policy, { versions: PolicyVersion[] }> = {
+export const POLICY: Setting<Policy, { versions: ShownVersion[] }> = {
   check(body) {
     if (!policyBody.accepts(body)) return { ok: false, problems: policyBody.problems(body) };
     return { ok: true, value: { ...DEFAULTS, ...body } };
   },
   put: putPolicy,
-  view: async (db, employerId) => ({ versions: await readPolicies(db, employerId) }),
+  view: async (db, employerId) => ({ versions: await shownVersions(db, employerId) }),
 };
 
+/** Returns the versions, the newest `effective_from` first, then the newest version. */
 export async function readPolicies(db: Db | Trx, employerId: string): Promise<PolicyVersion[]> {
+  return (await storedVersions(db, employerId)).map(({ record_id: _, ...version }) => version);
+}
+
+async function storedVersions(db: Db | Trx, employerId: string) {
   const rows = await db
     .selectFrom('payroll_policies')
-    .select(['version', 'effective_from', 'options', 'created_at', 'created_by'])
+    .select(['version', 'effective_from', 'options', 'record_id'])
     .where('employer_id', '=', employerId)
     .orderBy('effective_from', 'desc')
     .orderBy('version', 'desc')
@@ -113,28 +111,41 @@ export async function readPolicies(db: Db | Trx, employerId: string): Promise<Po
   }));
 }
 
+async function shownVersions(db: Db, employerId: string): Promise<ShownVersion[]> {
+  const versions = await storedVersions(db, employerId);
+  const makers = await makersOf(
+    db,
+    versions.map(({ record_id }) => record_id),
+  );
+  return versions.map(({ record_id, ...version }) => {
+    const { by, at } = makers.get(record_id) ?? { by: SYSTEM, at: '' };
+    return { ...version, created_at: at, created_by: by };
+  });
+}
+
 /** Adds a version. A policy that is already the latest of its date changes nothing. */
 export async function putPolicy(
   trx: Trx,
   employerId: string,
   { effective_from, ...options }: Policy,
-  { now, by }: { now: string; by: string | null },
+  acting: Acting,
 ): Promise<void> {
   await lockPayroll(trx);
   const known = await readPolicies(trx, employerId);
   const latest = known.find((version) => version.effective_from === effective_from);
   if (latest !== undefined && OPTIONS.every((name) => latest[name] === options[name])) return;
-  await trx
-    .insertInto('payroll_policies')
-    .values({
-      employer_id: employerId,
-      version: Math.max(0, ...known.map(({ version }) => version)) + 1,
-      effective_from,
-      options: JSON.stringify(options),
-      created_at: now,
-      created_by: by,
-    })
-    .execute();
+  const version = Math.max(0, ...known.map(({ version }) => version)) + 1;
+  const details = { version, effective_from, before: optionsOn(known, effective_from), after: options };
+  const made = { action: 'policy.put', resource: employerId, employer: employerId, details } as const;
+  const record_id = await record(trx, acting, made);
+  const row = {
+    employer_id: employerId,
+    version,
+    effective_from,
+    options: JSON.stringify(options),
+    record_id,
+  };
+  await trx.insertInto('payroll_policies').values(row).execute();
 }
 
 export function optionsOn(policies: readonly PolicyVersion[], payDate: string): Options {

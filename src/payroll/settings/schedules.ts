@@ -6,6 +6,7 @@ import { closed, component, day, identifier, nullable, oneOfDescribed } from '..
 import type { Db, Trx } from '../../database/tables.ts';
 import type { Problem } from '../../errors.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
+import { type Acting, record } from '../../security/audit.ts';
 import { listProblem, yearOf } from '../calculation/pay-dates.ts';
 import { lockPayroll } from './lock.ts';
 import { repeated, type Setting } from './setting.ts';
@@ -39,27 +40,37 @@ export type Schedule = Static<typeof Schedule>;
 const readStored = jsonColumn('pay_schedules', 'schedules', Type.Array(Schedule));
 
 export async function readSchedules(db: Db | Trx, employerId: string): Promise<Schedule[]> {
-  const row = await db
+  const latest = await latestVersion(db, employerId);
+  return latest === undefined ? [] : readStored(latest.schedules, employerId);
+}
+
+function latestVersion(db: Db | Trx, employerId: string) {
+  return db
     .selectFrom('pay_schedules')
-    .select('schedules')
+    .select(['version', 'schedules'])
     .where('employer_id', '=', employerId)
+    .orderBy('version', 'desc')
+    .limit(1)
     .executeTakeFirst();
-  return row === undefined ? [] : readStored(row.schedules, employerId);
 }
 
 export async function putSchedules(
   trx: Trx,
   employerId: string,
   schedules: readonly Schedule[],
-  now: string,
+  acting: Acting,
 ): Promise<void> {
   await lockPayroll(trx);
-  const row = { schedules: JSON.stringify(schedules), updated_at: now };
-  await trx
-    .insertInto('pay_schedules')
-    .values({ employer_id: employerId, ...row })
-    .onConflict((conflict) => conflict.column('employer_id').doUpdateSet(row))
-    .execute();
+  const latest = await latestVersion(trx, employerId);
+  const stored = JSON.stringify(schedules);
+  if ((latest?.schedules ?? '[]') === stored) return;
+  const version = (latest?.version ?? 0) + 1;
+  // The lists may be megabytes, and each version is kept.
+  const details = { version, previous_version: latest?.version ?? null };
+  const made = { action: 'schedule.put', resource: employerId, employer: employerId, details } as const;
+  const record_id = await record(trx, acting, made);
+  const row = { employer_id: employerId, version, schedules: stored, record_id };
+  await trx.insertInto('pay_schedules').values(row).execute();
 }
 
 /** Reports whether an employer has pay schedules, payroll codes or a payroll policy. */
@@ -111,7 +122,7 @@ export const SCHEDULES: Setting<Schedule[], { schedules: Schedule[] }> = {
     ];
     return problems.length === 0 ? { ok: true, value: schedules } : { ok: false, problems };
   },
-  put: (trx, employerId, schedules, { now }) => putSchedules(trx, employerId, schedules, now),
+  put: putSchedules,
   view: async (db, employerId) => ({ schedules: await readSchedules(db, employerId) }),
 };
 

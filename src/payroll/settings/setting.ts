@@ -1,10 +1,12 @@
 import type { Db, Trx } from '../../database/tables.ts';
 import type { Problem } from '../../errors.ts';
+import type { Acting } from '../../security/audit.ts';
 
 /** A setting of an employer as the API and the command line set and show it. */
 export type Setting<Value, View> = {
   check(body: unknown): { ok: true; value: Value } | { ok: false; problems: Problem[] };
-  put(trx: Trx, employerId: string, value: Value, set: { now: string; by: string | null }): Promise<void>;
+  /** Adds a version, unless the latest one is equal. */
+  put(trx: Trx, employerId: string, value: Value, acting: Acting): Promise<void>;
   view(db: Db, employerId: string): Promise<View>;
 };
 

@@ -8,6 +8,7 @@ import { verifyTaken } from '../../../src/payroll/facts/verify-taken.ts';
 import { verifyRun, verifyRuns } from '../../../src/payroll/lifecycle/verify.ts';
 import { open, scratch } from '../../database/scratch.ts';
 import { described } from '../../formats/read.ts';
+import { acting } from '../../support/audit.ts';
 import { onEitherEngine } from '../../support/engine.ts';
 import { pastTriggers } from '../../support/past-triggers.ts';
 import {
@@ -172,7 +173,7 @@ onEitherEngine('each invalid row is named, and one rejects the whole report', as
     ...rowsOf({ employee_id: 'emp-1', amount: '1' }),
     { problem: { path: 'a', rule: 'b' } },
   ];
-  t.match(await recordTaken(db, await storedRun(db, FIRST), broken, LATELY), {
+  t.match(await recordTaken(db, await storedRun(db, FIRST), broken, acting(LATELY)), {
     ok: false,
     problems: [{ path: 'a', rule: 'b' }],
     problem_count: 1,
@@ -181,7 +182,7 @@ onEitherEngine('each invalid row is named, and one rejects the whole report', as
     yield* rowsOf({ employee_id: 'emp-1', amount: '1' });
     throw unreadable('lines[1]', 'ends in the middle');
   }
-  t.match(await recordTaken(db, await storedRun(db, FIRST), cut(), LATELY), {
+  t.match(await recordTaken(db, await storedRun(db, FIRST), cut(), acting(LATELY)), {
     ok: false,
     problems: [{ path: 'lines[1]', rule: 'ends in the middle' }],
   });
@@ -233,7 +234,7 @@ onEitherEngine('a report fails if a newer one or a void comes first', async (t) 
     yield* rows.slice(255);
   }
   const report = async (interfere: () => Promise<unknown>) => {
-    const recorded = await recordTaken(db, stored, interrupted(interfere), LATELY);
+    const recorded = await recordTaken(db, stored, interrupted(interfere), acting(LATELY));
     return recorded.ok ? [] : described(recorded.problems);
   };
   t.strictSame(await report(() => taken(db, FIRST, { employee_id: 'emp-2', amount: '2' })), [

@@ -3,8 +3,12 @@ import { transact } from '../../../src/database/transaction.ts';
 import { viewRun } from '../../../src/payroll/lifecycle/results.ts';
 import { bodyOf, findRun, putRun, type StoredRun } from '../../../src/payroll/records/runs.ts';
 import { finalizeChecked, readinessOfRun } from '../../../src/readiness/run-report.ts';
+import { tokenActor } from '../../../src/security/audit.ts';
+import { acting } from '../../support/audit.ts';
 import { onEitherEngine } from '../../support/engine.ts';
 import { deduct, LATELY, NOW, QUESTION, readyEmployer, runOn, setSchedules } from '../../support/payroll.ts';
+
+const PAYROLL = tokenActor({ tokenId: 'tok_1', name: 'payroll' }, 'ada');
 
 const RUN_ID = 'acme-2026-07-17';
 const REASON = 'the service confirmed both by telephone';
@@ -12,7 +16,7 @@ const REASON = 'the service confirmed both by telephone';
 /** A ready employer with a run. */
 async function start(t: Parameters<typeof readyEmployer>[0]): Promise<Db> {
   const db = await readyEmployer(t);
-  await transact(db, (trx) => putRun(trx, RUN_ID, runOn('2026-07-17'), LATELY));
+  await transact(db, (trx) => putRun(trx, RUN_ID, runOn('2026-07-17'), acting(LATELY)));
   return db;
 }
 
@@ -20,8 +24,9 @@ type Asked = { accept?: string[]; ifMatch?: string; runId?: string };
 
 const finalize = (db: Db, { accept, ifMatch = undefined, runId = RUN_ID }: Asked = {}) =>
   finalizeChecked(db, runId, {
+    actor: PAYROLL,
     ifMatch: ifMatch ?? null,
-    accept: accept === undefined ? null : { checks: accept, reason: REASON, acceptedBy: 'payroll' },
+    accept: accept === undefined ? null : { checks: accept, reason: REASON },
     clock: () => NOW,
     question: QUESTION,
   });
@@ -92,6 +97,6 @@ onEitherEngine('no acceptance finalizes an unknown, final or conflicting run', a
   t.match(await finalize(db, { runId: 'none', accept }), { outcome: 'unknown' });
   await finalize(db);
   t.match(await finalize(db, { accept }), { outcome: 'not-open' });
-  await transact(db, (trx) => putRun(trx, 'twin', runOn('2026-07-17'), LATELY));
+  await transact(db, (trx) => putRun(trx, 'twin', runOn('2026-07-17'), acting(LATELY)));
   t.match(await finalize(db, { runId: 'twin', accept }), { outcome: 'date-taken', by: RUN_ID });
 });

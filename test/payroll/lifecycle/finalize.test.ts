@@ -9,7 +9,9 @@ import type { RunBody } from '../../../src/payroll/records/body.ts';
 import { beginFreeze, removeAbandoned, renewFreeze } from '../../../src/payroll/records/freezes.ts';
 import { frozenOutcomeOf } from '../../../src/payroll/records/outcome.ts';
 import { deleteRun } from '../../../src/payroll/records/runs.ts';
+import { SYSTEM } from '../../../src/security/audit.ts';
 import { open, scratch } from '../../database/scratch.ts';
+import { ACTING } from '../../support/audit.ts';
 import { onEachEngine, onEitherEngine } from '../../support/engine.ts';
 import {
   body,
@@ -202,11 +204,11 @@ const interferences: [what: string, work: (db: Db) => Promise<unknown>, outcome:
   ['the previous run is voided', (db) => voided(db, 'r0'), 'changed'],
   ['deductions taken of an earlier run are reported', (db) => report(db, 'r0'), 'changed'],
   ["the employer's codes change", (db) => setCodes(db, [CODE]), 'changed'],
-  ['the run is deleted', (db) => transact(db, (trx) => deleteRun(trx, 'r')), 'unknown'],
+  ['the run is deleted', (db) => transact(db, (trx) => deleteRun(trx, 'r', ACTING)), 'unknown'],
   [
     'the run is deleted, and another one is created with its id',
     async (db) => {
-      await transact(db, (trx) => deleteRun(trx, 'r'));
+      await transact(db, (trx) => deleteRun(trx, 'r', ACTING));
       await put(db, 'r', body(2, { extra_paycheck: 'skip' }));
     },
     'changed',
@@ -260,7 +262,7 @@ for (const [what, work, outcome] of interferences) {
 onEitherEngine('a run that is not ready, or fails, stays open with nothing left behind', async (t) => {
   const db = await staged(t);
   await put(db, 'r', body(2));
-  const asked = { ifMatch: null, accept: null, clock: () => new Date(LATELY) };
+  const asked = { ifMatch: null, accept: null, actor: SYSTEM, clock: () => new Date(LATELY) };
   const failures = [{ checkId: 'overlap', employeeId: null, ids: [] }];
   const refuses: CheckReadiness = async () => ({
     ready: false,

@@ -10,6 +10,7 @@ import { LEDGER_CHECKS } from '../../../src/readiness/report.ts';
 import { RUN_CHECKS, readinessOfRun } from '../../../src/readiness/run-report.ts';
 import { deductionOf, deliver, receive } from '../../api/deliver.ts';
 import { owe } from '../../outbox/parts.ts';
+import { acting } from '../../support/audit.ts';
 import { onEitherEngine } from '../../support/engine.ts';
 import {
   BIWEEKLY,
@@ -46,7 +47,7 @@ async function check(
 const later = (days: number): Question => ({ ...QUESTION, now: new Date(NOW.getTime() + days * 86_400_000) });
 
 async function finalized(db: Db, runId: string, run: StatedRun): Promise<void> {
-  await transact(db, (trx) => putRun(trx, runId, run, LATELY));
+  await transact(db, (trx) => putRun(trx, runId, run, acting(LATELY)));
   const { outcome } = await finalize(db, runId);
   if (outcome !== 'finalized') throw new Error(outcome);
 }
@@ -525,7 +526,7 @@ onEitherEngine('only finalized regular runs that may pay the same employees over
   ];
   for (const [id, run] of others) await finalized(db, id, run);
   await transact(db, (trx) =>
-    putRun(trx, 'open', { ...runOn('2026-07-03'), ...shifted, pay_date: '2026-07-04' }, LATELY),
+    putRun(trx, 'open', { ...runOn('2026-07-03'), ...shifted, pay_date: '2026-07-04' }, acting(LATELY)),
   );
   const found = async (run: StatedRun) => (await check(db, 'periods-overlap', run)).examples;
   t.strictSame(await found(RUN), ['group-a: 2026-06-16 to 2026-06-29', 'group-b: 2026-06-16 to 2026-06-29']);

@@ -9,6 +9,7 @@ import { previewRun } from '../../../src/payroll/lifecycle/results.ts';
 import { type RunBody, runOf } from '../../../src/payroll/records/body.ts';
 import { deleteRun, listRuns, putRun, voidRun } from '../../../src/payroll/records/runs.ts';
 import { scratch } from '../../database/scratch.ts';
+import { ACTING, acting } from '../../support/audit.ts';
 import {
   body,
   election,
@@ -40,7 +41,7 @@ t.test('the same run again changes nothing, with an explicit or default kind, in
   const again = (given: RunBody) => {
     const checked = runOf(given);
     if (!checked.ok) throw new Error('refused');
-    return transact(db, (trx) => putRun(trx, 'r', checked.run, '2026-07-01T00:00:00.000Z'));
+    return transact(db, (trx) => putRun(trx, 'r', checked.run, acting('2026-07-01T00:00:00.000Z')));
   };
   t.equal(await again(body(2, { employee_ids: ['f', 'e'] })), 'created');
   const stored = await storedRun(db, 'r');
@@ -90,9 +91,9 @@ t.test('runs are listed by pay date, latest first, and a cursor continues after 
 
 t.test('only an open run can be deleted, and only a finalized one can be voided', async (t) => {
   const db = await staged(t);
-  const remove = (runId: string) => transact(db, (trx) => deleteRun(trx, runId));
+  const remove = (runId: string) => transact(db, (trx) => deleteRun(trx, runId, ACTING));
   const take = (runId: string) =>
-    transact(db, (trx) => voidRun(trx, runId, { reason: 'a mistake', now: LATELY }));
+    transact(db, (trx) => voidRun(trx, runId, { reason: 'a mistake', ...acting(LATELY) }));
   t.equal(await remove('r'), 'unknown');
   t.equal(await take('r'), 'unknown');
   await put(db, 'r', body(2));

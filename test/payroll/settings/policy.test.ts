@@ -3,15 +3,18 @@ import type { Test } from 'tap';
 import type { Db } from '../../../src/database/tables.ts';
 import { transact } from '../../../src/database/transaction.ts';
 import { isAppError } from '../../../src/errors.ts';
-import { POLICY, putPolicy, readPolicies } from '../../../src/payroll/settings/policy.ts';
+import { POLICY, putPolicy } from '../../../src/payroll/settings/policy.ts';
+import { cliActor, tokenActor } from '../../../src/security/audit.ts';
 import { scratch } from '../../database/scratch.ts';
 import { onEitherEngine } from '../../support/engine.ts';
 import { body, employment, event, LATELY, learn, put, send, view } from '../../support/payroll.ts';
 
-async function set(db: Db, fields: object, by: string | null = 'payroll'): Promise<void> {
+const PAYROLL = tokenActor({ tokenId: 'tok_1', name: 'payroll' }, null);
+
+async function set(db: Db, fields: object, actor = PAYROLL): Promise<void> {
   const asked = POLICY.check({ effective_from: '2026-01-01', ...fields });
   if (!asked.ok) throw new Error(JSON.stringify(asked.problems));
-  await transact(db, (trx) => putPolicy(trx, 'acme', asked.value, { now: LATELY, by }));
+  await transact(db, (trx) => putPolicy(trx, 'acme', asked.value, { now: LATELY, actor }));
 }
 
 async function staged(t: Test): Promise<Db> {
@@ -48,19 +51,24 @@ onEitherEngine('the history of a policy records who set each version and when', 
   const db = await staged(t);
   await set(db, { scheme: 'month-even' });
   await set(db, { scheme: 'month-even' });
-  await set(db, { effective_from: '2025-01-01' }, null);
-  t.match(await readPolicies(db, 'acme'), [
+  await set(db, { effective_from: '2025-01-01' }, cliActor('root'));
+  t.match((await POLICY.view(db, 'acme')).versions, [
     {
       version: 1,
       effective_from: '2026-01-01',
       scheme: 'month-even',
       created_at: LATELY,
-      created_by: 'payroll',
+      created_by: PAYROLL,
     },
-    { version: 2, effective_from: '2025-01-01', scheme: 'annualized', created_by: null },
+    {
+      version: 2,
+      effective_from: '2025-01-01',
+      scheme: 'annualized',
+      created_by: { kind: 'cli', name: 'root' },
+    },
   ]);
   const changed = transact(db, (trx) =>
-    trx.updateTable('payroll_policies').set({ created_by: 'x' }).execute(),
+    trx.updateTable('payroll_policies').set({ effective_from: 'x' }).execute(),
   );
   await t.rejects(changed, /append-only/);
   await t.rejects(

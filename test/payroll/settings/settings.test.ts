@@ -7,6 +7,7 @@ import type { Run, StatedRun } from '../../../src/payroll/records/body.ts';
 import { CODES, putCodes, readCodes } from '../../../src/payroll/settings/codes.ts';
 import { putSchedules, readSchedules, SCHEDULES } from '../../../src/payroll/settings/schedules.ts';
 import { scratch } from '../../database/scratch.ts';
+import { acting } from '../../support/audit.ts';
 import { onEitherEngine } from '../../support/engine.ts';
 import { BIWEEKLY, EMPLOYER, LATELY, runOn, schedule, setSchedules } from '../../support/payroll.ts';
 import fc from '../../support/seeded.ts';
@@ -174,9 +175,8 @@ onEitherEngine('schedules and codes are returned as set and replaced as a whole'
     { line_of_coverage: 'hsa', taxability: null, side: 'employer', code: 'H', treatment: 'memo' },
   ] as const;
   await transact(db, async (trx) => {
-    await putSchedules(trx, EMPLOYER, [schedule(), schedule({ pay_group: 'x' })], LATELY);
-    await putCodes(trx, EMPLOYER, codes, LATELY);
-    await putSchedules(trx, 'globex', [], LATELY);
+    await putSchedules(trx, EMPLOYER, [schedule(), schedule({ pay_group: 'x' })], acting(LATELY));
+    await putCodes(trx, EMPLOYER, codes, acting(LATELY));
   });
   t.strictSame(await readSchedules(db, EMPLOYER), [schedule(), schedule({ pay_group: 'x' })]);
   t.strictSame(await readCodes(db, EMPLOYER), codes);

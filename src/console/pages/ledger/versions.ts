@@ -2,7 +2,7 @@
 import type { Schemas } from '../../../client.ts';
 import { state, type Tone } from '../../elements/facts.ts';
 import type { Choice } from '../../elements/fields.ts';
-import { money, narrowInstant } from '../../elements/format.ts';
+import { actorName, money, narrowInstant } from '../../elements/format.ts';
 import { address, eventLink, idLink, pathOf } from '../../elements/links.ts';
 import { table } from '../../elements/list.ts';
 import { type Content, type Html, html } from '../../html.ts';
@@ -109,7 +109,7 @@ function decisionOf(decided: Schemas['StartDecision'], mayChange: boolean): Html
   const path = pathOf('/deductions', deduction_id) ?? '';
   return html`
     <span class="soft under">
-      ${`Moved start: ${choice?.toLowerCase()}. Decided by ${decided_by}: ${reason} `}
+      ${`Moved start: ${choice?.toLowerCase()}. Decided by ${actorName(decided_by)}: ${reason} `}
       ${mayChange && html`<a href=${address(path, { decide: String(version) })}>Change the decision</a>`}
     </span>
   `;

@@ -4,7 +4,7 @@ import { attempt } from '../../api-client.ts';
 import { readinessOf } from '../../elements/checks.ts';
 import { empty, facts, state } from '../../elements/facts.ts';
 import { choicesOf, problemSummary } from '../../elements/fields.ts';
-import { count, counted, money } from '../../elements/format.ts';
+import { actorName, count, counted, instant, money } from '../../elements/format.ts';
 import { address, idLink, runLink, runPath } from '../../elements/links.ts';
 import { filterForm, filtersIn, PAGE_ROWS, pager, table } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
@@ -52,6 +52,7 @@ export function runPages({ page, part }: Console): void {
       ${isFirstPage && later(runPath(run.id, '/figures'), isOpen ? 'Computing the run …' : 'Loading the totals …')}
       ${await linesOfRun(visit, run)}
       ${isFirstPage && !isOpen && verification(run.id)}
+      ${isFirstPage && (await historyOf(visit))}
     `;
     return { title: `Payroll run ${run.id}`, body };
   });
@@ -154,6 +155,24 @@ export function reviewedOf(run: Schemas['PayrollRun']): Reviewed {
   const { lines, member_amount, employer_amount } = run.totals;
   const { etag, employees } = run;
   return { etag, lines: String(lines), employees: String(employees), member_amount, employer_amount };
+}
+
+/** Renders who did what with the run. */
+async function historyOf({ api, params }: Visit): Promise<Html> {
+  const list = await api.get('/v1/payroll-runs/{run_id}/audit-records', { limit: PAGE_ROWS });
+  const caption = `Actions on run ${params.run_id}, oldest first`;
+  return html`
+    <details>
+      <summary>History</summary>
+      ${table(list.data, { caption, stacked: true, captionHidden: true }, [
+        ['Action', ({ action }) => action, 'name'],
+        ['Time', ({ recorded_at }) => instant(recorded_at), 'date'],
+        ['By', ({ actor }) => actorName(actor)],
+        ['Reason', ({ reason }) => reason ?? '–', 'wide'],
+      ])}
+      ${list.has_more && html`<p class="hint">${`Only the first ${PAGE_ROWS} are shown. The API lists all of them.`}</p>`}
+    </details>
+  `;
 }
 
 function verification(runId: string): Html {

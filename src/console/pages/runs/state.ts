@@ -3,7 +3,7 @@ import { attempt } from '../../api-client.ts';
 import { checkNames } from '../../elements/checks.ts';
 import { facts, live, state } from '../../elements/facts.ts';
 import type { Choice } from '../../elements/fields.ts';
-import { counted, instant } from '../../elements/format.ts';
+import { actorName, counted, instant } from '../../elements/format.ts';
 import { address, idLink, runPath } from '../../elements/links.ts';
 import { type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
@@ -78,9 +78,12 @@ function summary(run: Run): Html {
         ['Pay period', labels.periodOf(run)],
         ['Created', instant(run.created_at)],
         ['Finalized', finalized_at && instant(finalized_at)],
+        ['Finalized by', actorName(run.finalized_by)],
         ['Accepted findings', accepted_checks.length > 0 && checkNames(accepted_checks)],
+        ['Accepted by', actorName(run.accepted_by)],
         ['Reason', run.accept_reason],
         ['Voided', voided_at && instant(voided_at)],
+        ['Voided by', actorName(run.voided_by)],
         ['Reason for voiding', run.void_reason],
         ['Deductions taken', taken],
       ])}

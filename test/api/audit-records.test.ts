@@ -1,0 +1,259 @@
+/** Every route that changes something leaves one record of its action, or is listed here as one that leaves none. */
+import type { Test } from 'tap';
+import { requestSync } from '../../src/census/syncs.ts';
+import type { Db } from '../../src/database/tables.ts';
+import { transact } from '../../src/database/transaction.ts';
+import type { Action } from '../../src/security/audit.ts';
+import { report } from '../employment/stage.ts';
+import { onEitherEngine } from '../support/engine.ts';
+import { bodyOn, EMPLOYER, LATELY } from '../support/payroll.ts';
+import { apply, deductionOf, deliver } from './deliver.ts';
+import { PAY_DATE, type Payroll, startPayroll } from './payroll-stage.ts';
+import type { Request } from './start.ts';
+
+/** Routes without a record: they change nothing, or their record is part of a later issue. */
+const NONE: Readonly<Record<string, string>> = {
+  'POST /v1/payroll-runs/preview': 'changes nothing',
+  'POST /v1/payroll-runs/:run_id/audit': 'changes nothing',
+  'POST /v1/employers/:employer_id/census/validate': 'changes nothing, and records a read of personal data',
+  'PUT /v1/employers/:employer_id/census': 'data of payroll, in several transactions',
+  'POST /v1/employee-changes/new-hire': 'data of payroll',
+  'POST /v1/employee-changes/termination': 'data of payroll',
+  'POST /v1/employee-changes/demographic': 'data of payroll',
+  'POST /v1/employee-changes/compensation-change': 'data of payroll',
+  'POST /v1/employee-changes/batch': 'data of payroll',
+  'DELETE /v1/sessions/:session_id': 'ends a session of the caller',
+  'DELETE /v1/sessions': 'ends sessions of the caller',
+};
+
+/** The URL of a request has the route's parameters replaced. */
+type Step = { route: string; action: Action; url?: string; body?: unknown };
+
+const settings = (name: string) => `/v1/employers/${EMPLOYER}/${name}`;
+
+/** Requests in an order in which each succeeds. A function prepares the next one. */
+async function stepsOf({ db }: Payroll): Promise<(Step | (() => Promise<unknown>))[]> {
+  const hire = await report(db, 'new-hire', 'ann');
+  const move = await report(db, 'demographic', 'ann');
+  const sync = { employerId: EMPLOYER, eventId: 'evt-sync', now: '2026-01-01T00:00:00.000Z' };
+  await transact(db, (trx) => requestSync(trx, sync));
+  const { sync_id } = await db
+    .selectFrom('census_syncs')
+    .select('sync_id')
+    .where('event_id', '=', 'evt-sync')
+    .executeTakeFirstOrThrow();
+  const run = (end: string) => `/v1/payroll-runs/r${end}`;
+  const change = (end: string) => `/v1/employee-changes/${end}`;
+  const dismissed = `/v1/census-syncs/${sync_id}/dismiss`;
+  const body = bodyOn(PAY_DATE);
+  const reason = { reason: 'a test' };
+  const codes = [{ line_of_coverage: 'medical', side: 'employee', code: 'MED' }];
+  const setting = '/v1/employers/:employer_id';
+  return [
+    {
+      route: 'POST /v1/census-syncs/:sync_id/dismiss',
+      action: 'census-sync.dismiss',
+      url: dismissed,
+      body: reason,
+    },
+    {
+      route: `PUT ${setting}/payroll-policy`,
+      action: 'policy.put',
+      url: settings('payroll-policy'),
+      body: { effective_from: '2026-01-01', remainder: 'spread' },
+    },
+    { route: 'PUT /v1/payroll-runs/:run_id', action: 'run.create', url: run(''), body },
+    { route: 'DELETE /v1/payroll-runs/:run_id', action: 'run.delete', url: run('') },
+    { route: 'PUT /v1/payroll-runs/:run_id', action: 'run.create', url: run(''), body },
+    { route: 'POST /v1/payroll-runs/:run_id/finalize', action: 'run.finalize', url: run('/finalize') },
+    {
+      route: 'POST /v1/payroll-runs/:run_id/taken',
+      action: 'run.taken',
+      url: run('/taken'),
+      body: { lines: [{ employee_id: 'emp-1', amount: '1.00' }] },
+    },
+    { route: 'POST /v1/payroll-runs/:run_id/void', action: 'run.void', url: run('/void'), body: reason },
+    {
+      route: `PUT ${setting}/payroll-codes`,
+      action: 'codes.put',
+      url: settings('payroll-codes'),
+      body: { codes },
+    },
+    () => deliver(db, moved(), LATELY),
+    {
+      route: 'POST /v1/deductions/:deduction_id/start-decision',
+      action: 'deduction.decide-start',
+      url: '/v1/deductions/ded-moved/start-decision',
+      body: { version: 1, decision: 'drop', ...reason },
+    },
+    () => deliver(db, [deductionOf('evt-bad', { member_contribution: 'much' })], LATELY),
+    {
+      route: 'POST /v1/events/:event_id/dismiss',
+      action: 'event.dismiss',
+      url: '/v1/events/evt-bad/dismiss',
+      body: reason,
+    },
+    {
+      route: 'POST /v1/events/:event_id/reprocess',
+      action: 'event.reprocess',
+      url: '/v1/events/evt-bad/reprocess',
+    },
+    () => apply(db, LATELY),
+    { route: 'POST /v1/events/reprocess', action: 'event.reprocess', body: { state: 'quarantined' } },
+    () => reject(db, hire),
+    {
+      route: 'POST /v1/employee-changes/:change_id/release',
+      action: 'change.release',
+      url: change(`${hire}/release`),
+    },
+    {
+      route: 'POST /v1/employee-changes/:change_id/retry',
+      action: 'change.retry',
+      url: change(`${hire}/retry`),
+    },
+    {
+      route: 'POST /v1/employee-changes/:change_id/cancel',
+      action: 'change.cancel',
+      url: change(`${move}/cancel`),
+      body: reason,
+    },
+    { route: `POST ${setting}/census/sync`, action: 'census-sync.request', url: settings('census/sync') },
+    {
+      route: `PUT ${setting}/pay-schedule`,
+      action: 'schedule.put',
+      url: settings('pay-schedule'),
+      body: { schedules: [] },
+    },
+  ];
+}
+
+function moved() {
+  const election = { id: 'ded-moved', employee_id: 'emp-1', line_of_coverage: 'vision' };
+  return [
+    deductionOf('evt-m1', { ...election, effective_start: '2027-07-01' }, '2026-06-01T00:00:00Z'),
+    deductionOf(
+      'evt-m2',
+      { ...election, member_contribution: '99.00', effective_start: '2027-08-01' },
+      '2026-06-20T00:00:00Z',
+    ),
+  ];
+}
+
+/** Makes a new hire rejected, so that the employee's later changes wait for it. */
+function reject(db: Db, requestId: string) {
+  const rejected = { state: 'rejected', is_next: 0, holds_later: 1, finished_at: LATELY } as const;
+  return transact(db, (trx) =>
+    trx.updateTable('outbox').set(rejected).where('request_id', '=', requestId).execute(),
+  );
+}
+
+async function recordsIn(db: Db) {
+  return db.selectFrom('audit_records').selectAll().orderBy('record_id').execute();
+}
+
+function methodOf(route: string): NonNullable<Request['method']> {
+  return route.split(' ')[0] as NonNullable<Request['method']>;
+}
+
+const changing = ({ app }: Payroll) =>
+  app.routeTable.routes
+    .flatMap(({ methods, url }) => methods.map((method) => `${method} ${url}`))
+    .filter((route) => !/^(GET|HEAD|OPTIONS) /.test(route));
+
+onEitherEngine(
+  'every route that changes something leaves exactly one record of its action',
+  async (t: Test) => {
+    const running = await startPayroll(t);
+    const { call, db } = running;
+    const covered = new Set<string>();
+    for (const step of await stepsOf(running)) {
+      if (typeof step === 'function') {
+        await step();
+        continue;
+      }
+      const { route, action, body, url = route.split(' ')[1] as string } = step;
+      const before = (await recordsIn(db)).length;
+      const headers = { 'x-acting-user': 'Zoë' };
+      const { status, text } = await call({ method: methodOf(route), url, headers: latin1(headers), body });
+      t.ok(status >= 200 && status < 300, `${route}: ${status} ${status < 300 ? '' : text}`);
+      const made = (await recordsIn(db)).slice(before);
+      const actor = { actor_kind: 'token', actor_id: 'API_TOKEN', acting_user: 'Zoë' };
+      t.match(made, [{ action, ...actor, recorded_at: running.parts.now().toISOString() }], route);
+      t.equal(made.length, 1, route);
+      covered.add(route);
+    }
+    t.strictSame(
+      changing(running)
+        .filter((route) => !covered.has(route))
+        .sort(),
+      Object.keys(NONE).sort(),
+      'each other route is listed as one without a record',
+    );
+  },
+);
+
+/** Node sends header values as Latin-1, so the bytes of UTF-8 are passed on. */
+function latin1(headers: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [name, Buffer.from(value).toString('latin1')]),
+  );
+}
+
+onEitherEngine('a refused request leaves no record', async (t: Test) => {
+  const running = await startPayroll(t, { mayFetch: async () => false });
+  const { call, db } = running;
+  const before = (await recordsIn(db)).length;
+  for (const route of changing(running).filter((name) => !(name in NONE))) {
+    const url = (route.split(' ')[1] as string).replace(/:[a-z_]+/g, 'unknown');
+    const { status } = await call({ method: methodOf(route), url, body: {} });
+    t.ok(status >= 400 && status < 500, `${route}: ${status}`);
+  }
+  const long = { 'x-acting-user': 'x'.repeat(256) };
+  const refused = await call({
+    method: 'PUT',
+    url: `/v1/payroll-runs/r`,
+    body: bodyOn(PAY_DATE),
+    headers: long,
+  });
+  t.match(refused, { status: 400, json: { errors: [{ path: 'X-Acting-User' }] } });
+  t.equal((await recordsIn(db)).length, before);
+});
+
+onEitherEngine('a request that changes nothing leaves no record', async (t: Test) => {
+  const { call, put, db } = await startPayroll(t);
+  const policy = { effective_from: '2026-01-01', remainder: 'spread' };
+  const repeat = async () => {
+    t.ok((await put('r')).status < 300);
+    const url = settings('payroll-policy');
+    t.equal((await call({ method: 'PUT', url, body: policy })).status, 200);
+    const list = await call({ url: settings('pay-schedule') });
+    t.equal((await call({ method: 'PUT', url: settings('pay-schedule'), body: list.json })).status, 200);
+    return (await recordsIn(db)).length;
+  };
+  const before = await repeat();
+  t.equal(await repeat(), before);
+});
+
+onEitherEngine('a run shows who finalized, accepted and voided it, and its records', async (t: Test) => {
+  const { put, accept, get, call, db, tokenWith } = await startPayroll(t);
+  await put('r');
+  await deliver(db, [deductionOf('evt-9', { id: 'ded-9', employee_id: 'emp-1' })], LATELY);
+  const finalized = await accept('r', 'both are right');
+  const by = { kind: 'token', id: 'API_TOKEN', name: 'API_TOKEN', acting_user: null, issuer: null };
+  t.match(finalized.json, { finalized_by: by, accepted_by: by, voided_by: null });
+  const token = await tokenWith('runs:write');
+  const voided = await call({ method: 'POST', url: '/v1/payroll-runs/r/void', body: { reason: 'x' }, token });
+  t.match(voided.json, { finalized_by: by, voided_by: { kind: 'token', name: 'token 1' } });
+  const { json } = await get('/r/audit-records');
+  t.match(json.data, [
+    { action: 'run.create', resource_id: 'r', employer_id: EMPLOYER, details: { pay_date: PAY_DATE } },
+    {
+      action: 'run.finalize',
+      actor: by,
+      reason: 'both are right',
+      details: { accepted_checks: ['overlap'] },
+    },
+    { action: 'run.void', reason: 'x', actor: { name: 'token 1' } },
+  ]);
+  t.equal(json.data.length, 3);
+});
