@@ -83,7 +83,6 @@ t.test('demo --once plays every step, returns 0 and leaves nothing behind', asyn
     'Not in the run: maple-bakery-005 (other_frequency).',
     'Payroll accepts employees-not-scheduled by name',
     'ok  Every employee of harbor-clinic with a deduction is in a run.',
-    /flags: .*retro_refund/,
   ])
     t.match(text, shown);
 

@@ -171,12 +171,10 @@ async function adjust(scene: Scene): Promise<void> {
       if (line.kind !== 'regular' || line.change !== 'same') printDemoLine(show, line);
     const due = adjustment?.member_amount ?? '';
     const isRefund = due.startsWith('-');
-    const flag = isRefund ? 'retro_refund' : 'retro_pre_tax';
-    expect(adjustment?.flags.includes(flag) === true, `the flag ${flag}`, String(adjustment?.flags));
     confirm(
       isRefund
-        ? `${dollars(due.slice(1))} too much was taken. This run returns it, flagged as a refund.`
-        : `${dollars(due)} too little was taken. This run takes it, flagged as a retroactive pre-tax change.`,
+        ? `${dollars(due.slice(1))} too much was taken. This run returns it.`
+        : `${dollars(due)} too little was taken. This run takes it.`,
     );
     await finalize(scene, run, lines);
     if (payroll.others === 'accepted') await runOthers(scene, payroll);

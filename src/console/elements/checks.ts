@@ -37,7 +37,6 @@ function quarantined(example: string): Html {
   return html`<span>${links.eventLink(event)}${names}</span>`;
 }
 
-/** The checks of the ledger. */
 /** The checks of the ledger whose findings are fixed on a page of the console. */
 export const LEDGER_FIXES: Fixes = {
   'events-pending': events('/events?state=pending'),
@@ -55,12 +54,12 @@ export const LEDGER_FIXES: Fixes = {
   'employees-with-two-employers': employees,
 };
 
-/** Links the id of an example such as `emp-1: -3.00`, and formats an amount after it. */
+/** Links the id of an example such as `emp-1: medical -3.00`, and formats the amount after it. */
 const withText = (link: (id: string) => Html) => (example: string) => {
   const at = example.lastIndexOf(': ');
-  return at === -1
-    ? link(example)
-    : html`<span>${link(example.slice(0, at))}${`: ${money(example.slice(at + 2))}`}</span>`;
+  if (at === -1) return link(example);
+  const text = example.slice(at).replace(/(?<![^ ])-?\d{1,15}\.\d\d(?![^ ])/, (amount) => money(amount));
+  return html`<span>${link(example.slice(0, at))}${text}</span>`;
 };
 
 /** Links an example such as `emp-1: deduction ded-3, version 1 of 2026-07-01 or 2 of 2026-08-01` to the decision. */
@@ -94,7 +93,9 @@ export function runFixes({ id, employer_id }: Run): Fixes {
     'start-moved': { scope: 'ledger:read', example: startDecision },
     'start-corrected': { example },
     'missed-checks': flagged('missed_check'),
-    'retro-pre-tax': flagged('retro_pre_tax'),
+    'retro-pre-tax': { ...flagged('retro_pre_tax'), example: withText(example) },
+    'retro-refund': { ...flagged('retro_refund'), example: withText(example) },
+    'paid-after-termination': { example: withText(example) },
     'negative-total': { example: withText(example) },
     'coverage-beyond-last-check': flagged('coverage_beyond_last_check'),
     'termination-contradicted': { ...ofEmployer, example },

@@ -1,8 +1,10 @@
 /** The adjustments due for earlier runs by today's facts: docs/reconciliation.md. Pure. */
 import type { PayFrequency } from '../../contract/employee.ts';
 import type { RunVersion } from '../../ledger/history.ts';
+import { stateOn } from '../../ledger/state.ts';
 import { amountOf, type Cents } from '../../money.ts';
 import type { Flag, Line } from '../calculation/line.ts';
+import { dayOfRun } from '../records/body.ts';
 import type { Computation, EarlierRun, RunEmployee } from './computation.ts';
 import { type History, stateInRun } from './history.ts';
 import { type Attended, missedCheckOf } from './missed-checks.ts';
@@ -32,6 +34,12 @@ type Due = Sides & { state: RunVersion; because: string; flags: Flag[] };
 type Adjusted = { line: Line | null; due: Due | null; finalized: Sides; since: Sides };
 
 /**
+ * An adjustment. `unsettled`: the employee's amount before what later runs settled. `isInTime`: no retroactive change of an
+ * election, because the election was made in time, or the line returns money of a voided run.
+ */
+export type Adjustment = { line: Line; unsettled: Cents; isInTime: boolean };
+
+/**
  * Returns the adjustments of one employee for one earlier run: the amount due minus the adjusted amount, per deduction,
  * line of coverage and taxability. `attended`: the runs of the employer that the employee is in.
  */
@@ -40,7 +48,7 @@ export function adjustmentLines(
   employee: RunEmployee,
   earlier: EarlierRun,
   attended: readonly Attended[],
-): Line[] {
+): Adjustment[] {
   const { runId, freezeId, isVoided } = earlier;
   const { earlierLines } = employee;
   const frozen = earlierLines.attended.get(freezeId);
@@ -71,8 +79,18 @@ export function adjustmentLines(
   }
   return [...adjusted.values()].flatMap((deduction) => {
     const { deduction_id } = deduction.due?.state ?? (deduction.line as Line);
-    return differenceLine(computation, earlier, deduction, dueIds.has(deduction_id)) ?? [];
+    const line = differenceLine(computation, earlier, deduction, dueIds.has(deduction_id));
+    if (line === null) return [];
+    const history = employee.histories.find(({ deductionId }) => deductionId === deduction_id);
+    const isInTime = isVoided || (history !== undefined && isElectedInTime(history, earlier));
+    return [{ line, unsettled: line.member_amount + deduction.since.member, isInTime }];
   });
+}
+
+/** Reports whether the version that decides on a run's day was sent before its pay date, even if it arrived later. */
+function isElectedInTime({ timeline }: History, { run }: EarlierRun): boolean {
+  const deciding = stateOn(timeline.counting, dayOfRun(run));
+  return deciding !== null && deciding.event_time < run.pay_date;
 }
 
 /** Returns null if nothing is due. `attended`: null if the employee was in the run. */
@@ -169,14 +187,15 @@ export function isReportedOnly(flags: readonly Flag[]): boolean {
 }
 
 /** Adds the direction of the pre-tax net to one employee's adjustments, and marks adjustments that are only reported. */
-export function marked(lines: readonly Line[], flags: readonly Flag[]): Line[] {
+export function marked(adjustments: readonly Adjustment[], flags: readonly Flag[]): Line[] {
   const nets = new Map<string, Cents>();
-  for (const line of lines) {
-    const net = netOf(line);
-    if (net !== null) nets.set(net, (nets.get(net) ?? 0n) + line.member_amount);
+  for (const adjustment of adjustments) {
+    const key = netOf(adjustment);
+    if (key !== null) nets.set(key, (nets.get(key) ?? 0n) + adjustment.unsettled);
   }
-  return lines.map((line) => {
-    const net = nets.get(netOf(line) ?? '') ?? 0n;
+  return adjustments.map((adjustment) => {
+    const { line } = adjustment;
+    const net = nets.get(netOf(adjustment) ?? '') ?? 0n;
     const retro: Flag[] = net === 0n ? [] : [net < 0n ? 'retro_refund' : 'retro_pre_tax'];
     const all = [...line.flags, ...retro, ...flags];
     if (isReportedOnly(all)) all.push('reported');
@@ -184,9 +203,9 @@ export function marked(lines: readonly Line[], flags: readonly Flag[]): Line[] {
   });
 }
 
-/** Which net a line counts in; null: none. One tax year is not offset against another. */
-function netOf({ taxability, line_of_coverage, flags }: Line): string | null {
-  if (taxability !== 'pre_tax') return null;
+/** Returns the net that an adjustment counts in, or null. One tax year is not offset against another. */
+function netOf({ line: { taxability, line_of_coverage, flags }, isInTime }: Adjustment): string | null {
+  if (taxability !== 'pre_tax' || isInTime) return null;
   return flags.includes('prior_year') ? `${line_of_coverage} prior_year` : line_of_coverage;
 }
 

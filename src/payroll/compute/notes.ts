@@ -1,11 +1,14 @@
 /** Notes findings for the readiness checks of a run (lifecycle/checks.ts). Pure. */
 import { isActive, spellOn, valueOn } from '../../ledger/employment.ts';
-import { concernsDay } from '../../ledger/state.ts';
+import type { RunVersion } from '../../ledger/history.ts';
+import { concernsDay, latestOf } from '../../ledger/state.ts';
 import { amountOf, isZero } from '../../money.ts';
 import { isIncluded, type Line } from '../calculation/line.ts';
 import { dayOfRun } from '../records/body.ts';
 import type { Computation, EmployeeLines, RunEmployee } from './computation.ts';
+import { historyAt, stateInRun } from './history.ts';
 import { employmentAt, UNCLEAR } from './population.ts';
+import { wasInRun } from './reopened-runs.ts';
 import { memberTotal } from './totals.ts';
 
 const NOTED_FLAGS = [
@@ -14,12 +17,15 @@ const NOTED_FLAGS = [
   'absent_from_census',
   'frequency_mismatch',
   'missed_check',
-  'retro_pre_tax',
 ] as const;
+
+/** Flags of adjustments whose findings state amounts. */
+const RETROACTIVE_FLAGS = ['retro_pre_tax', 'retro_refund'] as const;
 
 /** A finding of a readiness check in the computation. */
 export type Note =
   | (typeof NOTED_FLAGS)[number]
+  | (typeof RETROACTIVE_FLAGS)[number]
   | (typeof UNCLEAR)[number]
   | 'code_missing'
   | 'negative_total'
@@ -28,6 +34,7 @@ export type Note =
   | 'overlap'
   /** Two elections of a line of coverage for which several are normal. */
   | 'overlap_normal'
+  | 'paid_after_termination'
   | 'start_corrected'
   | 'start_moved'
   | 'termination_contradicted';
@@ -88,6 +95,40 @@ export function createNotes(computation: Computation) {
     if (!isScheduled) note('not_scheduled', employeeId);
   };
 
+  /** Notes deductions that nobody ended, and that runs took for pay periods after the termination. */
+  const notePaidAfterTermination = (employee: RunEmployee): void => {
+    const { employeeId, employments, histories } = employee;
+    const employment = employmentAt(employments, run);
+    const terminated =
+      employment === undefined ? null : spellOn(employment, run.period_end)?.termination_date;
+    if (run.kind !== 'regular' || terminated == null) return;
+    const after = computation.earlier.filter(
+      (earlier) =>
+        earlier.run.pay_frequency === run.pay_frequency &&
+        (run.pay_group === null ||
+          earlier.run.pay_group === null ||
+          run.pay_group === earlier.run.pay_group) &&
+        !earlier.isVoided &&
+        earlier.run.period_start > terminated &&
+        wasInRun(earlier, employee),
+    );
+    if (after.length === 0) return;
+    for (const history of histories) {
+      const latest = latestOf(history.timeline.counting);
+      if (latest === null || latest.ends_on !== null || hasNoAmount(latest)) continue;
+      const taken = after.filter((earlier) => {
+        const then = historyAt(history, earlier.position);
+        const state = then === null ? null : stateInRun(then, employeeId, earlier);
+        return state !== null && !hasNoAmount(state);
+      });
+      if (taken.length === 0) continue;
+      const { line_of_coverage, deduction_id } = latest;
+      const dates = taken.map((earlier) => earlier.run.pay_date).join(', ');
+      const example = `${employeeId}: ${line_of_coverage} (${deduction_id}), paid on ${dates} after ${terminated}`;
+      note('paid_after_termination', employeeId, [versionId(latest)], example);
+    }
+  };
+
   /** Notes moved starts whose old and new dates enclose the run's day. */
   const noteStarts = ({ employeeId, histories }: RunEmployee): void => {
     const day = dayOfRun(run);
@@ -120,10 +161,20 @@ export function createNotes(computation: Computation) {
     );
     for (const [coverage, rivals] of overlapping)
       note(ELECTED_ONCE.has(coverage) ? 'overlap' : 'overlap_normal', employeeId, rivals.map(versionId));
-    const sum = memberTotal(lines);
-    if (sum < 0n) {
-      const negative = lines.filter((line) => isIncluded(line) && line.member_amount < 0n);
-      note('negative_total', employeeId, negative.map(versionId), `${employeeId}: ${amountOf(sum)}`);
+    for (const flag of RETROACTIVE_FLAGS) {
+      const flagged = lines.filter((line) => line.flags.includes(flag));
+      for (const [coverage, adjustments] of Map.groupBy(flagged, (line) => line.line_of_coverage)) {
+        const sum = adjustments.reduce((total, line) => total + line.member_amount, 0n);
+        note(flag, employeeId, adjustments.map(versionId), `${employeeId}: ${coverage} ${amountOf(sum)}`);
+      }
+    }
+    // A post-tax deduction must not hide a pre-tax refund.
+    for (const [taxability, taxed] of Map.groupBy(lines.filter(isIncluded), (line) => line.taxability)) {
+      const sum = memberTotal(taxed);
+      if (sum >= 0n) continue;
+      const negative = taxed.filter((line) => line.member_amount < 0n);
+      const example = `${employeeId}: ${amountOf(sum)} ${taxability}`;
+      note('negative_total', employeeId, negative.map(versionId), example);
     }
     regular.forEach(noteCodes);
   };
@@ -144,6 +195,7 @@ export function createNotes(computation: Computation) {
     add({ employee, lines }: EmployeeLines, hasDeduction: boolean): void {
       noteMembership(employee);
       noteEmployment(employee, hasDeduction);
+      notePaidAfterTermination(employee);
       if (employee.membership.isIn) noteStarts(employee);
       if (lines.length > 0) noteLines(employee.employeeId, lines);
     },
@@ -152,6 +204,10 @@ export function createNotes(computation: Computation) {
       return notes;
     },
   };
+}
+
+function hasNoAmount({ member_contribution, employer_contribution }: RunVersion): boolean {
+  return isZero(member_contribution) && isZero(employer_contribution);
 }
 
 function versionId({ deduction_id, version }: Pick<Line, 'deduction_id' | 'version'>): string {

@@ -45,11 +45,7 @@ export function belongsIn(employments: readonly Employment[], terms: RunTerms): 
 }
 
 /** Reports whether a spell ended before the pay period began and the employee gets no final check in the run. */
-export function isTerminatedBefore(
-  employment: Employment,
-  spell: Spell,
-  { run, finalChecks }: RunTerms,
-): boolean {
+function isTerminatedBefore(employment: Employment, spell: Spell, { run, finalChecks }: RunTerms): boolean {
   const endsOn = spell.termination_date;
   return endsOn !== null && endsOn < run.period_start && !finalChecks.has(employeeOf(employment));
 }

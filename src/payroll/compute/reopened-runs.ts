@@ -1,9 +1,8 @@
 /** Which earlier runs may have an adjustment or arrears of an employee. Only their lines are read. Pure. */
-import { spellOn } from '../../ledger/employment.ts';
 import type { Computation, EarlierRun, RunEmployee } from './computation.ts';
 import { historyAt, stateInRun } from './history.ts';
 import { overlaps } from './missed-checks.ts';
-import { belongsIn, employmentAt, isTerminatedBefore, membershipOf } from './population.ts';
+import { belongsIn, membershipOf } from './population.ts';
 
 /** Returns the earlier runs whose lines must be read for an employee, in their order: most often none. */
 export function reopenedRuns({ earlier, settled }: Computation, employee: RunEmployee): EarlierRun[] {
@@ -34,18 +33,14 @@ function isTouched(earlier: EarlierRun, employee: RunEmployee, wasIn: boolean): 
 }
 
 /** Reports whether the run's own computation, repeated with what was known then, has the employee in it. */
-function wasInRun(earlier: EarlierRun, { employmentsAt }: RunEmployee): boolean {
+export function wasInRun(earlier: EarlierRun, { employmentsAt }: RunEmployee): boolean {
   return membershipOf(employmentsAt(earlier.position), earlier).isIn;
 }
 
 /**
- * Reports whether the employee belongs in an earlier run by today's facts. For an employee who was in it (`wasIn`),
- * employer, frequency and group are as frozen; hire and termination are today's.
+ * Reports whether the employee belongs in an earlier run: as frozen if the run had the employee (`wasIn`), else by today's
+ * facts. What was taken follows the deduction's own dates, whatever is reported about the employment later.
  */
 export function owesRun(earlier: EarlierRun, { employments }: RunEmployee, wasIn: boolean): boolean {
-  const { run } = earlier;
-  if (!wasIn) return run.kind === 'regular' && belongsIn(employments, earlier);
-  const employment = employmentAt(employments, run);
-  const spell = employment === undefined ? null : spellOn(employment, run.period_end);
-  return employment !== undefined && spell !== null && !isTerminatedBefore(employment, spell, earlier);
+  return wasIn || (earlier.run.kind === 'regular' && belongsIn(employments, earlier));
 }

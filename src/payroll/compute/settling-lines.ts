@@ -2,7 +2,7 @@
 import { valueOn } from '../../ledger/employment.ts';
 import type { Flag, Line } from '../calculation/line.ts';
 import type { Run } from '../records/body.ts';
-import { adjustmentLines, isReportedOnly, marked } from './adjustments.ts';
+import { type Adjustment, adjustmentLines, isReportedOnly, marked } from './adjustments.ts';
 import { arrearsLines } from './arrears.ts';
 import type { Computation, RunEmployee } from './computation.ts';
 import type { Attended } from './missed-checks.ts';
@@ -72,7 +72,7 @@ function coversLeaversOf(
 }
 
 /** A refund needs no further paycheck: it can be paid to an employee whose termination was entered late. */
-function isOwedToEmployee(adjustments: readonly Line[]): boolean {
-  const taken = adjustments.filter(({ flags }) => !isReportedOnly(flags));
-  return taken.reduce((sum, line) => sum + line.member_amount, 0n) < 0n;
+function isOwedToEmployee(adjustments: readonly Adjustment[]): boolean {
+  const taken = adjustments.filter(({ line }) => !isReportedOnly(line.flags));
+  return taken.reduce((sum, { line }) => sum + line.member_amount, 0n) < 0n;
 }

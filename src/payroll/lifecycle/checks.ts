@@ -210,11 +210,19 @@ export const PAYROLL_CHECKS: readonly Check<Db, RunQuestion>[] = [
     passed: 'No adjustment raises a pre-tax deduction for a past paycheck.',
   },
   {
+    id: 'retro-refund',
+    title: 'Pre-tax deductions fall for past paychecks',
+    ask: noted('retro_refund', 'warn'),
+    advice:
+      'Adjustments return pre-tax deductions of these employees for past paychecks. The money may be at a custodian, or the election irrevocable. Confirm the adjustments.',
+    passed: 'No adjustment returns a pre-tax deduction of a past paycheck.',
+  },
+  {
     id: 'negative-total',
     title: 'Deductions total less than zero',
     ask: noted('negative_total', 'fail'),
     advice:
-      'The deductions of these employees sum to less than zero. Confirm that payroll pays out the difference, or create the run so that it only shows the adjustments.',
+      'The pre-tax or post-tax deductions of these employees sum to less than zero. Confirm that payroll pays out the difference, or create the run so that it only shows the adjustments.',
     passed: 'No employee’s deductions sum to less than zero.',
   },
   {
@@ -302,6 +310,14 @@ export const PAYROLL_CHECKS: readonly Check<Db, RunQuestion>[] = [
     advice:
       'These employees were terminated, but their deductions continue. Check whether this is their last paycheck, and ask the service to end the deductions.',
     passed: 'No terminated employee has a deduction that continues.',
+  },
+  {
+    id: 'paid-after-termination',
+    title: 'Deductions were taken after employment ended',
+    ask: noted('paid_after_termination', 'warn'),
+    advice:
+      'Runs after the termination took these deductions, which have no end. Ask the service to end them. An end in the past returns what was taken after it.',
+    passed: 'No run after a termination took a deduction without an end.',
   },
   {
     id: 'coverage-beyond-last-check',

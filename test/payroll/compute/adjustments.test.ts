@@ -170,7 +170,7 @@ t.test('a void returns what the voided run settled and what later runs settled f
     'a r2 3.00 0.00 retro_pre_tax',
   ]);
   await voided(db, 'r2');
-  t.strictSame(await adjustments(db, {}, 4), ['a r1 2.00 0.00 retro_refund', 'a r2 -3.00 0.00 retro_refund']);
+  t.strictSame(await adjustments(db, {}, 4), ['a r1 2.00 0.00 retro_pre_tax', 'a r2 -3.00 0.00']);
 });
 
 t.test('an imported deduction missed no check before its first import', async (t) => {
@@ -180,7 +180,7 @@ t.test('an imported deduction missed no check before its first import', async (t
   for (const place of [2, 14]) await finalized(db, `r${place}`, body(place));
   await learn(db, employment('e'));
   t.ok(LATELY > body(2).pay_date && LATELY < body(14).pay_date, 'the import is between the runs');
-  t.strictSame(await adjustments(db, {}, 15), ['a r14 10.00 0.00 missed_check retro_pre_tax']);
+  t.strictSame(await adjustments(db, {}, 15), ['a r14 10.00 0.00 missed_check']);
 });
 
 t.test('a refund has the line of coverage under which the amount was taken', async (t) => {
@@ -246,16 +246,35 @@ t.test('an earlier run keeps its frozen calendar when the schedule changes', asy
   t.strictSame(await adjustments(db), ['a r2 120.00 0.00 retro_pre_tax']);
 });
 
-t.test('a termination or later hire reported after the run is refunded', async (t) => {
-  const db = await staged(t);
-  await learn(db, employment('e', { hire_date: '2026-01-16' }));
-  t.strictSame(await adjustments(db), ['a r1 -10.00 0.00 retro_refund'], 'r1 pays until January 15');
-  await learn(db, employment('e', { hire_date: '2020-01-01' }));
-  t.strictSame(await adjustments(db), []);
-  await learn(db, employment('e', { termination_date: '2026-01-15' }));
-  t.strictSame(await adjustments(db), ['a r2 -10.00 0.00 no_further_paycheck retro_refund']);
+t.test(
+  'what was taken follows the deduction’s own dates, whatever hire or termination is reported',
+  async (t) => {
+    const db = await staged(t);
+    await learn(db, employment('e', { hire_date: '2026-01-16' }));
+    t.strictSame(await adjustments(db), [], 'r1 pays until January 15');
+    await learn(db, employment('e', { hire_date: '2020-01-01', termination_date: '2026-01-15' }));
+    t.strictSame(await adjustments(db), []);
+    await send(db, election('2026-01-30', { effective_end: '2026-01-16' }));
+    t.strictSame(await adjustments(db), ['a r2 -10.00 0.00 no_further_paycheck retro_refund']);
+    await finalized(db, 'r3', body(3, { adjustments: 'include' }));
+    t.strictSame(await adjustments(db, {}, 4), [], 'once');
+  },
+);
+
+t.test('an election that was sent before the pay date is no retroactive change', async (t) => {
+  const db = await staged(t, [1, 2]);
+  await send(db, election('2026-01-15', { member_contribution: '12' }));
+  t.strictSame(await adjustments(db), ['a r1 2.00 0.00', 'a r2 2.00 0.00'], 'received after r2');
+  await send(db, election('2026-01-16', { member_contribution: '13' }));
+  t.strictSame(await adjustments(db), ['a r1 3.00 0.00 retro_pre_tax', 'a r2 3.00 0.00']);
+});
+
+t.test('the direction of a retroactive change is the direction before what later runs settled', async (t) => {
+  const db = await staged(t, [2]);
+  await send(db, election('2026-01-31', { member_contribution: '15' }));
   await finalized(db, 'r3', body(3, { adjustments: 'include' }));
-  t.strictSame(await adjustments(db, {}, 4), [], 'once');
+  await send(db, election('2026-02-06', { member_contribution: '12' }));
+  t.strictSame(await adjustments(db, {}, 4), ['a r2 -3.00 0.00 retro_pre_tax', 'a r3 -3.00 0.00']);
 });
 
 t.test('an employee of the run keeps the frozen frequency and group', async (t) => {
@@ -381,6 +400,7 @@ t.test('a refund to an employee who left is paid by runs that replaced the group
   await send(db, election('2025-12-01'));
   await finalized(db, 'r2', body(2, { pay_group: 'north' }));
   await learn(db, employment('e', { pay_group: 'north', termination_date: '2026-01-10' }));
+  await send(db, election('2026-01-30', { effective_end: '2026-01-10' }));
   const refund = ['a r2 -10.00 0.00 no_further_paycheck retro_refund'];
   const due = (changes: Partial<RunBody>) => adjustments(db, changes);
   const weekly = { pay_frequency: 'weekly' } as const;
@@ -425,7 +445,7 @@ t.test('a moved start with other contents is refunded once an operator drops it'
   for (const place of [1, 2]) await finalized(db, `r${place}`, body(place));
   t.strictSame(await adjustments(db), []);
   await decide(db, 'a', 2, 'drop');
-  t.strictSame(await adjustments(db), ['a r1 -2.00 0.00 retro_refund']);
+  t.strictSame(await adjustments(db), ['a r1 -2.00 0.00']);
   t.ok((await verified(db, 'r1')).identical, 'the run is still verified');
   await decide(db, 'a', 2, 'keep');
   t.strictSame(await adjustments(db), [], 'the last decision applies');
@@ -463,7 +483,7 @@ t.test('an off-cycle run adjusts all deductions of its employees, whatever it na
 
 t.test('employees left out by employee_ids missed the check', async (t) => {
   const db = await staged(t, [2], { employee_ids: ['f'] });
-  t.strictSame(await adjustments(db), ['a r2 10.00 0.00 missed_check retro_pre_tax']);
+  t.strictSame(await adjustments(db), ['a r2 10.00 0.00 missed_check']);
   await finalized(db, 'off', body(2, { kind: 'off_cycle', employee_ids: ['e'], deductions: ['a'] }));
   t.strictSame(await adjustments(db), [], 'an off-cycle run for the period took it');
 });
@@ -512,10 +532,8 @@ t.test('no check is missed if runs of a different frequency cover its period', a
     await learn(db, employment('e', { effective_on: '2025-01-01' }));
     return adjustments(db);
   };
-  t.strictSame(await missed([]), ['a r2 10.00 0.00 missed_check retro_pre_tax']);
-  t.strictSame(await missed(weeks.slice(0, 1)), [
-    'a r2 10.00 0.00 missed_check_partial reported retro_pre_tax',
-  ]);
+  t.strictSame(await missed([]), ['a r2 10.00 0.00 missed_check']);
+  t.strictSame(await missed(weeks.slice(0, 1)), ['a r2 10.00 0.00 missed_check_partial reported']);
   t.strictSame(await missed(weeks), []);
 });
 

@@ -535,8 +535,11 @@ function adjustments(world: World, run: Run, runs: readonly ModelRun[], employee
     const isOfNet = (one: ModelLine) =>
       one.election.taxability === 'pre_tax' &&
       one.election.coverage === line.election.coverage &&
-      one.flags.includes('prior_year') === line.flags.includes('prior_year');
-    const net = adjusting.filter(isOfNet).reduce((sum, one) => sum + one.member, 0n);
+      one.flags.includes('prior_year') === line.flags.includes('prior_year') &&
+      !isExcepted(world, runs, one);
+    const net = adjusting
+      .filter(isOfNet)
+      .reduce((sum, one) => sum + one.member + settledLater(runs, one), 0n);
     const flags = new Set(line.flags);
     if (isOfNet(line) && net > 0n) flags.add('retro_pre_tax');
     if (isOfNet(line) && net < 0n) flags.add('retro_refund');
@@ -545,6 +548,24 @@ function adjustments(world: World, run: Run, runs: readonly ModelRun[], employee
     if (run.adjustments === 'report' || REPORTED.some((flag) => flags.has(flag))) flags.add('reported');
     return { ...line, flags: [...flags] };
   });
+}
+
+/** An election that was sent before the pay date, or money of a voided run, is no retroactive change. */
+function isExcepted(world: World, runs: readonly ModelRun[], { of, deduction }: ModelLine): boolean {
+  const { run, voided } = runs.find(({ id }) => id === of) as ModelRun;
+  const deciding = countingOf(world, deduction).findLast(
+    (version) => startOf(version) <= run[run.applies_on],
+  );
+  return voided || (deciding !== undefined && compare(deciding.sent, run.pay_date) < 0);
+}
+
+/** Returns the employee's amount that later runs settled of an adjustment. */
+function settledLater(runs: readonly ModelRun[], { of, employee, deduction, election }: ModelLine): bigint {
+  const adjusted = runs.find(({ id }) => id === of) as ModelRun;
+  const later = settledLines(runs, adjusted, employee, deduction).filter(
+    (line) => line.kind === 'adjustment' && bucketOf(line.election) === bucketOf(election),
+  );
+  return sumOf(later).member;
 }
 
 /**
@@ -645,14 +666,8 @@ export function dueOf(
     election: state,
     flags: amountFlags(world, of.run, state),
   };
-  if (of.roster.has(employee)) return isEmployedIn(world, of.run, employee) ? due : null;
+  if (of.roster.has(employee)) return due;
   return missedOf(world, of, runs, due, employee, deduction);
-}
-
-/** Reports whether hire and termination, as known today, leave the employee in a run. */
-function isEmployedIn(world: World, run: Run, employee: string): boolean {
-  const spell = spellOn(jobsOf(world, employee).get(run.employer_id) ?? [], run.period_end);
-  return spell !== undefined && !isOver(spell, run, employee);
 }
 
 /**

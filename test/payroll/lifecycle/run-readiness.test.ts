@@ -242,16 +242,34 @@ const SPOILT: Spoilt[] = [
   [
     'retro-pre-tax',
     'warn',
-    'emp-1',
+    'emp-1: medical 23.07',
     async (db) => {
       await finalized(db, 'first', runOn('2026-07-03'));
       await deduct(db, 'evt-3', { member_contribution: '200.00' }, '2026-07-05T00:00:00Z');
     },
   ],
   [
+    'retro-refund',
+    'warn',
+    'emp-1: medical -23.08',
+    async (db) => {
+      await finalized(db, 'first', runOn('2026-07-03'));
+      await deduct(db, 'evt-3', { member_contribution: '100.00' }, '2026-07-05T00:00:00Z');
+    },
+  ],
+  [
+    'paid-after-termination',
+    'warn',
+    'emp-1: medical (ded-1), paid on 2026-07-03 after 2026-06-10',
+    async (db) => {
+      await finalized(db, 'first', runOn('2026-07-03'));
+      await employ(db, 'emp-1', { termination_date: '2026-06-10' });
+    },
+  ],
+  [
     'negative-total',
     'fail',
-    'emp-1: -12.00',
+    'emp-1: -12.00 pre_tax',
     (db) => deduct(db, 'evt-3', { member_contribution: '-26.00' }, '2026-07-05T00:00:00Z'),
   ],
   [
