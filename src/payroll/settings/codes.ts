@@ -89,7 +89,8 @@ export async function putCodes(
   await lockPayroll(trx);
   const latest = await latestVersion(trx, employerId);
   const before = latest === undefined ? [] : readStored(latest.codes, employerId);
-  if (isDeepStrictEqual(before, codes)) return;
+  // The first list of an employer is stored even if it is empty: it makes the employer known.
+  if (latest !== undefined && isDeepStrictEqual(before, codes)) return;
   const version = (latest?.version ?? 0) + 1;
   const details = { version, before, after: codes };
   const made = { action: 'codes.put', resource: employerId, employer: employerId, details } as const;

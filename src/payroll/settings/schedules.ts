@@ -63,7 +63,8 @@ export async function putSchedules(
   await lockPayroll(trx);
   const latest = await latestVersion(trx, employerId);
   const stored = JSON.stringify(schedules);
-  if ((latest?.schedules ?? '[]') === stored) return;
+  // The first list of an employer is stored even if it is empty: it makes the employer known.
+  if (latest?.schedules === stored) return;
   const version = (latest?.version ?? 0) + 1;
   // The lists may be megabytes, and each version is kept.
   const details = { version, previous_version: latest?.version ?? null };
