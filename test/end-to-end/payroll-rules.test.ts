@@ -644,24 +644,34 @@ onEitherEngine('14. pre-tax increases for past checks warn, and a negative total
   t.match(await check('r3', 'negative-total'), { result: 'fail', examples: ['emp-1: -200.00'] });
 });
 
-onEitherEngine('14. coverage to the end of the month passes, and a late end refunds', async (t) => {
-  const { schedule, census, deduct, paid, on, report, put, lines, check } = await begin(t);
-  await schedule(BIWEEKLY);
-  await census({ 'emp-1': { termination_date: '2026-06-10' }, 'emp-2': {}, 'emp-3': {} });
-  await deduct('ded-1', { member_contribution: '10.00', effective_end: '2026-06-30' });
-  await deduct('ded-2', { employee_id: 'emp-2', member_contribution: '70.00' });
-  await deduct('ded-3', { employee_id: 'emp-3', member_contribution: '5.00' });
-  await paid('r1', '2026-06-12');
-  await put('r2', '2026-06-26');
-  t.match(await check('r2', 'coverage-beyond-last-check'), { result: 'warn', examples: ['emp-1'] });
-  t.equal((await check('r2', 'open-after-termination')).result, 'pass');
-  await paid('r2', '2026-06-26');
-  on('2026-07-01');
-  await report('termination', { employee_id: 'emp-2', termination_date: '2026-06-05' });
-  // June 5 is in the period of June 12, which keeps its check.
-  await put('r3', '2026-07-10', INCLUDE);
-  t.strictSame(brief(adjustmentsIn(await lines('r3'))), ['ded-2 r2 -70.00']);
-});
+onEitherEngine(
+  '14. coverage to the end of the month passes, and a late termination refunds only ended deductions',
+  async (t) => {
+    const { schedule, census, deduct, paid, on, report, put, lines, check } = await begin(t);
+    await schedule(BIWEEKLY);
+    await census({ 'emp-1': { termination_date: '2026-06-10' }, 'emp-2': {}, 'emp-3': {} });
+    await deduct('ded-1', { member_contribution: '10.00', effective_end: '2026-06-30' });
+    await deduct('ded-2', { employee_id: 'emp-2', member_contribution: '70.00' });
+    await deduct('ded-3', { employee_id: 'emp-3', member_contribution: '5.00' });
+    await paid('r1', '2026-06-12');
+    await put('r2', '2026-06-26');
+    t.match(await check('r2', 'coverage-beyond-last-check'), { result: 'warn', examples: ['emp-1'] });
+    t.equal((await check('r2', 'open-after-termination')).result, 'pass');
+    await paid('r2', '2026-06-26');
+    on('2026-07-01');
+    await report('termination', { employee_id: 'emp-2', termination_date: '2026-06-05' });
+    await put('r3', '2026-07-10', INCLUDE);
+    t.strictSame(adjustmentsIn(await lines('r3')), []);
+    t.match(await check('r3', 'paid-after-termination'), {
+      result: 'warn',
+      examples: ['emp-2: medical (ded-2), paid on 2026-06-26 after 2026-06-05'],
+    });
+    const ended = { employee_id: 'emp-2', member_contribution: '70.00', effective_end: '2026-06-12' };
+    await deduct('ded-2', ended);
+    t.strictSame(brief(adjustmentsIn(await lines('r3'))), ['ded-2 r2 -70.00']);
+    t.equal((await check('r3', 'paid-after-termination')).result, 'pass');
+  },
+);
 
 onEitherEngine('14. a refund of a run without a pay group is paid by a run of the pay group', async (t) => {
   const { schedule, census, deduct, paid, on, report, put, lines } = await begin(t);
@@ -673,6 +683,7 @@ onEitherEngine('14. a refund of a run without a pay group is paid by a run of th
   await paid('r1', '2026-06-12');
   on('2026-06-15');
   await report('termination', { employee_id: 'emp-2', termination_date: '2026-05-20' });
+  await deduct('ded-2', { employee_id: 'emp-2', member_contribution: '20.00', effective_end: '2026-05-20' });
   await put('south', '2026-06-26', { pay_group: 'south', ...INCLUDE });
   t.strictSame(await lines('south'), []);
   await put('r2', '2026-06-26', { ...north, ...INCLUDE });
