@@ -60,11 +60,11 @@ export const FOUND_AT_MOST = 1_000;
 export type CheckResult = {
   id: string;
   result: 'pass' | 'warn' | 'fail' | 'accepted';
-  /** Includes accepted ones. */
+  /** Counts the open findings. */
   count: number;
   advice: string;
   examples: string[];
-  /** Failures that a person accepted earlier and that rest on the same facts. They do not stop finalizing. */
+  /** Findings that a person accepted earlier and that rest on the same facts. They do not stop finalizing. */
   accepted: AcceptedFinding[];
   /** The first changes that the findings are about, accepted or not. */
   unapplied?: UnappliedChange[];
@@ -88,15 +88,20 @@ export type ReadinessReport = {
   ready: boolean;
   checked_at: string;
   checks: CheckResult[];
-  /** Changes with the failures, so that a person accepts exactly the failures of one report. */
+  /** Changes with `acceptable`, so that a person accepts exactly the findings of one report. */
   etag: string;
-  failures: Failure[];
+  acceptable: AcceptableFinding[];
 };
 
-/** A failure that a person may accept. */
-export type Failure = { checkId: string; employeeId: string | null; ids: readonly string[] };
+/** An open finding that a person may accept: a failure, or a warning with ids. */
+export type AcceptableFinding = {
+  checkId: string;
+  result: Found['result'];
+  employeeId: string | null;
+  ids: readonly string[];
+};
 
-export type FindAcceptance = (failure: Failure) => Omit<AcceptedFinding, 'example'> | null;
+export type FindAcceptance = (finding: AcceptableFinding) => Omit<AcceptedFinding, 'example'> | null;
 
 export function fail(example: string): Found {
   return { example, result: 'fail' };

@@ -2,10 +2,10 @@
 import { createHash } from 'node:crypto';
 import { CENSUS_SYNCS } from '../census/checks.ts';
 import {
+  type AcceptableFinding,
   type AcceptedFinding,
   type Check,
   type CheckResult,
-  type Failure,
   type FindAcceptance,
   FOUND_AT_MOST,
   type Found,
@@ -67,7 +67,7 @@ export const COMMON_CHECKS: readonly Check<Db, LedgerQuestion>[] = [
 export const LEDGER_CHECKS: readonly Check<Db, LedgerQuestion>[] = [...COMMON_CHECKS, EMPLOYED_TWICE];
 
 /** Returns a report as the API and the command line show it: without `seesAmounts`, without the amounts of changes. */
-export function viewReadiness({ failures: _, ...report }: ReadinessReport, seesAmounts: boolean) {
+export function viewReadiness({ acceptable: _, ...report }: ReadinessReport, seesAmounts: boolean) {
   const checks = report.checks.map(({ unapplied, ...check }) => {
     return unapplied === undefined
       ? check
@@ -92,20 +92,24 @@ export async function reportOf<Asked extends Question>(
   acceptanceOf: FindAcceptance = () => null,
 ): Promise<ReadinessReport> {
   const results: CheckResult[] = [];
-  const failures: Failure[] = [];
+  const acceptable: AcceptableFinding[] = [];
   const hash = createHash('sha256');
   for (const { id, ask, advice, passed } of checks) {
     const findings = await ask(db, question);
     const open: Found[] = [];
     const accepted: AcceptedFinding[] = [];
     for (const finding of findings) {
-      const failure = { checkId: id, employeeId: finding.employeeId ?? null, ids: finding.ids ?? [] };
-      const acceptance = finding.result === 'fail' ? acceptanceOf(failure) : null;
-      if (acceptance !== null) accepted.push({ example: finding.example, ...acceptance });
-      else open.push(finding);
-      if (finding.result !== 'fail' || acceptance !== null) continue;
-      failures.push(failure);
-      hash.update(`${JSON.stringify([failure, finding.example])}\n`);
+      const { result, example, employeeId = null, ids = [] } = finding;
+      const identified = { checkId: id, result, employeeId, ids };
+      const acceptance = acceptanceOf(identified);
+      if (acceptance !== null) {
+        accepted.push({ example, ...acceptance });
+        continue;
+      }
+      open.push(finding);
+      if (result === 'warn' && ids.length === 0) continue;
+      acceptable.push(identified);
+      hash.update(`${JSON.stringify([identified, example])}\n`);
     }
     const message =
       findings.length > 0
@@ -118,11 +122,11 @@ export async function reportOf<Asked extends Question>(
     results.push(unapplied.length === 0 ? result : { ...result, unapplied });
   }
   return {
-    ready: failures.length === 0,
+    ready: acceptable.every(({ result }) => result === 'warn'),
     checked_at: question.now.toISOString(),
     checks: results,
     etag: hash.digest('hex'),
-    failures,
+    acceptable,
   };
 }
 
@@ -133,7 +137,7 @@ function resultOf(
   advice: string,
 ): CheckResult {
   const worst = open.some((finding) => finding.result === 'fail') ? 'fail' : open.length > 0 ? 'warn' : null;
-  const counted = open.reduce((sum, finding) => sum + (finding.count ?? 1), accepted.length);
+  const counted = open.reduce((sum, finding) => sum + (finding.count ?? 1), 0);
   return {
     id,
     result: worst ?? (accepted.length > 0 ? 'accepted' : 'pass'),

@@ -41,7 +41,7 @@ export async function readinessOfRun(
   return readinessOf(db, computation, await summarize(db, computation), question);
 }
 
-/** Returns the readiness of a computed run. Its ETag combines the ETags of the lines and of the failures. */
+/** Returns the readiness of a computed run. Its ETag combines the ETags of the lines and of the findings. */
 async function readinessOf(
   db: Db,
   computation: Computation,

@@ -115,6 +115,17 @@ onEitherEngine('a failed check prevents finalizing until it is accepted by name'
   });
 });
 
+onEitherEngine('an empty list of checks accepts none', async (t) => {
+  const { put, post, get, db } = await startPayroll(t);
+  await put('r');
+  await deduct(db, 'evt-9', { id: 'ded-9', employee_id: 'emp-1' }, LATER);
+  const refused = await post('/r/finalize', { accept: [], reason: 'the bank waits' });
+  t.equal(refused.json.type, `${PROBLEM}readiness-failed`);
+  await put('next', bodyOn('2026-07-31', { employee_ids: ['emp-2'] }));
+  t.equal((await post('/next/finalize', { accept: [] })).status, 200);
+  t.strictSame((await get('/next')).json.accepted_checks, []);
+});
+
 onEitherEngine('an acceptance of a check that does not exist is rejected by name', async (t) => {
   const { put, post } = await startPayroll(t);
   await put('r');
@@ -122,7 +133,7 @@ onEitherEngine('an acceptance of a check that does not exist is rejected by name
   t.equal(status, 400);
   t.match(json.errors, [
     { path: 'accept', rule: /unknown: bogus$/ },
-    { path: 'reason', rule: 'is required to accept failed checks' },
+    { path: 'reason', rule: 'is required to accept findings' },
   ]);
   const unnamed = await post('/r/finalize', { accept: [''], reason: 'the bank waits' });
   t.equal(unnamed.status, 400, 'an empty name is of no check either');

@@ -72,10 +72,10 @@ t.test('a run that is not ready is finalized only with a reason', async (t) => {
   t.equal((await lines(page)).length, 2, 'of emp-1 only');
   await open(page, '/runs/r/finalize');
   await click(page, 'Accept findings and finalize');
-  await page.locator('.field-problem').filter({ hasText: 'is required to accept failed checks' }).waitFor();
+  await page.locator('.field-problem').filter({ hasText: 'is required to accept findings' }).waitFor();
   t.match(await page.getByRole('alert').allTextContents(), [
     '',
-    /^Fix these fields first.*Reason is required to accept failed checks/s,
+    /^Fix these fields first.*Reason is required to accept findings/s,
   ]);
   t.equal((await run('r')).state, 'open');
   await page.getByLabel('Reason to accept: Two deductions for one line of coverage').fill(HOSTILE);
@@ -83,6 +83,9 @@ t.test('a run that is not ready is finalized only with a reason', async (t) => {
   await page.waitForURL('**/runs/r');
   t.match(await run('r'), { state: 'finalized', accept_reason: HOSTILE, accepted_checks: ['overlap'] });
   t.match(await page.locator('dl.facts').first().textContent(), HOSTILE);
+  await put('next', '2026-07-31');
+  await open(page, '/runs/next');
+  t.match(await page.locator('.checks > li').textContent(), `: emp-1, ${HOSTILE}`, 'it stays visible');
 });
 
 t.test(

@@ -240,18 +240,18 @@ function textOf(row: Record<string, unknown>): string {
   return JSON.stringify(fields.sort());
 }
 
-/** Decisions of operators: a policy, an accepted failure, and a decision on a moved start. */
+/** Decisions of operators: a policy, an accepted finding, and a decision on a moved start. */
 async function fillDecisions(db: Db): Promise<void> {
   const now = NOW.toISOString();
   const policy = POLICY.check({ effective_from: '2026-03-01', remainder: 'spread' });
   if (!policy.ok) throw new Error(JSON.stringify(policy.problems));
   await transact(db, (trx) => putPolicy(trx, EMPLOYER, policy.value, acting(now)));
-  const failure = { checkId: 'overlap', employeeId: 'emp-1', ids: ['ded-emp-1:2'] };
+  const finding = { checkId: 'overlap', result: 'fail' as const, employeeId: 'emp-1', ids: ['ded-emp-1:2'] };
   const ids = { runId: '2026-01-16', employerId: EMPLOYER };
   const acceptance = { checks: ['overlap'], reason: 'both are right' };
   await transact(db, async (trx) => {
     const recordId = await record(trx, acting(now), { action: 'run.finalize', resource: ids.runId });
-    await recordAcceptances(trx, acceptanceRows(ids, [failure], acceptance, recordId));
+    await recordAcceptances(trx, acceptanceRows(ids, [finding], acceptance, recordId));
   });
   const decision = { version: 1, decision: 'drop', reason: 'moved to August' } as const;
   await transact(db, (trx) => decideStart(trx, { deductionId: 'ded-moved', ...decision }, acting(now)));

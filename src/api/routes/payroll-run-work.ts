@@ -24,18 +24,18 @@ const Finalizing = field.component(
     accept: Type.Optional(
       // No check has a longer id, and an error quotes it.
       Type.Array(Type.String({ maxLength: 100, description: 'The ID of a check.' }), {
-        minItems: 1,
         uniqueItems: true,
         rule: 'must be a list of different check ids',
         description:
-          'The failed checks whose findings are accepted. Send the ETag of the readiness report that was reviewed as `If-Match`.',
+          'The checks whose findings are accepted: failures and, to have them remembered, warnings that name versions, events or dates. ' +
+          'Send the ETag of the readiness report that was reviewed as `If-Match`.',
       }),
     ),
     reason: Type.Optional(
       field.reasonField('Why the findings are accepted. Kept with the run and with each finding.'),
     ),
   },
-  'Accepted readiness failures.',
+  'Accepted readiness findings.',
 );
 
 const Voided = field.component(
@@ -155,7 +155,7 @@ export function payrollRunWorkRoutes(app: Api, parts: ApiParts): void {
         }));
         return new Refusal('READINESS_FAILED', detail, { problems });
       }
-      case 'failures-changed': {
+      case 'findings-changed': {
         const { etag } = finalized.report;
         const detail = `To accept findings, send the ETag of the readiness report that was reviewed as If-Match. The report is "${etag}" now: review it first.`;
         return reviewAgain(etag, detail);
@@ -179,13 +179,14 @@ function acceptanceOf({ accept, reason }: Static<typeof Finalizing>): Acceptance
     if (reason === undefined) return null;
     throw invalid([{ path: 'reason', rule: 'must be omitted without accept' }]);
   }
+  if (accept.length === 0) return null;
   const problems: Problem[] = [];
   const unknown = unknownChecks(accept);
   if (unknown.length > 0) {
     const rule = `must name checks of the readiness report; unknown: ${unknown.join(', ')}`;
     problems.push({ path: 'accept', rule });
   }
-  if (reason === undefined) problems.push({ path: 'reason', rule: 'is required to accept failed checks' });
+  if (reason === undefined) problems.push({ path: 'reason', rule: 'is required to accept findings' });
   if (reason === undefined || problems.length > 0) throw invalid(problems);
   return { checks: accept, reason };
 }

@@ -169,7 +169,7 @@ export function payrollRunRoutes(app: Api, parts: ApiParts): void {
       operationId: 'getPayrollRunReadiness',
       summary: 'Check whether a payroll run can be finalized',
       description:
-        'Computes an open run and runs every check of the ledger and of the run. A failed check stops `finalize` unless it is accepted by name. The `ETag` header identifies the lines and the failures.',
+        'Computes an open run and runs every check of the ledger and of the run. A failed check stops `finalize` unless it is accepted by name. The `ETag` header identifies the lines and the findings.',
       params: RunId,
       response: { 200: Readiness },
       refuses: ['NOT_FOUND', 'CONFLICT', 'RUN_REFUSED'],

@@ -11,9 +11,9 @@ const Check = field.component('ReadinessCheck', {
   id: field.text('The name of the check; never changes.'),
   result: Type.Enum(['pass', 'warn', 'fail', 'accepted'], {
     description:
-      'A `fail` stops finalizing; a `warn` is for a person to review; `accepted` has only failures that a person accepted.',
+      'A `fail` stops finalizing; a `warn` is for a person to review; `accepted` has only findings that a person accepted.',
   }),
-  count: field.integer('The number of findings, counted up to 1,000.'),
+  count: field.integer('The number of open findings, counted up to 1,000.'),
   advice: field.text('What to do; for a passed check, what it means.'),
   examples: Type.Array(Type.String(), { description: 'The first findings.' }),
   accepted: Type.Array(
@@ -23,7 +23,7 @@ const Check = field.component('ReadinessCheck', {
       accepted_by: Actor,
       accepted_at: field.text('The time of the acceptance.'),
     }),
-    { description: 'The first failures that a person accepted earlier and whose facts have not changed.' },
+    { description: 'The first findings that a person accepted earlier and whose facts have not changed.' },
   ),
   unapplied: Type.Optional(
     Type.Array(UnappliedChange, {
@@ -40,7 +40,7 @@ export const Readiness = field.component(
     checked_at: field.text('The time of the checks.'),
     checks: Type.Array(Check, { description: 'Each check, in order.' }),
     etag: field.text(
-      'Changes with the failures and, for a run, with its lines. Send it as `If-Match` to accept them.',
+      'Changes with the findings that can be accepted and, for a run, with its lines. Send it as `If-Match` to accept them.',
     ),
   },
   'Whether a payroll run can trust the ledger now.',

@@ -59,7 +59,7 @@ export function addFinalizeCommands(run: Command): void {
     .argument('<run-id>', 'The id of the run')
     .option('--etag <etag>', 'The ETag of the reviewed run or readiness report (default: ask)')
     .option('--yes', 'Finalize the current lines without asking')
-    .option('--accept <check...>', 'Accept the findings of these failed readiness checks')
+    .option('--accept <check...>', 'Accept the findings of these readiness checks')
     .option('--reason <text>', 'Why the findings are accepted (required with --accept)')
     .json()
     .does(async (context, runId: string, options: Options) => {
@@ -219,7 +219,7 @@ async function whyRefused(
       for (const check of checks) printCheck(onStderr(context), check);
       return `these readiness checks fail: ${checks.map(({ id }) => id).join(', ')}. Fix them, or accept them with --accept and --reason`;
     }
-    case 'failures-changed':
+    case 'findings-changed':
       return 'with --accept, --etag must be the ETag of the current readiness report: review "benefits-sidecar run readiness", then add the ETag that it prints';
   }
 }

@@ -127,15 +127,15 @@ export function readinessOf(readiness: Readiness, run: Run, visit: Visit): Html 
   `;
 }
 
-/** Lists failed checks, then warnings, then the passed ones. */
+/** Lists failed checks, then warnings, accepted findings, and the passed checks. */
 export function checkList(
   { checks, checked_at }: Readiness,
   visit: Visit,
   fixes = LEDGER_FIXES,
   nameOf: (employeeId: string) => Html = links.employeeLink,
 ): Html {
-  const { pass = [], warn = [], fail = [] } = Object.groupBy(checks, ({ result }) => result);
-  const problems = [...fail, ...warn];
+  const { pass = [], warn = [], fail = [], accepted = [] } = Object.groupBy(checks, ({ result }) => result);
+  const problems = [...fail, ...warn, ...accepted];
   const unapplied = checks.flatMap((check) => check.unapplied ?? []);
   return html`
     ${problems.length > 0 && html`<ul class="checks">${problems.map((check) => checkOf(check, visit, fixes))}</ul>`}
@@ -149,7 +149,7 @@ export function checkList(
 }
 
 function checkOf(check: Readiness['checks'][number], { may }: Visit, fixes: Fixes): Html {
-  const { id, result, advice, count: number, examples } = check;
+  const { id, result, advice, count: number, examples, accepted } = check;
   const { scope, example: linked, all, label = 'Show all' } = fixes[id] ?? {};
   const isLinked = scope === undefined || may(scope);
   const shown = examples.slice(0, EXAMPLES_SHOWN).map((example) => {
@@ -168,6 +168,7 @@ function checkOf(check: Readiness['checks'][number], { may }: Visit, fixes: Fixe
       <p>${advice}</p>
       ${!isLinked && html`<p class="hint">${`To fix this, your token needs the scope ${scope}.`}</p>`}
       ${shown.length > 0 && html`<ul class="examples">${shown}${more}</ul>`}
+      ${accepted.slice(0, EXAMPLES_SHOWN).map(({ example, reason, accepted_by }) => html`<p class="hint">${`Accepted by ${accepted_by}: ${example}, ${reason}`}</p>`)}
     </li>
   `;
 }

@@ -9,7 +9,7 @@ import type { Query } from './links.ts';
 export type Tone = 'good' | 'warn' | 'bad' | 'plain';
 
 const STATES: Readonly<Partial<Record<Tone, readonly string[]>>> = {
-  good: ['applied', 'delivered', 'completed', 'finalized', 'pass', 'active', 'identical'],
+  good: ['applied', 'delivered', 'completed', 'finalized', 'pass', 'active', 'identical', 'accepted'],
   warn: ['waiting', 'warn'],
   bad: ['quarantined', 'rejected', 'failed', 'overdue', 'conflict', 'fail', 'paused', 'different'],
 };

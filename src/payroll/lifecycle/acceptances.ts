@@ -1,5 +1,5 @@
-/** Readiness failures that people accepted when finalizing a run, remembered until their facts change. */
-import type { Failure, FindAcceptance } from '../../checks.ts';
+/** Readiness findings that people accepted when finalizing a run, remembered until their facts change. */
+import type { AcceptableFinding, FindAcceptance } from '../../checks.ts';
 import { insertRows } from '../../database/bulk.ts';
 import type { Db, Tables, Trx } from '../../database/tables.ts';
 import { type Actor, makersOf } from '../../security/audit.ts';
@@ -7,17 +7,17 @@ import { hashOf } from '../records/basis.ts';
 
 type AcceptanceRow = Tables['accepted_failures'];
 
-/** An acceptance of some checks, for the failures of one readiness report. */
+/** An acceptance of some checks, for the findings of one readiness report. */
 export type Acceptance = { checks: readonly string[]; reason: string };
 
-/** Returns the rows of the failures accepted with a run. */
+/** Returns the rows of the findings accepted with a run. */
 export function acceptanceRows(
   { runId, employerId }: { runId: string; employerId: string },
-  failures: readonly Failure[],
+  findings: readonly AcceptableFinding[],
   { reason }: Acceptance,
   recordId: number,
 ): AcceptanceRow[] {
-  return failures.map(({ checkId, employeeId, ids }, ordinal) => ({
+  return findings.map(({ checkId, employeeId, ids }, ordinal) => ({
     run_id: runId,
     ordinal,
     employer_id: employerId,
@@ -51,7 +51,7 @@ export async function acceptancesOf(
   return { rows, by: made?.by ?? null };
 }
 
-/** Reads the failures accepted for an employer. A failure without ids is accepted for its own run only. */
+/** Reads the findings accepted for an employer. A finding without ids is accepted for its own run only. */
 export async function rememberedAcceptances(db: Db, employerId: string): Promise<FindAcceptance> {
   const rows = await db
     .selectFrom('accepted_failures')

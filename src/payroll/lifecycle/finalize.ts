@@ -1,6 +1,6 @@
 /** Finalizes a run: freezes its lines, options, pay dates, roster rows, rules and the ledger's position. */
 import { isDeepStrictEqual } from 'node:util';
-import type { Failure, ReadinessReport } from '../../checks.ts';
+import type { AcceptableFinding, ReadinessReport } from '../../checks.ts';
 import type { Clock } from '../../clock.ts';
 import { isUnavailable } from '../../database/errors.ts';
 import type { Db, Trx } from '../../database/tables.ts';
@@ -44,8 +44,8 @@ export type Finalized =
   /** An earlier request with the same ETag or idempotency key finalized the run. */
   | { outcome: 'repeated'; stored: StoredRun }
   | { outcome: 'not-ready'; report: ReadinessReport }
-  /** The failures differ from the report whose ETag was sent. */
-  | { outcome: 'failures-changed'; report: ReadinessReport }
+  /** The findings differ from the report whose ETag was sent. */
+  | { outcome: 'findings-changed'; report: ReadinessReport }
   | { outcome: 'unknown' | 'not-open' | 'stale' | 'changed' }
   /** Another finalized regular run of the employer, frequency and pay group has the pay date. */
   | { outcome: 'date-taken'; by: string };
@@ -75,7 +75,7 @@ export async function finalizeRun(
     const reviewed = await review(computation, frozen.summary, finalizing, checkReadiness);
     const refused =
       reviewed.outcome === 'accepted'
-        ? await transact(db, (trx) => makeFinal(trx, computation, frozen, reviewed.failures, finalizing))
+        ? await transact(db, (trx) => makeFinal(trx, computation, frozen, reviewed.findings, finalizing))
         : reviewed;
     if (refused !== null) {
       await abandonFreeze(db, freezeId);
@@ -131,25 +131,24 @@ async function writeLines(db: Db, computation: Computation, freezeId: string, cl
   return { freezeId, rows, summary, basis: columnsOfBasis(basis) };
 }
 
-/** Returns the accepted failures, or why the lines or the readiness report are not the reviewed and accepted ones. */
+/** Returns the accepted findings, or why the lines or the readiness report are not the reviewed and accepted ones. */
 async function review(
   computation: Computation,
   summary: Summary,
   { ifMatch, accept }: Finalizing,
   checkReadiness: CheckReadiness,
-): Promise<{ outcome: 'accepted'; failures: readonly Failure[] } | NotFinalized> {
+): Promise<{ outcome: 'accepted'; findings: readonly AcceptableFinding[] } | NotFinalized> {
   const isStale = ifMatch !== null && linesEtagOf(ifMatch) !== summary.etag;
   if (isStale && accept === null) return { outcome: 'stale' };
   const report = await checkReadiness(computation, summary);
   // With `accept` only the ETag of the readiness report helps: the ETag of the lines would be refused again.
-  if (isStale) return { outcome: 'failures-changed', report };
-  const { ready, failures } = report;
-  if (!ready) {
-    if (failures.some(({ checkId }) => accept?.checks.includes(checkId) !== true))
-      return { outcome: 'not-ready', report };
-    if (ifMatch !== report.etag) return { outcome: 'failures-changed', report };
-  }
-  return { outcome: 'accepted', failures };
+  if (isStale) return { outcome: 'findings-changed', report };
+  const isNamed = ({ checkId }: AcceptableFinding) => accept?.checks.includes(checkId) === true;
+  if (report.acceptable.some((finding) => finding.result === 'fail' && !isNamed(finding)))
+    return { outcome: 'not-ready', report };
+  const findings = report.acceptable.filter(isNamed);
+  if (findings.length > 0 && ifMatch !== report.etag) return { outcome: 'findings-changed', report };
+  return { outcome: 'accepted', findings };
 }
 
 /** A finalized run is returned to a caller that repeats the request that finalized it. */
@@ -170,7 +169,7 @@ async function makeFinal(
   trx: Trx,
   { runId, basis }: Computation,
   { freezeId, rows, summary, basis: basisColumns }: Frozen,
-  failures: readonly Failure[],
+  findings: readonly AcceptableFinding[],
   finalizing: Finalizing,
 ): Promise<NotFinalized | null> {
   const { accept, idempotencyKey, actor, clock } = finalizing;
@@ -185,9 +184,9 @@ async function makeFinal(
   // Nothing removes rows of a freeze that is being written, so this finds only what was done by hand.
   if ((await countFrozen(trx, freezeId)) !== rows) return { outcome: 'changed' };
   const ids = { runId: runId as string, employerId: basis.run.employer_id };
-  const accepted = [...new Set(failures.map(({ checkId }) => checkId))];
-  // A run that was ready needs no reason.
-  const reason = failures.length > 0 ? (accept?.reason ?? null) : null;
+  const accepted = [...new Set(findings.map(({ checkId }) => checkId))];
+  // A run without accepted findings needs no reason.
+  const reason = findings.length > 0 ? (accept?.reason ?? null) : null;
   const recordId = await record(
     trx,
     { actor, now },
@@ -199,7 +198,7 @@ async function makeFinal(
       reason,
     },
   );
-  const acceptances = accept === null ? [] : acceptanceRows(ids, failures, accept, recordId);
+  const acceptances = accept === null ? [] : acceptanceRows(ids, findings, accept, recordId);
   const outcome = JSON.stringify({
     ...summary.outcome,
     accepted_checks: accepted,

@@ -89,12 +89,10 @@ const id = text('The ID of the run.');
 const DECISIONS = {
   finalized_by: nullable({ ...Actor, description: 'Who finalized the run.' }),
   voided_by: nullable({ ...Actor, description: 'Who voided the run.' }),
-  accepted_by: nullable({ ...Actor, description: 'Who accepted failed checks. Null if none failed.' }),
-  accept_reason: nullableText(
-    'Why failed checks were accepted when the run was finalized. Null if none failed.',
-  ),
+  accepted_by: nullable({ ...Actor, description: 'Who accepted findings. Null if none were.' }),
+  accept_reason: nullableText('Why findings were accepted when the run was finalized. Null if none were.'),
   accepted_checks: Type.Array(Type.String(), {
-    description: 'The IDs of the failed checks that were accepted when it was finalized.',
+    description: 'The IDs of the checks whose findings were accepted when it was finalized.',
   }),
   void_reason: nullableText('The reason the run was voided.'),
   taken_reports: Type.Array(

@@ -179,7 +179,7 @@ async function verifyStored(db: Db, stored: StoredRun, verified: RunsVerified, o
   if (outcome === null) return wrong('outcome', 'cannot be read');
   const acceptances = await acceptancesOf(db, stored.run_id);
   if (stored.accept_reason !== (acceptances.rows[0]?.reason ?? null))
-    wrong('accept_reason', 'is not that of the accepted failures');
+    wrong('accept_reason', 'is not that of the accepted findings');
   if (outcome.acceptances_hash !== hashOfAcceptances(acceptances.rows, acceptances.by)) {
     const rule = 'or another field is not what the run recorded';
     on.report('accepted_failures', stored.run_id, 'record_id', rule);

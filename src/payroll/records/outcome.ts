@@ -39,7 +39,7 @@ export type RunOutcome = Static<typeof RunOutcome>;
 const FrozenOutcome = closed({
   ...RunOutcome.properties,
   accepted_checks: Type.Array(Type.String()),
-  /** The SHA-256 of the accepted failures. */
+  /** The SHA-256 of the accepted findings. */
   acceptances_hash: Type.String(),
 });
 export type FrozenOutcome = Static<typeof FrozenOutcome>;

@@ -75,21 +75,51 @@ onEitherEngine('only the failures of the report whose ETag is sent are accepted'
   const db = await start(t);
   await overlap(db);
   const { etag } = await viewRun(db, await run(db));
-  t.match(await finalize(db, { accept: ['overlap'] }), { outcome: 'failures-changed' }, 'no ETag');
+  t.match(await finalize(db, { accept: ['overlap'] }), { outcome: 'findings-changed' }, 'no ETag');
   t.match(
     await finalize(db, { accept: ['overlap'], ifMatch: etag }),
-    { outcome: 'failures-changed' },
+    { outcome: 'findings-changed' },
     'the ETag of the lines',
   );
   const reviewed = (await report(db)).etag;
   await deduct(db, 'evt-5', { id: 'ded-5', employee_id: 'emp-2', line_of_coverage: 'dental' });
   t.match(
     await finalize(db, { accept: ['overlap'], ifMatch: reviewed }),
-    { outcome: 'failures-changed' },
+    { outcome: 'findings-changed' },
     'another overlap since',
   );
   t.match(await accepting(db, ['overlap']), { outcome: 'finalized' });
 });
+
+onEitherEngine(
+  'a warning with ids can be accepted by name and is then remembered; nothing requires it',
+  async (t) => {
+    const db = await start(t);
+    const weekly = (id: string, employee_id: string, line_of_coverage: string) =>
+      deduct(db, `evt-${id}`, { id, employee_id, line_of_coverage, period: 'weekly' });
+    await weekly('ded-3', 'emp-1', 'vision');
+    const mismatch = async () =>
+      (await readinessOfRun(db, runOn('2026-07-31'), null, QUESTION)).checks.find(
+        ({ id }) => id === 'frequency-mismatch',
+      );
+    t.match(await mismatch(), { result: 'warn', count: 1 });
+    const accept = ['frequency-mismatch'];
+    t.match(await finalize(db, { accept }), { outcome: 'findings-changed' }, 'no ETag');
+    const { etag } = await report(db);
+    await weekly('ded-4', 'emp-2', 'vision');
+    t.match(
+      await finalize(db, { accept, ifMatch: etag }),
+      { outcome: 'findings-changed' },
+      'another one since',
+    );
+    t.match(await accepting(db, accept), { outcome: 'finalized', stored: { accept_reason: REASON } });
+    t.match(await mismatch(), { result: 'accepted', count: 0, accepted: [{ example: 'emp-1' }, {}] });
+    await weekly('ded-5', 'emp-1', 'life');
+    t.match(await mismatch(), { result: 'warn', count: 1, accepted: [{ example: 'emp-2' }] });
+    await transact(db, (trx) => putRun(trx, 'next', runOn('2026-07-31'), acting(LATELY)));
+    t.match(await finalize(db, { runId: 'next' }), { outcome: 'finalized' });
+  },
+);
 
 onEitherEngine('no acceptance finalizes an unknown, final or conflicting run', async (t) => {
   const db = await start(t);

@@ -263,13 +263,13 @@ onEitherEngine('a run that is not ready, or fails, stays open with nothing left 
   const db = await staged(t);
   await put(db, 'r', body(2));
   const asked = { ifMatch: null, accept: null, actor: SYSTEM, clock: () => new Date(LATELY) };
-  const failures = [{ checkId: 'overlap', employeeId: null, ids: [] }];
+  const acceptable = [{ checkId: 'overlap', result: 'fail' as const, employeeId: null, ids: [] }];
   const refuses: CheckReadiness = async () => ({
     ready: false,
     checked_at: LATELY,
     checks: [],
     etag: '',
-    failures,
+    acceptable,
   });
   t.match(await finalizeRun(db, 'r', asked, refuses), { outcome: 'not-ready', report: { ready: false } });
   t.strictSame(await frozenRows(db), NOTHING);
