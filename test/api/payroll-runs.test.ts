@@ -51,7 +51,7 @@ onEitherEngine('a created run is returned with its defaults, totals and ETag', a
     taken_reports: [],
     pay_dates_used: BIWEEKLY.map((date) => date.pay_date),
     calendar_assumed: false,
-    rules_version: '2',
+    rules_version: '3',
     employees: 2,
     totals: {
       employees: 2,

@@ -104,6 +104,7 @@ export function runFixes({ id, employer_id }: Run): Fixes {
     'calendar-differs': settings,
     'policy-differs': settings,
     'pay-date-skipped': settings,
+    'check-beyond-year': settings,
     'period-differs-from-schedule': settings,
     'open-after-termination': flagged('open_after_termination'),
     'absent-from-census': flagged('absent_from_census'),

@@ -5,7 +5,7 @@ import { MONTH_NAMES, PERIODS_PER_YEAR } from './pay-dates.ts';
 import type { Plan } from './plan.ts';
 
 /** Raise it with every change that can move a cent or change a flag. Finalized runs record it. */
-export const RULES_VERSION = '2';
+export const RULES_VERSION = '3';
 
 /** The fields of a deduction that determine its amounts. Contributions are as received: 150, 150.0, +150.00. */
 export type Contribution = {
@@ -35,21 +35,24 @@ const MONTHS_PER_YEAR = 12;
 /** Maximum number of contributions remembered; a large employer has fewer. A full memory is cleared. */
 const SIDES_REMEMBERED = 10_000;
 
+/** `isAnnual`: the contributions are an election for the year, so they stop when it is complete. */
+type Calculator = (contribution: Contribution, isAnnual?: boolean) => Amounts;
+
 /** Returns a function that computes a deduction's amounts. Many have equal contributions, so sides are remembered. */
-export function calculator(plan: Plan): (contribution: Contribution) => Amounts {
+export function calculator(plan: Plan): Calculator {
   const remembered = new Map<string, Side>();
-  const sideOf = (text: string, period: PayFrequency): Side => {
-    const key = `${period} ${text}`;
+  const sideOf = (text: string, period: PayFrequency, isAnnual: boolean): Side => {
+    const key = isAnnual ? `annual ${period} ${text}` : `${period} ${text}`;
     const known = remembered.get(key);
     if (known !== undefined) return known;
     if (remembered.size >= SIDES_REMEMBERED) remembered.clear();
-    const side = compute(decimal(text), period, plan);
+    const side = compute(decimal(text), period, plan, isAnnual);
     remembered.set(key, side);
     return side;
   };
-  return ({ member_contribution, employer_contribution, period }) => {
-    const member = sideOf(member_contribution, period);
-    const employer = sideOf(employer_contribution, period);
+  return ({ member_contribution, employer_contribution, period }, isAnnual = false) => {
+    const member = sideOf(member_contribution, period, isAnnual);
+    const employer = sideOf(employer_contribution, period, isAnnual);
     const flags: Amounts['flags'] = isNormal(period, plan) ? [] : ['frequency_mismatch'];
     if (member.isNegative || employer.isNegative) flags.push('negative');
     return {
@@ -74,15 +77,33 @@ export function cycleTotal(contribution: string, period: PayFrequency, plan: Pla
   return totalOf(times(amount, PERIODS_PER_YEAR[period]), plan);
 }
 
-function compute(contribution: Decimal, period: PayFrequency, plan: Plan): Side {
+function compute(contribution: Decimal, period: PayFrequency, plan: Plan, isAnnual: boolean): Side {
   const { amount, working } =
-    period === plan.run.pay_frequency ? ownShare(contribution, plan) : yearShare(contribution, period, plan);
+    period === plan.run.pay_frequency
+      ? ownShare(contribution, plan, isAnnual)
+      : yearShare(contribution, period, plan);
   return {
     amount,
     explanation: `${printReadable(contribution)} ${period}${working}`,
     isZero: contribution.units === 0n,
     isNegative: amount < 0n,
   };
+}
+
+/** Reports whether a contribution for this period takes nothing from the plan's check, but from other checks of the year. */
+export function skipsCheck(plan: Plan, period: PayFrequency, isAnnual: boolean): boolean {
+  const { run } = plan;
+  if (period !== run.pay_frequency) return isAfterFirstChecks(plan);
+  return (isAnnual || run.extra_paycheck === 'skip') && isBeyondYear(plan);
+}
+
+/** Reports whether the plan's check follows as many pay dates as the year has periods: the 27th biweekly one. */
+export function isBeyondYear({ run, placeInYear }: Plan): boolean {
+  return placeInYear !== null && placeInYear > PERIODS_PER_YEAR[run.pay_frequency];
+}
+
+function isAfterFirstChecks({ k, N }: Plan): boolean {
+  return k !== null && k > N;
 }
 
 /** Joins the explanations of both sides, without a side that contributes nothing. */
@@ -93,9 +114,10 @@ function explain(member: Side, employer: Side): string {
 }
 
 /** Returns the contribution itself, rounded. The scheme and the remainder do not apply. */
-function ownShare(contribution: Decimal, { run, placeInYear }: Plan): Share {
-  const most = PERIODS_PER_YEAR[run.pay_frequency];
-  if (run.extra_paycheck === 'skip' && placeInYear !== null && placeInYear > most) {
+function ownShare(contribution: Decimal, plan: Plan, isAnnual: boolean): Share {
+  const { run, placeInYear } = plan;
+  if (skipsCheck(plan, run.pay_frequency, isAnnual)) {
+    const most = PERIODS_PER_YEAR[run.pay_frequency];
     return { amount: 0n, working: `; check ${placeInYear}, after the first ${most}, is skipped; 0.00` };
   }
   const amount = rounded(contribution, 1, 1);
@@ -115,7 +137,7 @@ function yearShare(contribution: Decimal, period: PayFrequency, plan: Plan): Sha
 /** Returns the share of the plan's check in a year's exact amount (A). Its working lacks the amount at the end. */
 function shareOfYear(year: Decimal, plan: Plan): Share {
   const { N, k, month } = plan;
-  if (k !== null && k > N) {
+  if (isAfterFirstChecks(plan)) {
     return { amount: 0n, working: `; check ${k}, after the first ${N} of ${MONTH_NAMES[month - 1]};` };
   }
   if (k === null || plan.remainder === 'none') return evenShare(year, plan);

@@ -6,7 +6,7 @@ import { amountOf, type Cents } from '../../money.ts';
 import type { Flag, Line } from '../calculation/line.ts';
 import { dayOfRun } from '../records/body.ts';
 import type { Computation, EarlierRun, RunEmployee } from './computation.ts';
-import { type History, stateInRun } from './history.ts';
+import { amountsInRun, type History, stateInRun } from './history.ts';
 import { type Attended, missedCheckOf } from './missed-checks.ts';
 import { owesRun } from './reopened-runs.ts';
 import type { RunTerms } from './terms.ts';
@@ -71,7 +71,7 @@ export function adjustmentLines(
   const dueIds = new Set<string>();
   if (!isVoided && owesRun(earlier, employee, frozen !== undefined)) {
     for (const history of employee.histories) {
-      const due = dueOf(earlier, history, employee.employeeId, frozen === undefined ? attended : null);
+      const due = dueOf(earlier, employee, history, frozen === undefined ? attended : null);
       if (due === null) continue;
       dueIds.add(history.deductionId);
       adjustedOf(due.state).due = due;
@@ -96,13 +96,13 @@ function isElectedInTime({ timeline }: History, { run }: EarlierRun): boolean {
 /** Returns null if nothing is due. `attended`: null if the employee was in the run. */
 function dueOf(
   earlier: EarlierRun,
+  employee: RunEmployee,
   history: History,
-  employeeId: string,
   attended: readonly Attended[] | null,
 ): Due | null {
-  const state = stateInRun(history, employeeId, earlier);
+  const state = stateInRun(history, employee.employeeId, earlier);
   if (state === null) return null;
-  const amounts = earlier.amountsOf(state);
+  const amounts = amountsInRun(earlier, employee, state);
   const because = `today ${amounts.explanation}`;
   const due: Due = { ...sidesOf(amounts), state, because, flags: amounts.flags };
   if (attended === null) return due;

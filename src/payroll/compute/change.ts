@@ -3,9 +3,10 @@ import type { PayFrequency } from '../../contract/employee.ts';
 import { valueOn } from '../../ledger/employment.ts';
 import { hasSameElection } from '../../ledger/state.ts';
 import { amountOf } from '../../money.ts';
-import { cycleTotal } from '../calculation/amounts.ts';
+import { cycleTotal, skipsCheck } from '../calculation/amounts.ts';
 import type { Line } from '../calculation/line.ts';
 import type { Computation, RunEmployee } from './computation.ts';
+import { ELECTED_FOR_YEAR } from './history.ts';
 import { employmentAt, UNCLEAR } from './population.ts';
 import type { RunTerms } from './terms.ts';
 
@@ -32,15 +33,22 @@ export function compareWithPrevious(computation: Computation, line: Line, before
   line.member_difference = line.member_amount - (before?.member_amount ?? 0n);
   line.employer_difference = line.employer_amount - (before?.employer_amount ?? 0n);
   if (line.member_difference === 0n && line.employer_difference === 0n) line.amount_change = 'same';
-  else line.amount_change = isSame ? calendarChange(line, computation, previous) : 'changed';
+  else if (before === undefined || !isSame) line.amount_change = 'changed';
+  else line.amount_change = changeOfCalendar(computation, line, previous, before);
 }
 
 /** Returns why the amounts of the same election differ: a cent of rounding, the calendar, or the policy. */
-function calendarChange(line: Line, terms: RunTerms, previous: RunTerms): Line['amount_change'] {
+function changeOfCalendar(
+  terms: RunTerms,
+  line: Line,
+  previous: RunTerms,
+  before: Line,
+): Line['amount_change'] {
   const isSamePolicy = (['scheme', 'remainder', 'extra_paycheck', 'applies_on'] as const).every(
     (option) => terms.run[option] === previous.run[option],
   );
   if (!isSamePolicy) return 'changed';
+  if (isSkipped(terms, line) || isSkipped(previous, before)) return 'calendar';
   const [plan, previousPlan] = [terms.plan(), previous.plan()];
   const isWithinCent = [line.member_contribution, line.employer_contribution].every((contribution) => {
     const [total, previousTotal] = [plan, previousPlan].map((calendar) =>
@@ -49,6 +57,12 @@ function calendarChange(line: Line, terms: RunTerms, previous: RunTerms): Line['
     return total - previousTotal <= 1n && previousTotal - total <= 1n;
   });
   return plan.N === previousPlan.N && isWithinCent ? 'rounding' : 'calendar';
+}
+
+/** Reports whether a line takes nothing because the calendar leaves out its check. */
+function isSkipped(terms: RunTerms, line: Line): boolean {
+  if (line.member_amount !== 0n || line.employer_amount !== 0n) return false;
+  return skipsCheck(terms.plan(), line.period as PayFrequency, ELECTED_FOR_YEAR.has(line.line_of_coverage));
 }
 
 /**

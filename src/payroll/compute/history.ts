@@ -1,6 +1,7 @@
 /** A deduction as a run knows it: its versions, the decisions on them, and which versions count. Pure. */
 import type { RunVersion } from '../../ledger/history.ts';
 import { appliesOn, type StartDecision, stateOn, type Timeline, timelineOf } from '../../ledger/state.ts';
+import { type Amounts, isBeyondYear } from '../calculation/amounts.ts';
 import { dayOfRun } from '../records/body.ts';
 import type { RunTerms } from './terms.ts';
 
@@ -45,4 +46,38 @@ export function stateInRun(
 ): RunVersion | null {
   if (deductions !== null && !deductions.has(history.deductionId)) return null;
   return stateFor(history, employeeId, dayOfRun(run));
+}
+
+/** An employee's deductions. */
+type Histories = { employeeId: string; histories: readonly History[] };
+
+/** Elections for a year: after the contributions of a year they are complete. */
+export const ELECTED_FOR_YEAR: ReadonlySet<string> = new Set([
+  'healthcare_fsa',
+  'limited_purpose_fsa',
+  'dependent_care_fsa',
+]);
+
+/** Returns the amounts that a run takes of an employee's deduction in a state. */
+export function amountsInRun(
+  terms: RunTerms,
+  { employeeId, histories }: Histories,
+  state: RunVersion,
+): Amounts {
+  const isAnnual = isElectedForYear(terms, { employeeId, histories }, state.line_of_coverage);
+  return terms.amountsOf(state, isAnnual);
+}
+
+/** Reports whether the check follows all contributions of an election that began with the year. */
+export function isElectedForYear(
+  terms: RunTerms,
+  { employeeId, histories }: Histories,
+  coverage: string,
+): boolean {
+  if (!ELECTED_FOR_YEAR.has(coverage)) return false;
+  const plan = terms.plan();
+  const first = plan.dates?.[0];
+  if (first === undefined || plan.calendarAssumed || !isBeyondYear(plan)) return false;
+  const day = dayOfRun(terms.onDate(first).run);
+  return histories.some((history) => stateFor(history, employeeId, day)?.line_of_coverage === coverage);
 }

@@ -5,6 +5,7 @@ import { concernsDay, latestOf } from '../../ledger/state.ts';
 import { amountOf, isZero } from '../../money.ts';
 import { isIncluded, type Line } from '../calculation/line.ts';
 import { dayOfRun } from '../records/body.ts';
+import { createBeyondYear } from './beyond-year.ts';
 import type { Computation, EmployeeLines, RunEmployee } from './computation.ts';
 import { historyAt, stateInRun } from './history.ts';
 import { employmentAt, UNCLEAR } from './population.ts';
@@ -27,6 +28,7 @@ export type Note =
   | (typeof NOTED_FLAGS)[number]
   | (typeof RETROACTIVE_FLAGS)[number]
   | (typeof UNCLEAR)[number]
+  | 'beyond_year'
   | 'code_missing'
   | 'negative_total'
   | 'not_scheduled'
@@ -60,6 +62,7 @@ export function createNotes(computation: Computation) {
   const { schedules, codes } = basis;
   const notes = new Map<Note, Noted[]>();
   const missingCodes = new Set<string>();
+  const beyondYear = createBeyondYear(computation);
   const hasEmployerCodes = codes.some((code) => code.side === 'employer');
 
   const note = (
@@ -177,6 +180,7 @@ export function createNotes(computation: Computation) {
       note('negative_total', employeeId, negative.map(versionId), example);
     }
     regular.forEach(noteCodes);
+    beyondYear.add(regular);
   };
 
   /** A side without a contribution needs no code. An employer may have no codes, or none for its own side. */
@@ -201,6 +205,7 @@ export function createNotes(computation: Computation) {
     },
     notes(): ReadonlyMap<Note, readonly Noted[]> {
       for (const name of [...missingCodes].sort()) note('code_missing', null, [], name);
+      for (const example of beyondYear.examples()) note('beyond_year', null, [], example);
       return notes;
     },
   };

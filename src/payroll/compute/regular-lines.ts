@@ -6,7 +6,7 @@ import type { Line } from '../calculation/line.ts';
 import { isPartialCycle } from '../calculation/plan.ts';
 import { compareWithPrevious, continuingLines } from './change.ts';
 import type { Computation, RunEmployee } from './computation.ts';
-import { stateFor, stateInRun } from './history.ts';
+import { amountsInRun, stateFor, stateInRun } from './history.ts';
 import { lastCheckFlags } from './last-check.ts';
 
 /** Returns the lines of the deductions in effect for an employee who is in the run. */
@@ -19,7 +19,7 @@ export function regularLines(computation: Computation, employee: RunEmployee): L
   for (const history of histories) {
     const state = stateInRun(history, employeeId, computation);
     if (state === null) continue;
-    const line = regularLine(computation, state);
+    const line = regularLine(computation, employee, state);
     compareWithPrevious(computation, line, before.get(line.deduction_id));
     const isInEffectOn = (day: string) => stateFor(history, employeeId, day) !== null;
     if (isPartialCycle(computation.plan(), line.period as PayFrequency, isInEffectOn))
@@ -38,8 +38,8 @@ export function regularLines(computation: Computation, employee: RunEmployee): L
 }
 
 /** Written as one literal: a large run makes tens of thousands, and copies cost more than the arithmetic. */
-function regularLine(computation: Computation, state: RunVersion): Line {
-  const { member_amount, employer_amount, flags, explanation } = computation.amountsOf(state);
+function regularLine(computation: Computation, employee: RunEmployee, state: RunVersion): Line {
+  const { member_amount, employer_amount, flags, explanation } = amountsInRun(computation, employee, state);
   const codes = computation.codesOf(state.line_of_coverage, state.taxability);
   return {
     employee_id: state.employee_id,

@@ -1,6 +1,7 @@
 /** Which earlier runs may have an adjustment or arrears of an employee. Only their lines are read. Pure. */
+import { isBeyondYear } from '../calculation/amounts.ts';
 import type { Computation, EarlierRun, RunEmployee } from './computation.ts';
-import { historyAt, stateInRun } from './history.ts';
+import { historyAt, isElectedForYear, stateInRun } from './history.ts';
 import { overlaps } from './missed-checks.ts';
 import { belongsIn, membershipOf } from './population.ts';
 
@@ -24,12 +25,25 @@ export function reopenedRuns({ earlier, settled }: Computation, employee: RunEmp
 /** Reports whether facts recorded after a run may change what an employee owes it. */
 function isTouched(earlier: EarlierRun, employee: RunEmployee, wasIn: boolean): boolean {
   const owes = owesRun(earlier, employee, wasIn);
+  const { employeeId } = employee;
   return employee.histories.some((history) => {
     const then = wasIn ? historyAt(history, earlier.position) : null;
-    const before = then === null ? null : stateInRun(then, employee.employeeId, earlier);
-    const now = owes ? stateInRun(history, employee.employeeId, earlier) : null;
-    return before?.position !== now?.position;
+    const before = then === null ? null : stateInRun(then, employeeId, earlier);
+    const now = owes ? stateInRun(history, employeeId, earlier) : null;
+    if (before?.position !== now?.position) return true;
+    return now !== null && isElectionTouched(earlier, employee, now.line_of_coverage);
   });
+}
+
+/** Reports whether later facts change whether the election for the year began with the year. */
+function isElectionTouched(earlier: EarlierRun, employee: RunEmployee, coverage: string): boolean {
+  if (!isBeyondYear(earlier.plan())) return false;
+  const { employeeId, histories } = employee;
+  const known = histories.flatMap((history) => historyAt(history, earlier.position) ?? []);
+  return (
+    isElectedForYear(earlier, employee, coverage) !==
+    isElectedForYear(earlier, { employeeId, histories: known }, coverage)
+  );
 }
 
 /** Reports whether the run's own computation, repeated with what was known then, has the employee in it. */

@@ -17,8 +17,10 @@ export type RunTerms = {
   /** The deductions that an off-cycle run takes; null: a regular run takes all. */
   deductions: ReadonlySet<string> | null;
   plan: () => Plan;
-  /** Returns the amounts of a deduction's state. */
-  amountsOf: (version: RunVersion) => Amounts;
+  /** Returns the terms of the regular check on another pay date of the run's calendar. */
+  onDate: (payDate: string) => RunTerms;
+  /** Returns the amounts of a deduction's state. `isAnnual`: it is an election for the year. */
+  amountsOf: (version: RunVersion, isAnnual: boolean) => Amounts;
   codesOf: (lineOfCoverage: string, taxability: string) => CodesOfLine;
 };
 
@@ -28,6 +30,7 @@ export function termsOf(basis: StoredBasis): RunTerms {
   // Nothing is computed for most earlier runs, and an employer with many pay groups has hundreds.
   let plan: Plan | undefined;
   let calculate: ReturnType<typeof calculator> | undefined;
+  const byDate = new Map<string, RunTerms>();
   const planned = (): Plan => {
     plan ??= planOfBasis(basis);
     return plan;
@@ -39,9 +42,18 @@ export function termsOf(basis: StoredBasis): RunTerms {
     hasOneScheduleAtMost: schedules.length <= 1,
     deductions: run.kind === 'off_cycle' ? new Set(run.deductions) : null,
     plan: planned,
-    amountsOf(version) {
+    onDate(payDate) {
+      const known = byDate.get(payDate);
+      if (known !== undefined) return known;
+      const { dates, periodEnds } = planned();
+      const period_end = periodEnds?.[dates?.indexOf(payDate) ?? -1] ?? payDate;
+      const terms = termsOf({ ...basis, run: { ...run, kind: 'regular', pay_date: payDate, period_end } });
+      byDate.set(payDate, terms);
+      return terms;
+    },
+    amountsOf(version, isAnnual) {
       calculate ??= calculator(planned());
-      return calculate(version as RunVersion & Pick<Contribution, 'period'>);
+      return calculate(version as RunVersion & Pick<Contribution, 'period'>, isAnnual);
     },
     codesOf: codeFinder(codes),
   };

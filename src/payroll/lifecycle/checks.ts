@@ -293,6 +293,14 @@ export const PAYROLL_CHECKS: readonly Check<Db, RunQuestion>[] = [
     ),
   },
   {
+    id: 'check-beyond-year',
+    title: 'The year has extra or missing paychecks',
+    ask: noted('beyond_year', 'warn'),
+    advice:
+      'Contributions per paycheck add up to more or less than a year of them, because the year has another number of pay dates. Check that each line of coverage takes what was elected.',
+    passed: 'No contribution per paycheck adds up to more or less than a year of them on this check.',
+  },
+  {
     id: 'period-differs-from-schedule',
     title: 'The pay schedule has a different pay period',
     ask: periodDiffers,

@@ -76,7 +76,7 @@ export type Message = Pick<
 const message: fc.Arbitrary<Message> = fc.record({
   deduction: fc.constantFrom('d0', 'd1', 'd2', 'd3'),
   employee: often('e0', 'e1', 'e2', 'e3'),
-  line_of_coverage: often<Message['line_of_coverage']>('medical', 'dental'),
+  line_of_coverage: often<Message['line_of_coverage']>('medical', 'dental', 'healthcare_fsa'),
   coverage_type: often<(typeof COVERAGE_TYPES)[number] | null>(null, ...COVERAGE_TYPES.slice(0, 2)),
   member_contribution: fc.constantFrom('150.00', '33.33', '100', '100.0', '0', '-20.00'),
   employer_contribution: fc.constantFrom('0.00', '350'),
@@ -158,8 +158,9 @@ const options = fc.record(
   { requiredKeys: [] },
 );
 
-/** In a year with one more pay date. */
+/** Years with one more pay date: the run of December 19, 2025 is check 27. */
 const LONGER = [...every(14, '2026-01-02', 26), '2026-12-31'];
+const LONGER_2025 = ['2025-01-03', '2025-01-10', ...every(14, '2025-01-17', 25)];
 
 const asked: fc.Arbitrary<RunBody> = fc
   .record({
@@ -176,7 +177,7 @@ const asked: fc.Arbitrary<RunBody> = fc
     week: often<0 | 1 | null>(null, 0, 1),
   })
   .map(({ place, options: chosen, employee_ids, deductions, pay_group, longer, week, ...rest }) => {
-    const isLonger = longer && place >= 0 && rest.pay_frequency === 'biweekly';
+    const isLonger = longer && rest.pay_frequency === 'biweekly';
     const named = employee_ids ?? (rest.kind === 'off_cycle' ? ['e0'] : null);
     const { period_start, period_end } = body(place);
     return body(place, {
@@ -187,7 +188,7 @@ const asked: fc.Arbitrary<RunBody> = fc
       ...(named === null ? {} : { employee_ids: named }),
       ...(deductions !== null && rest.kind === 'off_cycle' ? { deductions } : {}),
       ...(pay_group === null ? {} : { pay_group }),
-      ...(isLonger ? { pay_dates: LONGER } : {}),
+      ...(isLonger ? { pay_dates: place < 0 ? LONGER_2025 : LONGER } : {}),
     });
   });
 

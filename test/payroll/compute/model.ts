@@ -332,12 +332,33 @@ function isListed({ schedules }: World, run: Run): boolean {
   return run.pay_dates !== null || schedules > (run.pay_frequency === 'biweekly' ? 0 : 1);
 }
 
-/** Implements "Amounts": returns the amount that a run takes of an election, in cents. */
-function amountsOf(world: World, run: Run, election: Election): Pair {
+/** Implements "Amounts": returns the amount that a run takes of an employee's election, in cents. */
+function amountsOf(world: World, run: Run, employee: string, election: Election): Pair {
+  if (isCompleteElection(world, run, employee, election)) return NOTHING;
   const [member, employer] = [election.member, election.employer].map((text) =>
     centsOf(world, run, text, election.period),
   ) as [bigint, bigint];
   return { member, employer };
+}
+
+const ANNUAL = ['healthcare_fsa', 'limited_purpose_fsa', 'dependent_care_fsa'];
+
+/** Reports whether a check follows all contributions of an FSA whose coverage began with the year. */
+function isCompleteElection(
+  world: World,
+  run: Run,
+  employee: string,
+  { coverage, period }: Election,
+): boolean {
+  const dates = datesOf(run);
+  if (!ANNUAL.includes(coverage) || period !== run.pay_frequency || run.kind !== 'regular') return false;
+  if (dates === null || !isListed(world, run)) return false;
+  if (dates.indexOf(run.pay_date) < CHECKS[period]) return false;
+  // The periods of the worlds' schedules end on the pay dates.
+  const first = dates[0] as string;
+  return deductionsOf(world).some(
+    (deduction) => stateOn(world, deduction, employee, first)?.coverage === coverage,
+  );
 }
 
 function centsOf(world: World, run: Run, text: string, period: PayFrequency): bigint {
@@ -358,11 +379,11 @@ function checksOf(run: Run): number {
   return dates === null ? CHECKS[run.pay_frequency] : cycleDates(run, dates).length;
 }
 
-function amountFlags(world: World, run: Run, election: Election): string[] {
+function amountFlags(world: World, run: Run, employee: string, election: Election): string[] {
   const { period } = election;
   const isHalves =
     period === 'semimonthly' && run.pay_frequency === 'biweekly' && run.scheme === 'first-checks';
-  const { member, employer } = amountsOf(world, run, election);
+  const { member, employer } = amountsOf(world, run, employee, election);
   return [
     ...(period !== run.pay_frequency && period !== 'monthly' && !isHalves ? ['frequency_mismatch'] : []),
     ...(member < 0n || employer < 0n ? ['negative'] : []),
@@ -442,7 +463,7 @@ function previousOf(run: Run, runs: readonly ModelRun[]): ModelRun | undefined {
 }
 
 function lineOf(world: World, run: Run, state: ModelVersion, all: readonly ModelVersion[]): ModelLine {
-  const flags = amountFlags(world, run, state);
+  const flags = amountFlags(world, run, state.employee, state);
   if (isPartial(world, run, state)) flags.push('partial_cycle');
   const isRival = (other: ModelVersion) =>
     other !== state && other.coverage === state.coverage && !isZero(other) && !isZero(state);
@@ -451,7 +472,7 @@ function lineOf(world: World, run: Run, state: ModelVersion, all: readonly Model
     employee: state.employee,
     deduction: state.deduction,
     election: state,
-    ...amountsOf(world, run, state),
+    ...amountsOf(world, run, state.employee, state),
     kind: 'regular',
     of: null,
     change: null,
@@ -487,20 +508,31 @@ function withAmountChange(
   const amountChange = isSame
     ? 'same'
     : line.change === 'same'
-      ? reasonOf(run, previous.run, line)
+      ? reasonOf(run, line, previous.run, before)
       : 'changed';
   return { ...line, amountChange, differences };
 }
 
 /** Returns why the amounts of one election differ between two runs. */
-function reasonOf(run: Run, before: Run, { election }: ModelLine): string {
+function reasonOf(run: Run, line: ModelLine, before: Run, old: Pair): string {
+  const { election } = line;
   const options = ['scheme', 'remainder', 'extra_paycheck', 'applies_on'] as const;
   if (options.some((option) => run[option] !== before[option])) return 'changed';
+  if (isSkipped(run, election, line) || isSkipped(before, election, old)) return 'calendar';
   const isWithinCent = [election.member, election.employer].every((text) => {
     const difference = totalOf(text, election.period, run) - totalOf(text, election.period, before);
     return difference >= -1n && difference <= 1n;
   });
   return checksOf(run) === checksOf(before) && isWithinCent ? 'rounding' : 'calendar';
+}
+
+/** Reports whether a check takes nothing because of its place in the month or year. */
+function isSkipped(run: Run, { coverage, period }: Election, { member, employer }: Pair): boolean {
+  const dates = datesOf(run);
+  if (member !== 0n || employer !== 0n || run.kind === 'off_cycle' || dates === null) return false;
+  if (period !== run.pay_frequency) return !cycleDates(run, dates).includes(run.pay_date);
+  const stops = run.extra_paycheck === 'skip' || ANNUAL.includes(coverage);
+  return stops && dates.indexOf(run.pay_date) >= CHECKS[period];
 }
 
 /** Returns T. The cycle of a contribution for the run's own frequency is the check. */
@@ -662,9 +694,9 @@ export function dueOf(
   const state = stateIn(world, of.run, employee, deduction);
   if (of.voided || state === null) return null;
   const due = {
-    ...amountsOf(world, of.run, state),
+    ...amountsOf(world, of.run, employee, state),
     election: state,
-    flags: amountFlags(world, of.run, state),
+    flags: amountFlags(world, of.run, employee, state),
   };
   if (of.roster.has(employee)) return due;
   return missedOf(world, of, runs, due, employee, deduction);

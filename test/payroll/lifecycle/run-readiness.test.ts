@@ -319,6 +319,16 @@ const SPOILT: Spoilt[] = [
   ],
   ['pay-date-skipped', 'fail', '2026-07-03', (db) => finalized(db, 'before', runOn('2026-06-19'))],
   [
+    'check-beyond-year',
+    'warn',
+    'medical: 1 employee, 150.00 on check 27, after the first 26',
+    async (db) => {
+      await deduct(db, 'evt-3', { period: 'biweekly' }, '2026-02-01T00:00:00Z');
+      await setSchedules(db, [schedule({ pay_dates: [...BIWEEKLY, LAST_DAY] })]);
+    },
+    { run: { ...RUN, ...LAST_DAY } },
+  ],
+  [
     'period-differs-from-schedule',
     'warn',
     '2026-07-17 pays 2026-06-29 to 2026-07-12',
@@ -576,6 +586,25 @@ onEitherEngine('codes are required for amounts other than zero', async (t) => {
     await deduct(db, event, { id, employee_id, line_of_coverage, ...nothing }, '2026-02-01T00:00:00Z');
   }
   t.match(await check(db, 'codes-missing'), { count: 1, examples: ['dental pre_tax employer'] });
+});
+
+onEitherEngine('the last check of a year with a pay date less than usual is named', async (t) => {
+  const db = await readyEmployer(t);
+  for (const employee_id of ['emp-1', 'emp-2'])
+    await deduct(
+      db,
+      `evt-${employee_id}`,
+      { id: `ded-of-${employee_id}`, employee_id, line_of_coverage: 'vision', period: 'biweekly' },
+      '2026-02-01T00:00:00Z',
+    );
+  await setSchedules(db, [schedule({ pay_dates: BIWEEKLY.slice(1) })]);
+  const examples = async (payDate: string) => (await check(db, 'check-beyond-year', runOn(payDate))).examples;
+  t.strictSame(await examples('2026-12-18'), [
+    'vision: 2 employees, 300.00 on check 25, the last of a year with fewer than 26',
+  ]);
+  t.strictSame(await examples('2026-12-04'), []);
+  await setSchedules(db, [schedule()]);
+  t.strictSame(await examples('2026-12-18'), []);
 });
 
 onEitherEngine('a run of the group, or one without a group, covers a pay date', async (t) => {

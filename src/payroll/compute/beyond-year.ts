@@ -1,0 +1,47 @@
+/** Checks that contributions of the run's own frequency take beyond a year's periods, or lack for a year. Pure. */
+import { type Cents, printReadable } from '../../money.ts';
+import { isBeyondYear } from '../calculation/amounts.ts';
+import type { Line } from '../calculation/line.ts';
+import { PERIODS_PER_YEAR } from '../calculation/pay-dates.ts';
+import type { RunTerms } from './terms.ts';
+
+/** Adds up, by line of coverage, what a check beyond the year's periods, or the last one of a short year, takes. */
+export function createBeyondYear(terms: RunTerms) {
+  const coverages = new Map<string, { employees: number; member: Cents }>();
+  let place: string | null | undefined;
+  return {
+    /** Adds the regular lines of an employee. */
+    add(regular: readonly Line[]): void {
+      if (place === undefined) place = placeOf(terms);
+      if (place === null) return;
+      const takenEachCheck = regular.filter(
+        ({ period, member_amount, employer_amount }) =>
+          period === terms.run.pay_frequency && (member_amount !== 0n || employer_amount !== 0n),
+      );
+      for (const [coverage, lines] of Map.groupBy(takenEachCheck, (line) => line.line_of_coverage)) {
+        const { employees, member } = coverages.get(coverage) ?? { employees: 0, member: 0n };
+        const amount = lines.reduce((sum, line) => sum + line.member_amount, 0n);
+        coverages.set(coverage, { employees: employees + 1, member: member + amount });
+      }
+    },
+    /** Returns an example per line of coverage. */
+    examples(): string[] {
+      return [...coverages]
+        .sort(([one], [other]) => (one < other ? -1 : 1))
+        .map(([coverage, { employees, member }]) => {
+          const count = employees === 1 ? '1 employee' : `${employees} employees`;
+          return `${coverage}: ${count}, ${printReadable(member)} on ${place}`;
+        });
+    },
+  };
+}
+
+/** Returns null if the check is an ordinary one of the year. */
+function placeOf(terms: RunTerms): string | null {
+  const plan = terms.plan();
+  const { dates, placeInYear } = plan;
+  const periods = PERIODS_PER_YEAR[plan.run.pay_frequency];
+  if (isBeyondYear(plan)) return `check ${placeInYear}, after the first ${periods}`;
+  if (dates === null || placeInYear !== dates.length || dates.length >= periods) return null;
+  return `check ${placeInYear}, the last of a year with fewer than ${periods}`;
+}
