@@ -258,7 +258,10 @@ onEitherEngine('9. a skipped pay date fails, and another scheme within the year 
   await deduct('ded-1', { period: 'monthly', member_contribution: '150.00' });
   await paid('r1', '2026-06-12');
   await put('r3', '2026-07-10', stated({ scheme: 'month-even' }));
-  t.match(await check('r3', 'pay-date-skipped'), { result: 'fail', examples: ['2026-06-26'] });
+  t.match(await check('r3', 'pay-date-skipped'), {
+    result: 'fail',
+    examples: ['2026-06-26: not run; 1 employee, 69.23 on 2026-06-12'],
+  });
   t.equal((await check('r3', 'policy-differs')).result, 'warn');
   t.equal((await check('r3', 'calendar-differs')).result, 'pass');
 });

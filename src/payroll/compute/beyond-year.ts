@@ -4,6 +4,7 @@ import { isBeyondYear } from '../calculation/amounts.ts';
 import type { Line } from '../calculation/line.ts';
 import { PERIODS_PER_YEAR } from '../calculation/pay-dates.ts';
 import type { RunTerms } from './terms.ts';
+import { countOfEmployees } from './totals.ts';
 
 /** Adds up, by line of coverage, what a check beyond the year's periods, or the last one of a short year, takes. */
 export function createBeyondYear(terms: RunTerms) {
@@ -29,8 +30,7 @@ export function createBeyondYear(terms: RunTerms) {
       return [...coverages]
         .sort(([one], [other]) => (one < other ? -1 : 1))
         .map(([coverage, { employees, member }]) => {
-          const count = employees === 1 ? '1 employee' : `${employees} employees`;
-          return `${coverage}: ${count}, ${printReadable(member)} on ${place}`;
+          return `${coverage}: ${countOfEmployees(employees)}, ${printReadable(member)} on ${place}`;
         });
     },
   };

@@ -73,6 +73,10 @@ export function memberTotal(lines: readonly Line[]): Cents {
   return sum;
 }
 
+export function countOfEmployees(count: number): string {
+  return count === 1 ? '1 employee' : `${count} employees`;
+}
+
 function adderIn(adders: Map<string, Adder>, key: string): Adder {
   const adder = adders.get(key) ?? new Adder();
   adders.set(key, adder);

@@ -1,12 +1,15 @@
 /** The readiness checks of a run: its computation, its settings, and its calendar against the finalized runs. */
 import { type Check, type EmployerQuestion, FOUND_AT_MOST, type Found, fail } from '../../checks.ts';
 import type { Db } from '../../database/tables.ts';
+import { centsOf, printReadable } from '../../money.ts';
 import { planOf } from '../calculation/plan.ts';
 import { scheduleOf } from '../compute/calendar.ts';
 import type { Computation, EarlierRun } from '../compute/computation.ts';
 import type { Note } from '../compute/notes.ts';
 import type { Summary } from '../compute/summary.ts';
-import { paidDates, runsOverPeriod } from '../records/runs.ts';
+import { countOfEmployees } from '../compute/totals.ts';
+import { paidRuns, runsOverPeriod } from '../records/runs.ts';
+import { totalsOf } from '../records/totals.ts';
 import { readSchedules } from '../settings/schedules.ts';
 import { isKnownEmployer } from './employers.ts';
 
@@ -26,7 +29,7 @@ function notesOf({ summary }: RunQuestion, note: Note, result: Found['result']):
 async function populationNarrowed(_: Db, { computation, summary }: RunQuestion): Promise<Found[]> {
   const count = summary.notes.get('not_selected')?.length ?? 0;
   if (computation.run.kind === 'off_cycle' || count === 0) return [];
-  return [{ example: count === 1 ? '1 employee' : `${count} employees`, result: 'warn', count }];
+  return [{ example: countOfEmployees(count), result: 'warn', count }];
 }
 
 async function calendarAssumed(_: Db, { computation }: RunQuestion): Promise<Found[]> {
@@ -96,13 +99,18 @@ async function payDateSkipped(db: Db, { computation }: RunQuestion): Promise<Fou
   const { run } = computation;
   const { dates, calendarAssumed } = computation.plan();
   if (run.kind === 'off_cycle' || dates === null || calendarAssumed) return [];
-  const paid = await paidDates(db, run);
-  const first = paid[0];
-  if (first === undefined) return [];
+  const paid = await paidRuns(db, run);
   return dates
-    .filter((date) => date > first && date < run.pay_date && !paid.includes(date))
-    .slice(0, FOUND_AT_MOST)
-    .map((date) => ({ ...fail(date), ids: [date] }));
+    .filter((date) => date < run.pay_date && !paid.some(({ pay_date }) => pay_date === date))
+    .flatMap((date) => {
+      const before = paid.findLast(({ pay_date }) => pay_date < date);
+      if (before === undefined) return [];
+      // An accepted date takes nothing: the run before it shows how much that is.
+      const { employees, member_amount } = totalsOf(before);
+      const size = `${countOfEmployees(employees)}, ${printReadable(centsOf(member_amount))}`;
+      return [{ ...fail(`${date}: not run; ${size} on ${before.pay_date}`), ids: [date] }];
+    })
+    .slice(0, FOUND_AT_MOST);
 }
 
 /** Returns the text of a passed check that does not apply to off-cycle runs. */

@@ -96,15 +96,16 @@ export function runsOverPeriod(
     .execute();
 }
 
-/** Returns the pay dates of the finalized regular runs that pay all employees of a run, in order. */
-export async function paidDates(db: Db, run: Payees): Promise<string[]> {
-  const dates = await finalizedRegularRuns(db, run)
-    .select('pay_date')
-    // A run of one pay group does not pay the employees of other groups.
-    .$if(run.pay_group === null, (query) => query.where('pay_group', 'is', null))
-    .orderBy('pay_date')
-    .execute();
-  return dates.map(({ pay_date }) => pay_date);
+/** Returns the finalized regular runs that pay all employees of a run, by pay date. */
+export function paidRuns(db: Db, run: Payees) {
+  return (
+    finalizedRegularRuns(db, run)
+      .select(['run_id', 'pay_date', 'totals'])
+      // A run of one pay group does not pay the employees of other groups.
+      .$if(run.pay_group === null, (query) => query.where('pay_group', 'is', null))
+      .orderBy('pay_date')
+      .execute()
+  );
 }
 
 /** Returns the last finalized regular run before a run, of its frequency and pay group, or null. */

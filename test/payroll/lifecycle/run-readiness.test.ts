@@ -317,7 +317,12 @@ const SPOILT: Spoilt[] = [
     'remainder last; before has none',
     (db) => finalized(db, 'before', runOn('2026-07-03', { remainder: 'none' })),
   ],
-  ['pay-date-skipped', 'fail', '2026-07-03', (db) => finalized(db, 'before', runOn('2026-06-19'))],
+  [
+    'pay-date-skipped',
+    'fail',
+    '2026-07-03: not run; 2 employees, 138.46 on 2026-06-19',
+    (db) => finalized(db, 'before', runOn('2026-06-19')),
+  ],
   [
     'check-beyond-year',
     'warn',
@@ -607,10 +612,23 @@ onEitherEngine('the last check of a year with a pay date less than usual is name
   t.strictSame(await examples('2026-12-18'), []);
 });
 
+onEitherEngine('a skipped pay date has the size of the run before it', async (t) => {
+  const db = await readyEmployer(t);
+  await finalized(db, 'june-5', runOn('2026-06-05'));
+  await finalized(db, 'june-19', runOn('2026-06-19', { employee_ids: ['emp-1'] }));
+  await finalized(db, 'july-17', runOn('2026-07-17'));
+  t.strictSame((await check(db, 'pay-date-skipped', runOn('2026-08-14'))).examples, [
+    '2026-07-03: not run; 1 employee, 69.23 on 2026-06-19',
+    '2026-07-31: not run; 2 employees, 138.46 on 2026-07-17',
+  ]);
+});
+
 onEitherEngine('a run of the group, or one without a group, covers a pay date', async (t) => {
   const db = await readyEmployer(t);
   const skipped = async (fields: Partial<RunBody>) =>
-    (await check(db, 'pay-date-skipped', runOn('2026-07-31', fields))).examples;
+    (await check(db, 'pay-date-skipped', runOn('2026-07-31', fields))).examples.map((example) =>
+      example.slice(0, 'YYYY-MM-DD'.length),
+    );
   await finalized(db, 'june-5', runOn('2026-06-05'));
   await finalized(db, 'june-19', runOn('2026-06-19', { pay_group: 'a' }));
   t.strictSame(await skipped({ pay_group: 'a' }), ['2026-07-03', '2026-07-17']);
