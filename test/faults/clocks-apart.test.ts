@@ -66,7 +66,7 @@ async function work({ db, employerId, clock }: Caller, onAbandoned: () => void):
   for (let round = 0; round < ROUNDS; round += 1) {
     const runId = `${employerId}-${round}`;
     await put(db, runId, body(round, { employer_id: employerId }));
-    await again(() => finalize(db, runId, { clock }), onAbandoned);
+    await again(() => finalize(db, runId, { sharedNow: sharedClock(clock) }), onAbandoned);
     const text = censusOf(idsOf(employerId).map((id) => person(id, { job_title: `round ${round}` })));
     const staging = { db, encryptor, sharedNow: sharedClock(clock) };
     await again(() => stageCensus(staging, employerId, contentOf(text)), onAbandoned);

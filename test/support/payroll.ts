@@ -261,7 +261,7 @@ export function finalize(
   return finalizeRun(
     db,
     runId,
-    { ifMatch: null, accept: null, actor: SYSTEM, clock: () => new Date(LATELY), ...options },
+    { ifMatch: null, accept: null, actor: SYSTEM, sharedNow: async () => new Date(LATELY), ...options },
     checkReadiness,
   );
 }

@@ -50,7 +50,7 @@ const Voided = field.component(
 );
 
 export function payrollRunWorkRoutes(app: Api, parts: ApiParts): void {
-  const { db, now, log } = parts;
+  const { db, now, sharedNow, log } = parts;
   app.post(
     '/v1/payroll-runs/:run_id/finalize',
     operation('Payroll runs', 'runs:write', {
@@ -79,7 +79,7 @@ export function payrollRunWorkRoutes(app: Api, parts: ApiParts): void {
         idempotencyKey: idempotencyKeyOf(request.headers['idempotency-key']),
         accept: acceptanceOf(request.body),
         actor: actorOf(request),
-        clock: now,
+        sharedNow,
         question: await questionOf(parts),
       });
       if (!('stored' in finalized)) throw await refusalOf(finalized, run_id);

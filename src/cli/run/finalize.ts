@@ -1,5 +1,6 @@
 /** The commands that check, finalize, void, verify and delete runs. */
 import type { CheckResult, Question, ReadinessReport } from '../../checks.ts';
+import { sharedClock } from '../../database/engine.ts';
 import type { Db } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
 import { dollars } from '../../money.ts';
@@ -71,7 +72,13 @@ export function addFinalizeCommands(run: Command): void {
         const question = await questionOf(onDatabase);
         const ifMatch = options.etag ?? (await agreed(onDatabase, runId, question));
         if (ifMatch === null) throw failed('canceled: nothing was finalized');
-        const finalized = await finalizeChecked(db, runId, { ifMatch, accept, actor, clock: now, question });
+        const finalized = await finalizeChecked(db, runId, {
+          ifMatch,
+          accept,
+          actor,
+          sharedNow: sharedClock(now),
+          question,
+        });
         if (!('stored' in finalized)) throw failed(await whyRefused(onDatabase, finalized, runId, accept));
         await printStoredRun(onDatabase, finalized.stored);
       });

@@ -1,7 +1,7 @@
 /** Finalizes a run: freezes its lines, options, pay dates, roster rows, rules and the ledger's position. */
 import { isDeepStrictEqual } from 'node:util';
 import type { AcceptableFinding, ReadinessReport } from '../../checks.ts';
-import type { Clock } from '../../clock.ts';
+import type { SharedNow } from '../../database/engine.ts';
 import { isUnavailable } from '../../database/errors.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
@@ -34,7 +34,7 @@ export type Finalizing = {
   idempotencyKey?: string | null;
   accept: Acceptance | null;
   actor: Actor;
-  clock: Clock;
+  sharedNow: SharedNow;
 };
 
 export type CheckReadiness = (computation: Computation, summary: Summary) => Promise<ReadinessReport>;
@@ -64,14 +64,14 @@ export async function finalizeRun(
   finalizing: Finalizing,
   checkReadiness: CheckReadiness,
 ): Promise<Finalized> {
-  const { clock } = finalizing;
-  await removeAbandoned(db, clock);
+  const { sharedNow } = finalizing;
+  await removeAbandoned(db, sharedNow);
   const open = await findOpen(db, runId, finalizing);
   if (open.outcome !== 'open') return open;
   const computation = await beginComputation(db, runId, bodyOf(open.stored));
-  const freezeId = await beginFreeze(db, clock);
+  const freezeId = await beginFreeze(db, sharedNow);
   try {
-    const frozen = await writeLines(db, computation, freezeId, clock);
+    const frozen = await writeLines(db, computation, freezeId, sharedNow);
     const reviewed = await review(computation, frozen.summary, finalizing, checkReadiness);
     const refused =
       reviewed.outcome === 'accepted'
@@ -106,10 +106,15 @@ async function findOpen(
 type Frozen = { freezeId: string; rows: number; summary: Summary; basis: ReturnType<typeof columnsOfBasis> };
 
 /** Writes the inputs, lines and settlements of a run under a freeze. */
-async function writeLines(db: Db, computation: Computation, freezeId: string, clock: Clock): Promise<Frozen> {
+async function writeLines(
+  db: Db,
+  computation: Computation,
+  freezeId: string,
+  sharedNow: SharedNow,
+): Promise<Frozen> {
   const { basis } = computation;
   await transact(db, async (trx) => {
-    await renewFreeze(trx, freezeId, clock);
+    await renewFreeze(trx, freezeId, sharedNow);
     await insertInputs(trx, freezeId, basis.earlier);
   });
   let rows = basis.earlier.length;
@@ -121,7 +126,7 @@ async function writeLines(db: Db, computation: Computation, freezeId: string, cl
     });
     const settlements = page.flatMap(({ lines }) => settlementsOf(freezeId, lines));
     await transact(db, async (trx) => {
-      await renewFreeze(trx, freezeId, clock);
+      await renewFreeze(trx, freezeId, sharedNow);
       await insertLines(trx, lines);
       await insertSettlements(trx, settlements);
     });
@@ -172,10 +177,10 @@ async function makeFinal(
   findings: readonly AcceptableFinding[],
   finalizing: Finalizing,
 ): Promise<NotFinalized | null> {
-  const { accept, idempotencyKey, actor, clock } = finalizing;
-  const now = clock().toISOString();
+  const { accept, idempotencyKey, actor, sharedNow } = finalizing;
+  const now = (await sharedNow(trx)).toISOString();
   await lockPayroll(trx);
-  await renewFreeze(trx, freezeId, clock);
+  await renewFreeze(trx, freezeId, sharedNow);
   const open = await findOpen(trx, runId as string, finalizing);
   if (open.outcome !== 'open') return open;
   const today = await resolveBasis(trx, runId, bodyOf(open.stored));

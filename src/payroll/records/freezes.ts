@@ -6,9 +6,8 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import { ago } from '../../checks.ts';
-import type { Clock } from '../../clock.ts';
 import { isOneOf } from '../../database/bulk.ts';
-import { databaseNow, forUpdate } from '../../database/engine.ts';
+import { forUpdate, type SharedNow } from '../../database/engine.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
 import { AppError } from '../../errors.ts';
@@ -16,10 +15,10 @@ import { AppError } from '../../errors.ts';
 /** The longest time between two pages: each is computed and written in milliseconds, or seconds on a busy machine. */
 const LEFT_BEHIND_MS = 60 * 60 * 1000;
 
-export async function beginFreeze(db: Db, clock: Clock): Promise<string> {
+export async function beginFreeze(db: Db, sharedNow: SharedNow): Promise<string> {
   const freeze_id = randomUUID();
   await transact(db, async (trx) => {
-    const renewed_at = (await databaseNow(trx, clock)).toISOString();
+    const renewed_at = (await sharedNow(trx)).toISOString();
     await trx.insertInto('run_freezes').values({ freeze_id, state: 'writing', renewed_at }).execute();
   });
   return freeze_id;
@@ -39,10 +38,10 @@ export async function countFrozen(trx: Trx, freezeId: string): Promise<number> {
 }
 
 /** Locks a freeze until the transaction ends and renews its time. Throws ABANDONED if a clean-up has marked it. */
-export async function renewFreeze(trx: Trx, freezeId: string, clock: Clock): Promise<void> {
+export async function renewFreeze(trx: Trx, freezeId: string, sharedNow: SharedNow): Promise<void> {
   const { numUpdatedRows } = await trx
     .updateTable('run_freezes')
-    .set({ renewed_at: (await databaseNow(trx, clock)).toISOString() })
+    .set({ renewed_at: (await sharedNow(trx)).toISOString() })
     .where('freeze_id', '=', freezeId)
     .where('state', '=', 'writing')
     .executeTakeFirst();
@@ -64,11 +63,11 @@ export async function abandonFreeze(db: Db, freezeId: string): Promise<void> {
 }
 
 /** Removes freezes that were abandoned, or that their process left behind when it died. */
-export async function removeAbandoned(db: Db, clock: Clock): Promise<void> {
+export async function removeAbandoned(db: Db, sharedNow: SharedNow): Promise<void> {
   const freezes = await db.selectFrom('run_freezes').select('freeze_id').execute();
   for (const { freeze_id } of freezes) {
     await transact(db, async (trx) => {
-      const now = await databaseNow(trx, clock);
+      const now = await sharedNow(trx);
       await markAbandoned(trx, freeze_id, ago(now, LEFT_BEHIND_MS));
     });
     await removeRows(db, freeze_id);

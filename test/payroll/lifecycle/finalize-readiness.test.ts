@@ -27,7 +27,7 @@ const finalize = (db: Db, { accept, ifMatch = undefined, runId = RUN_ID }: Asked
     actor: PAYROLL,
     ifMatch: ifMatch ?? null,
     accept: accept === undefined ? null : { checks: accept, reason: REASON },
-    clock: () => NOW,
+    sharedNow: async () => NOW,
     question: QUESTION,
   });
 

@@ -1,6 +1,7 @@
 /** Finalizing freezes a run, whatever changes at the same time. */
 import type { Test } from 'tap';
 import { systemClock } from '../../../src/clock.ts';
+import { sharedClock } from '../../../src/database/engine.ts';
 import type { Db, Trx } from '../../../src/database/tables.ts';
 import { transact } from '../../../src/database/transaction.ts';
 import { type CheckReadiness, type Finalized, finalizeRun } from '../../../src/payroll/lifecycle/finalize.ts';
@@ -262,7 +263,7 @@ for (const [what, work, outcome] of interferences) {
 onEitherEngine('a run that is not ready, or fails, stays open with nothing left behind', async (t) => {
   const db = await staged(t);
   await put(db, 'r', body(2));
-  const asked = { ifMatch: null, accept: null, actor: SYSTEM, clock: () => new Date(LATELY) };
+  const asked = { ifMatch: null, accept: null, actor: SYSTEM, sharedNow: async () => new Date(LATELY) };
   const acceptable = [{ checkId: 'overlap', result: 'fail' as const, employeeId: null, ids: [] }];
   const refuses: CheckReadiness = async () => ({
     ready: false,
@@ -308,7 +309,7 @@ onEitherEngine('a later finalize removes the rows of a process that died', async
   await leave('half-removed', 1, { state: 'abandoned' });
   await leave('at-work', 2);
   await put(db, 'r', body(2));
-  t.match(await finalize(db, 'r', { clock: systemClock }), { outcome: 'finalized' });
+  t.match(await finalize(db, 'r', { sharedNow: sharedClock(systemClock) }), { outcome: 'finalized' });
   const freezes = await db.selectFrom('run_freezes').select('freeze_id').execute();
   t.strictSame(freezes, [{ freeze_id: 'at-work' }]);
   t.strictSame((await frozenRows(db)).employees, ['null e0', 'null e1', 'r e', 'r f']);
@@ -319,7 +320,7 @@ onEitherEngine('a run whose lines a clean-up removed stays open, and its caller 
   await put(db, 'r', body(2));
   const late = during(db, 'r', async () => {
     await ageFreezes(db);
-    await removeAbandoned(db, systemClock);
+    await removeAbandoned(db, sharedClock(systemClock));
   });
   await t.rejects(late, { code: 'ABANDONED' });
   t.strictSame(await frozenRows(db), NOTHING);
@@ -329,11 +330,11 @@ onEitherEngine('a run whose lines a clean-up removed stays open, and its caller 
 
 onEitherEngine('no page is added to a freeze that a clean-up took for abandoned', async (t) => {
   const db = await staged(t);
-  const freezeId = await beginFreeze(db, systemClock);
+  const freezeId = await beginFreeze(db, sharedClock(systemClock));
   await ageFreezes(db);
-  await removeAbandoned(db, systemClock);
+  await removeAbandoned(db, sharedClock(systemClock));
   await t.rejects(
-    transact(db, (trx) => renewFreeze(trx, freezeId, systemClock)),
+    transact(db, (trx) => renewFreeze(trx, freezeId, sharedClock(systemClock))),
     { code: 'ABANDONED' },
   );
 });
@@ -354,7 +355,7 @@ onEitherEngine('a clean-up removes nothing of a run that became final after it l
   let cleanUp: Promise<void> | undefined;
   const finalizing = during(db, 'r', async () => {
     await ageFreezes(db);
-    cleanUp = removeAbandoned(other, systemClock);
+    cleanUp = removeAbandoned(other, sharedClock(systemClock));
     await looked.promise;
   });
   t.match(await finalizing, { outcome: 'finalized' });
