@@ -62,8 +62,9 @@ async function campaign(): Promise<void> {
   for (; seed < first + most && Date.now() < until; seed += 1) {
     const result = await run(seed, left);
     if (result.breach !== null) {
-      console.log(`Seed ${seed}, the ${seed - first + 1}th from ${first}:`);
-      return report(result);
+      console.log(result.lastSteps.join('\n'));
+      console.log(`\nSeed ${seed}, number ${seed - first + 1} of this campaign: ${result.breach}`);
+      return fail(replayOf(seed));
     }
     for (const situation of result.situations) situations.add(situation);
     for (const [name, count] of result.counts) counts.set(name, (counts.get(name) ?? 0) + count);
@@ -95,7 +96,11 @@ async function report({ seed, breach, lastSteps, faults }: Result): Promise<void
   );
   const shown = faults.filter(({ name }) => needed.includes(name)).map((fault) => JSON.stringify(fault));
   console.log(`Faults that it needs: ${shown.length === 0 ? 'none' : `\n  ${shown.join('\n  ')}`}`);
-  fail(`Replay it with: npm run simulate-faults -- --seed ${seed} --days ${days}`);
+  fail(replayOf(seed));
+}
+
+function replayOf(seed: number): string {
+  return `Replay it with: npm run simulate-faults -- --seed ${seed} --days ${days}`;
 }
 
 function fail(why: string): void {

@@ -17,22 +17,32 @@ export const CRASH_POINTS = [
 export type CrashPoint = (typeof CRASH_POINTS)[number];
 
 const SECOND_MS = 1_000;
+
 const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
+/** Longer than the time that an upload may take. */
+const HANG_MS = 40 * MINUTE_MS;
 
 type Kind =
   | { kind: DeliveryFault | 'lost-message' | 'busy' | 'locked' | 'full-disk' }
-  | { kind: 'service'; trouble: Trouble; path: string }
-  | { kind: 'clock'; byMs: number; inside: boolean }
+  | { kind: 'service'; trouble: Trouble; path: string; thenHangs: string | null }
+  | { kind: 'clock'; byMs: number; inside: boolean; table: string | null; nth: number }
   | { kind: 'second'; offMs: number }
   | { kind: 'stop' }
-  | { kind: 'crash'; point: CrashPoint; nth: number };
+  | { kind: 'crash'; point: CrashPoint; table: string | null; nth: number };
 
 /** `at` and `forMs`: milliseconds after the start, and how long it lasts. */
 export type Fault = Kind & { name: string; at: number; forMs: number };
 
 export type ActiveFaults = ReturnType<typeof createFaults>;
+
+/** A crash or a step of the clock may wait for a transaction that writes one of these tables. */
+const TABLES = [
+  ...['run_freezes', 'run_freezes', 'run_employees', 'payroll_runs', 'taken_lines', 'outbox', 'inbox'],
+  ...['staged_censuses', 'census_chunks', 'census_syncs', 'roster_facts', 'deduction_versions'],
+];
+const COMMITS: readonly CrashPoint[] = ['before-commit', 'after-commit'];
 
 /** How many faults of each kind a seed of 30 days has on average, and how long they last. */
 const PLAN: readonly [name: Kind['kind'], count: number, longestMs: number][] = [
@@ -62,7 +72,8 @@ export function planFaults(seed: number, days: number, without: ReadonlySet<stri
       const at = isFirst ? 0 : Math.floor(own() * days * DAY_MS);
       const forMs = Math.ceil(own() ** 2 * longestMs);
       const details = detailsOf(kind, own);
-      if (isFirst) Object.assign(details, { point: 'during-migration', nth: between(own, 1, 120) });
+      if (isFirst)
+        Object.assign(details, { point: 'during-migration', table: null, nth: between(own, 1, 120) });
       faults.push({ name: `${kind}-${index}`, at, forMs, ...details } as Fault);
     }
   }
@@ -72,17 +83,24 @@ export function planFaults(seed: number, days: number, without: ReadonlySet<stri
 function detailsOf(kind: Kind['kind'], own: Random): Kind {
   switch (kind) {
     case 'service': {
-      const trouble = pick(own, TROUBLES);
-      return { kind, trouble, path: pick(own, ['*', '*', 'census', 'termination', 'new-hire']) };
+      // An outage leaves one slot for sending, and then one upload hangs.
+      if (own() < 0.3)
+        return { kind, trouble: '503', path: '*', thenHangs: `employer-${between(own, 1, 3)}` };
+      const path = pick(own, ['*', '*', 'census', 'termination', 'new-hire']);
+      return { kind, trouble: pick(own, TROUBLES), path, thenHangs: null };
     }
     case 'clock': {
       const byMs = pick(own, [2, 30, 90, 240, 26 * 60]) * MINUTE_MS * pick(own, [-1, 1]);
-      return { kind, byMs, inside: own() < 0.7 };
+      const [inside, table] = [own() < 0.8, own() < 0.7 ? pick(own, TABLES) : null];
+      return { kind, byMs, inside, table, nth: between(own, 1, table === null ? 60 : 6) };
     }
     case 'second':
       return { kind, offMs: between(own, -30, 30) * HOUR_MS };
-    case 'crash':
-      return { kind, point: pick(own, CRASH_POINTS.slice(0, 5)), nth: between(own, 1, 40) };
+    case 'crash': {
+      const point = pick(own, CRASH_POINTS.slice(0, 5));
+      const table = COMMITS.includes(point) && own() < 0.6 ? pick(own, TABLES) : null;
+      return { kind, point, table, nth: between(own, 1, table === null ? 40 : 6) };
+    }
     default:
       return { kind } as Kind;
   }
@@ -96,9 +114,22 @@ type FaultParts = {
   random: (...name: (string | number)[]) => Random;
   saw: (situation: string) => void;
   count: (name: string) => void;
+  /** Makes the world send requests now. */
+  rush: () => void;
+  restFrom: number;
 };
 
-export function createFaults({ time, trace, service, machine, random, saw, count }: FaultParts) {
+export function createFaults({
+  time,
+  trace,
+  service,
+  machine,
+  random,
+  saw,
+  count,
+  rush,
+  restFrom,
+}: FaultParts) {
   const planned: Fault[] = [];
   const on = new Map<string, Fault>();
   const busyDraw = random('busy');
@@ -106,16 +137,31 @@ export function createFaults({ time, trace, service, machine, random, saw, count
   let armed: (Fault & { left: number })[] = [];
 
   let isHeld = false;
+  /** The tables that the open transaction has written. */
+  let written = new Set<string>();
 
   const is = (kind: Kind['kind']): boolean => [...on.values()].some((fault) => fault.kind === kind);
 
   const end = (fault: Fault): void => {
     if (!on.delete(fault.name)) return;
     trace.add(`fault ${fault.name} ends`);
-    if (fault.kind === 'service') service.troubles.delete(fault.path);
+    if (fault.kind === 'service') afterTrouble(fault);
     else if (fault.kind === 'clock') machine.skewMs = 0;
     else if (fault.kind === 'full-disk') limitPages(machine.path, null);
     else if (fault.kind === 'second') void machine.stop('second');
+  };
+
+  const afterTrouble = ({ path, ...fault }: Fault & { kind: 'service' }): void => {
+    service.troubles.delete(path);
+    const { thenHangs } = fault;
+    if (thenHangs === null || time.now() >= restFrom) return;
+    service.troubles.set(thenHangs, 'hang');
+    on.set(fault.name, { ...fault, path: thenHangs, trouble: 'hang', thenHangs: null });
+    rush();
+    time.after(HANG_MS, 'fault', () => {
+      const hanging = on.get(fault.name);
+      if (hanging !== undefined) end(hanging);
+    });
   };
 
   const begin = (fault: Fault): void => {
@@ -128,7 +174,7 @@ export function createFaults({ time, trace, service, machine, random, saw, count
         if (fault.point === 'during-start') machine.crash('before a start', SECOND_MS);
         return;
       case 'clock':
-        if (fault.inside) armed.push({ ...fault, left: between(busyDraw, 1, 60) });
+        if (fault.inside) armed.push({ ...fault, left: fault.nth });
         else step(fault);
         return;
       case 'stop':
@@ -141,6 +187,7 @@ export function createFaults({ time, trace, service, machine, random, saw, count
         break;
       case 'service':
         service.troubles.set(fault.path, fault.trouble);
+        rush();
         break;
       case 'full-disk':
         limitPages(machine.path, pagesOf(machine.path));
@@ -177,6 +224,8 @@ export function createFaults({ time, trace, service, machine, random, saw, count
     for (const fault of armed) {
       const isIts = fault.kind === 'crash' ? fault.point === point : point === 'statement';
       if (!isIts) continue;
+      if (fault.kind !== 'crash' && fault.kind !== 'clock') continue;
+      if (fault.table !== null && !written.has(fault.table)) continue;
       fault.left -= 1;
       if (fault.left > 0) continue;
       armed = armed.filter((one) => one !== fault);
@@ -213,7 +262,10 @@ export function createFaults({ time, trace, service, machine, random, saw, count
       const isUp = machine.isUp();
       if (!isUp && !isDone) fire('during-start');
       if (!isUp && !isDone && word === 'create') fire('during-migration');
+      const [, table] = /^(?:insert into|update|delete from) "?(\w+)/i.exec(sql) ?? [];
+      if (table !== undefined) written.add(table);
       if (word === 'begin' && !isDone) {
+        written = new Set();
         fire('before-begin');
         if (is('busy') && busyDraw() < 0.2) {
           throw new BetterSqlite3.SqliteError('database is locked', 'SQLITE_BUSY');

@@ -41,6 +41,51 @@ export function checkStep(simulation: Simulation): void {
   progress.set(simulation, { position, acknowledged: provider.acknowledged.size });
 }
 
+/** Longer than an idle loop polls, than a claim is leased, and than the sender pauses. */
+const WAITS_MOST_MS = 150_000;
+
+/** Since when something waits, by what it is. */
+const waits = new WeakMap<Simulation, Map<string, number>>();
+
+/**
+ * Checks that an event does not wait for long, and that a due request waits for others only if one of its lane was started
+ * lately, or if the service fails. Nothing is expected while the database is locked or full, or just after a start or a step of the clock.
+ */
+export function checkWaits(simulation: Simulation, isPending: boolean): void {
+  const { time, machine, faults } = simulation;
+  const known = waits.get(simulation) ?? new Map<string, number>();
+  waits.set(simulation, known);
+  const isDisturbed = ['busy', 'full-disk', 'clock', 'stop'].some((kind) => faults.isOn(kind as 'busy'));
+  if (isDisturbed || time.now() - machine.startedAt() < WAITS_MOST_MS) {
+    known.clear();
+    return;
+  }
+  const waiting = new Map([['a pending event', isPending]]);
+  const now = new Date(time.now() + machine.skewMs).toISOString();
+  const recently = new Date(time.now() + machine.skewMs - WAITS_MOST_MS).toISOString();
+  for (const [lane, is] of [
+    ['an upload', '='],
+    ['a change', '<>'],
+  ] as const) {
+    const rows = machine.query(
+      `select 1 from outbox where state = 'pending' and is_next = 1 and due_at <= ? and kind ${is} 'census'
+       and (select state from circuit_breaker) = 'active' and not exists (
+         select 1 from delivery_attempts join outbox as tried using (request_id)
+         where started_at > ? and tried.kind ${is} 'census' or delivery_attempts.finished_at > ? and tried.state <> 'delivered')
+       limit 1`,
+      ...[now, recently, recently],
+    );
+    waiting.set(lane, rows.length > 0);
+  }
+  for (const [what, is] of waiting) {
+    if (!is) known.delete(what);
+    else if (!known.has(what)) known.set(what, time.now());
+    else if (time.now() - (known.get(what) ?? 0) > WAITS_MOST_MS) {
+      simulation.breach(`${what} waits for ${WAITS_MOST_MS / 1_000} s, and nothing is done about it`);
+    }
+  }
+}
+
 /** Checks everything, when nothing is under way. */
 export async function checkWhole(simulation: Simulation): Promise<void> {
   const { provider, machine } = simulation;

@@ -1,7 +1,7 @@
 /** The machine that the sidecars of a simulation run on: its disk, its clock, its network, and its crashes. */
 import { mkdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { Database } from 'better-sqlite3';
+import type { Database, Statement } from 'better-sqlite3';
 import type { FastifyInstance, InjectOptions } from 'fastify';
 import { type Config, readConfig } from '../../src/config.ts';
 import { type Random, seededRandom } from '../../src/simulator/random.ts';
@@ -51,6 +51,7 @@ export function createMachine({
   breach,
 }: MachineParts) {
   const startedAt = time.now();
+  let lastStart = startedAt;
   const instances = new Map<Which, Instance>();
   const choice = seededRandom(seed, 'instance');
   let path = join(folder, '0', 'sidecar.db');
@@ -62,6 +63,7 @@ export function createMachine({
   let ended = Promise.withResolvers<null>();
   let crash: { why: string; downMs: number; old: string } | null = null;
   let reader: Database | null = null;
+  const statements = new Map<string, Statement>();
   mkdirSync(dirname(path), { recursive: true });
 
   const chosen = (): Instance | null => {
@@ -112,6 +114,7 @@ export function createMachine({
         if (mine !== generation) return;
         starting -= 1;
         instances.set(which, instance);
+        lastStart = time.now();
         trace.add(`${which} started`);
       },
       (error: unknown) => {
@@ -131,6 +134,7 @@ export function createMachine({
     }
     reader?.close();
     reader = null;
+    statements.clear();
     closeHandles(old);
     rmSync(dirname(old), { recursive: true, force: true });
   };
@@ -149,13 +153,17 @@ export function createMachine({
     set skewMs(ms: number) {
       skewMs = ms;
     },
+    /** When a sidecar was started last. */
+    startedAt: (): number => lastStart,
     isUp: (): boolean => instances.has('first'),
     isIdle: (): boolean => starting === 0 && calls === 0,
     hasCrashed: (): boolean => crash !== null,
     /** Reads the database as it is, without the code of the sidecar. */
     query: ((sql, ...parameters) => {
       reader ??= openUnwatched(path, { readonly: true });
-      return reader.prepare(sql).all(...parameters);
+      const statement = statements.get(sql) ?? reader.prepare(sql);
+      statements.set(sql, statement);
+      return statement.all(...parameters);
     }) as Query,
     start,
     async stop(which: Which): Promise<void> {

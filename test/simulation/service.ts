@@ -29,7 +29,7 @@ export type ServiceOptions = {
 type Handler = Dispatcher.DispatchHandler;
 
 export class Service extends Dispatcher {
-  /** What each kind of path suffers now; `*` is any. */
+  /** What the requests with this segment in their path suffer now; `*`: all others. */
   readonly troubles = new Map<string, Trouble>();
   readonly applied = new Map<string, Applied>();
   /** Requests received and not responded to. */
@@ -73,7 +73,7 @@ export class Service extends Dispatcher {
     const sent = headers as Record<string, string>;
     const key = sent['idempotency-key'] ?? '';
     this.#check(path, key, text, sent);
-    const trouble = this.troubles.get(path.split('/').at(-1) ?? '') ?? this.troubles.get('*') ?? null;
+    const trouble = troubleOf(this.troubles, path);
     this.#options.trace.add(`service ${path} ${key} ${trouble ?? 'ok'}`);
     time.after(between(random, 20, 900), 'service', () => {
       if (!isCurrent() || trouble === 'hang') return;
@@ -109,6 +109,12 @@ export class Service extends Dispatcher {
 
   override async close(): Promise<void> {}
   override async destroy(): Promise<void> {}
+}
+
+/** Returns the trouble of an employer, of a kind of request, or of all. */
+function troubleOf(troubles: ReadonlyMap<string, Trouble>, path: string): Trouble | null {
+  const found = path.split('/').map((segment) => troubles.get(segment));
+  return found.find((trouble) => trouble !== undefined) ?? troubles.get('*') ?? null;
 }
 
 type Exchange = ReturnType<typeof createExchange>;

@@ -7,7 +7,7 @@ import { type Random, seededRandom } from '../../src/simulator/random.ts';
 import { type ActiveFaults, createFaults, type Fault, planFaults } from './faults.ts';
 import { FEATURES } from './features/features.ts';
 import { watchStatements } from './handles.ts';
-import { checkRest, checkStep, checkWhole } from './invariants.ts';
+import { checkRest, checkStep, checkWaits, checkWhole } from './invariants.ts';
 import { API_KEY, createMachine, type Machine, WEBHOOK_SECRET } from './machine.ts';
 import { createProvider, type Provider } from './provider.ts';
 import { seedProcess } from './randomness.ts';
@@ -198,20 +198,20 @@ function createSimulation({ seed, days, folder, time, trace, breach }: Parts) {
       void again().catch((error: unknown) => breach(`${name}: ${stackOf(error)}`));
     },
     faults: createFaults({
-      time,
-      trace,
-      service,
-      machine,
-      random,
-      saw: (name) => situations.add(name),
-      count,
+      ...{ time, trace, service, machine, random, count },
+      restFrom: time.now() + days * DAY_MS,
+      saw: (name) => void situations.add(name),
+      rush: () => {
+        for (const feature of FEATURES) feature.rush?.(simulation);
+      },
     }),
   };
   return simulation;
 }
 
 /** Returns the time until which nothing is due, or null if something is under way. */
-function nextDue({ time, machine }: Simulation): number | null {
+function nextDue(simulation: Simulation): number | null {
+  const { time, machine } = simulation;
   if (!machine.isIdle()) return null;
   if (!machine.isUp()) return Number.POSITIVE_INFINITY;
   const now = time.now();
@@ -226,6 +226,7 @@ function nextDue({ time, machine }: Simulation): number | null {
       (select min(due_at) from outbox where state = 'pending' and is_next = 1) as due,
       (select next_probe_at from circuit_breaker) as probe`,
   );
+  checkWaits(simulation, work?.pending === 1);
   if (work === undefined || work.pending > 0) return null;
   if (work.sending > 0) return now + CLAIMED_STEP_MS;
   if (work.due === null) return now + JUMP_MOST_MS;

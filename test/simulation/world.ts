@@ -21,7 +21,7 @@ export function createWorld(seed: number) {
   const draw = seededRandom(seed, 'world');
   const employers = Array.from({ length: between(draw, 1, 3) }, (_, index): Employer => {
     const id = `employer-${index + 1}`;
-    const frequencies: Frequency[] = draw() < 0.3 ? ['biweekly', 'weekly'] : ['biweekly'];
+    const frequencies: Frequency[] = draw() < 0.5 ? ['biweekly', 'weekly'] : ['biweekly'];
     const census = makeCensus(seed, id, between(draw, 3, 7));
     const people = census.employees.map((employee) => ({
       employee: { ...employee, pay_frequency: pick(draw, frequencies) },

@@ -5,7 +5,6 @@ import type { Db } from '../../../src/database/tables.ts';
 import { transact } from '../../../src/database/transaction.ts';
 import type { IncomingDeduction } from '../../../src/ledger/fold.ts';
 import { type FactSource, type NewFact, recordFacts } from '../../../src/ledger/roster.ts';
-import type { LineRecord } from '../../../src/payroll/calculation/line.ts';
 import { APPLIES_ON, EXTRA_PAYCHECKS, REMAINDERS, SCHEMES } from '../../../src/payroll/calculation/plan.ts';
 import { runUnder } from '../../../src/payroll/compute/basis.ts';
 import { type Run, type RunBody, runOf } from '../../../src/payroll/records/body.ts';
@@ -28,12 +27,12 @@ import {
   ambiguousVersions,
   type ModelDecision,
   type ModelFact,
-  type ModelLine,
   type ModelRun,
   type ModelVersion,
   modelOf,
   printed,
 } from './model.ts';
+import { modelLine } from './model-lines.ts';
 
 const often = <T>(value: T, ...others: T[]): fc.Arbitrary<T> =>
   fc.oneof(
@@ -415,33 +414,4 @@ export class Different extends Error {
       ].join('\n'),
     );
   }
-}
-
-const cents = (amount: string) => BigInt(amount.replace('.', ''));
-
-export function modelLine(line: LineRecord): ModelLine {
-  const { member_difference, employer_difference } = line;
-  return {
-    employee: line.employee_id,
-    deduction: line.deduction_id,
-    election: {
-      coverage: line.line_of_coverage,
-      coverageType: line.coverage_type,
-      taxability: line.taxability,
-      period: line.period as PayFrequency,
-      member: line.member_contribution as string,
-      employer: line.employer_contribution as string,
-    },
-    kind: line.kind as 'regular' | 'adjustment',
-    of: line.adjustment_for,
-    member: cents(line.member_amount),
-    employer: cents(line.employer_amount),
-    change: line.change,
-    amountChange: line.amount_change,
-    differences:
-      member_difference === null || employer_difference === null
-        ? null
-        : { member: cents(member_difference), employer: cents(employer_difference) },
-    flags: line.flags,
-  };
 }

@@ -6,7 +6,8 @@ import { onEitherEngine } from '../../support/engine.ts';
 import { body, linesOf, verified } from '../../support/payroll.ts';
 import fc from '../../support/seeded.ts';
 import { bucketOf, dueOf, type ModelLine, type ModelRun, settledLines, sumOf } from './model.ts';
-import { messages, modelLine, SmallWorld, step } from './model-worlds.ts';
+import { modelLine } from './model-lines.ts';
+import { messages, SmallWorld, step } from './model-worlds.ts';
 
 /** Worlds of up to 16 steps, each with about four finalized runs whose lines are all compared. */
 const WORLDS = { numRuns: 300, interruptAfterTimeLimit: 5_000 };

@@ -35,6 +35,15 @@ export const CENSUSES: Feature = {
       sendSync(simulation, 'complete', subject);
     });
   },
+  rush(simulation) {
+    for (const { id } of simulation.world.employers) {
+      const draw = simulation.random('rush', id, simulation.time.now());
+      push(simulation, id);
+      for (const ms of [0, 90_000, 300_000]) {
+        simulation.time.after(ms + draw() * 60_000, 'sync', () => sendSync(simulation, 'request', id));
+      }
+    }
+  },
   atRest(simulation) {
     for (const { id } of simulation.world.employers) push(simulation, id);
   },

@@ -14,9 +14,16 @@ export const CHANGES: Feature = {
     const { time, world, restFrom } = simulation;
     const days = (restFrom - time.now()) / DAY_MS;
     const draw = simulation.random('changes');
-    const count = Math.ceil(days * world.employers.length * 0.35);
+    const count = Math.ceil(days * world.employers.length * 0.5);
     for (let index = 0; index < count; index += 1) {
       time.after((0.2 + draw() * 0.8) * days * DAY_MS, 'change', () => change(simulation, index));
+    }
+  },
+  rush(simulation) {
+    const { time } = simulation;
+    for (let index = 0; index < 4; index += 1) {
+      const draw = simulation.random('rush', 'change', index, time.now());
+      time.after(draw() * 300_000, 'change', () => change(simulation, time.now()));
     }
   },
   invariants: [
@@ -116,7 +123,9 @@ function change(simulation: Simulation, index: number): void {
     hire(simulation, employer, daysAfter(today, Math.floor(draw() * 20) - 10), index);
     return;
   }
-  if (kind < 0.5) {
+  const staying = employer.people.filter(({ terminated }) => terminated === null);
+  // A census without employees is refused.
+  if (kind < 0.5 && staying.length > 2) {
     const termination_date = daysAfter(today, Math.floor(draw() * 20) - 8);
     person.terminated = termination_date;
     report(simulation, 'termination', { employee_id, termination_date }, index);

@@ -16,10 +16,16 @@ export const EVENTS: Feature = {
     const elections = new Map<string, { election: Election; createdAt: string }>();
     for (const { person } of world.everyone()) enroll(simulation, elections, person.employee.employee_id);
     const draw = simulation.random('elections');
-    const changes = Math.ceil(days * world.everyone().length * 0.15);
+    const changes = Math.ceil(days * world.everyone().length * 0.2);
     for (let index = 0; index < changes; index += 1) {
       const own = simulation.random('election', index);
-      time.after(draw() * days * DAY_MS, 'election', () => change(simulation, elections, own, index));
+      const at = draw() * days * DAY_MS;
+      time.after(at, 'election', () => change(simulation, elections, own, `${index}`));
+      // The employee corrects it, so that the first event may be the late one.
+      if (draw() > 0.4) continue;
+      time.after(at + draw() * 600_000, 'election', () =>
+        change(simulation, elections, own, `${index}-again`),
+      );
     }
   },
   invariants: [
@@ -98,11 +104,12 @@ function change(
   simulation: Simulation,
   elections: Map<string, { election: Election; createdAt: string }>,
   draw: Random,
-  index: number,
+  index: string,
 ): void {
   const { time, provider } = simulation;
   const known = [...elections.values()];
-  const before = known[Math.floor(draw() * known.length)];
+  const latest = known.at(-1);
+  const before = index.endsWith('again') ? latest : known[Math.floor(draw() * known.length)];
   const id = `msg-change-${index}`;
   if (before === undefined) return;
   const { election } = before;
@@ -130,6 +137,7 @@ function change(
     send(simulation, id, 'employee.deduction-updated', stranger, new Date(time.now()).toISOString());
     return;
   }
+  elections.delete(election.id as string);
   const changed: Election = { ...election, ...changesOf(draw, today, election) };
   const createdAt = kind < 0.3 ? before.createdAt : kind < 0.35 ? null : new Date(time.now()).toISOString();
   elections.set(changed.id as string, { election: changed, createdAt: createdAt ?? before.createdAt });

@@ -23,6 +23,8 @@ export type Feature = {
   plan(simulation: Simulation): void;
   /** Called when the service has applied a request. */
   onApplied?(simulation: Simulation, applied: Applied): void;
+  /** Called when the service has trouble: sends requests. */
+  rush?(simulation: Simulation): void;
   /** Called after the last fault: an operator settles what waits for one. */
   atRest?(simulation: Simulation): void;
   invariants?: readonly Invariant[];

@@ -11,6 +11,9 @@ const HOUR_MS = 3_600_000;
 /** A run that cannot be finalized by then is left open. */
 const TRIES = 12;
 
+/** Pay dates before the start that are run, too. */
+const BACKFILLED = 2;
+
 const STEPS = { biweekly: 14, weekly: 7 } as const;
 
 /** Runs whose finalization was confirmed, by simulation. */
@@ -90,7 +93,8 @@ function datesOf(frequency: Frequency) {
   const dates: { pay_date: string; period_start: string; period_end: string }[] = [];
   const days = STEPS[frequency];
   for (let date = '2025-01-03'; date < '2028'; date = daysAfter(date, days)) {
-    const period = { period_start: daysAfter(date, -4 - days), period_end: daysAfter(date, -5) };
+    // The model takes the pay date for the last day of the period.
+    const period = { period_start: daysAfter(date, 1 - days), period_end: date };
     dates.push({ pay_date: date, ...period });
   }
   return dates;
@@ -103,9 +107,11 @@ function planRuns(simulation: Simulation, employer: Employer, frequency: Frequen
     const at =
       Date.parse(`${daysAfter(date.pay_date, -2)}T15:00:00Z`) + draw() * (draw() < 0.5 ? 1_000 : HOUR_MS);
     const own = simulation.random('run', employer.id, frequency, date.pay_date);
-    if (at < time.now() + DAY_MS || at > restFrom - HOUR_MS) continue;
+    if (at < time.now() - BACKFILLED * STEPS[frequency] * DAY_MS || at > restFrom - HOUR_MS) continue;
+    // Payroll brings its last dates along once the elections have arrived.
+    const wait = Math.max(at, time.now() + 4 * DAY_MS) - time.now();
     const body = { employer_id: employer.id, pay_frequency: frequency, ...date };
-    time.after(at - time.now(), 'run', () =>
+    time.after(wait, 'run', () =>
       begin(simulation, `${employer.id}-${frequency}-${date.pay_date}`, body, own),
     );
   }
@@ -152,9 +158,8 @@ async function tryToFinalize(simulation: Simulation, runId: string): Promise<'fi
 function afterwards(simulation: Simulation, runId: string, body: object, draw: Random): void {
   const { time } = simulation;
   const kind = draw();
-  if (kind < 0.3) time.after(draw() * 3 * DAY_MS, 'taken', () => taken(simulation, runId, draw));
-  else if (kind < 0.55)
-    time.after(draw() * 15 * DAY_MS, 'void', () => voidRun(simulation, runId, body, draw));
+  if (kind < 0.25) time.after(draw() * 3 * DAY_MS, 'taken', () => taken(simulation, runId, draw));
+  else if (kind < 0.6) time.after(draw() * 15 * DAY_MS, 'void', () => voidRun(simulation, runId, body, draw));
 }
 
 function voidRun(simulation: Simulation, runId: string, body: object, draw: Random): void {
