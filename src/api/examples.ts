@@ -81,7 +81,15 @@ const VALUES: Readonly<Record<string, unknown>> = {
   ...{ 'PayrollRun.employee_ids': null, final_checks: [], 'PayrollRunOutline.employee_ids': null },
   ...{ 'VoidedPayrollRun.employee_ids': null, stated_options: [] },
   ...{ pay_dates_used: ['2026-07-03', '2026-07-17', '2026-07-31'], rules_version: '1', not_in_run: [] },
-  ...{ not_in_run_count: 0, accepted_checks: [], taken_reports: [], settled_by: [], left_out: [], flags: [] },
+  ...{
+    not_in_run_count: 0,
+    on_other_schedules: [],
+    accepted_checks: [],
+    taken_reports: [],
+    settled_by: [],
+    left_out: [],
+    flags: [],
+  },
   ...{ member_amount: '69.23', employer_amount: '138.46', change: 'new', owed: '0.00' },
   ...{ explanation: '150.00 monthly × 12 = 1,800.00 a year; check 14 of 26; 69.23', included: 'yes' },
   ...{

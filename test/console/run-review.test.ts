@@ -241,7 +241,9 @@ t.test('an open run that cannot be computed shows why', async (t) => {
 t.test('a run is compared with the previous one, and every employee outside it has a reason', async (t) => {
   const { signedIn, put, finalized, db } = await openPayroll(t);
   await employ(db, 'emp-3', { pay_frequency: 'monthly' });
-  await deduct(db, 'evt-3', { id: 'ded-3', employee_id: 'emp-3', line_of_coverage: 'vision' });
+  await employ(db, 'emp-4', { termination_date: '2026-05-01' });
+  for (const place of [3, 4])
+    await deduct(db, `evt-${place}`, { id: `ded-${place}`, employee_id: `emp-${place}` });
   await setSchedules(db, [
     schedule(),
     schedule({ pay_frequency: 'monthly', pay_dates: BIWEEKLY.slice(0, 1) }),
@@ -249,7 +251,7 @@ t.test('a run is compared with the previous one, and every employee outside it h
   await finalized('before', '2026-07-03');
   await deduct(
     db,
-    'evt-4',
+    'evt-5',
     { id: 'ded-1', employee_id: 'emp-1', member_contribution: '200.00', effective_start: '2026-07-10' },
     '2026-07-05T00:00:00Z',
   );
@@ -265,6 +267,8 @@ t.test('a run is compared with the previous one, and every employee outside it h
   ]);
   t.strictSame(await cells(page, 'Largest changes by employee'), [['emp-1', '$69.23', '$92.30', '$23.07']]);
   await page.getByText('1 employee with deductions not in this run').click();
-  t.strictSame(await cells(page, 'Employees not in this run'), [['emp-3', 'Other pay frequency']]);
+  t.strictSame(await cells(page, 'Employees not in this run'), [['emp-4', 'Terminated']]);
+  await page.getByText('1 employee with deductions on other pay schedules').click();
+  t.strictSame(await cells(page, 'Employees on other pay schedules'), [['monthly', '', '1']]);
   await assertGood(t, page, 'a run with a previous run');
 });

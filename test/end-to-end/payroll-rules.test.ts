@@ -339,6 +339,11 @@ onEitherEngine('11. every employee with a deduction is in the run or listed with
   }).flat();
   await schedule(BIWEEKLY, { pay_frequency: 'semimonthly', pay_dates: halves });
   t.equal((await check('r1', name)).result, 'pass');
+  t.match(await run('r1'), {
+    not_in_run: [{ employee_id: 'emp-3' }, { employee_id: 'emp-4' }],
+    not_in_run_count: 2,
+    on_other_schedules: [{ pay_frequency: 'semimonthly', pay_group: null, employees: 1 }],
+  });
 });
 
 onEitherEngine('11. an employee who leaves for another employer keeps the last check', async (t) => {

@@ -227,7 +227,7 @@ export function printTotals(
 
 /** Prints the comparison with the previous run, and employees with a deduction who are not in this run. */
 function printComparison(out: Output, run: AnyRun): void {
-  const { comparison, not_in_run, not_in_run_count } = run;
+  const { comparison, not_in_run, not_in_run_count, on_other_schedules } = run;
   if (comparison !== null) {
     const { employees, totals, by_line_of_coverage, largest_movers } = comparison;
     out.print('');
@@ -248,6 +248,10 @@ function printComparison(out: Output, run: AnyRun): void {
       printTable(out, comparedColumns('largest changes'), movers);
     }
   }
+  if (on_other_schedules.length > 0) {
+    out.print('');
+    printTable(out, ON_OTHER_SCHEDULES_COLUMNS, on_other_schedules);
+  }
   if (not_in_run_count === 0) return;
   out.print('');
   printTable(out, NOT_IN_RUN_COLUMNS, not_in_run.slice(0, NOT_IN_RUN_SHOWN));
@@ -261,6 +265,12 @@ const NOT_IN_RUN_SHOWN = 50;
 const NOT_IN_RUN_COLUMNS: readonly Column<PayrollRun['not_in_run'][number]>[] = [
   ['not in the run', ({ employee_id }) => employee_id],
   ['reason', ({ reason }) => reason],
+];
+
+const ON_OTHER_SCHEDULES_COLUMNS: readonly Column<PayrollRun['on_other_schedules'][number]>[] = [
+  ['on another pay schedule', ({ pay_frequency }) => pay_frequency],
+  ['pay group', ({ pay_group }) => pay_group ?? ''],
+  ['employees', ({ employees }) => employees],
 ];
 
 type Compared = { previous_member_amount: string; member_amount: string; member_difference: string };

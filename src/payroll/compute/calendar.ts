@@ -23,6 +23,21 @@ export function scheduleOf(run: Run, schedules: readonly Schedule[]): Schedule |
   return pay_group === null && ofFrequency.length === 1 ? (ofFrequency[0] as Schedule) : null;
 }
 
+/**
+ * Reports whether a schedule has a frequency and pay group. A schedule without a group has all groups; an unknown
+ * frequency (null) may be that of any schedule.
+ */
+export function isScheduled(
+  schedules: StoredBasis['schedules'],
+  frequency: string | null,
+  group: string | null,
+): boolean {
+  return schedules.some(
+    ({ pay_frequency, pay_group }) =>
+      (frequency === null || pay_frequency === frequency) && (pay_group ?? group) === group,
+  );
+}
+
 /** Returns the plan of a run under its employer's schedules. Throws RUN_REFUSED. */
 export function planWith(run: Run, schedules: readonly Schedule[]): Plan {
   const schedule = scheduleOf(run, schedules);

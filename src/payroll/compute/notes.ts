@@ -6,6 +6,7 @@ import { amountOf, isZero } from '../../money.ts';
 import { isIncluded, type Line } from '../calculation/line.ts';
 import { dayOfRun } from '../records/body.ts';
 import { createBeyondYear } from './beyond-year.ts';
+import { isScheduled } from './calendar.ts';
 import type { Computation, EmployeeLines, RunEmployee } from './computation.ts';
 import { historyAt, stateInRun } from './history.ts';
 import { employmentAt, UNCLEAR } from './population.ts';
@@ -90,12 +91,13 @@ export function createNotes(computation: Computation) {
     if (run.kind !== 'regular' || !hasDeduction || !isActive(employment, run.period_end)) return;
     const frequency = valueOn(employment, 'pay_frequency', run.period_end);
     const group = valueOn(employment, 'pay_group', run.period_end);
-    // An employee of unknown frequency fails a check of its own, but the group must have a schedule.
-    const isScheduled = schedules.some(
-      ({ pay_frequency, pay_group }) =>
-        (frequency === null || pay_frequency === frequency) && (pay_group ?? group) === group,
-    );
-    if (!isScheduled) note('not_scheduled', employeeId);
+    if (isScheduled(schedules, frequency, group)) return;
+    // Only a schedule of the employee's group is missing, so the runs of other frequencies are not concerned.
+    const isOfOtherRuns =
+      frequency !== null &&
+      frequency !== run.pay_frequency &&
+      schedules.some(({ pay_frequency }) => pay_frequency === frequency);
+    if (!isOfOtherRuns) note('not_scheduled', employeeId);
   };
 
   /** Notes deductions that nobody ended, and that runs took for pay periods after the termination. */

@@ -9,11 +9,9 @@ import { createComparison } from './comparison.ts';
 import type { Computation, EmployeeLines } from './computation.ts';
 import { computeRun } from './compute.ts';
 import { stateFor } from './history.ts';
+import { createNotInRun } from './not-in-run.ts';
 import { createNotes, type Note, type Noted } from './notes.ts';
 import { LineTotals } from './totals.ts';
-
-/** Employees named in `not_in_run`: more than an employer of several frequencies usually has. */
-const NOT_IN_RUN_NAMED = 10_000;
 
 export type Summary = {
   totals: Totals;
@@ -47,19 +45,8 @@ export function createSummary(computation: Computation) {
   const totals = new LineTotals();
   const comparing = previous === null ? null : createComparison(previous.runId);
   const notes = createNotes(computation);
-  const notInRun: RunOutcome['not_in_run'] = [];
-  let notInRunCount = 0;
+  const notInRun = createNotInRun(computation);
   let employees = 0;
-
-  const accountFor = ({ employee }: EmployeeLines, hasDeduction: boolean): void => {
-    const { employeeId, membership } = employee;
-    if (membership.isIn) employees += 1;
-    else if (run.kind === 'regular' && hasDeduction && membership.why !== 'other_employer') {
-      notInRunCount += 1;
-      if (notInRun.length < NOT_IN_RUN_NAMED)
-        notInRun.push({ employee_id: employeeId, reason: membership.why });
-    }
-  };
 
   return {
     /** Adds an employee, and returns the lines as JSON. */
@@ -68,7 +55,8 @@ export function createSummary(computation: Computation) {
       const hasDeduction = employee.histories.some(
         (history) => stateFor(history, employee.employeeId, dayOfRun(run)) !== null,
       );
-      accountFor(computed, hasDeduction);
+      if (employee.membership.isIn) employees += 1;
+      if (hasDeduction) notInRun.add(employee);
       notes.add(computed, hasDeduction);
       comparing?.add(computed);
       const text = linesToStore(lines);
@@ -81,12 +69,7 @@ export function createSummary(computation: Computation) {
       return {
         totals: totals.totals(),
         etag: hash.digest('hex'),
-        outcome: {
-          employees,
-          comparison: comparing?.comparison(totals) ?? null,
-          not_in_run: notInRun,
-          not_in_run_count: notInRunCount,
-        },
+        outcome: { employees, comparison: comparing?.comparison(totals) ?? null, ...notInRun.outcome() },
         notes: notes.notes(),
       };
     },

@@ -1,5 +1,6 @@
 /** Payroll runs as the API and the command line show them: the fields with their descriptions, and their values. */
 import Type, { type Static } from 'typebox';
+import { PAY_FREQUENCIES } from '../../contract/employee.ts';
 import {
   boolean,
   closed,
@@ -69,10 +70,21 @@ const COMPUTED = {
     }),
     {
       description:
-        'Employees of the employer with a deduction in effect who are not in a regular run, up to 10,000. Empty for a preview that names its employees.',
+        'Employees of the employer with a deduction in effect who are not in a regular run and on no other pay schedule, up to 10,000. Empty for a preview that names its employees.',
     },
   ),
   not_in_run_count: integer('The number of these employees.'),
+  on_other_schedules: Type.Array(
+    closed({
+      pay_frequency: oneOfDescribed(PAY_FREQUENCIES, 'Their pay frequency.'),
+      pay_group: nullableText('Their pay group.'),
+      employees: integer('The number of these employees.'),
+    }),
+    {
+      description:
+        'Employees with a deduction in effect who are not in a regular run because another pay schedule of the employer has their pay frequency and group.',
+    },
+  ),
 };
 
 const LIFE = {
@@ -217,7 +229,7 @@ export async function viewPreview(
 }
 
 function computedFields({ plan, outcome, ...view }: RunView) {
-  const { employees, comparison, not_in_run, not_in_run_count } = outcome;
+  const { employees, comparison, not_in_run, not_in_run_count, on_other_schedules } = outcome;
   return {
     pay_dates_used: plan.dates,
     calendar_assumed: plan.calendarAssumed,
@@ -229,6 +241,7 @@ function computedFields({ plan, outcome, ...view }: RunView) {
     comparison,
     not_in_run,
     not_in_run_count,
+    on_other_schedules,
   };
 }
 

@@ -1,6 +1,7 @@
 /** The results that a final run keeps, in addition to its lines and totals. */
 import type { Selectable } from 'kysely';
 import Type, { type Static } from 'typebox';
+import { PAY_FREQUENCIES } from '../../contract/employee.ts';
 import { closed, nullable, oneOf } from '../../contract/fields.ts';
 import type { PayrollRunTable } from '../../database/tables.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
@@ -24,7 +25,7 @@ export type Reason = (typeof REASONS)[number];
 export const RunOutcome = closed({
   employees: Type.Integer(),
   comparison: nullable(Comparison),
-  /** Employees with a deduction in effect who are not in the run. */
+  /** Employees with a deduction in effect who are not in the run and on no other pay schedule. */
   not_in_run: Type.Array(
     closed({
       employee_id: Type.String(),
@@ -32,6 +33,14 @@ export const RunOutcome = closed({
     }),
   ),
   not_in_run_count: Type.Integer(),
+  /** Their number, without names, where another pay schedule of the employer has their frequency and group. */
+  on_other_schedules: Type.Array(
+    closed({
+      pay_frequency: oneOf(PAY_FREQUENCIES),
+      pay_group: nullable(Type.String()),
+      employees: Type.Integer(),
+    }),
+  ),
 });
 export type RunOutcome = Static<typeof RunOutcome>;
 

@@ -637,3 +637,18 @@ onEitherEngine('a run of the group, or one without a group, covers a pay date', 
   await setSchedules(db, []);
   t.strictSame(await skipped({}), [], 'an assumed calendar has no skipped dates');
 });
+
+onEitherEngine('only runs of the known frequency name an employee whose group has no schedule', async (t) => {
+  const db = await readyEmployer(t);
+  await employ(db, 'emp-1', { pay_group: 'a' });
+  await employ(db, 'emp-2', { pay_frequency: 'weekly', pay_group: null });
+  const ofGroup = { ...RUN, pay_group: 'b' };
+  const examples = async () => (await check(db, 'employees-not-scheduled', ofGroup)).examples;
+  await setSchedules(db, [schedule({ pay_group: 'b' })]);
+  t.strictSame(await examples(), ['emp-1', 'emp-2'], 'weekly has no schedule');
+  await setSchedules(db, [
+    schedule({ pay_group: 'b' }),
+    schedule({ pay_frequency: 'weekly', pay_group: 'b' }),
+  ]);
+  t.strictSame(await examples(), ['emp-1']);
+});

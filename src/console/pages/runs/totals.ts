@@ -32,6 +32,7 @@ export function figures(run: Computed): Html {
     ${lines > 0 && sums('By line of coverage', 'Line of coverage', totals.by_line_of_coverage, (row) => row.line_of_coverage)}
     ${lines > 0 && sums('By taxability', 'Taxability', totals.by_taxability, (row) => row.taxability)}
     ${run.comparison !== null && comparison(run.comparison)}
+    ${run.on_other_schedules.length > 0 && onOtherSchedules(run)}
     ${run.not_in_run_count > 0 && notInRun(run)}
   `;
 }
@@ -108,6 +109,20 @@ function comparison(compared: NonNullable<Computed['comparison']>): Html {
       ])}
       ${largest_movers.length > 0 && movers}
     </section>
+  `;
+}
+
+function onOtherSchedules({ on_other_schedules: groups }: Computed): Html {
+  const employees = groups.reduce((sum, group) => sum + group.employees, 0);
+  return html`
+    <details>
+      <summary>${`${counted(employees, 'employee')} with deductions on other pay schedules`}</summary>
+      ${table(groups, { caption: 'Employees on other pay schedules', captionHidden: true }, [
+        ['Pay frequency', ({ pay_frequency }) => pay_frequency, 'name'],
+        ['Pay group', ({ pay_group }) => pay_group],
+        ['Employees', (group) => count(group.employees), 'number'],
+      ])}
+    </details>
   `;
 }
 
