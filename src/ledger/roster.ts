@@ -19,7 +19,15 @@ export const FACTS_AT_ONCE = 250;
 const ATTRIBUTES = ['hire_date', 'termination_date', ...DATED, 'effective_on'] as const;
 type Attribute = (typeof ATTRIBUTES)[number];
 const UNSTATED = Object.fromEntries(ATTRIBUTES.map((name) => [name, null])) as Record<Attribute, null>;
-const SELECTED = ['position', 'employee_id', 'employer_id', ...ATTRIBUTES, 'source', 'recorded_at'] as const;
+const SELECTED = [
+  'position',
+  'employee_id',
+  'employer_id',
+  ...ATTRIBUTES,
+  'source',
+  'source_id',
+  'recorded_at',
+] as const;
 
 /** A source's statement about an employment. A missing attribute stays unchanged. */
 export type NewFact = Pick<RosterFact, 'employee_id' | 'employer_id'> & Partial<Pick<RosterFact, Attribute>>;

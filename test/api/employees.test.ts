@@ -55,7 +55,8 @@ onEitherEngine(
         deduction_id: 'ded-1',
         line_of_coverage: 'medical',
         amount: '9.23',
-        explanation: 'run r: 69.23 finalized - 60.00 taken = 9.23',
+        explanation:
+          'Paycheck of July 17, 2026: medical was 69.23; 60.00 was taken (reported July 10, 2026); 9.23 more.',
       },
     ]);
     t.match((await show(payroll, 'emp-2')).json, { arrears: [], changes: { data: [] } });

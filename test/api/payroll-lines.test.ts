@@ -67,6 +67,8 @@ onEitherEngine('a line has every field of the reference', async (t) => {
     employer_amount: '161.53',
     kind: 'regular',
     adjustment_for: null,
+    adjustment_pay_date: null,
+    because: null,
     change: 'new',
     previous_amount: null,
     amount_change: null,

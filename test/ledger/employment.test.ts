@@ -34,6 +34,7 @@ function reports(...given: Report[]): RosterFact[] {
     absent: null,
     effective_on: null,
     source: 'census',
+    source_id: 'census-1',
     recorded_at: `${received}T09:00:00.000Z`,
     ...stated,
   }));

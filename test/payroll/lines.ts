@@ -20,6 +20,8 @@ export function lineOf(fields: Partial<LineRecord>): Line {
     employer_amount: '161.54',
     kind: 'regular',
     adjustment_for: null,
+    adjustment_pay_date: null,
+    because: null,
     change: null,
     amount_change: null,
     member_difference: null,

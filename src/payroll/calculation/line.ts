@@ -49,6 +49,23 @@ export const amountField = (description: string) => text(`${description} Two dec
 const oneOfText = (values: readonly string[], description: string) =>
   Type.Unsafe<string>(oneOfDescribed(values, description));
 
+export const BECAUSE = ['event', 'roster', 'decision', 'void', 'taken'] as const;
+
+/** The record since which the amount due for an earlier run is what it is. */
+const Because = closed(
+  {
+    kind: oneOfDescribed(
+      BECAUSE,
+      '`event`: a version of the deduction. `roster`: a report about the employment. `decision`: on a moved start. ' +
+        '`void`: of the earlier run. `taken`: a report of amounts taken.',
+    ),
+    id: text('The event, census or employment change, decision (deduction and version), run, or report.'),
+    received_at: text('The time of its receipt.'),
+  },
+  'The record since which the amount due for the earlier run is what it is. Null for a regular line.',
+);
+export type Because = Static<typeof Because>;
+
 /** A line with its amounts as text: as it is stored and shown. */
 export const LineRecord = closed(
   {
@@ -74,6 +91,8 @@ export const LineRecord = closed(
         '`regular`: for this paycheck. `adjustment`: a difference from an earlier run. `arrears`: an amount not taken in an earlier run.',
     }),
     adjustment_for: nullableText('The earlier run that an adjustment or arrears line settles.'),
+    adjustment_pay_date: nullableText('The pay date of that run.'),
+    because: nullable(Because),
     change: nullable(
       oneOfDescribed(
         CHANGES,

@@ -87,6 +87,13 @@ export function steppedDates(day: string, frequency: PayFrequency): string[] | n
   return dates;
 }
 
+/** Returns a day in words, such as `May 29`, with its year unless it is in `year`. */
+export function dayInWords(day: string, year: string): string {
+  const [ofYear, month, date] = day.split('-');
+  const words = `${MONTH_NAMES[Number(month) - 1]} ${Number(date)}`;
+  return ofYear === year ? words : `${words}, ${ofYear}`;
+}
+
 export function yearOf(day: string): string {
   return day.slice(0, 'YYYY'.length);
 }

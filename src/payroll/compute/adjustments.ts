@@ -2,9 +2,11 @@
 import type { PayFrequency } from '../../contract/employee.ts';
 import type { RunVersion } from '../../ledger/history.ts';
 import { stateOn } from '../../ledger/state.ts';
-import { amountOf, type Cents } from '../../money.ts';
-import type { Flag, Line } from '../calculation/line.ts';
+import { type Cents, printReadable } from '../../money.ts';
+import type { Because, Flag, Line } from '../calculation/line.ts';
+import { dayInWords, yearOf } from '../calculation/pay-dates.ts';
 import { dayOfRun } from '../records/body.ts';
+import { becauseOf } from './because.ts';
 import type { Computation, EarlierRun, RunEmployee } from './computation.ts';
 import { amountsInRun, type History, stateInRun } from './history.ts';
 import { type Attended, missedCheckOf } from './missed-checks.ts';
@@ -25,7 +27,8 @@ type Sides = { member: Cents; employer: Cents };
 const NONE: Sides = { member: 0n, employer: 0n };
 
 /** The amounts that a run should have taken for a deduction by what is known today. */
-type Due = Sides & { state: RunVersion; because: string; flags: Flag[] };
+/** `offCycle`: what off-cycle runs of the pay period took of it. */
+type Due = Sides & { state: RunVersion; flags: Flag[]; offCycle: Sides };
 
 /**
  * A deduction's amounts under one line of coverage and taxability, which are never offset against another one's.
@@ -79,18 +82,17 @@ export function adjustmentLines(
   }
   return [...adjusted.values()].flatMap((deduction) => {
     const { deduction_id } = deduction.due?.state ?? (deduction.line as Line);
-    const line = differenceLine(computation, earlier, deduction, dueIds.has(deduction_id));
+    const history = employee.histories.find(({ deductionId }) => deductionId === deduction_id) as History;
+    const content = contentOfAdjusted(computation, deduction);
+    const because = () => becauseOf(earlier, employee, history, frozen !== undefined, content);
+    const isDue = dueIds.has(deduction_id);
+    const deciding = stateOn(history.timeline.counting, dayOfRun(earlier.run));
+    const line = differenceLine(computation, earlier, deduction, { content, because, isDue, deciding });
     if (line === null) return [];
-    const history = employee.histories.find(({ deductionId }) => deductionId === deduction_id);
-    const isInTime = isVoided || (history !== undefined && isElectedInTime(history, earlier));
+    // An election sent before the pay date was made in time, even if it arrived later.
+    const isInTime = isVoided || (deciding !== null && deciding.event_time < earlier.run.pay_date);
     return [{ line, unsettled: line.member_amount + deduction.since.member, isInTime }];
   });
-}
-
-/** Reports whether the version that decides on a run's day was sent before its pay date, even if it arrived later. */
-function isElectedInTime({ timeline }: History, { run }: EarlierRun): boolean {
-  const deciding = stateOn(timeline.counting, dayOfRun(run));
-  return deciding !== null && deciding.event_time < run.pay_date;
 }
 
 /** Returns null if nothing is due. `attended`: null if the employee was in the run. */
@@ -103,51 +105,12 @@ function dueOf(
   const state = stateInRun(history, employee.employeeId, earlier);
   if (state === null) return null;
   const amounts = amountsInRun(earlier, employee, state);
-  const because = `today ${amounts.explanation}`;
-  const due: Due = { ...sidesOf(amounts), state, because, flags: amounts.flags };
+  const due: Due = { ...sidesOf(amounts), state, flags: amounts.flags, offCycle: NONE };
   if (attended === null) return due;
   const missed = missedCheckOf(earlier.run, history, attended);
   if (missed === null) return null;
   due.flags.push(missed.flag);
-  if (!missed.isTaken) return due;
-  const employer = missed.employer === 0n ? '' : ` and employer ${amountOf(missed.employer)}`;
-  return {
-    ...due,
-    member: due.member - missed.member,
-    employer: due.employer - missed.employer,
-    because: `${because}; less ${amountOf(missed.member)}${employer} of off-cycle runs`,
-  };
-}
-
-/**
- * Returns null without a difference. `isDue`: the deduction is due, perhaps under another line of coverage or
- * taxability.
- */
-function differenceLine(
-  computation: Computation,
-  { runId, isVoided, isPriorYear }: EarlierRun,
-  { line, due, finalized, since }: Adjusted,
-  isDue: boolean,
-): Line | null {
-  const now = due ?? NONE;
-  const member = now.member - finalized.member - since.member;
-  const employer = now.employer - finalized.employer - since.employer;
-  if (member === 0n && employer === 0n) return null;
-  const content = due === null ? withCodes(computation, line as Line) : contentOf(computation, due.state);
-  const working = [
-    workingOf('', now.member, finalized.member, since.member, member),
-    employer === 0n ? '' : workingOf('employer ', now.employer, finalized.employer, since.employer, employer),
-  ];
-  return {
-    ...content,
-    member_amount: member,
-    employer_amount: employer,
-    kind: 'adjustment',
-    adjustment_for: runId,
-    ...NOT_COMPARED,
-    flags: [...(due?.flags ?? []), ...(isPriorYear ? (['prior_year'] as const) : [])],
-    explanation: `run ${runId}: ${due?.because ?? whyNothing(isVoided, isDue)}${working.join('')}`,
-  };
+  return { ...due, offCycle: { member: missed.member, employer: missed.employer } };
 }
 
 function contentOf({ codesOf }: RunTerms, state: RunVersion) {
@@ -171,14 +134,101 @@ export function withCodes({ codesOf }: RunTerms, line: Line): Line {
   return { ...line, ...codesOf(line.line_of_coverage, line.taxability) };
 }
 
-function whyNothing(isVoided: boolean, isDue: boolean): string {
-  if (isVoided) return 'the run was voided';
-  return `nothing is due ${isDue ? 'under this line of coverage and taxability' : 'by what is known today'}`;
+/** Returns the content of today's state, or else of the newest line that took an amount. */
+function contentOfAdjusted(computation: Computation, { line, due }: Adjusted) {
+  return due === null ? withCodes(computation, line as Line) : contentOf(computation, due.state);
 }
 
-function workingOf(side: string, now: Cents, finalized: Cents, since: Cents, left: Cents): string {
-  const adjusted = since === 0n ? '' : `, ${amountOf(since)} already adjusted`;
-  return `; ${side}${amountOf(now)} due, ${amountOf(finalized)} finalized${adjusted}: ${amountOf(left)}`;
+/**
+ * Returns null without a difference. `isDue`: the deduction is due, perhaps under another line of coverage or
+ * taxability.
+ */
+function differenceLine(
+  computation: Computation,
+  earlier: EarlierRun,
+  { due, finalized, since }: Adjusted,
+  {
+    content,
+    because,
+    isDue,
+    deciding,
+  }: {
+    content: ReturnType<typeof contentOfAdjusted>;
+    because: () => Because;
+    isDue: boolean;
+    deciding: RunVersion | null;
+  },
+): Line | null {
+  const { runId, isPriorYear } = earlier;
+  const now = due ?? NONE;
+  const taken = plus(finalized, due?.offCycle ?? NONE);
+  const member = now.member - taken.member - since.member;
+  const employer = now.employer - taken.employer - since.employer;
+  if (member === 0n && employer === 0n) return null;
+  const cause = because();
+  const { pay_date } = earlier.run;
+  const year = yearOf(computation.run.pay_date);
+  const reason = reasonOf(cause, due, isDue, deciding, year);
+  const coverage = content.line_of_coverage.replaceAll('_', ' ');
+  const working = [
+    workingOf(`${coverage} should have been`, reason, now.member, taken.member, since.member, member),
+    employer === 0n
+      ? ''
+      : ` Employer: ${workingOf('should have been', '', now.employer, taken.employer, since.employer, employer)}`,
+  ];
+  return {
+    ...content,
+    member_amount: member,
+    employer_amount: employer,
+    kind: 'adjustment',
+    adjustment_for: runId,
+    adjustment_pay_date: pay_date,
+    because: cause,
+    ...NOT_COMPARED,
+    flags: [...(due?.flags ?? []), ...(isPriorYear ? (['prior_year'] as const) : [])],
+    explanation: `Paycheck of ${dayInWords(pay_date, year)}: ${working.join('')}`,
+  };
+}
+
+/** Returns in words why the amount due is what it is. */
+function reasonOf(
+  { kind, received_at }: Because,
+  due: Due | null,
+  isDue: boolean,
+  deciding: RunVersion | null,
+  year: string,
+): string {
+  const received = dayInWords(received_at.slice(0, 'YYYY-MM-DD'.length), year);
+  if (kind === 'void') return `the run was voided on ${received}`;
+  if (kind === 'roster') return `employment reported ${received}`;
+  if (kind === 'decision') return `start date decided ${received}`;
+  if (due === null && isDue) return `moved to another line of coverage or taxability, received ${received}`;
+  const endsOn = deciding?.ends_on ?? null;
+  if (due === null && endsOn !== null) return `ended ${dayInWords(endsOn, year)}, received ${received}`;
+  if (due === null) return `not in effect, received ${received}`;
+  const { version, starts_on } = due.state;
+  const what = version === 1 ? 'elected' : 'changed';
+  return `${what}${starts_on === null ? '' : ` from ${dayInWords(starts_on, year)}`}, received ${received}`;
+}
+
+/** Returns a sentence such as `medical should have been 120.00 (…); 50.00 was taken; 70.00 more.` */
+function workingOf(
+  subject: string,
+  reason: string,
+  now: Cents,
+  taken: Cents,
+  since: Cents,
+  left: Cents,
+): string {
+  const why = reason === '' ? '' : ` (${reason})`;
+  const adjusted = since === 0n ? '' : `, ${printReadable(since)} adjusted since`;
+  const result =
+    left === 0n
+      ? 'no difference'
+      : left > 0n
+        ? `${printReadable(left)} more`
+        : `${printReadable(-left)} back`;
+  return `${subject} ${printReadable(now)}${why}; ${printReadable(taken)} was taken${adjusted}; ${result}.`;
 }
 
 /** Reports whether a line with these flags is shown and never taken. */

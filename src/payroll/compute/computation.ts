@@ -24,6 +24,7 @@ export type EarlierRun = RunTerms & {
   position: number;
   /** It was voided after it was finalized. */
   isVoided: boolean;
+  voidedAt: string | null;
   /** Its pay date is in an earlier year than the pay date of the computed run. */
   isPriorYear: boolean;
 };
@@ -87,10 +88,10 @@ export async function computationOf(
   const earlierRun = (earlierId: string, isVoided: boolean): EarlierRun => {
     const frozen = bases.get(earlierId);
     if (frozen === undefined) throw new Error(`the earlier run ${earlierId} is not final`);
-    const { freezeId, basis: then } = frozen;
+    const { freezeId, voidedAt, basis: then } = frozen;
     return {
       ...termsOf(then),
-      ...{ runId: earlierId, freezeId, isVoided, position: then.position },
+      ...{ runId: earlierId, freezeId, isVoided, voidedAt, position: then.position },
       isPriorYear: yearOf(then.run.pay_date) !== year,
     };
   };

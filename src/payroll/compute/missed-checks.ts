@@ -11,7 +11,7 @@ import type { RunTerms } from './terms.ts';
 export type Attended = { terms: RunTerms; lines: readonly Line[] };
 
 /** A missed check, and what off-cycle runs of its pay period took of the deduction. */
-type MissedCheck = { flag: Flag; isTaken: boolean; member: Cents; employer: Cents };
+type MissedCheck = { flag: Flag; member: Cents; employer: Cents };
 
 /** Returns null if nothing was missed: regular runs that the employee is in cover the whole pay period. */
 export function missedCheckOf(
@@ -37,7 +37,6 @@ export function missedCheckOf(
     .filter((line) => line.deduction_id === deductionId && line.kind === 'regular');
   return {
     flag: cover === 'part' ? 'missed_check_partial' : 'missed_check',
-    isTaken: offCycle.length > 0,
     member: offCycle.reduce((sum, line) => sum + line.member_amount, 0n),
     employer: offCycle.reduce((sum, line) => sum + line.employer_amount, 0n),
   };

@@ -59,6 +59,8 @@ function regularLine(computation: Computation, employee: RunEmployee, state: Run
     employer_amount,
     kind: 'regular',
     adjustment_for: null,
+    adjustment_pay_date: null,
+    because: null,
     change: 'new',
     amount_change: null,
     previous_amount: null,

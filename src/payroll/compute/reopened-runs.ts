@@ -11,7 +11,8 @@ export function reopenedRuns({ earlier, settled }: Computation, employee: RunEmp
   const reopened = new Set<EarlierRun>();
   for (const run of earlier) {
     const isSettled = settledRuns?.has(run.runId) === true;
-    if (isSettled || employee.owed.some(({ runId }) => runId === run.runId)) reopened.add(run);
+    if (isSettled || employee.owed.some(({ runId, owed }) => runId === run.runId && owed !== 0n))
+      reopened.add(run);
     if (run.isVoided) continue;
     const wasIn = wasInRun(run, employee);
     if (!(isSettled || isTouched(run, employee, wasIn))) continue;

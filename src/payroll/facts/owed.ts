@@ -7,8 +7,18 @@ import type { Run } from '../records/body.ts';
 import type { Input } from '../records/inputs.ts';
 import { finalRuns } from '../records/runs.ts';
 
-/** The amount that payroll did not take of a line (`lineKey`) of a run. Negative if it took too much. */
-export type Owed = { runId: string; employeeId: string; line: string; owed: Cents };
+/**
+ * The amount that payroll did not take of a line (`lineKey`) of a run, by the latest report that names the line. Negative if
+ * it took too much.
+ */
+export type Owed = {
+  runId: string;
+  employeeId: string;
+  line: string;
+  owed: Cents;
+  report: number;
+  reportedAt: string;
+};
 
 /**
  * Returns the finalized and voided runs of a run's calendar year and the year before, whose differences are reported.
@@ -85,22 +95,23 @@ export function recordedLines(db: Db | Trx) {
 /** Selects the amounts that lines owe, of the oldest report first. */
 function reportedLines(db: Db | Trx) {
   return recordedLines(db)
-    .select(['taken_lines.run_id', 'employee_id', 'line', 'owed'])
+    .select(['taken_lines.run_id', 'employee_id', 'line', 'owed', 'taken_lines.report'])
+    .select((eb) => eb.ref('taken_reports.recorded_at').$notNull().as('recorded_at'))
     .orderBy('line')
     .orderBy('taken_lines.report');
 }
 
-type ReportedLine = { run_id: string; employee_id: string; line: string; owed: string };
+type ReportedLine = Awaited<ReturnType<ReturnType<typeof reportedLines>['execute']>>[number];
 
 /** Returns what is owed by the latest report that names each line; a report replaces only the lines it names. */
 function owedByLatest(rows: readonly ReportedLine[]): Owed[] {
   const latest = new Map(rows.map((row) => [JSON.stringify([row.run_id, row.employee_id, row.line]), row]));
-  return [...latest.values()]
-    .map(({ run_id, employee_id, line, owed }) => ({
-      runId: run_id,
-      employeeId: employee_id,
-      line,
-      owed: centsOf(owed),
-    }))
-    .filter(({ owed }) => owed !== 0n);
+  return [...latest.values()].map(({ run_id, employee_id, line, owed, report, recorded_at }) => ({
+    runId: run_id,
+    employeeId: employee_id,
+    line,
+    owed: centsOf(owed),
+    report,
+    reportedAt: recorded_at,
+  }));
 }

@@ -45,6 +45,7 @@ const COLUMNS: readonly Column[] = [
   { name: 'amount_change', of: (line) => line.amount_change },
   { name: 'member_difference', isNumber: true, of: (line) => comparedText(line.member_difference) },
   { name: 'employer_difference', isNumber: true, of: (line) => comparedText(line.employer_difference) },
+  { name: 'adjustment_pay_date', of: (line) => line.adjustment_pay_date },
 ];
 
 export const CSV_COLUMNS: readonly string[] = COLUMNS.map((column) => column.name);

@@ -37,7 +37,7 @@ export async function arrearsOfEmployee(
   const runIds = runs.map(({ runId }) => runId);
   const owed = await owedByEmployee(db, employeeId, runIds);
   return [...Map.groupBy(runs, (run) => run.employer_id)].flatMap(([employer_id, runsOfEmployer]) =>
-    uncanceled(owedDeductions(runsOfEmployer, owed, earlierLines)).map(
+    uncanceled(owedDeductions(runsOfEmployer, owed, earlierLines, '')).map(
       ({ runId, line: { deduction_id, line_of_coverage }, left, explanation }) => ({
         id: `${runId}:${deduction_id}`,
         employer_id,

@@ -57,16 +57,19 @@ export async function frozenBasisOf(
 export async function basesOf(
   db: Db | Trx,
   runIds: readonly string[],
-): Promise<Map<string, { freezeId: string; basis: StoredBasis }>> {
+): Promise<Map<string, { freezeId: string; basis: StoredBasis; voidedAt: string | null }>> {
   if (runIds.length === 0) return new Map();
   const rows = await db
     .selectFrom('payroll_runs')
-    .select(['run_id', 'freeze_id', 'basis'])
+    .select(['run_id', 'freeze_id', 'basis', 'voided_at'])
     .where(isOneOf(db, 'run_id', runIds))
     .where('state', '<>', 'open')
     .execute();
   return new Map(
-    rows.map((row) => [row.run_id, { freezeId: row.freeze_id as string, basis: storedBasisOf(row) }]),
+    rows.map((row) => [
+      row.run_id,
+      { freezeId: row.freeze_id as string, basis: storedBasisOf(row), voidedAt: row.voided_at },
+    ]),
   );
 }
 

@@ -122,6 +122,7 @@ export function runsOfEmployee(db: Db, employeeId: string, employers: readonly s
     .selectFrom('payroll_runs')
     .innerJoin('run_employees', 'run_employees.freeze_id', 'payroll_runs.freeze_id')
     .select(['run_id as runId', 'payroll_runs.employer_id', 'run_employees.freeze_id as freezeId'])
+    .select('payroll_runs.pay_date as payDate')
     .where(isOneOf(db, 'payroll_runs.employer_id', employers))
     .where('payroll_runs.state', '=', sql.lit('finalized'))
     .where('run_employees.employee_id', '=', employeeId)

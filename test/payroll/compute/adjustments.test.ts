@@ -2,6 +2,7 @@
 import t, { type Test } from 'tap';
 import type { Db } from '../../../src/database/tables.ts';
 import { IMPORTED } from '../../../src/inbox/inbox.ts';
+import { historyOf } from '../../../src/ledger/history.ts';
 import type { LineRecord } from '../../../src/payroll/calculation/line.ts';
 import { previewRun } from '../../../src/payroll/lifecycle/results.ts';
 import type { RunBody } from '../../../src/payroll/records/body.ts';
@@ -102,7 +103,8 @@ t.test('a deduction with a late end is refunded', async (t) => {
       line_of_coverage: 'medical',
       change: null,
       previous_amount: null,
-      explanation: 'run r2: nothing is due by what is known today; 0.00 due, 10.00 finalized: -10.00',
+      explanation:
+        /^Paycheck of January 30: medical should have been 0\.00 \(ended January 20, received .*\); 10\.00 was taken; 10\.00 back\.$/,
     },
   ]);
 });
@@ -556,4 +558,25 @@ t.test('lines of an earlier run are read only for employees with changes since',
   const { totals } = await previewRun(reading, null, run(3, { adjustments: 'include' }));
   t.strictSame(read, ['e7']);
   t.match(totals, { lines: 21, member_amount: '204.00' });
+});
+
+t.test('an adjustment names the record since which its amount is due, and reads as a sentence', async (t) => {
+  const db = await staged(t, [2]);
+  await send(db, election('2026-01-31', { member_contribution: '12', effective_start: '2026-01-20' }));
+  await send(db, election('2026-02-01', { member_contribution: '12', effective_start: '2026-01-20' }));
+  const [, changed] = await historyOf(db, ['a']);
+  const line = (await lines(db, body(3, { adjustments: 'include' }), 'adjustment'))[0];
+  t.match(line, {
+    adjustment_for: 'r2',
+    adjustment_pay_date: '2026-01-30',
+    because: { kind: 'event', id: changed?.event_id, received_at: changed?.recorded_at },
+    explanation:
+      /^Paycheck of January 30: medical should have been 12\.00 \(changed from January 20, received \w+ \d+(, \d+)?\); 10\.00 was taken; 2\.00 more\.$/,
+  });
+  await voided(db, 'r2');
+  await finalized(db, 'r4', body(4, { adjustments: 'include' }));
+  await learn(db, employment('g', { hire_date: '2026-01-05' }));
+  await send(db, election('2026-01-05', { employee_id: 'g' }, 'late'));
+  const [late] = await lines(db, body(5, { adjustments: 'include' }), 'adjustment');
+  t.match(late, { deduction_id: 'late', because: { kind: 'event' }, flags: ['missed_check'] });
 });

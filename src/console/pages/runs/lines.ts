@@ -3,7 +3,15 @@ import { attempt, streamFromApi } from '../../api-client.ts';
 import { empty, facts, state } from '../../elements/facts.ts';
 import { choicesOf, problemSummary } from '../../elements/fields.ts';
 import { money, plain } from '../../elements/format.ts';
-import { address, deductionLink, idLink, runEmployeeLink, runLink, runPath } from '../../elements/links.ts';
+import {
+  address,
+  deductionLink,
+  eventLink,
+  idLink,
+  runEmployeeLink,
+  runLink,
+  runPath,
+} from '../../elements/links.ts';
 import { type Filter, filterFields, filtersIn, PAGE_ROWS, pager } from '../../elements/list.ts';
 import { quarantinedEvent } from '../../elements/unapplied.ts';
 import { type Html, html } from '../../html.ts';
@@ -159,6 +167,20 @@ function changeOf(change: NonNullable<Line['change']>, previous: string | null):
   return change === 'ended' && previous !== null ? `${label}, was ${money(previous)}` : label;
 }
 
+const RECORDS = {
+  event: 'event',
+  roster: 'roster report',
+  decision: 'start decision',
+  void: 'voided run',
+  taken: 'report of amounts taken',
+};
+
+/** Shows the record since which the amount of an adjustment or arrears line is due. */
+function recordOf({ kind, id }: NonNullable<Line['because']>): Html {
+  if (kind === 'event') return html`<span>${RECORDS[kind]} ${eventLink(id)}</span>`;
+  return html`<span>${RECORDS[kind]} <code>${id}</code></span>`;
+}
+
 function factsOf(line: Line, { may }: Options): Html {
   const { deduction_id, version, adjustment_for, period, employer_payroll_code, employer_treatment } = line;
   const deduction = may?.('ledger:read') ? deductionLink(deduction_id) : idLink(null, deduction_id);
@@ -175,6 +197,7 @@ function factsOf(line: Line, { may }: Options): Html {
     ['Previous run', line.previous_amount !== null && money(line.previous_amount)],
     ['Amount change', changed],
     ['Corrects run', adjustment_for !== null && runLink(adjustment_for)],
+    ['Because of', line.because !== null && recordOf(line.because)],
     ['Deduction', version === null ? deduction : html`<span>${deduction}${`, version ${version}`}</span>`],
     ['Coverage type', line.coverage_type !== null && plain(line.coverage_type)],
     ['Payroll code', line.payroll_code],

@@ -1,0 +1,56 @@
+/** Finds the record since which the amount due for an earlier run is what it is. Pure. */
+import type { Because, Line } from '../calculation/line.ts';
+import type { EarlierRun, RunEmployee } from './computation.ts';
+import { amountsInRun, type History, historyAt, stateInRun } from './history.ts';
+import { belongsIn } from './population.ts';
+
+type Account = Pick<Line, 'line_of_coverage' | 'taxability'>;
+type KnownRecord = Because & { position: number };
+
+/**
+ * Returns the record since which a run's due amount of a deduction under an account is what it is today. A resend changes
+ * no amount, so it is never that record. `wasIn`: the run had the employee, so reports about the employment decide nothing.
+ */
+export function becauseOf(
+  earlier: EarlierRun,
+  employee: RunEmployee,
+  history: History,
+  wasIn: boolean,
+  account: Account,
+): Because {
+  const { runId, voidedAt } = earlier;
+  if (voidedAt !== null && earlier.isVoided) return { kind: 'void', id: runId, received_at: voidedAt };
+  const records = recordsOf(employee, history, wasIn).sort((one, other) => other.position - one.position);
+  const dueAt = (position: number): string => {
+    const known = historyAt(history, position);
+    const isDue = wasIn || belongsIn(employee.employmentsAt(position), earlier);
+    const state = known === null || !isDue ? null : stateInRun(known, employee.employeeId, earlier);
+    if (state?.line_of_coverage !== account.line_of_coverage || state.taxability !== account.taxability)
+      return '';
+    const { member_amount, employer_amount } = amountsInRun(earlier, employee, state);
+    return `${member_amount} ${employer_amount}`;
+  };
+  const due = dueAt(Number.POSITIVE_INFINITY);
+  const changed = records.find(({ position }) => dueAt(position - 1) !== due) ?? records.at(-1);
+  const { kind, id, received_at } = changed as KnownRecord;
+  return { kind, id, received_at };
+}
+
+function recordsOf({ employments }: RunEmployee, history: History, wasIn: boolean): KnownRecord[] {
+  const { deductionId, versions, decisions } = history;
+  const versionAt = (at: number) => versions.find(({ position }) => position === at)?.version;
+  const records = versions.map(
+    ({ position, event_id, recorded_at }): KnownRecord => ({
+      position,
+      ...{ kind: 'event', id: event_id, received_at: recorded_at },
+    }),
+  );
+  for (const { position, version_position, recorded_at } of decisions) {
+    const id = `${deductionId}:${versionAt(version_position)}`;
+    records.push({ position, kind: 'decision', id, received_at: recorded_at });
+  }
+  if (wasIn) return records;
+  for (const { position, source_id, recorded_at } of employments.flatMap(({ reports }) => reports))
+    records.push({ position, kind: 'roster', id: source_id, received_at: recorded_at });
+  return records;
+}
