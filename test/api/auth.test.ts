@@ -9,7 +9,6 @@ import { allows, createToken, revokeToken, SCOPES, type Scope } from '../../src/
 import { type LogFields, silentLog } from '../../src/telemetry/log.ts';
 import { acting } from '../support/audit.ts';
 import { onEitherEngine } from '../support/engine.ts';
-import { eventually } from '../support/eventually.ts';
 import { NOW, type Running, start } from './start.ts';
 
 /** Returns a URL of a route, with unknown ids and an existing file of the reference page. */
@@ -140,30 +139,6 @@ onEitherEngine('a rejected request is logged immediately, with token name and so
   const second = await start(t);
   await second.call({ url: '/v1/deductions/d1', token: `${token}x` });
   t.strictSame(logsOf(second.logged), [{ level: 'warn', fields: { route, status: 401, address, count: 1 } }]);
-});
-
-onEitherEngine('rejections of any cause are counted in one line per second', async (t) => {
-  const { call, logged, tokenWith } = await start(t);
-  const token = await tokenWith('events:read');
-  const url = '/v1/deductions';
-  const cookie = `benefits_sidecar_session_default=${'A'.repeat(43)}`;
-  const causes: readonly Parameters<typeof call>[0][] = [
-    { url, token: null },
-    { url, token: null, headers: { authorization: 'Basic YTpi' } },
-    { url, token: null, headers: { host: 'sidecar.example', cookie } },
-    { url, token: 'wrong' },
-    { url, token },
-  ];
-  const each = 50;
-  for (let count = 0; count < each; count += 1) for (const request of causes) await call(request);
-  const counted = (status: number) => {
-    const lines = logged.filter(({ fields }) => fields.status === status && fields.address === '127.0.0.1');
-    return lines.reduce((sum, { fields }) => sum + Number(fields.count), 0);
-  };
-  // Wrong tokens get 429 after 20 of them; the other causes never do.
-  const sums = () => [401, 403, 429].map(counted);
-  await eventually('every rejection is counted', sums, (found) => found.join() === '170,50,30');
-  t.ok(logged.length < each, `${logged.length} lines`);
 });
 
 onEitherEngine('a HEAD request needs the same scope as GET', async (t) => {

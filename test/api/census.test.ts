@@ -1,6 +1,6 @@
 import { createApi } from '../../src/api/server.ts';
 import { recordUpload } from '../../src/census/staged.ts';
-import { awaitCensus, failSyncs, requestSync } from '../../src/census/syncs.ts';
+import { failSyncs, requestSync } from '../../src/census/syncs.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { placeOf } from '../../src/outbox/queue.ts';
 import { createEncryptor } from '../../src/security/encryption.ts';
@@ -41,11 +41,6 @@ onEitherEngine(
     ]);
   },
 );
-
-onEitherEngine('an employer without a staged census is 404', async (t) => {
-  const { call } = await start(t);
-  t.equal((await call({ url: URL })).status, 404);
-});
 
 onEitherEngine('a census can be CSV, with the organization in a header', async (t) => {
   const running = await start(t);
@@ -94,19 +89,6 @@ onEitherEngine('a problem is named by path and rule, and the previous census sta
   t.strictSame(json.errors, [{ path: 'employees[1].address.state', rule: 'must be a US state code' }]);
   t.strictSame((await running.call({ url: URL })).json, census);
   t.equal(running.woken.send, 1, 'the send loop is not woken');
-});
-
-onEitherEngine('the first 1,000 problems are named and all are counted', async (t) => {
-  const running = await start(t);
-  const many = Array.from({ length: 1_500 }, (_, index) => ({
-    ...employee,
-    employee_id: `e${index}`,
-    dob: 'never',
-  }));
-  const { status, json } = await put(running, { ...census, employees: many });
-  t.equal(status, 422);
-  t.equal(json.errors.length, 1_000);
-  t.equal(json.error_count, 1_500);
 });
 
 onEitherEngine('validating returns the same problems and stores nothing', async (t) => {
@@ -225,26 +207,6 @@ onEitherEngine('a manually requested sync is created and wakes the send loop', a
   });
 });
 
-onEitherEngine('syncs are listed by employer, state and overdue, page by page', async (t) => {
-  const { call, db } = await start(t);
-  const minutesAgo = (minutes: number) => new Date(NOW.getTime() - minutes * 60_000).toISOString();
-  await transact(db, async (trx) => {
-    await requestSync(trx, { employerId: 'one', eventId: 'e1', now: minutesAgo(61) });
-    await requestSync(trx, { employerId: 'two', eventId: 'e2', now: minutesAgo(59) });
-  });
-  const list = async (query: string) =>
-    (await call({ url: `/v1/census-syncs?${query}` })).json.data.map(
-      (sync: { event_id: string }) => sync.event_id,
-    );
-  t.strictSame(await list(''), ['e2', 'e1']);
-  t.strictSame(await list('employer_id=one'), ['e1']);
-  t.strictSame(await list('state=completed'), []);
-  t.strictSame(await list('overdue=true'), ['e1']);
-  t.strictSame(await list('overdue=false'), ['e2']);
-  const { next_cursor } = (await call({ url: '/v1/census-syncs?limit=1' })).json;
-  t.strictSame(await list(`limit=1&cursor=${next_cursor}`), ['e1']);
-});
-
 onEitherEngine('a failed sync lists its problems, at most a thousand per page', async (t) => {
   const { call, db } = await start(t);
   const problems = Array.from({ length: 700 }, (_, index) => ({
@@ -343,26 +305,6 @@ onEitherEngine('a sync whose upload was not rejected has no response to show', a
   await transact(db, (trx) => requestSync(trx, { employerId: 'acme', eventId: 'evt-1', now: HOUR_AGO }));
   const [{ id }] = (await call({ url: '/v1/census-syncs' })).json.data;
   t.match((await call({ url: `/v1/census-syncs/${id}?response=true` })).json, { response: null });
-});
-
-onEitherEngine('a waiting sync is dismissed with a reason, and an upload under way is not', async (t) => {
-  const { db, call, tokenWith, woken } = await start(t);
-  const at = NOW.toISOString();
-  await transact(db, (trx) => requestSync(trx, { employerId: 'acme', eventId: 'evt-1', now: at }));
-  const [{ id }] = (await call({ url: '/v1/census-syncs' })).json.data;
-  const url = `/v1/census-syncs/${id}/dismiss`;
-  const dismiss = (more: object = {}) => call({ method: 'POST', url, body: { reason: 'left us' }, ...more });
-  t.match(await dismiss(), { status: 409, json: { detail: /not waiting, failed or overdue/ } });
-  const { request_id } = await db.selectFrom('census_syncs').select('request_id').executeTakeFirstOrThrow();
-  await transact(db, (trx) => awaitCensus(trx, String(request_id), 'no census is staged: stage one'));
-  t.equal((await dismiss({ token: await tokenWith('census:read') })).status, 403);
-  t.match(await dismiss({ body: {} }), { status: 400, json: { errors: [{ path: 'reason' }] } });
-  t.match(await dismiss({ token: await tokenWith('census:write') }), {
-    status: 200,
-    json: { id, state: 'dismissed', dismissed_at: at, dismissed_reason: 'left us' },
-  });
-  t.equal(woken.send, 1, 'the send loop cancels the upload');
-  t.equal((await dismiss({ url: '/v1/census-syncs/unknown/dismiss' })).status, 404);
 });
 
 onEitherEngine(

@@ -1,9 +1,8 @@
 import type { Test } from 'tap';
-import { stageCensus } from '../../src/census/staging.ts';
-import { census, deduction, employee } from '../contract/samples.ts';
+import { deduction } from '../contract/samples.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import { deductionOf, deliver } from './deliver.ts';
-import { type Running, start } from './start.ts';
+import { start } from './start.ts';
 
 const FULL = {
   ...deduction,
@@ -15,17 +14,6 @@ const FULL = {
   effective_start: '2026-01-01T05:31:56Z',
   effective_end: '2026-12-31',
 };
-
-/** Stages a census with these employees of an employer. */
-async function employ({ parts }: Running, employerId: string, ...employees: string[]): Promise<void> {
-  const body = { ...census, employees: employees.map((employee_id) => ({ ...employee, employee_id })) };
-  const content = (async function* () {
-    yield Buffer.from(JSON.stringify(body));
-  })();
-  await stageCensus(parts, employerId, { format: 'json', content });
-}
-
-const ids = (answer: { json: { data: { id: string }[] } }) => answer.json.data.map(({ id }) => id);
 
 onEitherEngine(
   'a deduction has the fields as sent, without null ones, and the fields of the ledger',
@@ -78,31 +66,6 @@ onEitherEngine(
   },
 );
 
-onEitherEngine('the versions of a deduction are listed page by page in either order', async (t) => {
-  const { call, db } = await start(t);
-  const names = ['e1', 'e2', 'e3', 'e4', 'e5'];
-  const events = names.flatMap((name) => [
-    deductionOf(name, { id: 'd' }),
-    deductionOf(`x${name}`, { id: 'other' }),
-  ]);
-  await deliver(db, events);
-  const listed = async (query: string) => {
-    const seen: string[] = [];
-    for (let next: string | null = ''; next !== null; ) {
-      const { json } = await call({
-        url: `/v1/deductions/d/versions?limit=2${query}${next && `&cursor=${next}`}`,
-      });
-      seen.push(json.data.map((version: { event_id: string }) => version.event_id).join());
-      next = json.next_cursor;
-    }
-    return seen;
-  };
-  t.strictSame(await listed(''), ['e1,e2', 'e3,e4', 'e5']);
-  t.strictSame(await listed('&order=newest_first'), ['e5,e4', 'e3,e2', 'e1']);
-  for (const query of ['limit=1001', 'cursor=x', 'order=newest'])
-    t.equal((await call({ url: `/v1/deductions/d/versions?${query}` })).status, 400, query);
-});
-
 /** A listener whose ledger has a deduction of two versions, the second one known ten days later. */
 async function startWithTwoVersions(t: Test) {
   const running = await start(t);
@@ -147,26 +110,6 @@ onEitherEngine('a deduction and the list are shown as of a day and as known at a
   );
 });
 
-onEitherEngine('every filter narrows the list, and filters combine', async (t) => {
-  const running = await start(t);
-  const { call, db } = running;
-  await employ(running, 'one', 'a', 'c/ü');
-  await deliver(db, [
-    deductionOf('e1', { id: 'd1', employee_id: 'a', line_of_coverage: 'medical', taxability: 'pre_tax' }),
-    deductionOf('e2', { id: 'd2', employee_id: 'c/ü', line_of_coverage: 'dental', taxability: 'post_tax' }),
-    deductionOf('e3', { id: 'd3', employee_id: 'nobody', line_of_coverage: 'dental' }),
-  ]);
-  const list = async (query: string) => ids(await call({ url: `/v1/deductions?${query}` })).join();
-  t.equal(await list('employer_id=one'), 'd1,d2');
-  t.equal(await list('employee_id=c%2F%C3%BC'), 'd2');
-  t.equal(await list('matched=true'), 'd1,d2');
-  t.equal(await list('matched=false'), 'd3');
-  t.equal(await list('line_of_coverage=dental'), 'd2,d3');
-  t.equal(await list('taxability=post_tax'), 'd2');
-  t.equal(await list('employer_id=one&taxability=pre_tax'), 'd1');
-  t.match((await call({ url: '/v1/deductions/d1' })).json, { employer_id: 'one', matched: true });
-});
-
 onEitherEngine('every page of the feed has a cursor to resume from, also an empty one', async (t) => {
   const { call, db } = await start(t);
   const batch = (from: number) =>
@@ -186,33 +129,4 @@ onEitherEngine('every page of the feed has a cursor to resume from, also an empt
   const nothing = await call({ url: '/v1/deduction-versions?cursor=10' });
   t.strictSame(nothing.json, { data: [], has_more: false, next_cursor: '10' });
   t.equal((await call({ url: '/v1/deduction-versions' })).json.data.length, 10, 'from the beginning');
-});
-
-onEitherEngine('an operator decides whether a version with a moved start applies', async (t) => {
-  const { call, db } = await start(t);
-  const version = (month: string, member_contribution: string) => ({
-    ...{ id: 'd', effective_start: `2026-${month}-01`, member_contribution },
-  });
-  await deliver(db, [
-    deductionOf('e1', version('07', '150.00'), '2026-06-01T00:00:00Z'),
-    deductionOf('e2', version('08', '99.00'), '2026-06-20T00:00:00Z'),
-  ]);
-  const inJuly = async () => (await call({ url: '/v1/deductions/d?on=2026-07-15' })).status;
-  const decide = (body: object) => call({ method: 'POST', url: '/v1/deductions/d/start-decision', body });
-  t.equal(await inJuly(), 200, 'until then it applies');
-  const dropped = await decide({ version: 1, decision: 'drop', reason: 'the employee confirmed August' });
-  const API_TOKEN = { kind: 'token', id: 'API_TOKEN', name: 'API_TOKEN' };
-  const decision = { deduction_id: 'd', version: 1, decision: 'drop', decided_by: API_TOKEN, position: 3 };
-  t.match(dropped, { status: 201, json: decision });
-  t.equal(await inJuly(), 404);
-  t.match((await call({ url: '/v1/deductions/d/versions' })).json.data, [
-    { version: 1, start_decision: { decision: 'drop', decided_by: API_TOKEN } },
-    { version: 2, start_decision: null },
-  ]);
-  t.equal((await decide({ version: 2, decision: 'drop', reason: 'x' })).status, 409, 'no decision is needed');
-  t.equal((await decide({ version: 9, decision: 'drop', reason: 'x' })).status, 404);
-  t.match((await decide({ version: 1, decision: 'maybe' })).json.errors, [
-    { path: 'reason', rule: 'is required' },
-    { path: 'decision' },
-  ]);
 });

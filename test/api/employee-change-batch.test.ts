@@ -101,30 +101,6 @@ onEitherEngine('an invalid line has its problems and affects no other', async (t
   );
 });
 
-onEitherEngine('a line with a key is accepted once within and across batches', async (t) => {
-  const running = await start(t);
-  const keyed = [
-    { ...leaveOf('a'), idempotency_key: '1' },
-    { idempotency_key: '1', ...leaveOf('a') },
-    { ...leaveOf('b'), idempotency_key: '1' },
-    { ...leaveOf('b'), idempotency_key: 'a b' },
-    leaveOf('c'),
-  ];
-  const statuses = ({ results }: { results: { status: string }[] }) => results.map(({ status }) => status);
-  const first = (await batch(running, keyed)).json;
-  t.strictSame(statuses(first), ['accepted', 'repeated', 'conflict', 'refused', 'accepted']);
-  const [{ change_id }, repeated, conflict, refused] = first.results;
-  t.equal(repeated.change_id, change_id);
-  t.match(conflict.errors, [{ path: 'idempotency_key', rule: /^was already used for a different change/ }]);
-  t.match(refused.errors, [{ path: 'idempotency_key' }]);
-  const second = (await batch(running, keyed)).json;
-  t.strictSame(statuses(second), ['repeated', 'repeated', 'conflict', 'refused', 'accepted']);
-  const { kind: _, ...body } = leaveOf('a');
-  const single = { method: 'POST', url: '/v1/employee-changes/termination', body } as const;
-  const alone = await running.call({ ...single, headers: { 'idempotency-key': '1' } });
-  t.equal(alone.json.id, change_id, 'the same as a single change');
-});
-
 onEitherEngine('10,000 changes are accepted, and a larger batch is rejected as a whole', async (t) => {
   const running = await start(t);
   const text = Array.from({ length: 10_000 }, (_, at) => JSON.stringify(leaveOf(`e${at % 4_000}`)));

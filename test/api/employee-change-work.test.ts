@@ -1,6 +1,5 @@
 import type { KyselyPlugin } from 'kysely';
 import type { Test } from 'tap';
-import { createEncryptor } from '../../src/security/encryption.ts';
 import { census } from '../contract/samples.ts';
 import { oweCensus, report, service } from '../employment/stage.ts';
 import { encryptor, START } from '../outbox/parts.ts';
@@ -32,51 +31,6 @@ async function staged(t: Test) {
 
 const post = ({ call }: Running, path: string, body?: unknown, more: Partial<Request> = {}) =>
   call({ method: 'POST', url: `${CHANGES}/${path}`, ...(body !== undefined && { body }), ...more });
-
-onEitherEngine('changes are listed by state, employee, kind and time, page by page', async (t) => {
-  const { db, call, clock } = await staged(t);
-  const ids: string[] = [];
-  for (const employee of ['a/b c.d', 'Zoë 🙂']) {
-    ids.unshift(await report(db, 'demographic', employee, { clock }));
-    clock.advance(1_000);
-  }
-  const list = async (query: string) =>
-    (await call({ url: `${CHANGES}?${query}` })).json.data.map((one: { id: string }) => one.id);
-  t.strictSame(await list(''), ids);
-  const employee = `employee_id=${encodeURIComponent('Zoë 🙂')}`;
-  t.strictSame(await list(`${employee}&state=pending&kind=demographic`), [ids[0]]);
-  t.strictSame(await list('kind=termination'), []);
-  t.strictSame(await list('from=2026-01-31T09:30:00Z&until=2026-01-31T09:30:01Z'), [ids[1]]);
-  const { next_cursor } = (await call({ url: `${CHANGES}?limit=1` })).json;
-  t.strictSame(await list(`limit=1&cursor=${next_cursor}`), [ids[1]]);
-});
-
-onEitherEngine('a change is shown with its attempts and what blocks it, without its contents', async (t) => {
-  const running = await staged(t);
-  const { db, call, answers, says, send, logged } = running;
-  const id = await report(db, 'new-hire', 'e', { fields: HIRE });
-  const behind = await report(db, 'demographic', 'e');
-  answers.set(id, 422);
-  says.error = `${MARKER} is known already`;
-  await send();
-  const { status, json, text } = await call({ url: `${CHANGES}/${id}` });
-  t.equal(status, 200);
-  t.match(json, {
-    id,
-    kind: 'new-hire',
-    employee_id: 'e',
-    state: 'rejected',
-    status: 422,
-    reason: 'the service responded with 422',
-    attempts: 1,
-    blocking: true,
-    due_at: null,
-    last_attempts: [{ attempt: 1, status: 422, reason: 'the service responded with 422' }],
-  });
-  t.notOk('body' in json);
-  t.match((await call({ url: `${CHANGES}/${behind}` })).json, { state: 'pending', earlier_change_id: id });
-  t.notMatch(text + (await call({ url: CHANGES })).text + JSON.stringify(logged), /Marker|4321/);
-});
 
 onEitherEngine(
   'the contents of a change need the scope for personal data, mask the SSN, and are recorded',
@@ -154,62 +108,6 @@ onEitherEngine('an erased body is null, with the reason', async (t) => {
   t.match(await shown(given), { body: null, body_absent: 'Deleted when the change was canceled.' });
 });
 
-onEitherEngine('a rejected change is retried, and the changes that wait for it follow', async (t) => {
-  const running = await staged(t);
-  const { db, answers, send, received, woken, logged } = running;
-  const hire = await report(db, 'new-hire', 'e', { fields: HIRE });
-  const move = await report(db, 'demographic', 'e');
-  answers.set(hire, 422);
-  await send();
-  answers.clear();
-  const retried = { state: 'pending', blocking: false, earlier_change_id: null };
-  t.match(await post(running, `${hire}/retry`), { status: 202, json: retried });
-  t.equal(woken.send, 1);
-  t.match(logged.at(-1), {
-    fields: { request_id: hire, kind: 'new-hire', token: 'API_TOKEN' },
-    message: 'an employment change was retried',
-  });
-  await send();
-  t.strictSame(received, [hire, hire, move]);
-  t.match(await post(running, `${move}/cancel`, { reason: 'x' }), {
-    status: 409,
-    json: { detail: /is delivered\. There is nothing to cancel/ },
-  });
-});
-
-onEitherEngine('a retry that may undo a newer change is rejected unless forced', async (t) => {
-  const running = await staged(t);
-  const { db, answers, send } = running;
-  const old = await report(db, 'demographic', 'e');
-  answers.set(old, 422);
-  await report(db, 'demographic', 'e');
-  await send();
-  const refused = await post(running, `${old}/retry`, {});
-  t.equal(refused.status, 409);
-  t.match(refused.json.detail, /newer change.*force/);
-  t.equal((await post(running, `${old}/retry`, { force: false })).status, 409);
-  t.match(await post(running, `${old}/retry`, { force: true }), { status: 202, json: { state: 'pending' } });
-});
-
-onEitherEngine('a rejected hire is released, or canceled with a reason', async (t) => {
-  const running = await staged(t);
-  const { db, answers, send, woken } = running;
-  const [hire, other] = [await report(db, 'new-hire', 'e'), await report(db, 'new-hire', 'f')];
-  await report(db, 'demographic', 'f');
-  for (const id of [hire, other]) answers.set(id, 422);
-  await send();
-  const canceled = { state: 'canceled', reason: 'entered by hand', blocking: false };
-  const reason = { reason: 'entered by hand' };
-  t.match(await post(running, `${hire}/cancel`, reason), { status: 200, json: canceled });
-  t.equal(woken.send, 1);
-  const released = { state: 'rejected', blocking: false };
-  t.match(await post(running, `${other}/release`), { status: 200, json: released });
-  t.match(await post(running, `${other}/release`), {
-    status: 409,
-    json: { detail: /No other change waits for this one/ },
-  });
-});
-
 onEitherEngine('an unknown change is 404, and a wrong body names its fields', async (t) => {
   const running = await staged(t);
   const census = await oweCensus(running.db);
@@ -237,18 +135,6 @@ onEitherEngine('an unknown change is 404, and a wrong body names its fields', as
     t.equal((await running.call({ url: `${CHANGES}?${query}` })).status, 400, query);
   }
   t.equal((await running.call({ url: `${CHANGES}/unknown?body=yes` })).status, 400);
-});
-
-onEitherEngine('a change whose key is missing names the key', async (t) => {
-  const running = await staged(t);
-  const id = await report(running.db, 'new-hire', 'e', { fields: HIRE });
-  const other = await start(t, {
-    db: running.db,
-    encryptor: createEncryptor([{ id: 'k2', key: Buffer.alloc(32, 8) }]),
-  });
-  const { status, json } = await other.call({ url: `${CHANGES}/${id}?body=true` });
-  t.equal(status, 503);
-  t.match(json.detail, /DATA_KEYS has no key k1/);
 });
 
 onEitherEngine('each read of a census is recorded; a read of an unknown census is not', async (t) => {

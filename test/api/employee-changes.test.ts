@@ -83,30 +83,6 @@ onEitherEngine('a key returns the response of its change, and another change und
   }
 });
 
-onEitherEngine('every invalid or unknown field is named, and nothing is accepted', async (t) => {
-  const running = await start(t);
-  const bad: [ChangeKind, unknown, string[]][] = [
-    [
-      'termination',
-      { employee_id: '', termination_date: '2026-02-29', reason: 'x' },
-      ['employee_id', 'reason', 'termination_date'],
-    ],
-    ['termination', [termination], ['body']],
-    ['termination', null, ['body']],
-    ['new-hire', { ...newHire, address: { ...newHire.address, state: 'XX' } }, ['address.state']],
-    ['demographic', { employee_id: 'e' }, ['address']],
-    ['compensation-change', { employee_id: 'e' }, ['body']],
-  ];
-  for (const [kind, body, paths] of bad) {
-    const { status, json } = await post(running, kind, body);
-    t.equal(status, 422, JSON.stringify(json));
-    t.equal(json.type, 'urn:benefits-sidecar:problem:change-refused');
-    t.strictSame(json.errors.map((error: { path: string }) => error.path).sort(), paths);
-  }
-  t.equal((await running.call({ url: '/v1/employee-changes' })).json.data.length, 0);
-  t.strictSame(running.logged, [], 'nothing is logged as an error');
-});
-
 onEitherEngine('a body that is not JSON in UTF-8, or is ambiguous, is rejected', async (t) => {
   const running = await start(t);
   const text = JSON.stringify(termination);
@@ -133,17 +109,6 @@ onEitherEngine('a body that is not JSON in UTF-8, or is ambiguous, is rejected',
   }
   const good = { 'content-type': 'application/json; charset=UTF-8' };
   t.equal((await post(running, 'termination', text, good)).status, 202);
-});
-
-onEitherEngine('ids may contain slashes, spaces, dots and any letter', async (t) => {
-  const running = await start(t);
-  for (const id of ['a/b', '../..', '. .', 'Zo\u00eb \u5c71', '\u{1F600}', '%2F', '"', "'", '\u202e']) {
-    const { status, json } = await post(running, 'termination', { ...termination, employee_id: id });
-    t.equal(status, 202);
-    t.equal(json.employee_id, id);
-    const listed = await running.call({ url: `/v1/employee-changes?employee_id=${encodeURIComponent(id)}` });
-    t.equal(listed.json.data.length, 1, id);
-  }
 });
 
 onEitherEngine(

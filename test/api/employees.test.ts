@@ -63,25 +63,6 @@ onEitherEngine(
   },
 );
 
-onEitherEngine(
-  'arrears of an employee are what the last report left and no later run collected',
-  async (t) => {
-    const payroll = await startPayroll(t, { encryptor });
-    const { db, finalized, post } = payroll;
-    const arrears = async () =>
-      (await show(payroll, 'emp-1')).json.arrears.map((one: { amount: string }) => one.amount);
-    await finalized('r1', bodyOn('2026-07-03'));
-    for (const amount of ['60.00', '50.00']) await taken(db, 'r1', { employee_id: 'emp-1', amount });
-    t.strictSame(await arrears(), ['19.23'], 'the last report applies');
-    await finalized('r2', bodyOn('2026-07-17', { arrears: 'include' }));
-    t.strictSame(await arrears(), [], 'collected');
-    await taken(db, 'r1', { employee_id: 'emp-1', amount: '69.23' });
-    t.strictSame(await arrears(), ['-19.23'], 'collected although it was taken');
-    await post('/r2/void', { reason: 'wrong' });
-    t.strictSame(await arrears(), []);
-  },
-);
-
 onEitherEngine('a token sees the parts it has scopes for, and which parts need another scope', async (t) => {
   const payroll = await startPayroll(t, { encryptor });
   await report(payroll.db, 'demographic', 'emp-1', { clock });

@@ -1,7 +1,6 @@
-import { dropDue } from '../../src/operations/retention.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import { apply, type Delivery, deductionOf, deliver, eventOf, receive } from './deliver.ts';
-import { NOW, type Running, start } from './start.ts';
+import { type Running, start } from './start.ts';
 
 const list = async ({ call }: Running, query: string) =>
   (await call({ url: `/v1/events?${query}` })).json.data.map((event: { id: string }) => event.id);
@@ -13,32 +12,6 @@ async function oneOfEach({ db }: Running): Promise<void> {
   await deliver(db, [deductionOf('q1', { member_contribution: 12.5 })], '2026-01-12T00:00:00.000Z');
   await receive(db, [deductionOf('p1', { id: 'd2' })], '2026-01-13T00:00:00.000Z');
 }
-
-onEitherEngine('events are listed newest first, by state, type and time, without their bodies', async (t) => {
-  const running = await start(t);
-  await oneOfEach(running);
-  t.strictSame(await list(running, ''), ['p1', 'q1', 'i1', 'a1']);
-  t.strictSame(await list(running, 'state=quarantined'), ['q1']);
-  t.strictSame(await list(running, 'event_type=moon.landed'), ['i1']);
-  t.strictSame(await list(running, 'from=2026-01-11T00:00:00Z&until=2026-01-12T00:00:00Z'), ['i1']);
-  t.strictSame(await list(running, 'from=2026-01-11T02:00:00%2B02:00&state=pending'), ['p1']);
-  const { json } = await running.call({ url: '/v1/events?state=quarantined' });
-  t.strictSame(json.data, [
-    {
-      id: 'q1',
-      envelope_id: 'env_q1',
-      event_type: 'employee.deduction-updated',
-      state: 'quarantined',
-      reason: json.data[0].reason,
-      source: 'webhook',
-      received_at: '2026-01-12T00:00:00.000Z',
-      finished_at: '2026-01-12T00:00:00.000Z',
-      dismissed_at: null,
-      dismissed_reason: null,
-    },
-  ]);
-  t.match(json.data[0].reason, /member_contribution/);
-});
 
 onEitherEngine('one event has its exact body, and other bodies received under its id', async (t) => {
   const { call, db } = await start(t);
@@ -72,22 +45,6 @@ onEitherEngine('one event has its exact body, and other bodies received under it
   });
   for (const url of ['/v1/events/none', '/v1/events/none/conflicts'])
     t.equal((await call({ url })).status, 404, url);
-});
-
-onEitherEngine('the other bodies of an event are listed in pages of 5, and found by conflict', async (t) => {
-  const running = await start(t);
-  const { call, db } = running;
-  await deliver(db, [deductionOf('e', { id: 'd1' }), deductionOf('other', { id: 'd2' })]);
-  for (let index = 0; index < 7; index += 1) await receive(db, [eventOf('e', `x${index}`, {})]);
-  const { data, next_cursor } = (await call({ url: '/v1/events/e/conflicts' })).json;
-  t.equal(data.length, 5);
-  t.equal((await call({ url: `/v1/events/e/conflicts?cursor=${next_cursor}` })).json.data.length, 2);
-  t.equal((await call({ url: '/v1/events/e/conflicts?limit=21' })).status, 400);
-  t.strictSame(await list(running, 'conflict=true'), ['e']);
-  t.strictSame(await list(running, 'conflict=false'), ['other']);
-  await call({ method: 'POST', url: '/v1/events/e/dismiss', body: { reason: 'seen' } });
-  t.match((await call({ url: '/v1/events/e' })).json.conflicts, { open: false, dismissed_reason: 'seen' });
-  t.strictSame(await list(running, 'conflict=true'), []);
 });
 
 onEitherEngine('an event shows the version it added, or the census sync it requested', async (t) => {
@@ -153,80 +110,3 @@ onEitherEngine(
     t.equal((await call({ method: 'POST', url: '/v1/events/none/reprocess' })).status, 404);
   },
 );
-
-onEitherEngine('many are reprocessed by state, type and time', async (t) => {
-  const running = await start(t);
-  const { call, woken } = running;
-  await oneOfEach(running);
-  const reprocess = async (body: object) =>
-    (await call({ method: 'POST', url: '/v1/events/reprocess', body })).json.reprocessed;
-  t.equal(await reprocess({ event_type: 'none' }), 0);
-  t.equal(woken.apply, 0);
-  t.equal(await reprocess({ state: 'quarantined' }), 1);
-  t.equal(
-    await reprocess({ event_type: 'moon.landed', until: '2026-01-11T00:00:00Z' }),
-    0,
-    'until is exclusive',
-  );
-  t.equal(await reprocess({ from: '2026-01-10T00:00:00Z', until: '2026-01-12T00:00:00Z' }), 2);
-  t.strictSame(await list(running, 'state=pending'), ['p1', 'q1', 'i1', 'a1']);
-  t.equal(woken.apply, 2);
-});
-
-onEitherEngine(
-  'several batches of events are reprocessed, but none received after the request',
-  async (t) => {
-    const running = await start(t);
-    const many = Array.from({ length: 1_201 }, (_, index) => eventOf(`e${index}`, 'x', {}));
-    await deliver(running.db, many);
-    await deliver(running.db, [eventOf('later', 'x', {})], new Date(NOW.getTime() + 1).toISOString());
-    const { json } = await running.call({
-      method: 'POST',
-      url: '/v1/events/reprocess',
-      body: { state: 'ignored' },
-    });
-    t.strictSame(json, { reprocessed: 1_201, without_body: 0 });
-    t.strictSame(await list(running, 'state=ignored'), ['later']);
-  },
-);
-
-onEitherEngine('a dismissed event stays listed with its reason, and is reprocessed only by id', async (t) => {
-  const running = await start(t);
-  const { call } = running;
-  await oneOfEach(running);
-  const dismiss = (id: string) =>
-    call({ method: 'POST', url: `/v1/events/${id}/dismiss`, body: { reason: 'a test of the service' } });
-  const dismissed = { dismissed_at: NOW.toISOString(), dismissed_reason: 'a test of the service' };
-  t.match(await dismiss('q1'), { status: 200, json: { state: 'quarantined', ...dismissed } });
-  for (const [id, status] of [
-    ['a1', 409],
-    ['p1', 409],
-    ['none', 404],
-  ] as const)
-    t.equal((await dismiss(id)).status, status, id);
-  t.strictSame(await list(running, 'state=quarantined'), ['q1']);
-  t.strictSame(await list(running, 'state=quarantined&dismissed=false'), []);
-  t.strictSame(await list(running, 'dismissed=true'), ['q1']);
-  const all = await call({ method: 'POST', url: '/v1/events/reprocess', body: { state: 'quarantined' } });
-  t.strictSame(all.json, { reprocessed: 0, without_body: 0 });
-  const one = await call({ method: 'POST', url: '/v1/events/q1/reprocess' });
-  t.match(one.json, { state: 'pending', dismissed_at: null });
-});
-
-onEitherEngine('an event without its body has the reason, and is not reprocessed', async (t) => {
-  const { call, db, url } = await start(t);
-  await deliver(db, [deductionOf('old', { id: 'd1' })], '2025-01-10T00:00:00.000Z');
-  await deliver(db, [deductionOf('new', { id: 'd2' })]);
-  const retention = { eventsMs: 100 * 86_400_000, requestsMs: null };
-  await dropDue(
-    { db, databaseUrl: url, retention, sharedNow: async () => NOW, clockWarning: async () => null },
-    new AbortController().signal,
-  );
-  const { json } = await call({ url: '/v1/events/old' });
-  t.match(json, { body: null, body_absent: /RETENTION_EVENTS\. Its SHA-256 was [0-9a-f]{64}\.$/ });
-  const refused = await call({ method: 'POST', url: '/v1/events/old/reprocess' });
-  t.equal(refused.status, 409);
-  t.match(refused.json, { type: /conflict$/, detail: /deleted after RETENTION_EVENTS/ });
-  const all = await call({ method: 'POST', url: '/v1/events/reprocess', body: { state: 'applied' } });
-  t.strictSame(all.json, { reprocessed: 1, without_body: 1 });
-});

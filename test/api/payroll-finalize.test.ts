@@ -1,27 +1,12 @@
 import { verifyRuns } from '../../src/payroll/lifecycle/verify.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import { pastTriggers } from '../support/past-triggers.ts';
-import { bodyOn, deduct, EMPLOYER } from '../support/payroll.ts';
+import { bodyOn, deduct } from '../support/payroll.ts';
 import { startPayroll } from './payroll-stage.ts';
 
 const PROBLEM = 'urn:benefits-sidecar:problem:';
 const LATER = '2026-07-01T00:00:00Z';
 const quoted = (etag: string) => ({ 'if-match': `"${etag}"` });
-
-onEitherEngine('a run is finalized with the reviewed ETag, and remains final', async (t) => {
-  const { put, post, get, db, logged } = await startPayroll(t);
-  const { etag } = (await put('r')).json;
-  const { status, json, headers } = await post('/r/finalize', undefined, quoted(etag));
-  t.equal(status, 200);
-  t.match(json, { state: 'finalized', finalized_at: '2026-07-13T09:00:00.000Z', accept_reason: null, etag });
-  t.equal(headers.etag, `"${etag}"`);
-  t.match(logged.at(-1), {
-    fields: { run_id: 'r', employer_id: EMPLOYER, count: 2, token: 'API_TOKEN' },
-    message: 'a payroll run was finalized',
-  });
-  await deduct(db, 'evt-3', { id: 'ded-1', member_contribution: '200.00' }, LATER);
-  t.strictSame((await get('/r')).json, json);
-});
 
 onEitherEngine('without If-Match, or with *, the current lines are finalized', async (t) => {
   const { put, post } = await startPayroll(t);
@@ -84,37 +69,6 @@ onEitherEngine(
   },
 );
 
-onEitherEngine('a failed check prevents finalizing until it is accepted by name', async (t) => {
-  const { put, post, get, accept, db, logged } = await startPayroll(t);
-  await put('r');
-  await deduct(db, 'evt-9', { id: 'ded-9', employee_id: 'emp-1' }, LATER);
-  const refused = await post('/r/finalize');
-  t.equal(refused.status, 409);
-  t.equal(refused.json.type, `${PROBLEM}readiness-failed`);
-  t.match(refused.json.errors, [{ path: 'overlap', rule: /^1 found\. An employee has two deductions/ }]);
-  t.match(refused.json.detail, /readiness checks fail: overlap\. .* accept each by name with a reason/);
-  const unseen = await post('/r/finalize', { accept: ['overlap'], reason: 'the bank waits' });
-  t.equal(unseen.status, 412, 'the accepted finding is in no report');
-  t.equal((await get('/r')).json.state, 'open');
-  const { status, json } = await accept('r', 'the bank waits');
-  t.equal(status, 200);
-  t.equal(json.accept_reason, 'the bank waits');
-  t.strictSame(json.accepted_checks, ['overlap']);
-  t.strictSame((await get('/r')).json.accepted_checks, ['overlap'], 'the acceptance is stored');
-  t.match(logged.at(-1)?.message, /with accepted findings/);
-  t.notMatch(JSON.stringify(logged), 'the bank waits', 'the reason is not logged');
-  await put('next', bodyOn('2026-07-31'));
-  const overlap = (await get('/next/readiness')).json.checks.find(
-    (one: { id: string }) => one.id === 'overlap',
-  );
-  t.match(overlap, {
-    result: 'accepted',
-    accepted: [
-      { example: 'emp-1', reason: 'the bank waits', accepted_by: { kind: 'token', name: 'API_TOKEN' } },
-    ],
-  });
-});
-
 onEitherEngine('an empty list of checks accepts none', async (t) => {
   const { put, post, get, db } = await startPayroll(t);
   await put('r');
@@ -154,36 +108,6 @@ onEitherEngine(
   },
 );
 
-onEitherEngine('each pay group has one run per pay date, and a conflict names it', async (t) => {
-  const { finalized, put, post } = await startPayroll(t);
-  await finalized('first');
-  await put('second', { remainder: 'none' });
-  const { status, json } = await post('/second/finalize');
-  t.equal(status, 409);
-  t.match(json.detail, /The run first is already finalized for this pay date/);
-});
-
-onEitherEngine('a voided run stays readable with its reason, and frees its pay date', async (t) => {
-  const { finalized, put, post, get, logged } = await startPayroll(t);
-  const before = (await finalized('r')).json;
-  const lines = (await get('/r/lines')).json;
-  const { status, json, headers } = await post('/r/void', { reason: 'wrong period' });
-  t.equal(status, 200);
-  const voided = { state: 'voided', voided_at: json.voided_at, void_reason: 'wrong period' };
-  const voided_by = { kind: 'token', issuer: null, id: 'API_TOKEN', name: 'API_TOKEN', acting_user: null };
-  t.strictSame(json, { ...before, ...voided, voided_by, settled_by: [] });
-  t.equal(json.voided_at, '2026-07-13T09:00:00.000Z');
-  t.equal(headers.etag, `"${before.etag}"`);
-  t.strictSame((await get('/r/lines')).json, lines);
-  t.match(logged.at(-1), {
-    fields: { run_id: 'r', employer_id: EMPLOYER, count: 2, token: 'API_TOKEN' },
-    message: 'a payroll run was voided',
-  });
-  t.notMatch(JSON.stringify(logged), 'wrong period');
-  await put('again');
-  t.equal((await post('/again/finalize')).status, 200);
-});
-
 onEitherEngine('open runs have readiness, other runs have verification', async (t) => {
   const { put, post, get } = await startPayroll(t);
   await put('r');
@@ -209,14 +133,6 @@ onEitherEngine('a run finalized by rules that this release lacks cannot be verif
     signal: new AbortController().signal,
   };
   t.strictSame(await verifyRuns(db, verifying), { runs: 1, lines: 0, otherRules: 1 });
-});
-
-onEitherEngine('a finalized run is verified from the ledger, whatever arrived since', async (t) => {
-  const { finalized, get, db } = await startPayroll(t);
-  await finalized('r');
-  await deduct(db, 'evt-3', { id: 'ded-1', member_contribution: '200.00' }, LATER);
-  const verified = { identical: true, lines: 2, difference_count: 0, differences: [] };
-  t.strictSame((await get('/r/verify')).json, verified);
 });
 
 onEitherEngine('voiding a run names the later finalized runs that adjusted it', async (t) => {

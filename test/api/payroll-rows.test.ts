@@ -1,5 +1,4 @@
 import { onEitherEngine } from '../support/engine.ts';
-import { bodyOn } from '../support/payroll.ts';
 import { startPayroll } from './payroll-stage.ts';
 
 const CSV = { 'content-type': 'text/csv; charset=utf-8' };
@@ -31,28 +30,6 @@ onEitherEngine('deductions taken are reported as JSON, CSV or NDJSON, and each r
   const { data } = (await get('/r/taken')).json;
   t.match(data[2], { report_id: '3', taken: '60.00', owed: '9.23', replaced_by: '4' });
   t.match(data[3], { report_id: '4', taken: '69.23', owed: '0.00', replaced_by: null });
-});
-
-onEitherEngine('the lines of reports are listed in pages, and by report or employee', async (t) => {
-  const { finalized, put, post, get } = await startPayroll(t);
-  await finalized('r');
-  await put('open', bodyOn('2026-07-31'));
-  const two = ['emp-1', 'emp-2'].map((employee_id) => ({ employee_id, amount: '1.00' }));
-  await post('/r/taken', { lines: two });
-  await post('/r/taken', { lines: two.slice(1) });
-  const listed = async (query: string) => {
-    const { json } = await get(`/r/taken?${query}`);
-    const data = json.data as { report_id: string; employee_id: string }[];
-    return { rows: data.map((row) => `${row.report_id} ${row.employee_id}`), next: json.next_cursor };
-  };
-  const first = await listed('limit=2');
-  t.strictSame(first.rows, ['1 emp-1', '1 emp-2']);
-  t.strictSame(await listed(`limit=2&cursor=${first.next}`), { rows: ['2 emp-2'], next: null });
-  t.strictSame((await listed('report_id=2')).rows, ['2 emp-2']);
-  t.strictSame((await listed('employee_id=emp-1')).rows, ['1 emp-1']);
-  t.strictSame((await get('/open/taken')).json.data, []);
-  t.equal((await get('/nobody/taken')).status, 404);
-  t.equal((await get('/r/taken?report_id=first')).status, 400);
 });
 
 onEitherEngine('the first 1,000 wrong rows are named and all are counted', async (t) => {

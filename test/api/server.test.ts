@@ -5,7 +5,6 @@ import type { Test } from 'tap';
 import type { ApiParts } from '../../src/api/route.ts';
 import { createApi } from '../../src/api/server.ts';
 import { CENSUS_BYTES_MAX } from '../../src/census/reading.ts';
-import { census } from '../contract/samples.ts';
 import { rawSocket, statusOf } from '../inbox/raw-socket.ts';
 import { cpuTime } from '../support/cpu-time.ts';
 import { onEitherEngine } from '../support/engine.ts';
@@ -90,39 +89,6 @@ onEitherEngine('two Host headers are 400, on public routes too', async (t) => {
     const [answer] = await answers(1);
     t.equal(statusOf(answer as string), 400, path);
   }
-});
-
-onEitherEngine('three slow uploads do not keep another census out', async (t) => {
-  let idle = 0;
-  const { port, call, db, tokenWith } = await listen(t, { elapsed: { now: () => 0, idle: () => idle } });
-  const slow = Array.from({ length: 3 }, () => {
-    const put = request({
-      port,
-      method: 'PUT',
-      path: '/v1/employers/slow/census',
-      headers: { authorization, 'content-type': 'application/json', 'content-length': 1_000 },
-    });
-    put.on('error', () => {});
-    put.write('{"organization":');
-    return put;
-  });
-  const staging = () => db.selectFrom('staged_censuses').select(['employer_id', 'state']).execute();
-  await eventually('all three are read', staging, (censuses) => censuses.length === 3);
-  const responses = slow.map(async (put) => {
-    const [response] = (await once(put, 'response')) as [IncomingMessage];
-    let text = '';
-    for await (const part of response) text += part;
-    return { status: response.statusCode, text };
-  });
-  const token = await tokenWith('census:write');
-  const staged = call({ method: 'PUT', url: '/v1/employers/acme/census', body: census, token });
-  idle = 10_000;
-  const refused = await Promise.race(responses);
-  t.match(refused, { status: 408, text: /problem:too-slow.*64 KiB/ });
-  t.match(await staged, { status: 200 });
-  for (const put of slow) put.destroy();
-  await eventually('nothing of them is stored', staging, (censuses) => censuses.length === 1);
-  t.match(await staging(), [{ employer_id: 'acme', state: 'current' }]);
 });
 
 onEitherEngine('an aborted upload leaves nothing behind and is not logged as an error', async (t) => {

@@ -113,16 +113,6 @@ onEitherEngine(
   },
 );
 
-onEitherEngine('a session ends another one only with the CSRF header', async (t) => {
-  const running = await start(t);
-  const secret = await begin(running, FIRST_TOKEN);
-  for (const url of ['/v1/sessions', '/v1/sessions/0000000000000000']) {
-    const { headers, ...request } = inSession(secret, { method: 'DELETE', url });
-    const { 'x-csrf-token': _, ...without } = headers ?? {};
-    t.equal((await running.call({ ...request, headers: without })).status, 403, url);
-  }
-});
-
 onEitherEngine('a wrong clock of the sidecar ends no session and no token', async (t) => {
   for (const skewMs of [-DAY_MS, DAY_MS]) {
     const skewed = () => new Date(NOW.getTime() + skewMs);
