@@ -2,7 +2,7 @@ import type { Test } from 'tap';
 import { transact } from '../../src/database/transaction.ts';
 import { createEncryptor } from '../../src/security/encryption.ts';
 import { compensationChange, demographic, newHire, termination } from '../contract/samples.ts';
-import { onEitherEngine, rawBytes } from '../support/engine.ts';
+import { onEitherEngine } from '../support/engine.ts';
 import { DATA_KEY, here, jsonOf, type Terminals, withDatabase } from './harness.ts';
 import { filesOf } from './payroll-stage.ts';
 
@@ -246,49 +246,4 @@ onEitherEngine('a stopped report ends with 1, and the same file again continues 
   const stopped = await running;
   t.match(stopped, { code: 1, stderr: /stopped after 0 of 600 changes: run the command again/ });
   t.match(await report('termination', 'a.csv', content), { code: 0, stdout: /600 accepted/ });
-});
-
-onEitherEngine('changes are listed by filter and shown without their contents', async (t) => {
-  const { env, report, list, change, db } = await stage(t);
-  await report('new-hire', 'a.json', JSON.stringify({ ...SAMPLES['new-hire'], employee_id: 'a/1' }));
-  await report('termination', 'b.json', JSON.stringify(termination));
-  const [hire] = await list('--employee', 'a/1', '--kind', 'new-hire', '--state', 'pending');
-  t.match(hire, { kind: 'new-hire', employee_id: 'a/1', state: 'pending', attempts: 0, erased_at: null });
-  t.strictSame(await list('--until', '2020-01-01'), []);
-  const first = await change('list', '--limit', '1');
-  const [, cursor = ''] = /--cursor (\S+)/.exec(first.stderr) ?? [];
-  t.match(await list('--limit', '1', '--cursor', cursor), [hire]);
-  t.match(await change('list', '--state', 'rejected'), { stdout: '', stderr: /No matching employment/ });
-  t.match(jsonOf(await change('show', hire.id, '--json')), { ...hire, last_attempts: [] });
-  const shown = await change('show', hire.id);
-  t.match(shown.stdout, /^id +\S+\nkind +new-hire\nemployee_id +a\/1$/m);
-  const table = await change('list', '--wide');
-  t.notMatch(shown.stdout + table.stdout, /Marker|4321/);
-  const bytes = await rawBytes(db, env.DATABASE_URL as string);
-  for (const secret of [MARKER, SSN]) t.notOk(bytes.includes(secret), 'nor is it readable in the database');
-  t.ok(bytes.includes('a/1'));
-});
-
-onEitherEngine('a rejected change is retried, canceled with a reason, or released', async (t) => {
-  const { report, list, change, reject } = await stage(t);
-  for (const employee_id of ['a', 'b', 'c']) {
-    await report('new-hire', 'a.json', JSON.stringify({ ...SAMPLES['new-hire'], employee_id }));
-    await reject(employee_id, 1);
-  }
-  const [c, b, a] = (await list()).map((one: { id: string }) => one.id);
-  t.match(await change('release', a), {
-    code: 0,
-    stdout: /\(new-hire of a\) no longer delays later changes\n/,
-  });
-  t.match(await change('release', a), { code: 1, stderr: /No other change waits for this one/ });
-  t.match(jsonOf(await change('retry', b, '--json')), { state: 'pending', blocking: false });
-  t.match(await change('retry', b), { code: 0 });
-  t.match(await change('cancel', c, '--reason', 'a typo', '--yes'), { code: 0, stdout: /is canceled/ });
-  t.match(jsonOf(await change('show', c, '--json')), { state: 'canceled', reason: 'a typo' });
-  t.match(await change('cancel', c, '--reason', 'a typo', '--yes'), { code: 1, stderr: /nothing to cancel/ });
-  t.match(await change('cancel', c, '--reason', '  '), { code: 2, stderr: /must have 1 to/ });
-  for (const act of [['show'], ['retry'], ['release'], ['cancel', '--reason', 'x', '--yes']]) {
-    const [name = '', ...options] = act;
-    t.match(await change(name, 'unknown', ...options), { code: 1, stderr: /no employment change unknown/ });
-  }
 });

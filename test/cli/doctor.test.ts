@@ -228,19 +228,6 @@ onEitherEngine(
   },
 );
 
-onEitherEngine('a port that both listeners would use is reported once', async (t) => {
-  const found = async (more: Variables) => (await diagnose(t, { ...environment(t), ...more })).found;
-  const same = await found({ RECEIVER_PORT: '8081' });
-  t.match(same['configuration.API_PORT'], {
-    result: 'fail',
-    message: /^API_PORT and RECEIVER_PORT are both 8081/,
-  });
-  t.match(same['configuration.RECEIVER_PORT'], { result: 'pass' });
-  t.match(same['listeners.api'], { result: 'unknown', message: /needs API_PORT/ });
-  const apart = await found({ RECEIVER_PORT: '8081', API_PORT: '8080' });
-  t.match(apart['configuration.API_PORT'], { result: 'pass', message: '8080' });
-});
-
 onEitherEngine('a missing database is reported as created by the first start', async (t) => {
   const { found } = await diagnose(t, environment(t));
   t.match(found['database.opens'], { result: 'warn', advice: /serve/ });
@@ -277,19 +264,6 @@ onEitherEngine('an address or a key that contradicts the environment warns, with
     if (warning !== null) t.match(advice, /docs\/configuration\.md/);
     t.notMatch(`${message} ${advice}`, /4f1c/i, 'the key is not shown');
   }
-});
-
-onEitherEngine('an address and a key of the other environment warn and fail nothing', async (t) => {
-  const env = {
-    ...environment(t),
-    BENEFITS_ENVIRONMENT: 'live',
-    BENEFITS_BASE_URL: 'http://sandbox.localhost:9',
-  };
-  const { found } = await diagnose(t, env);
-  t.match(found.environment, { result: 'warn', message: /BENEFITS_BASE_URL looks like sandbox/ });
-  t.match((await diagnose(t, { ...env, BENEFITS_ENVIRONMENT: 'test' })).found.environment, {
-    result: 'unknown',
-  });
 });
 
 onEitherEngine('plain http to another machine fails in live and warns in sandbox', async (t) => {

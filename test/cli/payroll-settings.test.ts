@@ -20,23 +20,6 @@ onEitherEngine('a pay schedule is set from a file and shown as it was set', asyn
   t.match(none, { code: 0, stdout: '', stderr: 'This employer has no payroll codes.\n' });
 });
 
-onEitherEngine('payroll codes are set from a file, shown, and on the lines of a run', async (t) => {
-  const { env, file, run } = await payrollStage(t);
-  const codes = [
-    { line_of_coverage: 'medical', side: 'employee', code: 'MED1' },
-    { line_of_coverage: 'medical', side: 'employer', code: 'MED9', treatment: 'memo' },
-    { line_of_coverage: 'dental', side: 'employee', code: 'DEN1' },
-  ];
-  const path = file('c.json', JSON.stringify({ codes }));
-  const put = await here(t, env, ['codes', 'put', path, '--employer', 'acme']);
-  t.match(put, { code: 0, stdout: /^medical +any +employer +MED9 +memo$/m });
-  const shown = jsonOf(await here(t, env, ['codes', 'show', '--employer', 'acme', '--json']));
-  t.match(shown, { codes });
-  const argv = ['--employer', 'acme', '--frequency', 'biweekly', '--pay-date', '2026-07-17'];
-  await run('create', 'r', ...argv, '--period-start', '2026-06-29', '--period-end', '2026-07-12');
-  t.match(await run('lines', 'r'), { stdout: /medical [\s\S]*code MED1[\s\S]*dental [\s\S]*code DEN1/ });
-});
-
 for (const [what, argv, content, line] of [
   ['an unknown field', 'schedule', '{"schedules":[],"colour":1}', /pay schedule is refused.*colour/],
   ['no JSON', 'codes', 'code', /c\.json is not valid JSON/],

@@ -11,7 +11,6 @@ import { here, type Ran, type Variables, withDatabase } from './harness.ts';
 
 /** A date of the employer's schedule. The next one is two weeks later. */
 export const PAY_DATE = '2026-07-17';
-export const NEXT_PAY_DATE = '2026-07-31';
 
 export type Stage = {
   env: Variables;

@@ -21,14 +21,6 @@ t.test('help and the version go to stdout with exit code 0', async (t) => {
   t.match(await here(t, {}, ['events', '--help']), { code: 0, stdout: /reprocess/ });
 });
 
-t.test('--version is an option of the root only', async (t) => {
-  for (const argv of [
-    ['serve', '--version'],
-    ['events', 'list', '--version'],
-  ])
-    t.match(await here(t, {}, argv), { code: 2, stdout: '', stderr: /unknown option '--version'/ });
-});
-
 t.test('no option of a command group hides one of its commands', async (t) => {
   const out = createOutput({ stdout: new PassThrough(), stderr: new PassThrough() }, {}, () => {});
   const groups = (await createProgram(out, () => async () => {})).commands.filter(
@@ -124,12 +116,6 @@ t.test('a failure prints one line, and LOG_LEVEL=debug adds the stack', async (t
     const debugged = await here(t, { ...change(env), LOG_LEVEL: 'debug' }, argv);
     t.match(debugged.stderr, /\n\s+at /, name);
   }
-});
-
-t.test('a database of the other environment is rejected', async (t) => {
-  const { env } = await withDatabase(t);
-  const ran = await here(t, { ...env, BENEFITS_ENVIRONMENT: 'live' }, ['events', 'list']);
-  t.match(ran, { code: 1, stdout: '', stderr: /belongs to sandbox/ });
 });
 
 t.test('colors appear only on terminals and never with NO_COLOR', async (t) => {

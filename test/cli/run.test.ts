@@ -142,21 +142,6 @@ onEitherEngine('wrong usage and unknown runs are rejected in one line', async (t
   t.match(await run('list'), { code: 0, stdout: '', stderr: /No matching runs/ });
 });
 
-onEitherEngine('a preview shows the lines of one employee and saves nothing', async (t) => {
-  const { run } = await payrollStage(t);
-  const { code, stdout } = await run('preview', ...optionsOn(PAY_DATE), '--employee', 'emp-1');
-  t.equal(code, 0);
-  t.match(stdout, /^emp-1\n {2}medical +\$69\.23 +\$161\.53 {2}pre_tax, new$/m);
-  t.match(stdout, /^ {4}150\.00 monthly × 12 = 1,800\.00 a year; check 15 of 26; 69\.23/m);
-  t.match(stdout, /^emp-2 +not_selected$/m);
-  t.notMatch(stdout, /^emp-2$/m, 'without lines');
-  t.match(await run('preview', ...optionsOn(PAY_DATE)), { code: 0, stderr: /--employee/ });
-  const { lines, totals } = jsonOf(await run('preview', ...optionsOn(PAY_DATE), '--json'));
-  t.equal(lines, null);
-  t.equal(totals.member_amount, '138.46');
-  t.match(await run('list'), { stdout: '', stderr: /No matching runs/ });
-});
-
 onEitherEngine('lines print as a table, as CSV, or as one JSON object per line', async (t) => {
   const { run } = await payrollStage(t);
   await run('create', 'r1', ...optionsOn(PAY_DATE));
@@ -188,17 +173,6 @@ onEitherEngine('an interrupted list of lines fails the command', async (t) => {
     onStdout: () => stopping.abort(),
   });
   t.match(ran, { code: 1, stderr: /are incomplete/ });
-});
-
-onEitherEngine('runs are listed by pay date, page by page', async (t) => {
-  const { run } = await payrollStage(t);
-  await run('create', 'a', ...optionsOn(PAY_DATE));
-  await run('create', 'b', ...optionsOn(NEXT_PAY_DATE));
-  const first = jsonOf(await run('list', '--limit', '1', '--json'));
-  t.match(first.data, [{ id: 'b', state: 'open', totals: null }]);
-  const rest = await run('list', '--cursor', first.next_cursor);
-  t.match(rest.stdout, /^pay date .*\n2026-07-17 +a +acme +regular +biweekly +- +open +- +-\n$/);
-  t.match(await run('list', '--state', 'finalized'), { stdout: '', stderr: /No matching runs/ });
 });
 
 onEitherEngine('readiness of a run prints advice and exits with 1 if it fails', async (t) => {
@@ -261,12 +235,6 @@ onEitherEngine('only the reviewed lines are finalized', async (t) => {
   t.match(await run('delete', 'r1'), { code: 1, stderr: /was finalized, so it is kept/ });
 });
 
-onEitherEngine('--yes finalizes the current lines and prints their ETag', async (t) => {
-  const { run } = await payrollStage(t);
-  const { etag } = jsonOf(await run('create', 'r1', ...optionsOn(PAY_DATE), '--json'));
-  t.match(await run('finalize', 'r1', '--yes'), { code: 0, stdout: new RegExp(`^ETag +${etag}$`, 'm') });
-});
-
 onEitherEngine('on a terminal finalizing shows the totals and asks for confirmation', async (t) => {
   const stage = await payrollStage(t);
   await stage.run('create', 'r1', ...optionsOn(PAY_DATE));
@@ -281,82 +249,6 @@ onEitherEngine('on a terminal finalizing shows the totals and asks for confirmat
   const yes = await answering(stage, 'yes', 'finalize', 'r1');
   t.equal(yes.code, 0);
   t.equal(jsonOf(await stage.run('show', 'r1', '--json')).state, 'finalized');
-});
-
-onEitherEngine('a finalized run is verified; changed frozen lines are detected', async (t) => {
-  const { run, db, deduct } = await payrollStage(t);
-  await run('create', 'r1', ...optionsOn(PAY_DATE));
-  t.match(await run('verify', 'r1'), { code: 1, stderr: /there are no frozen lines/ });
-  await run('finalize', 'r1', '--yes');
-  await deduct('evt-3', { id: 'ded-1', member_contribution: '200.00' }, '2026-07-01T00:00:00Z');
-  t.match(await run('verify', 'r1'), {
-    code: 0,
-    stdout: /^Identical: 2 lines, .* ledger position 4 with rules 3$/m,
-  });
-  await pastTriggers(db, (trx) =>
-    trx.updateTable('run_employees').set({ lines: '[]' }).where('employee_id', '=', 'emp-2').execute(),
-  );
-  const broken = await run('verify', 'r1');
-  t.match(broken, {
-    code: 1,
-    stdout: /^emp-2 {2}regular ded-2$[\s\S]*frozen +null$[\s\S]*^NOT identical: 1 /m,
-  });
-  t.match(jsonOf(await run('verify', 'r1', '--json')), { identical: false, difference_count: 1 });
-});
-
-onEitherEngine(
-  'after a report of deductions taken the next run collects arrears and adjustments',
-  async (t) => {
-    const { run, file, deduct } = await payrollStage(t);
-    await run('create', 'r1', ...optionsOn(PAY_DATE));
-    const taken = file('taken.csv', '\uFEFFemployee_id,amount\r\nemp-1,50\r\n');
-    t.match(await run('taken', 'r1', taken), { code: 1, stderr: /the run is open/ });
-    await run('finalize', 'r1', '--yes');
-    t.match(await run('taken', 'r1', taken), {
-      code: 0,
-      stdout: /^Report 1: 1 line named\. Arrears of these lines: \$19\.23$/m,
-    });
-    t.match(jsonOf(await run('taken', 'r1', taken, '--json')), { id: '2', lines: 1, owed: '19.23' });
-    t.match((await run('taken-lines', 'r1')).stdout, /^1 +emp-1 +medical .*\$50\.00 +\$19\.23 +report 2$/m);
-    const latest = { report_id: '2', employee_id: 'emp-1', owed: '19.23', replaced_by: null };
-    t.match(jsonOf(await run('taken-lines', 'r1', '--report', '2', '--json')), { data: [latest] });
-    await deduct('evt-3', { id: 'ded-1', member_contribution: '200.00' }, '2026-07-01T00:00:00Z');
-    await run(
-      'create',
-      'r2',
-      ...optionsOn(NEXT_PAY_DATE),
-      '--adjustments',
-      'include',
-      '--arrears',
-      'include',
-      '--policy-reason',
-      'agreed',
-    );
-    const { stdout } = await run('lines', 'r2', '--employee', 'emp-1');
-    t.match(
-      stdout,
-      /medical +\$92\.30 +\$161\.53 {2}pre_tax\n +changed from \$69\.23, amount change: changed \(employee \+\$23\.07, employer\n +\+\$0\.00\)$/m,
-    );
-    t.match(stdout, /medical +\$23\.07 +\$0\.00 {2}pre_tax, adjustment of r1$/m);
-    t.match(stdout, /should have been 92\.30 .*69\.23\s+was taken;\s+23\.07 more\.$/ms);
-    t.match(stdout, /medical +\$19\.23 +\$0\.00 {2}pre_tax, arrears of r1$/m);
-    t.match(await run('delete', 'r2', '--yes', '--json'), { code: 0, stdout: /"deleted":true/ });
-  },
-);
-
-onEitherEngine('lines and readiness name a newer amount that is not applied', async (t) => {
-  const { run, deduct } = await payrollStage(t);
-  await run('create', 'r1', ...optionsOn(PAY_DATE));
-  const newer = { member_contribution: '175.00', taxability: 'untaxed' };
-  await deduct('evt-3', newer, '2026-07-09T00:00:00Z');
-  // The command line applies events at the real time.
-  const message = /A newer amount for medical arrived on \w+ \d+ and is not applied: 150\.00 → 175\.00/;
-  const { stdout } = await run('lines', 'r1', '--employee', 'emp-1');
-  t.match(stdout.replace(/\s+/g, ' '), message);
-  const { unapplied } = jsonOf(await run('lines', 'r1', '--employee', 'emp-1', '--json'));
-  t.match(unapplied, { event_id: 'evt-3', message });
-  const readiness = (await run('readiness', 'r1')).stdout.replace(/\s+/g, ' ');
-  t.match(readiness, new RegExp(`evt-3: emp-1, medical emp-1: ${message.source}`));
 });
 
 onEitherEngine(

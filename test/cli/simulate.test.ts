@@ -1,10 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { deliveryInWords, requestInWords } from '../../src/cli/simulate.ts';
 import { census } from '../../src/contract/census.ts';
 import { createVerify } from '../../src/inbox/signature.ts';
-import type { ReceivedRequest } from '../../src/simulator/record.ts';
 import { SCENARIOS } from '../../src/simulator/scenarios.ts';
 import { SECRET, startReceiver } from '../inbox/deliver.ts';
 import { receive } from '../simulator/receiver.ts';
@@ -132,34 +130,6 @@ t.test('the simulator injects the faults in --fault and rejects an unknown one',
   const refused = await here(t, {}, ['simulate', '--fault', 'latency']);
   t.equal(refused.code, 2);
   t.match(refused.stderr, /'--fault <fault>'.*latency needs a value, such as latency=200ms\./);
-});
-
-t.test('requests and deliveries are printed as sentences', async (t) => {
-  const request: Omit<ReceivedRequest, 'path' | 'status'> = {
-    ...{ at: new Date(), method: 'POST', kind: null, subject: null, idempotencyKey: null },
-    ...{ body: null, bodyHash: null, applied: false, repeated: false, fault: null },
-  };
-  const census = { ...request, path: '/employer/acme/census', body: { employees: [1, 2] } };
-  t.equal(requestInWords({ ...census, status: 200 }), 'Census of acme with 2 employees: accepted');
-  t.match(requestInWords({ ...census, status: 401 }), /its API key is not the one above/);
-  t.match(requestInWords({ ...request, path: '/\u001b[2J', status: 404 }), /^Request to an unknown path/);
-  t.match(
-    requestInWords({ ...census, status: 503, fault: 'error' }),
-    /: response 503 \(injected fault error\)$/,
-  );
-  t.match(
-    requestInWords({ ...census, status: null, applied: true, fault: 'lost-response' }),
-    /: applied, without a response \(injected fault lost-response\)$/,
-  );
-
-  const delivery = { eventId: 'msg_1', url: '', at: new Date(), acknowledged: false, status: null };
-  const lost = { ...delivery, reason: 'ECONNREFUSED' };
-  t.match(
-    deliveryInWords({ ...lost, attempt: 1 }),
-    /no response, ECONNREFUSED\), attempt 1: it will be retried$/,
-  );
-  t.match(deliveryInWords({ ...lost, attempt: 8 }), /attempt 8: this was the last attempt$/);
-  t.match(deliveryInWords({ ...lost, attempt: 2, status: 500 }), /response 500/);
 });
 
 t.test(

@@ -1,15 +1,11 @@
-import { sql } from 'kysely';
-import type { Test } from 'tap';
-import { migrate } from '../../src/database/migrate.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { putSchedules } from '../../src/payroll/settings/schedules.ts';
 import { deductionOf, deliver } from '../api/deliver.ts';
-import { open } from '../database/scratch.ts';
 import { acting } from '../support/audit.ts';
-import { engineOf, newDatabaseUrl, onEitherEngine, onSqlite } from '../support/engine.ts';
+import { engineOf, onEitherEngine, onSqlite } from '../support/engine.ts';
 import { BIWEEKLY, EMPLOYER, finalizedOn, hireMany, LATELY, schedule, taken } from '../support/payroll.ts';
 import { altering } from './alter.ts';
-import { environment, here, jsonOf, withDatabase, withFixtures } from './harness.ts';
+import { here, jsonOf, withDatabase, withFixtures } from './harness.ts';
 import { staged } from './verify-stage.ts';
 
 onEitherEngine('a database with all fixtures and rows in every table is clean', async (t) => {
@@ -40,28 +36,6 @@ onEitherEngine('differences are named without values and fail the command', asyn
     named: [{ id: '1' }],
   });
 });
-
-onEitherEngine('an altered schema is reported by verify, until it is restored', async (t) => {
-  const { db, env } = await withSchemaOfItsOwn(t);
-  const change = (statement: string) => transact(db, (trx) => sql.raw(statement).execute(trx));
-  await change('create index one_more on inbox (event_type)');
-  const ran = await here(t, env, ['verify']);
-  t.match(ran, { code: 1, stdout: /^migrations index one_more: schema: was added$/m });
-  t.match(ran.stdout, /^schema +fail: index one_more was added$/m);
-  await change('drop index one_more');
-  const { clean, engine } = jsonOf(await here(t, env, ['verify', '--json']));
-  const schema = { name: 'schema', result: 'pass', detail: 'it is what the migrations create' };
-  t.match([clean, engine.at(-1)], [true, schema]);
-});
-
-/** Tests on PostgreSQL share databases, so a test that changes the schema needs its own. */
-async function withSchemaOfItsOwn(t: Test) {
-  const env = environment(t);
-  const url = engineOf(t) === 'sqlite' ? (env.DATABASE_URL as string) : await newDatabaseUrl(t);
-  const db = open(t, url);
-  await migrate(db, 'sandbox', new Date());
-  return { db, env: { ...env, DATABASE_URL: url } };
-}
 
 onEitherEngine('a version without its body is verified as far as its hash allows', async (t) => {
   const { env, db } = await staged(t);
