@@ -3,7 +3,6 @@ import type { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { createPageNotifier, LISTENERS_MAX } from '../../src/console/live.ts';
-import { transact } from '../../src/database/transaction.ts';
 import { closeListener } from '../../src/security/listener.ts';
 import { createReceivingCounts } from '../../src/telemetry/counts.ts';
 import { deductionOf, deliver, eventOf, receive } from '../api/deliver.ts';
@@ -76,39 +75,6 @@ t.test('an installation without data is not reported as ready', async (t) => {
   await call({ method: 'PUT', url, body: { organization, employees: [employee] } });
   await page.reload();
   await readiness.getByRole('heading', { name: 'Ready', exact: true }).waitFor();
-});
-
-t.test('findings counted by cause have no “and more”', async (t) => {
-  const { signedIn, db } = await openConsole(t);
-  await deliver(db, [deductionOf('evt_first', { id: 'd1' })]);
-  const minute = `${new Date(NOW.getTime() - 60_000).toISOString().slice(0, 16)}Z`;
-  await transact(db, (trx) =>
-    trx
-      .insertInto('refused_signatures')
-      .values([
-        { minute, cause: 'signature', refused_count: 1 },
-        { minute, cause: 'timestamp', refused_count: 2 },
-      ])
-      .execute(),
-  );
-  await deliver(
-    db,
-    Array.from({ length: 7 }, (_, index) => eventOf(`evt_${index}`, 'employee.deduction-updated', {})),
-  );
-  const page = await signedIn();
-  await page.goto('/');
-  const finding = (text: string) => page.locator('.checks > li', { hasText: text });
-  t.match(
-    await finding('Webhook deliveries were rejected').textContent(),
-    /\(3\).*1 delivery without a valid signature\s*2 deliveries with a time/s,
-  );
-  t.equal(
-    await finding('Webhook deliveries were rejected')
-      .getByText(/^and .* more$/)
-      .count(),
-    0,
-  );
-  t.match(await finding('Events are quarantined').textContent(), /\(7\).*and 2 more/s);
 });
 
 t.test('each part of the overview needs its scope', async (t) => {

@@ -1,13 +1,7 @@
 import { readFile } from 'node:fs/promises';
-import type { AddressInfo } from 'node:net';
 import { parse } from 'csv-parse/sync';
 import t from 'tap';
-import { addConsole } from '../../src/console/console.ts';
-import { readMark } from '../../src/operations/activity.ts';
-import { listenerObserving, startPayroll } from '../api/payroll-stage.ts';
-import { FIRST_TOKEN } from '../api/start.ts';
 import { hireMany } from '../support/payroll.ts';
-import { settled } from '../support/settled.ts';
 import { cells, click, open, openPayroll } from './runs-stage.ts';
 import type { Page } from './stage.ts';
 import { assertGood, follow, HOSTILE } from './stage.ts';
@@ -55,42 +49,6 @@ t.test('all lines, or the filtered ones, can be downloaded as CSV', async (t) =>
     'many-0048',
     'after emp-1, emp-2 and 48 others',
   );
-});
-
-t.test('a CSV download has backpressure and stops when the client disconnects', async (t) => {
-  const staged = await startPayroll(t);
-  await hireMany(staged.db, 4_000, { description: 'x'.repeat(4_000) });
-  await staged.finalized('r');
-  let reads = 0;
-  const { app } = listenerObserving(
-    t,
-    staged,
-    'run_employees',
-    () => {
-      reads += 1;
-    },
-    (api, parts) => addConsole(api, { ...parts, environment: 'sandbox', readMark: () => readMark(parts.db) }),
-  );
-  await app.listen({ host: '127.0.0.1', port: 0 });
-  const base = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
-  const signedIn = await fetch(`${base}/sign-in`, {
-    method: 'POST',
-    redirect: 'manual',
-    body: new URLSearchParams({ token: FIRST_TOKEN }),
-  });
-  const headers = { cookie: signedIn.headers.get('set-cookie')?.split(';')[0] ?? '' };
-  const leaving = new AbortController();
-  const answer = await fetch(`${base}/runs/r/lines.csv`, { headers, signal: leaving.signal });
-  t.match(answer.headers.get('content-disposition'), 'attachment; filename="r.csv"');
-  const early = await settled(() => reads);
-  t.ok(early < 7, `${early} of 9 pages read while the client read nothing`);
-  leaving.abort();
-  t.equal(await settled(() => reads), early);
-  reads = 0;
-  const all = await (await fetch(`${base}/runs/r/lines.csv`, { headers })).text();
-  t.equal(reads, 9, 'eight full pages and a partial one');
-  t.ok(all.length > 16_000_000);
-  t.equal((await fetch(`${base}/runs/nobody/lines.csv`, { headers })).status, 404);
 });
 
 t.test('a file from payroll is compared by category', async (t) => {

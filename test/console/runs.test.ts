@@ -1,6 +1,6 @@
 import t from 'tap';
 import { RUNS } from '../api/payroll-stage.ts';
-import { deduct, employ } from '../support/payroll.ts';
+import { deduct } from '../support/payroll.ts';
 import { cells, click, lines, open, openPayroll, type PayrollConsole } from './runs-stage.ts';
 import { assertGood, HOSTILE, type Page } from './stage.ts';
 
@@ -152,24 +152,6 @@ t.test('adjustments and arrears are marked and link to the run that they correct
   t.equal((await lines(page)).length, 2);
 });
 
-t.test('received text is never markup', async (t) => {
-  const { signedIn, put, db } = await openPayroll(t);
-  const employee = `emp${HOSTILE}`;
-  await employ(db, employee);
-  await deduct(db, 'evt-3', { id: `ded${HOSTILE}`, employee_id: employee, description: HOSTILE });
-  await put('r', '2026-07-17', { employee_ids: [employee] });
-  const page = await signedIn();
-  await open(page, '/runs/r');
-  await page.locator('details.line summary').click();
-  const shown = (await page.locator('.paycheck').textContent()) ?? '';
-  t.equal(shown.split('<img src=x').length - 1, 3, 'employee, deduction and description');
-  t.match(await page.title(), /^Payroll run r/);
-  t.equal(await page.locator('main img, main script').count(), 0);
-  await page.locator('.paycheck h3 a').click();
-  await page.locator('details.line').waitFor();
-  t.equal((await lines(page)).length, 1, 'a filter by this id finds its lines');
-});
-
 /** Opens a page of a run and waits until it listens for changes. */
 async function openListening(page: Page, path: string): Promise<void> {
   const listening = page.waitForResponse('**/live');
@@ -246,20 +228,4 @@ t.test('the pages that finalize and void a run disable their button once it no l
   await notice(voiding, 'voided').waitFor();
   t.strictSame(await usable(voiding), ['Back to the run']);
   t.equal(await voiding.getByLabel('Reason').inputValue(), 'typed before');
-});
-
-t.test('a page shows what changed between its rendering and its first connection', async (t) => {
-  const stage = await openPayroll(t);
-  await stage.put('r', '2026-07-17');
-  const page = await stage.signedIn();
-  const changed = Promise.withResolvers<void>();
-  await page.route('**/live', async (route) => {
-    await changed.promise;
-    await route.continue();
-  });
-  await open(page, '/runs/r');
-  await post(stage, 'r/finalize');
-  changed.resolve();
-  await notice(page, 'finalized').waitFor();
-  t.notOk((await usable(page)).includes('Delete'));
 });

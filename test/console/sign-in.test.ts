@@ -169,16 +169,6 @@ t.test('an unknown path returns a page to users and a problem to programs', asyn
   t.match((await call({ url: '/ledgre' })).json, { status: 404 });
 });
 
-t.test('the navigation shows only pages that the token may read', async (t) => {
-  const { signedIn, tokenWith } = await openConsole(t);
-  const page = await signedIn({ token: await tokenWith('events:read') });
-  await page.goto('/');
-  t.strictSame(await page.getByRole('navigation').getByRole('link').allTextContents(), [
-    'Overview',
-    'Events',
-  ]);
-});
-
 /** Signs in and returns the cookies that are set. */
 async function cookiesOf(base: string, headers: Record<string, string>): Promise<string[]> {
   const body = new URLSearchParams({ token: FIRST_TOKEN });
