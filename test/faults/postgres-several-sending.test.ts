@@ -1,13 +1,10 @@
 /** Several sidecars on one database send at the same time. */
 import { sql } from 'kysely';
 import t from 'tap';
-import { requestSync } from '../../src/census/syncs.ts';
 import { sharedClock } from '../../src/database/engine.ts';
-import { transact, transactionsRetried } from '../../src/database/transaction.ts';
-import { pauseSending, readCircuitBreaker, reserveProbe } from '../../src/outbox/circuit-breaker.ts';
+import { transact } from '../../src/database/transaction.ts';
 import { LEASE_MS } from '../../src/outbox/claims.ts';
 import { employeeSubject, nextRequestsOf, updateFronts } from '../../src/outbox/queue.ts';
-import { type Log, silentLog } from '../../src/telemetry/log.ts';
 import { open, scratch } from '../database/scratch.ts';
 import { owe, request, sendLoop, setClock } from '../outbox/parts.ts';
 import { json, stubService } from '../outbox/stub-service.ts';
@@ -42,104 +39,6 @@ t.test('senders with clocks days apart respect claims of each other', async (t) 
   await db.updateTable('outbox').set({ due_at: due }).execute();
   t.equal((await loops[1]!.runOnce()).delivered, 0, 'it is due for neither sender');
   t.equal(received.length, 1);
-});
-
-t.test('two senders send each request once, in order per subject', async (t) => {
-  const { db, url: database } = await scratch(t);
-  const subjects = 30;
-  const each = 5;
-  const before = transactionsRetried();
-  const done = Promise.withResolvers<void>();
-  const { url, received } = await stubService(t, (response) => {
-    setImmediate(() => json(response, 200));
-    if (received.length === subjects * each) done.resolve();
-  });
-  for (let n = 0; n < subjects * each; n += 1) await owe(db, `r-${n}`, `e-${n % subjects}`);
-  const dbs = [db, open(t, database)];
-  const failed: string[] = [];
-  const log: Log = { ...silentLog, error: (_, message) => failed.push(message) };
-  const loops = dbs.map((one, index) => sendLoop(t, one, url, clocks[index]!, { ...shared[index], log }));
-  const stop = new AbortController();
-  const running = loops.map((loop) => loop.run(stop.signal));
-  await done.promise;
-  stop.abort();
-  await Promise.all(running);
-
-  const sent = received.map(({ headers }) => Number(String(headers['idempotency-key']).slice(2)));
-  t.equal(new Set(sent).size, subjects * each);
-  t.equal(sent.length, subjects * each);
-  for (let subject = 0; subject < subjects; subject += 1) {
-    const own = sent.filter((n) => n % subjects === subject);
-    t.strictSame(
-      own,
-      [...own].sort((one, other) => one - other),
-      `in order: ${own}`,
-    );
-  }
-  const rows = await db.selectFrom('outbox').select(['state', 'attempts']).execute();
-  t.ok(rows.every(({ state, attempts }) => state === 'delivered' && attempts === 1));
-  t.equal(transactionsRetried() - before, 0, 'no deadlock occurred');
-  t.strictSame(failed, [], 'no claim was contested');
-});
-
-/** As many as there are connections, because a query without a connection is rejected after 3 s. */
-const AT_ONCE = 20;
-
-t.test('concurrent requests for one census create one upload', async (t) => {
-  const { db, url } = await scratch(t);
-  const dbs = [db, open(t, url)];
-  const now = new Date().toISOString();
-  const employers = ['a', 'b', 'c'];
-  await Promise.all(
-    Array.from({ length: AT_ONCE }, (_, n) =>
-      transact(dbs[n % dbs.length]!, (trx) =>
-        requestSync(trx, { employerId: employers[n % employers.length]!, eventId: `event-${n}`, now }),
-      ),
-    ),
-  );
-  const uploads = await db
-    .selectFrom('outbox')
-    .select(['request_id', 'subject_type', 'subject_id', 'is_next'])
-    .orderBy('subject_id')
-    .execute();
-  t.match(uploads, [
-    { subject_type: 'employer', subject_id: 'a', is_next: 1 },
-    { subject_type: 'employer', subject_id: 'b', is_next: 1 },
-    { subject_type: 'employer', subject_id: 'c', is_next: 1 },
-  ]);
-  t.equal(uploads.length, 3);
-  const syncs = await db.selectFrom('census_syncs').select(['employer_id', 'request_id']).execute();
-  t.equal(syncs.length, AT_ONCE);
-  const owed = new Map(uploads.map(({ subject_id, request_id }) => [subject_id, request_id]));
-  t.ok(
-    syncs.every((sync) => owed.get(sync.employer_id) === sync.request_id),
-    'all syncs wait for it',
-  );
-});
-
-t.test('while sending is paused one sender probes at a time', async (t) => {
-  const { db, url: database } = await scratch(t);
-  let isFixed = false;
-  const { url, received } = await stubService(t, async (response) => {
-    // Both look several times while the probe is in flight.
-    for (let look = 0; look < 3; look += 1) await Promise.all(loops.map((loop) => loop.runOnce()));
-    json(response, isFixed ? 200 : 401);
-  });
-  const dbs = [db, open(t, database)];
-  const loops = dbs.map((one, index) => sendLoop(t, one, url, clocks[index]!, shared[index]));
-  for (let n = 0; n < 20; n += 1) await owe(db, `r-${n}`, `e-${n}`);
-  await transact(db, (trx) => pauseSending(trx, 'the service responded with 401', new Date()));
-  for (let probe = 1; probe <= 3; probe += 1) {
-    await transact(db, (trx) => reserveProbe(trx, new Date()));
-    await Promise.all(loops.flatMap((loop) => [loop.runOnce(), loop.runOnce()]));
-    t.equal(received.length, probe);
-    t.match(await readCircuitBreaker(db), { state: 'paused', probe_count: probe });
-  }
-  isFixed = true;
-  await transact(db, (trx) => reserveProbe(trx, new Date()));
-  await Promise.all(loops.map((loop) => loop.runOnce()));
-  t.match(await readCircuitBreaker(db), { state: 'active' });
-  t.equal(received.length, 4, 'one more for the successful probe');
 });
 
 t.test('claiming reads a constant number of rows at any backlog', async (t) => {
