@@ -115,14 +115,6 @@ t.test('unknown and duplicate columns are reported', async (t) => {
   );
 });
 
-t.test('a problem names its row by index and its column by path', async (t) => {
-  const { problems } = await read(lines(row('e-1'), row('e-2', { 'address.state': 'XX' }), row('e-1')));
-  t.strictSame(problems, [
-    { path: 'employees[1].address.state', rule: 'must be a US state code' },
-    { path: 'employees[2].employee_id', rule: 'is the same as employees[0].employee_id' },
-  ]);
-});
-
 t.test('the separate organization is required and checked', async (t) => {
   t.match((await read(lines(row('e-1')), null)).problems, [{ path: 'organization', rule: 'is required' }]);
   t.match((await read(lines(row('e-1')), { ...organization, fein: 1 })).problems, [

@@ -84,15 +84,6 @@ onEachEngine('a list of events applies all its filters', async (t) => {
   }
 });
 
-onEachEngine('an event is shown with the number of other bodies received under its id', async (t) => {
-  const { db } = await filled(t);
-  const found = await getEvent(db, 'applied');
-  t.equal(found?.event.body?.toString(), deductionBody());
-  t.match(found?.conflicts, { stored_count: 1, unstored_count: 0 });
-  t.equal((await getEvent(db, 'ignored'))?.conflicts, null);
-  t.equal(await getEvent(db, 'unknown'), null);
-});
-
 onEachEngine('an event in any state can be reprocessed, which clears its previous result', async (t) => {
   const { db, loop, states } = await filled(t);
   await transact(db, (trx) => dismissEvent(trx, 'quarantined-1', 'known', acting(DISMISSED_AT)));

@@ -37,25 +37,6 @@ onEitherEngine('the requests of a subject are sent in turn, in order', async (t)
   );
 });
 
-onEitherEngine('a later request waits while an earlier one is retried', async (t) => {
-  const { db } = await scratch(t);
-  const clock = setClock();
-  const { url, received } = await stubService(t, (response, _, index) =>
-    json(response, index === 0 ? 500 : 200),
-  );
-  await owe(db, 'r-1', 'e-1');
-  await owe(db, 'r-2', 'e-1');
-  const loop = sendLoop(t, db, url, clock);
-  await sendAll(loop);
-  t.equal(received.length, 1);
-  clock.advance(60_000);
-  await sendAll(loop);
-  t.strictSame(
-    received.map(({ headers }) => headers['idempotency-key']),
-    ['r-1', 'r-1', 'r-2'],
-  );
-});
-
 onEitherEngine("a rejected new hire blocks the employee's later changes", async (t) => {
   const { db, sent, loop } = await service(t, new Set(['hire']));
   await owe(db, 'hire', 'e-1', 'new-hire');
@@ -97,34 +78,6 @@ onEitherEngine('canceling a rejected new hire releases the later changes and era
   t.strictSame(sent(), ['hire', 'move']);
 });
 
-onEitherEngine('a manually retried new hire is sent before the changes that wait for it', async (t) => {
-  const rejected = new Set(['hire']);
-  const { db, sent, loop } = await service(t, rejected);
-  await owe(db, 'hire', 'e-1', 'new-hire');
-  await owe(db, 'move', 'e-1');
-  await sendAll(loop);
-  rejected.clear();
-  t.equal(await retry(db, 'hire'), 'done');
-  t.match(
-    [await request(db, 'hire'), await request(db, 'move')],
-    [{ is_next: 1, response: null }, { is_next: 0 }],
-  );
-  await sendAll(loop);
-  t.strictSame(sent(), ['hire', 'hire', 'move']);
-});
-
-onEitherEngine('a manually retried change is sent before a later one that was not sent yet', async (t) => {
-  const rejected = new Set(['move']);
-  const { db, sent, loop } = await service(t, rejected);
-  await owe(db, 'move', 'e-1');
-  await sendAll(loop);
-  await owe(db, 'raise', 'e-1', 'compensation-change');
-  rejected.clear();
-  await retry(db, 'move');
-  await sendAll(loop);
-  t.strictSame(sent(), ['move', 'move', 'raise']);
-});
-
 onEitherEngine('a manual retry is refused if a newer change was delivered, unless forced', async (t) => {
   const { db, loop } = await service(t, new Set(['old']));
   await owe(db, 'old', 'e-1');
@@ -159,15 +112,6 @@ onEitherEngine('a finished change can be neither retried nor canceled', async (t
   t.equal(await retry(db, 'r-1'), 'not-retried');
   t.equal(await cancel(db, 'r-1'), 'finished');
   for (const act of [retry, cancel, release]) t.equal(await act(db, 'nobody'), 'not-found');
-});
-
-onEitherEngine('canceling the request at the front sends the next one', async (t) => {
-  const { db, sent, loop } = await service(t, new Set());
-  await owe(db, 'r-1', 'e-1');
-  await owe(db, 'r-2', 'e-1');
-  t.equal(await cancel(db, 'r-1'), 'done');
-  await sendAll(loop);
-  t.strictSame(sent(), ['r-2']);
 });
 
 onEitherEngine('a request that is being sent cannot be canceled', async (t) => {

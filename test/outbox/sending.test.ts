@@ -1,6 +1,5 @@
 import { transact } from '../../src/database/transaction.ts';
 import { createChangeSenders } from '../../src/employment/bodies.ts';
-import { RESPONSE_READ_BYTES } from '../../src/outbox/client.ts';
 import { encryptBody, enqueue, placeOf } from '../../src/outbox/queue.ts';
 import { createEncryptor } from '../../src/security/encryption.ts';
 import { openHasher } from '../../src/security/hashing.ts';
@@ -9,8 +8,6 @@ import { scratch } from '../database/scratch.ts';
 import { onEitherEngine, rawBytes } from '../support/engine.ts';
 import { encryptor, owe, request, sendAll, sendLoop, setClock } from './parts.ts';
 import { json, stubService } from './stub-service.ts';
-
-const HOUR_MS = 3_600_000;
 
 onEitherEngine('a request whose data key is missing waits, and its reason names the key', async (t) => {
   const { db } = await scratch(t);
@@ -112,37 +109,6 @@ onEitherEngine('temporary failures are retried with backoff and the same idempot
   );
 });
 
-onEitherEngine('a success that is too long or not JSON is retried like a 503', async (t) => {
-  const { db } = await scratch(t);
-  const clock = setClock();
-  const bodies = ['<h1>Maintenance</h1>', JSON.stringify('x'.repeat(RESPONSE_READ_BYTES)), '{"taken":true}'];
-  const { url, received } = await stubService(t, (response, _, index) =>
-    response.writeHead(200, { 'content-type': 'application/json' }).end(bodies[index]),
-  );
-  await owe(db, 'r-1', 'e-1');
-  const loop = sendLoop(t, db, url, clock);
-  const reasons = [
-    'the service responded with 200 and a body that is not JSON',
-    'the service responded with 200 and a body over 1 MiB',
-  ];
-  for (const reason of reasons) {
-    t.equal((await loop.runOnce()).retry, 1);
-    t.match(await request(db, 'r-1'), { state: 'pending', status: 200, reason, unknown_outcome: 1 });
-    clock.advance(HOUR_MS);
-  }
-  t.equal((await loop.runOnce()).delivered, 1);
-  t.strictSame(new Set(received.map(({ headers }) => headers['idempotency-key'])), new Set(['r-1']));
-  const attempts = await db
-    .selectFrom('delivery_attempts')
-    .select(['status', 'reason'])
-    .orderBy('attempt')
-    .execute();
-  t.strictSame(attempts, [
-    ...reasons.map((reason) => ({ status: 200, reason })),
-    { status: 200, reason: 'the service responded with 200' },
-  ]);
-});
-
 onEitherEngine('after a lost response the same key is sent, and a later rejection marked', async (t) => {
   const { db } = await scratch(t);
   const clock = setClock();
@@ -204,24 +170,6 @@ onEitherEngine('a request whose body cannot be decrypted is delayed and affects 
     state: 'pending',
     reason: /could not be prepared: outbox.body of r-1 cannot be decrypted/,
   });
-});
-
-onEitherEngine('run sends what is enqueued, and ends on the signal with nothing in flight', async (t) => {
-  const { db } = await scratch(t);
-  const arrived = Promise.withResolvers<void>();
-  const { url } = await stubService(t, (response) => {
-    arrived.resolve();
-    setImmediate(() => json(response, 200));
-  });
-  const loop = sendLoop(t, db, url, setClock());
-  const stop = new AbortController();
-  const running = loop.run(stop.signal);
-  await owe(db, 'r-1', 'e-1');
-  loop.wake();
-  await arrived.promise;
-  stop.abort();
-  await running;
-  t.match(await request(db, 'r-1'), { state: 'delivered' });
 });
 
 onEitherEngine('reasons, attempts and the raw file contain no personal data', async (t) => {

@@ -163,14 +163,3 @@ t.test('pages are requested only as fast as the client reads', async (t) => {
     (closed) => closed,
   );
 });
-
-t.test('an error of the pages is thrown to the reader', async (t) => {
-  async function* breaking(): AsyncGenerator<Line[]> {
-    yield [lineOf({})];
-    throw new Error('the database went away');
-  }
-  const read = async () => {
-    for await (const _ of csvOfLines(RUN, breaking()));
-  };
-  await t.rejects(read(), { message: 'the database went away' });
-});

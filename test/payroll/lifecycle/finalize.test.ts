@@ -7,7 +7,7 @@ import { transact } from '../../../src/database/transaction.ts';
 import { type CheckReadiness, type Finalized, finalizeRun } from '../../../src/payroll/lifecycle/finalize.ts';
 import { storedBasisOf } from '../../../src/payroll/records/basis.ts';
 import type { RunBody } from '../../../src/payroll/records/body.ts';
-import { beginFreeze, removeAbandoned, renewFreeze } from '../../../src/payroll/records/freezes.ts';
+import { removeAbandoned } from '../../../src/payroll/records/freezes.ts';
 import { frozenOutcomeOf } from '../../../src/payroll/records/outcome.ts';
 import { deleteRun } from '../../../src/payroll/records/runs.ts';
 import { SYSTEM } from '../../../src/security/audit.ts';
@@ -165,14 +165,6 @@ onEitherEngine('if two runs of one date are finalized concurrently, one becomes 
   t.strictSame(await frozenRows(db), { freezes: 0, employees: [`${winner} e`, `${winner} f`] });
 });
 
-onEitherEngine('a run finalized twice concurrently becomes final once', async (t) => {
-  const db = await staged(t);
-  await put(db, 'r', body(2));
-  const outcomes = await Promise.all([finalize(db, 'r'), finalize(db, 'r')]);
-  t.equal(outcomes.filter(({ outcome }) => outcome === 'finalized').length, 1);
-  t.strictSame(await frozenRows(db), { freezes: 0, employees: ['r e', 'r f'] });
-});
-
 onEitherEngine('events recorded during finalizing have later positions than the run', async (t) => {
   const db = await staged(t);
   await put(db, 'r', body(2));
@@ -326,17 +318,6 @@ onEitherEngine('a run whose lines a clean-up removed stays open, and its caller 
   t.strictSame(await frozenRows(db), NOTHING);
   t.match(await storedRun(db, 'r'), { state: 'open', freeze_id: null });
   t.match(await finalize(db, 'r'), { outcome: 'finalized' });
-});
-
-onEitherEngine('no page is added to a freeze that a clean-up took for abandoned', async (t) => {
-  const db = await staged(t);
-  const freezeId = await beginFreeze(db, sharedClock(systemClock));
-  await ageFreezes(db);
-  await removeAbandoned(db, sharedClock(systemClock));
-  await t.rejects(
-    transact(db, (trx) => renewFreeze(trx, freezeId, sharedClock(systemClock))),
-    { code: 'ABANDONED' },
-  );
 });
 
 onEitherEngine('a clean-up removes nothing of a run that became final after it looked', async (t) => {

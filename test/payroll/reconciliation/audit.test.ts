@@ -1,34 +1,19 @@
 import { deepStrictEqual } from 'node:assert/strict';
 import t from 'tap';
 import type { Db } from '../../../src/database/tables.ts';
-import { readRows } from '../../../src/formats/rows.ts';
 import { amountOf, centsOf } from '../../../src/money.ts';
 import type { Line } from '../../../src/payroll/calculation/line.ts';
-import { linesOfRun } from '../../../src/payroll/lifecycle/line-pages.ts';
 import {
-  AUDIT_COLUMNS,
   AUDIT_ROWS_MAX,
   AUDIT_ROWS_NAMED,
   type Audit,
   auditRun,
 } from '../../../src/payroll/reconciliation/audit.ts';
 import { scratch } from '../../database/scratch.ts';
-import { described, parts } from '../../formats/read.ts';
-import {
-  deduct,
-  EMPLOYER,
-  employ,
-  finalizedOn,
-  type Given,
-  putOn,
-  readyEmployer,
-  rowsOf,
-  storedRun,
-} from '../../support/payroll.ts';
+import { described } from '../../formats/read.ts';
+import { EMPLOYER, employ, type Given, rowsOf } from '../../support/payroll.ts';
 import fc from '../../support/seeded.ts';
 import { lineOf } from '../lines.ts';
-
-const DATE = '2026-07-17';
 
 /** Pages of lines, one employee per page. */
 async function* pagesOf(...lines: Line[]) {
@@ -58,47 +43,6 @@ async function employer(t: Parameters<typeof scratch>[0]): Promise<Db> {
   await employ(db, 'emp-other', { employer_id: 'another' });
   return db;
 }
-
-t.test('every row has one category, with the totals of the run and the file', async (t) => {
-  const db = await employer(t);
-  const lines = [
-    lineOf({ deduction_id: 'same', member_amount: '10.00', employer_amount: '1.00' }),
-    lineOf({ deduction_id: 'here', member_amount: '20.00', employer_amount: '2.00' }),
-    lineOf({ deduction_id: 'differs', member_amount: '30.00', employer_amount: '3.00' }),
-  ];
-  const audit = await audited(
-    db,
-    lines,
-    { employee_id: 'emp-1', deduction_id: 'same', member_amount: '10', employer_amount: '1.0' },
-    { employee_id: 'emp-1', deduction_id: 'differs', member_amount: '29.99', employer_amount: '3' },
-    { employee_id: 'emp-2', deduction_id: 'there', member_amount: '-40.5' },
-    { employee_id: 'emp-other', deduction_id: 'moved', member_amount: '50' },
-    { employee_id: 'nobody', deduction_id: 'x', member_amount: '60', employer_amount: '6' },
-  );
-  t.match(audit, { compared_by: ['deduction_id'], employer_compared: true });
-  type Amounts = Record<(typeof AMOUNTS)[number], string | null>;
-  const AMOUNTS = [
-    'member_amount',
-    'employer_amount',
-    'payroll_member_amount',
-    'payroll_employer_amount',
-  ] as const;
-  const shown = (given: Amounts) => AMOUNTS.map((name) => given[name] ?? '-').join(' ');
-  const category = (name: 'only_here' | 'only_in_payroll' | 'amount_differs' | 'employee_unknown') => [
-    shown(audit[name]),
-    ...audit[name].rows.map((row) => `${row.employee_id} ${row.deduction_id} ${shown(row)}`),
-  ];
-  t.equal(shown(audit.matched), '10.00 1.00 10.00 1.00');
-  t.strictSame(category('only_here'), ['20.00 2.00 0.00 0.00', 'emp-1 here 20.00 2.00 - -']);
-  t.strictSame(category('only_in_payroll'), ['0.00 0.00 -40.50 0.00', 'emp-2 there - - -40.50 -']);
-  t.strictSame(category('amount_differs'), ['30.00 3.00 29.99 3.00', 'emp-1 differs 30.00 3.00 29.99 3.00']);
-  t.strictSame(category('employee_unknown'), [
-    '0.00 0.00 110.00 6.00',
-    'emp-other moved - - 50.00 -',
-    'nobody x - - 60.00 6.00',
-  ]);
-  t.strictSame(counts(audit), [1, 1, 1, 1, 2]);
-});
 
 t.test('a coarser file is compared with sums of lines, and a finer one is summed up', async (t) => {
   const db = await employer(t);
@@ -219,37 +163,6 @@ t.test('a category names its first rows and counts all', async (t) => {
     rows.slice(0, AUDIT_ROWS_NAMED).map((row) => row.employee_id),
     'in order of ids',
   );
-});
-
-t.test('an open run and a finalized one are compared with a CSV export of payroll', async (t) => {
-  const db = await readyEmployer(t);
-  await deduct(db, 'evt-3', {
-    id: 'ded-3',
-    employee_id: 'emp-1',
-    line_of_coverage: 'vision',
-    member_contribution: '0',
-  });
-  const csv = [
-    'employee_id,line_of_coverage,member_amount,employer_amount',
-    'emp-1,medical,69.23,161.53',
-    'emp-2,dental,69.22,161.53',
-    'emp-9,dental,1.00,0.00',
-  ].join('\r\n');
-  const audit = async () => {
-    const { pages } = await linesOfRun(db, await storedRun(db, DATE));
-    const result = await auditRun(
-      db,
-      { employerId: EMPLOYER, pages },
-      readRows(parts(csv), 'csv', AUDIT_COLUMNS),
-    );
-    return result.ok ? counts(result.audit) : result.problems;
-  };
-  await putOn(db, DATE);
-  const open = await audit();
-  await finalizedOn(db, DATE);
-  const frozen = await audit();
-  t.strictSame(open, frozen);
-  t.strictSame(frozen, [1, 1, 0, 1, 1]);
 });
 
 const amounts = fc.integer({ min: -3, max: 3 }).map((cents) => amountOf(BigInt(cents)));

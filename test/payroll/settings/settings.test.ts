@@ -36,25 +36,6 @@ function wrongCodes(...list: object[]): string[] {
 const changed = (index: number, fields: object) =>
   schedule({ pay_dates: BIWEEKLY.map((date, at) => (at === index ? { ...date, ...fields } : date)) });
 
-onEitherEngine('schedules of some frequencies, groups and years are stored unchanged', async (t) => {
-  const list = [
-    schedule(),
-    schedule({ pay_group: 'office', pay_dates: [...BIWEEKLY, ...NEXT_YEAR] }),
-    schedule({
-      pay_frequency: 'monthly',
-      pay_dates: yearOfDates('monthly', 2026).map((pay_date) => ({
-        pay_date,
-        period_start: `${pay_date.slice(0, 7)}-01`,
-        period_end: pay_date,
-      })),
-    }),
-  ];
-  t.strictSame(SCHEDULES.check({ schedules: list }), { ok: true, value: list });
-  const { pay_group: _, ...without } = schedule();
-  t.strictSame(SCHEDULES.check({ schedules: [without] }), { ok: true, value: [schedule()] });
-  t.strictSame(SCHEDULES.check({ schedules: [] }), { ok: true, value: [] });
-});
-
 onEitherEngine('an invalid schedule is rejected with the field', async (t) => {
   const [first] = BIWEEKLY;
   t.strictSame(wrongSchedules({ ...schedule(), pay_frequency: 'daily', nickname: 'x' }), [
@@ -116,19 +97,6 @@ onEitherEngine('each frequency and pay group has one schedule', async (t) => {
     `schedules[2]: ${rule}`,
     `schedules[3]: ${rule}`,
   ]);
-});
-
-onEitherEngine('codes of every kind are stored unchanged', async (t) => {
-  const codes = [
-    { line_of_coverage: 'dental', taxability: null, side: 'employee', code: 'D1', treatment: null },
-    { line_of_coverage: 'dental', taxability: 'pre_tax', side: 'employee', code: 'D-2 x=1', treatment: null },
-    { line_of_coverage: 'hsa', taxability: null, side: 'employer', code: '0042', treatment: 'deposit' },
-    { line_of_coverage: 'dental', taxability: null, side: 'employer', code: 'D1', treatment: null },
-  ];
-  t.strictSame(CODES.check({ codes }), { ok: true, value: codes });
-  const plain = { line_of_coverage: 'dental', side: 'employee', code: 'D1' };
-  t.strictSame(CODES.check({ codes: [plain] }), { ok: true, value: codes.slice(0, 1) });
-  t.strictSame(CODES.check({ codes: [] }), { ok: true, value: [] });
 });
 
 onEitherEngine('invalid codes are rejected with the field', async (t) => {
