@@ -1,10 +1,9 @@
 import { PassThrough } from 'node:stream';
 import { run as runCommand } from '../../src/cli/program.ts';
 import { onEitherEngine } from '../support/engine.ts';
-import { pastTriggers } from '../support/past-triggers.ts';
 import { employ } from '../support/payroll.ts';
 import { here, jsonOf } from './harness.ts';
-import { NEXT_PAY_DATE, optionsOn, PAY_DATE, payrollStage, type Stage } from './payroll-stage.ts';
+import { optionsOn, PAY_DATE, payrollStage, type Stage } from './payroll-stage.ts';
 
 /** Types an answer to a prompt on a terminal. Null: the input ends without one. */
 async function answering({ env }: Stage, answer: string | null, ...argv: string[]) {
