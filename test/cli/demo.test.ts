@@ -79,7 +79,7 @@ t.test('demo --once plays every step, returns 0 and leaves nothing behind', asyn
   // Each step compares the amounts with its own: here is what only the text shows.
   for (const shown of [
     /employees pay \$1,193\.27, the employer \$2,609\.91\./,
-    /medical +\$6\.00 \+ +\$0\.00 {2}adjustment\n +run maple-bakery-/,
+    /medical +\$6\.00 \+ +\$0\.00 {2}adjustment\n +Paycheck of /,
     'Not in the run: maple-bakery-005 (other_frequency).',
     'Payroll accepts employees-not-scheduled by name',
     'ok  Every employee of harbor-clinic with a deduction is in a run.',
