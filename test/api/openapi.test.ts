@@ -1,8 +1,12 @@
 import t from 'tap';
+import Type from 'typebox';
+import { negotiated } from '../../src/api/headers.ts';
 import { TAGS } from '../../src/api/reference-order.ts';
 import type { DeclaredRoute } from '../../src/api/route.ts';
+import { cursorOf } from '../../src/formats/cursor.ts';
 import { RunBody } from '../../src/payroll/records/body.ts';
 import { referenceDocument } from '../../tools/client-types/reference.ts';
+import { deductionOf, deliver } from './deliver.ts';
 import { type Reference, resolve, start } from './start.ts';
 
 const pathOf = ({ url }: DeclaredRoute) => url.replace(/:([a-z_]+)/g, '{$1}');
@@ -154,4 +158,173 @@ t.test('the listener serves the page and everything it loads', async (t) => {
   }
   const { text: setup } = await call({ url: '/docs/static/swagger-initializer.js' });
   t.match(setup, 'validatorUrl: null');
+});
+
+type Operation = {
+  readonly name: string;
+  readonly requestBody?: { content: Record<string, Media> };
+  readonly responses: Record<string, { content?: Record<string, Media> }>;
+};
+type Media = { schema: { $ref?: string }; example?: unknown };
+
+const JSON_TYPE = 'application/json';
+/** Lines are parts of their run: they are listed and streamed, and nothing refers to one. */
+const WITHOUT_ID = ['Line', 'TakenLine'];
+/** Each employer has one of each, at an address of its own, so these need no id. */
+const SINGLETONS = ['PaySchedules', 'PayrollCodes', 'PayrollPolicy'];
+
+async function read(t: Parameters<typeof start>[0]) {
+  const { call } = await start(t);
+  const reference: Reference = (await call({ url: '/openapi.json' })).json;
+  const operations = Object.entries(reference.paths as Record<string, Record<string, object>>).flatMap(
+    ([path, item]) =>
+      Object.entries(item).map(([method, operation]) => {
+        const name = `${method.toUpperCase()} ${path}`;
+        return { ...operation, name } as Operation;
+      }),
+  );
+  return { reference, operations, schemas: reference.components.schemas };
+}
+
+const nameIn = ({ schema }: Media) => schema.$ref?.split('/').at(-1);
+const successOf = ({ responses }: Operation) =>
+  Object.entries(responses).flatMap(([status, { content }]) => (status < '300' && content ? [content] : []));
+
+t.test('every list has data, has_more and next_cursor, and its rows have ids', async (t) => {
+  const { operations, schemas } = await read(t);
+  const lists = operations
+    .filter(({ name }) => name.startsWith('GET '))
+    .flatMap((operation) => successOf(operation).flatMap((content) => content[JSON_TYPE] ?? []))
+    .flatMap((media) => nameIn(media) ?? [])
+    .filter((name) => schemas[name].properties?.data !== undefined);
+  t.ok(lists.length >= 9);
+  for (const list of new Set(lists)) {
+    const { properties, required } = schemas[list];
+    for (const field of ['data', 'has_more', 'next_cursor'])
+      t.ok(required.includes(field), `${list}.${field}`);
+    t.match(properties.has_more, { type: 'boolean' }, list);
+    const row = properties.data.items.$ref.split('/').at(-1);
+    if (!WITHOUT_ID.includes(row))
+      t.match(schemas[row].properties.id, { type: 'string' }, `${list} of ${row}`);
+  }
+  for (const [name, { properties = {} }] of Object.entries<{ properties?: object }>(schemas))
+    t.equal('data' in properties, 'has_more' in properties, `${name}: data is for lists`);
+});
+
+t.test('every resource with an address of its own has an id', async (t) => {
+  const { operations, schemas } = await read(t);
+  const resources = operations
+    .filter(({ name }) => /^GET .*\{\w+_id\}(\/outline|\/census|\/pay\w+-\w+)?$/.test(name))
+    .map((operation) => nameIn(successOf(operation)[0]?.[JSON_TYPE] as Media) as string);
+  t.ok(resources.length >= 8);
+  for (const name of resources) {
+    if (!SINGLETONS.includes(name) && name !== 'Census')
+      t.match(schemas[name].properties.id, { type: 'string' }, name);
+  }
+});
+
+t.test('every operation has examples, and every JSON body a name', async (t) => {
+  const { operations } = await read(t);
+  for (const operation of operations) {
+    for (const content of [operation.requestBody?.content ?? {}, ...successOf(operation)]) {
+      for (const [type, { example }] of Object.entries(content))
+        t.not(example, undefined, `${operation.name} ${type}`);
+    }
+    const body = operation.requestBody?.content[JSON_TYPE];
+    if (body !== undefined) t.type(body.schema.$ref, 'string', `${operation.name}: its body is a component`);
+    t.ok(
+      Object.keys(operation.responses).some((status) => status.startsWith('4')),
+      operation.name,
+    );
+  }
+});
+
+t.test('examples contain no placeholder', async (t) => {
+  const { reference, operations } = await read(t);
+  const leaves = (value: unknown): unknown[] =>
+    typeof value === 'object' && value !== null ? Object.values(value).flatMap(leaves) : [value];
+  for (const operation of operations) {
+    const contents = [operation.requestBody?.content ?? {}, ...successOf(operation)];
+    const examples = contents.flatMap((content) => Object.values(content).map(({ example }) => example));
+    t.notOk(leaves(examples).includes('text'), operation.name);
+  }
+  t.ok(resolve(reference, reference));
+});
+
+const OFFERED = ['application/json', 'text/csv', 'application/x-ndjson'] as const;
+
+t.test('the response has the type that the client prefers', async (t) => {
+  const liked: Record<string, string> = {
+    '': 'application/json',
+    '*/*': 'application/json',
+    'text/csv': 'text/csv',
+    'TEXT/CSV; charset=utf-8': 'text/csv',
+    'text/*': 'text/csv',
+    'application/*': 'application/json',
+    'application/x-ndjson': 'application/x-ndjson',
+    'text/csv, */*': 'text/csv',
+    '*/*, text/csv': 'text/csv',
+    'text/csv, application/json': 'text/csv',
+    'application/json;q=0.5, text/csv;q=0.4': 'application/json',
+    'application/json;q=0.4, text/csv;q=0.5': 'text/csv',
+    'text/html, application/xhtml+xml, */*;q=0.8': 'application/json',
+    'application/json;q=0, */*': 'text/csv',
+    'text/html;level=1, text/csv;header=present;q=0.1': 'text/csv',
+  };
+  for (const [header, type] of Object.entries(liked)) t.equal(negotiated(header, OFFERED), type, header);
+  t.equal(negotiated(undefined, OFFERED), 'application/json', 'no header');
+});
+
+t.test('an unavailable type is rejected with the available ones', async (t) => {
+  for (const header of ['text/html', 'application/xml', 'text/csv;q=0', 'csv', 'text/csv;q=x', ',']) {
+    t.throws(() => negotiated(header, OFFERED), {
+      code: 'NOT_ACCEPTABLE',
+      message: 'This operation responds with application/json or text/csv or application/x-ndjson.',
+    });
+  }
+});
+
+const cursor = cursorOf('fruits', Type.Object({ name: Type.String(), at: Type.Integer() }));
+
+t.test('a cursor encodes any position as text that needs no escaping in a query', async (t) => {
+  for (const name of ['', 'ü/🙂 +&=?', '"\\', 'x'.repeat(255)]) {
+    const text = cursor.page([], { name, at: 7 }).next_cursor as string;
+    t.match(text, /^[A-Za-z0-9_-]+$/);
+    t.strictSame(cursor.decode(text), { name, at: 7 });
+  }
+  t.strictSame(cursor.page([], null), { data: [], has_more: false, next_cursor: null });
+  t.equal(cursor.decode(undefined), undefined);
+});
+
+t.test('an invalid cursor is rejected by the name of the parameter', async (t) => {
+  const other = cursorOf('stones', Type.Object({ name: Type.String(), at: Type.Integer() }));
+  const text = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
+  const foreign = {
+    'from a different list': other.page([], { name: 'a', at: 1 }).next_cursor as string,
+    'from another release': text({ list: 'fruits', at: 1 }),
+    'with a position of a wrong kind': text({ list: 'fruits', at: { name: 1, at: 1 } }),
+    'with a number beyond the range of the database': text({ list: 'fruits', at: { name: 'a', at: 1e300 } }),
+    'with a NUL': text({ list: 'fruits', at: { name: 'a\0', at: 1 } }),
+    'with half a surrogate pair': text({ list: 'fruits', at: { name: '\ud800', at: 1 } }),
+    'cut short': cursor.page([], { name: 'a', at: 1 }).next_cursor?.slice(0, -6),
+    'not base64': '!!!',
+    'not JSON': Buffer.from('fruits').toString('base64url'),
+    'no object': text(null),
+    'a prototype': Buffer.from('{"__proto__":{"list":"fruits"}}').toString('base64url'),
+  };
+  for (const [name, given] of Object.entries(foreign)) {
+    t.throws(() => cursor.decode(given), { code: 'INVALID_REQUEST', message: /^cursor: / }, name);
+  }
+});
+
+t.test('a list rejects a cursor from a different list', async (t) => {
+  const { call, db } = await start(t);
+  await deliver(db, [deductionOf('e1', { id: 'd1' }), deductionOf('e2', { id: 'd2' })]);
+  const urls = ['/v1/deductions', '/v1/events', '/v1/census-syncs'];
+  const { next_cursor } = (await call({ url: '/v1/deductions?limit=1' })).json;
+  for (const url of urls) {
+    const { status, json } = await call({ url: `${url}?cursor=${next_cursor}` });
+    t.equal(status, url === '/v1/deductions' ? 200 : 400, url);
+    if (status === 400) t.match(json.errors, [{ path: 'cursor', rule: /next_cursor/ }]);
+  }
 });

@@ -1,4 +1,6 @@
 /** The typed client with the private listener, over real HTTP. */
+
+import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import t, { type Test } from 'tap';
@@ -10,6 +12,7 @@ import {
   type Schemas,
 } from '../../src/client.ts';
 import { loadFixtures } from '../../src/testing.ts';
+import { referenceDocument, sha256 } from '../../tools/client-types/reference.ts';
 import { deliver } from '../api/deliver.ts';
 import { FIRST_TOKEN, NOW, type Running, start } from '../api/start.ts';
 import { organization, person } from '../census/parts.ts';
@@ -184,3 +187,9 @@ export function isTyped(client: Client): unknown {
     client.PUT('/v1/payroll-runs/{run_id}', { params: { path: { run_id: '1' } }, body: { kind: 'regular' } }),
   ];
 }
+
+t.test('the types were generated from the current API document', async (t) => {
+  const types = readFileSync(new URL('../../src/client-types.ts', import.meta.url), 'utf8');
+  const [, madeFrom] = /^\/\/ SHA-256 of the document: ([0-9a-f]{64})$/m.exec(types) ?? [];
+  t.equal(madeFrom, sha256(await referenceDocument()), 'the API has changed: run npm run client-types');
+});

@@ -4,6 +4,7 @@ import { Settings } from 'typebox/system';
 import { census } from '../../src/contract/census.ts';
 import { type Checker, compile, describe, PROBLEMS_MAX } from '../../src/contract/check.ts';
 import { deduction } from '../../src/contract/deduction.ts';
+import { maskSsn, maskSsnsIn } from '../../src/contract/employee.ts';
 import { compensationChange, newHire, termination } from '../../src/contract/employment.ts';
 import { envelope, syncData } from '../../src/contract/events.ts';
 import { changed } from './rules.ts';
@@ -102,4 +103,29 @@ t.test('listing problems does not change settings of the process', async (t) => 
   const before = Settings.Get().maxErrors;
   termination.problems({});
   t.equal(Settings.Get().maxErrors, before);
+});
+
+t.test('only the last four digits of an SSN are shown, however it is written', async (t) => {
+  for (const [ssn, shown] of [
+    ['123-45-6789', '***-**-6789'],
+    ['123456789', '***-**-6789'],
+    ['123 45 6789', '***-**-6789'],
+    ['XXX-XX-6789', '***-**-****'],
+    ['6789', '***-**-****'],
+    ['12345', '***-**-2345'],
+    ['', '***-**-****'],
+    ['none', '***-**-****'],
+  ] as const) {
+    t.equal(maskSsn(ssn), shown, ssn);
+  }
+});
+
+t.test('every SSN in a text is masked, and no other number', async (t) => {
+  t.equal(maskSsnsIn('123-45-6789, 987654321; 111 22 3333.'), '***-**-6789, ***-**-4321; ***-**-3333.');
+  t.equal(
+    maskSsnsIn('at 2026-03-31, zip 12207-1234, id 1234567890'),
+    'at 2026-03-31, zip 12207-1234, id 1234567890',
+  );
+  t.equal(maskSsnsIn('known: 12.34.56.789', '12.34.56.789'), 'known: ***-**-6789');
+  t.equal(maskSsnsIn('nothing', ''), 'nothing');
 });

@@ -1,10 +1,13 @@
 import { statSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
-import { sql } from 'kysely';
-import t from 'tap';
+import { CompiledQuery, Kysely, sql } from 'kysely';
+import t, { type Test } from 'tap';
+import { isUnavailable } from '../../src/database/errors.ts';
 import { assertDurable } from '../../src/database/handle.ts';
 import { holdServeLock, openDatabase, sqlitePath } from '../../src/database/open.ts';
+import { openSqlite } from '../../src/database/sqlite.ts';
+import type { Db, Tables } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { startChild } from './child.ts';
 import { open, scratch, scratchUrl } from './scratch.ts';
@@ -81,4 +84,93 @@ t.test('no other process can lock the open database exclusively and remove its l
   t.equal(await said(), 'SQLITE_BUSY', 'and held');
   t.throws(() => holdServeLock(url), { code: 'ALREADY_SERVED' });
   await db.destroy();
+});
+
+/** The maximum number of prepared statements, as in src/database/sqlite.ts. */
+const KEPT = 300;
+
+/** A database whose writing handle records which texts it prepares. */
+function watched(t: Test): { db: Db; prepared: string[] } {
+  const { dialect, writer } = openSqlite(join(t.testdir(), 'sidecar.db'));
+  const prepared: string[] = [];
+  const prepare = writer.prepare.bind(writer);
+  writer.prepare = ((text: string) => {
+    prepared.push(text);
+    return prepare(text);
+  }) as typeof writer.prepare;
+  const db = new Kysely<Tables>({ dialect });
+  t.teardown(() => db.destroy());
+  return { db, prepared };
+}
+
+function run(db: Db, texts: readonly string[]): Promise<void> {
+  return transact(db, async (trx) => {
+    for (const text of texts) await trx.executeQuery(CompiledQuery.raw(text));
+  });
+}
+
+const text = (number: number) => `select ${number} as answer`;
+
+t.test('a repeated statement is prepared once', async (t) => {
+  const { db, prepared } = watched(t);
+  await run(db, [text(1), text(2), text(1)]);
+  await run(db, [text(2)]);
+  t.strictSame(prepared, ['begin immediate', text(1), text(2), 'commit']);
+});
+
+t.test('a bounded number of statements is kept, the most recently used ones', async (t) => {
+  const { db, prepared } = watched(t);
+  const newest = text(KEPT - 1);
+  // With `begin` and `commit` they are two too many, and the next `begin` takes one more slot.
+  await run(
+    db,
+    Array.from({ length: KEPT }, (_, number) => text(number)),
+  );
+  prepared.length = 0;
+  await run(db, [text(2), newest, text(0), text(2), text(3)]);
+  t.strictSame(prepared, ['begin immediate', text(0), text(3)], 'the least recently used were dropped');
+});
+
+/** The time that a writer waits for the lock. */
+const LOCK_WAIT_MS = 3_000;
+/** The event loop turns about 300 times during the wait, and hardly at all if the wait blocks it. */
+const TURNS_MIN = 10;
+
+t.test('while another process holds the write lock', async (t) => {
+  const { db, url } = await scratch(t);
+  const child = startChild(t, 'child-holds-lock.ts', sqlitePath(url));
+  t.equal(await child.line(), 'held');
+
+  const began = performance.now();
+  const waiting = [1, 2, 3].map((position) =>
+    transact(db, (trx) => trx.updateTable('ledger_head').set({ position }).execute()),
+  );
+  let turns = 0;
+  const ticking = setInterval(() => {
+    turns += 1;
+  }, 10);
+  const { position } = await db.selectFrom('ledger_head').selectAll().executeTakeFirstOrThrow();
+  t.equal(position, 0, 'reads go on');
+
+  const outcomes = await Promise.allSettled(waiting);
+  clearInterval(ticking);
+  const waitedMs = performance.now() - began;
+  for (const outcome of outcomes) {
+    t.match(
+      outcome,
+      { status: 'rejected', reason: { code: 'LOCK_TIMEOUT' } },
+      'a writer gets a retryable error',
+    );
+    t.ok(isUnavailable((outcome as PromiseRejectedResult).reason), 'the error is temporary');
+  }
+  t.ok(waitedMs > 0.9 * LOCK_WAIT_MS, `the writers waited: ${waitedMs} ms`);
+  t.ok(waitedMs < waiting.length * LOCK_WAIT_MS, `all at once, not in turn: ${waitedMs} ms`);
+  t.ok(turns >= TURNS_MIN, `the event loop turned ${turns} times`);
+
+  const late = transact(db, (trx) => trx.updateTable('ledger_head').set({ position: 4 }).execute());
+  child.process.stdin!.end();
+  await late;
+  t.equal(await child.end(), 0);
+  const after = await db.selectFrom('ledger_head').selectAll().executeTakeFirstOrThrow();
+  t.equal(after.position, 4, 'a waiting writer gets the lock when it is released');
 });

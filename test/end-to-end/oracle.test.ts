@@ -1,6 +1,9 @@
 /** Tests the oracle: each breach that it must find is created and found. */
 import { CompiledQuery } from 'kysely';
+import { loadFixtures } from '../../src/simulator/events.ts';
 import { deliver } from '../api/deliver.ts';
+import { start } from '../api/start.ts';
+import { FIXTURES } from '../cli/harness.ts';
 import { scratch } from '../database/scratch.ts';
 import { onEachEngine } from '../support/engine.ts';
 import { eventOf } from '../support/load.ts';
@@ -85,4 +88,20 @@ onEachEngine('a correct ledger has no breaches, and each breach is found', async
     "delete from inbox where event_id = 'msg_judged_3'",
     /msg_judged_3.* took effect and is not stored/,
   );
+});
+
+onEachEngine('every event of fixtures/ ends in the state that its file documents', async (t) => {
+  const fixtures = loadFixtures(FIXTURES);
+  const { db, url, call } = await start(t);
+  const events = fixtures.map(({ id, body }) => ({ id, body: JSON.stringify(body) }));
+  await deliver(
+    db,
+    events.map(({ id, body }) => ({ eventId: id, body: Buffer.from(body) })),
+  );
+  for (const { id, file, becomes } of fixtures) {
+    const { state, reason } = (await call({ url: `/v1/events/${id}` })).json;
+    t.equal(state, becomes, file);
+    t.equal(reason === null, becomes === 'applied', 'only applied events have no reason');
+  }
+  t.strictSame(await breaches({ databaseUrl: url, acknowledged: events }), []);
 });

@@ -1,5 +1,5 @@
 /** Truncating or overwriting the files of a database in use: no event is acknowledged into a damaged file. */
-import { closeSync, openSync, statSync, truncateSync, writeSync } from 'node:fs';
+import { closeSync, openSync, renameSync, statSync, truncateSync, writeSync } from 'node:fs';
 import BetterSqlite3 from 'better-sqlite3';
 import t from 'tap';
 import { sqlitePath } from '../../src/database/open.ts';
@@ -133,3 +133,24 @@ t.test('after a kill and a damaged log the start reports the lost acknowledged e
   t.ok(missing.length > 0);
   t.match(await stage.api.check('data-loss'), { result: 'fail', count: 1 });
 });
+
+// The log is written to the file when the process ends.
+for (const [name, end, result] of [
+  ['file', '', 'fail'],
+  ['log', '-wal', 'pass'],
+]) {
+  t.test(`a sidecar whose ${name} is replaced ends, and the next start reports the loss`, async (t) => {
+    const stage = await setStage(t);
+    const kept = await deliver(stage.sidecar.port, stage.keys.webhookSecret, eventOf('kept', 1));
+    t.equal(kept.status, 204);
+    await stage.settled();
+    const path = `${sqlitePath(stage.databaseUrl)}${end}`;
+    renameSync(path, `${path}.away`);
+    t.equal(await stage.sidecar.ended, 1);
+    const fatal = stage.sidecar.logged().filter(({ level }) => level === 'fatal');
+    t.match(fatal, [{ code: 'DATABASE_REPLACED' }]);
+    t.match(stage.sidecar.output(), /was replaced or removed while it was in use/);
+    await stage.start();
+    t.match(await stage.api.check('data-loss'), { result });
+  });
+}

@@ -1,14 +1,24 @@
 import { randomUUID } from 'node:crypto';
+import { sql } from 'kysely';
 import { piecesOf } from '../../src/database/bulk.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { activeTwice } from '../../src/ledger/checks.ts';
-import { KEPT_MAX } from '../../src/ledger/employee-sets.ts';
-import { lockLedger } from '../../src/ledger/position.ts';
+import { createEmployeeSets, KEPT_MAX } from '../../src/ledger/employee-sets.ts';
+import { lockLedger, transactOnLedger } from '../../src/ledger/position.ts';
 import { employeesOf, type NewFact, recordFacts, rosterAt, rosterOf } from '../../src/ledger/roster.ts';
+import { decideStart } from '../../src/ledger/start-decisions.ts';
+import { deductionOf, deliver } from '../api/deliver.ts';
+import { censusOf, person, stage } from '../census/parts.ts';
 import { scratch } from '../database/scratch.ts';
+import { report } from '../employment/stage.ts';
+import { startApplying } from '../inbox/applying.ts';
+import { deduction } from '../inbox/bodies.ts';
+import { setClock } from '../outbox/parts.ts';
+import { ACTING } from '../support/audit.ts';
 import { cpuTime } from '../support/cpu-time.ts';
-import { onEachEngine } from '../support/engine.ts';
+import { liftTimeLimits, onEachEngine, onPostgres } from '../support/engine.ts';
+import { eventually } from '../support/eventually.ts';
 
 const T1 = '2026-01-01T00:00:00.000Z';
 const T2 = '2026-02-01T00:00:00.000Z';
@@ -158,4 +168,142 @@ onEachEngine('facts of 250 employees hold the write lock for less than 50 ms', a
   }
   const median = times.sort((a, b) => a - b)[4] as number;
   t.ok(median < 50, `median ${median.toFixed(1)} ms`);
+});
+
+let events = 0;
+/** Delivers deductions of these employees. */
+const deduct = (db: Db, employees: readonly string[]) =>
+  deliver(
+    db,
+    employees.map((employee_id) => {
+      events += 1;
+      return deductionOf(`e-${events}`, { id: `d-${events}`, employee_id });
+    }),
+  );
+
+/** Stages a census with these employees. */
+const name = (db: Db, employer_id: string, employees: readonly string[]) =>
+  transact(db, (trx) =>
+    recordFacts(
+      trx,
+      employees.map((employee_id) => ({
+        ...{ employee_id, employer_id, hire_date: null, termination_date: null, employment_status: null },
+        ...{ pay_frequency: null, pay_group: null, absent: 0 as const },
+      })),
+      { source: 'census', source_id: 'c-1' },
+      '2026-01-01T00:00:00.000Z',
+    ),
+  );
+
+onEachEngine('the set of employees without a census follows new deductions and censuses', async (t) => {
+  const { db } = await scratch(t);
+  const { unmatched } = createEmployeeSets(db);
+  t.strictSame(await unmatched(), []);
+  await deduct(db, ['e-2', 'e-1', 'E-3']);
+  t.strictSame(await unmatched(), ['E-3', 'e-1', 'e-2'], 'in byte order');
+  await name(db, 'acme', ['e-1', 'e-9']);
+  t.strictSame(await unmatched(), ['E-3', 'e-2']);
+  await deduct(db, ['e-9', 'e-4']);
+  await name(db, 'acme', ['E-3']);
+  t.strictSame(await unmatched(), ['e-2', 'e-4']);
+  await name(db, 'acme', ['e-2', 'e-4']);
+  t.strictSame(await unmatched(), []);
+});
+
+onEachEngine('the set of employees with two employers follows new censuses', async (t) => {
+  const { db } = await scratch(t);
+  const { shared } = createEmployeeSets(db);
+  await name(db, 'acme', ['e-1', 'e-2']);
+  t.strictSame(await shared(), []);
+  await name(db, 'birch', ['e-2', 'e-3']);
+  t.strictSame(await shared(), ['e-2']);
+  await name(db, 'cedar', ['e-1', 'e-2']);
+  t.strictSame(await shared(), ['e-1', 'e-2']);
+});
+
+onEachEngine('a repeated call reads only what was added since', async (t) => {
+  const { db } = await scratch(t);
+  const { unmatched } = createEmployeeSets(db);
+  await name(db, 'acme', ['e-1']);
+  await deduct(db, ['e-1', 'e-2']);
+  await unmatched();
+  // A read of the whole ledger would find this row.
+  await transact(db, (trx) =>
+    trx.insertInto('deduction_employees').values({ employee_id: 'e-0', deduction_id: 'd-0' }).execute(),
+  );
+  await deduct(db, ['e-3']);
+  t.strictSame(await unmatched(), ['e-2', 'e-3']);
+});
+
+onEachEngine('a set beyond the limit is reported up to the limit until it shrinks', async (t) => {
+  const { db } = await scratch(t);
+  const { unmatched } = createEmployeeSets(db);
+  const many = Array.from({ length: KEPT_MAX + 5 }, (_, at) => `e-${String(at).padStart(5, '0')}`);
+  await deduct(db, many);
+  t.strictSame(await unmatched(), many.slice(0, KEPT_MAX));
+  for (let at = 0; at < many.length - 3; at += 250)
+    await name(db, 'acme', many.slice(at, Math.min(at + 250, many.length - 3)));
+  t.strictSame(await unmatched(), many.slice(-3));
+  await name(db, 'acme', many.slice(-3));
+  t.strictSame(await unmatched(), []);
+});
+
+/** Every writer reaches its lock within this time. */
+const LOOKS = 30;
+
+onPostgres('a process has at most one connection that waits for the ledger', async (t) => {
+  const { db, loop, store } = await startApplying(t);
+  await store(deduction('a'));
+  const release = Promise.withResolvers<void>();
+  const isLocked = Promise.withResolvers<void>();
+  const holding = transact(db, async (trx) => {
+    await liftTimeLimits(trx);
+    await lockLedger(trx);
+    isLocked.resolve();
+    await release.promise;
+  });
+  await isLocked.promise;
+  const decision = { deductionId: 'd', version: 1, decision: 'keep', reason: 'r' } as const;
+  const writing = Promise.all([
+    loop.runOnce(),
+    report(db, 'termination', 'emp-1'),
+    report(db, 'termination', 'emp-2'),
+    stage(db, setClock(), censusOf([person('emp-3')])),
+    transactOnLedger(db, (trx) => decideStart(trx, decision, ACTING)),
+  ]);
+  const waiting = async () => {
+    const { rows } = await sql`
+      select 1 from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock'`.execute(db);
+    return rows.length;
+  };
+  await eventually('the first one waits', waiting, (count) => count > 0);
+  for (let looks = 0; looks < LOOKS; looks += 1) t.equal(await waiting(), 1);
+  release.resolve();
+  await holding;
+  t.match(await writing, [{ applied: 1 }, String, String, { ok: true }, { outcome: 'unknown' }]);
+});
+
+onPostgres('a writer of the ledger waits for a limited time, and the next one still writes', async (t) => {
+  const { db } = await scratch(t);
+  const release = Promise.withResolvers<void>();
+  const first = transactOnLedger(db, () => release.promise);
+  await t.rejects(
+    transactOnLedger(db, async () => t.fail('it gave up'), 1),
+    { code: 'LOCK_TIMEOUT' },
+  );
+  const third = transactOnLedger(db, async () => 'written');
+  release.resolve();
+  await first;
+  t.equal(await third, 'written');
+});
+
+onPostgres('a failed transaction does not block the next one', async (t) => {
+  const { db } = await scratch(t);
+  const failing = transactOnLedger(db, async () => {
+    throw new Error('content');
+  });
+  const next = transactOnLedger(db, async () => 'written');
+  await t.rejects(failing, /content/);
+  t.equal(await next, 'written');
 });

@@ -1,19 +1,22 @@
 /** A clock that is wrong, stepped or corrected, and what a sidecar reports of it. */
 import type { Test } from 'tap';
+import { notReadyReason } from '../../src/database/errors.ts';
 import { probeCommit } from '../../src/database/instance.ts';
 import type { Db } from '../../src/database/tables.ts';
+import { AppError } from '../../src/errors.ts';
 import {
   type ClockCheck,
   createClockCheck,
   readClockState,
   readLatestStored,
 } from '../../src/operations/clock-check.ts';
+import { createReadiness } from '../../src/operations/health.ts';
 import { silentLog } from '../../src/telemetry/log.ts';
 import { eventOf, receive } from '../api/deliver.ts';
 import { scratch } from '../database/scratch.ts';
 import { owe, START } from '../outbox/parts.ts';
 import { at } from '../support/clocks.ts';
-import { onEachEngine, onPostgres, onSqlite } from '../support/engine.ts';
+import { onEachEngine, onEitherEngine, onPostgres, onSqlite } from '../support/engine.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -179,4 +182,44 @@ onEachEngine('the newest stored time is of an event, request or probe, on SQLite
       engine === 'postgres' ? null : after(minute * MINUTE_MS).toISOString(),
     );
   }
+});
+
+const coded = (code: string) => Object.assign(new Error('of the engine'), { code });
+
+onEitherEngine('the reason why a process cannot commit is one of five words', (t) => {
+  const cases: [unknown, string][] = [
+    [new AppError('LOCK_TIMEOUT', 'locked'), 'locked'],
+    [coded('SQLITE_BUSY'), 'locked'],
+    [coded('SQLITE_BUSY_SNAPSHOT'), 'locked'],
+    [coded('SQLITE_FULL'), 'disk-full'],
+    [coded('SQLITE_IOERR_SHMSIZE'), 'disk-full'],
+    [coded('53100'), 'disk-full'],
+    [new AppError('CONNECTION_LOST', 'ECONNREFUSED'), 'unreachable'],
+    [coded('57P03'), 'unreachable'],
+    [coded('53300'), 'unreachable'],
+    [coded('SQLITE_READONLY_DBMOVED'), 'read-only'],
+    [coded('25006'), 'read-only'],
+    [coded('SQLITE_IOERR_FSYNC'), 'failed'],
+    [new AppError('NOT_DURABLE', 'fsync is off'), 'failed'],
+    [new Error('no code'), 'failed'],
+    [null, 'failed'],
+  ];
+  for (const [error, expected] of cases) t.equal(notReadyReason(error), expected, `${error}`);
+  t.end();
+});
+
+onEitherEngine('the check commits a transaction and caches its result for a second', async (t) => {
+  const { db } = await scratch(t);
+  let at = Date.parse('2026-03-01T12:00:00.000Z');
+  const whyNotReady = createReadiness(db, () => new Date(at));
+  const probed = async () =>
+    (await db.selectFrom('instance').select('probed_at').executeTakeFirst())?.probed_at;
+  t.equal(await whyNotReady(), null);
+  t.equal(await probed(), '2026-03-01T12:00:00.000Z');
+  at += 900;
+  t.equal(await whyNotReady(), null);
+  t.equal(await probed(), '2026-03-01T12:00:00.000Z', 'not asked again');
+  at += 200;
+  t.equal(await whyNotReady(), null);
+  t.equal(await probed(), '2026-03-01T12:00:01.100Z');
 });

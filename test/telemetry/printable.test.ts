@@ -1,7 +1,10 @@
 import { execFile } from 'node:child_process';
+import { mock } from 'node:test';
 import { promisify, styleText } from 'node:util';
 import t from 'tap';
+import type { LogFields } from '../../src/telemetry/log.ts';
 import { printable, printableLines } from '../../src/telemetry/printable.ts';
+import { type Failures, rateLimited, rateLimitedLines } from '../../src/telemetry/rate-limited-log.ts';
 
 /** C0, DEL, C1, separators, and the controls of the bidirectional algorithm. */
 const UNPRINTABLE = [
@@ -70,4 +73,45 @@ t.test('a log line contains no control characters, as JSON or as text', async (t
   };
   t.match(JSON.parse(await logged(false)), { reason, code: 'é', msg: 'said' });
   t.match(await logged(true), /\\u0000.*\\u001b.*\\u007f\\u0080.*\\u009f\\u061c.*\\u2069"\n/);
+});
+
+t.test('the first failure is logged immediately, later ones once per second', async (t) => {
+  mock.timers.enable({ apis: ['setTimeout'] });
+  t.teardown(() => mock.timers.reset());
+  const logged: Failures[] = [];
+  const failed = rateLimited((failures) => logged.push(failures));
+
+  failed({ code: 'A', count: 1 });
+  t.strictSame(logged, [{ code: 'A', count: 1 }]);
+  failed({ code: 'A', count: 2 });
+  failed({ code: 'B', count: 3 });
+  mock.timers.tick(999);
+  t.equal(logged.length, 1);
+  mock.timers.tick(1);
+  t.strictSame(logged.slice(1), [{ code: 'B', count: 5 }]);
+
+  mock.timers.tick(1_000);
+  t.equal(logged.length, 2, 'nothing more failed');
+  failed({ code: 'C', count: 1 });
+  t.strictSame(logged.slice(2), [{ code: 'C', count: 1 }], 'immediately again');
+});
+
+t.test('lines that differ in their ids only are counted in one line without them', async (t) => {
+  mock.timers.enable({ apis: ['setTimeout'] });
+  t.teardown(() => mock.timers.reset());
+  const logged: LogFields[] = [];
+  const log = rateLimitedLines({ line: (fields) => logged.push(fields), others: () => {} });
+  for (const [reason, request_id] of [
+    ['a', '1'],
+    ['a', '2'],
+    ['b', '3'],
+    ['a', '4'],
+  ] as const)
+    log({ reason }, { request_id });
+  mock.timers.tick(1_000);
+  t.strictSame(logged, [
+    { reason: 'a', request_id: '1', count: 1 },
+    { reason: 'a', count: 2 },
+    { reason: 'b', request_id: '3', count: 1 },
+  ]);
 });

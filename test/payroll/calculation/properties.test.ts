@@ -2,12 +2,23 @@
 import { deepStrictEqual, equal, ok } from 'node:assert/strict';
 import t from 'tap';
 import { PAY_FREQUENCIES, type PayFrequency } from '../../../src/contract/employee.ts';
-import { type Amounts, type Contribution, calculator } from '../../../src/payroll/calculation/amounts.ts';
-import type { PlannedRun } from '../../../src/payroll/calculation/plan.ts';
-import { EXTRA_PAYCHECKS, REMAINDERS, SCHEMES } from '../../../src/payroll/calculation/plan.ts';
+import {
+  AMOUNT_FLAGS,
+  type Amounts,
+  type Contribution,
+  calculator,
+} from '../../../src/payroll/calculation/amounts.ts';
+import {
+  APPLIES_ON,
+  EXTRA_PAYCHECKS,
+  type PlannedRun,
+  REMAINDERS,
+  SCHEMES,
+} from '../../../src/payroll/calculation/plan.ts';
 import fc from '../../support/seeded.ts';
 import { plan, plannedRun, yearOfDates } from '../calendars.ts';
 import { dollars, expectedCents, fraction, roundToCents } from './oracle.ts';
+import { readPage, TABLES, tablesOn, withTables } from './worked-tables.ts';
 
 /** Cases of the comparison with the oracle; each is a run and a contribution. */
 const ORACLE_RUNS = 3_000;
@@ -133,4 +144,26 @@ t.test('amounts are correct when more amounts than the cache holds differ', asyn
     first.toReversed(),
   );
   t.equal(first[15_000], expectedCents('150.00', 'monthly', of.run, of.dates as string[]));
+});
+
+t.test('the worked tables in docs/amounts.md equal the computed ones', async (t) => {
+  const page = readPage();
+  t.equal(
+    page,
+    withTables(page),
+    'else run `node test/payroll/calculation/write-worked-tables.ts` and read the difference',
+  );
+  t.strictSame(tablesOn(page).sort(), Object.keys(TABLES).sort(), 'each once');
+});
+
+t.test('docs/amounts.md names every option and every flag of an amount', async (t) => {
+  const page = readPage();
+  const names = { SCHEMES, APPLIES_ON, REMAINDERS, EXTRA_PAYCHECKS, AMOUNT_FLAGS };
+  for (const [list, values] of Object.entries(names)) {
+    t.strictSame(
+      values.filter((name) => !page.includes(`\`${name}\``)),
+      [],
+      list,
+    );
+  }
 });
