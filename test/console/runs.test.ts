@@ -136,7 +136,7 @@ t.test('adjustments and arrears are marked and link to the run that they correct
   await page.waitForURL('**/runs/r2?kind=arrears#lines');
   const line = page.locator('details.line');
   await line.locator('summary').click();
-  t.match(await line.textContent(), 'run r1: 69.23 finalized - 40.00 taken = 29.23');
+  t.match(await line.textContent(), 'dental was 69.23; 40.00 was taken (reported July 13); 29.23 more.');
   t.equal((await lines(page)).length, 1);
   await line.getByRole('link', { name: 'r1' }).click();
   await page.waitForURL('**/runs/r1');
