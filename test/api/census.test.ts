@@ -80,17 +80,6 @@ onEitherEngine('a census can be CSV, with the organization in a header', async (
   t.strictSame((await running.call({ url: URL })).json, { organization: utf8, employees: [employee] });
 });
 
-onEitherEngine('a problem is named by path and rule, and the previous census stays', async (t) => {
-  const running = await start(t);
-  await put(running, census);
-  const { status, json } = await put(running, bad);
-  t.equal(status, 422);
-  t.equal(json.type, 'urn:benefits-sidecar:problem:census-refused');
-  t.strictSame(json.errors, [{ path: 'employees[1].address.state', rule: 'must be a US state code' }]);
-  t.strictSame((await running.call({ url: URL })).json, census);
-  t.equal(running.woken.send, 1, 'the send loop is not woken');
-});
-
 onEitherEngine('validating returns the same problems and stores nothing', async (t) => {
   const { call, db } = await start(t);
   const validate = async (body: unknown) =>

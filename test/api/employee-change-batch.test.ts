@@ -1,5 +1,5 @@
 import { request as httpRequest } from 'node:http';
-import { compensationChange, demographic, newHire, termination } from '../contract/samples.ts';
+import { newHire, termination } from '../contract/samples.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import { FIRST_TOKEN, type Running, start } from './start.ts';
 
@@ -23,35 +23,6 @@ const accepted = async ({ db }: Running) =>
 const hire = { kind: 'new-hire', ...newHire };
 const leave = { kind: 'termination', ...termination };
 const leaveOf = (employee_id: string) => ({ ...leave, employee_id });
-
-onEitherEngine('an array returns a result for each change, in order', async (t) => {
-  const running = await start(t);
-  const changes = [
-    hire,
-    { kind: 'demographic', ...demographic },
-    { kind: 'compensation-change', ...compensationChange },
-    leave,
-  ];
-  const { status, json } = await batch(running, changes);
-  t.equal(status, 200);
-  const rows = await accepted(running);
-  t.strictSame(
-    json.results,
-    rows.map(({ request_id }, index) => ({ line: index + 1, status: 'accepted', change_id: request_id })),
-  );
-  t.strictSame(
-    rows.map(({ kind, is_next }) => [kind, is_next]),
-    [
-      ['new-hire', 1],
-      ['demographic', 0],
-      ['compensation-change', 0],
-      ['termination', 0],
-    ],
-    'enqueued in that order',
-  );
-  t.equal(running.woken.send, 1);
-  t.match(running.logged, [{ fields: { count: 4, token: 'API_TOKEN' } }]);
-});
 
 onEitherEngine('an invalid line has its problems and affects no other', async (t) => {
   const running = await start(t);

@@ -1,7 +1,7 @@
 import { report } from '../employment/stage.ts';
 import { encryptor } from '../outbox/parts.ts';
 import { onEitherEngine } from '../support/engine.ts';
-import { bodyOn, deduct, EMPLOYER, employ, hireMany, NOW, taken } from '../support/payroll.ts';
+import { bodyOn, deduct, employ, hireMany, NOW } from '../support/payroll.ts';
 import { deductionOf, deliver } from './deliver.ts';
 import { listenerObserving, PAY_DATE, RUNS, startPayroll } from './payroll-stage.ts';
 import { type Running, start } from './start.ts';
@@ -11,57 +11,6 @@ const clock = () => NOW;
 
 const show = async ({ call }: Running, id: string, token?: string) =>
   call({ url: `${EMPLOYEES}/${encodeURIComponent(id)}`, ...(token !== undefined && { token }) });
-
-onEitherEngine(
-  'an employee is shown with the history of the roster, deductions, changes and arrears',
-  async (t) => {
-    const payroll = await startPayroll(t, { encryptor });
-    const { db, finalized } = payroll;
-    const move = await report(db, 'demographic', 'emp-1', { clock });
-    const fields = { termination_date: '2026-08-31' };
-    const leaves = await report(db, 'termination', 'emp-1', { clock, fields });
-    await finalized('r', { pay_date: PAY_DATE });
-    await taken(db, 'r', { employee_id: 'emp-1', amount: '60.00' });
-    const { status, json } = await show(payroll, 'emp-1');
-    t.equal(status, 200);
-    t.match(json, { id: 'emp-1', employer_id: EMPLOYER, left_out: [] });
-    t.match(json.roster, [
-      {
-        employer_id: EMPLOYER,
-        termination_date: null,
-        absent: false,
-        source: 'census',
-        pay_frequency: 'biweekly',
-      },
-      { termination_date: '2026-08-31', source: 'termination', source_id: leaves, pay_frequency: null },
-    ]);
-    t.ok(json.roster[0].position < json.roster[1].position, 'in order of positions');
-    t.match(json.deductions, {
-      data: [{ id: 'ded-1', member_contribution: '150.00', employer_id: EMPLOYER, version: 1 }],
-      has_more: false,
-      next_cursor: null,
-      url: '/v1/deductions?employee_id=emp-1',
-    });
-    t.match(json.changes, {
-      data: [{ id: leaves }, { id: move }],
-      has_more: false,
-      next_cursor: null,
-      url: '/v1/employee-changes?employee_id=emp-1',
-    });
-    t.match(json.arrears, [
-      {
-        employer_id: EMPLOYER,
-        run_id: 'r',
-        deduction_id: 'ded-1',
-        line_of_coverage: 'medical',
-        amount: '9.23',
-        explanation:
-          'Paycheck of July 17, 2026: medical was 69.23; 60.00 was taken (reported July 10, 2026); 9.23 more.',
-      },
-    ]);
-    t.match((await show(payroll, 'emp-2')).json, { arrears: [], changes: { data: [] } });
-  },
-);
 
 onEitherEngine('a token sees the parts it has scopes for, and which parts need another scope', async (t) => {
   const payroll = await startPayroll(t, { encryptor });
@@ -141,43 +90,6 @@ const MESSAGE = 'A newer amount for medical arrived on July 10 and is not applie
 type Line = { employee_id: string; unapplied: { message: string; member_contribution: string } | null };
 const marksOf = (lines: readonly Line[]) =>
   lines.map(({ employee_id, unapplied }) => [employee_id, unapplied?.message ?? null]);
-
-onEitherEngine('lines, previews, the employee and readiness show a change that is not applied', async (t) => {
-  const { db, put, get, post, call } = await startPayroll(t);
-  await put('r');
-  await deduct(db, 'evt-3', NEWER, LATER);
-  const marks = [
-    ['emp-1', MESSAGE],
-    ['emp-2', null],
-  ];
-  const { data } = (await get('/r/lines')).json;
-  t.strictSame(marksOf(data), marks);
-  t.match(data[0].unapplied, { member_contribution: '175.00', current_member_contribution: '150.00' });
-  const { text } = await get('/r/lines', { headers: { accept: 'application/x-ndjson' } });
-  t.strictSame(
-    marksOf(
-      text
-        .trim()
-        .split('\n')
-        .map((row) => JSON.parse(row)),
-    ),
-    marks,
-  );
-  const preview = await post('/preview', bodyOn(PAY_DATE, { employee_ids: ['emp-1', 'emp-2'] }));
-  t.strictSame(marksOf(preview.json.lines), marks);
-  const employee = async (id: string) => (await call({ url: `/v1/employees/${id}` })).json;
-  t.match((await employee('emp-1')).unapplied, [{ event_id: 'evt-3', message: MESSAGE }]);
-  t.strictSame((await employee('emp-2')).unapplied, []);
-  for (const url of [`${RUNS}/r/readiness`, '/v1/readiness', '/v1/readiness?employer_id=acme']) {
-    const { checks } = (await call({ url })).json;
-    const found = checks.find(({ id }: { id: string }) => id === 'events-quarantined');
-    t.match(found, {
-      result: 'fail',
-      examples: ['evt-3: emp-1, medical'],
-      unapplied: [{ message: MESSAGE }],
-    });
-  }
-});
 
 onEitherEngine('without ledger:read, a change that is not applied is shown without amounts', async (t) => {
   const { db, put, get, post, tokenWith } = await startPayroll(t);

@@ -10,29 +10,11 @@ import { enqueue } from '../../src/outbox/queue.ts';
 import { record } from '../../src/security/audit.ts';
 import { createReceivingCounts } from '../../src/telemetry/counts.ts';
 import { acting } from '../support/audit.ts';
-import { engineOf, onEitherEngine } from '../support/engine.ts';
+import { onEitherEngine } from '../support/engine.ts';
 import { read } from '../support/scrape.ts';
 import { onlyReceived } from '../telemetry/still.ts';
 import { deductionOf, deliver, eventOf, receive } from './deliver.ts';
 import { NOW, type Running, start } from './start.ts';
-
-onEitherEngine('a new database shows nothing, and sending active', async (t) => {
-  const { call } = await start(t);
-  const { status, json } = await call({ url: '/v1/activity' });
-  t.equal(status, 200);
-  const { minutes, database_bytes, disk_free_bytes, ...rest } = json;
-  t.strictSame(rest, {
-    events: { pending: 0, oldest_pending_at: null, quarantined: 0, conflicts: 0, last_received_at: null },
-    requests: { pending: 0, sending: 0, rejected: 0, oldest_unfinished_at: null },
-    circuit_breaker: { state: 'active', reason: null, paused_at: null },
-    counted_since: NOW.toISOString(),
-    position: 0,
-  });
-  t.equal(minutes.length, 60);
-  t.ok(database_bytes > 10_000, `${database_bytes} bytes`);
-  if (engineOf(t) === 'postgres') t.equal(disk_free_bytes, null);
-  else t.ok(disk_free_bytes > 0, `${disk_free_bytes} bytes free`);
-});
 
 onEitherEngine('pending work and open problems are counted, and dismissed ones are not', async (t) => {
   const { call, db } = await start(t);

@@ -42,46 +42,6 @@ async function pages(
   return seen;
 }
 
-onEitherEngine('a line has every field of the reference', async (t) => {
-  const { put, get } = await startPayroll(t);
-  await put('r');
-  const { status, json, headers } = await get('/r/lines');
-  t.equal(status, 200);
-  t.match(headers['content-type'], /^application\/json/);
-  t.equal(headers.etag, undefined, 'an open run has none yet');
-  t.strictSame(json.data[0], {
-    employee_id: 'emp-1',
-    deduction_id: 'ded-1',
-    version: 1,
-    line_of_coverage: 'medical',
-    coverage_type: null,
-    taxability: 'pre_tax',
-    payroll_code: null,
-    employer_payroll_code: null,
-    employer_treatment: null,
-    description: null,
-    period: 'monthly',
-    member_contribution: '150.00',
-    employer_contribution: '350',
-    member_amount: '69.23',
-    employer_amount: '161.53',
-    kind: 'regular',
-    adjustment_for: null,
-    adjustment_pay_date: null,
-    because: null,
-    change: 'new',
-    previous_amount: null,
-    amount_change: null,
-    member_difference: null,
-    employer_difference: null,
-    flags: [],
-    explanation: json.data[0].explanation,
-    unapplied: null,
-  });
-  t.strictSame(ids(json.data), ['ded-1', 'ded-2']);
-  t.equal(json.next_cursor, null);
-});
-
 onEitherEngine('pages of any size have each line once, even if they end inside an employee', async (t) => {
   const payroll = await startPayroll(t);
   await several(payroll.db);
@@ -111,22 +71,6 @@ onEitherEngine('a list begun before the run was finalized at another position mu
   const { status, json } = await get(`/r/lines?limit=1&cursor=${next_cursor}`);
   t.equal(status, 409);
   t.match(json.detail, /was finalized while the list was read/);
-});
-
-onEitherEngine('the lines of one employee can be requested, in pages and as a file', async (t) => {
-  const payroll = await startPayroll(t);
-  await several(payroll.db);
-  await payroll.put('r');
-  for (const state of ['open', 'finalized']) {
-    t.strictSame(ids((await pages(payroll, 'employee_id=emp-2')).flat()), ['ded-2'], state);
-    t.equal((await pages(payroll, 'employee_id=emp-1&limit=2')).flat().length, 5, state);
-    t.equal(
-      (await payroll.get('/r/lines?employee_id=emp-2', CSV)).text.trim().split('\r\n').length,
-      2,
-      state,
-    );
-    await payroll.post('/r/finalize');
-  }
 });
 
 onEitherEngine('the same lines are available as CSV and as newline-delimited JSON', async (t) => {

@@ -88,48 +88,6 @@ onEitherEngine('added, absent, changed and unchanged employees are distinguished
   });
 });
 
-onEitherEngine('a change of one field is reported as such', async (t) => {
-  const { db } = await scratch(t);
-  const full = {
-    ...{ ssn: '078-05-1120', phone_number: '5550100', termination_date: '2026-03-01' },
-    ...{
-      biological_sex: 'male',
-      pay_frequency: 'weekly',
-      job_title: 'Baker',
-      employment_status: 'full_time',
-    },
-  };
-  const changed: Fields = {
-    ...{
-      first_name: 'Other',
-      last_name: 'Other',
-      dob: '1991-01-01',
-      address: { ...address, zip_code: '00001' },
-    },
-    ...{
-      hire_date: '2001-01-01',
-      email: 'other@example.com',
-      hours_worked: '1',
-      pay_rate: [],
-      job_title: 'Bakers',
-    },
-    ...{
-      employment_status: 'part_time',
-      ssn: '078-05-1121',
-      phone_number: '5550101',
-      biological_sex: 'female',
-    },
-    ...{ termination_date: '2026-03-02', pay_frequency: 'monthly' },
-  };
-  await upload(db, setClock(), censusOf(EMPLOYEE_FIELDS.map((field) => person(`of-${field}`, full))));
-  const now = EMPLOYEE_FIELDS.map((field) => person(`of-${field}`, { ...full, [field]: changed[field] }));
-  const { changed: found } = await changesOf(db, censusOf(now));
-  const expected = EMPLOYEE_FIELDS.map((field) => ({ employee_id: `of-${field}`, fields: [field] }));
-  const byId = (one: { employee_id: string }, other: { employee_id: string }) =>
-    one.employee_id.localeCompare(other.employee_id);
-  t.strictSame(found.employees.toSorted(byId), expected.toSorted(byId));
-});
-
 onEitherEngine('the same census in another order of rows and fields changes nothing', async (t) => {
   const { db } = await scratch(t);
   const reversed = (value: unknown): unknown =>

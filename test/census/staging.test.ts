@@ -10,7 +10,6 @@ import { rosterOf } from '../../src/ledger/roster.ts';
 import { open, scratch } from '../database/scratch.ts';
 import { encryptor, setClock } from '../outbox/parts.ts';
 import { onEachEngine, onEitherEngine, rawBytes } from '../support/engine.ts';
-import { pastTriggers } from '../support/past-triggers.ts';
 import { age, censusOf, organization, person, stage, uploadText } from './parts.ts';
 
 const HOUR_MS = 3_600_000;
@@ -165,19 +164,6 @@ onEachEngine('the database refuses to remove chunks of a census that is not aban
   await t.rejects(remove(), { message: /abandoned/ });
   await transact(db, (trx) => trx.updateTable('staged_censuses').set({ state: 'abandoned' }).execute());
   await t.resolves(remove());
-});
-
-onEitherEngine('a chunk moved to another census cannot be decrypted', async (t) => {
-  const { db } = await scratch(t);
-  const clock = setClock();
-  await stage(db, clock, censusOf([person('e-1')]));
-  await stage(db, clock, censusOf([person('e-2')]), { employerId: 'b' });
-  const [a, b] = [(await currentCensus(db, 'a'))!.census_id, (await currentCensus(db, 'b'))!.census_id];
-  await pastTriggers(db, async (trx) => {
-    await trx.deleteFrom('census_chunks').where('census_id', '=', a).execute();
-    await trx.updateTable('census_chunks').set({ census_id: a }).where('census_id', '=', b).execute();
-  });
-  await t.rejects(uploadText(t, db), { code: 'DECRYPTION_FAILED' });
 });
 
 onEitherEngine('a census updates the roster, and the next one marks missing employees', async (t) => {

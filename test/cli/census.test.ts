@@ -1,7 +1,6 @@
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
-import { recordUpload } from '../../src/census/staged.ts';
 import { failSyncs, requestSync } from '../../src/census/syncs.ts';
 import { readDataKeys } from '../../src/config.ts';
 import { transact } from '../../src/database/transaction.ts';
@@ -22,46 +21,6 @@ for (const file of [JSON_FILE, CSV_FILE]) {
     t.same(jsonOf(await here(t, {}, ['census', 'validate', file, '--json'])), report);
   });
 }
-
-onEitherEngine(
-  'with an employer a validation reports changes against the last upload, without values',
-  async (t) => {
-    const { env, db } = await withDatabase(t);
-    const employer = ['--employer', 'maple-bakery'];
-    const validate = (file: string, ...more: string[]) =>
-      here(t, env, ['census', 'validate', file, ...employer, ...more]);
-    t.match(await validate(CSV_FILE), {
-      code: 0,
-      stdout: /^Valid: 5 employees\nNothing to compare with: no census/,
-    });
-    const { stdout } = await here(t, env, ['census', 'stage', JSON_FILE, ...employer, '--json']);
-    const { id: census_id } = JSON.parse(stdout);
-    await transact(db, (trx) => recordUpload(trx, 'maple-bakery', census_id, '2026-01-31T09:30:00.000Z'));
-
-    const census = JSON.parse(readFileSync(JSON_FILE, 'utf8'));
-    const [first, second] = census.employees;
-    census.employees[0] = { ...first, last_name: CANARY };
-    census.employees[1] = { ...second, employee_id: 'someone-new' };
-    const path = join(t.testdirName, 'changed.json');
-    writeFileSync(path, JSON.stringify(census));
-    const people = await validate(path);
-    t.match(people, { code: 0, stdout: /1 added, 1 changed, 1 absent, 3 unchanged\n/ });
-    t.match(
-      people.stdout,
-      `  added someone-new\n  changed ${first.employee_id}: last_name\n  absent ${second.employee_id}\n`,
-    );
-    const programs = await validate(path, '--json');
-    t.match(jsonOf(programs), {
-      valid: true,
-      last_upload: { census_id },
-      changes: {
-        unchanged: 3,
-        changed: { employees: [{ employee_id: first.employee_id, fields: ['last_name'] }] },
-      },
-    });
-    t.notMatch(people.stdout + programs.stdout, CANARY);
-  },
-);
 
 onEitherEngine('a CSV without its organization file is rejected, and the file is named', async (t) => {
   const path = join(t.testdir(), 'alone.csv');

@@ -1,11 +1,7 @@
 import { transact } from '../../src/database/transaction.ts';
-import { putSchedules } from '../../src/payroll/settings/schedules.ts';
-import { deductionOf, deliver } from '../api/deliver.ts';
-import { acting } from '../support/audit.ts';
 import { engineOf, onEitherEngine, onSqlite } from '../support/engine.ts';
-import { BIWEEKLY, EMPLOYER, finalizedOn, hireMany, LATELY, schedule, taken } from '../support/payroll.ts';
 import { altering } from './alter.ts';
-import { here, jsonOf, withDatabase, withFixtures } from './harness.ts';
+import { here, jsonOf, withFixtures } from './harness.ts';
 import { staged } from './verify-stage.ts';
 
 onEitherEngine('a database with all fixtures and rows in every table is clean', async (t) => {
@@ -133,21 +129,4 @@ onEitherEngine('an open run with an impossible body is reported', async (t) => {
     await by.undo(change);
   }
   t.match(jsonOf(await here(t, env, ['verify', '--json'])), { clean: true }, 'after it is restored');
-});
-
-onEitherEngine('a year of payroll, with changes between its runs, is clean', async (t) => {
-  const { env, db } = await withDatabase(t);
-  await transact(db, (trx) => putSchedules(trx, EMPLOYER, [schedule()], acting(LATELY)));
-  const employees = await hireMany(db, 10);
-  for (const [place, { pay_date }] of BIWEEKLY.entries()) {
-    const employee_id = employees[place % employees.length] as string;
-    const changed = { id: `ded-${employee_id}`, employee_id, member_contribution: `${160 + place}.00` };
-    // Every other change is late: it changes what earlier runs should have taken.
-    const sent = `${place % 2 === 0 ? pay_date : '2026-01-11'}T0${place % 10}:00:00Z`;
-    await deliver(db, [deductionOf(`change-${place}`, changed, sent)], LATELY);
-    await finalizedOn(db, pay_date, { adjustments: 'include', arrears: 'include' });
-    if (place % 5 === 0) await taken(db, pay_date, { employee_id, amount: '1.00' });
-  }
-  const ran = await here(t, env, ['verify', '--json']);
-  t.match(jsonOf(ran), { clean: true, runs: { verified: BIWEEKLY.length } }, ran.stdout);
 });

@@ -11,11 +11,8 @@ import {
   uploadStarted,
 } from '../../src/census/syncs.ts';
 import { transact } from '../../src/database/transaction.ts';
-import { placeOf } from '../../src/outbox/queue.ts';
 import { NOW } from '../api/start.ts';
 import { employee, organization } from '../contract/samples.ts';
-import { encryptor } from '../outbox/parts.ts';
-import { readsOf } from '../support/audit.ts';
 import { eventually } from '../support/eventually.ts';
 import { assertGood, follow, HOSTILE, openConsole, type Page, type Stage } from './stage.ts';
 
@@ -166,36 +163,6 @@ t.test(
       t.equal(await page.locator('main img, main script').count(), 0);
       await assertGood(t, page, path);
     }
-  },
-);
-
-t.test(
-  'the response that failed an upload is shown on request, as text, and the read is recorded',
-  async (t) => {
-    const stage = await openConsole(t, { encryptor });
-    const upload = await asked(stage, 'maple', 'evt-1', hoursAgo(2));
-    await transact(stage.db, async (trx) => {
-      const response = encryptor.encrypt(Buffer.from(HOSTILE), placeOf(upload, 'response'));
-      const rejected = {
-        state: 'rejected',
-        is_next: 0,
-        status: 422,
-        finished_at: hoursAgo(1),
-        response,
-      } as const;
-      await trx.updateTable('outbox').set(rejected).execute();
-      await failSyncs(trx, upload, 'the service responded with 422');
-    });
-    const reads = async () => (await readsOf(stage.db)).map(({ employer_id }) => employer_id);
-    const page = await stage.signedIn();
-    await page.goto('/census/maple');
-    t.notMatch(await page.locator('.sync').textContent(), HOSTILE);
-    t.strictSame(await reads(), []);
-    await click(page, 'Show the response');
-    t.equal(await page.locator('.sync pre').textContent(), HOSTILE);
-    t.equal(await page.locator('main img, main script').count(), 0);
-    t.strictSame(await reads(), ['maple']);
-    await assertGood(t, page, 'the response of the service');
   },
 );
 

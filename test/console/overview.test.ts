@@ -117,20 +117,6 @@ t.test('the charts of the last hour have a summary and a table', async (t) => {
   t.strictSame(await rows.nth(2).getByRole('cell').allTextContents(), ['–', '–', '–']);
 });
 
-t.test('the charts of a new process name its start', async (t) => {
-  let now = new Date(NOW.getTime() - 25 * 60_000);
-  const counts = createReceivingCounts(() => now, []);
-  now = NOW;
-  counts.acknowledged(3);
-  const { signedIn } = await openConsole(t, { receiving: async () => onlyReceived(counts.read()) });
-  const page = await signedIn();
-  await page.goto('/');
-  await page
-    .getByRole('img', { name: '1 event since the sidecar started at 11:35 UTC; at most 1 per minute.' })
-    .waitFor();
-  t.equal(await page.getByText('in the last hour').count(), 0);
-});
-
 t.test('a part that cannot be read leaves the rest of the overview visible', async (t) => {
   const receiving = () => Promise.reject(Object.assign(new Error('silent'), { code: 'MAIN_SILENT' }));
   const { signedIn } = await openConsole(t, { receiving });

@@ -1,6 +1,5 @@
 import t from 'tap';
 import Type from 'typebox';
-import { Settings } from 'typebox/system';
 import { census } from '../../src/contract/census.ts';
 import { type Checker, compile, describe, PROBLEMS_MAX } from '../../src/contract/check.ts';
 import { deduction } from '../../src/contract/deduction.ts';
@@ -97,12 +96,6 @@ t.test('problems beyond the limit are dropped', async (t) => {
   const body = { ...samples.termination, ...unknown, termination_date: 'x' };
   t.equal(termination.problems(body).length, PROBLEMS_MAX);
   t.equal(termination.problems(body, 1).length, 1);
-});
-
-t.test('listing problems does not change settings of the process', async (t) => {
-  const before = Settings.Get().maxErrors;
-  termination.problems({});
-  t.equal(Settings.Get().maxErrors, before);
 });
 
 t.test('only the last four digits of an SSN are shown, however it is written', async (t) => {

@@ -49,21 +49,6 @@ for (const [how, size] of [
   });
 }
 
-t.test('the checkpoint of an emptied log fails', async (t) => {
-  const { url, path } = await stage(t);
-  const before = readFileSync(path);
-  truncateSync(`${path}-wal`, 0);
-  const failed: unknown[] = [];
-  t.teardown(startCheckpoints(url, (error) => failed.push(error)));
-  await eventually(
-    'a checkpoint fails',
-    () => failed,
-    ({ length }) => length > 0,
-  );
-  t.match(failed, [{ code: /^(DATABASE_DAMAGED|SQLITE_IOERR_SHORT_READ)$/ }]);
-  t.strictSame(readFileSync(path), before);
-});
-
 t.test('a log that was cut and has grown again is not checkpointed', async (t) => {
   const { url, path, commit } = await stage(t);
   for (const _ of Array(5)) await commit();

@@ -144,32 +144,6 @@ onEitherEngine('a migration killed at any statement leaves the old schema', asyn
   }
 });
 
-onEitherEngine('a killed upgrade leaves the schema and the rows of the earlier release', async (t) => {
-  const url = await newDatabaseUrl(t);
-  const before = openDatabase(url);
-  await migrate(before, 'sandbox', NOW);
-  const [schema, applied] = [
-    await tablesOf(before),
-    await before.selectFrom('migrations').selectAll().execute(),
-  ];
-  await before.destroy();
-  const { folder, write } = await copied(t, 'upgrade');
-  write(NEXT, 'CREATE TABLE next (one INTEGER);\nINSERT INTO next VALUES (1);\nDROP TABLE retention;\n');
-  for (const dieBefore of ['INSERT INTO next VALUES (1)', 'DROP TABLE retention', 'commit']) {
-    const child = startChild(t, 'child-migrates.ts', url, dieBefore, folder.href);
-    t.equal(await child.line(), 'ready');
-    child.process.stdin!.write('go');
-    t.equal(await child.end(), 'SIGKILL', `killed before ${dieBefore}`);
-    const db = openDatabase(url);
-    t.strictSame(await tablesOf(db), schema);
-    t.strictSame(await db.selectFrom('migrations').selectAll().execute(), applied);
-    await db.destroy();
-  }
-  const after = open(t, url);
-  t.match(await migrate(after, 'sandbox', NOW, folder), [/_next$/]);
-  t.ok((await tablesOf(after)).includes('next'));
-});
-
 onSqlite('CHECK constraints build no temporary tree', async (t) => {
   const { url } = await scratch(t);
   const handle = new BetterSqlite3(sqlitePath(url));

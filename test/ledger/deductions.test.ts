@@ -140,29 +140,6 @@ onEachEngine('a list that skips many candidates lets other work run', async (t) 
   t.ok(turns >= 2, `${turns} turns in three pages of candidates`);
 });
 
-onEachEngine('a list continues after many candidates that do not match', async (t) => {
-  const { db } = await scratch(t);
-  const count = 450;
-  const name = (index: number) => String(index).padStart(4, '0');
-  await record(
-    db,
-    Array.from({ length: count }, (_, index) =>
-      incoming(`e${index}`, '2026-01-01T00:00:00Z', {
-        id: `ded-${name(index)}`,
-        employee_id: `emp-${name(Math.floor(index / 3))}`,
-        line_of_coverage: index % 150 === 149 ? 'hsa' : 'life',
-      }),
-    ),
-  );
-  const hsa = (await all(db, { lineOfCoverage: 'hsa' }, 2)).map(({ version }) => version.deduction_id);
-  t.strictSame(hsa, ['ded-0149', 'ded-0299', 'ded-0449']);
-  const whole = await all(db, {}, 7);
-  t.strictSame(
-    whole.map(({ version }) => version.deduction_id),
-    Array.from({ length: count }, (_, index) => `ded-${name(index)}`),
-  );
-});
-
 onEachEngine('a page ends after reading many candidates, and the next one continues there', async (t) => {
   const { db } = await scratch(t);
   const count = 4_000;

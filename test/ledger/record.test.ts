@@ -1,4 +1,3 @@
-import { deepStrictEqual } from 'node:assert/strict';
 import { type Kysely, sql } from 'kysely';
 import { createDifferences } from '../../src/database/difference.ts';
 import type { Db, Tables, Trx } from '../../src/database/tables.ts';
@@ -10,9 +9,7 @@ import { verifyDeductions } from '../../src/ledger/verify-ledger.ts';
 import { scratch } from '../database/scratch.ts';
 import { notUnique, onEachEngine } from '../support/engine.ts';
 import { countingReads } from '../support/reads.ts';
-import fc from '../support/seeded.ts';
 import { incoming, RECEIVED, record } from './incoming.ts';
-import { cut, expectedLatest, expectedVersions, someEvents } from './model.ts';
 
 const TIME = '2026-03-01T12:00:00Z';
 const LATER = '2026-03-01T13:00:00Z';
@@ -151,55 +148,6 @@ onEachEngine('a history has every version of the requested deductions, and no ot
   t.strictSame(await positions('ded-2', 'ded-3'), [2, 4, 6]);
   t.strictSame(await positions('unknown'), []);
   t.strictSame(await positions(), []);
-});
-
-onEachEngine('the ledger does not depend on how events are grouped into transactions', async (t) => {
-  const { db } = await scratch(t);
-  let runs = 0;
-  const events = someEvents(() => `run${runs++}-`);
-  const property = fc.asyncProperty(events, fc.array(fc.nat(), { maxLength: 6 }), async (events, places) => {
-    const { position: base } = await db.selectFrom('ledger_head').selectAll().executeTakeFirstOrThrow();
-    for (const batch of cut(events, places)) await record(db, batch);
-    const versions = await db
-      .selectFrom('deduction_versions')
-      .selectAll()
-      .where('position', '>', base)
-      .orderBy('position')
-      .execute();
-    const recorded = versions.map(
-      ({ event_id, version, previous_position, ordered_by, late, tie_changed }) => ({
-        event_id,
-        version,
-        previous_position: previous_position === null ? null : previous_position - base - 1,
-        ordered_by,
-        late,
-        tie_changed,
-      }),
-    );
-    const ids = [...new Set(events.map((event) => event.deduction.id))];
-    const states = await db.selectFrom('deductions').selectAll().where('deduction_id', 'in', ids).execute();
-    const latest = expectedLatest(events);
-    const shifted = states.map((state) => ({
-      ...state,
-      position: state.position - base - 1,
-      last_received_position: state.last_received_position - base - 1,
-    }));
-    deepStrictEqual(recorded, expectedVersions(events));
-    deepStrictEqual(new Map(shifted.map((state) => [state.deduction_id, state.position])), latest);
-    for (const {
-      deduction_id,
-      version_count: count,
-      last_received_position: last,
-      employee_id,
-      position,
-    } of shifted) {
-      const own = events.filter((event) => event.deduction.id === deduction_id);
-      deepStrictEqual([count, last], [own.length, events.lastIndexOf(own.at(-1) as IncomingDeduction)]);
-      deepStrictEqual(employee_id, events[position]?.deduction.employee_id);
-    }
-  });
-  await fc.assert(property, { numRuns: 60 });
-  t.ok(runs >= 60, `${runs} runs`);
 });
 
 onEachEngine('a version that is recorded while latest states are verified is no difference', async (t) => {

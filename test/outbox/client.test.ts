@@ -1,10 +1,9 @@
-import { writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import t from 'tap';
-import { createClient, RESPONSE_READ_BYTES } from '../../src/outbox/client.ts';
+import { RESPONSE_READ_BYTES } from '../../src/outbox/client.ts';
 import type { AttemptOutcome, BodyKind } from '../../src/outbox/retry.ts';
 import type { Post } from '../../src/outbox/sender.ts';
-import { client, PATIENT, START } from './parts.ts';
+import { client, PATIENT } from './parts.ts';
 import { json, stubService } from './stub-service.ts';
 
 const post: Post = {
@@ -197,19 +196,4 @@ t.test('nothing was sent to a service that refuses the connection', async (t) =>
   await new Promise((resolve) => server.close(resolve));
   const outcome = await client(t, `http://127.0.0.1:${port}`).post(post, never);
   t.strictSame(outcome, { responded: false, code: 'ECONNREFUSED', sent: false });
-});
-
-t.test('refreshing reads the key file again', async (t) => {
-  const file = `${t.testdir()}/key`;
-  writeFileSync(file, 'key-2\n');
-  const { url, received } = await stubService(t, (response) => json(response, 200));
-  const sender = createClient({ baseUrl: url, apiKey: 'key-1', apiKeyFile: file }, '9.9.9', () => START);
-  t.teardown(() => sender.close());
-  await sender.post(post, never);
-  sender.refreshKey();
-  await sender.post(post, never);
-  t.strictSame(
-    received.map(({ headers }) => headers.authorization),
-    ['Bearer key-1', 'Bearer key-2'],
-  );
 });

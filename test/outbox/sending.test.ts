@@ -157,23 +157,6 @@ onEitherEngine('a 403 holds its subject and is retried slowly, and others contin
   t.equal(received.length, 2);
 });
 
-onEitherEngine('a request whose body cannot be decrypted is delayed and affects no other', async (t) => {
-  const { db } = await scratch(t);
-  const { url } = await stubService(t, (response) => json(response, 200));
-  await owe(db, 'r-1', 'e-1');
-  await owe(db, 'r-2', 'e-2');
-  const { body } = await request(db, 'r-2');
-  await transact(db, (trx) =>
-    trx.updateTable('outbox').set({ body }).where('request_id', '=', 'r-1').execute(),
-  );
-  const counts = await sendLoop(t, db, url, setClock()).runOnce();
-  t.match(counts, { delivered: 1, later: 1 });
-  t.match(await request(db, 'r-1'), {
-    state: 'pending',
-    reason: /could not be prepared: outbox.body of r-1 cannot be decrypted/,
-  });
-});
-
 onEitherEngine('reasons, attempts and the raw file contain no personal data', async (t) => {
   const { db, url: file } = await scratch(t);
   const canary = '078-05-1120';

@@ -163,23 +163,6 @@ t.test('one of two deadlocked transactions is retried, and both succeed', async 
   t.equal(transactionsRetried() - before, 1);
 });
 
-t.test('a transaction with a serialization failure is retried', async (t) => {
-  const { db, url } = await scratch(t);
-  await withRows(db);
-  const other = await elsewhere(t, url);
-  const before = transactionsRetried();
-  let tries = 0;
-  await transact(db, async (trx) => {
-    tries += 1;
-    await sql`set transaction isolation level repeatable read`.execute(trx);
-    await sql`select count(*) from refused_signatures`.execute(trx);
-    if (tries === 1) await other.query('update refused_signatures set refused_count = refused_count + 1');
-    await countUp(trx, 'a');
-  });
-  t.strictSame(await counts(db), [2, 1]);
-  t.equal(transactionsRetried() - before, 1);
-});
-
 t.test('a transaction is retried once and then throws the cause', async (t) => {
   const { db } = await scratch(t);
   await withRows(db);

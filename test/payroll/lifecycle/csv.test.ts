@@ -3,7 +3,6 @@ import t from 'tap';
 import { readRows } from '../../../src/formats/rows.ts';
 import type { Line } from '../../../src/payroll/calculation/line.ts';
 import { CSV_COLUMNS, csvOfLines } from '../../../src/payroll/lifecycle/csv.ts';
-import { eventually } from '../../support/eventually.ts';
 import fc from '../../support/seeded.ts';
 import { lineOf } from '../lines.ts';
 
@@ -138,28 +137,3 @@ t.test('every text can be read back, by any reader and by ours', async () => {
 async function* pagesAsBytes(text: string): AsyncGenerator<Uint8Array> {
   yield Buffer.from(text);
 }
-
-t.test('pages are requested only as fast as the client reads', async (t) => {
-  let given = 0;
-  let isClosed = false;
-  async function* endless(): AsyncGenerator<Line[]> {
-    try {
-      for (; ; given += 1) yield Array.from({ length: 100 }, () => lineOf({}));
-    } finally {
-      isClosed = true;
-    }
-  }
-  const csv = csvOfLines(RUN, endless());
-  let read = 0;
-  for await (const part of csv) {
-    read += String(part).split('\r\n').length - 1;
-    if (read > 1_000) break;
-  }
-  t.ok(given <= 20, `${given} pages for ${read} lines`);
-  // Node 26 ends an abandoned stream only after the loop that left it.
-  await eventually(
-    'the pages are closed',
-    () => isClosed,
-    (closed) => closed,
-  );
-});

@@ -18,7 +18,6 @@ import {
   finalized,
   LATELY,
   learn,
-  lines,
   linesOf,
   put,
   run,
@@ -26,7 +25,6 @@ import {
   setCodes,
   storedRun,
   view,
-  voided,
 } from '../../support/payroll.ts';
 
 async function staged(t: Test): Promise<Db> {
@@ -228,25 +226,4 @@ t.test('all pages of an open run are computed at the position of the first', asy
   };
   t.strictSame(await amounts({ employeeId: 'e', position }), ['10.00']);
   t.strictSame(await amounts(null), ['10.00', '99.00']);
-});
-
-t.test('a run of many employees has pages, each employee once and in order', async (t) => {
-  const { db } = await scratch(t);
-  const ids = Array.from({ length: 600 }, (_, index) => `e${String(index).padStart(4, '0')}`);
-  await learn(db, ...ids.map((id) => employment(id)));
-  await send(db, ...ids.map((employee_id) => election('2025-12-01', { employee_id }, `d-${employee_id}`)));
-  await put(db, 'r', body(2));
-  const open = (await linesOf(db, 'r')).map((line) => line.employee_id);
-  t.strictSame(open, ids);
-  await finalize(db, 'r');
-  t.strictSame(
-    (await linesOf(db, 'r')).map((line) => line.employee_id),
-    ids,
-    'frozen pages too',
-  );
-  await voided(db, 'r');
-  t.strictSame(
-    (await lines(db, body(2, { employee_ids: ids }))).map((line) => line.employee_id),
-    ids,
-  );
 });
