@@ -97,8 +97,8 @@ const ON_POSTGRES: Case[] = [
   ],
   [
     'a table that does not survive a crash',
-    ['alter table audit_records set unlogged'],
-    ['table audit_records is not what the migrations create'],
+    ['alter table sessions set unlogged'],
+    ['table sessions is not what the migrations create'],
   ],
   [
     'a policy that hides rows',
