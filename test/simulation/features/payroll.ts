@@ -44,6 +44,21 @@ export const PAYROLL: Feature = {
     },
     { promise: 8, name: 'a finalized run has the lines of the payroll model', broken: agreesWithModel },
   ],
+  rests: [
+    {
+      promise: 8,
+      name: 'every finalized run verifies',
+      async broken({ machine }) {
+        const wrong: string[] = [];
+        for (const { run_id } of machine.query("select run_id from payroll_runs where state <> 'open'")) {
+          const response = await machine.call('GET', `/v1/payroll-runs/${run_id}/verify`);
+          const isIdentical = (response?.body as { identical?: boolean } | undefined)?.identical === true;
+          if (!isIdentical) wrong.push(`run ${run_id}: ${JSON.stringify(response?.body).slice(0, 500)}`);
+        }
+        return wrong;
+      },
+    },
+  ],
   situations: {
     'finalized run': "select 1 from payroll_runs where state = 'finalized' limit 1",
     'voided run': "select 1 from payroll_runs where state = 'voided' limit 1",
