@@ -87,7 +87,9 @@ const TABLES = {
   database: ['instance', 'retention'],
   security: ['tokens', 'sessions', 'audit_records', 'audit_head', 'hash_keys'],
   ledger: [
-    ...'ledger_head deduction_versions deductions deduction_employees start_decisions'.split(' '),
+    ...'ledger_head deduction_versions deductions deduction_employees start_decisions deduction_assignments'.split(
+      ' ',
+    ),
     ...'roster_facts roster'.split(' '),
   ],
   outbox: ['outbox', 'delivery_attempts', 'circuit_breaker'],

@@ -88,6 +88,23 @@ CREATE INDEX start_decisions_by_deduction ON start_decisions (deduction_id, posi
 CREATE TRIGGER start_decisions_are_append_only BEFORE UPDATE OR DELETE ON start_decisions FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER start_decisions_are_never_emptied BEFORE TRUNCATE ON start_decisions EXECUTE FUNCTION refuse_change();
 
+-- Assignments of deductions to one of the employers of their employee ("One person, two employers" in docs/roster.md). Of
+-- the assignments whose `effective_on` is on or before the last day of a pay period, the last one applies.
+CREATE TABLE deduction_assignments (
+  position     BIGINT NOT NULL PRIMARY KEY,
+  deduction_id TEXT COLLATE "C" NOT NULL,
+  employer_id  TEXT COLLATE "C" NOT NULL,
+  effective_on TEXT COLLATE "C" NOT NULL,
+  reason       TEXT COLLATE "C" NOT NULL,
+  record_id    BIGINT NOT NULL REFERENCES audit_records (record_id),
+  recorded_at  TEXT COLLATE "C" NOT NULL
+);
+
+CREATE INDEX deduction_assignments_by_deduction ON deduction_assignments (deduction_id, position);
+
+CREATE TRIGGER deduction_assignments_are_append_only BEFORE UPDATE OR DELETE ON deduction_assignments FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER deduction_assignments_are_never_emptied BEFORE TRUNCATE ON deduction_assignments EXECUTE FUNCTION refuse_change();
+
 -- Reports about employments, without names or SSNs. A row is one report by one source; null is what the source did not
 -- state. `effective_on` is the date from which it counts, if the caller stated one. `source_id` is a census or a
 -- request, so it has no foreign key.

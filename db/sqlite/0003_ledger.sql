@@ -88,6 +88,23 @@ CREATE INDEX start_decisions_by_deduction ON start_decisions (deduction_id, posi
 CREATE TRIGGER start_decisions_are_never_changed BEFORE UPDATE ON start_decisions BEGIN SELECT RAISE(ABORT, 'start_decisions are append-only'); END;
 CREATE TRIGGER start_decisions_are_never_removed BEFORE DELETE ON start_decisions BEGIN SELECT RAISE(ABORT, 'start_decisions are append-only'); END;
 
+-- Assignments of deductions to one of the employers of their employee ("One person, two employers" in docs/roster.md). Of
+-- the assignments whose `effective_on` is on or before the last day of a pay period, the last one applies.
+CREATE TABLE deduction_assignments (
+  position     INTEGER NOT NULL PRIMARY KEY,
+  deduction_id TEXT NOT NULL,
+  employer_id  TEXT NOT NULL,
+  effective_on TEXT NOT NULL,
+  reason       TEXT NOT NULL,
+  record_id    INTEGER NOT NULL REFERENCES audit_records (record_id),
+  recorded_at  TEXT NOT NULL
+) STRICT;
+
+CREATE INDEX deduction_assignments_by_deduction ON deduction_assignments (deduction_id, position);
+
+CREATE TRIGGER deduction_assignments_are_never_changed BEFORE UPDATE ON deduction_assignments BEGIN SELECT RAISE(ABORT, 'deduction_assignments are append-only'); END;
+CREATE TRIGGER deduction_assignments_are_never_removed BEFORE DELETE ON deduction_assignments BEGIN SELECT RAISE(ABORT, 'deduction_assignments are append-only'); END;
+
 -- Reports about employments, without names or SSNs. A row is one report by one source; null is what the source did not
 -- state. `effective_on` is the date from which it counts, if the caller stated one. `source_id` is a census or a
 -- request, so it has no foreign key.

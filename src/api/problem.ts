@@ -33,6 +33,7 @@ export const PROBLEMS = {
   CENSUS_REFUSED: { status: 422, title: 'The census breaks the contract' },
   RUN_REFUSED: { status: 422, title: 'The payroll run cannot be computed' },
   ROWS_REFUSED: { status: 422, title: 'The file contains invalid rows' },
+  ASSIGNMENT_REFUSED: { status: 422, title: 'The deduction cannot be assigned' },
   SETTINGS_REFUSED: { status: 422, title: 'The settings are invalid' },
   TOO_MANY_ATTEMPTS: { status: 429, title: 'Too Many Requests' },
   INTERNAL: { status: 500, title: 'Internal Server Error' },

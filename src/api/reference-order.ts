@@ -8,6 +8,8 @@ export const TAGS: readonly { name: string; description: string; operations: rea
       'getDeduction',
       'listVersionsOfDeduction',
       'decideStartOfDeduction',
+      'getEmployerOfDeduction',
+      'assignDeduction',
       'listDeductionVersions',
     ],
   },

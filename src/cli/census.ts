@@ -9,7 +9,7 @@ import { listStagedCensuses } from '../census/staged.ts';
 import { stageCensus } from '../census/staging.ts';
 import { type CensusSync, findSync, listSyncs, readSyncResponse } from '../census/sync-list.ts';
 import { dismissSync, requestSyncManually } from '../census/syncs.ts';
-import { ago } from '../checks.ts';
+import { ago, FOUND_AT_MOST } from '../checks.ts';
 import { readCensus, readDataKeys } from '../config.ts';
 import { describe } from '../contract/check.ts';
 import { databaseNow, sharedClock } from '../database/engine.ts';
@@ -17,8 +17,9 @@ import type { Db } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import { codeOf } from '../errors.ts';
 import { ELEMENT_BYTES_MAX } from '../formats/bytes.ts';
+import { activeTwice } from '../ledger/checks.ts';
+import { employeesKnownAt } from '../ledger/roster.ts';
 import { isKnownEmployer } from '../payroll/lifecycle/employers.ts';
-import { readReadiness } from '../readiness/report.ts';
 import { record } from '../security/audit.ts';
 import { createEncryptor } from '../security/encryption.ts';
 import { assertKnownEmployer, employerId } from './arguments.ts';
@@ -42,7 +43,6 @@ import {
   printTable,
   printWrapped,
 } from './output.ts';
-import { questionOf } from './readiness.ts';
 
 /** For examples. */
 const SYNC_ID = '5d1f9c1e-4c07-4b1a-9a35-7f0e2f6c8b21';
@@ -248,14 +248,14 @@ async function compare(context: Context, employer: string, file: string): Promis
 
 /** Detects a census under the wrong employer id: its employees already work for another employer. */
 async function noteEmployedTwice(context: Context, db: Db, employer: string): Promise<void> {
-  const { out } = context;
-  const question = await questionOf({ ...context, db });
-  const { checks } = await readReadiness(db, { ...question, employerId: employer });
-  const twice = checks.find((check) => check.id === 'employees-with-two-employers');
-  if (twice === undefined || twice.count === 0) return;
+  const { out, now } = context;
+  const day = now().toISOString().slice(0, 'YYYY-MM-DD'.length);
+  const twice = await activeTwice(db, day, FOUND_AT_MOST);
+  const { size } = await employeesKnownAt(db, employer, twice);
+  if (size === 0) return;
   out.note(
-    `${counted(twice.count, 'employee')} also active with another employer, so neither employer's runs include them. ` +
-      'Check the employer id and the file, then stage the right census for both employers.',
+    `${counted(size, 'employee')} also active with another employer, so no run takes their deductions until each is assigned to an employer. ` +
+      'If they do not have two jobs, check the employer id and the file, then stage the right census for both employers.',
   );
 }
 

@@ -1,6 +1,7 @@
 /** The commands of deductions. */
 import { Option } from 'commander';
 import { LINES_OF_COVERAGE } from '../contract/deduction.ts';
+import { viewAssignment } from '../ledger/assignments.ts';
 import {
   type DeductionFilter,
   type DeductionState,
@@ -15,6 +16,7 @@ import {
 import { transactOnLedger } from '../ledger/position.ts';
 import { decideStart } from '../ledger/start-decisions.ts';
 import { dollars } from '../money.ts';
+import { assignDeduction, NOT_EMPLOYED, takenBy } from '../payroll/lifecycle/assign.ts';
 import { assertKnownEmployer, day, employerId, instant, truth, wholeNumber } from './arguments.ts';
 import { actingIn, type Command, type PageOptions } from './command.ts';
 import { failed, unknownId, wrongUsage } from './failure.ts';
@@ -90,6 +92,26 @@ export function addDeductionCommands(program: Command): void {
         throw failed(`${named} needs no decision: its start was not moved`);
       printResult(out, viewStartDecision(decided.decision), `Decided to ${decision} ${named}`);
     });
+  deductions
+    .subcommand('assign', 'Assign a deduction of an employee with two employers to one of them.')
+    .examples('deductions assign ded_01J2Q7 --employer maple-bakery --reason "elected in this job"')
+    .argument('<deduction-id>', 'The id of the deduction')
+    .requiredOption('--employer <id>', 'The employer whose runs take the deduction (required)', employerId)
+    .option('--effective-on <date>', 'The first pay period contains this date (default: today, UTC)', day)
+    .reason('Why; stored with the assignment')
+    .json()
+    .doesOnDatabase(async (context, deductionId: string, options: AssignOptions) => {
+      const { db, out } = context;
+      const { employer, effectiveOn = null, reason } = options;
+      const assigning = { deductionId, employerId: employer, effectiveOn, reason };
+      const assigned = await assignDeduction(db, assigning, actingIn(context));
+      if (assigned.outcome === 'unknown') throw unknownId('deduction', deductionId, 'deductions list');
+      if (assigned.outcome === 'not-employed') throw failed(`--employer ${NOT_EMPLOYED}`);
+      if (assigned.outcome === 'taken') throw failed(takenBy(assigned));
+      const { assignment } = assigned;
+      const done = `Assigned ${deductionId} to ${employer} from the pay period of ${assignment.effective_on}`;
+      printResult(out, viewAssignment(assignment), done);
+    });
 }
 
 const MEANING = 'keep: it applies until the next version starts; drop: it never applied (required)';
@@ -128,4 +150,5 @@ const VERSION_COLUMNS: readonly Column<VersionState>[] = [
   ['event', ({ version }) => version.event_id, 5],
 ];
 
+type AssignOptions = { employer: string; effectiveOn?: string; reason: string };
 type DecideOptions = { version: number; decision: 'keep' | 'drop'; reason: string };

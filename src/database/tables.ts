@@ -27,6 +27,7 @@ export interface Tables {
   };
   deduction_employees: { employee_id: string; deduction_id: string };
   start_decisions: StartDecisionTable;
+  deduction_assignments: AssignmentTable;
   roster_facts: RosterFactTable;
   roster: { employee_id: string; employer_id: string; position: number };
   outbox: OutboxTable;
@@ -240,6 +241,16 @@ export interface StartDecisionTable {
   version: number;
   version_position: number;
   decision: 'keep' | 'drop';
+  reason: string;
+  record_id: number;
+  recorded_at: string;
+}
+
+export interface AssignmentTable {
+  position: number;
+  deduction_id: string;
+  employer_id: string;
+  effective_on: string;
   reason: string;
   record_id: number;
   recorded_at: string;

@@ -2,27 +2,39 @@
 import { type Check, type EmployerQuestion, FOUND_AT_MOST, fail, type Question } from '../checks.ts';
 import { piecesOf } from '../database/bulk.ts';
 import type { Db } from '../database/tables.ts';
+import { assignedEmployer, assignmentsOf, isAnyAssignedAfter } from './assignments.ts';
 import { createEmployeeSets, type EmployeeSets, KEPT_MAX } from './employee-sets.ts';
-import { employmentsOf, isActive } from './employment.ts';
+import { type Employment, employmentsOf, isActive } from './employment.ts';
+import { versionsOfEmployees } from './history.ts';
 import { employeesKnownAt, hasDeductions, rosterOf } from './roster.ts';
+import { startDecisionsOf } from './start-decisions.ts';
+import { appliesOn, stateOn, timelineOf } from './state.ts';
 
 /** A process that reports repeatedly passes its sets. Without them, the whole ledger is scanned. */
 export type LedgerQuestion = Question & { employeeSets?: EmployeeSets | undefined };
 
 export const EMPLOYED_TWICE: Check<Db, LedgerQuestion> = {
   id: 'employees-with-two-employers',
-  title: 'Employees are active with two employers',
+  title: 'Employees with two employers have unassigned deductions',
+  command: 'deductions assign --help',
   ask: async (db, { now, employerId, employeeSets }) => {
     const today = now.toISOString().slice(0, 'YYYY-MM-DD'.length);
-    const employees = await activeTwice(db, today, FOUND_AT_MOST, employeeSets);
-    if (employerId === undefined || employees.length === 0) return employees.map(fail);
-    const ofEmployer = await employeesKnownAt(db, employerId, employees);
-    return employees.filter((id) => ofEmployer.has(id)).map(fail);
+    const unassigned = await unassignedDeductions(db, today, employeeSets);
+    const employees = unassigned.map(({ employeeId }) => employeeId);
+    const ofEmployer = employerId === undefined ? null : await employeesKnownAt(db, employerId, employees);
+    return unassigned
+      .filter(({ employeeId }) => ofEmployer?.has(employeeId) !== false)
+      .map(({ employeeId, deductionId }) => fail(unassignedExample(employeeId, deductionId)));
   },
   advice:
-    'These employees are active with two employers, and the sidecar does not guess. Report the termination at the previous employer.',
-  passed: 'No employee is active with two employers.',
+    'These employees have or had two employers, and no run takes these deductions. Assign each deduction to an employer. If an employment is wrong, report its termination.',
+  passed: 'Every deduction of an employee with two employers is assigned to one where the employee works.',
 };
+
+/** Returns how a finding of `EMPLOYED_TWICE` names a deduction. */
+export function unassignedExample(employeeId: string, deductionId: string): string {
+  return `${employeeId}: deduction ${deductionId}`;
+}
 
 export const DEDUCTIONS_UNMATCHED: Check<Db, LedgerQuestion> = {
   id: 'deductions-unmatched',
@@ -57,19 +69,77 @@ export async function activeTwice(
   limit: number,
   sets = createEmployeeSets(db),
 ): Promise<string[]> {
-  const activeTwice: string[] = [];
+  const active: string[] = [];
+  for await (const page of sharedEmployees(db, sets)) {
+    for (const [id, employments] of page) if (activeWith(employments, day).length > 1) active.push(id);
+    if (active.length >= limit) break;
+  }
+  return active.slice(0, limit);
+}
+
+/**
+ * Returns the first deductions that are in effect on a day and that no run takes: of employees who are active with two
+ * employers and without an assignment, or assigned to an employer where the employee is no longer active.
+ */
+export async function unassignedDeductions(
+  db: Db,
+  day: string,
+  sets = createEmployeeSets(db),
+): Promise<{ employeeId: string; deductionId: string }[]> {
+  const unassigned: { employeeId: string; deductionId: string }[] = [];
+  // Without assignments, only a second employer keeps a deduction out of every run.
+  const employersAtLeast = (await isAnyAssignedAfter(db, 0)) ? 1 : 2;
+  for await (const page of sharedEmployees(db, sets)) {
+    const employers = new Map(page.map(([id, employments]) => [id, activeWith(employments, day)]));
+    const working = [...employers]
+      .filter(([, active]) => active.length >= employersAtLeast)
+      .map(([id]) => id);
+    for (const { employeeId, deductionId, assigned } of await deductionsOn(db, working, day)) {
+      const active = employers.get(employeeId) ?? [];
+      const isTaken = assigned === null ? active.length === 1 : active.includes(assigned);
+      if (!isTaken) unassigned.push({ employeeId, deductionId });
+    }
+    if (unassigned.length >= FOUND_AT_MOST) break;
+  }
+  return unassigned.slice(0, FOUND_AT_MOST);
+}
+
+/** Yields employees that several employers reported, with their employments, in the order of their ids. */
+async function* sharedEmployees(
+  db: Db,
+  sets: EmployeeSets,
+): AsyncGenerator<(readonly [id: string, employments: readonly Employment[]])[]> {
   let shared = await sets.shared();
   for (;;) {
     for (const ids of piecesOf(shared, EMPLOYEES_AT_ONCE)) {
       const roster = await rosterOf(db, ids);
-      for (const id of ids) {
-        const employments = employmentsOf(roster.get(id) ?? []);
-        if (employments.filter((employment) => isActive(employment, day)).length > 1) activeTwice.push(id);
-      }
-      if (activeTwice.length >= limit) return activeTwice.slice(0, limit);
+      yield ids.map((id) => [id, employmentsOf(roster.get(id) ?? [])] as const);
       await new Promise(setImmediate);
     }
-    if (shared.length < KEPT_MAX) return activeTwice;
+    if (shared.length < KEPT_MAX) return;
     shared = await sets.sharedAfter(shared.at(-1));
   }
+}
+
+/** Returns the employers with whom an employee is active on a day. */
+function activeWith(employments: readonly Employment[], day: string): string[] {
+  return employments.filter((employment) => isActive(employment, day)).map(({ employer_id }) => employer_id);
+}
+
+/** Returns the deductions of employees that are in effect on a day, with the employers to which they are assigned. */
+async function deductionsOn(db: Db, employees: readonly string[], day: string) {
+  const histories = await versionsOfEmployees(db, employees);
+  const ids = [...new Set([...histories.values()].flat().map(([{ deduction_id }]) => deduction_id))];
+  const decisions = await startDecisionsOf(db, ids);
+  const assignments = await assignmentsOf(db, ids);
+  return [...histories].flatMap(([employeeId, deductions]) =>
+    deductions.flatMap((versions) => {
+      const [{ deduction_id: deductionId }] = versions;
+      const state = stateOn(timelineOf(versions, decisions.get(deductionId) ?? []).counting, day);
+      if (state?.employee_id !== employeeId || !appliesOn(state, day)) return [];
+      return [
+        { employeeId, deductionId, assigned: assignedEmployer(assignments.get(deductionId) ?? [], day) },
+      ];
+    }),
+  );
 }

@@ -6,6 +6,7 @@ import { piecesOf } from '../database/bulk.ts';
 import type { Db, Tables } from '../database/tables.ts';
 import { cursorOf } from '../formats/cursor.ts';
 import { makersOf } from '../security/audit.ts';
+import { assignedEmployer, assignmentsOf } from './assignments.ts';
 import { employerOf, employmentsOf } from './employment.ts';
 import type { Version } from './fold.ts';
 import { type HistoryOrder, historyOf, historyPage } from './history.ts';
@@ -14,7 +15,10 @@ import { rosterOf } from './roster.ts';
 import { type DecidedStart, startDecisionsOf } from './start-decisions.ts';
 import { appliesOn, knownAt, latestOf, stateOn, timelineOf } from './state.ts';
 
-/** A deduction's state and its employer. `employerId` is null for an unknown or ambiguous employee. */
+/**
+ * A deduction's state and its employer: the one it is assigned to, or else its employee's. `employerId` is null for an
+ * unknown or ambiguous employee.
+ */
 export type DeductionState = { version: Version; employerId: string | null; matched: boolean };
 
 /** `startDecision`: the decision in force on the version's moved start, or null. */
@@ -182,9 +186,16 @@ async function withDecisions(db: Db, versions: readonly Version[], today: string
 async function withEmployers(db: Db, versions: readonly Version[], day: string, instant?: string) {
   const employees = [...new Set(versions.map((version) => version.employee_id))];
   const roster = await rosterOf(db, employees, instant);
+  const assignments = await assignmentsOf(db, [...new Set(versions.map((version) => version.deduction_id))]);
   return versions.map((version) => {
     const employments = employmentsOf(roster.get(version.employee_id) ?? []);
-    return { version, employerId: employerOf(employments, day), matched: employments.length > 0 };
+    const ofDeduction = assignments.get(version.deduction_id) ?? [];
+    const assigned = assignedEmployer(
+      instant === undefined ? ofDeduction : knownAt(ofDeduction, instant),
+      day,
+    );
+    const employerId = assigned ?? employerOf(employments, day);
+    return { version, employerId, matched: employments.length > 0 };
   });
 }
 

@@ -62,7 +62,7 @@ export function isInLedger(eventId: Expression<string>) {
     select 1 from deduction_versions where deduction_versions.event_id = ${eventId})`;
 }
 
-export function latestVersions(db: Db, deductionIds: readonly string[]) {
+export function latestVersions(db: Db | Trx, deductionIds: readonly string[]) {
   return db
     .selectFrom('deductions')
     .innerJoin('deduction_versions', 'deduction_versions.position', 'deductions.position')

@@ -25,6 +25,7 @@ export const KEYS = {
   deductions: ['deduction_id'],
   deduction_employees: ['employee_id', 'deduction_id'],
   start_decisions: ['position'],
+  deduction_assignments: ['position'],
   roster_facts: ['position'],
   roster: ['employee_id', 'employer_id'],
   outbox: ['seq'],

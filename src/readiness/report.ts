@@ -63,7 +63,7 @@ export const COMMON_CHECKS: readonly Check<Db, LedgerQuestion>[] = [
   CLOCK,
 ];
 
-/** A run has its own check for employees with two employers, by its pay date. */
+/** A run has its own check for employees with two employers, by its pay period. */
 export const LEDGER_CHECKS: readonly Check<Db, LedgerQuestion>[] = [...COMMON_CHECKS, EMPLOYED_TWICE];
 
 /** Returns a report as the API and the command line show it: without `seesAmounts`, without the amounts of changes. */

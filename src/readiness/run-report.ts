@@ -14,7 +14,7 @@ import { COMMON_CHECKS, reportOf } from './report.ts';
 /** The checks of a run, in the order of the report. */
 export const RUN_CHECKS: readonly Check<Db, RunQuestion & LedgerQuestion>[] = [
   ...COMMON_CHECKS,
-  { ...EMPLOYED_TWICE, ask: noted('two_employers', 'fail') },
+  { ...EMPLOYED_TWICE, ask: noted('unassigned', 'fail') },
   CENSUS_COMPLETED,
   LEDGER_EMPTY,
   ...PAYROLL_CHECKS,

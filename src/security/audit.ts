@@ -17,6 +17,7 @@ export const ACTIONS = [
   'change.release',
   'change.read',
   'codes.put',
+  'deduction.assign',
   'deduction.decide-start',
   'event.reprocess',
   'event.dismiss',

@@ -1,6 +1,7 @@
 import type { Test } from 'tap';
 import { deduction } from '../contract/samples.ts';
 import { onEitherEngine } from '../support/engine.ts';
+import * as payroll from '../support/payroll.ts';
 import { deductionOf, deliver } from './deliver.ts';
 import { start } from './start.ts';
 
@@ -129,4 +130,32 @@ onEitherEngine('every page of the feed has a cursor to resume from, also an empt
   const nothing = await call({ url: '/v1/deduction-versions?cursor=10' });
   t.strictSame(nothing.json, { data: [], has_more: false, next_cursor: '10' });
   t.equal((await call({ url: '/v1/deduction-versions' })).json.data.length, 10, 'from the beginning');
+});
+
+onEitherEngine('a deduction is assigned to one of the employers of its employee', async (t) => {
+  const { call, db } = await start(t);
+  await payroll.employ(db, 'emp-1');
+  await payroll.employ(db, 'emp-1', { employer_id: 'globex' });
+  await deliver(db, [deductionOf('e1', { id: 'd', employee_id: 'emp-1' }, '2026-06-01T00:00:00Z')]);
+  const url = '/v1/deductions/d/employer';
+  const assign = (employer_id: string, fields: object = {}, path = url) =>
+    call({ method: 'PUT', url: path, body: { employer_id, reason: 'elected in this job', ...fields } });
+  const employerOf = async (query = '') => (await call({ url: `/v1/deductions/d${query}` })).json.employer_id;
+  t.equal(await employerOf(), null);
+  const july = { effective_on: '2026-07-06' };
+  const first = { deduction_id: 'd', employer_id: 'globex', position: 4, assigned_by: { name: 'API_TOKEN' } };
+  t.match(await assign('globex', july), { status: 201, json: { ...first, ...july } });
+  t.match(await assign('globex', july), { status: 200, json: { ...first, ...july } }, 'again');
+  t.match((await call({ url })).json.assignments, [first]);
+  t.equal(await employerOf('?on=2026-07-06'), 'globex');
+  t.equal(await employerOf('?on=2026-07-05'), null);
+  const list = await call({ url: '/v1/deductions?employer_id=globex&on=2026-07-06' });
+  t.match(list.json.data, [{ id: 'd' }]);
+  t.match(await assign('nobody'), { status: 422, json: { errors: [{ path: 'employer_id' }] } });
+  t.equal((await assign('globex', {}, '/v1/deductions/none/employer')).status, 404);
+  t.equal((await call({ url: '/v1/deductions/none/employer' })).status, 404);
+  t.match((await assign('globex', { effective_on: 'July', reason: '' })).json.errors, [
+    { path: 'effective_on' },
+    { path: 'reason' },
+  ]);
 });

@@ -1,6 +1,6 @@
 import type { Test } from 'tap';
 import { holdServeLock } from '../../src/database/open.ts';
-import { apply, receive } from '../api/deliver.ts';
+import { apply, deductionOf, deliver, receive } from '../api/deliver.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import { employ } from '../support/payroll.ts';
 import { here, jsonOf, type Variables, withDatabase, withFixtures } from './harness.ts';
@@ -127,4 +127,25 @@ onEitherEngine('events are reprocessed by filter in batches, except dismissed an
   const quiet = await here(t, env, ['events', 'reprocess', '--state', 'quarantined', '--json']);
   t.same(jsonOf(quiet), { reprocessed: 0, without_body: 0 });
   t.equal(quiet.stderr, '', 'and without one elsewhere');
+});
+
+onEitherEngine('a deduction is assigned to one of the employers of its employee', async (t) => {
+  const { env, db } = await withDatabase(t);
+  await employ(db, 'emp-1');
+  await employ(db, 'emp-1', { employer_id: 'globex' });
+  await deliver(db, [deductionOf('e1', { id: 'ded-1', employee_id: 'emp-1' }, '2026-06-01T00:00:00Z')]);
+  const assign = (employer: string, id = 'ded-1') =>
+    here(t, env, [
+      ...['deductions', 'assign', id, '--employer', employer, '--effective-on', '2026-07-06'],
+      ...['--reason', 'elected in this job'],
+    ]);
+  const stdout = 'Assigned ded-1 to globex from the pay period of 2026-07-06\n';
+  t.match(await assign('globex'), { code: 0, stdout });
+  t.match(await assign('nobody'), {
+    code: 1,
+    stderr: /--employer must be an employer with whom the employee/,
+  });
+  t.match(await assign('globex', 'ded-9'), { code: 1, stderr: /ded-9/ });
+  const { data } = jsonOf(await here(t, env, ['deductions', 'list', '--json']));
+  t.match(data, [{ id: 'ded-1', employer_id: 'globex' }]);
 });

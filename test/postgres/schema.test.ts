@@ -15,6 +15,7 @@ const FOREIGN_KEYS = [
   'census_fingerprints: foreign (census_id) of staged_censuses (census_id)',
   'census_syncs: foreign (request_id) of outbox (request_id)',
   'change_keys: foreign (request_id) of outbox (request_id)',
+  'deduction_assignments: foreign (record_id) of audit_records (record_id)',
   'delivery_attempts: foreign (request_id) of outbox (request_id)',
   'pay_schedules: foreign (record_id) of audit_records (record_id)',
   'payroll_codes: foreign (record_id) of audit_records (record_id)',

@@ -15,8 +15,9 @@ export function checkStep(simulation: Simulation): void {
   const added = query<{ position: number }>(
     `select position from deduction_versions where position > ?
      union all select position from roster_facts where position > ?
-     union all select position from start_decisions where position > ? order by position`,
-    ...[before.position, before.position, before.position],
+     union all select position from start_decisions where position > ?
+     union all select position from deduction_assignments where position > ? order by position`,
+    ...Array(4).fill(before.position),
   );
   for (const [index, { position }] of added.entries()) {
     if (position !== before.position + index + 1) {

@@ -2,6 +2,8 @@
 import type { LineRecord } from '../../src/payroll/calculation/line.ts';
 import type { StoredBasis } from '../../src/payroll/records/basis.ts';
 import {
+  isShared,
+  type ModelAssignment,
   type ModelDecision,
   type ModelFact,
   type ModelRun,
@@ -45,17 +47,20 @@ function differences(query: Query, { run_id, freeze_id, basis }: Final): string[
   const earlier = inputs.map((input) => ({ ...input, frozen: frozenOf(query, input.freeze_id) }));
   const wrong: string[] = [];
   for (const { employee, lines } of employeesOf(query, freeze_id, position)) {
+    const facts = factsOf(query, employee, position);
     const runs = earlier.map(({ run_id: id, basis: stored, is_voided, frozen }): ModelRun => {
+      const { run: earlierRun, position: known } = JSON.parse(stored) as StoredBasis;
+      const factsThen = facts.facts.filter((fact) => fact.position <= known);
       const own = frozen.filter(({ employee_id }) => employee_id === employee);
       return {
-        ...{ id, run: (JSON.parse(stored) as StoredBasis).run, voided: is_voided === 1 },
+        ...{ id, run: earlierRun, voided: is_voided === 1 },
         roster: new Set(own.flatMap(({ roster_position }) => (roster_position === null ? [] : [employee]))),
+        shared: new Set(isShared({ facts: factsThen }, earlierRun, employee) ? [employee] : []),
         lines: own.flatMap((row) => linesOf(row).map(modelLine)),
       };
     });
     // The model has no arrears.
     if (lines.some(isArrears) || earlier.some(({ frozen }) => hasArrears(frozen, employee))) continue;
-    const facts = factsOf(query, employee, position);
     const world = { ...facts, runs, schedules: schedules.length };
     const should = modelOf(world, run_id, run).lines.map(printed).sort();
     const is = lines.map((line) => printed(modelLine(line))).sort();
@@ -115,5 +120,10 @@ function factsOf(query: Query, employee: string, position: number) {
     'select position, version_position as "of", decision from start_decisions where position <= ? order by position',
     position,
   );
-  return { facts, versions, decisions };
+  const assignments = query<ModelAssignment>(
+    `select position, deduction_id as deduction, employer_id as employer, effective_on as "from"
+     from deduction_assignments where position <= ? order by position`,
+    position,
+  );
+  return { facts, versions, decisions, assignments };
 }

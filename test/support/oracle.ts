@@ -128,7 +128,8 @@ async function gaps(trx: Trx): Promise<string[]> {
   const positions = await rows(
     trx,
     `select position from deduction_versions union all select position from roster_facts
-     union all select position from start_decisions order by position`,
+     union all select position from start_decisions
+     union all select position from deduction_assignments order by position`,
   );
   const wrong = positions.findIndex(({ position }, index) => position !== index + 1);
   if (wrong >= 0) return [`at ${wrong + 1}: ${positions[wrong]?.position}`];

@@ -2,6 +2,7 @@ import Type from 'typebox';
 import { Deduction, LINES_OF_COVERAGE, TAXABILITIES } from '../../contract/deduction.ts';
 import * as field from '../../contract/fields.ts';
 import { cursorOf } from '../../formats/cursor.ts';
+import { madeAssignments, viewAssignment } from '../../ledger/assignments.ts';
 import {
   deductionCursor,
   getDeduction,
@@ -14,9 +15,10 @@ import {
 } from '../../ledger/deductions.ts';
 import { transactOnLedger } from '../../ledger/position.ts';
 import { decideStart, START_DECISIONS } from '../../ledger/start-decisions.ts';
+import { assignDeduction, NOT_EMPLOYED, takenBy } from '../../payroll/lifecycle/assign.ts';
 import { Actor } from '../../security/audit.ts';
 import { actingIn, by } from '../auth.ts';
-import { conflict, notFound, Refusal } from '../problem.ts';
+import { broken, conflict, notFound, Refusal } from '../problem.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
 import { cursor, flag, idFilter, instant, LIMIT_DEFAULT, limit, pageOf } from '../schemas.ts';
 
@@ -24,7 +26,8 @@ const STATE = {
   ...Deduction.properties,
   employer_id: field.nullable({
     ...field.identifier,
-    description: 'The employer according to the roster. Null if it is unknown or ambiguous.',
+    description:
+      'The employer to which the deduction is assigned, or else the employer of its employee. Null if it is unknown or ambiguous.',
   }),
   matched: field.boolean('Whether the employee is in the roster.'),
   version: Type.Integer({ minimum: 1, description: 'The number of the version, in order of recording.' }),
@@ -67,6 +70,46 @@ const StartDecision = field.component(
     recorded_at: field.text('The time of the decision.'),
   },
   'A recorded decision.',
+);
+
+const AssignmentRequest = field.component(
+  'DeductionAssignmentRequest',
+  {
+    employer_id: { ...field.identifier, description: 'An employer with whom the employee is or was active.' },
+    effective_on: Type.Optional({
+      ...field.day,
+      description:
+        'The assignment counts from the pay period that contains this date. Default: the date of receipt, UTC.',
+    }),
+    reason: field.reasonField('The reason, which is kept with the assignment.'),
+  },
+  'An assignment of a deduction to one of the employers of its employee.',
+);
+
+const Assignment = field.component(
+  'DeductionAssignment',
+  {
+    id: field.text('The ID of the assignment.'),
+    deduction_id: field.text('The deduction.'),
+    employer_id: AssignmentRequest.properties.employer_id,
+    effective_on: { ...field.day, description: 'The date whose pay period is the first that counts.' },
+    reason: field.text('The reason for the assignment.'),
+    position: Type.Integer({ minimum: 1, description: "The assignment's place in the ledger." }),
+    assigned_by: Actor,
+    recorded_at: field.text('The time of the assignment.'),
+  },
+  'A recorded assignment.',
+);
+
+const AssignmentsOfDeduction = field.component(
+  'DeductionAssignments',
+  {
+    assignments: Type.Array(Assignment, {
+      description:
+        'The newest first. The first whose `effective_on` is on or before the end of a pay period applies to it.',
+    }),
+  },
+  'The employers to which a deduction was assigned.',
 );
 
 const VersionOfDeduction = field.component(
@@ -225,6 +268,54 @@ export function deductionRoutes(app: Api, { db, now, log }: ApiParts): void {
         throw conflict('The start of this version was not moved in a way that needs a decision.');
       log.info(by(request), 'a start decision was recorded');
       return reply.code(201).send(viewStartDecision(decided.decision));
+    },
+  );
+
+  app.get(
+    '/v1/deductions/:deduction_id/employer',
+    operation('Deductions', 'ledger:read', {
+      operationId: 'getEmployerOfDeduction',
+      summary: 'Get the assignments of a deduction to employers',
+      description:
+        'Empty for a deduction that was never assigned: its employer is the employer of its employee.',
+      params: DeductionId,
+      response: { 200: AssignmentsOfDeduction },
+      refuses: ['NOT_FOUND'],
+    }),
+    async ({ params }) => {
+      const id = params.deduction_id;
+      if ((await getDeduction(db, id, today())) === null) throw notFound('deduction');
+      const assignments = await madeAssignments(db, id);
+      return { assignments: assignments.reverse().map(viewAssignment) };
+    },
+  );
+
+  app.put(
+    '/v1/deductions/:deduction_id/employer',
+    operation('Deductions', 'runs:write', {
+      operationId: 'assignDeduction',
+      summary: 'Assign a deduction to an employer',
+      description:
+        'For an employee with two employers: the runs of the employer take the deduction, and the runs of the other employer do not. ' +
+        'Without an assignment neither takes it while both jobs last. The deduction stays with the employer until it is assigned again. ' +
+        'Runs that took it in neither are adjusted. The latest assignment again changes nothing.',
+      params: DeductionId,
+      body: AssignmentRequest,
+      response: { 200: Assignment, 201: Assignment },
+      refuses: ['NOT_FOUND', 'CONFLICT', 'ASSIGNMENT_REFUSED'],
+    }),
+    async (request, reply) => {
+      const { employer_id, effective_on = null, reason } = request.body;
+      const assigning = { employerId: employer_id, effectiveOn: effective_on, reason };
+      const { deduction_id: deductionId } = request.params;
+      const assigned = await assignDeduction(db, { deductionId, ...assigning }, actingIn(request, now()));
+      if (assigned.outcome === 'unknown') throw notFound('deduction');
+      if (assigned.outcome === 'not-employed')
+        throw broken('ASSIGNMENT_REFUSED', [{ path: 'employer_id', rule: NOT_EMPLOYED }]);
+      if (assigned.outcome === 'taken') throw conflict(takenBy(assigned));
+      if (assigned.outcome === 'same') return viewAssignment(assigned.assignment);
+      log.info({ employer_id, ...by(request) }, 'a deduction was assigned to an employer');
+      return reply.code(201).send(viewAssignment(assigned.assignment));
     },
   );
 

@@ -37,6 +37,16 @@ function quarantined(example: string): Html {
   return html`<span>${links.eventLink(event)}${names}</span>`;
 }
 
+/** Links an example such as `emp-1: deduction ded-3` to the employee and to the assignment of the deduction. */
+function unassigned(example: string): Html {
+  const at = example.lastIndexOf(': deduction ');
+  const deduction = example.slice(at + ': deduction '.length);
+  const path = links.pathOf('/deductions', deduction);
+  if (at === -1 || path === null) return html`<span>${example}</span>`;
+  const link = links.idLink(links.address(path, { assign: 'true' }), deduction);
+  return html`<span>${links.employeeLink(example.slice(0, at))}${': deduction '}${link}</span>`;
+}
+
 /** The checks of the ledger whose findings are fixed on a page of the console. */
 export const LEDGER_FIXES: Fixes = {
   'events-pending': events('/events?state=pending'),
@@ -51,7 +61,7 @@ export const LEDGER_FIXES: Fixes = {
   'census-syncs': census('/census'),
   'deductions-unmatched': { ...employees, all: '/ledger?matched=false' },
   'employer-unknown': census('/census'),
-  'employees-with-two-employers': employees,
+  'employees-with-two-employers': { scope: 'ledger:read', example: unassigned },
 };
 
 /** Links the id of an example such as `emp-1: medical -3.00`, and formats the amount after it. */
@@ -82,7 +92,6 @@ export function runFixes({ id, employer_id }: Run): Fixes {
   const ofEmployer = census(links.censusPath(employer_id));
   return {
     ...LEDGER_FIXES,
-    'employees-with-two-employers': { example },
     'census-completed': ofEmployer,
     'ledger-empty': ofEmployer,
     'employees-without-frequency': { ...ofEmployer, example },

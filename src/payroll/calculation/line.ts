@@ -56,10 +56,12 @@ const Because = closed(
   {
     kind: oneOfDescribed(
       BECAUSE,
-      '`event`: a version of the deduction. `roster`: a report about the employment. `decision`: on a moved start. ' +
+      '`event`: a version of the deduction. `roster`: a report about the employment. `decision`: on a moved start, or an assignment to an employer. ' +
         '`void`: of the earlier run. `taken`: a report of amounts taken.',
     ),
-    id: text('The event, census or employment change, decision (deduction and version), run, or report.'),
+    id: text(
+      'The event, census or employment change, decision (deduction and version), assignment, run, or report.',
+    ),
     received_at: text('The time of its receipt.'),
   },
   'The record since which the amount due for the earlier run is what it is. Null for a regular line.',
@@ -97,7 +99,7 @@ export const LineRecord = closed(
       oneOfDescribed(
         CHANGES,
         'What happened to the election since the previous finalized run of the employer, frequency and pay group; ' +
-          '`moved`: the employee left this frequency, group or employer. Without a previous run it is `new`. Null for adjustments and arrears.',
+          '`moved`: the employee left this frequency, group or employer, or the deduction was assigned to another employer. Without a previous run it is `new`. Null for adjustments and arrears.',
       ),
     ),
     amount_change: nullable(

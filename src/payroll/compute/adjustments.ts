@@ -10,7 +10,7 @@ import { becauseOf } from './because.ts';
 import type { Computation, EarlierRun, RunEmployee } from './computation.ts';
 import { amountsInRun, type History, stateInRun } from './history.ts';
 import { type Attended, missedCheckOf } from './missed-checks.ts';
-import { owesRun } from './reopened-runs.ts';
+import { employmentsIn, owesRun } from './reopened-runs.ts';
 import type { RunTerms } from './terms.ts';
 
 /** Only regular lines are compared with the previous run. */
@@ -102,7 +102,8 @@ function dueOf(
   history: History,
   attended: readonly Attended[] | null,
 ): Due | null {
-  const state = stateInRun(history, employee.employeeId, earlier);
+  const employments = employmentsIn(earlier, employee, attended === null);
+  const state = stateInRun(history, employee.employeeId, earlier, employments);
   if (state === null) return null;
   const amounts = amountsInRun(earlier, employee, state);
   const due: Due = { ...sidesOf(amounts), state, flags: amounts.flags, offCycle: NONE };

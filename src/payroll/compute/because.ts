@@ -23,8 +23,10 @@ export function becauseOf(
   const records = recordsOf(employee, history, wasIn).sort((one, other) => other.position - one.position);
   const dueAt = (position: number): string => {
     const known = historyAt(history, position);
-    const isDue = wasIn || belongsIn(employee.employmentsAt(position), earlier);
-    const state = known === null || !isDue ? null : stateInRun(known, employee.employeeId, earlier);
+    const employments = employee.employmentsAt(wasIn ? earlier.position : position);
+    const isDue = wasIn || belongsIn(employments, earlier);
+    const state =
+      known === null || !isDue ? null : stateInRun(known, employee.employeeId, earlier, employments);
     if (state?.line_of_coverage !== account.line_of_coverage || state.taxability !== account.taxability)
       return '';
     const { member_amount, employer_amount } = amountsInRun(earlier, employee, state);
@@ -37,7 +39,7 @@ export function becauseOf(
 }
 
 function recordsOf({ employments }: RunEmployee, history: History, wasIn: boolean): KnownRecord[] {
-  const { deductionId, versions, decisions } = history;
+  const { deductionId, versions, decisions, assignments } = history;
   const versionAt = (at: number) => versions.find(({ position }) => position === at)?.version;
   const records = versions.map(
     ({ position, event_id, recorded_at }): KnownRecord => ({
@@ -49,6 +51,8 @@ function recordsOf({ employments }: RunEmployee, history: History, wasIn: boolea
     const id = `${deductionId}:${versionAt(version_position)}`;
     records.push({ position, kind: 'decision', id, received_at: recorded_at });
   }
+  for (const { position, recorded_at } of assignments)
+    records.push({ position, kind: 'decision', id: String(position), received_at: recorded_at });
   if (wasIn) return records;
   for (const { position, source_id, recorded_at } of employments.flatMap(({ reports }) => reports))
     records.push({ position, kind: 'roster', id: source_id, received_at: recorded_at });

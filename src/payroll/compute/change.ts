@@ -5,8 +5,9 @@ import { hasSameElection } from '../../ledger/state.ts';
 import { amountOf } from '../../money.ts';
 import { cycleTotal, skipsCheck } from '../calculation/amounts.ts';
 import type { Line } from '../calculation/line.ts';
+import { dayOfRun } from '../records/body.ts';
 import type { Computation, RunEmployee } from './computation.ts';
-import { ELECTED_FOR_YEAR } from './history.ts';
+import { assignedIn, ELECTED_FOR_YEAR, stateFor } from './history.ts';
 import { employmentAt, UNCLEAR } from './population.ts';
 import type { RunTerms } from './terms.ts';
 
@@ -80,20 +81,37 @@ export function stoppedLines(
     return [];
   const stopped = continuingLines(employee);
   for (const line of regular) stopped.delete(line.deduction_id);
-  const moved = movedTo(computation, employee);
-  const reason = moved === null ? 'ended' : `moved: ${moved}`;
-  return [...stopped.values()].map((before) => ({
-    ...before,
-    member_amount: 0n,
-    employer_amount: 0n,
-    change: moved === null ? 'ended' : 'moved',
-    amount_change: before.member_amount === 0n && before.employer_amount === 0n ? 'same' : 'changed',
-    previous_amount: before.member_amount,
-    member_difference: -before.member_amount,
-    employer_difference: -before.employer_amount,
-    flags: [],
-    explanation: `${reason}; ${amountOf(before.member_amount)} in the previous run, nothing to take now`,
-  }));
+  const movedEmployee = movedTo(computation, employee);
+  return [...stopped.values()].flatMap((before): Line[] => {
+    const history = historyInEffect(computation, employee, before.deduction_id);
+    const assigned = history === undefined ? null : assignedIn(history, run);
+    // Whether it stops is unknown until it is assigned to one of two employers.
+    if (membership.isIn && history !== undefined && assigned === null) return [];
+    const isAssignedElsewhere = assigned !== null && assigned !== run.employer_id;
+    const moved = isAssignedElsewhere ? `assigned to employer ${assigned}` : movedEmployee;
+    const reason = moved === null ? 'ended' : `moved: ${moved}`;
+    return [
+      {
+        ...before,
+        member_amount: 0n,
+        employer_amount: 0n,
+        change: moved === null ? 'ended' : 'moved',
+        amount_change: before.member_amount === 0n && before.employer_amount === 0n ? 'same' : 'changed',
+        previous_amount: before.member_amount,
+        member_difference: -before.member_amount,
+        employer_difference: -before.employer_amount,
+        flags: [],
+        explanation: `${reason}; ${amountOf(before.member_amount)} in the previous run, nothing to take now`,
+      },
+    ];
+  });
+}
+
+/** Returns the history of a deduction that is in effect on the run's day, or undefined. */
+function historyInEffect({ run }: Computation, { employeeId, histories }: RunEmployee, deductionId: string) {
+  const history = histories.find((candidate) => candidate.deductionId === deductionId);
+  const isInEffect = history !== undefined && stateFor(history, employeeId, dayOfRun(run)) !== null;
+  return isInEffect ? history : undefined;
 }
 
 /** Returns the destination of an employee who left the run's population. Null if the employee did not move. */

@@ -2,6 +2,7 @@
 import { piecesOf } from '../../database/bulk.ts';
 import { byBytes } from '../../database/engine.ts';
 import type { Db, Trx } from '../../database/tables.ts';
+import { assignmentsOf } from '../../ledger/assignments.ts';
 import { employmentsOf } from '../../ledger/employment.ts';
 import { type RunVersion, versionsOfEmployees } from '../../ledger/history.ts';
 import { employeesOf, rosterAt } from '../../ledger/roster.ts';
@@ -109,13 +110,18 @@ async function historiesOf(
 ): Promise<Map<string, History[]>> {
   const byEmployee = await versionsOfEmployees(db, ids);
   // Only a deduction of several versions can have a start that was moved.
-  const longer = [...byEmployee.values()].flat().filter((versions) => versions.length > 1);
-  const decisions = await startDecisionsOf(db, [
-    ...new Set(longer.map(([{ deduction_id }]) => deduction_id)),
-  ]);
+  const deductions = [...byEmployee.values()].flat();
+  const longer = deductions.filter((versions) => versions.length > 1);
+  const decisions = await startDecisionsOf(db, idsOfDeductions(longer));
+  const assignments = await assignmentsOf(db, idsOfDeductions(deductions));
   const knownOf = (versions: readonly [RunVersion, ...RunVersion[]]) => {
     const [{ deduction_id }] = versions;
-    return historyAt(historyFrom(versions, decisions.get(deduction_id) ?? []), position) ?? [];
+    const facts = [decisions.get(deduction_id) ?? [], assignments.get(deduction_id) ?? []] as const;
+    return historyAt(historyFrom(versions, ...facts), position) ?? [];
   };
   return new Map([...byEmployee].map(([id, deductions]) => [id, deductions.flatMap(knownOf)]));
+}
+
+function idsOfDeductions(histories: readonly (readonly [RunVersion, ...RunVersion[]])[]): string[] {
+  return [...new Set(histories.map(([{ deduction_id }]) => deduction_id))];
 }

@@ -1,8 +1,11 @@
-/** A deduction as a run knows it: its versions, the decisions on them, and which versions count. Pure. */
+/** A deduction as a run knows it: its versions, the decisions on them, its employer, and which versions count. Pure. */
+import { type Assignment, assignedEmployer } from '../../ledger/assignments.ts';
+import type { Employment } from '../../ledger/employment.ts';
 import type { RunVersion } from '../../ledger/history.ts';
 import { appliesOn, type StartDecision, stateOn, type Timeline, timelineOf } from '../../ledger/state.ts';
 import { type Amounts, isBeyondYear } from '../calculation/amounts.ts';
-import { dayOfRun } from '../records/body.ts';
+import { dayOfRun, type Run } from '../records/body.ts';
+import { hasSeveralEmployers } from './population.ts';
 import type { RunTerms } from './terms.ts';
 
 export type History = {
@@ -10,25 +13,29 @@ export type History = {
   /** Oldest position first, at least one. */
   versions: readonly RunVersion[];
   decisions: readonly StartDecision[];
+  assignments: readonly Assignment[];
   timeline: Timeline<RunVersion>;
 };
 
-export function historyFrom(versions: readonly RunVersion[], decisions: readonly StartDecision[]): History {
-  const { deduction_id } = versions[0] as RunVersion;
-  return { deductionId: deduction_id, versions, decisions, timeline: timelineOf(versions, decisions) };
+export function historyFrom(
+  versions: readonly RunVersion[],
+  decisions: readonly StartDecision[],
+  assignments: readonly Assignment[],
+): History {
+  const { deduction_id: deductionId } = versions[0] as RunVersion;
+  return { deductionId, versions, decisions, assignments, timeline: timelineOf(versions, decisions) };
 }
 
 /** Returns the history as known at an earlier position of the ledger, or null if nothing was known then. */
 export function historyAt(history: History, position: number): History | null {
-  const { versions, decisions } = history;
-  const newest = Math.max(versions.at(-1)?.position ?? 0, decisions.at(-1)?.position ?? 0);
-  if (newest <= position) return history;
-  const known = versions.filter((version) => version.position <= position);
-  if (known.length === 0) return null;
-  return historyFrom(
-    known,
-    decisions.filter((decision) => decision.position <= position),
-  );
+  const { versions, decisions, assignments } = history;
+  const newest = [versions, decisions, assignments].map((facts) => facts.at(-1)?.position ?? 0);
+  if (Math.max(...newest) <= position) return history;
+  const known = <Fact extends { position: number }>(facts: readonly Fact[]) =>
+    facts.filter((fact) => fact.position <= position);
+  const knownVersions = known(versions);
+  if (knownVersions.length === 0) return null;
+  return historyFrom(knownVersions, known(decisions), known(assignments));
 }
 
 /** Returns what an employee pays of a deduction on a day; null if it is not in effect or is someone else's. */
@@ -38,13 +45,25 @@ export function stateFor({ timeline }: History, employeeId: string, day: string)
   return state;
 }
 
-/** Returns the state that a run takes of a deduction; null if it is not in effect or the run does not take it. */
+/** Returns the employer to which a deduction is assigned in the pay period of a run, or null. */
+export function assignedIn({ assignments }: History, { period_end }: Pick<Run, 'period_end'>): string | null {
+  return assignedEmployer(assignments, period_end);
+}
+
+/**
+ * Returns the state that a run takes of a deduction; null if it is not in effect or the run does not take it.
+ * `employments`: of the employee, as the run knows them. Without an assignment, a deduction of an employee who is active
+ * with two employers is taken in neither employer's runs.
+ */
 export function stateInRun(
   history: History,
   employeeId: string,
   { run, deductions }: RunTerms,
+  employments: readonly Employment[],
 ): RunVersion | null {
   if (deductions !== null && !deductions.has(history.deductionId)) return null;
+  const employer = assignedIn(history, run);
+  if (employer === null ? hasSeveralEmployers(employments, run) : employer !== run.employer_id) return null;
   return stateFor(history, employeeId, dayOfRun(run));
 }
 

@@ -1,4 +1,5 @@
 /** Notes findings for the readiness checks of a run (lifecycle/checks.ts). Pure. */
+import { unassignedExample } from '../../ledger/checks.ts';
 import { isActive, spellOn, valueOn } from '../../ledger/employment.ts';
 import type { RunVersion } from '../../ledger/history.ts';
 import { concernsDay, latestOf } from '../../ledger/state.ts';
@@ -8,8 +9,8 @@ import { dayOfRun } from '../records/body.ts';
 import { createBeyondYear } from './beyond-year.ts';
 import { isScheduled } from './calendar.ts';
 import type { Computation, EmployeeLines, RunEmployee } from './computation.ts';
-import { historyAt, stateInRun } from './history.ts';
-import { employmentAt, UNCLEAR } from './population.ts';
+import { assignedIn, historyAt, stateFor, stateInRun } from './history.ts';
+import { employmentAt, hasSeveralEmployers, UNCLEAR } from './population.ts';
 import { wasInRun } from './reopened-runs.ts';
 import { memberTotal } from './totals.ts';
 
@@ -40,9 +41,11 @@ export type Note =
   | 'paid_after_termination'
   | 'start_corrected'
   | 'start_moved'
-  | 'termination_contradicted';
+  | 'termination_contradicted'
+  /** A deduction in effect that no run takes, because its employee has or had two employers. */
+  | 'unassigned';
 
-/** `ids`: the versions that the finding rests on; while they are the same, so is the finding. */
+/** `ids`: the versions or deductions that the finding rests on; while they are the same, so is the finding. */
 export type Noted = { example: string; employeeId: string | null; ids: readonly string[] };
 
 /** Lines of coverage for which two elections at once are almost always an error. */
@@ -102,7 +105,7 @@ export function createNotes(computation: Computation) {
 
   /** Notes deductions that nobody ended, and that runs took for pay periods after the termination. */
   const notePaidAfterTermination = (employee: RunEmployee): void => {
-    const { employeeId, employments, histories } = employee;
+    const { employeeId, employments, employmentsAt, histories } = employee;
     const employment = employmentAt(employments, run);
     const terminated =
       employment === undefined ? null : spellOn(employment, run.period_end)?.termination_date;
@@ -123,7 +126,8 @@ export function createNotes(computation: Computation) {
       if (latest === null || latest.ends_on !== null || hasNoAmount(latest)) continue;
       const taken = after.filter((earlier) => {
         const then = historyAt(history, earlier.position);
-        const state = then === null ? null : stateInRun(then, employeeId, earlier);
+        const known = employmentsAt(earlier.position);
+        const state = then === null ? null : stateInRun(then, employeeId, earlier, known);
         return state !== null && !hasNoAmount(state);
       });
       if (taken.length === 0) continue;
@@ -131,6 +135,21 @@ export function createNotes(computation: Computation) {
       const dates = taken.map((earlier) => earlier.run.pay_date).join(', ');
       const example = `${employeeId}: ${line_of_coverage} (${deduction_id}), paid on ${dates} after ${terminated}`;
       note('paid_after_termination', employeeId, [versionId(latest)], example);
+    }
+  };
+
+  /** Notes deductions of two jobs that are in effect and in no run until an operator assigns them to an employer. */
+  const noteUnassigned = ({ employeeId, employments, histories }: RunEmployee): void => {
+    const hasSeveral = hasSeveralEmployers(employments, run);
+    for (const history of histories) {
+      const { deductionId } = history;
+      if (computation.deductions?.has(deductionId) === false) continue;
+      const employer_id = assignedIn(history, run);
+      const job = employer_id === null ? undefined : employmentAt(employments, { employer_id });
+      const isTaken = employer_id === null ? !hasSeveral : job !== undefined && isActive(job, run.period_end);
+      if (isTaken || employer_id === run.employer_id) continue;
+      if (stateFor(history, employeeId, dayOfRun(run)) === null) continue;
+      note('unassigned', employeeId, [deductionId], unassignedExample(employeeId, deductionId));
     }
   };
 
@@ -202,7 +221,10 @@ export function createNotes(computation: Computation) {
       noteMembership(employee);
       noteEmployment(employee, hasDeduction);
       notePaidAfterTermination(employee);
-      if (employee.membership.isIn) noteStarts(employee);
+      if (employee.membership.isIn) {
+        noteStarts(employee);
+        noteUnassigned(employee);
+      }
       if (lines.length > 0) noteLines(employee.employeeId, lines);
     },
     notes(): ReadonlyMap<Note, readonly Noted[]> {

@@ -14,7 +14,7 @@ import type { RunTerms } from './terms.ts';
 export type Membership = { isIn: true; employment: Employment } | { isIn: false; why: Reason };
 
 /** The reasons for which an employee may belong to the run after all, or is left out of it on purpose. */
-export const UNCLEAR = ['two_employers', 'unknown_frequency', 'unknown_pay_group', 'not_selected'] as const;
+export const UNCLEAR = ['unknown_frequency', 'unknown_pay_group', 'not_selected'] as const;
 
 /** Decides by the employer, hire, frequency and group of the period's last day whether an employee is in a run. */
 export function membershipOf(employments: readonly Employment[], terms: RunTerms): Membership {
@@ -22,9 +22,9 @@ export function membershipOf(employments: readonly Employment[], terms: RunTerms
   const day = run.period_end;
   const employment = employmentAt(employments, run);
   if (employment === undefined) return out('other_employer');
-  const employer = employerOf(employments, day);
-  if (employer === null && isActive(employment, day)) return out('two_employers');
-  if (employer !== run.employer_id) return out('other_employer');
+  // An employee who is active with two employers is in the runs of each.
+  if (!isActive(employment, day) && employerOf(employments, day) !== run.employer_id)
+    return out('other_employer');
   const spell = spellOn(employment, day);
   if (spell === null) return out('not_hired_yet');
   if (isTerminatedBefore(employment, spell, terms)) return out('terminated');
@@ -55,6 +55,15 @@ export function isGone(membership: Membership, employments: readonly Employment[
   if (membership.isIn || !['terminated', 'other_employer'].includes(membership.why)) return false;
   const spells = employmentAt(employments, run)?.spells ?? [];
   return !spells.some(({ hire_date }) => hire_date !== null && hire_date > run.period_end);
+}
+
+/** Reports whether an employee is active with several employers on the last day of a pay period. */
+export function hasSeveralEmployers(
+  employments: readonly Employment[],
+  { period_end }: Pick<Run, 'period_end'>,
+): boolean {
+  if (employments.length < 2) return false;
+  return employments.filter((employment) => isActive(employment, period_end)).length > 1;
 }
 
 /** Returns the employment with a run's employer. */

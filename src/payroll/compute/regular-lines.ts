@@ -11,13 +11,13 @@ import { lastCheckFlags } from './last-check.ts';
 
 /** Returns the lines of the deductions in effect for an employee who is in the run. */
 export function regularLines(computation: Computation, employee: RunEmployee): Line[] {
-  const { employeeId, membership, histories } = employee;
+  const { employeeId, membership, employments, histories } = employee;
   const lines: Line[] = [];
   if (!membership.isIn) return lines;
   const before = continuingLines(employee);
   const coverages = new Map<string, Line>();
   for (const history of histories) {
-    const state = stateInRun(history, employeeId, computation);
+    const state = stateInRun(history, employeeId, computation, employments);
     if (state === null) continue;
     const line = regularLine(computation, employee, state);
     compareWithPrevious(computation, line, before.get(line.deduction_id));

@@ -1,4 +1,5 @@
 /** Which earlier runs may have an adjustment or arrears of an employee. Only their lines are read. Pure. */
+import type { Employment } from '../../ledger/employment.ts';
 import { isBeyondYear } from '../calculation/amounts.ts';
 import type { Computation, EarlierRun, RunEmployee } from './computation.ts';
 import { historyAt, isElectedForYear, stateInRun } from './history.ts';
@@ -27,10 +28,11 @@ export function reopenedRuns({ earlier, settled }: Computation, employee: RunEmp
 function isTouched(earlier: EarlierRun, employee: RunEmployee, wasIn: boolean): boolean {
   const owes = owesRun(earlier, employee, wasIn);
   const { employeeId } = employee;
+  const employments = employmentsIn(earlier, employee, wasIn);
   return employee.histories.some((history) => {
     const then = wasIn ? historyAt(history, earlier.position) : null;
-    const before = then === null ? null : stateInRun(then, employeeId, earlier);
-    const now = owes ? stateInRun(history, employeeId, earlier) : null;
+    const before = then === null ? null : stateInRun(then, employeeId, earlier, employments);
+    const now = owes ? stateInRun(history, employeeId, earlier, employments) : null;
     if (before?.position !== now?.position) return true;
     return now !== null && isElectionTouched(earlier, employee, now.line_of_coverage);
   });
@@ -58,4 +60,13 @@ export function wasInRun(earlier: EarlierRun, { employmentsAt }: RunEmployee): b
  */
 export function owesRun(earlier: EarlierRun, { employments }: RunEmployee, wasIn: boolean): boolean {
   return wasIn || (earlier.run.kind === 'regular' && belongsIn(employments, earlier));
+}
+
+/** Returns the employments that decide what an employee owes an earlier run: as frozen if it had the employee (`wasIn`). */
+export function employmentsIn(
+  { position }: EarlierRun,
+  { employments, employmentsAt }: RunEmployee,
+  wasIn: boolean,
+): readonly Employment[] {
+  return wasIn ? employmentsAt(position) : employments;
 }

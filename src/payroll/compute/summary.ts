@@ -8,7 +8,7 @@ import type { Totals } from '../records/totals.ts';
 import { createComparison } from './comparison.ts';
 import type { Computation, EmployeeLines } from './computation.ts';
 import { computeRun } from './compute.ts';
-import { stateFor } from './history.ts';
+import { assignedIn, stateFor } from './history.ts';
 import { createNotInRun } from './not-in-run.ts';
 import { createNotes, type Note, type Noted } from './notes.ts';
 import { LineTotals } from './totals.ts';
@@ -53,7 +53,9 @@ export function createSummary(computation: Computation) {
     add(computed: EmployeeLines): string {
       const { employee, lines } = computed;
       const hasDeduction = employee.histories.some(
-        (history) => stateFor(history, employee.employeeId, dayOfRun(run)) !== null,
+        (history) =>
+          stateFor(history, employee.employeeId, dayOfRun(run)) !== null &&
+          [null, run.employer_id].includes(assignedIn(history, run)),
       );
       if (employee.membership.isIn) employees += 1;
       if (hasDeduction) notInRun.add(employee);

@@ -5,6 +5,7 @@ import type { SharedNow } from '../../database/engine.ts';
 import { isUnavailable } from '../../database/errors.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
+import { isAnyAssignedAfter } from '../../ledger/assignments.ts';
 import { type Actor, record } from '../../security/audit.ts';
 import { RULES_VERSION } from '../calculation/amounts.ts';
 import { resolveBasis } from '../compute/basis.ts';
@@ -186,6 +187,8 @@ async function makeFinal(
   const today = await resolveBasis(trx, runId, bodyOf(open.stored));
   // Newer ledger positions do not matter, because the lines are computed at the frozen position.
   if (!isDeepStrictEqual({ ...today, position: basis.position }, basis)) return { outcome: 'changed' };
+  // An assignment is refused only for runs that are final, so the run must be computed with it.
+  if (await isAnyAssignedAfter(trx, basis.position)) return { outcome: 'changed' };
   // Nothing removes rows of a freeze that is being written, so this finds only what was done by hand.
   if ((await countFrozen(trx, freezeId)) !== rows) return { outcome: 'changed' };
   const ids = { runId: runId as string, employerId: basis.run.employer_id };

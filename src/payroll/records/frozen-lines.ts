@@ -5,7 +5,7 @@ import { closed, nullable } from '../../contract/fields.ts';
 import { insertMany, isOneOf } from '../../database/bulk.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
-import { type Line, LineRecord, lineOf, lineRecord } from '../calculation/line.ts';
+import { isIncluded, type Line, LineRecord, lineOf, lineRecord } from '../calculation/line.ts';
 
 /** An amount that `lineRecord` wrote. Only such a text becomes cents. */
 const amount = Type.String({ pattern: '^-?[0-9]+[.][0-9]{2}$' });
@@ -130,6 +130,39 @@ export function runsOfEmployee(db: Db, employeeId: string, employers: readonly s
     .orderBy('payroll_runs.pay_date')
     .orderBy('run_id')
     .execute();
+}
+
+/** Returns the finalized runs that took a deduction for a pay period ending on or after a day, by pay date. */
+export async function runsThatTook(
+  db: Db | Trx,
+  { deductionId, employees, employers, from }: TakenSince,
+): Promise<string[]> {
+  const rows = await db
+    .selectFrom('payroll_runs')
+    .innerJoin('run_employees', 'run_employees.freeze_id', 'payroll_runs.freeze_id')
+    .select(['run_id', 'run_employees.freeze_id', 'employee_id', 'lines'])
+    .where(isOneOf(db, 'payroll_runs.employer_id', employers))
+    .where('payroll_runs.state', '=', sql.lit('finalized'))
+    .where('period_end', '>=', from)
+    .where(isOneOf(db, 'run_employees.employee_id', employees))
+    .orderBy('pay_date')
+    .orderBy('run_id')
+    .execute();
+  const took = rows.filter((row) => storedLines(row).some((line) => isTaken(line, deductionId)));
+  return [...new Set(took.map(({ run_id }) => run_id))];
+}
+
+/** A deduction with every employee that it named, and with every employer of these. */
+type TakenSince = {
+  deductionId: string;
+  employees: readonly string[];
+  employers: readonly string[];
+  from: string;
+};
+
+function isTaken(line: Line, deductionId: string): boolean {
+  const isStopped = line.change === 'ended' || line.change === 'moved';
+  return line.deduction_id === deductionId && line.kind !== 'arrears' && isIncluded(line) && !isStopped;
 }
 
 /** Selects the lines of an employee in a run as JSON, for a query whose columns name the two. */

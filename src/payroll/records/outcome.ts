@@ -10,7 +10,6 @@ import { Comparison } from './totals.ts';
 /** Why an employee is not in a run, in the order of the checks. */
 export const REASONS = [
   'other_employer',
-  'two_employers',
   'terminated',
   'not_hired_yet',
   'unknown_frequency',

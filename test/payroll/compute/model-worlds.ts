@@ -1,4 +1,5 @@
 /** Random small worlds of employees, deductions and runs, written to a real ledger and to the model. */
+import { deepStrictEqual } from 'node:assert/strict';
 import { COVERAGE_TYPES } from '../../../src/contract/deduction.ts';
 import { PAY_FREQUENCIES, type PayFrequency } from '../../../src/contract/employee.ts';
 import type { Db } from '../../../src/database/tables.ts';
@@ -7,7 +8,9 @@ import type { IncomingDeduction } from '../../../src/ledger/fold.ts';
 import { type FactSource, type NewFact, recordFacts } from '../../../src/ledger/roster.ts';
 import { APPLIES_ON, EXTRA_PAYCHECKS, REMAINDERS, SCHEMES } from '../../../src/payroll/calculation/plan.ts';
 import { runUnder } from '../../../src/payroll/compute/basis.ts';
-import { type Run, type RunBody, runOf } from '../../../src/payroll/records/body.ts';
+import { assignDeduction } from '../../../src/payroll/lifecycle/assign.ts';
+import { type RunBody, runOf } from '../../../src/payroll/records/body.ts';
+import { acting } from '../../support/audit.ts';
 import {
   body,
   daysAfter,
@@ -25,12 +28,14 @@ import fc from '../../support/seeded.ts';
 import { every } from '../calendars.ts';
 import {
   ambiguousVersions,
+  type ModelAssignment,
   type ModelDecision,
   type ModelFact,
   type ModelRun,
   type ModelVersion,
   modelOf,
   printed,
+  refusalOf,
 } from './model.ts';
 import { modelLine } from './model-lines.ts';
 
@@ -139,7 +144,7 @@ type Fact = FactSource['source'] extends infer S
 
 const fact = fc.record({
   employee: fc.constantFrom('e0', 'e1', 'e2', 'e3'),
-  employer: often('acme', 'other'),
+  employer: fc.constantFrom('acme', 'acme', 'other'),
   /** Days since the previous report. */
   passed: fc.nat({ max: 30 }),
   fact: fc.oneof<fc.Arbitrary<Fact>[]>(census, change),
@@ -163,6 +168,7 @@ const LONGER_2025 = ['2025-01-03', '2025-01-10', ...every(14, '2025-01-17', 25)]
 
 const asked: fc.Arbitrary<RunBody> = fc
   .record({
+    employer_id: often('acme', 'other'),
     place: fc.integer({ min: -2, max: 5 }),
     options,
     adjustments: fc.constantFrom(...(['include', 'include', 'report'] as const)),
@@ -196,16 +202,24 @@ export type Step =
   | { does: 'correct'; correction: Correction }
   | { does: 'learn'; report: Report }
   | { does: 'decide'; which: number; decision: 'keep' | 'drop' }
+  | { does: 'assign'; which: number; employer: string; from: string | null }
   | { does: 'run'; body: RunBody }
   | { does: 'void'; which: number };
 
 const which = fc.nat({ max: 9 });
 const decision = fc.constantFrom<'keep' | 'drop'>('keep', 'drop');
+const assigning = fc.record({
+  does: fc.constant('assign' as const),
+  which,
+  employer: fc.constantFrom('acme', 'other'),
+  from: often<string | null>('2025-12-15', null, '2026-01-10', '2026-02-10', '2026-03-01'),
+});
 export const step: fc.Arbitrary<Step> = fc.oneof(
   { arbitrary: fc.record({ does: fc.constant('send' as const), message }), weight: 5 },
   { arbitrary: fc.record({ does: fc.constant('correct' as const), correction }), weight: 3 },
   { arbitrary: fc.record({ does: fc.constant('learn' as const), report: fact }), weight: 2 },
   { arbitrary: fc.record({ does: fc.constant('decide' as const), which, decision }), weight: 1 },
+  { arbitrary: assigning, weight: 2 },
   { arbitrary: fc.record({ does: fc.constant('run' as const), body: asked }), weight: 5 },
   { arbitrary: fc.record({ does: fc.constant('void' as const), which }), weight: 1 },
 );
@@ -217,6 +231,7 @@ export class SmallWorld {
   readonly facts: ModelFact[] = [];
   readonly versions: ModelVersion[] = [];
   readonly decisions: ModelDecision[] = [];
+  readonly assignments: ModelAssignment[] = [];
   readonly runs: ModelRun[] = [];
   readonly schedules: number;
   readonly #db: Db;
@@ -245,7 +260,8 @@ export class SmallWorld {
       })),
     });
     const both = [of('biweekly', 14, 52), of('weekly', 7, 104)];
-    if (this.schedules > 0) await setSchedules(this.#db, both.slice(0, this.schedules), this.#id('acme'));
+    for (const employer of this.schedules > 0 ? ['acme', 'other'] : [])
+      await setSchedules(this.#db, both.slice(0, this.schedules), this.#id(employer));
     for (const employee of ['e0', 'e1', 'e2'])
       await this.learn({
         employee,
@@ -265,6 +281,8 @@ export class SmallWorld {
         return this.learn(one.report);
       case 'decide':
         return this.#decide(one.which, one.decision);
+      case 'assign':
+        return this.#assign(one.which, one.employer, one.from);
       case 'void':
         return this.#void(one.which);
       case 'run':
@@ -288,6 +306,23 @@ export class SmallWorld {
     const ofDeduction = this.versions.filter(({ deduction }) => deduction === version.deduction);
     await decide(this.#db, version.deduction, ofDeduction.indexOf(version) + 1, decided);
     this.decisions.push({ position: await this.position(), of: version.position, decision: decided });
+  }
+
+  /** Assigns a deduction to an employer. The ledger and the model refuse the same assignments. */
+  async #assign(which: number, employer: string, from: string | null): Promise<void> {
+    const deductions = [...new Set(this.versions.map(({ deduction }) => deduction))];
+    const deduction = deductions[which % Math.max(1, deductions.length)];
+    if (deduction === undefined) return;
+    const employerId = this.#id(employer);
+    // Two equal ones in a row are one.
+    const reason = `assignment ${this.assignments.length}`;
+    const assigning = { deductionId: deduction, employerId, effectiveOn: from, reason };
+    const assigned = await assignDeduction(this.#db, assigning, acting(`${this.#today}T12:00:00.000Z`));
+    const assignment = { deduction, employer: employerId, from: from ?? this.#today };
+    const refused = refusalOf(this, assignment, this.#today);
+    const is = assigned.outcome === 'taken' ? assigned.by.toSorted() : assigned.outcome;
+    deepStrictEqual(is, refused ?? 'assigned');
+    if (refused === null) this.assignments.push({ ...assignment, position: await this.position() });
   }
 
   async #correct({ which, ahead, later, changes }: Correction): Promise<void> {
@@ -347,24 +382,24 @@ export class SmallWorld {
   /** Creates a run and returns its lines from the ledger and from the model. */
   async put(
     given: RunBody,
-  ): Promise<{ id: string; run: Run; roster: Set<string>; is: string[]; should: string[] }> {
+  ): Promise<Pick<ModelRun, 'id' | 'run' | 'roster' | 'shared'> & { is: string[]; should: string[] }> {
     const checked = runOf(this.#named(given));
     if (!checked.ok) throw new Error(JSON.stringify(checked.problems));
     const run = runUnder(checked.run, []);
     this.#put += 1;
     const id = this.#id(`run${this.#put}`);
     await put(this.#db, id, this.#named(given));
-    const { roster, lines } = modelOf(this, id, run);
+    const { roster, shared, lines } = modelOf(this, id, run);
     const is = (await linesOf(this.#db, id)).map((line) => printed(modelLine(line)));
-    return { id, run, roster, is: is.sort(), should: lines.map(printed).sort() };
+    return { id, run, roster, shared, is: is.sort(), should: lines.map(printed).sort() };
   }
 
   async #finalize(given: RunBody): Promise<void> {
-    const { id, run, roster, is, should } = await this.put(given);
+    const { id, run, roster, shared, is, should } = await this.put(given);
     if (JSON.stringify(is) !== JSON.stringify(should)) throw new Different(is, should);
     const { lines } = modelOf(this, id, run);
     const { outcome } = await finalize(this.#db, id);
-    if (outcome === 'finalized') this.runs.push({ id, run, voided: false, roster, lines });
+    if (outcome === 'finalized') this.runs.push({ id, run, voided: false, roster, shared, lines });
     else if (outcome !== 'date-taken') throw new Error(outcome);
   }
 

@@ -26,9 +26,11 @@ onEitherEngine('every run has the lines of the model, and every finalized run ca
       const world = new SmallWorld(db, `w${worlds}`, count);
       await world.begin();
       for (const one of given) await world.take(one);
-      const last = await world.put(body(6, { adjustments: 'include' }));
-      deepStrictEqual(last.is, last.should);
-      assertConserved(world, last, await linesOf(db, last.id));
+      for (const employer_id of ['acme', 'other']) {
+        const last = await world.put(body(6, { employer_id, adjustments: 'include' }));
+        deepStrictEqual(last.is, last.should);
+        assertConserved(world, last, await linesOf(db, last.id));
+      }
       for (const run of world.runs) {
         const { identical, differences } = await verified(db, run.id);
         ok(identical, JSON.stringify(differences));
@@ -44,19 +46,21 @@ onEitherEngine('every run has the lines of the model, and every finalized run ca
  */
 function assertConserved(
   world: SmallWorld,
-  { id, run: lastRun, roster }: Pick<ModelRun, 'id' | 'run' | 'roster'>,
+  { id, run: lastRun, roster, shared }: Pick<ModelRun, 'id' | 'run' | 'roster' | 'shared'>,
   last: readonly LineRecord[],
 ): void {
-  const runs = [...world.runs, { id, run: lastRun, voided: false, roster, lines: last.map(modelLine) }];
+  const ofEmployer = world.runs.filter(({ run }) => run.employer_id === lastRun.employer_id);
+  const lastLines = last.map(modelLine);
+  const runs = [...ofEmployer, { id, run: lastRun, voided: false, roster, shared, lines: lastLines }];
   const deductions = new Set(world.versions.map((version) => version.deduction));
-  for (const run of world.runs.filter((one) => one.run.pay_date.startsWith('2026-'))) {
+  for (const run of ofEmployer.filter((one) => one.run.pay_date.startsWith('2026-'))) {
     for (const employee of roster) {
       for (const deduction of deductions) {
         const due = dueOf(world, run, runs, employee, deduction);
         // Payroll may have taken a part of it, so an operator decides.
         if (due?.flags.includes('missed_check_partial')) continue;
         const settled = [
-          ...settledLines(world.runs, run, employee, deduction),
+          ...settledLines(ofEmployer, run, employee, deduction),
           ...last
             .map(modelLine)
             .filter((line) => line.of === run.id && line.employee === employee)

@@ -53,6 +53,9 @@ export type ModelVersion = Election & {
 /** An operator's decision on the version at position `of`, whose start was moved before it began. */
 export type ModelDecision = { position: number; of: number; decision: 'keep' | 'drop' };
 
+/** An assignment of a deduction to an employer, which counts from the pay period of `from` on. */
+export type ModelAssignment = { position: number; deduction: string; employer: string; from: string };
+
 type Pair = { member: bigint; employer: bigint };
 
 export type ModelLine = Pair & {
@@ -74,6 +77,8 @@ export type ModelRun = {
   run: Run;
   voided: boolean;
   roster: ReadonlySet<string>;
+  /** The employees who were active with two employers by the facts of the run. */
+  shared: ReadonlySet<string>;
   lines: readonly ModelLine[];
 };
 
@@ -81,6 +86,7 @@ export type World = {
   facts: readonly ModelFact[];
   versions: readonly ModelVersion[];
   decisions: readonly ModelDecision[];
+  assignments: readonly ModelAssignment[];
   /** All finalized runs, including voided ones. */
   runs: readonly ModelRun[];
   /** The number of the employer's pay schedules: a biweekly one, then a weekly one. */
@@ -92,13 +98,18 @@ const CHECKS: Record<PayFrequency, number> = { monthly: 12, semimonthly: 24, biw
 const NOTHING: Pair = { member: 0n, employer: 0n };
 
 /** Returns the employees of a run and its lines, in no particular order. */
-export function modelOf(world: World, id: string, run: Run): { roster: Set<string>; lines: ModelLine[] } {
+export function modelOf(
+  world: World,
+  id: string,
+  run: Run,
+): { roster: Set<string>; shared: Set<string>; lines: ModelLine[] } {
   const employees = [...new Set(world.facts.map((fact) => fact.employee_id))].filter(
     (employee) => run.kind === 'regular' || run.employee_ids?.includes(employee),
   );
   const runs = world.runs.filter((one) => one.id !== id && one.run.employer_id === run.employer_id);
   return {
     roster: new Set(employees.filter((employee) => statusOf(world, run, employee) === 'in')),
+    shared: new Set(employees.filter((employee) => isShared(world, run, employee))),
     lines: employees.flatMap((employee) => [
       ...regularLines(world, run, runs, employee),
       ...adjustments(world, run, runs, employee),
@@ -109,7 +120,6 @@ export function modelOf(world: World, id: string, run: Run): { roster: Set<strin
 type Status =
   | 'in'
   | 'other_employer'
-  | 'two_employers'
   | 'terminated'
   | 'not_hired_yet'
   | 'unknown_frequency'
@@ -125,7 +135,6 @@ function statusOf(world: World, run: Run, employee: string): Status {
   const own = jobs.get(run.employer_id);
   if (own === undefined) return 'other_employer';
   const active = [...jobs.values()].filter((facts) => isActive(facts, day));
-  if (active.length > 1 && active.includes(own)) return 'two_employers';
   if (active.length === 0 ? leftLast(jobs, day) !== run.employer_id : !active.includes(own))
     return 'other_employer';
   const spell = spellOn(own, day);
@@ -138,6 +147,43 @@ function statusOf(world: World, run: Run, employee: string): Status {
   if (run.pay_group !== null && group === null) return 'unknown_pay_group';
   if (run.pay_group !== null && group !== run.pay_group) return 'other_pay_group';
   return run.employee_ids?.includes(employee) === false ? 'not_selected' : 'in';
+}
+
+/** Reports whether the employee is active with two employers on the last day of the run's period. */
+export function isShared(world: Pick<World, 'facts'>, run: Run, employee: string): boolean {
+  const jobs = [...jobsOf(world, employee).values()];
+  return jobs.filter((facts) => isActive(facts, run.period_end)).length >= 2;
+}
+
+/** Implements "One person, two employers": returns the employer to which a deduction is assigned, if any. */
+function assignedTo(world: World, run: Run, deduction: string): string | undefined {
+  const counting = world.assignments.filter(
+    (one) => one.deduction === deduction && one.from <= run.period_end,
+  );
+  return counting.sort((one, other) => one.position - other.position).at(-1)?.employer;
+}
+
+/** Returns why an assignment on a day is refused: the runs that took the deduction since; null if it is not. */
+export function refusalOf(
+  world: World,
+  { deduction, employer, from }: Omit<ModelAssignment, 'position'>,
+  today: string,
+): 'unknown' | 'not-employed' | string[] | null {
+  const order = world.versions
+    .filter((version) => version.deduction === deduction)
+    .sort((one, other) => compare(one.sent, other.sent) || one.position - other.position);
+  const latest = order.at(-1);
+  if (latest === undefined) return 'unknown';
+  const job = jobsOf(world, latest.employee).get(employer) ?? [];
+  const until = from > today ? from : today;
+  if (!spellsOf(job).some(({ start }) => start === null || start <= until)) return 'not-employed';
+  const took = world.runs.filter(({ voided, run, lines }) => {
+    if (voided || run.period_end < from) return false;
+    return lines.some(
+      (line) => line.deduction === deduction && !isStopped(line) && !line.flags.includes('reported'),
+    );
+  });
+  return took.length === 0 ? null : took.map(({ id }) => id).sort();
 }
 
 /** Returns the employer that the employee left last, as of a day, or else the employer with the newest report. */
@@ -166,7 +212,7 @@ function isGone(world: World, run: Run, employee: string): boolean {
   return !spellsOf(own).some(({ start }) => start !== null && start > run.period_end);
 }
 
-function jobsOf(world: World, employee: string): Map<string, ModelFact[]> {
+function jobsOf(world: Pick<World, 'facts'>, employee: string): Map<string, ModelFact[]> {
   const own = world.facts.filter((fact) => fact.employee_id === employee);
   return Map.groupBy(own, (fact) => fact.employer_id);
 }
@@ -307,8 +353,16 @@ function stateOn(world: World, deduction: string, employee: string, day: string)
   return state.end === null || state.end >= day ? state : null;
 }
 
-/** Returns the state of a deduction that a run takes. */
-function stateIn(world: World, run: Run, employee: string, deduction: string): ModelVersion | null {
+/** Returns the state of a deduction that a run takes. `shared`: the employee is active with two employers. */
+function stateIn(
+  world: World,
+  run: Run,
+  employee: string,
+  deduction: string,
+  shared: boolean,
+): ModelVersion | null {
+  const assigned = assignedTo(world, run, deduction);
+  if (assigned === undefined ? shared : assigned !== run.employer_id) return null;
   const named = run.deductions ?? (run.kind === 'off_cycle' ? [] : null);
   if (named?.includes(deduction) === false) return null;
   return stateOn(world, deduction, employee, run[run.applies_on]);
@@ -420,7 +474,7 @@ function regularLines(world: World, run: Run, runs: readonly ModelRun[], employe
   const states =
     status === 'in'
       ? deductionsOf(world)
-          .map((deduction) => stateIn(world, run, employee, deduction))
+          .map((deduction) => stateIn(world, run, employee, deduction, isShared(world, run, employee)))
           .filter((state) => state !== null)
       : [];
   const lines = states.map((state) => lineOf(world, run, state, states));
@@ -431,14 +485,20 @@ function regularLines(world: World, run: Run, runs: readonly ModelRun[], employe
     return withAmountChange(run, previous, was, { ...line, change });
   });
   // An off-cycle run ends nothing, nor does a run that can't tell whether the employee belongs to it.
-  const isUnclear = ['two_employers', 'unknown_frequency', 'unknown_pay_group', 'not_selected'].includes(
-    status,
-  );
+  const isUnclear = ['unknown_frequency', 'unknown_pay_group', 'not_selected'].includes(status);
   if (run.kind === 'off_cycle' || isUnclear) return compared;
-  const change = hasMoved(world, run, employee, status) ? 'moved' : 'ended';
+  const hasLeft = hasMoved(world, run, employee, status);
   const stopped = old
     .filter((line) => !lines.some((one) => one.deduction === line.deduction))
-    .map((line) => withAmountChange(run, previous, line, { ...line, ...NOTHING, change, flags: [] }));
+    .flatMap((line) => {
+      const assigned = assignedTo(world, run, line.deduction);
+      const isInEffect = stateOn(world, line.deduction, employee, run[run.applies_on]) !== null;
+      // A deduction of two jobs that is not assigned yet has not ended.
+      if (status === 'in' && isInEffect && assigned === undefined) return [];
+      const isElsewhere = isInEffect && assigned !== undefined && assigned !== run.employer_id;
+      const change = hasLeft || isElsewhere ? 'moved' : 'ended';
+      return withAmountChange(run, previous, line, { ...line, ...NOTHING, change, flags: [] });
+    });
   return [...compared, ...stopped];
 }
 
@@ -546,7 +606,8 @@ function adjustments(world: World, run: Run, runs: readonly ModelRun[], employee
   if (!isIn && !isGone(world, run, employee)) return [];
   // A missed check that the run itself takes is not missed.
   const lines = regularLines(world, run, runs, employee);
-  const now: ModelRun = { id: '', run, voided: false, roster: new Set(isIn ? [employee] : []), lines };
+  const roster = new Set(isIn ? [employee] : []);
+  const now: ModelRun = { id: '', run, voided: false, roster, shared: new Set(), lines };
   const ownGroup = valueOn(jobsOf(world, employee).get(run.employer_id) ?? [], 'pay_group', run.period_end);
   const adjusting = runs
     .filter(({ run: one }) => [0, 1].includes(yearOf(run) - yearOf(one)))
@@ -691,7 +752,9 @@ export function dueOf(
   employee: string,
   deduction: string,
 ): Due | null {
-  const state = stateIn(world, of.run, employee, deduction);
+  // Of an employee who was in the run, the employers are as frozen.
+  const shared = of.roster.has(employee) ? of.shared.has(employee) : isShared(world, of.run, employee);
+  const state = stateIn(world, of.run, employee, deduction, shared);
   if (of.voided || state === null) return null;
   const due = {
     ...amountsOf(world, of.run, employee, state),

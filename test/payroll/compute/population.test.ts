@@ -76,7 +76,6 @@ const OUTSIDE: Case[] = [
   ['an employee who moved before', moved('2026-01-01')],
   ['an employee who moved during the period', moved('2026-01-20')],
   ['an employee who moves on the day', moved('2026-01-29')],
-  ['an employee active with two employers', [one(), one({ employer_id: 'b' })]],
   ['an employee terminated before the period', ended('2026-01-15')],
   ['with a final check an employee who moved', moved('2026-01-01'), { final_checks: ['e'] }],
   ['an employee who will be rehired', rehired('2026-03-01', '2025-06-30')],

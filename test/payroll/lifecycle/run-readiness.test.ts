@@ -172,7 +172,12 @@ const SPOILT: Spoilt[] = [
     (db) => deduct(db, 'evt-3', { period: 'daily', employee_id: 'emp-9' }),
   ],
   ['employer-unknown', 'warn', 'nobody', null, { run: { ...RUN, employer_id: 'nobody' } }],
-  ['employees-with-two-employers', 'fail', 'emp-2', (db) => employ(db, 'emp-2', { employer_id: 'globex' })],
+  [
+    'employees-with-two-employers',
+    'fail',
+    'emp-2: deduction ded-2',
+    (db) => employ(db, 'emp-2', { employer_id: 'globex' }),
+  ],
   [
     'census-completed',
     'fail',
@@ -538,7 +543,7 @@ onEitherEngine('employees with two employers are determined on the period end', 
   await employ(db, 'emp-2', { employer_id: 'globex', hire_date: '2026-07-13' });
   t.match(await check(db, 'employees-with-two-employers'), { result: 'pass' });
   const next = runOn('2026-07-31');
-  t.match(await check(db, 'employees-with-two-employers', next), { examples: ['emp-2'] });
+  t.match(await check(db, 'employees-with-two-employers', next), { examples: ['emp-2: deduction ded-2'] });
 });
 
 onEitherEngine('only finalized regular runs that may pay the same employees overlap', async (t) => {

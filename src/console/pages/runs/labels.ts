@@ -173,7 +173,6 @@ export function periodOf({ period_start, period_end }: Pick<Run, 'period_start' 
 
 /** Why an employee with a deduction is not in a run. */
 export const NOT_IN_RUN: Readonly<Record<Schemas['PayrollRun']['not_in_run'][number]['reason'], string>> = {
-  two_employers: 'Active with two employers',
   terminated: 'Terminated',
   not_hired_yet: 'Not hired yet',
   unknown_frequency: 'Unknown pay frequency',

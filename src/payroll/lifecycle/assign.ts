@@ -1,0 +1,92 @@
+/** Assigns a deduction to an employer, unless a finalized run contradicts it. */
+import type { Db, Trx } from '../../database/tables.ts';
+import {
+  type MadeAssignment,
+  madeAssignments,
+  type NewAssignment,
+  recordAssignment,
+} from '../../ledger/assignments.ts';
+import { type Employment, employmentsOf } from '../../ledger/employment.ts';
+import { historyOf } from '../../ledger/history.ts';
+import { transactOnLedger } from '../../ledger/position.ts';
+import { rosterOf } from '../../ledger/roster.ts';
+import { latestOf } from '../../ledger/state.ts';
+import type { Acting } from '../../security/audit.ts';
+import { runsThatTook } from '../records/frozen-lines.ts';
+import { lockPayroll } from '../settings/lock.ts';
+
+/** `effectiveOn`: the first day that counts; null: the date of receipt. */
+export type Assigning = {
+  deductionId: string;
+  employerId: string;
+  effectiveOn: string | null;
+  reason: string;
+};
+
+export type Assigned =
+  | { outcome: 'assigned'; assignment: MadeAssignment }
+  /** The latest assignment of the deduction has the same employer, day and reason. */
+  | { outcome: 'same'; assignment: MadeAssignment }
+  | { outcome: 'unknown' }
+  /** The employee of the deduction was never active with the employer by then. */
+  | { outcome: 'not-employed' }
+  /** These finalized runs took the deduction for a pay period that ends on or after the day. */
+  | { outcome: 'taken'; by: readonly string[]; effectiveOn: string };
+
+/** Why an employer is refused. */
+export const NOT_EMPLOYED = 'must be an employer with whom the employee of the deduction is or was active';
+
+/** Returns why an assignment is refused that finalized runs contradict. */
+export function takenBy({ by, effectiveOn }: Extract<Assigned, { outcome: 'taken' }>): string {
+  const named = by.slice(0, RUNS_NAMED).join(', ');
+  const more = by.length > RUNS_NAMED ? `, and ${by.length - RUNS_NAMED} more` : '';
+  return `Finalized runs took the deduction for a pay period that ends on or after ${effectiveOn}: ${named}${more}. Assign it from a later date, or void these runs first.`;
+}
+
+/** Runs that a refusal names: about a year. */
+const RUNS_NAMED = 60;
+
+/** Records the assignment of a deduction to one of the employers of its employee. */
+export function assignDeduction(db: Db, assigning: Assigning, acting: Acting): Promise<Assigned> {
+  // Both locks, so that no run becomes final in between.
+  return transactOnLedger(db, async (trx) => {
+    await lockPayroll(trx);
+    return assign(trx, assigning, acting);
+  });
+}
+
+async function assign(
+  trx: Trx,
+  { deductionId, employerId, effectiveOn, reason }: Assigning,
+  acting: Acting,
+): Promise<Assigned> {
+  const today = acting.now.slice(0, 'YYYY-MM-DD'.length);
+  const versions = await historyOf(trx, [deductionId]);
+  const latest = latestOf(versions);
+  if (latest === null) return { outcome: 'unknown' };
+  const effective_on = effectiveOn ?? today;
+  const assignment = { deduction_id: deductionId, employer_id: employerId, effective_on, reason };
+  const known = (await madeAssignments(trx, deductionId)).at(-1);
+  if (known !== undefined && isSame(known, assignment)) return { outcome: 'same', assignment: known };
+  const employees = [...new Set(versions.map(({ employee_id }) => employee_id))];
+  const roster = await rosterOf(trx, employees);
+  const employments = employmentsOf(roster.get(latest.employee_id) ?? []);
+  const by = effective_on > today ? effective_on : today;
+  if (!employments.some((employment) => wasActive(employment, employerId, by)))
+    return { outcome: 'not-employed' };
+  const employers = [...new Set([...roster.values()].flat().map(({ employer_id }) => employer_id))];
+  const runs = await runsThatTook(trx, { deductionId, employees, employers, from: effective_on });
+  if (runs.length > 0) return { outcome: 'taken', by: runs, effectiveOn: effective_on };
+  return { outcome: 'assigned', assignment: await recordAssignment(trx, assignment, acting) };
+}
+
+function isSame(known: NewAssignment, assignment: NewAssignment): boolean {
+  return (['employer_id', 'effective_on', 'reason'] as const).every(
+    (field) => known[field] === assignment[field],
+  );
+}
+
+/** Reports whether an employment with the employer began by a day. */
+function wasActive({ employer_id, spells }: Employment, employerId: string, day: string): boolean {
+  return employer_id === employerId && spells.some(({ hire_date }) => hire_date === null || hire_date <= day);
+}

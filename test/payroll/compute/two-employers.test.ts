@@ -1,0 +1,207 @@
+/** One person, two employers: who takes a deduction, and what happens until it is assigned. */
+import t, { type Test } from 'tap';
+import type { Db } from '../../../src/database/tables.ts';
+import { EMPLOYED_TWICE } from '../../../src/ledger/checks.ts';
+import type { LineRecord } from '../../../src/payroll/calculation/line.ts';
+import { assignDeduction } from '../../../src/payroll/lifecycle/assign.ts';
+import type { RunBody } from '../../../src/payroll/records/body.ts';
+import { finalizeChecked, readinessOfRun } from '../../../src/readiness/run-report.ts';
+import { SYSTEM } from '../../../src/security/audit.ts';
+import { scratch } from '../../database/scratch.ts';
+import { acting } from '../../support/audit.ts';
+import {
+  body,
+  election,
+  employment,
+  finalize,
+  finalized,
+  LATELY,
+  learn,
+  lines,
+  linesOf,
+  put,
+  QUESTION,
+  READY,
+  run,
+  send,
+  view,
+} from '../../support/payroll.ts';
+
+const OTHER = 'other';
+
+/** An employee with two jobs and a deduction that neither employer's runs take. */
+async function twoJobs(t: Test, hired = '2020-01-01'): Promise<Db> {
+  const { db } = await scratch(t);
+  await learn(db, employment('e'), employment('e', { employer_id: OTHER, hire_date: hired }));
+  await send(db, election('2025-12-01'));
+  return db;
+}
+
+async function assign(db: Db, employerId: string, effectiveOn: string, deductionId = 'a'): Promise<void> {
+  const assigning = { deductionId, employerId, effectiveOn, reason: 'elected in this job' };
+  const { outcome } = await assignDeduction(db, assigning, acting(LATELY));
+  if (outcome !== 'assigned') throw new Error(outcome);
+}
+
+const brief = ({ deduction_id, member_amount, kind, change, adjustment_for }: LineRecord) =>
+  [deduction_id, member_amount, kind, adjustment_for ?? change].join(' ');
+const inRun = async (db: Db, given: RunBody) => (await lines(db, given)).map(brief);
+const INCLUDE: Partial<RunBody> = { adjustments: 'include' };
+const OFF_CYCLE: Partial<RunBody> = { kind: 'off_cycle', employee_ids: ['e'] };
+
+async function unassigned(db: Db, index: number, fields: Partial<RunBody> = {}): Promise<string[]> {
+  const { checks } = await readinessOfRun(db, run(index, fields), null, QUESTION);
+  return checks.find(({ id }) => id === 'employees-with-two-employers')?.examples ?? [];
+}
+
+t.test('an employee active with two employers is in the runs of each, by its own facts', async (t) => {
+  const { db } = await scratch(t);
+  await learn(db, employment('e'), employment('e', { employer_id: OTHER, pay_frequency: 'weekly' }));
+  await put(db, 'r', body(2));
+  await put(db, 's', body(2, { employer_id: OTHER }));
+  t.equal((await view(db, 'r')).outcome.employees, 1);
+  t.equal((await view(db, 's')).outcome.employees, 0, 'paid weekly there');
+  await put(db, 'w', body(2, { employer_id: OTHER, pay_frequency: 'weekly' }));
+  t.equal((await view(db, 'w')).outcome.employees, 1);
+});
+
+t.test(
+  'a deduction of two jobs is in neither run until it is assigned, and readiness names it',
+  async (t) => {
+    const db = await twoJobs(t);
+    for (const employer_id of ['acme', OTHER]) {
+      t.strictSame(await inRun(db, body(2, { employer_id })), []);
+      t.strictSame(await unassigned(db, 2, { employer_id }), ['e: deduction a']);
+    }
+    await assign(db, OTHER, '2026-01-16');
+    t.strictSame(await inRun(db, body(2)), []);
+    t.strictSame(await inRun(db, body(2, { employer_id: OTHER })), ['a 10.00 regular new']);
+    for (const employer_id of ['acme', OTHER]) t.strictSame(await unassigned(db, 2, { employer_id }), []);
+  },
+);
+
+t.test('an off-cycle run names the deductions that it would take', async (t) => {
+  const db = await twoJobs(t);
+  t.strictSame(await unassigned(db, 2, OFF_CYCLE), []);
+  t.strictSame(await unassigned(db, 2, { ...OFF_CYCLE, deductions: ['a'] }), ['e: deduction a']);
+});
+
+t.test('an assignment counts from the period of its date on, and the last one applies', async (t) => {
+  const db = await twoJobs(t);
+  // The period of run 2 ends on January 29.
+  await assign(db, 'acme', '2026-01-29');
+  await assign(db, OTHER, '2026-01-30');
+  t.strictSame(await inRun(db, body(1)), []);
+  t.strictSame(await inRun(db, body(2)), ['a 10.00 regular new']);
+  t.strictSame(await inRun(db, body(3)), []);
+  t.strictSame(await inRun(db, body(3, { employer_id: OTHER })), ['a 10.00 regular new']);
+  await assign(db, 'acme', '2026-01-15');
+  t.strictSame(await inRun(db, body(1)), ['a 10.00 regular new'], 'January 15 is in the period of run 1');
+  t.strictSame(await inRun(db, body(3)), ['a 10.00 regular new'], 'the last position applies');
+});
+
+t.test('a run that took it in neither is adjusted by the assignment of today', async (t) => {
+  const db = await twoJobs(t);
+  await finalized(db, 'r1', body(1));
+  await finalized(db, 's1', body(1, { employer_id: OTHER }));
+  await assign(db, 'acme', '2026-01-15');
+  t.strictSame(await inRun(db, body(2, INCLUDE)), ['a 10.00 regular new', 'a 10.00 adjustment r1']);
+  t.strictSame(await inRun(db, body(2, { ...INCLUDE, employer_id: OTHER })), []);
+});
+
+t.test('what one job took stays taken when a second job before it becomes known', async (t) => {
+  const { db } = await scratch(t);
+  await learn(db, employment('e'));
+  await send(db, election('2025-12-01'));
+  await finalized(db, 'r1', body(1));
+  await learn(db, employment('e', { employer_id: OTHER, hire_date: '2025-12-01' }));
+  t.strictSame(await inRun(db, body(2, INCLUDE)), []);
+  t.strictSame(await unassigned(db, 2), ['e: deduction a']);
+  t.strictSame(await inRun(db, body(2, { ...INCLUDE, ...OFF_CYCLE })), []);
+});
+
+t.test(
+  'a deduction assigned to another employer is moved, and an unassigned one has not ended',
+  async (t) => {
+    const db = await twoJobs(t, '2026-02-01');
+    await finalized(db, 'r2', body(2));
+    t.strictSame(await inRun(db, body(3)), [], 'not assigned');
+    await assign(db, OTHER, '2026-02-01');
+    const [line] = await lines(db, body(3));
+    t.match(line, {
+      change: 'moved',
+      member_amount: '0.00',
+      explanation: /^moved: assigned to employer other/,
+    });
+    await send(db, election('2026-02-01', { effective_end: '2026-01-31' }));
+    t.match(await lines(db, body(3)), [{ change: 'ended' }], 'its coverage ended');
+  },
+);
+
+t.test(
+  'an assigned deduction stays with its employer after the job ends, and readiness names it',
+  async (t) => {
+    const db = await twoJobs(t);
+    await assign(db, OTHER, '2026-01-01');
+    await learn(db, employment('e', { employer_id: OTHER, termination_date: '2026-01-20' }));
+    t.strictSame(await inRun(db, body(2)), []);
+    t.strictSame(await unassigned(db, 2), ['e: deduction a']);
+    await send(db, election('2026-01-21', { effective_start: '2026-01-01', effective_end: '2026-01-25' }));
+    t.strictSame(await unassigned(db, 2), [], 'no longer in effect');
+    await send(db, election('2026-01-22', { effective_start: '2026-01-01' }));
+    await assign(db, 'acme', '2026-01-21');
+    t.strictSame(await unassigned(db, 2), []);
+    t.strictSame(await inRun(db, body(2)), ['a 10.00 regular new']);
+  },
+);
+
+t.test('two elections of one line of coverage overlap only at one employer', async (t) => {
+  const db = await twoJobs(t);
+  await send(db, election('2025-12-01', {}, 'b'));
+  await assign(db, 'acme', '2026-01-01');
+  await assign(db, OTHER, '2026-01-01', 'b');
+  for (const employer_id of ['acme', OTHER]) {
+    const [line, another] = await lines(db, body(2, { employer_id }));
+    t.match([line?.flags, another], [[], undefined]);
+  }
+  await assign(db, 'acme', '2026-01-01', 'b');
+  t.match(await lines(db, body(2)), [{ flags: ['overlap'] }, { flags: ['overlap'] }]);
+});
+
+t.test('an accepted finding is remembered until the employee has another unassigned deduction', async (t) => {
+  const db = await twoJobs(t);
+  const { id: CHECK } = EMPLOYED_TWICE;
+  const found = async (index: number) => {
+    const { checks } = await readinessOfRun(db, run(index), null, QUESTION);
+    return checks.find(({ id }) => id === CHECK);
+  };
+  await put(db, 'r1', body(1));
+  const { etag, acceptable } = await readinessOfRun(db, run(1), 'r1', QUESTION);
+  const accept = {
+    checks: acceptable.filter(({ result }) => result === 'fail').map(({ checkId }) => checkId),
+    reason: 'asked the employee',
+  };
+  const finalizing = {
+    ifMatch: etag,
+    accept,
+    actor: SYSTEM,
+    sharedNow: async () => new Date(LATELY),
+    question: QUESTION,
+  };
+  t.match(await finalizeChecked(db, 'r1', finalizing), { outcome: 'finalized' });
+  t.match(await found(2), { result: 'accepted' });
+  await send(db, election('2026-01-02', { line_of_coverage: 'dental' }, 'b'));
+  t.match(await found(2), { result: 'fail', examples: ['e: deduction b'] });
+});
+
+t.test('a run is not made final if a deduction was assigned while it was computed', async (t) => {
+  const db = await twoJobs(t);
+  await put(db, 'r', body(2));
+  const { outcome } = await finalize(db, 'r', {}, async () => {
+    await assign(db, 'acme', '2026-01-01');
+    return READY;
+  });
+  t.equal(outcome, 'changed');
+  t.equal((await finalize(db, 'r')).outcome, 'finalized');
+  t.strictSame((await linesOf(db, 'r')).map(brief), ['a 10.00 regular new']);
+});

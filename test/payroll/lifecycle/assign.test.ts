@@ -1,0 +1,78 @@
+/** Which assignments of deductions to employers are recorded. */
+import type { Test } from 'tap';
+import type { Db } from '../../../src/database/tables.ts';
+import { assignmentsOf } from '../../../src/ledger/assignments.ts';
+import { assignDeduction } from '../../../src/payroll/lifecycle/assign.ts';
+import { scratch } from '../../database/scratch.ts';
+import { acting } from '../../support/audit.ts';
+import { onEitherEngine } from '../../support/engine.ts';
+import { body, election, employment, finalized, LATELY, learn, send, voided } from '../../support/payroll.ts';
+
+const OTHER = 'other';
+
+/** An employee of acme who begins a second job on February 1. */
+async function begin(t: Test) {
+  const { db } = await scratch(t);
+  await learn(db, employment('e'), employment('f', { employer_id: 'third' }));
+  await send(db, election('2025-12-01'));
+  return db;
+}
+
+const hire = (db: Db) => learn(db, employment('e', { employer_id: OTHER, hire_date: '2026-02-01' }));
+
+function assign(db: Db, employerId: string, effectiveOn: string | null, deductionId = 'a') {
+  const assigning = { deductionId, employerId, effectiveOn, reason: 'elected in this job' };
+  return assignDeduction(db, assigning, acting(LATELY));
+}
+
+onEitherEngine(
+  'an assignment has its own ledger position and begins today if no date is stated',
+  async (t) => {
+    const db = await begin(t);
+    await hire(db);
+    t.match(await assign(db, OTHER, null), {
+      outcome: 'assigned',
+      assignment: { position: 5, employer_id: OTHER, effective_on: LATELY.slice(0, 10), recorded_at: LATELY },
+    });
+    t.match(await assign(db, 'acme', '2026-07-20'), { assignment: { position: 6 } });
+    t.equal((await assignmentsOf(db, ['a'])).get('a')?.length, 2, 'the first one is kept');
+  },
+);
+
+onEitherEngine('the latest assignment again changes nothing', async (t) => {
+  const db = await begin(t);
+  await hire(db);
+  await assign(db, OTHER, null);
+  await finalized(db, 'r', body(14, { employer_id: OTHER }));
+  t.match(await assign(db, OTHER, null), { outcome: 'same', assignment: { position: 5 } });
+  await assign(db, 'acme', '2026-12-01');
+  t.match(await assign(db, OTHER, '2026-12-01'), { outcome: 'assigned' }, 'no longer the latest');
+});
+
+onEitherEngine('an unknown deduction and an employer without a job are refused', async (t) => {
+  const db = await begin(t);
+  t.match(await assign(db, 'acme', null, 'b'), { outcome: 'unknown' });
+  for (const employer of [OTHER, 'third'])
+    t.match(await assign(db, employer, null), { outcome: 'not-employed' }, employer);
+  await learn(db, employment('e', { employer_id: OTHER, hire_date: '2026-08-01' }));
+  t.match(await assign(db, OTHER, '2026-07-31'), { outcome: 'not-employed' });
+  t.match(await assign(db, OTHER, '2026-08-01'), { outcome: 'assigned' }, 'the job begins by then');
+  await learn(db, employment('e', { termination_date: '2026-07-01' }));
+  t.match(await assign(db, 'acme', '2026-08-01'), { outcome: 'assigned' }, 'a job that ended');
+});
+
+onEitherEngine(
+  'an assignment is refused that a finalized run contradicts, until the run is voided',
+  async (t) => {
+    const db = await begin(t);
+    await finalized(db, 'r1', body(1));
+    await finalized(db, 'r2', body(2));
+    await hire(db);
+    await finalized(db, 'r3', body(3));
+    // The periods of the runs end on January 15 and 29, and on February 12.
+    t.match(await assign(db, OTHER, '2026-01-15'), { outcome: 'taken', by: ['r1', 'r2'] });
+    t.match(await assign(db, OTHER, '2026-01-16'), { outcome: 'taken', by: ['r2'] });
+    await voided(db, 'r2');
+    t.match(await assign(db, OTHER, '2026-01-16'), { outcome: 'assigned' }, 'run 3 took it in neither');
+  },
+);
