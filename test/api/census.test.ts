@@ -13,11 +13,6 @@ import { call as callOn, NOW, type Running, start } from './start.ts';
 const URL = '/v1/employers/acme%20%2F%20co/census';
 const EMPLOYER = 'acme / co';
 const HOUR_AGO = new Date(NOW.getTime() - 3_600_000).toISOString();
-const bad = {
-  ...census,
-  employees: [employee, { ...employee, employee_id: 'emp-2', address: { ...address, state: 'XX' } }],
-};
-
 const put = ({ call }: Running, body: unknown, headers: Record<string, string> = {}) =>
   call({ method: 'PUT', url: URL, body, headers });
 
@@ -78,28 +73,6 @@ onEitherEngine('a census can be CSV, with the organization in a header', async (
   const answer = await put(running, csv, { ...type, 'census-organization': header });
   t.equal(answer.status, 200, answer.text);
   t.strictSame((await running.call({ url: URL })).json, { organization: utf8, employees: [employee] });
-});
-
-onEitherEngine('validating returns the same problems and stores nothing', async (t) => {
-  const { call, db } = await start(t);
-  const validate = async (body: unknown) =>
-    (await call({ method: 'POST', url: `${URL}/validate`, body })).json;
-  const nothing = { last_upload: null, changes: null };
-  t.strictSame(await validate(census), {
-    valid: true,
-    employees: 1,
-    problem_count: 0,
-    problems: [],
-    ...nothing,
-  });
-  t.strictSame(await validate(bad), {
-    ...nothing,
-    valid: false,
-    employees: 2,
-    problem_count: 1,
-    problems: [{ path: 'employees[1].address.state', rule: 'must be a US state code' }],
-  });
-  t.strictSame(await db.selectFrom('staged_censuses').selectAll().execute(), []);
 });
 
 onEitherEngine(

@@ -239,18 +239,6 @@ t.test('every operation has examples, and every JSON body a name', async (t) => 
   }
 });
 
-t.test('examples contain no placeholder', async (t) => {
-  const { reference, operations } = await read(t);
-  const leaves = (value: unknown): unknown[] =>
-    typeof value === 'object' && value !== null ? Object.values(value).flatMap(leaves) : [value];
-  for (const operation of operations) {
-    const contents = [operation.requestBody?.content ?? {}, ...successOf(operation)];
-    const examples = contents.flatMap((content) => Object.values(content).map(({ example }) => example));
-    t.notOk(leaves(examples).includes('text'), operation.name);
-  }
-  t.ok(resolve(reference, reference));
-});
-
 const OFFERED = ['application/json', 'text/csv', 'application/x-ndjson'] as const;
 
 t.test('the response has the type that the client prefers', async (t) => {

@@ -244,11 +244,6 @@ t.test('arguments are quoted without their control characters', async (t) => {
   }
 });
 
-t.test('suggestions of commander stay on one line', async (t) => {
-  const { stderr } = await harmless(t, environment(t), ['events', 'lst']);
-  t.match(stderr, /^error: unknown command 'lst'\n\(Did you mean list\?\)$/m);
-});
-
 t.test('the stack of an error is printed without control characters', async (t) => {
   const debug = { ...environment(t), LOG_LEVEL: 'debug' };
   const ran = await here(t, debug, ['census', 'validate', `${ONE_LINE}.json`], { isTTY: true });

@@ -224,18 +224,3 @@ t.test('on a phone the timeline starts at the version that applies', async (t) =
   await assertFits(t, page, 'a deduction');
   await assertAccessible(t, page, 'a deduction on a phone');
 });
-
-t.test('the versions fit a usual screen', async (t) => {
-  const { db, signedIn } = await openConsole(t);
-  const id = '2f6b1c9e-77aa-4f0e-9a55-0d2f8c1e4b7a';
-  for (const day of [10, 11, 12]) {
-    const fields = { member_contribution: `1${day}.00`, effective_start: `2026-03-${day}T00:00:00.000Z` };
-    await put(db, id, 'emp-1', fields, `2026-01-${day}T00:00:00Z`);
-  }
-  const page = await signedIn();
-  await page.goto(`/deductions/${id}`);
-  const { content, width } = await page
-    .getByRole('region', { name: 'Versions' })
-    .evaluate((region) => ({ content: region.scrollWidth, width: region.clientWidth }));
-  t.ok(content <= width, `the table needs ${content} of ${width}`);
-});

@@ -135,30 +135,6 @@ t.test('a form without its rows deletes no code', async (t) => {
   t.match((await stage.call({ url: CODES })).json.codes, codes);
 });
 
-t.test('an interrupted upload is rejected and logs no error', async (t) => {
-  const { stage, post } = await opened(t);
-  const part = (name: string, file: string) =>
-    `--b\r\ncontent-disposition: form-data; name="${name}"${file === '' ? '' : `; filename="${file}"`}\r\n\r\n{"a":`;
-  const cut = [
-    ['multipart/form-data', 'x'],
-    ['multipart/form-data; boundary=b', part('reason', '')],
-    ['multipart/form-data; boundary=b', part('organization', 'o.json')],
-    ['multipart/form-data; boundary=b', part('census', 'c.json')],
-    ['multipart/form-data; boundary=b', `${part('organization', 'o.json')}1}\r\n${part('census', 'c.csv')}`],
-  ] as const;
-  for (const [type, body] of cut) {
-    const { status, text } = await post('/census/maple/check', body, type);
-    t.equal(status, 400);
-    t.match(text, 'The upload was interrupted');
-  }
-  const other = await post('/runs/r/audit', part('file', 'c.txt'), 'multipart/form-data; boundary=b');
-  t.equal(other.status, 400);
-  t.strictSame(
-    stage.logged.filter(({ level }) => level === 'error'),
-    [],
-  );
-});
-
 t.test('a double click submits once', async (t) => {
   const { stage, page } = await opened(t);
   const body = { organization, employees: [employee] };

@@ -89,18 +89,6 @@ onEachEngine('the bound holds for sidecars that store bodies of the same events 
   }
 });
 
-onEachEngine('conflicts are listed page by page, oldest first', async (t) => {
-  const db = await withConflicts(t, 7);
-  const seen: (string | undefined)[][] = [];
-  for (let after: number | undefined, isLast = false; !isLast; ) {
-    const { conflicts, next } = await listConflicts(db, 'msg_1', { after, limit: 3 });
-    seen.push(conflicts.map(({ body }) => String(body)));
-    after = next ?? undefined;
-    isLast = next === null;
-  }
-  t.strictSame(seen, [names(1, 4), names(4, 7), names(7, 8)]);
-});
-
 onEachEngine('a body after a dismissal fails readiness again, also if it is only counted', async (t) => {
   const result = async (db: Db) => {
     const { checks } = await readReadiness(db, {
