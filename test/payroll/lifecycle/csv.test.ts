@@ -48,6 +48,7 @@ t.test('each column has the value of its name', async (t) => {
     description: 'Plan A',
     kind: 'adjustment',
     adjustment_for: 'acme-06',
+    adjustment_pay_date: '2026-07-03',
     change: 'changed',
     previous_amount: '60.00',
     flags: ['retro_refund', 'reported'],
@@ -81,6 +82,7 @@ t.test('each column has the value of its name', async (t) => {
     amount_change: '',
     member_difference: '',
     employer_difference: '',
+    adjustment_pay_date: '2026-07-03',
   });
   const { version, period, member_contribution, included } = second ?? {};
   t.strictSame([version, period, member_contribution, included], ['', '', '', 'yes']);
