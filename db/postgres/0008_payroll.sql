@@ -134,7 +134,7 @@ CREATE TABLE run_employees (
   PRIMARY KEY (freeze_id, employee_id)
 );
 
-CREATE FUNCTION keep_final_records() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF EXISTS (SELECT 1 FROM payroll_runs WHERE freeze_id = OLD.freeze_id) THEN RAISE EXCEPTION 'records of a finalized run are never changed or removed'; END IF; IF TG_OP = 'DELETE' THEN RETURN OLD; END IF; RETURN NEW; END $$;
+CREATE FUNCTION keep_final_records() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF EXISTS (SELECT 1 FROM payroll_runs WHERE freeze_id IN (OLD.freeze_id, NEW.freeze_id)) THEN RAISE EXCEPTION 'records of a finalized run are never changed or removed'; END IF; IF TG_OP = 'DELETE' THEN RETURN OLD; END IF; RETURN NEW; END $$;
 CREATE TRIGGER final_lines_are_kept BEFORE UPDATE OR DELETE ON run_employees FOR EACH ROW EXECUTE FUNCTION keep_final_records();
 CREATE TRIGGER run_employees_are_never_emptied BEFORE TRUNCATE ON run_employees EXECUTE FUNCTION refuse_change();
 

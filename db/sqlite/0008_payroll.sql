@@ -132,7 +132,7 @@ CREATE TABLE run_employees (
   PRIMARY KEY (freeze_id, employee_id)
 ) STRICT;
 
-CREATE TRIGGER final_lines_are_never_changed BEFORE UPDATE ON run_employees WHEN EXISTS (SELECT 1 FROM payroll_runs WHERE freeze_id = OLD.freeze_id) BEGIN SELECT RAISE(ABORT, 'records of a finalized run are never changed'); END;
+CREATE TRIGGER final_lines_are_never_changed BEFORE UPDATE ON run_employees WHEN EXISTS (SELECT 1 FROM payroll_runs WHERE freeze_id IN (OLD.freeze_id, NEW.freeze_id)) BEGIN SELECT RAISE(ABORT, 'records of a finalized run are never changed'); END;
 CREATE TRIGGER final_lines_are_never_removed BEFORE DELETE ON run_employees WHEN EXISTS (SELECT 1 FROM payroll_runs WHERE freeze_id = OLD.freeze_id) BEGIN SELECT RAISE(ABORT, 'records of a finalized run are never removed'); END;
 
 -- What a run settles of earlier ones: one row per adjustment or arrears line that it takes, written with its lines.
@@ -162,9 +162,9 @@ CREATE TABLE run_inputs (
   PRIMARY KEY (freeze_id, earlier_run_id)
 ) STRICT;
 
-CREATE TRIGGER final_settlements_are_never_changed BEFORE UPDATE ON run_settlements WHEN EXISTS (SELECT 1 FROM payroll_runs WHERE freeze_id = OLD.freeze_id) BEGIN SELECT RAISE(ABORT, 'records of a finalized run are never changed'); END;
+CREATE TRIGGER final_settlements_are_never_changed BEFORE UPDATE ON run_settlements WHEN EXISTS (SELECT 1 FROM payroll_runs WHERE freeze_id IN (OLD.freeze_id, NEW.freeze_id)) BEGIN SELECT RAISE(ABORT, 'records of a finalized run are never changed'); END;
 CREATE TRIGGER final_settlements_are_never_removed BEFORE DELETE ON run_settlements WHEN EXISTS (SELECT 1 FROM payroll_runs WHERE freeze_id = OLD.freeze_id) BEGIN SELECT RAISE(ABORT, 'records of a finalized run are never removed'); END;
-CREATE TRIGGER final_inputs_are_never_changed BEFORE UPDATE ON run_inputs WHEN EXISTS (SELECT 1 FROM payroll_runs WHERE freeze_id = OLD.freeze_id) BEGIN SELECT RAISE(ABORT, 'records of a finalized run are never changed'); END;
+CREATE TRIGGER final_inputs_are_never_changed BEFORE UPDATE ON run_inputs WHEN EXISTS (SELECT 1 FROM payroll_runs WHERE freeze_id IN (OLD.freeze_id, NEW.freeze_id)) BEGIN SELECT RAISE(ABORT, 'records of a finalized run are never changed'); END;
 CREATE TRIGGER final_inputs_are_never_removed BEFORE DELETE ON run_inputs WHEN EXISTS (SELECT 1 FROM payroll_runs WHERE freeze_id = OLD.freeze_id) BEGIN SELECT RAISE(ABORT, 'records of a finalized run are never removed'); END;
 
 -- Readiness failures that were accepted when a run was finalized. `ids` is a sorted JSON list of the versions, events or

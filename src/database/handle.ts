@@ -20,6 +20,8 @@ export function openWriter(path: string): BetterSqlite3.Database {
   writer.pragma('secure_delete = ON');
   // SQLite checks them only for connections that ask for it.
   writer.pragma('foreign_keys = ON');
+  // Without it, REPLACE removes a row and fires no trigger that protects the row.
+  writer.pragma('recursive_triggers = ON');
   writer.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
   assertDurable(writer);
   return writer;

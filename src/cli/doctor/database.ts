@@ -67,7 +67,7 @@ const CREATE_TABLES = 'Create them with "benefits-sidecar serve" or "benefits-si
 async function checkMigrated(db: Db, env: Environment): Promise<Verdict> {
   const environment = readEnvironment(env);
   await checkSchema(db, environment);
-  return pass(`the database has this release's schema and belongs to ${environment}`);
+  return pass(`the database has every migration of this release and belongs to ${environment}`);
 }
 
 async function checkWritable(db: Db, now: Date): Promise<Verdict> {

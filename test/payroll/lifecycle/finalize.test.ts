@@ -1,7 +1,7 @@
 /** Finalizing freezes a run, whatever changes at the same time. */
 import type { Test } from 'tap';
 import { systemClock } from '../../../src/clock.ts';
-import { sharedClock } from '../../../src/database/engine.ts';
+import { engineOf, sharedClock } from '../../../src/database/engine.ts';
 import type { Db, Trx } from '../../../src/database/tables.ts';
 import { transact } from '../../../src/database/transaction.ts';
 import { type CheckReadiness, type Finalized, finalizeRun } from '../../../src/payroll/lifecycle/finalize.ts';
@@ -361,6 +361,15 @@ onEachEngine('the database refuses to change or remove a finalized or voided run
     await refused('lines removed', (trx) =>
       trx.deleteFrom('run_employees').where('freeze_id', '=', freeze_id).execute(),
     );
+    await refused('lines moved in from another freeze', async (trx) => {
+      const row = { freeze_id: 'other', employee_id: 'ghost', lines: '[]' };
+      await trx.insertInto('run_employees').values(row).execute();
+      await trx.updateTable('run_employees').where('freeze_id', '=', 'other').set({ freeze_id }).execute();
+    });
+    if (engineOf(db) === 'sqlite') {
+      const row = { freeze_id: freeze_id as string, employee_id: 'e', lines: '[]' };
+      await refused('lines replaced', (trx) => trx.replaceInto('run_employees').values(row).execute());
+    }
     await refused('run removed', (trx) =>
       trx.deleteFrom('payroll_runs').where('run_id', '=', run_id).execute(),
     );
