@@ -21,7 +21,7 @@ export async function* csvRecords(
     info: true,
   });
   // Its errors reach the loop below as errors of the parser.
-  pipeline(Readable.from(validUtf8(byCommas(content))), parser, () => {});
+  pipeline(Readable.from(validUtf8(withinColumns(byCommas(content)))), parser, () => {});
   let isEmpty = true;
   try {
     for await (const { record, info } of parser as AsyncIterable<{
@@ -39,6 +39,28 @@ export async function* csvRecords(
     throw unreadable(here(), `is not valid CSV at line ${lines} (${code})`);
   }
   if (isEmpty) throw unreadable('', 'is empty: a CSV begins with a header');
+}
+
+/** There are fewer than 200 columns; each costs time for every row. */
+const COLUMNS_MAX = 1_000;
+
+const [COMMA, QUOTE, LF, CR] = [0x2c, 0x22, 0x0a, 0x0d];
+
+/** Yields the same bytes. Throws UNREADABLE for a record with too many columns: the parser's bound counts no commas. */
+async function* withinColumns(content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  let commas = 0;
+  let isQuoted = false;
+  for await (const part of content) {
+    for (let at = 0; at < part.length; at += 1) {
+      const byte = part[at];
+      if (byte === QUOTE) isQuoted = !isQuoted;
+      else if (isQuoted) continue;
+      else if (byte === COMMA) commas += 1;
+      else if (byte === LF || byte === CR) commas = 0;
+      if (commas === COLUMNS_MAX) throw unreadable('', `must have at most ${COLUMNS_MAX} columns`);
+    }
+    yield part;
+  }
 }
 
 /** Throws UNREADABLE, before any other error, for a header with semicolons, which spreadsheets of many countries write. */
@@ -66,17 +88,13 @@ export type RowKind = { readonly schema: TSchema; readonly more: readonly string
 /** The most array elements per row: enough for a pay history, and a bound on the objects created. */
 const ARRAY_COLUMNS_MAX = 50;
 
-/** There are fewer than 200 columns; each costs time for every row. */
-const COLUMNS_MAX = 1_000;
-
 type Segment = string | number;
 type FieldSchema = { type?: string; properties?: Record<string, FieldSchema>; items?: FieldSchema };
 
 export type Header = ReturnType<typeof readHeader>;
 
-/** Checks a header and converts its rows. Throws UNREADABLE if it has too many columns. */
+/** Checks a header and converts its rows. */
 export function readHeader(names: readonly string[], kind: RowKind) {
-  if (names.length > COLUMNS_MAX) throw unreadable('', `must have at most ${COLUMNS_MAX} columns`);
   const columns = names.map((name) => name.trim());
   const problems: Problem[] = [];
   const paths = columns.map((column, index) => {

@@ -194,6 +194,25 @@ t.test('a record beyond 1 MiB is rejected in bounded memory', async (t) => {
   }
 });
 
+t.test('a record of more than 1,000 columns is rejected in bounded memory', async (t) => {
+  const columns = async (count: number) => {
+    const header = Array.from({ length: count }, (_, n) => `c_${n}`).join();
+    return (await readAll(parts(`${header}\n`), 'csv')).problems.at(-1)?.rule;
+  };
+  t.match(await columns(1_000), /has 1000 unknown columns/);
+  t.equal(await columns(1_001), 'must have at most 1000 columns');
+  for (const begin of ['', 'employee_id,amount\n1,"2,\n3"\n', 'employee_id,amount\n"\n",']) {
+    let sent = 0;
+    async function* endless(): AsyncGenerator<Uint8Array> {
+      yield Buffer.from(begin);
+      for (; sent < 1_000; sent += 1) yield Buffer.alloc(64 * 1024, ',');
+    }
+    const { problems } = await readAll(endless(), 'csv');
+    t.match(problems.at(-1), { path: '', rule: 'must have at most 1000 columns' });
+    t.ok(sent <= 20, `${sent} parts were read`);
+  }
+});
+
 t.test('a table beyond 256 MiB is rejected without reading further', async (t) => {
   let sent = 0;
   async function* endless(): AsyncGenerator<Uint8Array> {

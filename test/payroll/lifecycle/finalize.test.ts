@@ -353,6 +353,7 @@ onEachEngine('the database refuses to change or remove a finalized or voided run
   await voided(db, 'void');
   for (const run_id of ['final', 'void']) {
     const { freeze_id } = await storedRun(db, run_id);
+    const final = freeze_id as string;
     const refused = async (what: string, work: (trx: Trx) => Promise<unknown>) =>
       t.rejects(transact(db, work), { message: /finalized/ }, `${run_id}: ${what}`);
     const lines = (trx: Trx) => trx.updateTable('run_employees').where('freeze_id', '=', freeze_id);
@@ -364,10 +365,14 @@ onEachEngine('the database refuses to change or remove a finalized or voided run
     await refused('lines moved in from another freeze', async (trx) => {
       const row = { freeze_id: 'other', employee_id: 'ghost', lines: '[]' };
       await trx.insertInto('run_employees').values(row).execute();
-      await trx.updateTable('run_employees').where('freeze_id', '=', 'other').set({ freeze_id }).execute();
+      await trx
+        .updateTable('run_employees')
+        .where('freeze_id', '=', 'other')
+        .set({ freeze_id: final })
+        .execute();
     });
     if (engineOf(db) === 'sqlite') {
-      const row = { freeze_id: freeze_id as string, employee_id: 'e', lines: '[]' };
+      const row = { freeze_id: final, employee_id: 'e', lines: '[]' };
       await refused('lines replaced', (trx) => trx.replaceInto('run_employees').values(row).execute());
     }
     await refused('run removed', (trx) =>
