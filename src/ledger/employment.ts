@@ -113,6 +113,23 @@ export function valueOn<A extends Dated>(
   return ((greatest ?? earliest) as RosterFact)[attribute];
 }
 
+/** Returns the first day since which an attribute has the value of a day without interruption. */
+export function valueSince(
+  employment: Pick<Employment, 'reports'>,
+  attribute: Dated,
+  day: string,
+): string | null {
+  const value = valueOn(employment, attribute, day);
+  const facts = employment.reports.filter((report) => report[attribute] !== null);
+  let since: string | null = null;
+  for (const effective of facts.map(effectiveOn).sort().reverse()) {
+    if (effective > day) continue;
+    if (valueOn(employment, attribute, effective) !== value) break;
+    since = effective;
+  }
+  return since;
+}
+
 function orderDate(fact: RosterFact): string {
   const [effective, received] = [effectiveOn(fact), receivedOn(fact)];
   return effective > received ? effective : received;

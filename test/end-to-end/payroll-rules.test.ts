@@ -96,7 +96,7 @@ onEitherEngine('2. a pay frequency from August 3 on moves the employee in August
   t.strictSame(await lines('b1'), []);
   const after = await paid('w2', '2026-08-07', week('2026-08-07'));
   t.strictSame(brief(after), ['ded-1 moved 0.00', 'ded-2 same 5.00']);
-  t.match(after[0].explanation, 'paid biweekly now');
+  t.match(after[0].explanation, 'paid biweekly from August 3;');
   await put('b2', '2026-08-14', dateOf('2026-08-14', 14, 0));
   // 20.00 weekly × 52 = 1,040.00 a year over 26 checks.
   t.strictSame(brief(await lines('b2')), ['ded-1 new 40.00']);
@@ -305,6 +305,54 @@ onEitherEngine('10. a run is compared with the previous one, and moved cents are
     ],
   });
 });
+
+onEitherEngine(
+  '10. an ended deduction is compared with its replacement, or states why it ended',
+  async (t) => {
+    const { schedule, census, deduct, paid, on, report, lines, put } = await begin(t);
+    const weekly = every(7, '2026-01-02', 52).map((date) => dateOf(date, 7));
+    await schedule(BIWEEKLY, { pay_frequency: 'weekly', pay_dates: weekly });
+    await census({ 'emp-1': {}, 'emp-2': {}, 'emp-3': {} });
+    await deduct('ded-1', { member_contribution: '10.00' });
+    await deduct('ded-2', { employee_id: 'emp-2', member_contribution: '20.00' });
+    await deduct('ded-3', { employee_id: 'emp-3', member_contribution: '30.00' });
+    await deduct('ded-4', { line_of_coverage: 'vision', member_contribution: '4.00' });
+    await paid('r1', '2026-06-12');
+    on('2026-06-08');
+    await deduct('ded-1', { member_contribution: '10.00', effective_end: '2026-06-14' });
+    await deduct('ded-5', { member_contribution: '12.50', effective_start: '2026-06-15' });
+    await deduct('ded-4', {
+      line_of_coverage: 'vision',
+      member_contribution: '4.00',
+      effective_end: '2026-06-14',
+    });
+    await report('termination', { employee_id: 'emp-2', termination_date: '2026-06-05' });
+    const rate = { ...payRate, effective_start: '2026-06-08' };
+    await report('compensation-change', {
+      ...compensationChange,
+      employee_id: 'emp-3',
+      pay_frequency: 'weekly',
+      pay_rate: rate,
+    });
+    await put('r2', '2026-06-26');
+    const shown = await lines('r2');
+    t.strictSame(brief(shown).toSorted(), [
+      'ded-2 ended 0.00',
+      'ded-3 moved 0.00',
+      'ded-4 ended 0.00',
+      'ded-5 replaced 12.50',
+    ]);
+    const of = (id: string) => shown.find(({ deduction_id }) => deduction_id === id);
+    t.match(of('ded-5'), {
+      replaces_deduction_id: 'ded-1',
+      previous_amount: '10.00',
+      member_difference: '2.50',
+    });
+    t.match(of('ded-2').explanation, /^employment ended June 5; 20\.00 in the previous run/);
+    t.match(of('ded-3').explanation, /^paid weekly from June 8;/);
+    t.match(of('ded-4').explanation, /^coverage ended June 14;/);
+  },
+);
 
 onEitherEngine('11. every employee with a deduction is in the run or listed with the reason', async (t) => {
   const { schedule, census, deduct, put, run, check } = await begin(t);

@@ -23,6 +23,7 @@ export function lineOf(fields: Partial<LineRecord>): Line {
     adjustment_pay_date: null,
     because: null,
     change: null,
+    replaces_deduction_id: null,
     amount_change: null,
     member_difference: null,
     employer_difference: null,

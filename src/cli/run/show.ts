@@ -347,7 +347,7 @@ export function sentencesOf({ explanation }: LineRecord): string[] {
 export function changeOf({ change, previous_amount, member_amount }: LineRecord): string {
   const before = dollars(String(previous_amount));
   if (change === 'changed' && previous_amount !== member_amount) return `changed from ${before}`;
-  return change === 'ended' ? `ended, was ${before}` : (change ?? '');
+  return change === 'ended' || change === 'replaced' ? `${change}, was ${before}` : (change ?? '');
 }
 
 /** Returns why the amounts of a continuing election differ from the previous run, and by how much. */
@@ -357,8 +357,8 @@ function amountChangeOf({
   member_difference,
   employer_difference,
 }: LineRecord): string {
-  const isInBoth = change === 'same' || change === 'changed';
-  if (!isInBoth || amount_change === null || amount_change === 'same') return '';
+  const isCompared = change === 'same' || change === 'changed' || change === 'replaced';
+  if (!isCompared || amount_change === null || amount_change === 'same') return '';
   return `amount change: ${amount_change} (employee ${signed(member_difference)}, employer ${signed(employer_difference)})`;
 }
 

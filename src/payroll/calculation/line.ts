@@ -8,7 +8,7 @@ import { AMOUNT_FLAGS } from './amounts.ts';
 
 export const LINE_KINDS = ['regular', 'adjustment', 'arrears'] as const;
 
-export const CHANGES = ['new', 'changed', 'ended', 'moved', 'same'] as const;
+export const CHANGES = ['new', 'changed', 'replaced', 'ended', 'moved', 'same'] as const;
 
 const AMOUNT_CHANGES = ['same', 'rounding', 'calendar', 'changed'] as const;
 
@@ -99,8 +99,12 @@ export const LineRecord = closed(
       oneOfDescribed(
         CHANGES,
         'What happened to the election since the previous finalized run of the employer, frequency and pay group; ' +
+          '`replaced`: the deduction took the place of another one for the line of coverage, which has no line; ' +
           '`moved`: the employee left this frequency, group or employer, or the deduction was assigned to another employer. Without a previous run it is `new`. Null for adjustments and arrears.',
       ),
+    ),
+    replaces_deduction_id: nullableText(
+      'The deduction of the previous run that a `replaced` one is compared with.',
     ),
     amount_change: nullable(
       oneOfDescribed(

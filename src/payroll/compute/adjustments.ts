@@ -16,6 +16,7 @@ import type { RunTerms } from './terms.ts';
 /** Only regular lines are compared with the previous run. */
 export const NOT_COMPARED = {
   change: null,
+  replaces_deduction_id: null,
   amount_change: null,
   previous_amount: null,
   member_difference: null,

@@ -1,15 +1,14 @@
 /** Compares lines with the previous run, and stops its standing deductions. Pure. */
 import type { PayFrequency } from '../../contract/employee.ts';
-import { valueOn } from '../../ledger/employment.ts';
 import { hasSameElection } from '../../ledger/state.ts';
 import { amountOf } from '../../money.ts';
 import { cycleTotal, skipsCheck } from '../calculation/amounts.ts';
 import type { Line } from '../calculation/line.ts';
-import { dayOfRun } from '../records/body.ts';
 import type { Computation, RunEmployee } from './computation.ts';
-import { assignedIn, ELECTED_FOR_YEAR, stateFor } from './history.ts';
-import { employmentAt, UNCLEAR } from './population.ts';
+import { ELECTED_FOR_YEAR } from './history.ts';
+import { UNCLEAR } from './population.ts';
 import type { RunTerms } from './terms.ts';
+import { type WhyStopped, whyStopped } from './why-stopped.ts';
 
 /** Returns the lines of the previous run that payroll still takes, by deduction. */
 export function continuingLines({ inPrevious }: RunEmployee): Map<string, Line> {
@@ -67,6 +66,36 @@ function isSkipped(terms: RunTerms, line: Line): boolean {
 }
 
 /**
+ * Compares a deduction that began with the only deduction of its line of coverage that ended, and that payroll need not
+ * stop because both have the same codes and taxability. An off-cycle run ends nothing.
+ */
+export function compareReplaced(
+  computation: Computation,
+  employee: RunEmployee,
+  regular: readonly Line[],
+): void {
+  const begun = regular.filter(({ change }) => change === 'new');
+  if (computation.run.kind === 'off_cycle' || begun.length === 0) return;
+  const ended = continuingLines(employee);
+  for (const { deduction_id } of regular) ended.delete(deduction_id);
+  for (const line of begun) {
+    const isOfCoverage = (rival: Line) => rival.line_of_coverage === line.line_of_coverage;
+    const [before, another] = [...ended.values()].filter(
+      (stopped) =>
+        isOfCoverage(stopped) && whyStopped(computation, employee, stopped.deduction_id)?.change === 'ended',
+    );
+    if (before === undefined || another !== undefined || begun.filter(isOfCoverage).length > 1) continue;
+    const isSameForPayroll = (['taxability', 'payroll_code', 'employer_payroll_code'] as const).every(
+      (field) => line[field] === before[field],
+    );
+    if (!isSameForPayroll) continue;
+    compareWithPrevious(computation, line, before);
+    line.change = 'replaced';
+    line.replaces_deduction_id = before.deduction_id;
+  }
+}
+
+/**
  * Returns one line of 0.00 for each deduction of the previous run without a line, so that standing deductions stop.
  * An off-cycle run does not stop the lines it does not take.
  */
@@ -80,47 +109,28 @@ export function stoppedLines(
   if (run.kind === 'off_cycle' || (!membership.isIn && UNCLEAR.some((reason) => reason === membership.why)))
     return [];
   const stopped = continuingLines(employee);
-  for (const line of regular) stopped.delete(line.deduction_id);
-  const movedEmployee = movedTo(computation, employee);
-  return [...stopped.values()].flatMap((before): Line[] => {
-    const history = historyInEffect(computation, employee, before.deduction_id);
-    const assigned = history === undefined ? null : assignedIn(history, run);
-    // Whether it stops is unknown until it is assigned to one of two employers.
-    if (membership.isIn && history !== undefined && assigned === null) return [];
-    const isAssignedElsewhere = assigned !== null && assigned !== run.employer_id;
-    const moved = isAssignedElsewhere ? `assigned to employer ${assigned}` : movedEmployee;
-    const reason = moved === null ? 'ended' : `moved: ${moved}`;
-    return [
-      {
-        ...before,
-        member_amount: 0n,
-        employer_amount: 0n,
-        change: moved === null ? 'ended' : 'moved',
-        amount_change: before.member_amount === 0n && before.employer_amount === 0n ? 'same' : 'changed',
-        previous_amount: before.member_amount,
-        member_difference: -before.member_amount,
-        employer_difference: -before.employer_amount,
-        flags: [],
-        explanation: `${reason}; ${amountOf(before.member_amount)} in the previous run, nothing to take now`,
-      },
-    ];
+  for (const line of regular) {
+    stopped.delete(line.deduction_id);
+    if (line.replaces_deduction_id !== null) stopped.delete(line.replaces_deduction_id);
+  }
+  return [...stopped.values()].flatMap((before) => {
+    const why = whyStopped(computation, employee, before.deduction_id);
+    return why === null ? [] : [stoppedLine(before, why)];
   });
 }
 
-/** Returns the history of a deduction that is in effect on the run's day, or undefined. */
-function historyInEffect({ run }: Computation, { employeeId, histories }: RunEmployee, deductionId: string) {
-  const history = histories.find((candidate) => candidate.deductionId === deductionId);
-  const isInEffect = history !== undefined && stateFor(history, employeeId, dayOfRun(run)) !== null;
-  return isInEffect ? history : undefined;
-}
-
-/** Returns the destination of an employee who left the run's population. Null if the employee did not move. */
-function movedTo({ run }: Computation, { membership, employments }: RunEmployee): string | null {
-  const employment = employmentAt(employments, run);
-  if (membership.isIn || employment === undefined) return null;
-  const { why } = membership;
-  if (why === 'other_frequency') return `paid ${valueOn(employment, 'pay_frequency', run.period_end)} now`;
-  if (why === 'other_pay_group')
-    return `in pay group ${valueOn(employment, 'pay_group', run.period_end)} now`;
-  return why === 'other_employer' ? 'with another employer now' : null;
+function stoppedLine(before: Line, { change, reason }: WhyStopped): Line {
+  return {
+    ...before,
+    member_amount: 0n,
+    employer_amount: 0n,
+    change,
+    replaces_deduction_id: null,
+    amount_change: before.member_amount === 0n && before.employer_amount === 0n ? 'same' : 'changed',
+    previous_amount: before.member_amount,
+    member_difference: -before.member_amount,
+    employer_difference: -before.employer_amount,
+    flags: [],
+    explanation: `${reason}; ${amountOf(before.member_amount)} in the previous run, nothing to take now`,
+  };
 }

@@ -1,7 +1,7 @@
 /** Computes a run from the ledger, about a hundred employees at a time, in the order of their ids. */
 import type { Db, Trx } from '../../database/tables.ts';
 import { LINE_KINDS, type Line } from '../calculation/line.ts';
-import { stoppedLines } from './change.ts';
+import { compareReplaced, stoppedLines } from './change.ts';
 import type { Computation, EmployeeLines, RunEmployee } from './computation.ts';
 import { readEmployees } from './employees.ts';
 import { regularLines } from './regular-lines.ts';
@@ -22,6 +22,7 @@ export async function* computeRun(
 
 function linesOf(computation: Computation, employee: RunEmployee): Line[] {
   const lines = regularLines(computation, employee);
+  compareReplaced(computation, employee, lines);
   lines.push(...stoppedLines(computation, employee, lines));
   lines.push(...settlingLines(computation, employee, lines));
   return lines.sort(byPlace);

@@ -62,6 +62,7 @@ function regularLine(computation: Computation, employee: RunEmployee, state: Run
     adjustment_pay_date: null,
     because: null,
     change: 'new',
+    replaces_deduction_id: null,
     amount_change: null,
     previous_amount: null,
     member_difference: null,

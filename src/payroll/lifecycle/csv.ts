@@ -46,6 +46,7 @@ const COLUMNS: readonly Column[] = [
   { name: 'member_difference', isNumber: true, of: (line) => comparedText(line.member_difference) },
   { name: 'employer_difference', isNumber: true, of: (line) => comparedText(line.employer_difference) },
   { name: 'adjustment_pay_date', of: (line) => line.adjustment_pay_date },
+  { name: 'replaces_deduction_id', of: (line) => line.replaces_deduction_id },
 ];
 
 export const CSV_COLUMNS: readonly string[] = COLUMNS.map((column) => column.name);

@@ -1,6 +1,7 @@
 /** How a run differs from the previous one. */
 import t, { type Test } from 'tap';
 import type { Db } from '../../../src/database/tables.ts';
+import type { IncomingDeduction } from '../../../src/ledger/fold.ts';
 import type { LineRecord } from '../../../src/payroll/calculation/line.ts';
 import { linesOfRun } from '../../../src/payroll/lifecycle/line-pages.ts';
 import type { RunBody } from '../../../src/payroll/records/body.ts';
@@ -15,6 +16,7 @@ import {
   lines,
   put,
   send,
+  setCode,
   voided,
 } from '../../support/payroll.ts';
 import { every } from '../calendars.ts';
@@ -103,9 +105,9 @@ t.test('a deduction of zero remains a line of 0.00', async (t) => {
 t.test('a change of frequency, group or employer is a move, not an end', async (t) => {
   const date = '2026-02-01';
   for (const [elsewhere, where] of [
-    [{ pay_frequency: 'weekly', effective_on: date }, 'paid weekly now'],
-    [{ pay_group: 'south', effective_on: date }, 'in pay group south now'],
-    [{ employer_id: 'other', hire_date: date }, 'with another employer now'],
+    [{ pay_frequency: 'weekly', effective_on: date }, 'paid weekly from February 1'],
+    [{ pay_group: 'south', effective_on: date }, 'in pay group south from February 1'],
+    [{ employer_id: 'other', hire_date: date }, 'with another employer from February 1'],
   ] as const) {
     const db = await staged(t);
     const named = 'pay_group' in elsewhere ? { pay_group: 'north' } : {};
@@ -115,10 +117,110 @@ t.test('a change of frequency, group or employer is a move, not an end', async (
     await learn(db, employment('e', { ...named, ...elsewhere }));
     const [line] = await lines(db, body(3, named), 'regular');
     t.equal(brief(line as LineRecord), 'e a 0.00 moved 10.00', where);
-    t.equal(line?.explanation, `moved: ${where}; 10.00 in the previous run, nothing to take now`);
+    t.equal(line?.explanation, `${where}; 10.00 in the previous run, nothing to take now`);
     await finalized(db, 'r3', body(3, named));
     t.strictSame(await changes(db, body(4, named)), [], 'once');
   }
+});
+
+/** Ends deduction `a` on January 31. */
+const END = () => election('2026-01-30', { effective_end: '2026-01-31' });
+const begun = (id: string, changes: Parameters<typeof election>[1] = {}) =>
+  election('2026-01-30', { effective_start: '2026-02-01', member_contribution: '12.00', ...changes }, id);
+
+t.test('the only deduction that began replaces the only one that ended, which needs no line', async (t) => {
+  const db = await staged(t);
+  await send(db, election('2025-12-01', { line_of_coverage: 'dental' }, 'd'));
+  await finalized(db, 'r2', body(2));
+  await send(db, END(), begun('b'), begun('v', { line_of_coverage: 'vision' }));
+  t.strictSame(await changes(db, body(3)), [
+    'e d 10.00 same 10.00',
+    'e b 12.00 replaced 10.00',
+    'e v 12.00 new ',
+  ]);
+  const replaced = (await lines(db, body(3))).find(({ deduction_id }) => deduction_id === 'b');
+  t.match(replaced, { replaces_deduction_id: 'a', amount_change: 'changed', member_difference: '2.00' });
+  const off = body(3, { kind: 'off_cycle', employee_ids: ['e'], deductions: ['b'] });
+  t.strictSame(await changes(db, off), ['e b 12.00 new '], 'an off-cycle run ends nothing');
+  await finalized(db, 'r3', body(3));
+  t.strictSame(await changes(db, body(4)), [
+    'e d 10.00 same 10.00',
+    'e b 12.00 same 12.00',
+    'e v 12.00 same 12.00',
+  ]);
+});
+
+const notReplaced: [what: string, begun: IncomingDeduction[], before: IncomingDeduction[]][] = [
+  ['of another taxability', [begun('b', { taxability: 'post_tax' })], []],
+  ['of another line of coverage', [begun('b', { line_of_coverage: 'vision' })], []],
+  ['of two that began', [begun('b'), begun('c')], []],
+  [
+    'of two that ended',
+    [begun('b'), election('2026-01-30', { effective_end: '2026-01-31' }, 'c')],
+    [election('2025-12-01', {}, 'c')],
+  ],
+];
+for (const [what, messages, before] of notReplaced) {
+  t.test(`a deduction ${what} replaces none`, async (t) => {
+    const db = await staged(t);
+    await send(db, ...before);
+    await finalized(db, 'r2', body(2));
+    await send(db, END(), ...messages);
+    const shown = await changes(db, body(3));
+    t.ok(shown.includes('e a 0.00 ended 10.00'), 'the old one is stopped');
+    t.ok(shown.includes('e b 12.00 new '));
+  });
+}
+
+t.test('a deduction with another payroll code replaces none', async (t) => {
+  const db = await staged(t);
+  await setCode(db, 'medical');
+  await finalized(db, 'r2', body(2));
+  await setCode(db, 'dental');
+  await send(db, END(), begun('b'));
+  t.strictSame(await changes(db, body(3)), ['e a 0.00 ended 10.00', 'e b 12.00 new ']);
+});
+
+const dental = (sent: string, effective_start: string) =>
+  election(sent, { line_of_coverage: 'dental', effective_start }, 'd');
+
+const reasons: [reason: string, work: (db: Db) => Promise<void>][] = [
+  ['coverage ended January 31', (db) => send(db, END())],
+  [
+    'coverage ended December 31, 2025',
+    (db) => send(db, election('2026-01-30', { effective_end: '2025-12-31' })),
+  ],
+  ['coverage starts March 1', (db) => send(db, dental('2026-01-10', '2026-03-01'))],
+  [
+    'coverage is another employee’s from February 1',
+    (db) => send(db, election('2026-01-30', { employee_id: 'f', effective_start: '2026-02-01' })),
+  ],
+  ['employment ended January 20', (db) => learn(db, employment('e', { termination_date: '2026-01-20' }))],
+  ['not hired until March 2', (db) => learn(db, employment('e', { hire_date: '2026-03-02' }))],
+];
+for (const [reason, work] of reasons) {
+  t.test(`a line that ended states why: ${reason}`, async (t) => {
+    const db = await staged(t);
+    await send(db, dental('2026-01-05', '2026-01-20'));
+    await finalized(db, 'r2', body(2));
+    await work(db);
+    const line = (await lines(db, body(3), 'regular')).find(({ explanation }) =>
+      explanation.startsWith(reason),
+    );
+    t.match(line, {
+      change: 'ended',
+      explanation: `${reason}; 10.00 in the previous run, nothing to take now`,
+    });
+  });
+}
+
+t.test('a move is dated by the first of the facts that agree on it', async (t) => {
+  const db = await staged(t);
+  await finalized(db, 'r2', body(2));
+  for (const effective_on of ['2026-02-01', '2026-02-09'])
+    await learn(db, employment('e', { pay_frequency: 'weekly', effective_on }));
+  const [line] = await lines(db, body(3), 'regular');
+  t.match(line?.explanation, /^paid weekly from February 1;/);
 });
 
 t.test('amounts of one election differ by rounding, by the calendar, or by the policy', async (t) => {

@@ -49,6 +49,7 @@ t.test('a line has the contents of the version and its amounts', async (t) => {
       kind: 'regular',
       adjustment_for: null,
       change: 'new',
+      replaces_deduction_id: null,
       amount_change: null,
       previous_amount: null,
       member_difference: null,

@@ -23,6 +23,7 @@ export function modelLine(line: LineRecord): ModelLine {
     member: cents(line.member_amount),
     employer: cents(line.employer_amount),
     change: line.change,
+    replaces: line.replaces_deduction_id,
     amountChange: line.amount_change,
     differences:
       member_difference === null || employer_difference === null

@@ -66,6 +66,8 @@ export type ModelLine = Pair & {
   /** The run that an adjustment adjusts. */
   of: string | null;
   change: string | null;
+  /** The ended deduction that a `replaced` one is compared with. */
+  replaces: string | null;
   amountChange: string | null;
   /** The differences from the previous run's amounts; null without one. */
   differences: Pair | null;
@@ -488,7 +490,7 @@ function regularLines(world: World, run: Run, runs: readonly ModelRun[], employe
   const isUnclear = ['unknown_frequency', 'unknown_pay_group', 'not_selected'].includes(status);
   if (run.kind === 'off_cycle' || isUnclear) return compared;
   const hasLeft = hasMoved(world, run, employee, status);
-  const stopped = old
+  const gone = old
     .filter((line) => !lines.some((one) => one.deduction === line.deduction))
     .flatMap((line) => {
       const assigned = assignedTo(world, run, line.deduction);
@@ -496,10 +498,24 @@ function regularLines(world: World, run: Run, runs: readonly ModelRun[], employe
       // A deduction of two jobs that is not assigned yet has not ended.
       if (status === 'in' && isInEffect && assigned === undefined) return [];
       const isElsewhere = isInEffect && assigned !== undefined && assigned !== run.employer_id;
-      const change = hasLeft || isElsewhere ? 'moved' : 'ended';
-      return withAmountChange(run, previous, line, { ...line, ...NOTHING, change, flags: [] });
+      return [{ was: line, change: hasLeft || isElsewhere ? 'moved' : 'ended' }];
     });
-  return [...compared, ...stopped];
+  // The worlds have no payroll codes.
+  const replacing = compared.map((line) => {
+    const isOfCoverage = (one: ModelLine) => one.election.coverage === line.election.coverage;
+    const began = compared.filter((one) => one.change === 'new' && isOfCoverage(one));
+    const [ended, ...others] = gone.filter(({ was, change }) => change === 'ended' && isOfCoverage(was));
+    if (line.change !== 'new' || began.length > 1 || ended === undefined || others.length > 0) return line;
+    const { was } = ended;
+    if (was.election.taxability !== line.election.taxability) return line;
+    return withAmountChange(run, previous, was, { ...line, change: 'replaced', replaces: was.deduction });
+  });
+  const stopped = gone
+    .filter(({ was }) => !replacing.some(({ replaces }) => replaces === was.deduction))
+    .map(({ was, change }) =>
+      withAmountChange(run, previous, was, { ...was, ...NOTHING, change, replaces: null, flags: [] }),
+    );
+  return [...replacing, ...stopped];
 }
 
 function isStopped({ change }: ModelLine): boolean {
@@ -536,6 +552,7 @@ function lineOf(world: World, run: Run, state: ModelVersion, all: readonly Model
     kind: 'regular',
     of: null,
     change: null,
+    replaces: null,
     amountChange: null,
     differences: null,
     flags: [...flags, ...rosterFlags(world, run, state)],
@@ -567,7 +584,10 @@ function withAmountChange(
   const isSame = differences.member === 0n && differences.employer === 0n;
   const amountChange = isSame
     ? 'same'
-    : line.change === 'same'
+    : was !== undefined &&
+        line.change !== 'ended' &&
+        line.change !== 'moved' &&
+        isSameElection(was.election, line.election)
       ? reasonOf(run, line, previous.run, before)
       : 'changed';
   return { ...line, amountChange, differences };
@@ -707,6 +727,7 @@ function adjustmentsOf(
           kind: 'adjustment',
           of: of.id,
           change: null,
+          replaces: null,
           amountChange: null,
           differences: null,
           flags: [...dueHere.flags, ...priorYear],
@@ -811,7 +832,8 @@ function daysOf({ period_start, period_end }: Run): string[] {
 
 /** Returns a line as a text that can be compared. */
 export function printed(line: ModelLine): string {
-  const { employee, deduction, election, kind, of, change, amountChange, differences, flags } = line;
+  const { employee, deduction, election, kind, of, change, replaces, amountChange, differences, flags } =
+    line;
   const money = ({ member, employer }: Pair) => `${dollars(member)} ${dollars(employer)}`;
   return JSON.stringify([
     employee,
@@ -821,6 +843,7 @@ export function printed(line: ModelLine): string {
     of,
     money(line),
     change,
+    replaces,
     amountChange,
     differences === null ? null : money(differences),
     flags.toSorted(),

@@ -128,11 +128,7 @@ t.test(
     t.strictSame(await inRun(db, body(3)), [], 'not assigned');
     await assign(db, OTHER, '2026-02-01');
     const [line] = await lines(db, body(3));
-    t.match(line, {
-      change: 'moved',
-      member_amount: '0.00',
-      explanation: /^moved: assigned to employer other/,
-    });
+    t.match(line, { change: 'moved', member_amount: '0.00', explanation: /^assigned to another employer;/ });
     await send(db, election('2026-02-01', { effective_end: '2026-01-31' }));
     t.match(await lines(db, body(3)), [{ change: 'ended' }], 'its coverage ended');
   },

@@ -50,6 +50,7 @@ t.test('each column has the value of its name', async (t) => {
     adjustment_for: 'acme-06',
     adjustment_pay_date: '2026-07-03',
     change: 'changed',
+    replaces_deduction_id: 'ded-0',
     previous_amount: '60.00',
     flags: ['retro_refund', 'reported'],
   });
@@ -83,6 +84,7 @@ t.test('each column has the value of its name', async (t) => {
     member_difference: '',
     employer_difference: '',
     adjustment_pay_date: '2026-07-03',
+    replaces_deduction_id: 'ded-0',
   });
   const { version, period, member_contribution, included } = second ?? {};
   t.strictSame([version, period, member_contribution, included], ['', '', '', 'yes']);

@@ -120,6 +120,7 @@ export const LINE_KINDS: Readonly<Record<Line['kind'], string>> = {
 export const CHANGES: Readonly<Record<NonNullable<Line['change']>, string>> = {
   new: 'new',
   changed: 'changed',
+  replaced: 'replaced',
   ended: 'ended',
   moved: 'moved',
   same: 'unchanged',

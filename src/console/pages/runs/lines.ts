@@ -160,11 +160,13 @@ function lineOf(line: Line, options: Options): Html {
   `;
 }
 
-/** `changed from $57.69`. */
+/** `changed from $57.69`, `replaced, was $57.69`. */
 function changeOf(change: NonNullable<Line['change']>, previous: string | null): string {
   const label = labels.CHANGES[change];
   if (change === 'changed') return `${label} from ${money(previous)}`;
-  return change === 'ended' && previous !== null ? `${label}, was ${money(previous)}` : label;
+  return (change === 'ended' || change === 'replaced') && previous !== null
+    ? `${label}, was ${money(previous)}`
+    : label;
 }
 
 const RECORDS = {
@@ -183,7 +185,8 @@ function recordOf({ kind, id }: NonNullable<Line['because']>): Html {
 
 function factsOf(line: Line, { may }: Options): Html {
   const { deduction_id, version, adjustment_for, period, employer_payroll_code, employer_treatment } = line;
-  const deduction = may?.('ledger:read') ? deductionLink(deduction_id) : idLink(null, deduction_id);
+  const linked = (id: string) => (may?.('ledger:read') ? deductionLink(id) : idLink(null, id));
+  const deduction = linked(deduction_id);
   const contribution = (amount: string | null) => period !== null && `${money(amount)} ${period}`;
   const treatment = employer_treatment === null ? '' : ` (${employer_treatment})`;
   const signed = (amount: string | null) => (amount?.startsWith('-') === false ? '+' : '') + money(amount);
@@ -194,6 +197,7 @@ function factsOf(line: Line, { may }: Options): Html {
   return facts([
     ['Employee contribution', contribution(line.member_contribution)],
     ['Employer contribution', contribution(line.employer_contribution)],
+    ['Replaces deduction', line.replaces_deduction_id !== null && linked(line.replaces_deduction_id)],
     ['Previous run', line.previous_amount !== null && money(line.previous_amount)],
     ['Amount change', changed],
     ['Corrects run', adjustment_for !== null && runLink(adjustment_for)],
