@@ -136,7 +136,7 @@ t.test('an amount adjusted by a later finalized run is not adjusted again', asyn
     'a second change adjusts the remaining difference',
   );
   const [line] = await lines(db, body(4), 'adjustment');
-  t.match(line, { explanation: /; 15\.00 due, 10\.00 finalized, 2\.00 already adjusted: 3\.00$/ });
+  t.match(line, { explanation: /15\.00 \(.*\); 10\.00 was taken, 2\.00 adjusted since; 3\.00 more\.$/ });
   await finalized(db, 'r4', body(4, { adjustments: 'include' }));
   await send(db, election('2026-02-27', { member_contribution: '10' }));
   t.strictSame(
@@ -504,7 +504,7 @@ t.test('an off-cycle run does not adjust a missed check that it takes', async (t
   const adjusted = await lines(db, body(3, { adjustments: 'include' }), 'adjustment');
   t.match(
     adjusted.find((line) => line.adjustment_for === 'r2')?.explanation,
-    /; less 10\.00 and employer 2\.00 of off-cycle runs; 2\.50 due, 0\.00 finalized: 2\.50; employer 1\.00 due/,
+    /12\.50 \(.*\); 10\.00 was taken; 2\.50 more\. Employer: should have been 3\.00; 2\.00 was taken; 1\.00 more\.$/,
   );
 });
 

@@ -64,7 +64,7 @@ onEitherEngine('a shortfall is owed by the employee only', async (t) => {
     member_contribution: null,
     change: null,
     previous_amount: null,
-    explanation: 'run r2: 10.00 finalized - 4.00 taken = 6.00',
+    explanation: 'Paycheck of January 30: medical was 10.00; 4.00 was taken (reported July 10); 6.00 more.',
   });
   t.strictSame(await arrears(db, { arrears: 'report' }), ['a r2 6.00 0.00 reported']);
 });
@@ -107,7 +107,8 @@ onEitherEngine('a new report after its arrears were collected changes what is ow
   await took(db, 'r2', 'a 1.00');
   t.strictSame(await arrears(db, {}, 4), ['a r2 3.00 0.00']);
   t.match((await lines(db, body(4), 'arrears'))[0], {
-    explanation: 'run r2: 10.00 finalized - 1.00 taken = 9.00; 9.00 - 6.00 collected since = 3.00',
+    explanation:
+      'Paycheck of January 30: medical was 10.00; 1.00 was taken (reported July 10), 6.00 collected since; 3.00 more.',
   });
   await took(db, 'r2', 'a 10.00');
   t.strictSame(await arrears(db, {}, 4), ['a r2 -6.00 0.00']);

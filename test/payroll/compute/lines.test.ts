@@ -48,6 +48,8 @@ t.test('a line has the contents of the version and its amounts', async (t) => {
       employer_amount: '138.46',
       kind: 'regular',
       adjustment_for: null,
+      adjustment_pay_date: null,
+      because: null,
       change: 'new',
       replaces_deduction_id: null,
       amount_change: null,
