@@ -2,7 +2,7 @@
 import { type Check, type EmployerQuestion, FOUND_AT_MOST, type Found, fail } from '../../checks.ts';
 import type { Db } from '../../database/tables.ts';
 import { centsOf, printReadable } from '../../money.ts';
-import { planOf } from '../calculation/plan.ts';
+import { type Plan, planOf } from '../calculation/plan.ts';
 import { scheduleOf } from '../compute/calendar.ts';
 import type { Computation, EarlierRun } from '../compute/computation.ts';
 import type { Note } from '../compute/notes.ts';
@@ -70,17 +70,23 @@ function previousOfYear({ run, previous }: Computation): EarlierRun | null {
   return previous === null || run.kind === 'off_cycle' || previous.isPriorYear ? null : previous;
 }
 
-/** Fails if today's pay dates give the previous run of the year another N or k than the run froze. */
+/** Fails if the previous run of the year had a list of pay dates and this one has none, or has another N or k in it. */
 async function calendarDiffers(_: Db, { computation }: RunQuestion): Promise<Found[]> {
   const previous = previousOfYear(computation);
   if (previous === null) return [];
   const frozen = previous.plan();
   const { dates } = computation.plan();
+  if (hasList(frozen) && !hasList(computation.plan()))
+    return [fail(`${previous.runId} had a list of pay dates; today there is none`)];
   const today = planOf({ ...previous.run, pay_dates: dates, period_ends: null }, null);
   const was = `${previous.runId} was check ${frozen.k ?? '?'} of ${frozen.N}`;
   if (!today.ok) return [fail(`${was}; ${previous.run.pay_date} is not a pay date today`)];
   const { k, N } = today.plan;
   return k === frozen.k && N === frozen.N ? [] : [fail(`${was}; today it is check ${k ?? '?'} of ${N}`)];
+}
+
+function hasList({ dates, calendarAssumed }: Plan): boolean {
+  return dates !== null && !calendarAssumed;
 }
 
 async function policyDiffers(_: Db, { computation }: RunQuestion): Promise<Found[]> {

@@ -657,3 +657,12 @@ onEitherEngine('only runs of the known frequency name an employee whose group ha
   ]);
   t.strictSame(await examples(), ['emp-1']);
 });
+
+onEitherEngine('a run without a list of pay dates fails after a run with one', async (t) => {
+  const db = await readyEmployer(t);
+  await finalized(db, 'before', runOn('2026-07-03'));
+  t.match(await check(db, 'calendar-differs'), { result: 'pass' });
+  await setSchedules(db, []);
+  const examples = ['before had a list of pay dates; today there is none'];
+  t.match(await check(db, 'calendar-differs'), { result: 'fail', examples });
+});
