@@ -654,3 +654,41 @@ onEitherEngine('15. runs inherit the policy in effect on their pay date', async 
   t.match(differing.json.errors, [{ path: 'policy_reason' }]);
   t.equal((await put('r4', '2026-07-10', stated({ scheme: 'annualized' }))).status, 201);
 });
+
+onEitherEngine('27.9. a deduction of two jobs is taken by the employer that it is assigned to', async (t) => {
+  const { schedule, census, deduct, put, lines, check, finalize, readiness, call, on } = await begin(t);
+  await schedule(BIWEEKLY);
+  await census({ 'emp-1': {} });
+  await census({ 'emp-1': {} }, 'globex');
+  await deduct('ded-1', { member_contribution: '40.00', effective_start: '2026-01-01' });
+  const name = 'employees-with-two-employers';
+  const globex = { employer_id: 'globex' };
+  await put('r1', '2026-06-12');
+  t.strictSame(await lines('r1'), []);
+  t.match(await check('r1', name), { result: 'fail', examples: ['emp-1: deduction ded-1'] });
+  const { etag } = await readiness('r1');
+  const accept = { accept: [NO_SYNC, name], reason: 'the employee is asked' };
+  t.equal((await finalize('r1', accept, etag)).status, 200);
+  await put('r2', '2026-06-26');
+  t.match(await check('r2', name), { result: 'accepted' }, 'remembered');
+  on('2026-06-15');
+  const url = '/v1/deductions/ded-1/employer';
+  const assign = (fields: object) =>
+    call({ method: 'PUT', url, body: { reason: 'elected in this job', ...fields } });
+  t.match(await assign({ ...globex, effective_on: '2026-06-08' }), { status: 201 });
+  t.strictSame(await lines('r2'), []);
+  t.match(await check('r2', name), { result: 'pass' });
+  await put('g2', '2026-06-26', globex);
+  t.strictSame(brief(await lines('g2')), ['ded-1 new 40.00']);
+  // The period of the run of June 12 ends on June 7.
+  t.match(await assign({ employer_id: EMPLOYER, effective_on: '2026-06-07' }), { status: 201 });
+  await put('r3', '2026-06-26', INCLUDE);
+  t.strictSame(brief(await lines('r3')), ['ded-1 new 40.00', 'ded-1 r1 40.00'], 'r1 took it in neither');
+  const options = { ...INCLUDE, ...globex };
+  await put('g3', '2026-06-26', options);
+  t.strictSame(await lines('g3'), []);
+  const again = await readiness('r3');
+  t.equal((await finalize('r3', { accept: [NO_SYNC], reason: 'no sync' }, again.etag)).status, 200);
+  const refused = await assign({ ...globex, effective_on: '2026-06-20' });
+  t.match(refused, { status: 409, json: { detail: /on or after 2026-06-20: r3\./ } });
+});

@@ -16,6 +16,7 @@ import { claim } from '../../src/outbox/claims.ts';
 import { finish } from '../../src/outbox/finish.ts';
 import type { AttemptOutcome } from '../../src/outbox/retry.ts';
 import { acceptanceRows, recordAcceptances } from '../../src/payroll/lifecycle/acceptances.ts';
+import { assignDeduction } from '../../src/payroll/lifecycle/assign.ts';
 import { POLICY, putPolicy } from '../../src/payroll/settings/policy.ts';
 import { record, tokenActor } from '../../src/security/audit.ts';
 import { beginSession } from '../../src/security/sessions.ts';
@@ -253,6 +254,13 @@ async function fillDecisions(db: Db): Promise<void> {
     const recordId = await record(trx, acting(now), { action: 'run.finalize', resource: ids.runId });
     await recordAcceptances(trx, acceptanceRows(ids, [finding], acceptance, recordId));
   });
+  const assigning = {
+    deductionId: 'ded-apple',
+    employerId: EMPLOYER,
+    effectiveOn: '2027-01-01',
+    reason: 'one job',
+  };
+  await assignDeduction(db, assigning, acting(now));
   const decision = { version: 1, decision: 'drop', reason: 'moved to August' } as const;
   await transact(db, (trx) => decideStart(trx, { deductionId: 'ded-moved', ...decision }, acting(now)));
 }
