@@ -142,7 +142,7 @@ const VERSION_COLUMNS: readonly Column<VersionState>[] = [
   ['event time', ({ version }) => version.event_time],
   ['ordered by', ({ version }) => version.ordered_by, 6],
   ['employee pays', ({ version }) => dollars(version.member_contribution)],
-  ['employer pays', ({ version }) => dollars(version.employer_contribution), 3],
+  ['employer pays', ({ version }) => dollars(version.employer_contribution)],
   ['from', ({ version }) => version.starts_on, 2],
   ['to', ({ version }) => version.ends_on, 1],
   ['late', ({ version }) => (version.late === 1 ? 'late' : '')],

@@ -124,6 +124,17 @@ t.test('an adjustment is a difference of rounded amounts, never a rounded differ
   }
 });
 
+t.test('an off-cycle run dated December 31 takes what the previous year still owes', async (t) => {
+  const db = await staged(t);
+  await finalized(db, 'r', body(-1));
+  await send(db, election('2025-12-15', { member_contribution: '12.00' }));
+  const next = await lines(db, body(1, { adjustments: 'include' }), 'adjustment');
+  t.match(next, [{ member_amount: '2.00', flags: ['prior_year', 'reported'] }]);
+  const december: Partial<RunBody> = { kind: 'off_cycle', employee_ids: ['e'], pay_date: '2025-12-31' };
+  const taken = await lines(db, body(0, { ...december, adjustments: 'include' }), 'adjustment');
+  t.match(taken, [{ member_amount: '2.00', adjustment_for: 'r', flags: [] }]);
+});
+
 t.test('an amount adjusted by a later finalized run is not adjusted again', async (t) => {
   const db = await staged(t, [2]);
   await send(db, election('2026-01-30', { member_contribution: '12' }));
