@@ -111,6 +111,21 @@ onEitherEngine('a deduction and the list are shown as of a day and as known at a
   );
 });
 
+onEitherEngine('only a version with a moved start can be decided', async (t) => {
+  const { call, db } = await start(t);
+  const version = (month: string, member_contribution: string) => ({
+    ...{ id: 'd', effective_start: `2026-${month}-01`, member_contribution },
+  });
+  await deliver(db, [
+    deductionOf('e1', version('07', '150.00'), '2026-06-01T00:00:00Z'),
+    deductionOf('e2', version('08', '99.00'), '2026-06-20T00:00:00Z'),
+  ]);
+  const url = '/v1/deductions/d/start-decision';
+  const decide = async (of: number) =>
+    (await call({ method: 'POST', url, body: { version: of, decision: 'drop', reason: 'x' } })).status;
+  t.strictSame([await decide(2), await decide(9), await decide(1)], [409, 404, 201]);
+});
+
 onEitherEngine('every page of the feed has a cursor to resume from, also an empty one', async (t) => {
   const { call, db } = await start(t);
   const batch = (from: number) =>

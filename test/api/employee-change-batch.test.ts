@@ -72,6 +72,23 @@ onEitherEngine('an invalid line has its problems and affects no other', async (t
   );
 });
 
+onEitherEngine('a line with a key is accepted once, and an invalid key rejects its line', async (t) => {
+  const running = await start(t);
+  const [a, b] = [leaveOf('a'), leaveOf('b')];
+  const keyed = [
+    { ...a, idempotency_key: '1' },
+    { idempotency_key: '1', ...a },
+    { ...b, idempotency_key: '1' },
+    { ...b, idempotency_key: 'a b' },
+  ];
+  t.match((await batch(running, keyed)).json.results, [
+    { status: 'accepted' },
+    { status: 'repeated' },
+    { status: 'conflict', errors: [{ path: 'idempotency_key', rule: /^was already used/ }] },
+    { status: 'refused', errors: [{ path: 'idempotency_key' }] },
+  ]);
+});
+
 onEitherEngine('10,000 changes are accepted, and a larger batch is rejected as a whole', async (t) => {
   const running = await start(t);
   const text = Array.from({ length: 10_000 }, (_, at) => JSON.stringify(leaveOf(`e${at % 4_000}`)));

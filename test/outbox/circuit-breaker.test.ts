@@ -1,5 +1,6 @@
 import { rmSync, writeFileSync } from 'node:fs';
-import { readCircuitBreaker } from '../../src/outbox/circuit-breaker.ts';
+import { transact } from '../../src/database/transaction.ts';
+import { applySignals, pauseSending, readCircuitBreaker } from '../../src/outbox/circuit-breaker.ts';
 import { scratch } from '../database/scratch.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import { client, owe, request, sendAll, sendLoop, setClock } from './parts.ts';
@@ -133,4 +134,14 @@ onEitherEngine('the paused state survives a restart, and a clock set back does n
   clock.advance(-2 * 86_400_000);
   t.equal((await sendLoop(t, db, url, clock).runOnce()).delivered, 1, 'one probe, whatever else is due');
   t.equal(received.length, 2);
+});
+
+onEitherEngine('after a probe that sent nothing another request may probe at once', async (t) => {
+  const { db } = await scratch(t);
+  const now = new Date('2026-03-02T00:00:00.000Z');
+  const unsent = { probe: true, pauses: false, responded: null, reason: '' };
+  await transact(db, (trx) => pauseSending(trx, '401', now));
+  t.not((await readCircuitBreaker(db)).next_probe_at, now.toISOString());
+  await transact(db, (trx) => applySignals(trx, [unsent], now));
+  t.match(await readCircuitBreaker(db), { state: 'paused', next_probe_at: now.toISOString() });
 });

@@ -169,6 +169,17 @@ onEitherEngine('schedules and codes are returned as set and replaced as a whole'
   t.strictSame(await readSchedules(db, EMPLOYER), [schedule()]);
 });
 
+onEitherEngine('the same codes or schedules set again are neither a version nor a record', async (t) => {
+  const { db } = await scratch(t);
+  for (const _ of [1, 2])
+    await transact(db, async (trx) => {
+      await putSchedules(trx, EMPLOYER, [schedule()], acting(LATELY));
+      await putCodes(trx, EMPLOYER, [], acting(LATELY));
+    });
+  for (const table of ['payroll_codes', 'pay_schedules', 'audit_records'] as const)
+    t.equal((await db.selectFrom(table).selectAll().execute()).length, table === 'audit_records' ? 2 : 1);
+});
+
 /** Returns why a run is rejected, as `path: rule`; '' if it is not. */
 async function refusal(db: Db, run: StatedRun): Promise<string> {
   try {
