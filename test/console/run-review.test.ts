@@ -272,3 +272,29 @@ t.test('a run is compared with the previous one, and every employee outside it h
   t.strictSame(await cells(page, 'Employees on other pay schedules'), [['monthly', '', '1']]);
   await assertGood(t, page, 'a run with a previous run');
 });
+
+t.test('a deduction of two jobs is assigned on the page that the readiness check links to', async (t) => {
+  const { signedIn, put, db, call } = await openPayroll(t);
+  await employ(db, 'emp-1', { employer_id: 'globex' });
+  await put('r', '2026-07-17');
+  const page = await signedIn();
+  await open(page, '/runs/r');
+  const title = 'Employees with two employers have unassigned deductions';
+  const check = page.locator('.checks > li').filter({ hasText: title });
+  await check.getByRole('link', { name: 'ded-1' }).click();
+  await page.getByRole('heading', { name: 'Assign to an employer' }).waitFor();
+  await assertGood(t, page, 'the assignment');
+  await click(page, 'Assign the deduction');
+  await page.getByRole('alert').filter({ hasText: 'Fix these fields first' }).waitFor();
+  await page.getByLabel('Employer', { exact: true }).selectOption('globex');
+  await page.getByLabel('From the pay period of').fill('2026-07-01');
+  await page.getByLabel('Reason', { exact: true }).fill(HOSTILE);
+  await click(page, 'Assign the deduction');
+  await page.waitForURL('**/deductions/ded-1');
+  const shown = `globex from the pay period of 2026-07-01. Assigned by API_TOKEN: ${HOSTILE}`;
+  t.match(await page.locator('main').textContent(), shown);
+  const { json } = await call({ url: '/v1/deductions/ded-1/employer' });
+  t.match(json.assignments, [{ employer_id: 'globex', effective_on: '2026-07-01', reason: HOSTILE }]);
+  await open(page, '/runs/r');
+  t.equal(await check.count(), 0, 'the check passes');
+});

@@ -9,6 +9,7 @@ import { employeeLink, pathOf, type Query } from '../../elements/links.ts';
 import { filterFields, filtersIn, PAGE_ROWS, pager } from '../../elements/list.ts';
 import { type Content, type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
+import { assignmentActions, assignmentList, assignmentPart } from './assignment.ts';
 import { askedOf, knownAtOf, notFound, TIME_FILTERS } from './list.ts';
 import { employerAdvice, employerOf, sentence, spanOf, stateOn } from './terms.ts';
 import { timeline } from './timeline.ts';
@@ -22,7 +23,9 @@ const DECISION: Specs = {
   reason: { label: 'Reason', required: true, hint: REASON_HINT },
 };
 
-export function deductionPages({ page, action }: Console): void {
+export function deductionPages(console: Console): void {
+  const { page, action } = console;
+  assignmentActions(console);
   page('/deductions/:deduction_id', 'ledger:read', async (visit) => {
     const { api, params, query, today, may } = visit;
     const { deduction_id: id = '' } = params;
@@ -36,10 +39,12 @@ export function deductionPages({ page, action }: Console): void {
       ? { on: asked.on ?? null, knownAt: knownAtOf(asked), version: past?.version ?? null }
       : null;
     const { versions, next } = await versionsOf(api, query.cursor);
+    const { assignments } = await api.get('/v1/deductions/{deduction_id}/employer');
     const body = html`
+      ${query.assign !== undefined && (await assignmentPart(api, path, deduction.employee_id, may))}
       ${query.decide !== undefined && decisionPart(path, query.decide, versions, may)}
       <div class="cards beside">
-        ${summary(deduction, today)}
+        ${summary(deduction, today, assignmentList(assignments, path, may))}
         ${timeForm(path, asked, past, then)}
       </div>
       ${versions.length > 0 && timeline(versions, deduction.version, today, then)}
@@ -75,7 +80,7 @@ async function versionsOf(api: Api, cursor: string | undefined) {
   return { versions, next: next_cursor };
 }
 
-function summary(deduction: Deduction, today: string): Html {
+function summary(deduction: Deduction, today: string, assignments: Content): Html {
   const { version, position, event_time, recorded_at, description } = deduction;
   return html`
     <section class="card">
@@ -83,6 +88,7 @@ function summary(deduction: Deduction, today: string): Html {
       ${facts([
         ['Employee', employeeLink(deduction.employee_id)],
         ['Employer', html`<span>${employerOf(deduction)}${' '}${employerAdvice(deduction)}</span>`],
+        ['Assignments', assignments],
         ['Description', description],
         ['Latest version', `${version}, at ledger position ${position}`],
         ['Event time', instant(event_time)],
