@@ -11,7 +11,7 @@ import { SYSTEM } from '../../src/security/audit.ts';
 import { createToken } from '../../src/security/tokens.ts';
 import { FIRST_TOKEN, variables } from '../config-samples.ts';
 import { start } from '../simulator/start.ts';
-import { engineOf, onEitherEngine } from '../support/engine.ts';
+import { engineOf, onEitherEngine, onSqlite } from '../support/engine.ts';
 import { lastingPort } from '../support/settings.ts';
 import {
   environment,
@@ -400,4 +400,10 @@ onEitherEngine('a census endpoint that fails or rejects the token fails', async 
     'doctor',
   ]);
   t.notMatch(ran.stdout + ran.stderr, token);
+});
+
+onSqlite('a clock before the newest stored time is a warning', async (t) => {
+  const { env } = await withFixtures(t, new Date(Date.now() + 86_400_000).toISOString());
+  const { found } = await diagnose(t, env);
+  t.match(found['database.clock'], { result: 'warn', message: /than .*, the newest time in the database/ });
 });

@@ -1,15 +1,26 @@
-/** Checks of the database that neither readiness nor `verify` makes, and the check of lost data. */
+/** Checks of the database. */
 import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { storedOrganizations } from '../../census/staged.ts';
+import type { Clock } from '../../clock.ts';
 import { readApi, readDatabaseUrl, readDataKeys, readEnvironment } from '../../config.ts';
-import { databaseNow, engineOf, engineOfUrl, tableExists } from '../../database/engine.ts';
+import {
+  databaseNow,
+  engineOf,
+  engineOfUrl,
+  type SharedNow,
+  sharedClock,
+  tableExists,
+} from '../../database/engine.ts';
 import { probeCommit } from '../../database/instance.ts';
 import { checkSchema } from '../../database/migrate.ts';
 import { databaseExists, openDatabase, sqliteFile, sqlitePath } from '../../database/open.ts';
+import { assertSchemaUnaltered } from '../../database/schema-check.ts';
 import type { Db } from '../../database/tables.ts';
 import type { Environment } from '../../environment.ts';
+import { isAppError } from '../../errors.ts';
 import { describeLoss, knownLosses } from '../../inbox/data-loss.ts';
+import { readClockState } from '../../operations/clock-check.ts';
 import { oldestBodies } from '../../outbox/queue.ts';
 import { createEncryptor } from '../../security/encryption.ts';
 import { storedHashKeys } from '../../security/hashing.ts';
@@ -40,6 +51,9 @@ export async function checkDatabase({ env, now }: Context): Promise<Finding[]> {
     return [
       opens,
       ...migrated,
+      ...(await findingsOf('database.schema', () => checkUnaltered(db))),
+      // Before a probe is stored with the time of this clock.
+      ...(await findingsOf('database.clock', () => checkClock(db, { now, sharedNow: sharedClock(now) }))),
       ...(await findingsOf('database.writable', () => checkWritable(db, now()))),
       ...(await findingsOf('data-loss', () => checkLoss(db, now()))),
       ...(await findingsOf('tokens', async () => checkTokens(db, env, await databaseNow(db, now)))),
@@ -68,6 +82,27 @@ async function checkMigrated(db: Db, env: Environment): Promise<Verdict> {
   const environment = readEnvironment(env);
   await checkSchema(db, environment);
   return pass(`the database has every migration of this release and belongs to ${environment}`);
+}
+
+/** Checks that nothing was added to the schema, removed from it or altered, as `verify` does. */
+async function checkUnaltered(db: Db): Promise<Verdict> {
+  try {
+    await assertSchemaUnaltered(db);
+    return pass('the schema is what the migrations create');
+  } catch (error) {
+    if (isAppError(error, 'SCHEMA_NOT_COMPARABLE')) return unknown(`not checked: ${error.message}`);
+    if (!isAppError(error, 'SCHEMA_REFUSED')) throw error;
+    const advice = 'Find out who altered it, and undo that. See docs/operations.md.';
+    return fail(describeFailure(error), advice);
+  }
+}
+
+/** Compares this machine's clock with the database, and reports what the serving process noticed of its own. */
+async function checkClock(db: Db, clocks: { now: Clock; sharedNow: SharedNow }): Promise<Verdict> {
+  const warning = await readClockState(db, clocks);
+  if (warning === null) return pass('the clock is right, as far as the database shows');
+  const advice = 'Synchronize it with a time server. If it is right now, restart the sidecar.';
+  return warn(`the clock may be wrong: ${warning}`, advice);
 }
 
 async function checkWritable(db: Db, now: Date): Promise<Verdict> {
