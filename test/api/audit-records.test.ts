@@ -86,6 +86,12 @@ async function stepsOf({ db }: Payroll): Promise<(Step | (() => Promise<unknown>
       url: '/v1/deductions/ded-moved/start-decision',
       body: { version: 1, decision: 'drop', ...reason },
     },
+    {
+      route: 'PUT /v1/deductions/:deduction_id/employer',
+      action: 'deduction.assign',
+      url: '/v1/deductions/ded-moved/employer',
+      body: { employer_id: EMPLOYER, effective_on: '2027-01-01', ...reason },
+    },
     () => deliver(db, [deductionOf('evt-bad', { member_contribution: 'much' })], LATELY),
     {
       route: 'POST /v1/events/:event_id/dismiss',
