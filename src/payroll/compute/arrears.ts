@@ -58,7 +58,7 @@ export function owedDeductions(
   return runs
     .flatMap(({ runId, freezeId, payDate }) => {
       const ofRun = owed.filter((amount) => amount.runId === runId);
-      const lines = (earlierLines.attended.get(freezeId) ?? []).filter(isIncluded);
+      const lines = (earlierLines.frozen.get(freezeId) ?? []).filter(isIncluded);
       const collecting = earlierLines.settling.get(runId) ?? [];
       return [...sumsOf(ofRun, lines, collecting).values()].map((sums) =>
         owedDeduction(runId, payDate, sums, year),

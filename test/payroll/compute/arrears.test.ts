@@ -145,6 +145,17 @@ onEitherEngine('arrears of employees who left are reported by runs of their pay 
   t.strictSame(await arrears(db, { final_checks: ['e'] }), ['a r2 6.00 0.00']);
 });
 
+onEitherEngine('an amount that payroll went on to take of an ended deduction is owed back', async (t) => {
+  const db = await staged(t);
+  await learn(db, employment('e', { pay_frequency: 'weekly', effective_on: '2026-02-01' }));
+  await finalized(db, 'r3', body(3));
+  // The employee moved: the run stops all three deductions with a line of 0.00.
+  await took(db, 'r3', 'a 10.00');
+  await learn(db, employment('e', { effective_on: '2026-02-15' }));
+  t.strictSame(await arrears(db, {}, 4), ['a r3 -10.00 0.00']);
+  t.match(await arrearsOfEmployee(db, 'e', ['acme']), [{ run_id: 'r3', amount: '-10.00' }]);
+});
+
 onEitherEngine('arrears have today’s codes', async (t) => {
   const db = await staged(t);
   await took(db, 'r2', 'a 4.00', 'b 4.00');
