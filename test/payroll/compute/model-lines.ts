@@ -18,7 +18,7 @@ export function modelLine(line: LineRecord): ModelLine {
       member: line.member_contribution as string,
       employer: line.employer_contribution as string,
     },
-    kind: line.kind as 'regular' | 'adjustment',
+    kind: line.kind,
     of: line.adjustment_for,
     member: cents(line.member_amount),
     employer: cents(line.employer_amount),

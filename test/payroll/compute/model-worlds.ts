@@ -6,10 +6,13 @@ import type { Db } from '../../../src/database/tables.ts';
 import { transact } from '../../../src/database/transaction.ts';
 import type { IncomingDeduction } from '../../../src/ledger/fold.ts';
 import { type FactSource, type NewFact, recordFacts } from '../../../src/ledger/roster.ts';
+import type { LineRecord } from '../../../src/payroll/calculation/line.ts';
 import { APPLIES_ON, EXTRA_PAYCHECKS, REMAINDERS, SCHEMES } from '../../../src/payroll/calculation/plan.ts';
 import { runUnder } from '../../../src/payroll/compute/basis.ts';
 import { assignDeduction } from '../../../src/payroll/lifecycle/assign.ts';
+import type { Finalized } from '../../../src/payroll/lifecycle/finalize.ts';
 import { type RunBody, runOf } from '../../../src/payroll/records/body.ts';
+import type { Schedule } from '../../../src/payroll/settings/schedules.ts';
 import { acting } from '../../support/audit.ts';
 import {
   body,
@@ -18,20 +21,25 @@ import {
   employment,
   event,
   finalize,
+  type Given,
   linesOf,
   put,
   send,
   setSchedules,
+  taken,
   voided,
 } from '../../support/payroll.ts';
 import fc from '../../support/seeded.ts';
+import { dollars } from '../calculation/oracle.ts';
 import { every } from '../calendars.ts';
 import {
   ambiguousVersions,
+  lineKeyOf,
   type ModelAssignment,
   type ModelDecision,
   type ModelFact,
   type ModelRun,
+  type ModelTaken,
   type ModelVersion,
   modelOf,
   printed,
@@ -39,7 +47,7 @@ import {
 } from './model.ts';
 import { modelLine } from './model-lines.ts';
 
-const often = <T>(value: T, ...others: T[]): fc.Arbitrary<T> =>
+export const often = <T>(value: T, ...others: T[]): fc.Arbitrary<T> =>
   fc.oneof(
     { arbitrary: fc.constant(value), weight: 4 },
     { arbitrary: fc.constantFrom(...others), weight: 1 },
@@ -92,7 +100,7 @@ const message: fc.Arbitrary<Message> = fc.record({
 });
 
 /** A later message about a deduction: a moved start, or other contents. */
-const correction = fc.record({
+export const correction = fc.record({
   which: fc.nat({ max: 99 }),
   /** The number of days before the start at which it is sent; negative after it. */
   ahead: fc.integer({ min: -10, max: 30 }),
@@ -149,7 +157,7 @@ const fact = fc.record({
   passed: fc.nat({ max: 30 }),
   fact: fc.oneof<fc.Arbitrary<Fact>[]>(census, change),
 });
-type Report = { employee: string; employer: string; passed: number; fact: Fact };
+export type Report = { employee: string; employer: string; passed: number; fact: Fact };
 
 const options = fc.record(
   {
@@ -172,6 +180,7 @@ const asked: fc.Arbitrary<RunBody> = fc
     place: fc.integer({ min: -2, max: 5 }),
     options,
     adjustments: fc.constantFrom(...(['include', 'include', 'report'] as const)),
+    arrears: often<'include' | 'report'>('include', 'report'),
     kind: often<RunBody['kind'] & string>('regular', 'off_cycle'),
     pay_frequency: often<PayFrequency>('biweekly', 'weekly'),
     pay_group: often<string | null>(null, 'g'),
@@ -197,6 +206,8 @@ const asked: fc.Arbitrary<RunBody> = fc
     });
   });
 
+export type Assigning = Parameters<typeof assignDeduction>[1];
+
 export type Step =
   | { does: 'send'; message: Message }
   | { does: 'correct'; correction: Correction }
@@ -204,9 +215,19 @@ export type Step =
   | { does: 'decide'; which: number; decision: 'keep' | 'drop' }
   | { does: 'assign'; which: number; employer: string; from: string | null }
   | { does: 'run'; body: RunBody }
-  | { does: 'void'; which: number };
+  | { does: 'void'; which: number }
+  /** Payroll takes another amount of a line: less, nothing, or too much. */
+  | { does: 'take'; which: number; line: number; part: -1 | 0 | 1 | 2 | 3 }
+  /** The reports that follow are received on the day. */
+  | { does: 'wait'; day: string };
 
 const which = fc.nat({ max: 9 });
+export const shortPay = fc.record({
+  does: fc.constant('take' as const),
+  which,
+  line: fc.nat({ max: 99 }),
+  part: fc.constantFrom<-1 | 0 | 1 | 2 | 3>(-1, 0, 1, 2, 3),
+});
 const decision = fc.constantFrom<'keep' | 'drop'>('keep', 'drop');
 const assigning = fc.record({
   does: fc.constant('assign' as const),
@@ -222,6 +243,7 @@ export const step: fc.Arbitrary<Step> = fc.oneof(
   { arbitrary: assigning, weight: 2 },
   { arbitrary: fc.record({ does: fc.constant('run' as const), body: asked }), weight: 5 },
   { arbitrary: fc.record({ does: fc.constant('void' as const), which }), weight: 1 },
+  { arbitrary: shortPay, weight: 1 },
 );
 
 export const messages = fc.uniqueArray(message, { minLength: 2, maxLength: 8, selector: (one) => one.sent });
@@ -233,18 +255,20 @@ export class SmallWorld {
   readonly decisions: ModelDecision[] = [];
   readonly assignments: ModelAssignment[] = [];
   readonly runs: ModelRun[] = [];
+  readonly taken: ModelTaken[] = [];
   readonly schedules: number;
-  readonly #db: Db;
-  readonly #prefix: string;
+  protected readonly db: Db;
+  protected readonly prefix: string;
   readonly #messages: Message[] = [];
   #put = 0;
   #reports = 0;
   /** The date of receipt of the roster's reports. */
-  #today = '2025-12-01';
+  protected today: string;
 
-  constructor(db: Db, prefix: string, schedules: number) {
-    this.#db = db;
-    this.#prefix = prefix;
+  constructor(db: Db, prefix: string, schedules: number, today = '2025-12-01') {
+    this.today = today;
+    this.db = db;
+    this.prefix = prefix;
     this.schedules = schedules;
   }
 
@@ -261,7 +285,7 @@ export class SmallWorld {
     });
     const both = [of('biweekly', 14, 52), of('weekly', 7, 104)];
     for (const employer of this.schedules > 0 ? ['acme', 'other'] : [])
-      await setSchedules(this.#db, both.slice(0, this.schedules), this.#id(employer));
+      await this.schedule(this.id(employer), both.slice(0, this.schedules));
     for (const employee of ['e0', 'e1', 'e2'])
       await this.learn({
         employee,
@@ -285,6 +309,11 @@ export class SmallWorld {
         return this.#assign(one.which, one.employer, one.from);
       case 'void':
         return this.#void(one.which);
+      case 'take':
+        return this.#take(one);
+      case 'wait':
+        this.today = one.day;
+        return;
       case 'run':
         return this.#finalize(one.body);
     }
@@ -294,8 +323,31 @@ export class SmallWorld {
     const final = this.runs.filter((run) => !run.voided);
     const run = final[which % Math.max(1, final.length)];
     if (run === undefined) return;
-    await voided(this.#db, run.id);
+    await this.cancel(run.id);
     run.voided = true;
+  }
+
+  /** Reports the amount that payroll took of a line. */
+  async #take({ which, line: place, part }: Step & { does: 'take' }): Promise<void> {
+    const final = this.runs.filter((run) => !run.voided);
+    const run = final[which % Math.max(1, final.length)];
+    const lines = (run?.lines ?? []).filter(({ flags }) => !flags.includes('reported'));
+    const line = lines[place % Math.max(1, lines.length)];
+    if (run === undefined || line === undefined) return;
+    const amount = part === 3 ? line.member + 100n : (line.member * BigInt(part)) / 2n;
+    const row = {
+      employee_id: line.employee,
+      deduction_id: line.deduction,
+      kind: line.kind,
+      amount: dollars(amount),
+      ...(line.of !== null && {
+        adjustment_for: line.of,
+        line_of_coverage: line.election.coverage,
+        taxability: line.election.taxability,
+      }),
+    };
+    await this.report(run.id, row);
+    this.taken.push({ run: run.id, employee: line.employee, line: lineKeyOf(line), amount });
   }
 
   /** Decides on a moved start. The ledger refuses a decision on any other version. */
@@ -304,7 +356,7 @@ export class SmallWorld {
     const version = open[which % Math.max(1, open.length)];
     if (version === undefined) return;
     const ofDeduction = this.versions.filter(({ deduction }) => deduction === version.deduction);
-    await decide(this.#db, version.deduction, ofDeduction.indexOf(version) + 1, decided);
+    await this.settle(version.deduction, ofDeduction.indexOf(version) + 1, decided);
     this.decisions.push({ position: await this.position(), of: version.position, decision: decided });
   }
 
@@ -313,15 +365,13 @@ export class SmallWorld {
     const deductions = [...new Set(this.versions.map(({ deduction }) => deduction))];
     const deduction = deductions[which % Math.max(1, deductions.length)];
     if (deduction === undefined) return;
-    const employerId = this.#id(employer);
+    const employerId = this.id(employer);
     // Two equal ones in a row are one.
     const reason = `assignment ${this.assignments.length}`;
     const assigning = { deductionId: deduction, employerId, effectiveOn: from, reason };
-    const assigned = await assignDeduction(this.#db, assigning, acting(`${this.#today}T12:00:00.000Z`));
-    const assignment = { deduction, employer: employerId, from: from ?? this.#today };
-    const refused = refusalOf(this, assignment, this.#today);
-    const is = assigned.outcome === 'taken' ? assigned.by.toSorted() : assigned.outcome;
-    deepStrictEqual(is, refused ?? 'assigned');
+    const assignment = { deduction, employer: employerId, from: from ?? this.today };
+    const refused = refusalOf(this, assignment, this.today);
+    deepStrictEqual(await this.assign(assigning), refused ?? 'assigned');
     if (refused === null) this.assignments.push({ ...assignment, position: await this.position() });
   }
 
@@ -340,17 +390,13 @@ export class SmallWorld {
 
   async send(one: Message): Promise<void> {
     const { deduction, employee, start, end, sent: time, ...content } = one;
-    const [id, employee_id] = [this.#id(deduction), this.#id(employee)];
+    const [id, employee_id] = [this.id(deduction), this.id(employee)];
     this.#messages.push(one);
-    await send(
-      this.#db,
-      event(id, time, {
-        ...content,
-        employee_id,
-        ...(start === null ? {} : { effective_start: `${start}T05:31:56Z` }),
-        ...(end === null ? {} : { effective_end: `${end}T00:00:00Z` }),
-      }),
-    );
+    const dates = {
+      ...(start === null ? {} : { effective_start: `${start}T05:31:56Z` }),
+      ...(end === null ? {} : { effective_end: `${end}T00:00:00Z` }),
+    };
+    await this.deliver(event(id, time, { ...content, employee_id, ...dates }));
     this.versions.push({
       position: await this.position(),
       deduction: id,
@@ -369,14 +415,14 @@ export class SmallWorld {
 
   /** Records a report. The ledger does not store a census row that changes nothing. */
   async learn({ employee, employer, passed, fact: { source, ...given } }: Report): Promise<void> {
-    this.#today = daysAfter(this.#today, passed);
-    const named = { ...given, employee_id: this.#id(employee), employer_id: this.#id(employer) };
+    this.today = daysAfter(this.today, passed);
+    const named = { ...given, employee_id: this.id(employee), employer_id: this.id(employer) };
     const before = await this.position();
-    const from = { source, source_id: `${this.#prefix}-${this.#reports++}` };
-    await transact(this.#db, (trx) => recordFacts(trx, [named], from, `${this.#today}T12:00:00.000Z`));
+    const from = { source, source_id: `${this.prefix}-${this.#reports++}` };
+    await transact(this.db, (trx) => recordFacts(trx, [named], from, `${this.today}T12:00:00.000Z`));
     const position = await this.position();
     if (position === before) return;
-    this.facts.push({ ...stated(named), source, received: this.#today, position });
+    this.facts.push({ ...stated(named), source, received: this.today, position });
   }
 
   /** Creates a run and returns its lines from the ledger and from the model. */
@@ -387,10 +433,10 @@ export class SmallWorld {
     if (!checked.ok) throw new Error(JSON.stringify(checked.problems));
     const run = runUnder(checked.run, []);
     this.#put += 1;
-    const id = this.#id(`run${this.#put}`);
-    await put(this.#db, id, this.#named(given));
+    const id = this.id(`run${this.#put}`);
+    await this.store(id, this.#named(given));
     const { roster, shared, lines } = modelOf(this, id, run);
-    const is = (await linesOf(this.#db, id)).map((line) => printed(modelLine(line)));
+    const is = (await this.shown(id)).map((line) => printed(modelLine(line)));
     return { id, run, roster, shared, is: is.sort(), should: lines.map(printed).sort() };
   }
 
@@ -398,25 +444,64 @@ export class SmallWorld {
     const { id, run, roster, shared, is, should } = await this.put(given);
     if (JSON.stringify(is) !== JSON.stringify(should)) throw new Different(is, should);
     const { lines } = modelOf(this, id, run);
-    const { outcome } = await finalize(this.#db, id);
+    const outcome = await this.freeze(id);
     if (outcome === 'finalized') this.runs.push({ id, run, voided: false, roster, shared, lines });
     else if (outcome !== 'date-taken') throw new Error(outcome);
   }
 
-  async position(): Promise<number> {
-    return (await this.#db.selectFrom('ledger_head').select('position').executeTakeFirstOrThrow()).position;
+  protected schedule(employerId: string, schedules: readonly Schedule[]): Promise<void> {
+    return setSchedules(this.db, schedules, employerId);
   }
 
-  #id(name: string): string {
-    return `${this.#prefix}-${name}`;
+  protected deliver(incoming: IncomingDeduction): Promise<void> {
+    return send(this.db, incoming);
+  }
+
+  protected settle(deductionId: string, version: number, decided: 'keep' | 'drop'): Promise<void> {
+    return decide(this.db, deductionId, version, decided);
+  }
+
+  /** Returns the outcome, or the ids of the runs that took the deduction. */
+  protected async assign(assigning: Assigning): Promise<string | string[]> {
+    const assigned = await assignDeduction(this.db, assigning, acting(`${this.today}T12:00:00.000Z`));
+    return assigned.outcome === 'taken' ? assigned.by.toSorted() : assigned.outcome;
+  }
+
+  protected async store(id: string, named: RunBody): Promise<void> {
+    await put(this.db, id, named);
+  }
+
+  protected shown(id: string): Promise<LineRecord[]> {
+    return linesOf(this.db, id);
+  }
+
+  protected async freeze(id: string): Promise<Finalized['outcome']> {
+    return (await finalize(this.db, id)).outcome;
+  }
+
+  protected cancel(id: string): Promise<void> {
+    return voided(this.db, id);
+  }
+
+  protected async report(runId: string, row: Given): Promise<void> {
+    const recorded = await taken(this.db, runId, row);
+    if (!recorded.ok) throw new Error(JSON.stringify(recorded.problems));
+  }
+
+  async position(): Promise<number> {
+    return (await this.db.selectFrom('ledger_head').select('position').executeTakeFirstOrThrow()).position;
+  }
+
+  protected id(name: string): string {
+    return `${this.prefix}-${name}`;
   }
 
   #named(given: RunBody): RunBody {
-    const named = { ...given, employer_id: this.#id(given.employer_id) };
+    const named = { ...given, employer_id: this.id(given.employer_id) };
     for (const list of ['employee_ids', 'deductions', 'final_checks'] as const) {
       const ids = given[list];
       if (ids === undefined) delete named[list];
-      else named[list] = ids.map((id) => this.#id(id));
+      else named[list] = ids.map((id) => this.id(id));
     }
     return named;
   }

@@ -4,15 +4,19 @@ import type { LineRecord } from '../../../src/payroll/calculation/line.ts';
 import { scratch } from '../../database/scratch.ts';
 import { onEitherEngine } from '../../support/engine.ts';
 import { body, linesOf, verified } from '../../support/payroll.ts';
-import fc from '../../support/seeded.ts';
+import fc, { SEED } from '../../support/seeded.ts';
 import { bucketOf, dueOf, type ModelLine, type ModelRun, settledLines, sumOf } from './model.ts';
 import { modelLine } from './model-lines.ts';
 import { messages, SmallWorld, step } from './model-worlds.ts';
+import { FIRST_MONDAY, years } from './model-years.ts';
 
 /** Worlds of up to 16 steps, each with about four finalized runs whose lines are all compared. */
 const WORLDS = { numRuns: 300, interruptAfterTimeLimit: 5_000 };
 /** Worlds whose messages arrive in two orders. A busy machine or a slower engine runs fewer of both kinds. */
 const SHUFFLED = { numRuns: 60, interruptAfterTimeLimit: 1_500 };
+
+/** Years whose finalized runs are all compared: a second of CPU time each. `YEARS=500` in the environment runs more. */
+const YEARS = { numRuns: Number(process.env.YEARS ?? 2) };
 
 const steps = fc.array(step, { minLength: 4, maxLength: 16 });
 const schedules = fc.nat({ max: 2 });
@@ -39,6 +43,23 @@ onEitherEngine('every run has the lines of the model, and every finalized run ca
     WORLDS,
   );
   t.pass(`${worlds} worlds`);
+});
+
+onEitherEngine('every run of a year has the lines of the model', async (t) => {
+  const { db } = await scratch(t);
+  let worlds = 0;
+  let runs = 0;
+  await fc.assert(
+    fc.asyncProperty(years, async ({ schedules: count, steps: given }) => {
+      worlds += 1;
+      const world = new SmallWorld(db, `y${worlds}`, count, FIRST_MONDAY);
+      await world.begin();
+      for (const one of given) await world.take(one);
+      runs += world.runs.length;
+    }),
+    YEARS,
+  );
+  t.pass(`${worlds} years with ${runs} runs, seed ${SEED}`);
 });
 
 /**

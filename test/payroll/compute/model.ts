@@ -62,8 +62,8 @@ export type ModelLine = Pair & {
   employee: string;
   deduction: string;
   election: Election;
-  kind: 'regular' | 'adjustment';
-  /** The run that an adjustment adjusts. */
+  kind: 'regular' | 'adjustment' | 'arrears';
+  /** The run that an adjustment adjusts, or whose arrears a line collects. */
   of: string | null;
   change: string | null;
   /** The ended deduction that a `replaced` one is compared with. */
@@ -84,6 +84,9 @@ export type ModelRun = {
   lines: readonly ModelLine[];
 };
 
+/** The amount that payroll took of a line of a run, by one report. */
+export type ModelTaken = { run: string; employee: string; line: string; amount: bigint };
+
 export type World = {
   facts: readonly ModelFact[];
   versions: readonly ModelVersion[];
@@ -91,6 +94,8 @@ export type World = {
   assignments: readonly ModelAssignment[];
   /** All finalized runs, including voided ones. */
   runs: readonly ModelRun[];
+  /** In order of the reports. */
+  taken: readonly ModelTaken[];
   /** The number of the employer's pay schedules: a biweekly one, then a weekly one. */
   schedules: number;
 };
@@ -115,6 +120,7 @@ export function modelOf(
     lines: employees.flatMap((employee) => [
       ...regularLines(world, run, runs, employee),
       ...adjustments(world, run, runs, employee),
+      ...arrears(world, run, runs, employee),
     ]),
   };
 }
@@ -374,12 +380,20 @@ function stateIn(
 function datesOf(run: Run): readonly string[] | null {
   if (run.pay_dates !== null) return run.pay_dates;
   const days = { weekly: 7, biweekly: 14, semimonthly: null, monthly: null }[run.pay_frequency];
-  if (days === null) return null;
-  const dates: string[] = [];
-  for (let step = -60; step <= 60; step += 1) {
-    const date = new Date(Date.parse(run.pay_date) + step * days * DAY_MS).toISOString().slice(0, 10);
-    if (date.slice(0, 4) === run.pay_date.slice(0, 4)) dates.push(date);
-  }
+  return days === null ? null : steppedDates(run.pay_date, days);
+}
+
+const stepped = new Map<string, readonly string[]>();
+
+/** Returns the dates in the year of a pay date, in steps of days both ways. The model asks for them most of the time. */
+function steppedDates(payDate: string, days: number): readonly string[] {
+  const key = `${payDate} ${days}`;
+  const known = stepped.get(key);
+  if (known !== undefined) return known;
+  const dates = Array.from({ length: 121 }, (_, index) =>
+    new Date(Date.parse(payDate) + (index - 60) * days * DAY_MS).toISOString().slice(0, 10),
+  ).filter((date) => date.slice(0, 4) === payDate.slice(0, 4));
+  stepped.set(key, dates);
   return dates;
 }
 
@@ -628,18 +642,9 @@ function adjustments(world: World, run: Run, runs: readonly ModelRun[], employee
   const lines = regularLines(world, run, runs, employee);
   const roster = new Set(isIn ? [employee] : []);
   const now: ModelRun = { id: '', run, voided: false, roster, shared: new Set(), lines };
-  const ownGroup = valueOn(jobsOf(world, employee).get(run.employer_id) ?? [], 'pay_group', run.period_end);
-  const adjusting = runs
-    .filter(({ run: one }) => [0, 1].includes(yearOf(run) - yearOf(one)))
-    // The runs of the employee's old frequency and group report what no later check can adjust.
-    .filter(
-      ({ run: one }) =>
-        isIn ||
-        hasNoSchedule(world, one) ||
-        (one.pay_frequency === run.pay_frequency &&
-          (run.pay_group === null || run.pay_group === (one.pay_group ?? ownGroup))),
-    )
-    .flatMap((of) => adjustmentsOf(world, run, of, [...runs, now], employee));
+  const adjusting = settleable(world, run, runs, employee).flatMap((of) =>
+    adjustmentsOf(world, run, of, [...runs, now], employee),
+  );
   // A terminated employee gets refunds without another check.
   const owed = adjusting.filter((line) => !REPORTED.some((flag) => line.flags.includes(flag)));
   const isRefund =
@@ -661,6 +666,74 @@ function adjustments(world: World, run: Run, runs: readonly ModelRun[], employee
     if (run.adjustments === 'report' || REPORTED.some((flag) => flags.has(flag))) flags.add('reported');
     return { ...line, flags: [...flags] };
   });
+}
+
+/** Returns the runs that a run settles amounts of an employee for. */
+function settleable(world: World, run: Run, runs: readonly ModelRun[], employee: string): ModelRun[] {
+  const isIn = statusOf(world, run, employee) === 'in';
+  if (!isIn && !isGone(world, run, employee)) return [];
+  const ownGroup = valueOn(jobsOf(world, employee).get(run.employer_id) ?? [], 'pay_group', run.period_end);
+  return (
+    runs
+      .filter(({ run: one }) => [0, 1].includes(yearOf(run) - yearOf(one)))
+      // The runs of the employee's old frequency and group report what no later check can adjust.
+      .filter(
+        ({ run: one }) =>
+          isIn ||
+          hasNoSchedule(world, one) ||
+          (one.pay_frequency === run.pay_frequency &&
+            (run.pay_group === null || run.pay_group === (one.pay_group ?? ownGroup))),
+      )
+  );
+}
+
+/** Returns the amounts of earlier runs that payroll did not take, less the amounts that later runs collected. */
+function arrears(world: World, run: Run, runs: readonly ModelRun[], employee: string): ModelLine[] {
+  const isIn = statusOf(world, run, employee) === 'in';
+  const flags = isIn ? [] : ['no_further_paycheck'];
+  if (!isIn || run.arrears === 'report') flags.push('reported');
+  const owed = settleable(world, run, runs, employee)
+    .filter(({ voided }) => !voided)
+    .flatMap((of) => {
+      const isOwn = (line: ModelLine) => line.employee === employee && !line.flags.includes('reported');
+      const takenOf = (line: ModelLine) =>
+        world.taken.findLast(
+          (taken) => taken.run === of.id && taken.employee === employee && taken.line === lineKeyOf(line),
+        );
+      const named = of.lines.filter((line) => isOwn(line) && takenOf(line) !== undefined);
+      const byDeduction = Map.groupBy(
+        named.sort((one, other) => compare(lineKeyOf(one), lineKeyOf(other))),
+        ({ deduction }) => deduction,
+      );
+      return [...byDeduction].map(([deduction, lines]): ModelLine => {
+        const left = lines.map((line) => line.member - (takenOf(line)?.amount ?? 0n));
+        const collected = runs
+          .filter(({ voided }) => !voided)
+          .flatMap((one) => one.lines.filter(isOwn))
+          .filter((line) => line.kind === 'arrears' && line.of === of.id && line.deduction === deduction);
+        return {
+          ...(lines[0] as ModelLine),
+          member: left.reduce((sum, amount) => sum + amount, 0n) - sumOf(collected).member,
+          employer: 0n,
+          kind: 'arrears',
+          of: of.id,
+          change: null,
+          amountChange: null,
+          differences: null,
+          flags,
+        };
+      });
+    })
+    .filter(({ member }) => member !== 0n);
+  return owed.filter(({ election: { coverage } }) => {
+    const ofCoverage = owed.filter(({ election }) => election.coverage === coverage);
+    return sumOf(ofCoverage).member !== 0n;
+  });
+}
+
+/** Returns the name of a line in a report of amounts taken. */
+export function lineKeyOf({ kind, deduction, of, election: { coverage, taxability } }: ModelLine): string {
+  return [kind, deduction, ...(of === null ? [] : [of, coverage, taxability])].join(' ');
 }
 
 /** An election that was sent before the pay date, or money of a voided run, is no retroactive change. */
@@ -749,7 +822,10 @@ export function sumOf(pairs: readonly Pair[]): Pair {
   );
 }
 
-/** Returns the lines that took amounts of a deduction for a run: its own, and later adjustments. */
+/**
+ * Returns the lines that took amounts of a deduction for a run: its own, and later adjustments. Arrears that were
+ * collected for a voided run are returned.
+ */
 export function settledLines(
   runs: readonly ModelRun[],
   of: ModelRun,
@@ -760,7 +836,7 @@ export function settledLines(
     .filter(({ voided }) => !voided)
     .flatMap((one) => one.lines.filter((line) => (line.kind === 'regular' ? one.id : line.of) === of.id))
     .filter((line) => line.employee === employee && line.deduction === deduction)
-    .filter((line) => !line.flags.includes('reported'));
+    .filter((line) => !line.flags.includes('reported') && (line.kind !== 'arrears' || of.voided));
 }
 
 type Due = Pair & { election: Election; flags: string[] };

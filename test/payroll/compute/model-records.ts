@@ -1,0 +1,110 @@
+/** The records of a database in the form of the model's world: facts, versions, and final runs with their lines. */
+import type { LineRecord } from '../../../src/payroll/calculation/line.ts';
+import type { StoredBasis } from '../../../src/payroll/records/basis.ts';
+import {
+  isShared,
+  type ModelAssignment,
+  type ModelDecision,
+  type ModelFact,
+  type ModelRun,
+  type ModelTaken,
+  type ModelVersion,
+  modelOf,
+  printed,
+} from './model.ts';
+import { modelLine } from './model-lines.ts';
+
+/** The statements that read the records. */
+export const RECORDS = {
+  runs: "select run_id, freeze_id, basis from payroll_runs where state <> 'open'",
+  inputs: 'select freeze_id, earlier_run_id, report, is_voided from run_inputs',
+  employees: 'select freeze_id, employee_id, roster_position, lines from run_employees',
+  facts: `select position, source, substr(recorded_at, 1, 10) as received, employee_id, employer_id, hire_date,
+    termination_date, pay_frequency, pay_group, absent, effective_on from roster_facts order by position`,
+  versions: `select position, deduction_id as deduction, employee_id as employee, line_of_coverage as coverage,
+    coverage_type as "coverageType", taxability, period, member_contribution as member,
+    employer_contribution as employer, starts_on as start, ends_on as "end", event_time as sent
+    from deduction_versions order by position`,
+  decisions: 'select position, version_position as "of", decision from start_decisions order by position',
+  assignments: `select position, deduction_id as deduction, employer_id as employer, effective_on as "from"
+    from deduction_assignments order by position`,
+  taken: `select taken_lines.run_id as run, taken_lines.report, employee_id as employee, line, amount from taken_lines
+    join taken_reports on taken_reports.run_id = taken_lines.run_id and taken_reports.report = taken_lines.report
+    where recorded_at is not null order by taken_lines.report`,
+};
+
+type Final = { run_id: string; freeze_id: string; basis: string };
+type Input = { freeze_id: string; earlier_run_id: string; report: number | null; is_voided: number };
+type Frozen = { freeze_id: string; employee_id: string; roster_position: number | null; lines: string };
+type Taken = Omit<ModelTaken, 'amount'> & { report: number; amount: string };
+
+export type Records = {
+  runs: Final[];
+  inputs: Input[];
+  employees: Frozen[];
+  facts: ModelFact[];
+  versions: ModelVersion[];
+  decisions: ModelDecision[];
+  assignments: ModelAssignment[];
+  taken: Taken[];
+};
+
+/** Returns how the lines of a final run differ from the model's, which reads the facts about one employee at a time. */
+export function differences(records: Records, runId: string): string[] {
+  const { freeze_id, basis } = records.runs.find(({ run_id }) => run_id === runId) as Final;
+  const { run, position, schedules } = JSON.parse(basis) as StoredBasis;
+  const known = upTo(records, position);
+  const inputs = records.inputs.filter((input) => input.freeze_id === freeze_id);
+  const taken = records.taken
+    .filter((one) =>
+      inputs.some(({ earlier_run_id, report }) => earlier_run_id === one.run && one.report <= (report ?? 0)),
+    )
+    .map((one) => ({ ...one, amount: BigInt(one.amount.replace('.', '')) }));
+  const runs = inputs.map((input) => modelRun(records, input));
+  const lines = linesOf(records, freeze_id).map(modelLine);
+  return [...Map.groupBy(known.facts, ({ employee_id }) => employee_id)].flatMap(([employee, facts]) => {
+    const own = new Set(known.versions.filter((version) => version.employee === employee).map(deductionOf));
+    const versions = known.versions.filter((version) => own.has(deductionOf(version)));
+    const world = { ...known, facts, versions, runs, taken, schedules: schedules.length };
+    const should = modelOf(world, runId, run).lines.map(printed);
+    const is = lines.filter((line) => line.employee === employee).map(printed);
+    return [
+      ...is.filter((line) => !should.includes(line)).map((line) => `run ${runId} has ${line}`),
+      ...should.filter((line) => !is.includes(line)).map((line) => `run ${runId} should have ${line}`),
+    ];
+  });
+}
+
+function deductionOf({ deduction }: ModelVersion): string {
+  return deduction;
+}
+
+function modelRun(records: Records, { earlier_run_id, is_voided }: Input): ModelRun {
+  const { freeze_id, basis } = records.runs.find(({ run_id }) => run_id === earlier_run_id) as Final;
+  const { run, position } = JSON.parse(basis) as StoredBasis;
+  const frozen = records.employees.filter((row) => row.freeze_id === freeze_id);
+  const known = upTo(records, position);
+  const ids = new Set(known.facts.map(({ employee_id }) => employee_id));
+  return {
+    ...{ id: earlier_run_id, run, voided: is_voided === 1 },
+    roster: new Set(frozen.filter((row) => row.roster_position !== null).map((row) => row.employee_id)),
+    shared: new Set([...ids].filter((employee) => isShared(known, run, employee))),
+    lines: linesOf(records, freeze_id).map(modelLine),
+  };
+}
+
+function linesOf({ employees }: Records, freezeId: string): LineRecord[] {
+  return employees
+    .filter(({ freeze_id }) => freeze_id === freezeId)
+    .flatMap(({ lines }) => JSON.parse(lines) as LineRecord[]);
+}
+
+/** Returns what the ledger knew at a position. */
+function upTo({ facts, versions, decisions, assignments }: Records, limit: number) {
+  return {
+    assignments: assignments.filter(({ position }) => position <= limit),
+    facts: facts.filter(({ position }) => position <= limit),
+    versions: versions.filter(({ position }) => position <= limit),
+    decisions: decisions.filter(({ position }) => position <= limit),
+  };
+}

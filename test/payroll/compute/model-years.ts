@@ -1,0 +1,194 @@
+/** Random years of an employer: what happens in each week from July 2025 through June 2026. */
+import { PAY_FREQUENCIES, type PayFrequency } from '../../../src/contract/employee.ts';
+import { APPLIES_ON, EXTRA_PAYCHECKS, REMAINDERS, SCHEMES } from '../../../src/payroll/calculation/plan.ts';
+import type { RunBody } from '../../../src/payroll/records/body.ts';
+import { body, daysAfter } from '../../support/payroll.ts';
+import fc from '../../support/seeded.ts';
+import { correction, type Message, often, type Report, type Step, shortPay } from './model-worlds.ts';
+
+const EMPLOYEES = ['e0', 'e1', 'e2', 'e3', 'e4'] as const;
+const DEDUCTIONS = ['d0', 'd1', 'd2', 'd3', 'd4', 'd5', 'd6'] as const;
+export const FIRST_MONDAY = '2025-06-30';
+
+/** Days before or after the Monday of the week. */
+const around = (min: number, max: number) => fc.integer({ min, max });
+const maybe = <T>(value: fc.Arbitrary<T>) =>
+  fc.oneof({ arbitrary: fc.constant(null), weight: 2 }, { arbitrary: value, weight: 1 });
+
+/** A deduction belongs to one employee most of the time. */
+const message = fc.record({
+  deduction: fc.nat({ max: DEDUCTIONS.length - 1 }),
+  isMisplaced: often(false, false, false, true),
+  line_of_coverage: often<Message['line_of_coverage']>('medical', 'dental', 'healthcare_fsa', 'hsa'),
+  member_contribution: fc.constantFrom('150.00', '33.33', '100', '100.0', '0', '-20.00'),
+  employer_contribution: fc.constantFrom('0.00', '350'),
+  period: often<PayFrequency>('monthly', ...PAY_FREQUENCIES),
+  taxability: often<'pre_tax' | 'post_tax'>('pre_tax', 'post_tax'),
+  start: fc.option(around(-60, 45), { freq: 5 }),
+  end: maybe(around(-20, 200)),
+  /** How late it arrives. */
+  late: often(0, 3, 20, 70),
+  second: fc.nat({ max: 86_399 }),
+});
+
+const group = often<string | null>('g', 'h', null);
+const frequency = often<PayFrequency | null>('biweekly', 'weekly', null);
+const report = fc.record({
+  employee: fc.constantFrom(...EMPLOYEES),
+  employer: often('acme', 'other'),
+  source: fc.constantFrom<Report['fact']['source']>(
+    ...(['census', 'census', 'census', 'new-hire', 'termination', 'compensation-change'] as const),
+  ),
+  hired: often(null, -40, -3, 10),
+  ended: around(-30, 30),
+  isListedAsEnded: often(false, true),
+  pay_frequency: frequency,
+  pay_group: group,
+  absent: often<0 | 1>(0, 1),
+  effective: maybe(around(-20, 40)),
+});
+
+const place = fc.nat({ max: 199 });
+const week = fc.record({
+  messages: fc.array(message, { maxLength: 1 }),
+  reports: maybe(report),
+  correction: maybe(correction),
+  decision: maybe(fc.constantFrom<'keep' | 'drop'>('keep', 'drop')),
+  shortPay: maybe(shortPay),
+  place,
+  assigned: maybe(fc.constantFrom('acme', 'other')),
+  isVoided: often(false, false, true),
+  isSkipped: often(false, false, true),
+  finalChecks: maybe(fc.subarray([...EMPLOYEES], { minLength: 1, maxLength: 2 })),
+  /** An off-cycle run of an employee, on a pay date. */
+  extra: often<(typeof EMPLOYEES)[number] | null>(null, null, ...EMPLOYEES),
+});
+type Week = typeof week extends fc.Arbitrary<infer W> ? W : never;
+
+const year = fc.record({
+  schedules: often(2, 0, 1),
+  elections: fc.array(message, { minLength: 4, maxLength: 7 }),
+  /** The second one pays on the same dates. */
+  employers: often(['acme'], ['acme', 'other']),
+  frequencies: often<PayFrequency[]>(['biweekly'], ['biweekly', 'weekly']),
+  groups: often<(string | null)[]>([null], ['g', 'h']),
+  options: fc.record({
+    scheme: fc.constantFrom(...SCHEMES),
+    applies_on: fc.constantFrom(...APPLIES_ON),
+    remainder: fc.constantFrom(...REMAINDERS),
+    extra_paycheck: fc.constantFrom(...EXTRA_PAYCHECKS),
+    adjustments: often<'include' | 'report'>('include', 'report'),
+    arrears: often<'include' | 'report'>('include', 'report'),
+  }),
+  weeks: fc.array(week, { minLength: 52, maxLength: 52 }),
+});
+type Year = typeof year extends fc.Arbitrary<infer Y> ? Y : never;
+
+/** The number of pay schedules, and everything that happens in a year. */
+export const years = year.map((chosen) => ({ schedules: chosen.schedules, steps: stepsOf(chosen) }));
+
+function stepsOf({ elections, weeks, ...employer }: Year): Step[] {
+  const hired = EMPLOYEES.map((employee, index): Step => {
+    const pay_frequency = employer.frequencies[index % employer.frequencies.length] as PayFrequency;
+    const pay_group = employer.groups[index % employer.groups.length] as string | null;
+    const fact = { hire_date: '2020-01-01', pay_frequency, pay_group, absent: 0 } as const;
+    const learned = { employee, employer: 'acme', passed: 0, fact: { source: 'census' as const, ...fact } };
+    return { does: 'learn', report: learned };
+  });
+  const elected = elections.map((election) => sendStep(election, FIRST_MONDAY));
+  return [...hired, ...elected, ...weeks.flatMap((chosen, index) => weekSteps(employer, chosen, index))];
+}
+
+function weekSteps(
+  { employers, frequencies, groups, options }: Omit<Year, 'elections' | 'weeks'>,
+  { messages, reports, place: which, ...chosen }: Week,
+  index: number,
+): Step[] {
+  const monday = daysAfter(FIRST_MONDAY, 7 * index);
+  const final = chosen.finalChecks === null ? {} : { final_checks: chosen.finalChecks };
+  const runs = employers.flatMap((employer_id) =>
+    frequencies.flatMap((pay_frequency) =>
+      groups.map((pay_group) => ({
+        ...{ ...options, ...final, employer_id, pay_frequency },
+        ...(pay_group !== null && { pay_group }),
+      })),
+    ),
+  );
+  const due = runs.filter(({ pay_frequency }) => pay_frequency === 'weekly' || index % 2 === 0);
+  const bodyOf = (fields: Partial<RunBody>) => {
+    const biweekly = body(index / 2 - 13, fields);
+    if (fields.pay_frequency !== 'weekly') return biweekly;
+    return { ...biweekly, period_start: daysAfter(biweekly.pay_date, -7) };
+  };
+  const extra: Partial<RunBody>[] =
+    chosen.extra === null || index % 2 === 1
+      ? []
+      : [{ ...runs[0], kind: 'off_cycle', employee_ids: [chosen.extra], deductions: ['d0', 'd1', 'd2'] }];
+  return [
+    { does: 'wait', day: monday },
+    ...messages.map((one) => sendStep(one, monday)),
+    ...(reports === null ? [] : [learnStep(reports, monday)]),
+    ...(chosen.correction === null ? [] : [{ does: 'correct' as const, correction: chosen.correction }]),
+    ...(chosen.decision === null ? [] : [{ does: 'decide' as const, which, decision: chosen.decision }]),
+    ...(chosen.assigned === null
+      ? []
+      : [
+          {
+            does: 'assign' as const,
+            which,
+            employer: chosen.assigned,
+            from: chosen.isVoided ? monday : null,
+          },
+        ]),
+    ...(chosen.isVoided ? [{ does: 'void' as const, which }] : []),
+    ...(chosen.shortPay === null ? [] : [{ ...chosen.shortPay, which }]),
+    ...(chosen.isSkipped ? [] : due).map((fields) => ({ does: 'run' as const, body: bodyOf(fields) })),
+    ...extra.map((fields) => ({ does: 'run' as const, body: bodyOf(fields) })),
+  ];
+}
+
+function sendStep(
+  {
+    deduction,
+    isMisplaced,
+    start,
+    end,
+    late,
+    second,
+    ...content
+  }: typeof message extends fc.Arbitrary<infer M> ? M : never,
+  monday: string,
+): Step {
+  const employee = EMPLOYEES[(deduction + (isMisplaced ? 1 : 0)) % EMPLOYEES.length] as string;
+  const time = Date.parse(`${daysAfter(monday, -late)}T00:00:00Z`) - second * 1000;
+  const dates = {
+    start: start === null ? null : daysAfter(monday, start),
+    end: end === null ? null : daysAfter(monday, end),
+    sent: new Date(time).toISOString(),
+  };
+  const named = { deduction: DEDUCTIONS[deduction] as string, employee, coverage_type: null };
+  return { does: 'send', message: { ...content, ...named, ...dates } };
+}
+
+function learnStep(
+  { employee, employer, source, ...stated }: typeof report extends fc.Arbitrary<infer R> ? R : never,
+  monday: string,
+): Step {
+  const hire_date = stated.hired === null ? '2020-01-01' : daysAfter(monday, stated.hired);
+  const ended = daysAfter(monday, stated.ended);
+  const pay = { pay_frequency: stated.pay_frequency, pay_group: stated.pay_group };
+  const effective_on = stated.effective === null ? null : daysAfter(monday, stated.effective);
+  const fact = {
+    census: {
+      ...{ hire_date, ...pay, absent: stated.absent, effective_on },
+      termination_date: stated.isListedAsEnded ? ended : null,
+    },
+    'new-hire': { hire_date, ...pay, absent: 0 as const },
+    termination: { termination_date: ended },
+    'compensation-change': { ...pay, effective_on },
+  }[source];
+  return {
+    does: 'learn',
+    report: { employee, employer, passed: 0, fact: { source, ...fact } as Report['fact'] },
+  };
+}
