@@ -47,6 +47,8 @@ export async function begin(t: Test, now = '2026-05-25') {
   const world = {
     call,
     ok,
+    db: running.db,
+    now: clock,
     service,
     /** Moves the clock to 9:00 of a day. */
     on(day: string) {

@@ -1,0 +1,191 @@
+/** Years of payroll over HTTP: signed events, censuses, changes, runs and amounts taken, all compared with the payroll model. */
+import { sql } from 'kysely';
+import { createReceiver } from '../../src/inbox/receiver.ts';
+import { createVerify } from '../../src/inbox/signature.ts';
+import type { IncomingDeduction } from '../../src/ledger/fold.ts';
+import { signEvent } from '../../src/simulator/sign.ts';
+import { createReceivingCounts } from '../../src/telemetry/counts.ts';
+import { apply, receive } from '../api/deliver.ts';
+import { person } from '../census/parts.ts';
+import { newHire, organization, payRate } from '../contract/samples.ts';
+import { begin, type Fields, type Json } from '../end-to-end/payroll-world.ts';
+import { SECRET } from '../inbox/deliver.ts';
+import { differences, RECORDS, type Records } from '../payroll/compute/model-records.ts';
+import { type Assigning, type Report, SmallWorld, type Step } from '../payroll/compute/model-worlds.ts';
+import { FIRST_MONDAY, years } from '../payroll/compute/model-years.ts';
+import { onEachEngine } from '../support/engine.ts';
+import type { Given } from '../support/payroll.ts';
+import fc, { SEED } from '../support/seeded.ts';
+
+const WORLDS = Number(process.env.WORLDS ?? 30);
+
+type Http = Awaited<ReturnType<typeof begin>>;
+
+class HttpWorld extends SmallWorld {
+  readonly #http: Http;
+  readonly #receiver: ReturnType<typeof createReceiver>;
+  /** The rows of each employer's census. */
+  readonly #censuses = new Map<string, Map<string, Fields>>();
+
+  constructor(http: Http, receiver: ReturnType<typeof createReceiver>, prefix: string, schedules: number) {
+    super(http.db, prefix, schedules, FIRST_MONDAY);
+    this.#http = http;
+    this.#receiver = receiver;
+  }
+
+  override async take(step: Step): Promise<void> {
+    this.#http.on(this.today);
+    if (step.does !== 'run') return super.take(step);
+    // The API refuses ids that the employer never had.
+    const { deductions, final_checks, ...body } = step.body;
+    const hasJob = (employee: string) =>
+      this.facts.some(
+        (fact) =>
+          fact.employee_id === this.id(employee) && fact.employer_id === this.id(step.body.employer_id),
+      );
+    const [taken, leaving] = [
+      deductions?.filter((id) => this.versions.some(({ deduction }) => deduction === this.id(id))),
+      final_checks?.filter((id) => hasJob(id)),
+    ];
+    if (taken?.length === 0) return;
+    const named = {
+      ...(taken !== undefined && { deductions: taken }),
+      ...(leaving !== undefined && leaving.length > 0 && { final_checks: leaving }),
+    };
+    return super.take({ ...step, body: { ...body, ...named } });
+  }
+
+  /** Sends a census or a change to the API. The ledger may store more facts of a census: who is absent from it. */
+  override async learn({ employee, employer, fact: { source, ...fact } }: Report): Promise<void> {
+    const [employee_id, employer_id] = [this.id(employee), this.id(employer)];
+    const { absent, employee_id: _, employer_id: __, ...stated } = fact as Fields;
+    const fields = Object.fromEntries(Object.entries(stated).filter(([, value]) => value !== null));
+    const rows = this.#censuses.get(employer_id) ?? new Map<string, Fields>();
+    this.#censuses.set(employer_id, rows);
+    const row = rows.get(employee_id);
+    if (source === 'census') {
+      if (absent === 1) rows.delete(employee_id);
+      else rows.set(employee_id, { ...fields, employment_status: 'full_time' });
+      const employees = [...rows].map(([id, one]) => person(id, one));
+      if (employees.length > 0)
+        await this.#call('PUT', `/v1/employers/${employer_id}/census`, { organization, employees });
+    } else if (source === 'new-hire') {
+      rows.set(employee_id, fields);
+      await this.#http.report(source, { ...newHire, employee_id, employer_id, ...fields });
+    } else if (row !== undefined) {
+      if (source === 'termination') row.termination_date = fields.termination_date;
+      const isEmpty = source === 'compensation-change' && fields.pay_frequency === undefined;
+      await this.#http.report(source, { employee_id, ...fields, ...(isEmpty && { pay_rate: payRate }) });
+    }
+    const { rows: facts } = await sql.raw<(typeof this.facts)[number]>(RECORDS.facts).execute(this.db);
+    this.facts.splice(0, this.facts.length);
+    this.facts.push(...facts.filter((one) => one.employee_id.startsWith(`${this.prefix}-`)));
+  }
+
+  protected override async schedule(employerId: string, schedules: readonly object[]): Promise<void> {
+    await this.#call('PUT', `/v1/employers/${employerId}/pay-schedule`, { schedules });
+  }
+
+  protected override async deliver({ eventId, createdAt, deduction }: IncomingDeduction): Promise<void> {
+    const [id, now] = [`${this.prefix}-${eventId}`, new Date(`${this.today}T09:00:00.000Z`)];
+    const data = Object.fromEntries(Object.entries(deduction).filter(([, value]) => value !== null));
+    const body = JSON.stringify({
+      ...{ id, event_type: 'employee.deduction-updated', created_at: createdAt, data },
+    });
+    const response = await this.#receiver.inject({
+      method: 'POST',
+      url: '/webhooks',
+      headers: { ...signEvent(SECRET, id, new Date(), body), 'content-type': 'application/json' },
+      payload: body,
+    });
+    if (response.statusCode !== 204) throw new Error(`${response.statusCode} ${response.body}`);
+    await apply(this.db, now.toISOString());
+  }
+
+  protected override async settle(deductionId: string, version: number, decision: 'keep' | 'drop') {
+    const body = { version, decision, reason: 'asked the employee' };
+    await this.#call('POST', `/v1/deductions/${deductionId}/start-decision`, body);
+  }
+
+  protected override async assign({ deductionId, employerId, effectiveOn, reason }: Assigning) {
+    const stated = effectiveOn === null ? {} : { effective_on: effectiveOn };
+    const url = `/v1/deductions/${deductionId}/employer`;
+    const body = { employer_id: employerId, reason, ...stated };
+    const { status, json } = await this.#http.call({ method: 'PUT', url, body });
+    if (status === 409) return (json.detail.match(/\bh\d+-run\d+\b/g) as string[]).sort();
+    return { 201: 'assigned', 404: 'unknown', 422: 'not-employed' }[status] ?? json.detail;
+  }
+
+  protected override async store(id: string, body: object): Promise<void> {
+    await this.#call('PUT', `/v1/payroll-runs/${id}`, body);
+  }
+
+  protected override async shown(id: string): Promise<Json[]> {
+    const lines: Json[] = [];
+    for (let url: string | null = `/v1/payroll-runs/${id}/lines`; url !== null; ) {
+      const { data, next_cursor } = await this.#call('GET', url);
+      lines.push(...data);
+      url = next_cursor === null ? null : `/v1/payroll-runs/${id}/lines?cursor=${next_cursor}`;
+    }
+    return lines;
+  }
+
+  /** Accepts all failed checks by name. */
+  protected override async freeze(id: string) {
+    const { checks, etag } = await this.#http.readiness(id);
+    const accept = checks.filter(({ result }: Json) => result === 'fail').map((check: Json) => check.id);
+    const { status, text } = await this.#http.finalize(id, { accept, reason: 'a test' }, etag);
+    if (status === 200) return 'finalized';
+    if (status === 409) return 'date-taken';
+    throw new Error(text);
+  }
+
+  protected override async cancel(id: string): Promise<void> {
+    await this.#call('POST', `/v1/payroll-runs/${id}/void`, { reason: 'a mistake' });
+  }
+
+  protected override async report(id: string, row: Given): Promise<void> {
+    await this.#call('POST', `/v1/payroll-runs/${id}/taken`, { lines: [row] });
+  }
+
+  async #call(method: 'GET' | 'PUT' | 'POST', url: string, body?: object): Promise<Json> {
+    const response = await this.#http.call({ method, url, ...(body !== undefined && { body }) });
+    try {
+      return this.#http.ok(response);
+    } catch (error) {
+      throw new Error(`${method} ${url} ${JSON.stringify(body)}`, { cause: error });
+    }
+  }
+}
+
+onEachEngine('every run of a year over HTTP has the lines of the model', async (t) => {
+  const http = await begin(t, FIRST_MONDAY);
+  const receiver = createReceiver({
+    verify: createVerify([SECRET], () => new Date()),
+    accept: (arrival) => receive(http.db, [arrival], http.now().toISOString()),
+    refuse: (cause) => t.fail(cause),
+    counts: createReceivingCounts(() => new Date(), []),
+    isAlive: async () => true,
+    isReady: async () => true,
+  });
+  t.teardown(() => receiver.close());
+  let runs = 0;
+  for (const [index, { schedules, steps }] of fc.sample(years, WORLDS).entries()) {
+    const world = new HttpWorld(http, receiver, `h${index}`, schedules);
+    await world.begin();
+    for (const step of steps) await world.take(step);
+    const read = Object.entries(RECORDS).map(async ([name, text]) => {
+      const { rows } = await sql.raw(text).execute(http.db);
+      return [name, rows];
+    });
+    // The stored lines are compared too: later runs read them.
+    const records = Object.fromEntries(await Promise.all(read)) as Records;
+    t.strictSame(
+      world.runs.flatMap(({ id }) => differences(records, id)),
+      [],
+      `world ${index}, seed ${SEED}`,
+    );
+    runs += world.runs.length;
+  }
+  t.pass(`${WORLDS} years with ${runs} runs`);
+});
