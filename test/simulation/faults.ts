@@ -21,12 +21,16 @@ const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
+/** How many transactions wait for the write lock while the database is healthy. */
+const WAITING_SHARE = 0.15;
+/** Longer than the pause between two attempts to take the write lock. */
+const RETRY_MS = 5;
 /** Longer than the time that an upload may take. */
 const HANG_MS = 40 * MINUTE_MS;
 
 type Kind =
   | { kind: DeliveryFault | 'lost-message' | 'busy' | 'locked' | 'full-disk' }
-  | { kind: 'service'; trouble: Trouble; path: string; thenHangs: string | null }
+  | { kind: 'service'; trouble: Trouble; path: string; thenHangs: boolean }
   | { kind: 'clock'; byMs: number; inside: boolean; table: string | null; nth: number }
   | { kind: 'second'; offMs: number }
   | { kind: 'stop' }
@@ -39,7 +43,8 @@ export type ActiveFaults = ReturnType<typeof createFaults>;
 
 /** A crash or a step of the clock may wait for a transaction that writes one of these tables. */
 const TABLES = [
-  ...['run_freezes', 'run_freezes', 'run_employees', 'payroll_runs', 'taken_lines', 'outbox', 'inbox'],
+  ...Array<string>(4).fill('run_freezes'),
+  ...['run_employees', 'payroll_runs', 'taken_lines', 'outbox', 'inbox'],
   ...['staged_censuses', 'census_chunks', 'census_syncs', 'roster_facts', 'deduction_versions'],
 ];
 const COMMITS: readonly CrashPoint[] = ['before-commit', 'after-commit'];
@@ -47,13 +52,13 @@ const COMMITS: readonly CrashPoint[] = ['before-commit', 'after-commit'];
 /** How many faults of each kind a seed of 30 days has on average, and how long they last. */
 const PLAN: readonly [name: Kind['kind'], count: number, longestMs: number][] = [
   ...DELIVERY_FAULTS.map((kind): [DeliveryFault, number, number] => [kind, 3, 2 * DAY_MS]),
-  ['lost-message', 3, DAY_MS],
+  ['lost-message', 3, 4 * DAY_MS],
   ['busy', 4, 6 * HOUR_MS],
   ['locked', 4, 8 * SECOND_MS],
   ['full-disk', 2, 2 * HOUR_MS],
   ['service', 10, 5 * HOUR_MS],
   ['clock', 3, 20 * MINUTE_MS],
-  ['second', 2, DAY_MS],
+  ['second', 2, 10 * DAY_MS],
   ['stop', 1, 10 * MINUTE_MS],
   ['crash', 6, HOUR_MS],
 ];
@@ -83,11 +88,10 @@ export function planFaults(seed: number, days: number, without: ReadonlySet<stri
 function detailsOf(kind: Kind['kind'], own: Random): Kind {
   switch (kind) {
     case 'service': {
-      // An outage leaves one slot for sending, and then one upload hangs.
-      if (own() < 0.3)
-        return { kind, trouble: '503', path: '*', thenHangs: `employer-${between(own, 1, 3)}` };
+      // An outage leaves one slot for sending, and then uploads hang.
+      if (own() < 0.3) return { kind, trouble: '503', path: '*', thenHangs: true };
       const path = pick(own, ['*', '*', 'census', 'termination', 'new-hire']);
-      return { kind, trouble: pick(own, TROUBLES), path, thenHangs: null };
+      return { kind, trouble: pick(own, TROUBLES), path, thenHangs: false };
     }
     case 'clock': {
       const byMs = pick(own, [2, 30, 90, 240, 26 * 60]) * MINUTE_MS * pick(own, [-1, 1]);
@@ -137,6 +141,7 @@ export function createFaults({
   let armed: (Fault & { left: number })[] = [];
 
   let isHeld = false;
+  let waitsUntil = 0;
   /** The tables that the open transaction has written. */
   let written = new Set<string>();
 
@@ -151,17 +156,17 @@ export function createFaults({
     else if (fault.kind === 'second') void machine.stop('second');
   };
 
-  const afterTrouble = ({ path, ...fault }: Fault & { kind: 'service' }): void => {
-    service.troubles.delete(path);
-    const { thenHangs } = fault;
-    if (thenHangs === null || time.now() >= restFrom) return;
-    service.troubles.set(thenHangs, 'hang');
-    on.set(fault.name, { ...fault, path: thenHangs, trouble: 'hang', thenHangs: null });
+  const afterTrouble = (fault: Fault & { kind: 'service' }): void => {
+    if (!fault.thenHangs || time.now() >= restFrom) {
+      service.troubles.delete(fault.path);
+      if (fault.trouble === 'hang') service.troubles.delete('*');
+      return;
+    }
+    const hanging: Fault = { ...fault, path: 'census', trouble: 'hang', thenHangs: false };
+    service.troubles.set('census', 'hang');
+    on.set(fault.name, hanging);
     rush();
-    time.after(HANG_MS, 'fault', () => {
-      const hanging = on.get(fault.name);
-      if (hanging !== undefined) end(hanging);
-    });
+    time.after(HANG_MS, 'fault', () => end(hanging));
   };
 
   const begin = (fault: Fault): void => {
@@ -187,6 +192,9 @@ export function createFaults({
         break;
       case 'service':
         service.troubles.set(fault.path, fault.trouble);
+        rush();
+        break;
+      case 'lost-message':
         rush();
         break;
       case 'full-disk':
@@ -250,6 +258,8 @@ export function createFaults({
       isHeld = held;
     },
     isOn: (kind: Kind['kind']): boolean => is(kind),
+    /** Whether a transaction waits for the write lock. */
+    areWaiting: (): boolean => time.now() <= waitsUntil,
     afterResponse(): void {
       try {
         if (!isHeld) fire('after-response');
@@ -267,7 +277,9 @@ export function createFaults({
       if (word === 'begin' && !isDone) {
         written = new Set();
         fire('before-begin');
-        if (is('busy') && busyDraw() < 0.2) {
+        // Even a healthy database makes a transaction wait, so that requests and sidecars take turns.
+        if (machine.isUp() && busyDraw() < (is('busy') ? 0.4 : WAITING_SHARE)) {
+          waitsUntil = time.now() + RETRY_MS;
           throw new BetterSqlite3.SqliteError('database is locked', 'SQLITE_BUSY');
         }
       } else if (word === 'commit') {

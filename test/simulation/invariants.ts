@@ -45,17 +45,21 @@ export function checkStep(simulation: Simulation): void {
 /** Longer than an idle loop polls, than a claim is leased, and than the sender pauses. */
 const WAITS_MOST_MS = 150_000;
 
-/** Since when something waits, by what it is. */
-const waits = new WeakMap<Simulation, Map<string, number>>();
+const CHECKED_EVERY_MS = 5_000;
+
+/** When the waits were checked last, and since when something waits, by what it is. */
+const waits = new WeakMap<Simulation, { checkedAt: number; known: Map<string, number> }>();
 
 /**
- * Checks that an event does not wait for long, and that a due request waits for others only if one of its lane was started
- * lately, or if the service fails. Nothing is expected while the database is locked or full, or just after a start or a step of the clock.
+ * Checks that an event does not wait for long, and that a due request waits only while its lane starts attempts, or while
+ * the service fails and no other request is started again and again. Nothing is expected while the database is locked or
+ * full, or just after a start or a step of the clock.
  */
 export function checkWaits(simulation: Simulation, isPending: boolean): void {
   const { time, machine, faults } = simulation;
-  const known = waits.get(simulation) ?? new Map<string, number>();
-  waits.set(simulation, known);
+  const { checkedAt, known } = waits.get(simulation) ?? { checkedAt: 0, known: new Map<string, number>() };
+  if (time.now() - checkedAt < CHECKED_EVERY_MS) return;
+  waits.set(simulation, { checkedAt: time.now(), known });
   const isDisturbed = ['busy', 'full-disk', 'clock', 'stop'].some((kind) => faults.isOn(kind as 'busy'));
   if (isDisturbed || time.now() - machine.startedAt() < WAITS_MOST_MS) {
     known.clear();
@@ -72,9 +76,12 @@ export function checkWaits(simulation: Simulation, isPending: boolean): void {
       `select 1 from outbox where state = 'pending' and is_next = 1 and due_at <= ? and kind ${is} 'census'
        and (select state from circuit_breaker) = 'active' and not exists (
          select 1 from delivery_attempts join outbox as tried using (request_id)
-         where started_at > ? and tried.kind ${is} 'census' or delivery_attempts.finished_at > ? and tried.state <> 'delivered')
+         where started_at > ? and tried.kind ${is} 'census')
+       and (not exists (select 1 from delivery_attempts where finished_at > ? and status is not 200 and status is not 202)
+         or exists (select 1 from delivery_attempts where started_at > outbox.due_at and started_at <= ?
+           group by request_id having count(*) > 2))
        limit 1`,
-      ...[now, recently, recently],
+      ...[now, recently, recently, now],
     );
     waiting.set(lane, rows.length > 0);
   }

@@ -14,6 +14,10 @@ export const OPERATORS: Feature = {
       time.after(draw() * days * DAY_MS, 'operator', () => act(simulation, draw()));
     }
   },
+  rush(simulation) {
+    // No event of the rush wakes the apply loop any more.
+    simulation.time.after(15 * MINUTE_MS, 'operator', () => reprocess(simulation));
+  },
   atRest(simulation) {
     // What the service rejected is sent again until nothing waits for an operator.
     for (let minutes = 1; minutes < 60; minutes += 9) {
