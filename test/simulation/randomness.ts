@@ -1,4 +1,4 @@
-/** Randomness of the process from one seed: its ids, keys and nonces, and `Math.random`. */
+/** What differs between processes: ids, keys, nonces and `Math.random` come from one seed, and the memory in use is fixed. */
 import crypto from 'node:crypto';
 import { syncBuiltinESMExports } from 'node:module';
 import { type Random, seededRandom } from '../../src/simulator/random.ts';
@@ -8,7 +8,9 @@ export function seedProcess(seed: number): () => void {
   // A package that draws numbers at its first use only must not move the ids.
   const [ids, bytes] = [seededRandom(seed, 'ids'), seededRandom(seed, 'bytes')];
   const { randomUUID, randomBytes } = crypto;
-  const realRandom = Math.random;
+  const { random: realRandom } = Math;
+  const { memoryUsage } = process;
+  const memory = process.memoryUsage();
   crypto.randomBytes = ((size: number) => bytesOf(bytes, size)) as typeof randomBytes;
   crypto.randomUUID = (() => {
     const hex = bytesOf(ids, 16).toString('hex');
@@ -16,10 +18,13 @@ export function seedProcess(seed: number): () => void {
     return [...parts, hex.slice(20)].join('-');
   }) as typeof randomUUID;
   Math.random = seededRandom(seed, 'process');
+  // The receiver and the API read it every second, which takes a fifth of the simulation.
+  process.memoryUsage = Object.assign(() => memory, { rss: () => memory.rss });
   syncBuiltinESMExports();
   return () => {
     Object.assign(crypto, { randomUUID, randomBytes });
     Math.random = realRandom;
+    process.memoryUsage = memoryUsage;
     syncBuiltinESMExports();
   };
 }
