@@ -17,6 +17,7 @@ const NUMBERED: readonly [string, RegExp][] = [
 const REPLACED: readonly [string, RegExp][] = [
   ['<cursor>', /(?<=--cursor )\S+/g],
   ['<token>', /\bbsc_[\w-]{20,}/g],
+  ['<day>', /(?<=\b(?:received|reported) )[A-Z][a-z]+ \d+(?:, \d{4})?/g],
   ['<age>', /\b\d+ (?:s|minutes|hours|days)(?= ago)/g],
   ['<duration>', /\b\d+(?:\.\d+)? ?(?:ms|s)\b/g],
   ['<bytes>', /\b\d+(?:\.\d+)? (?:bytes|[KMGT]i?B)\b/g],

@@ -184,7 +184,7 @@ async function commands(r: Recorder): Promise<void> {
     ['codes', 'show', ...employer],
     ['policy', 'show', ...employer],
     ['run', 'list'],
-    ['run', 'lines', 'mb-08'],
+    ['run', 'lines', 'mb-07'],
     ['run', 'readiness', 'mb-09'],
     ['run', 'verify', 'mb-07'],
     ['run', 'audit', 'mb-09', path('audit.csv', audited)],
