@@ -1,5 +1,6 @@
 /** Years of payroll over HTTP: signed events, censuses, changes, runs and amounts taken, all compared with the payroll model. */
 import { sql } from 'kysely';
+import t from 'tap';
 import { createReceiver } from '../../src/inbox/receiver.ts';
 import { createVerify } from '../../src/inbox/signature.ts';
 import type { IncomingDeduction } from '../../src/ledger/fold.ts';
@@ -16,6 +17,9 @@ import { FIRST_MONDAY, years } from '../payroll/compute/model-years.ts';
 import { onEachEngine } from '../support/engine.ts';
 import type { Given } from '../support/payroll.ts';
 import fc, { SEED } from '../support/seeded.ts';
+
+/** A year takes about ten seconds of CPU time. */
+t.setTimeout(3_600_000);
 
 const WORLDS = Number(process.env.WORLDS ?? 30);
 
