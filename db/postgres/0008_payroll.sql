@@ -138,18 +138,20 @@ CREATE FUNCTION keep_final_records() RETURNS trigger LANGUAGE plpgsql AS $$ BEGI
 CREATE TRIGGER final_lines_are_kept BEFORE UPDATE OR DELETE ON run_employees FOR EACH ROW EXECUTE FUNCTION keep_final_records();
 CREATE TRIGGER run_employees_are_never_emptied BEFORE TRUNCATE ON run_employees EXECUTE FUNCTION refuse_change();
 
--- What a run settles of earlier ones: one row per adjustment or arrears line that it takes, written with its lines.
+-- What a run settles: one row per adjustment or arrears line that it takes for an earlier run, and one per share that a
+-- final check takes, whose `settles` is the pay date. Written with its lines.
 CREATE TABLE run_settlements (
   freeze_id        TEXT COLLATE "C" NOT NULL,
   employee_id      TEXT COLLATE "C" NOT NULL,
-  settles_kind     TEXT COLLATE "C" NOT NULL CHECK (settles_kind IN ('run')),
+  settles_kind     TEXT COLLATE "C" NOT NULL CHECK (settles_kind IN ('run', 'pay_date')),
   settles          TEXT COLLATE "C" NOT NULL,
-  kind             TEXT COLLATE "C" NOT NULL CHECK (kind IN ('adjustment', 'arrears')),
+  kind             TEXT COLLATE "C" NOT NULL CHECK (kind IN ('regular', 'adjustment', 'arrears')),
   deduction_id     TEXT COLLATE "C" NOT NULL,
   line_of_coverage TEXT COLLATE "C" NOT NULL,
   taxability       TEXT COLLATE "C" NOT NULL,
   member_amount    TEXT COLLATE "C" NOT NULL,
   employer_amount  TEXT COLLATE "C" NOT NULL,
+  CHECK ((kind = 'regular') = (settles_kind = 'pay_date')),
   PRIMARY KEY (freeze_id, employee_id, settles_kind, settles, kind, deduction_id, line_of_coverage, taxability)
 );
 

@@ -135,18 +135,20 @@ CREATE TABLE run_employees (
 CREATE TRIGGER final_lines_are_never_changed BEFORE UPDATE ON run_employees WHEN EXISTS (SELECT 1 FROM payroll_runs WHERE freeze_id IN (OLD.freeze_id, NEW.freeze_id)) BEGIN SELECT RAISE(ABORT, 'records of a finalized run are never changed'); END;
 CREATE TRIGGER final_lines_are_never_removed BEFORE DELETE ON run_employees WHEN EXISTS (SELECT 1 FROM payroll_runs WHERE freeze_id = OLD.freeze_id) BEGIN SELECT RAISE(ABORT, 'records of a finalized run are never removed'); END;
 
--- What a run settles of earlier ones: one row per adjustment or arrears line that it takes, written with its lines.
+-- What a run settles: one row per adjustment or arrears line that it takes for an earlier run, and one per share that a
+-- final check takes, whose `settles` is the pay date. Written with its lines.
 CREATE TABLE run_settlements (
   freeze_id        TEXT NOT NULL,
   employee_id      TEXT NOT NULL,
-  settles_kind     TEXT NOT NULL CHECK (settles_kind IN ('run')),
+  settles_kind     TEXT NOT NULL CHECK (settles_kind IN ('run', 'pay_date')),
   settles          TEXT NOT NULL,
-  kind             TEXT NOT NULL CHECK (kind IN ('adjustment', 'arrears')),
+  kind             TEXT NOT NULL CHECK (kind IN ('regular', 'adjustment', 'arrears')),
   deduction_id     TEXT NOT NULL,
   line_of_coverage TEXT NOT NULL,
   taxability       TEXT NOT NULL,
   member_amount    TEXT NOT NULL,
   employer_amount  TEXT NOT NULL,
+  CHECK ((kind = 'regular') = (settles_kind = 'pay_date')),
   PRIMARY KEY (freeze_id, employee_id, settles_kind, settles, kind, deduction_id, line_of_coverage, taxability)
 ) STRICT;
 

@@ -89,7 +89,7 @@ export interface Tables {
   run_settlements: {
     freeze_id: string;
     employee_id: string;
-    settles_kind: 'run';
+    settles_kind: 'run' | 'pay_date';
     settles: string;
     kind: 'regular' | 'adjustment' | 'arrears';
     deduction_id: string;

@@ -50,10 +50,11 @@ onEitherEngine(
 );
 
 onEitherEngine('every field of a run has an option, and a file can set them all', async (t) => {
-  const { run, file } = await payrollStage(t);
+  const { db, run, file } = await payrollStage(t);
+  await employ(db, 'emp-1', { termination_date: '2026-07-01' });
   const options = [
     ...['--kind', 'off_cycle', '--pay-group', 'g', '--employee', 'emp-2', 'emp-1', '--deduction', 'ded-1'],
-    ...['--final-check', 'emp-1', '--scheme', 'month-even', '--applies-on', 'period_end'],
+    ...['--final-check', 'emp-1=all', '--scheme', 'month-even', '--applies-on', 'period_end'],
     ...['--remainder', 'spread', '--extra-paycheck', 'skip'],
     ...['--adjustments', 'include', '--arrears', 'include', '--policy-reason', 'agreed'],
   ];
@@ -68,7 +69,7 @@ onEitherEngine('every field of a run has an option, and a file can set them all'
     pay_group: 'g',
     employee_ids: ['emp-1', 'emp-2'],
     deductions: ['ded-1'],
-    final_checks: ['emp-1'],
+    final_checks: [{ employee_id: 'emp-1', shares: 'all' }],
     scheme: 'month-even',
     applies_on: 'period_end',
     remainder: 'spread',

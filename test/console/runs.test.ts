@@ -1,6 +1,6 @@
 import t from 'tap';
 import { RUNS } from '../api/payroll-stage.ts';
-import { deduct } from '../support/payroll.ts';
+import { deduct, employ } from '../support/payroll.ts';
 import { cells, click, lines, open, openPayroll, type PayrollConsole } from './runs-stage.ts';
 import { assertGood, HOSTILE, type Page } from './stage.ts';
 
@@ -94,7 +94,8 @@ t.test('problems are shown next to their fields and in a summary, and the input 
 });
 
 t.test('a copied run has the same options and the next pay date of the schedule', async (t) => {
-  const { signedIn, put } = await openPayroll(t);
+  const { db, signedIn, put } = await openPayroll(t);
+  await employ(db, 'emp-2', { termination_date: '2026-07-01' });
   await put('first', '2026-07-17', { scheme: 'month-even', arrears: 'include', final_checks: ['emp-2'] });
   const page = await signedIn();
   await open(page, '/runs/first');

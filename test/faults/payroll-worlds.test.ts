@@ -11,6 +11,7 @@ import { person } from '../census/parts.ts';
 import { newHire, organization, payRate } from '../contract/samples.ts';
 import { begin, type Fields, type Json } from '../end-to-end/payroll-world.ts';
 import { SECRET } from '../inbox/deliver.ts';
+import { endOfJob } from '../payroll/compute/model.ts';
 import { differences, RECORDS, type Records } from '../payroll/compute/model-records.ts';
 import { type Assigning, type Report, SmallWorld, type Step } from '../payroll/compute/model-worlds.ts';
 import { FIRST_MONDAY, years } from '../payroll/compute/model-years.ts';
@@ -40,16 +41,19 @@ class HttpWorld extends SmallWorld {
   override async take(step: Step): Promise<void> {
     this.#http.on(this.today);
     if (step.does !== 'run') return super.take(step);
-    // The API refuses ids that the employer never had.
+    // The API refuses ids that the employer never had, and shares without a termination or beyond what remains.
     const { deductions, final_checks, ...body } = step.body;
-    const hasJob = (employee: string) =>
-      this.facts.some(
-        (fact) =>
-          fact.employee_id === this.id(employee) && fact.employer_id === this.id(step.body.employer_id),
-      );
+    const isListed =
+      body.pay_dates !== undefined || this.schedules > (body.pay_frequency === 'biweekly' ? 0 : 1);
+    const employer = { employer_id: this.id(body.employer_id), period_end: body.period_end };
+    const leavingOf = (entry: NonNullable<typeof final_checks>[number]) => {
+      const employee_id = typeof entry === 'string' ? entry : entry.employee_id;
+      if (endOfJob(this, employer, this.id(employee_id)) === null) return [];
+      return [typeof entry !== 'string' && isListed ? { employee_id, shares: 'all' as const } : employee_id];
+    };
     const [taken, leaving] = [
       deductions?.filter((id) => this.versions.some(({ deduction }) => deduction === this.id(id))),
-      final_checks?.filter((id) => hasJob(id)),
+      final_checks?.flatMap(leavingOf),
     ];
     if (taken?.length === 0) return;
     const named = {

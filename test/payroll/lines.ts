@@ -22,6 +22,7 @@ export function lineOf(fields: Partial<LineRecord>): Line {
     adjustment_for: null,
     adjustment_pay_date: null,
     because: null,
+    shares: null,
     change: null,
     replaces_deduction_id: null,
     amount_change: null,

@@ -85,7 +85,11 @@ const RUN_OPTIONS: readonly (readonly [field: keyof RunBody, flags: string, desc
   ['pay_group', '--pay-group <group>', 'Only employees of this pay group (default: all)'],
   ['employee_ids', '--employee <id...>', 'Only these employees (default: all)'],
   ['deductions', '--deduction <id...>', 'The deductions that an off-cycle run takes'],
-  ['final_checks', '--final-check <id...>', 'Terminated employees who get a last paycheck (default: none)'],
+  [
+    'final_checks',
+    '--final-check <id...>',
+    'Terminated employees who get a last paycheck of one share, of 3 (ID=3) or of all that remain (ID=all)',
+  ],
   ['pay_dates', '--pay-dates <date...>', "The year's pay dates (default: the employer's pay schedule)"],
   ['scheme', '--scheme <scheme>', `How a year is divided among checks: ${listed(SCHEMES)}`],
   ['applies_on', '--applies-on <date>', `When a deduction must be in effect: ${listed(APPLIES_ON)}`],
@@ -120,6 +124,7 @@ type Requested = { run: StatedRun; inOptions: (problems: readonly Problem[]) => 
 async function requestedRun(file: string | undefined, options: RunOptions): Promise<Requested> {
   const values = RUN_OPTIONS.map(([field, flags]) => [field, options[new Option(flags).attributeName()]]);
   const given = Object.fromEntries(values.filter(([, value]) => value !== undefined));
+  if (given.final_checks !== undefined) given.final_checks = given.final_checks.map(finalCheckOf);
   if (file !== undefined && Object.keys(given).some((field) => field !== 'employee_ids')) {
     throw wrongUsage('describe a run by a file or by options: with a file, only --employee is allowed');
   }
@@ -132,6 +137,12 @@ async function requestedRun(file: string | undefined, options: RunOptions): Prom
   if (parsed.problems.some((problem) => isOption(fieldOf(problem))))
     throw wrongUsage('options are missing or wrong', problems);
   throw inputRefused('the run', { problems });
+}
+
+/** Returns the final check of `ID`, `ID=3` or `ID=all`. */
+function finalCheckOf(text: string): string | object {
+  const [, employee_id, shares] = /^(.+)=(\d{1,3}|all)$/s.exec(text) ?? [];
+  return shares === undefined ? text : { employee_id, shares: shares === 'all' ? shares : Number(shares) };
 }
 
 async function bodyIn(file: string, given: object): Promise<unknown> {

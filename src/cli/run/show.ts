@@ -205,7 +205,7 @@ function payDatesOf({ pay_dates_used, calendar_assumed }: AnyRun): string {
   return `${pay_dates_used.length}${calendar_assumed ? ', assumed from the pay date' : ''}`;
 }
 
-function countOf(ids: readonly string[] | null): string | null {
+function countOf(ids: readonly unknown[] | null): string | null {
   return ids === null || ids.length === 0 ? null : `${ids.length} selected`;
 }
 

@@ -10,13 +10,13 @@ export const LINE_KINDS = ['regular', 'adjustment', 'arrears'] as const;
 
 export const CHANGES = ['new', 'changed', 'replaced', 'ended', 'moved', 'same'] as const;
 
-const AMOUNT_CHANGES = ['same', 'rounding', 'calendar', 'changed'] as const;
+const AMOUNT_CHANGES = ['same', 'rounding', 'calendar', 'shares', 'changed'] as const;
 
 export const FLAGS = [
   ...AMOUNT_FLAGS,
   /** The newest census lacks the employee, and no termination is known. */
   'absent_from_census',
-  /** Coverage lasts beyond the last pay period, within the month of the termination: a final check may take the rest. */
+  /** Pay dates remain after the employee's last check on which the deduction is in effect: a final check may take their shares. */
   'coverage_beyond_last_check',
   /** A check that the employee should have had in an earlier run. */
   'missed_check',
@@ -37,6 +37,8 @@ export const FLAGS = [
   'retro_pre_tax',
   /** They decrease retroactively. */
   'retro_refund',
+  /** A final check took the share of this pay date. */
+  'share_taken',
 ] as const;
 export type Flag = (typeof FLAGS)[number];
 
@@ -68,6 +70,13 @@ const Because = closed(
 );
 export type Because = Static<typeof Because>;
 
+const Share = closed({
+  pay_date: text('The regular pay date.'),
+  member_amount: amountField('The employee’s amount of that date.'),
+  employer_amount: amountField('The employer amount of that date.'),
+});
+export type Share = Static<typeof Share>;
+
 /** A line with its amounts as text: as it is stored and shown. */
 export const LineRecord = closed(
   {
@@ -95,6 +104,10 @@ export const LineRecord = closed(
     adjustment_for: nullableText('The earlier run that an adjustment or arrears line settles.'),
     adjustment_pay_date: nullableText('The pay date of that run.'),
     because: nullable(Because),
+    shares: nullable({
+      ...Type.Array(Share),
+      description: 'The pay dates whose amounts a final check takes. Null for other lines.',
+    }),
     change: nullable(
       oneOfDescribed(
         CHANGES,
@@ -109,7 +122,7 @@ export const LineRecord = closed(
     amount_change: nullable(
       oneOfDescribed(
         AMOUNT_CHANGES,
-        'Why the amounts differ from that run: `rounding` moves cents of the same election, `calendar` other pay dates.',
+        'Why the amounts differ from that run: `rounding` moves cents of the same election, `calendar` other pay dates, `shares` the shares of a final check.',
       ),
     ),
     previous_amount: nullable(amountField('The employee’s amount in that run.')),

@@ -1,5 +1,6 @@
 /** The adjustments due for earlier runs by today's facts: docs/reconciliation.md. Pure. */
 import type { PayFrequency } from '../../contract/employee.ts';
+import type { Employment } from '../../ledger/employment.ts';
 import type { RunVersion } from '../../ledger/history.ts';
 import { stateOn } from '../../ledger/state.ts';
 import { type Cents, printReadable } from '../../money.ts';
@@ -8,9 +9,10 @@ import { dayInWords, yearOf } from '../calculation/pay-dates.ts';
 import { dayOfRun } from '../records/body.ts';
 import { becauseOf } from './because.ts';
 import type { Computation, EarlierRun, RunEmployee } from './computation.ts';
-import { amountsInRun, type History, stateInRun } from './history.ts';
+import type { History } from './history.ts';
 import { type Attended, missedCheckOf } from './missed-checks.ts';
 import { employmentsIn, owesRun } from './reopened-runs.ts';
+import { type CheckAmounts, dueAmounts, isShareTaken, sharesOn } from './shares.ts';
 import type { RunTerms } from './terms.ts';
 
 /** Only regular lines are compared with the previous run. */
@@ -75,7 +77,7 @@ export function adjustmentLines(
   const dueIds = new Set<string>();
   if (!isVoided && owesRun(earlier, employee, frozen !== undefined)) {
     for (const history of employee.histories) {
-      const due = dueOf(earlier, employee, history, frozen === undefined ? attended : null);
+      const due = dueOf(computation, earlier, employee, history, frozen ?? null, attended);
       if (due === null) continue;
       dueIds.add(history.deductionId);
       adjustedOf(due.state).due = due;
@@ -85,7 +87,11 @@ export function adjustmentLines(
     const { deduction_id } = deduction.due?.state ?? (deduction.line as Line);
     const history = employee.histories.find(({ deductionId }) => deductionId === deduction_id) as History;
     const content = contentOfAdjusted(computation, deduction);
-    const because = () => becauseOf(earlier, employee, history, frozen !== undefined, content);
+    const because = () =>
+      returnedBy(earlier, employee, history, frozen ?? null) ??
+      becauseOf(earlier, employee, history, frozen !== undefined, content, (known, employments) =>
+        dueIn(computation, earlier, employee, known, frozen ?? null, employments),
+      );
     const isDue = dueIds.has(deduction_id);
     const deciding = stateOn(history.timeline.counting, dayOfRun(earlier.run));
     const line = differenceLine(computation, earlier, deduction, { content, because, isDue, deciding });
@@ -96,23 +102,76 @@ export function adjustmentLines(
   });
 }
 
-/** Returns null if nothing is due. `attended`: null if the employee was in the run. */
+/** Returns null if nothing is due. `frozen`: the employee's lines in the run, or null if the employee was not in it. */
 function dueOf(
+  computation: Computation,
   earlier: EarlierRun,
   employee: RunEmployee,
   history: History,
-  attended: readonly Attended[] | null,
+  frozen: readonly Line[] | null,
+  attended: readonly Attended[],
 ): Due | null {
-  const employments = employmentsIn(earlier, employee, attended === null);
-  const state = stateInRun(history, employee.employeeId, earlier, employments);
-  if (state === null) return null;
-  const amounts = amountsInRun(earlier, employee, state);
-  const due: Due = { ...sidesOf(amounts), state, flags: amounts.flags, offCycle: NONE };
-  if (attended === null) return due;
+  const employments = employmentsIn(earlier, employee, frozen !== null);
+  const amounts = dueIn(computation, earlier, employee, history, frozen, employments);
+  if (amounts === null) return null;
+  const due: Due = { ...sidesOf(amounts), state: amounts.state, flags: [...amounts.flags], offCycle: NONE };
+  if (frozen !== null) return due;
+  if (isTakenByFinalCheck(earlier, employee, history, attended)) return null;
   const missed = missedCheckOf(earlier.run, history, attended);
   if (missed === null) return null;
   due.flags.push(missed.flag);
   return { ...due, offCycle: { member: missed.member, employer: missed.employer } };
+}
+
+/** Reports whether a final check, perhaps of the computed run, took the share of an earlier run's pay date: it is not missed. */
+function isTakenByFinalCheck(
+  { run, runId }: EarlierRun,
+  employee: RunEmployee,
+  history: History,
+  attended: readonly Attended[],
+): boolean {
+  const { deductionId } = history;
+  const takesIt = ({ deduction_id, shares }: Line) =>
+    deduction_id === deductionId && shares?.some(({ pay_date }) => pay_date === run.pay_date) === true;
+  return (
+    isShareTaken(employee, history, run.pay_date, runId) || attended.some(({ lines }) => lines.some(takesIt))
+  );
+}
+
+/** Returns the void of the final check that had taken the share of an earlier run's pay date, or null. */
+function returnedBy(
+  { run, runId }: EarlierRun,
+  employee: RunEmployee,
+  history: History,
+  frozen: readonly Line[] | null,
+): Because | null {
+  const { deductionId } = history;
+  const isOwn = ({ kind, deduction_id }: Line) => kind === 'regular' && deduction_id === deductionId;
+  if (frozen?.find(isOwn)?.flags.includes('share_taken') !== true) return null;
+  if (isShareTaken(employee, history, run.pay_date, runId)) return null;
+  const share = employee.shares.findLast(
+    (taken) => taken.deductionId === deductionId && taken.payDate === run.pay_date,
+  );
+  if (share === undefined || share.voidedAt === null) return null;
+  return { kind: 'void', id: share.runId, received_at: share.voidedAt };
+}
+
+/** Returns the amounts due for an earlier run. A line that took shares is compared on the same pay dates. */
+function dueIn(
+  { run }: Computation,
+  earlier: EarlierRun,
+  employee: RunEmployee,
+  history: History,
+  frozen: readonly Line[] | null,
+  employments: readonly Employment[],
+): CheckAmounts | null {
+  const { deductionId } = history;
+  const shares = frozen?.find((line) => line.kind === 'regular' && line.deduction_id === deductionId)?.shares;
+  if (shares != null) {
+    const payDates = shares.map(({ pay_date }) => pay_date);
+    return sharesOn(earlier, employee, history, payDates, employments);
+  }
+  return dueAmounts(earlier, employee, history, run.pay_date, employments);
 }
 
 function contentOf({ codesOf }: RunTerms, state: RunVersion) {
@@ -128,12 +187,13 @@ function contentOf({ codesOf }: RunTerms, state: RunVersion) {
     period: state.period as PayFrequency,
     member_contribution: state.member_contribution,
     employer_contribution: state.employer_contribution,
+    shares: null,
   };
 }
 
 /** Returns an earlier line with the codes of today. */
 export function withCodes({ codesOf }: RunTerms, line: Line): Line {
-  return { ...line, ...codesOf(line.line_of_coverage, line.taxability) };
+  return { ...line, shares: null, ...codesOf(line.line_of_coverage, line.taxability) };
 }
 
 /** Returns the content of today's state, or else of the newest line that took an amount. */
@@ -170,7 +230,7 @@ function differenceLine(
   const cause = because();
   const { pay_date } = earlier.run;
   const year = yearOf(computation.run.pay_date);
-  const reason = reasonOf(cause, due, isDue, deciding, year);
+  const reason = reasonOf(earlier, cause, due, isDue, deciding, year);
   const coverage = content.line_of_coverage.replaceAll('_', ' ');
   const working = [
     workingOf(`${coverage} should have been`, reason, now.member, taken.member, since.member, member),
@@ -194,14 +254,15 @@ function differenceLine(
 
 /** Returns in words why the amount due is what it is. */
 function reasonOf(
-  { kind, received_at }: Because,
+  { runId }: EarlierRun,
+  { kind, id, received_at }: Because,
   due: Due | null,
   isDue: boolean,
   deciding: RunVersion | null,
   year: string,
 ): string {
   const received = dayInWords(received_at.slice(0, 'YYYY-MM-DD'.length), year);
-  if (kind === 'void') return `the run was voided on ${received}`;
+  if (kind === 'void') return `the ${id === runId ? 'run' : 'final check'} was voided on ${received}`;
   if (kind === 'roster') return `employment reported ${received}`;
   if (kind === 'decision') return `start date decided ${received}`;
   if (due === null && isDue) return `moved to another line of coverage or taxability, received ${received}`;

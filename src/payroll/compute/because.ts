@@ -1,8 +1,10 @@
 /** Finds the record since which the amount due for an earlier run is what it is. Pure. */
+import type { Employment } from '../../ledger/employment.ts';
 import type { Because, Line } from '../calculation/line.ts';
 import type { EarlierRun, RunEmployee } from './computation.ts';
-import { amountsInRun, type History, historyAt, stateInRun } from './history.ts';
+import { type History, historyAt } from './history.ts';
 import { belongsIn } from './population.ts';
+import type { CheckAmounts } from './shares.ts';
 
 type Account = Pick<Line, 'line_of_coverage' | 'taxability'>;
 type KnownRecord = Because & { position: number };
@@ -10,6 +12,7 @@ type KnownRecord = Because & { position: number };
 /**
  * Returns the record since which a run's due amount of a deduction under an account is what it is today. A resend changes
  * no amount, so it is never that record. `wasIn`: the run had the employee, so reports about the employment decide nothing.
+ * `amountsOf` returns the due amounts of the deduction as known earlier.
  */
 export function becauseOf(
   earlier: EarlierRun,
@@ -17,6 +20,7 @@ export function becauseOf(
   history: History,
   wasIn: boolean,
   account: Account,
+  amountsOf: (known: History, employments: readonly Employment[]) => CheckAmounts | null,
 ): Because {
   const { runId, voidedAt } = earlier;
   if (voidedAt !== null && earlier.isVoided) return { kind: 'void', id: runId, received_at: voidedAt };
@@ -25,12 +29,12 @@ export function becauseOf(
     const known = historyAt(history, position);
     const employments = employee.employmentsAt(wasIn ? earlier.position : position);
     const isDue = wasIn || belongsIn(employments, earlier);
-    const state =
-      known === null || !isDue ? null : stateInRun(known, employee.employeeId, earlier, employments);
-    if (state?.line_of_coverage !== account.line_of_coverage || state.taxability !== account.taxability)
-      return '';
-    const { member_amount, employer_amount } = amountsInRun(earlier, employee, state);
-    return `${member_amount} ${employer_amount}`;
+    const amounts = known === null || !isDue ? null : amountsOf(known, employments);
+    if (amounts === null) return '';
+    const { state, member_amount, employer_amount } = amounts;
+    const isOfAccount =
+      state.line_of_coverage === account.line_of_coverage && state.taxability === account.taxability;
+    return isOfAccount ? `${member_amount} ${employer_amount}` : '';
   };
   const due = dueAt(Number.POSITIVE_INFINITY);
   const changed = records.find(({ position }) => dueAt(position - 1) !== due) ?? records.at(-1);

@@ -48,6 +48,8 @@ function changeOfCalendar(
     (option) => terms.run[option] === previous.run[option],
   );
   if (!isSamePolicy) return 'changed';
+  if ([line, before].some(({ shares, flags }) => (shares?.length ?? 0) > 1 || flags.includes('share_taken')))
+    return 'shares';
   if (isSkipped(terms, line) || isSkipped(previous, before)) return 'calendar';
   const [plan, previousPlan] = [terms.plan(), previous.plan()];
   const isWithinCent = [line.member_contribution, line.employer_contribution].every((contribution) => {
@@ -130,6 +132,7 @@ function stoppedLine(before: Line, { change, reason }: WhyStopped): Line {
     previous_amount: before.member_amount,
     member_difference: -before.member_amount,
     employer_difference: -before.employer_amount,
+    shares: null,
     flags: [],
     explanation: `${reason}; ${amountOf(before.member_amount)} in the previous run, nothing to take now`,
   };

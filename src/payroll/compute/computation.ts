@@ -9,7 +9,7 @@ import { yearOf } from '../calculation/pay-dates.ts';
 import type { Owed } from '../facts/owed.ts';
 import { type Basis, basesOf } from '../records/basis.ts';
 import type { StatedRun } from '../records/body.ts';
-import { settledByFreezes } from '../records/settlements.ts';
+import { settledByFreezes, sharesUnder } from '../records/settlements.ts';
 import { resolveBasis } from './basis.ts';
 import type { EarlierLines } from './earlier-lines.ts';
 import type { History } from './history.ts';
@@ -29,6 +29,18 @@ export type EarlierRun = RunTerms & {
   isPriorYear: boolean;
 };
 
+/** A share that a final check took. */
+export type TakenShare = {
+  runId: string;
+  isVoided: boolean;
+  voidedAt: string | null;
+  deductionId: string;
+  payDate: string;
+};
+
+/** A regular run, not voided, that an employee is in. */
+export type PaidDate = { runId: string; payDate: string };
+
 export type Computation = RunTerms & {
   /** Null for a run that is not stored. */
   runId: string | null;
@@ -39,6 +51,8 @@ export type Computation = RunTerms & {
   earlier: readonly EarlierRun[];
   /** By employee, the ids of the runs that settled an amount of an earlier run, and of the runs that they settled. */
   settled: ReadonlyMap<string, ReadonlySet<string>>;
+  /** By employee, the shares that final checks took in earlier runs. */
+  shares: ReadonlyMap<string, readonly TakenShare[]>;
   /** The employees to compute; null: all of the employer. */
   only: readonly string[] | null;
 };
@@ -57,6 +71,10 @@ export type RunEmployee = {
   inPrevious: { isIn: boolean; lines: readonly Line[] };
   /** The amounts of earlier lines that payroll did not take. */
   owed: readonly Owed[];
+  /** The shares that final checks took in earlier runs. */
+  shares: readonly TakenShare[];
+  /** The pay dates of earlier regular runs that the employee is in. Empty for employees who are not leaving. */
+  paid: readonly PaidDate[];
   /** The earlier runs that may have an adjustment or arrears: most often none. */
   reopened: readonly EarlierRun[];
   /** The lines of the employee in the reopened runs. */
@@ -102,7 +120,23 @@ export async function computationOf(
     ...{ runId, basis, earlier, only },
     previous: previous ?? (basis.previous === null ? null : earlierRun(basis.previous, false)),
     settled: await settledByEmployee(db, earlier, only),
+    shares: await sharesByEmployee(db, earlier, only),
   };
+}
+
+async function sharesByEmployee(
+  db: Db | Trx,
+  earlier: readonly EarlierRun[],
+  only: readonly string[] | null,
+): Promise<Map<string, TakenShare[]>> {
+  const runs = new Map(earlier.map((run) => [run.freezeId, run]));
+  const rows = await sharesUnder(db, [...runs.keys()], only);
+  const byEmployee = Map.groupBy(rows, ({ employee_id }) => employee_id);
+  const shareOf = ({ freeze_id, deduction_id, settles }: (typeof rows)[number]): TakenShare => {
+    const { runId, isVoided, voidedAt } = runs.get(freeze_id) as EarlierRun;
+    return { runId, isVoided, voidedAt, deductionId: deduction_id, payDate: settles };
+  };
+  return new Map([...byEmployee].map(([employeeId, shares]) => [employeeId, shares.map(shareOf)]));
 }
 
 async function settledByEmployee(

@@ -8,13 +8,14 @@ import { type RunVersion, versionsOfEmployees } from '../../ledger/history.ts';
 import { employeesOf, rosterAt } from '../../ledger/roster.ts';
 import { startDecisionsOf } from '../../ledger/start-decisions.ts';
 import { owedBy } from '../facts/owed.ts';
-import { frozenLines } from '../records/frozen-lines.ts';
-import type { Computation, RunEmployee } from './computation.ts';
+import { attendanceOf, frozenLines } from '../records/frozen-lines.ts';
+import type { Computation, EarlierRun, RunEmployee } from './computation.ts';
 import { type EarlierLines, earlierLinesOf } from './earlier-lines.ts';
 import { type History, historyAt, historyFrom } from './history.ts';
 import { membershipOf } from './population.ts';
 import { readAhead } from './read-ahead.ts';
 import { reopenedRuns } from './reopened-runs.ts';
+import { terminationOf } from './shares.ts';
 
 /** Measured: twice as many save no time, as more objects outlive the young generation; half cost more statements. */
 const EMPLOYEES_AT_ONCE = 128;
@@ -72,14 +73,46 @@ async function readPage(
       histories: histories.get(employeeId) ?? [],
       inPrevious: { isIn: inPrevious?.isIn ?? false, lines: inPrevious?.lines ?? [] },
       owed: owed.get(employeeId) ?? [],
+      shares: computation.shares.get(employeeId) ?? [],
+      paid: [],
       reopened: [],
       earlierLines: NO_LINES,
     };
     employee.reopened = reopenedRuns(computation, employee);
     return employee;
   });
+  await readPaidDates(db, computation, employees);
   await readEarlierLines(db, computation, employees);
   return employees;
+}
+
+/** Reads the pay dates of employees who may get a final check. Most employees stay. */
+async function readPaidDates(
+  db: Db | Trx,
+  computation: Computation,
+  employees: readonly RunEmployee[],
+): Promise<void> {
+  const { earlier } = computation;
+  const checks = [computation, ...earlier];
+  const leaving = employees.filter(
+    ({ employeeId, employments }) =>
+      terminationOf(computation, employments) !== null ||
+      checks.some(({ finalChecks }) => finalChecks.has(employeeId)),
+  );
+  const regular = earlier.filter(({ run, isVoided }) => run.kind === 'regular' && !isVoided);
+  const runs = new Map(regular.map((run) => [run.freezeId, run]));
+  const rows = await attendanceOf(
+    db,
+    [...runs.keys()],
+    leaving.map(({ employeeId }) => employeeId),
+  );
+  const byEmployee = Map.groupBy(rows, ({ employee_id }) => employee_id);
+  for (const employee of leaving) {
+    employee.paid = (byEmployee.get(employee.employeeId) ?? []).map(({ freeze_id }) => {
+      const { runId, run } = runs.get(freeze_id) as EarlierRun;
+      return { runId, payDate: run.pay_date };
+    });
+  }
 }
 
 /** Reads the lines in reopened runs. Most employees have no such runs. */

@@ -1,25 +1,53 @@
 /** The flags of an employee's last lines, and other doubts of the roster about a deduction. Pure. */
-import { Temporal } from 'temporal-polyfill';
-import { type Employment, isAbsentNow, spellOn } from '../../ledger/employment.ts';
-import type { RunVersion } from '../../ledger/history.ts';
+import { isAbsentNow } from '../../ledger/employment.ts';
+import { type Cents, printReadable } from '../../money.ts';
 import type { Flag } from '../calculation/line.ts';
-import type { Computation } from './computation.ts';
+import type { Computation, RunEmployee } from './computation.ts';
+import type { History } from './history.ts';
+import { employmentAt } from './population.ts';
+import {
+  type CheckAmounts,
+  countOfShares,
+  lastOfMonth,
+  type Remaining,
+  remainingAfter,
+  terminationOf,
+} from './shares.ts';
 
-/** Returns the flags by which the roster questions a deduction of an employee in the run. */
+/** Returns the flags by which the roster questions a deduction of an employee in the run, and their explanation. */
 export function lastCheckFlags(
-  { run }: Computation,
-  employment: Employment,
-  { ends_on }: RunVersion,
-): Flag[] {
-  const termination = spellOn(employment, run.period_end)?.termination_date ?? null;
-  if (termination === null || termination > run.period_end)
-    return termination === null && isAbsentNow(employment) ? ['absent_from_census'] : [];
+  computation: Computation,
+  employee: RunEmployee,
+  history: History,
+  { state, shares }: CheckAmounts,
+): { flags: Flag[]; explanation: string } {
+  const { run, finalChecks } = computation;
+  const termination = terminationOf(computation, employee.employments);
+  if (termination === null) {
+    const employment = employmentAt(employee.employments, run);
+    const isAbsent = employment !== undefined && isAbsentNow(employment);
+    return { flags: isAbsent ? ['absent_from_census'] : [], explanation: '' };
+  }
+  if (termination > run.period_end && !finalChecks.has(employee.employeeId))
+    return { flags: [], explanation: '' };
   // These are the employee's last lines.
-  if (ends_on === null || ends_on > lastOfMonth(termination)) return ['open_after_termination'];
-  return ends_on > run.period_end ? ['coverage_beyond_last_check'] : [];
+  const isOpen = state.ends_on === null || state.ends_on > lastOfMonth(termination);
+  const flags: Flag[] = isOpen ? ['open_after_termination'] : [];
+  const remaining = remainingAfter(computation, employee, history, shares);
+  if (remaining.count === 0) return { flags, explanation: '' };
+  const after = `; ${countOfShares(remaining.count)} after this check: ${sidesInWords(remaining)}`;
+  return { flags: [...flags, 'coverage_beyond_last_check'], explanation: after };
 }
 
-function lastOfMonth(day: string): string {
-  const date = Temporal.PlainDate.from(day);
-  return date.with({ day: date.daysInMonth }).toString();
+/** Returns `emp-1: 2 shares, 138.46`, from the shares that remain of each of an employee's deductions. */
+export function remainingInWords(employeeId: string, remaining: readonly Remaining[]): string {
+  const sum = (amounts: readonly Cents[]) => amounts.reduce((total, amount) => total + amount, 0n);
+  const most = Math.max(...remaining.map(({ count }) => count));
+  const member = sum(remaining.map((shares) => shares.member));
+  const employer = sum(remaining.map((shares) => shares.employer));
+  return `${employeeId}: ${countOfShares(most)}, ${sidesInWords({ member, employer })}`;
+}
+
+function sidesInWords({ member, employer }: Omit<Remaining, 'count'>): string {
+  return `${printReadable(member)}${employer === 0n ? '' : ` plus employer ${printReadable(employer)}`}`;
 }

@@ -34,7 +34,8 @@ export function missedCheckOf(
   const offCycle = taken
     .filter(({ terms }) => terms.run.kind === 'off_cycle' && isWithin(terms.run))
     .flatMap(({ lines }) => lines)
-    .filter((line) => line.deduction_id === deductionId && line.kind === 'regular');
+    // A final check takes shares of other pay dates.
+    .filter((line) => line.deduction_id === deductionId && line.kind === 'regular' && line.shares === null);
   return {
     flag: cover === 'part' ? 'missed_check_partial' : 'missed_check',
     member: offCycle.reduce((sum, line) => sum + line.member_amount, 0n),

@@ -9,14 +9,15 @@ import { dayOfRun } from '../records/body.ts';
 import { createBeyondYear } from './beyond-year.ts';
 import { isScheduled } from './calendar.ts';
 import type { Computation, EmployeeLines, RunEmployee } from './computation.ts';
-import { assignedIn, historyAt, stateFor, stateInRun } from './history.ts';
+import { assignedIn, type History, historyAt, stateFor, stateInRun } from './history.ts';
+import { remainingInWords } from './last-check.ts';
 import { employmentAt, hasSeveralEmployers, UNCLEAR } from './population.ts';
 import { wasInRun } from './reopened-runs.ts';
+import { remainingAfter } from './shares.ts';
 import { memberTotal } from './totals.ts';
 
 const NOTED_FLAGS = [
   'open_after_termination',
-  'coverage_beyond_last_check',
   'absent_from_census',
   'frequency_mismatch',
   'missed_check',
@@ -32,6 +33,8 @@ export type Note =
   | (typeof UNCLEAR)[number]
   | 'beyond_year'
   | 'code_missing'
+  | 'coverage_beyond_last_check'
+  | 'final_check_empty'
   | 'negative_total'
   | 'not_scheduled'
   /** Two elections of a line of coverage that nearly always is elected once. */
@@ -67,6 +70,7 @@ export function createNotes(computation: Computation) {
   const notes = new Map<Note, Noted[]>();
   const missingCodes = new Set<string>();
   const beyondYear = createBeyondYear(computation);
+  const emptyChecks = new Set(computation.finalChecks.keys());
   const hasEmployerCodes = codes.some((code) => code.side === 'employer');
 
   const note = (
@@ -215,6 +219,22 @@ export function createNotes(computation: Computation) {
       missingCodes.add(`${what} employer`);
   };
 
+  /** Notes the shares that remain after the employee's last check, and that a final check has one. */
+  const noteShares = (employee: RunEmployee, lines: readonly Line[]): void => {
+    const { employeeId, histories } = employee;
+    const isTaken = ({ kind, change, flags }: Line) =>
+      kind === 'regular' && change !== 'ended' && change !== 'moved' && !flags.includes('share_taken');
+    if (lines.some(isTaken)) emptyChecks.delete(employeeId);
+    const flagged = lines.filter(({ flags }) => flags.includes('coverage_beyond_last_check'));
+    if (flagged.length === 0) return;
+    const remaining = flagged.map(({ deduction_id, shares }) => {
+      const history = histories.find(({ deductionId }) => deductionId === deduction_id) as History;
+      return remainingAfter(computation, employee, history, shares);
+    });
+    const example = remainingInWords(employeeId, remaining);
+    note('coverage_beyond_last_check', employeeId, flagged.map(versionId), example);
+  };
+
   return {
     /** `hasDeduction`: a deduction of the employee is in effect on the run's day. */
     add({ employee, lines }: EmployeeLines, hasDeduction: boolean): void {
@@ -226,9 +246,11 @@ export function createNotes(computation: Computation) {
         noteUnassigned(employee);
       }
       if (lines.length > 0) noteLines(employee.employeeId, lines);
+      noteShares(employee, lines);
     },
     notes(): ReadonlyMap<Note, readonly Noted[]> {
       for (const name of [...missingCodes].sort()) note('code_missing', null, [], name);
+      for (const employeeId of emptyChecks) note('final_check_empty', employeeId);
       for (const example of beyondYear.examples()) note('beyond_year', null, [], example);
       return notes;
     },

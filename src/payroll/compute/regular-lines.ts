@@ -1,30 +1,37 @@
 /** The regular lines of one employee in a run. Pure. */
 import type { PayFrequency } from '../../contract/employee.ts';
-import type { RunVersion } from '../../ledger/history.ts';
 import { isZero } from '../../money.ts';
 import type { Line } from '../calculation/line.ts';
-import { isPartialCycle } from '../calculation/plan.ts';
+import { isPartialCycle, type Plan } from '../calculation/plan.ts';
 import { compareWithPrevious, continuingLines } from './change.ts';
 import type { Computation, RunEmployee } from './computation.ts';
-import { amountsInRun, stateFor, stateInRun } from './history.ts';
+import { stateFor } from './history.ts';
 import { lastCheckFlags } from './last-check.ts';
+import { type CheckAmounts, checkAmounts } from './shares.ts';
 
 /** Returns the lines of the deductions in effect for an employee who is in the run. */
 export function regularLines(computation: Computation, employee: RunEmployee): Line[] {
-  const { employeeId, membership, employments, histories } = employee;
+  const { employeeId, membership, histories } = employee;
   const lines: Line[] = [];
   if (!membership.isIn) return lines;
   const before = continuingLines(employee);
   const coverages = new Map<string, Line>();
   for (const history of histories) {
-    const state = stateInRun(history, employeeId, computation, employments);
-    if (state === null) continue;
-    const line = regularLine(computation, employee, state);
+    const check = checkAmounts(computation, employee, history);
+    if (check === null) continue;
+    const { state } = check;
+    const line = regularLine(computation, check);
     compareWithPrevious(computation, line, before.get(line.deduction_id));
     const isInEffectOn = (day: string) => stateFor(history, employeeId, day) !== null;
-    if (isPartialCycle(computation.plan(), line.period as PayFrequency, isInEffectOn))
+    if (
+      plansOf(computation, check).some((plan) =>
+        isPartialCycle(plan, line.period as PayFrequency, isInEffectOn),
+      )
+    )
       line.flags.push('partial_cycle');
-    line.flags.push(...lastCheckFlags(computation, membership.employment, state));
+    const last = lastCheckFlags(computation, employee, history, check);
+    line.flags.push(...last.flags);
+    line.explanation += last.explanation;
     lines.push(line);
     // A deduction whose amounts became zero has ended (field notes): it does not overlap the one that follows it.
     if (isZero(state.member_contribution) && isZero(state.employer_contribution)) continue;
@@ -38,8 +45,8 @@ export function regularLines(computation: Computation, employee: RunEmployee): L
 }
 
 /** Written as one literal: a large run makes tens of thousands, and copies cost more than the arithmetic. */
-function regularLine(computation: Computation, employee: RunEmployee, state: RunVersion): Line {
-  const { member_amount, employer_amount, flags, explanation } = amountsInRun(computation, employee, state);
+function regularLine(computation: Computation, check: CheckAmounts): Line {
+  const { state, member_amount, employer_amount, flags, explanation, shares } = check;
   const codes = computation.codesOf(state.line_of_coverage, state.taxability);
   return {
     employee_id: state.employee_id,
@@ -61,6 +68,7 @@ function regularLine(computation: Computation, employee: RunEmployee, state: Run
     adjustment_for: null,
     adjustment_pay_date: null,
     because: null,
+    shares,
     change: 'new',
     replaces_deduction_id: null,
     amount_change: null,
@@ -70,4 +78,10 @@ function regularLine(computation: Computation, employee: RunEmployee, state: Run
     flags,
     explanation,
   };
+}
+
+/** Returns the plans of the checks whose amounts a line takes. */
+function plansOf(computation: Computation, { shares }: CheckAmounts): Plan[] {
+  if (shares === null) return [computation.plan()];
+  return shares.map(({ pay_date }) => computation.onDate(pay_date).plan());
 }

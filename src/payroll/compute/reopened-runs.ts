@@ -16,12 +16,17 @@ export function reopenedRuns({ earlier, settled }: Computation, employee: RunEmp
       reopened.add(run);
     if (run.isVoided) continue;
     const wasIn = wasInRun(run, employee);
-    if (!(isSettled || isTouched(run, employee, wasIn))) continue;
+    if (!(isSettled || hasShares(run, employee) || isTouched(run, employee, wasIn))) continue;
     reopened.add(run);
     // Another run of the same days may have taken what this run missed.
     if (!wasIn) for (const rival of earlier) if (overlaps(rival.run, run.run)) reopened.add(rival);
   }
   return earlier.filter((run) => reopened.has(run));
+}
+
+/** Reports whether a run was a final check, or has the pay date of a share that one took, even if it was voided. */
+function hasShares({ run, finalChecks }: EarlierRun, { employeeId, shares }: RunEmployee): boolean {
+  return finalChecks.has(employeeId) || shares.some(({ payDate }) => payDate === run.pay_date);
 }
 
 /** Reports whether facts recorded after a run may change what an employee owes it. */

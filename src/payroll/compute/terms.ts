@@ -11,7 +11,8 @@ export type RunTerms = {
   run: Run;
   /** The employees to which `employee_ids` narrows the run; null: not narrowed. */
   employees: ReadonlySet<string> | null;
-  finalChecks: ReadonlySet<string>;
+  /** The number of shares that the final check of each employee takes at most. */
+  finalChecks: ReadonlyMap<string, number>;
   /** The employer has at most one pay schedule, so an employee of unknown frequency is in no other. */
   hasOneScheduleAtMost: boolean;
   /** The deductions that an off-cycle run takes; null: a regular run takes all. */
@@ -35,21 +36,22 @@ export function termsOf(basis: StoredBasis): RunTerms {
     plan ??= planOfBasis(basis);
     return plan;
   };
-  return {
+  const terms: RunTerms = {
     run,
     employees: run.employee_ids === null ? null : new Set(run.employee_ids),
-    finalChecks: new Set(run.final_checks),
+    finalChecks: new Map(run.final_checks.map(sharesOf)),
     hasOneScheduleAtMost: schedules.length <= 1,
     deductions: run.kind === 'off_cycle' ? new Set(run.deductions) : null,
     plan: planned,
     onDate(payDate) {
+      if (run.kind === 'regular' && payDate === run.pay_date) return terms;
       const known = byDate.get(payDate);
       if (known !== undefined) return known;
       const { dates, periodEnds } = planned();
       const period_end = periodEnds?.[dates?.indexOf(payDate) ?? -1] ?? payDate;
-      const terms = termsOf({ ...basis, run: { ...run, kind: 'regular', pay_date: payDate, period_end } });
-      byDate.set(payDate, terms);
-      return terms;
+      const onDate = termsOf({ ...basis, run: { ...run, kind: 'regular', pay_date: payDate, period_end } });
+      byDate.set(payDate, onDate);
+      return onDate;
     },
     amountsOf(version, isAnnual) {
       calculate ??= calculator(planned());
@@ -57,4 +59,10 @@ export function termsOf(basis: StoredBasis): RunTerms {
     },
     codesOf: codeFinder(codes),
   };
+  return terms;
+}
+
+function sharesOf(entry: Run['final_checks'][number]): [employeeId: string, shares: number] {
+  if (typeof entry === 'string') return [entry, 1];
+  return [entry.employee_id, entry.shares === 'all' ? Number.POSITIVE_INFINITY : entry.shares];
 }

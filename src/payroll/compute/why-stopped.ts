@@ -5,7 +5,7 @@ import { dayInWords, yearOf } from '../calculation/pay-dates.ts';
 import { dayOfRun, type Run } from '../records/body.ts';
 import type { Computation, RunEmployee } from './computation.ts';
 import { assignedIn, stateFor } from './history.ts';
-import { employmentAt } from './population.ts';
+import { employmentAt, hasSeveralEmployers } from './population.ts';
 
 export type WhyStopped = { change: 'ended' | 'moved'; reason: string };
 
@@ -20,13 +20,19 @@ export function whyStopped(
 ): WhyStopped | null {
   const { membership, employments } = employee;
   const assigned = assignedEmployer(run, employee, deductionId);
-  if (assigned === null && membership.isIn) return null;
+  if (assigned === null && membership.isIn && hasSeveralEmployers(employments, run)) return null;
   if (assigned != null && assigned !== run.employer_id)
     return { change: 'moved', reason: 'assigned to another employer' };
   const employment = employmentAt(employments, run);
+  const day = run.period_end;
+  const ended = (at: Employment): WhyStopped => ({
+    change: 'ended',
+    reason: dated(run, 'employment ended', spellOn(at, day)?.termination_date),
+  });
+  // No share remains for a final check, though the deduction is in effect.
+  if (membership.isIn && assigned !== undefined) return ended(membership.employment);
   if (membership.isIn || employment === undefined)
     return { change: 'ended', reason: whyNotInEffect(run, employee, deductionId) };
-  const day = run.period_end;
   const since = (attribute: 'pay_frequency' | 'pay_group', words: string): string => {
     const value = valueOn(employment, attribute, day);
     return dated(run, `${words} ${value}`, valueSince(employment, attribute, day), 'from');
@@ -44,10 +50,7 @@ export function whyStopped(
     case 'not_hired_yet':
       return { change: 'ended', reason: dated(run, 'not hired', nextHireOf(employment, day), 'until') };
     default:
-      return {
-        change: 'ended',
-        reason: dated(run, 'employment ended', spellOn(employment, day)?.termination_date),
-      };
+      return ended(employment);
   }
 }
 

@@ -5,8 +5,12 @@ import type { Problem } from '../../errors.ts';
 import { deductionsKnownAt, employeesKnownAt } from '../../ledger/roster.ts';
 import type { Acting } from '../../security/audit.ts';
 import type { Line } from '../calculation/line.ts';
+import { resolveBasis } from '../compute/basis.ts';
 import { runRefused } from '../compute/calendar.ts';
-import type { StatedRun } from '../records/body.ts';
+import { computationOf } from '../compute/computation.ts';
+import { readEmployees } from '../compute/employees.ts';
+import { isListed, remainingDates, terminationOf } from '../compute/shares.ts';
+import { employeeOfCheck, type StatedRun } from '../records/body.ts';
 import { findRun, putRun, type StoredRun } from '../records/runs.ts';
 import { isKnownEmployer } from './employers.ts';
 import { previewRun, type RunView, viewRun } from './results.ts';
@@ -55,7 +59,8 @@ async function assertKnown(db: Db, run: StatedRun): Promise<void> {
     const rule = 'is unknown: check the ID, or stage a census or set a pay schedule for it first';
     throw runRefused({ path: 'employer_id', rule });
   }
-  const problems = await unknownIds(db, run);
+  const unknown = await unknownIds(db, run);
+  const problems = unknown.length > 0 ? unknown : await finalCheckProblems(db, run);
   if (problems.length > 0) throw runRefused(...problems);
 }
 
@@ -67,10 +72,11 @@ async function unknownIds(
   db: Db,
   { employer_id, employee_ids, final_checks, deductions }: StatedRun,
 ): Promise<Problem[]> {
-  const employees = await employeesKnownAt(db, employer_id, [...(employee_ids ?? []), ...final_checks]);
+  const finalChecks = final_checks.map(employeeOfCheck);
+  const employees = await employeesKnownAt(db, employer_id, [...(employee_ids ?? []), ...finalChecks]);
   const lists = [
     { path: 'employee_ids', ids: employee_ids ?? [], known: employees },
-    { path: 'final_checks', ids: final_checks, known: employees },
+    { path: 'final_checks', ids: finalChecks, known: employees },
     {
       path: 'deductions',
       ids: deductions ?? [],
@@ -80,8 +86,42 @@ async function unknownIds(
   return lists.flatMap(({ path, ids, known }) => {
     const unknown = ids.filter((id) => !known.has(id));
     if (unknown.length === 0) return [];
-    const more = unknown.length > NAMED ? `, and ${unknown.length - NAMED} more` : '';
-    const named = unknown.slice(0, NAMED).join(', ');
-    return [{ path, rule: `must name ids known at employer ${employer_id}; unknown: ${named}${more}` }];
+    return [{ path, rule: `must name ids known at employer ${employer_id}; unknown: ${named(unknown)}` }];
   });
+}
+
+function named(ids: readonly string[]): string {
+  const more = ids.length > NAMED ? `, and ${ids.length - NAMED} more` : '';
+  return `${ids.slice(0, NAMED).join(', ')}${more}`;
+}
+
+/** Returns the problems of final checks: each needs a termination, and several shares need dates that remain. */
+async function finalCheckProblems(db: Db, run: StatedRun): Promise<Problem[]> {
+  if (run.final_checks.length === 0) return [];
+  const basis = await resolveBasis(db, null, run);
+  const computation = await computationOf(db, null, basis, run.final_checks.map(employeeOfCheck));
+  const employed: string[] = [];
+  const unlisted: string[] = [];
+  const beyond: string[] = [];
+  for await (const page of readEmployees(db, computation, '')) {
+    for (const employee of page) {
+      const { employeeId, employments, histories } = employee;
+      const count = computation.finalChecks.get(employeeId) ?? 1;
+      if (terminationOf(computation, employments) === null) employed.push(employeeId);
+      else if (count > 1 && !isListed(computation)) unlisted.push(employeeId);
+      else if (count > 1 && count !== Number.POSITIVE_INFINITY) {
+        const counts = histories.map((history) => remainingDates(computation, employee, history).length);
+        const most = Math.max(0, ...counts);
+        if (count > most) beyond.push(`${employeeId} (${most})`);
+      }
+    }
+  }
+  const problems = [
+    { ids: employed, rule: 'must name employees with a termination; none is reported for' },
+    { ids: unlisted, rule: 'must state one share without a list of pay dates: set a pay schedule for' },
+    { ids: beyond, rule: 'must state no more shares than remain:' },
+  ];
+  return problems
+    .filter(({ ids }) => ids.length > 0)
+    .map(({ ids, rule }) => ({ path: 'final_checks', rule: `${rule} ${named(ids)}` }));
 }

@@ -346,8 +346,16 @@ export const PAYROLL_CHECKS: readonly Check<Db, RunQuestion>[] = [
     title: 'Coverage continues after the last paycheck',
     ask: noted('coverage_beyond_last_check', 'warn'),
     advice:
-      'Coverage lasts beyond the last regular paycheck, to the end of the month. A final paycheck may take what remains.',
+      'Coverage lasts beyond these employees’ last paycheck. A final paycheck may take as many shares as remain.',
     passed: 'No coverage lasts beyond the last paycheck of a terminated employee.',
+  },
+  {
+    id: 'final-check-empty',
+    title: 'Final paychecks take nothing',
+    ask: noted('final_check_empty', 'warn'),
+    advice:
+      'No deduction of these employees is in effect on a pay date that remains, so their final paychecks take nothing. Check the dates of their coverage.',
+    passed: 'Every final paycheck takes a deduction.',
   },
   {
     id: 'termination-contradicted',

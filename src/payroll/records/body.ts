@@ -28,7 +28,9 @@ const DESCRIPTIONS = {
   employee_ids: 'Only these employees.',
   deductions:
     'The deductions whose regular amounts an off-cycle run takes. A regular run takes all and states none.',
-  final_checks: 'Employees who were terminated before the pay period and receive a final paycheck.',
+  final_checks:
+    'Terminated employees who receive a final paycheck, which takes one remaining share of each deduction, or `shares` of them: ' +
+    'a number, or `all` of the year.',
   pay_dates:
     "The regular pay dates of the calendar year, including the date of this run. Default: the employer's pay schedule, " +
     'or, for weekly and biweekly, dates stepped from the pay date.',
@@ -59,6 +61,25 @@ const ids = Type.Array(identifier, {
   rule: `must be a list of 1 to ${LIST_MAX} different ids`,
 });
 
+const finalCheck = Type.Union(
+  [
+    identifier,
+    closed({
+      employee_id: { ...identifier, description: 'The employee.' },
+      shares: Type.Union([Type.Integer({ minimum: 1, maximum: PAY_DATES_MAX }), Type.Literal('all')], {
+        description: 'The most pay dates whose amounts the check takes of each deduction.',
+      }),
+    }),
+  ],
+  {
+    rule: `must be an employee ID, or an object with employee_id and shares: a number from 1 to ${PAY_DATES_MAX}, or "all"`,
+  },
+);
+
+export function employeeOfCheck(entry: Static<typeof finalCheck>): string {
+  return typeof entry === 'string' ? entry : entry.employee_id;
+}
+
 const REQUIRED = described({
   employer_id: identifier,
   pay_frequency: oneOf(PAY_FREQUENCIES),
@@ -71,7 +92,12 @@ const OPTIONAL = described({
   pay_group: identifier,
   employee_ids: ids,
   deductions: ids,
-  final_checks: ids,
+  final_checks: Type.Array(finalCheck, {
+    minItems: 1,
+    maxItems: LIST_MAX,
+    uniqueItems: true,
+    rule: `must be a list of 1 to ${LIST_MAX} different employees`,
+  }),
   pay_dates: Type.Array(day, {
     minItems: 1,
     maxItems: PAY_DATES_MAX,
@@ -95,7 +121,7 @@ const FIELDS = {
   pay_date: day,
   employee_ids: nullable(Type.Array(identifier)),
   deductions: nullable(Type.Array(identifier)),
-  final_checks: Type.Array(identifier),
+  final_checks: Type.Array(finalCheck),
   pay_dates: nullable(Type.Array(day)),
 };
 const policy_reason = nullable(Type.String());
@@ -132,6 +158,8 @@ export function runOf(body: unknown): { ok: true; run: StatedRun } | { ok: false
       path: 'deductions',
       rule: 'is for an off_cycle run: a regular run takes all deductions',
     });
+  if (new Set(final_checks.map(employeeOfCheck)).size < final_checks.length)
+    problems.push({ path: 'final_checks', rule: 'must name each employee once' });
   if (problems.length > 0) return { ok: false, problems };
   const stated: Partial<StatedRun> = {
     ...body,
@@ -139,7 +167,9 @@ export function runOf(body: unknown): { ok: true; run: StatedRun } | { ok: false
     // Lists of ids are sorted, because their order means nothing.
     employee_ids: employee_ids?.toSorted() ?? null,
     deductions: deductions?.toSorted() ?? null,
-    final_checks: final_checks.toSorted(),
+    final_checks: final_checks
+      .map((entry) => (typeof entry !== 'string' && entry.shares === 1 ? entry.employee_id : entry))
+      .toSorted((one, other) => (employeeOfCheck(one) < employeeOfCheck(other) ? -1 : 1)),
   };
   // Runs with the same fields have the same JSON.
   const fields = Object.keys(StatedRun.properties) as (keyof StatedRun)[];

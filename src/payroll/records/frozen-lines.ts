@@ -83,6 +83,22 @@ export async function frozenLines(
   return frozen;
 }
 
+/** Returns which of these employees are in finalized runs. */
+export async function attendanceOf(
+  db: Db | Trx,
+  freezeIds: readonly string[],
+  employees: readonly string[],
+): Promise<{ freeze_id: string; employee_id: string }[]> {
+  if (freezeIds.length === 0 || employees.length === 0) return [];
+  return db
+    .selectFrom('run_employees')
+    .select(['freeze_id', 'employee_id'])
+    .where(isOneOf(db, 'freeze_id', freezeIds))
+    .where(isOneOf(db, 'employee_id', employees))
+    .where('roster_position', 'is not', null)
+    .execute();
+}
+
 export type FrozenEmployee<L = Line> = { employeeId: string; rosterPosition: number | null; lines: L[] };
 
 const FROZEN_AT_ONCE = 500;

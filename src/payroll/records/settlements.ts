@@ -1,4 +1,4 @@
-/** The amounts of earlier runs that a run settles: one row per adjustment or arrears line that it takes. */
+/** The settlements of a run: one row per adjustment or arrears line that it takes, and one per share of a final check. */
 import { type Insertable, sql } from 'kysely';
 import { insertMany, isOneOf } from '../../database/bulk.ts';
 import type { Db, Tables, Trx } from '../../database/tables.ts';
@@ -11,13 +11,19 @@ export type Settlement = Insertable<Tables['run_settlements']>;
 export function settlementsOf(freeze_id: string, lines: readonly Line[]): Settlement[] {
   return lines.filter(isIncluded).flatMap((line): Settlement[] => {
     const { employee_id, kind, adjustment_for, deduction_id, line_of_coverage, taxability } = line;
-    if (adjustment_for === null) return [];
-    const settles = { freeze_id, employee_id, settles_kind: 'run', settles: adjustment_for } as const;
+    const of = { freeze_id, employee_id, kind, deduction_id, line_of_coverage, taxability };
+    if (adjustment_for === null)
+      return (line.shares ?? []).map(({ pay_date, ...amounts }) => ({
+        ...of,
+        settles_kind: 'pay_date',
+        settles: pay_date,
+        ...amounts,
+      }));
     const amounts = {
       member_amount: amountOf(line.member_amount),
       employer_amount: amountOf(line.employer_amount),
     };
-    return [{ ...settles, kind, deduction_id, line_of_coverage, taxability, ...amounts }];
+    return [{ ...of, settles_kind: 'run', settles: adjustment_for, ...amounts }];
   });
 }
 
@@ -57,6 +63,25 @@ export function settledByFreezes(
     .where(isOneOf(db, 'freeze_id', freezeIds))
     .$if(only !== null, (query) => query.where(isOneOf(db, 'employee_id', only as readonly string[])))
     .where('settles_kind', '=', sql.lit('run'))
+    .execute();
+}
+
+/** Returns the shares that final checks took under these freezes; of `only` these employees. `settles`: the pay date. */
+export async function sharesUnder(
+  db: Db | Trx,
+  freezeIds: readonly string[],
+  only: readonly string[] | null,
+): Promise<{ freeze_id: string; employee_id: string; deduction_id: string; settles: string }[]> {
+  if (freezeIds.length === 0) return [];
+  return db
+    .selectFrom('run_settlements')
+    .select(['freeze_id', 'employee_id', 'deduction_id', 'settles'])
+    .where(isOneOf(db, 'freeze_id', freezeIds))
+    .$if(only !== null, (query) => query.where(isOneOf(db, 'employee_id', only as readonly string[])))
+    .where('settles_kind', '=', sql.lit('pay_date'))
+    .orderBy('settles')
+    .orderBy('freeze_id')
+    .orderBy('deduction_id')
     .execute();
 }
 

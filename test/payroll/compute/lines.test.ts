@@ -50,6 +50,7 @@ t.test('a line has the contents of the version and its amounts', async (t) => {
       adjustment_for: null,
       adjustment_pay_date: null,
       because: null,
+      shares: null,
       change: 'new',
       replaces_deduction_id: null,
       amount_change: null,
@@ -136,42 +137,17 @@ t.test('deductions of one line of coverage overlap if both are in effect and not
   t.strictSame(await flags({ employee_id: 'f' }), [false, false]);
 });
 
-t.test('coverage beyond the last check is flagged on the last lines only', async (t) => {
-  const flagsOf = async (
-    termination: string,
-    changes: Changes = {},
-    place = 2,
-    more: Partial<RunBody> = {},
-  ) => {
+t.test('a deduction without an end is flagged on the last lines only', async (t) => {
+  const flagsOf = async (termination: string, changes: Changes = {}) => {
     const { db } = await scratch(t);
     await learn(db, employment('e', { termination_date: termination }));
     await send(db, election('2025-12-01', changes));
-    return (await lines(db, body(place, more))).map((line) => line.flags);
+    return (await lines(db, body(2))).map((line) => line.flags);
   };
-  const flagged = [['open_after_termination']];
-  const byPeriodEnd = { applies_on: 'period_end' } as const;
-  t.strictSame(await flagsOf('2026-01-20'), flagged);
-  t.strictSame(
-    await flagsOf('2026-01-20', { effective_end: '2026-01-31' }),
-    [['coverage_beyond_last_check']],
-    'coverage to the end of the month is not flagged',
-  );
-  t.strictSame(
-    await flagsOf('2026-01-20', { effective_end: '2026-02-01' }),
-    flagged,
-    'coverage beyond the month is flagged',
-  );
-  t.strictSame(
-    await flagsOf('2026-01-20', { effective_end: '2026-01-29' }, 2, byPeriodEnd),
-    [[]],
-    'coverage to the end of the period is not flagged',
-  );
+  t.strictSame(await flagsOf('2026-01-20'), [['open_after_termination']]);
+  t.strictSame(await flagsOf('2026-01-20', { effective_end: '2026-01-31' }), [[]], 'it ends with the month');
+  t.strictSame(await flagsOf('2026-01-20', { effective_end: '2026-02-01' }), [['open_after_termination']]);
   t.strictSame(await flagsOf('2026-01-30'), [[]], 'the next run has the last lines');
-  t.strictSame(
-    await flagsOf('2026-01-20', {}, 3, { final_checks: ['e'] }),
-    flagged,
-    'a final check has the last lines',
-  );
 });
 
 t.test('an employee missing from the newest census is flagged until terminated', async (t) => {

@@ -30,5 +30,6 @@ export function modelLine(line: LineRecord): ModelLine {
         ? null
         : { member: cents(member_difference), employer: cents(employer_difference) },
     flags: line.flags,
+    shares: line.shares?.map(({ pay_date }) => pay_date) ?? null,
   };
 }

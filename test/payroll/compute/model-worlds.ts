@@ -159,13 +159,21 @@ const fact = fc.record({
 });
 export type Report = { employee: string; employer: string; passed: number; fact: Fact };
 
+const finalChecks = few('e').chain((ids) =>
+  fc.tuple(
+    ...ids.map((employee_id) =>
+      fc.constantFrom(1, 2, 3, 'all' as const).map((shares) => ({ employee_id, shares })),
+    ),
+  ),
+);
+
 const options = fc.record(
   {
     scheme: fc.constantFrom(...SCHEMES),
     applies_on: fc.constantFrom(...APPLIES_ON),
     remainder: fc.constantFrom(...REMAINDERS),
     extra_paycheck: fc.constantFrom(...EXTRA_PAYCHECKS),
-    final_checks: few('e'),
+    final_checks: finalChecks,
   },
   { requiredKeys: [] },
 );
@@ -498,11 +506,15 @@ export class SmallWorld {
 
   #named(given: RunBody): RunBody {
     const named = { ...given, employer_id: this.id(given.employer_id) };
-    for (const list of ['employee_ids', 'deductions', 'final_checks'] as const) {
+    for (const list of ['employee_ids', 'deductions'] as const) {
       const ids = given[list];
       if (ids === undefined) delete named[list];
       else named[list] = ids.map((id) => this.id(id));
     }
+    if (given.final_checks !== undefined)
+      named.final_checks = given.final_checks.map((entry) =>
+        typeof entry === 'string' ? this.id(entry) : { ...entry, employee_id: this.id(entry.employee_id) },
+      );
     return named;
   }
 }

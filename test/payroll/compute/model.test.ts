@@ -77,7 +77,7 @@ function assertConserved(
   for (const run of ofEmployer.filter((one) => one.run.pay_date.startsWith('2026-'))) {
     for (const employee of roster) {
       for (const deduction of deductions) {
-        const due = dueOf(world, run, runs, employee, deduction);
+        const due = dueOf(world, run, runs, employee, deduction, lastRun.pay_date);
         // Payroll may have taken a part of it, so an operator decides.
         if (due?.flags.includes('missed_check_partial')) continue;
         const settled = [

@@ -72,6 +72,8 @@ export type ModelLine = Pair & {
   /** The differences from the previous run's amounts; null without one. */
   differences: Pair | null;
   flags: string[];
+  /** The pay dates whose shares a final check took. */
+  shares: readonly string[] | null;
 };
 
 export type ModelRun = {
@@ -210,7 +212,7 @@ function leftLast(jobs: ReadonlyMap<string, readonly ModelFact[]>, day: string):
 
 /** Reports whether an employment ended before the pay period without a final check in the run. */
 function isOver({ end }: ModelSpell, run: Run, employee: string): boolean {
-  return end !== null && end < run.period_start && !run.final_checks.includes(employee);
+  return end !== null && end < run.period_start && sharesStated(run, employee) === null;
 }
 
 /** Reports whether the employee left the employer permanently, so that no later check can adjust anything. */
@@ -402,6 +404,124 @@ function isListed({ schedules }: World, run: Run): boolean {
   return run.pay_dates !== null || schedules > (run.pay_frequency === 'biweekly' ? 0 : 1);
 }
 
+/** Returns how many shares the final check of an employee takes; null without one. */
+function sharesStated(run: Run, employee: string): number | null {
+  for (const entry of run.final_checks) {
+    if (entry === employee) return 1;
+    if (typeof entry !== 'string' && entry.employee_id === employee)
+      return entry.shares === 'all' ? 999 : entry.shares;
+  }
+  return null;
+}
+
+/** Returns the termination that a run knows of, or null. */
+export function endOfJob(
+  world: Pick<World, 'facts'>,
+  run: Pick<Run, 'employer_id' | 'period_end'>,
+  employee: string,
+): string | null {
+  return spellOn(jobsOf(world, employee).get(run.employer_id) ?? [], run.period_end)?.end ?? null;
+}
+
+/** The amounts of a check for a deduction. */
+type Taken = Pair & { election: ModelVersion; flags: string[]; shares: string[] | null };
+
+/** The regular check of the run's calendar on a pay date. The periods of the worlds' schedules end on the pay dates. */
+function checkOn(run: Run, date: string): Run {
+  if (run.kind === 'regular' && run.pay_date === date) return run;
+  return { ...run, kind: 'regular', pay_date: date, period_end: date, deductions: null };
+}
+
+function isTakenBy({ lines }: ModelRun, employee: string, deduction: string, date: string): boolean {
+  return lines.some(
+    (line) =>
+      line.kind === 'regular' &&
+      line.employee === employee &&
+      line.deduction === deduction &&
+      line.shares?.includes(date),
+  );
+}
+
+/** Implements "remaining dates". `others`: all other runs. */
+function remainingDates(
+  world: World,
+  run: Run,
+  others: readonly ModelRun[],
+  employee: string,
+  deduction: string,
+  shared: boolean,
+): string[] {
+  const end = endOfJob(world, run, employee);
+  if (end === null || (run.kind === 'off_cycle' && !run.deductions?.includes(deduction))) return [];
+  const counting = others.filter(({ voided }) => !voided);
+  return (datesOf(run) ?? []).filter((date) => {
+    const state =
+      date < run.pay_date ? null : stateIn(world, checkOn(run, date), employee, deduction, shared);
+    if (state === null) return false;
+    if (date.slice(0, 7) > end.slice(0, 7) && (state.end === null || state.end < date)) return false;
+    return !counting.some(
+      (other) =>
+        (other.run.kind === 'regular' && other.run.pay_date === date && other.roster.has(employee)) ||
+        isTakenBy(other, employee, deduction, date),
+    );
+  });
+}
+
+/** Returns the sum of the amounts on pay dates; null if the deduction is in effect on none. */
+function sharesOn(
+  world: World,
+  run: Run,
+  dates: readonly string[],
+  employee: string,
+  deduction: string,
+  shared: boolean,
+): Taken | null {
+  const checks = dates.flatMap((date) => {
+    const check = checkOn(run, date);
+    const state = stateIn(world, check, employee, deduction, shared);
+    return state === null ? [] : [{ date, check, state }];
+  });
+  const [first] = checks;
+  if (first === undefined) return null;
+  return {
+    election: first.state,
+    ...sumOf(checks.map(({ check, state }) => amountsOf(world, check, employee, state))),
+    flags: [...new Set(checks.flatMap(({ check, state }) => amountFlags(world, check, employee, state)))],
+    shares: checks.map(({ date }) => date),
+  };
+}
+
+/** Returns what a run takes of a deduction. `before`: the end of the dates of its shares. */
+function takenIn(
+  world: World,
+  run: Run,
+  others: readonly ModelRun[],
+  employee: string,
+  deduction: string,
+  shared: boolean,
+  before = '9999',
+): Taken | null {
+  const state = stateIn(world, run, employee, deduction, shared);
+  const isTaken = others.some(
+    (other) => !other.voided && isTakenBy(other, employee, deduction, run.pay_date),
+  );
+  const zero =
+    state !== null && isTaken && run.kind === 'regular'
+      ? { election: state, ...NOTHING, flags: ['share_taken'], shares: null }
+      : null;
+  const stated = sharesStated(run, employee);
+  const hasShares = run.kind === 'off_cycle' || endOfJob(world, run, employee) !== null;
+  if (stated !== null && hasShares && isListed(world, run) && datesOf(run) !== null) {
+    const dates = remainingDates(world, run, others, employee, deduction, shared).filter(
+      (date) => date < before,
+    );
+    return sharesOn(world, run, dates.slice(0, stated), employee, deduction, shared) ?? zero;
+  }
+  if (state === null || zero !== null) return zero;
+  const flags = amountFlags(world, run, employee, state);
+  return { election: state, ...amountsOf(world, run, employee, state), flags, shares: null };
+}
+
 /** Implements "Amounts": returns the amount that a run takes of an employee's election, in cents. */
 function amountsOf(world: World, run: Run, employee: string, election: Election): Pair {
   if (isCompleteElection(world, run, employee, election)) return NOTHING;
@@ -487,13 +607,13 @@ function regularLines(world: World, run: Run, runs: readonly ModelRun[], employe
   const old = (previous?.lines ?? []).filter(
     (line) => line.employee === employee && line.kind === 'regular' && !isStopped(line),
   );
-  const states =
+  const taken =
     status === 'in'
       ? deductionsOf(world)
-          .map((deduction) => stateIn(world, run, employee, deduction, isShared(world, run, employee)))
-          .filter((state) => state !== null)
+          .map((deduction) => takenIn(world, run, runs, employee, deduction, isShared(world, run, employee)))
+          .filter((one) => one !== null)
       : [];
-  const lines = states.map((state) => lineOf(world, run, state, states));
+  const lines = taken.map((one) => lineOf(world, run, runs, one, taken));
   const compared = lines.map((line) => {
     const was = old.find((one) => one.deduction === line.deduction);
     const change =
@@ -510,7 +630,8 @@ function regularLines(world: World, run: Run, runs: readonly ModelRun[], employe
       const assigned = assignedTo(world, run, line.deduction);
       const isInEffect = stateOn(world, line.deduction, employee, run[run.applies_on]) !== null;
       // A deduction of two jobs that is not assigned yet has not ended.
-      if (status === 'in' && isInEffect && assigned === undefined) return [];
+      if (status === 'in' && isInEffect && assigned === undefined && isShared(world, run, employee))
+        return [];
       const isElsewhere = isInEffect && assigned !== undefined && assigned !== run.employer_id;
       return [{ was: line, change: hasLeft || isElsewhere ? 'moved' : 'ended' }];
     });
@@ -527,7 +648,14 @@ function regularLines(world: World, run: Run, runs: readonly ModelRun[], employe
   const stopped = gone
     .filter(({ was }) => !replacing.some(({ replaces }) => replaces === was.deduction))
     .map(({ was, change }) =>
-      withAmountChange(run, previous, was, { ...was, ...NOTHING, change, replaces: null, flags: [] }),
+      withAmountChange(run, previous, was, {
+        ...was,
+        ...NOTHING,
+        change,
+        replaces: null,
+        shares: null,
+        flags: [],
+      }),
     );
   return [...replacing, ...stopped];
 }
@@ -552,37 +680,56 @@ function previousOf(run: Run, runs: readonly ModelRun[]): ModelRun | undefined {
     .at(-1);
 }
 
-function lineOf(world: World, run: Run, state: ModelVersion, all: readonly ModelVersion[]): ModelLine {
-  const flags = amountFlags(world, run, state.employee, state);
-  if (isPartial(world, run, state)) flags.push('partial_cycle');
-  const isRival = (other: ModelVersion) =>
+function lineOf(
+  world: World,
+  run: Run,
+  runs: readonly ModelRun[],
+  taken: Taken,
+  all: readonly Taken[],
+): ModelLine {
+  const { election: state, member, employer, shares } = taken;
+  const flags = [...taken.flags];
+  const checks = (shares ?? [run.pay_date]).map((date) => checkOn(run, date));
+  if ((shares === null ? [run] : checks).some((check) => isPartial(world, check, state)))
+    flags.push('partial_cycle');
+  const isRival = ({ election: other }: Taken) =>
     other !== state && other.coverage === state.coverage && !isZero(other) && !isZero(state);
   if (all.some(isRival)) flags.push('overlap');
   return {
     employee: state.employee,
     deduction: state.deduction,
     election: state,
-    ...amountsOf(world, run, state.employee, state),
+    member,
+    employer,
+    shares,
     kind: 'regular',
     of: null,
     change: null,
     replaces: null,
     amountChange: null,
     differences: null,
-    flags: [...flags, ...rosterFlags(world, run, state)],
+    flags: [...flags, ...rosterFlags(world, run, runs, taken)],
   };
 }
 
-function rosterFlags(world: World, run: Run, { employee, end }: ModelVersion): string[] {
+function rosterFlags(
+  world: World,
+  run: Run,
+  runs: readonly ModelRun[],
+  { election: { employee, deduction, end }, shares }: Taken,
+): string[] {
   const own = jobsOf(world, employee).get(run.employer_id) ?? [];
   const termination = spellOn(own, run.period_end)?.end ?? null;
   if (termination === null) {
     const isAbsent = own.findLast(({ absent }) => absent !== null)?.absent === 1;
     return isAbsent ? ['absent_from_census'] : [];
   }
-  if (termination > run.period_end) return [];
-  if (end === null || end.slice(0, 7) > termination.slice(0, 7)) return ['open_after_termination'];
-  return end > run.period_end ? ['coverage_beyond_last_check'] : [];
+  if (termination > run.period_end && sharesStated(run, employee) === null) return [];
+  const isOpen = end === null || end.slice(0, 7) > termination.slice(0, 7);
+  const isLeft = remainingDates(world, run, runs, employee, deduction, isShared(world, run, employee)).some(
+    (date) => !shares?.includes(date) && !(run.kind === 'regular' && date === run.pay_date),
+  );
+  return [...(isOpen ? ['open_after_termination'] : []), ...(isLeft ? ['coverage_beyond_last_check'] : [])];
 }
 
 /** Implements "Change against the previous run": returns why the amounts differ. */
@@ -602,16 +749,18 @@ function withAmountChange(
         line.change !== 'ended' &&
         line.change !== 'moved' &&
         isSameElection(was.election, line.election)
-      ? reasonOf(run, line, previous.run, before)
+      ? reasonOf(run, line, previous.run, was)
       : 'changed';
   return { ...line, amountChange, differences };
 }
 
 /** Returns why the amounts of one election differ between two runs. */
-function reasonOf(run: Run, line: ModelLine, before: Run, old: Pair): string {
+function reasonOf(run: Run, line: ModelLine, before: Run, old: ModelLine): string {
   const { election } = line;
   const options = ['scheme', 'remainder', 'extra_paycheck', 'applies_on'] as const;
   if (options.some((option) => run[option] !== before[option])) return 'changed';
+  if ([line, old].some(({ shares, flags }) => (shares ?? []).length > 1 || flags.includes('share_taken')))
+    return 'shares';
   if (isSkipped(run, election, line) || isSkipped(before, election, old)) return 'calendar';
   const isWithinCent = [election.member, election.employer].every((text) => {
     const difference = totalOf(text, election.period, run) - totalOf(text, election.period, before);
@@ -719,6 +868,7 @@ function arrears(world: World, run: Run, runs: readonly ModelRun[], employee: st
           of: of.id,
           change: null,
           amountChange: null,
+          shares: null,
           differences: null,
           flags,
         };
@@ -778,7 +928,7 @@ function adjustmentsOf(
 ): ModelLine[] {
   const priorYear = yearOf(of.run) === yearOf(run) ? [] : ['prior_year'];
   return deductionsOf(world).flatMap((deduction) => {
-    const due = dueOf(world, of, runs, employee, deduction);
+    const due = dueOf(world, of, runs, employee, deduction, run.pay_date);
     const settled = settledLines(runs, of, employee, deduction);
     const elections = Map.groupBy(
       [...(due === null ? [] : [due.election]), ...settled.map(({ election }) => election)],
@@ -803,6 +953,7 @@ function adjustmentsOf(
           replaces: null,
           amountChange: null,
           differences: null,
+          shares: null,
           flags: [...dueHere.flags, ...priorYear],
         },
       ];
@@ -848,17 +999,31 @@ export function dueOf(
   runs: readonly ModelRun[],
   employee: string,
   deduction: string,
+  before: string,
 ): Due | null {
   // Of an employee who was in the run, the employers are as frozen.
   const shared = of.roster.has(employee) ? of.shared.has(employee) : isShared(world, of.run, employee);
-  const state = stateIn(world, of.run, employee, deduction, shared);
-  if (of.voided || state === null) return null;
-  const due = {
-    ...amountsOf(world, of.run, employee, state),
-    election: state,
-    flags: amountFlags(world, of.run, employee, state),
-  };
-  if (of.roster.has(employee)) return due;
+  if (of.voided) return null;
+  const others = runs.filter((run) => run !== of);
+  const shares = of.lines.find(
+    (line) => line.kind === 'regular' && line.employee === employee && line.deduction === deduction,
+  )?.shares;
+  const due =
+    shares != null && of.roster.has(employee)
+      ? sharesOn(world, of.run, shares, employee, deduction, shared)
+      : takenIn(world, of.run, others, employee, deduction, shared, before);
+  if (due === null || of.roster.has(employee)) return due;
+  const isTaken = ({ voided, lines, run }: ModelRun) =>
+    !voided &&
+    run !== of.run &&
+    lines.some(
+      (line) =>
+        line.kind === 'regular' &&
+        line.employee === employee &&
+        line.deduction === deduction &&
+        line.shares?.includes(of.run.pay_date),
+    );
+  if (runs.some(isTaken)) return null;
   return missedOf(world, of, runs, due, employee, deduction);
 }
 
@@ -888,7 +1053,8 @@ function missedOf(
     .filter(({ run: one }) => one.kind === 'off_cycle')
     .filter(({ run: one }) => run.period_start <= one.period_start && one.period_end <= run.period_end)
     .flatMap(({ lines }) => lines)
-    .filter((line) => line.kind === 'regular' && line.employee === employee && line.deduction === deduction);
+    .filter((line) => line.kind === 'regular' && line.employee === employee && line.deduction === deduction)
+    .filter((line) => line.shares === null);
   const { member, employer } = sumOf(taken);
   return {
     ...due,
@@ -908,8 +1074,8 @@ function daysOf({ period_start, period_end }: Run): string[] {
 
 /** Returns a line as a text that can be compared. */
 export function printed(line: ModelLine): string {
-  const { employee, deduction, election, kind, of, change, replaces, amountChange, differences, flags } =
-    line;
+  const { employee, deduction, election, kind, of, change, replaces, amountChange, differences } = line;
+  const { flags, shares } = line;
   const money = ({ member, employer }: Pair) => `${dollars(member)} ${dollars(employer)}`;
   return JSON.stringify([
     employee,
@@ -923,5 +1089,6 @@ export function printed(line: ModelLine): string {
     amountChange,
     differences === null ? null : money(differences),
     flags.toSorted(),
+    shares,
   ]);
 }

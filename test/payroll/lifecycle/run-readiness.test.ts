@@ -280,7 +280,7 @@ const SPOILT: Spoilt[] = [
   [
     'coverage-beyond-last-check',
     'warn',
-    'emp-2',
+    'emp-2: 1 share, 69.23 plus employer 161.53',
     async (db) => {
       await employ(db, 'emp-2', { termination_date: '2026-07-01' });
       await deduct(
@@ -290,6 +290,13 @@ const SPOILT: Spoilt[] = [
         '2026-07-05T00:00:00Z',
       );
     },
+  ],
+  [
+    'final-check-empty',
+    'warn',
+    'emp-2',
+    (db) => employ(db, 'emp-2', { termination_date: '2026-06-10' }),
+    { run: { ...RUN, final_checks: ['emp-2'] } },
   ],
   [
     'termination-contradicted',

@@ -130,6 +130,7 @@ export const AMOUNT_CHANGES: Readonly<Record<NonNullable<Line['amount_change']>,
   same: 'same amount',
   rounding: 'rounding',
   calendar: 'different pay dates',
+  shares: 'shares of a final paycheck',
   changed: 'amount changed',
 };
 
@@ -147,7 +148,8 @@ export const FLAGS: Readonly<Record<Line['flags'][number], string>> = {
   retro_pre_tax: 'A pre-tax deduction rises for past paychecks. Election rules rarely allow this.',
   retro_refund: 'A pre-tax deduction falls for past paychecks, so the employee gets a refund.',
   coverage_beyond_last_check:
-    'Coverage lasts to the end of the month, after the last regular paycheck. A final paycheck may take what remains.',
+    'Coverage lasts to pay dates after the employee’s last paycheck. A final paycheck may take their shares.',
+  share_taken: 'A final paycheck took the amount of this pay date.',
   missed_check: 'The employee belonged in the earlier run that this line corrects, but was not in it.',
   missed_check_partial:
     'Other runs cover part of that pay period for the employee, so this line is shown only.',
@@ -159,6 +161,7 @@ const FLAG_LABELS: Readonly<Partial<Record<Line['flags'][number], string>>> = {
   missed_check: 'missed paycheck',
   missed_check_partial: 'partly missed paycheck',
   coverage_beyond_last_check: 'coverage after last paycheck',
+  share_taken: 'taken by a final paycheck',
   retro_pre_tax: 'retroactive increase',
   retro_refund: 'retroactive refund',
 };

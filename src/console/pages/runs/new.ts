@@ -135,7 +135,7 @@ const LISTS: Specs = {
   ),
   final_checks: list(
     'Final paychecks',
-    'IDs of employees who left before this pay period and get a final paycheck, one per line.',
+    'IDs of employees who left and get a final paycheck, one per line: ID takes one share, ID=3 takes three, and ID=all takes all that remain.',
   ),
 };
 const SELECTION: Specs = { kind: { label: 'Kind', choices: RUN_KINDS }, ...LISTS };
@@ -195,12 +195,19 @@ function runForm({ typed, problem, below, maySave }: Form): Html {
 
 /** Builds the API's body from the form. The API validates it. */
 function bodyOf(typed: Query): object {
-  const given: (readonly [name: string, value: string | string[]])[] = [
+  const given: (readonly [name: string, value: string | unknown[]])[] = [
     ...WORDS.map((name) => [name, (typed[name] ?? '').trim()] as const),
     ...Object.keys(LISTS).map((name) => [name, itemsOf(typed[name], /\r?\n/)] as const),
+    ['final_checks', itemsOf(typed.final_checks, /\r?\n/).map(finalCheckOf)],
     ['pay_dates', itemsOf(typed.pay_dates, /[\s,;]+/)],
   ];
   return Object.fromEntries(given.filter(([, value]) => value.length > 0));
+}
+
+/** Returns the final check of `ID`, `ID=3` or `ID=all`. */
+function finalCheckOf(text: string): string | object {
+  const [, employee_id, shares] = /^(.+)=(\d{1,3}|all)$/.exec(text) ?? [];
+  return shares === undefined ? text : { employee_id, shares: shares === 'all' ? shares : Number(shares) };
 }
 
 function itemsOf(text = '', between: RegExp): string[] {

@@ -100,11 +100,15 @@ function summary(run: Run): Html {
           ['Pay dates', listed(run.pay_dates)],
           ['Only these employees', listed(run.employee_ids)],
           ['Deductions', listed(run.deductions)],
-          ['Final paychecks', listed(run.final_checks)],
+          ['Final paychecks', listed(run.final_checks.map(finalCheckText))],
         ])}
       </details>
     </section>
   `;
+}
+
+function finalCheckText(entry: Run['final_checks'][number]): string {
+  return typeof entry === 'string' ? entry : `${entry.employee_id}=${entry.shares}`;
 }
 
 function listed(ids: readonly string[] | null): string | null {
