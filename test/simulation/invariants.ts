@@ -77,7 +77,8 @@ export function checkWaits(simulation: Simulation, isPending: boolean): void {
        and (select state from circuit_breaker) = 'active' and not exists (
          select 1 from delivery_attempts join outbox as tried using (request_id)
          where started_at > ? and tried.kind ${is} 'census')
-       and (not exists (select 1 from delivery_attempts where finished_at > ? and status is not 200 and status is not 202)
+       and (not exists (select 1 from delivery_attempts join outbox as tried using (request_id)
+           where delivery_attempts.finished_at > ? and tried.state <> 'delivered')
          or exists (select 1 from delivery_attempts where started_at > outbox.due_at and started_at <= ?
            group by request_id having count(*) > 2))
        limit 1`,
