@@ -145,7 +145,7 @@ CREATE TABLE run_settlements (
   employee_id      TEXT COLLATE "C" NOT NULL,
   settles_kind     TEXT COLLATE "C" NOT NULL CHECK (settles_kind IN ('run', 'pay_date')),
   settles          TEXT COLLATE "C" NOT NULL,
-  kind             TEXT COLLATE "C" NOT NULL CHECK (kind IN ('regular', 'adjustment', 'arrears')),
+  kind             TEXT COLLATE "C" NOT NULL CHECK (kind = 'regular' OR kind = 'adjustment' OR kind = 'arrears'),
   deduction_id     TEXT COLLATE "C" NOT NULL,
   line_of_coverage TEXT COLLATE "C" NOT NULL,
   taxability       TEXT COLLATE "C" NOT NULL,

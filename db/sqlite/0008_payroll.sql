@@ -142,7 +142,7 @@ CREATE TABLE run_settlements (
   employee_id      TEXT NOT NULL,
   settles_kind     TEXT NOT NULL CHECK (settles_kind IN ('run', 'pay_date')),
   settles          TEXT NOT NULL,
-  kind             TEXT NOT NULL CHECK (kind IN ('regular', 'adjustment', 'arrears')),
+  kind             TEXT NOT NULL CHECK (kind = 'regular' OR kind = 'adjustment' OR kind = 'arrears'),
   deduction_id     TEXT NOT NULL,
   line_of_coverage TEXT NOT NULL,
   taxability       TEXT NOT NULL,
