@@ -11,6 +11,8 @@ export const ERROR_CODES = [
   'INVALID_REQUEST',
   /** The payroll run cannot be computed. */
   'RUN_REFUSED',
+  /** A pay schedule must keep the pay date of a finalized run. */
+  'SCHEDULE_IN_USE',
   'THREAD_SILENT',
 
   /** The variable `subject` is missing or malformed. */

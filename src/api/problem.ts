@@ -60,6 +60,7 @@ export class Refusal extends CodedError<ProblemCode> {
 const PROBLEM_OF: Readonly<Record<ErrorCode, ProblemCode>> = {
   INVALID_REQUEST: 'INVALID_REQUEST',
   RUN_REFUSED: 'RUN_REFUSED',
+  SCHEDULE_IN_USE: 'CONFLICT',
   THREAD_SILENT: 'UNAVAILABLE',
   LOCK_TIMEOUT: 'UNAVAILABLE',
   ABANDONED: 'UNAVAILABLE',

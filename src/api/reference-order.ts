@@ -93,6 +93,9 @@ export const TAGS: readonly { name: string; description: string; operations: rea
     operations: [
       'getPaySchedule',
       'putPaySchedule',
+      'getPayScheduleOfYear',
+      'putPayScheduleOfYear',
+      'deletePayScheduleOfYear',
       'getPayrollCodes',
       'putPayrollCodes',
       'getPayrollPolicy',

@@ -1,8 +1,9 @@
 /** The settings of an employer: pay schedules, the payroll policy and payroll codes. */
 import { transact } from '../database/transaction.ts';
+import { PAY_SCHEDULES } from '../payroll/lifecycle/schedules.ts';
 import { CODES, type PayrollCode } from '../payroll/settings/codes.ts';
 import { POLICY, type ShownVersion } from '../payroll/settings/policy.ts';
-import { type PayDate, SCHEDULES, type Schedule } from '../payroll/settings/schedules.ts';
+import type { PayDate, Schedule } from '../payroll/settings/schedules.ts';
 import type { Setting } from '../payroll/settings/setting.ts';
 import { assertKnownEmployer, readJsonFile } from './arguments.ts';
 import { actingIn, type Command, type Context, type DatabaseContext, withDatabase } from './command.ts';
@@ -27,7 +28,8 @@ type Commands<View, Row> = {
 
 type Options = { employer: string };
 
-export const addScheduleCommands = (program: Command) => addSetting(program, SCHEDULES, SCHEDULE_COMMANDS);
+export const addScheduleCommands = (program: Command) =>
+  addSetting(program, PAY_SCHEDULES, SCHEDULE_COMMANDS);
 export const addPolicyCommands = (program: Command) => addSetting(program, POLICY, POLICY_COMMANDS);
 export const addCodeCommands = (program: Command) => addSetting(program, CODES, CODE_COMMANDS);
 

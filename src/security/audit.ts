@@ -28,6 +28,7 @@ export const ACTIONS = [
   'run.finalize',
   'run.taken',
   'run.void',
+  'schedule.delete',
   'schedule.put',
   'token.create',
   'token.revoke',

@@ -130,8 +130,24 @@ async function stepsOf({ db }: Payroll): Promise<(Step | (() => Promise<unknown>
       url: settings('pay-schedule'),
       body: { schedules: [] },
     },
+    {
+      route: `PUT ${setting}/pay-schedules/:year`,
+      action: 'schedule.put',
+      url: settings('pay-schedules/2027'),
+      body: { schedules: [{ pay_frequency: 'monthly', pay_dates: MONTHLY_2027 }] },
+    },
+    {
+      route: `DELETE ${setting}/pay-schedules/:year`,
+      action: 'schedule.delete',
+      url: settings('pay-schedules/2027'),
+    },
   ];
 }
+
+const MONTHLY_2027 = Array.from({ length: 12 }, (_, month) => {
+  const day = `2027-${String(month + 1).padStart(2, '0')}`;
+  return { pay_date: `${day}-28`, period_start: `${day}-01`, period_end: `${day}-27` };
+});
 
 function moved() {
   const election = { id: 'ded-moved', employee_id: 'emp-1', line_of_coverage: 'vision' };

@@ -5,6 +5,7 @@
 import { compensationChange, newHire, payRate } from '../contract/samples.ts';
 import { every } from '../payroll/calendars.ts';
 import { onEitherEngine } from '../support/engine.ts';
+import { daysAfter } from '../support/payroll.ts';
 import {
   adjustmentsIn,
   BIWEEKLY,
@@ -691,4 +692,37 @@ onEitherEngine('27.9. a deduction of two jobs is taken by the employer that it i
   t.equal((await finalize('r3', { accept: [NO_SYNC], reason: 'no sync' }, again.etag)).status, 200);
   const refused = await assign({ ...globex, effective_on: '2026-06-20' });
   t.match(refused, { status: 409, json: { detail: /on or after 2026-06-20: r3\./ } });
+});
+
+onEitherEngine('27.3 a schedule replaces its year only, and keeps the dates of finalized runs', async (t) => {
+  const { schedule, census, deduct, paid, call, put, check } = await begin(t);
+  await schedule(BIWEEKLY);
+  await census({ 'emp-1': {} });
+  await deduct('ded-1', { member_contribution: '150.00', period: 'monthly' });
+  await paid('r1', '2026-06-12');
+  const url = (year: number) => `/v1/employers/${EMPLOYER}/pay-schedules/${year}`;
+  const friday = (index: number) => daysAfter('2027-01-08', 14 * index);
+  const dates = Array.from({ length: 26 }, (_, index) => ({
+    pay_date: friday(index),
+    period_start: daysAfter(friday(index), -14),
+    period_end: daysAfter(friday(index), -1),
+  }));
+  const next = { schedules: [{ pay_frequency: 'biweekly', pay_dates: dates }] };
+  t.equal((await call({ method: 'PUT', url: url(2027), body: next })).status, 200);
+  const wrong = await call({ method: 'PUT', url: url(2028), body: next });
+  t.match(wrong, { status: 422, json: { errors: [{ path: 'schedules[0].pay_dates[0].pay_date' }] } });
+  const { json } = await call({ url: url(2026) });
+  t.equal(json.schedules[0].pay_dates.length, 26, 'this year keeps its dates');
+  await put('r2', '2026-06-26');
+  t.equal((await check('r2', 'calendar-differs')).result, 'pass');
+  for (const method of ['PUT', 'DELETE'] as const) {
+    const refused = await call({
+      method,
+      url: url(2026),
+      ...(method === 'PUT' && { body: { schedules: [] } }),
+    });
+    t.match(refused, { status: 409, json: { detail: /r1 \(2026-06-12\)/ } }, method);
+  }
+  t.equal((await call({ method: 'DELETE', url: url(2027) })).status, 204);
+  t.strictSame((await call({ url: url(2027) })).json, { schedules: [] });
 });

@@ -1,8 +1,9 @@
 import Type, { type TSchema } from 'typebox';
 import { transact } from '../../database/transaction.ts';
+import { outsideYear, PAY_SCHEDULES, putScheduleYears } from '../../payroll/lifecycle/schedules.ts';
 import { CODES, PayrollCodes } from '../../payroll/settings/codes.ts';
 import { PayrollPolicy, POLICY, PolicyRequest } from '../../payroll/settings/policy.ts';
-import { PaySchedules, SCHEDULES } from '../../payroll/settings/schedules.ts';
+import { inYear, PaySchedules, readSchedules } from '../../payroll/settings/schedules.ts';
 import type { Setting } from '../../payroll/settings/setting.ts';
 import { actingIn, by } from '../auth.ts';
 import { broken } from '../problem.ts';
@@ -29,7 +30,8 @@ type Words = {
 };
 
 export function payrollSettingRoutes(app: Api, parts: ApiParts): void {
-  settingRoutes(app, parts, SCHEDULES, {
+  scheduleRoutes(app, parts);
+  settingRoutes(app, parts, PAY_SCHEDULES, {
     path: 'pay-schedule',
     name: 'PaySchedule',
     noun: 'pay schedules',
@@ -37,7 +39,8 @@ export function payrollSettingRoutes(app: Api, parts: ApiParts): void {
     response: PaySchedules,
     getDescription: 'Returns the stored list. Empty if the employer has none.',
     putDescription:
-      'Replaces all schedules. Open runs use the new schedules from now on. Finalized runs do not change.',
+      'Replaces the schedules of each year that the list has a pay date of, or of all years if it is empty. Open runs use ' +
+      'the new schedules from now on. The pay dates of finalized runs must stay.',
     logged: 'pay schedules were set',
   });
   settingRoutes(app, parts, CODES, {
@@ -62,6 +65,80 @@ export function payrollSettingRoutes(app: Api, parts: ApiParts): void {
       'keep their options. The same policy again changes nothing.',
     logged: 'a payroll policy was set',
   });
+}
+
+const EmployerYear = Type.Object({
+  ...EmployerId.properties,
+  year: Type.String({ pattern: '^[0-9]{4}$', description: 'The calendar year of the pay dates.' }),
+});
+
+/** The schedules of one calendar year, for all pay frequencies and groups. */
+function scheduleRoutes(app: Api, { db, now, log }: ApiParts): void {
+  const url = '/v1/employers/:employer_id/pay-schedules/:year';
+  const response = { 200: PaySchedules };
+  const view = async (employerId: string, year: string) => ({
+    schedules: inYear(await readSchedules(db, employerId), year),
+  });
+
+  app.get(
+    url,
+    operation('Payroll settings', 'runs:read', {
+      operationId: 'getPayScheduleOfYear',
+      summary: "Get an employer's pay schedules of a year",
+      description: 'Returns the schedules with the pay dates of the year. Empty if it has none.',
+      params: EmployerYear,
+      response,
+    }),
+    ({ params }) => view(params.employer_id, params.year),
+  );
+
+  app.put(
+    url,
+    operation('Payroll settings', 'runs:write', {
+      operationId: 'putPayScheduleOfYear',
+      summary: "Set an employer's pay schedules of a year",
+      description:
+        'Replaces the pay dates of this year only, for all pay frequencies and groups. The pay dates of finalized runs must stay.',
+      params: EmployerYear,
+      response,
+      body: Type.Unsafe<unknown>(PaySchedules),
+      refuses: ['SETTINGS_REFUSED', 'CONFLICT'],
+      bodyLimit: SETTINGS_BYTES_MAX,
+      validatorCompiler: exceptBody,
+    }),
+    async (request) => {
+      const { employer_id, year } = request.params;
+      const checked = PAY_SCHEDULES.check(request.body);
+      if (!checked.ok) throw broken('SETTINGS_REFUSED', checked.problems);
+      const problems = outsideYear(checked.value, year);
+      if (problems.length > 0) throw broken('SETTINGS_REFUSED', problems);
+      const acting = actingIn(request, now());
+      await transact(db, (trx) => putScheduleYears(trx, employer_id, new Set([year]), checked.value, acting));
+      log.info({ employer_id, count: checked.value.length, ...by(request) }, 'pay schedules were set');
+      return view(employer_id, year);
+    },
+  );
+
+  app.delete(
+    url,
+    operation('Payroll settings', 'runs:write', {
+      operationId: 'deletePayScheduleOfYear',
+      summary: "Delete an employer's pay schedules of a year",
+      description: 'Deletes the pay dates of this year. The pay dates of finalized runs must stay.',
+      params: EmployerYear,
+      response: { 204: Type.Null({ description: 'The year has no pay schedule.' }) },
+      refuses: ['CONFLICT'],
+    }),
+    async (request, reply) => {
+      const { employer_id, year } = request.params;
+      const acting = actingIn(request, now());
+      await transact(db, (trx) =>
+        putScheduleYears(trx, employer_id, new Set([year]), [], acting, 'schedule.delete'),
+      );
+      log.info({ employer_id, count: 0, ...by(request) }, 'pay schedules were set');
+      return reply.code(204).send(null);
+    },
+  );
 }
 
 function settingRoutes<Value>(
@@ -92,7 +169,7 @@ function settingRoutes<Value>(
       description: putDescription,
       ...shown,
       body: Type.Unsafe<unknown>(request),
-      refuses: ['SETTINGS_REFUSED'],
+      refuses: ['SETTINGS_REFUSED', 'CONFLICT'],
       bodyLimit: SETTINGS_BYTES_MAX,
       validatorCompiler: exceptBody,
     }),

@@ -1,13 +1,14 @@
 /** Resolves what a run is computed from now: its options, calendar, codes and earlier runs. */
 import type { Db, Trx } from '../../database/tables.ts';
 import { readPosition } from '../../ledger/position.ts';
+import { yearOf } from '../calculation/pay-dates.ts';
 import { earlierRuns } from '../facts/owed.ts';
 import type { Basis } from '../records/basis.ts';
 import type { Run, StatedRun } from '../records/body.ts';
 import { previousRun } from '../records/runs.ts';
 import { readCodes } from '../settings/codes.ts';
 import { OPTIONS, type Options, optionsOn, type PolicyVersion, readPolicies } from '../settings/policy.ts';
-import { readSchedules } from '../settings/schedules.ts';
+import { inYear, inYearOrBefore, readSchedules } from '../settings/schedules.ts';
 import { planWith, runRefused } from './calendar.ts';
 
 /** Resolves the basis of a run now. `runId` is excluded from its earlier runs. Throws RUN_REFUSED. */
@@ -18,12 +19,16 @@ export async function resolveBasis(db: Db | Trx, runId: string | null, stated: S
   const schedules = await readSchedules(db, run.employer_id);
   const codes = await readCodes(db, run.employer_id);
   const position = await readPosition(db);
-  const plan = planWith(run, schedules);
+  const year = yearOf(run.pay_date);
+  const plan = planWith(run, inYear(schedules, year));
   return {
     run,
     position,
     pay_dates: plan.calendarAssumed ? null : plan.dates,
-    schedules: schedules.map(({ pay_frequency, pay_group }) => ({ pay_frequency, pay_group })),
+    schedules: inYearOrBefore(schedules, year).map(({ pay_frequency, pay_group }) => ({
+      pay_frequency,
+      pay_group,
+    })),
     period_ends: plan.periodEnds,
     codes,
     previous: await previousRun(db, run, runId),

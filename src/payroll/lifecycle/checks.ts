@@ -2,6 +2,7 @@
 import { type Check, type EmployerQuestion, FOUND_AT_MOST, type Found, fail } from '../../checks.ts';
 import type { Db } from '../../database/tables.ts';
 import { centsOf, printReadable } from '../../money.ts';
+import { yearOf } from '../calculation/pay-dates.ts';
 import { type Plan, planOf } from '../calculation/plan.ts';
 import { scheduleOf } from '../compute/calendar.ts';
 import type { Computation, EarlierRun } from '../compute/computation.ts';
@@ -10,7 +11,7 @@ import type { Summary } from '../compute/summary.ts';
 import { countOfEmployees } from '../compute/totals.ts';
 import { paidRuns, runsOverPeriod } from '../records/runs.ts';
 import { totalsOf } from '../records/totals.ts';
-import { readSchedules } from '../settings/schedules.ts';
+import { inYear, readSchedules } from '../settings/schedules.ts';
 import { isKnownEmployer } from './employers.ts';
 
 /** A question about a run that is computed. */
@@ -51,7 +52,8 @@ async function periodsOverlap(db: Db, { computation: { runId, run } }: RunQuesti
 
 /** Returns the run's pay date in the pay schedule, or undefined. */
 async function scheduledDate(db: Db, { computation: { run } }: RunQuestion) {
-  const schedule = scheduleOf(run, await readSchedules(db, run.employer_id));
+  const schedules = inYear(await readSchedules(db, run.employer_id), yearOf(run.pay_date));
+  const schedule = scheduleOf(run, schedules);
   return schedule?.pay_dates.find(({ pay_date }) => pay_date === run.pay_date);
 }
 

@@ -131,6 +131,19 @@ export async function previousRun(
   return previous?.run_id ?? null;
 }
 
+/** Returns the finalized regular runs of an employer, by pay date. */
+export function regularRunsOf(trx: Trx, employerId: string) {
+  return trx
+    .selectFrom('payroll_runs')
+    .select(['run_id', 'pay_frequency', 'pay_group', 'pay_date'])
+    .where('employer_id', '=', employerId)
+    .where('kind', '=', 'regular')
+    .where('state', '=', 'finalized')
+    .orderBy('pay_date')
+    .orderBy('run_id')
+    .execute();
+}
+
 /** Returns the finalized and voided runs of an employer with a pay date in these days, in the order of the dates. */
 export function finalRuns(
   db: Db | Trx,

@@ -44,6 +44,31 @@ export async function readSchedules(db: Db | Trx, employerId: string): Promise<S
   return latest === undefined ? [] : readStored(latest.schedules, employerId);
 }
 
+/** Returns the schedules with the pay dates that are kept. A schedule without any is left out. */
+export function withDates(schedules: readonly Schedule[], isKept: (payDate: string) => boolean): Schedule[] {
+  return schedules
+    .map((schedule) => ({
+      ...schedule,
+      pay_dates: schedule.pay_dates.filter(({ pay_date }) => isKept(pay_date)),
+    }))
+    .filter(({ pay_dates }) => pay_dates.length > 0);
+}
+
+/** Returns the schedules of one calendar year. */
+export function inYear(schedules: readonly Schedule[], year: string): Schedule[] {
+  return withDates(schedules, (date) => yearOf(date) === year);
+}
+
+/** Returns the schedules of a year, or without any, of the last earlier year that has some. */
+export function inYearOrBefore(schedules: readonly Schedule[], year: string): Schedule[] {
+  const earlier = withDates(schedules, (date) => yearOf(date) <= year);
+  const dates = earlier.flatMap(({ pay_dates }) => pay_dates.map(({ pay_date }) => yearOf(pay_date)));
+  return inYear(
+    earlier,
+    dates.reduce((latest, date) => (date > latest ? date : latest), ''),
+  );
+}
+
 function latestVersion(db: Db | Trx, employerId: string) {
   return db
     .selectFrom('pay_schedules')
@@ -59,6 +84,7 @@ export async function putSchedules(
   employerId: string,
   schedules: readonly Schedule[],
   acting: Acting,
+  action: 'schedule.put' | 'schedule.delete' = 'schedule.put',
 ): Promise<void> {
   await lockPayroll(trx);
   const latest = await latestVersion(trx, employerId);
@@ -68,7 +94,7 @@ export async function putSchedules(
   const version = (latest?.version ?? 0) + 1;
   // The lists may be megabytes, and each version is kept.
   const details = { version, previous_version: latest?.version ?? null };
-  const made = { action: 'schedule.put', resource: employerId, employer: employerId, details } as const;
+  const made = { action, resource: employerId, employer: employerId, details };
   const record_id = await record(trx, acting, made);
   const row = { employer_id: employerId, version, schedules: stored, record_id };
   await trx.insertInto('pay_schedules').values(row).execute();

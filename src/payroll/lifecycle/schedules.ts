@@ -1,0 +1,116 @@
+/** Sets pay schedules year by year, and keeps the pay dates of finalized runs ("Pay schedules" in docs/payroll-settings.md). */
+import type { Trx } from '../../database/tables.ts';
+import { AppError, type Problem } from '../../errors.ts';
+import type { Acting } from '../../security/audit.ts';
+import { yearOf } from '../calculation/pay-dates.ts';
+import { regularRunsOf } from '../records/runs.ts';
+import { lockPayroll } from '../settings/lock.ts';
+import {
+  inYear,
+  putSchedules,
+  readSchedules,
+  SCHEDULES,
+  type Schedule,
+  withDates,
+} from '../settings/schedules.ts';
+import type { Setting } from '../settings/setting.ts';
+
+/** Run ids that an error names: enough to find the cause. */
+const RUNS_NAMED = 20;
+
+/**
+ * Replaces the pay dates of some years, for all frequencies and groups; without schedules, a year has none. Other years
+ * stay. Throws SCHEDULE_IN_USE if a finalized run would lose its pay date.
+ */
+export async function putScheduleYears(
+  trx: Trx,
+  employerId: string,
+  years: ReadonlySet<string>,
+  schedules: readonly Schedule[],
+  acting: Acting,
+  action: 'schedule.put' | 'schedule.delete' = 'schedule.put',
+): Promise<void> {
+  await lockPayroll(trx);
+  const before = await readSchedules(trx, employerId);
+  if (action === 'schedule.delete' && before.length === 0) return;
+  const after = replaced(before, schedules, years);
+  await assertDatesKept(trx, employerId, { years, before, after });
+  await putSchedules(trx, employerId, after, acting, action);
+}
+
+/** The setting of all years: it replaces each year that it has a date of, or every year if it is empty. */
+export const PAY_SCHEDULES: Setting<Schedule[], { schedules: Schedule[] }> = {
+  ...SCHEDULES,
+  async put(trx, employerId, schedules, acting) {
+    const stated = schedules.length > 0 ? schedules : await readSchedules(trx, employerId);
+    await putScheduleYears(trx, employerId, yearsOf(stated), schedules, acting);
+  },
+};
+
+/** Returns the problem of each pay date that is not in the year. */
+export function outsideYear(schedules: readonly Schedule[], year: string): Problem[] {
+  return schedules.flatMap(({ pay_dates }, index) =>
+    pay_dates.flatMap(({ pay_date }, place) =>
+      yearOf(pay_date) === year
+        ? []
+        : [{ path: `schedules[${index}].pay_dates[${place}].pay_date`, rule: `must be in ${year}` }],
+    ),
+  );
+}
+
+function yearsOf(schedules: readonly Schedule[]): Set<string> {
+  return new Set(schedules.flatMap(({ pay_dates }) => pay_dates.map(({ pay_date }) => yearOf(pay_date))));
+}
+
+function replaced(
+  before: readonly Schedule[],
+  schedules: readonly Schedule[],
+  years: ReadonlySet<string>,
+): Schedule[] {
+  const merged = withDates(before, (date) => !years.has(yearOf(date)));
+  for (const schedule of schedules) {
+    const { pay_frequency, pay_group, pay_dates } = schedule;
+    const kept = merged.find(
+      (other) => other.pay_frequency === pay_frequency && other.pay_group === pay_group,
+    );
+    if (kept === undefined) merged.push(schedule);
+    else
+      kept.pay_dates = [...kept.pay_dates, ...pay_dates].sort((one, other) =>
+        one.pay_date < other.pay_date ? -1 : 1,
+      );
+  }
+  return merged;
+}
+
+type Change = { years: ReadonlySet<string>; before: readonly Schedule[]; after: readonly Schedule[] };
+
+/** A run without a group must keep its date in every list of its frequency; other runs in the list of their group. */
+async function assertDatesKept(
+  trx: Trx,
+  employerId: string,
+  { years, before, after }: Change,
+): Promise<void> {
+  const runs = await regularRunsOf(trx, employerId);
+  const lacksDate = runs.filter(({ pay_frequency, pay_group, pay_date }) => {
+    const year = yearOf(pay_date);
+    if (!years.has(year)) return false;
+    const listsOf = (schedules: readonly Schedule[]) => {
+      const ofFrequency = inYear(schedules, year).filter(
+        (schedule) => schedule.pay_frequency === pay_frequency,
+      );
+      if (pay_group === null) return ofFrequency;
+      const ofGroup = ofFrequency.filter((schedule) => schedule.pay_group === pay_group);
+      return ofGroup.length > 0 ? ofGroup : ofFrequency.filter((schedule) => schedule.pay_group === null);
+    };
+    const hasDate = ({ pay_dates }: Schedule) => pay_dates.some((date) => date.pay_date === pay_date);
+    const lists = listsOf(after);
+    return lists.length === 0 ? listsOf(before).some(hasDate) : !lists.every(hasDate);
+  });
+  if (lacksDate.length === 0) return;
+  const named = lacksDate.slice(0, RUNS_NAMED).map(({ run_id, pay_date }) => `${run_id} (${pay_date})`);
+  const more = lacksDate.length > RUNS_NAMED ? ` and ${lacksDate.length - RUNS_NAMED} more` : '';
+  throw new AppError(
+    'SCHEDULE_IN_USE',
+    `The pay schedule must keep the pay dates of finalized runs: ${named.join(', ')}${more}. To move a date, void its run first.`,
+  );
+}
