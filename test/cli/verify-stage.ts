@@ -23,6 +23,7 @@ import {
   READY,
   schedule,
   taken,
+  view,
   voided,
 } from '../support/payroll.ts';
 import { FIXTURES, here, type Variables, withFixtures } from './harness.ts';
@@ -72,8 +73,13 @@ async function payroll(db: Db): Promise<void> {
   const [first = ''] = await hireMany(db, 3);
   await putOn(db, '2026-06-05');
   const accept = { checks: ['overlap'], reason: 'both are right' };
-  const failures = [{ checkId: 'overlap', employeeId: first, ids: [`ded-${first}:1`] }];
-  const { outcome } = await finalize(db, '2026-06-05', { accept }, async () => ({ ...READY, failures }));
+  const acceptable = [
+    { checkId: 'overlap', employeeId: first, ids: [`ded-${first}:1`], result: 'fail' as const },
+  ];
+  const { etag } = await view(db, '2026-06-05');
+  const { outcome } = await finalize(db, '2026-06-05', { accept, ifMatch: etag }, async () => {
+    return { ...READY, etag, acceptable };
+  });
   if (outcome !== 'finalized') throw new Error(outcome);
   await taken(db, '2026-06-05', { employee_id: first, amount: '40' });
   const earlier = { id: `ded-${first}`, employee_id: first, member_contribution: '170.00' };

@@ -1,5 +1,6 @@
 /** Three sidecars on one PostgreSQL, one of them behind a network that falls silent. */
 import t from 'tap';
+import { onPostgres } from '../support/engine.ts';
 import { eventually } from '../support/eventually.ts';
 import { deliver, type Event, eventOf } from '../support/load.ts';
 import { readyz } from '../support/postgres-rounds.ts';
@@ -12,7 +13,7 @@ t.setTimeout(600_000);
 const SILENT_MS = 17_000;
 const STOPS_WITHIN_MS = 11_000;
 
-t.test('three sidecars on one database', async (t) => {
+onPostgres('three sidecars on one database', async (t) => {
   const three = await setThree(t);
   const { stage, all, wire } = three;
   const [, , third] = all;

@@ -867,6 +867,7 @@ function arrears(world: World, run: Run, runs: readonly ModelRun[], employee: st
           kind: 'arrears',
           of: of.id,
           change: null,
+          replaces: null,
           amountChange: null,
           shares: null,
           differences: null,
