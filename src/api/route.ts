@@ -37,7 +37,7 @@ export type ApiParts = ReadinessLimits & {
   readonly elapsed: Elapsed;
   /** Returns why this process's clock may be wrong, or null. */
   readonly clockWarning: () => Promise<string | null>;
-  /** What reports of readiness keep from one to the next. */
+  /** The sets of employees that one readiness report keeps for the next. */
   readonly employeeSets: EmployeeSets;
   readonly log: Log;
   readonly encryptor: Encryptor;

@@ -25,7 +25,7 @@ export function scheduleOf(run: Run, schedules: readonly Schedule[]): Schedule |
 
 /**
  * Reports whether a schedule has a frequency and pay group. A schedule without a group has all groups; an unknown
- * frequency (null) may be that of any schedule.
+ * frequency (null) matches any schedule.
  */
 export function isScheduled(
   schedules: StoredBasis['schedules'],

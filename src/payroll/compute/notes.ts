@@ -107,7 +107,7 @@ export function createNotes(computation: Computation) {
     if (!isOfOtherRuns) note('not_scheduled', employeeId);
   };
 
-  /** Notes deductions that nobody ended, and that runs took for pay periods after the termination. */
+  /** Notes deductions without an end that runs took for pay periods after the termination. */
   const notePaidAfterTermination = (employee: RunEmployee): void => {
     const { employeeId, employments, employmentsAt, histories } = employee;
     const employment = employmentAt(employments, run);

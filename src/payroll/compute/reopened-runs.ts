@@ -61,7 +61,7 @@ export function wasInRun(earlier: EarlierRun, { employmentsAt }: RunEmployee): b
 
 /**
  * Reports whether the employee belongs in an earlier run: as frozen if the run had the employee (`wasIn`), else by today's
- * facts. What was taken follows the deduction's own dates, whatever is reported about the employment later.
+ * facts. Amounts taken follow the deduction's own dates, whatever is reported about the employment later.
  */
 export function owesRun(earlier: EarlierRun, { employments }: RunEmployee, wasIn: boolean): boolean {
   return wasIn || (earlier.run.kind === 'regular' && belongsIn(employments, earlier));
