@@ -8,6 +8,7 @@ import type { SharedNow } from '../database/engine.ts';
 import type { NotReady } from '../database/errors.ts';
 import type { Db } from '../database/tables.ts';
 import type { EmployeeSets } from '../ledger/employee-sets.ts';
+import type { Action } from '../security/audit.ts';
 import type { Encryptor } from '../security/encryption.ts';
 import type { PrivateCounts, Receiving, ThreadCounts } from '../telemetry/counts.ts';
 import type { Log } from '../telemetry/log.ts';
@@ -19,12 +20,17 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The errors that only some routes return. Errors of every route are added automatically. */
     refuses?: readonly ProblemCode[];
+    /** The action that the route records. Required on routes that are not a GET. */
+    action?: RouteAction;
   }
   interface FastifySchema {
     /** For the reference: every refusal that the route may return. */
     'x-refuses'?: readonly ProblemCode[];
   }
 }
+
+/** `none`: the route changes nothing. */
+export type RouteAction = Action | 'none';
 
 /** Its handlers are typed by their routes' TypeBox schemas. */
 export type Api = Parameters<FastifyPluginCallbackTypebox>[0];
@@ -65,14 +71,14 @@ export type ApiParts = ReadinessLimits & {
 };
 
 type Operation = FastifySchema &
-  Pick<FastifyContextConfig, 'refuses' | 'neverShed'> &
+  Pick<FastifyContextConfig, 'refuses' | 'neverShed' | 'action'> &
   Pick<RouteOptions, 'bodyLimit' | 'validatorCompiler'>;
 
 /** Returns the options of a route from its tag in the reference, its scope, and what the reference shows. */
 export function operation<const S extends Operation>(tag: string, scope: RouteScope, options: S) {
-  const { refuses = [], neverShed = false, bodyLimit, validatorCompiler, ...schema } = options;
+  const { refuses = [], neverShed = false, action, bodyLimit, validatorCompiler, ...schema } = options;
   return {
-    config: { scope, refuses, neverShed },
+    config: { scope, refuses, neverShed, ...(action !== undefined && { action }) },
     ...(bodyLimit !== undefined && { bodyLimit }),
     ...(validatorCompiler !== undefined && { validatorCompiler }),
     schema: { ...schema, tags: [tag] } as unknown as S,
@@ -82,16 +88,24 @@ export function operation<const S extends Operation>(tag: string, scope: RouteSc
 /** The path of the reference page. Its plugin creates the routes below, so their scope is declared here. */
 export const DOCS_PATH = '/docs';
 
-export type DeclaredRoute = { methods: readonly string[]; url: string; scope: RouteScope; hidden: boolean };
+export type DeclaredRoute = {
+  methods: readonly string[];
+  url: string;
+  scope: RouteScope;
+  action: RouteAction;
+  hidden: boolean;
+};
 
 /** The source of the scopes, the 405 responses and the reference. */
 export type RouteTable = ReturnType<typeof createRouteTable>;
+
+const READS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 export function createRouteTable() {
   const routes: DeclaredRoute[] = [];
   return {
     routes: routes as readonly DeclaredRoute[],
-    /** Checks every route before it is added. Throws if it declares no scope, which stops the start. */
+    /** Checks every route before it is added. Throws if it declares no scope or no action, which stops the start. */
     declare(route: RouteOptions & { routePath?: string; path?: string; prefix?: string }): void {
       const methods = [route.method].flat();
       const isOfReference = route.prefix === DOCS_PATH;
@@ -99,11 +113,16 @@ export function createRouteTable() {
       if (scope === undefined) {
         throw new Error(`${methods} ${route.url} declares no scope: say who may call it in config.scope`);
       }
+      const action =
+        route.config?.action ?? (methods.every((method) => READS.has(method)) ? 'none' : undefined);
+      if (action === undefined) {
+        throw new Error(`${methods} ${route.url} declares no action: say what it records in config.action`);
+      }
       const { hide } = (route.schema ?? {}) as { hide?: boolean };
       route.config = { ...route.config, scope };
       route.schema = { ...route.schema, 'x-refuses': refusalsOf(route, scope) };
       route.schema = { ...route.schema, ...securityOf(scope, route.schema) };
-      routes.push({ methods, url: route.url, scope, hidden: hide === true || isOfReference });
+      routes.push({ methods, url: route.url, scope, action, hidden: hide === true || isOfReference });
     },
     /** Returns the methods of a request's path; empty if the path is unknown. */
     methodsOf: (path: string): string[] =>

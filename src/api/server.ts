@@ -61,7 +61,7 @@ declare module 'fastify' {
   }
 }
 
-/** Builds the listener without starting it; `ready()` and `listen()` reject when a route declares no scope. */
+/** Builds the listener without starting it; `ready()` and `listen()` reject when a route declares no scope or no action. */
 export function createApi(parts: ApiParts): Api {
   const { elapsed, log, version, counts, proxies } = parts;
   const app: Api = fastify({

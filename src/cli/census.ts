@@ -53,6 +53,7 @@ export function addCensusCommands(program: Command): void {
   const census = program.subcommand('census', 'Validate, stage and upload employer censuses.');
   census
     .subcommand('validate', 'Check a census file against the contract, and store nothing.')
+    .records('none')
     .examples('census validate census.json', 'census validate census.csv --employer maple-bakery')
     .argument('<file>', CENSUS_FILE)
     .option('--employer <id>', 'Also compare the census with the last upload of this employer', employerId)
@@ -71,6 +72,7 @@ export function addCensusCommands(program: Command): void {
     });
   census
     .subcommand('stage', 'Check a census file and stage it for the next upload.')
+    .records('none')
     .examples('census stage census.json --employer maple-bakery')
     .argument('<file>', CENSUS_FILE)
     .employer()
@@ -94,6 +96,7 @@ export function addCensusCommands(program: Command): void {
     });
   census
     .subcommand('show', "Show an employer's staged census and latest syncs.")
+    .records('none')
     .examples('census show --employer maple-bakery', 'census show --employer maple-bakery --response')
     .employer()
     .option(
@@ -132,6 +135,7 @@ export function addCensusCommands(program: Command): void {
     );
   census
     .subcommand('sync', "Upload an employer's census now.")
+    .records('census-sync.request')
     .examples('census sync --employer maple-bakery')
     .employer()
     .json()
@@ -150,6 +154,7 @@ export function addCensusCommands(program: Command): void {
     });
   census
     .subcommand('dismiss', 'Mark a sync that is waiting, failed or overdue as reviewed.')
+    .records('census-sync.dismiss')
     .examples(`census dismiss ${SYNC_ID} --reason "the employer left"`)
     .argument('<sync-id>', 'The id of the sync, which "census show" prints')
     .reason('Why; stored with the sync')

@@ -7,7 +7,7 @@ import { readDatabaseUrl, readEnvironment } from '../config.ts';
 import { engineOfUrl } from '../database/engine.ts';
 import type { Db } from '../database/tables.ts';
 import type { Environment } from '../environment.ts';
-import type { Acting, Actor } from '../security/audit.ts';
+import type { Acting, Action, Actor } from '../security/audit.ts';
 import { employerId, reasonOf, wholeNumber } from './arguments.ts';
 import { failed, wrongUsage } from './failure.ts';
 import { type Output, printable, WIDTH } from './output.ts';
@@ -124,6 +124,8 @@ export class Command extends Base {
   readonly #act: Act;
   /** For the help: complete commands without the name of the program. */
   exampleLines: readonly string[] = [];
+  /** The action that the command records. Null for a group of commands. */
+  recorded: Action | 'none' | null = null;
 
   constructor(name: string, act: Act) {
     super(name);
@@ -141,8 +143,17 @@ export class Command extends Base {
     return this.command(name).description(description) as Command;
   }
 
-  /** Sets the function that runs the command. */
+  /** Declares the action that the command records; `none` if it changes nothing. Call it before `does`. */
+  records(action: Action | 'none'): this {
+    this.recorded = action;
+    return this;
+  }
+
+  /** Sets the function that runs the command. Throws if the command declares no action, which stops every start. */
   does(run: RunCommand): this {
+    if (this.recorded === null) {
+      throw new Error(`the command ${this.name()} declares no action: say what it records with records()`);
+    }
     return this.action(this.#act(run));
   }
 

@@ -7,6 +7,7 @@ const NAME = 'benefits-sidecar';
 export function addCompletionCommand(program: Command): void {
   program
     .subcommand('completion', 'Print a completion script for a shell.')
+    .records('none')
     .examples(`completion bash > ${NAME}.bash`, `completion zsh > _${NAME}`, `completion fish > ${NAME}.fish`)
     .addArgument(new Argument('<shell>', 'The shell').choices(Object.keys(SCRIPTS)))
     .does(async ({ out }, shell: keyof typeof SCRIPTS, _: object, { parent }: Command) => {

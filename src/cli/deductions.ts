@@ -26,6 +26,7 @@ export function addDeductionCommands(program: Command): void {
   const deductions = program.subcommand('deductions', 'Show the ledger of deductions.');
   deductions
     .subcommand('list', 'List deductions by employee: their latest states, or those on a date.')
+    .records('none')
     .examples(
       'deductions list --employer maple-bakery',
       'deductions list --employee maple-bakery-001 --on 2026-07-31',
@@ -54,6 +55,7 @@ export function addDeductionCommands(program: Command): void {
     });
   deductions
     .subcommand('versions', 'List all versions of a deduction, oldest first.')
+    .records('none')
     .examples('deductions versions ded_01J2Q7')
     .argument('<deduction-id>', 'The id of the deduction')
     .table()
@@ -73,6 +75,7 @@ export function addDeductionCommands(program: Command): void {
     });
   deductions
     .subcommand('decide', 'Decide whether a version applies whose start date was moved.')
+    .records('deduction.decide-start')
     .examples('deductions decide ded_01J2Q7 --version 2 --decision drop --reason "enrolled by mistake"')
     .argument('<deduction-id>', 'The id of the deduction')
     .requiredOption('--version <number>', 'The version that readiness names (required)', wholeNumber(1, 1e9))
@@ -94,6 +97,7 @@ export function addDeductionCommands(program: Command): void {
     });
   deductions
     .subcommand('assign', 'Assign a deduction of an employee with two employers to one of them.')
+    .records('deduction.assign')
     .examples('deductions assign ded_01J2Q7 --employer maple-bakery --reason "elected in this job"')
     .argument('<deduction-id>', 'The id of the deduction')
     .requiredOption('--employer <id>', 'The employer whose runs take the deduction (required)', employerId)

@@ -37,7 +37,7 @@ import {
 
 export function addEventCommands(program: Command): void {
   const events = program.subcommand('events', 'Show, reprocess and dismiss webhook events.');
-  filtered(events.subcommand('list', 'List events, newest first.'))
+  filtered(events.subcommand('list', 'List events, newest first.').records('none'))
     .examples(
       'events list',
       'events list --state quarantined --dismissed false',
@@ -54,6 +54,7 @@ export function addEventCommands(program: Command): void {
     });
   events
     .subcommand('show', 'Show an event with its body and its result.')
+    .records('none')
     .examples('events show msg_2b7Kq')
     .argument('<event-id>', 'The id of the event')
     .json()
@@ -72,6 +73,7 @@ export function addEventCommands(program: Command): void {
     });
   events
     .subcommand('conflicts', 'Print conflicting bodies that were received with the id of an event.')
+    .records('none')
     .examples('events conflicts msg_2b7Kq', 'events conflicts msg_2b7Kq --limit 20 --json')
     .argument('<event-id>', 'The id of the event')
     .option('--limit <number>', 'Print at most this many', wholeNumber(1, CONFLICTS_STORED), CONFLICTS_LIMIT)
@@ -95,6 +97,7 @@ export function addEventCommands(program: Command): void {
     });
   const reprocess = events
     .subcommand('reprocess', 'Apply events again. Events that took effect do not take effect twice.')
+    .records('event.reprocess')
     .examples('events reprocess msg_2b7Kq', 'events reprocess --state quarantined --from 2026-07-01');
   filtered(reprocess.argument('[event-id...]', 'The ids of events; without ids, use filters'))
     .json()
@@ -125,6 +128,7 @@ export function addEventCommands(program: Command): void {
     });
   events
     .subcommand('dismiss', 'Mark a quarantined event, a conflict or a tie as reviewed.')
+    .records('event.dismiss')
     .examples('events dismiss msg_2b7Kq --reason "test event of the provider"')
     .argument('<event-id>', 'The id of the event')
     .reason('Why; stored with the event')

@@ -17,6 +17,7 @@ export function addImportCommands(program: Command): void {
   program
     .subcommand('import', 'Import the deductions that payroll takes today.')
     .subcommand('deductions', 'Import deductions into the ledger. The same file again changes nothing.')
+    .records('none')
     .examples('import deductions deductions.csv', 'import deductions deductions.ndjson --json')
     .argument('<file>', `A ${ROWS_FILE} with the fields of a deduction, and created_at if known`)
     .json()

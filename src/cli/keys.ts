@@ -14,6 +14,7 @@ export function addKeyCommands(program: Command): void {
   const keys = program.subcommand('keys', 'Manage the keys that encrypt stored personal data.');
   keys
     .subcommand('generate', 'Generate a key for DATA_KEYS and print it.')
+    .records('none')
     .examples('keys generate', 'keys generate > data-keys')
     .does(async ({ out, now }) => {
       const day = now().toISOString().slice(0, 10).replaceAll('-', '');
@@ -28,6 +29,7 @@ export function addKeyCommands(program: Command): void {
     });
   keys
     .subcommand('rotate', 'Encrypt stored data again with the first key of DATA_KEYS.')
+    .records('none')
     .examples('keys rotate', 'keys rotate --json')
     .table()
     .doesOnDatabase(async ({ db, out, env, stopped }) => {

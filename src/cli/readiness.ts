@@ -25,6 +25,7 @@ export async function questionOf({
 export function addReadinessCommand(program: Command): void {
   program
     .subcommand('readiness', 'Check whether payroll runs can rely on the ledger now.')
+    .records('none')
     .examples('readiness', 'readiness --employer maple-bakery', 'readiness --all')
     .option('--employer <id>', 'Check this employer (default: all employers)', employerId)
     .checks()

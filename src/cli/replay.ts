@@ -17,6 +17,7 @@ const CONCURRENCY_MAX = 256;
 export function addReplayCommand(program: Command): void {
   program
     .subcommand('replay', 'Sign events from files and send them to a running sidecar.')
+    .records('none')
     .examples('replay fixtures/', 'replay event.json --url http://127.0.0.1:8080/webhooks')
     .argument('<file...>', 'Files with events, or folders of such files')
     .option('--url <url>', 'The webhook URL (default: from RECEIVER_HOST and RECEIVER_PORT)', address)

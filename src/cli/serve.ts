@@ -7,6 +7,7 @@ import { printFailure } from './failure.ts';
 export function addServeCommand(program: Command): void {
   program
     .subcommand('serve', 'Run the sidecar until SIGTERM: webhook receiver, private API and sender.')
+    .records('none')
     .examples('serve', 'serve --no-migrate')
     .option('--no-migrate', 'Fail if the database lacks migrations, instead of applying them')
     .does(serve);

@@ -5,6 +5,7 @@ import { CODES, type PayrollCode } from '../payroll/settings/codes.ts';
 import { POLICY, type ShownVersion } from '../payroll/settings/policy.ts';
 import type { PayDate, Schedule } from '../payroll/settings/schedules.ts';
 import type { Setting } from '../payroll/settings/setting.ts';
+import type { Action } from '../security/audit.ts';
 import { assertKnownEmployer, readJsonFile } from './arguments.ts';
 import { actingIn, type Command, type Context, type DatabaseContext, withDatabase } from './command.ts';
 import { inputRefused } from './failure.ts';
@@ -13,6 +14,7 @@ import { type Column, printList, printResult } from './output.ts';
 /** The commands of a setting, and its table. */
 type Commands<View, Row> = {
   name: string;
+  action: Action;
   description: string;
   put: string;
   show: string;
@@ -36,7 +38,7 @@ export const addCodeCommands = (program: Command) => addSetting(program, CODES, 
 function addSetting<Value, View, Row>(
   program: Command,
   setting: Setting<Value, View>,
-  { name, description, put, show, file, what, rows, columns, none }: Commands<View, Row>,
+  { name, action, description, put, show, file, what, rows, columns, none }: Commands<View, Row>,
 ): void {
   const noun = program.subcommand(name, description);
   const print = async ({ db, out }: DatabaseContext, employer: string): Promise<void> => {
@@ -45,6 +47,7 @@ function addSetting<Value, View, Row>(
   };
   noun
     .subcommand('put', put)
+    .records(action)
     .examples(`${name} put ${file} --employer maple-bakery`)
     .argument('<file>', 'A .json file with the request body of the API')
     .employer()
@@ -59,6 +62,7 @@ function addSetting<Value, View, Row>(
     });
   noun
     .subcommand('show', show)
+    .records('none')
     .examples(`${name} show --employer maple-bakery`)
     .employer()
     .table()
@@ -70,6 +74,7 @@ function addSetting<Value, View, Row>(
 
 const SCHEDULE_COMMANDS: Commands<{ schedules: Schedule[] }, Omit<Schedule, 'pay_dates'> & PayDate> = {
   name: 'schedule',
+  action: 'schedule.put',
   description: "Manage an employer's pay dates.",
   put: 'Replace the pay dates of an employer.',
   show: 'Show the pay dates of an employer.',
@@ -89,6 +94,7 @@ const SCHEDULE_COMMANDS: Commands<{ schedules: Schedule[] }, Omit<Schedule, 'pay
 
 const POLICY_COMMANDS: Commands<{ versions: ShownVersion[] }, ShownVersion> = {
   name: 'policy',
+  action: 'policy.put',
   description: "Manage an employer's payroll policy: the options of its runs.",
   put: "Add a version to an employer's payroll policy.",
   show: "Show all versions of an employer's payroll policy, newest first.",
@@ -111,6 +117,7 @@ const POLICY_COMMANDS: Commands<{ versions: ShownVersion[] }, ShownVersion> = {
 
 const CODE_COMMANDS: Commands<{ codes: PayrollCode[] }, PayrollCode> = {
   name: 'codes',
+  action: 'codes.put',
   description: "Manage the payroll codes of an employer's deductions.",
   put: 'Replace the payroll codes of an employer.',
   show: 'Show the payroll codes of an employer.',

@@ -26,6 +26,7 @@ const SEED_MAX = 2 ** 31 - 1;
 export function addSimulateCommand(program: Command): void {
   program
     .subcommand('simulate', 'Run a simulated benefits service until Ctrl-C.')
+    .records('none')
     .examples(
       'simulate',
       'simulate --scenario list',

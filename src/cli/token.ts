@@ -20,6 +20,7 @@ export function addTokenCommands(program: Command): void {
   const token = program.subcommand('token', 'Manage the tokens of the private API.');
   token
     .subcommand('create', 'Create a token and print it. It cannot be shown again.')
+    .records('token.create')
     .examples(
       'token create --name payroll --scope ledger:read runs:write',
       'token create --name grafana --scope metrics:read --expires 90d > grafana.token',
@@ -42,6 +43,7 @@ export function addTokenCommands(program: Command): void {
     });
   token
     .subcommand('list', 'List all tokens, including revoked and expired ones.')
+    .records('none')
     .examples('token list', 'token list --wide')
     .table()
     .doesOnDatabase(async ({ db, out, now }) => {
@@ -52,6 +54,7 @@ export function addTokenCommands(program: Command): void {
     });
   token
     .subcommand('revoke', 'Revoke a token. Its requests are rejected from now on.')
+    .records('token.revoke')
     .examples('token revoke grafana', 'token revoke tok_3f9c1a2b --yes')
     .argument('<name-or-id>', 'The id, or the name if only one valid token has it')
     .confirmed()

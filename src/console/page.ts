@@ -66,7 +66,11 @@ const PAGE_POLICY = [
 export type Console = ReturnType<typeof createConsole>;
 
 export function createConsole(app: FastifyInstance, parts: ConsoleParts) {
-  const options = (scope: RouteScope) => ({ config: { scope }, schema: { hide: true } });
+  // Pages change nothing: a route of the API that they call records its action.
+  const options = (scope: RouteScope) => ({
+    config: { scope, action: 'none' as const },
+    schema: { hide: true },
+  });
   return {
     app,
     parts,

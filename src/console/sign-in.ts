@@ -17,7 +17,7 @@ const OWN_PATH = /^\/(?![/\\])[\x21-\x5b\x5d-\x7e]{0,1000}$/;
 
 export function signInRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   const { db, sharedNow, log, firstToken } = parts;
-  const config = { scope: 'public' as const };
+  const config = { scope: 'public' as const, action: 'none' as const };
   const options = { config, schema: { hide: true }, bodyLimit: FORM_LIMIT_BYTES };
 
   app.get(SIGN_IN_PATH, options, async (request, reply) =>
@@ -48,11 +48,15 @@ export function signInRoutes(app: FastifyInstance, parts: ConsoleParts): void {
       .redirect(next, 303);
   });
 
-  app.post('/sign-out', { config: { scope: 'any' }, schema: { hide: true } }, async (request, reply) => {
-    const { session } = request;
-    if (session !== null) await transact(db, (trx) => endSession(trx, session));
-    return clearCookies(reply, request).code(204).header('hx-redirect', SIGN_IN_PATH).send();
-  });
+  app.post(
+    '/sign-out',
+    { config: { scope: 'any', action: 'none' }, schema: { hide: true } },
+    async (request, reply) => {
+      const { session } = request;
+      if (session !== null) await transact(db, (trx) => endSession(trx, session));
+      return clearCookies(reply, request).code(204).header('hx-redirect', SIGN_IN_PATH).send();
+    },
+  );
 }
 
 /** Makes the browser send the form's origin, which also shows whether it used https. */

@@ -1,5 +1,5 @@
 import { mock } from 'node:test';
-import type { FastifyRequest } from 'fastify';
+import type { FastifyContextConfig, FastifyRequest } from 'fastify';
 import t from 'tap';
 import { createRefusedCaller } from '../../src/api/refusal-log.ts';
 import { createApi } from '../../src/api/server.ts';
@@ -115,14 +115,18 @@ onEitherEngine('only the reference also accepts the token as a Basic password, f
   );
 });
 
-onEitherEngine('a route without a declared scope prevents the start', async (t) => {
+onEitherEngine('a route without a declared scope or action prevents the start', async (t) => {
   const { parts } = await start(t);
-  const app = createApi(parts);
-  t.teardown(() => app.close());
-  app.register(async (more) => {
-    more.get('/v1/forgotten', async () => 'open to all');
-  });
-  await t.rejects(async () => app.ready(), /GET \/v1\/forgotten declares no scope/);
+  const rejectsRoute = async (config: FastifyContextConfig, message: RegExp) => {
+    const app = createApi(parts);
+    t.teardown(() => app.close());
+    app.register(async (more) => {
+      more.post('/v1/forgotten', { config }, async () => 'open to all');
+    });
+    await t.rejects(async () => app.ready(), message);
+  };
+  await rejectsRoute({ action: 'none' }, /POST \/v1\/forgotten declares no scope/);
+  await rejectsRoute({ scope: 'any' }, /POST \/v1\/forgotten declares no action/);
 });
 
 const logsOf = (logged: Running['logged']) => logged.map(({ level, fields }) => ({ level, fields }));

@@ -117,6 +117,7 @@ export function censusSyncRoutes(app: Api, parts: ApiParts): void {
     '/v1/census-syncs/:sync_id/dismiss',
     operation('Census', 'census:write', {
       operationId: 'dismissCensusSync',
+      action: 'census-sync.dismiss',
       summary: 'Dismiss a census sync',
       description:
         'Dismisses a sync that is waiting, failed or overdue. It stays in the lists, but readiness no longer fails because of it, and staging a census does not request it again. The next request for the employer starts a new sync.',
@@ -145,6 +146,7 @@ export function censusSyncRoutes(app: Api, parts: ApiParts): void {
     '/v1/employers/:employer_id/census/sync',
     operation('Census', 'census:write', {
       operationId: 'syncCensus',
+      action: 'census-sync.request',
       summary: "Upload an employer's census now",
       description:
         'Starts a census sync as if the benefits service had requested it. The sync waits if there is no fresh census. Fails with 404 for an employer that nothing is known of and whose census the configured source does not have.',

@@ -56,6 +56,7 @@ export function changeReportRoutes(app: Api, { db, encryptor, sharedNow, log, wa
       `/v1/employee-changes/${kind}`,
       operation('Employment', 'changes:write', {
         ...OPERATIONS[kind],
+        action: 'none',
         description:
           'Validates the change and stores it until the benefits service accepts it. The changes of one employee are sent in the order ' +
           'they were accepted. With an `Idempotency-Key`, the same change always returns the first response, and a different ' +
@@ -140,6 +141,7 @@ export function changeBatchRoutes(app: Api, parts: ApiParts): void {
     '/v1/employee-changes/batch',
     operation('Employment', 'changes:write', {
       operationId: 'reportChanges',
+      action: 'none',
       summary: 'Report many changes',
       description:
         'Accepts each change independently: an invalid change does not affect the other changes. A line is the body of the change with its `kind` ' +

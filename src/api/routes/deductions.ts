@@ -249,6 +249,7 @@ export function deductionRoutes(app: Api, { db, now, log }: ApiParts): void {
     '/v1/deductions/:deduction_id/start-decision',
     operation('Deductions', 'runs:write', {
       operationId: 'decideStartOfDeduction',
+      action: 'deduction.decide-start',
       summary: 'Decide whether a version with a moved start applies',
       description:
         'Needed when a start is moved before it arrives and the contents change with it: runs on the days in ' +
@@ -294,6 +295,7 @@ export function deductionRoutes(app: Api, { db, now, log }: ApiParts): void {
     '/v1/deductions/:deduction_id/employer',
     operation('Deductions', 'runs:write', {
       operationId: 'assignDeduction',
+      action: 'deduction.assign',
       summary: 'Assign a deduction to an employer',
       description:
         'For an employee with two employers: the runs of the employer take the deduction, and the runs of the other employer do not. ' +

@@ -156,6 +156,7 @@ export function employeeChangeRoutes(app: Api, parts: ApiParts): void {
     '/v1/employee-changes/:change_id/retry',
     operation('Employment', 'changes:write', {
       operationId: 'retryEmployeeChange',
+      action: 'change.retry',
       summary: 'Retry a change now',
       description:
         'A rejected change is sent before the changes that wait for it, with the same idempotency key. Fails with 409 if a newer change ' +
@@ -187,6 +188,7 @@ export function employeeChangeRoutes(app: Api, parts: ApiParts): void {
     '/v1/employee-changes/:change_id/cancel',
     operation('Employment', 'changes:write', {
       operationId: 'cancelEmployeeChange',
+      action: 'change.cancel',
       summary: 'Cancel a change',
       description:
         'Cancels a pending or rejected change. It is never sent, its contents are erased, and the changes that wait for it ' +
@@ -212,6 +214,7 @@ export function employeeChangeRoutes(app: Api, parts: ApiParts): void {
     '/v1/employee-changes/:change_id/release',
     operation('Employment', 'changes:write', {
       operationId: 'releaseEmployeeChange',
+      action: 'change.release',
       summary: 'Release the changes that wait for a rejected new hire',
       description:
         'Use it when the benefits service already knows the employee. The new hire remains rejected.',

@@ -197,6 +197,7 @@ export function eventRoutes(app: Api, { db, now, sharedNow, log, wakeApply }: Ap
     '/v1/events/:event_id/reprocess',
     operation('Events', 'events:write', {
       operationId: 'reprocessEvent',
+      action: 'event.reprocess',
       summary: 'Reprocess an event',
       description:
         'Sets the event to pending, even if it was dismissed. A deduction version already in the ledger is not added again. Fails with 409 after retention deletes the body.',
@@ -223,6 +224,7 @@ export function eventRoutes(app: Api, { db, now, sharedNow, log, wakeApply }: Ap
     '/v1/events/:event_id/dismiss',
     operation('Events', 'events:write', {
       operationId: 'dismissEvent',
+      action: 'event.dismiss',
       summary: 'Dismiss an event',
       description:
         'Dismisses a quarantined event, a conflict or a tie that changed a deduction. It stays in the lists, but readiness no longer fails because of it.',
@@ -251,6 +253,7 @@ export function eventRoutes(app: Api, { db, now, sharedNow, log, wakeApply }: Ap
     '/v1/events/reprocess',
     operation('Events', 'events:write', {
       operationId: 'reprocessEvents',
+      action: 'event.reprocess',
       summary: 'Reprocess events',
       description:
         'Reprocesses the matching events received before this request, oldest first. Skips dismissed events and events whose bodies were deleted.',

@@ -208,6 +208,7 @@ export function payrollRunFileRoutes(app: Api, parts: ApiParts): void {
     '/v1/payroll-runs/:run_id/taken',
     operation('Payroll runs', 'runs:write', {
       operationId: 'recordTaken',
+      action: 'run.taken',
       summary: 'Report the amounts taken',
       description: `Records the amounts that payroll took for a finalized run. A line that no report names was taken in full. Later runs show the differences as arrears. A later report replaces only its own lines, and every report is kept. One invalid row rejects the whole report. ${WORDS}`,
       params: RunId,
@@ -267,6 +268,7 @@ export function payrollRunFileRoutes(app: Api, parts: ApiParts): void {
     '/v1/payroll-runs/:run_id/audit',
     operation('Payroll runs', 'runs:read', {
       operationId: 'auditPayrollRun',
+      action: 'none',
       summary: 'Compare a payroll run with a payroll file',
       description: `Compares the run, computed now if it is open, with the file. Stores nothing. At most ${AUDIT_ROWS_MAX} rows. ${WORDS}`,
       params: RunId,

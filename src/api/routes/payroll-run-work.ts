@@ -55,6 +55,7 @@ export function payrollRunWorkRoutes(app: Api, parts: ApiParts): void {
     '/v1/payroll-runs/:run_id/finalize',
     operation('Payroll runs', 'runs:write', {
       operationId: 'finalizePayrollRun',
+      action: 'run.finalize',
       summary: 'Finalize a payroll run',
       description:
         'Freezes its lines with everything they were computed from. `If-Match` takes the ETag of the run or of its ' +
@@ -99,6 +100,7 @@ export function payrollRunWorkRoutes(app: Api, parts: ApiParts): void {
     '/v1/payroll-runs/:run_id/void',
     operation('Payroll runs', 'runs:write', {
       operationId: 'voidPayrollRun',
+      action: 'run.void',
       summary: 'Void a finalized payroll run',
       description:
         'A voided run remains readable but no longer counts: its pay date is free again, and the amounts it settled for earlier runs are due again. ' +

@@ -39,6 +39,7 @@ export function payrollRunRoutes(app: Api, parts: ApiParts): void {
     '/v1/payroll-runs/:run_id',
     operation('Payroll runs', 'runs:write', {
       operationId: 'putPayrollRun',
+      action: 'run.create',
       summary: 'Create a payroll run',
       description:
         'Creates a run with an ID that you choose. The same body again changes nothing. Omitted fields have their defaults. ' +
@@ -73,6 +74,7 @@ export function payrollRunRoutes(app: Api, parts: ApiParts): void {
     '/v1/payroll-runs/preview',
     operation('Payroll runs', 'runs:read', {
       operationId: 'previewPayrollRun',
+      action: 'none',
       summary: 'Preview a payroll run',
       description: `Computes a run without storing it. With \`employee_ids\`, the response includes the first ${PREVIEWED_LINES} lines.`,
       body: DescribedRunBody,
@@ -146,6 +148,7 @@ export function payrollRunRoutes(app: Api, parts: ApiParts): void {
     '/v1/payroll-runs/:run_id',
     operation('Payroll runs', 'runs:write', {
       operationId: 'deletePayrollRun',
+      action: 'run.delete',
       summary: 'Delete an open payroll run',
       description: 'Deletes an open run. A finalized run cannot be deleted, only voided.',
       params: RunId,

@@ -5,6 +5,7 @@ import { CODES, PayrollCodes } from '../../payroll/settings/codes.ts';
 import { PayrollPolicy, POLICY, PolicyRequest } from '../../payroll/settings/policy.ts';
 import { inYear, PaySchedules, readSchedules } from '../../payroll/settings/schedules.ts';
 import type { Setting } from '../../payroll/settings/setting.ts';
+import type { Action } from '../../security/audit.ts';
 import { actingIn, by } from '../auth.ts';
 import { broken } from '../problem.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
@@ -22,6 +23,7 @@ type Words = {
   path: string;
   name: string;
   noun: string;
+  action: Action;
   request: TSchema;
   response: TSchema;
   getDescription: string;
@@ -35,6 +37,7 @@ export function payrollSettingRoutes(app: Api, parts: ApiParts): void {
     path: 'pay-schedule',
     name: 'PaySchedule',
     noun: 'pay schedules',
+    action: 'schedule.put',
     request: PaySchedules,
     response: PaySchedules,
     getDescription: 'Returns the stored list. Empty if the employer has none.',
@@ -47,6 +50,7 @@ export function payrollSettingRoutes(app: Api, parts: ApiParts): void {
     path: 'payroll-codes',
     name: 'PayrollCodes',
     noun: 'payroll codes',
+    action: 'codes.put',
     request: PayrollCodes,
     response: PayrollCodes,
     getDescription: 'Returns the stored list. Empty if the employer has none.',
@@ -57,6 +61,7 @@ export function payrollSettingRoutes(app: Api, parts: ApiParts): void {
     path: 'payroll-policy',
     name: 'PayrollPolicy',
     noun: 'payroll policy',
+    action: 'policy.put',
     request: PolicyRequest,
     response: PayrollPolicy,
     getDescription: 'All versions. A run uses the first whose `effective_from` is on or before its pay date.',
@@ -96,6 +101,7 @@ function scheduleRoutes(app: Api, { db, now, log }: ApiParts): void {
     url,
     operation('Payroll settings', 'runs:write', {
       operationId: 'putPayScheduleOfYear',
+      action: 'schedule.put',
       summary: "Set an employer's pay schedules of a year",
       description:
         'Replaces the pay dates of this year only, for all pay frequencies and groups. The pay dates of finalized runs must stay.',
@@ -123,6 +129,7 @@ function scheduleRoutes(app: Api, { db, now, log }: ApiParts): void {
     url,
     operation('Payroll settings', 'runs:write', {
       operationId: 'deletePayScheduleOfYear',
+      action: 'schedule.delete',
       summary: "Delete an employer's pay schedules of a year",
       description: 'Deletes the pay dates of this year. The pay dates of finalized runs must stay.',
       params: EmployerYear,
@@ -145,7 +152,7 @@ function settingRoutes<Value>(
   app: Api,
   { db, now, log }: ApiParts,
   setting: Setting<Value, object>,
-  { path, name, noun, request, response, getDescription, putDescription, logged }: Words,
+  { path, name, noun, action, request, response, getDescription, putDescription, logged }: Words,
 ): void {
   const url = `/v1/employers/:employer_id/${path}`;
   const shown = { params: EmployerId, response: { 200: Type.Unsafe<object>(response) } };
@@ -165,6 +172,7 @@ function settingRoutes<Value>(
     url,
     operation('Payroll settings', 'runs:write', {
       operationId: `put${name}`,
+      action,
       summary: `Set an employer's ${noun}`,
       description: putDescription,
       ...shown,

@@ -54,6 +54,7 @@ export function sessionRoutes(app: Api, { db, sharedNow, log, firstToken }: ApiP
     '/v1/sessions/:session_id',
     operation('Sessions', 'self', {
       operationId: 'endSession',
+      action: 'none',
       summary: 'End one of your sessions',
       description: "The session's next request is refused. Another token's session is a 404.",
       params: field.closed({ session_id: ownId }),
@@ -73,6 +74,7 @@ export function sessionRoutes(app: Api, { db, sharedNow, log, firstToken }: ApiP
     '/v1/sessions',
     operation('Sessions', 'self', {
       operationId: 'endOtherSessions',
+      action: 'none',
       summary: 'End all your other sessions',
       description: "Ends every session of the caller's token except the session that makes the request.",
       response: { 204: Type.Null({ description: 'The sessions have ended.' }) },

@@ -46,6 +46,7 @@ function addReportCommand(change: Command, kind: ChangeKind): void {
   const [description, file] = REPORTS[kind];
   change
     .subcommand(kind, `${description} One invalid row rejects the whole file.`)
+    .records('none')
     .examples(`change ${kind} ${file}`, `change ${kind} ${file} --key-prefix 2026-07`)
     .argument('<file>', `A ${ROWS_FILE}; CSV columns are field paths such as address.line1`)
     .option(
@@ -60,6 +61,7 @@ function addReportCommand(change: Command, kind: ChangeKind): void {
 function addShowCommands(change: Command): void {
   change
     .subcommand('list', 'List employment changes, newest first.')
+    .records('none')
     .examples('change list --state rejected', 'change list --employee maple-bakery-001 --wide')
     .choice('--state <state>', 'Only changes in this state', [
       'pending',
@@ -82,6 +84,7 @@ function addShowCommands(change: Command): void {
     });
   change
     .subcommand('show', 'Show a change and its delivery attempts, without personal data.')
+    .records('none')
     .examples(`change show ${CHANGE_ID}`)
     .argument('<change-id>', 'The id of the change')
     .table()
@@ -105,6 +108,7 @@ function addShowCommands(change: Command): void {
 function addActionCommands(change: Command): void {
   change
     .subcommand('retry', 'Send a rejected change again.')
+    .records('change.retry')
     .examples(`change retry ${CHANGE_ID}`)
     .argument('<change-id>', 'The id of the change')
     .option('--force', 'Also if a newer change of the employee was delivered, which this one may undo')
@@ -117,6 +121,7 @@ function addActionCommands(change: Command): void {
     });
   change
     .subcommand('cancel', 'Cancel a pending or rejected change and delete its contents.')
+    .records('change.cancel')
     .examples(`change cancel ${CHANGE_ID} --reason "hired by mistake"`)
     .argument('<change-id>', 'The id of the change')
     .reason('Why; stored with the change')
@@ -138,6 +143,7 @@ function addActionCommands(change: Command): void {
     });
   change
     .subcommand('release', 'Send the changes that wait for a rejected new hire.')
+    .records('change.release')
     .examples(`change release ${CHANGE_ID}`)
     .argument('<change-id>', 'The id of the rejected new hire')
     .json()

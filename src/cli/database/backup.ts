@@ -31,6 +31,7 @@ import { counted, megabytes, printable, printPairs, printResult, withProgress } 
 export function addBackupCommand(program: Command): void {
   program
     .subcommand('backup', 'Back up a SQLite database to one file, also while the sidecar runs.')
+    .records('none')
     .examples('backup /backups/sidecar.db', 'backup /backups/latest.db --yes')
     .argument('<file>', 'The file to create; it appears when it is complete')
     .confirmed()
@@ -112,6 +113,7 @@ function quoted(text: string): string {
 export function addRestoreCommand(program: Command): void {
   program
     .subcommand('restore', 'Restore a backup while the sidecar is stopped, and keep the replaced database.')
+    .records('none')
     .examples('restore /backups/sidecar.db', 'restore /backups/sidecar.db --yes')
     .argument('<file>', 'A file that "benefits-sidecar backup" created')
     .option('--without-keys', 'Also if DATA_KEYS lacks a key, without which its data stays unreadable')

@@ -24,6 +24,7 @@ import {
 export function addVerifyCommand(program: Command): void {
   program
     .subcommand('verify', 'Recompute the ledger from its events and compare every row.')
+    .records('none')
     .examples('verify', 'verify --json')
     .json()
     .doesOnDatabase(async ({ db, out, env, now, stopped }) => {
@@ -46,6 +47,7 @@ export function addVerifyCommand(program: Command): void {
 export function addAcceptLossCommand(program: Command): void {
   program
     .subcommand('accept-loss', 'Accept a loss of data after its events were replayed or cannot be.')
+    .records('loss.accept')
     .examples('accept-loss --reason "replayed from the portal on July 3"')
     .reason('Why; stored with the loss')
     .confirmed()
@@ -66,6 +68,7 @@ export function addAcceptLossCommand(program: Command): void {
 export function addRetentionCommand(program: Command): void {
   program
     .subcommand('retention', 'Delete data older than RETENTION_EVENTS and RETENTION_REQUESTS now.')
+    .records('none')
     .examples('retention --dry-run', 'retention --yes')
     .option('--dry-run', 'Count what would be deleted, and delete nothing')
     .confirmed()

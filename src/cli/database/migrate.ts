@@ -13,6 +13,7 @@ import { printable, printResult, withProgress } from '../output.ts';
 export function addMigrateCommand(program: Command): void {
   program
     .subcommand('migrate', 'Create the database, or migrate it to this release.')
+    .records('none')
     .examples('migrate')
     .json()
     .does(async ({ env, out, now }) => {
@@ -34,6 +35,7 @@ export function addMigrateCommand(program: Command): void {
 export function addCopyCommand(program: Command): void {
   program
     .subcommand('copy', 'Copy a SQLite database to an empty PostgreSQL database.')
+    .records('none')
     .examples('copy --from sqlite:./data/sidecar.db')
     .requiredOption('--from <url>', 'The SQLite database, such as sqlite:./data/sidecar.db (required)')
     .option('--to <url>', 'The PostgreSQL database (default: DATABASE_URL, which hides its password)')

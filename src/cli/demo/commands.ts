@@ -12,6 +12,7 @@ import { type Scene, type Stage, StepFailed, setStage } from './stage.ts';
 export function addDemoCommand(program: Command): void {
   program
     .subcommand('demo', 'Run the complete data flow with simulated systems, on this machine.')
+    .records('none')
     .examples('demo', 'demo --once')
     .option('--once', 'Stop after the last step (default: keep running until Ctrl-C)')
     .does(({ out, stopped }: Context, { once = false }: { once?: boolean }) =>

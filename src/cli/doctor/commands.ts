@@ -16,6 +16,7 @@ import { type Finding, findingsOf } from './finding.ts';
 export function addDoctorCommand(program: Command): void {
   program
     .subcommand('doctor', 'Check the configuration, the database and the connections.')
+    .records('none')
     .examples('doctor', 'doctor --all', 'doctor --json')
     .checks()
     .does(async (context, { all = false }: { all?: boolean }) => {

@@ -18,6 +18,7 @@ export function addRunCommands(program: Command): void {
   const run = program.subcommand('run', 'Compute, review and finalize payroll runs.');
   const create = run
     .subcommand('create', 'Create a run and show its totals. The same run again changes nothing.')
+    .records('run.create')
     .examples(`run create mb-2026-07 ${EXAMPLE}`, 'run create mb-2026-07 run.json')
     .argument('<run-id>', 'An id of your choice: 1 to 128 of A-Z a-z 0-9 . _ -');
   withRunOptions(create).does(
@@ -44,6 +45,7 @@ export function addRunCommands(program: Command): void {
   );
   const preview = run
     .subcommand('preview', 'Show the totals of a run without storing it.')
+    .records('none')
     .examples(`run preview ${EXAMPLE}`, 'run preview run.json --employee maple-bakery-001');
   withRunOptions(preview).does(async (context, file: string | undefined, options: RunOptions) => {
     const { out } = context;

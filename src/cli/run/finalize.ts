@@ -32,6 +32,7 @@ import { printStoredRun, printTotals, storedRun } from './show.ts';
 export function addFinalizeCommands(run: Command): void {
   run
     .subcommand('readiness', 'Check whether an open run can be finalized.')
+    .records('none')
     .examples('run readiness mb-2026-07')
     .argument('<run-id>', 'The id of the run')
     .checks()
@@ -52,6 +53,7 @@ export function addFinalizeCommands(run: Command): void {
     });
   run
     .subcommand('finalize', 'Freeze the reviewed lines of a run.')
+    .records('run.finalize')
     .examples(
       'run finalize mb-2026-07',
       'run finalize mb-2026-07 --etag 5f0c2e',
@@ -85,6 +87,7 @@ export function addFinalizeCommands(run: Command): void {
     });
   run
     .subcommand('void', 'Void a finalized run. It stays readable, but no longer counts.')
+    .records('run.void')
     .examples('run void mb-2026-07 --reason "wrong pay period"')
     .argument('<run-id>', 'The id of the run')
     .reason('Why; stored with the run')
@@ -107,6 +110,7 @@ export function addFinalizeCommands(run: Command): void {
     });
   run
     .subcommand('verify', 'Compute a finalized run again and compare every line.')
+    .records('none')
     .examples('run verify mb-2026-07')
     .argument('<run-id>', 'The id of the run')
     .json()
@@ -139,6 +143,7 @@ export function addFinalizeCommands(run: Command): void {
     });
   run
     .subcommand('delete', 'Delete an open run.')
+    .records('run.delete')
     .examples('run delete mb-2026-07')
     .argument('<run-id>', 'The id of the run')
     .confirmed()

@@ -27,6 +27,7 @@ import { storedRun } from './show.ts';
 export function addPayrollFileCommands(run: Command): void {
   run
     .subcommand('taken', 'Report the deductions taken. A later report replaces only the lines it names.')
+    .records('run.taken')
     .examples('run taken mb-2026-07 taken.csv')
     .argument('<run-id>', 'The id of the finalized run')
     .argument('<file>', `A ${ROWS_FILE} with employee_id, amount, and line_of_coverage or payroll_code`)
@@ -49,6 +50,7 @@ export function addPayrollFileCommands(run: Command): void {
     });
   run
     .subcommand('taken-lines', 'List the lines that reports of deductions taken name.')
+    .records('none')
     .examples('run taken-lines mb-2026-07', 'run taken-lines mb-2026-07 --report 1')
     .argument('<run-id>', 'The id of the run')
     .option('--report <id>', 'Only this report', wholeNumber(1, 999_999_999))
@@ -62,6 +64,7 @@ export function addPayrollFileCommands(run: Command): void {
     });
   run
     .subcommand('audit', "Compare a run with payroll's own file. The exit code is 0 if they agree.")
+    .records('none')
     .examples('run audit mb-2026-07 payroll.csv', 'run audit mb-2026-07 payroll.csv --wide')
     .argument('<run-id>', 'The id of the run')
     .argument('<file>', `A ${ROWS_FILE} with employee_id, line_of_coverage, member_amount`)

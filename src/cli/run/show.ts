@@ -37,6 +37,7 @@ import {
 export function addShowCommands(run: Command): void {
   run
     .subcommand('list', 'List payroll runs, latest pay date first.')
+    .records('none')
     .examples('run list', 'run list --employer maple-bakery --state finalized')
     .option('--employer <id>', 'Only this employer', employerId)
     .choice('--state <state>', 'Only runs in this state', ['open', 'finalized', 'voided'])
@@ -52,6 +53,7 @@ export function addShowCommands(run: Command): void {
     });
   run
     .subcommand('show', 'Show a run: its options, state, totals and ETag.')
+    .records('none')
     .examples('run show mb-2026-07', 'run show mb-2026-07 --json')
     .argument('<run-id>', 'The id of the run; an open run is computed now')
     .table()
@@ -60,6 +62,7 @@ export function addShowCommands(run: Command): void {
     });
   run
     .subcommand('lines', 'Print the amounts to deduct from each employee, with explanations.')
+    .records('none')
     .examples('run lines mb-2026-07 --employee maple-bakery-001', 'run lines mb-2026-07 --csv > lines.csv')
     .argument('<run-id>', 'The id of the run; an open run is computed now')
     .option('--employee <id>', 'Only this employee')
