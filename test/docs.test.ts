@@ -7,7 +7,7 @@ import t from 'tap';
 import { PROBLEMS, type ProblemCode, problemName } from '../src/api/problem.ts';
 import { createOutput } from '../src/cli/output.ts';
 import { createProgram } from '../src/cli/program.ts';
-import { SCOPES } from '../src/security/tokens.ts';
+import { SCOPES } from '../src/security/scopes.ts';
 import { variables } from './config-samples.ts';
 import { parseYaml } from './support/yaml.ts';
 

@@ -1,10 +1,11 @@
 -- Only the SHA-256 of a token is stored. Tables that name a token have no foreign key to it: the configuration's own
--- token is in no table, and records outlive tokens.
+-- token is in no table, and records outlive tokens. `person` identifies the person whose token it is; null for a program.
 CREATE TABLE tokens (
   token_id   TEXT NOT NULL PRIMARY KEY,
   name       TEXT NOT NULL,
   token_hash BLOB NOT NULL UNIQUE,
   scopes     TEXT NOT NULL,
+  person     TEXT,
   created_at TEXT NOT NULL,
   expires_at TEXT,
   revoked_at TEXT

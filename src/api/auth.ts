@@ -6,8 +6,9 @@ import type { SharedNow } from '../database/engine.ts';
 import type { Db } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import { type Acting, type Action, type Actor, record, tokenActor } from '../security/audit.ts';
+import { allows, type Scope } from '../security/scopes.ts';
 import { isForgeryToken, noteUse, sessionCaller } from '../security/sessions.ts';
-import { allows, authenticate, type Caller, createFailedAttempts, type Scope } from '../security/tokens.ts';
+import { authenticate, type Caller, createFailedAttempts } from '../security/tokens.ts';
 import { invalid, Refusal } from './problem.ts';
 
 /** `public`: without a token. `any`: any valid token, also as the password of HTTP Basic. `self`: any, without Basic. */

@@ -2,18 +2,20 @@
 import { InvalidArgumentError, Option } from 'commander';
 import { databaseNow } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
+import { ROLE_NAMES, ROLES, type Role, roleOf, SCOPES } from '../security/scopes.ts';
 import {
   createToken,
+  isPerson,
   isTokenName,
   listTokens,
+  PERSON_RULE,
   revokeToken,
-  SCOPES,
   TOKEN_NAME_RULE,
   type TokenSummary,
 } from '../security/tokens.ts';
 import { period } from './arguments.ts';
 import { actingIn, type Command, confirm } from './command.ts';
-import { failed } from './failure.ts';
+import { failed, wrongUsage } from './failure.ts';
 import { type Column, counted, printList, printResult } from './output.ts';
 
 export function addTokenCommands(program: Command): void {
@@ -22,22 +24,27 @@ export function addTokenCommands(program: Command): void {
     .subcommand('create', 'Create a token and print it. It cannot be shown again.')
     .records('token.create')
     .examples(
-      'token create --name payroll --scope ledger:read runs:write',
+      'token create --name payroll --role integration --expires 365d',
+      'token create --name "jo payroll" --role payroll-manager --person jo@example.com',
       'token create --name grafana --scope metrics:read --expires 90d > grafana.token',
     )
     .requiredOption('--name <name>', 'The name in lists and logs (required)', tokenName)
-    .addOption(SCOPE)
+    .addOption(new Option('--role <role...>', 'What the token permits, by role').choices(ROLE_NAMES))
+    .addOption(new Option('--scope <scope...>', 'What the token permits, by scope').choices(SCOPES))
+    .option('--person <id>', 'The person whose token it is, as in approvals', personId)
     .option('--expires <period>', 'Expire after this time, such as 90d (default: never)', period)
     .json()
-    .doesOnDatabase(async (context, { name, scope, expires }: CreateOptions) => {
+    .doesOnDatabase(async (context, options: CreateOptions) => {
       // Prints only the token on stdout, so a script can capture it. Everything else goes to stderr.
       const { db, out, actor } = context;
+      const { name, person = null, expires } = options;
+      const scopes = scopesOf(options);
       const now = await databaseNow(db, context.now);
       const expiresAt = expires === undefined ? null : new Date(now.getTime() + expires);
-      const asked = { name, scopes: scope, expiresAt, now, actor };
+      const asked = { name, scopes, person, expiresAt, now, actor };
       const { tokenId, token } = await transact(db, (trx) => createToken(trx, asked));
       const expires_at = expiresAt?.toISOString() ?? null;
-      printResult(out, { id: tokenId, token, name, scopes: scope, expires_at }, token);
+      printResult(out, { id: tokenId, token, name, scopes, person, expires_at }, token);
       const expiry = expires_at === null ? 'never expires' : `expires ${expires_at}`;
       out.note(`${tokenId} (${name}) ${expiry}. The token cannot be shown again: store it as a secret.`);
     });
@@ -86,32 +93,42 @@ export function addTokenCommands(program: Command): void {
     });
 }
 
-const SCOPE = new Option('--scope <scope...>', 'What the token permits (required)')
-  .choices(SCOPES)
-  .makeOptionMandatory();
+function scopesOf({ role = [], scope = [] }: CreateOptions): string[] {
+  const scopes = new Set([...role.flatMap((name) => ROLES[name]), ...scope]);
+  if (scopes.size === 0) throw wrongUsage('add --role or --scope: a token without a scope permits nothing');
+  return SCOPES.filter((name) => scopes.has(name));
+}
 
 function tokenName(text: string): string {
   if (isTokenName(text)) return text;
   throw new InvalidArgumentError(`It must be ${TOKEN_NAME_RULE}.`);
 }
 
-type CreateOptions = { name: string; scope: string[]; expires?: number };
+function personId(text: string): string {
+  if (isPerson(text)) return text;
+  throw new InvalidArgumentError(`It must be ${PERSON_RULE}.`);
+}
+
+type CreateOptions = { name: string; role?: Role[]; scope?: string[]; person?: string; expires?: number };
 
 const COLUMNS: readonly Column<ReturnType<typeof shapeOf>>[] = [
   ['id', (token) => token.id],
   ['name', (token) => token.name],
-  ['scopes', (token) => token.scopes.join(' '), 'cut'],
+  ['role or scopes', (token) => token.role ?? token.scopes.join(' '), 'cut'],
+  ['person', (token) => token.person, 3],
   ['state', (token) => token.state],
   ['created', (token) => token.created_at, 2],
   ['expires', (token) => token.expires_at, 1],
 ];
 
-function shapeOf({ tokenId, name, scopes, createdAt, expiresAt, revokedAt }: TokenSummary, now: Date) {
+function shapeOf({ createdAt, expiresAt, revokedAt, ...token }: TokenSummary, now: Date) {
   const expired = expiresAt !== null && expiresAt <= now.toISOString();
   return {
-    id: tokenId,
-    name,
-    scopes,
+    id: token.tokenId,
+    name: token.name,
+    role: roleOf(token.scopes),
+    scopes: token.scopes,
+    person: token.person,
     state: revokedAt !== null ? 'revoked' : expired ? 'expired' : 'valid',
     created_at: createdAt,
     expires_at: expiresAt,

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { FastifyInstance } from 'fastify';
-import type { Scope } from '../security/tokens.ts';
+import type { Scope } from '../security/scopes.ts';
 import { type Html, html } from './html.ts';
 
 const require = createRequire(import.meta.url);

@@ -6,8 +6,9 @@ import type { Clock } from '../clock.ts';
 import type { Config } from '../config.ts';
 import type { SharedNow } from '../database/engine.ts';
 import type { Db } from '../database/tables.ts';
+import type { Scope } from '../security/scopes.ts';
 import { forgeryToken } from '../security/sessions.ts';
-import type { Scope } from '../security/tokens.ts';
+import type { Caller } from '../security/tokens.ts';
 import type { Log } from '../telemetry/log.ts';
 import { type Api, createApi, rejectionOf } from './api-client.ts';
 import { empty, problemBody } from './elements/facts.ts';
@@ -39,6 +40,8 @@ export type Visit = {
   readonly query: Texts;
   readonly now: Date;
   readonly today: string;
+  /** The signed-in user; null on public pages. */
+  readonly caller: Caller | null;
   /** Whether the user's token has this scope. Pages hide what it lacks. */
   may(scope: Scope): boolean;
 };
@@ -113,6 +116,7 @@ export function visitOf(app: FastifyInstance, request: FastifyRequest, parts: Co
     query: textsOf(request.query),
     now,
     today: now.toISOString().slice(0, 10),
+    caller: request.caller,
     may: (scope) => mayAlso(request.caller, scope),
   };
 }

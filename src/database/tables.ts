@@ -69,6 +69,7 @@ export interface Tables {
     name: string;
     token_hash: Buffer;
     scopes: string;
+    person: string | null;
     created_at: string;
     expires_at: string | null;
     revoked_at: string | null;

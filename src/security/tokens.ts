@@ -2,37 +2,28 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Elapsed } from '../clock.ts';
 import type { SharedNow } from '../database/engine.ts';
-import type { Db, Trx } from '../database/tables.ts';
+import type { Db, Tables, Trx } from '../database/tables.ts';
 import { AppError } from '../errors.ts';
 import { type Acting, type Actor, record } from './audit.ts';
-
-/** The scopes that a token may have. `all` includes every other scope, also future ones. */
-export const SCOPES = [
-  'ledger:read',
-  'runs:read',
-  'runs:write',
-  'census:read',
-  'census:write',
-  'changes:read',
-  'changes:write',
-  'events:read',
-  'events:write',
-  'pii:read',
-  'metrics:read',
-  'all',
-] as const;
-export type Scope = (typeof SCOPES)[number];
+import { isScope, SCOPES, type Scope } from './scopes.ts';
 
 /** The token is refused from `expiresAt` on; null: never. */
 export type NewToken = {
   name: string;
   scopes: readonly string[];
+  /** The person whose token it is; null for a program. */
+  person?: string | null;
   expiresAt: Date | null;
   now: Date;
   actor: Actor;
 };
-/** The authenticated caller. `name` may be logged. */
-export type Caller = { readonly tokenId: string; readonly name: string; readonly scopes: readonly Scope[] };
+/** The authenticated caller. `name` may be logged. `person` identifies a person, and is null for a program. */
+export type Caller = {
+  readonly tokenId: string;
+  readonly name: string;
+  readonly scopes: readonly Scope[];
+  readonly person: string | null;
+};
 /** A token without its secret. Times are UTC texts. */
 export type TokenSummary = Caller & { createdAt: string; expiresAt: string | null; revokedAt: string | null };
 
@@ -52,23 +43,37 @@ export function isTokenName(text: string): boolean {
   return NAME.test(text) && !text.startsWith('tok_') && text !== FIRST_TOKEN;
 }
 
+/** Visible characters, so that two names of a person never look the same; a subject of OpenID Connect follows its issuer. */
+const PERSON = /^[\x21-\x7e]+(?: [\x21-\x7e]+)*$/;
+const PERSON_MAX_CHARACTERS = 512;
+
+export const PERSON_RULE = `1 to ${PERSON_MAX_CHARACTERS} visible ASCII characters, with single spaces between them`;
+
+export function isPerson(text: string): boolean {
+  return text.length <= PERSON_MAX_CHARACTERS && PERSON.test(text);
+}
+
 /** Creates a token and returns it; it is never shown again. Throws TOKEN_REFUSED. */
-export async function createToken(trx: Trx, { name, scopes, expiresAt, now, actor }: NewToken) {
+export async function createToken(
+  trx: Trx,
+  { name, scopes, person = null, expiresAt, now, actor }: NewToken,
+) {
   if (!isTokenName(name)) throw refused(`the name of a token must be ${TOKEN_NAME_RULE}`);
   const known = knownScopes(scopes);
+  if (person !== null && !isPerson(person)) throw refused(`the person of a token must be ${PERSON_RULE}`);
   if (expiresAt !== null && expiresAt <= now) {
     throw refused(`the token would have expired already, at ${expiresAt.toISOString()}`);
   }
   const tokenId = `tok_${randomBytes(ID_BYTES).toString('hex')}`;
   const token = `bsc_${randomBytes(TOKEN_BYTES).toString('base64url')}`;
-  const row = { token_id: tokenId, name, token_hash: tokenHash(token), scopes: known.join(' ') };
+  const row = { token_id: tokenId, name, token_hash: tokenHash(token), scopes: known.join(' '), person };
   const expires_at = expiresAt?.toISOString() ?? null;
   const dates = { created_at: now.toISOString(), expires_at, revoked_at: null };
   await trx
     .insertInto('tokens')
     .values({ ...row, ...dates })
     .execute();
-  const details = { name, scopes: known, expires_at };
+  const details = { name, scopes: known, person, expires_at };
   const acting = { actor, now: now.toISOString() };
   await record(trx, acting, { action: 'token.create', resource: tokenId, details });
   return { tokenId, token };
@@ -102,7 +107,7 @@ export async function callerOf(
   if (row === undefined || !timingSafeEqual(hash, row.token_hash)) return null;
   if (row.revoked_at !== null) return null;
   if (row.expires_at !== null && row.expires_at <= (await sharedNow(db)).toISOString()) return null;
-  return { tokenId: row.token_id, name: row.name, scopes: storedScopes(row.scopes) };
+  return viewCaller(row);
 }
 
 /** Returns the hash of a caller's token, to which its sessions refer; null if there is no such token. */
@@ -114,20 +119,19 @@ export async function hashOfCaller(db: Db, { tokenId }: Caller, firstToken: stri
 
 function firstCaller(hash: Buffer, firstToken: string | null): Caller | null {
   if (firstToken === null || !timingSafeEqual(hash, tokenHash(firstToken))) return null;
-  return { tokenId: FIRST_TOKEN, name: FIRST_TOKEN, scopes: ['all'] };
+  return { tokenId: FIRST_TOKEN, name: FIRST_TOKEN, scopes: ['all'], person: null };
 }
 
-export function allows(scopes: readonly Scope[], scope: Scope): boolean {
-  return scopes.includes(scope) || scopes.includes('all');
+function viewCaller(row: Pick<Tables['tokens'], 'token_id' | 'name' | 'scopes' | 'person'>): Caller {
+  const { token_id, name, scopes, person } = row;
+  return { tokenId: token_id, name, scopes: storedScopes(scopes), person };
 }
 
 /** Returns every token, oldest first, including revoked and expired ones: logs still name those. */
 export async function listTokens(db: Db): Promise<TokenSummary[]> {
   const rows = await db.selectFrom('tokens').selectAll().orderBy('created_at').orderBy('token_id').execute();
   return rows.map((row) => ({
-    tokenId: row.token_id,
-    name: row.name,
-    scopes: storedScopes(row.scopes),
+    ...viewCaller(row),
     createdAt: row.created_at,
     expiresAt: row.expires_at,
     revokedAt: row.revoked_at,
@@ -173,10 +177,6 @@ function knownScopes(asked: readonly string[]): Scope[] {
 /** A scope stored by a later release is ignored. */
 function storedScopes(text: string): Scope[] {
   return text.split(' ').filter(isScope);
-}
-
-function isScope(text: string): text is Scope {
-  return (SCOPES as readonly string[]).includes(text);
 }
 
 export function tokenHash(text: string): Buffer {

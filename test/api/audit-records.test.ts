@@ -242,7 +242,7 @@ onEitherEngine('a run shows who finalized, accepted and voided it, and its recor
   const finalized = await accept('r', 'both are right');
   const by = { kind: 'token', id: 'API_TOKEN', name: 'API_TOKEN', acting_user: null, issuer: null };
   t.match(finalized.json, { finalized_by: by, accepted_by: by, voided_by: null });
-  const token = await tokenWith('runs:write');
+  const token = await tokenWith('runs:approve');
   const voided = await call({ method: 'POST', url: '/v1/payroll-runs/r/void', body: { reason: 'x' }, token });
   t.match(voided.json, { finalized_by: by, voided_by: { kind: 'token', name: 'token 1' } });
   const { json } = await get('/r/audit-records');

@@ -142,7 +142,7 @@ async function follow(t: Test, pages: readonly string[], isLeftOut: (text: strin
   const { call, db, tokenWith } = await start(t, { now: () => new Date(now) });
   const variables: Record<string, string> = {
     API: '',
-    TOKEN: await tokenWith('runs:read', 'runs:write', 'census:write'),
+    TOKEN: await tokenWith('runs:read', 'runs:write', 'runs:approve', 'census:write'),
   };
   const post = ({ id, body }: { id: string; body: unknown }) =>
     deliver(db, [{ eventId: id, body: Buffer.from(JSON.stringify(body)) }], now);

@@ -2,7 +2,7 @@ import { verifyRuns } from '../../src/payroll/lifecycle/verify.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import { pastTriggers } from '../support/past-triggers.ts';
 import { bodyOn, deduct } from '../support/payroll.ts';
-import { startPayroll } from './payroll-stage.ts';
+import { RUNS, startPayroll } from './payroll-stage.ts';
 
 const PROBLEM = 'urn:benefits-sidecar:problem:';
 const LATER = '2026-07-01T00:00:00Z';
@@ -105,6 +105,22 @@ onEitherEngine(
     t.equal(foreign.status, 412);
     const etag = foreign.headers.etag as string;
     t.equal((await post('/r/finalize', accepted, { 'if-match': etag })).status, 200);
+  },
+);
+
+onEitherEngine(
+  'accepting a finding needs runs:approve, and finalizing a run without findings does not',
+  async (t) => {
+    const { put, call, db, tokenWith } = await startPayroll(t);
+    await put('r');
+    const token = await tokenWith('runs:read', 'runs:write');
+    const finalize = (runId: string, body: object) =>
+      call({ method: 'POST', url: `${RUNS}/${runId}/finalize`, body, token });
+    await put('next', bodyOn('2026-07-31', { employee_ids: ['emp-2'] }));
+    await deduct(db, 'evt-9', { id: 'ded-9', employee_id: 'emp-1' }, LATER);
+    const refused = await finalize('r', { accept: ['overlap'], reason: 'both are confirmed' });
+    t.match(refused, { status: 403, json: { detail: /scope runs:approve/ } });
+    t.equal((await finalize('next', { accept: [] })).status, 200);
   },
 );
 

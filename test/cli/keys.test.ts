@@ -1,4 +1,5 @@
 import { readDataKeys } from '../../src/config.ts';
+import { ROLES } from '../../src/security/scopes.ts';
 import { authenticate } from '../../src/security/tokens.ts';
 import { at } from '../support/clocks.ts';
 import { onEitherEngine } from '../support/engine.ts';
@@ -11,6 +12,20 @@ onEitherEngine('a generated key is valid for DATA_KEYS and different each time',
   const keys = readDataKeys({ DATA_KEYS: `${one.stdout.trim()} ${other.stdout.trim()}` });
   t.equal(keys.length, 2);
   t.match(keys[0]?.id, /^k\d{8}-[0-9a-f]{4}$/);
+});
+
+onEitherEngine('a token gets the scopes of its roles, added scopes, and its person', async (t) => {
+  const { env } = await withDatabase(t);
+  const options = ['--role', 'auditor', '--scope', 'pii:read', '--person', 'jo@example.com'];
+  const made = jsonOf(await here(t, env, ['token', 'create', '--name', 'jo', ...options, '--json']));
+  t.strictSame(made.scopes.toSorted(), [...ROLES.auditor, 'pii:read'].sort());
+  t.equal(made.person, 'jo@example.com');
+  await here(t, env, ['token', 'create', '--name', 'mo', '--role', 'auditor']);
+  const { data } = jsonOf(await here(t, env, ['token', 'list', '--json']));
+  t.match(data, [
+    { name: 'jo', role: null, person: 'jo@example.com' },
+    { name: 'mo', role: 'auditor', person: null },
+  ]);
 });
 
 onEitherEngine('only the token is on stdout, and it works until it is revoked', async (t) => {

@@ -67,6 +67,9 @@ const WRONG_USAGE: readonly string[][] = [
   ['migrate', 'twice'],
   ['events', 'list', '--cursor', 'abc'],
   ['token', 'create', '--name', 'x', '--scope', 'everything'],
+  ['token', 'create', '--name', 'x', '--role', 'boss'],
+  ['token', 'create', '--name', 'x'],
+  ['token', 'create', '--name', 'x', '--scope', 'all', '--person', 'jo  smith'],
 ];
 
 t.test('wrong usage exits with 2, prints nothing on stdout, and names the mistake', async (t) => {

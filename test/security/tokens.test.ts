@@ -3,15 +3,14 @@ import t from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { SYSTEM } from '../../src/security/audit.ts';
+import { allows, ROLES, roleOf, SCOPES } from '../../src/security/scopes.ts';
 import {
-  allows,
   authenticate,
   createFailedAttempts,
   createToken,
   listTokens,
   type NewToken,
   revokeToken,
-  SCOPES,
 } from '../../src/security/tokens.ts';
 import { scratch } from '../database/scratch.ts';
 import { acting } from '../support/audit.ts';
@@ -66,7 +65,23 @@ onEachEngine('a token authenticates with its name and scopes', async (t) => {
     tokenId,
     name: 'payroll',
     scopes: ['ledger:read', 'runs:write'],
+    person: null,
   });
+});
+
+onEachEngine("a person's token authenticates as the person", async (t) => {
+  const { db } = await scratch(t);
+  const person = 'https://login.example.com 248289761001';
+  const { token } = await create(db, { person });
+  t.equal((await authenticate(db, token, at(NOW), null))?.person, person);
+});
+
+t.test('a role is recognized by its scopes, and none can read personal data', async (t) => {
+  for (const [role, scopes] of Object.entries(ROLES)) {
+    t.equal(roleOf(scopes), role);
+    t.equal(roleOf([...scopes, 'pii:read']), null);
+    t.notOk(allows(scopes, 'pii:read'));
+  }
 });
 
 onEachEngine('other texts do not authenticate', async (t) => {
@@ -145,6 +160,7 @@ onEachEngine('the configured API_TOKEN has all scopes, and only if it is set', a
     tokenId: 'API_TOKEN',
     name: 'API_TOKEN',
     scopes: ['all'],
+    person: null,
   });
   t.equal(await authenticate(db, FIRST_TOKEN, at(NOW), null), null);
   t.equal(await authenticate(db, '', at(NOW), FIRST_TOKEN), null);
@@ -193,6 +209,8 @@ onEachEngine('an invalid token request is rejected and creates no token', async 
     'no name': [{ name: '' }, /name/],
     'a name of two lines': [{ name: 'a\nb' }, /name/],
     'a name that looks like an id': [{ name: 'tok_0123456789ab' }, /name/],
+    'a person of two lines': [{ person: 'a\nb' }, /person/],
+    'a person who looks like another one': [{ person: 'jo ' }, /person/],
     'the name of the first token': [{ name: 'API_TOKEN' }, /name/],
   };
   for (const [name, [wish, message]] of Object.entries(refusals)) {

@@ -9,7 +9,7 @@ import { PayrollRun, viewStoredRun } from '../../payroll/lifecycle/run-view.ts';
 import { type StoredRun, voidRun } from '../../payroll/records/runs.ts';
 import { settledBy } from '../../payroll/records/settlements.ts';
 import { finalizeChecked, unknownChecks } from '../../readiness/run-report.ts';
-import { actingIn, actorOf, by } from '../auth.ts';
+import { actingIn, actorOf, alsoNeeds, by } from '../auth.ts';
 import { idempotencyKeyOf, ifMatchOf } from '../headers.ts';
 import { conflict, invalid, Refusal } from '../problem.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
@@ -61,7 +61,7 @@ export function payrollRunWorkRoutes(app: Api, parts: ApiParts): void {
         'Freezes its lines with everything they were computed from. `If-Match` takes the ETag of the run or of its ' +
         'readiness report; if the lines changed since, the response is 412 with the current ETag. A failed readiness ' +
         'check is a 409 that names it, unless `accept` names the check: then `If-Match` must be the ETag of the ' +
-        'readiness report. An accepted finding stays accepted until its versions or events change. A repeat ' +
+        'readiness report, and the token needs the scope `runs:approve` too. An accepted finding stays accepted until its versions or events change. A repeat ' +
         'with the ETag that was finalized, or with the same `Idempotency-Key`, returns the run.',
       params: RunId,
       headers: Type.Object({
@@ -75,10 +75,12 @@ export function payrollRunWorkRoutes(app: Api, parts: ApiParts): void {
     }),
     async (request, reply) => {
       const { run_id } = request.params;
+      const accept = acceptanceOf(request.body);
+      if (accept !== null) alsoNeeds(request, 'runs:approve');
       const finalized = await finalizeChecked(db, run_id, {
         ifMatch: ifMatchOf(request.headers['if-match']),
         idempotencyKey: idempotencyKeyOf(request.headers['idempotency-key']),
-        accept: acceptanceOf(request.body),
+        accept,
         actor: actorOf(request),
         sharedNow,
         question: await questionOf(parts),
@@ -98,7 +100,7 @@ export function payrollRunWorkRoutes(app: Api, parts: ApiParts): void {
 
   app.post(
     '/v1/payroll-runs/:run_id/void',
-    operation('Payroll runs', 'runs:write', {
+    operation('Payroll runs', 'runs:approve', {
       operationId: 'voidPayrollRun',
       action: 'run.void',
       summary: 'Void a finalized payroll run',

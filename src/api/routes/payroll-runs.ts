@@ -218,7 +218,7 @@ const recordCursor = cursorOf('audit-records', Type.Integer({ minimum: 1 }));
 export function payrollRunAuditRoutes(app: Api, { db }: ApiParts): void {
   app.get(
     '/v1/payroll-runs/:run_id/audit-records',
-    operation('Payroll runs', 'runs:read', {
+    operation('Payroll runs', 'audit:read', {
       operationId: 'listAuditRecordsOfPayrollRun',
       summary: 'List who did what with a payroll run',
       description:

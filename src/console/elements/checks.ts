@@ -1,7 +1,7 @@
 /** Readiness checks, each with a link to the page that fixes it, and the notice that sending is paused. */
 import { titleOfCheck } from '../../api/routes/readiness.ts';
 import type { Schemas } from '../../client.ts';
-import type { Scope } from '../../security/tokens.ts';
+import type { Scope } from '../../security/scopes.ts';
 import { type Content, type Html, html } from '../html.ts';
 import type { Visit } from '../page.ts';
 import { state } from './facts.ts';

@@ -1,5 +1,5 @@
 /** Addresses of pages. Ids are chosen by payroll or the benefits service and may contain any character. */
-import type { Scope } from '../../security/tokens.ts';
+import type { Scope } from '../../security/scopes.ts';
 import { type Content, type Html, html } from '../html.ts';
 
 export type Query = Readonly<Record<string, string | undefined>>;

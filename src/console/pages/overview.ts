@@ -1,6 +1,6 @@
 /** The overview: readiness, what is pending, the last hour as charts, and the latest census syncs. */
 import type { Schemas } from '../../client.ts';
-import type { Scope } from '../../security/tokens.ts';
+import type { Scope } from '../../security/scopes.ts';
 import { type Attempt, attempt } from '../api-client.ts';
 import { timeChart } from '../elements/chart.ts';
 import { checkList, QUARANTINED } from '../elements/checks.ts';

@@ -1,6 +1,9 @@
 /** The console sessions of the signed-in user's token. */
 import type { Schemas } from '../../client.ts';
+import { roleOf } from '../../security/scopes.ts';
+import type { Caller } from '../../security/tokens.ts';
 import { dataOrNull } from '../api-client.ts';
+import { facts } from '../elements/facts.ts';
 import { instant, since } from '../elements/format.ts';
 import { PAGE_ROWS, pager, table } from '../elements/list.ts';
 import { type Html, html } from '../html.ts';
@@ -9,11 +12,12 @@ import type { Console } from '../page.ts';
 const PATH = '/sessions';
 
 export function sessionPages({ page, action }: Console): void {
-  page(PATH, 'self', async ({ api, now, query: { cursor } }) => {
+  page(PATH, 'self', async ({ api, now, caller, query: { cursor } }) => {
     const { data, next_cursor } = await api.get('/v1/sessions', { limit: PAGE_ROWS, cursor });
     const hasOthers = cursor !== undefined || next_cursor !== null || data.some((one) => !one.is_current);
     const endOthers = html`<button type="submit" class="danger">End all other sessions</button>`;
     const body = html`
+      ${caller !== null && accessOf(caller)}
       ${table(data, { caption: 'Sessions of your token', captionHidden: true, stacked: true }, [
         ['Signed in', ({ created_at }) => instant(created_at), 'date'],
         ['Last used', ({ last_used_at }) => since(last_used_at, now), 'date'],
@@ -35,6 +39,15 @@ export function sessionPages({ page, action }: Console): void {
     await api.send('delete', '/v1/sessions');
     return { go: PATH };
   });
+}
+
+/** Renders what the user's token permits. */
+function accessOf({ scopes, person }: Caller): Html {
+  return facts([
+    ['Role', roleOf(scopes)],
+    ['Scopes', scopes.join(', ')],
+    ['Person', person],
+  ]);
 }
 
 function ending({ id, created_at, is_current }: Schemas['Session']): Html {

@@ -46,7 +46,7 @@ export function finalizePages({ page, part, action }: Console): void {
     return { go: '/runs' };
   });
 
-  page('/runs/:run_id/void', scope, async (visit) => {
+  page('/runs/:run_id/void', 'runs:approve', async (visit) => {
     const run = await outlineOf(visit);
     const body = html`
       ${stateOf(visit, run, run.state)}
@@ -64,7 +64,7 @@ export function finalizePages({ page, part, action }: Console): void {
     return { title: `Void ${run.id}`, body };
   });
 
-  action('/runs/:run_id/void', scope, async ({ api, params: { run_id = '' }, form }) => {
+  action('/runs/:run_id/void', 'runs:approve', async ({ api, params: { run_id = '' }, form }) => {
     const call = api.send('post', '/v1/payroll-runs/{run_id}/void', {}, { reason: form.reason ?? '' });
     const { data, problem } = await attempt(call, 400);
     if (problem !== undefined) return voidForm(run_id, form, problem);
@@ -104,7 +104,7 @@ async function review(
       ${problem !== undefined && !wasRejected && problemSummary(problem, placeOf)}
       ${totals(run, hasChanged ? reviewed : {})}
       ${readinessOf(readiness, run, visit)}
-      ${confirmation(run, readiness, reviewed, problem)}
+      ${readiness.ready || visit.may('runs:approve') ? confirmation(run, readiness, reviewed, problem) : html`<p class="hint">To accept the findings, your token needs the scope runs:approve.</p>`}
     </div>
   `;
 }

@@ -52,7 +52,7 @@ export function runPages({ page, part }: Console): void {
       ${isFirstPage && later(runPath(run.id, '/figures'), isOpen ? 'Computing the run …' : 'Loading the totals …')}
       ${await linesOfRun(visit, run)}
       ${isFirstPage && !isOpen && verification(run.id)}
-      ${isFirstPage && (await historyOf(visit))}
+      ${isFirstPage && visit.may('audit:read') && (await historyOf(visit))}
     `;
     return { title: `Payroll run ${run.id}`, body };
   });

@@ -129,7 +129,7 @@ function actions({ id: run_id, state, employer_id }: Run, { may }: Visit): Html 
       ${mayWrite && isFinalized && link(runPath(run_id, '/taken'), 'Report deductions taken')}
       ${mayWrite && link(address('/runs/new', { like: run_id }), 'Copy to a new run')}
       ${link(address('/settings', { employer_id }), 'Payroll settings')}
-      ${mayWrite && isFinalized && link(runPath(run_id, '/void'), 'Void …', 'danger')}
+      ${may('runs:approve') && isFinalized && link(runPath(run_id, '/void'), 'Void …', 'danger')}
       ${mayWrite && isOpen && html`<button type="button" class="danger" hx-post=${runPath(run_id, '/delete')} hx-confirm=${`Delete the run ${run_id}? This cannot be undone.`}>Delete</button>`}
     </div>
   `;
