@@ -2,7 +2,7 @@
 import { Agent, request } from 'undici';
 import type { Scratch } from './databases.ts';
 import type { Row } from './operations.ts';
-import { bodyOn, SCHEDULE } from './payroll.ts';
+import { bodyOn, SCHEDULE, SCHEDULE_YEAR } from './payroll.ts';
 import { clientOf } from './payroll-client.ts';
 import { employerId } from './payroll-fill.ts';
 import { median, whole } from './report.ts';
@@ -63,7 +63,9 @@ export async function openPages(database: Scratch): Promise<Row[]> {
 async function makeRuns(server: Server): Promise<void> {
   const client = clientOf(server);
   const [first, second] = SCHEDULE.pay_dates.map(({ pay_date }) => pay_date) as [string, string];
-  await client.call('PUT', `/v1/employers/${LARGE}/pay-schedule`, { schedules: [SCHEDULE] });
+  await client.call('PUT', `/v1/employers/${LARGE}/pay-schedules/${SCHEDULE_YEAR}`, {
+    schedules: [SCHEDULE],
+  });
   await client.call('PUT', `/v1/payroll-runs/${FINALIZED}`, bodyOn(LARGE, first));
   // The bulk data has no census sync, which readiness checks.
   await client.finalize(FINALIZED);

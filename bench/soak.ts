@@ -5,7 +5,7 @@ import { CONNECTIONS } from './at-once.ts';
 import type { Engine } from './engines.ts';
 import { prepareEvents } from './events.ts';
 import { openLoop } from './load.ts';
-import { bodyOn, payDate, SCHEDULE } from './payroll.ts';
+import { bodyOn, payDate, SCHEDULE, SCHEDULE_YEAR } from './payroll.ts';
 import { type Client, clientOf } from './payroll-client.ts';
 import { employerId, ledgerOf, ledgerStatements } from './payroll-fill.ts';
 import { type Report, whole } from './report.ts';
@@ -128,7 +128,9 @@ async function runPayrolls(client: Client, employers: number, isDone: () => bool
     const employer = employerId(isLarge ? 0 : 1 + (nth % (employers - 1)));
     const place = Math.floor(nth / (isLarge ? LARGE_EVERY : employers - 1));
     if (place === 0) {
-      await client.call('PUT', `/v1/employers/${employer}/pay-schedule`, { schedules: [SCHEDULE] });
+      await client.call('PUT', `/v1/employers/${employer}/pay-schedules/${SCHEDULE_YEAR}`, {
+        schedules: [SCHEDULE],
+      });
     }
     const path = `/v1/payroll-runs/soak-${nth}`;
     await client.call('PUT', path, bodyOn(employer, payDate(place % RUNS_A_YEAR)));

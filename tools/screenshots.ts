@@ -10,6 +10,7 @@ import { createOutput } from '../src/cli/output.ts';
 import type { EventView } from '../src/inbox/events.ts';
 import type { VersionView } from '../src/ledger/deductions.ts';
 import type { PayrollRunSummary } from '../src/payroll/lifecycle/run-view.ts';
+import type { SchedulesByYear } from '../src/payroll/settings/schedules.ts';
 import { launchBrowser } from '../test/support/browser.ts';
 
 const FOLDER = fileURLToPath(new URL('../docs/images/', import.meta.url));
@@ -21,10 +22,13 @@ const SCHEMES = ['light', 'dark'] as const;
 /** Creates what the demo lacks: an open run and a reported change. Returns the change's id. */
 async function addToDemo({ api, censuses, sidecar, token }: Stage, runs: readonly Run[]): Promise<string> {
   for (const { employer_id, pay_frequency } of runs) {
-    const { schedules } = await api.get<{ schedules: { pay_frequency: string; pay_dates: PayDate[] }[] }>(
-      `/v1/employers/${encodeURIComponent(employer_id)}/pay-schedule`,
+    const { years } = await api.get<SchedulesByYear>(
+      `/v1/employers/${encodeURIComponent(employer_id)}/pay-schedules`,
     );
-    const dates = schedules.find((one) => one.pay_frequency === pay_frequency)?.pay_dates ?? [];
+    const schedules = years.flatMap((year) => year.schedules);
+    const dates = schedules
+      .filter((schedule) => schedule.pay_frequency === pay_frequency)
+      .flatMap(({ pay_dates }) => pay_dates);
     const paid = runs.filter((run) => run.employer_id === employer_id).map(({ pay_date }) => pay_date);
     const next = dates.findLast(({ pay_date }) => !paid.includes(pay_date));
     if (next === undefined) continue;
@@ -42,7 +46,6 @@ async function addToDemo({ api, censuses, sidecar, token }: Stage, runs: readonl
   throw new Error('no employer has another pay date');
 }
 type Run = PayrollRunSummary;
-type PayDate = { pay_date: string; period_start: string; period_end: string };
 
 /** Returns the pages by screenshot name. */
 async function pagesOf(stage: Stage): Promise<Record<string, string>> {

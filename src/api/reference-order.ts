@@ -91,8 +91,7 @@ export const TAGS: readonly { name: string; description: string; operations: rea
     name: 'Payroll settings',
     description: 'Pay schedules, payroll codes and the payroll policy of an employer.',
     operations: [
-      'getPaySchedule',
-      'putPaySchedule',
+      'listPaySchedules',
       'getPayScheduleOfYear',
       'putPayScheduleOfYear',
       'deletePayScheduleOfYear',

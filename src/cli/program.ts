@@ -27,7 +27,7 @@ const COMMANDS: Readonly<Record<string, Readonly<Record<string, () => Promise<Ad
   'Set up an employer:': {
     import: async () => (await import('./import.ts')).addImportCommands,
     census: async () => (await import('./census.ts')).addCensusCommands,
-    schedule: async () => (await import('./settings.ts')).addScheduleCommands,
+    schedule: async () => (await import('./schedule.ts')).addScheduleCommands,
     policy: async () => (await import('./settings.ts')).addPolicyCommands,
     codes: async () => (await import('./settings.ts')).addCodeCommands,
   },

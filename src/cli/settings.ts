@@ -1,9 +1,7 @@
-/** The settings of an employer: pay schedules, the payroll policy and payroll codes. */
+/** The settings of an employer that are set as a whole: the payroll policy and payroll codes. */
 import { transact } from '../database/transaction.ts';
-import { PAY_SCHEDULES } from '../payroll/lifecycle/schedules.ts';
 import { CODES, type PayrollCode } from '../payroll/settings/codes.ts';
 import { POLICY, type ShownVersion } from '../payroll/settings/policy.ts';
-import type { PayDate, Schedule } from '../payroll/settings/schedules.ts';
 import type { Setting } from '../payroll/settings/setting.ts';
 import type { Action } from '../security/audit.ts';
 import { assertKnownEmployer, readJsonFile } from './arguments.ts';
@@ -30,8 +28,6 @@ type Commands<View, Row> = {
 
 type Options = { employer: string };
 
-export const addScheduleCommands = (program: Command) =>
-  addSetting(program, PAY_SCHEDULES, SCHEDULE_COMMANDS);
 export const addPolicyCommands = (program: Command) => addSetting(program, POLICY, POLICY_COMMANDS);
 export const addCodeCommands = (program: Command) => addSetting(program, CODES, CODE_COMMANDS);
 
@@ -71,26 +67,6 @@ function addSetting<Value, View, Row>(
       await print(context, employer);
     });
 }
-
-const SCHEDULE_COMMANDS: Commands<{ schedules: Schedule[] }, Omit<Schedule, 'pay_dates'> & PayDate> = {
-  name: 'schedule',
-  action: 'schedule.put',
-  description: "Manage an employer's pay dates.",
-  put: 'Replace the pay dates of an employer.',
-  show: 'Show the pay dates of an employer.',
-  file: 'pay-dates.json',
-  what: 'the pay schedule',
-  rows: ({ schedules }) =>
-    schedules.flatMap(({ pay_dates, ...schedule }) => pay_dates.map((date) => ({ ...schedule, ...date }))),
-  columns: [
-    ['pay frequency', (row) => row.pay_frequency],
-    ['pay group', (row) => row.pay_group],
-    ['pay date', (row) => row.pay_date],
-    ['period start', (row) => row.period_start],
-    ['period end', (row) => row.period_end],
-  ],
-  none: 'This employer has no pay schedule.',
-};
 
 const POLICY_COMMANDS: Commands<{ versions: ShownVersion[] }, ShownVersion> = {
   name: 'policy',

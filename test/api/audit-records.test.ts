@@ -110,12 +110,6 @@ async function stepsOf({ db }: Payroll): Promise<(Step | (() => Promise<unknown>
     },
     { route: `POST ${setting}/census/sync`, action: 'census-sync.request', url: settings('census/sync') },
     {
-      route: `PUT ${setting}/pay-schedule`,
-      action: 'schedule.put',
-      url: settings('pay-schedule'),
-      body: { schedules: [] },
-    },
-    {
       route: `PUT ${setting}/pay-schedules/:year`,
       action: 'schedule.put',
       url: settings('pay-schedules/2027'),
@@ -227,8 +221,9 @@ onEitherEngine('a request that changes nothing leaves no record', async (t: Test
     t.ok((await put('r')).status < 300);
     const url = settings('payroll-policy');
     t.equal((await call({ method: 'PUT', url, body: policy })).status, 200);
-    const list = await call({ url: settings('pay-schedule') });
-    t.equal((await call({ method: 'PUT', url: settings('pay-schedule'), body: list.json })).status, 200);
+    const schedules = settings('pay-schedules/2026');
+    const { json } = await call({ url: schedules });
+    t.equal((await call({ method: 'PUT', url: schedules, body: json })).status, 200);
     return (await recordsIn(db)).length;
   };
   const before = await repeat();

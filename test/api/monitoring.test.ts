@@ -259,7 +259,7 @@ t.test(
       const damaged = { employer_id: 'acme', version: 1, schedules: `[{"pay_group":"${SSN}"}]`, record_id };
       await trx.insertInto('pay_schedules').values(damaged).execute();
     });
-    const { status, text } = await call({ url: '/v1/employers/acme/pay-schedule' });
+    const { status, text } = await call({ url: '/v1/employers/acme/pay-schedules' });
     t.equal(status, 500);
     t.match(logged, [
       { fields: { code: 'STORED_JSON_DAMAGED', reason: /^pay_schedules\.schedules of acme is damaged/ } },

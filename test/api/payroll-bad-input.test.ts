@@ -163,13 +163,13 @@ const CASES: Record<string, Case> = {
   ),
   'invalid JSON': rows('{"lines":[', 'lines[0]', /./, {}),
   'an invalid schedule': setting(
-    'pay-schedule',
+    'pay-schedules/2026',
     { schedules: [{ pay_frequency: 'biweekly', pay_dates: [{ pay_date: '2026-02-30' }] }] },
     ['schedules[0].pay_dates[0].period_start', /is required/],
     ['schedules[0].pay_dates[0].period_end', /is required/],
     ['schedules[0].pay_dates[0].pay_date', /real date/],
   ),
-  'no schedule': setting('pay-schedule', undefined, ['body', /./]),
+  'no schedule': setting('pay-schedules/2026', undefined, ['body', /./]),
   'a code with an unknown side': setting(
     'payroll-codes',
     { codes: [{ line_of_coverage: 'medical', side: 'both', code: 'X' }] },

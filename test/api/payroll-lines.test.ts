@@ -139,7 +139,7 @@ onEitherEngine('a file of a run that can no longer be computed is rejected befor
   const { put, get, call } = await startPayroll(t);
   await put('r');
   const moved = { pay_frequency: 'biweekly', pay_dates: bodyDates(1) };
-  const url = `/v1/employers/${EMPLOYER}/pay-schedule`;
+  const url = `/v1/employers/${EMPLOYER}/pay-schedules/2026`;
   t.equal((await call({ method: 'PUT', url, body: { schedules: [moved] } })).status, 200);
   for (const more of [{}, CSV, NDJSON]) {
     const { status, json } = await get('/r/lines', more);

@@ -87,7 +87,7 @@ onEitherEngine('a run may name many employees, up to a limit', async (t) => {
 
 onEitherEngine('any employer without settings has empty lists', async (t) => {
   const { call } = await startPayroll(t);
-  t.strictSame((await call({ url: '/v1/employers/nobody/pay-schedule' })).json, { schedules: [] });
+  t.strictSame((await call({ url: '/v1/employers/nobody/pay-schedules' })).json, { years: [] });
   t.strictSame((await call({ url: '/v1/employers/nobody/payroll-codes' })).json, { codes: [] });
 });
 
@@ -96,7 +96,7 @@ onEitherEngine('an employer with only payroll settings is known', async (t) => {
   t.equal((await put('r', { employer_id: 'new' })).status, 422);
   await call({
     method: 'PUT',
-    url: '/v1/employers/new/pay-schedule',
+    url: '/v1/employers/new/pay-schedules/2026',
     body: { schedules: [{ pay_frequency: 'biweekly', pay_dates: BIWEEKLY }] },
   });
   const { status, json } = await put('r', { employer_id: 'new' });

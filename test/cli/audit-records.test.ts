@@ -52,7 +52,7 @@ async function stepsOf(stage: Stage): Promise<(Step | (() => Promise<unknown>))[
     { argv: ['run', 'void', 'r', ...reason, '--yes'], action: 'run.void' },
     { argv: settings('codes', { codes }), action: 'codes.put' },
     { argv: settings('policy', { effective_from: '2026-01-01', remainder: 'spread' }), action: 'policy.put' },
-    { argv: settings('schedule', { schedules: [] }), action: 'schedule.put' },
+    { argv: [...settings('schedule', { schedules: [] }), '--year', '2026'], action: 'schedule.put' },
     async () => {
       await deduct('evt-m1', { id: 'ded-m', effective_start: '2027-07-01' }, '2026-06-01T00:00:00Z');
       const later = { id: 'ded-m', effective_start: '2027-08-01', member_contribution: '99.00' };

@@ -9,7 +9,7 @@ import { firstDifference, StepFailed, waitFor } from '../../src/cli/demo/stage.t
 import { PAY_FREQUENCIES } from '../../src/contract/employee.ts';
 import type { DeductionView } from '../../src/ledger/deductions.ts';
 import { dollars } from '../../src/money.ts';
-import { SCHEDULES } from '../../src/payroll/settings/schedules.ts';
+import { checkSchedules } from '../../src/payroll/settings/schedules.ts';
 import { DEFAULT_SEED, makeWorld } from '../../src/simulator/world.ts';
 import { collect } from '../support/collect.ts';
 import fc from '../support/seeded.ts';
@@ -149,7 +149,8 @@ const DAYS = fc.date({ min: new Date('2020-01-01'), max: new Date('2050-12-31'),
 t.test('whenever the demo is played, its calendars cover a year with two runs', async (t) => {
   const property = fc.property(fc.constantFrom(...PAY_FREQUENCIES), DAYS, (pay_frequency, today) => {
     const { payDates, first, second } = calendarOf(pay_frequency, today);
-    const asked = SCHEDULES.check({ schedules: [{ pay_frequency, pay_dates: payDates }] });
+    const year = first.pay_date.slice(0, 'YYYY'.length);
+    const asked = checkSchedules({ schedules: [{ pay_frequency, pay_dates: payDates }] }, year);
     t.equal(asked.ok, true, JSON.stringify(asked));
     const at = payDates.findIndex((date) => date.pay_date === first.pay_date);
     t.strictSame(payDates.slice(at, at + 2), [first, second]);

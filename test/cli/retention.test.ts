@@ -65,18 +65,19 @@ onEitherEngine('a pay schedule is set from a file and shown as it was set', asyn
     'schedule',
     'put',
     file('s.json', JSON.stringify(body)),
-    '--employer',
-    'e',
+    ...['--employer', 'e', '--year', '2026'],
   ]);
   t.equal(put.code, 0);
   t.match(put.stdout, /^biweekly +north +2026-07-17 +2026-06-29 +2026-07-12$/m);
-  t.strictSame(jsonOf(await here(t, env, ['schedule', 'show', '--employer', 'e', '--json'])), body);
+  t.strictSame(jsonOf(await here(t, env, ['schedule', 'show', '--employer', 'e', '--json'])), {
+    years: [{ year: '2026', ...body }],
+  });
   const none = await here(t, env, ['codes', 'show', '--employer', 'e']);
   t.match(none, { code: 0, stdout: '', stderr: 'This employer has no payroll codes.\n' });
 });
 
 for (const [what, argv, content, line] of [
-  ['an unknown field', 'schedule', '{"schedules":[],"colour":1}', /pay schedule is refused.*colour/],
+  ['an unknown field', 'codes', '{"codes":[],"colour":1}', /payroll codes is refused.*colour/],
   ['no JSON', 'codes', 'code', /c\.json is not valid JSON/],
 ] as const) {
   onEitherEngine(`an invalid setting is rejected in one line and nothing is saved: ${what}`, async (t) => {

@@ -6,7 +6,7 @@ import { assertGood, HOSTILE } from './stage.ts';
 
 const SETTINGS = '/v1/employers/acme';
 const scheduleOf = async ({ call }: PayrollConsole) =>
-  (await call({ url: `${SETTINGS}/pay-schedule` })).json.schedules;
+  (await call({ url: `${SETTINGS}/pay-schedules/2026` })).json.schedules;
 const codesOf = async ({ call }: PayrollConsole) =>
   (await call({ url: `${SETTINGS}/payroll-codes` })).json.codes;
 

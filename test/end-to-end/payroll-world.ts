@@ -1,6 +1,7 @@
 /** An employer's payroll over HTTP, with a database and a clock of its own. */
 import type { Test } from 'tap';
 import { createChangeSenders } from '../../src/employment/bodies.ts';
+import { byYear, type PayDate, type Schedule } from '../../src/payroll/settings/schedules.ts';
 import { deductionOf, deliver, eventOf } from '../api/deliver.ts';
 import { type Answer, start } from '../api/start.ts';
 import { organization, person } from '../census/parts.ts';
@@ -54,8 +55,12 @@ export async function begin(t: Test, now = '2026-05-25') {
     on(day: string) {
       clock.advance(Date.parse(`${day}T09:00:00.000Z`) - clock().getTime());
     },
-    async schedule(...schedules: object[]) {
-      ok(await call({ method: 'PUT', url: `/v1/employers/${EMPLOYER}/pay-schedule`, body: { schedules } }));
+    async schedule(...schedules: { pay_frequency: string; pay_dates: PayDate[]; pay_group?: string }[]) {
+      const all = schedules.map((schedule) => ({ pay_group: null, ...schedule }));
+      for (const { year, schedules: ofYear } of byYear(all as Schedule[]).years) {
+        const url = `/v1/employers/${EMPLOYER}/pay-schedules/${year}`;
+        ok(await call({ method: 'PUT', url, body: { schedules: ofYear } }));
+      }
     },
     /** Stages a census of biweekly employees, unless their fields state another frequency. */
     async census(people: Record<string, Fields>, employer = EMPLOYER) {

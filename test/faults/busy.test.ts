@@ -67,7 +67,7 @@ onEachEngine('under load from other users of the database', async (t) => {
       })();
       const [answers, written, read, ready] = await Promise.all([
         Promise.all(events.map((event) => deliver(port, secret, event))),
-        api.call('PUT', '/v1/employers/employer-1/pay-schedule', { schedules: [] }),
+        api.call('PUT', '/v1/employers/employer-1/pay-schedules/2026', { schedules: [] }),
         api.call('GET', '/v1/deductions/ded-1'),
         fetch(`${receiver}/readyz`),
       ]);

@@ -74,7 +74,7 @@ t.test('on a full disk no unstored event is acknowledged, and storing resumes', 
         t.match({ status, headers }, { status: 503, headers: { 'retry-after': /^\d+$/ } });
       }
       t.equal(
-        (await api.call('PUT', '/v1/employers/employer-0/pay-schedule', { schedules: [] })).status,
+        (await api.call('PUT', '/v1/employers/employer-0/pay-schedules/2026', { schedules: [] })).status,
         503,
       );
       t.equal((await fetch(`${sidecar.receiver}/livez`)).status, 200, 'it lives');

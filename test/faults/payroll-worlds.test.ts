@@ -4,6 +4,7 @@ import t from 'tap';
 import { createReceiver } from '../../src/inbox/receiver.ts';
 import { createVerify } from '../../src/inbox/signature.ts';
 import type { IncomingDeduction } from '../../src/ledger/fold.ts';
+import { byYear, type Schedule } from '../../src/payroll/settings/schedules.ts';
 import { signEvent } from '../../src/simulator/sign.ts';
 import { createReceivingCounts } from '../../src/telemetry/counts.ts';
 import { apply, receive } from '../api/deliver.ts';
@@ -90,8 +91,9 @@ class HttpWorld extends SmallWorld {
     this.facts.push(...facts.filter((one) => one.employee_id.startsWith(`${this.prefix}-`)));
   }
 
-  protected override async schedule(employerId: string, schedules: readonly object[]): Promise<void> {
-    await this.#call('PUT', `/v1/employers/${employerId}/pay-schedule`, { schedules });
+  protected override async schedule(employerId: string, schedules: readonly Schedule[]): Promise<void> {
+    for (const { year, schedules: ofYear } of byYear(schedules).years)
+      await this.#call('PUT', `/v1/employers/${employerId}/pay-schedules/${year}`, { schedules: ofYear });
   }
 
   protected override async deliver({ eventId, createdAt, deduction }: IncomingDeduction): Promise<void> {

@@ -64,7 +64,7 @@ t.test('three sidecars on one database', async (t) => {
       (heard) => heard.includes('apply'),
     );
     const employer = '/v1/employers/employer-0';
-    t.equal((await all[1].api.call('PUT', `${employer}/pay-schedule`, { schedules: [] })).status, 200);
+    t.equal((await all[1].api.call('PUT', `${employer}/pay-schedules/2026`, { schedules: [] })).status, 200);
     t.equal((await all[1].api.call('POST', `${employer}/census/sync`)).status, 202);
     await eventually(
       'a request is pending',

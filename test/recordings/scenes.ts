@@ -110,7 +110,7 @@ function hasEnded({ state }: { state: string }): boolean {
 async function settings(r: Recorder): Promise<void> {
   const policy = { effective_from: '2024-01-01', adjustments: 'report' };
   for (const [name, body] of [
-    ['pay-schedule', monthlySchedule],
+    ['pay-schedules/2024', monthlySchedule],
     ['payroll-codes', codes],
     ['payroll-policy', policy],
   ] as const) {

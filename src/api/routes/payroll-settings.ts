@@ -1,9 +1,16 @@
 import Type, { type TSchema } from 'typebox';
 import { transact } from '../../database/transaction.ts';
-import { outsideYear, PAY_SCHEDULES, putScheduleYears } from '../../payroll/lifecycle/schedules.ts';
+import { putScheduleYear } from '../../payroll/lifecycle/schedules.ts';
 import { CODES, PayrollCodes } from '../../payroll/settings/codes.ts';
 import { PayrollPolicy, POLICY, PolicyRequest } from '../../payroll/settings/policy.ts';
-import { inYear, PaySchedules, readSchedules } from '../../payroll/settings/schedules.ts';
+import {
+  byYear,
+  checkSchedules,
+  inYear,
+  PaySchedules,
+  PaySchedulesByYear,
+  readSchedules,
+} from '../../payroll/settings/schedules.ts';
 import type { Setting } from '../../payroll/settings/setting.ts';
 import type { Action } from '../../security/audit.ts';
 import { actingIn, by } from '../auth.ts';
@@ -33,19 +40,6 @@ type Words = {
 
 export function payrollSettingRoutes(app: Api, parts: ApiParts): void {
   scheduleRoutes(app, parts);
-  settingRoutes(app, parts, PAY_SCHEDULES, {
-    path: 'pay-schedule',
-    name: 'PaySchedule',
-    noun: 'pay schedules',
-    action: 'schedule.put',
-    request: PaySchedules,
-    response: PaySchedules,
-    getDescription: 'Returns the stored list. Empty if the employer has none.',
-    putDescription:
-      'Replaces the schedules of each year that the list has a pay date of, or of all years if it is empty. Open runs use ' +
-      'the new schedules from now on. The pay dates of finalized runs must stay.',
-    logged: 'pay schedules were set',
-  });
   settingRoutes(app, parts, CODES, {
     path: 'payroll-codes',
     name: 'PayrollCodes',
@@ -77,10 +71,24 @@ const EmployerYear = Type.Object({
   year: Type.String({ pattern: '^[0-9]{4}$', description: 'The calendar year of the pay dates.' }),
 });
 
-/** The schedules of one calendar year, for all pay frequencies and groups. */
+/** Schedules are set by calendar year, for all pay frequencies and groups together. */
 function scheduleRoutes(app: Api, { db, now, log }: ApiParts): void {
-  const url = '/v1/employers/:employer_id/pay-schedules/:year';
+  const all = '/v1/employers/:employer_id/pay-schedules';
+  const url = `${all}/:year`;
   const response = { 200: PaySchedules };
+
+  app.get(
+    all,
+    operation('Payroll settings', 'runs:read', {
+      operationId: 'listPaySchedules',
+      summary: "List an employer's pay schedules",
+      description: 'Returns the schedules of all years, the latest year first.',
+      params: EmployerId,
+      response: { 200: PaySchedulesByYear },
+    }),
+    async ({ params }) => byYear(await readSchedules(db, params.employer_id)),
+  );
+
   const view = async (employerId: string, year: string) => ({
     schedules: inYear(await readSchedules(db, employerId), year),
   });
@@ -114,12 +122,10 @@ function scheduleRoutes(app: Api, { db, now, log }: ApiParts): void {
     }),
     async (request) => {
       const { employer_id, year } = request.params;
-      const checked = PAY_SCHEDULES.check(request.body);
+      const checked = checkSchedules(request.body, year);
       if (!checked.ok) throw broken('SETTINGS_REFUSED', checked.problems);
-      const problems = outsideYear(checked.value, year);
-      if (problems.length > 0) throw broken('SETTINGS_REFUSED', problems);
       const acting = actingIn(request, now());
-      await transact(db, (trx) => putScheduleYears(trx, employer_id, new Set([year]), checked.value, acting));
+      await transact(db, (trx) => putScheduleYear(trx, employer_id, year, checked.value, acting));
       log.info({ employer_id, count: checked.value.length, ...by(request) }, 'pay schedules were set');
       return view(employer_id, year);
     },
@@ -139,9 +145,7 @@ function scheduleRoutes(app: Api, { db, now, log }: ApiParts): void {
     async (request, reply) => {
       const { employer_id, year } = request.params;
       const acting = actingIn(request, now());
-      await transact(db, (trx) =>
-        putScheduleYears(trx, employer_id, new Set([year]), [], acting, 'schedule.delete'),
-      );
+      await transact(db, (trx) => putScheduleYear(trx, employer_id, year, [], acting, 'schedule.delete'));
       log.info({ employer_id, count: 0, ...by(request) }, 'pay schedules were set');
       return reply.code(204).send(null);
     },

@@ -4,7 +4,7 @@ import { amountOf, centsOf, dollars } from '../../money.ts';
 import type { LineRecord } from '../../payroll/calculation/line.ts';
 import type { PayrollRun } from '../../payroll/lifecycle/run-view.ts';
 import type { Verification } from '../../payroll/lifecycle/verify.ts';
-import type { PayDate } from '../../payroll/settings/schedules.ts';
+import { byYear, type PayDate } from '../../payroll/settings/schedules.ts';
 import { counted } from '../output.ts';
 import { changeOf, sentencesOf } from '../run/show.ts';
 import { allApplied } from './ledger-steps.ts';
@@ -114,12 +114,14 @@ function othersOf({ stage }: Scene, { employerId, frequency }: Payroll) {
 }
 
 async function putSchedules({ stage }: Scene, [first, ...others]: readonly [Payroll, ...Payroll[]]) {
-  const schedules = [first, ...others].map((one) => ({
-    pay_frequency: one.frequency,
-    pay_dates: one.payDates,
+  const schedules = [first, ...others].map(({ frequency, payDates }) => ({
+    pay_frequency: frequency,
+    pay_group: null,
+    pay_dates: payDates,
   }));
-  const path = `/v1/employers/${encodeURIComponent(first.employerId)}/pay-schedule`;
-  await stage.api.send('PUT', path, { schedules });
+  const path = `/v1/employers/${encodeURIComponent(first.employerId)}/pay-schedules`;
+  for (const { year, schedules: ofYear } of byYear(schedules).years)
+    await stage.api.send('PUT', `${path}/${year}`, { schedules: ofYear });
 }
 
 /** Takes deductions that are in effect when the pay period ends, and later corrections with the next check. */

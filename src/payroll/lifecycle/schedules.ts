@@ -1,31 +1,23 @@
 /** Sets pay schedules year by year, and keeps the pay dates of finalized runs ("Pay schedules" in docs/payroll-settings.md). */
 import type { Trx } from '../../database/tables.ts';
-import { AppError, type Problem } from '../../errors.ts';
+import { AppError } from '../../errors.ts';
 import type { Acting } from '../../security/audit.ts';
 import { yearOf } from '../calculation/pay-dates.ts';
 import { regularRunsOf } from '../records/runs.ts';
 import { lockPayroll } from '../settings/lock.ts';
-import {
-  inYear,
-  putSchedules,
-  readSchedules,
-  SCHEDULES,
-  type Schedule,
-  withDates,
-} from '../settings/schedules.ts';
-import type { Setting } from '../settings/setting.ts';
+import { inYear, putSchedules, readSchedules, type Schedule, withDates } from '../settings/schedules.ts';
 
 /** Run ids that an error names: enough to find the cause. */
 const RUNS_NAMED = 20;
 
 /**
- * Replaces the pay dates of some years, for all frequencies and groups; without schedules, a year has none. Other years
- * stay. Throws SCHEDULE_IN_USE if a finalized run would lose its pay date.
+ * Replaces the pay dates of a year, for all frequencies and groups; without schedules, the year has none. Other years stay.
+ * Throws SCHEDULE_IN_USE if a finalized run would lose its pay date.
  */
-export async function putScheduleYears(
+export async function putScheduleYear(
   trx: Trx,
   employerId: string,
-  years: ReadonlySet<string>,
+  year: string,
   schedules: readonly Schedule[],
   acting: Acting,
   action: 'schedule.put' | 'schedule.delete' = 'schedule.put',
@@ -33,41 +25,13 @@ export async function putScheduleYears(
   await lockPayroll(trx);
   const before = await readSchedules(trx, employerId);
   if (action === 'schedule.delete' && before.length === 0) return;
-  const after = replaced(before, schedules, years);
-  await assertDatesKept(trx, employerId, { years, before, after });
+  const after = replaced(before, schedules, year);
+  await assertDatesKept(trx, employerId, { year, before, after });
   await putSchedules(trx, employerId, after, acting, action);
 }
 
-/** The setting of all years: it replaces each year that it has a date of, or every year if it is empty. */
-export const PAY_SCHEDULES: Setting<Schedule[], { schedules: Schedule[] }> = {
-  ...SCHEDULES,
-  async put(trx, employerId, schedules, acting) {
-    const stated = schedules.length > 0 ? schedules : await readSchedules(trx, employerId);
-    await putScheduleYears(trx, employerId, yearsOf(stated), schedules, acting);
-  },
-};
-
-/** Returns the problem of each pay date that is not in the year. */
-export function outsideYear(schedules: readonly Schedule[], year: string): Problem[] {
-  return schedules.flatMap(({ pay_dates }, index) =>
-    pay_dates.flatMap(({ pay_date }, place) =>
-      yearOf(pay_date) === year
-        ? []
-        : [{ path: `schedules[${index}].pay_dates[${place}].pay_date`, rule: `must be in ${year}` }],
-    ),
-  );
-}
-
-function yearsOf(schedules: readonly Schedule[]): Set<string> {
-  return new Set(schedules.flatMap(({ pay_dates }) => pay_dates.map(({ pay_date }) => yearOf(pay_date))));
-}
-
-function replaced(
-  before: readonly Schedule[],
-  schedules: readonly Schedule[],
-  years: ReadonlySet<string>,
-): Schedule[] {
-  const merged = withDates(before, (date) => !years.has(yearOf(date)));
+function replaced(before: readonly Schedule[], schedules: readonly Schedule[], year: string): Schedule[] {
+  const merged = withDates(before, (date) => yearOf(date) !== year);
   for (const schedule of schedules) {
     const { pay_frequency, pay_group, pay_dates } = schedule;
     const kept = merged.find(
@@ -82,18 +46,13 @@ function replaced(
   return merged;
 }
 
-type Change = { years: ReadonlySet<string>; before: readonly Schedule[]; after: readonly Schedule[] };
+type Change = { year: string; before: readonly Schedule[]; after: readonly Schedule[] };
 
 /** A run without a group must keep its date in every list of its frequency; other runs in the list of their group. */
-async function assertDatesKept(
-  trx: Trx,
-  employerId: string,
-  { years, before, after }: Change,
-): Promise<void> {
+async function assertDatesKept(trx: Trx, employerId: string, { year, before, after }: Change): Promise<void> {
   const runs = await regularRunsOf(trx, employerId);
   const lacksDate = runs.filter(({ pay_frequency, pay_group, pay_date }) => {
-    const year = yearOf(pay_date);
-    if (!years.has(year)) return false;
+    if (yearOf(pay_date) !== year) return false;
     const listsOf = (schedules: readonly Schedule[]) => {
       const ofFrequency = inYear(schedules, year).filter(
         (schedule) => schedule.pay_frequency === pay_frequency,

@@ -1,18 +1,18 @@
-/** An employer's pay schedules: the pay dates of each frequency and pay group. Stored and read as a whole. */
+/** An employer's pay schedules: the pay dates of each frequency and pay group. Set by year, stored and read as a whole. */
 import Type, { type Static } from 'typebox';
 import { compile } from '../../contract/check.ts';
 import { PAY_FREQUENCIES } from '../../contract/employee.ts';
-import { closed, component, day, identifier, nullable, oneOfDescribed } from '../../contract/fields.ts';
+import { closed, component, day, identifier, nullable, oneOfDescribed, text } from '../../contract/fields.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import type { Problem } from '../../errors.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
 import { type Acting, record } from '../../security/audit.ts';
 import { listProblem, yearOf } from '../calculation/pay-dates.ts';
 import { lockPayroll } from './lock.ts';
-import { repeated, type Setting } from './setting.ts';
+import { type Checked, repeated } from './setting.ts';
 
-/** Ten years of weekly dates. The list is read with every run. */
-export const DATES_MAX = 530;
+/** Weekly pay dates of the longest year. */
+export const DATES_MAX = 53;
 
 const PayDate = closed({
   pay_date: { ...day, description: 'The date employees are paid.' },
@@ -28,12 +28,7 @@ export const Schedule = closed({
     ...identifier,
     description: 'The pay group of the runs. Null for runs without a pay group.',
   }),
-  pay_dates: Type.Array(PayDate, {
-    minItems: 1,
-    maxItems: DATES_MAX,
-    rule: `must be a list of at most ${DATES_MAX} pay dates`,
-    description: 'The pay dates in order. A year that has one must have all of them.',
-  }),
+  pay_dates: Type.Array(PayDate, { minItems: 1 }),
 });
 export type Schedule = Static<typeof Schedule>;
 
@@ -121,7 +116,16 @@ export const PaySchedules = component(
   'PaySchedules',
   {
     schedules: Type.Array(
-      closed({ ...Schedule.properties, pay_group: Type.Optional(Schedule.properties.pay_group) }),
+      closed({
+        ...Schedule.properties,
+        pay_group: Type.Optional(Schedule.properties.pay_group),
+        pay_dates: Type.Array(PayDate, {
+          minItems: 1,
+          maxItems: DATES_MAX,
+          rule: `must be a list of at most ${DATES_MAX} pay dates`,
+          description: 'All pay dates of the year, in order.',
+        }),
+      }),
       {
         maxItems: SCHEDULES_MAX,
         rule: `must be a list of at most ${SCHEDULES_MAX} pay schedules`,
@@ -129,50 +133,61 @@ export const PaySchedules = component(
       },
     ),
   },
-  "An employer's pay schedules. Runs must use their pay dates.",
+  "An employer's pay schedules of one calendar year. Runs must use their pay dates.",
 );
+
+export const PaySchedulesByYear = component(
+  'PaySchedulesByYear',
+  {
+    years: Type.Array(
+      closed({
+        year: text('The calendar year of the pay dates.'),
+        schedules: PaySchedules.properties.schedules,
+      }),
+      { description: 'The latest year first. Empty if the employer has no pay schedule.' },
+    ),
+  },
+  "An employer's pay schedules of all years.",
+);
+export type SchedulesByYear = { years: { year: string; schedules: Schedule[] }[] };
+
+export function byYear(schedules: readonly Schedule[]): SchedulesByYear {
+  const dates = schedules.flatMap(({ pay_dates }) => pay_dates.map(({ pay_date }) => yearOf(pay_date)));
+  const years = [...new Set(dates)].sort().reverse();
+  return { years: years.map((year) => ({ year, schedules: inYear(schedules, year) })) };
+}
 
 const schedulesBody = compile(PaySchedules);
 
-/** Every run trusts its schedule, so a schedule must cover each year that it has a date of: docs/amounts.md, "Pay dates". */
-export const SCHEDULES: Setting<Schedule[], { schedules: Schedule[] }> = {
-  check(body) {
-    if (!schedulesBody.accepts(body)) return { ok: false, problems: schedulesBody.problems(body) };
-    const schedules = body.schedules.map(
-      (schedule): Schedule => ({ ...schedule, pay_group: schedule.pay_group ?? null }),
-    );
-    const rule = 'must not have the pay_frequency and pay_group of a schedule before it';
-    const keyOf = ({ pay_frequency, pay_group }: Schedule) => JSON.stringify([pay_frequency, pay_group]);
-    const problems = [
-      ...repeated('schedules', schedules, keyOf, rule),
-      ...schedules.flatMap((schedule, index) => problemsOf(schedule, `schedules[${index}].pay_dates`)),
-    ];
-    return problems.length === 0 ? { ok: true, value: schedules } : { ok: false, problems };
-  },
-  put: putSchedules,
-  view: async (db, employerId) => ({ schedules: await readSchedules(db, employerId) }),
-};
-
-function problemsOf({ pay_frequency, pay_dates }: Schedule, path: string): Problem[] {
-  const problems = pay_dates.flatMap((date, index) =>
-    dateProblems(date, pay_dates[index - 1], `${path}[${index}]`),
+/** Checks the schedules of one year. Every run trusts its schedule, so it must cover the year: docs/amounts.md, "Pay dates". */
+export function checkSchedules(body: unknown, year: string): Checked<Schedule[]> {
+  if (!schedulesBody.accepts(body)) return { ok: false, problems: schedulesBody.problems(body) };
+  const schedules = body.schedules.map(
+    (schedule): Schedule => ({ ...schedule, pay_group: schedule.pay_group ?? null }),
   );
-  // Dates out of order would be reported again as years that are not covered.
-  if (problems.length > 0) return problems;
-  const years = Map.groupBy(pay_dates, ({ pay_date }) => yearOf(pay_date));
-  const ofYears = [...years].map(([year, dates]) =>
-    listProblem(
-      dates.map(({ pay_date }) => pay_date),
-      year,
-      pay_frequency,
-      path,
-    ),
-  );
-  return ofYears.filter((problem) => problem !== null).slice(0, 1);
+  const rule = 'must not have the pay_frequency and pay_group of a schedule before it';
+  const keyOf = ({ pay_frequency, pay_group }: Schedule) => JSON.stringify([pay_frequency, pay_group]);
+  const problems = [
+    ...repeated('schedules', schedules, keyOf, rule),
+    ...schedules.flatMap((schedule, index) => problemsOf(schedule, year, `schedules[${index}].pay_dates`)),
+  ];
+  return problems.length === 0 ? { ok: true, value: schedules } : { ok: false, problems };
 }
 
-function dateProblems(date: PayDate, before: PayDate | undefined, path: string): Problem[] {
+function problemsOf({ pay_frequency, pay_dates }: Schedule, year: string, path: string): Problem[] {
+  const problems = pay_dates.flatMap((date, index) =>
+    dateProblems(date, pay_dates[index - 1], year, `${path}[${index}]`),
+  );
+  // Dates out of order would be reported again as a year that is not covered.
+  if (problems.length > 0) return problems;
+  const dates = pay_dates.map(({ pay_date }) => pay_date);
+  const problem = listProblem(dates, year, pay_frequency, path);
+  return problem === null ? [] : [problem];
+}
+
+function dateProblems(date: PayDate, before: PayDate | undefined, year: string, path: string): Problem[] {
   const problems: Problem[] = [];
+  if (yearOf(date.pay_date) !== year) problems.push({ path: `${path}.pay_date`, rule: `must be in ${year}` });
   if (date.period_end < date.period_start)
     problems.push({ path: `${path}.period_end`, rule: 'must not be before period_start' });
   if (before === undefined) return problems;

@@ -1,4 +1,5 @@
 /** Payroll runs: specialists set schedules, finalize each pay date, void some runs, and report what was taken. */
+import { byYear } from '../../../src/payroll/settings/schedules.ts';
 import type { Random } from '../../../src/simulator/random.ts';
 import type { Response } from '../machine.ts';
 import { agreesWithModel } from '../payroll-model.ts';
@@ -78,6 +79,7 @@ function setUp(simulation: Simulation, employer: Employer, draw: Random): void {
   const url = `/v1/employers/${employer.id}`;
   const schedules = employer.frequencies.map((pay_frequency) => ({
     pay_frequency,
+    pay_group: null,
     pay_dates: datesOf(pay_frequency),
   }));
   const options = {
@@ -87,10 +89,16 @@ function setUp(simulation: Simulation, employer: Employer, draw: Random): void {
     applies_on: draw() < 0.7 ? 'pay_date' : 'period_end',
     scheme: ['annualized', 'annualized', 'month-even', 'first-checks'][Math.floor(draw() * 4)],
   };
-  simulation.persist('schedule', async () => {
-    const response = await simulation.machine.call('PUT', `${url}/pay-schedule`, { schedules });
-    return isDone(simulation, response, 200);
-  });
+  for (const { year, schedules: ofYear } of byYear(schedules).years) {
+    simulation.persist('schedule', async () => {
+      const body = { schedules: ofYear };
+      return isDone(
+        simulation,
+        await simulation.machine.call('PUT', `${url}/pay-schedules/${year}`, body),
+        200,
+      );
+    });
+  }
   simulation.persist('policy', async () => {
     const body = { effective_from: '2025-01-01', ...options };
     return isDone(simulation, await simulation.machine.call('PUT', `${url}/payroll-policy`, body), 200);

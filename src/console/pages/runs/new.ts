@@ -7,7 +7,7 @@ import { choicesOf, filledForm, type Specs } from '../../elements/fields.ts';
 import { fitsPath, type Query, runPath } from '../../elements/links.ts';
 import { type Html, html } from '../../html.ts';
 import type { Act, Console, Done, Visit } from '../../page.ts';
-import { isFor, schedulesOf } from '../settings/overview.ts';
+import { isFor, scheduleYearsOf } from '../settings/overview.ts';
 import { FREQUENCIES, OPTIONS, RUN_KINDS } from './labels.ts';
 import { previewOf } from './totals.ts';
 
@@ -67,8 +67,10 @@ async function copyOf({ api }: Visit, run_id: string): Promise<Query | null> {
   const run = await dataOrNull(api.get('/v1/payroll-runs/{run_id}/outline', { run_id }));
   if (run === null) return null;
   const { employer_id, employee_ids, deductions, stated_options } = run;
-  const schedule = (await schedulesOf(api, employer_id)).find((one) => isFor(one, run));
-  const dates = schedule?.pay_dates.find(({ pay_date }) => pay_date > run.pay_date);
+  const years = (await scheduleYearsOf(api, employer_id)).toReversed();
+  const schedules = years.flatMap((year) => year.schedules).filter((schedule) => isFor(schedule, run));
+  const payDates = schedules.flatMap(({ pay_dates }) => pay_dates);
+  const dates = payDates.find(({ pay_date }) => pay_date > run.pay_date);
   const kept = WORDS.filter((name) => !(name in OPTIONS) || stated_options.some((stated) => stated === name));
   return {
     ...Object.fromEntries(kept.map((name) => [name, run[name as 'pay_group'] ?? undefined])),

@@ -1,7 +1,7 @@
 /** Edits the payroll settings of an employer: one pay schedule, the payroll codes, or the payroll policy. */
 import type { ProblemDetails } from '../../../api/problem.ts';
 import { CODES_MAX, DATES_MAX } from '../../../api/routes/payroll-settings.ts';
-import { attempt } from '../../api-client.ts';
+import { type Api, attempt } from '../../api-client.ts';
 import { commandOf, type Edited, editor, hashOf, placeOfRow, type RowList } from '../../elements/editor.ts';
 import { choicesOf, field, filledForm, hiddenFields, type Place, type Specs } from '../../elements/fields.ts';
 import { address } from '../../elements/links.ts';
@@ -16,7 +16,7 @@ const SCHEDULE: RowList = {
   rows: 'pay dates',
   what: 'pay schedule',
   explanation:
-    'List all pay dates of each year. Their number decides how annual amounts are divided, and a run on any other date is rejected.',
+    'List all pay dates of the year. Their number decides how annual amounts are divided, and a run on any other date is rejected.',
   columns: [
     { name: 'pay_date', title: 'Pay date', kind: 'date' },
     { name: 'period_start', title: 'Period start', kind: 'date' },
@@ -47,25 +47,27 @@ const POLICY_DEFAULTS = Object.fromEntries(
 );
 
 /** `known`: the key of the schedule when it was opened; null for a new schedule. */
-type Opened = { readonly employer_id: string; readonly known: settings.ScheduleKey | null };
-/** `index`: the place of the schedule in the employer's list, which the paths of problems contain. */
-type EditedSchedule = Edited & Readonly<{ frequency: string; group: string; index?: number }>;
+type Opened = Readonly<{ employer_id: string; today: string; known: settings.ScheduleKey | null }>;
+/** `index`: the place of the schedule in the list of its year, which the paths of problems contain. */
+type EditedSchedule = Edited & Readonly<{ year: string; frequency: string; group: string; index?: number }>;
 
 export function editorPages({ page, action }: Console): void {
-  page(SCHEDULE.path, 'runs:write', async ({ api, query }) => {
-    const { employer_id = '', pay_frequency, pay_group } = query;
+  page(SCHEDULE.path, 'runs:write', async ({ api, query, today }) => {
+    const { employer_id = '', year = today.slice(0, 'YYYY'.length), pay_frequency, pay_group } = query;
     const key = keyOf(pay_frequency, pay_group);
-    const schedule = (await settings.schedulesOf(api, employer_id)).find((one) => settings.isFor(one, key));
+    const schedules = await schedulesOf(api, employer_id, year);
+    const schedule = schedules.find((candidate) => settings.isFor(candidate, key));
     const title = schedule
-      ? `Pay schedule of ${employer_id}: ${settings.titleOf(schedule)}`
+      ? `Pay schedule of ${employer_id}: ${year}, ${settings.titleOf(schedule)}`
       : `New pay schedule of ${employer_id}`;
     const edited = {
+      year,
       frequency: schedule?.pay_frequency ?? pay_frequency ?? 'biweekly',
       group: schedule?.pay_group ?? pay_group ?? '',
       rows: schedule?.pay_dates ?? [{}],
       loaded: hashOf(schedule ?? null),
     };
-    return { title, body: scheduleForm({ employer_id, known: schedule ? key : null }, edited) };
+    return { title, body: scheduleForm({ employer_id, today, known: schedule ? key : null }, edited) };
   });
   action(SCHEDULE.path, 'runs:write', saveSchedule);
 
@@ -90,14 +92,18 @@ export function editorPages({ page, action }: Console): void {
   });
 }
 
-/** Replaces, adds or deletes the schedule. The API takes all schedules of the employer; the others are sent unchanged. */
-async function saveSchedule({ api, form }: Act): Promise<Html | Done> {
-  const { employer_id = '', loaded = '', pay_frequency = '', pay_group = '' } = form;
-  const opened = { employer_id, known: keyOf(form.known_frequency, form.known_group) };
+async function schedulesOf(api: Api, employer_id: string, year: string): Promise<settings.Schedule[]> {
+  return (await api.get('/v1/employers/{employer_id}/pay-schedules/{year}', { employer_id, year })).schedules;
+}
+
+/** Replaces, adds or deletes the schedule. The API takes all schedules of a year; the year's others are sent unchanged. */
+async function saveSchedule({ api, form, today }: Act): Promise<Html | Done> {
+  const { employer_id = '', loaded = '', year = '', pay_frequency = '', pay_group = '' } = form;
+  const opened = { employer_id, today, known: keyOf(form.known_frequency, form.known_group) };
   const { do: command, ...rows } = commandOf(form, SCHEDULE);
-  const edited = { ...rows, loaded, frequency: pay_frequency, group: pay_group.trim() };
+  const edited = { ...rows, loaded, year, frequency: pay_frequency, group: pay_group.trim() };
   if (command === 'show') return scheduleForm(opened, edited);
-  const all = await settings.schedulesOf(api, employer_id);
+  const all = await schedulesOf(api, employer_id, year);
   const at = all.findIndex((one) => settings.isFor(one, opened.known));
   const saved = all[at] ?? null;
   if (hashOf(saved) !== loaded) {
@@ -110,7 +116,8 @@ async function saveSchedule({ api, form }: Act): Promise<Html | Done> {
   const index = at === -1 ? all.length : at;
   const own = { pay_frequency, pay_group: edited.group || null, pay_dates: edited.rows };
   const schedules = (all as object[]).toSpliced(index, 1, ...(command === 'drop' ? [] : [own]));
-  const call = api.send('put', '/v1/employers/{employer_id}/pay-schedule', { employer_id }, { schedules });
+  const path = '/v1/employers/{employer_id}/pay-schedules/{year}';
+  const call = api.send('put', path, { employer_id, year }, { schedules });
   const { problem } = await attempt(call, 422);
   if (problem !== undefined) return scheduleForm(opened, { ...edited, problem, index });
   return { go: address('/settings', { employer_id, saved: 'schedule' }) };
@@ -122,12 +129,16 @@ function keyOf(frequency: string | undefined, group: string | undefined): settin
   return pay_frequency === undefined ? null : { pay_frequency, pay_group: group ?? null };
 }
 
-function scheduleForm({ employer_id, known }: Opened, edited: EditedSchedule): Html {
-  const { frequency, group, index } = edited;
+function scheduleForm({ employer_id, today, known }: Opened, edited: EditedSchedule): Html {
+  const { year, frequency, group, index } = edited;
   return editor(SCHEDULE, edited, {
     hidden: {
       employer_id,
-      ...(known !== null && { known_frequency: known.pay_frequency, known_group: known.pay_group ?? '' }),
+      ...(known !== null && {
+        year,
+        known_frequency: known.pay_frequency,
+        known_group: known.pay_group ?? '',
+      }),
     },
     back: address('/settings', { employer_id }),
     placeOf: (path) => {
@@ -136,6 +147,7 @@ function scheduleForm({ employer_id, known }: Opened, edited: EditedSchedule): H
     },
     fields: (wrong) => html`
       <div class="fields">
+        ${known === null && field({ name: 'year', label: 'Year of the pay dates', value: year, choices: choicesOf(yearsAround(today, year)) })}
         ${field({ name: 'pay_frequency', label: 'Pay frequency', value: frequency, choices: choicesOf(FREQUENCIES), problems: wrong('pay_frequency') })}
         ${field({ name: 'pay_group', label: 'Pay group (optional)', value: group, problems: wrong('pay_group') })}
       </div>
@@ -144,6 +156,12 @@ function scheduleForm({ employer_id, known }: Opened, edited: EditedSchedule): H
       known !== null &&
       html`<button type="button" class="danger" hx-post=${SCHEDULE.path} hx-target="#schedule" hx-swap="outerHTML" hx-vals=${JSON.stringify({ do: 'drop' })} hx-confirm="Delete this pay schedule? Open runs are then computed without it.">Delete pay schedule</button>`,
   });
+}
+
+/** Returns last year, this year and the next one, and the chosen year. */
+function yearsAround(today: string, chosen: string): string[] {
+  const year = Number(today.slice(0, 'YYYY'.length));
+  return [...new Set([`${year - 1}`, `${year}`, `${year + 1}`, chosen])];
 }
 
 /** Returns the place of a path without its `schedules[0]`. */

@@ -13,12 +13,13 @@ import type { Console, Visit } from '../../page.ts';
 import { choiceOf, OPTION_NAMES, OPTIONS } from '../runs/labels.ts';
 
 export type Schedule = Schemas['PaySchedules']['schedules'][number];
-/** The key of a schedule among its employer's schedules. */
+/** The key of a schedule among its employer's schedules of a year. */
 export type ScheduleKey = Pick<Schedule, 'pay_frequency' | 'pay_group'>;
+type ScheduleYear = Schemas['PaySchedulesByYear']['years'][number];
 type Code = Schemas['PayrollCodes']['codes'][number];
 type Policy = Schemas['PayrollPolicy']['versions'][number];
 
-/** Dates on one page: two schedules with ten years of weekly dates. An employer may have 100 schedules. */
+/** Dates on one page: about 20 weekly schedules. An employer may have 100 schedules a year. */
 const DATES_SHOWN = 1_100;
 const TREATMENTS = { '': 'not set', deposit: 'deposit', memo: 'memo' };
 export const CODE_COLUMNS: readonly (RowColumn & { readonly name: keyof Code })[] = [
@@ -61,7 +62,7 @@ async function chooser({ api }: Visit): Promise<Html> {
 
 async function ofEmployer(visit: Visit, employer_id: string): Promise<Html> {
   const { api, may, query } = visit;
-  const schedules = await schedulesOf(api, employer_id);
+  const years = await scheduleYearsOf(api, employer_id);
   const codes = await codesOf(api, employer_id);
   const policies = await policiesOf(api, employer_id);
   const noCodes = html`<p>Lines have no payroll code. Once you add one, readiness reports lines that have none.</p>`;
@@ -77,14 +78,15 @@ async function ofEmployer(visit: Visit, employer_id: string): Promise<Html> {
   return html`
     ${query.saved !== undefined && html`<p role="status"><strong>Saved.</strong>${' Open runs use the new settings; finalized runs do not change.'}</p>`}
     <p><a href=${address('/runs', { employer_id })}>Payroll runs of this employer</a></p>
-    ${section('schedules', 'Pay schedules', scheduleCards(schedules, visit), '/settings/pay-schedule', 'Add a pay schedule')}
+    ${section('schedules', 'Pay schedules', scheduleCards(years, visit), '/settings/pay-schedule', 'Add a pay schedule')}
     ${section('codes', 'Payroll codes', codeList, '/settings/payroll-codes', 'Edit payroll codes')}
     ${section('policy', 'Payroll policy', policyTable(policies), '/settings/payroll-policy', 'Edit payroll policy')}
   `;
 }
 
-export async function schedulesOf(api: Api, employer_id: string): Promise<Schedule[]> {
-  return (await api.get('/v1/employers/{employer_id}/pay-schedule', { employer_id })).schedules;
+/** Returns the schedules of each year, the latest year first. */
+export async function scheduleYearsOf(api: Api, employer_id: string): Promise<ScheduleYear[]> {
+  return (await api.get('/v1/employers/{employer_id}/pay-schedules', { employer_id })).years;
 }
 
 export async function codesOf(api: Api, employer_id: string): Promise<Code[]> {
@@ -102,18 +104,19 @@ export function isFor(one: ScheduleKey, other: ScheduleKey | null): boolean {
 }
 
 /** Shows the dates of the first schedules, up to `DATES_SHOWN`, and of the schedule in the address. Further schedules are links. */
-function scheduleCards(schedules: readonly Schedule[], { may, query }: Visit): Html {
-  if (schedules.length === 0) {
+function scheduleCards(years: readonly ScheduleYear[], { may, query }: Visit): Html {
+  if (years.length === 0) {
     const advice = html`<p>Without one, weekly and biweekly pay dates are counted from the pay date of each run. That is wrong when a holiday moves a pay date into another year.</p>`;
     return empty('No pay schedule', advice);
   }
   let dates = 0;
-  const cards = schedules.map((schedule) => {
+  const card = (year: string, schedule: Schedule) => {
     const { pay_frequency, pay_group, pay_dates } = schedule;
-    const title = titleOf(schedule);
+    const title = `${year}, ${titleOf(schedule)}`;
     dates += pay_dates.length;
-    const key = { employer_id: query.employer_id, pay_frequency, pay_group: pay_group ?? undefined };
-    const isSelected = query.pay_frequency === key.pay_frequency && query.pay_group === key.pay_group;
+    const key = { employer_id: query.employer_id, year, pay_frequency, pay_group: pay_group ?? undefined };
+    const isSelected =
+      query.year === year && query.pay_frequency === pay_frequency && query.pay_group === key.pay_group;
     const list =
       dates <= DATES_SHOWN || isSelected
         ? html`<details open=${isSelected}><summary>Pay dates</summary>${dateTable(schedule, `Pay dates, ${title}`)}</details>`
@@ -126,8 +129,8 @@ function scheduleCards(schedules: readonly Schedule[], { may, query }: Visit): H
         ${may('runs:write') && html`<p><a href=${address('/settings/pay-schedule', key)}>Edit</a></p>`}
       </section>
     `;
-  });
-  return html`${cards}`;
+  };
+  return html`${years.flatMap(({ year, schedules }) => schedules.map((schedule) => card(year, schedule)))}`;
 }
 
 export function dateTable({ pay_dates }: Schedule, caption: string): Html {

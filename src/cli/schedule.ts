@@ -1,0 +1,65 @@
+/** The pay schedules of an employer, which are set year by year. */
+import { transact } from '../database/transaction.ts';
+import { putScheduleYear } from '../payroll/lifecycle/schedules.ts';
+import {
+  byYear,
+  checkSchedules,
+  type PayDate,
+  readSchedules,
+  type Schedule,
+} from '../payroll/settings/schedules.ts';
+import { assertKnownEmployer, readJsonFile, year } from './arguments.ts';
+import { actingIn, type Command, type Context, type DatabaseContext, withDatabase } from './command.ts';
+import { inputRefused } from './failure.ts';
+import { type Column, printList, printResult } from './output.ts';
+
+type Options = { employer: string };
+
+export function addScheduleCommands(program: Command): void {
+  const schedule = program.subcommand('schedule', "Manage an employer's pay dates.");
+  schedule
+    .subcommand('put', "Replace an employer's pay dates of one year.")
+    .records('schedule.put')
+    .examples('schedule put pay-dates.json --employer maple-bakery --year 2026')
+    .argument('<file>', 'A .json file with the request body of the API')
+    .employer()
+    .requiredOption('--year <year>', 'The calendar year of the pay dates (required)', year)
+    .table()
+    .does(async (context: Context, path: string, { employer, year }: Options & { year: string }) => {
+      const checked = checkSchedules(await readJsonFile(path), year);
+      if (!checked.ok) throw inputRefused('the pay schedule', checked);
+      await withDatabase(context, async (db) => {
+        await transact(db, (trx) => putScheduleYear(trx, employer, year, checked.value, actingIn(context)));
+        await print({ ...context, db }, employer);
+      });
+    });
+  schedule
+    .subcommand('show', "Show an employer's pay dates of all years.")
+    .records('none')
+    .examples('schedule show --employer maple-bakery')
+    .employer()
+    .table()
+    .doesOnDatabase(async (context: DatabaseContext, { employer }: Options) => {
+      await assertKnownEmployer(context.db, employer);
+      await print(context, employer);
+    });
+}
+
+type Row = Omit<Schedule, 'pay_dates'> & PayDate;
+
+const COLUMNS: readonly Column<Row>[] = [
+  ['pay frequency', (row) => row.pay_frequency],
+  ['pay group', (row) => row.pay_group],
+  ['pay date', (row) => row.pay_date],
+  ['period start', (row) => row.period_start],
+  ['period end', (row) => row.period_end],
+];
+
+async function print({ db, out }: DatabaseContext, employer: string): Promise<void> {
+  const view = byYear(await readSchedules(db, employer));
+  const rows = view.years.flatMap(({ schedules }) =>
+    schedules.flatMap(({ pay_dates, ...schedule }) => pay_dates.map((date) => ({ ...schedule, ...date }))),
+  );
+  const none = 'This employer has no pay schedule.';
+  printResult(out, view, () => printList(out, { columns: COLUMNS, rows, none }));
+}
