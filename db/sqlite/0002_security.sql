@@ -25,7 +25,9 @@ CREATE INDEX sessions_expiring ON sessions (expires_at);
 -- Who did what, when, to which resource, and why: one row per action of a person, a token or a command, written in the
 -- transaction of the change. Other tables refer to an actor by the record of the action. `actor_id` is the subject of a
 -- person or the id of a token; it has no foreign key, because records outlive tokens. `acting_user` is the user that a
--- program said it acts for. `details` is a JSON object of ids and settings. `reason` is text that a person typed.
+-- program said it acts for. `details` is a JSON object of ids and settings. `reason` is text that a person typed. It can be
+-- erased together with `reason_key`, the key of its HMAC, which stays. `hash` is the SHA-256 over the hash of the preceding
+-- record and the text of this one without `reason` and `reason_key` (src/security/audit-chain.ts).
 CREATE TABLE audit_records (
   record_id     INTEGER NOT NULL PRIMARY KEY,
   recorded_at   TEXT NOT NULL,
@@ -38,24 +40,38 @@ CREATE TABLE audit_records (
   resource_type TEXT NOT NULL,
   resource_id   TEXT,
   employer_id   TEXT,
+  employee_id   TEXT,
   details       TEXT NOT NULL,
+  reason_hash   TEXT,
+  hash          TEXT NOT NULL,
   reason        TEXT,
+  reason_key    BLOB,
+  CHECK ((reason IS NULL) = (reason_key IS NULL)),
+  CHECK (reason IS NULL OR reason_hash IS NOT NULL),
   CHECK ((actor_kind = 'person') = (actor_issuer IS NOT NULL)),
   CHECK ((actor_kind IN ('person', 'token')) = (actor_id IS NOT NULL))
 ) STRICT;
 
 CREATE INDEX audit_records_of_resource ON audit_records (resource_type, resource_id, record_id);
+CREATE INDEX audit_records_of_employer ON audit_records (employer_id, record_id) WHERE employer_id IS NOT NULL;
+CREATE INDEX audit_records_of_employee ON audit_records (employee_id, record_id) WHERE employee_id IS NOT NULL;
 
-CREATE TRIGGER audit_records_are_never_changed BEFORE UPDATE ON audit_records BEGIN SELECT RAISE(ABORT, 'audit_records are append-only'); END;
+CREATE TRIGGER audit_records_are_never_changed BEFORE UPDATE OF
+  record_id, recorded_at, actor_kind, actor_issuer, actor_id, actor_name, acting_user, action,
+  resource_type, resource_id, employer_id, employee_id, details, reason_hash, hash ON audit_records
+BEGIN SELECT RAISE(ABORT, 'audit_records are append-only'); END;
+CREATE TRIGGER audit_reasons_are_only_erased BEFORE UPDATE ON audit_records WHEN NEW.reason IS NOT NULL
+BEGIN SELECT RAISE(ABORT, 'audit_records are append-only'); END;
 CREATE TRIGGER audit_records_are_never_removed BEFORE DELETE ON audit_records BEGIN SELECT RAISE(ABORT, 'audit_records are append-only'); END;
 
--- The id of the last record. The lock on this row makes ids follow the order of commits, without gaps.
+-- The id and the hash of the last record. The lock on this row makes ids follow the order of commits, without gaps.
 CREATE TABLE audit_head (
   id        INTEGER NOT NULL PRIMARY KEY CHECK (id = 1),
-  record_id INTEGER NOT NULL
+  record_id INTEGER NOT NULL,
+  hash      TEXT NOT NULL
 ) STRICT;
 
-INSERT INTO audit_head (id, record_id) VALUES (1, 0);
+INSERT INTO audit_head (id, record_id, hash) VALUES (1, 0, '');
 
 -- The key of keyed hashes, encrypted with a data key. It is created at the first use and never changes, so that hashes
 -- stay comparable when data keys are rotated.

@@ -196,9 +196,8 @@ type PersonalData = {
 export async function writeReadDown(
   { db, now }: { db: Db; now: Clock },
   request: FastifyRequest,
-  { employee, ...read }: PersonalData,
+  read: PersonalData,
 ): Promise<void> {
   const acting = actingIn(request, now());
-  const details = employee === undefined ? {} : { employee_id: employee };
-  await transact(db, (trx) => record(trx, acting, { ...read, details }));
+  await transact(db, (trx) => record(trx, acting, read));
 }

@@ -82,7 +82,7 @@ export interface Tables {
     last_used_at: string | null;
   };
   audit_records: AuditRecordTable;
-  audit_head: { id: 1; record_id: number };
+  audit_head: { id: 1; record_id: number; hash: string };
   hash_keys: { id: 1; key_id: string; ciphertext: Buffer };
   payroll_head: { id: 1; revision: number; negative: number };
   payroll_runs: PayrollRunTable;
@@ -165,9 +165,17 @@ export interface AuditRecordTable {
   resource_type: string;
   resource_id: string | null;
   employer_id: string | null;
+  employee_id: string | null;
   /** A JSON object. */
   details: string;
+  /** The HMAC of the reason, in hexadecimal. It stays when the reason is erased. */
+  reason_hash: string | null;
+  /** The hash of the chain up to this record, in hexadecimal. */
+  hash: string;
+  /** Null without a reason, and after it was erased. */
   reason: string | null;
+  /** The key of `reason_hash`, erased with the reason. */
+  reason_key: Buffer | null;
 }
 
 export interface InboxTable {

@@ -28,7 +28,7 @@ export function assignedEmployer(
 /** Appends an assignment at the next position of the ledger. */
 export async function recordAssignment(
   trx: Trx,
-  assignment: NewAssignment,
+  { employee, ...assignment }: NewAssignment & { employee: string },
   acting: Acting,
 ): Promise<MadeAssignment> {
   const position = (await lockLedger(trx)) + 1;
@@ -43,6 +43,7 @@ export async function recordAssignment(
       action: 'deduction.assign',
       resource: deduction_id,
       employer: employer_id,
+      employee,
       details: { effective_on },
       reason,
     }),

@@ -32,7 +32,14 @@ export async function decideStart(
   const { undecided } = timelineOf(versions, []);
   if (!undecided.some((one) => one.version === moved)) return { outcome: 'not-undecided' };
   const details = { version, decision };
-  const made = { action: 'deduction.decide-start', resource: deductionId, details, reason } as const;
+  const { employee_id: employee } = moved;
+  const made = {
+    action: 'deduction.decide-start',
+    resource: deductionId,
+    employee,
+    details,
+    reason,
+  } as const;
   const row: StartDecisionTable = {
     position,
     deduction_id: deductionId,

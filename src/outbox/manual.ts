@@ -75,7 +75,7 @@ async function alter(
   trx: Trx,
   requestId: string,
   acting: Acting,
-  { details, ...action }: Omit<NewRecord, 'resource' | 'employer'>,
+  { details = {}, ...action }: Omit<NewRecord, 'resource' | 'employer'>,
   decide: (change: ChangeRow) => Promise<Alteration>,
 ): Promise<ManualResult> {
   const query = trx
@@ -90,8 +90,8 @@ async function alter(
   if (alteration.kind === 'refused') return alteration.why;
   await trx.updateTable('outbox').set(alteration.columns).where('request_id', '=', requestId).execute();
   await updateFronts(trx, [subject]);
-  const resource = { resource: requestId, details: { employee_id: subject.subject_id, ...details } };
-  await record(trx, acting, { ...action, ...resource });
+  const resource = { resource: requestId, employee: subject.subject_id };
+  await record(trx, acting, { ...action, ...resource, details });
   return 'done';
 }
 

@@ -1,10 +1,12 @@
 /** Audit records: who did what, when, to which resource, and why. Append-only, in the transaction of the change. */
+import { randomBytes } from 'node:crypto';
 import Type, { type Static } from 'typebox';
 import { component, nullableText, text } from '../contract/fields.ts';
 import { parseJson } from '../contract/json.ts';
-import { isOneOf } from '../database/bulk.ts';
+import { insertRows, isOneOf } from '../database/bulk.ts';
 import type { AuditRecordTable, Db, Trx } from '../database/tables.ts';
 import { AppError } from '../errors.ts';
+import { type Head, hashAfter, lockHead, reasonHash } from './audit-chain.ts';
 
 /** The actions that leave a record. The part before the dot is the type of the resource. */
 export const ACTIONS = [
@@ -80,39 +82,60 @@ export type NewRecord = {
   /** The id of the resource. Null for an action on several. */
   resource: string | null;
   employer?: string | null;
+  employee?: string | null;
   details?: Details;
   /** The reason that a person typed. */
   reason?: string | null;
 };
 
-/**
- * Records an action and returns the id of its record. Call it after the other locks of the transaction: it locks the row
- * of `audit_head` until the end.
- */
-export async function record(trx: Trx, { actor, now }: Acting, made: NewRecord): Promise<number> {
-  const { action, resource, employer = null, details = {}, reason = null } = made;
-  const { record_id } = await trx
-    .updateTable('audit_head')
-    .set((eb) => ({ record_id: eb('record_id', '+', 1) }))
-    .returning('record_id')
-    .executeTakeFirstOrThrow();
-  const row: AuditRecordTable = {
-    record_id,
+/** Records an action and returns the id of its record. Call it after the other locks of the transaction. */
+export async function record(trx: Trx, acting: Acting, made: NewRecord): Promise<number> {
+  const [id] = await recordAll(trx, [{ ...acting, ...made }]);
+  return id as number;
+}
+
+/** Records several actions in order and returns the ids of their records. It locks the head of the chain until the end. */
+export async function recordAll(trx: Trx, made: readonly (Acting & NewRecord)[]): Promise<number[]> {
+  if (made.length === 0) return [];
+  let head = await lockHead(trx);
+  const rows = made.map((action) => {
+    const row = rowAfter(head, action);
+    head = row;
+    return row;
+  });
+  await insertRows(trx, 'audit_records', rows);
+  await trx.updateTable('audit_head').set({ record_id: head.record_id, hash: head.hash }).execute();
+  return rows.map(({ record_id }) => record_id);
+}
+
+const REASON_KEY_BYTES = 32;
+
+function rowAfter(head: Head, { actor, now, action, ...made }: Acting & NewRecord): AuditRecordTable {
+  const { resource, employer = null, employee = null, details = {} } = made;
+  const reason = storedText(made.reason ?? null);
+  const reason_key = reason === null ? null : randomBytes(REASON_KEY_BYTES);
+  const chained = {
+    record_id: head.record_id + 1,
     recorded_at: now,
     actor_kind: actor.kind,
-    actor_issuer: actor.issuer,
-    actor_id: actor.id,
-    actor_name: actor.name,
-    acting_user: actor.acting_user,
+    actor_issuer: storedText(actor.issuer),
+    actor_id: storedText(actor.id),
+    actor_name: actor.name.toWellFormed(),
+    acting_user: storedText(actor.acting_user),
     action,
     resource_type: resourceTypeOf(action),
-    resource_id: resource,
-    employer_id: employer,
+    resource_id: storedText(resource),
+    employer_id: storedText(employer),
+    employee_id: storedText(employee),
     details: JSON.stringify(details),
-    reason,
+    reason_hash: reason === null || reason_key === null ? null : reasonHash(reason_key, reason),
   };
-  await trx.insertInto('audit_records').values(row).execute();
-  return record_id;
+  return { ...chained, hash: hashAfter(head.hash, chained), reason, reason_key };
+}
+
+/** A database stores other characters in place of lone surrogates, so the hash must not contain them either. */
+function storedText(text: string | null): string | null {
+  return text === null ? null : text.toWellFormed();
 }
 
 export function resourceTypeOf(action: string): string {
@@ -174,10 +197,13 @@ export const AuditRecord = component(
     resource_type: text('The type of the resource.'),
     resource_id: nullableText('The ID of the resource. Null for an action on several.'),
     employer_id: nullableText('The employer. Null if the action concerns none or several.'),
+    employee_id: nullableText('The employee. Null if the action concerns none or several.'),
     details: Type.Record(Type.String(), Type.Unknown(), {
       description: 'IDs, and the values of settings before and after.',
     }),
-    reason: nullableText('The reason that was given.'),
+    reason: nullableText('The reason that was given. Null without one, and after it was erased.'),
+    reason_erased: Type.Boolean({ description: 'Whether a reason was given and then erased.' }),
+    hash: text('The SHA-256 over the hash of the preceding record and this one.'),
   },
   'Who did what, when, to which resource, and why.',
 );
@@ -204,12 +230,24 @@ export async function recordsOf(
 }
 
 function viewRecord(row: AuditRecordTable): AuditRecord {
-  const { record_id, recorded_at, action, resource_type, resource_id, employer_id, reason } = row;
+  const { record_id, recorded_at, action, reason, reason_hash, hash } = row;
+  const { resource_type, resource_id, employer_id, employee_id } = row;
   const details = readDetails(row.details);
   if (details === null) {
     const advice = 'run "benefits-sidecar verify", and restore a backup if it reports differences';
     throw new AppError('STORED_JSON_DAMAGED', `audit_records.details of ${record_id} is damaged: ${advice}`);
   }
-  const resource = { resource_type, resource_id, employer_id };
-  return { id: String(record_id), recorded_at, actor: actorOf(row), action, ...resource, details, reason };
+  const resource = { resource_type, resource_id, employer_id, employee_id };
+  const reason_erased = reason === null && reason_hash !== null;
+  return {
+    id: String(record_id),
+    recorded_at,
+    actor: actorOf(row),
+    action,
+    ...resource,
+    details,
+    reason,
+    reason_erased,
+    hash,
+  };
 }

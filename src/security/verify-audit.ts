@@ -3,13 +3,14 @@ import { pagesByKey } from '../database/bulk.ts';
 import type { Verifying } from '../database/difference.ts';
 import type { AuditRecordTable, Db } from '../database/tables.ts';
 import { ACTIONS, readDetails, resourceTypeOf } from './audit.ts';
+import { type Head, hashAfter, isReasonHash, readHead } from './audit-chain.ts';
 
 const ROWS_AT_ONCE = 2_000;
 
-/** Verifies that audit records are readable and that none is missing. Its actor has no second source. */
+/** Verifies the chain of audit records: that each is readable and as it was recorded, and that none is missing. */
 export async function verifyAudit(db: Db, on: Verifying): Promise<void> {
-  const head = await db.selectFrom('audit_head').select('record_id').executeTakeFirstOrThrow();
-  let last = 0;
+  const head = await readHead(db);
+  let last: Head = { record_id: 0, hash: '' };
   for await (const rows of pagesByKey<AuditRecordTable & Record<string, unknown>>(
     db,
     'audit_records',
@@ -22,17 +23,23 @@ export async function verifyAudit(db: Db, on: Verifying): Promise<void> {
       // Recorded since the head was read.
       if (row.record_id > head.record_id) break;
       verifyRecord(row, last, on);
-      last = row.record_id;
+      last = row;
     }
     on.looked(rows.length);
   }
-  if (last !== head.record_id) on.report('audit_head', 1, 'record_id', 'is not the id of the last record');
+  if (last.record_id !== head.record_id)
+    on.report('audit_head', 1, 'record_id', 'is not the id of the last record');
+  else if (last.hash !== head.hash) on.report('audit_head', 1, 'hash', 'is not the hash of the last record');
 }
 
-function verifyRecord(row: AuditRecordTable, last: number, { report }: Verifying): void {
+function verifyRecord(row: AuditRecordTable, last: Head, { report }: Verifying): void {
   const wrong = (field: string, rule: string) => report('audit_records', row.record_id, field, rule);
-  if (row.record_id !== last + 1) wrong('record_id', 'is not the next id');
+  if (row.record_id !== last.record_id + 1) wrong('record_id', 'is not the next id');
   if (!(ACTIONS as readonly string[]).includes(row.action)) wrong('action', 'is no action');
   if (row.resource_type !== resourceTypeOf(row.action)) wrong('resource_type', 'is not of the action');
   if (readDetails(row.details) === null) wrong('details', 'cannot be read');
+  if (row.hash !== hashAfter(last.hash, row))
+    wrong('hash', 'is not the hash of the preceding hash and this record');
+  if (row.reason === null || row.reason_key === null || row.reason_hash === null) return;
+  if (!isReasonHash(row.reason_hash, row.reason_key, row.reason)) wrong('reason', 'is not what was recorded');
 }

@@ -65,10 +65,6 @@ export const UNVERIFIED: ReadonlySet<string> = new Set([
   ),
   ...['sync_id', 'reason', 'problem_count', 'problems'].map((column) => `census_syncs.${column}`),
   'staged_censuses.fingerprint_key',
-  ...['actor_kind', 'actor_issuer', 'actor_id', 'actor_name', 'acting_user'].map(
-    (column) => `audit_records.${column}`,
-  ),
-  ...['resource_id', 'employer_id', 'reason'].map((column) => `audit_records.${column}`),
   'payroll_runs.run_id',
   'payroll_runs.finalize_key_hash',
   'payroll_runs.rules_version',

@@ -1,5 +1,9 @@
+import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
-import { record, recordsOf, SYSTEM, tokenActor } from '../../src/security/audit.ts';
+import { record, recordAll, recordsOf, SYSTEM, tokenActor } from '../../src/security/audit.ts';
+import { readHead } from '../../src/security/audit-chain.ts';
+import { verifyAudit } from '../../src/security/verify-audit.ts';
+import { altering } from '../cli/alter.ts';
 import { scratch } from '../database/scratch.ts';
 import { ACTING, acting } from '../support/audit.ts';
 import { onEitherEngine } from '../support/engine.ts';
@@ -32,8 +36,11 @@ onEitherEngine('a record keeps who acted, when, on what, and why', async (t) => 
         resource_type: 'census-sync',
         resource_id: 's/1',
         employer_id: 'acme',
+        employee_id: null,
         details: { before: null, after: [1] },
         reason: 'the employer left',
+        reason_erased: false,
+        hash: page.records[0]?.hash,
       },
     ],
     next: null,
@@ -81,3 +88,43 @@ onEitherEngine('audit records are append-only', async (t) => {
   await t.rejects(remove(), /audit_records are append-only/);
   t.match(await recordsOf(db, { type: 'event', id: 'e' }, { limit: 1 }), { records: [{ reason: null }] });
 });
+
+onEitherEngine('the chain has the same hashes on both engines', async (t) => {
+  const { db } = await scratch(t);
+  const actor = tokenActor({ tokenId: 'tok_1', name: 'payroll\ud800' }, 'Zoë 🙂');
+  await transact(db, (trx) =>
+    recordAll(trx, [
+      { ...acting(AT), action: 'event.reprocess', resource: null, details: { count: 1, type: 'ü"' } },
+      { actor, now: AT, action: 'change.retry', resource: 'c\ud800', employer: 'acme', employee: 'e' },
+    ]),
+  );
+  const { record_id, hash } = await readHead(db);
+  t.strictSame([record_id, hash], [2, 'ecf54e2fceb331b62f57cf89ec3badf805f83592a6acb59bb96f57fedddc5825']);
+  t.strictSame(await differencesIn(db), []);
+});
+
+onEitherEngine('verification names a record that was altered or removed', async (t) => {
+  const { db, url } = await scratch(t);
+  const made = { action: 'event.dismiss', resource: 'e', reason: 'a test' } as const;
+  for (let count = 0; count < 3; count += 1) await transact(db, (trx) => record(trx, ACTING, made));
+  t.strictSame(await differencesIn(db), []);
+  const by = await altering(t, url);
+  const set = (value: string) => by.run(`update audit_records set ${value} where record_id = 2`);
+  await set("reason = 'another'");
+  t.strictSame(await differencesIn(db), ['2 reason']);
+  await set('reason = null, reason_key = null');
+  t.strictSame(await differencesIn(db), [], 'an erased reason is no difference');
+  await set("employee_id = 'another'");
+  t.strictSame(await differencesIn(db), ['2 hash']);
+  await by.run('delete from audit_records where record_id = 2');
+  t.strictSame(await differencesIn(db), ['3 record_id', '3 hash']);
+  await by.run('delete from audit_records where record_id = 3');
+  t.strictSame(await differencesIn(db), ['1 record_id']);
+});
+
+async function differencesIn(db: Db): Promise<string[]> {
+  const named: string[] = [];
+  const report = (_table: string, id: unknown, field: string) => void named.push(`${id} ${field}`);
+  await verifyAudit(db, { report, looked: () => {}, signal: new AbortController().signal });
+  return named;
+}

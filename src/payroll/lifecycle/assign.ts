@@ -77,7 +77,10 @@ async function assign(
   const employers = [...new Set([...roster.values()].flat().map(({ employer_id }) => employer_id))];
   const runs = await runsThatTook(trx, { deductionId, employees, employers, from: effective_on });
   if (runs.length > 0) return { outcome: 'taken', by: runs, effectiveOn: effective_on };
-  return { outcome: 'assigned', assignment: await recordAssignment(trx, assignment, acting) };
+  return {
+    outcome: 'assigned',
+    assignment: await recordAssignment(trx, { ...assignment, employee: latest.employee_id }, acting),
+  };
 }
 
 function isSame(known: NewAssignment, assignment: NewAssignment): boolean {
