@@ -98,7 +98,7 @@ const TABLES = {
   employment: ['change_keys'],
   'payroll/settings': ['payroll_head', 'pay_schedules', 'payroll_codes', 'payroll_policies'],
   'payroll/records': ['payroll_runs', 'run_freezes', 'run_employees', 'run_settlements', 'run_inputs'],
-  'payroll/facts': ['taken_reports', 'taken_lines'],
+  'payroll/facts': ['taken_reports', 'taken_lines', 'opening_items', 'item_decisions'],
   'payroll/lifecycle': ['accepted_failures'],
 };
 const OWNERS = new Map(

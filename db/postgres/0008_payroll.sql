@@ -138,12 +138,12 @@ CREATE FUNCTION keep_final_records() RETURNS trigger LANGUAGE plpgsql AS $$ BEGI
 CREATE TRIGGER final_lines_are_kept BEFORE UPDATE OR DELETE ON run_employees FOR EACH ROW EXECUTE FUNCTION keep_final_records();
 CREATE TRIGGER run_employees_are_never_emptied BEFORE TRUNCATE ON run_employees EXECUTE FUNCTION refuse_change();
 
--- What a run settles: one row per adjustment or arrears line that it takes for an earlier run, and one per share that a
--- final check takes, whose `settles` is the pay date. Written with its lines.
+-- What a run settles: one row per line that takes an open item, whose `settles` is the earlier run or the opening item, and
+-- one per share that a final check takes, whose `settles` is the pay date. Written with its lines.
 CREATE TABLE run_settlements (
   freeze_id        TEXT COLLATE "C" NOT NULL,
   employee_id      TEXT COLLATE "C" NOT NULL,
-  settles_kind     TEXT COLLATE "C" NOT NULL CHECK (settles_kind IN ('run', 'pay_date')),
+  settles_kind     TEXT COLLATE "C" NOT NULL CHECK (settles_kind = 'run' OR settles_kind = 'opening' OR settles_kind = 'pay_date'),
   settles          TEXT COLLATE "C" NOT NULL,
   kind             TEXT COLLATE "C" NOT NULL CHECK (kind = 'regular' OR kind = 'adjustment' OR kind = 'arrears'),
   deduction_id     TEXT COLLATE "C" NOT NULL,
@@ -156,6 +156,7 @@ CREATE TABLE run_settlements (
 );
 
 CREATE INDEX run_settlements_of ON run_settlements (settles, employee_id);
+CREATE INDEX run_settlements_of_employee ON run_settlements (employee_id, freeze_id);
 
 -- The earlier runs whose differences and arrears a run was computed with: the latest report of amounts taken, and whether
 -- the run was voided then.
@@ -212,3 +213,63 @@ CREATE TABLE taken_lines (
 );
 
 CREATE INDEX taken_lines_owed ON taken_lines (run_id, report, employee_id) WHERE owed <> '0.00';
+
+-- Open items that were owed before the first run, as the caller brought them. `ordinal` orders the items of an employer: a
+-- run keeps the last one that it knew.
+CREATE TABLE opening_items (
+  employer_id      TEXT COLLATE "C" NOT NULL,
+  opening_id       TEXT COLLATE "C" NOT NULL,
+  ordinal          INTEGER NOT NULL,
+  employee_id      TEXT COLLATE "C" NOT NULL,
+  deduction_id     TEXT COLLATE "C",
+  line_of_coverage TEXT COLLATE "C" NOT NULL,
+  taxability       TEXT COLLATE "C" NOT NULL,
+  member_amount    TEXT COLLATE "C" NOT NULL,
+  employer_amount  TEXT COLLATE "C" NOT NULL,
+  pay_date         TEXT COLLATE "C" NOT NULL,
+  record_id        BIGINT NOT NULL REFERENCES audit_records (record_id),
+  recorded_at      TEXT COLLATE "C" NOT NULL,
+  PRIMARY KEY (employer_id, opening_id)
+);
+
+CREATE UNIQUE INDEX opening_items_in_order ON opening_items (employer_id, ordinal);
+CREATE INDEX opening_items_of_employee ON opening_items (employee_id, employer_id, ordinal);
+
+CREATE TRIGGER opening_items_are_append_only BEFORE UPDATE OR DELETE ON opening_items FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER opening_items_are_never_emptied BEFORE TRUNCATE ON opening_items EXECUTE FUNCTION refuse_change();
+
+-- Decisions on open items ("Open items" in docs/open-items.md). A hold without an item covers all items of its employee.
+-- `member_amount` and `employer_amount` are the amounts of the item when it was decided, `amount` is the part that the
+-- decision concerns.
+CREATE TABLE item_decisions (
+  employer_id     TEXT COLLATE "C" NOT NULL,
+  decision_id     INTEGER NOT NULL,
+  employee_id     TEXT COLLATE "C" NOT NULL,
+  item_id         TEXT COLLATE "C",
+  run_id          TEXT COLLATE "C" REFERENCES payroll_runs (run_id),
+  action          TEXT COLLATE "C" NOT NULL CHECK (action = 'take' OR action = 'hold' OR action = 'write_off' OR action = 'paid_directly'),
+  member_amount   TEXT COLLATE "C",
+  employer_amount TEXT COLLATE "C",
+  amount          TEXT COLLATE "C",
+  not_before      TEXT COLLATE "C",
+  until           TEXT COLLATE "C",
+  paid_on         TEXT COLLATE "C",
+  reason          TEXT COLLATE "C" NOT NULL,
+  record_id       BIGINT NOT NULL REFERENCES audit_records (record_id),
+  recorded_at     TEXT COLLATE "C" NOT NULL,
+  PRIMARY KEY (employer_id, decision_id),
+  CHECK (item_id IS NOT NULL OR action = 'hold'),
+  CHECK ((item_id IS NULL) = (member_amount IS NULL)),
+  CHECK ((item_id IS NULL) = (employer_amount IS NULL)),
+  CHECK (amount IS NULL OR action <> 'hold'),
+  CHECK (amount IS NOT NULL OR action = 'take' OR action = 'hold'),
+  CHECK (not_before IS NULL OR action = 'take'),
+  CHECK (until IS NULL OR action = 'hold'),
+  CHECK ((paid_on IS NOT NULL) = (action = 'paid_directly'))
+);
+
+CREATE INDEX item_decisions_of_employee ON item_decisions (employee_id, employer_id, decision_id);
+CREATE INDEX item_decisions_of_run ON item_decisions (run_id, decision_id);
+
+CREATE TRIGGER item_decisions_are_append_only BEFORE UPDATE OR DELETE ON item_decisions FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER item_decisions_are_never_emptied BEFORE TRUNCATE ON item_decisions EXECUTE FUNCTION refuse_change();

@@ -135,12 +135,12 @@ CREATE TABLE run_employees (
 CREATE TRIGGER final_lines_are_never_changed BEFORE UPDATE ON run_employees WHEN EXISTS (SELECT 1 FROM payroll_runs WHERE freeze_id IN (OLD.freeze_id, NEW.freeze_id)) BEGIN SELECT RAISE(ABORT, 'records of a finalized run are never changed'); END;
 CREATE TRIGGER final_lines_are_never_removed BEFORE DELETE ON run_employees WHEN EXISTS (SELECT 1 FROM payroll_runs WHERE freeze_id = OLD.freeze_id) BEGIN SELECT RAISE(ABORT, 'records of a finalized run are never removed'); END;
 
--- What a run settles: one row per adjustment or arrears line that it takes for an earlier run, and one per share that a
--- final check takes, whose `settles` is the pay date. Written with its lines.
+-- What a run settles: one row per line that takes an open item, whose `settles` is the earlier run or the opening item, and
+-- one per share that a final check takes, whose `settles` is the pay date. Written with its lines.
 CREATE TABLE run_settlements (
   freeze_id        TEXT NOT NULL,
   employee_id      TEXT NOT NULL,
-  settles_kind     TEXT NOT NULL CHECK (settles_kind IN ('run', 'pay_date')),
+  settles_kind     TEXT NOT NULL CHECK (settles_kind = 'run' OR settles_kind = 'opening' OR settles_kind = 'pay_date'),
   settles          TEXT NOT NULL,
   kind             TEXT NOT NULL CHECK (kind = 'regular' OR kind = 'adjustment' OR kind = 'arrears'),
   deduction_id     TEXT NOT NULL,
@@ -153,6 +153,7 @@ CREATE TABLE run_settlements (
 ) STRICT;
 
 CREATE INDEX run_settlements_of ON run_settlements (settles, employee_id);
+CREATE INDEX run_settlements_of_employee ON run_settlements (employee_id, freeze_id);
 
 -- The earlier runs whose differences and arrears a run was computed with: the latest report of amounts taken, and whether
 -- the run was voided then.
@@ -209,3 +210,63 @@ CREATE TABLE taken_lines (
 ) STRICT;
 
 CREATE INDEX taken_lines_owed ON taken_lines (run_id, report, employee_id) WHERE owed <> '0.00';
+
+-- Open items that were owed before the first run, as the caller brought them. `ordinal` orders the items of an employer: a
+-- run keeps the last one that it knew.
+CREATE TABLE opening_items (
+  employer_id      TEXT NOT NULL,
+  opening_id       TEXT NOT NULL,
+  ordinal          INTEGER NOT NULL,
+  employee_id      TEXT NOT NULL,
+  deduction_id     TEXT,
+  line_of_coverage TEXT NOT NULL,
+  taxability       TEXT NOT NULL,
+  member_amount    TEXT NOT NULL,
+  employer_amount  TEXT NOT NULL,
+  pay_date         TEXT NOT NULL,
+  record_id        INTEGER NOT NULL REFERENCES audit_records (record_id),
+  recorded_at      TEXT NOT NULL,
+  PRIMARY KEY (employer_id, opening_id)
+) STRICT;
+
+CREATE UNIQUE INDEX opening_items_in_order ON opening_items (employer_id, ordinal);
+CREATE INDEX opening_items_of_employee ON opening_items (employee_id, employer_id, ordinal);
+
+CREATE TRIGGER opening_items_are_never_changed BEFORE UPDATE ON opening_items BEGIN SELECT RAISE(ABORT, 'opening_items are append-only'); END;
+CREATE TRIGGER opening_items_are_never_removed BEFORE DELETE ON opening_items BEGIN SELECT RAISE(ABORT, 'opening_items are append-only'); END;
+
+-- Decisions on open items ("Open items" in docs/open-items.md). A hold without an item covers all items of its employee.
+-- `member_amount` and `employer_amount` are the amounts of the item when it was decided, `amount` is the part that the
+-- decision concerns.
+CREATE TABLE item_decisions (
+  employer_id     TEXT NOT NULL,
+  decision_id     INTEGER NOT NULL,
+  employee_id     TEXT NOT NULL,
+  item_id         TEXT,
+  run_id          TEXT REFERENCES payroll_runs (run_id),
+  action          TEXT NOT NULL CHECK (action = 'take' OR action = 'hold' OR action = 'write_off' OR action = 'paid_directly'),
+  member_amount   TEXT,
+  employer_amount TEXT,
+  amount          TEXT,
+  not_before      TEXT,
+  until           TEXT,
+  paid_on         TEXT,
+  reason          TEXT NOT NULL,
+  record_id       INTEGER NOT NULL REFERENCES audit_records (record_id),
+  recorded_at     TEXT NOT NULL,
+  PRIMARY KEY (employer_id, decision_id),
+  CHECK (item_id IS NOT NULL OR action = 'hold'),
+  CHECK ((item_id IS NULL) = (member_amount IS NULL)),
+  CHECK ((item_id IS NULL) = (employer_amount IS NULL)),
+  CHECK (amount IS NULL OR action <> 'hold'),
+  CHECK (amount IS NOT NULL OR action = 'take' OR action = 'hold'),
+  CHECK (not_before IS NULL OR action = 'take'),
+  CHECK (until IS NULL OR action = 'hold'),
+  CHECK ((paid_on IS NOT NULL) = (action = 'paid_directly'))
+) STRICT;
+
+CREATE INDEX item_decisions_of_employee ON item_decisions (employee_id, employer_id, decision_id);
+CREATE INDEX item_decisions_of_run ON item_decisions (run_id, decision_id);
+
+CREATE TRIGGER item_decisions_are_never_changed BEFORE UPDATE ON item_decisions BEGIN SELECT RAISE(ABORT, 'item_decisions are append-only'); END;
+CREATE TRIGGER item_decisions_are_never_removed BEFORE DELETE ON item_decisions BEGIN SELECT RAISE(ABORT, 'item_decisions are append-only'); END;

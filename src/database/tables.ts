@@ -90,7 +90,7 @@ export interface Tables {
   run_settlements: {
     freeze_id: string;
     employee_id: string;
-    settles_kind: 'run' | 'pay_date';
+    settles_kind: 'run' | 'opening' | 'pay_date';
     settles: string;
     kind: 'regular' | 'adjustment' | 'arrears';
     deduction_id: string;
@@ -121,6 +121,8 @@ export interface Tables {
     amount: string;
     owed: string;
   };
+  opening_items: OpeningItemTable;
+  item_decisions: ItemDecisionTable;
   pay_schedules: { employer_id: string; version: number; schedules: string; record_id: number };
   payroll_codes: { employer_id: string; version: number; codes: string; record_id: number };
   payroll_policies: {
@@ -355,6 +357,39 @@ export interface PayrollRunTable {
   accept_reason: string | null;
   voided_at: string | null;
   void_reason: string | null;
+}
+
+export interface OpeningItemTable {
+  employer_id: string;
+  opening_id: string;
+  ordinal: number;
+  employee_id: string;
+  deduction_id: string | null;
+  line_of_coverage: string;
+  taxability: string;
+  member_amount: string;
+  employer_amount: string;
+  pay_date: string;
+  record_id: number;
+  recorded_at: string;
+}
+
+export interface ItemDecisionTable {
+  employer_id: string;
+  decision_id: number;
+  employee_id: string;
+  item_id: string | null;
+  run_id: string | null;
+  action: 'take' | 'hold' | 'write_off' | 'paid_directly';
+  member_amount: string | null;
+  employer_amount: string | null;
+  amount: string | null;
+  not_before: string | null;
+  until: string | null;
+  paid_on: string | null;
+  reason: string;
+  record_id: number;
+  recorded_at: string;
 }
 
 /** The database outside a transaction: reads only. Writing goes through `transact`. */

@@ -26,6 +26,7 @@ import {
 } from '../ledger/verify-ledger.ts';
 import { ENCRYPTED_REQUESTS } from '../outbox/queue.ts';
 import { verifyOutbox } from '../outbox/verify-outbox.ts';
+import { verifyItems } from '../payroll/facts/verify-items.ts';
 import { verifyTaken } from '../payroll/facts/verify-taken.ts';
 import { type RunsVerified, verifyRuns } from '../payroll/lifecycle/verify.ts';
 import { type EncryptedVerified, verifyEncrypted } from '../security/encrypted-columns.ts';
@@ -109,6 +110,7 @@ export async function verifyRows(
   const none: RunsVerified = { runs: 0, lines: 0, otherRules: 0 };
   const runs = await part(none, () => verifyRuns(db, on));
   await part(undefined, () => verifyTaken(db, on));
+  await part(undefined, () => verifyItems(db, on));
   await part(undefined, () => verifyAudit(db, on));
   await part(undefined, () => verifyTimes(db, on));
   const unread: EncryptedVerified = { decrypted: 0, undecrypted: new Map() };

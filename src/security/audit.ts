@@ -23,6 +23,8 @@ export const ACTIONS = [
   'deduction.decide-start',
   'event.reprocess',
   'event.dismiss',
+  'item.decide',
+  'item.open',
   'loss.accept',
   'policy.put',
   'run.create',

@@ -4,6 +4,7 @@ import type { Employment } from '../../ledger/employment.ts';
 import type { RunVersion } from '../../ledger/history.ts';
 import { stateOn } from '../../ledger/state.ts';
 import { type Cents, printReadable } from '../../money.ts';
+import { NOTHING, plus, type Sides } from '../calculation/items.ts';
 import type { Because, Flag, Line } from '../calculation/line.ts';
 import { dayInWords, yearOf } from '../calculation/pay-dates.ts';
 import { dayOfRun } from '../records/body.ts';
@@ -25,10 +26,6 @@ export const NOT_COMPARED = {
   employer_difference: null,
 };
 
-/** An amount of each side. */
-type Sides = { member: Cents; employer: Cents };
-const NONE: Sides = { member: 0n, employer: 0n };
-
 /** The amounts that a run should have taken for a deduction by what is known today. */
 /** `offCycle`: what off-cycle runs of the pay period took of it. */
 type Due = Sides & { state: RunVersion; flags: Flag[]; offCycle: Sides };
@@ -47,21 +44,23 @@ export type Adjustment = { line: Line; unsettled: Cents; isInTime: boolean };
 
 /**
  * Returns the adjustments of one employee for one earlier run: the amount due minus the adjusted amount, per deduction,
- * line of coverage and taxability. `attended`: the runs of the employer that the employee is in.
+ * line of coverage and taxability. `attended`: the runs of the employer that the employee is in. With `settled`, what later
+ * runs took for these is not subtracted, and they are returned without a difference too.
  */
 export function adjustmentLines(
   computation: Computation,
   employee: RunEmployee,
   earlier: EarlierRun,
   attended: readonly Attended[],
+  settled?: readonly Line[],
 ): Adjustment[] {
   const { runId, freezeId, isVoided } = earlier;
   const { earlierLines } = employee;
   const frozen = earlierLines.attended.get(freezeId);
   const adjusted = new Map<string, Adjusted>();
-  const adjustedOf = (of: Pick<Line, 'deduction_id' | 'line_of_coverage' | 'taxability'>): Adjusted => {
+  const adjustedOf = (of: Account): Adjusted => {
     const key = `${of.line_of_coverage} ${of.taxability} ${of.deduction_id}`;
-    const known = adjusted.get(key) ?? { line: null, due: null, finalized: NONE, since: NONE };
+    const known = adjusted.get(key) ?? { line: null, due: null, finalized: NOTHING, since: NOTHING };
     adjusted.set(key, known);
     return known;
   };
@@ -72,7 +71,8 @@ export function adjustmentLines(
   };
   // A voided run took nothing. Arrears collected for it are returned like its adjustments.
   if (!isVoided) for (const line of frozen ?? []) if (line.kind === 'regular') settle(line, 'finalized');
-  for (const line of earlierLines.settling.get(runId) ?? [])
+  for (const line of settled ?? []) adjustedOf(line).line ??= line;
+  for (const line of settled === undefined ? (earlierLines.settling.get(runId) ?? []) : [])
     if (line.kind === 'adjustment' || isVoided) settle(line, 'since');
   const dueIds = new Set<string>();
   if (!isVoided && owesRun(earlier, employee, frozen !== undefined)) {
@@ -94,13 +94,24 @@ export function adjustmentLines(
       );
     const isDue = dueIds.has(deduction_id);
     const deciding = stateOn(history.timeline.counting, dayOfRun(earlier.run));
-    const line = differenceLine(computation, earlier, deduction, { content, because, isDue, deciding });
+    const isSettled = settled?.some((line) => isOfAccount(line, content)) === true;
+    const line = differenceLine(computation, earlier, deduction, {
+      ...{ content, because, isDue, deciding, isSettled },
+    });
     if (line === null) return [];
     // An election sent before the pay date was made in time, even if it arrived later.
     const isInTime = isVoided || (deciding !== null && deciding.event_time < earlier.run.pay_date);
     return [{ line, unsettled: line.member_amount + deduction.since.member, isInTime }];
   });
 }
+
+function isOfAccount(line: Account, account: Account): boolean {
+  return (['deduction_id', 'line_of_coverage', 'taxability'] as const).every(
+    (field) => line[field] === account[field],
+  );
+}
+
+type Account = Pick<Line, 'deduction_id' | 'line_of_coverage' | 'taxability'>;
 
 /** Returns null if nothing is due. `frozen`: the employee's lines in the run, or null if the employee was not in it. */
 function dueOf(
@@ -114,7 +125,12 @@ function dueOf(
   const employments = employmentsIn(earlier, employee, frozen !== null);
   const amounts = dueIn(computation, earlier, employee, history, frozen, employments);
   if (amounts === null) return null;
-  const due: Due = { ...sidesOf(amounts), state: amounts.state, flags: [...amounts.flags], offCycle: NONE };
+  const due: Due = {
+    ...sidesOf(amounts),
+    state: amounts.state,
+    flags: [...amounts.flags],
+    offCycle: NOTHING,
+  };
   if (frozen !== null) return due;
   if (isTakenByFinalCheck(earlier, employee, history, attended)) return null;
   const missed = missedCheckOf(earlier.run, history, attended);
@@ -214,19 +230,21 @@ function differenceLine(
     because,
     isDue,
     deciding,
+    isSettled,
   }: {
     content: ReturnType<typeof contentOfAdjusted>;
     because: () => Because;
     isDue: boolean;
     deciding: RunVersion | null;
+    isSettled: boolean;
   },
 ): Line | null {
   const { runId, isPriorYear } = earlier;
-  const now = due ?? NONE;
-  const taken = plus(finalized, due?.offCycle ?? NONE);
+  const now = due ?? NOTHING;
+  const taken = plus(finalized, due?.offCycle ?? NOTHING);
   const member = now.member - taken.member - since.member;
   const employer = now.employer - taken.employer - since.employer;
-  if (member === 0n && employer === 0n) return null;
+  if (member === 0n && employer === 0n && !isSettled) return null;
   const cause = because();
   const { pay_date } = earlier.run;
   const year = yearOf(computation.run.pay_date);
@@ -320,10 +338,6 @@ export function marked(adjustments: readonly Adjustment[], flags: readonly Flag[
 function netOf({ line: { taxability, line_of_coverage, flags }, isInTime }: Adjustment): string | null {
   if (taxability !== 'pre_tax' || isInTime) return null;
   return flags.includes('prior_year') ? `${line_of_coverage} prior_year` : line_of_coverage;
-}
-
-function plus(sides: Sides, added: Sides): Sides {
-  return { member: sides.member + added.member, employer: sides.employer + added.employer };
 }
 
 function sidesOf({ member_amount, employer_amount }: Pick<Line, 'member_amount' | 'employer_amount'>): Sides {

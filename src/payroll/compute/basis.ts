@@ -2,6 +2,8 @@
 import type { Db, Trx } from '../../database/tables.ts';
 import { readPosition } from '../../ledger/position.ts';
 import { yearOf } from '../calculation/pay-dates.ts';
+import { lastDecision } from '../facts/decisions.ts';
+import { lastOpening } from '../facts/opening-items.ts';
 import { earlierRuns } from '../facts/owed.ts';
 import type { Basis } from '../records/basis.ts';
 import type { Run, StatedRun } from '../records/body.ts';
@@ -31,6 +33,8 @@ export async function resolveBasis(db: Db | Trx, runId: string | null, stated: S
     })),
     period_ends: plan.periodEnds,
     codes,
+    decisions: await lastDecision(db, run.employer_id),
+    opening_items: await lastOpening(db, run.employer_id),
     previous: await previousRun(db, run, runId),
     earlier: await earlierRuns(db, run, runId),
   };

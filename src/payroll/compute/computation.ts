@@ -4,8 +4,11 @@
  */
 import type { Db, Trx } from '../../database/tables.ts';
 import type { Employment } from '../../ledger/employment.ts';
+import type { Sides } from '../calculation/items.ts';
 import type { Line } from '../calculation/line.ts';
 import { yearOf } from '../calculation/pay-dates.ts';
+import type { Decision } from '../facts/decisions.ts';
+import type { OpeningItem } from '../facts/opening-items.ts';
 import type { Owed } from '../facts/owed.ts';
 import { type Basis, basesOf } from '../records/basis.ts';
 import type { StatedRun } from '../records/body.ts';
@@ -22,6 +25,8 @@ export type EarlierRun = RunTerms & {
   freezeId: string;
   /** The ledger position at which it was computed. */
   position: number;
+  /** The number of the newest decision on open items that it knew. */
+  decisions: number;
   /** It was voided after it was finalized. */
   isVoided: boolean;
   voidedAt: string | null;
@@ -36,6 +41,19 @@ export type TakenShare = {
   voidedAt: string | null;
   deductionId: string;
   payDate: string;
+};
+
+/** The amounts that a run took of an open item. `decisions`: the number of the newest decision that the run knew. */
+export type TakenItem = Sides & {
+  runId: string;
+  decisions: number;
+  /** The line that took it names the item by these fields. `source`: the earlier run or the opening item. */
+  kind: 'adjustment' | 'arrears';
+  isOpening: boolean;
+  source: string;
+  deduction_id: string;
+  line_of_coverage: string;
+  taxability: string;
 };
 
 /** A regular run, not voided, that an employee is in. */
@@ -71,6 +89,10 @@ export type RunEmployee = {
   inPrevious: { isIn: boolean; lines: readonly Line[] };
   /** The amounts of earlier lines that payroll did not take. */
   owed: readonly Owed[];
+  /** The amounts that payroll took of open items in earlier runs, not voided. */
+  takenItems: readonly TakenItem[];
+  decisions: readonly Decision[];
+  openings: readonly OpeningItem[];
   /** The shares that final checks took in earlier runs. */
   shares: readonly TakenShare[];
   /** The pay dates of earlier regular runs that the employee is in. Empty for employees who are not leaving. */
@@ -109,7 +131,14 @@ export async function computationOf(
     const { freezeId, voidedAt, basis: then } = frozen;
     return {
       ...termsOf(then),
-      ...{ runId: earlierId, freezeId, isVoided, voidedAt, position: then.position },
+      ...{
+        runId: earlierId,
+        freezeId,
+        isVoided,
+        voidedAt,
+        position: then.position,
+        decisions: then.decisions,
+      },
       isPriorYear: yearOf(then.run.pay_date) !== year,
     };
   };

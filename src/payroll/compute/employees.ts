@@ -7,8 +7,11 @@ import { employmentsOf } from '../../ledger/employment.ts';
 import { type RunVersion, versionsOfEmployees } from '../../ledger/history.ts';
 import { employeesOf, rosterAt } from '../../ledger/roster.ts';
 import { startDecisionsOf } from '../../ledger/start-decisions.ts';
+import { decisionsOf } from '../facts/decisions.ts';
+import { openingItemsOf } from '../facts/opening-items.ts';
 import { owedBy } from '../facts/owed.ts';
 import { attendanceOf, frozenLines } from '../records/frozen-lines.ts';
+import { itemSettlementsOf } from '../records/settlements.ts';
 import type { Computation, EarlierRun, RunEmployee } from './computation.ts';
 import { type EarlierLines, earlierLinesOf } from './earlier-lines.ts';
 import { type History, historyAt, historyFrom } from './history.ts';
@@ -16,6 +19,7 @@ import { membershipOf } from './population.ts';
 import { readAhead } from './read-ahead.ts';
 import { reopenedRuns } from './reopened-runs.ts';
 import { terminationOf } from './shares.ts';
+import { takenItemsOf } from './taken-items.ts';
 
 /** Measured: twice as many save no time, as more objects outlive the young generation; half cost more statements. */
 const EMPLOYEES_AT_ONCE = 128;
@@ -57,6 +61,10 @@ async function readPage(
   const histories = await historiesOf(db, ids, basis.position);
   const previousRows = await frozenLines(db, previous === null ? [] : [previous.freezeId], ids);
   const owed = await owedBy(db, basis.earlier, ids);
+  const { employer_id } = basis.run;
+  const decisions = await decisionsOf(db, employer_id, ids, basis.decisions);
+  const openings = await openingItemsOf(db, employer_id, ids, basis.opening_items);
+  const takenItems = takenItemsOf(computation, await itemSettlementsOf(db, ids), owed);
   const employees = ids.map((employeeId): RunEmployee => {
     const reports = facts.get(employeeId) ?? [];
     const newest = reports.at(-1)?.position ?? 0;
@@ -73,6 +81,9 @@ async function readPage(
       histories: histories.get(employeeId) ?? [],
       inPrevious: { isIn: inPrevious?.isIn ?? false, lines: inPrevious?.lines ?? [] },
       owed: owed.get(employeeId) ?? [],
+      takenItems: takenItems.get(employeeId) ?? [],
+      decisions: decisions.get(employeeId) ?? [],
+      openings: openings.get(employeeId) ?? [],
       shares: computation.shares.get(employeeId) ?? [],
       paid: [],
       reopened: [],

@@ -39,8 +39,8 @@ export function settlingLines(
   ];
 }
 
-/** Returns the runs that the employee is in, with the employee's lines. */
-function attendedRuns(
+/** Returns the runs that the employee is in, with the employee's lines. `regular`: the regular lines of the computed run. */
+export function attendedRuns(
   computation: Computation,
   { membership, earlierLines }: RunEmployee,
   regular: readonly Line[],

@@ -24,7 +24,11 @@ export type Owed = {
  * Returns the finalized and voided runs of a run's calendar year and the year before, whose differences are reported.
  * Amounts that were settled for a voided run must be returned.
  */
-export async function earlierRuns(db: Db | Trx, run: Run, runId: string | null): Promise<Input[]> {
+export async function earlierRuns(
+  db: Db | Trx,
+  run: Pick<Run, 'employer_id' | 'pay_date'>,
+  runId: string | null,
+): Promise<Input[]> {
   const year = yearOf(run.pay_date);
   const days = { from: `${String(Number(year) - 1).padStart(4, '0')}-01-01`, until: `${year}-12-31` };
   const runs = await finalRuns(db, run.employer_id, { ...days, except: runId });

@@ -22,6 +22,9 @@ export const StoredBasis = closed({
   /** The last day of the pay period of each of `pay_dates`; null if no schedule gives them. */
   period_ends: nullable(Type.Array(day)),
   codes: Type.Array(PayrollCode),
+  /** The number of the newest decision on open items, and the place of the newest opening item. */
+  decisions: Type.Integer(),
+  opening_items: Type.Integer(),
 });
 export type StoredBasis = Static<typeof StoredBasis>;
 

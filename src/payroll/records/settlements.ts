@@ -66,6 +66,26 @@ export function settledByFreezes(
     .execute();
 }
 
+/** A line that took an open item. `settles`: the earlier run, or the opening item. */
+export type ItemSettlement = Omit<Settlement, 'settles_kind' | 'kind'> & {
+  settles_kind: 'run' | 'opening';
+  kind: 'adjustment' | 'arrears';
+};
+
+/** Returns which open items of employees final runs and freezes took, in no order. */
+export async function itemSettlementsOf(
+  db: Db | Trx,
+  employees: readonly string[],
+): Promise<ItemSettlement[]> {
+  const rows = await db
+    .selectFrom('run_settlements')
+    .selectAll()
+    .where(isOneOf(db, 'employee_id', employees))
+    .where('settles_kind', '<>', sql.lit('pay_date'))
+    .execute();
+  return rows as ItemSettlement[];
+}
+
 /** Returns the shares that final checks took under these freezes; of `only` these employees. `settles`: the pay date. */
 export async function sharesUnder(
   db: Db | Trx,

@@ -1,0 +1,196 @@
+/** The amounts of an employee's open items by today's facts, before anything was settled. Pure. */
+
+import { printReadable } from '../../money.ts';
+import { type ItemIdentity, type ItemKind, itemId } from '../calculation/items.ts';
+import type { Because, Line } from '../calculation/line.ts';
+import { lineKey } from '../calculation/line.ts';
+import { dayInWords, yearOf } from '../calculation/pay-dates.ts';
+import type { OpeningItem } from '../facts/opening-items.ts';
+import { adjustmentLines, NOT_COMPARED, withCodes } from './adjustments.ts';
+import type { Computation, EarlierRun, RunEmployee, TakenItem } from './computation.ts';
+import type { Attended } from './missed-checks.ts';
+
+/** `line`: the content and amounts of the item. `isInTime`: no retroactive change of an election. */
+export type ItemAmount = {
+  id: string;
+  identity: ItemIdentity;
+  payDate: string;
+  line: Line;
+  isInTime: boolean;
+};
+
+/** Returns the items of the reopened runs and the opening items. `attended`: the runs that the employee is in. */
+export function itemAmounts(
+  computation: Computation,
+  employee: RunEmployee,
+  attended: readonly Attended[],
+): ItemAmount[] {
+  return [
+    ...employee.reopened.flatMap((earlier) => [
+      ...arrearsOf(computation, employee, earlier),
+      ...adjustmentsOf(computation, employee, earlier, attended),
+    ]),
+    ...employee.openings.map((opening) => openingOf(computation, opening)),
+  ];
+}
+
+/** Adjustments and missed checks exist for runs of the computed run's calendar year and the year before. */
+function adjustmentsOf(
+  computation: Computation,
+  employee: RunEmployee,
+  earlier: EarlierRun,
+  attended: readonly Attended[],
+): ItemAmount[] {
+  const year = Number(yearOf(computation.run.pay_date));
+  if (![year - 1, year].includes(Number(yearOf(earlier.run.pay_date)))) return [];
+  const wasIn = employee.earlierLines.attended.has(earlier.freezeId);
+  const settled = settledLines(computation, employee, earlier, 'adjustment');
+  const adjustments = adjustmentLines(computation, employee, earlier, attended, settled);
+  return adjustments.map(({ line, isInTime }) => ({
+    ...itemOf(wasIn ? 'adjustment' : 'missed_check', earlier.runId, earlier.run.pay_date, line),
+    isInTime,
+  }));
+}
+
+/** Returns the amounts not taken on lines that settle no item. A voided run has none, so that collected ones are returned. */
+function arrearsOf(computation: Computation, employee: RunEmployee, earlier: EarlierRun): ItemAmount[] {
+  const { runId, freezeId, isVoided, voidedAt } = earlier;
+  const lines = employee.earlierLines.frozen.get(freezeId) ?? [];
+  const owed = employee.owed.flatMap((amount) => {
+    const line = lines.find((candidate) => lineKey(candidate) === amount.line);
+    const isOfRun = amount.runId === runId && amount.owed !== 0n && !isVoided;
+    return isOfRun && line?.kind === 'regular' ? [{ amount, line }] : [];
+  });
+  const items = owed.map(({ amount, line }) => {
+    const reported = dayInWords(
+      amount.reportedAt.slice(0, 'YYYY-MM-DD'.length),
+      yearOf(computation.run.pay_date),
+    );
+    const taken = printReadable(line.member_amount - amount.owed);
+    return arrearsItem(computation, earlier, line, amount.owed, {
+      because: { kind: 'taken', id: `${runId}:${amount.report}`, received_at: amount.reportedAt },
+      words: `was ${printReadable(line.member_amount)}; ${taken} was taken (reported ${reported})`,
+    });
+  });
+  const known = new Set(items.map(({ id }) => id));
+  const returned = settledLines(computation, employee, earlier, 'arrears').map((line) =>
+    arrearsItem(computation, earlier, line, 0n, {
+      because: isVoided && voidedAt !== null ? { kind: 'void', id: runId, received_at: voidedAt } : null,
+      words: isVoided ? 'was voided' : 'was taken in full',
+    }),
+  );
+  return [...items, ...returned.filter(({ id }) => !known.has(id))];
+}
+
+function arrearsItem(
+  computation: Computation,
+  { runId, run }: EarlierRun,
+  line: Line,
+  member_amount: bigint,
+  { because, words }: { because: Because | null; words: string },
+): ItemAmount {
+  const day = dayInWords(run.pay_date, yearOf(computation.run.pay_date));
+  return itemOf('arrears', runId, run.pay_date, {
+    ...arrearsContent(computation, line),
+    member_amount,
+    adjustment_for: runId,
+    adjustment_pay_date: run.pay_date,
+    because,
+    explanation: `Paycheck of ${day}: ${wordsOf(line)} ${words}; ${resultOf(member_amount)}.`,
+  });
+}
+
+function openingOf(computation: Computation, opening: OpeningItem): ItemAmount {
+  const { openingId, employeeId, deductionId, lineOfCoverage, taxability, amount, payDate } = opening;
+  const line = bareLine(employeeId, deductionId ?? '', lineOfCoverage, taxability);
+  const day = dayInWords(payDate, yearOf(computation.run.pay_date));
+  return itemOf('opening', openingId, payDate, {
+    ...arrearsContent(computation, line),
+    member_amount: amount.member,
+    employer_amount: amount.employer,
+    adjustment_pay_date: payDate,
+    explanation: `Brought along from ${day}: ${wordsOf(line)}; ${resultOf(amount.member)}.`,
+  });
+}
+
+function itemOf(kind: ItemKind, source: string, payDate: string, line: Line): ItemAmount {
+  const { employee_id, deduction_id, line_of_coverage, taxability } = line;
+  const identity: ItemIdentity = {
+    ...{ kind, source, employee_id, line_of_coverage, taxability },
+    deduction_id: deduction_id === '' ? null : deduction_id,
+  };
+  return { id: itemId(identity), identity, payDate, line, isInTime: false };
+}
+
+function arrearsContent(computation: Computation, line: Line): Line {
+  return {
+    ...withCodes(computation, line),
+    version: null,
+    period: null,
+    member_contribution: null,
+    employer_contribution: null,
+    employer_amount: 0n,
+    kind: 'arrears',
+    ...NOT_COMPARED,
+    flags: [],
+  };
+}
+
+/** Returns the contents of the items of an earlier run that later runs took. */
+function settledLines(
+  { codesOf }: Computation,
+  { employeeId, takenItems, earlierLines }: RunEmployee,
+  { runId, freezeId }: EarlierRun,
+  kind: TakenItem['kind'],
+): Line[] {
+  const settled = takenItems.filter(
+    (taken) => taken.kind === kind && !taken.isOpening && taken.source === runId,
+  );
+  const frozen = earlierLines.frozen.get(freezeId) ?? [];
+  return settled.map(({ deduction_id, line_of_coverage, taxability }) => {
+    const line =
+      frozen.find((regular) => regular.kind === 'regular' && regular.deduction_id === deduction_id) ??
+      bareLine(employeeId, deduction_id, line_of_coverage, taxability);
+    return { ...line, line_of_coverage, taxability, ...codesOf(line_of_coverage, taxability) };
+  });
+}
+
+/** Returns a line of which only the account is known. */
+function bareLine(
+  employee_id: string,
+  deduction_id: string,
+  line_of_coverage: string,
+  taxability: string,
+): Line {
+  return {
+    ...{ employee_id, deduction_id, line_of_coverage, taxability },
+    version: null,
+    coverage_type: null,
+    payroll_code: null,
+    employer_payroll_code: null,
+    employer_treatment: null,
+    description: null,
+    period: null,
+    member_contribution: null,
+    employer_contribution: null,
+    member_amount: 0n,
+    employer_amount: 0n,
+    kind: 'arrears',
+    adjustment_for: null,
+    adjustment_pay_date: null,
+    because: null,
+    shares: null,
+    ...NOT_COMPARED,
+    flags: [],
+    explanation: '',
+  };
+}
+
+function wordsOf({ line_of_coverage }: Line): string {
+  return line_of_coverage.replaceAll('_', ' ');
+}
+
+function resultOf(member: bigint): string {
+  if (member === 0n) return 'no difference';
+  return member < 0n ? `${printReadable(-member)} back` : `${printReadable(member)} more`;
+}

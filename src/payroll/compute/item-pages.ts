@@ -1,0 +1,66 @@
+/** Reads the open items of an employer as of a day, employee by employee. */
+import type { Db, Trx } from '../../database/tables.ts';
+import { readPosition } from '../../ledger/position.ts';
+import { lastDecision } from '../facts/decisions.ts';
+import { lastOpening } from '../facts/opening-items.ts';
+import { earlierRuns } from '../facts/owed.ts';
+import type { Basis } from '../records/basis.ts';
+import type { Run } from '../records/body.ts';
+import { readCodes } from '../settings/codes.ts';
+import { DEFAULTS } from '../settings/policy.ts';
+import { computationOf } from './computation.ts';
+import { readEmployees } from './employees.ts';
+import { type OpenItem, openItems } from './open-items.ts';
+import { attendedRuns } from './settling-lines.ts';
+
+export type ItemsOfEmployee = { employeeId: string; items: OpenItem[] };
+
+/**
+ * Yields the items of an employer's employees by what is known now, settled ones too, in the order of employee ids. `today`: the
+ * day that decides what decisions count. `only`: these employees. `after`: employees with a greater id.
+ */
+export async function* openItemsOf(
+  db: Db | Trx,
+  employerId: string,
+  today: string,
+  { only = null, after = '' }: { only?: readonly string[] | null; after?: string } = {},
+): AsyncGenerator<ItemsOfEmployee[]> {
+  const computation = await computationOf(db, null, await basisOn(db, employerId, today), only);
+  for await (const page of readEmployees(db, computation, after)) {
+    yield page.flatMap((employee) => {
+      const items = openItems(computation, employee, attendedRuns(computation, employee, []));
+      return items.length === 0 ? [] : [{ employeeId: employee.employeeId, items }];
+    });
+  }
+}
+
+/** Returns the basis of a run that takes no regular amounts and pays today. */
+async function basisOn(db: Db | Trx, employerId: string, today: string): Promise<Basis> {
+  const run: Run = {
+    employer_id: employerId,
+    kind: 'off_cycle',
+    pay_frequency: 'monthly',
+    pay_group: null,
+    period_start: today,
+    period_end: today,
+    pay_date: today,
+    employee_ids: null,
+    deductions: [],
+    final_checks: [],
+    pay_dates: null,
+    ...DEFAULTS,
+    policy_reason: null,
+  };
+  return {
+    run,
+    position: await readPosition(db),
+    pay_dates: null,
+    schedules: [],
+    period_ends: null,
+    codes: await readCodes(db, employerId),
+    decisions: await lastDecision(db, employerId),
+    opening_items: await lastOpening(db, employerId),
+    previous: null,
+    earlier: await earlierRuns(db, run, null),
+  };
+}

@@ -1,0 +1,98 @@
+/** What is outstanding of an open item, and what was decided about it: "Open items" in docs/reconciliation.md. Pure. */
+import type { Cents } from '../../money.ts';
+import { isNothing, isSame, minus, plus, type Sides } from '../calculation/items.ts';
+import type { Decision } from '../facts/decisions.ts';
+import type { TakenItem } from './computation.ts';
+
+export const ITEM_STATES = ['open', 'take', 'hold', 'settled', 'written_off', 'paid_directly'] as const;
+export type ItemState = (typeof ITEM_STATES)[number];
+
+/** Why an item with a decision is open again. */
+export const REOPENED = [
+  'amount_changed',
+  'hold_ended',
+  'part_taken',
+  'part_written_off',
+  'part_paid',
+] as const;
+export type Reopened = (typeof REOPENED)[number];
+
+export type Standing = {
+  outstanding: Sides;
+  state: ItemState;
+  /** The newest decision that concerns the item. In the state `open` it no longer applies, for the reason in `reopened`. */
+  decision: Decision | null;
+  reopened: Reopened | null;
+  /** The employee's amount that the decision `take` still takes; otherwise what is outstanding. */
+  toTake: Cents;
+};
+
+/**
+ * Returns the state of an item on a day: the pay date of a run, or today. `taken`: what runs took of it. `decisions`: on the
+ * item and on its employee, in the order of their numbers.
+ */
+export function standingOf(
+  amount: Sides,
+  taken: readonly TakenItem[],
+  decisions: readonly Decision[],
+  day: string,
+): Standing {
+  const outstanding = outstandingOf(amount, taken, decisions);
+  const standing = { outstanding, reopened: null, toTake: outstanding.member };
+  const decision = decisions.at(-1) ?? null;
+  const onItem = decisions.findLast(({ itemId }) => itemId !== null);
+  const ending = onItem?.action === 'write_off' || onItem?.action === 'paid_directly' ? onItem : null;
+  if (isNothing(outstanding)) return { ...standing, state: endedState(ending), decision: onItem ?? null };
+  if (decision === null) return { ...standing, state: 'open', decision };
+  const hasChanged = decision.madeFor !== null && !isSame(decision.madeFor, amount);
+  const open = (reopened: Reopened): Standing => ({ ...standing, state: 'open', decision, reopened });
+  switch (decision.action) {
+    case 'hold': {
+      if (hasChanged) return open('amount_changed');
+      const hasEnded = decision.until !== null && decision.until <= day;
+      return hasEnded ? open('hold_ended') : { ...standing, state: 'hold', decision };
+    }
+    case 'take': {
+      if (hasChanged) return open('amount_changed');
+      const toTake = partLeft(decision, taken, outstanding.member);
+      if (toTake === 0n && decision.amount !== null) return open('part_taken');
+      return { ...standing, state: 'take', decision, toTake };
+    }
+    default:
+      // The employer's amount is left, which the next run takes.
+      if (outstanding.member === 0n) return { ...standing, state: endedState(decision), decision };
+      if (hasChanged) return open('amount_changed');
+      return open(decision.action === 'write_off' ? 'part_written_off' : 'part_paid');
+  }
+}
+
+function endedState(decision: Decision | null): ItemState {
+  if (decision === null) return 'settled';
+  return decision.action === 'write_off' ? 'written_off' : 'paid_directly';
+}
+
+function outstandingOf(amount: Sides, taken: readonly TakenItem[], decisions: readonly Decision[]): Sides {
+  let left = taken.reduce(minus, amount);
+  for (const { action, amount: paid } of decisions)
+    if (action === 'paid_directly') left = minus(left, { member: paid ?? 0n, employer: 0n });
+  for (const { action, amount: writtenOff } of decisions)
+    if (action === 'write_off')
+      left = minus(left, { member: within(writtenOff ?? 0n, left.member), employer: 0n });
+  return left;
+}
+
+/** Returns the part of an amount that brings an outstanding amount toward zero. */
+function within(amount: Cents, outstanding: Cents): Cents {
+  if (amount > 0n && outstanding > 0n) return amount < outstanding ? amount : outstanding;
+  if (amount < 0n && outstanding < 0n) return amount > outstanding ? amount : outstanding;
+  return 0n;
+}
+
+/** Returns what a decision `take` still takes. Runs that knew the decision took the difference. */
+function partLeft({ decisionId, amount }: Decision, taken: readonly TakenItem[], outstanding: Cents): Cents {
+  if (amount === null) return outstanding;
+  const since = taken
+    .filter(({ decisions }) => decisions >= decisionId)
+    .reduce(plus, { member: 0n, employer: 0n });
+  return within(amount - since.member, outstanding);
+}

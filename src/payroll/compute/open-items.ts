@@ -1,0 +1,114 @@
+/** The open items of an employee: what payroll still owes or is owed, with what was decided about it. Pure. */
+import type { Cents } from '../../money.ts';
+import { ITEM_KINDS, type ItemIdentity, isNothing } from '../calculation/items.ts';
+import type { Flag, Line } from '../calculation/line.ts';
+import { yearOf } from '../calculation/pay-dates.ts';
+import type { Computation, RunEmployee } from './computation.ts';
+import { type ItemAmount, itemAmounts } from './item-amounts.ts';
+import { type Standing, standingOf } from './item-state.ts';
+import type { Attended } from './missed-checks.ts';
+import { isGone } from './population.ts';
+import { isTakenOf } from './taken-items.ts';
+
+export type OpenItem = Standing & {
+  id: string;
+  identity: ItemIdentity;
+  payDate: string;
+  /** A line with the content and the amounts of the item, its flags, and its explanation. */
+  line: Line;
+  /** The policy `include` takes the item only after a decision. */
+  needsDecision: boolean;
+};
+
+/** Lines of coverage whose money is at a custodian, or whose election is irrevocable. */
+const NEVER_RETROACTIVE: ReadonlySet<string> = new Set([
+  'hsa',
+  'healthcare_fsa',
+  'limited_purpose_fsa',
+  'dependent_care_fsa',
+]);
+
+/**
+ * Returns the items of an employee, settled ones too, in the order in which runs take them. `attended`: the runs that the
+ * employee is in, the computed one with its regular lines.
+ */
+export function openItems(
+  computation: Computation,
+  employee: RunEmployee,
+  attended: readonly Attended[],
+): OpenItem[] {
+  const items = itemAmounts(computation, employee, attended).map((item) => ({
+    ...item,
+    ...standingOfItem(computation, employee, item),
+  }));
+  const nets = netsOf(items);
+  const gone = isGone(employee.membership, employee.employments, computation.run);
+  return items
+    .map(({ isInTime, ...item }): OpenItem => {
+      const net = nets.get(netOf({ ...item, isInTime }) ?? '') ?? 0n;
+      const flags: Flag[] = [...item.line.flags];
+      if (net !== 0n && !isNothing(item.outstanding)) flags.push(net < 0n ? 'retro_refund' : 'retro_pre_tax');
+      if (gone) flags.push('no_further_paycheck');
+      const flagged = { ...item, line: { ...item.line, flags } };
+      return { ...flagged, needsDecision: needsDecision(computation, flagged) };
+    })
+    .sort(byOrder);
+}
+
+function standingOfItem({ run }: Computation, employee: RunEmployee, item: ItemAmount): Standing {
+  const { member_amount, employer_amount } = item.line;
+  return standingOf(
+    { member: member_amount, employer: employer_amount },
+    employee.takenItems.filter((taken) => isTakenOf(taken, item.identity)),
+    employee.decisions.filter(({ itemId }) => itemId === null || itemId === item.id),
+    run.pay_date,
+  );
+}
+
+/** Adds up the amounts, before settling, of pre-tax adjustments that are outstanding, per line of coverage and tax year. */
+function netsOf(items: readonly (ItemAmount & Standing)[]): Map<string, Cents> {
+  const nets = new Map<string, Cents>();
+  for (const item of items) {
+    const key = netOf(item);
+    if (key === null || isNothing(item.outstanding)) continue;
+    nets.set(key, (nets.get(key) ?? 0n) + item.line.member_amount);
+  }
+  return nets;
+}
+
+/** Returns the net that an item counts in, or null. One tax year is not offset against another. */
+function netOf({ identity, line, payDate, isInTime }: ItemAmount): string | null {
+  if (!isAdjustment(identity) || line.taxability !== 'pre_tax' || isInTime) return null;
+  return `${line.line_of_coverage} ${yearOf(payDate)}`;
+}
+
+export function isAdjustment({ kind }: ItemIdentity): boolean {
+  return kind === 'adjustment' || kind === 'missed_check';
+}
+
+function needsDecision({ run }: Computation, item: Omit<OpenItem, 'needsDecision'>): boolean {
+  const { identity, line, payDate, reopened } = item;
+  if (reopened !== null && reopened !== 'hold_ended') return true;
+  if (!isAdjustment(identity)) return false;
+  const isRetroactive = line.flags.some((flag) => flag === 'retro_pre_tax' || flag === 'retro_refund');
+  if (isRetroactive && NEVER_RETROACTIVE.has(line.line_of_coverage)) return true;
+  if (line.flags.includes('missed_check_partial')) return true;
+  return line.taxability === 'post_tax' && yearOf(payDate) < yearOf(run.pay_date);
+}
+
+/** By pay date, run or opening item, deduction, line of coverage, taxability, and kind. */
+export function byOrder(item: OpenItem, other: OpenItem): number {
+  const [one, two] = [item.identity, other.identity];
+  return (
+    byText(item.payDate, other.payDate) ||
+    byText(one.source, two.source) ||
+    byText(one.deduction_id ?? '', two.deduction_id ?? '') ||
+    byText(one.line_of_coverage, two.line_of_coverage) ||
+    byText(one.taxability, two.taxability) ||
+    ITEM_KINDS.indexOf(one.kind) - ITEM_KINDS.indexOf(two.kind)
+  );
+}
+
+function byText(text: string, other: string): number {
+  return text === other ? 0 : text < other ? -1 : 1;
+}

@@ -1,0 +1,147 @@
+/** Decisions on open items: append-only, numbered per employer. A run keeps the number of the last one that it knew. */
+import { insertRows, isOneOf } from '../../database/bulk.ts';
+import type { Db, ItemDecisionTable, Trx } from '../../database/tables.ts';
+import { amountOf, type Cents, centsOf } from '../../money.ts';
+import { type Acting, record } from '../../security/audit.ts';
+import type { Sides } from '../calculation/items.ts';
+
+export const ITEM_ACTIONS = ['take', 'hold', 'write_off', 'paid_directly'] as const;
+export type ItemAction = (typeof ITEM_ACTIONS)[number];
+
+export type Decision = {
+  /** Its number among the decisions of the employer. */
+  decisionId: number;
+  employeeId: string;
+  /** Null: a hold that covers all items of the employee. */
+  itemId: string | null;
+  /** The run whose item it is; null for an opening item and for an employee. */
+  runId: string | null;
+  action: ItemAction;
+  /** The amounts of the item when it was decided. Null without an item. */
+  madeFor: Sides | null;
+  /**
+   * The decision's own amount of the employee's side, with the item's sign: the part to take (null: all of it), the amount
+   * written off, or the amount paid directly.
+   */
+  amount: Cents | null;
+  /** The first pay date on which a run may take the item. */
+  notBefore: string | null;
+  /** The day from which a hold no longer counts. */
+  until: string | null;
+  paidOn: string | null;
+  reason: string;
+  recordId: number;
+  recordedAt: string;
+};
+
+/** A decision without its number and record, which `recordDecisions` adds. */
+export type NewDecision = Omit<Decision, 'decisionId' | 'recordId' | 'recordedAt'>;
+
+/**
+ * Appends decisions of an employer, made with one reason, and returns their numbers. They share an audit record. The caller has
+ * checked that they are possible, and locks the payroll in the same transaction.
+ */
+export async function recordDecisions(
+  trx: Trx,
+  employerId: string,
+  decisions: readonly NewDecision[],
+  acting: Acting,
+): Promise<number[]> {
+  const before = await lastDecision(trx, employerId);
+  const ids = decisions.map((_, index) => before + index + 1);
+  const [only] = decisions.length === 1 ? decisions : [];
+  const recordId = await record(trx, acting, {
+    action: 'item.decide',
+    resource: only?.itemId ?? null,
+    employer: employerId,
+    details: { decisions: decisions.length, first_id: ids[0], last_id: ids.at(-1) },
+    reason: decisions[0]?.reason ?? null,
+  });
+  const rows = decisions.map(
+    (decision, index): ItemDecisionTable => ({
+      employer_id: employerId,
+      decision_id: ids[index] as number,
+      employee_id: decision.employeeId,
+      item_id: decision.itemId,
+      run_id: decision.runId,
+      action: decision.action,
+      member_amount: textOf(decision.madeFor?.member),
+      employer_amount: textOf(decision.madeFor?.employer),
+      amount: textOf(decision.amount),
+      not_before: decision.notBefore,
+      until: decision.until,
+      paid_on: decision.paidOn,
+      reason: decision.reason,
+      record_id: recordId,
+      recorded_at: acting.now,
+    }),
+  );
+  await insertRows(trx, 'item_decisions', rows);
+  return ids;
+}
+
+/** Returns the number of the newest decision of an employer, 0 without one. */
+export async function lastDecision(db: Db | Trx, employerId: string): Promise<number> {
+  const { last } = await db
+    .selectFrom('item_decisions')
+    .select((eb) => eb.fn.max('decision_id').as('last'))
+    .where('employer_id', '=', employerId)
+    .executeTakeFirstOrThrow();
+  return Number(last ?? 0);
+}
+
+/** Returns the decisions of an employer up to a number, by employee, in the order of their numbers. */
+export async function decisionsOf(
+  db: Db | Trx,
+  employerId: string,
+  employees: readonly string[],
+  upTo: number,
+): Promise<Map<string, Decision[]>> {
+  if (upTo === 0) return new Map();
+  const rows = await db
+    .selectFrom('item_decisions')
+    .selectAll()
+    .where(isOneOf(db, 'employee_id', employees))
+    .where('employer_id', '=', employerId)
+    .where('decision_id', '<=', upTo)
+    .orderBy('decision_id')
+    .execute();
+  return Map.groupBy(rows.map(decisionOf), ({ employeeId }) => employeeId);
+}
+
+/** Returns the decisions on the items of a run, in the order of their numbers: they do not concern another run. */
+export async function decisionsOnRun(db: Db | Trx, runId: string): Promise<Decision[]> {
+  const rows = await db
+    .selectFrom('item_decisions')
+    .selectAll()
+    .where('run_id', '=', runId)
+    .orderBy('decision_id')
+    .execute();
+  return rows.map(decisionOf);
+}
+
+function decisionOf(row: ItemDecisionTable): Decision {
+  const { member_amount, employer_amount, amount } = row;
+  return {
+    decisionId: row.decision_id,
+    employeeId: row.employee_id,
+    itemId: row.item_id,
+    runId: row.run_id,
+    action: row.action,
+    madeFor:
+      member_amount === null || employer_amount === null
+        ? null
+        : { member: centsOf(member_amount), employer: centsOf(employer_amount) },
+    amount: amount === null ? null : centsOf(amount),
+    notBefore: row.not_before,
+    until: row.until,
+    paidOn: row.paid_on,
+    reason: row.reason,
+    recordId: row.record_id,
+    recordedAt: row.recorded_at,
+  };
+}
+
+function textOf(amount: Cents | null | undefined): string | null {
+  return amount == null ? null : amountOf(amount);
+}

@@ -1,0 +1,149 @@
+/** Open items: their amounts, what is outstanding of them, and what was decided about them. */
+import type { Test } from 'tap';
+import type { Db } from '../../../src/database/tables.ts';
+import { transact } from '../../../src/database/transaction.ts';
+import { amountOf } from '../../../src/money.ts';
+import { openItemsOf } from '../../../src/payroll/compute/item-pages.ts';
+import type { OpenItem } from '../../../src/payroll/compute/open-items.ts';
+import { type NewDecision, recordDecisions } from '../../../src/payroll/facts/decisions.ts';
+import { type OpeningItem, putOpeningItems } from '../../../src/payroll/facts/opening-items.ts';
+import { lockPayroll } from '../../../src/payroll/settings/lock.ts';
+import { scratch } from '../../database/scratch.ts';
+import { acting } from '../../support/audit.ts';
+import { onEitherEngine } from '../../support/engine.ts';
+import {
+  body,
+  EMPLOYER,
+  election,
+  employment,
+  finalized,
+  LATELY,
+  learn,
+  send,
+  taken,
+  voided,
+} from '../../support/payroll.ts';
+
+const TODAY = '2026-07-10';
+
+/** Returns the items of e, or as of another day. */
+async function items(db: Db, today = TODAY): Promise<OpenItem[]> {
+  const found: OpenItem[] = [];
+  for await (const page of openItemsOf(db, EMPLOYER, today))
+    found.push(...page.flatMap(({ items }) => items));
+  return found;
+}
+
+/** Returns `kind source deduction: member outstanding of member amount, state`. */
+async function brief(db: Db, today = TODAY): Promise<string[]> {
+  return (await items(db, today)).map(({ identity, line, outstanding, state, reopened }) => {
+    const { kind, source, deduction_id } = identity;
+    const amounts = `${amountOf(outstanding.member)} of ${amountOf(line.member_amount)}`;
+    return `${kind} ${source} ${deduction_id}: ${amounts} ${state}${reopened === null ? '' : ` (${reopened})`}`;
+  });
+}
+
+/** e has a medical deduction of 10.00 and a dental one, in two finalized runs. */
+async function staged(t: Test): Promise<Db> {
+  const { db } = await scratch(t);
+  await learn(db, employment('e'));
+  await send(db, election('2025-12-01'), election('2025-12-01', { line_of_coverage: 'dental' }, 'b'));
+  for (const place of [0, 1]) await finalized(db, `r${place}`, body(place));
+  return db;
+}
+
+/** Decides about the first item, or with an item id of null about the employee. */
+async function decided(db: Db, decision: Pick<NewDecision, 'action'> & Partial<NewDecision>): Promise<void> {
+  const [item] = await items(db);
+  if (item === undefined) throw new Error('there is no item');
+  const { source, kind } = item.identity;
+  const made: NewDecision = {
+    employeeId: 'e',
+    itemId: item.id,
+    runId: kind === 'opening' ? null : source,
+    madeFor: { member: item.line.member_amount, employer: item.line.employer_amount },
+    amount: null,
+    notBefore: null,
+    until: null,
+    paidOn: null,
+    reason: 'asked the employee',
+    ...decision,
+  };
+  await transact(db, async (trx) => {
+    await lockPayroll(trx);
+    await recordDecisions(trx, EMPLOYER, [made], acting(LATELY));
+  });
+}
+
+const OPENING: OpeningItem = {
+  openingId: 'o1',
+  employeeId: 'e',
+  deductionId: null,
+  lineOfCoverage: 'medical',
+  taxability: 'pre_tax',
+  amount: { member: 500n, employer: 100n },
+  payDate: '2025-06-01',
+};
+
+onEitherEngine(
+  'an item is what should have been taken less what was finalized, or what was not taken',
+  async (t) => {
+    const db = await staged(t);
+    t.strictSame(await brief(db), []);
+    await taken(db, 'r0', { employee_id: 'e', deduction_id: 'a', amount: '4.00' });
+    await send(db, election('2025-12-02', { member_contribution: '12.00' }));
+    await transact(db, (trx) => putOpeningItems(trx, EMPLOYER, [OPENING], acting(LATELY)));
+    t.strictSame(await brief(db), [
+      'opening o1 null: 5.00 of 5.00 open',
+      'arrears r0 a: 6.00 of 6.00 open',
+      'adjustment r0 a: 2.00 of 2.00 open',
+      'adjustment r1 a: 2.00 of 2.00 open',
+    ]);
+    await voided(db, 'r0');
+    t.strictSame(await brief(db), [
+      'opening o1 null: 5.00 of 5.00 open',
+      'adjustment r1 a: 2.00 of 2.00 open',
+    ]);
+    t.strictSame(
+      await brief(db, '2028-01-01'),
+      ['opening o1 null: 5.00 of 5.00 open'],
+      'adjustments of two years',
+    );
+  },
+);
+
+onEitherEngine('the newest decision that counts decides the state of an item', async (t) => {
+  const db = await staged(t);
+  await taken(db, 'r0', { employee_id: 'e', deduction_id: 'a', amount: '4.00' });
+  const after = async (decision: Parameters<typeof decided>[1]): Promise<string> => {
+    await decided(db, decision);
+    return (await brief(db)).join().replace('arrears r0 a: ', '');
+  };
+  t.equal(await after({ action: 'take' }), '6.00 of 6.00 take');
+  t.equal(await after({ action: 'hold', until: '2026-07-11' }), '6.00 of 6.00 hold');
+  t.equal(await after({ action: 'hold', until: TODAY }), '6.00 of 6.00 open (hold_ended)');
+  t.equal(await after({ action: 'take' }), '6.00 of 6.00 take');
+  t.equal(await after({ action: 'hold', itemId: null, runId: null, madeFor: null }), '6.00 of 6.00 hold');
+  t.equal(await after({ action: 'take', amount: 200n }), '6.00 of 6.00 take');
+  t.equal(
+    await after({ action: 'paid_directly', amount: 200n, paidOn: TODAY }),
+    '4.00 of 6.00 open (part_paid)',
+  );
+  t.equal(await after({ action: 'write_off', amount: 400n }), '0.00 of 6.00 written_off');
+  await taken(db, 'r0', { employee_id: 'e', deduction_id: 'a', amount: '3.00' });
+  t.strictSame(await brief(db), ['arrears r0 a: 1.00 of 7.00 open (amount_changed)']);
+  await taken(db, 'r0', { employee_id: 'e', deduction_id: 'a', amount: '9.00' });
+  t.strictSame(await brief(db), ['arrears r0 a: -1.00 of 1.00 open (amount_changed)']);
+});
+
+onEitherEngine('opening items are stored once, all or none', async (t) => {
+  const { db } = await scratch(t);
+  const put = (...given: OpeningItem[]) =>
+    transact(db, (trx) => putOpeningItems(trx, EMPLOYER, given, acting(LATELY)));
+  t.strictSame(await put(OPENING), { outcome: 'created', created: ['o1'] });
+  t.strictSame(await put(OPENING), { outcome: 'same' });
+  const another = { ...OPENING, openingId: 'o2' };
+  const changed = { ...OPENING, payDate: '2025-07-01' };
+  t.strictSame(await put(another, changed), { outcome: 'different', ids: ['o1'] });
+  t.strictSame(await put(another, OPENING), { outcome: 'created', created: ['o2'] });
+});
