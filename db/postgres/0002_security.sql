@@ -1,11 +1,13 @@
 -- Only the SHA-256 of a token is stored. Tables that name a token have no foreign key to it: the configuration's own
 -- token is in no table, and records outlive tokens. `person` identifies the person whose token it is; null for a program.
+-- `employers` is a JSON list of the employers to which the token is limited; null for all.
 CREATE TABLE tokens (
   token_id   TEXT COLLATE "C" NOT NULL PRIMARY KEY,
   name       TEXT COLLATE "C" NOT NULL,
   token_hash BYTEA NOT NULL UNIQUE,
   scopes     TEXT COLLATE "C" NOT NULL,
   person     TEXT COLLATE "C",
+  employers  TEXT COLLATE "C",
   created_at TEXT COLLATE "C" NOT NULL,
   expires_at TEXT COLLATE "C",
   revoked_at TEXT COLLATE "C"

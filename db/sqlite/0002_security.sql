@@ -1,11 +1,13 @@
 -- Only the SHA-256 of a token is stored. Tables that name a token have no foreign key to it: the configuration's own
 -- token is in no table, and records outlive tokens. `person` identifies the person whose token it is; null for a program.
+-- `employers` is a JSON list of the employers to which the token is limited; null for all.
 CREATE TABLE tokens (
   token_id   TEXT NOT NULL PRIMARY KEY,
   name       TEXT NOT NULL,
   token_hash BLOB NOT NULL UNIQUE,
   scopes     TEXT NOT NULL,
   person     TEXT,
+  employers  TEXT,
   created_at TEXT NOT NULL,
   expires_at TEXT,
   revoked_at TEXT

@@ -70,6 +70,7 @@ export function referenceRoutes(app: Api): void {
     '/openapi.json',
     operation('Reference', 'any', {
       operationId: 'getReference',
+      employers: 'none',
       summary: 'Get this document',
       description: `OpenAPI 3.1. \`${DOCS_PATH}\` renders it as a page.`,
       response: { 200: Type.Unsafe<object>({ type: 'object', description: 'The document.' }) },

@@ -13,6 +13,7 @@ import type { Encryptor } from '../security/encryption.ts';
 import type { PrivateCounts, Receiving, ThreadCounts } from '../telemetry/counts.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { RouteScope } from './auth.ts';
+import type { EmployerRule } from './employers.ts';
 import type { PressureLimits } from './pressure.ts';
 import type { ProblemCode } from './problem.ts';
 
@@ -71,14 +72,28 @@ export type ApiParts = ReadinessLimits & {
 };
 
 type Operation = FastifySchema &
-  Pick<FastifyContextConfig, 'refuses' | 'neverShed' | 'action'> &
+  Pick<FastifyContextConfig, 'refuses' | 'neverShed' | 'action' | 'employers'> &
   Pick<RouteOptions, 'bodyLimit' | 'validatorCompiler'>;
 
 /** Returns the options of a route from its tag in the reference, its scope, and what the reference shows. */
 export function operation<const S extends Operation>(tag: string, scope: RouteScope, options: S) {
-  const { refuses = [], neverShed = false, action, bodyLimit, validatorCompiler, ...schema } = options;
+  const {
+    refuses = [],
+    neverShed = false,
+    action,
+    employers,
+    bodyLimit,
+    validatorCompiler,
+    ...schema
+  } = options;
   return {
-    config: { scope, refuses, neverShed, ...(action !== undefined && { action }) },
+    config: {
+      scope,
+      refuses,
+      neverShed,
+      ...(action !== undefined && { action }),
+      ...(employers !== undefined && { employers }),
+    },
     ...(bodyLimit !== undefined && { bodyLimit }),
     ...(validatorCompiler !== undefined && { validatorCompiler }),
     schema: { ...schema, tags: [tag] } as unknown as S,
@@ -93,6 +108,7 @@ export type DeclaredRoute = {
   url: string;
   scope: RouteScope;
   action: RouteAction;
+  employers: EmployerRule;
   hidden: boolean;
 };
 
@@ -105,7 +121,7 @@ export function createRouteTable() {
   const routes: DeclaredRoute[] = [];
   return {
     routes: routes as readonly DeclaredRoute[],
-    /** Checks every route before it is added. Throws if it declares no scope or no action, which stops the start. */
+    /** Checks every route before it is added. Throws if it declares no scope, action or employer rule, which stops the start. */
     declare(route: RouteOptions & { routePath?: string; path?: string; prefix?: string }): void {
       const methods = [route.method].flat();
       const isOfReference = route.prefix === DOCS_PATH;
@@ -118,11 +134,24 @@ export function createRouteTable() {
       if (action === undefined) {
         throw new Error(`${methods} ${route.url} declares no action: say what it records in config.action`);
       }
+      const isOpen = isOfReference || scope === 'public';
+      const employers = route.config?.employers ?? (isOpen ? 'none' : undefined);
+      if (employers === undefined) {
+        const advice = 'say what tokens limited to employers may see in config.employers';
+        throw new Error(`${methods} ${route.url} declares no employer rule: ${advice}`);
+      }
       const { hide } = (route.schema ?? {}) as { hide?: boolean };
-      route.config = { ...route.config, scope };
-      route.schema = { ...route.schema, 'x-refuses': refusalsOf(route, scope) };
+      route.config = { ...route.config, scope, employers };
+      route.schema = { ...route.schema, 'x-refuses': refusalsOf(route, scope, employers) };
       route.schema = { ...route.schema, ...securityOf(scope, route.schema) };
-      routes.push({ methods, url: route.url, scope, action, hidden: hide === true || isOfReference });
+      routes.push({
+        methods,
+        url: route.url,
+        scope,
+        action,
+        employers,
+        hidden: hide === true || isOfReference,
+      });
     },
     /** Returns the methods of a request's path; empty if the path is unknown. */
     methodsOf: (path: string): string[] =>
@@ -140,12 +169,20 @@ function securityOf(scope: RouteScope, { description = '' }: { description?: str
   };
 }
 
-function refusalsOf({ config, schema }: RouteOptions, scope: RouteScope): ProblemCode[] {
+/** The rules that hide no resource. */
+const OPEN_RULES: ReadonlySet<EmployerRule> = new Set(['list', 'refused', 'none']);
+
+function refusalsOf(
+  { config, schema }: RouteOptions,
+  scope: RouteScope,
+  employers: EmployerRule,
+): ProblemCode[] {
   return [
     'INVALID_REQUEST',
     ...(scope === 'public' ? [] : (['UNAUTHORIZED', 'TOO_MANY_ATTEMPTS'] as const)),
     ...(scope === 'public' || scope === 'any' ? [] : (['FORBIDDEN'] as const)),
     ...(schema?.body === undefined ? [] : (['TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'] as const)),
+    ...(OPEN_RULES.has(employers) || config?.refuses?.includes('NOT_FOUND') ? [] : (['NOT_FOUND'] as const)),
     ...(config?.refuses ?? []),
     'INTERNAL',
     ...(scope === 'public' ? [] : (['UNAVAILABLE'] as const)),

@@ -129,10 +129,10 @@ export async function lastUpload(db: Db, employerId: string) {
   return upload ?? null;
 }
 
-/** Returns a page of staged censuses and their last uploads, by employer id. `next` continues the list. */
+/** Returns a page of staged censuses and their last uploads, by employer id. `next` continues the list. `employers`: only of these. */
 export async function listStagedCensuses(
   db: Db,
-  { employerId }: { employerId?: string | undefined },
+  { employerId, employers = null }: { employerId?: string | undefined; employers?: readonly string[] | null },
   { after, limit }: { after?: string | undefined; limit: number },
 ) {
   let query = db
@@ -147,6 +147,7 @@ export async function listStagedCensuses(
     .orderBy('staged.employer_id')
     .limit(limit + 1);
   if (employerId !== undefined) query = query.where('staged.employer_id', '=', employerId);
+  if (employers !== null) query = query.where('staged.employer_id', 'in', employers);
   if (after !== undefined) query = query.where('staged.employer_id', '>', after);
   const rows = await query.execute();
   const censuses = rows

@@ -14,8 +14,10 @@ export type CensusSync = ReturnType<typeof syncOf>;
 
 type SyncCursor = { requestedAt: string; syncId: string };
 
+/** `employers`: only syncs of these; null or none for all. */
 type SyncFilter = {
   employerId?: string | undefined;
+  employers?: readonly string[] | null;
   state?: SyncState | undefined;
   overdue?: boolean | undefined;
 };
@@ -26,13 +28,14 @@ type Overdue = { now: Date; overdueMs: number };
 /** Returns a page of syncs, newest first. `next` continues the list. */
 export async function listSyncs(
   db: Db,
-  { employerId, state, overdue }: SyncFilter,
+  { employerId, employers = null, state, overdue }: SyncFilter,
   { after, limit }: { after?: SyncCursor | undefined; limit: number },
   { now, overdueMs }: Overdue,
 ): Promise<{ syncs: CensusSync[]; next: SyncCursor | null }> {
   const overdueBefore = ago(now, overdueMs);
   let query = db.selectFrom('census_syncs').selectAll();
   if (employerId !== undefined) query = query.where('employer_id', '=', employerId);
+  if (employers !== null) query = query.where('employer_id', 'in', employers);
   if (state !== undefined) query = query.where('state', '=', state);
   if (overdue === true)
     query = query.where('state', 'not in', ENDED).where('requested_at', '<', overdueBefore);
@@ -64,6 +67,11 @@ export async function findSync(
   const query = db.selectFrom('census_syncs').selectAll().where('sync_id', '=', syncId);
   const row = await query.executeTakeFirst();
   return row === undefined ? null : syncOf(row, ago(now, overdueMs));
+}
+
+export async function employerOfSync(db: Db, syncId: string): Promise<string | null> {
+  const sync = db.selectFrom('census_syncs').select('employer_id').where('sync_id', '=', syncId);
+  return (await sync.executeTakeFirst())?.employer_id ?? null;
 }
 
 export function syncsOfEvents(db: Db, eventIds: readonly string[]) {

@@ -31,20 +31,24 @@ export function liveRoute(
   // The listener would otherwise wait for streams that never end.
   app.addHook('preClose', async () => notifier.close());
 
-  app.get('/live', { config: { scope: 'any' }, schema: { hide: true } }, (request, reply) => {
-    const stream = notifier.subscribe(async () => {
-      try {
-        await authorize(request, reply);
-        return true;
-      } catch (error) {
-        // A database error must not end the stream; only a rejected session does.
-        return !(error instanceof Refusal);
-      }
-    });
-    // Many open pages are not an error, so nothing is thrown or logged.
-    if (stream === null) return reply.code(503).header('retry-after', RETRY_AFTER_SECONDS).send();
-    return reply.type('text/event-stream').send(stream);
-  });
+  app.get(
+    '/live',
+    { config: { scope: 'any', employers: 'none' }, schema: { hide: true } },
+    (request, reply) => {
+      const stream = notifier.subscribe(async () => {
+        try {
+          await authorize(request, reply);
+          return true;
+        } catch (error) {
+          // A database error must not end the stream; only a rejected session does.
+          return !(error instanceof Refusal);
+        }
+      });
+      // Many open pages are not an error, so nothing is thrown or logged.
+      if (stream === null) return reply.code(503).header('retry-after', RETRY_AFTER_SECONDS).send();
+      return reply.type('text/event-stream').send(stream);
+    },
+  );
 }
 
 type Subscriber = {

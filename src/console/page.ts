@@ -69,9 +69,9 @@ const PAGE_POLICY = [
 export type Console = ReturnType<typeof createConsole>;
 
 export function createConsole(app: FastifyInstance, parts: ConsoleParts) {
-  // Pages change nothing: a route of the API that they call records its action.
+  // A page shows what the API returns to the caller, whose routes record actions and enforce the employers of a token.
   const options = (scope: RouteScope) => ({
-    config: { scope, action: 'none' as const },
+    config: { scope, action: 'none' as const, employers: 'none' as const },
     schema: { hide: true },
   });
   return {

@@ -50,7 +50,7 @@ export function signInRoutes(app: FastifyInstance, parts: ConsoleParts): void {
 
   app.post(
     '/sign-out',
-    { config: { scope: 'any', action: 'none' }, schema: { hide: true } },
+    { config: { scope: 'any', action: 'none', employers: 'none' }, schema: { hide: true } },
     async (request, reply) => {
       const { session } = request;
       if (session !== null) await transact(db, (trx) => endSession(trx, session));

@@ -70,6 +70,8 @@ export interface Tables {
     token_hash: Buffer;
     scopes: string;
     person: string | null;
+    /** A JSON list of ids; null for all employers. */
+    employers: string | null;
     created_at: string;
     expires_at: string | null;
     revoked_at: string | null;

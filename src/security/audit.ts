@@ -211,11 +211,18 @@ export const AuditRecord = component(
 );
 export type AuditRecord = Static<typeof AuditRecord>;
 
-/** Returns the records of one resource oldest first. `next` continues the list after the id `after`. */
+/**
+ * Returns the records of one resource oldest first. `next` continues the list after the id `after`. `employers`: only
+ * records of these; null for all.
+ */
 export async function recordsOf(
   db: Db,
   resource: { type: string; id: string },
-  { after, limit }: { after?: number | undefined; limit: number },
+  {
+    after,
+    limit,
+    employers = null,
+  }: { after?: number | undefined; limit: number; employers?: readonly string[] | null },
 ): Promise<{ records: AuditRecord[]; next: number | null }> {
   const rows = await db
     .selectFrom('audit_records')
@@ -223,6 +230,7 @@ export async function recordsOf(
     .where('resource_type', '=', resource.type)
     .where('resource_id', '=', resource.id)
     .where('record_id', '>', after ?? 0)
+    .$if(employers !== null, (query) => query.where('employer_id', 'in', employers ?? []))
     .orderBy('record_id')
     .limit(limit + 1)
     .execute();

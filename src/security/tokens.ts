@@ -1,6 +1,7 @@
 /** Bearer tokens of the API: 256 random bits, shown once, stored and found as their SHA-256. */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Elapsed } from '../clock.ts';
+import { parseJson } from '../contract/json.ts';
 import type { SharedNow } from '../database/engine.ts';
 import type { Db, Tables, Trx } from '../database/tables.ts';
 import { AppError } from '../errors.ts';
@@ -13,16 +14,22 @@ export type NewToken = {
   scopes: readonly string[];
   /** The person whose token it is; null for a program. */
   person?: string | null;
+  /** The employers to which it is limited; null for all. */
+  employers?: readonly string[] | null;
   expiresAt: Date | null;
   now: Date;
   actor: Actor;
 };
-/** The authenticated caller. `name` may be logged. `person` identifies a person, and is null for a program. */
+/**
+ * The authenticated caller. `name` may be logged. `person` identifies a person, and is null for a program. `employers` limits
+ * what the caller may see; null for all.
+ */
 export type Caller = {
   readonly tokenId: string;
   readonly name: string;
   readonly scopes: readonly Scope[];
   readonly person: string | null;
+  readonly employers: readonly string[] | null;
 };
 /** A token without its secret. Times are UTC texts. */
 export type TokenSummary = Caller & { createdAt: string; expiresAt: string | null; revokedAt: string | null };
@@ -56,7 +63,7 @@ export function isPerson(text: string): boolean {
 /** Creates a token and returns it; it is never shown again. Throws TOKEN_REFUSED. */
 export async function createToken(
   trx: Trx,
-  { name, scopes, person = null, expiresAt, now, actor }: NewToken,
+  { name, scopes, person = null, employers = null, expiresAt, now, actor }: NewToken,
 ) {
   if (!isTokenName(name)) throw refused(`the name of a token must be ${TOKEN_NAME_RULE}`);
   const known = knownScopes(scopes);
@@ -67,13 +74,14 @@ export async function createToken(
   const tokenId = `tok_${randomBytes(ID_BYTES).toString('hex')}`;
   const token = `bsc_${randomBytes(TOKEN_BYTES).toString('base64url')}`;
   const row = { token_id: tokenId, name, token_hash: tokenHash(token), scopes: known.join(' '), person };
+  const limit = employers === null ? null : limitOf(employers);
   const expires_at = expiresAt?.toISOString() ?? null;
   const dates = { created_at: now.toISOString(), expires_at, revoked_at: null };
   await trx
     .insertInto('tokens')
-    .values({ ...row, ...dates })
+    .values({ ...row, employers: limit && JSON.stringify(limit), ...dates })
     .execute();
-  const details = { name, scopes: known, person, expires_at };
+  const details = { name, scopes: known, person, employers: limit, expires_at };
   const acting = { actor, now: now.toISOString() };
   await record(trx, acting, { action: 'token.create', resource: tokenId, details });
   return { tokenId, token };
@@ -119,12 +127,36 @@ export async function hashOfCaller(db: Db, { tokenId }: Caller, firstToken: stri
 
 function firstCaller(hash: Buffer, firstToken: string | null): Caller | null {
   if (firstToken === null || !timingSafeEqual(hash, tokenHash(firstToken))) return null;
-  return { tokenId: FIRST_TOKEN, name: FIRST_TOKEN, scopes: ['all'], person: null };
+  return { tokenId: FIRST_TOKEN, name: FIRST_TOKEN, scopes: ['all'], person: null, employers: null };
 }
 
-function viewCaller(row: Pick<Tables['tokens'], 'token_id' | 'name' | 'scopes' | 'person'>): Caller {
+function viewCaller(
+  row: Pick<Tables['tokens'], 'token_id' | 'name' | 'scopes' | 'person' | 'employers'>,
+): Caller {
   const { token_id, name, scopes, person } = row;
-  return { tokenId: token_id, name, scopes: storedScopes(scopes), person };
+  const employers = row.employers === null ? null : readEmployers(row.employers, token_id);
+  return { tokenId: token_id, name, scopes: storedScopes(scopes), person, employers };
+}
+
+/** A damaged list must not turn into one of all employers. */
+function readEmployers(text: string, tokenId: string): readonly string[] {
+  const parsed = parseJson(text);
+  if (parsed.ok && Array.isArray(parsed.value)) return parsed.value.filter((id) => typeof id === 'string');
+  throw new AppError(
+    'STORED_JSON_DAMAGED',
+    `tokens.employers of ${tokenId} is damaged: create another token`,
+  );
+}
+
+/** Bounds the row and the statements that filter by the employers. */
+export const TOKEN_EMPLOYERS_MAX = 100;
+
+/** Returns the employers of a limited token, in order, each once. */
+function limitOf(employers: readonly string[]): string[] {
+  const limit = [...new Set(employers)].sort();
+  if (limit.length === 0 || limit.length > TOKEN_EMPLOYERS_MAX)
+    throw refused(`a limited token needs 1 to ${TOKEN_EMPLOYERS_MAX} employers`);
+  return limit;
 }
 
 /** Returns every token, oldest first, including revoked and expired ones: logs still name those. */

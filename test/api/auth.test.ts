@@ -116,7 +116,7 @@ onEitherEngine('only the reference also accepts the token as a Basic password, f
   );
 });
 
-onEitherEngine('a route without a declared scope or action prevents the start', async (t) => {
+onEitherEngine('a route without a declared scope, action or employer rule prevents the start', async (t) => {
   const { parts } = await start(t);
   const rejectsRoute = async (config: FastifyContextConfig, message: RegExp) => {
     const app = createApi(parts);
@@ -128,6 +128,7 @@ onEitherEngine('a route without a declared scope or action prevents the start', 
   };
   await rejectsRoute({ action: 'none' }, /POST \/v1\/forgotten declares no scope/);
   await rejectsRoute({ scope: 'any' }, /POST \/v1\/forgotten declares no action/);
+  await rejectsRoute({ scope: 'any', action: 'none' }, /POST \/v1\/forgotten declares no employer rule/);
 });
 
 const logsOf = (logged: Running['logged']) => logged.map(({ level, fields }) => ({ level, fields }));

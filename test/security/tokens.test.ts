@@ -66,6 +66,7 @@ onEachEngine('a token authenticates with its name and scopes', async (t) => {
     name: 'payroll',
     scopes: ['ledger:read', 'runs:write'],
     person: null,
+    employers: null,
   });
 });
 
@@ -161,6 +162,7 @@ onEachEngine('the configured API_TOKEN has all scopes, and only if it is set', a
     name: 'API_TOKEN',
     scopes: ['all'],
     person: null,
+    employers: null,
   });
   t.equal(await authenticate(db, FIRST_TOKEN, at(NOW), null), null);
   t.equal(await authenticate(db, '', at(NOW), FIRST_TOKEN), null);

@@ -7,6 +7,7 @@ import { transact } from '../../database/transaction.ts';
 import { cursorOf } from '../../formats/cursor.ts';
 import { isKnownEmployer } from '../../payroll/lifecycle/employers.ts';
 import { actingIn, alsoNeeds, by, writeReadDown } from '../auth.ts';
+import { employersOf } from '../employers.ts';
 import { conflict, notFound, Refusal } from '../problem.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
 import { cursor, Dismissal, flag, idFilter, LIMIT_DEFAULT, limit, ownId, pageOf } from '../schemas.ts';
@@ -62,6 +63,7 @@ export function censusSyncRoutes(app: Api, parts: ApiParts): void {
     '/v1/census-syncs',
     operation('Census', 'census:read', {
       operationId: 'listCensusSyncs',
+      employers: 'list',
       summary: 'List census syncs',
       description: 'Lists census syncs, newest first.',
       querystring: field.closed({
@@ -73,8 +75,9 @@ export function censusSyncRoutes(app: Api, parts: ApiParts): void {
       }),
       response: { 200: pageOf(Sync) },
     }),
-    async ({ query }) => {
-      const filter = { ...query, employerId: query.employer_id };
+    async (request) => {
+      const { query } = request;
+      const filter = { ...query, employerId: query.employer_id, employers: employersOf(request) };
       const page = { after: position.decode(query.cursor), limit: query.limit ?? LIMIT_DEFAULT };
       const { syncs, next } = await listSyncs(db, filter, page, { now: await sharedNow(db), overdueMs });
       return position.page(shown(syncs), next);
@@ -85,6 +88,7 @@ export function censusSyncRoutes(app: Api, parts: ApiParts): void {
     '/v1/census-syncs/:sync_id',
     operation('Census', 'census:read', {
       operationId: 'getCensusSync',
+      employers: 'sync',
       summary: 'Get a census sync',
       description:
         'With `response=true`, for tokens that also have the scope `pii:read`, it includes the response with which ' +
@@ -117,6 +121,7 @@ export function censusSyncRoutes(app: Api, parts: ApiParts): void {
     '/v1/census-syncs/:sync_id/dismiss',
     operation('Census', 'census:write', {
       operationId: 'dismissCensusSync',
+      employers: 'sync',
       action: 'census-sync.dismiss',
       summary: 'Dismiss a census sync',
       description:
@@ -146,6 +151,7 @@ export function censusSyncRoutes(app: Api, parts: ApiParts): void {
     '/v1/employers/:employer_id/census/sync',
     operation('Census', 'census:write', {
       operationId: 'syncCensus',
+      employers: 'employer',
       action: 'census-sync.request',
       summary: "Upload an employer's census now",
       description:

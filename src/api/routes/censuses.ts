@@ -12,6 +12,7 @@ import * as field from '../../contract/fields.ts';
 import { cursorOf } from '../../formats/cursor.ts';
 import { by, mayAlso, writeReadDown } from '../auth.ts';
 import { passStreams, streamedBody } from '../bodies.ts';
+import { employersOf } from '../employers.ts';
 import { notFound, Refusal } from '../problem.ts';
 import { limitReads, type ReadSlot } from '../read-slots.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
@@ -130,6 +131,7 @@ export function censusRoutes(app: Api, parts: ApiParts): void {
     '/v1/employers/:employer_id/census',
     operation('Census', 'census:write', {
       operationId: 'putCensus',
+      employers: 'employer',
       action: 'none',
       summary: "Stage an employer's census",
       description: `Checks the census, encrypts it and replaces the staged census. An invalid row rejects the whole census. Waiting syncs continue. ${BODY_IN_WORDS}`,
@@ -162,6 +164,7 @@ export function censusRoutes(app: Api, parts: ApiParts): void {
     '/v1/employers/:employer_id/census/validate',
     operation('Census', 'census:write', {
       operationId: 'validateCensus',
+      employers: 'employer',
       action: 'none',
       summary: 'Validate a census',
       description: `Reports the problems that \`PUT\` would reject and, for a valid census, the differences from the last census that the benefits service accepted. Without \`pii:read\`, only ids are compared; with it, each comparison is recorded as a read of personal data. Stores nothing of the census. ${BODY_IN_WORDS}`,
@@ -245,6 +248,7 @@ export function stagedCensusRoutes(app: Api, parts: ApiParts): void {
     '/v1/employers/:employer_id/census',
     operation('Census', 'pii:read', {
       operationId: 'getCensus',
+      employers: 'employer',
       summary: "Get an employer's census",
       description:
         'Returns the staged census as it would be uploaded, for embedding it in a request for quotes. It contains personal data: ' +
@@ -269,6 +273,7 @@ export function stagedCensusRoutes(app: Api, parts: ApiParts): void {
     '/v1/censuses',
     operation('Census', 'census:read', {
       operationId: 'listCensuses',
+      employers: 'list',
       summary: 'List staged censuses',
       description:
         'Lists the staged census of each employer by employer ID: its number of employees, its time, and ' +
@@ -276,9 +281,11 @@ export function stagedCensusRoutes(app: Api, parts: ApiParts): void {
       querystring: field.closed({ employer_id: idFilter('Only results for this employer.'), cursor, limit }),
       response: { 200: StagedCensusList },
     }),
-    async ({ query }) => {
-      const page = { after: position.decode(query.cursor), limit: query.limit ?? LIMIT_DEFAULT };
-      const { censuses, next } = await listStagedCensuses(db, { employerId: query.employer_id }, page);
+    async (request) => {
+      const { employer_id: employerId, cursor, limit = LIMIT_DEFAULT } = request.query;
+      const filter = { employerId, employers: employersOf(request) };
+      const page = { after: position.decode(cursor), limit };
+      const { censuses, next } = await listStagedCensuses(db, filter, page);
       return { ...position.page(censuses, next), source: censusFrom };
     },
   );

@@ -56,6 +56,7 @@ export function changeReportRoutes(app: Api, { db, encryptor, sharedNow, log, wa
       `/v1/employee-changes/${kind}`,
       operation('Employment', 'changes:write', {
         ...OPERATIONS[kind],
+        employers: 'refused',
         action: 'none',
         description:
           'Validates the change and stores it until the benefits service accepts it. The changes of one employee are sent in the order ' +
@@ -141,6 +142,7 @@ export function changeBatchRoutes(app: Api, parts: ApiParts): void {
     '/v1/employee-changes/batch',
     operation('Employment', 'changes:write', {
       operationId: 'reportChanges',
+      employers: 'refused',
       action: 'none',
       summary: 'Report many changes',
       description:

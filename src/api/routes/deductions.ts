@@ -163,6 +163,7 @@ export function deductionRoutes(app: Api, { db, now, log }: ApiParts): void {
     '/v1/deductions',
     operation('Deductions', 'ledger:read', {
       operationId: 'listDeductions',
+      employers: 'refused',
       summary: 'List deductions',
       description:
         'Lists deductions by employee, then by deduction. Parameters are combined with AND. If few deductions match, a page may have fewer ' +
@@ -197,6 +198,7 @@ export function deductionRoutes(app: Api, { db, now, log }: ApiParts): void {
     '/v1/deductions/:deduction_id',
     operation('Deductions', 'ledger:read', {
       operationId: 'getDeduction',
+      employers: 'refused',
       summary: 'Get a deduction',
       description:
         'Returns the version with the greatest event time, then position. With `on` or `known_at`, returns 404 if ' +
@@ -223,6 +225,7 @@ export function deductionRoutes(app: Api, { db, now, log }: ApiParts): void {
     '/v1/deductions/:deduction_id/versions',
     operation('Deductions', 'ledger:read', {
       operationId: 'listVersionsOfDeduction',
+      employers: 'refused',
       summary: 'List the versions of a deduction',
       description: 'Lists all versions in order of recording, unless `order` states otherwise.',
       params: DeductionId,
@@ -249,6 +252,7 @@ export function deductionRoutes(app: Api, { db, now, log }: ApiParts): void {
     '/v1/deductions/:deduction_id/start-decision',
     operation('Deductions', 'runs:write', {
       operationId: 'decideStartOfDeduction',
+      employers: 'refused',
       action: 'deduction.decide-start',
       summary: 'Decide whether a version with a moved start applies',
       description:
@@ -276,6 +280,7 @@ export function deductionRoutes(app: Api, { db, now, log }: ApiParts): void {
     '/v1/deductions/:deduction_id/employer',
     operation('Deductions', 'ledger:read', {
       operationId: 'getEmployerOfDeduction',
+      employers: 'refused',
       summary: 'Get the assignments of a deduction to employers',
       description:
         'Empty for a deduction that was never assigned: its employer is the employer of its employee.',
@@ -295,6 +300,7 @@ export function deductionRoutes(app: Api, { db, now, log }: ApiParts): void {
     '/v1/deductions/:deduction_id/employer',
     operation('Deductions', 'runs:write', {
       operationId: 'assignDeduction',
+      employers: 'refused',
       action: 'deduction.assign',
       summary: 'Assign a deduction to an employer',
       description:
@@ -325,6 +331,7 @@ export function deductionRoutes(app: Api, { db, now, log }: ApiParts): void {
     '/v1/deduction-versions',
     operation('Deductions', 'ledger:read', {
       operationId: 'listDeductionVersions',
+      employers: 'refused',
       summary: 'List the changes of the ledger',
       description:
         'Lists the versions of all deductions in commit order, each exactly once. Every response, even an empty one, ' +

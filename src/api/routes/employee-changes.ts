@@ -98,6 +98,7 @@ export function employeeChangeRoutes(app: Api, parts: ApiParts): void {
     '/v1/employee-changes',
     operation('Employment', 'changes:read', {
       operationId: 'listEmployeeChanges',
+      employers: 'refused',
       summary: 'List employment changes',
       description: 'Lists changes without their contents, newest first. Parameters are combined with AND.',
       querystring: field.closed({
@@ -122,6 +123,7 @@ export function employeeChangeRoutes(app: Api, parts: ApiParts): void {
     '/v1/employee-changes/:change_id',
     operation('Employment', 'changes:read', {
       operationId: 'getEmployeeChange',
+      employers: 'refused',
       summary: 'Get an employment change',
       description:
         'Returns the change with its attempts. `body=true` adds its contents and, ' +
@@ -156,6 +158,7 @@ export function employeeChangeRoutes(app: Api, parts: ApiParts): void {
     '/v1/employee-changes/:change_id/retry',
     operation('Employment', 'changes:write', {
       operationId: 'retryEmployeeChange',
+      employers: 'refused',
       action: 'change.retry',
       summary: 'Retry a change now',
       description:
@@ -188,6 +191,7 @@ export function employeeChangeRoutes(app: Api, parts: ApiParts): void {
     '/v1/employee-changes/:change_id/cancel',
     operation('Employment', 'changes:write', {
       operationId: 'cancelEmployeeChange',
+      employers: 'refused',
       action: 'change.cancel',
       summary: 'Cancel a change',
       description:
@@ -214,6 +218,7 @@ export function employeeChangeRoutes(app: Api, parts: ApiParts): void {
     '/v1/employee-changes/:change_id/release',
     operation('Employment', 'changes:write', {
       operationId: 'releaseEmployeeChange',
+      employers: 'refused',
       action: 'change.release',
       summary: 'Release the changes that wait for a rejected new hire',
       description:

@@ -115,6 +115,7 @@ export function employeeRoutes(app: Api, { db, now }: ApiParts): void {
     '/v1/employees/:employee_id',
     operation('Employment', 'ledger:read', {
       operationId: 'getEmployee',
+      employers: 'refused',
       summary: 'Get an employee',
       description:
         'Returns the roster with its history and the first ' +

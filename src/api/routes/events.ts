@@ -126,6 +126,7 @@ export function eventRoutes(app: Api, { db, now, sharedNow, log, wakeApply }: Ap
     '/v1/events',
     operation('Events', 'events:read', {
       operationId: 'listEvents',
+      employers: 'refused',
       summary: 'List events',
       description: 'Lists events without their bodies, newest first.',
       querystring: field.closed({
@@ -149,6 +150,7 @@ export function eventRoutes(app: Api, { db, now, sharedNow, log, wakeApply }: Ap
     '/v1/events/:event_id',
     operation('Events', 'events:read', {
       operationId: 'getEvent',
+      employers: 'refused',
       summary: 'Get an event',
       description: 'Returns the event with its body, its result and the number of conflicting bodies.',
       params: EventId,
@@ -166,6 +168,7 @@ export function eventRoutes(app: Api, { db, now, sharedNow, log, wakeApply }: Ap
     '/v1/events/:event_id/conflicts',
     operation('Events', 'events:read', {
       operationId: 'listEventConflicts',
+      employers: 'refused',
       summary: 'List conflicting bodies',
       description:
         'Lists the stored bodies that were received with the ID of the event and differ from its own, oldest first.',
@@ -197,6 +200,7 @@ export function eventRoutes(app: Api, { db, now, sharedNow, log, wakeApply }: Ap
     '/v1/events/:event_id/reprocess',
     operation('Events', 'events:write', {
       operationId: 'reprocessEvent',
+      employers: 'refused',
       action: 'event.reprocess',
       summary: 'Reprocess an event',
       description:
@@ -224,6 +228,7 @@ export function eventRoutes(app: Api, { db, now, sharedNow, log, wakeApply }: Ap
     '/v1/events/:event_id/dismiss',
     operation('Events', 'events:write', {
       operationId: 'dismissEvent',
+      employers: 'refused',
       action: 'event.dismiss',
       summary: 'Dismiss an event',
       description:
@@ -253,6 +258,7 @@ export function eventRoutes(app: Api, { db, now, sharedNow, log, wakeApply }: Ap
     '/v1/events/reprocess',
     operation('Events', 'events:write', {
       operationId: 'reprocessEvents',
+      employers: 'refused',
       action: 'event.reprocess',
       summary: 'Reprocess events',
       description:

@@ -84,6 +84,7 @@ export function activityRoutes(app: Api, parts: ApiParts): void {
     '/v1/activity',
     operation('Activity', 'metrics:read', {
       operationId: 'getActivity',
+      employers: 'refused',
       summary: 'Get current activity',
       description:
         'Returns a quick overview that is cheap enough to poll every second. For alerts, use `/metrics`.',
@@ -99,6 +100,7 @@ export function activityRoutes(app: Api, parts: ApiParts): void {
     '/metrics',
     operation('Activity', 'metrics:read', {
       operationId: 'getMetrics',
+      employers: 'refused',
       summary: 'Get metrics for Prometheus',
       description:
         'Returns the Prometheus text format. No metric contains an employer, employee or other ID.',

@@ -55,6 +55,7 @@ export function payrollRunLineRoutes(app: Api, { db, log, onFatal }: ApiParts): 
     '/v1/payroll-runs/:run_id/lines',
     operation('Payroll runs', 'runs:read', {
       operationId: 'listPayrollRunLines',
+      employers: 'run',
       summary: 'List the lines of a payroll run',
       description:
         'Lists lines by employee. `Accept` selects JSON in pages, all computed at the same ledger position; ' +
@@ -208,6 +209,7 @@ export function payrollRunFileRoutes(app: Api, parts: ApiParts): void {
     '/v1/payroll-runs/:run_id/taken',
     operation('Payroll runs', 'runs:write', {
       operationId: 'recordTaken',
+      employers: 'run',
       action: 'run.taken',
       summary: 'Report the amounts taken',
       description: `Records the amounts that payroll took for a finalized run. A line that no report names was taken in full. Later runs show the differences as arrears. A later report replaces only its own lines, and every report is kept. One invalid row rejects the whole report. ${WORDS}`,
@@ -237,6 +239,7 @@ export function payrollRunFileRoutes(app: Api, parts: ApiParts): void {
     '/v1/payroll-runs/:run_id/taken',
     operation('Payroll runs', 'runs:read', {
       operationId: 'listTakenLines',
+      employers: 'run',
       summary: 'List the lines of reports of amounts taken',
       description:
         'Lists the lines that each report names, by report and employee, including lines that a later report replaced. ' +
@@ -268,6 +271,7 @@ export function payrollRunFileRoutes(app: Api, parts: ApiParts): void {
     '/v1/payroll-runs/:run_id/audit',
     operation('Payroll runs', 'runs:read', {
       operationId: 'auditPayrollRun',
+      employers: 'run',
       action: 'none',
       summary: 'Compare a payroll run with a payroll file',
       description: `Compares the run, computed now if it is open, with the file. Stores nothing. At most ${AUDIT_ROWS_MAX} rows. ${WORDS}`,

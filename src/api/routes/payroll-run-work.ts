@@ -55,6 +55,7 @@ export function payrollRunWorkRoutes(app: Api, parts: ApiParts): void {
     '/v1/payroll-runs/:run_id/finalize',
     operation('Payroll runs', 'runs:write', {
       operationId: 'finalizePayrollRun',
+      employers: 'run',
       action: 'run.finalize',
       summary: 'Finalize a payroll run',
       description:
@@ -102,6 +103,7 @@ export function payrollRunWorkRoutes(app: Api, parts: ApiParts): void {
     '/v1/payroll-runs/:run_id/void',
     operation('Payroll runs', 'runs:approve', {
       operationId: 'voidPayrollRun',
+      employers: 'run',
       action: 'run.void',
       summary: 'Void a finalized payroll run',
       description:

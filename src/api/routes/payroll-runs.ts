@@ -23,6 +23,7 @@ import { viewReadiness } from '../../readiness/report.ts';
 import { readinessOfRun } from '../../readiness/run-report.ts';
 import { AuditRecord, recordsOf } from '../../security/audit.ts';
 import { actingIn, by, mayAlso } from '../auth.ts';
+import { assertOwnEmployer, employersOf } from '../employers.ts';
 import { broken, conflict, notFound, type Refusal } from '../problem.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
 import { DescribedRunBody, RunId } from '../run-schemas.ts';
@@ -39,6 +40,7 @@ export function payrollRunRoutes(app: Api, parts: ApiParts): void {
     '/v1/payroll-runs/:run_id',
     operation('Payroll runs', 'runs:write', {
       operationId: 'putPayrollRun',
+      employers: 'request',
       action: 'run.create',
       summary: 'Create a payroll run',
       description:
@@ -58,6 +60,7 @@ export function payrollRunRoutes(app: Api, parts: ApiParts): void {
     async (request, reply) => {
       const { run_id } = request.params;
       const run = runIn(request.body);
+      assertOwnEmployer(request, run.employer_id);
       const begun = await beginRun(db, run_id, run, actingIn(request, now()));
       if (begun.outcome === 'different') {
         throw conflict('A run with this ID and a different body exists. Use another ID or delete that run.');
@@ -74,6 +77,7 @@ export function payrollRunRoutes(app: Api, parts: ApiParts): void {
     '/v1/payroll-runs/preview',
     operation('Payroll runs', 'runs:read', {
       operationId: 'previewPayrollRun',
+      employers: 'request',
       action: 'none',
       summary: 'Preview a payroll run',
       description: `Computes a run without storing it. With \`employee_ids\`, the response includes the first ${PREVIEWED_LINES} lines.`,
@@ -83,10 +87,11 @@ export function payrollRunRoutes(app: Api, parts: ApiParts): void {
       bodyLimit: RUN_BYTES_MAX,
       validatorCompiler: exceptBody,
     }),
-    async ({ body, caller }) => {
-      const stated = runIn(body);
+    async (request) => {
+      const stated = runIn(request.body);
+      assertOwnEmployer(request, stated.employer_id);
       const { view, lines } = await previewWithLines(db, stated);
-      return viewPreview(db, view, stated, lines, mayAlso(caller, 'ledger:read'));
+      return viewPreview(db, view, stated, lines, mayAlso(request.caller, 'ledger:read'));
     },
   );
 
@@ -94,6 +99,7 @@ export function payrollRunRoutes(app: Api, parts: ApiParts): void {
     '/v1/payroll-runs',
     operation('Payroll runs', 'runs:read', {
       operationId: 'listPayrollRuns',
+      employers: 'list',
       summary: 'List payroll runs',
       description:
         'Lists runs by pay date, latest first. Open runs are not computed, so they have no totals here.',
@@ -105,8 +111,9 @@ export function payrollRunRoutes(app: Api, parts: ApiParts): void {
       }),
       response: { 200: pageOf(PayrollRunSummary) },
     }),
-    async ({ query }) => {
-      const filter = { ...query, employerId: query.employer_id };
+    async (request) => {
+      const { query } = request;
+      const filter = { ...query, employerId: query.employer_id, employers: employersOf(request) };
       const page = { after: runCursor.decode(query.cursor), limit: query.limit ?? LIMIT_DEFAULT };
       const { runs, next } = await listRuns(db, filter, page);
       return runCursor.page(runs.map(viewRunSummary), next);
@@ -117,6 +124,7 @@ export function payrollRunRoutes(app: Api, parts: ApiParts): void {
     '/v1/payroll-runs/:run_id',
     operation('Payroll runs', 'runs:read', {
       operationId: 'getPayrollRun',
+      employers: 'run',
       summary: 'Get a payroll run',
       description: 'Computes an open run from the current ledger. The `ETag` header identifies its lines.',
       params: RunId,
@@ -135,6 +143,7 @@ export function payrollRunRoutes(app: Api, parts: ApiParts): void {
     '/v1/payroll-runs/:run_id/outline',
     operation('Payroll runs', 'runs:read', {
       operationId: 'getPayrollRunOutline',
+      employers: 'run',
       summary: 'Get a payroll run without its lines',
       description: 'Returns the run without computing it, so the response is fast for a run of any size.',
       params: RunId,
@@ -148,6 +157,7 @@ export function payrollRunRoutes(app: Api, parts: ApiParts): void {
     '/v1/payroll-runs/:run_id',
     operation('Payroll runs', 'runs:write', {
       operationId: 'deletePayrollRun',
+      employers: 'run',
       action: 'run.delete',
       summary: 'Delete an open payroll run',
       description: 'Deletes an open run. A finalized run cannot be deleted, only voided.',
@@ -170,6 +180,7 @@ export function payrollRunRoutes(app: Api, parts: ApiParts): void {
     '/v1/payroll-runs/:run_id/readiness',
     operation('Payroll runs', 'runs:read', {
       operationId: 'getPayrollRunReadiness',
+      employers: 'run',
       summary: 'Check whether a payroll run can be finalized',
       description:
         'Computes an open run and runs every check of the ledger and of the run. A failed check stops `finalize` unless it is accepted by name. The `ETag` header identifies the lines and the findings.',
@@ -195,6 +206,7 @@ export function payrollRunRoutes(app: Api, parts: ApiParts): void {
     '/v1/payroll-runs/:run_id/verify',
     operation('Payroll runs', 'runs:read', {
       operationId: 'verifyPayrollRun',
+      employers: 'run',
       summary: 'Verify a finalized payroll run',
       description:
         'Recomputes the run from the ledger at its position, with the options, pay dates, codes and roster stored with it. A run that another release finalized by different rules is a 409.',
@@ -220,6 +232,7 @@ export function payrollRunAuditRoutes(app: Api, { db }: ApiParts): void {
     '/v1/payroll-runs/:run_id/audit-records',
     operation('Payroll runs', 'audit:read', {
       operationId: 'listAuditRecordsOfPayrollRun',
+      employers: 'list',
       summary: 'List who did what with a payroll run',
       description:
         'Lists the audit records of a run, oldest first: created, finalized, voided, deleted, amounts taken. ' +
@@ -228,8 +241,10 @@ export function payrollRunAuditRoutes(app: Api, { db }: ApiParts): void {
       querystring: field.closed({ cursor, limit }),
       response: { 200: pageOf(AuditRecord) },
     }),
-    async ({ params, query }) => {
-      const page = { after: recordCursor.decode(query.cursor), limit: query.limit ?? LIMIT_DEFAULT };
+    async (request) => {
+      const { params, query } = request;
+      const { cursor, limit = LIMIT_DEFAULT } = query;
+      const page = { after: recordCursor.decode(cursor), limit, employers: employersOf(request) };
       const { records, next } = await recordsOf(db, { type: 'run', id: params.run_id }, page);
       return recordCursor.page(records, next);
     },

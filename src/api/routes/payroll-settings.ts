@@ -81,6 +81,7 @@ function scheduleRoutes(app: Api, { db, now, log }: ApiParts): void {
     all,
     operation('Payroll settings', 'runs:read', {
       operationId: 'listPaySchedules',
+      employers: 'employer',
       summary: "List an employer's pay schedules",
       description: 'Returns the schedules of all years, the latest year first.',
       params: EmployerId,
@@ -97,6 +98,7 @@ function scheduleRoutes(app: Api, { db, now, log }: ApiParts): void {
     url,
     operation('Payroll settings', 'runs:read', {
       operationId: 'getPayScheduleOfYear',
+      employers: 'employer',
       summary: "Get an employer's pay schedules of a year",
       description: 'Returns the schedules with the pay dates of the year. Empty if it has none.',
       params: EmployerYear,
@@ -109,6 +111,7 @@ function scheduleRoutes(app: Api, { db, now, log }: ApiParts): void {
     url,
     operation('Payroll settings', 'runs:write', {
       operationId: 'putPayScheduleOfYear',
+      employers: 'employer',
       action: 'schedule.put',
       summary: "Set an employer's pay schedules of a year",
       description:
@@ -135,6 +138,7 @@ function scheduleRoutes(app: Api, { db, now, log }: ApiParts): void {
     url,
     operation('Payroll settings', 'runs:write', {
       operationId: 'deletePayScheduleOfYear',
+      employers: 'employer',
       action: 'schedule.delete',
       summary: "Delete an employer's pay schedules of a year",
       description: 'Deletes the pay dates of this year. The pay dates of finalized runs must stay.',
@@ -165,6 +169,7 @@ function settingRoutes<Value>(
     url,
     operation('Payroll settings', 'runs:read', {
       operationId: `get${name}`,
+      employers: 'employer',
       summary: `Get an employer's ${noun}`,
       description: getDescription,
       ...shown,
@@ -176,6 +181,7 @@ function settingRoutes<Value>(
     url,
     operation('Payroll settings', 'runs:write', {
       operationId: `put${name}`,
+      employers: 'employer',
       action,
       summary: `Set an employer's ${noun}`,
       description: putDescription,

@@ -63,6 +63,7 @@ export function readinessRoutes(app: Api, parts: ApiParts): void {
     '/v1/readiness',
     operation('Readiness', 'ledger:read', {
       operationId: 'getReadiness',
+      employers: 'refused',
       summary: 'Check whether payroll can trust the ledger',
       description:
         'Runs every check and reports its findings and what to do. Call it before running payroll.',

@@ -35,6 +35,7 @@ export function sessionRoutes(app: Api, { db, sharedNow, log, firstToken }: ApiP
     '/v1/sessions',
     operation('Sessions', 'self', {
       operationId: 'listSessions',
+      employers: 'none',
       summary: 'List your sessions',
       description:
         "The console sessions of the caller's token that have not ended, newest first. There are at most 20: another sign-in ends the oldest.",
@@ -54,6 +55,7 @@ export function sessionRoutes(app: Api, { db, sharedNow, log, firstToken }: ApiP
     '/v1/sessions/:session_id',
     operation('Sessions', 'self', {
       operationId: 'endSession',
+      employers: 'none',
       action: 'none',
       summary: 'End one of your sessions',
       description: "The session's next request is refused. Another token's session is a 404.",
@@ -74,6 +76,7 @@ export function sessionRoutes(app: Api, { db, sharedNow, log, firstToken }: ApiP
     '/v1/sessions',
     operation('Sessions', 'self', {
       operationId: 'endOtherSessions',
+      employers: 'none',
       action: 'none',
       summary: 'End all your other sessions',
       description: "Ends every session of the caller's token except the session that makes the request.",

@@ -176,18 +176,24 @@ const ROW_COLUMNS = [
 ] as const satisfies readonly (keyof StoredRun)[];
 export type RunRow = Pick<StoredRun, (typeof ROW_COLUMNS)[number]>;
 
-type RunFilter = { employerId?: string | undefined; state?: RunState | undefined };
+/** `employers`: only runs of these; null or none for all. */
+type RunFilter = {
+  employerId?: string | undefined;
+  employers?: readonly string[] | null;
+  state?: RunState | undefined;
+};
 type RunCursor = { payDate: string; runId: string };
 
 /** Returns runs by pay date, latest first, after a cursor. `next` continues the list. */
 export async function listRuns(
   db: Db,
-  { employerId, state }: RunFilter,
+  { employerId, employers = null, state }: RunFilter,
   page: { after?: RunCursor | undefined; limit: number },
 ): Promise<{ runs: RunRow[]; next: RunCursor | null }> {
   const { after, limit } = page;
   let query = db.selectFrom('payroll_runs').select(ROW_COLUMNS);
   if (employerId !== undefined) query = query.where('employer_id', '=', employerId);
+  if (employers !== null) query = query.where('employer_id', 'in', employers);
   if (state !== undefined) query = query.where('state', '=', state);
   if (after !== undefined)
     query = query.where(({ eb, refTuple, tuple }) =>
@@ -200,6 +206,11 @@ export async function listRuns(
   const next =
     rows.length > limit && last !== undefined ? { payDate: last.pay_date, runId: last.run_id } : null;
   return { runs, next };
+}
+
+export async function employerOfRun(db: Db | Trx, runId: string): Promise<string | null> {
+  const run = db.selectFrom('payroll_runs').select('employer_id').where('run_id', '=', runId);
+  return (await run.executeTakeFirst())?.employer_id ?? null;
 }
 
 /** Records that a run was created or deleted, with what identifies a run that is gone. */
