@@ -118,6 +118,7 @@ export function runFixes({ id, employer_id }: Run): Fixes {
     'period-differs-from-schedule': settings,
     'open-after-termination': flagged('open_after_termination'),
     'absent-from-census': flagged('absent_from_census'),
+    'frequency-moved': { ...flagged('frequency_moved'), example: withText(example) },
     'frequency-mismatch': flagged('frequency_mismatch'),
   };
 }

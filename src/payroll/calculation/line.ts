@@ -18,6 +18,8 @@ export const FLAGS = [
   'absent_from_census',
   /** Pay dates remain after the employee's last check on which the deduction is in effect: a final check may take their shares. */
   'coverage_beyond_last_check',
+  /** The first line after a change of pay frequency, if the shares of the year do not sum to one. */
+  'frequency_moved',
   /** A check that the employee should have had in an earlier run. */
   'missed_check',
   /** A missed check for a pay period that other runs of the employee cover in part. It is never taken. */

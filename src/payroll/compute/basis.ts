@@ -10,7 +10,7 @@ import type { Run, StatedRun } from '../records/body.ts';
 import { previousRun } from '../records/runs.ts';
 import { readCodes } from '../settings/codes.ts';
 import { OPTIONS, type Options, optionsOn, type PolicyVersion, readPolicies } from '../settings/policy.ts';
-import { inYear, inYearOrBefore, readSchedules } from '../settings/schedules.ts';
+import { inYear, inYearOrBefore, readSchedules, type Schedule } from '../settings/schedules.ts';
 import { planWith, runRefused } from './calendar.ts';
 
 /** Resolves the basis of a run now. `runId` is excluded from its earlier runs. Throws RUN_REFUSED. */
@@ -22,15 +22,13 @@ export async function resolveBasis(db: Db | Trx, runId: string | null, stated: S
   const codes = await readCodes(db, run.employer_id);
   const position = await readPosition(db);
   const year = yearOf(run.pay_date);
-  const plan = planWith(run, inYear(schedules, year));
+  const ofYear = inYear(schedules, year);
+  const plan = planWith(run, ofYear);
   return {
     run,
     position,
     pay_dates: plan.calendarAssumed ? null : plan.dates,
-    schedules: inYearOrBefore(schedules, year).map(({ pay_frequency, pay_group }) => ({
-      pay_frequency,
-      pay_group,
-    })),
+    schedules: ofYear.length > 0 ? listsOf(ofYear) : listsOf(inYearOrBefore(schedules, year), false),
     period_ends: plan.periodEnds,
     codes,
     decisions: await lastDecision(db, run.employer_id),
@@ -38,6 +36,15 @@ export async function resolveBasis(db: Db | Trx, runId: string | null, stated: S
     previous: await previousRun(db, run, runId),
     earlier: await earlierRuns(db, run, runId),
   };
+}
+
+/** `isOfYear`: the schedules have the pay dates of the run's year. */
+function listsOf(schedules: readonly Schedule[], isOfYear = true): Basis['schedules'] {
+  const hasSeveral = new Set(schedules.map(({ pay_frequency }) => pay_frequency)).size > 1;
+  return schedules.map(({ pay_frequency, pay_group, pay_dates }) => ({
+    ...{ pay_frequency, pay_group },
+    period_ends: isOfYear && hasSeveral ? pay_dates.map(({ period_end }) => period_end) : [],
+  }));
 }
 
 /** Returns the run with its effective options. The policy on its pay date decides options that the run does not state. */

@@ -14,13 +14,15 @@ export function runRefused(...problems: readonly Problem[]): AppError<'RUN_REFUS
  * Returns the schedule of a run's pay group. A group without a schedule uses the schedule that names no
  * group, and a run without a group uses the only schedule of its frequency. Null if there is none, or several are possible.
  */
-export function scheduleOf(run: Run, schedules: readonly Schedule[]): Schedule | null {
-  const { pay_frequency, pay_group } = run;
+export function scheduleOf<List extends Pick<Schedule, 'pay_frequency' | 'pay_group'>>(
+  { pay_frequency, pay_group }: { pay_frequency: string | null; pay_group: string | null },
+  schedules: readonly List[],
+): List | null {
   const ofFrequency = schedules.filter((schedule) => schedule.pay_frequency === pay_frequency);
   const ofGroup = (group: string | null) => ofFrequency.find((schedule) => schedule.pay_group === group);
   const schedule = ofGroup(pay_group) ?? ofGroup(null);
   if (schedule !== undefined) return schedule;
-  return pay_group === null && ofFrequency.length === 1 ? (ofFrequency[0] as Schedule) : null;
+  return pay_group === null && ofFrequency.length === 1 ? (ofFrequency[0] as List) : null;
 }
 
 /**

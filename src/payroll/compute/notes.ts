@@ -9,6 +9,7 @@ import { dayOfRun } from '../records/body.ts';
 import { createBeyondYear } from './beyond-year.ts';
 import { isScheduled } from './calendar.ts';
 import type { Computation, EmployeeLines, RunEmployee } from './computation.ts';
+import { sharesAfterMove } from './frequency-moved.ts';
 import { assignedIn, type History, historyAt, stateFor, stateInRun } from './history.ts';
 import { remainingInWords } from './last-check.ts';
 import { employmentAt, hasSeveralEmployers, UNCLEAR } from './population.ts';
@@ -35,6 +36,7 @@ export type Note =
   | 'code_missing'
   | 'coverage_beyond_last_check'
   | 'final_check_empty'
+  | 'frequency_moved'
   | 'negative_total'
   | 'not_scheduled'
   /** Two elections of a line of coverage that nearly always is elected once. */
@@ -208,6 +210,15 @@ export function createNotes(computation: Computation) {
     beyondYear.add(regular);
   };
 
+  /** Notes the shares of the year after a change of pay frequency. */
+  const noteMove = (employee: RunEmployee, lines: readonly Line[]): void => {
+    const moved = lines.filter(({ flags }) => flags.includes('frequency_moved'));
+    const shares = moved.length === 0 ? null : sharesAfterMove(computation, employee);
+    if (shares === null) return;
+    const { employeeId } = employee;
+    note('frequency_moved', employeeId, moved.map(versionId), `${employeeId}: ${shares.share}`);
+  };
+
   /** A side without a contribution needs no code. An employer may have no codes, or none for its own side. */
   const noteCodes = (line: Line): void => {
     // A line that stops keeps the code of the previous run.
@@ -247,6 +258,7 @@ export function createNotes(computation: Computation) {
       }
       if (lines.length > 0) noteLines(employee.employeeId, lines);
       noteShares(employee, lines);
+      noteMove(employee, lines);
     },
     notes(): ReadonlyMap<Note, readonly Noted[]> {
       for (const name of [...missingCodes].sort()) note('code_missing', null, [], name);

@@ -5,6 +5,7 @@ import type { Line } from '../calculation/line.ts';
 import { isPartialCycle, type Plan } from '../calculation/plan.ts';
 import { compareWithPrevious, continuingLines } from './change.ts';
 import type { Computation, RunEmployee } from './computation.ts';
+import { sharesAfterMove } from './frequency-moved.ts';
 import { stateFor } from './history.ts';
 import { lastCheckFlags } from './last-check.ts';
 import { type CheckAmounts, checkAmounts } from './shares.ts';
@@ -16,6 +17,7 @@ export function regularLines(computation: Computation, employee: RunEmployee): L
   if (!membership.isIn) return lines;
   const before = continuingLines(employee);
   const coverages = new Map<string, Line>();
+  const moved = sharesAfterMove(computation, employee);
   for (const history of histories) {
     const check = checkAmounts(computation, employee, history);
     if (check === null) continue;
@@ -32,6 +34,10 @@ export function regularLines(computation: Computation, employee: RunEmployee): L
     const last = lastCheckFlags(computation, employee, history, check);
     line.flags.push(...last.flags);
     line.explanation += last.explanation;
+    if (moved !== null) {
+      line.flags.push('frequency_moved');
+      line.explanation += `; ${moved.checks}: ${moved.share}`;
+    }
     lines.push(line);
     // A deduction whose amounts became zero has ended (field notes): it does not overlap the one that follows it.
     if (isZero(state.member_contribution) && isZero(state.employer_contribution)) continue;

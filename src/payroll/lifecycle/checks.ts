@@ -376,6 +376,14 @@ export const PAYROLL_CHECKS: readonly Check<Db, RunQuestion>[] = [
     passed: 'Every employee with a line is in the newest census.',
   },
   {
+    id: 'frequency-moved',
+    title: 'Employees changed their pay frequency',
+    ask: noted('frequency_moved', 'warn'),
+    advice:
+      'The checks of both pay frequencies do not add up to a year of these employees’ contributions. There is no true-up, so inform the employees.',
+    passed: 'No change of pay frequency leaves more or less than a year of checks.',
+  },
+  {
     id: 'frequency-mismatch',
     title: 'Deductions are for a different pay frequency',
     ask: noted('frequency_mismatch', 'warn'),

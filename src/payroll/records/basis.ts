@@ -18,7 +18,16 @@ export const StoredBasis = closed({
   position: Type.Integer(),
   /** The pay dates of the run or of its schedule; null if they are assumed or unknown. */
   pay_dates: nullable(Type.Array(day)),
-  schedules: Type.Array(Type.Pick(Schedule, ['pay_frequency', 'pay_group'])),
+  /**
+   * The employer's pay schedules in the year or, without any, in the last earlier year that has some. `period_ends`: the ends
+   * of the year's pay periods, if employees can move between several frequencies; otherwise empty.
+   */
+  schedules: Type.Array(
+    closed({
+      ...Type.Pick(Schedule, ['pay_frequency', 'pay_group']).properties,
+      period_ends: Type.Array(day),
+    }),
+  ),
   /** The last day of the pay period of each of `pay_dates`; null if no schedule gives them. */
   period_ends: nullable(Type.Array(day)),
   codes: Type.Array(PayrollCode),

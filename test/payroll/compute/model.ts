@@ -695,6 +695,7 @@ function lineOf(
   const isRival = ({ election: other }: Taken) =>
     other !== state && other.coverage === state.coverage && !isZero(other) && !isZero(state);
   if (all.some(isRival)) flags.push('overlap');
+  if (isFirstAfterMove(world, run, runs, state.employee)) flags.push('frequency_moved');
   return {
     employee: state.employee,
     deduction: state.deduction,
@@ -710,6 +711,36 @@ function lineOf(
     differences: null,
     flags: [...flags, ...rosterFlags(world, run, runs, taken)],
   };
+}
+
+/**
+ * Reports whether a run is the employee's first one after a change of frequency that leaves more or less than a year of
+ * checks. The periods of the worlds' schedules end on the pay dates.
+ */
+function isFirstAfterMove(world: World, run: Run, runs: readonly ModelRun[], employee: string): boolean {
+  const { kind, scheme, pay_dates, pay_frequency, pay_date, period_end } = run;
+  if (kind !== 'regular' || scheme !== 'annualized' || pay_dates !== null || world.schedules < 2)
+    return false;
+  const facts = jobsOf(world, employee).get(run.employer_id) ?? [];
+  const first = pay_date < '2026' ? '2025-01-03' : '2026-01-02';
+  const datesPaid = (frequency: string, days: number) => {
+    const dates = steppedDates(first, days);
+    return dates.filter((date) => valueOn(facts, 'pay_frequency', date) === frequency);
+  };
+  const [biweekly, weekly] = [datesPaid('biweekly', 14), datesPaid('weekly', 7)];
+  const elsewhere = (pay_frequency === 'weekly' ? biweekly : weekly)
+    .filter((date) => date < period_end)
+    .at(-1);
+  if (elsewhere === undefined || biweekly.length * 2 + weekly.length === 52) return false;
+  return !runs.some(
+    (earlier) =>
+      !earlier.voided &&
+      earlier.run.kind === 'regular' &&
+      earlier.run.pay_frequency === pay_frequency &&
+      earlier.run.period_end > elsewhere &&
+      earlier.run.pay_date < pay_date &&
+      earlier.roster.has(employee),
+  );
 }
 
 function rosterFlags(

@@ -14,6 +14,7 @@ import { acting } from '../../support/audit.ts';
 import { onEitherEngine } from '../../support/engine.ts';
 import {
   BIWEEKLY,
+  daysAfter,
   deduct,
   employ,
   finalize,
@@ -366,6 +367,20 @@ const SPOILT: Spoilt[] = [
     { question: { ...QUESTION, clockWarning: "2 hours ahead of the database's clock" } },
   ],
   ['absent-from-census', 'warn', 'emp-2', (db) => employ(db, 'emp-2', { absent: 1 })],
+  [
+    'frequency-moved',
+    'warn',
+    'emp-1: 51/52 of the year',
+    async (db) => {
+      const weekly = [...BIWEEKLY, ...BIWEEKLY].map((_, week) => {
+        const [pay_date, period_end] = [daysAfter('2026-01-02', 7 * week), daysAfter('2025-12-28', 7 * week)];
+        return { pay_date, period_start: daysAfter(period_end, -6), period_end };
+      });
+      await setSchedules(db, [schedule(), schedule({ pay_frequency: 'weekly', pay_dates: weekly })]);
+      await employ(db, 'emp-1', { pay_frequency: 'weekly', effective_on: '2025-12-01' });
+      await employ(db, 'emp-1', { effective_on: '2026-06-29' });
+    },
+  ],
   [
     'frequency-mismatch',
     'warn',

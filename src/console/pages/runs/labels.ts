@@ -149,6 +149,8 @@ export const FLAGS: Readonly<Record<Line['flags'][number], string>> = {
   retro_refund: 'A pre-tax deduction falls for past paychecks, so the employee gets a refund.',
   coverage_beyond_last_check:
     'Coverage lasts to pay dates after the employee’s last paycheck. A final paycheck may take their shares.',
+  frequency_moved:
+    'The employee changed the pay frequency, and the checks of both do not add up to a year of contributions.',
   share_taken: 'A final paycheck took the amount of this pay date.',
   missed_check: 'The employee belonged in the earlier run that this line corrects, but was not in it.',
   missed_check_partial:
@@ -161,6 +163,7 @@ const FLAG_LABELS: Readonly<Partial<Record<Line['flags'][number], string>>> = {
   missed_check: 'missed paycheck',
   missed_check_partial: 'partly missed paycheck',
   coverage_beyond_last_check: 'coverage after last paycheck',
+  frequency_moved: 'changed pay frequency',
   share_taken: 'taken by a final paycheck',
   retro_pre_tax: 'retroactive increase',
   retro_refund: 'retroactive refund',
