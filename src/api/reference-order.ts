@@ -70,6 +70,7 @@ export const TAGS: readonly { name: string; description: string; operations: rea
     name: 'Payroll runs',
     description: 'Deductions for one pay date, to the cent, with explanations and verification.',
     operations: [
+      'openPayrollRun',
       'putPayrollRun',
       'getPayrollRun',
       'deletePayrollRun',
