@@ -172,6 +172,16 @@ CREATE TRIGGER final_settlements_are_never_removed BEFORE DELETE ON run_settleme
 CREATE TRIGGER final_inputs_are_never_changed BEFORE UPDATE ON run_inputs WHEN EXISTS (SELECT 1 FROM payroll_runs WHERE freeze_id IN (OLD.freeze_id, NEW.freeze_id)) BEGIN SELECT RAISE(ABORT, 'records of a finalized run are never changed'); END;
 CREATE TRIGGER final_inputs_are_never_removed BEFORE DELETE ON run_inputs WHEN EXISTS (SELECT 1 FROM payroll_runs WHERE freeze_id = OLD.freeze_id) BEGIN SELECT RAISE(ABORT, 'records of a finalized run are never removed'); END;
 
+-- The last computation of an open run, for lists that compute nothing. `position` and `revision` are the ones of ledger_head
+-- and payroll_head before it, so that a slow computation never replaces a newer one. Finalizing never reads it.
+CREATE TABLE run_computations (
+  run_id      TEXT NOT NULL PRIMARY KEY REFERENCES payroll_runs (run_id),
+  position    INTEGER NOT NULL,
+  revision    INTEGER NOT NULL,
+  computed_at TEXT NOT NULL,
+  result      TEXT NOT NULL
+) STRICT;
+
 -- Readiness failures that were accepted when a run was finalized. `ids` is a sorted JSON list of the versions, events or
 -- dates that a failure is based on: while it is the same, the failure stays accepted for the employer. Without ids it was
 -- accepted for its run only.

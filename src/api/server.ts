@@ -32,6 +32,7 @@ import { payrollRunFileRoutes, payrollRunLineRoutes } from './routes/payroll-run
 import { payrollRunWorkRoutes } from './routes/payroll-run-work.ts';
 import { payrollRunAuditRoutes, payrollRunRoutes } from './routes/payroll-runs.ts';
 import { payrollSettingRoutes } from './routes/payroll-settings.ts';
+import { payrollsDueRoutes } from './routes/payrolls-due.ts';
 import { readinessRoutes } from './routes/readiness.ts';
 import { sessionRoutes } from './routes/sessions.ts';
 import { compileValidator } from './validation.ts';
@@ -159,6 +160,7 @@ const ROUTES = [
   payrollRunAuditRoutes,
   payrollRunLineRoutes,
   payrollRunWorkRoutes,
+  payrollsDueRoutes,
   payrollSettingRoutes,
   sessionRoutes,
   healthRoutes,

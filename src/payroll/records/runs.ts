@@ -6,6 +6,7 @@ import { jsonColumn } from '../../formats/json-column.ts';
 import { type Acting, record } from '../../security/audit.ts';
 import { lockPayroll } from '../settings/lock.ts';
 import { StatedRun } from './body.ts';
+import { removeComputation } from './computations.ts';
 
 export type StoredRun = Selectable<PayrollRunTable>;
 
@@ -257,6 +258,7 @@ export async function deleteRun(
   const run = await findRun(trx, runId);
   if (run === null) return 'unknown';
   if (run.state !== 'open') return 'not-open';
+  await removeComputation(trx, runId);
   await trx.deleteFrom('payroll_runs').where('run_id', '=', runId).execute();
   await recordRun(trx, acting, 'run.delete', run);
   return 'deleted';
@@ -268,6 +270,7 @@ export async function setFinalized(
   runId: string,
   columns: Omit<Updateable<PayrollRunTable>, 'state'>,
 ): Promise<void> {
+  await removeComputation(trx, runId);
   await trx
     .updateTable('payroll_runs')
     .set({ state: 'finalized', ...columns })
