@@ -658,8 +658,7 @@ onEitherEngine('15. runs inherit the policy in effect on their pay date', async 
 });
 
 onEitherEngine('27.9. a deduction of two jobs is taken by the employer that it is assigned to', async (t) => {
-  const { schedule, census, deduct, put, drop, lines, check, finalize, readiness, call, on } =
-    await begin(t);
+  const { schedule, census, deduct, put, drop, lines, check, finalize, readiness, call, on } = await begin(t);
   await schedule(BIWEEKLY);
   await census({ 'emp-1': {} });
   await census({ 'emp-1': {} }, 'globex');

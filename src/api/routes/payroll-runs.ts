@@ -111,9 +111,12 @@ export function payrollRunRoutes(app: Api, parts: ApiParts): void {
         201: { ...PayrollRunOutline, 'x-response-description': 'The run was created.' },
       },
       refuses: ['RUN_REFUSED'],
+      employers: 'request',
+      action: 'run.create',
     }),
     async (request, reply) => {
       const { pay_group = null, ...payroll } = request.body;
+      assertOwnEmployer(request, payroll.employer_id);
       const acting = actingIn(request, now());
       const { outcome, stored } = await openOnPayDate(db, { ...payroll, pay_group }, acting);
       if (outcome === 'created') {

@@ -21,6 +21,7 @@ import {
 import { bodyOf, type StoredRun } from '../../payroll/records/runs.ts';
 import { readPayrollRevision } from '../../payroll/settings/lock.ts';
 import { reviewOfRun } from '../../readiness/run-report.ts';
+import { employersOf } from '../employers.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
 import { RunId } from '../run-schemas.ts';
 import { cursor, idFilter, LIMIT_DEFAULT, limit, pageOf } from '../schemas.ts';
@@ -87,12 +88,18 @@ export function payrollsDueRoutes(app: Api, parts: ApiParts): void {
         'of it. Employers that need a setup come last.',
       querystring: field.closed({ employer_id: idFilter('Only payrolls of this employer.'), cursor, limit }),
       response: { 200: pageOf(PayrollDueRow) },
+      employers: 'list',
     }),
-    async ({ query }) => {
+    async (request) => {
+      const { query } = request;
       const after = dueCursor.decode(query.cursor) ?? '';
+      const employers = employersOf(request);
       const all = await payrollsDue(db, now());
       const due = all.filter(
-        (row) => sortKeyOf(row) > after && [undefined, row.employer_id].includes(query.employer_id),
+        (row) =>
+          sortKeyOf(row) > after &&
+          [undefined, row.employer_id].includes(query.employer_id) &&
+          (employers === null || employers.includes(row.employer_id)),
       );
       const size = query.limit ?? LIMIT_DEFAULT;
       const page = due.slice(0, size);
@@ -114,6 +121,8 @@ export function payrollsDueRoutes(app: Api, parts: ApiParts): void {
       params: RunId,
       response: { 200: RunComputation },
       refuses: ['NOT_FOUND', 'CONFLICT'],
+      employers: 'run',
+      action: 'none',
     }),
     async ({ params }) => {
       const stored = await storedRun(db, params.run_id);
