@@ -32,6 +32,8 @@ export class Service extends Dispatcher {
   /** What the requests with this segment in their path suffer now; `*`: all others. */
   readonly troubles = new Map<string, Trouble>();
   readonly applied = new Map<string, Applied>();
+  /** The ids of requests that it rejected. An operator may send them again after newer ones. */
+  readonly rejected = new Set<string>();
   /** Requests received and not responded to. */
   inFlight = 0;
   readonly #bodies = new Map<string, string>();
@@ -74,6 +76,7 @@ export class Service extends Dispatcher {
     const key = sent['idempotency-key'] ?? '';
     this.#check(path, key, text, sent);
     const trouble = troubleOf(this.troubles, path);
+    if (trouble === '422') this.rejected.add(idOf(key));
     this.#options.trace.add(`service ${path} ${key} ${trouble ?? 'ok'}`);
     time.after(between(random, 20, 900), 'service', () => {
       if (!isCurrent() || trouble === 'hang') return;
@@ -109,6 +112,11 @@ export class Service extends Dispatcher {
 
   override async close(): Promise<void> {}
   override async destroy(): Promise<void> {}
+}
+
+/** Returns the request of an idempotency key. A census upload has a key for each content. */
+export function idOf(key: string): string {
+  return key.split(':')[0] as string;
 }
 
 /** Returns the trouble of an employer, of a kind of request, or of all. */

@@ -1,4 +1,6 @@
 /** Employment changes: payroll reports each until it is accepted, with one idempotency key. */
+
+import { idOf } from '../service.ts';
 import type { Simulation } from '../simulation.ts';
 import { dayOf, daysAfter, type Employer, type Person } from '../world.ts';
 import type { Feature } from './features.ts';
@@ -45,7 +47,7 @@ export const CHANGES: Feature = {
       promise: 6,
       name: 'a delivered request was applied by the service',
       broken: ({ machine, service }) => {
-        const keys = new Set([...service.applied.keys()].map((key) => key.split(':')[0]));
+        const keys = new Set([...service.applied.keys()].map(idOf));
         return machine
           .query<{ request_id: string }>("select request_id from outbox where state = 'delivered'")
           .filter(({ request_id }) => !keys.has(request_id))
@@ -85,25 +87,19 @@ export const CHANGES: Feature = {
   },
 };
 
-/** The service must apply the requests of a subject in the order of the queue. */
+/** The service must apply the requests of a subject in the order of the queue, except those that it rejected before. */
 function outOfOrder({ machine, service }: Simulation): string[] {
-  const order = new Map<string, number>();
-  for (const key of service.applied.keys()) {
-    const id = key.split(':')[0] as string;
-    if (!order.has(id)) order.set(id, order.size);
-  }
-  const rows = machine.query<{ request_id: string; subject: string }>(
-    `select request_id, subject_id as subject from outbox where subject_type = 'employee' and status is not 422
-     and not exists (select 1 from delivery_attempts where delivery_attempts.request_id = outbox.request_id and status = 422)
-     order by seq`,
+  const order = [...new Set([...service.applied.keys()].map(idOf))];
+  const queue = machine.query<{ request_id: string; subject: string }>(
+    "select request_id, subject_id as subject from outbox where subject_type = 'employee' order by seq",
   );
   const last = new Map<string, number>();
   const wrong: string[] = [];
-  for (const { request_id, subject } of rows) {
-    const place = order.get(request_id);
-    if (place === undefined) continue;
+  for (const { request_id, subject } of queue) {
+    const place = order.indexOf(request_id);
+    if (place === -1 || service.rejected.has(request_id)) continue;
     if (place < (last.get(subject) ?? -1))
-      wrong.push(`${request_id} reached the service before an older change`);
+      wrong.push(`${request_id} of ${subject} reached the service before an older change`);
     last.set(subject, place);
   }
   return wrong;
