@@ -61,7 +61,8 @@ export function centsOf(amount: string): Cents {
 
 /** A contribution has at most 40 digits before its point (contract/deduction.ts), and a year of it two more. */
 const DIGITS_MAX = 42;
-const AMOUNT = new RegExp(`^-?[0-9]{1,${DIGITS_MAX}}(?:\\.[0-9]{1,${CENT_DECIMALS}})?$`);
+export const AMOUNT_PATTERN = `^-?[0-9]{1,${DIGITS_MAX}}(?:\\.[0-9]{1,${CENT_DECIMALS}})?$`;
+const AMOUNT = new RegExp(AMOUNT_PATTERN);
 
 export const AMOUNT_RULE = 'must be an amount such as 12.34 or -5: at most 2 decimals, no other signs';
 

@@ -51,8 +51,7 @@ CREATE TRIGGER payroll_policies_are_never_emptied BEFORE TRUNCATE ON payroll_pol
 -- the inputs of the computation, except the previous run and run_inputs; its SHA-256 covers all of them. `outcome` is the
 -- comparison with the previous run and who is not in this one. `previous_run_id` has no foreign key, because a copy
 -- inserts runs by id; a final run is never removed. `finalize_key_hash` is the SHA-256 of an idempotency key. A regular
--- run without a pay group conflicts with every group, which is checked under the lock of payroll_head. A pay date has one
--- open regular run, so that two people who start it work on the same one.
+-- run without a pay group conflicts with every group, which is checked under the lock of payroll_head.
 CREATE TABLE payroll_runs (
   run_id            TEXT COLLATE "C" NOT NULL PRIMARY KEY,
   employer_id       TEXT COLLATE "C" NOT NULL,
@@ -98,7 +97,6 @@ CREATE TABLE payroll_runs (
 CREATE INDEX payroll_runs_by_date ON payroll_runs (pay_date, run_id);
 CREATE INDEX payroll_runs_by_employer ON payroll_runs (employer_id, pay_date, run_id);
 CREATE UNIQUE INDEX payroll_runs_one_finalized ON payroll_runs (employer_id, pay_frequency, coalesce(pay_group, ''), pay_date) WHERE state = 'finalized' AND kind = 'regular';
-CREATE UNIQUE INDEX payroll_runs_one_open ON payroll_runs (employer_id, pay_frequency, coalesce(pay_group, ''), pay_date) WHERE state = 'open' AND kind = 'regular';
 
 -- A final run changes only by being voided, which changes nothing else. Neither it nor a voided run is ever removed.
 CREATE FUNCTION refuse_change_of_final_run() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'a finalized run changes only by being voided'; END $$;
@@ -175,15 +173,25 @@ CREATE TRIGGER run_settlements_are_never_emptied BEFORE TRUNCATE ON run_settleme
 CREATE TRIGGER final_inputs_are_kept BEFORE UPDATE OR DELETE ON run_inputs FOR EACH ROW EXECUTE FUNCTION keep_final_records();
 CREATE TRIGGER run_inputs_are_never_emptied BEFORE TRUNCATE ON run_inputs EXECUTE FUNCTION refuse_change();
 
--- The last computation of an open run, for lists that compute nothing. `position` and `revision` are the ones of ledger_head
--- and payroll_head before it, so that a slow computation never replaces a newer one. Finalizing never reads it.
-CREATE TABLE run_computations (
-  run_id      TEXT COLLATE "C" NOT NULL PRIMARY KEY REFERENCES payroll_runs (run_id),
-  position    BIGINT NOT NULL,
-  revision    BIGINT NOT NULL,
-  computed_at TEXT COLLATE "C" NOT NULL,
-  result      TEXT COLLATE "C" NOT NULL
+-- Amounts that a person set instead of the regular ones of a deduction in an open run. `regular_...` are the amounts that the
+-- run took without it; null without a line. They stay with the final run, whose basis has a copy.
+CREATE TABLE run_overrides (
+  run_id                  TEXT COLLATE "C" NOT NULL REFERENCES payroll_runs (run_id),
+  employee_id             TEXT COLLATE "C" NOT NULL,
+  deduction_id            TEXT COLLATE "C" NOT NULL,
+  member_amount           TEXT COLLATE "C" NOT NULL,
+  employer_amount         TEXT COLLATE "C" NOT NULL,
+  regular_member_amount   TEXT COLLATE "C",
+  regular_employer_amount TEXT COLLATE "C",
+  reason                  TEXT COLLATE "C" NOT NULL,
+  record_id               BIGINT NOT NULL REFERENCES audit_records (record_id),
+  CHECK ((regular_member_amount IS NULL) = (regular_employer_amount IS NULL)),
+  PRIMARY KEY (run_id, employee_id, deduction_id)
 );
+
+CREATE FUNCTION keep_final_overrides() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF EXISTS (SELECT 1 FROM payroll_runs WHERE run_id IN (OLD.run_id, NEW.run_id) AND state <> 'open') THEN RAISE EXCEPTION 'overrides of a finalized run are never changed or removed'; END IF; IF TG_OP = 'DELETE' THEN RETURN OLD; END IF; RETURN NEW; END $$;
+CREATE TRIGGER final_overrides_are_kept BEFORE UPDATE OR DELETE ON run_overrides FOR EACH ROW EXECUTE FUNCTION keep_final_overrides();
+CREATE TRIGGER run_overrides_are_never_emptied BEFORE TRUNCATE ON run_overrides EXECUTE FUNCTION refuse_change();
 
 -- Readiness failures that were accepted when a run was finalized. `ids` is a sorted JSON list of the versions, events or
 -- dates that a failure is based on: while it is the same, the failure stays accepted for the employer. Without ids it was

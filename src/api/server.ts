@@ -29,10 +29,10 @@ import { employeeRoutes } from './routes/employees.ts';
 import { eventRoutes } from './routes/events.ts';
 import { activityRoutes, healthRoutes } from './routes/monitoring.ts';
 import { payrollRunFileRoutes, payrollRunLineRoutes } from './routes/payroll-run-lines.ts';
+import { payrollRunOverrideRoutes } from './routes/payroll-run-overrides.ts';
 import { payrollRunWorkRoutes } from './routes/payroll-run-work.ts';
 import { payrollRunAuditRoutes, payrollRunRoutes } from './routes/payroll-runs.ts';
 import { payrollSettingRoutes } from './routes/payroll-settings.ts';
-import { payrollsDueRoutes } from './routes/payrolls-due.ts';
 import { readinessRoutes } from './routes/readiness.ts';
 import { sessionRoutes } from './routes/sessions.ts';
 import { compileValidator } from './validation.ts';
@@ -159,8 +159,8 @@ const ROUTES = [
   payrollRunRoutes,
   payrollRunAuditRoutes,
   payrollRunLineRoutes,
+  payrollRunOverrideRoutes,
   payrollRunWorkRoutes,
-  payrollsDueRoutes,
   payrollSettingRoutes,
   sessionRoutes,
   healthRoutes,

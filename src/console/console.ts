@@ -15,6 +15,7 @@ import { overviewPages } from './pages/overview.ts';
 import { finalizePages } from './pages/runs/finalize.ts';
 import { runLinePages } from './pages/runs/lines.ts';
 import { newRunPages } from './pages/runs/new.ts';
+import { overridePages } from './pages/runs/overrides.ts';
 import { payrollFilePages } from './pages/runs/payroll-files.ts';
 import { runPages } from './pages/runs/run.ts';
 import { sessionPages } from './pages/sessions.ts';
@@ -40,6 +41,7 @@ export function addConsole(api: FastifyInstance, parts: ConsoleParts): void {
     runPages(pages);
     newRunPages(pages);
     runLinePages(pages);
+    overridePages(pages);
     finalizePages(pages);
     payrollFilePages(pages);
     settingPages(pages);

@@ -102,14 +102,18 @@ export interface Tables {
     employer_amount: string;
   };
   run_inputs: { freeze_id: string; earlier_run_id: string; report: number | null; is_voided: 0 | 1 };
-  run_computations: {
-    run_id: string;
-    position: number;
-    revision: number;
-    computed_at: string;
-    result: string;
-  };
   run_freezes: { freeze_id: string; state: 'writing' | 'abandoned'; renewed_at: string };
+  run_overrides: {
+    run_id: string;
+    employee_id: string;
+    deduction_id: string;
+    member_amount: string;
+    employer_amount: string;
+    regular_member_amount: string | null;
+    regular_employer_amount: string | null;
+    reason: string;
+    record_id: number;
+  };
   accepted_failures: {
     run_id: string;
     ordinal: number;

@@ -30,6 +30,8 @@ export const ACTIONS = [
   'run.create',
   'run.delete',
   'run.finalize',
+  'run.override',
+  'run.remove-override',
   'run.taken',
   'run.void',
   'schedule.delete',

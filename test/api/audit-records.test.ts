@@ -14,6 +14,7 @@ import type { Request } from './start.ts';
 /** The URL of a request has the route's parameters replaced. */
 type Step = { route: string; action: Action; url?: string; body?: unknown };
 
+const OVERRIDE = '/v1/payroll-runs/:run_id/overrides/:employee_id/:deduction_id';
 const settings = (name: string) => `/v1/employers/${EMPLOYER}/${name}`;
 
 /** Requests in an order in which each succeeds. A function prepares the next one. */
@@ -50,6 +51,13 @@ async function stepsOf({ db }: Payroll): Promise<(Step | (() => Promise<unknown>
     { route: 'PUT /v1/payroll-runs/:run_id', action: 'run.create', url: run(''), body },
     { route: 'DELETE /v1/payroll-runs/:run_id', action: 'run.delete', url: run('') },
     { route: 'PUT /v1/payroll-runs/:run_id', action: 'run.create', url: run(''), body },
+    {
+      route: `PUT ${OVERRIDE}`,
+      action: 'run.override',
+      url: run('/overrides/emp-1/ded-1'),
+      body: { member_amount: '1.00', employer_amount: '0.00', ...reason },
+    },
+    { route: `DELETE ${OVERRIDE}`, action: 'run.remove-override', url: run('/overrides/emp-1/ded-1') },
     { route: 'POST /v1/payroll-runs/:run_id/finalize', action: 'run.finalize', url: run('/finalize') },
     {
       route: 'POST /v1/payroll-runs/:run_id/taken',
@@ -58,11 +66,6 @@ async function stepsOf({ db }: Payroll): Promise<(Step | (() => Promise<unknown>
       body: { lines: [{ employee_id: 'emp-1', amount: '1.00' }] },
     },
     { route: 'POST /v1/payroll-runs/:run_id/void', action: 'run.void', url: run('/void'), body: reason },
-    {
-      route: 'POST /v1/payroll-runs',
-      action: 'run.create',
-      body: { employer_id: EMPLOYER, pay_frequency: 'biweekly', pay_date: PAY_DATE },
-    },
     {
       route: `PUT ${setting}/payroll-codes`,
       action: 'codes.put',

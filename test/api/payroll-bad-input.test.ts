@@ -28,6 +28,10 @@ const rows = (body: unknown, field: string, rule: RegExp, headers: Request['head
 const refused = (path: string, body: unknown, status: number, detail: RegExp, headers = {}): Case => ({
   ...{ method: 'POST', url: RUNS + path, body, status, detail, headers },
 });
+const override = (fields: object, path: string, rule: RegExp, more: Partial<Case> = {}): Case => ({
+  ...{ method: 'PUT', url: `${RUNS}/open/overrides/emp-1/ded-1`, status: 400, errors: [[path, rule]] },
+  ...{ body: { member_amount: '1.00', employer_amount: '0.00', reason: 'x', ...fields }, ...more },
+});
 const setting = (name: string, body: unknown, ...errors: Problem[]): Case => ({
   ...{ method: 'PUT', url: `/v1/employers/${EMPLOYER}/${name}`, body, status: 422, errors },
 });
@@ -131,6 +135,30 @@ const CASES: Record<string, Case> = {
     'force',
     /which has: accept, reason/,
   ),
+  'an override with a third decimal': override({ member_amount: '1.005' }, 'member_amount', /2 decimals/),
+  'an override with a number': override(
+    { employer_amount: 1 },
+    'employer_amount',
+    /must be an amount such as/,
+  ),
+  'an override without a reason': override({ reason: undefined }, 'reason', /is required/),
+  'an override of an employee outside the run': override(
+    {},
+    'employee_id',
+    /must be an employee in the run/,
+    { ...{ url: `${RUNS}/open/overrides/nobody/ded-1`, status: 422 } },
+  ),
+  'an override of an unknown deduction': override({}, 'deduction_id', /must be a deduction of the employee/, {
+    ...{ url: `${RUNS}/open/overrides/emp-1/nothing`, status: 422 },
+  }),
+  'an override of a finalized run': {
+    ...override({}, '', /./, { url: `${RUNS}/final/overrides/emp-1/ded-1`, status: 409 }),
+    ...{ errors: [], detail: /no longer open/ },
+  },
+  'removing an override that is not set': {
+    ...override({}, '', /./, { method: 'DELETE', body: undefined, status: 404 }),
+    ...{ errors: [], detail: /no override of this deduction/ },
+  },
   'voiding an open run': refused('/open/void', { reason: 'x' }, 409, /The run is open\. Finalize it first\./),
   'voiding without a reason': post('/final/void', {}, 'reason', /is required/),
   'voiding with a long reason': post('/final/void', { reason: 'x'.repeat(501) }, 'reason', /most 500/),
@@ -195,6 +223,7 @@ onEitherEngine('invalid payroll input is rejected with field and rule, and nothi
     await db.selectFrom('pay_schedules').selectAll().execute(),
     await db.selectFrom('payroll_codes').selectAll().execute(),
     await db.selectFrom('run_freezes').selectAll().execute(),
+    await db.selectFrom('run_overrides').selectAll().execute(),
   ];
   const before = await kept();
   const lines = logged.length;

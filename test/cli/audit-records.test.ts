@@ -34,6 +34,8 @@ async function stepsOf(stage: Stage): Promise<(Step | (() => Promise<unknown>))[
     ...[name, 'put', file(`${name}.json`, JSON.stringify(value))],
     ...['--employer', EMPLOYER],
   ];
+  const overridden = ['r', '--employee', 'emp-1', '--deduction', 'ded-1'];
+  const amounts = ['--employee-amount', '1.00', '--employer-amount', '0'];
   const taken = file('taken.csv', 'employee_id,amount\nemp-1,1.00\n');
   const codes = [{ line_of_coverage: 'medical', side: 'employee', code: 'MED' }];
   const rejected = { state: 'rejected', is_next: 0, holds_later: 1, finished_at: at } as const;
@@ -47,6 +49,8 @@ async function stepsOf(stage: Stage): Promise<(Step | (() => Promise<unknown>))[
     { argv: ['run', 'create', 'r', ...optionsOn(PAY_DATE)], action: 'run.create' },
     { argv: ['run', 'delete', 'r', '--yes'], action: 'run.delete' },
     { argv: ['run', 'create', 'r', ...optionsOn(PAY_DATE)], action: 'run.create' },
+    { argv: ['run', 'override', ...overridden, ...amounts, ...reason], action: 'run.override' },
+    { argv: ['run', 'remove-override', ...overridden], action: 'run.remove-override' },
     { argv: ['run', 'finalize', 'r', '--yes'], action: 'run.finalize' },
     { argv: ['run', 'taken', 'r', taken], action: 'run.taken' },
     { argv: ['run', 'void', 'r', ...reason, '--yes'], action: 'run.void' },

@@ -19,6 +19,7 @@ import {
   finalizedOn,
   hireMany,
   LATELY,
+  override,
   putOn,
   READY,
   schedule,
@@ -70,8 +71,9 @@ async function ledger(db: Db): Promise<void> {
 /** Two finalized runs, the first with an accepted failure, the second with adjustments and arrears; one voided and one open run. */
 async function payroll(db: Db): Promise<void> {
   await transact(db, (trx) => putSchedules(trx, EMPLOYER, [schedule()], acting(LATELY)));
-  const [first = ''] = await hireMany(db, 3);
+  const [first = '', second = ''] = await hireMany(db, 3);
   await putOn(db, '2026-06-05');
+  await override(db, '2026-06-05', second, `ded-${second}`);
   const accept = { checks: ['overlap'], reason: 'both are right' };
   const acceptable = [
     { checkId: 'overlap', employeeId: first, ids: [`ded-${first}:1`], result: 'fail' as const },

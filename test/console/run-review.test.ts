@@ -298,3 +298,33 @@ t.test('a deduction of two jobs is assigned on the page that the readiness check
   await open(page, '/runs/r');
   t.equal(await check.count(), 0, 'the check passes');
 });
+
+t.test('an amount of an open run is overridden on its line, and the override is removed again', async (t) => {
+  const { signedIn, put, run, finalized } = await openPayroll(t);
+  await put('r', '2026-07-17');
+  const page = await signedIn();
+  await open(page, '/runs/r?employee_id=emp-1');
+  await page.locator('details.line > summary').click();
+  await page.getByRole('link', { name: 'Override the amounts' }).click();
+  await page.getByLabel('Employee amount').fill('12.345');
+  await click(page, 'Override the amounts');
+  await page.getByRole('alert').filter({ hasText: 'Fix these fields first' }).waitFor();
+  await page.getByLabel('Employee amount').fill('40');
+  await page.getByLabel('Employer amount').fill('0');
+  await page.getByLabel('Reason').fill(HOSTILE);
+  await assertGood(t, page, 'the override');
+  await click(page, 'Override the amounts');
+  await page.waitForURL('**/runs/r?employee_id=emp-1#lines');
+  t.match(await lines(page), [/^medical, pre-tax New Overridden .*\$40\.00 .*\$0\.00$/]);
+  t.strictSame(await cells(page, 'Overrides'), [
+    ['emp-1', 'ded-1', '$69.23', '$40.00', '$0.00', 'API_TOKEN', HOSTILE],
+  ]);
+  await page.getByRole('table', { name: 'Overrides' }).getByRole('link', { name: 'ded-1' }).click();
+  await page.getByText('the paycheck had an employee amount of $69.23 without it').waitFor();
+  await click(page, 'Remove the override');
+  await page.waitForURL('**/runs/r?employee_id=emp-1#lines');
+  t.match((await run('r')).totals, { member_amount: '138.46' });
+  await finalized('final', '2026-07-31');
+  await open(page, '/runs/final/override');
+  t.match(await page.locator('main').textContent(), 'This run is finalized');
+});

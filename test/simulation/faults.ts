@@ -284,9 +284,7 @@ export function createFaults({
         }
       } else if (word === 'commit') {
         fire(isDone ? 'after-commit' : 'before-commit');
-        if (!isDone) return;
-        trace.add(`commit ${[...written].join(' ')}`);
-        fire('statement');
+        if (isDone) fire('statement');
       }
     },
     /** Ends all faults: what follows must come to rest. */

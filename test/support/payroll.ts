@@ -11,6 +11,7 @@ import type { IncomingDeduction } from '../../src/ledger/fold.ts';
 import { recordDeductions } from '../../src/ledger/record.ts';
 import { FACTS_AT_ONCE, type NewFact, recordFacts } from '../../src/ledger/roster.ts';
 import { decideStart } from '../../src/ledger/start-decisions.ts';
+import { centsOf } from '../../src/money.ts';
 import { isIncluded, type LineRecord, lineRecord } from '../../src/payroll/calculation/line.ts';
 import { runUnder } from '../../src/payroll/compute/basis.ts';
 import { type Recorded, recordTaken } from '../../src/payroll/facts/taken.ts';
@@ -21,10 +22,11 @@ import {
   finalizeRun,
 } from '../../src/payroll/lifecycle/finalize.ts';
 import { linesOfRun } from '../../src/payroll/lifecycle/line-pages.ts';
+import { overrideAmounts } from '../../src/payroll/lifecycle/overrides.ts';
 import { type RunView, viewRun } from '../../src/payroll/lifecycle/results.ts';
 import { type Verification, verifyRun } from '../../src/payroll/lifecycle/verify.ts';
 import { type Run, type RunBody, runOf, type StatedRun } from '../../src/payroll/records/body.ts';
-import { deleteRun, findRun, putRun, type StoredRun, voidRun } from '../../src/payroll/records/runs.ts';
+import { findRun, putRun, type StoredRun, voidRun } from '../../src/payroll/records/runs.ts';
 import { type PayrollCode, putCodes } from '../../src/payroll/settings/codes.ts';
 import { OPTIONS } from '../../src/payroll/settings/policy.ts';
 import { type PayDate, putSchedules, type Schedule } from '../../src/payroll/settings/schedules.ts';
@@ -228,8 +230,8 @@ export function runOn(payDate: string, fields: Partial<RunBody> = {}): StatedRun
 
 /** Stores a run. */
 export async function put(db: Db, runId: string, given: RunBody): Promise<StoredRun> {
-  const { outcome } = await transact(db, (trx) => putRun(trx, runId, stated(given), acting(LATELY)));
-  if (outcome === 'different' || outcome === 'date-open') throw new Error(`${runId}: ${outcome}`);
+  const outcome = await transact(db, (trx) => putRun(trx, runId, stated(given), acting(LATELY)));
+  if (outcome === 'different') throw new Error('another run has the id');
   return storedRun(db, runId);
 }
 
@@ -250,6 +252,20 @@ export const READY: ReadinessReport = {
   etag: '',
   acceptable: [],
 };
+
+/** Sets 3.00 without an employer amount for a deduction of one paycheck, unless overridden. */
+export async function override(
+  db: Db,
+  runId: string,
+  employeeId: string,
+  deductionId: string,
+  { member = '3.00', employer = '0.00' } = {},
+): Promise<void> {
+  const amounts = { member: centsOf(member), employer: centsOf(employer), reason: 'agreed' };
+  const of = { runId, employeeId, deductionId };
+  const { outcome } = await overrideAmounts(db, of, amounts, acting(LATELY));
+  if (outcome !== 'created' && outcome !== 'replaced') throw new Error(outcome);
+}
 
 /** Finalizes, and calls `checkReadiness` after the computation and before the run becomes final. */
 export function finalize(
@@ -296,14 +312,12 @@ export async function linesOf(db: Db, runId: string): Promise<LineRecord[]> {
 
 let looks = 0;
 
-/** Returns the lines of a run, of all kinds or one kind. Stores the run and deletes it: a pay date has one open run. */
+/** Stores a run under a new id and returns its lines, of all kinds or one kind. */
 export async function lines(db: Db, given: RunBody, kind?: LineRecord['kind']): Promise<LineRecord[]> {
   looks += 1;
   const runId = `look-${looks}`;
   await put(db, runId, given);
-  const all = await linesOf(db, runId);
-  await transact(db, (trx) => deleteRun(trx, runId, acting(LATELY)));
-  return all.filter((line) => kind === undefined || line.kind === kind);
+  return (await linesOf(db, runId)).filter((line) => kind === undefined || line.kind === kind);
 }
 
 /** Returns a run's arrears lines: deduction, amount, the run they settle, and whether they are only reported. */

@@ -11,6 +11,7 @@ import { actingIn, type Command, withDatabase } from '../command.ts';
 import { failed, inputRefused, wrongUsage } from '../failure.ts';
 import { printResult } from '../output.ts';
 import { addFinalizeCommands } from './finalize.ts';
+import { addOverrideCommands } from './overrides.ts';
 import { addPayrollFileCommands } from './payroll-files.ts';
 import { addShowCommands, printLines, printRun } from './show.ts';
 
@@ -35,11 +36,6 @@ export function addRunCommands(program: Command): void {
         if (begun.outcome === 'different') {
           throw failed(
             `another run has the id ${runId}: use another id, or delete that run with "benefits-sidecar run delete" while it is open`,
-          );
-        }
-        if (begun.outcome === 'date-open') {
-          throw failed(
-            `the run ${begun.by} is already open for this pay date, frequency and pay group: use it, or delete it with "benefits-sidecar run delete"`,
           );
         }
         const shown = await viewStoredRun(db, begun.view, begun.stored);
@@ -70,6 +66,7 @@ export function addRunCommands(program: Command): void {
     });
   });
   addShowCommands(run);
+  addOverrideCommands(run);
   addFinalizeCommands(run);
   addPayrollFileCommands(run);
 }

@@ -6,10 +6,11 @@ import { transact } from '../../database/transaction.ts';
 import { dollars } from '../../money.ts';
 import type { Acceptance } from '../../payroll/lifecycle/acceptances.ts';
 import type { Finalized } from '../../payroll/lifecycle/finalize.ts';
+import { deleteOpenRun } from '../../payroll/lifecycle/overrides.ts';
 import { viewRun } from '../../payroll/lifecycle/results.ts';
 import { outlineOf, viewStoredRun } from '../../payroll/lifecycle/run-view.ts';
 import { verifyRun, whyOtherRules } from '../../payroll/lifecycle/verify.ts';
-import { bodyOf, deleteRun, type StoredRun, voidRun } from '../../payroll/records/runs.ts';
+import { bodyOf, type StoredRun, voidRun } from '../../payroll/records/runs.ts';
 import { settledBy } from '../../payroll/records/settlements.ts';
 import { viewReadiness } from '../../readiness/report.ts';
 import { finalizeChecked, readinessOfRun, unknownChecks } from '../../readiness/run-report.ts';
@@ -155,7 +156,7 @@ export function addFinalizeCommands(run: Command): void {
         const effect = `${runId}: ${employer_id}, pay date ${pay_date}. It was never finalized.`;
         await confirm(context, [effect], 'Delete it?');
       }
-      const outcome = await transact(db, (trx) => deleteRun(trx, runId, actingIn(context)));
+      const outcome = await transact(db, (trx) => deleteOpenRun(trx, runId, actingIn(context)));
       if (outcome === 'unknown') throw unknownId('run', runId, 'run list');
       if (outcome === 'not-open') {
         throw failed('the run was finalized, so it is kept: void it with "benefits-sidecar run void"');

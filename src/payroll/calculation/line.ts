@@ -10,7 +10,7 @@ export const LINE_KINDS = ['regular', 'adjustment', 'arrears'] as const;
 
 export const CHANGES = ['new', 'changed', 'replaced', 'ended', 'moved', 'same'] as const;
 
-const AMOUNT_CHANGES = ['same', 'rounding', 'calendar', 'shares', 'changed'] as const;
+const AMOUNT_CHANGES = ['same', 'rounding', 'calendar', 'shares', 'override', 'changed'] as const;
 
 export const FLAGS = [
   ...AMOUNT_FLAGS,
@@ -28,6 +28,8 @@ export const FLAGS = [
   'no_further_paycheck',
   /** The employment has ended, and the deduction has not. */
   'open_after_termination',
+  /** A person set the amounts of this paycheck. */
+  'overridden',
   /** Two deductions of the employee for the same line of coverage are in effect. */
   'overlap',
   /** The first or last line of a deduction that is not in effect on all checks of the cycle. */
@@ -124,7 +126,7 @@ export const LineRecord = closed(
     amount_change: nullable(
       oneOfDescribed(
         AMOUNT_CHANGES,
-        'Why the amounts differ from that run: `rounding` moves cents of the same election, `calendar` other pay dates, `shares` the shares of a final check.',
+        'Why the amounts differ from that run: `rounding` moves cents of the same election, `calendar` other pay dates, `shares` the shares of a final check, `override` an override in one of the runs.',
       ),
     ),
     previous_amount: nullable(amountField('The employee’s amount in that run.')),

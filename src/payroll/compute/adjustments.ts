@@ -12,6 +12,7 @@ import { becauseOf } from './because.ts';
 import type { Computation, EarlierRun, RunEmployee } from './computation.ts';
 import type { History } from './history.ts';
 import { type Attended, missedCheckOf } from './missed-checks.ts';
+import { overriddenAmounts } from './overrides.ts';
 import { employmentsIn, owesRun } from './reopened-runs.ts';
 import { type CheckAmounts, dueAmounts, isShareTaken, sharesOn } from './shares.ts';
 import type { RunTerms } from './terms.ts';
@@ -172,7 +173,7 @@ function returnedBy(
   return { kind: 'void', id: share.runId, received_at: share.voidedAt };
 }
 
-/** Returns the amounts due for an earlier run. A line that took shares is compared on the same pay dates. */
+/** Returns the amounts due for an earlier run: an override of it, else by the facts. A line that took shares is compared on the same pay dates. */
 function dueIn(
   { run }: Computation,
   earlier: EarlierRun,
@@ -182,6 +183,8 @@ function dueIn(
   employments: readonly Employment[],
 ): CheckAmounts | null {
   const { deductionId } = history;
+  const override = frozen === null ? null : overriddenAmounts(earlier, employee, history);
+  if (override !== null) return { ...override, flags: [] };
   const shares = frozen?.find((line) => line.kind === 'regular' && line.deduction_id === deductionId)?.shares;
   if (shares != null) {
     const payDates = shares.map(({ pay_date }) => pay_date);

@@ -4,6 +4,7 @@ import { readPosition } from '../../ledger/position.ts';
 import { yearOf } from '../calculation/pay-dates.ts';
 import { lastDecision } from '../facts/decisions.ts';
 import { lastOpening } from '../facts/opening-items.ts';
+import { overridesOf } from '../facts/overrides.ts';
 import { earlierRuns } from '../facts/owed.ts';
 import type { Basis } from '../records/basis.ts';
 import type { Run, StatedRun } from '../records/body.ts';
@@ -33,6 +34,7 @@ export async function resolveBasis(db: Db | Trx, runId: string | null, stated: S
     codes,
     decisions: await lastDecision(db, run.employer_id),
     opening_items: await lastOpening(db, run.employer_id),
+    overrides: runId === null ? [] : await overridesOf(db, runId),
     previous: await previousRun(db, run, runId),
     earlier: await earlierRuns(db, run, runId),
   };

@@ -37,7 +37,7 @@ export function compareWithPrevious(computation: Computation, line: Line, before
   else line.amount_change = changeOfCalendar(computation, line, previous, before);
 }
 
-/** Returns why the amounts of the same election differ: a cent of rounding, the calendar, or the policy. */
+/** Returns why the amounts of the same election differ: an override, a cent of rounding, the calendar, or the policy. */
 function changeOfCalendar(
   terms: RunTerms,
   line: Line,
@@ -47,6 +47,7 @@ function changeOfCalendar(
   const isSamePolicy = (['scheme', 'remainder', 'extra_paycheck', 'applies_on'] as const).every(
     (option) => terms.run[option] === previous.run[option],
   );
+  if ([line, before].some(({ flags }) => flags.includes('overridden'))) return 'override';
   if (!isSamePolicy) return 'changed';
   if ([line, before].some(({ shares, flags }) => (shares?.length ?? 0) > 1 || flags.includes('share_taken')))
     return 'shares';

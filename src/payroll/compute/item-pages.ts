@@ -58,6 +58,7 @@ async function basisOn(db: Db | Trx, employerId: string, today: string): Promise
     schedules: [],
     period_ends: null,
     codes: await readCodes(db, employerId),
+    overrides: [],
     decisions: await lastDecision(db, employerId),
     opening_items: await lastOpening(db, employerId),
     previous: null,

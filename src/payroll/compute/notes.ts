@@ -12,6 +12,7 @@ import type { Computation, EmployeeLines, RunEmployee } from './computation.ts';
 import { sharesAfterMove } from './frequency-moved.ts';
 import { assignedIn, type History, historyAt, stateFor, stateInRun } from './history.ts';
 import { remainingInWords } from './last-check.ts';
+import { createOutdatedOverrides } from './overrides.ts';
 import { employmentAt, hasSeveralEmployers, UNCLEAR } from './population.ts';
 import { wasInRun } from './reopened-runs.ts';
 import { remainingAfter } from './shares.ts';
@@ -43,6 +44,7 @@ export type Note =
   | 'overlap'
   /** Two elections of a line of coverage for which several are normal. */
   | 'overlap_normal'
+  | 'override_outdated'
   | 'paid_after_termination'
   | 'start_corrected'
   | 'start_moved'
@@ -72,6 +74,7 @@ export function createNotes(computation: Computation) {
   const notes = new Map<Note, Noted[]>();
   const missingCodes = new Set<string>();
   const beyondYear = createBeyondYear(computation);
+  const outdatedOverrides = createOutdatedOverrides(computation);
   const emptyChecks = new Set(computation.finalChecks.keys());
   const hasEmployerCodes = codes.some((code) => code.side === 'employer');
 
@@ -252,6 +255,8 @@ export function createNotes(computation: Computation) {
       noteMembership(employee);
       noteEmployment(employee, hasDeduction);
       notePaidAfterTermination(employee);
+      for (const { example, ids } of outdatedOverrides(employee))
+        note('override_outdated', employee.employeeId, ids, example);
       if (employee.membership.isIn) {
         noteStarts(employee);
         noteUnassigned(employee);

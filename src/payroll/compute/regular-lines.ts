@@ -8,9 +8,10 @@ import type { Computation, RunEmployee } from './computation.ts';
 import { sharesAfterMove } from './frequency-moved.ts';
 import { stateFor } from './history.ts';
 import { lastCheckFlags } from './last-check.ts';
+import { overriddenAmounts } from './overrides.ts';
 import { type CheckAmounts, checkAmounts } from './shares.ts';
 
-/** Returns the lines of the deductions in effect for an employee who is in the run. */
+/** Returns the lines of the deductions in effect, or overridden, for an employee who is in the run. */
 export function regularLines(computation: Computation, employee: RunEmployee): Line[] {
   const { employeeId, membership, histories } = employee;
   const lines: Line[] = [];
@@ -19,13 +20,15 @@ export function regularLines(computation: Computation, employee: RunEmployee): L
   const coverages = new Map<string, Line>();
   const moved = sharesAfterMove(computation, employee);
   for (const history of histories) {
-    const check = checkAmounts(computation, employee, history);
+    const override = overriddenAmounts(computation, employee, history);
+    const check = override ?? checkAmounts(computation, employee, history);
     if (check === null) continue;
     const { state } = check;
     const line = regularLine(computation, check);
     compareWithPrevious(computation, line, before.get(line.deduction_id));
     const isInEffectOn = (day: string) => stateFor(history, employeeId, day) !== null;
     if (
+      override === null &&
       plansOf(computation, check).some((plan) =>
         isPartialCycle(plan, line.period as PayFrequency, isInEffectOn),
       )

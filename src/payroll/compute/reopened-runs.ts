@@ -2,8 +2,9 @@
 import type { Employment } from '../../ledger/employment.ts';
 import { isBeyondYear } from '../calculation/amounts.ts';
 import type { Computation, EarlierRun, RunEmployee } from './computation.ts';
-import { historyAt, isElectedForYear, stateInRun } from './history.ts';
+import { type History, historyAt, isElectedForYear, stateInRun } from './history.ts';
 import { overlaps } from './missed-checks.ts';
+import { overriddenAmounts } from './overrides.ts';
 import { belongsIn, membershipOf } from './population.ts';
 
 /** Returns the earlier runs whose lines must be read for an employee, in their order: most often none. */
@@ -36,8 +37,11 @@ function isTouched(earlier: EarlierRun, employee: RunEmployee, wasIn: boolean): 
   const employments = employmentsIn(earlier, employee, wasIn);
   return employee.histories.some((history) => {
     const then = wasIn ? historyAt(history, earlier.position) : null;
-    const before = then === null ? null : stateInRun(then, employeeId, earlier, employments);
-    const now = owes ? stateInRun(history, employeeId, earlier, employments) : null;
+    const stateOf = (known: History) =>
+      (wasIn ? overriddenAmounts(earlier, employee, known)?.state : null) ??
+      stateInRun(known, employeeId, earlier, employments);
+    const before = then === null ? null : stateOf(then);
+    const now = owes ? stateOf(history) : null;
     if (before?.position !== now?.position) return true;
     return now !== null && isElectionTouched(earlier, employee, now.line_of_coverage);
   });

@@ -2,7 +2,7 @@
 import type { RunVersion } from '../../ledger/history.ts';
 import { type Amounts, type Contribution, calculator } from '../calculation/amounts.ts';
 import type { Plan } from '../calculation/plan.ts';
-import type { StoredBasis } from '../records/basis.ts';
+import type { Override, StoredBasis } from '../records/basis.ts';
 import type { Run } from '../records/body.ts';
 import { type CodesOfLine, codeFinder } from '../settings/codes.ts';
 import { planOfBasis } from './calendar.ts';
@@ -17,6 +17,8 @@ export type RunTerms = {
   hasOneScheduleAtMost: boolean;
   /** The deductions that an off-cycle run takes; null: a regular run takes all. */
   deductions: ReadonlySet<string> | null;
+  /** The amounts that people set for a paycheck of this run, by employee. */
+  overrides: ReadonlyMap<string, readonly Override[]>;
   plan: () => Plan;
   /** Returns the terms of the regular check on another pay date of the run's calendar. */
   onDate: (payDate: string) => RunTerms;
@@ -42,6 +44,7 @@ export function termsOf(basis: StoredBasis): RunTerms {
     finalChecks: new Map(run.final_checks.map(sharesOf)),
     hasOneScheduleAtMost: schedules.length <= 1,
     deductions: run.kind === 'off_cycle' ? new Set(run.deductions) : null,
+    overrides: Map.groupBy(basis.overrides, ({ employee_id }) => employee_id),
     plan: planned,
     onDate(payDate) {
       if (run.kind === 'regular' && payDate === run.pay_date) return terms;
@@ -49,7 +52,11 @@ export function termsOf(basis: StoredBasis): RunTerms {
       if (known !== undefined) return known;
       const { dates, periodEnds } = planned();
       const period_end = periodEnds?.[dates?.indexOf(payDate) ?? -1] ?? payDate;
-      const onDate = termsOf({ ...basis, run: { ...run, kind: 'regular', pay_date: payDate, period_end } });
+      const onDate = termsOf({
+        ...basis,
+        run: { ...run, kind: 'regular', pay_date: payDate, period_end },
+        overrides: [],
+      });
       byDate.set(payDate, onDate);
       return onDate;
     },

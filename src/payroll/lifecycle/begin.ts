@@ -11,13 +11,14 @@ import { computationOf } from '../compute/computation.ts';
 import { readEmployees } from '../compute/employees.ts';
 import { isListed, remainingDates, terminationOf } from '../compute/shares.ts';
 import { employeeOfCheck, type StatedRun } from '../records/body.ts';
-import { findRun, type PutRun, putRun, type StoredRun } from '../records/runs.ts';
+import { findRun, putRun, type StoredRun } from '../records/runs.ts';
 import { isKnownEmployer } from './employers.ts';
 import { previewRun, type RunView, viewRun } from './results.ts';
 
 type Begun =
   | { outcome: 'created' | 'same'; view: RunView; stored: StoredRun }
-  | Exclude<PutRun, { outcome: 'created' | 'same' }>;
+  /** Another body is stored under the id. */
+  | { outcome: 'different' };
 
 /** Stores a run if it can be computed. The same body under the same id is `same`, in any state. Throws RUN_REFUSED. */
 export async function beginRun(db: Db, runId: string, run: StatedRun, acting: Acting): Promise<Begun> {
@@ -25,12 +26,11 @@ export async function beginRun(db: Db, runId: string, run: StatedRun, acting: Ac
   if (known === null) {
     await assertKnown(db, run);
     const view = await previewRun(db, runId, run);
-    const { put, stored } = await transact(db, async (trx) => ({
-      put: await putRun(trx, runId, run, acting),
+    const { outcome, stored } = await transact(db, async (trx) => ({
+      outcome: await putRun(trx, runId, run, acting),
       stored: (await findRun(trx, runId)) as StoredRun,
     }));
-    if (put.outcome === 'date-open') return put;
-    if (put.outcome === 'created') return { outcome: put.outcome, view, stored };
+    if (outcome === 'created') return { outcome, view, stored };
     // Another caller created the run while this one was computed.
     known = stored;
   }

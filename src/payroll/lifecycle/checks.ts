@@ -242,6 +242,15 @@ export const PAYROLL_CHECKS: readonly Check<Db, RunQuestion>[] = [
     passed: 'No employee’s deductions sum to less than zero.',
   },
   {
+    id: 'override-outdated',
+    title: 'Overrides are older than newer facts',
+    command: 'run override --help',
+    ask: noted('override_outdated', 'warn'),
+    advice:
+      'These amounts were overridden, and without the override they would be different now. In an open run, override the amount again or remove the override. An amount of a finalized run stays as it was overridden.',
+    passed: 'No later fact changes the amount that an override replaced.',
+  },
+  {
     id: 'overlap',
     title: 'Two deductions for one line of coverage',
     // A failure where one election is the rule, a warning where several are normal (docs/amounts.md).

@@ -11,6 +11,7 @@ import { type LineRecord, lineKey, lineRecord } from '../calculation/line.ts';
 import { type Computation, computationOf, type EmployeeLines } from '../compute/computation.ts';
 import { computeRun } from '../compute/compute.ts';
 import { createSummary } from '../compute/summary.ts';
+import { overridesOf } from '../facts/overrides.ts';
 import { frozenBasisOf, hashOf, storedBasisOf } from '../records/basis.ts';
 import { type Run, runOf, type StatedRun } from '../records/body.ts';
 import { FROZEN, freezesLeft } from '../records/freezes.ts';
@@ -190,6 +191,13 @@ async function verifyStored(db: Db, stored: StoredRun, verified: RunsVerified, o
     wrong('basis', 'does not have its stored hash with the previous run and the inputs');
   if (!isOf(basis.run, body)) wrong('basis', 'is not of the run of its body');
   if (basis.position !== stored.position) wrong('position', 'is not the position it was computed from');
+  if (!isDeepStrictEqual(await overridesOf(db, stored.run_id), basis.overrides))
+    on.report(
+      'run_overrides',
+      stored.run_id,
+      'member_amount',
+      'or another field is not what the run recorded',
+    );
   verified.runs += 1;
   if (whyOtherRules(stored) !== null) {
     verified.otherRules += 1;

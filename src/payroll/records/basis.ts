@@ -11,6 +11,19 @@ import { Schedule } from '../settings/schedules.ts';
 import { Run } from './body.ts';
 import { type Input, inputsOf } from './inputs.ts';
 
+/** Amounts that a person set for one deduction of one employee. `regular_…`: without the override; null without a line. */
+export const Override = closed({
+  employee_id: Type.String(),
+  deduction_id: Type.String(),
+  member_amount: Type.String(),
+  employer_amount: Type.String(),
+  regular_member_amount: nullable(Type.String()),
+  regular_employer_amount: nullable(Type.String()),
+  reason: Type.String(),
+  record_id: Type.Integer(),
+});
+export type Override = Static<typeof Override>;
+
 /** The part of a basis that is stored as JSON. An earlier run is computed again from it alone. */
 export const StoredBasis = closed({
   run: Run,
@@ -34,6 +47,8 @@ export const StoredBasis = closed({
   /** The number of the newest decision on open items, and the place of the newest opening item. */
   decisions: Type.Integer(),
   opening_items: Type.Integer(),
+  /** By employee and deduction. */
+  overrides: Type.Array(Override),
 });
 export type StoredBasis = Static<typeof StoredBasis>;
 

@@ -20,6 +20,8 @@ import {
   finalize,
   LATELY,
   NOW,
+  override,
+  putOn,
   QUESTION,
   readyEmployer,
   runOn,
@@ -210,6 +212,17 @@ const SPOILT: Spoilt[] = [
       await employ(db, 'emp-2', { pay_group: null });
     },
     { run: { ...RUN, pay_group: 'a' } },
+  ],
+  [
+    'override-outdated',
+    'warn',
+    'emp-1: ded-1 on 2026-07-03 would be 78.46 plus employer 161.53; it was 69.23 plus employer 161.53 when overridden',
+    async (db) => {
+      await putOn(db, '2026-07-03');
+      await override(db, '2026-07-03', 'emp-1', 'ded-1');
+      await finalize(db, '2026-07-03');
+      await deduct(db, 'evt-3', { member_contribution: '170.00' }, '2026-06-02T00:00:00Z');
+    },
   ],
   ['overlap', 'fail', 'emp-1', (db) => deduct(db, 'evt-3', { id: 'ded-3', employee_id: 'emp-1' })],
   [

@@ -131,6 +131,7 @@ export const AMOUNT_CHANGES: Readonly<Record<NonNullable<Line['amount_change']>,
   rounding: 'rounding',
   calendar: 'different pay dates',
   shares: 'shares of a final paycheck',
+  override: 'override',
   changed: 'amount changed',
 };
 
@@ -142,6 +143,7 @@ export const FLAGS: Readonly<Record<Line['flags'][number], string>> = {
   absent_from_census: 'The employee is not in the newest census, and no termination was reported.',
   no_further_paycheck: 'The employee has left and gets no further paycheck that could settle this.',
   open_after_termination: 'Employment has ended, but the deduction has not.',
+  overridden: 'A person set the amounts of this paycheck instead of the regular ones.',
   overlap: 'The employee has two deductions in effect for this line of coverage.',
   prior_year: 'This line belongs to a run of an earlier tax year, so it is shown only.',
   reported: 'Shown only: it is not in the totals and must not be deducted.',

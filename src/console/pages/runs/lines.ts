@@ -14,13 +14,14 @@ import {
 } from '../../elements/links.ts';
 import { type Filter, filterFields, filtersIn, PAGE_ROWS, pager } from '../../elements/list.ts';
 import { quarantinedEvent } from '../../elements/unapplied.ts';
-import { type Html, html } from '../../html.ts';
+import { type Content, type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
 import * as labels from './labels.ts';
+import { overridePath } from './overrides.ts';
 
 type Line = labels.Line;
-/** `runId`: to link an employee's lines; a preview has none. */
-type Options = { readonly runId?: string; readonly may?: Visit['may'] };
+/** `runId`: to link an employee's lines; a preview has none. `isOpen`: amounts of the run can be overridden. */
+type Options = { readonly runId?: string; readonly isOpen?: boolean; readonly may?: Visit['may'] };
 
 const FLAG_NAMES = Object.keys(labels.FLAGS) as Line['flags'];
 const FILTERS: readonly Filter[] = [
@@ -35,7 +36,10 @@ const FILTERS: readonly Filter[] = [
 const KIND_FILTER: Filter = { name: 'kind', label: 'Kind', choices: choicesOf(labels.LINE_KINDS) };
 
 export function runLinePages({ app, options, part }: Console): void {
-  part('/runs/:run_id/lines', 'runs:read', linePage);
+  part('/runs/:run_id/lines', 'runs:read', async (visit) => {
+    const { state: now } = await visit.api.get('/v1/payroll-runs/{run_id}/outline');
+    return linePage(visit, now === 'open');
+  });
 
   app.get('/runs/:run_id/lines.csv', options('runs:read'), async (request, reply) => {
     const { run_id } = request.params as { run_id: string };
@@ -58,7 +62,7 @@ export async function linesOfRun(visit: Visit, { id: run_id, state: now }: label
   const shown =
     Object.keys(slow).length > 0
       ? html`<div hx-get=${address(`${path}/lines`, query)} hx-trigger="load" hx-swap="outerHTML"><p class="soft" role="status">Searching the run …</p></div>`
-      : await linePage(visit);
+      : await linePage(visit, now === 'open');
   return html`
     <section id="lines" aria-labelledby="lines-title">
       <h2 id="lines-title">Lines</h2>
@@ -71,13 +75,14 @@ export async function linesOfRun(visit: Visit, { id: run_id, state: now }: label
       ${shown}
       <div class="actions while-stored">
         <a class="button quiet" href=${address(`${path}/lines.csv`, filter)} download=${`${run_id}.csv`}>${`Download ${Object.keys(filter).length > 0 ? 'these' : 'all'} lines (CSV)`}</a>
+        ${now === 'open' && visit.may('runs:write') && html`<a class="button quiet" href=${overridePath(run_id, { employee_id: query.employee_id })}>Override an amount …</a>`}
         ${now === 'open' && html`<span class="hint">An open run may still change.</span>`}
       </div>
     </section>
   `;
 }
 
-async function linePage({ api, params, query, may }: Visit): Promise<Html> {
+async function linePage({ api, params, query, may }: Visit, isOpen: boolean): Promise<Html> {
   const { run_id: runId = '' } = params;
   const { cursor } = query;
   const filter = filtersOf(query);
@@ -95,7 +100,7 @@ async function linePage({ api, params, query, may }: Visit): Promise<Html> {
   const isFiltered = Object.keys(filter).length > 0;
   const nothing = isFiltered ? empty('No matching lines') : empty('No deductions in this run', advice);
   return html`
-    ${data.length > 0 ? paychecks(data, { runId, may }) : nothing}
+    ${data.length > 0 ? paychecks(data, { runId, isOpen, may }) : nothing}
     ${pager(runPath(runId), query, next_cursor)}
   `;
 }
@@ -155,9 +160,16 @@ function lineOf(line: Line, options: Options): Html {
         ${flags.length > 0 && html`<ul>${flags.map((flag) => html`<li>${labels.FLAGS[flag]}</li>`)}</ul>`}
         ${line.unapplied !== null && html`<p>${'The newer amount is in a quarantined event: '}${quarantinedEvent(line.unapplied.event_id, options.may ?? (() => false))}</p>`}
         ${factsOf(line, options)}
+        ${kind === 'regular' && overrideLink(line, options)}
       </div>
     </details>
   `;
+}
+
+/** Links to the form that overrides the amounts of a line of an open run. */
+function overrideLink({ employee_id, deduction_id }: Line, { runId, isOpen, may }: Options): Content {
+  if (runId === undefined || isOpen !== true || may?.('runs:write') !== true) return null;
+  return html`<p><a href=${overridePath(runId, { employee_id, deduction_id })}>Override the amounts …</a></p>`;
 }
 
 /** `changed from $57.69`, `replaced, was $57.69`. */

@@ -11,6 +11,7 @@ import { type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
 import * as labels from './labels.ts';
 import { linesOfRun } from './lines.ts';
+import { overridesOf } from './overrides.ts';
 import { runSummary, stateOf, statePart } from './state.ts';
 import { figures } from './totals.ts';
 
@@ -50,6 +51,7 @@ export function runPages({ page, part }: Console): void {
       ${stateOf(visit, run, run.state, runSummary)}
       ${isFirstPage && isOpen && html`<div class="while-unchanged">${later(runPath(run.id, '/readiness'), 'Checking readiness …')}</div>`}
       ${isFirstPage && later(runPath(run.id, '/figures'), isOpen ? 'Computing the run …' : 'Loading the totals …')}
+      ${isFirstPage && (await overridesOf(visit, run))}
       ${await linesOfRun(visit, run)}
       ${isFirstPage && !isOpen && verification(run.id)}
       ${isFirstPage && visit.may('audit:read') && (await historyOf(visit))}

@@ -1,0 +1,128 @@
+/** Overrides of an open run: their list on the page of the run, and the form that sets or removes one. */
+import type { ProblemDetails } from '../../../api/problem.ts';
+import type { Schemas } from '../../../client.ts';
+import { attempt } from '../../api-client.ts';
+import { filledForm, type Specs } from '../../elements/fields.ts';
+import { actorName, money } from '../../elements/format.ts';
+import { address, idLink, runEmployeeLink, runPath } from '../../elements/links.ts';
+import { table } from '../../elements/list.ts';
+import { type Content, type Html, html } from '../../html.ts';
+import type { Console, Visit } from '../../page.ts';
+import type { Run } from './labels.ts';
+
+type Override = Schemas['PayrollRunOverride'];
+
+const SPECS: Specs = {
+  employee_id: { label: 'Employee ID', required: true },
+  deduction_id: { label: 'Deduction ID', required: true, hint: 'The run needs no line for it.' },
+  member_amount: { label: 'Employee amount', required: true, size: 12 },
+  employer_amount: { label: 'Employer amount', required: true, size: 12 },
+  reason: { label: 'Reason', required: true, hint: 'Stored with the run. At most 500 characters.' },
+};
+
+export function overridePages({ page, action }: Console): void {
+  page('/runs/:run_id/override', 'runs:write', async (visit) => {
+    const { id, state } = await visit.api.get('/v1/payroll-runs/{run_id}/outline');
+    if (state !== 'open') {
+      const body = html`<p>${`This run is ${state}, so its amounts stay as they are. `}<a href=${runPath(id)}>Back to the run</a></p>`;
+      return { title: `Override an amount of ${id}`, body };
+    }
+    const { overrides } = await visit.api.get('/v1/payroll-runs/{run_id}/overrides');
+    const { employee_id, deduction_id } = visit.query;
+    const known = overrides.find(
+      (override) => override.employee_id === employee_id && override.deduction_id === deduction_id,
+    );
+    const body = html`
+      ${overrideForm(id, { ...visit.query, ...known })}
+      ${known !== undefined && removal(id, known)}
+    `;
+    return { title: `Override an amount of ${id}`, body };
+  });
+
+  action('/runs/:run_id/override', 'runs:write', async ({ api, params: { run_id = '' }, form }) => {
+    const { employee_id = '', deduction_id = '', ...typed } = form;
+    const { member_amount = '', employer_amount = '', reason = '' } = typed;
+    const call = api.send(
+      'put',
+      '/v1/payroll-runs/{run_id}/overrides/{employee_id}/{deduction_id}',
+      { employee_id, deduction_id },
+      { member_amount, employer_amount, reason },
+    );
+    const { problem } = await attempt(call, 400, 404, 409, 422);
+    return problem === undefined ? backToLines(run_id, employee_id) : overrideForm(run_id, form, problem);
+  });
+
+  action('/runs/:run_id/remove-override', 'runs:write', async ({ api, params: { run_id = '' }, query }) => {
+    const { employee_id = '', deduction_id = '' } = query;
+    await api.send('delete', '/v1/payroll-runs/{run_id}/overrides/{employee_id}/{deduction_id}', {
+      employee_id,
+      deduction_id,
+    });
+    return backToLines(run_id, employee_id);
+  });
+}
+
+function backToLines(runId: string, employee_id: string) {
+  return { go: `${address(runPath(runId), { employee_id })}#lines` };
+}
+
+function overrideForm(
+  runId: string,
+  typed: Readonly<Record<string, unknown>>,
+  problem?: ProblemDetails,
+): Html {
+  const { summary, fieldOf } = filledForm(SPECS, typed, problem);
+  return html`
+    <form id="override" class="card" aria-label="Override" novalidate hx-post=${runPath(runId, '/override')} hx-target="this" hx-swap="outerHTML">
+      ${summary}
+      <p>The paycheck takes these amounts instead of the regular ones. Later paychecks take the regular amounts again.</p>
+      ${Object.keys(SPECS).map(fieldOf)}
+      <div class="actions">
+        <button type="submit">Override the amounts</button>
+        <a class="button quiet" href=${runPath(runId)}>Back to the run</a>
+      </div>
+    </form>
+  `;
+}
+
+function removal(
+  runId: string,
+  { employee_id, deduction_id, regular_member_amount: regular }: Override,
+): Html {
+  const path = address(runPath(runId, '/remove-override'), { employee_id, deduction_id });
+  const without = regular === null ? 'no line' : `an employee amount of ${money(regular)}`;
+  return html`
+    <form class="decision" hx-post=${path}>
+      <button type="submit" class="quiet">Remove the override</button>
+      <p class="hint">${`When it was set, the paycheck had ${without} without it.`}</p>
+    </form>
+  `;
+}
+
+/** Lists the overrides of a run. Null without one. */
+export async function overridesOf({ api, may }: Visit, { id, state }: Run): Promise<Content> {
+  const { overrides } = await api.get('/v1/payroll-runs/{run_id}/overrides');
+  if (overrides.length === 0) return null;
+  const isEditable = state === 'open' && may('runs:write');
+  return table(overrides, { caption: 'Overrides', stacked: true }, [
+    ['Employee', ({ employee_id }) => runEmployeeLink(id, employee_id), 'name'],
+    [
+      'Deduction',
+      ({ employee_id, deduction_id }) =>
+        idLink(isEditable ? overridePath(id, { employee_id, deduction_id }) : null, deduction_id),
+    ],
+    ['Regular amount', ({ regular_member_amount }) => money(regular_member_amount), 'number'],
+    ['Employee amount', ({ member_amount }) => money(member_amount), 'number'],
+    ['Employer amount', ({ employer_amount }) => money(employer_amount), 'number'],
+    ['By', ({ created_by }) => actorName(created_by)],
+    ['Reason', ({ reason }) => reason, 'wide'],
+  ]);
+}
+
+/** Returns the address of the form for a deduction, or for any deduction of an employee. */
+export function overridePath(
+  runId: string,
+  deduction: Partial<Record<'employee_id' | 'deduction_id', string | undefined>>,
+): string {
+  return address(runPath(runId, '/override'), deduction);
+}

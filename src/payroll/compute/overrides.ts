@@ -1,0 +1,126 @@
+/** Overrides: amounts that a person set for one deduction of one paycheck instead of the regular ones. Pure. */
+import type { RunVersion } from '../../ledger/history.ts';
+import { latestOf } from '../../ledger/state.ts';
+import { amountOf, centsOf, printReadable } from '../../money.ts';
+import type { Override } from '../records/basis.ts';
+import { dayOfRun } from '../records/body.ts';
+import type { Computation, RunEmployee } from './computation.ts';
+import { type History, stateFor } from './history.ts';
+import { type CheckAmounts, checkAmounts, dueAmounts } from './shares.ts';
+import type { RunTerms } from './terms.ts';
+
+/** Returns the override of a deduction of an employee, or undefined. Most runs have none. */
+function overrideOf({ overrides }: RunTerms, employeeId: string, deductionId: string): Override | undefined {
+  return overrides.get(employeeId)?.find(({ deduction_id }) => deduction_id === deductionId);
+}
+
+/**
+ * Returns the amounts of an override with the content of the state on the run's day, else of the latest state. Null
+ * without an override.
+ */
+export function overriddenAmounts(
+  terms: RunTerms,
+  { employeeId }: Pick<RunEmployee, 'employeeId'>,
+  history: History,
+): CheckAmounts | null {
+  const override = overrideOf(terms, employeeId, history.deductionId);
+  const state = override === undefined ? null : stateOrLatest(history, employeeId, dayOfRun(terms.run));
+  if (override === undefined || state === null) return null;
+  const [member_amount, employer_amount] = [
+    centsOf(override.member_amount),
+    centsOf(override.employer_amount),
+  ];
+  const isNegative = member_amount < 0n || employer_amount < 0n;
+  return {
+    ...{ state, member_amount, employer_amount, shares: null },
+    flags: isNegative ? ['overridden', 'negative'] : ['overridden'],
+    explanation: workingOf(override),
+  };
+}
+
+/** Returns the state on a day, else the latest state that names the employee. */
+function stateOrLatest(history: History, employeeId: string, day: string): RunVersion | null {
+  const state = stateFor(history, employeeId, day);
+  if (state !== null) return state;
+  const isOfEmployee = (version: RunVersion) => version.employee_id === employeeId;
+  return (
+    latestOf(history.timeline.counting.filter(isOfEmployee)) ??
+    latestOf(history.versions.filter(isOfEmployee))
+  );
+}
+
+/** Returns `override: 40.00 instead of 69.23; plus employer 0.00 instead of 23.08`. */
+function workingOf({
+  member_amount,
+  employer_amount,
+  regular_member_amount,
+  regular_employer_amount,
+}: Override): string {
+  const sideOf = (amount: string, regular: string | null): string => {
+    const instead = regular === null ? 'no line' : printReadable(centsOf(regular));
+    return `${printReadable(centsOf(amount))} instead of ${instead}`;
+  };
+  const hasEmployer = centsOf(employer_amount) !== 0n || centsOf(regular_employer_amount ?? '0.00') !== 0n;
+  const employer = hasEmployer ? `; plus employer ${sideOf(employer_amount, regular_employer_amount)}` : '';
+  return `override: ${sideOf(member_amount, regular_member_amount)}${employer}`;
+}
+
+/** An override whose regular amounts are different by today's facts. `ids`: the version, and the pay date of the run. */
+type OutdatedOverride = { example: string; ids: readonly string[] };
+
+/** Returns a function that finds an employee's outdated overrides, of the computed run and of earlier runs. */
+export function createOutdatedOverrides(
+  computation: Computation,
+): (employee: RunEmployee) => OutdatedOverride[] {
+  const { pay_date } = computation.run;
+  const earlier = computation.earlier.filter(({ isVoided, overrides }) => !isVoided && overrides.size > 0);
+  const outdatedIn = (
+    terms: RunTerms,
+    { employeeId, histories }: RunEmployee,
+    regularOf: (history: History) => CheckAmounts | null,
+  ): OutdatedOverride[] =>
+    (terms.overrides.get(employeeId) ?? []).flatMap((override) => {
+      const history = histories.find(({ deductionId }) => deductionId === override.deduction_id);
+      return history === undefined ? [] : (outdated(terms, override, history, regularOf(history)) ?? []);
+    });
+  return (employee) => {
+    const { employeeId, membership, employmentsAt } = employee;
+    const before = earlier
+      // Later runs settle shares of a final check, and today's facts lack the shares that remained then.
+      .filter(({ finalChecks }) => !finalChecks.has(employeeId))
+      .flatMap((run) =>
+        outdatedIn(run, employee, (history) =>
+          dueAmounts(run, employee, history, pay_date, employmentsAt(run.position)),
+        ),
+      );
+    const now = outdatedIn(computation, employee, (history) =>
+      membership.isIn ? checkAmounts(computation, employee, history) : null,
+    );
+    return [...before, ...now];
+  };
+}
+
+function outdated(
+  { run }: RunTerms,
+  override: Override,
+  history: History,
+  regular: CheckAmounts | null,
+): OutdatedOverride | null {
+  const { employee_id, deduction_id, regular_member_amount, regular_employer_amount } = override;
+  const [then, now] = [
+    inWords(regular_member_amount, regular_employer_amount),
+    regular === null
+      ? inWords(null, null)
+      : inWords(amountOf(regular.member_amount), amountOf(regular.employer_amount)),
+  ];
+  if (then === now) return null;
+  const version = stateOrLatest(history, employee_id, dayOfRun(run))?.version;
+  const example = `${employee_id}: ${deduction_id} on ${run.pay_date} would be ${now}; it was ${then} when overridden`;
+  return { example, ids: [`${deduction_id}:${version}`, run.pay_date] };
+}
+
+/** Returns `69.23 plus employer 23.08`, or `no line`. */
+function inWords(member: string | null, employer: string | null): string {
+  if (member === null || employer === null) return 'no line';
+  return employer === '0.00' ? member : `${member} plus employer ${employer}`;
+}

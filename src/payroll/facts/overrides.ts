@@ -1,0 +1,100 @@
+/** The table of overrides: amounts that people set for single deductions of open runs. */
+import type { Db, Tables, Trx } from '../../database/tables.ts';
+import { type Acting, type Actor, makersOf, record, SYSTEM } from '../../security/audit.ts';
+import type { Override } from '../records/basis.ts';
+
+/** The amounts of an override, and the regular ones that it replaces. */
+export type NewOverride = Omit<Override, 'record_id'>;
+
+type RunOfOverride = { runId: string; employerId: string };
+type Overridden = Pick<Override, 'employee_id' | 'deduction_id'>;
+
+/** An override with the person or program that set it. */
+export type MadeOverride = Override & { created_by: Actor; created_at: string };
+
+const COLUMNS = [
+  'employee_id',
+  'deduction_id',
+  'member_amount',
+  'employer_amount',
+  'regular_member_amount',
+  'regular_employer_amount',
+  'reason',
+  'record_id',
+] as const satisfies readonly (keyof Tables['run_overrides'])[];
+
+/** Returns the overrides of a run, by employee and deduction. */
+export function overridesOf(db: Db | Trx, runId: string): Promise<Override[]> {
+  return db
+    .selectFrom('run_overrides')
+    .select(COLUMNS)
+    .where('run_id', '=', runId)
+    .orderBy('employee_id')
+    .orderBy('deduction_id')
+    .execute();
+}
+
+/** Returns the overrides of a run with their makers, by employee and deduction. */
+export async function madeOverrides(db: Db | Trx, runId: string): Promise<MadeOverride[]> {
+  const overrides = await overridesOf(db, runId);
+  const makers = await makersOf(
+    db,
+    overrides.map(({ record_id }) => record_id),
+  );
+  return overrides.map((override) => {
+    const { by, at } = makers.get(override.record_id) ?? { by: SYSTEM, at: '' };
+    return { ...override, created_by: by, created_at: at };
+  });
+}
+
+/** Sets an override, or replaces the override of the deduction. The caller holds the payroll lock, and the run is open. */
+export async function setOverride(
+  trx: Trx,
+  { runId, employerId }: RunOfOverride,
+  override: NewOverride,
+  acting: Acting,
+): Promise<MadeOverride> {
+  const { employee_id, deduction_id, reason } = override;
+  await dropOverride(trx, runId, override);
+  const details = { employee_id, deduction_id };
+  const made = { action: 'run.override', resource: runId, employer: employerId, details, reason } as const;
+  const row = { ...override, record_id: await record(trx, acting, made) };
+  await trx
+    .insertInto('run_overrides')
+    .values({ run_id: runId, ...row })
+    .execute();
+  return { ...row, created_by: acting.actor, created_at: acting.now };
+}
+
+/** Removes an override of an open run. Returns false without one. */
+export async function removeOverride(
+  trx: Trx,
+  { runId, employerId }: RunOfOverride,
+  { employee_id, deduction_id }: Overridden,
+  acting: Acting,
+): Promise<boolean> {
+  if (!(await dropOverride(trx, runId, { employee_id, deduction_id }))) return false;
+  const details = { employee_id, deduction_id };
+  const made = { action: 'run.remove-override', resource: runId, employer: employerId, details } as const;
+  await record(trx, acting, made);
+  return true;
+}
+
+async function dropOverride(
+  trx: Trx,
+  runId: string,
+  { employee_id, deduction_id }: Overridden,
+): Promise<boolean> {
+  const { numDeletedRows } = await trx
+    .deleteFrom('run_overrides')
+    .where('run_id', '=', runId)
+    .where('employee_id', '=', employee_id)
+    .where('deduction_id', '=', deduction_id)
+    .executeTakeFirstOrThrow();
+  return numDeletedRows > 0n;
+}
+
+/** Removes all overrides of an open run that is being deleted. */
+export async function removeOverridesOf(trx: Trx, runId: string): Promise<void> {
+  await trx.deleteFrom('run_overrides').where('run_id', '=', runId).execute();
+}

@@ -1,0 +1,181 @@
+/** Tests overrides: amounts that a person sets for one deduction of one paycheck. */
+import type { Test } from 'tap';
+import type { Db } from '../../../src/database/tables.ts';
+import { transact } from '../../../src/database/transaction.ts';
+import { parseAmount } from '../../../src/money.ts';
+import type { LineRecord } from '../../../src/payroll/calculation/line.ts';
+import { beginComputation } from '../../../src/payroll/compute/computation.ts';
+import { summarize } from '../../../src/payroll/compute/summary.ts';
+import { deleteOpenRun, dropOverride, overrideAmounts } from '../../../src/payroll/lifecycle/overrides.ts';
+import { bodyOf } from '../../../src/payroll/records/runs.ts';
+import { scratch } from '../../database/scratch.ts';
+import { ACTING } from '../../support/audit.ts';
+import { onEitherEngine } from '../../support/engine.ts';
+import {
+  body,
+  election,
+  employment,
+  finalize,
+  finalized,
+  learn,
+  lines,
+  linesOf,
+  put,
+  send,
+  storedRun,
+  verified,
+  voided,
+} from '../../support/payroll.ts';
+
+/** An employee with 10.00 a check, and an open run `r` of June 19. */
+async function staged(t: Test): Promise<Db> {
+  const { db } = await scratch(t);
+  await learn(db, employment('e'));
+  await send(db, election('2025-12-01', { employer_contribution: '4.00' }));
+  await put(db, 'r', body(12));
+  return db;
+}
+
+const override = (db: Db, member: string, employer: string, deductionId = 'a', runId = 'r') =>
+  overrideAmounts(
+    db,
+    { runId, employeeId: 'e', deductionId },
+    { member: parseAmount(member) as bigint, employer: parseAmount(employer) as bigint, reason: 'agreed' },
+    ACTING,
+  );
+const brief = ({ deduction_id, member_amount, employer_amount, flags, change, amount_change }: LineRecord) =>
+  [deduction_id, member_amount, employer_amount, ...flags, change, amount_change].join(' ');
+const taken = async (db: Db, runId = 'r') => (await linesOf(db, runId)).map(brief);
+const due = async (db: Db, index = 13) =>
+  (await lines(db, body(index, { adjustments: 'include' }), 'adjustment')).map(
+    ({ line_of_coverage, member_amount }) => `${line_of_coverage} ${member_amount}`,
+  );
+const outdated = async (db: Db, runId: string) => {
+  const computation = await beginComputation(db, runId, bodyOf(await storedRun(db, runId)));
+  return (await summarize(db, computation)).notes.get('override_outdated')?.map(({ example }) => example);
+};
+
+onEitherEngine(
+  'an override replaces both amounts, and the line states what it would have been',
+  async (t) => {
+    const db = await staged(t);
+    t.match(await override(db, '3', '0'), {
+      outcome: 'created',
+      override: { member_amount: '3.00', regular_member_amount: '10.00', regular_employer_amount: '4.00' },
+    });
+    const [line] = await linesOf(db, 'r');
+    t.match(line, { member_amount: '3.00', employer_amount: '0.00', flags: ['overridden'] });
+    t.equal(line?.explanation, 'override: 3.00 instead of 10.00; plus employer 0.00 instead of 4.00');
+    t.match(await override(db, '3.00', '0.00'), { outcome: 'same' });
+    t.match(await override(db, '-2', '0'), { outcome: 'replaced' });
+    t.strictSame(await taken(db), ['a -2.00 0.00 overridden negative new ']);
+    const overridden = { runId: 'r', employeeId: 'e', deductionId: 'a' };
+    t.equal(await dropOverride(db, overridden, ACTING), 'removed');
+    t.equal(await dropOverride(db, overridden, ACTING), 'none');
+    t.strictSame(await taken(db), ['a 10.00 4.00 new ']);
+  },
+);
+
+onEitherEngine('a run takes an override where it has no line, and the next run stops it', async (t) => {
+  const db = await staged(t);
+  await send(
+    db,
+    election('2025-12-02', { line_of_coverage: 'dental', effective_start: '2026-08-01' }, 'later'),
+    election('2025-12-02', { line_of_coverage: 'vision', effective_end: '2026-05-31' }, 'ended'),
+  );
+  await override(db, '5', '0', 'later');
+  await override(db, '7', '1', 'ended');
+  t.strictSame(await taken(db), [
+    'later 5.00 0.00 overridden new ',
+    'a 10.00 4.00 new ',
+    'ended 7.00 1.00 overridden new ',
+  ]);
+  t.match((await linesOf(db, 'r'))[0], { explanation: 'override: 5.00 instead of no line' });
+  await finalize(db, 'r');
+  t.match(await verified(db, 'r'), { identical: true });
+  t.strictSame(await due(db), [], 'the override was due');
+  t.strictSame((await lines(db, body(13), 'regular')).map(brief), [
+    'later 0.00 0.00 ended changed',
+    'a 10.00 4.00 same same',
+    'ended 0.00 0.00 ended changed',
+  ]);
+});
+
+onEitherEngine('an override is due, in the line of coverage and taxability of today', async (t) => {
+  const db = await staged(t);
+  await override(db, '3', '4');
+  await finalize(db, 'r');
+  t.strictSame((await lines(db, body(13))).map(brief), ['a 10.00 4.00 same override']);
+  await send(db, election('2026-06-20', { member_contribution: '12.00', employer_contribution: '4.00' }));
+  t.strictSame(await due(db), [], 'a later change of the amount adjusts nothing');
+  await send(
+    db,
+    election('2026-06-21', {
+      member_contribution: '12.00',
+      employer_contribution: '4.00',
+      taxability: 'post_tax',
+    }),
+  );
+  t.strictSame(await due(db), ['medical 3.00', 'medical -3.00']);
+  t.match(await verified(db, 'r'), { identical: true });
+});
+
+onEitherEngine('facts that change what an override replaced are named, also after the run', async (t) => {
+  const db = await staged(t);
+  await override(db, '3', '0');
+  t.equal(await outdated(db, 'r'), undefined);
+  await send(db, election('2026-06-01', { member_contribution: '12.00', employer_contribution: '4.00' }));
+  const example =
+    'e: a on 2026-06-19 would be 12.00 plus employer 4.00; it was 10.00 plus employer 4.00 when overridden';
+  t.strictSame(await outdated(db, 'r'), [example]);
+  await finalize(db, 'r');
+  await put(db, 'next', body(13));
+  t.strictSame(await outdated(db, 'next'), [example]);
+  await voided(db, 'r');
+  t.equal(await outdated(db, 'next'), undefined, 'a voided run took nothing');
+});
+
+onEitherEngine('an override of an employee who leaves the run takes nothing and is named', async (t) => {
+  const db = await staged(t);
+  await override(db, '3', '0');
+  await learn(db, employment('e', { termination_date: '2026-01-31' }));
+  t.strictSame(await taken(db), []);
+  t.match(await outdated(db, 'r'), [/^e: a on 2026-06-19 would be no line; it was 10\.00 /]);
+});
+
+onEitherEngine('only amounts of an employee in an open run are overridden', async (t) => {
+  const db = await staged(t);
+  await learn(db, employment('f'));
+  await send(db, election('2025-12-01', { employee_id: 'f' }, 'of-f'));
+  t.match(await override(db, '1', '0', 'of-f'), { outcome: 'refused', problems: [{ path: 'deduction_id' }] });
+  await put(db, 'narrow', body(13, { employee_ids: ['f'] }));
+  t.match(await override(db, '1', '0', 'a', 'narrow'), {
+    outcome: 'refused',
+    problems: [{ path: 'employee_id' }],
+  });
+  t.match(await override(db, '1', '0', 'a', 'no-run'), { outcome: 'unknown' });
+  await finalize(db, 'r');
+  t.match(await override(db, '1', '0'), { outcome: 'not-open' });
+  t.equal(await dropOverride(db, { runId: 'r', employeeId: 'e', deductionId: 'a' }, ACTING), 'not-open');
+});
+
+onEitherEngine('a final run keeps its overrides, and a deleted run has none', async (t) => {
+  const db = await staged(t);
+  await override(db, '3', '0');
+  await finalize(db, 'r');
+  for (const query of [
+    db.deleteFrom('run_overrides'),
+    db.updateTable('run_overrides').set({ member_amount: '4.00' }),
+  ])
+    await t.rejects(
+      transact(db, (trx) => trx.executeQuery(query.compile())),
+      { message: /overrides of a finalized run/ },
+    );
+  await put(db, 'open', body(13));
+  await override(db, '3', '0', 'a', 'open');
+  t.equal(await transact(db, (trx) => deleteOpenRun(trx, 'open', ACTING)), 'deleted');
+  t.equal(await transact(db, (trx) => deleteOpenRun(trx, 'r', ACTING)), 'not-open');
+  t.match(await db.selectFrom('run_overrides').select('run_id').execute(), [{ run_id: 'r' }]);
+  await finalized(db, 'later', body(14));
+  t.strictSame(await taken(db, 'later'), ['a 10.00 4.00 same override']);
+});
