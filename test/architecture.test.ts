@@ -99,7 +99,7 @@ const TABLES = {
   'payroll/settings': ['payroll_head', 'pay_schedules', 'payroll_codes', 'payroll_policies'],
   'payroll/records': ['payroll_runs', 'run_freezes', 'run_employees', 'run_settlements', 'run_inputs'],
   'payroll/facts': ['taken_reports', 'taken_lines', 'opening_items', 'item_decisions', 'run_overrides'],
-  'payroll/lifecycle': ['accepted_failures'],
+  'payroll/lifecycle': ['accepted_findings'],
 };
 const OWNERS = new Map(
   Object.entries(TABLES).flatMap(([owner, tables]) => tables.map((table) => [table, owner] as const)),

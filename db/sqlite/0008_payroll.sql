@@ -192,7 +192,7 @@ CREATE TRIGGER final_overrides_are_never_removed BEFORE DELETE ON run_overrides 
 -- Readiness failures that were accepted when a run was finalized. `ids` is a sorted JSON list of the versions, events or
 -- dates that a failure is based on: while it is the same, the failure stays accepted for the employer. Without ids it was
 -- accepted for its run only.
-CREATE TABLE accepted_failures (
+CREATE TABLE accepted_findings (
   run_id      TEXT NOT NULL REFERENCES payroll_runs (run_id),
   ordinal     INTEGER NOT NULL,
   employer_id TEXT NOT NULL,
@@ -204,7 +204,7 @@ CREATE TABLE accepted_failures (
   PRIMARY KEY (run_id, ordinal)
 ) STRICT;
 
-CREATE INDEX accepted_failures_of_employer ON accepted_failures (employer_id, record_id);
+CREATE INDEX accepted_findings_of_employer ON accepted_findings (employer_id, record_id);
 
 -- Reports of the amounts that payroll took. A later report replaces the lines that it names in earlier ones, which stay
 -- readable. Without `recorded_at` its lines are still being written, and it does not count.

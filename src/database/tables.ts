@@ -114,7 +114,7 @@ export interface Tables {
     reason: string;
     record_id: number;
   };
-  accepted_failures: {
+  accepted_findings: {
     run_id: string;
     ordinal: number;
     employer_id: string;

@@ -62,7 +62,7 @@ export const KEYS = {
   ],
   run_inputs: ['freeze_id', 'earlier_run_id'],
   run_overrides: ['run_id', 'employee_id', 'deduction_id'],
-  accepted_failures: ['run_id', 'ordinal'],
+  accepted_findings: ['run_id', 'ordinal'],
   taken_reports: ['run_id', 'report'],
   taken_lines: ['run_id', 'report', 'employee_id', 'line'],
   opening_items: ['employer_id', 'opening_id'],

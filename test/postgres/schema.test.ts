@@ -9,8 +9,8 @@ usePostgres();
 
 /** All foreign keys. None cascades. */
 const FOREIGN_KEYS = [
-  'accepted_failures: foreign (record_id) of audit_records (record_id)',
-  'accepted_failures: foreign (run_id) of payroll_runs (run_id)',
+  'accepted_findings: foreign (record_id) of audit_records (record_id)',
+  'accepted_findings: foreign (run_id) of payroll_runs (run_id)',
   'census_chunks: foreign (census_id) of staged_censuses (census_id)',
   'census_fingerprints: foreign (census_id) of staged_censuses (census_id)',
   'census_syncs: foreign (request_id) of outbox (request_id)',

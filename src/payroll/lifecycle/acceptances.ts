@@ -5,7 +5,7 @@ import type { Db, Tables, Trx } from '../../database/tables.ts';
 import { type Actor, makersOf } from '../../security/audit.ts';
 import { hashOf } from '../records/basis.ts';
 
-type AcceptanceRow = Tables['accepted_failures'];
+type AcceptanceRow = Tables['accepted_findings'];
 
 /** An acceptance of some checks, for the findings of one readiness report. */
 export type Acceptance = { checks: readonly string[]; reason: string };
@@ -30,7 +30,7 @@ export function acceptanceRows(
 }
 
 export async function recordAcceptances(trx: Trx, rows: readonly AcceptanceRow[]): Promise<void> {
-  await insertRows(trx, 'accepted_failures', rows);
+  await insertRows(trx, 'accepted_findings', rows);
 }
 
 /** Returns the SHA-256 of the acceptances of a run with their actor. The run keeps it with its outcome. */
@@ -44,7 +44,7 @@ export async function acceptancesOf(
   db: Db,
   runId: string,
 ): Promise<{ rows: AcceptanceRow[]; by: Actor | null }> {
-  const query = db.selectFrom('accepted_failures').selectAll().where('run_id', '=', runId);
+  const query = db.selectFrom('accepted_findings').selectAll().where('run_id', '=', runId);
   const rows = await query.orderBy('ordinal').execute();
   const recordIds = rows.map(({ record_id }) => record_id).slice(0, 1);
   const [made] = (await makersOf(db, recordIds)).values();
@@ -54,7 +54,7 @@ export async function acceptancesOf(
 /** Reads the findings accepted for an employer. A finding without ids is accepted for its own run only. */
 export async function rememberedAcceptances(db: Db, employerId: string): Promise<FindAcceptance> {
   const rows = await db
-    .selectFrom('accepted_failures')
+    .selectFrom('accepted_findings')
     .select(['check_id', 'employee_id', 'ids', 'reason', 'record_id'])
     .where('employer_id', '=', employerId)
     .where('ids', '<>', idsText([]))

@@ -183,7 +183,7 @@ async function verifyStored(db: Db, stored: StoredRun, verified: RunsVerified, o
     wrong('accept_reason', 'is not that of the accepted findings');
   if (outcome.acceptances_hash !== hashOfAcceptances(acceptances.rows, acceptances.by)) {
     const rule = 'or another field is not what the run recorded';
-    on.report('accepted_failures', stored.run_id, 'record_id', rule);
+    on.report('accepted_findings', stored.run_id, 'record_id', rule);
   }
   if (parsed(() => storedBasisOf(stored)) === null) return wrong('basis', 'cannot be read');
   const basis = await frozenBasisOf(db, stored);
