@@ -1,11 +1,12 @@
 /** The commands of deductions. */
 import { Option } from 'commander';
 import { LINES_OF_COVERAGE } from '../contract/deduction.ts';
-import { viewAssignment } from '../ledger/assignments.ts';
+import { type MadeAssignment, madeAssignments, viewAssignment } from '../ledger/assignments.ts';
 import {
   type DeductionFilter,
   type DeductionState,
   deductionCursor,
+  getDeduction,
   listDeductions,
   type VersionState,
   versionsOf,
@@ -20,7 +21,7 @@ import { assignDeduction, NOT_EMPLOYED, takenBy } from '../payroll/lifecycle/ass
 import { assertKnownEmployer, day, employerId, instant, truth, wholeNumber } from './arguments.ts';
 import { actingIn, type Command, type PageOptions } from './command.ts';
 import { failed, unknownId, wrongUsage } from './failure.ts';
-import { type Column, printPage, printResult, printTable } from './output.ts';
+import { type Column, printList, printPage, printResult, printTable } from './output.ts';
 
 export function addDeductionCommands(program: Command): void {
   const deductions = program.subcommand('deductions', 'Show the ledger of deductions.');
@@ -96,6 +97,21 @@ export function addDeductionCommands(program: Command): void {
       printResult(out, viewStartDecision(decided.decision), `Decided to ${decision} ${named}`);
     });
   deductions
+    .subcommand('assignments', 'Show the assignments of a deduction to employers, the newest first.')
+    .records('none')
+    .examples('deductions assignments ded_01J2Q7')
+    .argument('<deduction-id>', 'The id of the deduction')
+    .table()
+    .doesOnDatabase(async ({ db, out, now }, deductionId: string) => {
+      const today = now().toISOString().slice(0, 'YYYY-MM-DD'.length);
+      if ((await getDeduction(db, deductionId, today)) === null)
+        throw unknownId('deduction', deductionId, 'deductions list');
+      const assignments = (await madeAssignments(db, deductionId)).reverse();
+      printResult(out, { assignments: assignments.map(viewAssignment) }, () =>
+        printList(out, { columns: ASSIGNMENT_COLUMNS, rows: assignments, none: NEVER_ASSIGNED }),
+      );
+    });
+  deductions
     .subcommand('assign', 'Assign a deduction of an employee with two employers to one of them.')
     .records('deduction.assign')
     .examples('deductions assign ded_01J2Q7 --employer maple-bakery --reason "elected in this job"')
@@ -117,6 +133,14 @@ export function addDeductionCommands(program: Command): void {
       printResult(out, viewAssignment(assignment), done);
     });
 }
+
+const ASSIGNMENT_COLUMNS: readonly Column<MadeAssignment>[] = [
+  ['employer', ({ employer_id }) => employer_id],
+  ['from the pay period of', ({ effective_on }) => effective_on],
+  ['assigned by', ({ assigned_by }) => assigned_by.name, 1],
+  ['reason', ({ reason }) => reason, 2],
+];
+const NEVER_ASSIGNED = 'This deduction was never assigned: its employer is the employer of its employee.';
 
 const MEANING = 'keep: it applies until the next version starts; drop: it never applied (required)';
 const DECISION = new Option('--decision <decision>', MEANING).choices(['keep', 'drop']).makeOptionMandatory();

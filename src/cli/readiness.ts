@@ -4,7 +4,7 @@ import { sharedClock } from '../database/engine.ts';
 import { readClockState } from '../operations/clock-check.ts';
 import { readReadiness, viewReadiness } from '../readiness/report.ts';
 import { CHECK_TEXTS } from '../readiness/run-report.ts';
-import { employerId } from './arguments.ts';
+import { assertKnownEmployer, employerId } from './arguments.ts';
 import { markOf, printChecks, summaryOf } from './checks.ts';
 import type { Command, DatabaseContext } from './command.ts';
 import { type Output, printable, printResult, printWrapped } from './output.ts';
@@ -31,6 +31,7 @@ export function addReadinessCommand(program: Command): void {
     .checks()
     .doesOnDatabase(async (context, { employer, all = false }: ReadinessOptions) => {
       const { db, out } = context;
+      if (employer !== undefined) await assertKnownEmployer(db, employer);
       const report = await readReadiness(db, { ...(await questionOf(context)), employerId: employer });
       printResult(out, viewReadiness(report, true), () => printReadiness(out, report, all));
       return report.ready ? 0 : 1;

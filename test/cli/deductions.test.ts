@@ -148,4 +148,7 @@ onEitherEngine('a deduction is assigned to one of the employers of its employee'
   t.match(await assign('globex', 'ded-9'), { code: 1, stderr: /ded-9/ });
   const { data } = jsonOf(await here(t, env, ['deductions', 'list', '--json']));
   t.match(data, [{ id: 'ded-1', employer_id: 'globex' }]);
+  const list = (id: string) => here(t, env, ['deductions', 'assignments', id]);
+  t.match((await list('ded-1')).stdout, /^globex +2026-07-06 +.+ +elected in this job$/m);
+  t.match(await list('ded-9'), { code: 1, stderr: /ded-9/ });
 });
