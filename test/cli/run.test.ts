@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream';
 import { run as runCommand } from '../../src/cli/program.ts';
 import { onEitherEngine } from '../support/engine.ts';
-import { employ } from '../support/payroll.ts';
+import { employ, taken } from '../support/payroll.ts';
 import { here, jsonOf } from './harness.ts';
 import { optionsOn, PAY_DATE, payrollStage, type Stage } from './payroll-stage.ts';
 
@@ -216,7 +216,9 @@ onEitherEngine('a refusal names only the failed checks that are not accepted', a
   const ofRun = await run('finalize', 'r1', '--etag', etag, ...both);
   t.match(ofRun, { code: 1, stderr: /--etag must be the ETag of the current readiness report/ });
   await run('finalize', 'r1', '--yes', ...both);
-  await run('void', 'r1', '--yes', '--reason', 'again');
+  await taken(db, 'r1', { employee_id: 'emp-2', amount: '1.00' });
+  const voided = await run('void', 'r1', '--yes', '--reason', 'again');
+  t.match(voided.stderr, /Report these deductions taken again for the run that replaces it: 1 \(1 line\)/);
   t.match(await run('finalize', 'r1', '--yes'), { code: 1, stderr: /the run is voided: create another run/ });
 });
 

@@ -163,6 +163,32 @@ t.test('without runs:write, the page of a deduction names the scope that a decis
   t.equal(await page.getByRole('button', { name: 'Save the decision' }).count(), 0);
 });
 
+t.test('a warning is accepted by name with a reason, and later runs remember it', async (t) => {
+  const { signedIn, put, run, db } = await openPayroll(t);
+  await deduct(db, 'evt-second', { period: 'biweekly' }, '2026-02-01T00:00:00Z');
+  await deduct(
+    db,
+    'evt-third',
+    { id: 'ded-2', employee_id: 'emp-2', period: 'weekly' },
+    '2026-02-01T00:00:00Z',
+  );
+  await put('r', '2026-07-17');
+  const page = await signedIn();
+  await open(page, '/runs/r/finalize');
+  await page.getByLabel('Deductions are for a different pay frequency').check();
+  await click(page, 'Finalize');
+  await page.locator('.field-problem').filter({ hasText: 'is required to accept findings' }).waitFor();
+  t.ok(await page.getByLabel('Deductions are for a different pay frequency').isChecked());
+  await assertGood(t, page, 'warnings to accept');
+  await page.getByLabel('Reason to accept warnings').fill('weekly by contract');
+  await click(page, 'Finalize');
+  await page.waitForURL('**/runs/r');
+  t.match(await run('r'), { accept_reason: 'weekly by contract', accepted_checks: ['frequency-mismatch'] });
+  await put('next', '2026-07-31');
+  await open(page, '/runs/next');
+  t.match(await page.locator('.checks > li').textContent(), ': emp-2, weekly by contract');
+});
+
 t.test('every link to fix a finding belongs to a check', async (t) => {
   const ids = RUN_CHECKS.map(({ id }) => id);
   const linked = Object.keys(runFixes({ id: 'r', employer_id: 'acme' }));
@@ -176,6 +202,8 @@ t.test('an open run can be deleted, a finalized run voided with a reason', async
   const { signedIn, put, finalized, run, call } = await openPayroll(t);
   await put('wrong', '2026-07-31');
   await finalized('r', '2026-07-17');
+  const lines = [{ employee_id: 'emp-1', amount: '1.00' }];
+  await call({ method: 'POST', url: '/v1/payroll-runs/r/taken', body: { lines } });
   const page = await signedIn();
   await open(page, '/runs/wrong');
   page.once('dialog', (dialog) => dialog.dismiss());
@@ -198,7 +226,8 @@ t.test('an open run can be deleted, a finalized run voided with a reason', async
   await assertGood(t, page, 'the void page');
   await page.getByLabel('Reason').fill('wrong pay period');
   await click(page, 'Void the run');
-  await page.waitForURL('**/runs/r');
+  await page.waitForURL('**/runs/r?taken=1');
+  await page.getByText('Report these deductions taken again for the run that replaces this one: 1').waitFor();
   t.match(await run('r'), { state: 'voided', void_reason: 'wrong pay period' });
   t.match(await page.locator('main').textContent(), /Reason for voiding\s*wrong pay period/);
 });

@@ -108,7 +108,7 @@ export function payrollRunWorkRoutes(app: Api, parts: ApiParts): void {
       summary: 'Void a finalized payroll run',
       description:
         'A voided run remains readable but no longer counts: its pay date is free again, and the amounts it settled for earlier runs are due again. ' +
-        '`settled_by` names the later finalized runs that settled an amount of it.',
+        '`settled_by` names the later finalized runs that settled an amount of it. Report the amounts of `taken_reports` again for the run that replaces it.',
       params: RunId,
       body: field.component(
         'VoidRequest',

@@ -254,8 +254,9 @@ async function effectsOfVoiding(db: Db, stored: StoredRun, settledBy: readonly s
     `${counted(totals?.lines ?? 0, 'line')}, employees pay ${dollars(totals?.member_amount ?? '0')}: later runs return what payroll took for them.`,
     `Another ${pay_frequency} run of ${employer_id} can then be finalized for ${pay_date}.`,
   ];
-  const reports = taken_reports.length;
-  if (reports > 0) effects.push(`${counted(reports, 'report')} of deductions taken no longer count.`);
+  const reports = taken_reports.map(({ id, lines }) => `${id} (${counted(lines, 'line')})`).join(', ');
+  if (reports !== '')
+    effects.push(`Report these deductions taken again for the run that replaces it: ${reports}.`);
   const runs = settledBy.join(', ');
   if (runs !== '') effects.push(`These finalized runs have adjustments or arrears of it: ${runs}.`);
   return effects;

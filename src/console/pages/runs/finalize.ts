@@ -1,5 +1,6 @@
 /** Finalizes, voids and deletes runs. Only the totals that were reviewed are finalized: the form sends their ETag. */
 import type { ProblemDetails } from '../../../api/problem.ts';
+import { titleOfCheck } from '../../../api/routes/readiness.ts';
 import type { Schemas } from '../../../client.ts';
 import { attempt } from '../../api-client.ts';
 import { checkNames, readinessOf } from '../../elements/checks.ts';
@@ -33,8 +34,9 @@ export function finalizePages({ page, part, action }: Console): void {
   part('/runs/:run_id/review', scope, (visit) => review(visit, visit.query));
 
   action('/runs/:run_id/finalize', scope, async (act) => {
-    const { accept, reason, etag = '' } = act.form;
-    const body = accept === undefined ? {} : { accept: accept.split(' '), ...(reason && { reason }) };
+    const { failed = '', reason, etag = '' } = act.form;
+    const accept = [...failed.split(' '), ...warningsIn(act.form)].filter((id) => id !== '');
+    const body = { ...(accept.length > 0 && { accept }), ...(reason && { reason }) };
     const headers = { 'if-match': `"${etag}"` };
     const call = act.api.send('post', '/v1/payroll-runs/{run_id}/finalize', {}, body, headers);
     const { problem } = await attempt(call, 400, 409, 412);
@@ -68,16 +70,13 @@ export function finalizePages({ page, part, action }: Console): void {
     const call = api.send('post', '/v1/payroll-runs/{run_id}/void', {}, { reason: form.reason ?? '' });
     const { data, problem } = await attempt(call, 400);
     if (problem !== undefined) return voidForm(run_id, form, problem);
-    return { go: address(runPath(run_id), { settled_by: data.settled_by.join(', ') }) };
+    const taken = data.taken_reports.map(({ id }) => id).join(', ');
+    return { go: address(runPath(run_id), { settled_by: data.settled_by.join(', '), taken }) };
   });
 }
 
 /** Shows the run as it is now. `reviewed`: what the user saw before, and the reason they typed. */
-async function review(
-  visit: Visit | Act,
-  reviewed: Partial<Reviewed & { readonly reason: string }>,
-  problem?: ProblemDetails,
-): Promise<Html> {
+async function review(visit: Visit | Act, reviewed: Visit['query'], problem?: ProblemDetails): Promise<Html> {
   const { api, params } = visit;
   const path = runPath(params.run_id ?? '');
   const { data: run, problem: uncomputable } = await attempt(api.get('/v1/payroll-runs/{run_id}'), 422);
@@ -104,7 +103,7 @@ async function review(
       ${problem !== undefined && !wasRejected && problemSummary(problem, placeOf)}
       ${totals(run, hasChanged ? reviewed : {})}
       ${readinessOf(readiness, run, visit)}
-      ${readiness.ready || visit.may('runs:approve') ? confirmation(run, readiness, reviewed, problem) : html`<p class="hint">To accept the findings, your token needs the scope runs:approve.</p>`}
+      ${readiness.ready || visit.may('runs:approve') ? confirmation(visit, run, readiness, reviewed, problem) : html`<p class="hint">To accept the findings, your token needs the scope runs:approve.</p>`}
     </div>
   `;
 }
@@ -134,29 +133,60 @@ function totals(run: Run, before: Partial<Reviewed>): Html {
   `;
 }
 
+/** Prefix of a warning's checkbox, followed by the ID of its check. */
+const WARNING = 'warning-';
+
+/** Returns the IDs of the warnings that a user selected. */
+function warningsIn(form: Visit['query']): string[] {
+  return Object.keys(form).flatMap((name) => (name.startsWith(WARNING) ? [name.slice(WARNING.length)] : []));
+}
+
 function confirmation(
+  { may }: Pick<Visit, 'may'>,
   run: Run,
   { ready: isReady, checks, etag }: Schemas['Readiness'],
-  reviewed: { readonly reason?: string },
+  reviewed: Visit['query'],
   problem?: ProblemDetails,
 ): Html {
   const path = runPath(run.id);
-  const failed = checks.filter(({ result }) => result === 'fail').map(({ id }) => id);
-  const label = `Reason to accept: ${checkNames(failed)}`;
+  const idsOf = (result: string) => checks.filter((check) => check.result === result).map(({ id }) => id);
+  const failed = idsOf('fail');
+  const warned = may('runs:approve') ? idsOf('warn') : [];
+  const label = isReady ? 'Reason to accept warnings' : `Reason to accept: ${checkNames(failed)}`;
   const hint =
     'Stored with the run and with each finding. A finding stays accepted until its data changes. At most 500 characters.';
-  const { fieldOf } = filledForm({ reason: { rows: 3, label, hint, required: true } }, reviewed, problem);
+  const { fieldOf } = filledForm({ reason: { rows: 3, label, hint, required: !isReady } }, reviewed, problem);
   return html`
     <form class="card" novalidate hx-post=${`${path}/finalize`} hx-target="#review" hx-swap="outerHTML" hx-config="timeout:600s">
-      ${hiddenFields({ ...reviewedOf(run), etag, ...(!isReady && { accept: failed.join(' ') }) })}
+      ${hiddenFields({ ...reviewedOf(run), etag, failed: failed.join(' ') })}
       <p>A finalized run cannot be changed, only voided. Payroll deducts its amounts.</p>
-      ${!isReady && fieldOf('reason')}
+      ${warned.length > 0 && warningChoices(warned, warningsIn(reviewed))}
+      ${(!isReady || warned.length > 0) && fieldOf('reason')}
       <div class="actions">
         <button type="submit" class=${isReady ? 'while-unchanged' : 'while-unchanged danger'}>${isReady ? 'Finalize' : 'Accept findings and finalize'}</button>
         <a class="button quiet" href=${path}>Back to the run</a>
         <span class="busy soft" role="status">Finalizing …</span>
       </div>
     </form>
+  `;
+}
+
+function warningChoices(warned: readonly string[], selected: readonly string[]): Html {
+  const choices = warned.map((id) => {
+    const name = WARNING + id;
+    return html`
+      <div class="one">
+        <input type="checkbox" name=${name} id=${name} value="yes" checked=${selected.includes(id)} />
+        <label for=${name}>${titleOfCheck(id)}</label>
+      </div>
+    `;
+  });
+  return html`
+    <fieldset class="field choice" aria-describedby="warnings-hint">
+      <legend>Warnings to accept (optional)</legend>
+      <p class="hint" id="warnings-hint">Later runs show an accepted warning as accepted until its data changes.</p>
+      ${choices}
+    </fieldset>
   `;
 }
 

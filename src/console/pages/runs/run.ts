@@ -43,11 +43,12 @@ export function runPages({ page, part }: Console): void {
 
   page('/runs/:run_id', 'runs:read', async (visit) => {
     const run = await outlineOf(visit);
-    const { settled_by, cursor } = visit.query;
+    const { settled_by, taken, cursor } = visit.query;
     const isOpen = run.state === 'open';
     const isFirstPage = cursor === undefined;
     const body = html`
       ${settled_by !== undefined && html`<p role="status">${`Finalized runs with adjustments or arrears for this run: ${settled_by}`}</p>`}
+      ${taken !== undefined && html`<p role="status">${`Report these deductions taken again for the run that replaces this one: ${taken}`}</p>`}
       ${stateOf(visit, run, run.state, runSummary)}
       ${isFirstPage && isOpen && html`<div class="while-unchanged">${later(runPath(run.id, '/readiness'), 'Checking readiness …')}</div>`}
       ${isFirstPage && later(runPath(run.id, '/figures'), isOpen ? 'Computing the run …' : 'Loading the totals …')}
