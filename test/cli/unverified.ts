@@ -35,12 +35,8 @@ export const ROWS: readonly (readonly [table: string, where: string, unverified?
   ],
   ['payroll_runs', "state = 'voided'"],
   ['payroll_head', 'true'],
-<<<<<<< HEAD
-  ['accepted_failures', 'true'],
-  ['run_overrides', 'true'],
-=======
   ['accepted_findings', 'true'],
->>>>>>> 94836639 (Name the table of accepted findings after them)
+  ['run_overrides', 'true'],
   ['taken_reports', 'true'],
   ['taken_lines', 'true'],
 ];
