@@ -97,7 +97,8 @@ const TABLES = {
   census: ['staged_censuses', 'census_chunks', 'census_fingerprints', 'census_syncs', 'census_completions'],
   employment: ['change_keys'],
   'payroll/settings': ['payroll_head', 'pay_schedules', 'payroll_codes', 'payroll_policies'],
-  'payroll/records': ['payroll_runs', 'run_freezes', 'run_employees', 'run_settlements', 'run_inputs'],
+  'payroll/records':
+    'payroll_runs run_freezes run_employees run_settlements run_inputs run_computations'.split(' '),
   'payroll/facts': ['taken_reports', 'taken_lines', 'opening_items', 'item_decisions', 'run_overrides'],
   'payroll/lifecycle': ['accepted_findings'],
 };

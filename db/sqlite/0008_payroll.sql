@@ -51,7 +51,8 @@ CREATE TRIGGER payroll_policies_are_never_removed BEFORE DELETE ON payroll_polic
 -- the inputs of the computation, except the previous run and run_inputs; its SHA-256 covers all of them. `outcome` is the
 -- comparison with the previous run and who is not in this one. `previous_run_id` has no foreign key, because a copy
 -- inserts runs by id; a final run is never removed. `finalize_key_hash` is the SHA-256 of an idempotency key. A regular
--- run without a pay group conflicts with every group, which is checked under the lock of payroll_head.
+-- run without a pay group conflicts with every group, which is checked under the lock of payroll_head. A pay date has one
+-- open regular run, so that two people who start it work on the same one.
 CREATE TABLE payroll_runs (
   run_id            TEXT NOT NULL PRIMARY KEY,
   employer_id       TEXT NOT NULL,
@@ -97,6 +98,7 @@ CREATE TABLE payroll_runs (
 CREATE INDEX payroll_runs_by_date ON payroll_runs (pay_date, run_id);
 CREATE INDEX payroll_runs_by_employer ON payroll_runs (employer_id, pay_date, run_id);
 CREATE UNIQUE INDEX payroll_runs_one_finalized ON payroll_runs (employer_id, pay_frequency, coalesce(pay_group, ''), pay_date) WHERE state = 'finalized' AND kind = 'regular';
+CREATE UNIQUE INDEX payroll_runs_one_open ON payroll_runs (employer_id, pay_frequency, coalesce(pay_group, ''), pay_date) WHERE state = 'open' AND kind = 'regular';
 
 -- A final run changes only by being voided, which changes nothing else. Neither it nor a voided run is ever removed.
 CREATE TRIGGER final_runs_are_never_removed BEFORE DELETE ON payroll_runs WHEN OLD.state <> 'open' BEGIN SELECT RAISE(ABORT, 'finalized and voided runs are never removed'); END;
@@ -169,6 +171,16 @@ CREATE TRIGGER final_settlements_are_never_changed BEFORE UPDATE ON run_settleme
 CREATE TRIGGER final_settlements_are_never_removed BEFORE DELETE ON run_settlements WHEN EXISTS (SELECT 1 FROM payroll_runs WHERE freeze_id = OLD.freeze_id) BEGIN SELECT RAISE(ABORT, 'records of a finalized run are never removed'); END;
 CREATE TRIGGER final_inputs_are_never_changed BEFORE UPDATE ON run_inputs WHEN EXISTS (SELECT 1 FROM payroll_runs WHERE freeze_id IN (OLD.freeze_id, NEW.freeze_id)) BEGIN SELECT RAISE(ABORT, 'records of a finalized run are never changed'); END;
 CREATE TRIGGER final_inputs_are_never_removed BEFORE DELETE ON run_inputs WHEN EXISTS (SELECT 1 FROM payroll_runs WHERE freeze_id = OLD.freeze_id) BEGIN SELECT RAISE(ABORT, 'records of a finalized run are never removed'); END;
+
+-- The last computation of an open run, for lists that compute nothing. `position` and `revision` are the ones of ledger_head
+-- and payroll_head before it, so that a slow computation never replaces a newer one. Finalizing never reads it.
+CREATE TABLE run_computations (
+  run_id      TEXT NOT NULL PRIMARY KEY REFERENCES payroll_runs (run_id),
+  position    INTEGER NOT NULL,
+  revision    INTEGER NOT NULL,
+  computed_at TEXT NOT NULL,
+  result      TEXT NOT NULL
+) STRICT;
 
 -- Amounts that a person set instead of the regular ones of a deduction in an open run. `regular_...` are the amounts that the
 -- run took without it; null without a line. They stay with the final run, whose basis has a copy.

@@ -70,6 +70,9 @@ export const TAGS: readonly { name: string; description: string; operations: rea
     name: 'Payroll runs',
     description: 'Deductions for one pay date, to the cent, with explanations and verification.',
     operations: [
+      'listPayrollsDue',
+      'openPayrollRun',
+      'computePayrollRun',
       'putPayrollRun',
       'getPayrollRun',
       'deletePayrollRun',

@@ -33,6 +33,7 @@ import { payrollRunOverrideRoutes } from './routes/payroll-run-overrides.ts';
 import { payrollRunWorkRoutes } from './routes/payroll-run-work.ts';
 import { payrollRunAuditRoutes, payrollRunRoutes } from './routes/payroll-runs.ts';
 import { payrollSettingRoutes } from './routes/payroll-settings.ts';
+import { payrollsDueRoutes } from './routes/payrolls-due.ts';
 import { readinessRoutes } from './routes/readiness.ts';
 import { sessionRoutes } from './routes/sessions.ts';
 import { compileValidator } from './validation.ts';
@@ -161,6 +162,7 @@ const ROUTES = [
   payrollRunLineRoutes,
   payrollRunOverrideRoutes,
   payrollRunWorkRoutes,
+  payrollsDueRoutes,
   payrollSettingRoutes,
   sessionRoutes,
   healthRoutes,

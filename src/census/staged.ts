@@ -77,6 +77,16 @@ export async function currentCensus(db: Db | Trx, employerId: string) {
   return census ?? null;
 }
 
+/** Returns the employers with a staged census. */
+export async function employersWithCensus(db: Db): Promise<Set<string>> {
+  const rows = await db
+    .selectFrom('staged_censuses')
+    .select('employer_id')
+    .where(sql<boolean>`state = 'current'`)
+    .execute();
+  return new Set(rows.map(({ employer_id }) => employer_id));
+}
+
 /** Yields the upload body. A chunk that is missing or was removed ends it early, short of its length. */
 export async function* uploadBody(db: Db, encryptor: Encryptor, censusId: string): AsyncGenerator<Buffer> {
   for await (const { chunk, plain } of openChunks(db, encryptor, censusId)) {

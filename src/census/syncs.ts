@@ -99,6 +99,12 @@ export async function reviveSyncs(
 /** A sync that was requested before `overdueBefore` is overdue. */
 type Dismissal = { reason: string; overdueBefore: string } & Acting;
 
+/** Returns the employers for which a census was ever requested. */
+export async function employersWithSyncs(db: Db): Promise<Set<string>> {
+  const rows = await db.selectFrom('census_syncs').select('employer_id').distinct().execute();
+  return new Set(rows.map(({ employer_id }) => employer_id));
+}
+
 /** Dismisses a sync for which readiness fails. The first reason stays when it is dismissed again. */
 export async function dismissSync(
   trx: Trx,

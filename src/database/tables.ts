@@ -102,6 +102,13 @@ export interface Tables {
     employer_amount: string;
   };
   run_inputs: { freeze_id: string; earlier_run_id: string; report: number | null; is_voided: 0 | 1 };
+  run_computations: {
+    run_id: string;
+    position: number;
+    revision: number;
+    computed_at: string;
+    result: string;
+  };
   run_freezes: { freeze_id: string; state: 'writing' | 'abandoned'; renewed_at: string };
   run_overrides: {
     run_id: string;

@@ -130,6 +130,12 @@ function reports(db: Db | Trx, employeeIds: readonly string[]) {
     .orderBy('position');
 }
 
+/** Returns the employers that have or had an employee. */
+export async function employersInRoster(db: Db): Promise<Set<string>> {
+  const rows = await db.selectFrom('roster').select('employer_id').distinct().execute();
+  return new Set(rows.map(({ employer_id }) => employer_id));
+}
+
 /** Returns the ids of an employer's employees, past and present, in order. */
 export async function employeesOf(
   db: Db | Trx,

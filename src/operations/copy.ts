@@ -61,6 +61,7 @@ export const KEYS = {
     'taxability',
   ],
   run_inputs: ['freeze_id', 'earlier_run_id'],
+  run_computations: ['run_id'],
   run_overrides: ['run_id', 'employee_id', 'deduction_id'],
   accepted_findings: ['run_id', 'ordinal'],
   taken_reports: ['run_id', 'report'],

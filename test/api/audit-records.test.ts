@@ -67,6 +67,11 @@ async function stepsOf({ db }: Payroll): Promise<(Step | (() => Promise<unknown>
     },
     { route: 'POST /v1/payroll-runs/:run_id/void', action: 'run.void', url: run('/void'), body: reason },
     {
+      route: 'POST /v1/payroll-runs',
+      action: 'run.create',
+      body: { employer_id: EMPLOYER, pay_frequency: 'biweekly', pay_date: PAY_DATE },
+    },
+    {
       route: `PUT ${setting}/payroll-codes`,
       action: 'codes.put',
       url: settings('payroll-codes'),

@@ -52,6 +52,25 @@ onEitherEngine(
   },
 );
 
+onEitherEngine('the run of a pay date is opened by what it pays, and a second open one is 409', async (t) => {
+  const { post, put, logged } = await startPayroll(t);
+  const payroll = { employer_id: 'acme', pay_frequency: 'biweekly', pay_date: PAY_DATE };
+  const created = await post('', payroll);
+  t.match(created, { status: 201, json: { id: 'acme-biweekly-2026-07-17', state: 'open' } });
+  t.match(await post('', { ...payroll, pay_group: null }), { status: 200, json: created.json });
+  t.strictSame(
+    logged.map(({ message }) => message),
+    ['a payroll run was created'],
+  );
+  const second = await put('r');
+  t.match(second, { status: 409, json: { detail: /acme-biweekly-2026-07-17 is already open/ } });
+  const rule = 'must be a date of the pay schedule, such as 2026-07-17 or 2026-07-31';
+  t.match(await post('', { ...payroll, pay_date: '2026-07-18' }), {
+    status: 422,
+    json: { errors: [{ path: 'pay_date', rule }] },
+  });
+});
+
 onEitherEngine('an unknown run is 404 on every route that names one', async (t) => {
   const { get, post, call } = await startPayroll(t);
   for (const path of ['', '/lines', '/readiness', '/verify']) {

@@ -155,7 +155,7 @@ t.test('no table of the commands cuts an id on a terminal', async (t) => {
     'runs:read',
     'runs:write',
   );
-  await run('create', LONG, ...optionsOn(PAY_DATE));
+  await run('create', LONG, ...optionsOn('2026-07-31'));
   await run('create', 'r1', ...optionsOn(PAY_DATE), '--employee', 'emp-1');
   const audited = file('audit.csv', `employee_id,line_of_coverage,member_amount\n${LONG},dental,1.00\n`);
   await succeed('census', 'sync', '--employer', EMPLOYER);

@@ -66,6 +66,7 @@ export const UNVERIFIED: ReadonlySet<string> = new Set([
   ),
   ...['sync_id', 'reason', 'problem_count', 'problems'].map((column) => `census_syncs.${column}`),
   'staged_censuses.fingerprint_key',
+  ...['position', 'revision', 'computed_at', 'result'].map((column) => `run_computations.${column}`),
   'payroll_runs.run_id',
   'payroll_runs.finalize_key_hash',
   'payroll_runs.rules_version',

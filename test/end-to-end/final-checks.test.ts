@@ -8,7 +8,7 @@ const MONTHLY = { period: 'monthly', member_contribution: '150.00' };
 onEitherEngine(
   'shares remain by the pay dates on which coverage lasts, and are refused beyond',
   async (t) => {
-    const { schedule, census, deduct, put, lines, check } = await begin(t);
+    const { schedule, census, deduct, put, drop, lines, check } = await begin(t);
     await schedule(BIWEEKLY);
     const left = { termination_date: '2026-06-10' };
     await census({ 'emp-1': left, 'emp-2': left, 'emp-3': {}, 'emp-4': left });
@@ -32,6 +32,7 @@ onEitherEngine(
     ]);
     t.match(await wrong([{ employee_id: 'emp-1', shares: 0 }]), [{ path: 'final_checks[0]' }]);
     t.match(await wrong(['emp-1', { employee_id: 'emp-1', shares: 2 }]), [{ path: 'final_checks' }]);
+    await drop('last');
     t.equal(
       (await put('final', '2026-06-26', { final_checks: [{ employee_id: 'emp-1', shares: 3 }, 'emp-4'] }))
         .status,

@@ -546,7 +546,7 @@ onEitherEngine('14. a taken report replaces only the lines that it names', async
 });
 
 onEitherEngine('14. several voluntary elections warn, and 24 of 26 is not a mismatch', async (t) => {
-  const { schedule, census, deduct, put, lines, check } = await begin(t);
+  const { schedule, census, deduct, put, drop, lines, check } = await begin(t);
   await schedule(BIWEEKLY);
   await census({ 'emp-1': {} });
   const voluntary = { line_of_coverage: 'voluntary_life', member_contribution: '3.00' };
@@ -557,6 +557,7 @@ onEitherEngine('14. several voluntary elections warn, and 24 of 26 is not a mism
   t.equal((await check('r1', 'frequency-mismatch')).result, 'pass');
   // 3.00 × 24 / 12 = 6.00 a month on the first two checks.
   t.strictSame(brief(await lines('r1')), ['ded-1 new 3.00', 'ded-2 new 3.00']);
+  await drop('r1');
   await put('annualized', '2026-06-12');
   t.equal((await check('annualized', 'frequency-mismatch')).result, 'warn');
 });
@@ -657,7 +658,7 @@ onEitherEngine('15. runs inherit the policy in effect on their pay date', async 
 });
 
 onEitherEngine('27.9. a deduction of two jobs is taken by the employer that it is assigned to', async (t) => {
-  const { schedule, census, deduct, put, lines, check, finalize, readiness, call, on } = await begin(t);
+  const { schedule, census, deduct, put, drop, lines, check, finalize, readiness, call, on } = await begin(t);
   await schedule(BIWEEKLY);
   await census({ 'emp-1': {} });
   await census({ 'emp-1': {} }, 'globex');
@@ -683,9 +684,11 @@ onEitherEngine('27.9. a deduction of two jobs is taken by the employer that it i
   t.strictSame(brief(await lines('g2')), ['ded-1 new 40.00']);
   // The period of the run of June 12 ends on June 7.
   t.match(await assign({ employer_id: EMPLOYER, effective_on: '2026-06-07' }), { status: 201 });
+  await drop('r2');
   await put('r3', '2026-06-26', INCLUDE);
   t.strictSame(brief(await lines('r3')), ['ded-1 new 40.00', 'ded-1 r1 40.00'], 'r1 took it in neither');
   const options = { ...INCLUDE, ...globex };
+  await drop('g2');
   await put('g3', '2026-06-26', options);
   t.strictSame(await lines('g3'), []);
   const again = await readiness('r3');

@@ -99,6 +99,8 @@ export async function begin(t: Test, now = '2026-05-25') {
         url: runPath(id),
         body: { employer_id: EMPLOYER, pay_frequency: 'biweekly', ...dateOf(payDate), ...fields },
       }),
+    /** Deletes an open run: a pay date has one. */
+    drop: (id: string) => call({ method: 'DELETE', url: runPath(id) }),
     run: (id: string) => call({ url: runPath(id) }).then(ok),
     lines: async (id: string): Promise<Json[]> => ok(await call({ url: `${runPath(id)}/lines` })).data,
     readiness: (id: string) => call({ url: `${runPath(id)}/readiness` }).then(ok),

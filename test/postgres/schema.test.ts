@@ -23,6 +23,7 @@ const FOREIGN_KEYS = [
   'pay_schedules: foreign (record_id) of audit_records (record_id)',
   'payroll_codes: foreign (record_id) of audit_records (record_id)',
   'payroll_policies: foreign (record_id) of audit_records (record_id)',
+  'run_computations: foreign (run_id) of payroll_runs (run_id)',
   'run_inputs: foreign (earlier_run_id) of payroll_runs (run_id)',
   'start_decisions: foreign (record_id) of audit_records (record_id)',
   'run_overrides: foreign (record_id) of audit_records (record_id)',

@@ -9,11 +9,13 @@ import { CRASH_POINTS } from './faults.ts';
 import { FEATURES } from './features/features.ts';
 import { neededFaults } from './shrink.ts';
 import { type Result, simulate } from './simulation.ts';
+import { firstDifference } from './trace.ts';
 
 /** A seed. Longer ones find little more, and take longer to replay. */
 const DAYS = 30;
 /** A smaller campaign may miss a situation by chance. */
 const SEEDS_FOR_ALL_SITUATIONS = 100;
+const STEPS_SHOWN = 60;
 const DAY_SEEDS = 1_000_000_000;
 
 const { values } = parseArgs({
@@ -43,8 +45,8 @@ else await campaign();
 async function replay(seed: number): Promise<void> {
   const result = await run(seed, left);
   const again = await run(seed, left);
-  if (result.hash !== again.hash)
-    fail(`Seed ${seed} is not deterministic: its hash differs the second time.`);
+  const difference = firstDifference(result.steps, again.steps);
+  if (difference !== null) fail(`Seed ${seed} is not deterministic. The first difference:\n${difference}`);
   if (result.breach === null) return console.log(`Seed ${seed}: nothing broken in ${days} days.`);
   await report(result);
 }
@@ -62,7 +64,7 @@ async function campaign(): Promise<void> {
   for (; seed < first + most && Date.now() < until; seed += 1) {
     const result = await run(seed, left);
     if (result.breach !== null) {
-      console.log(result.lastSteps.join('\n'));
+      printLast(result);
       console.log(`\nSeed ${seed}, number ${seed - first + 1} of this campaign: ${result.breach}`);
       return fail(replayOf(seed));
     }
@@ -86,8 +88,9 @@ function expected(): string[] {
 }
 
 /** Prints the last steps before a breach, and the faults without which it does not happen. */
-async function report({ seed, breach, lastSteps, faults }: Result): Promise<void> {
-  console.log(lastSteps.join('\n'));
+async function report(result: Result): Promise<void> {
+  const { seed, breach, faults } = result;
+  printLast(result);
   console.log(`\nSeed ${seed}: ${breach}`);
   const needed = await neededFaults(
     faults.map(({ name }) => name),
@@ -97,6 +100,10 @@ async function report({ seed, breach, lastSteps, faults }: Result): Promise<void
   const shown = faults.filter(({ name }) => needed.includes(name)).map((fault) => JSON.stringify(fault));
   console.log(`Faults that it needs: ${shown.length === 0 ? 'none' : `\n  ${shown.join('\n  ')}`}`);
   fail(replayOf(seed));
+}
+
+function printLast({ steps }: Result): void {
+  console.log(steps.slice(-STEPS_SHOWN).join('\n'));
 }
 
 function replayOf(seed: number): string {

@@ -284,7 +284,9 @@ export function createFaults({
         }
       } else if (word === 'commit') {
         fire(isDone ? 'after-commit' : 'before-commit');
-        if (isDone) fire('statement');
+        if (!isDone) return;
+        trace.add(`commit ${[...written].join(' ')}`);
+        fire('statement');
       }
     },
     /** Ends all faults: what follows must come to rest. */

@@ -1,7 +1,12 @@
-/** What differs between processes: ids, keys, nonces and `Math.random` come from one seed, and the memory in use is fixed. */
+/** Removes what differs between processes: randomness comes from one seed, and the memory and disk in use are fixed. */
 import crypto from 'node:crypto';
+import { statSync } from 'node:fs';
+import files from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
 import { type Random, seededRandom } from '../../src/simulator/random.ts';
+
+const MEMORY = { rss: 1e8, heapTotal: 1e8, heapUsed: 1e8, external: 0, arrayBuffers: 0 };
+const DISK = { bavail: 1e9, bsize: 4096 };
 
 /** Replaces the sources of randomness until the returned function is called. */
 export function seedProcess(seed: number): () => void {
@@ -10,7 +15,7 @@ export function seedProcess(seed: number): () => void {
   const { randomUUID, randomBytes } = crypto;
   const { random: realRandom } = Math;
   const { memoryUsage } = process;
-  const memory = process.memoryUsage();
+  const { stat, statfs } = files;
   crypto.randomBytes = ((size: number) => bytesOf(bytes, size)) as typeof randomBytes;
   crypto.randomUUID = (() => {
     const hex = bytesOf(ids, 16).toString('hex');
@@ -19,12 +24,14 @@ export function seedProcess(seed: number): () => void {
   }) as typeof randomUUID;
   Math.random = seededRandom(seed, 'process');
   // The receiver and the API read it every second, which takes a fifth of the simulation.
-  process.memoryUsage = Object.assign(() => memory, { rss: () => memory.rss });
+  process.memoryUsage = Object.assign(() => MEMORY, { rss: () => MEMORY.rss });
+  Object.assign(files, { stat: async (path: string) => statSync(path), statfs: async () => DISK });
   syncBuiltinESMExports();
   return () => {
     Object.assign(crypto, { randomUUID, randomBytes });
     Math.random = realRandom;
     process.memoryUsage = memoryUsage;
+    Object.assign(files, { stat, statfs });
     syncBuiltinESMExports();
   };
 }

@@ -37,10 +37,9 @@ export type Options = {
 export type Result = {
   seed: number;
   breach: string | null;
-  lastSteps: readonly string[];
+  /** Everything that happened, then all rows. */
+  steps: readonly string[];
   faults: readonly Fault[];
-  /** The SHA-256 of everything that happened and of all rows. */
-  hash: string;
   situations: ReadonlySet<string>;
   counts: ReadonlyMap<string, number>;
 };
@@ -151,15 +150,7 @@ export async function simulate({ seed, days, folder, without = new Set() }: Opti
   }
   const { situations, counts } = simulation;
   const { planned } = faults;
-  return {
-    seed,
-    breach: broken,
-    lastSteps: trace.lines,
-    faults: planned,
-    hash: trace.digest(),
-    situations,
-    counts,
-  };
+  return { seed, breach: broken, steps: trace.lines, faults: planned, situations, counts };
 }
 
 type Parts = Omit<Options, 'without'> & { time: Time; trace: Trace; breach: (what: string) => void };
@@ -244,7 +235,7 @@ function isQuiet(simulation: Simulation): boolean {
   return due !== null && due > simulation.time.now() + CLAIMED_STEP_MS && simulation.machine.isUp();
 }
 
-/** Hashes all rows, and notes the situations that they show. */
+/** Adds all rows to the trace, and notes the situations that they show. */
 function conclude({ trace, machine, saw, count }: Simulation): void {
   trace.addRows(machine.query);
   for (const { situations = {} } of FEATURES) {

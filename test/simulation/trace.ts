@@ -1,20 +1,15 @@
-/** Everything that happens in a simulation, as lines: hashed, and the last ones kept for a breach. */
-import { createHash } from 'node:crypto';
+/** Everything that happens in a simulation, as lines. The same seed always gives the same lines. */
 import type { Log } from '../../src/telemetry/log.ts';
 import type { Query } from './machine.ts';
-
-const LINES_KEPT = 60;
 
 export type Trace = ReturnType<typeof createTrace>;
 
 export function createTrace(now: () => number) {
-  const hash = createHash('sha256');
   const lines: string[] = [];
   const add = (text: string): void => {
     const line = `${new Date(now()).toISOString()} ${text}`;
-    hash.update(line);
     if (process.env.SIMULATION_TRACE !== undefined) process.stderr.write(`${line}\n`);
-    if (lines.push(line) > LINES_KEPT) lines.shift();
+    lines.push(line);
   };
   return {
     add,
@@ -42,10 +37,18 @@ export function createTrace(now: () => number) {
         );
         const order = key.length === 0 ? 'rowid' : key.map((column) => `"${column.name}"`).join(', ');
         for (const row of query(`select * from "${name}" order by ${order}`)) {
-          hash.update(`${name} ${JSON.stringify(row)}\n`);
+          lines.push(`row of ${name} ${JSON.stringify(row)}`);
         }
       }
     },
-    digest: (): string => hash.digest('hex'),
   };
+}
+
+/** Describes the first line in which two traces differ, with the lines before it; null if they are equal. */
+export function firstDifference(lines: readonly string[], otherLines: readonly string[]): string | null {
+  const length = Math.max(lines.length, otherLines.length);
+  const index = Array.from({ length }).findIndex((_, line) => lines[line] !== otherLines[line]);
+  if (index === -1) return null;
+  const before = lines.slice(Math.max(0, index - 5), index);
+  return [...before, `first:  ${lines[index]}`, `second: ${otherLines[index]}`].join('\n');
 }

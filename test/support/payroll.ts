@@ -26,7 +26,7 @@ import { overrideAmounts } from '../../src/payroll/lifecycle/overrides.ts';
 import { type RunView, viewRun } from '../../src/payroll/lifecycle/results.ts';
 import { type Verification, verifyRun } from '../../src/payroll/lifecycle/verify.ts';
 import { type Run, type RunBody, runOf, type StatedRun } from '../../src/payroll/records/body.ts';
-import { findRun, putRun, type StoredRun, voidRun } from '../../src/payroll/records/runs.ts';
+import { deleteRun, findRun, putRun, type StoredRun, voidRun } from '../../src/payroll/records/runs.ts';
 import { type PayrollCode, putCodes } from '../../src/payroll/settings/codes.ts';
 import { OPTIONS } from '../../src/payroll/settings/policy.ts';
 import { type PayDate, putSchedules, type Schedule } from '../../src/payroll/settings/schedules.ts';
@@ -230,8 +230,8 @@ export function runOn(payDate: string, fields: Partial<RunBody> = {}): StatedRun
 
 /** Stores a run. */
 export async function put(db: Db, runId: string, given: RunBody): Promise<StoredRun> {
-  const outcome = await transact(db, (trx) => putRun(trx, runId, stated(given), acting(LATELY)));
-  if (outcome === 'different') throw new Error('another run has the id');
+  const { outcome } = await transact(db, (trx) => putRun(trx, runId, stated(given), acting(LATELY)));
+  if (outcome === 'different' || outcome === 'date-open') throw new Error(`${runId}: ${outcome}`);
   return storedRun(db, runId);
 }
 
@@ -312,12 +312,14 @@ export async function linesOf(db: Db, runId: string): Promise<LineRecord[]> {
 
 let looks = 0;
 
-/** Stores a run under a new id and returns its lines, of all kinds or one kind. */
+/** Returns the lines of a run, of all kinds or one kind. Stores the run and deletes it: a pay date has one open run. */
 export async function lines(db: Db, given: RunBody, kind?: LineRecord['kind']): Promise<LineRecord[]> {
   looks += 1;
   const runId = `look-${looks}`;
   await put(db, runId, given);
-  return (await linesOf(db, runId)).filter((line) => kind === undefined || line.kind === kind);
+  const all = await linesOf(db, runId);
+  await transact(db, (trx) => deleteRun(trx, runId, acting(LATELY)));
+  return all.filter((line) => kind === undefined || line.kind === kind);
 }
 
 /** Returns a run's arrears lines: deduction, amount, the run they settle, and whether they are only reported. */

@@ -1,9 +1,11 @@
 import type { FastifyReply } from 'fastify';
 import Type from 'typebox';
+import { PAY_FREQUENCIES } from '../../contract/employee.ts';
 import * as field from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
 import { cursorOf } from '../../formats/cursor.ts';
 import { beginRun, PREVIEWED_LINES, previewWithLines } from '../../payroll/lifecycle/begin.ts';
+import { openOnPayDate } from '../../payroll/lifecycle/open-on-pay-date.ts';
 import { deleteOpenRun } from '../../payroll/lifecycle/overrides.ts';
 import { viewRun } from '../../payroll/lifecycle/results.ts';
 import {
@@ -34,6 +36,22 @@ import { questionOf, Readiness } from './readiness.ts';
 
 /** A run can name all 100,000 employees of an employer twice, with ids of 36 characters. */
 export const RUN_BYTES_MAX = 8 * 1024 * 1024;
+
+const OpenRequest = field.component(
+  'OpenPayrollRunRequest',
+  {
+    employer_id: { ...field.identifier, description: 'The employer.' },
+    pay_frequency: field.oneOfDescribed(PAY_FREQUENCIES, 'The pay frequency of the pay schedule.'),
+    pay_group: Type.Optional(
+      field.nullable({
+        ...field.identifier,
+        description: 'The pay group of the pay schedule, if it has one.',
+      }),
+    ),
+    pay_date: { ...field.day, description: 'A date of the pay schedule.' },
+  },
+  'A pay date of a pay schedule.',
+);
 
 export function payrollRunRoutes(app: Api, parts: ApiParts): void {
   const { db, now, log } = parts;
@@ -66,11 +84,48 @@ export function payrollRunRoutes(app: Api, parts: ApiParts): void {
       if (begun.outcome === 'different') {
         throw conflict('A run with this ID and a different body exists. Use another ID or delete that run.');
       }
+      if (begun.outcome === 'date-open') {
+        throw conflict(
+          `The run ${begun.by} is already open for this pay date, frequency and pay group. Use it, or delete it first.`,
+        );
+      }
       if (begun.outcome === 'created') {
         log.info({ run_id, employer_id: run.employer_id, ...by(request) }, 'a payroll run was created');
       }
       withEtag(reply, begun.view.etag).code(begun.outcome === 'created' ? 201 : 200);
       return viewStoredRun(db, begun.view, begun.stored);
+    },
+  );
+
+  app.post(
+    '/v1/payroll-runs',
+    operation('Payroll runs', 'runs:write', {
+      operationId: 'openPayrollRun',
+      summary: 'Open the payroll run of a pay date',
+      description:
+        'Returns the finalized or open regular run of an employer, pay frequency, pay group and pay date, whatever its ID. ' +
+        'If there is none, because it was never created or was voided, creates it with the pay period of the pay schedule and ' +
+        'an ID such as `acme-biweekly-2026-07-17`. Callers at the same time get the same run.',
+      body: OpenRequest,
+      response: {
+        200: { ...PayrollRunOutline, 'x-response-description': 'The run already existed.' },
+        201: { ...PayrollRunOutline, 'x-response-description': 'The run was created.' },
+      },
+      refuses: ['RUN_REFUSED'],
+      employers: 'request',
+      action: 'run.create',
+    }),
+    async (request, reply) => {
+      const { pay_group = null, ...payroll } = request.body;
+      assertOwnEmployer(request, payroll.employer_id);
+      const acting = actingIn(request, now());
+      const { outcome, stored } = await openOnPayDate(db, { ...payroll, pay_group }, acting);
+      if (outcome === 'created') {
+        const { run_id, employer_id } = stored;
+        log.info({ run_id, employer_id, ...by(request) }, 'a payroll run was created');
+      }
+      reply.code(outcome === 'created' ? 201 : 200);
+      return outlineOf(db, stored);
     },
   );
 

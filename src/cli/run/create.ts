@@ -38,6 +38,11 @@ export function addRunCommands(program: Command): void {
             `another run has the id ${runId}: use another id, or delete that run with "benefits-sidecar run delete" while it is open`,
           );
         }
+        if (begun.outcome === 'date-open') {
+          throw failed(
+            `the run ${begun.by} is already open for this pay date, frequency and pay group: use it, or delete it with "benefits-sidecar run delete"`,
+          );
+        }
         const shown = await viewStoredRun(db, begun.view, begun.stored);
         printResult(out, shown, () => printRun(out, shown));
         if (begun.outcome === 'same') out.note('This run exists already. Nothing changed.');

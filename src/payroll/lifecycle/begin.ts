@@ -11,14 +11,13 @@ import { computationOf } from '../compute/computation.ts';
 import { readEmployees } from '../compute/employees.ts';
 import { isListed, remainingDates, terminationOf } from '../compute/shares.ts';
 import { employeeOfCheck, type StatedRun } from '../records/body.ts';
-import { findRun, putRun, type StoredRun } from '../records/runs.ts';
+import { findRun, type PutRun, putRun, type StoredRun } from '../records/runs.ts';
 import { isKnownEmployer } from './employers.ts';
 import { previewRun, type RunView, viewRun } from './results.ts';
 
 type Begun =
   | { outcome: 'created' | 'same'; view: RunView; stored: StoredRun }
-  /** Another body is stored under the id. */
-  | { outcome: 'different' };
+  | Exclude<PutRun, { outcome: 'created' | 'same' }>;
 
 /** Stores a run if it can be computed. The same body under the same id is `same`, in any state. Throws RUN_REFUSED. */
 export async function beginRun(db: Db, runId: string, run: StatedRun, acting: Acting): Promise<Begun> {
@@ -26,11 +25,12 @@ export async function beginRun(db: Db, runId: string, run: StatedRun, acting: Ac
   if (known === null) {
     await assertKnown(db, run);
     const view = await previewRun(db, runId, run);
-    const { outcome, stored } = await transact(db, async (trx) => ({
-      outcome: await putRun(trx, runId, run, acting),
+    const { put, stored } = await transact(db, async (trx) => ({
+      put: await putRun(trx, runId, run, acting),
       stored: (await findRun(trx, runId)) as StoredRun,
     }));
-    if (outcome === 'created') return { outcome, view, stored };
+    if (put.outcome === 'date-open') return put;
+    if (put.outcome === 'created') return { outcome: put.outcome, view, stored };
     // Another caller created the run while this one was computed.
     known = stored;
   }

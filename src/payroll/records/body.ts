@@ -8,8 +8,10 @@ import { OPTIONS, Options } from '../settings/policy.ts';
 
 export const KINDS = ['regular', 'off_cycle'] as const;
 
+/** The most characters of a run's id. */
+export const RUN_ID_MAX = 128;
 /** Clients remove a path segment of one or two dots from a URL. */
-export const RUN_ID_PATTERN = '^(?!\\.{1,2}$)[A-Za-z0-9._-]{1,128}$';
+export const RUN_ID_PATTERN = `^(?!\\.{1,2}$)[A-Za-z0-9._-]{1,${RUN_ID_MAX}}$`;
 
 /** The most ids in a list: the employees of a large employer. Select more by pay group. */
 const LIST_MAX = 100_000;

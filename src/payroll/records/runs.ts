@@ -6,6 +6,7 @@ import { jsonColumn } from '../../formats/json-column.ts';
 import { type Acting, record } from '../../security/audit.ts';
 import { lockPayroll } from '../settings/lock.ts';
 import { StatedRun } from './body.ts';
+import { removeComputation } from './computations.ts';
 
 export type StoredRun = Selectable<PayrollRunTable>;
 
@@ -21,24 +22,28 @@ export const OF_BODY = [
 ] as const;
 type OfBody = Pick<StatedRun, (typeof OF_BODY)[number]>;
 
+export type PutRun =
+  | { outcome: 'created' | 'same' }
+  /** Another body is stored under the id. */
+  | { outcome: 'different' }
+  /** Another open regular run has the pay date, frequency and pay group. */
+  | { outcome: 'date-open'; by: string };
+
 /** Stores a requested run. The same body under the same id is `same`, even if the run is finalized or voided. */
-export async function putRun(
-  trx: Trx,
-  runId: string,
-  run: StatedRun,
-  acting: Acting,
-): Promise<'created' | 'same' | 'different'> {
+export async function putRun(trx: Trx, runId: string, run: StatedRun, acting: Acting): Promise<PutRun> {
   const body = JSON.stringify(run);
   await lockPayroll(trx);
   const known = await findRun(trx, runId);
-  if (known !== null) return known.body === body ? 'same' : 'different';
+  if (known !== null) return { outcome: known.body === body ? 'same' : 'different' };
+  const open = run.kind === 'regular' ? await regularRunOn(trx, run, 'open') : null;
+  if (open !== null) return { outcome: 'date-open', by: open.run_id };
   const columns = Object.fromEntries(OF_BODY.map((field) => [field, run[field]])) as OfBody;
   await trx
     .insertInto('payroll_runs')
     .values({ run_id: runId, ...columns, body, state: 'open', created_at: acting.now })
     .execute();
   await recordRun(trx, acting, 'run.create', { run_id: runId, ...columns });
-  return 'created';
+  return { outcome: 'created' };
 }
 
 export async function findRun(db: Db | Trx, runId: string): Promise<StoredRun | null> {
@@ -51,7 +56,26 @@ export async function stateOf(db: Db | Trx, runId: string): Promise<RunState | u
   return (await rows.executeTakeFirst())?.state;
 }
 
-type Payees = Pick<StoredRun, 'employer_id' | 'pay_frequency' | 'pay_group'>;
+export type Payees = Pick<StoredRun, 'employer_id' | 'pay_frequency' | 'pay_group'>;
+
+/** Returns the only regular run of a state for a pay date, frequency and exactly this pay group, or null. */
+export async function regularRunOn(
+  db: Db | Trx,
+  { employer_id, pay_frequency, pay_group, pay_date }: Payees & Pick<StoredRun, 'pay_date'>,
+  state: 'open' | 'finalized',
+): Promise<StoredRun | null> {
+  const row = await db
+    .selectFrom('payroll_runs')
+    .selectAll()
+    .where('employer_id', '=', employer_id)
+    .where('pay_frequency', '=', pay_frequency)
+    .where(sql`coalesce(pay_group, '')`, '=', pay_group ?? '')
+    .where('pay_date', '=', pay_date)
+    .where('kind', '=', sql.lit('regular'))
+    .where('state', '=', sql.lit(state))
+    .executeTakeFirst();
+  return row ?? null;
+}
 
 /** Selects the finalized regular runs that may pay the same employees. A run without a pay group is for all groups. */
 function finalizedRegularRuns(db: Db | Trx, { employer_id, pay_frequency, pay_group }: Payees) {
@@ -234,6 +258,7 @@ export async function deleteRun(
   const run = await findRun(trx, runId);
   if (run === null) return 'unknown';
   if (run.state !== 'open') return 'not-open';
+  await removeComputation(trx, runId);
   await trx.deleteFrom('payroll_runs').where('run_id', '=', runId).execute();
   await recordRun(trx, acting, 'run.delete', run);
   return 'deleted';
@@ -245,6 +270,7 @@ export async function setFinalized(
   runId: string,
   columns: Omit<Updateable<PayrollRunTable>, 'state'>,
 ): Promise<void> {
+  await removeComputation(trx, runId);
   await trx
     .updateTable('payroll_runs')
     .set({ state: 'finalized', ...columns })

@@ -32,11 +32,11 @@ export const Schedule = closed({
 });
 export type Schedule = Static<typeof Schedule>;
 
-const readStored = jsonColumn('pay_schedules', 'schedules', Type.Array(Schedule));
+export const parseSchedules = jsonColumn('pay_schedules', 'schedules', Type.Array(Schedule));
 
 export async function readSchedules(db: Db | Trx, employerId: string): Promise<Schedule[]> {
   const latest = await latestVersion(db, employerId);
-  return latest === undefined ? [] : readStored(latest.schedules, employerId);
+  return latest === undefined ? [] : parseSchedules(latest.schedules, employerId);
 }
 
 /** Returns the schedules with the pay dates that are kept. A schedule without any is left out. */

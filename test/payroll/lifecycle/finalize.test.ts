@@ -157,8 +157,9 @@ onEitherEngine('a repeated finalize returns the run', async (t) => {
 
 onEitherEngine('if two runs of one date are finalized concurrently, one becomes final', async (t) => {
   const db = await staged(t);
+  await learn(db, ...['e', 'f'].map((id) => employment(id, { pay_group: 'north' })));
   await put(db, 'one', body(2));
-  await put(db, 'two', body(2, { extra_paycheck: 'skip' }));
+  await put(db, 'two', body(2, { pay_group: 'north' }));
   const outcomes = await Promise.all([finalize(db, 'one'), finalize(db, 'two')]);
   t.equal(outcomes.filter(({ outcome }) => outcome === 'finalized').length, 1);
   const [winner] = outcomes[0].outcome === 'finalized' ? ['one'] : ['two'];
@@ -192,7 +193,11 @@ const CODE = {
 
 const interferences: [what: string, work: (db: Db) => Promise<unknown>, outcome: Finalized['outcome']][] = [
   ['another run of the employer is finalized', (db) => finalized(db, 'other', body(1)), 'changed'],
-  ['another run of the pay date is finalized', (db) => finalized(db, 'other', body(2)), 'date-taken'],
+  [
+    'another run of the pay date is finalized',
+    (db) => finalized(db, 'other', body(2, { pay_group: 'north' })),
+    'date-taken',
+  ],
   ['the run itself is finalized', (db) => finalize(db, 'r'), 'not-open'],
   ['the previous run is voided', (db) => voided(db, 'r0'), 'changed'],
   ['deductions taken of an earlier run are reported', (db) => report(db, 'r0'), 'changed'],

@@ -39,7 +39,8 @@ t.test('the same run again changes nothing, with an explicit or default kind, in
   const again = (given: RunBody) => {
     const checked = runOf(given);
     if (!checked.ok) throw new Error('refused');
-    return transact(db, (trx) => putRun(trx, 'r', checked.run, acting('2026-07-01T00:00:00.000Z')));
+    const asOf = acting('2026-07-01T00:00:00.000Z');
+    return transact(db, async (trx) => (await putRun(trx, 'r', checked.run, asOf)).outcome);
   };
   t.equal(await again(body(2, { employee_ids: ['f', 'e'] })), 'created');
   const stored = await storedRun(db, 'r');
@@ -54,14 +55,14 @@ t.test('the same run again changes nothing, with an explicit or default kind, in
 
 t.test('runs are listed by pay date, latest first, and a cursor continues after a page', async (t) => {
   const db = await staged(t);
-  for (const [runId, place, employer_id] of [
-    ['b', 2, 'acme'],
+  for (const [runId, place, employer_id, pay_group] of [
+    ['b', 2, 'acme', 'north'],
     ['a', 2, 'acme'],
     ['c', 3, 'acme'],
     ['d', 1, 'other'],
     ['e', 1, 'acme'],
   ] as const)
-    await put(db, runId, body(place, { employer_id }));
+    await put(db, runId, body(place, { employer_id, ...(pay_group && { pay_group }) }));
   const pages = async (limit: number, filter: Parameters<typeof listRuns>[1]) => {
     const seen: string[][] = [];
     for (let after: { payDate: string; runId: string } | undefined; ; ) {

@@ -5,6 +5,7 @@ import { isAppError } from '../../../src/errors.ts';
 import { resolveBasis, runUnder } from '../../../src/payroll/compute/basis.ts';
 import { planWith, scheduleOf } from '../../../src/payroll/compute/calendar.ts';
 import type { Run, StatedRun } from '../../../src/payroll/records/body.ts';
+import { deleteRun } from '../../../src/payroll/records/runs.ts';
 import { CODES, putCodes, readCodes } from '../../../src/payroll/settings/codes.ts';
 import { POLICY, putPolicy } from '../../../src/payroll/settings/policy.ts';
 import { checkSchedules, putSchedules, readSchedules } from '../../../src/payroll/settings/schedules.ts';
@@ -310,6 +311,7 @@ onEitherEngine('an option that differs from the policy needs a reason', async (t
   t.strictSame(await problems(), [], 'the policy has the same value');
   await set(db, { scheme: 'annualized' });
   t.strictSame(await problems(), needed, 'refused at computation');
+  await transact(db, (trx) => deleteRun(trx, 'r', acting(LATELY)));
   await put(db, 'with-reason', { ...stated, policy_reason: 'agreed with the broker' });
   t.match((await view(db, 'with-reason')).run, { scheme: 'month-even', policy_reason: /broker/ });
 });

@@ -1,0 +1,205 @@
+import Type, { type Static } from 'typebox';
+import { PAY_FREQUENCIES } from '../../contract/employee.ts';
+import * as field from '../../contract/fields.ts';
+import { isAppError } from '../../errors.ts';
+import { cursorOf } from '../../formats/cursor.ts';
+import { readPosition } from '../../ledger/position.ts';
+import {
+  MISSING,
+  PAYROLL_STATES,
+  type PayrollDue,
+  payrollsDue,
+  RECOMPUTE_AFTER_MS,
+  sortKeyOf,
+} from '../../payroll/lifecycle/payrolls-due.ts';
+import {
+  ComputationResult,
+  computationsOf,
+  type StoredComputation,
+  saveComputation,
+} from '../../payroll/records/computations.ts';
+import { bodyOf, type StoredRun } from '../../payroll/records/runs.ts';
+import { readPayrollRevision } from '../../payroll/settings/lock.ts';
+import { reviewOfRun } from '../../readiness/run-report.ts';
+import { employersOf } from '../employers.ts';
+import { type Api, type ApiParts, operation } from '../route.ts';
+import { RunId } from '../run-schemas.ts';
+import { cursor, idFilter, LIMIT_DEFAULT, limit, pageOf } from '../schemas.ts';
+import { notOpen, storedRun } from './payroll-runs.ts';
+import { questionOf } from './readiness.ts';
+
+const RunComputation = field.component(
+  'RunComputation',
+  {
+    position: field.integer('The ledger position of the computation.'),
+    computed_at: field.text('The time of the computation.'),
+    ...ComputationResult.properties,
+  },
+  'The last computation of an open run, for lists. Get the run to compute it now.',
+);
+
+const PayrollDueRow = field.component(
+  'PayrollDue',
+  {
+    id: field.text('Identifies the employer, pay frequency and pay group.'),
+    employer_id: field.text('The employer.'),
+    pay_frequency: field.nullable(
+      field.oneOfDescribed(PAY_FREQUENCIES, 'The pay frequency. Null without a pay schedule.'),
+    ),
+    pay_group: field.nullableText('The pay group of the pay schedule.'),
+    pay_date: field.nullableText('The pay date that is due. Null if the pay schedule has none.'),
+    period_start: field.nullableText('The first day of its pay period.'),
+    period_end: field.nullableText('The last day of its pay period.'),
+    next_pay_date: field.nullableText('The pay date after it.'),
+    last_pay_date: field.nullableText('The last pay date of the pay schedule.'),
+    state: field.oneOfDescribed(
+      PAYROLL_STATES,
+      '`needs_setup`: no pay date is due, see `missing`. `overdue`: the pay date has passed, and the run is not finalized. ' +
+        '`not_started`: there is no run. `needs_review`: a check fails, or the run was not computed yet. ' +
+        '`ready`: every check passed when the run was last computed.',
+    ),
+    run_id: field.nullableText('The open or finalized run of the pay date.'),
+    missing: Type.Array(field.oneOf(MISSING), {
+      description:
+        'What the employer lacks for payroll. `next_pay_dates`: the pay schedule ends within 60 days.',
+    }),
+    computation: field.nullable(
+      field.closed({
+        ...RunComputation.properties,
+        is_outdated: field.boolean('Data of the run may have changed since.'),
+      }),
+    ),
+  },
+  'The payroll of an employer, pay frequency and pay group that is due.',
+);
+
+const dueCursor = cursorOf('payrolls-due', Type.String());
+
+/** Lists the payrolls that are due, and computes the runs that the list shows. */
+export function payrollsDueRoutes(app: Api, parts: ApiParts): void {
+  const { db, now } = parts;
+  app.get(
+    '/v1/payrolls-due',
+    operation('Payroll runs', 'runs:read', {
+      operationId: 'listPayrollsDue',
+      summary: 'List the payrolls that are due',
+      description:
+        'Lists one payroll for each employer, pay frequency and pay group by pay date, with its run and the last computation ' +
+        'of it. Employers that need a setup come last.',
+      querystring: field.closed({ employer_id: idFilter('Only payrolls of this employer.'), cursor, limit }),
+      response: { 200: pageOf(PayrollDueRow) },
+      employers: 'list',
+    }),
+    async (request) => {
+      const { query } = request;
+      const after = dueCursor.decode(query.cursor) ?? '';
+      const employers = employersOf(request);
+      const all = await payrollsDue(db, now());
+      const due = all.filter(
+        (row) =>
+          sortKeyOf(row) > after &&
+          [undefined, row.employer_id].includes(query.employer_id) &&
+          (employers === null || employers.includes(row.employer_id)),
+      );
+      const size = query.limit ?? LIMIT_DEFAULT;
+      const page = due.slice(0, size);
+      const last = page.at(-1);
+      const next = due.length > size && last !== undefined ? sortKeyOf(last) : null;
+      return dueCursor.page(page.map(viewDue), next);
+    },
+  );
+
+  const alone = oneAtATime();
+  app.post(
+    '/v1/payroll-runs/:run_id/computation',
+    operation('Payroll runs', 'runs:read', {
+      operationId: 'computePayrollRun',
+      summary: 'Compute an open payroll run for the list of payrolls',
+      description:
+        'Computes an open run with its readiness and keeps the result for `GET /v1/payrolls-due`. Runs are computed one at a ' +
+        'time, and each at most once a minute: a younger result is returned as it is. Finalizing computes the run again.',
+      params: RunId,
+      response: { 200: RunComputation },
+      refuses: ['NOT_FOUND', 'CONFLICT'],
+      employers: 'run',
+      action: 'none',
+    }),
+    async ({ params }) => {
+      const stored = await storedRun(db, params.run_id);
+      if (stored.state !== 'open') throw notOpen();
+      return viewComputation(await alone(() => computed(parts, stored)));
+    },
+  );
+}
+
+/** Returns the computation of a run, or the stored one if it is young. */
+async function computed(parts: ApiParts, stored: StoredRun): Promise<StoredComputation> {
+  const { db, now } = parts;
+  const { run_id } = stored;
+  const known = (await computationsOf(db, [run_id])).get(run_id);
+  if (known !== undefined && now().getTime() - Date.parse(known.computed_at) < RECOMPUTE_AFTER_MS)
+    return known;
+  const data = { position: await readPosition(db), revision: await readPayrollRevision(db) };
+  const computed_at = now().toISOString();
+  const computation = { ...{ run_id, ...data, computed_at }, result: await resultOf(parts, stored) };
+  await saveComputation(db, computation);
+  return computation;
+}
+
+async function resultOf(parts: ApiParts, stored: StoredRun): Promise<ComputationResult> {
+  const { db } = parts;
+  try {
+    const { summary, report } = await reviewOfRun(db, bodyOf(stored), stored.run_id, await questionOf(parts));
+    const { totals, outcome } = summary;
+    const found = (result: 'fail' | 'warn') =>
+      report.checks
+        .filter((check) => check.result === result)
+        .map(({ id, count }) => ({ check_id: id, count }));
+    return {
+      problem: null,
+      employees: outcome.employees,
+      lines: totals.lines,
+      member_amount: totals.member_amount,
+      employer_amount: totals.employer_amount,
+      member_difference: outcome.comparison?.totals.member_difference ?? null,
+      failed: found('fail'),
+      warned: found('warn'),
+    };
+  } catch (error) {
+    if (!isAppError(error, 'RUN_REFUSED')) throw error;
+    const [first] = error.problems;
+    return {
+      problem: first === undefined ? error.message : `${first.path} ${first.rule}`,
+      ...{ employees: 0, lines: 0, failed: [], warned: [] },
+      ...{ member_amount: null, employer_amount: null, member_difference: null },
+    };
+  }
+}
+
+/** Returns a function that runs work after the work before it has ended. */
+function oneAtATime() {
+  let last: Promise<unknown> = Promise.resolve();
+  return <Result>(work: () => Promise<Result>): Promise<Result> => {
+    const result = last.then(work);
+    last = result.catch(() => {});
+    return result;
+  };
+}
+
+function viewComputation({
+  position,
+  computed_at,
+  result,
+}: StoredComputation): Static<typeof RunComputation> {
+  return { position, computed_at, ...result };
+}
+
+function viewDue({ computation, ...row }: PayrollDue): Static<typeof PayrollDueRow> {
+  const { employer_id, pay_frequency, pay_group } = row;
+  return {
+    id: [employer_id, pay_frequency, pay_group].filter((part) => part !== null).join(' '),
+    ...row,
+    computation:
+      computation === null ? null : { ...viewComputation(computation), is_outdated: computation.is_outdated },
+  };
+}

@@ -1,0 +1,204 @@
+/** The payrolls that are due: one for each employer, pay frequency and pay group, and what an employer lacks for payroll. */
+import { Temporal } from 'temporal-polyfill';
+import { employersWithCensus } from '../../census/staged.ts';
+import { employersWithSyncs } from '../../census/syncs.ts';
+import type { PayFrequency } from '../../contract/employee.ts';
+import type { Db } from '../../database/tables.ts';
+import { readPosition } from '../../ledger/position.ts';
+import { employersInRoster } from '../../ledger/roster.ts';
+import { computationsOf, type StoredComputation } from '../records/computations.ts';
+import { currentRegularRuns, lastPayDates } from '../records/regular-runs.ts';
+import { employersWithCodes, employersWithPolicy, schedulesByEmployer } from '../settings/all-employers.ts';
+import { readPayrollRevision } from '../settings/lock.ts';
+import type { PayDate, Schedule } from '../settings/schedules.ts';
+
+/** Days before the last pay date of a schedule from which its next dates are missing: time to plan a year. */
+const NEXT_DATES_DAYS = 60;
+/** The age from which a computation is repeated although no data changed: checks also depend on the time. */
+const OUTDATED_MS = 5 * 60_000;
+/** The least time between two computations of a run for the list. */
+export const RECOMPUTE_AFTER_MS = 60_000;
+
+/** What an employer needs before its payroll can run, in the order in which it is set up. */
+export const MISSING = [
+  'census',
+  'pay_schedule',
+  'next_pay_dates',
+  'payroll_codes',
+  'payroll_policy',
+] as const;
+export type Missing = (typeof MISSING)[number];
+
+/** `needs_setup`: there is no pay date. `overdue`: the pay date has passed. */
+export const PAYROLL_STATES = [
+  'needs_setup',
+  'overdue',
+  'not_started',
+  'needs_review',
+  'ready',
+  'finalized',
+] as const;
+export type PayrollState = (typeof PAYROLL_STATES)[number];
+
+export type PayrollDue = {
+  employer_id: string;
+  pay_frequency: PayFrequency | null;
+  pay_group: string | null;
+  pay_date: string | null;
+  period_start: string | null;
+  period_end: string | null;
+  /** The pay date after `pay_date`. */
+  next_pay_date: string | null;
+  /** The last pay date of the schedule. */
+  last_pay_date: string | null;
+  state: PayrollState;
+  run_id: string | null;
+  missing: Missing[];
+  computation: (StoredComputation & { is_outdated: boolean }) | null;
+};
+
+type Runs = Awaited<ReturnType<typeof currentRegularRuns>>;
+type Key = { employer_id: string; pay_frequency: string; pay_group: string | null };
+
+/** Returns the payrolls that are due by pay date, then those that need a setup. `now` decides what is overdue. */
+export async function payrollsDue(db: Db, now: Date): Promise<PayrollDue[]> {
+  const today = now.toISOString().slice(0, 'YYYY-MM-DD'.length);
+  const schedules = await schedulesByEmployer(db);
+  const codes = await employersWithCodes(db);
+  const policies = await employersWithPolicy(db);
+  const counted = new Set([...(await employersInRoster(db)), ...(await employersWithCensus(db))]);
+  const known = [...schedules.keys(), ...codes, ...policies, ...counted, ...(await employersWithSyncs(db))];
+  const lasts = new Map((await lastPayDates(db)).map((row) => [textOf(row), row.pay_date]));
+  const runs = await currentRegularRuns(db, today);
+  const runsByKey = Map.groupBy(runs, textOf);
+  const computations = await computationsOf(
+    db,
+    runs.filter(({ state }) => state === 'open').map(({ run_id }) => run_id),
+  );
+  const data = { position: await readPosition(db), revision: await readPayrollRevision(db) };
+  const isOutdated = (computation: StoredComputation) =>
+    computation.position !== data.position ||
+    computation.revision !== data.revision ||
+    now.getTime() - Date.parse(computation.computed_at) > OUTDATED_MS;
+
+  const due = [...new Set(known)].flatMap((employer_id): PayrollDue[] => {
+    const missing = MISSING.filter(
+      (what) =>
+        (what === 'census' && !counted.has(employer_id)) ||
+        (what === 'payroll_codes' && !codes.has(employer_id)) ||
+        (what === 'payroll_policy' && !policies.has(employer_id)),
+    );
+    const lists = schedules.get(employer_id) ?? [];
+    if (lists.length === 0) return [withoutDate({ employer_id, missing, lacks: 'pay_schedule' })];
+    return lists.map((schedule): PayrollDue => {
+      const key = { employer_id, ...schedule };
+      const text = textOf(key);
+      const found = dueOf(schedule, runsByKey.get(text) ?? [], lasts.get(text) ?? null, today);
+      const { pay_frequency, pay_group } = schedule;
+      if (found === null) {
+        const last_pay_date = schedule.pay_dates.at(-1)?.pay_date ?? null;
+        return {
+          ...withoutDate({ employer_id, missing, lacks: 'next_pay_dates' }),
+          ...{ pay_frequency, pay_group, last_pay_date },
+        };
+      }
+      const { isFinalized, ...row } = found;
+      const computation = row.run_id === null ? undefined : computations.get(row.run_id);
+      const endsSoon = isWithinDays(today, row.last_pay_date, NEXT_DATES_DAYS);
+      return {
+        ...{ employer_id, pay_frequency, pay_group },
+        ...row,
+        state: isFinalized ? 'finalized' : stateOf(row, computation, today),
+        missing: inOrder([...missing, ...(endsSoon ? (['next_pay_dates'] as const) : [])]),
+        computation:
+          computation === undefined ? null : { ...computation, is_outdated: isOutdated(computation) },
+      };
+    });
+  });
+  return due.toSorted((row, other) => (sortKeyOf(row) < sortKeyOf(other) ? -1 : 1));
+}
+
+type Dated = PayDate & {
+  next_pay_date: string | null;
+  last_pay_date: string;
+  run_id: string | null;
+  isFinalized: boolean;
+};
+
+/**
+ * Returns the pay date that is due: one that has passed since the last finalized one, else the next one, which may be final.
+ * An open run of an earlier pay date comes first. Null without a date.
+ */
+function dueOf(
+  { pay_dates }: Schedule,
+  runs: Runs,
+  lastFinalized: string | null,
+  today: string,
+): Dated | null {
+  const passed = lastFinalized === null ? [] : pay_dates.filter(({ pay_date }) => pay_date > lastFinalized);
+  const open = runs.filter(({ state }) => state === 'open').map(({ pay_date }) => pay_date);
+  const candidates = [
+    passed[0]?.pay_date,
+    pay_dates.find(({ pay_date }) => pay_date >= today)?.pay_date,
+    ...open,
+  ];
+  const isScheduled = (day: string | undefined) => pay_dates.some(({ pay_date }) => pay_date === day);
+  const [first] = candidates.filter((day) => day !== undefined && isScheduled(day)).toSorted();
+  const place = pay_dates.findIndex(({ pay_date }) => pay_date === first);
+  const date = pay_dates[place];
+  if (date === undefined) return null;
+  const ofDate = runs.filter(({ pay_date }) => pay_date === date.pay_date);
+  const run = ofDate.find(({ state }) => state === 'finalized') ?? ofDate[0];
+  return {
+    ...date,
+    next_pay_date: pay_dates[place + 1]?.pay_date ?? null,
+    last_pay_date: (pay_dates.at(-1) as PayDate).pay_date,
+    run_id: run?.run_id ?? null,
+    isFinalized: run?.state === 'finalized',
+  };
+}
+
+function stateOf(
+  { run_id, pay_date }: Pick<Dated, 'run_id' | 'pay_date'>,
+  computation: StoredComputation | undefined,
+  today: string,
+): PayrollState {
+  if (pay_date < today) return 'overdue';
+  if (run_id === null) return 'not_started';
+  const { problem = '', failed = [] } = computation?.result ?? {};
+  return problem === null && failed.length === 0 ? 'ready' : 'needs_review';
+}
+
+function withoutDate({
+  employer_id,
+  missing,
+  lacks,
+}: {
+  employer_id: string;
+  missing: readonly Missing[];
+  lacks: Missing;
+}): PayrollDue {
+  return {
+    ...{ employer_id, pay_frequency: null, pay_group: null, state: 'needs_setup', run_id: null },
+    ...{ pay_date: null, period_start: null, period_end: null, next_pay_date: null, last_pay_date: null },
+    missing: inOrder([...missing, lacks]),
+    computation: null,
+  };
+}
+
+function inOrder(missing: readonly Missing[]): Missing[] {
+  return MISSING.filter((what) => missing.includes(what));
+}
+
+function isWithinDays(today: string, day: string, days: number): boolean {
+  return Temporal.PlainDate.from(today).until(day).days <= days;
+}
+
+function textOf({ employer_id, pay_frequency, pay_group }: Key): string {
+  return JSON.stringify([employer_id, pay_frequency, pay_group]);
+}
+
+/** Payrolls without a date come last. */
+export function sortKeyOf({ pay_date, ...key }: PayrollDue): string {
+  return `${pay_date ?? '~'} ${JSON.stringify([key.employer_id, key.pay_frequency, key.pay_group])}`;
+}

@@ -1,0 +1,85 @@
+/** The last computation of each open run: what lists show of a run without computing it. */
+import Type, { type Static } from 'typebox';
+import { closed, integer, nullable, text } from '../../contract/fields.ts';
+import { isOneOf } from '../../database/bulk.ts';
+import type { Db, Trx } from '../../database/tables.ts';
+import { transact } from '../../database/transaction.ts';
+import { jsonColumn } from '../../formats/json-column.ts';
+import { amountField } from '../calculation/line.ts';
+
+const Findings = Type.Array(
+  closed({ check_id: text('The ID of the check.'), count: integer('The number of open findings.') }),
+);
+
+/** What a computation found, or why the run cannot be computed. */
+export const ComputationResult = closed({
+  problem: nullable(text('Why the run cannot be computed. Null if it was.')),
+  employees: integer('The number of employees in the run.'),
+  lines: integer('The number of lines.'),
+  member_amount: nullable(amountField('What the employees pay.')),
+  employer_amount: nullable(amountField('What the employer pays.')),
+  member_difference: nullable(amountField('This run less the previous one. Null without a previous run.')),
+  failed: { ...Findings, description: 'The failed readiness checks.' },
+  warned: { ...Findings, description: 'The readiness checks that warn.' },
+});
+export type ComputationResult = Static<typeof ComputationResult>;
+
+/** The state of the data that a computation read: the ledger's position, and the revision of runs, reports and settings. */
+export type DataState = { position: number; revision: number };
+export type StoredComputation = DataState & {
+  run_id: string;
+  computed_at: string;
+  result: ComputationResult;
+};
+
+const readResult = jsonColumn('run_computations', 'result', ComputationResult);
+
+/** Stores the computation of an open run, unless the stored one read newer data. */
+export async function saveComputation(db: Db, computation: StoredComputation): Promise<void> {
+  const { result, ...row } = computation;
+  await transact(db, async (trx) => {
+    const open = trx.selectFrom('payroll_runs').select('run_id').where('state', '=', 'open');
+    if ((await open.where('run_id', '=', row.run_id).executeTakeFirst()) === undefined) return;
+    await trx
+      .insertInto('run_computations')
+      .values({ ...row, result: JSON.stringify(result) })
+      .onConflict((conflict) =>
+        conflict
+          .column('run_id')
+          .doUpdateSet((eb) => ({
+            position: eb.ref('excluded.position'),
+            revision: eb.ref('excluded.revision'),
+            computed_at: eb.ref('excluded.computed_at'),
+            result: eb.ref('excluded.result'),
+          }))
+          .where(({ eb, refTuple }) =>
+            eb(
+              refTuple('excluded.position', 'excluded.revision'),
+              '>=',
+              refTuple('run_computations.position', 'run_computations.revision'),
+            ),
+          ),
+      )
+      .execute();
+  });
+}
+
+export async function removeComputation(trx: Trx, runId: string): Promise<void> {
+  await trx.deleteFrom('run_computations').where('run_id', '=', runId).execute();
+}
+
+/** Returns the last computations of these runs by run id. */
+export async function computationsOf(
+  db: Db,
+  runIds: readonly string[],
+): Promise<Map<string, StoredComputation>> {
+  if (runIds.length === 0) return new Map();
+  const rows = await db
+    .selectFrom('run_computations')
+    .selectAll()
+    .where(isOneOf(db, 'run_id', runIds))
+    .execute();
+  return new Map(
+    rows.map((row) => [row.run_id, { ...row, result: readResult(row.result, row.run_id) }] as const),
+  );
+}

@@ -1,0 +1,36 @@
+/** Regular runs of all employers, for the list of payrolls that are due. Reads indexes, never the frozen columns. */
+import { sql } from 'kysely';
+import type { Db } from '../../database/tables.ts';
+
+/** Returns the latest finalized pay date of each employer, pay frequency and pay group. */
+export async function lastPayDates(db: Db) {
+  const { rows } = await sql<{
+    employer_id: string;
+    pay_frequency: string;
+    pay_group: string;
+    pay_date: string;
+  }>`select employer_id, pay_frequency, coalesce(pay_group, '') as pay_group, max(pay_date) as pay_date
+    from payroll_runs where state = 'finalized' and kind = 'regular'
+    group by employer_id, pay_frequency, coalesce(pay_group, '')`.execute(db);
+  return rows.map((row) => ({ ...row, pay_group: row.pay_group === '' ? null : row.pay_group }));
+}
+
+const PAYROLL = ['run_id', 'employer_id', 'pay_frequency', 'pay_group', 'pay_date', 'state'] as const;
+
+/** Returns the open regular runs, and the finalized ones with a pay date on or after a day. */
+export async function currentRegularRuns(db: Db, day: string) {
+  const open = await db
+    .selectFrom('payroll_runs')
+    .select(PAYROLL)
+    .where('state', '=', sql.lit('open'))
+    .where('kind', '=', sql.lit('regular'))
+    .execute();
+  const finalized = await db
+    .selectFrom('payroll_runs')
+    .select(PAYROLL)
+    .where('pay_date', '>=', day)
+    .where('state', '=', sql.lit('finalized'))
+    .where('kind', '=', sql.lit('regular'))
+    .execute();
+  return [...open, ...finalized];
+}

@@ -1,0 +1,28 @@
+/** The payroll settings of all employers at once. */
+import { sql } from 'kysely';
+import type { Db } from '../../database/tables.ts';
+import { parseSchedules, type Schedule } from './schedules.ts';
+
+/** Returns the pay schedules of each employer that has set any, which may be an empty list. */
+export async function schedulesByEmployer(db: Db): Promise<Map<string, Schedule[]>> {
+  const { rows } = await sql<{ employer_id: string; schedules: string }>`
+    select employer_id, schedules from pay_schedules as latest where version =
+      (select max(version) from pay_schedules where employer_id = latest.employer_id)`.execute(db);
+  return new Map(
+    rows.map(({ employer_id, schedules }) => [employer_id, parseSchedules(schedules, employer_id)]),
+  );
+}
+
+/** Returns the employers that have a payroll code now. */
+export async function employersWithCodes(db: Db): Promise<Set<string>> {
+  const { rows } = await sql<{ employer_id: string }>`
+    select employer_id from payroll_codes as latest where codes <> '[]' and version =
+      (select max(version) from payroll_codes where employer_id = latest.employer_id)`.execute(db);
+  return new Set(rows.map(({ employer_id }) => employer_id));
+}
+
+/** Returns the employers with a payroll policy. */
+export async function employersWithPolicy(db: Db): Promise<Set<string>> {
+  const rows = await db.selectFrom('payroll_policies').select('employer_id').distinct().execute();
+  return new Set(rows.map(({ employer_id }) => employer_id));
+}

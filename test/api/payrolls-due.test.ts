@@ -1,0 +1,87 @@
+/** Tests the list of payrolls that are due, and the computations that it shows. */
+import { onEachEngine, onEitherEngine } from '../support/engine.ts';
+import { BIWEEKLY, deduct, schedule, setCode, setSchedules, sync } from '../support/payroll.ts';
+import { type Payroll, RUNS, startPayroll } from './payroll-stage.ts';
+
+const DUE = '/v1/payrolls-due';
+
+async function due({ call }: Payroll, query = '') {
+  return (await call({ url: DUE + query })).json.data;
+}
+
+const compute = ({ post }: Payroll, runId: string) => post(`/${runId}/computation`);
+
+/** Both dates of July are after today, July 13. */
+const [FIRST, SECOND] = ['2026-07-17', '2026-07-31'];
+
+onEachEngine('a payroll goes from not started over review to ready and final', async (t) => {
+  const payroll = await startPayroll(t);
+  const { put, post, accept } = payroll;
+  const [row] = await due(payroll);
+  t.match(row, {
+    id: 'acme biweekly',
+    ...{ pay_date: FIRST, period_start: '2026-06-29', period_end: '2026-07-12', next_pay_date: SECOND },
+    ...{ state: 'not_started', run_id: null, computation: null },
+    missing: ['payroll_codes', 'payroll_policy'],
+  });
+  await put('r');
+  t.match(await due(payroll), [{ state: 'needs_review', run_id: 'r', computation: null }]);
+  const result = { employees: 2, lines: 2, member_amount: '138.46', member_difference: null, failed: [] };
+  t.match(await compute(payroll, 'r'), { status: 200, json: result });
+  t.match(await due(payroll), [{ state: 'ready', computation: { ...result, is_outdated: false } }]);
+  await deduct(payroll.db, 'evt-9', { id: 'ded-9', employee_id: 'emp-1' });
+  t.match(await due(payroll), [{ state: 'ready', computation: { is_outdated: true } }]);
+  t.match((await compute(payroll, 'r')).json, result, 'at most once a minute');
+  await accept('r');
+  t.match(await due(payroll), [{ state: 'finalized', pay_date: FIRST, run_id: 'r', computation: null }]);
+  t.equal((await compute(payroll, 'r')).status, 409);
+  await post('/r/void', { reason: 'a test' });
+  t.match(await due(payroll), [{ state: 'not_started', run_id: null }]);
+});
+
+onEitherEngine('a pay date that passed after a finalized one is overdue', async (t) => {
+  let now = new Date('2026-07-13T09:00:00.000Z');
+  const payroll = await startPayroll(t, { now: () => now });
+  await payroll.finalized('r', { pay_date: FIRST });
+  now = new Date('2026-07-18T09:00:00.000Z');
+  t.match(await due(payroll), [{ state: 'not_started', pay_date: SECOND }]);
+  now = new Date('2026-08-01T09:00:00.000Z');
+  t.match(await due(payroll), [{ state: 'overdue', pay_date: SECOND, run_id: null }]);
+  now = new Date('2026-12-01T09:00:00.000Z');
+  t.match(await due(payroll), [{ missing: ['next_pay_dates', 'payroll_codes', 'payroll_policy'] }]);
+});
+
+onEitherEngine('employers that need a setup come last, with what they lack in order', async (t) => {
+  const payroll = await startPayroll(t);
+  const { db } = payroll;
+  await sync(db, { employer_id: 'new' });
+  await setCode(db, 'medical');
+  await setSchedules(db, [schedule({ pay_dates: BIWEEKLY.slice(0, 2) })], 'over');
+  const rows = await due(payroll);
+  t.match(rows, [
+    { employer_id: 'acme', missing: ['payroll_policy'] },
+    {
+      employer_id: 'new',
+      state: 'needs_setup',
+      missing: ['census', 'pay_schedule', 'payroll_codes', 'payroll_policy'],
+    },
+    {
+      employer_id: 'over',
+      state: 'needs_setup',
+      last_pay_date: '2026-01-16',
+      missing: ['census', 'next_pay_dates', 'payroll_codes', 'payroll_policy'],
+    },
+  ]);
+  const { json } = await payroll.call({ url: `${DUE}?limit=2` });
+  t.strictSame([...json.data, ...(await due(payroll, `?cursor=${json.next_cursor}`))], rows);
+  t.match(await due(payroll, '?employer_id=new'), [{ employer_id: 'new' }]);
+});
+
+onEitherEngine('a run that cannot be computed needs review, and names the field', async (t) => {
+  const payroll = await startPayroll(t);
+  await payroll.put('r', { pay_date: FIRST });
+  await setSchedules(payroll.db, [schedule({ pay_dates: BIWEEKLY.slice(0, 20) })]);
+  t.match((await compute(payroll, 'r')).json, { problem: /must cover 2026/, member_amount: null });
+  t.match(await due(payroll), [{ state: 'needs_review', run_id: 'r' }]);
+  t.equal((await payroll.call({ method: 'DELETE', url: `${RUNS}/r` })).status, 204);
+});
