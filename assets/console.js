@@ -48,6 +48,10 @@ for (const picture of document.querySelectorAll('[data-scroll-to]')) {
   picture.scrollLeft = Number(picture.dataset.scrollTo) - picture.clientWidth / 2;
 }
 
+/** Parts with `hx-trigger="tick from:body"` ask again after this time while the page is visible. */
+const TICK_MS = 5_000;
+setInterval(() => document.hidden || document.body.dispatchEvent(new Event('tick')), TICK_MS);
+
 if (document.querySelector(IS_LIVE) !== null) {
   listen();
   // A browser opens six connections per host; hidden tabs must not use them up.

@@ -11,7 +11,7 @@ import { type Server, startSidecar } from './server.ts';
 /** Requests per page, after one that compiles the server's code. */
 const TIMES = 20;
 /** The target of the issue. */
-const TARGET = { overviewMs: 100, pageMs: 300 };
+const TARGET = { operationsMs: 100, pageMs: 300 };
 const LARGE = employerId(0);
 const FINALIZED = 'finalized';
 const OPEN = 'open';
@@ -39,13 +39,13 @@ export async function openPages(database: Scratch): Promise<Row[]> {
       for (let time = 0; time < TIMES; time += 1) times.push(await open(path));
       pages.push({ path, middle: median(times), slowest: Math.max(...times) });
     }
-    const [overview] = pages as [(typeof pages)[number]];
+    const [operations] = pages as [(typeof pages)[number]];
     const slowest = pages.reduce((one, other) => (one.slowest < other.slowest ? other : one));
     return [
       [
-        `the console's overview, median of ${TIMES} (slowest ${overview.slowest.toFixed(0)} ms)`,
-        `${overview.middle.toFixed(0)} ms`,
-        `< ${TARGET.overviewMs} ms`,
+        `the console's operations page, median of ${TIMES} (slowest ${operations.slowest.toFixed(0)} ms)`,
+        `${operations.middle.toFixed(0)} ms`,
+        `< ${TARGET.operationsMs} ms`,
       ],
       [
         `slowest of ${whole(pages.length)} pages, ${TIMES} times each: ${slowest.path} (median ${slowest.middle.toFixed(0)} ms)`,
@@ -85,7 +85,7 @@ async function signIn({ api }: Server, agent: Agent): Promise<string> {
   return cookie;
 }
 
-/** The overview, each kind of page, its filters, and late pages of lists. */
+/** Operations, home, each kind of page, its filters, and late pages of lists. */
 async function pathsOf(database: Scratch): Promise<string[]> {
   const one = async (column: string, table: string): Promise<string> => {
     const half = `(select count(*) / 2 from ${table})`;
@@ -97,6 +97,7 @@ async function pathsOf(database: Scratch): Promise<string[]> {
   const deduction = await one('deduction_id', 'deductions');
   const received = 'from=2024-12-15T00:00:00Z&until=2025-01-01T00:00:00Z';
   return [
+    '/operations',
     '/',
     '/events',
     '/events?state=quarantined',

@@ -61,7 +61,8 @@ async function pagesOf(stage: Stage): Promise<Record<string, string>> {
   const update = events.find((one) => one.event_type === 'employee.deduction-updated');
   const id = (text = '') => encodeURIComponent(text);
   return {
-    overview: '/',
+    home: '/',
+    operations: '/operations',
     events: '/events',
     event: `/events/${id(update?.id)}`,
     ledger: '/ledger',

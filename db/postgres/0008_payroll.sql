@@ -175,8 +175,8 @@ CREATE TRIGGER run_settlements_are_never_emptied BEFORE TRUNCATE ON run_settleme
 CREATE TRIGGER final_inputs_are_kept BEFORE UPDATE OR DELETE ON run_inputs FOR EACH ROW EXECUTE FUNCTION keep_final_records();
 CREATE TRIGGER run_inputs_are_never_emptied BEFORE TRUNCATE ON run_inputs EXECUTE FUNCTION refuse_change();
 
--- The last computation of an open run, for lists that compute nothing. `position` and `revision` are the ones of ledger_head
--- and payroll_head before it, so that a slow computation never replaces a newer one. Finalizing never reads it.
+-- The last computation of an open run, for lists, which compute nothing. It began at the `position` of ledger_head and the
+-- `revision` of payroll_head, so that a slow computation never replaces a newer one. Finalizing never reads it.
 CREATE TABLE run_computations (
   run_id      TEXT COLLATE "C" NOT NULL PRIMARY KEY REFERENCES payroll_runs (run_id),
   position    BIGINT NOT NULL,

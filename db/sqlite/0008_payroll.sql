@@ -172,8 +172,8 @@ CREATE TRIGGER final_settlements_are_never_removed BEFORE DELETE ON run_settleme
 CREATE TRIGGER final_inputs_are_never_changed BEFORE UPDATE ON run_inputs WHEN EXISTS (SELECT 1 FROM payroll_runs WHERE freeze_id IN (OLD.freeze_id, NEW.freeze_id)) BEGIN SELECT RAISE(ABORT, 'records of a finalized run are never changed'); END;
 CREATE TRIGGER final_inputs_are_never_removed BEFORE DELETE ON run_inputs WHEN EXISTS (SELECT 1 FROM payroll_runs WHERE freeze_id = OLD.freeze_id) BEGIN SELECT RAISE(ABORT, 'records of a finalized run are never removed'); END;
 
--- The last computation of an open run, for lists that compute nothing. `position` and `revision` are the ones of ledger_head
--- and payroll_head before it, so that a slow computation never replaces a newer one. Finalizing never reads it.
+-- The last computation of an open run, for lists, which compute nothing. It began at the `position` of ledger_head and the
+-- `revision` of payroll_head, so that a slow computation never replaces a newer one. Finalizing never reads it.
 CREATE TABLE run_computations (
   run_id      TEXT NOT NULL PRIMARY KEY REFERENCES payroll_runs (run_id),
   position    INTEGER NOT NULL,

@@ -34,12 +34,13 @@ export function assetRoutes(app: FastifyInstance): void {
 /** `below`: other folders whose pages belong to the entry. */
 type Link = { path: string; title: string; scope: Scope | 'any'; below?: readonly string[] };
 const LINKS: readonly Link[] = [
-  { path: '/', title: 'Overview', scope: 'any' },
+  { path: '/', title: 'Home', scope: 'runs:read' },
   { path: '/events', title: 'Events', scope: 'events:read' },
   { path: '/ledger', title: 'Ledger', scope: 'ledger:read', below: ['/deductions', '/employees'] },
   { path: '/runs', title: 'Payroll runs', scope: 'runs:read', below: ['/settings'] },
   { path: '/census', title: 'Census', scope: 'census:read' },
   { path: '/changes', title: 'Changes', scope: 'changes:read' },
+  { path: '/operations', title: 'Operations', scope: 'any' },
 ];
 
 type User = { readonly name: string; readonly forgeryToken: string; may(scope: Scope): boolean };

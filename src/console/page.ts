@@ -93,12 +93,12 @@ export function createConsole(app: FastifyInstance, parts: ConsoleParts) {
     },
     /**
      * Declares what a button or form does: `POST url`. htmx sends the CSRF header, which the listener checks before it
-     * reads the body. Afterward the browser opens `go`, or the form's target shows the returned part.
+     * reads the body. Afterward the browser opens `go`, or the form's target shows the returned part; null changes nothing.
      */
     action(
       url: string,
       scope: RouteScope,
-      act: (act: Act) => Promise<Html | Done>,
+      act: (act: Act) => Promise<Html | Done | null>,
       limit: { bodyLimit?: number } = {},
     ): void {
       app.post(url, { ...options(scope), ...limit }, async (request, reply) =>
@@ -142,8 +142,9 @@ export function sendPage(
   return sendHtml(reply.code(status), document);
 }
 
-/** Opens another page, or sends a part of a page and clears an earlier error message. */
-export function sendResult(reply: FastifyReply, result: Html | Done): FastifyReply {
+/** Opens another page, or sends a part of a page and clears an earlier error message. Null leaves the page as it is. */
+export function sendResult(reply: FastifyReply, result: Html | Done | null): FastifyReply {
+  if (result === null) return reply.code(204).send();
   if ('go' in result) return reply.code(204).header('hx-redirect', result.go).send();
   const noMessage = html`<div id="message" hx-swap-oob="innerHTML"></div>`;
   return sendHtml(reply, renderPart(result) + renderPart(noMessage));

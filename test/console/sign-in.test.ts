@@ -15,7 +15,7 @@ t.test('a user signs in with a token, returns to the requested page, and signs o
   await page.getByLabel('API token').fill(FIRST_TOKEN);
   await page.keyboard.press('Enter');
   await page.waitForURL('**/?employer=acme');
-  t.equal(await page.title(), 'Overview · benefits-sidecar');
+  t.equal(await page.title(), 'Payrolls · benefits-sidecar');
   const [cookie, ...others] = await page.context().cookies();
   t.match(cookie, { httpOnly: true, sameSite: 'Strict', path: '/' });
   t.strictSame(others, []);
@@ -106,7 +106,7 @@ t.test('sidecars on two ports of one machine have separate sessions', async (t) 
   await page.keyboard.press('Enter');
   await page.waitForURL(`${other.base}/`);
   await page.goto(`${one.base}/`);
-  t.equal(await page.title(), 'Overview · benefits-sidecar');
+  t.equal(await page.title(), 'Payrolls · benefits-sidecar');
 });
 
 t.test('a token in the header takes precedence over the session', async (t) => {

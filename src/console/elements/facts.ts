@@ -15,7 +15,8 @@ const STATES: Readonly<Partial<Record<Tone, readonly string[]>>> = {
 };
 const TONES = new Map(Object.entries(STATES).flatMap(([tone, words]) => words.map((word) => [word, tone])));
 
-const BACKGROUND = JSON.stringify({ [BACKGROUND_HEADER]: '1' });
+/** The headers of requests that no person made. They do not extend a session. */
+export const BACKGROUND = JSON.stringify({ [BACKGROUND_HEADER]: '1' });
 
 /** Renders a list of terms. Pairs whose content is null, undefined or false are left out. */
 export function facts(pairs: readonly (readonly [term: string, content: Content])[]): Html {

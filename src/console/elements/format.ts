@@ -29,6 +29,22 @@ export function money(amount: string | null | undefined): string {
   return amount === null || amount === undefined ? '–' : dollars(amount);
 }
 
+/** Formats a difference with its sign: `+$23.07`, `−$4.00`, `$0.00`. Null is empty: there is nothing to compare with. */
+export function difference(amount: string | null): string {
+  if (amount === null) return '';
+  const size = dollars(amount.replace('-', ''));
+  return Number(amount) === 0 ? size : `${amount.startsWith('-') ? '−' : '+'}${size}`;
+}
+
+const MONTHS = 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' ');
+
+/** Writes a day as people do: `Jul 17, 2026`. A missing one is a dash. */
+export function dayOf(day: string | null): Html {
+  if (day === null) return html`<span class="soft">–</span>`;
+  const [year, month, date] = day.split('-');
+  return html`<time datetime=${day}>${`${MONTHS[Number(month) - 1]} ${Number(date)}, ${year}`}</time>`;
+}
+
 /** Names an actor, and the user that a program said it acted for: `payroll, for dana@example.com`. */
 export function actorName(actor: Schemas['Actor'] | null): string | null {
   if (actor === null) return null;

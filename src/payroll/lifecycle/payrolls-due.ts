@@ -19,7 +19,7 @@ const OUTDATED_MS = 5 * 60_000;
 /** The least time between two computations of a run for the list. */
 export const RECOMPUTE_AFTER_MS = 60_000;
 
-/** What an employer needs before its payroll can run, in the order in which it is set up. */
+/** The parts of an employer's setup, in the order in which a person completes them. */
 export const MISSING = [
   'census',
   'pay_schedule',
@@ -60,7 +60,7 @@ export type PayrollDue = {
 type Runs = Awaited<ReturnType<typeof currentRegularRuns>>;
 type Key = { employer_id: string; pay_frequency: string; pay_group: string | null };
 
-/** Returns the payrolls that are due by pay date, then those that need a setup. `now` decides what is overdue. */
+/** Returns the payrolls that are due by pay date, then the employers that need a setup. A pay date before `now` is overdue. */
 export async function payrollsDue(db: Db, now: Date): Promise<PayrollDue[]> {
   const today = now.toISOString().slice(0, 'YYYY-MM-DD'.length);
   const schedules = await schedulesByEmployer(db);

@@ -11,7 +11,7 @@ const Findings = Type.Array(
   closed({ check_id: text('The ID of the check.'), count: integer('The number of open findings.') }),
 );
 
-/** What a computation found, or why the run cannot be computed. */
+/** The result of a computation: its figures and findings, or why the run cannot be computed. */
 export const ComputationResult = closed({
   problem: nullable(text('Why the run cannot be computed. Null if it was.')),
   employees: integer('The number of employees in the run.'),

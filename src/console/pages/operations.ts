@@ -1,4 +1,4 @@
-/** The overview: readiness, what is pending, the last hour as charts, and the latest census syncs. */
+/** Operations: readiness, what is pending, the last hour as charts, and the latest census syncs. */
 import type { Schemas } from '../../client.ts';
 import type { Scope } from '../../security/scopes.ts';
 import { type Attempt, attempt } from '../api-client.ts';
@@ -27,8 +27,8 @@ const COUNTED_AT_MOST = 25_000;
 const LATE_MS = 60_000;
 const MEGABYTE = 1_000_000;
 
-export function overviewPages({ page }: Console): void {
-  page('/', 'any', async (visit) => {
+export function operationPages({ page }: Console): void {
+  page('/operations', 'any', async (visit) => {
     const { api, may } = visit;
     const [readiness, activity, syncs, staged] = await Promise.all([
       may('ledger:read') ? attempt(api.get('/v1/readiness')) : null,
@@ -49,7 +49,7 @@ export function overviewPages({ page }: Console): void {
       ${part('Census syncs', syncs, ({ data }) => latestSyncs(data))}
       ${hidden.length > 0 && html`<p class="hint">${`Hidden, because your token lacks the scope: ${hidden.join(', ')}.`}</p>`}
     `;
-    return { title: 'Overview', body: live({ id: 'overview', path: '/' }, shown) };
+    return { title: 'Operations', body: live({ id: 'operations', path: '/operations' }, shown) };
   });
 }
 

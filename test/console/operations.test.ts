@@ -25,11 +25,11 @@ async function trouble({ db }: Stage): Promise<void> {
   await receive(db, [deductionOf('evt_twice', { id: 'd2' }), deductionOf('evt_waits', { id: 'd3' })]);
 }
 
-t.test('the overview shows readiness, what failed, and where to fix it', async (t) => {
+t.test('the operations page shows readiness, what failed, and where to fix it', async (t) => {
   const stage = await openConsole(t);
   await trouble(stage);
   const page = await stage.signedIn();
-  await page.goto('/');
+  await page.goto('/operations');
   const readiness = page.locator('section.readiness');
   await readiness.getByRole('heading', { name: 'Not ready' }).waitFor();
   t.match(await readiness.textContent(), 'Reprocess it after a fix, or dismiss it with a reason');
@@ -53,11 +53,11 @@ t.test('the overview shows readiness, what failed, and where to fix it', async (
 t.test('a fresh installation shows the first steps until an event arrives', async (t) => {
   const { signedIn, db } = await openConsole(t);
   const page = await signedIn();
-  await page.goto('/');
+  await page.goto('/operations');
   const first = page.locator('.first-steps');
   t.match(await first.textContent(), '/webhooks');
   t.equal(await first.getByRole('link', { name: 'Census' }).count(), 1);
-  await assertAccessible(t, page, 'the overview of a fresh installation');
+  await assertAccessible(t, page, 'the operations page of a fresh installation');
   await deliver(db, [deductionOf('evt_first', { id: 'd1' })]);
   await page.reload();
   t.equal(await first.count(), 0);
@@ -66,7 +66,7 @@ t.test('a fresh installation shows the first steps until an event arrives', asyn
 t.test('an installation without data is not reported as ready', async (t) => {
   const { signedIn, call } = await openConsole(t);
   const page = await signedIn();
-  await page.goto('/');
+  await page.goto('/operations');
   const readiness = page.locator('section.readiness');
   await readiness.getByRole('heading', { name: 'No data yet' }).waitFor();
   t.equal(await page.locator('.readiness.good').count(), 0);
@@ -77,13 +77,13 @@ t.test('an installation without data is not reported as ready', async (t) => {
   await readiness.getByRole('heading', { name: 'Ready', exact: true }).waitFor();
 });
 
-t.test('each part of the overview needs its scope', async (t) => {
+t.test('each part of the operations page needs its scope', async (t) => {
   const stage = await openConsole(t);
-  const { base, tokenWith, signedIn } = stage;
+  const { tokenWith, signedIn } = stage;
   await trouble(stage);
   const partsOf = async (...scopes: string[]) => {
     const page = await signedIn({ token: await tokenWith(...scopes) });
-    await page.goto(base);
+    await page.goto('/operations');
     const links = await page.getByRole('main').getByRole('link').count();
     return [await page.getByRole('main').getByRole('heading', { level: 2 }).allTextContents(), links > 0];
   };
@@ -96,7 +96,7 @@ t.test('each part of the overview needs its scope', async (t) => {
   t.strictSame(await partsOf('census:read'), [['Latest census sync by employer'], true]);
   t.strictSame(await partsOf('changes:read'), [[], false]);
   const page = await signedIn({ token: await tokenWith('ledger:read', 'census:read') });
-  await page.goto(base);
+  await page.goto('/operations');
   await page.getByText('lacks the scope: activity (metrics:read).').waitFor();
 });
 
@@ -107,7 +107,7 @@ t.test('the charts of the last hour have a summary and a table', async (t) => {
   for (const ms of [1, 2, 3, 250]) counts.acknowledged(ms);
   const { signedIn } = await openConsole(t, { receiving: async () => onlyReceived(counts.read()) });
   const page = await signedIn();
-  await page.goto('/');
+  await page.goto('/operations');
   await page.getByRole('img', { name: '4 events in the last hour; at most 4 per minute.' }).waitFor();
   await page.getByRole('img', { name: 'The slowest took 250 ms, at 12:00 UTC.' }).waitFor();
   await page.getByText('Data of Acknowledgment time').click();
@@ -117,24 +117,24 @@ t.test('the charts of the last hour have a summary and a table', async (t) => {
   t.strictSame(await rows.nth(2).getByRole('cell').allTextContents(), ['–', '–', '–']);
 });
 
-t.test('a part that cannot be read leaves the rest of the overview visible', async (t) => {
+t.test('a part that cannot be read leaves the rest of the page visible', async (t) => {
   const receiving = () => Promise.reject(Object.assign(new Error('silent'), { code: 'MAIN_SILENT' }));
   const { signedIn } = await openConsole(t, { receiving });
   const page = await signedIn();
-  await page.goto('/');
+  await page.goto('/operations');
   await page.locator('section.readiness').waitFor();
   t.match(await page.getByRole('main').textContent(), 'Unavailable');
 });
 
-t.test('the overview is accessible, in light and dark, and fits a phone', async (t) => {
+t.test('the operations page is accessible, in light and dark, and fits a phone', async (t) => {
   const stage = await openConsole(t);
   await trouble(stage);
   for (const scheme of ['light', 'dark'] as const) {
     const page = await stage.signedIn({ scheme });
-    await page.goto('/');
-    await assertAccessible(t, page, `the overview, ${scheme},`);
+    await page.goto('/operations');
+    await assertAccessible(t, page, `the operations page, ${scheme},`);
     await page.setViewportSize({ width: 360, height: 700 });
-    await assertFits(t, page, 'the overview');
+    await assertFits(t, page, 'the operations page');
   }
 });
 
@@ -143,7 +143,7 @@ t.test('a page refreshes automatically and keeps open sections, focus and scroll
   await deliver(db, [eventOf('evt_1', 'employee.deduction-updated', {})]);
   const page = await signedIn({ width: 360 });
   const listening = page.waitForResponse('**/live');
-  await page.goto('/');
+  await page.goto('/operations');
   await listening;
   const passed = page.locator('details.passed');
   await passed.getByText('checks passed').click();
@@ -185,7 +185,7 @@ t.test('an open page does not delay the listener’s shutdown', async (t) => {
   const { signedIn, app, base } = await openConsole(t);
   const page = await signedIn({ refusals: true });
   const listening = page.waitForResponse('**/live');
-  await page.goto('/');
+  await page.goto('/operations');
   await listening;
   const [cookie] = await page.context().cookies();
   const stream = await fetch(`${base}/live`, { headers: { cookie: `${cookie?.name}=${cookie?.value}` } });
@@ -198,7 +198,7 @@ t.test('an open page does not delay the listener’s shutdown', async (t) => {
 t.test('the stream of a session ends with the session; without one it is rejected', async (t) => {
   const { signedIn, base } = await openConsole(t);
   const page = await signedIn();
-  await page.goto('/');
+  await page.goto('/operations');
   const [cookie] = await page.context().cookies();
   const stream = await fetch(`${base}/live`, { headers: { cookie: `${cookie?.name}=${cookie?.value}` } });
   t.equal(stream.headers.get('content-type'), 'text/event-stream');

@@ -1,0 +1,186 @@
+/** Home: the payrolls that are due, what each needs, and one button that opens its run. */
+
+import { titleOfCheck } from '../../api/routes/readiness.ts';
+import type { Schemas } from '../../client.ts';
+import { BACKGROUND, empty, live, state, type Tone } from '../elements/facts.ts';
+import { hiddenFields } from '../elements/fields.ts';
+import { age, count, counted, dayOf, difference, money } from '../elements/format.ts';
+import { address, censusPath, runPath } from '../elements/links.ts';
+import { table } from '../elements/list.ts';
+import { type Content, type Html, html } from '../html.ts';
+import type { Console, Done, Visit } from '../page.ts';
+
+export type Payroll = Schemas['PayrollDue'];
+type State = Payroll['state'];
+type Missing = Payroll['missing'][number];
+
+/** Payrolls on the page: more than a payroll specialist has employers. The API lists all. */
+const ROWS = 1_000;
+/** How long one request computes runs. Pages ask again every few seconds. */
+const COMPUTE_MS = 3_000;
+
+const STATES: Readonly<Record<State, readonly [label: string, tone: Tone]>> = {
+  overdue: ['Overdue', 'bad'],
+  needs_review: ['Needs review', 'warn'],
+  not_started: ['Not started', 'plain'],
+  ready: ['Ready', 'good'],
+  finalized: ['Finalized', 'good'],
+  needs_setup: ['Needs setup', 'warn'],
+};
+
+const STEPS: Readonly<Record<Missing, readonly [label: string, path: (payroll: Payroll) => string]>> = {
+  census: ['Upload the census', ({ employer_id }) => censusPath(employer_id)],
+  pay_schedule: ['Set the pay schedule', ({ employer_id }) => scheduleEditor({ employer_id })],
+  next_pay_dates: ['Add the next pay dates', (payroll) => scheduleEditor(payroll)],
+  payroll_codes: ['Set the payroll codes', ({ employer_id }) => editor('payroll-codes', employer_id)],
+  payroll_policy: ['Set the payroll policy', ({ employer_id }) => editor('payroll-policy', employer_id)],
+};
+
+function editor(setting: string, employer_id: string): string {
+  return address(`/settings/${setting}`, { employer_id });
+}
+
+function scheduleEditor({ employer_id, ...schedule }: Partial<Payroll>): string {
+  const { pay_frequency, pay_group, last_pay_date } = schedule;
+  const year = last_pay_date && String(Number(last_pay_date.slice(0, 4)) + 1);
+  return address('/settings/pay-schedule', {
+    ...{ employer_id, year },
+    pay_frequency: pay_frequency ?? undefined,
+    pay_group: pay_group ?? undefined,
+  });
+}
+
+export function homePages({ page, action }: Console): void {
+  page('/', 'any', async (visit) => {
+    if (!visit.may('runs:read')) return { go: '/operations' };
+    return { title: 'Payrolls', body: await payrollsPart(visit) };
+  });
+
+  action('/payrolls/open', 'runs:write', async ({ api, form }): Promise<Done> => {
+    const { employer_id, pay_frequency, pay_group, pay_date } = form;
+    const body = { employer_id, pay_frequency, ...(pay_group && { pay_group }), pay_date };
+    return { go: runPath((await api.send('post', '/v1/payroll-runs', {}, body)).id) };
+  });
+
+  action('/payrolls/compute', 'runs:read', async (act) => {
+    const until = performance.now() + COMPUTE_MS;
+    let isAny = false;
+    for (const { run_id } of (await payrollsOf(act)).filter(isOutdated)) {
+      if (performance.now() > until) break;
+      await act.api.send('post', '/v1/payroll-runs/{run_id}/computation', { run_id: run_id as string });
+      isAny = true;
+    }
+    return isAny ? payrollsPart(act) : null;
+  });
+}
+
+export async function payrollsOf({ api }: Pick<Visit, 'api'>): Promise<Payroll[]> {
+  return (await api.get('/v1/payrolls-due', { limit: ROWS })).data;
+}
+
+function isOutdated({ state: now, run_id, computation }: Payroll): boolean {
+  return run_id !== null && now !== 'finalized' && (computation?.is_outdated ?? true);
+}
+
+/** The pages of runs and settings change it, and events arrive. Its outdated rows are computed while it is open. */
+async function payrollsPart(visit: Visit): Promise<Html> {
+  const all = await payrollsOf(visit);
+  const shown = all.filter(({ state: now }) => (visit.query.state ?? now) === now);
+  const path = address('/', visit.query);
+  const content = html`
+    ${all.length === 0 ? firstSteps(visit) : tabs(all, visit)}
+    ${all.length > 0 && (shown.length === 0 ? empty('No payrolls in this state') : payrollTable(shown, visit))}
+    <div hx-post=${address('/payrolls/compute', visit.query)} hx-trigger="load, tick from:body" hx-target="#payrolls" hx-swap="outerMorph" hx-select="#payrolls" hx-headers:append=${BACKGROUND}></div>
+  `;
+  return live({ id: 'payrolls', path }, content);
+}
+
+function firstSteps({ may }: Visit): Html {
+  const upload = may('census:write')
+    ? html`<p><a class="button" href="/census">Upload a census</a></p>`
+    : html`<p>To upload a census, your token needs the scope census:write.</p>`;
+  return empty('No employers yet', [
+    html`<p>An employer appears here once its census is uploaded. This page then lists what it needs for its first payroll.</p>`,
+    upload,
+  ]);
+}
+
+function tabs(all: readonly Payroll[], { query }: Visit): Html {
+  const byState = Map.groupBy(all, (payroll) => payroll.state);
+  const tab = (label: string, number: number, value?: State) =>
+    html`<li><a href=${address('/', { state: value })} aria-current=${query.state === value ? 'true' : undefined}>${label} <span class="soft">${count(number)}</span></a></li>`;
+  const states = Object.keys(STATES) as State[];
+  return html`
+    <nav class="tabs" aria-label="Payrolls by state">
+      <ul>
+        ${tab('All', all.length)}
+        ${states.map((value) => byState.has(value) && tab(STATES[value][0], byState.get(value)?.length ?? 0, value))}
+      </ul>
+    </nav>
+  `;
+}
+
+function payrollTable(payrolls: readonly Payroll[], visit: Visit): Html {
+  const rowId = ({ id }: Payroll) => `payroll-${encodeURIComponent(id)}`;
+  return table(payrolls, { caption: 'Payrolls by pay date', stacked: true, captionHidden: true, rowId }, [
+    ['Employer', nameOf, 'name'],
+    ['Pay date', ({ pay_date }) => dayOf(pay_date), 'date'],
+    ['State', ({ state: now }) => state(...STATES[now])],
+    ['Employees', ({ computation }) => (computation === null ? '' : count(computation.employees)), 'number'],
+    ['Employee amount', amountOf, 'number'],
+    ['Difference', ({ computation }) => difference(computation?.member_difference ?? null), 'number'],
+    ['Open problems', (payroll) => problemsOf(payroll, visit), 'wide'],
+    [html`<span class="hidden-label">Action</span>`, (payroll) => payrollAction(payroll, visit)],
+  ]);
+}
+
+function nameOf({ employer_id, pay_frequency, pay_group }: Payroll): Html {
+  const schedule = [pay_frequency, pay_group].filter((part) => part !== null).join(', ');
+  return html`<span><a href=${address('/runs', { employer_id })}>${employer_id}</a><span class="under soft">${schedule}</span></span>`;
+}
+
+function amountOf({ computation, run_id, state: now }: Payroll): Content {
+  if (computation === null) return run_id === null || now === 'finalized' ? '' : 'Computing …';
+  return money(computation.member_amount);
+}
+
+function problemsOf({ missing, ...payroll }: Payroll, { may, now }: Visit): Html {
+  const { computation } = payroll;
+  const steps = missing.map((what) => {
+    const [label, path] = STEPS[what];
+    return html`<li><a href=${path({ missing, ...payroll })}>${label}</a></li>`;
+  });
+  const { problem = null, failed = [], warned = [] } = computation ?? {};
+  const findings = failed.map(
+    ({ check_id, count: number }) =>
+      html`<li>${titleOfCheck(check_id)}${number > 1 && html`<span class="soft">${` (${count(number)})`}</span>`}</li>`,
+  );
+  return html`
+    <ul class="problems">
+      ${problem !== null && html`<li>${`The run cannot be computed: ${problem}.`}</li>`}
+      ${findings}
+      ${warned.length > 0 && html`<li class="soft">${counted(warned.length, 'warning')}</li>`}
+      ${may('runs:write') && steps}
+      ${computation !== null && html`<li class="hint" title=${`Ledger position ${count(computation.position)}`}>${`Computed ${age(computation.computed_at, now)}`}</li>`}
+    </ul>
+  `;
+}
+
+/** Renders the button that opens the run of a payroll, or creates it; null without a pay date. */
+export function payrollAction(payroll: Payroll, { may }: Pick<Visit, 'may'>, label?: string): Html | null {
+  const { employer_id, pay_frequency, pay_group, pay_date, run_id, state: now } = payroll;
+  if (pay_date === null) return null;
+  const hidden = html`<span class="hidden-label">${` the payroll of ${employer_id}, ${pay_frequency}, ${pay_date}`}</span>`;
+  if (run_id !== null) {
+    const isDone = now === 'finalized';
+    return html`<a class=${isDone ? 'button quiet' : 'button'} href=${runPath(run_id)}>${label ?? (isDone ? 'Open' : 'Review')}${hidden}</a>`;
+  }
+  if (!may('runs:write')) return null;
+  const values = { employer_id, pay_frequency: pay_frequency ?? '', pay_group: pay_group ?? '', pay_date };
+  return html`
+    <form hx-post="/payrolls/open">
+      ${hiddenFields(values)}
+      <button type="submit">${label ?? 'Start'}${hidden}</button>
+    </form>
+  `;
+}

@@ -1,0 +1,48 @@
+/** Tests the list of payrolls that are due. */
+import t from 'tap';
+import { deduct, setCode, sync } from '../support/payroll.ts';
+import { cells, click, openPayroll } from './runs-stage.ts';
+import { assertGood, follow, HOSTILE } from './stage.ts';
+
+const TABLE = 'Payrolls by pay date';
+
+t.test('one click opens the run of a payroll, and the list shows what its computation found', async (t) => {
+  const { signedIn, db, run } = await openPayroll(t);
+  await deduct(db, 'evt-3', { id: 'ded-3', employee_id: 'emp-1' });
+  const page = await signedIn();
+  await page.goto('/');
+  t.match(await cells(page, TABLE), [['acmebiweekly', 'Jul 17, 2026', 'Not started', '', '', '']]);
+  await click(page, /^Start/);
+  await page.waitForURL('**/runs/acme-biweekly-2026-07-17');
+  t.match(await run('acme-biweekly-2026-07-17'), { state: 'open', period_start: '2026-06-29' });
+  await page.goto('/');
+  await page.getByText('Two deductions for one line of coverage').waitFor();
+  t.match(await cells(page, TABLE), [['acmebiweekly', 'Jul 17, 2026', 'Needs review', '2', '$207.69', '']]);
+  await assertGood(t, page, 'home');
+  await follow(page, page.getByRole('link', { name: /^Review/ }));
+  await page.waitForURL('**/runs/acme-biweekly-2026-07-17');
+});
+
+t.test('an employer that needs a setup is led through its steps', async (t) => {
+  const { signedIn, db, tokenWith } = await openPayroll(t);
+  await sync(db, { employer_id: HOSTILE });
+  await setCode(db, 'medical');
+  const page = await signedIn();
+  await page.goto('/?state=needs_setup');
+  const row = page.getByRole('row', { name: HOSTILE });
+  t.strictSame(await row.getByRole('listitem').allTextContents(), [
+    'Upload the census',
+    'Set the pay schedule',
+    'Set the payroll codes',
+    'Set the payroll policy',
+  ]);
+  await follow(page, row.getByRole('link', { name: 'Set the pay schedule' }));
+  t.match(await page.locator('h1').textContent(), HOSTILE);
+  const reader = await signedIn({ token: await tokenWith('runs:read') });
+  await reader.goto('/');
+  await reader.getByRole('row', { name: /acme/ }).waitFor();
+  t.equal(await reader.getByRole('button', { name: /Start/ }).count(), 0);
+  const other = await signedIn({ token: await tokenWith('events:read') });
+  await other.goto('/');
+  t.match(other.url(), /\/operations$/, 'home needs runs:read');
+});
